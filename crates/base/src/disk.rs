@@ -1,0 +1,160 @@
+//! Files, as the process is given them.
+//!
+//! What a caller may rely on, and what the simulated disk breaks when it is not asked for:
+//!
+//! * a write is durable only after [`File::sync_data`] returned `Ok`; until then it may survive, be
+//!   lost, or survive in part (whole sectors of [`SECTOR_BYTES`]), in any order with other writes;
+//! * one sector is written as a whole or not at all;
+//! * a created, renamed or removed name is durable only after [`Disk::sync_directory`] of its parent;
+//! * after a failed `sync_data` nothing is known about what was written since the last good one.
+
+use std::fs;
+use std::io;
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// The unit that a disk writes as a whole.
+pub const SECTOR_BYTES: usize = 512;
+
+/// How a file is opened.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum OpenMode {
+    /// It must exist; it is only read.
+    Read,
+    /// It must exist.
+    ReadWrite,
+    /// It must not exist.
+    CreateNew,
+}
+
+/// An open file. All calls block; none moves a shared position.
+pub trait File: Send + Sync {
+    /// Reads exactly `into.len()` bytes at `offset`; `UnexpectedEof` if the file is shorter.
+    fn read_at(&self, into: &mut [u8], offset: u64) -> io::Result<()>;
+
+    /// Writes all of `bytes` at `offset`.
+    fn write_at(&self, bytes: &[u8], offset: u64) -> io::Result<()>;
+
+    /// Makes everything written so far durable (`fdatasync`).
+    fn sync_data(&self) -> io::Result<()>;
+
+    /// Reserves room for the first `length` bytes, extends the file with zeros if it is shorter, and
+    /// never shortens it. `StorageFull` if there is no room.
+    fn allocate(&self, length: u64) -> io::Result<()>;
+
+    /// Cuts the file to `length` bytes or extends it with a hole.
+    fn set_length(&self, length: u64) -> io::Result<()>;
+
+    /// The file's length in bytes.
+    fn length(&self) -> io::Result<u64>;
+}
+
+/// A held lock on a directory; dropping it lets go.
+pub trait DirectoryLock: Send + Sync {}
+
+/// A file system.
+pub trait Disk: Send + Sync {
+    /// Opens or creates a file.
+    fn open(&self, path: &Path, mode: OpenMode) -> io::Result<Arc<dyn File>>;
+
+    /// Creates a directory and its parents; no error if it exists.
+    fn create_directory(&self, path: &Path) -> io::Result<()>;
+
+    /// The names in a directory, sorted.
+    fn list(&self, path: &Path) -> io::Result<Vec<PathBuf>>;
+
+    /// Renames a file, replacing what was there.
+    fn rename(&self, from: &Path, to: &Path) -> io::Result<()>;
+
+    /// Removes a file.
+    fn remove(&self, path: &Path) -> io::Result<()>;
+
+    /// Makes the names in a directory durable.
+    fn sync_directory(&self, path: &Path) -> io::Result<()>;
+
+    /// Takes the directory for this process alone; `WouldBlock` if another one has it.
+    fn lock_directory(&self, path: &Path) -> io::Result<Box<dyn DirectoryLock>>;
+}
+
+/// The operating system's file system.
+#[derive(Debug, Default, Clone, Copy)]
+pub struct SystemDisk;
+
+struct SystemFile(fs::File);
+
+impl File for SystemFile {
+    fn read_at(&self, into: &mut [u8], offset: u64) -> io::Result<()> {
+        self.0.read_exact_at(into, offset)
+    }
+
+    fn write_at(&self, bytes: &[u8], offset: u64) -> io::Result<()> {
+        self.0.write_all_at(bytes, offset)
+    }
+
+    fn sync_data(&self) -> io::Result<()> {
+        self.0.sync_data()
+    }
+
+    fn allocate(&self, length: u64) -> io::Result<()> {
+        rustix::fs::fallocate(&self.0, rustix::fs::FallocateFlags::empty(), 0, length)?;
+        Ok(())
+    }
+
+    fn set_length(&self, length: u64) -> io::Result<()> {
+        self.0.set_len(length)
+    }
+
+    fn length(&self) -> io::Result<u64> {
+        Ok(self.0.metadata()?.len())
+    }
+}
+
+struct SystemDirectoryLock {
+    _locked: fs::File,
+}
+
+impl DirectoryLock for SystemDirectoryLock {}
+
+impl Disk for SystemDisk {
+    fn open(&self, path: &Path, mode: OpenMode) -> io::Result<Arc<dyn File>> {
+        let mut options = fs::OpenOptions::new();
+        options.read(true).write(mode != OpenMode::Read).create_new(mode == OpenMode::CreateNew);
+        Ok(Arc::new(SystemFile(options.open(path)?)))
+    }
+
+    fn create_directory(&self, path: &Path) -> io::Result<()> {
+        fs::create_dir_all(path)
+    }
+
+    fn list(&self, path: &Path) -> io::Result<Vec<PathBuf>> {
+        let mut names = fs::read_dir(path)?
+            .map(|entry| entry.map(|entry| entry.path()))
+            .collect::<io::Result<Vec<_>>>()?;
+        names.sort();
+        Ok(names)
+    }
+
+    fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
+        fs::rename(from, to)
+    }
+
+    fn remove(&self, path: &Path) -> io::Result<()> {
+        fs::remove_file(path)
+    }
+
+    fn sync_directory(&self, path: &Path) -> io::Result<()> {
+        fs::File::open(path)?.sync_all()
+    }
+
+    fn lock_directory(&self, path: &Path) -> io::Result<Box<dyn DirectoryLock>> {
+        let file = fs::OpenOptions::new()
+            .create(true)
+            .truncate(false)
+            .read(true)
+            .write(true)
+            .open(path.join("LOCK"))?;
+        rustix::fs::flock(&file, rustix::fs::FlockOperation::NonBlockingLockExclusive)?;
+        Ok(Box::new(SystemDirectoryLock { _locked: file }))
+    }
+}

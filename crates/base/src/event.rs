@@ -1,0 +1,103 @@
+//! The one primitive that a task waits on: an event count.
+//!
+//! A waiter takes a ticket, looks whether what it wants has happened, and only then waits; a
+//! notification between the look and the wait is not lost, because the ticket is then out of date and
+//! the wait returns at once:
+//!
+//! ```text
+//!   waiter                           notifier
+//!   ticket = event.listen()
+//!   if done() { return }             make done() true
+//!   event.wait(ticket, None)         event.notify_all()
+//! ```
+//!
+//! In production the wait is a futex on the count. Under simulation it is a hand-over to the scheduler.
+
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
+
+use rustix::fs::Timespec;
+use rustix::io::Errno;
+use rustix::thread::futex;
+
+use crate::task;
+
+/// An event count. See the module's page for the protocol.
+#[derive(Debug, Default)]
+pub struct Event {
+    count: AtomicU32,
+    waiters: AtomicU32,
+}
+
+/// What the count was when the waiter began to look.
+#[derive(Debug, Clone, Copy)]
+pub struct Ticket(u32);
+
+impl Event {
+    /// An event that nobody waits for.
+    #[must_use]
+    pub const fn new() -> Event {
+        Event { count: AtomicU32::new(0), waiters: AtomicU32::new(0) }
+    }
+
+    /// Call before looking at the condition.
+    #[must_use]
+    pub fn listen(&self) -> Ticket {
+        Ticket(self.count.load(Ordering::SeqCst))
+    }
+
+    /// Blocks until a notification after `ticket` was taken, or until `timeout` has passed; may also
+    /// return early for no reason. False if the time ran out. Never call it with a latch held.
+    pub fn wait(&self, ticket: Ticket, timeout: Option<Duration>) -> bool {
+        if let Some(scheduler) = task::scheduler() {
+            if self.count.load(Ordering::SeqCst) != ticket.0 {
+                return true;
+            }
+            return scheduler.wait(std::ptr::from_ref(self) as usize, timeout);
+        }
+        self.waiters.fetch_add(1, Ordering::SeqCst);
+        let woken = self.futex_wait(ticket, timeout);
+        self.waiters.fetch_sub(1, Ordering::SeqCst);
+        woken
+    }
+
+    /// Waits until `condition` holds or `timeout` has passed; returns the condition's last value.
+    pub fn wait_until(
+        &self,
+        timeout: Option<Duration>,
+        mut condition: impl FnMut() -> bool,
+    ) -> bool {
+        loop {
+            let ticket = self.listen();
+            if condition() {
+                return true;
+            }
+            if !self.wait(ticket, timeout) {
+                return condition();
+            }
+        }
+    }
+
+    fn futex_wait(&self, ticket: Ticket, timeout: Option<Duration>) -> bool {
+        let timeout = timeout.map(|duration| Timespec {
+            tv_sec: i64::try_from(duration.as_secs()).unwrap_or(i64::MAX),
+            tv_nsec: i64::from(duration.subsec_nanos()),
+        });
+        let waited =
+            futex::wait(&self.count, futex::Flags::PRIVATE, ticket.0, timeout.as_ref());
+        !matches!(waited, Err(Errno::TIMEDOUT))
+    }
+
+    /// Ends the wait of everybody who listens now. Costs one atomic add when nobody waits.
+    pub fn notify_all(&self) {
+        self.count.fetch_add(1, Ordering::SeqCst);
+        if let Some(scheduler) = task::scheduler() {
+            scheduler.wake_all(std::ptr::from_ref(self) as usize);
+            return;
+        }
+        if self.waiters.load(Ordering::SeqCst) > 0 {
+            // A failed wake has no meaning for the caller: the count has moved, so nobody can miss it.
+            let _ = futex::wake(&self.count, futex::Flags::PRIVATE, i32::MAX as u32);
+        }
+    }
+}

@@ -1,0 +1,15 @@
+//! What every crate of Firn stands on: identifiers, and the world outside the process (clock, disk,
+//! randomness, threads) behind traits, so that the simulator can take its place.
+//!
+//! Architecture invariant: this crate knows nothing of pages, logs or transactions.
+
+pub mod clock;
+pub mod disk;
+pub mod environment;
+pub mod event;
+pub mod ids;
+pub mod random;
+pub mod task;
+
+pub use environment::Environment;
+pub use ids::{Cts, Hlc, IndexId, LogStreamId, Lsn, PageId, PageNo, SpaceId, TableId, TrxId};

@@ -1,0 +1,87 @@
+//! Tasks: threads that the process starts for itself, and the points where one hands over to another.
+//!
+//! In production a task is a thread of the operating system. Under simulation it is a thread too, but
+//! just one of them runs at a time; it gives the turn back at [`crate::event::Event::wait`], [`sleep`],
+//! [`yield_now`] and at every disk call, and a seeded scheduler says who is next. Since no latch is held
+//! across any of these, a simulated task never meets a latch that somebody else holds.
+
+use std::cell::RefCell;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// A started task. Dropping the handle detaches it.
+pub trait TaskHandle: Send {
+    /// Blocks until the task has ended. True if it ended without a panic.
+    fn join(self: Box<Self>) -> bool;
+}
+
+/// Starts tasks.
+pub trait Spawner: Send + Sync {
+    /// Starts `body` as a task that logs and debuggers know by `name` (at most 15 bytes are shown).
+    fn spawn(&self, name: &str, body: Box<dyn FnOnce() + Send>) -> Box<dyn TaskHandle>;
+}
+
+/// What a simulated thread asks instead of the operating system. Installed per thread with
+/// [`install_scheduler`].
+pub trait Scheduler: Send + Sync {
+    /// Gives up the turn until [`Scheduler::wake_all`] is called with the same key or `timeout` has
+    /// passed on the simulated clock. False if the time ran out.
+    fn wait(&self, key: usize, timeout: Option<Duration>) -> bool;
+
+    /// Makes every task that waits for `key` ready to run. The caller keeps its turn.
+    fn wake_all(&self, key: usize);
+
+    /// Gives up the turn and stays ready.
+    fn yield_now(&self);
+}
+
+thread_local! {
+    static SCHEDULER: RefCell<Option<Arc<dyn Scheduler>>> = const { RefCell::new(None) };
+}
+
+/// Puts this thread under `scheduler`, or back under the operating system.
+pub fn install_scheduler(scheduler: Option<Arc<dyn Scheduler>>) {
+    SCHEDULER.with(|slot| *slot.borrow_mut() = scheduler);
+}
+
+/// The scheduler of this thread, if it is simulated.
+pub(crate) fn scheduler() -> Option<Arc<dyn Scheduler>> {
+    SCHEDULER.with(|slot| slot.borrow().clone())
+}
+
+/// Lets other tasks run.
+pub fn yield_now() {
+    match scheduler() {
+        Some(scheduler) => scheduler.yield_now(),
+        None => std::thread::yield_now(),
+    }
+}
+
+/// Blocks for `duration` of the environment's time.
+pub fn sleep(duration: Duration) {
+    let event = crate::event::Event::new();
+    let ticket = event.listen();
+    event.wait(ticket, Some(duration));
+}
+
+/// Starts threads of the operating system.
+#[derive(Debug, Default, Clone, Copy)]
+pub struct ThreadSpawner;
+
+struct ThreadHandle(std::thread::JoinHandle<()>);
+
+impl TaskHandle for ThreadHandle {
+    fn join(self: Box<Self>) -> bool {
+        self.0.join().is_ok()
+    }
+}
+
+impl Spawner for ThreadSpawner {
+    fn spawn(&self, name: &str, body: Box<dyn FnOnce() + Send>) -> Box<dyn TaskHandle> {
+        let thread = std::thread::Builder::new()
+            .name(name.to_owned())
+            .spawn(body)
+            .unwrap_or_else(|error| panic!("cannot start the thread {name}: {error}"));
+        Box::new(ThreadHandle(thread))
+    }
+}

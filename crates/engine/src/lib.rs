@@ -1,0 +1,3 @@
+//! The storage engine of a database node: B-link trees, transactions, undo, row locks, redo and recovery.
+
+pub mod lock;

@@ -1,0 +1,1 @@
+//! Row and range locks.

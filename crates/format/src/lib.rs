@@ -1,0 +1,9 @@
+//! Every byte that Firn puts on disk or hands to another tier: pages, redo records, undo records, rows
+//! and keys, with the one pure function that changes a page.
+//!
+//! Architecture invariant: nothing here does I/O, takes a latch or knows a clock. Every decoder takes
+//! arbitrary bytes and answers with an error, never with a panic.
+
+pub mod key;
+pub mod row;
+pub mod value;
