@@ -5,5 +5,7 @@
 //! arbitrary bytes and answers with an error, never with a panic.
 
 pub mod key;
+pub mod page;
+pub mod redo;
 pub mod row;
 pub mod value;

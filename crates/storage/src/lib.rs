@@ -1,1 +1,4 @@
-//! placeholder
+//! Storage: where the log and the pages are. This build has the local directory; remote chunks stand
+//! behind the same seams.
+
+pub mod local;
