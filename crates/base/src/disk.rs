@@ -6,7 +6,9 @@
 //!   lost, or survive in part (whole sectors of [`SECTOR_BYTES`]), in any order with other writes;
 //! * one sector is written as a whole or not at all;
 //! * a created, renamed or removed name is durable only after [`Disk::sync_directory`] of its parent;
-//! * after a failed `sync_data` nothing is known about what was written since the last good one.
+//! * a sync covers what was written before it was called, no more;
+//! * after a failed `sync_data` nothing is known about what was written since the last good one, and a
+//!   later sync that succeeds says nothing about it either: the operating system may have dropped it.
 
 use std::fs;
 use std::io;
@@ -97,8 +99,11 @@ impl File for SystemFile {
     }
 
     fn allocate(&self, length: u64) -> io::Result<()> {
-        rustix::fs::fallocate(&self.0, rustix::fs::FallocateFlags::empty(), 0, length)?;
-        Ok(())
+        if length == 0 {
+            return Ok(()); // the system call refuses an empty range
+        }
+        let flags = rustix::fs::FallocateFlags::empty();
+        Ok(rustix::io::retry_on_intr(|| rustix::fs::fallocate(&self.0, flags, 0, length))?)
     }
 
     fn set_length(&self, length: u64) -> io::Result<()> {
@@ -158,3 +163,6 @@ impl Disk for SystemDisk {
         Ok(Box::new(SystemDirectoryLock { _locked: file }))
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -12,6 +12,10 @@
 //! ```
 //!
 //! In production the wait is a futex on the count. Under simulation it is a hand-over to the scheduler.
+//!
+//! Why no wake-up is lost: the waiter first adds itself to `waiters` and then has the kernel compare
+//! the count; the notifier first moves the count and then looks at `waiters`. All four are
+//! sequentially consistent, so at least one of the two sees the other.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
@@ -53,7 +57,7 @@ impl Event {
             if self.count.load(Ordering::SeqCst) != ticket.0 {
                 return true;
             }
-            return scheduler.wait(std::ptr::from_ref(self) as usize, timeout);
+            return scheduler.wait(self.key(), timeout);
         }
         self.waiters.fetch_add(1, Ordering::SeqCst);
         let woken = self.futex_wait(ticket, timeout);
@@ -61,18 +65,25 @@ impl Event {
         woken
     }
 
-    /// Waits until `condition` holds or `timeout` has passed; returns the condition's last value.
+    /// Waits until `condition` holds or `timeout` has passed since the call, however often it was
+    /// woken in between; returns the condition's last value. Looks at the condition at least once.
     pub fn wait_until(
         &self,
         timeout: Option<Duration>,
         mut condition: impl FnMut() -> bool,
     ) -> bool {
+        // A deadline beyond what a duration can hold is none.
+        let deadline = timeout.and_then(|timeout| task::monotonic().checked_add(timeout));
         loop {
             let ticket = self.listen();
             if condition() {
                 return true;
             }
-            if !self.wait(ticket, timeout) {
+            let left = deadline.map(|deadline| deadline.saturating_sub(task::monotonic()));
+            if left == Some(Duration::ZERO) {
+                return false;
+            }
+            if !self.wait(ticket, left) {
                 return condition();
             }
         }
@@ -83,8 +94,7 @@ impl Event {
             tv_sec: i64::try_from(duration.as_secs()).unwrap_or(i64::MAX),
             tv_nsec: i64::from(duration.subsec_nanos()),
         });
-        let waited =
-            futex::wait(&self.count, futex::Flags::PRIVATE, ticket.0, timeout.as_ref());
+        let waited = futex::wait(&self.count, futex::Flags::PRIVATE, ticket.0, timeout.as_ref());
         !matches!(waited, Err(Errno::TIMEDOUT))
     }
 
@@ -92,7 +102,7 @@ impl Event {
     pub fn notify_all(&self) {
         self.count.fetch_add(1, Ordering::SeqCst);
         if let Some(scheduler) = task::scheduler() {
-            scheduler.wake_all(std::ptr::from_ref(self) as usize);
+            scheduler.wake_all(self.key());
             return;
         }
         if self.waiters.load(Ordering::SeqCst) > 0 {
@@ -100,4 +110,12 @@ impl Event {
             let _ = futex::wake(&self.count, futex::Flags::PRIVATE, i32::MAX as u32);
         }
     }
+
+    /// What the scheduler knows this event by: its address, which does not change while somebody waits.
+    fn key(&self) -> usize {
+        std::ptr::from_ref(self) as usize
+    }
 }
+
+#[cfg(test)]
+mod tests;

@@ -141,3 +141,6 @@ impl fmt::Display for PageId {
         write!(f, "page {} of space {}", self.page_no.0, self.space.0)
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -42,3 +42,6 @@ impl RandomSource for SplitMix {
         word ^ (word >> 31)
     }
 }
+
+#[cfg(test)]
+mod tests;

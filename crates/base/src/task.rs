@@ -7,7 +7,11 @@
 
 use std::cell::RefCell;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
+
+use crate::clock::{Clock, SystemClock};
+use crate::event::Event;
 
 /// A started task. Dropping the handle detaches it.
 pub trait TaskHandle: Send {
@@ -33,7 +37,14 @@ pub trait Scheduler: Send + Sync {
 
     /// Gives up the turn and stays ready.
     fn yield_now(&self);
+
+    /// The simulated clock's [`Clock::monotonic`].
+    fn monotonic(&self) -> Duration;
 }
+
+/// Set by the first scheduler ever installed. Until then, which in production is always, nobody pays
+/// for looking at the thread's own slot.
+static SIMULATED: AtomicBool = AtomicBool::new(false);
 
 thread_local! {
     static SCHEDULER: RefCell<Option<Arc<dyn Scheduler>>> = const { RefCell::new(None) };
@@ -41,12 +52,19 @@ thread_local! {
 
 /// Puts this thread under `scheduler`, or back under the operating system.
 pub fn install_scheduler(scheduler: Option<Arc<dyn Scheduler>>) {
+    if scheduler.is_some() {
+        SIMULATED.store(true, Ordering::Relaxed);
+    }
     SCHEDULER.with(|slot| *slot.borrow_mut() = scheduler);
 }
 
 /// The scheduler of this thread, if it is simulated.
 pub(crate) fn scheduler() -> Option<Arc<dyn Scheduler>> {
-    SCHEDULER.with(|slot| slot.borrow().clone())
+    if !SIMULATED.load(Ordering::Relaxed) {
+        return None;
+    }
+    // The slot is gone while a thread's other locals are being dropped at its end.
+    SCHEDULER.try_with(|slot| slot.borrow().clone()).ok().flatten()
 }
 
 /// Lets other tasks run.
@@ -59,9 +77,16 @@ pub fn yield_now() {
 
 /// Blocks for `duration` of the environment's time.
 pub fn sleep(duration: Duration) {
-    let event = crate::event::Event::new();
-    let ticket = event.listen();
-    event.wait(ticket, Some(duration));
+    // One wait may end early, when a signal arrives; the total deadline does not.
+    Event::new().wait_until(Some(duration), || false);
+}
+
+/// The time that deadlines of waits are counted in.
+pub(crate) fn monotonic() -> Duration {
+    match scheduler() {
+        Some(scheduler) => scheduler.monotonic(),
+        None => SystemClock.monotonic(),
+    }
 }
 
 /// Starts threads of the operating system.
@@ -85,3 +110,6 @@ impl Spawner for ThreadSpawner {
         Box::new(ThreadHandle(thread))
     }
 }
+
+#[cfg(test)]
+mod tests;
