@@ -1,3 +1,4 @@
 //! The storage engine of a database node: B-link trees, transactions, undo, row locks, redo and recovery.
 
 pub mod lock;
+pub mod log;

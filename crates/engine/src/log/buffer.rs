@@ -1,0 +1,157 @@
+//! The log buffer: a ring of words that many threads fill at once.
+//!
+//! A thread reserves its place with one atomic add, copies its group, and stores the group's first word
+//! (its length) last:
+//!
+//! ```text
+//!            consumed                         reserved
+//!               │ published │ hole │ published │
+//!   … zeros … ──┴───────────┴──────┴───────────┴── zeros …
+//!               ▲ the writer takes groups up to the first hole, zeroes what it took, moves on
+//! ```
+//!
+//! Holes are found by looking, so there is no list of gaps and no lock. The ring is made of atomic words:
+//! copying a group of a few hundred bytes word by word costs what a `memcpy` does, and nothing here is
+//! unsafe.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use crossbeam_utils::CachePadded;
+use firn_base::Lsn;
+use firn_base::event::Event;
+use firn_format::redo::group::MAX_GROUP_BYTES;
+
+const WORD_BYTES: u64 = 8;
+
+/// See the module's page.
+#[derive(Debug)]
+pub struct LogBuffer {
+    ring: Box<[AtomicU64]>,
+    /// Bytes that admitted groups may still take, beyond what is reserved.
+    admitted_bytes: CachePadded<AtomicU64>,
+    reserved: CachePadded<AtomicU64>,
+    consumed: CachePadded<AtomicU64>,
+    room: Event,
+}
+
+/// The right to append one group without waiting. Dropping it gives the room back.
+#[derive(Debug)]
+pub struct Admission<'a> {
+    buffer: &'a LogBuffer,
+    bytes: u64,
+}
+
+impl Drop for Admission<'_> {
+    fn drop(&mut self) {
+        self.buffer.admitted_bytes.fetch_sub(self.bytes, Ordering::AcqRel);
+    }
+}
+
+/// Where a group stands in the log.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Placed {
+    /// Its first byte.
+    pub start: Lsn,
+    /// Behind its last byte.
+    pub end: Lsn,
+}
+
+impl LogBuffer {
+    /// An empty buffer whose next group goes to `next`.
+    ///
+    /// # Panics
+    /// If the capacity is not a power of two or is below four of the largest groups.
+    #[must_use]
+    pub fn new(next: Lsn, capacity_bytes: usize) -> LogBuffer {
+        assert!(capacity_bytes.is_power_of_two(), "the log buffer's size is a power of two");
+        assert!(capacity_bytes >= 4 * MAX_GROUP_BYTES, "the log buffer holds several groups");
+        let words = capacity_bytes / WORD_BYTES as usize;
+        LogBuffer {
+            ring: (0..words).map(|_| AtomicU64::new(0)).collect(),
+            admitted_bytes: CachePadded::new(AtomicU64::new(0)),
+            reserved: CachePadded::new(AtomicU64::new(next.0)),
+            consumed: CachePadded::new(AtomicU64::new(next.0)),
+            room: Event::new(),
+        }
+    }
+
+    fn capacity_bytes(&self) -> u64 {
+        self.ring.len() as u64 * WORD_BYTES
+    }
+
+    fn slot(&self, lsn: u64) -> usize {
+        (lsn / WORD_BYTES) as usize & (self.ring.len() - 1)
+    }
+
+    /// The end of what was reserved: beyond every group that was appended so far.
+    pub fn reserved_lsn(&self) -> Lsn {
+        Lsn(self.reserved.load(Ordering::Acquire))
+    }
+
+    /// Bytes that wait for the writer.
+    pub fn used_bytes(&self) -> u64 {
+        let consumed = self.consumed.load(Ordering::Acquire);
+        self.reserved.load(Ordering::Acquire).saturating_sub(consumed)
+    }
+
+    /// Admits a group of at most `bytes` if there is room now (rule 1).
+    pub fn try_admit(&self, bytes: usize) -> Option<Admission<'_>> {
+        let bytes = bytes as u64;
+        let admitted = self.admitted_bytes.fetch_add(bytes, Ordering::AcqRel) + bytes;
+        let admission = Admission { buffer: self, bytes };
+        (self.used_bytes() + admitted <= self.capacity_bytes()).then_some(admission)
+    }
+
+    /// Blocks until the writer has made room or `timeout` has passed.
+    pub fn wait_for_room(&self, bytes: usize, timeout: Duration) {
+        self.room.wait_until(Some(timeout), || self.try_admit(bytes).is_some());
+    }
+
+    /// Appends a finished group. Does not block.
+    ///
+    /// # Panics
+    /// If the group is longer than what was admitted.
+    pub fn append(&self, admission: Admission<'_>, group: &[u8]) -> Placed {
+        let length = group.len() as u64;
+        assert!(length <= admission.bytes, "a group is no longer than what was admitted for it");
+        let start = self.reserved.fetch_add(length, Ordering::AcqRel);
+        drop(admission);
+        let (words, rest) = group.as_chunks::<{ WORD_BYTES as usize }>();
+        assert!(rest.is_empty() && !words.is_empty(), "a group is padded to whole words");
+        for (index, word) in words.iter().enumerate().skip(1) {
+            let slot = self.slot(start + index as u64 * WORD_BYTES);
+            self.ring[slot].store(u64::from_le_bytes(*word), Ordering::Relaxed);
+        }
+        self.ring[self.slot(start)].store(u64::from_le_bytes(words[0]), Ordering::Release);
+        Placed { start: Lsn(start), end: Lsn(start + length) }
+    }
+
+    /// Takes published groups, in order and up to the first hole, until `into` has about `limit_bytes`.
+    /// Returns where the first one begins. For the writer task alone (rule 3).
+    pub fn take(&self, into: &mut Vec<u8>, limit_bytes: usize) -> Lsn {
+        let first = self.consumed.load(Ordering::Relaxed);
+        let mut position = first;
+        while into.len() < limit_bytes {
+            let header = self.ring[self.slot(position)].load(Ordering::Acquire);
+            if header == 0 {
+                break;
+            }
+            let length = header & u64::from(u32::MAX);
+            for offset in (0..length).step_by(WORD_BYTES as usize) {
+                let word = &self.ring[self.slot(position + offset)];
+                into.extend_from_slice(&word.load(Ordering::Relaxed).to_le_bytes());
+                word.store(0, Ordering::Relaxed);
+            }
+            position += length;
+        }
+        if position != first {
+            self.consumed.store(position, Ordering::Release);
+            self.room.notify_all();
+        }
+        Lsn(first)
+    }
+}
+
+#[cfg(test)]
+mod tests;
