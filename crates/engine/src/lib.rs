@@ -2,3 +2,4 @@
 
 pub mod lock;
 pub mod log;
+pub mod transaction;

@@ -1,0 +1,244 @@
+//! The transaction information table (paper 000 §4.2, "TIT"): what became of each recent transaction.
+//!
+//! An array of slots in a fabric region; a transaction's slot is its id modulo the number of slots. Begin
+//! and commit write just that slot, and a reader needs two or three loads:
+//!
+//! ```text
+//!   slot word 0   transaction id      0: free
+//!        word 1   outcome             ACTIVE, COMMITTING, or the commit timestamp
+//!        word 2   commit LSN          where the commit stands in the log
+//!        word 3   owner's latch       0: open, 1: held (begin, finish and offload of this slot)
+//! ```
+//!
+//! A reader that finds another id, or none, knows that the transaction ended and that everybody may see
+//! it: a slot is recycled only when its timestamp is at or below the horizon of all snapshots. A
+//! transaction that finds its slot taken by one that cannot be recycled yet *offloads* it to a map; the
+//! map is nearly always empty, and then is not asked. `COMMITTING` is for two-phase commit: the timestamp
+//! is being decided elsewhere, and a reader has to look again.
+//!
+//! Departures: the slot has no pointer to a transaction object, since nobody needs it; and it keeps the
+//! commit's LSN, so that a reader knows whether what it saw is durable.
+//!
+//! Rules, cited by number:
+//!
+//! 1. A slot's words change only under its own latch, and the id is zero while the others change.
+//! 2. An entry is in the offload map before its slot is given away.
+//! 3. A transaction that rolls back leaves the table only after its last change was undone, so "not in
+//!    the table" never stands for an undone change. Readers look while they hold the record's page latch.
+
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+
+use firn_base::{Cts, Lsn, TrxId};
+use firn_fabric::OwnedRegion;
+use parking_lot::RwLock;
+use rustc_hash::FxHashMap;
+
+/// Words of one slot.
+pub const SLOT_WORDS: usize = 4;
+
+const ID: usize = 0;
+const OUTCOME: usize = 1;
+const COMMIT_LSN: usize = 2;
+const LATCH: usize = 3;
+
+const ACTIVE: u64 = u64::MAX;
+const COMMITTING: u64 = u64::MAX - 1;
+
+/// What became of a transaction.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Outcome {
+    /// It has not ended (running, rolling back or prepared).
+    Active,
+    /// It commits, and the timestamp is not known yet: look again.
+    Committing,
+    /// It committed then, and its commit stands at that place in the log.
+    Committed(Cts, Lsn),
+    /// It ended so long ago that every snapshot sees it.
+    Settled,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Entry {
+    outcome: u64,
+    commit_lsn: u64,
+}
+
+impl Entry {
+    fn outcome(self) -> Outcome {
+        match self.outcome {
+            ACTIVE => Outcome::Active,
+            COMMITTING => Outcome::Committing,
+            cts => Outcome::Committed(Cts(cts), Lsn(self.commit_lsn)),
+        }
+    }
+
+    fn is_settled(self, horizon: Cts) -> bool {
+        self.outcome <= horizon.0
+    }
+}
+
+/// See the module's page.
+#[derive(Debug)]
+pub struct TransactionTable {
+    region: OwnedRegion,
+    slot_mask: u64,
+    offloaded: RwLock<FxHashMap<TrxId, Entry>>,
+    offloaded_count: AtomicUsize,
+    offloads: AtomicU64,
+}
+
+/// A held slot latch (rule 1).
+struct SlotLatch<'a>(&'a [AtomicU64]);
+
+impl Drop for SlotLatch<'_> {
+    fn drop(&mut self) {
+        self.0[LATCH].store(0, Ordering::Release);
+    }
+}
+
+impl TransactionTable {
+    /// Words that the region of a table with `slots` slots has.
+    #[must_use]
+    pub const fn region_words(slots: usize) -> usize {
+        slots * SLOT_WORDS
+    }
+
+    /// An empty table in `region`.
+    ///
+    /// # Panics
+    /// If the region does not hold a power of two of slots.
+    #[must_use]
+    pub fn new(region: OwnedRegion) -> TransactionTable {
+        let slots = region.words().len() / SLOT_WORDS;
+        assert!(slots.is_power_of_two(), "the number of slots is a power of two");
+        TransactionTable {
+            region,
+            slot_mask: slots as u64 - 1,
+            offloaded: RwLock::default(),
+            offloaded_count: AtomicUsize::new(0),
+            offloads: AtomicU64::new(0),
+        }
+    }
+
+    fn slot(&self, trx: TrxId) -> &[AtomicU64] {
+        let start = (trx.0 & self.slot_mask) as usize * SLOT_WORDS;
+        &self.region.words()[start..start + SLOT_WORDS]
+    }
+
+    fn latch<'a>(&self, slot: &'a [AtomicU64]) -> SlotLatch<'a> {
+        while slot[LATCH].compare_exchange_weak(0, 1, Ordering::Acquire, Ordering::Relaxed).is_err()
+        {
+            std::hint::spin_loop();
+        }
+        SlotLatch(slot)
+    }
+
+    /// Enters a transaction that has just begun. Never waits for another transaction.
+    pub fn begin(&self, trx: TrxId, horizon: Cts) {
+        let slot = self.slot(trx);
+        let _latch = self.latch(slot);
+        let occupant = TrxId(slot[ID].load(Ordering::Relaxed));
+        if occupant != TrxId::NONE {
+            let entry = Entry {
+                outcome: slot[OUTCOME].load(Ordering::Relaxed),
+                commit_lsn: slot[COMMIT_LSN].load(Ordering::Relaxed),
+            };
+            if !entry.is_settled(horizon) {
+                self.offload(occupant, entry);
+            }
+        }
+        slot[ID].store(0, Ordering::SeqCst);
+        slot[OUTCOME].store(ACTIVE, Ordering::SeqCst);
+        slot[COMMIT_LSN].store(0, Ordering::Relaxed);
+        slot[ID].store(trx.0, Ordering::SeqCst);
+    }
+
+    fn offload(&self, trx: TrxId, entry: Entry) {
+        let mut offloaded = self.offloaded.write();
+        offloaded.insert(trx, entry);
+        self.offloaded_count.store(offloaded.len(), Ordering::SeqCst);
+        self.offloads.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Marks a transaction whose timestamp is being decided elsewhere (two-phase commit).
+    pub fn set_committing(&self, trx: TrxId) {
+        self.set(trx, Entry { outcome: COMMITTING, commit_lsn: 0 });
+    }
+
+    /// Enters the commit: from now on snapshots at or after `cts` see the transaction.
+    pub fn commit(&self, trx: TrxId, cts: Cts, commit_lsn: Lsn) {
+        self.set(trx, Entry { outcome: cts.0, commit_lsn: commit_lsn.0 });
+    }
+
+    fn set(&self, trx: TrxId, entry: Entry) {
+        let slot = self.slot(trx);
+        let _latch = self.latch(slot);
+        if slot[ID].load(Ordering::Relaxed) == trx.0 {
+            slot[COMMIT_LSN].store(entry.commit_lsn, Ordering::SeqCst);
+            slot[OUTCOME].store(entry.outcome, Ordering::SeqCst);
+        } else {
+            let mut offloaded = self.offloaded.write();
+            let known = offloaded.insert(trx, entry);
+            assert!(known.is_some(), "a transaction is in the table until it ends");
+        }
+    }
+
+    /// Takes out a transaction that was rolled back, once all its changes are undone (rule 3).
+    pub fn remove(&self, trx: TrxId) {
+        let slot = self.slot(trx);
+        let _latch = self.latch(slot);
+        if slot[ID].load(Ordering::Relaxed) == trx.0 {
+            slot[ID].store(0, Ordering::SeqCst);
+        } else {
+            let mut offloaded = self.offloaded.write();
+            offloaded.remove(&trx);
+            self.offloaded_count.store(offloaded.len(), Ordering::SeqCst);
+        }
+    }
+
+    /// What became of `trx`. Takes no lock unless something was offloaded.
+    #[must_use]
+    pub fn outcome(&self, trx: TrxId) -> Outcome {
+        let slot = self.slot(trx);
+        if slot[ID].load(Ordering::SeqCst) == trx.0 {
+            let outcome = slot[OUTCOME].load(Ordering::SeqCst);
+            let commit_lsn = slot[COMMIT_LSN].load(Ordering::SeqCst);
+            if slot[ID].load(Ordering::SeqCst) == trx.0 {
+                return Entry { outcome, commit_lsn }.outcome();
+            }
+        }
+        self.offloaded_outcome(trx)
+    }
+
+    fn offloaded_outcome(&self, trx: TrxId) -> Outcome {
+        if self.offloaded_count.load(Ordering::SeqCst) == 0 {
+            return Outcome::Settled;
+        }
+        self.offloaded.read().get(&trx).map_or(Outcome::Settled, |entry| entry.outcome())
+    }
+
+    /// Whether `trx` has not ended.
+    #[must_use]
+    pub fn is_active(&self, trx: TrxId) -> bool {
+        matches!(self.outcome(trx), Outcome::Active | Outcome::Committing)
+    }
+
+    /// Forgets offloaded transactions that every snapshot sees. For a background task.
+    pub fn recycle(&self, horizon: Cts) {
+        if self.offloaded_count.load(Ordering::SeqCst) == 0 {
+            return;
+        }
+        let mut offloaded = self.offloaded.write();
+        offloaded.retain(|_, entry| !entry.is_settled(horizon));
+        self.offloaded_count.store(offloaded.len(), Ordering::SeqCst);
+    }
+
+    /// How often a transaction was moved to the map, and how many are there now.
+    #[must_use]
+    pub fn offload_counts(&self) -> (u64, usize) {
+        (self.offloads.load(Ordering::Relaxed), self.offloaded_count.load(Ordering::Relaxed))
+    }
+}
+
+#[cfg(test)]
+mod tests;
