@@ -1,2 +1,46 @@
-//! placeholder
-fn main() {}
+//! The `firn` binary: the command line, the configuration and the life of the process.
+//!
+//! Architecture invariant: nothing below knows that there is a command line, a configuration file or
+//! an environment variable; each part is handed its settings as typed values.
+
+mod admin;
+mod command_line;
+mod configuration;
+
+use std::io::Write;
+use std::process::ExitCode;
+
+use configuration::ConfigurationError;
+
+/// Why a command ended without having done its work.
+#[derive(Debug, thiserror::Error)]
+enum CommandError {
+    /// The user's to mend: a setting, a file or a flag.
+    #[error(transparent)]
+    Configuration(#[from] ConfigurationError),
+    /// Standard output or a file could not be written.
+    #[error("{0}")]
+    Io(#[from] std::io::Error),
+}
+
+impl CommandError {
+    /// 2 where the command line or a setting is at fault (as the argument parser answers), else 1.
+    fn exit_code(&self) -> ExitCode {
+        match self {
+            CommandError::Configuration(_) => ExitCode::from(2),
+            CommandError::Io(_) => ExitCode::from(1),
+        }
+    }
+}
+
+fn main() -> ExitCode {
+    let matches = command_line::command().get_matches();
+    match command_line::dispatch(&matches) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            // Nobody is left to tell if standard error is closed.
+            let _ = writeln!(std::io::stderr(), "firn: {error}");
+            error.exit_code()
+        }
+    }
+}

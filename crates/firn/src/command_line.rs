@@ -1,0 +1,80 @@
+//! The command line: which commands there are, and the flags that every setting has.
+
+use clap::{Arg, ArgMatches, Command};
+
+use crate::configuration::setting::SETTINGS;
+use crate::configuration::{CONFIGURATION_FLAG, Configuration, sources};
+use crate::{CommandError, admin};
+
+/// The whole command line of this build.
+pub(crate) fn command() -> Command {
+    Command::new("firn")
+        .version(env!("CARGO_PKG_VERSION"))
+        .about("Firn, a MySQL-compatible cloud-native database")
+        .subcommand_required(true)
+        .arg_required_else_help(true)
+        .subcommand(
+            Command::new("admin")
+                .about("Look at a node and its settings")
+                .subcommand_required(true)
+                .arg_required_else_help(true)
+                .subcommand(with_settings(
+                    Command::new("configuration")
+                        .about("Print each setting, its value and where the value comes from"),
+                )),
+        )
+}
+
+/// Runs what the command line asks for.
+///
+/// # Errors
+/// What kept the command from doing its work.
+pub(crate) fn dispatch(matches: &ArgMatches) -> Result<(), CommandError> {
+    match matches.subcommand() {
+        Some(("admin", matches)) => match matches.subcommand() {
+            Some(("configuration", matches)) => {
+                admin::print_configuration(&configuration(matches)?, &mut std::io::stdout().lock())
+            }
+            _ => unreachable!("clap lets no other administrative command through"),
+        },
+        _ => unreachable!("clap lets no other command through"),
+    }
+}
+
+/// Gives `command` the configuration file's flag and one flag for each setting.
+fn with_settings(command: Command) -> Command {
+    let file = Arg::new(CONFIGURATION_FLAG)
+        .long(CONFIGURATION_FLAG)
+        .value_name("FILE")
+        .help("Settings file (TOML), weaker than FIRN_* variables and flags [env: FIRN_CONFIG]");
+    let settings = SETTINGS.iter().map(|setting| {
+        Arg::new(setting.name)
+            .long(setting.flag())
+            .value_name(setting.value_name)
+            .help(format!("{} [default: {}]", setting.help, setting.default))
+    });
+    command.arg(file).args(settings).after_help(
+        "Every setting has one name: `buffer_pool = \"2G\"` in the file, FIRN_BUFFER_POOL=2G in \
+             the environment, --buffer-pool 2G here.",
+    )
+}
+
+/// The settings that `matches`, the environment and the file give together.
+fn configuration(matches: &ArgMatches) -> Result<Configuration, CommandError> {
+    let flags = SETTINGS.iter().filter_map(|setting| {
+        matches.get_one::<String>(setting.name).map(|value| (setting.name, value.clone()))
+    });
+    let file = matches.get_one::<String>(CONFIGURATION_FLAG).map(String::as_str);
+    let sources = sources::gather(file, flags, std::env::vars_os())?;
+    Ok(Configuration::merge(&sources)?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        command().debug_assert();
+    }
+}

@@ -1,0 +1,293 @@
+//! The configuration of a process: one TOML file, `FIRN_*` variables and flags, merged and checked
+//! before anything is opened.
+//!
+//! ```text
+//!   default  <  file             <  variable            <  flag
+//!   512M        buffer_pool="1G"    FIRN_BUFFER_POOL=2G    --buffer-pool 4G
+//! ```
+//!
+//! Invariants:
+//!
+//! * a [`Configuration`] that exists is valid: every value is in its range, and the values fit each other;
+//! * each value knows its [`Origin`], and a refusal names it: file and line, variable or flag;
+//! * the text of a value means the same wherever it is written, because one parser reads them all.
+
+pub(crate) mod setting;
+pub(crate) mod size;
+pub(crate) mod sources;
+
+use std::collections::BTreeMap;
+use std::fmt::Display;
+use std::io;
+use std::ops::RangeInclusive;
+use std::path::PathBuf;
+use std::str::FromStr;
+
+use tracing_subscriber::filter::LevelFilter;
+
+use setting::{
+    BUFFER_POOL, DATA_DIR, HISTORY_WINDOW_SECONDS, LOG_LEVEL, LOG_SEGMENT_SIZE,
+    MATERIALISE_BEHIND_LIMIT, SETTINGS,
+};
+use size::{Size, SizeError};
+use sources::{Origin, Sources};
+
+/// The flag that names the settings file.
+pub(crate) const CONFIGURATION_FLAG: &str = "config";
+/// The variable that names the settings file.
+pub(crate) const CONFIGURATION_VARIABLE: &str = "FIRN_CONFIG";
+
+/// Fewer bytes of pages than this cannot hold the path of one tree operation with room to spare.
+const BUFFER_POOL_RANGE: RangeInclusive<Size> = Size(8 << 20)..=Size(1 << 44);
+const LOG_SEGMENT_SIZE_RANGE: RangeInclusive<Size> = Size(1 << 20)..=Size(16 << 30);
+const MATERIALISE_BEHIND_LIMIT_RANGE: RangeInclusive<Size> = Size(2 << 20)..=Size(1 << 44);
+/// Up to ten years.
+const HISTORY_WINDOW_RANGE: RangeInclusive<u64> = 0..=10 * 366 * 24 * 3600;
+/// Log files are a whole number of these.
+const LOG_SEGMENT_GRANULE: Size = Size(4 << 10);
+
+/// A value, and where it was written.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Placed<T> {
+    pub(crate) value: T,
+    pub(crate) origin: Origin,
+}
+
+/// The settings of a process. See the module's page for what holds.
+#[derive(Debug)]
+pub(crate) struct Configuration {
+    /// Where the node's files are.
+    pub(crate) data_dir: Placed<PathBuf>,
+    /// Memory for cached pages.
+    pub(crate) buffer_pool: Placed<Size>,
+    /// Size of one file of the log.
+    pub(crate) log_segment_size: Placed<Size>,
+    /// How far back the state of an earlier moment stays available, in seconds.
+    pub(crate) history_window_seconds: Placed<u64>,
+    /// Log kept behind the last materialised point before writers are slowed down.
+    pub(crate) materialise_behind_limit: Placed<Size>,
+    /// What is logged.
+    pub(crate) log_level: Placed<LevelFilter>,
+    /// Variables that begin as Firn's do and name no setting.
+    pub(crate) unknown_variables: Vec<String>,
+}
+
+/// Why a configuration is refused.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum ConfigurationError {
+    /// The settings file cannot be read.
+    #[error("{}: cannot be read: {error}", path.display())]
+    Unreadable {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        error: io::Error,
+    },
+    /// The settings file is no TOML.
+    #[error("{origin}: {reason}")]
+    Syntax {
+        /// The line that breaks the grammar.
+        origin: Origin,
+        /// What was expected there.
+        reason: String,
+    },
+    /// A key of the file names no setting.
+    #[error("{origin}: there is no setting '{name}'; there are: {known}")]
+    UnknownSetting {
+        /// The key's line.
+        origin: Origin,
+        /// The key.
+        name: String,
+        /// The names that would have been understood.
+        known: String,
+    },
+    /// A key's value is of a kind that no setting takes.
+    #[error("{origin}: {setting}: is of type {kind}; write a string or a whole number")]
+    WrongType {
+        /// The key's line.
+        origin: Origin,
+        /// The key.
+        setting: &'static str,
+        /// TOML's name for what is there.
+        kind: &'static str,
+    },
+    /// A variable holds bytes that are no text.
+    #[error("{origin}: is not valid UTF-8")]
+    NotText {
+        /// The variable.
+        origin: Origin,
+    },
+    /// A setting cannot have this value.
+    #[error("{origin}: {setting}: '{value}' {reason}")]
+    BadValue {
+        /// Where the value is written.
+        origin: Origin,
+        /// The setting's name.
+        setting: &'static str,
+        /// The value, as written.
+        value: String,
+        /// What is wrong with it.
+        reason: String,
+    },
+}
+
+impl ConfigurationError {
+    fn unknown_setting(origin: Origin, name: &str) -> ConfigurationError {
+        let known = SETTINGS.map(|setting| setting.name).join(", ");
+        ConfigurationError::UnknownSetting { origin, name: name.to_owned(), known }
+    }
+
+    fn bad_value<T>(setting: &'static str, placed: &Placed<T>, reason: String) -> ConfigurationError
+    where
+        T: Display,
+    {
+        ConfigurationError::BadValue {
+            origin: placed.origin.clone(),
+            setting,
+            value: placed.value.to_string(),
+            reason,
+        }
+    }
+}
+
+impl Configuration {
+    /// Merges what was given over the defaults, later over earlier, and checks it.
+    ///
+    /// # Errors
+    /// [`ConfigurationError`] for the first value that is refused.
+    pub(crate) fn merge(sources: &Sources) -> Result<Configuration, ConfigurationError> {
+        let texts = Texts::merge(sources);
+        let configuration = Configuration {
+            data_dir: texts.path(DATA_DIR)?,
+            buffer_pool: texts.size(BUFFER_POOL, &BUFFER_POOL_RANGE)?,
+            log_segment_size: texts.size(LOG_SEGMENT_SIZE, &LOG_SEGMENT_SIZE_RANGE)?,
+            history_window_seconds: texts.seconds(HISTORY_WINDOW_SECONDS, &HISTORY_WINDOW_RANGE)?,
+            materialise_behind_limit: texts
+                .size(MATERIALISE_BEHIND_LIMIT, &MATERIALISE_BEHIND_LIMIT_RANGE)?,
+            log_level: texts.level(LOG_LEVEL)?,
+            unknown_variables: sources.unknown_variables.clone(),
+        };
+        configuration.validate()?;
+        Ok(configuration)
+    }
+
+    /// What no value can break by itself.
+    fn validate(&self) -> Result<(), ConfigurationError> {
+        let segment = &self.log_segment_size;
+        if !segment.value.0.is_multiple_of(LOG_SEGMENT_GRANULE.0) {
+            let reason = format!("is not a multiple of {LOG_SEGMENT_GRANULE}");
+            return Err(ConfigurationError::bad_value(LOG_SEGMENT_SIZE, segment, reason));
+        }
+        let limit = &self.materialise_behind_limit;
+        if limit.value.0 < segment.value.0.saturating_mul(2) {
+            let reason = format!(
+                "is less than two log files, which {LOG_SEGMENT_SIZE} = {} makes {}",
+                segment.value,
+                Size(segment.value.0 * 2)
+            );
+            return Err(ConfigurationError::bad_value(MATERIALISE_BEHIND_LIMIT, limit, reason));
+        }
+        Ok(())
+    }
+
+    /// Each setting's name, value and origin, in the order of [`SETTINGS`].
+    pub(crate) fn rows(&self) -> [(&'static str, String, &Origin); SETTINGS.len()] {
+        fn row<'a, T: ToString>(
+            name: &'static str,
+            placed: &'a Placed<T>,
+        ) -> (&'static str, String, &'a Origin) {
+            (name, placed.value.to_string(), &placed.origin)
+        }
+        [
+            (DATA_DIR, self.data_dir.value.display().to_string(), &self.data_dir.origin),
+            row(BUFFER_POOL, &self.buffer_pool),
+            row(LOG_SEGMENT_SIZE, &self.log_segment_size),
+            row(HISTORY_WINDOW_SECONDS, &self.history_window_seconds),
+            row(MATERIALISE_BEHIND_LIMIT, &self.materialise_behind_limit),
+            row(LOG_LEVEL, &self.log_level),
+        ]
+    }
+}
+
+/// The text that each setting ended up with.
+struct Texts(BTreeMap<&'static str, Placed<String>>);
+
+impl Texts {
+    fn merge(sources: &Sources) -> Texts {
+        let mut texts: BTreeMap<_, _> = SETTINGS
+            .iter()
+            .map(|setting| {
+                let value = setting.default.to_owned();
+                (setting.name, Placed { value, origin: Origin::Default })
+            })
+            .collect();
+        for given in &sources.given {
+            let placed = Placed { value: given.text.clone(), origin: given.origin.clone() };
+            texts.insert(given.setting, placed);
+        }
+        Texts(texts)
+    }
+
+    fn text(&self, setting: &'static str) -> &Placed<String> {
+        &self.0[setting]
+    }
+
+    fn path(&self, setting: &'static str) -> Result<Placed<PathBuf>, ConfigurationError> {
+        let text = self.text(setting);
+        if text.value.is_empty() {
+            return Err(ConfigurationError::bad_value(setting, text, "is empty".to_owned()));
+        }
+        Ok(Placed { value: PathBuf::from(&text.value), origin: text.origin.clone() })
+    }
+
+    fn size(
+        &self,
+        setting: &'static str,
+        range: &RangeInclusive<Size>,
+    ) -> Result<Placed<Size>, ConfigurationError> {
+        self.in_range(setting, range, |error: SizeError| error.to_string())
+    }
+
+    fn seconds(
+        &self,
+        setting: &'static str,
+        range: &RangeInclusive<u64>,
+    ) -> Result<Placed<u64>, ConfigurationError> {
+        self.in_range(setting, range, |_| "is not a whole number of seconds".to_owned())
+    }
+
+    fn in_range<T: FromStr + PartialOrd + Display>(
+        &self,
+        setting: &'static str,
+        range: &RangeInclusive<T>,
+        explain: impl FnOnce(T::Err) -> String,
+    ) -> Result<Placed<T>, ConfigurationError> {
+        let text = self.text(setting);
+        let refuse = |reason| ConfigurationError::bad_value(setting, text, reason);
+        let value: T = text.value.parse().map_err(|error| refuse(explain(error)))?;
+        if !range.contains(&value) {
+            return Err(refuse(format!("is not between {} and {}", range.start(), range.end())));
+        }
+        Ok(Placed { value, origin: text.origin.clone() })
+    }
+
+    fn level(&self, setting: &'static str) -> Result<Placed<LevelFilter>, ConfigurationError> {
+        let text = self.text(setting);
+        let value = match text.value.as_str() {
+            "off" => LevelFilter::OFF,
+            "error" => LevelFilter::ERROR,
+            "warn" => LevelFilter::WARN,
+            "info" => LevelFilter::INFO,
+            "debug" => LevelFilter::DEBUG,
+            "trace" => LevelFilter::TRACE,
+            _ => {
+                let reason = "is none of off, error, warn, info, debug and trace".to_owned();
+                return Err(ConfigurationError::bad_value(setting, text, reason));
+            }
+        };
+        Ok(Placed { value, origin: text.origin.clone() })
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,88 @@
+//! The settings there are. Each row of [`SETTINGS`] makes a key of the file, an environment variable
+//! and a flag, so that all three are named alike by construction.
+
+/// One setting, before it has a value.
+#[derive(Debug)]
+pub(crate) struct Setting {
+    /// Its key in the file; the flag and the variable are derived from it.
+    pub(crate) name: &'static str,
+    /// What the help shows in the value's place.
+    pub(crate) value_name: &'static str,
+    /// The text that stands where nobody gives a value.
+    pub(crate) default: &'static str,
+    /// One line of help.
+    pub(crate) help: &'static str,
+}
+
+impl Setting {
+    /// `buffer_pool` → `buffer-pool`.
+    pub(crate) fn flag(&self) -> String {
+        self.name.replace('_', "-")
+    }
+
+    /// `buffer_pool` → `FIRN_BUFFER_POOL`.
+    pub(crate) fn variable(&self) -> String {
+        format!("{VARIABLE_PREFIX}{}", self.name.to_ascii_uppercase())
+    }
+}
+
+/// What every environment variable of Firn begins with.
+pub(crate) const VARIABLE_PREFIX: &str = "FIRN_";
+
+/// Where a node keeps its files.
+pub(crate) const DATA_DIR: &str = "data_dir";
+/// Memory for cached pages.
+pub(crate) const BUFFER_POOL: &str = "buffer_pool";
+/// Size of one file of the log.
+pub(crate) const LOG_SEGMENT_SIZE: &str = "log_segment_size";
+/// How far back a point in time can be asked for.
+pub(crate) const HISTORY_WINDOW_SECONDS: &str = "history_window_seconds";
+/// How much log may lie behind the last materialised point.
+pub(crate) const MATERIALISE_BEHIND_LIMIT: &str = "materialise_behind_limit";
+/// How much is logged.
+pub(crate) const LOG_LEVEL: &str = "log_level";
+
+/// All settings, in the order in which help and listings show them.
+pub(crate) const SETTINGS: [Setting; 6] = [
+    Setting {
+        name: DATA_DIR,
+        value_name: "DIR",
+        default: "data",
+        help: "Directory of the node's files; made if it does not exist",
+    },
+    Setting {
+        name: BUFFER_POOL,
+        value_name: "SIZE",
+        default: "512M",
+        help: "Memory for cached pages",
+    },
+    Setting {
+        name: LOG_SEGMENT_SIZE,
+        value_name: "SIZE",
+        default: "64M",
+        help: "Size of one file of the log",
+    },
+    Setting {
+        name: HISTORY_WINDOW_SECONDS,
+        value_name: "SECONDS",
+        default: "0",
+        help: "How far back the state of an earlier moment stays available; 0 keeps the present only",
+    },
+    Setting {
+        name: MATERIALISE_BEHIND_LIMIT,
+        value_name: "SIZE",
+        default: "1G",
+        help: "Log kept behind the last materialised point before writers are slowed down",
+    },
+    Setting {
+        name: LOG_LEVEL,
+        value_name: "LEVEL",
+        default: "warn",
+        help: "What is logged to standard error: off, error, warn, info, debug or trace",
+    },
+];
+
+/// The setting called `name`.
+pub(crate) fn find(name: &str) -> Option<&'static Setting> {
+    SETTINGS.iter().find(|setting| setting.name == name)
+}

@@ -1,0 +1,63 @@
+//! The binary as a user meets it.
+
+use std::path::Path;
+use std::process::{Command, Output};
+
+use expect_test::expect;
+
+/// Runs `firn` in `directory` with an environment that holds nothing but `variables`.
+fn firn(directory: &Path, arguments: &[&str], variables: &[(&str, &str)]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_firn"))
+        .current_dir(directory)
+        .args(arguments)
+        .env_clear()
+        .envs(variables.iter().copied())
+        .output()
+        .expect("the binary runs")
+}
+
+fn text(bytes: &[u8]) -> &str {
+    std::str::from_utf8(bytes).expect("the output is text")
+}
+
+#[test]
+fn the_configuration_is_merged_from_all_three_sources() {
+    let directory = tempfile::tempdir().unwrap();
+    std::fs::write(directory.path().join("firn.toml"), "\ndata_dir = \"here\"\n").unwrap();
+    let output = firn(
+        directory.path(),
+        &["admin", "configuration", "--config", "firn.toml", "--buffer-pool", "2048M"],
+        &[("FIRN_LOG_LEVEL", "info"), ("FIRN_PORT", "7")],
+    );
+    expect![[r#"
+        data_dir                  here  firn.toml:2
+        buffer_pool               2G    --buffer-pool
+        log_segment_size          64M   default
+        history_window_seconds    0     default
+        materialise_behind_limit  1G    default
+        log_level                 info  FIRN_LOG_LEVEL
+        FIRN_PORT names no setting and is ignored
+    "#]]
+    .assert_eq(text(&output.stdout));
+    assert!(output.status.success());
+}
+
+#[test]
+fn a_bad_setting_ends_the_command_with_two() {
+    let directory = tempfile::tempdir().unwrap();
+    std::fs::write(directory.path().join("firn.toml"), "buffer_pool = '1Z'\n").unwrap();
+    let variables = [("FIRN_CONFIG", "firn.toml")];
+    let output = firn(directory.path(), &["admin", "configuration"], &variables);
+    assert_eq!(output.status.code(), Some(2));
+    let refusal = text(&output.stderr);
+    assert!(refusal.starts_with("firn: firn.toml:1: buffer_pool: '1Z' is not a size"), "{refusal}");
+}
+
+#[test]
+fn help_names_every_setting() {
+    let directory = tempfile::tempdir().unwrap();
+    let output = firn(directory.path(), &["admin", "configuration", "--help"], &[]);
+    for flag in ["--data-dir", "--buffer-pool", "--log-segment-size", "--log-level", "--config"] {
+        assert!(text(&output.stdout).contains(flag), "{flag}");
+    }
+}

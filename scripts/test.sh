@@ -1,0 +1,39 @@
+#!/usr/bin/env bash
+# Everything that a change must pass: `scripts/test.sh`, or one step of it: `scripts/test.sh lints`.
+# One profile serves all steps, so that a cold machine compiles each crate once.
+set -euo pipefail
+scripts=$(dirname "${BASH_SOURCE[0]}")
+"$scripts/bootstrap.sh"
+. "$scripts/toolchain.sh"
+choose_cargo
+cd "$repository"
+export CARGO_BUILD_JOBS=${CARGO_BUILD_JOBS:-2}
+
+all_steps="formatting lints tests"
+
+# Layout and lints are judged by the pinned toolchain alone: a later one knows more of both, and what
+# it adds is no fault of the change.
+formatting() {
+    is_pinned_cargo || { echo "skipped: not the pinned toolchain"; return 0; }
+    cargo fmt --all --check
+}
+
+lints() {
+    local deny=()
+    is_pinned_cargo && deny=(-- -D warnings)
+    cargo clippy --locked --release --workspace --all-targets "${deny[@]}"
+}
+
+tests() {
+    cargo test --locked --release --workspace
+}
+
+for step in ${*:-$all_steps}; do
+    case " $all_steps " in
+        *" $step "*) ;;
+        *) echo "no step '$step'; there are: $all_steps" >&2; exit 2 ;;
+    esac
+    echo "== $step"
+    "$step"
+done
+echo "== passed: ${*:-$all_steps}"
