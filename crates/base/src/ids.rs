@@ -50,7 +50,7 @@ id! {
     Hlc(u64)
 }
 id! {
-    /// One B-link tree.
+    /// One B-link tree, named by its root page, which stays where it is for the tree's whole life.
     IndexId(u64)
 }
 id! {
@@ -127,6 +127,20 @@ impl PageId {
     #[must_use]
     pub const fn from_u64(word: u64) -> PageId {
         PageId { space: SpaceId((word >> 32) as u32), page_no: PageNo(word as u32) }
+    }
+}
+
+impl IndexId {
+    /// The root page of the tree.
+    #[must_use]
+    pub const fn root(self) -> PageId {
+        PageId::from_u64(self.0)
+    }
+}
+
+impl From<PageId> for IndexId {
+    fn from(root: PageId) -> IndexId {
+        IndexId(root.to_u64())
     }
 }
 

@@ -5,7 +5,12 @@
 //! arbitrary bytes and answers with an error, never with a panic.
 
 pub mod key;
+pub mod overflow;
 pub mod page;
+mod reader;
 pub mod redo;
 pub mod row;
+pub mod space;
+pub mod tree;
+pub mod undo;
 pub mod value;

@@ -86,12 +86,7 @@ impl GroupBuilder {
     ///
     /// # Panics
     /// If the body is longer than 65,535 bytes: no change of one page is.
-    pub fn push(
-        &mut self,
-        kind: u8,
-        page: PageId,
-        write_body: impl FnOnce(&mut Vec<u8>),
-    ) -> &[u8] {
+    pub fn push(&mut self, kind: u8, page: PageId, write_body: impl FnOnce(&mut Vec<u8>)) -> &[u8] {
         let start = self.bytes.len();
         self.bytes.extend_from_slice(&[kind, 0, 0, 0]);
         self.bytes.extend_from_slice(&page.space.0.to_le_bytes());

@@ -1,0 +1,42 @@
+//! Overflow pages: a value too long for its row, cut into parts that are linked.
+//!
+//! ```text
+//!   page header │ u32 next page, u32::MAX: none │ u16 length │ u16 zero │ bytes of the part
+//!   0           32                              36           38         40
+//! ```
+//!
+//! A chain is written once and never changed: an update writes a new chain, and purge frees the old one
+//! when no snapshot can see it.
+
+use firn_base::PageNo;
+
+use crate::page::{PAGE_SIZE, PageBuf, PageKind};
+
+pub(crate) const NEXT: usize = 32;
+pub(crate) const LENGTH: usize = 36;
+pub(crate) const HEADER_BYTES: usize = 40;
+
+/// The most bytes of a value that a page takes.
+pub const PART_BYTES: usize = PAGE_SIZE - HEADER_BYTES;
+
+/// One part of a long value, read only.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct OverflowPage<'a> {
+    /// The page with the next part; [`PageNo::NONE`]: this is the last.
+    pub next: PageNo,
+    /// This part of the value.
+    pub bytes: &'a [u8],
+}
+
+impl<'a> OverflowPage<'a> {
+    /// Looks at `page` as a part of a long value; `None` if it is none.
+    #[must_use]
+    pub fn new(page: &'a PageBuf) -> Option<OverflowPage<'a>> {
+        if page.kind() != Some(PageKind::Overflow) {
+            return None;
+        }
+        let length = usize::from(page.get_u16(LENGTH));
+        let bytes = page.bytes().get(HEADER_BYTES..HEADER_BYTES + length)?;
+        Some(OverflowPage { next: PageNo(page.get_u32(NEXT)), bytes })
+    }
+}

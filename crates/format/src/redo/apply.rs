@@ -1,0 +1,136 @@
+//! The one function that changes a page, in every tier: the writer in memory, recovery, replicas and the
+//! page store (rule 1 of the design).
+//!
+//! It is pure: the bytes after depend on the bytes before and the change, and on nothing else, so that a
+//! page rebuilt from the log equals the one in memory byte for byte (but for the checksum, which only
+//! sealing sets). It takes any bytes as page and any change, never panics, and on an error leaves the
+//! page as it was. The LSN is the caller's to stamp, once per group.
+
+use firn_base::PageId;
+
+use super::Change;
+use crate::page::{PageBuf, PageKind};
+
+mod headers;
+mod overflow;
+mod space;
+mod tree;
+mod tree_builder;
+mod undo;
+
+/// Why a change was not applied. In a running node it is a bug or damaged memory; while replaying, the
+/// page or the log is damaged.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum ApplyError {
+    /// The bytes are another page.
+    #[error("a change of {expected} met {found}")]
+    WrongPage {
+        /// What the page says that it is.
+        found: PageId,
+        /// What the change is about.
+        expected: PageId,
+    },
+    /// The page is not of a kind that the change is for.
+    #[error("a change of kind {change} does not go with {page}, which holds {found:?}")]
+    WrongKind {
+        /// The page.
+        page: PageId,
+        /// What it holds; `None`: unknown to this build.
+        found: Option<PageKind>,
+        /// The number of the change's kind.
+        change: u8,
+    },
+    /// The page's own fields contradict each other.
+    #[error("{page} is damaged: {what}")]
+    Damaged {
+        /// The page.
+        page: PageId,
+        /// Which field.
+        what: &'static str,
+    },
+    /// The change does not fit the page's contents.
+    #[error("a change does not fit {page}: {what}")]
+    Mismatch {
+        /// The page.
+        page: PageId,
+        /// What does not fit.
+        what: &'static str,
+    },
+    /// There is not enough room in the page.
+    #[error("{page} has no room for a change")]
+    NoRoom {
+        /// The page.
+        page: PageId,
+    },
+    /// The record is not about a page.
+    #[error("a record that is not about a page cannot be applied to {0}")]
+    NotAboutAPage(PageId),
+}
+
+/// Applies `change` to `page`, whose identity is `id`. Changes for which
+/// [`Change::initialises_page`] holds take any bytes for the page before.
+///
+/// # Errors
+/// Why the page was left as it was.
+pub fn apply(page: &mut PageBuf, id: PageId, change: &Change<'_>) -> Result<(), ApplyError> {
+    let kind = change.kind();
+    if !Change::initialises_page(kind) {
+        expect_page(page, id, change)?;
+    }
+    match *change {
+        Change::Format { kind } => headers::format(page, id, kind),
+        Change::TreeInit { index, level, low, high, right, entries } => {
+            let header = tree_builder::TreeHeader { index, level, low, high, right };
+            tree::init(page, id, &header, entries)
+        }
+        Change::TreeInsert { slot, key, value } => tree::insert(page, slot.into(), key, value),
+        Change::TreeSetValue { slot, value } => tree::set_value(page, slot.into(), value),
+        Change::TreePatchValue { slot, at, bytes } => {
+            tree::patch_value(page, slot.into(), at.into(), bytes)
+        }
+        Change::TreeRemove { slot } => tree::remove(page, slot.into()),
+        Change::TreeTruncate { from_slot, high, right } => {
+            tree::truncate(page, from_slot.into(), high, right)
+        }
+        Change::TreeAbsorb { entries, high, right } => tree::absorb(page, entries, high, right),
+        Change::TreeKill => tree::kill(page),
+        Change::WriteBytes { at, bytes } => headers::write_bytes(page, at.into(), bytes),
+        Change::AllocationSet { index, state } => space::set_state(page, index.into(), state),
+        Change::UndoInit { segment, previous } => undo::init(page, id, segment, previous),
+        Change::UndoLink { next } => undo::link(page, next),
+        Change::UndoAppend { record } => undo::append(page, record),
+        Change::OverflowInit { next, bytes } => overflow::init(page, id, next, bytes),
+        Change::SpaceDropped | Change::Watermark { .. } => Err(ApplyError::NotAboutAPage(id)),
+    }
+}
+
+/// Checks that the bytes are the page, and of a kind that the change is for.
+fn expect_page(page: &PageBuf, id: PageId, change: &Change<'_>) -> Result<(), ApplyError> {
+    if page.page_id() != id {
+        return Err(ApplyError::WrongPage { found: page.page_id(), expected: id });
+    }
+    let found = page.kind();
+    let fits = match change {
+        Change::WriteBytes { .. } => {
+            matches!(found, Some(PageKind::SpaceHeader | PageKind::UndoHeader))
+        }
+        Change::AllocationSet { .. } => found == Some(PageKind::AllocationMap),
+        Change::UndoLink { .. } | Change::UndoAppend { .. } => found == Some(PageKind::Undo),
+        _ => matches!(found, Some(PageKind::TreeLeaf | PageKind::TreeInner)),
+    };
+    if fits || !change.is_about_a_page() {
+        Ok(())
+    } else {
+        Err(ApplyError::WrongKind { page: id, found, change: change.kind() })
+    }
+}
+
+/// Makes `page` an empty one of `kind`; the LSN stays until the caller stamps it.
+fn reformat(page: &mut PageBuf, id: PageId, kind: PageKind) {
+    let lsn = page.lsn();
+    page.format(id, kind);
+    page.set_lsn(lsn);
+}
+
+#[cfg(test)]
+mod tests;

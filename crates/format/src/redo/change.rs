@@ -1,0 +1,406 @@
+//! What a redo record says: one change of one page.
+//!
+//! The body's bytes, by kind (numbers little endian; the kind and the page are in the record's header):
+//!
+//! ```text
+//!    1  Format           u8 page kind
+//!    2  TreeInit         u64 index, u8 level, u32 right, bound low, bound high, entries
+//!    3  TreeInsert       u16 slot, u16 key length, key, value
+//!    4  TreeSetValue     u16 slot, value
+//!    5  TreePatchValue   u16 slot, u16 at, bytes
+//!    6  TreeRemove       u16 slot
+//!    7  TreeTruncate     u16 from slot, u32 right, high
+//!    8  TreeAbsorb       u32 right, bound high, entries
+//!    9  TreeKill         -
+//!   10  WriteBytes       u16 at, bytes
+//!   11  AllocationSet    u16 index, u8 state
+//!   12  UndoInit         u32 segment, u32 previous
+//!   13  UndoLink         u32 next
+//!   14  UndoAppend       undo record
+//!   15  OverflowInit     u32 next, bytes
+//!   16  SpaceDropped     -                                  not about a page; the space is in the header
+//!   17  Watermark        u64 transaction id, u64 commit timestamp              not about a page
+//!
+//!   bound: u16 length (0xFFFF: +infinity), bytes            the last field takes what is left
+//! ```
+
+use firn_base::{Cts, IndexId, PageId, PageNo, SpaceId, TrxId};
+
+use super::group::{GroupBuilder, RawRecord};
+use crate::page::PageKind;
+use crate::reader::ByteReader;
+use crate::space::PageState;
+use crate::tree::Entries;
+
+/// One change, borrowed from where its bytes are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Change<'a> {
+    /// The page becomes an empty one of this kind. Only for kinds whose empty body means something:
+    /// [`PageKind::Free`], [`PageKind::SpaceHeader`], [`PageKind::AllocationMap`] (which then counts
+    /// itself as used) and [`PageKind::UndoHeader`].
+    Format {
+        /// What the page becomes.
+        kind: PageKind,
+    },
+    /// The page becomes a part of a tree, whatever it was before.
+    TreeInit {
+        /// The tree.
+        index: IndexId,
+        /// How far above the leaves.
+        level: u8,
+        /// The low fence.
+        low: &'a [u8],
+        /// The high fence; `None`: +infinity.
+        high: Option<&'a [u8]>,
+        /// The right sibling; [`PageNo::NONE`] exactly if `high` is `None`.
+        right: PageNo,
+        /// The entries, in key order; at least one for an inner node, and its key is `low`.
+        entries: Entries<'a>,
+    },
+    /// A new entry comes before the one at `slot`.
+    TreeInsert {
+        /// Where, such that the keys stay in order.
+        slot: u16,
+        /// The whole key.
+        key: &'a [u8],
+        /// The value.
+        value: &'a [u8],
+    },
+    /// The entry gets another value, of any length.
+    TreeSetValue {
+        /// Which entry.
+        slot: u16,
+        /// The value.
+        value: &'a [u8],
+    },
+    /// Some bytes of the entry's value are replaced.
+    TreePatchValue {
+        /// Which entry.
+        slot: u16,
+        /// Offset within the value.
+        at: u16,
+        /// What stands there from now on.
+        bytes: &'a [u8],
+    },
+    /// The entry goes away.
+    TreeRemove {
+        /// Which entry.
+        slot: u16,
+    },
+    /// The left half of a split: the entries from `from_slot` on are in the new right sibling.
+    TreeTruncate {
+        /// The first entry that goes away.
+        from_slot: u16,
+        /// The new high fence, the sibling's low fence.
+        high: &'a [u8],
+        /// The new right sibling.
+        right: PageNo,
+    },
+    /// The left half of a merge: the page takes over all of its right sibling.
+    TreeAbsorb {
+        /// The sibling's entries.
+        entries: Entries<'a>,
+        /// The sibling's high fence.
+        high: Option<&'a [u8]>,
+        /// The sibling's right sibling.
+        right: PageNo,
+    },
+    /// The right half of a merge: the page is dead. It keeps its fences and its right sibling.
+    TreeKill,
+    /// Bytes of a [`PageKind::SpaceHeader`] or [`PageKind::UndoHeader`] are replaced.
+    WriteBytes {
+        /// Offset in the page, behind the common header.
+        at: u16,
+        /// What stands there from now on.
+        bytes: &'a [u8],
+    },
+    /// A page of the space changes its state.
+    AllocationSet {
+        /// Which page, counted from the first one that the map is about.
+        index: u16,
+        /// The state from now on.
+        state: PageState,
+    },
+    /// The page becomes an empty part of an undo segment's stream, whatever it was before.
+    UndoInit {
+        /// The segment.
+        segment: u32,
+        /// The page before it in the stream, or [`PageNo::NONE`].
+        previous: PageNo,
+    },
+    /// The stream goes on in another page.
+    UndoLink {
+        /// The page after this one.
+        next: PageNo,
+    },
+    /// The stream grows by one undo record.
+    UndoAppend {
+        /// The record, with its header.
+        record: &'a [u8],
+    },
+    /// The page becomes a part of a long value, whatever it was before.
+    OverflowInit {
+        /// The page with the next part, or [`PageNo::NONE`].
+        next: PageNo,
+        /// This part.
+        bytes: &'a [u8],
+    },
+    /// The space of the record is gone, with all its pages.
+    SpaceDropped,
+    /// Ids below these may have been handed out; after a restart new ones begin here.
+    Watermark {
+        /// The first transaction id that was not handed out.
+        trx_id_limit: TrxId,
+        /// The first commit timestamp that was not handed out.
+        cts_limit: Cts,
+    },
+}
+
+/// Why a record is not a change that this build knows.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum ChangeDamage {
+    /// Written by a newer build, or damaged.
+    #[error("a redo record of kind {0} is not known to this build")]
+    Kind(u8),
+    /// The body is not one of the kind.
+    #[error("the body of a redo record of kind {0} is not valid")]
+    Body(u8),
+    /// A change of a page without a page, or the reverse.
+    #[error("a redo record of kind {0} is about {1}")]
+    Page(u8, PageId),
+}
+
+const FORMAT: u8 = 1;
+const TREE_INIT: u8 = 2;
+const TREE_INSERT: u8 = 3;
+const TREE_SET_VALUE: u8 = 4;
+const TREE_PATCH_VALUE: u8 = 5;
+const TREE_REMOVE: u8 = 6;
+const TREE_TRUNCATE: u8 = 7;
+const TREE_ABSORB: u8 = 8;
+const TREE_KILL: u8 = 9;
+const WRITE_BYTES: u8 = 10;
+const ALLOCATION_SET: u8 = 11;
+const UNDO_INIT: u8 = 12;
+const UNDO_LINK: u8 = 13;
+const UNDO_APPEND: u8 = 14;
+const OVERFLOW_INIT: u8 = 15;
+const SPACE_DROPPED: u8 = 16;
+const WATERMARK: u8 = 17;
+
+const INFINITE: u16 = u16::MAX;
+
+impl<'a> Change<'a> {
+    /// Whether a record of this kind sets every byte of its page, so that a page can be built from it
+    /// on without an earlier image.
+    #[must_use]
+    pub fn initialises_page(kind: u8) -> bool {
+        matches!(kind, FORMAT | TREE_INIT | UNDO_INIT | OVERFLOW_INIT)
+    }
+
+    /// The number of the change's kind in a record's header.
+    #[must_use]
+    pub fn kind(&self) -> u8 {
+        match self {
+            Change::Format { .. } => FORMAT,
+            Change::TreeInit { .. } => TREE_INIT,
+            Change::TreeInsert { .. } => TREE_INSERT,
+            Change::TreeSetValue { .. } => TREE_SET_VALUE,
+            Change::TreePatchValue { .. } => TREE_PATCH_VALUE,
+            Change::TreeRemove { .. } => TREE_REMOVE,
+            Change::TreeTruncate { .. } => TREE_TRUNCATE,
+            Change::TreeAbsorb { .. } => TREE_ABSORB,
+            Change::TreeKill => TREE_KILL,
+            Change::WriteBytes { .. } => WRITE_BYTES,
+            Change::AllocationSet { .. } => ALLOCATION_SET,
+            Change::UndoInit { .. } => UNDO_INIT,
+            Change::UndoLink { .. } => UNDO_LINK,
+            Change::UndoAppend { .. } => UNDO_APPEND,
+            Change::OverflowInit { .. } => OVERFLOW_INIT,
+            Change::SpaceDropped => SPACE_DROPPED,
+            Change::Watermark { .. } => WATERMARK,
+        }
+    }
+
+    /// Whether the change is of one page; otherwise its record has no page number.
+    #[must_use]
+    pub fn is_about_a_page(&self) -> bool {
+        !matches!(self, Change::SpaceDropped | Change::Watermark { .. })
+    }
+
+    /// Adds the change's record to `group`.
+    ///
+    /// # Panics
+    /// If the change is of a page and `page` is none, or the reverse (see [`no_page`]).
+    pub fn encode(&self, page: PageId, group: &mut GroupBuilder) {
+        assert_eq!(self.is_about_a_page(), page.page_no != PageNo::NONE, "{page} in a record");
+        group.push(self.kind(), page, |body| self.write_body(body));
+    }
+
+    fn write_body(&self, body: &mut Vec<u8>) {
+        match *self {
+            Change::Format { kind } => body.push(kind as u8),
+            Change::TreeInit { index, level, low, high, right, entries } => {
+                body.extend_from_slice(&index.0.to_le_bytes());
+                body.push(level);
+                body.extend_from_slice(&right.0.to_le_bytes());
+                write_bound(body, Some(low));
+                write_bound(body, high);
+                body.extend_from_slice(entries.encoded());
+            }
+            Change::TreeInsert { slot, key, value } => {
+                body.extend_from_slice(&slot.to_le_bytes());
+                write_bound(body, Some(key));
+                body.extend_from_slice(value);
+            }
+            Change::TreeSetValue { slot, value } => {
+                body.extend_from_slice(&slot.to_le_bytes());
+                body.extend_from_slice(value);
+            }
+            Change::TreePatchValue { slot, at, bytes } => {
+                body.extend_from_slice(&slot.to_le_bytes());
+                body.extend_from_slice(&at.to_le_bytes());
+                body.extend_from_slice(bytes);
+            }
+            Change::TreeRemove { slot } => body.extend_from_slice(&slot.to_le_bytes()),
+            Change::TreeTruncate { from_slot, high, right } => {
+                body.extend_from_slice(&from_slot.to_le_bytes());
+                body.extend_from_slice(&right.0.to_le_bytes());
+                body.extend_from_slice(high);
+            }
+            Change::TreeAbsorb { entries, high, right } => {
+                body.extend_from_slice(&right.0.to_le_bytes());
+                write_bound(body, high);
+                body.extend_from_slice(entries.encoded());
+            }
+            Change::TreeKill | Change::SpaceDropped => {}
+            _ => self.write_other_body(body),
+        }
+    }
+
+    fn write_other_body(&self, body: &mut Vec<u8>) {
+        match *self {
+            Change::WriteBytes { at, bytes } => {
+                body.extend_from_slice(&at.to_le_bytes());
+                body.extend_from_slice(bytes);
+            }
+            Change::AllocationSet { index, state } => {
+                body.extend_from_slice(&index.to_le_bytes());
+                body.push(state as u8);
+            }
+            Change::UndoInit { segment, previous } => {
+                body.extend_from_slice(&segment.to_le_bytes());
+                body.extend_from_slice(&previous.0.to_le_bytes());
+            }
+            Change::UndoLink { next } => body.extend_from_slice(&next.0.to_le_bytes()),
+            Change::UndoAppend { record } => body.extend_from_slice(record),
+            Change::OverflowInit { next, bytes } => {
+                body.extend_from_slice(&next.0.to_le_bytes());
+                body.extend_from_slice(bytes);
+            }
+            Change::Watermark { trx_id_limit, cts_limit } => {
+                body.extend_from_slice(&trx_id_limit.0.to_le_bytes());
+                body.extend_from_slice(&cts_limit.0.to_le_bytes());
+            }
+            _ => unreachable!("tree changes were written before"),
+        }
+    }
+
+    /// Takes apart a record from the log.
+    ///
+    /// # Errors
+    /// Why it is not a change; nothing can be applied after it.
+    pub fn decode(record: &RawRecord<'a>) -> Result<Change<'a>, ChangeDamage> {
+        if !(FORMAT..=WATERMARK).contains(&record.kind) {
+            return Err(ChangeDamage::Kind(record.kind));
+        }
+        let mut body = ByteReader::new(record.body);
+        let change = read_body(record.kind, &mut body)
+            .filter(|_| body.is_empty())
+            .ok_or(ChangeDamage::Body(record.kind))?;
+        if change.is_about_a_page() == (record.page.page_no == PageNo::NONE) {
+            return Err(ChangeDamage::Page(record.kind, record.page));
+        }
+        Ok(change)
+    }
+}
+
+/// The id in a record that is about a space, not about one of its pages.
+#[must_use]
+pub fn no_page(space: SpaceId) -> PageId {
+    PageId::new(space, PageNo::NONE)
+}
+
+fn write_bound(body: &mut Vec<u8>, bound: Option<&[u8]>) {
+    let length = bound.map_or(INFINITE, |bytes| {
+        u16::try_from(bytes.len())
+            .ok()
+            .filter(|&length| length != INFINITE)
+            .expect("a key fits in a page")
+    });
+    body.extend_from_slice(&length.to_le_bytes());
+    body.extend_from_slice(bound.unwrap_or_default());
+}
+
+fn read_bound<'a>(body: &mut ByteReader<'a>) -> Option<Option<&'a [u8]>> {
+    match body.u16()? {
+        INFINITE => Some(None),
+        length => Some(Some(body.take(usize::from(length))?)),
+    }
+}
+
+fn read_page_no(body: &mut ByteReader<'_>) -> Option<PageNo> {
+    body.u32().map(PageNo)
+}
+
+fn read_body<'a>(kind: u8, body: &mut ByteReader<'a>) -> Option<Change<'a>> {
+    Some(match kind {
+        FORMAT => Change::Format { kind: PageKind::from_u8(body.u8()?)? },
+        TREE_INIT => {
+            let (index, level) = (IndexId(body.u64()?), body.u8()?);
+            let right = read_page_no(body)?;
+            let (low, high) = (read_bound(body)??, read_bound(body)?);
+            let entries = Entries::parse(body.take_all())?;
+            Change::TreeInit { index, level, low, high, right, entries }
+        }
+        TREE_INSERT => {
+            let (slot, key) = (body.u16()?, read_bound(body)??);
+            Change::TreeInsert { slot, key, value: body.take_all() }
+        }
+        TREE_SET_VALUE => Change::TreeSetValue { slot: body.u16()?, value: body.take_all() },
+        TREE_PATCH_VALUE => {
+            let (slot, at) = (body.u16()?, body.u16()?);
+            Change::TreePatchValue { slot, at, bytes: body.take_all() }
+        }
+        TREE_REMOVE => Change::TreeRemove { slot: body.u16()? },
+        TREE_TRUNCATE => {
+            let (from_slot, right) = (body.u16()?, read_page_no(body)?);
+            Change::TreeTruncate { from_slot, high: body.take_all(), right }
+        }
+        TREE_ABSORB => {
+            let (right, high) = (read_page_no(body)?, read_bound(body)?);
+            Change::TreeAbsorb { entries: Entries::parse(body.take_all())?, high, right }
+        }
+        TREE_KILL => Change::TreeKill,
+        _ => return read_other_body(kind, body),
+    })
+}
+
+fn read_other_body<'a>(kind: u8, body: &mut ByteReader<'a>) -> Option<Change<'a>> {
+    Some(match kind {
+        WRITE_BYTES => Change::WriteBytes { at: body.u16()?, bytes: body.take_all() },
+        ALLOCATION_SET => {
+            let (index, state) = (body.u16()?, PageState::from_u8(body.u8()?)?);
+            Change::AllocationSet { index, state }
+        }
+        UNDO_INIT => Change::UndoInit { segment: body.u32()?, previous: read_page_no(body)? },
+        UNDO_LINK => Change::UndoLink { next: read_page_no(body)? },
+        UNDO_APPEND => Change::UndoAppend { record: body.take_all() },
+        OVERFLOW_INIT => Change::OverflowInit { next: read_page_no(body)?, bytes: body.take_all() },
+        SPACE_DROPPED => Change::SpaceDropped,
+        WATERMARK => {
+            Change::Watermark { trx_id_limit: TrxId(body.u64()?), cts_limit: Cts(body.u64()?) }
+        }
+        _ => return None,
+    })
+}

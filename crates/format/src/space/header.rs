@@ -1,0 +1,146 @@
+//! Page 0 of a space.
+
+use firn_base::{PageNo, TableId};
+
+use crate::page::{PAGE_SIZE, PageBuf, PageKind};
+use crate::redo::Change;
+
+/// The layout of spaces that this code writes.
+pub const SPACE_LAYOUT_VERSION: u32 = 1;
+
+const VERSION: usize = 32;
+const PURPOSE: usize = 36;
+const PAGE_COUNT: usize = 40;
+const ALLOCATION_HINT: usize = 44;
+const TABLE: usize = 48;
+const OWNER: usize = 64;
+
+/// What a space is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[repr(u8)]
+pub enum SpacePurpose {
+    /// The data dictionary.
+    Dictionary = 1,
+    /// Undo segments.
+    Undo = 2,
+    /// A table with its indexes.
+    Table = 3,
+}
+
+impl SpacePurpose {
+    /// The purpose with this number.
+    #[must_use]
+    pub fn from_u8(number: u8) -> Option<SpacePurpose> {
+        Some(match number {
+            1 => SpacePurpose::Dictionary,
+            2 => SpacePurpose::Undo,
+            3 => SpacePurpose::Table,
+            _ => return None,
+        })
+    }
+}
+
+/// Up to eight bytes for one field of a page whose fields are written one by one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct FieldWrite {
+    at: u16,
+    length: u8,
+    bytes: [u8; 8],
+}
+
+impl FieldWrite {
+    pub(crate) fn u8(at: usize, number: u8) -> FieldWrite {
+        FieldWrite::new(at, &[number])
+    }
+
+    pub(crate) fn u32(at: usize, number: u32) -> FieldWrite {
+        FieldWrite::new(at, &number.to_le_bytes())
+    }
+
+    pub(crate) fn u64(at: usize, number: u64) -> FieldWrite {
+        FieldWrite::new(at, &number.to_le_bytes())
+    }
+
+    fn new(at: usize, number: &[u8]) -> FieldWrite {
+        let mut bytes = [0; 8];
+        bytes[..number.len()].copy_from_slice(number);
+        FieldWrite { at: at as u16, length: number.len() as u8, bytes }
+    }
+
+    /// The change that writes the field.
+    #[must_use]
+    pub fn change(&self) -> Change<'_> {
+        Change::WriteBytes { at: self.at, bytes: &self.bytes[..usize::from(self.length)] }
+    }
+}
+
+/// The fields of a space's header page.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SpaceHeader {
+    /// What the space is for.
+    pub purpose: SpacePurpose,
+    /// All pages that were ever in use have a number below this one.
+    pub page_count: u32,
+    /// Where to begin to look for a free page; only a hint.
+    pub allocation_hint: PageNo,
+    /// The table that owns the space, if it is a table's.
+    pub table: TableId,
+}
+
+impl SpaceHeader {
+    /// Bytes that [`SpaceHeader::encode`] gives.
+    pub const ENCODED_BYTES: usize = OWNER - VERSION;
+    /// Where the bytes begin that are the owner's, to be written with [`Change::WriteBytes`].
+    pub const OWNER_AREA_AT: u16 = OWNER as u16;
+    /// How many bytes are the owner's.
+    pub const OWNER_AREA_BYTES: usize = PAGE_SIZE - OWNER;
+
+    /// Reads the header; `None` if the page is no space header that this build knows.
+    #[must_use]
+    pub fn read(page: &PageBuf) -> Option<SpaceHeader> {
+        if page.kind() != Some(PageKind::SpaceHeader)
+            || page.get_u32(VERSION) != SPACE_LAYOUT_VERSION
+        {
+            return None;
+        }
+        Some(SpaceHeader {
+            purpose: SpacePurpose::from_u8(page.bytes()[PURPOSE])?,
+            page_count: page.get_u32(PAGE_COUNT),
+            allocation_hint: PageNo(page.get_u32(ALLOCATION_HINT)),
+            table: TableId(page.get_u64(TABLE)),
+        })
+    }
+
+    /// The bytes of all fields, to be written with [`SpaceHeader::write_all`] after the page was formatted.
+    #[must_use]
+    pub fn encode(&self) -> [u8; SpaceHeader::ENCODED_BYTES] {
+        let mut bytes = [0; SpaceHeader::ENCODED_BYTES];
+        let mut put = |at: usize, field: &[u8]| {
+            bytes[at - VERSION..at - VERSION + field.len()].copy_from_slice(field);
+        };
+        put(VERSION, &SPACE_LAYOUT_VERSION.to_le_bytes());
+        put(PURPOSE, &[self.purpose as u8]);
+        put(PAGE_COUNT, &self.page_count.to_le_bytes());
+        put(ALLOCATION_HINT, &self.allocation_hint.0.to_le_bytes());
+        put(TABLE, &self.table.0.to_le_bytes());
+        bytes
+    }
+
+    /// The change that writes all fields, given what [`SpaceHeader::encode`] gave.
+    #[must_use]
+    pub fn write_all(encoded: &[u8; SpaceHeader::ENCODED_BYTES]) -> Change<'_> {
+        Change::WriteBytes { at: VERSION as u16, bytes: encoded }
+    }
+
+    /// Writes the page count.
+    #[must_use]
+    pub fn write_page_count(page_count: u32) -> FieldWrite {
+        FieldWrite::u32(PAGE_COUNT, page_count)
+    }
+
+    /// Writes the allocation hint.
+    #[must_use]
+    pub fn write_allocation_hint(hint: PageNo) -> FieldWrite {
+        FieldWrite::u32(ALLOCATION_HINT, hint.0)
+    }
+}

@@ -1,0 +1,50 @@
+//! The head of every value in a leaf: which transaction wrote this version of the record, and where the
+//! version before it is (paper 000 §4.2).
+//!
+//! ```text
+//!   0  u64  transaction     8  u64  undo pointer     16  u8  1: deleted     17  payload
+//! ```
+
+use firn_base::TrxId;
+
+use crate::undo::UndoPointer;
+
+/// Bytes before the payload.
+pub const RECORD_VERSION_BYTES: usize = 17;
+
+/// Which version of a record this is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RecordVersion {
+    /// Who wrote the version; [`TrxId::NONE`]: visible to everybody.
+    pub trx: TrxId,
+    /// The undo record that leads back to the version before.
+    pub undo: UndoPointer,
+    /// Whether this version says that the record is gone.
+    pub deleted: bool,
+}
+
+impl RecordVersion {
+    /// The bytes that stand before the payload.
+    #[must_use]
+    pub fn encode(&self) -> [u8; RECORD_VERSION_BYTES] {
+        let mut bytes = [0; RECORD_VERSION_BYTES];
+        bytes[0..8].copy_from_slice(&self.trx.0.to_le_bytes());
+        bytes[8..16].copy_from_slice(&self.undo.to_u64().to_le_bytes());
+        bytes[16] = u8::from(self.deleted);
+        bytes
+    }
+
+    /// Takes a leaf's value apart into version and payload; `None` if it is too short.
+    #[must_use]
+    #[inline]
+    pub fn parse(value: &[u8]) -> Option<(RecordVersion, &[u8])> {
+        let (head, payload) = value.split_first_chunk::<RECORD_VERSION_BYTES>()?;
+        let word = |at: usize| u64::from_le_bytes(std::array::from_fn(|i| head[at + i]));
+        let version = RecordVersion {
+            trx: TrxId(word(0)),
+            undo: UndoPointer::from_u64(word(8)),
+            deleted: head[16] & 1 != 0,
+        };
+        Some((version, payload))
+    }
+}

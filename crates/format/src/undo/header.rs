@@ -1,0 +1,142 @@
+//! The header page of an undo segment. After [`Change::Format`] its fields are written one by one.
+
+use firn_base::{PageNo, TrxId};
+
+use super::UndoPointer;
+use crate::page::{PageBuf, PageKind};
+use crate::redo::Change;
+use crate::space::FieldWrite;
+
+const SEGMENT: usize = 32;
+const STATE: usize = 36;
+const FIRST_PAGE: usize = 40;
+const LAST_PAGE: usize = 44;
+const TRX: usize = 48;
+const FIRST_RECORD: usize = 56;
+const PURGED: usize = 64;
+const END: usize = 72;
+
+/// How far the transaction that is bound to a segment is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[repr(u8)]
+pub enum SegmentState {
+    /// No transaction is bound.
+    Idle = 0,
+    /// Running, or being rolled back.
+    Active = 1,
+    /// Prepared: a coordinator decides.
+    Prepared = 2,
+}
+
+impl SegmentState {
+    /// The state with this number.
+    #[must_use]
+    pub fn from_u8(number: u8) -> Option<SegmentState> {
+        Some(match number {
+            0 => SegmentState::Idle,
+            1 => SegmentState::Active,
+            2 => SegmentState::Prepared,
+            _ => return None,
+        })
+    }
+}
+
+/// The fields of an undo segment's header page.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct UndoSegmentHeader {
+    /// The segment's number.
+    pub segment: u32,
+    /// How far the bound transaction is.
+    pub state: SegmentState,
+    /// The oldest page of the stream.
+    pub first_page: PageNo,
+    /// The page that is appended to.
+    pub last_page: PageNo,
+    /// The bound transaction; [`TrxId::NONE`] if none.
+    pub trx: TrxId,
+    /// Where the records of the bound transaction begin.
+    pub first_record: UndoPointer,
+    /// Everything before this record was purged.
+    pub purged: UndoPointer,
+}
+
+impl UndoSegmentHeader {
+    /// Bytes that [`UndoSegmentHeader::encode`] gives.
+    pub const ENCODED_BYTES: usize = END - SEGMENT;
+
+    /// Reads the header; `None` if the page is none.
+    #[must_use]
+    pub fn read(page: &PageBuf) -> Option<UndoSegmentHeader> {
+        if page.kind() != Some(PageKind::UndoHeader) {
+            return None;
+        }
+        Some(UndoSegmentHeader {
+            segment: page.get_u32(SEGMENT),
+            state: SegmentState::from_u8(page.bytes()[STATE])?,
+            first_page: PageNo(page.get_u32(FIRST_PAGE)),
+            last_page: PageNo(page.get_u32(LAST_PAGE)),
+            trx: TrxId(page.get_u64(TRX)),
+            first_record: UndoPointer::from_u64(page.get_u64(FIRST_RECORD)),
+            purged: UndoPointer::from_u64(page.get_u64(PURGED)),
+        })
+    }
+
+    /// The bytes of all fields.
+    #[must_use]
+    pub fn encode(&self) -> [u8; UndoSegmentHeader::ENCODED_BYTES] {
+        let mut bytes = [0; UndoSegmentHeader::ENCODED_BYTES];
+        let mut put = |at: usize, field: &[u8]| {
+            bytes[at - SEGMENT..at - SEGMENT + field.len()].copy_from_slice(field);
+        };
+        put(SEGMENT, &self.segment.to_le_bytes());
+        put(STATE, &[self.state as u8]);
+        put(FIRST_PAGE, &self.first_page.0.to_le_bytes());
+        put(LAST_PAGE, &self.last_page.0.to_le_bytes());
+        put(TRX, &self.trx.0.to_le_bytes());
+        put(FIRST_RECORD, &self.first_record.to_u64().to_le_bytes());
+        put(PURGED, &self.purged.to_u64().to_le_bytes());
+        bytes
+    }
+
+    /// The change that writes all fields, given what [`UndoSegmentHeader::encode`] gave.
+    #[must_use]
+    pub fn write_all(encoded: &[u8; UndoSegmentHeader::ENCODED_BYTES]) -> Change<'_> {
+        Change::WriteBytes { at: SEGMENT as u16, bytes: encoded }
+    }
+
+    /// Writes how far the bound transaction is.
+    #[must_use]
+    pub fn write_state(state: SegmentState) -> FieldWrite {
+        FieldWrite::u8(STATE, state as u8)
+    }
+
+    /// Writes which page is the oldest.
+    #[must_use]
+    pub fn write_first_page(page_no: PageNo) -> FieldWrite {
+        FieldWrite::u32(FIRST_PAGE, page_no.0)
+    }
+
+    /// Writes which page is appended to.
+    #[must_use]
+    pub fn write_last_page(page_no: PageNo) -> FieldWrite {
+        FieldWrite::u32(LAST_PAGE, page_no.0)
+    }
+
+    /// Writes which transaction is bound.
+    #[must_use]
+    pub fn write_trx(trx: TrxId) -> FieldWrite {
+        FieldWrite::u64(TRX, trx.0)
+    }
+
+    /// Writes where the records of the bound transaction begin.
+    #[must_use]
+    pub fn write_first_record(record: UndoPointer) -> FieldWrite {
+        FieldWrite::u64(FIRST_RECORD, record.to_u64())
+    }
+
+    /// Writes how far the stream was purged.
+    #[must_use]
+    pub fn write_purged(record: UndoPointer) -> FieldWrite {
+        FieldWrite::u64(PURGED, record.to_u64())
+    }
+}
