@@ -1,1 +1,164 @@
-//! placeholder
+//! Memcomparable keys: the bytes of two keys compare as their values do, column by column, so that a tree
+//! orders, searches and cuts keys without knowing their types.
+//!
+//! ```text
+//!   key of (a INT NULL, b VARCHAR(10) DESC) for (7, 'ab'):
+//!   ┌────┬─────────────┬───────────────────────────┐
+//!   │ 01 │ 80 00 00 07 │ 9E 9D FF FF               │
+//!   └────┴─────────────┴───────────────────────────┘
+//!     │    sign flipped   'a' 'b' 00 00, every bit inverted because the part descends
+//!     not NULL (only nullable parts have this byte; 00 is NULL and nothing follows)
+//! ```
+//!
+//! Text is stored as the sort key that its collation gives ([`CollationKeys`]); byte strings as they are,
+//! with 00 escaped as 00 FF and ended by 00 00.
+//!
+//! Invariants, for keys of one [`KeyLayout`]:
+//! * `encode(a) < encode(b)` in bytes if and only if `a < b` part by part, NULL being lowest, each part in
+//!   its direction;
+//! * no part's bytes are a proper prefix of another value's in the same place, so a key can be cut into
+//!   its parts, and one key's bytes can follow another's;
+//! * decoding never panics, whatever the bytes are.
+//!
+//! How long a key may be is for the tree to say. `docs/formats/key.md` draws the bytes.
+
+mod collation;
+mod decode;
+mod encode;
+mod escape;
+mod range;
+mod secondary;
+#[cfg(test)]
+mod tests;
+
+use crate::value::{ColumnType, ValueError};
+
+pub use collation::{BinaryCollation, CollationKeys};
+pub use decode::KeyReader;
+pub use range::{KeyRange, prefix_successor};
+pub use secondary::{IndexEntry, SecondaryLayout};
+
+/// The order of a key part.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Direction {
+    /// Smallest first, NULL before all.
+    #[default]
+    Ascending,
+    /// Largest first, NULL after all.
+    Descending,
+}
+
+/// One column of a key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct KeyPart {
+    /// The column's ordinal in the table.
+    pub column: u16,
+    /// The column's type.
+    pub column_type: ColumnType,
+    /// Whether the column may be NULL.
+    pub nullable: bool,
+    /// The part's order.
+    pub direction: Direction,
+    /// Only so much of a string is in the key: characters of text, bytes of anything else.
+    pub prefix_length: Option<u32>,
+}
+
+impl KeyPart {
+    /// All of a column, ascending.
+    #[must_use]
+    pub fn ascending(column: u16, column_type: ColumnType, nullable: bool) -> KeyPart {
+        let direction = Direction::Ascending;
+        KeyPart { column, column_type, nullable, direction, prefix_length: None }
+    }
+
+    /// The same, descending.
+    #[must_use]
+    pub fn descending(self) -> KeyPart {
+        KeyPart { direction: Direction::Descending, ..self }
+    }
+
+    /// The same with a prefix length.
+    #[must_use]
+    pub fn prefix(self, length: u32) -> KeyPart {
+        KeyPart { prefix_length: Some(length), ..self }
+    }
+}
+
+/// The parts of a key, in the order in which they are compared.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct KeyLayout {
+    parts: Box<[KeyPart]>,
+    /// Length of every key, if all parts are fixed and none may be NULL.
+    fixed_length: Option<usize>,
+}
+
+impl KeyLayout {
+    /// A key of these parts.
+    ///
+    /// # Errors
+    /// [`KeyError::InvalidLayout`] when there is no part, or a part that is no string has a prefix length;
+    /// [`KeyError::Value`] for impossible column types.
+    pub fn new(parts: Vec<KeyPart>) -> Result<KeyLayout, KeyError> {
+        if parts.is_empty() {
+            return Err(KeyError::InvalidLayout("a key without parts"));
+        }
+        for (number, part) in parts.iter().enumerate() {
+            part.column_type.check().map_err(|error| KeyError::Value { part: number, error })?;
+            if part.prefix_length.is_some() && part.column_type.fixed_length().is_some() {
+                return Err(KeyError::InvalidLayout("a prefix of a column that is no string"));
+            }
+        }
+        let fixed = |part: &KeyPart| part.column_type.fixed_length().filter(|_| !part.nullable);
+        let fixed_length = parts.iter().map(fixed).sum();
+        Ok(KeyLayout { parts: parts.into(), fixed_length })
+    }
+
+    /// The parts, in the order in which they are compared.
+    #[must_use]
+    pub fn parts(&self) -> &[KeyPart] {
+        &self.parts
+    }
+
+    /// The length in bytes that every key has, if it is the same for all.
+    #[must_use]
+    pub fn fixed_length(&self) -> Option<usize> {
+        self.fixed_length
+    }
+}
+
+/// What goes wrong with keys. Only [`KeyError::Damaged`] and [`ValueError::Corrupt`] accuse stored bytes;
+/// all else is the caller's fault.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum KeyError {
+    /// The key's bytes are no key of the layout.
+    #[error("part {part} of a key is damaged")]
+    Damaged {
+        /// The part, from 0.
+        part: usize,
+    },
+    /// NULL was given to a part that is not nullable.
+    #[error("part {part} of the key cannot be NULL")]
+    NullInNotNull {
+        /// The part, from 0.
+        part: usize,
+    },
+    /// The values do not reach to a column of the key, or are more than its parts.
+    #[error("{given} values were given for a key of {parts} parts")]
+    WrongValueCount {
+        /// Values given.
+        given: usize,
+        /// Parts of the key.
+        parts: usize,
+    },
+    /// The parts contradict each other.
+    #[error("there is no such key: {0}")]
+    InvalidLayout(&'static str),
+    /// A value does not fit its part.
+    #[error("part {part} of the key: {error}")]
+    Value {
+        /// The part, from 0.
+        part: usize,
+        /// What is wrong with the value.
+        error: ValueError,
+    },
+}

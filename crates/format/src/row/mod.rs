@@ -1,1 +1,164 @@
-//! placeholder
+//! The row codec: the values of one row as bytes, and back without an allocation.
+//!
+//! ```text
+//!  0         2             2+N           2+N+F              +2V
+//!  ┌─────────┬─────────────┬─────────────┬──────────────────┬──────────────────────┐
+//!  │ version │ null bitmap │ fixed part  │ V end offsets    │ variable part        │
+//!  │ u16     │ N bytes     │ F bytes     │ u16 each         │ to the end           │
+//!  └─────────┴─────────────┴─────────────┴──────────────────┴──────────────────────┘
+//! ```
+//!
+//! A fixed-width column stands at an offset that only the row's version decides, NULL or not. A variable
+//! column ends where its end offset says, counted from the start of the variable part, and begins where
+//! the one before it ends. The top bit of an end offset says that the bytes are no value but an
+//! [`OverflowReference`] to the chain of pages that hold it.
+//!
+//! **Columns are never renumbered.** A column's *ordinal* is its place in the table's list of all columns
+//! that rows may still hold, dropped ones included. Adding and dropping columns makes a new
+//! [`RowVersion`] and leaves rows alone: a row carries the version that it was written under, a
+//! [`RowLayout`] knows the placement of every version, and a row that is older than a column answers with
+//! the column's default.
+//!
+//! Invariants:
+//! * a row is at most [`MAX_INLINE_ROW_BYTES`] long; the longest values leave it until it is
+//!   ([`RowLayout::plan`]);
+//! * reading never panics and never reads outside the row, whatever its bytes are;
+//! * the same cells under the same layout give the same bytes (dropped and NULL columns are zeroed).
+//!
+//! `docs/formats/row.md` draws the bytes.
+
+mod encode;
+mod layout;
+#[cfg(test)]
+mod tests;
+mod view;
+
+use firn_base::PageNo;
+
+use crate::value::{ValueError, ValueRef};
+
+pub use encode::RowPlan;
+pub use layout::{RowColumn, RowLayout, RowVersion};
+pub use view::RowView;
+
+/// The longest row. Four of them and their tree overhead fit a 16 KiB page.
+pub const MAX_INLINE_ROW_BYTES: usize = 4000;
+
+/// Where a value lies that is stored outside its row, in a chain of pages of the table's space.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct OverflowReference {
+    /// The chain's first page.
+    pub first_page: PageNo,
+    /// The value's length in bytes.
+    pub length: u64,
+}
+
+impl OverflowReference {
+    /// Bytes that a reference takes in a row.
+    pub const ENCODED_LENGTH: usize = 12;
+
+    fn to_bytes(self) -> [u8; Self::ENCODED_LENGTH] {
+        let mut bytes = [0; Self::ENCODED_LENGTH];
+        bytes[..4].copy_from_slice(&self.first_page.0.to_be_bytes());
+        bytes[4..].copy_from_slice(&self.length.to_be_bytes());
+        bytes
+    }
+
+    fn from_bytes(bytes: &[u8]) -> Option<OverflowReference> {
+        let (first_page, length) = bytes.split_first_chunk()?;
+        Some(OverflowReference {
+            first_page: PageNo(u32::from_be_bytes(*first_page)),
+            length: u64::from_be_bytes(length.try_into().ok()?),
+        })
+    }
+}
+
+/// What a row holds for a column: the value, or where it is.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum ColumnValue<'a> {
+    /// The value itself.
+    Inline(ValueRef<'a>),
+    /// The value is in a chain of overflow pages.
+    Overflow(OverflowReference),
+}
+
+impl<'a> ColumnValue<'a> {
+    /// The value, unless it is stored out of line.
+    #[must_use]
+    pub fn inline(self) -> Option<ValueRef<'a>> {
+        match self {
+            ColumnValue::Inline(value) => Some(value),
+            ColumnValue::Overflow(_) => None,
+        }
+    }
+}
+
+impl<'a> From<ValueRef<'a>> for ColumnValue<'a> {
+    fn from(value: ValueRef<'a>) -> ColumnValue<'a> {
+        ColumnValue::Inline(value)
+    }
+}
+
+/// What goes wrong with rows. [`RowError::is_corruption`] tells damage from misuse.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum RowError {
+    /// The row ends before its parts do, or parts of it overlap.
+    #[error("a row of {length} bytes is damaged: {part}")]
+    Damaged {
+        /// Length of the row in bytes.
+        length: usize,
+        /// The part that is wrong.
+        part: &'static str,
+    },
+    /// The row was written under a later definition of the table than the layout's. Read again under a
+    /// layout of the current definition.
+    #[error("the row is of version {row:?}, the layout only knows versions up to {layout:?}")]
+    NewerVersion {
+        /// The row's version.
+        row: RowVersion,
+        /// The layout's version.
+        layout: RowVersion,
+    },
+    /// There is no column with this ordinal, or it has been dropped.
+    #[error("there is no column {0}")]
+    NoSuchColumn(usize),
+    /// The number of values is not the number of columns.
+    #[error("{given} values for {columns} columns")]
+    WrongColumnCount {
+        /// Values given.
+        given: usize,
+        /// Columns of the layout.
+        columns: usize,
+    },
+    /// NULL was given to, or is the only default of, a column that is not nullable.
+    #[error("column {0} cannot be NULL")]
+    NullInNotNull(usize),
+    /// The row would be longer than [`MAX_INLINE_ROW_BYTES`].
+    #[error("a row of {row_bytes} bytes is too large")]
+    TooLarge {
+        /// The length that the row would have.
+        row_bytes: usize,
+    },
+    /// The columns or their versions contradict each other.
+    #[error("the columns of the table contradict each other: {0}")]
+    InvalidLayout(&'static str),
+    /// A value does not fit its column.
+    #[error("column {ordinal}: {error}")]
+    Value {
+        /// The column.
+        ordinal: usize,
+        /// What is wrong with the value.
+        error: ValueError,
+    },
+}
+
+impl RowError {
+    /// Whether stored bytes are at fault, and not the caller.
+    #[must_use]
+    pub fn is_corruption(&self) -> bool {
+        matches!(
+            self,
+            RowError::Damaged { .. } | RowError::Value { error: ValueError::Corrupt(_), .. }
+        )
+    }
+}

@@ -1,1 +1,144 @@
-//! placeholder
+//! The values that columns hold, as the storage engine sees them: typed enough to be stored, compared and
+//! cut out of a row, with no SQL meaning beyond their order.
+//!
+//! [`ValueRef`] borrows, so that a column is read from a row without an allocation; [`Value`] owns. Both
+//! are read together with the [`ColumnType`] of their column, which says how wide they are stored and how
+//! a packed number is meant:
+//!
+//! ```text
+//!   ColumnType                          ValueRef
+//!   Int (1,2,3,4,8 bytes)               Int(i64)
+//!   UInt, Bit, Year, Enum, Set          UInt(u64)     Enum: ordinal from 1, Set: bit per member
+//!   Float / Double                      Float(f32) / Double(f64)
+//!   Decimal(p, s)                       Decimal(&[u8])   comparable form, see `decimal`
+//!   Date, Time, DateTime, Timestamp     Temporal(i64)    packed, see `temporal`
+//!   Char … Json, Geometry               Bytes(&[u8])
+//!   any                                 Null
+//! ```
+//!
+//! Invariant: for every fixed-width type except the two floats, the stored bytes of a value compare as the
+//! values do (`fixed`), so that the row and the key share one form.
+
+mod column_type;
+mod decimal;
+pub(crate) mod fixed;
+mod temporal;
+#[cfg(test)]
+mod tests;
+
+pub use column_type::{CollationId, ColumnType, IntWidth};
+pub use decimal::{Decimal, DecimalType};
+pub use temporal::{Date, DateTime, Time};
+
+/// A value that borrows its bytes. Cheap to copy.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum ValueRef<'a> {
+    /// No value.
+    Null,
+    /// A signed integer.
+    Int(i64),
+    /// An unsigned integer, a bit field, a year, an enum's ordinal or a set's bits.
+    UInt(u64),
+    /// A single-precision number.
+    Float(f32),
+    /// A double-precision number.
+    Double(f64),
+    /// A decimal in the comparable form of its column's [`DecimalType`].
+    Decimal(&'a [u8]),
+    /// A date, time, datetime or timestamp, packed as [`Date`], [`Time`] and [`DateTime`] say. A
+    /// timestamp is microseconds since 1970-01-01 UTC.
+    Temporal(i64),
+    /// Text in the column's character set, or binary.
+    Bytes(&'a [u8]),
+}
+
+/// A value that owns its bytes.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Value {
+    /// No value.
+    Null,
+    /// See [`ValueRef::Int`].
+    Int(i64),
+    /// See [`ValueRef::UInt`].
+    UInt(u64),
+    /// See [`ValueRef::Float`].
+    Float(f32),
+    /// See [`ValueRef::Double`].
+    Double(f64),
+    /// See [`ValueRef::Decimal`].
+    Decimal(Box<[u8]>),
+    /// See [`ValueRef::Temporal`].
+    Temporal(i64),
+    /// See [`ValueRef::Bytes`].
+    Bytes(Box<[u8]>),
+}
+
+impl ValueRef<'_> {
+    /// Whether this is NULL.
+    #[must_use]
+    pub fn is_null(&self) -> bool {
+        matches!(self, ValueRef::Null)
+    }
+
+    /// A copy that owns its bytes.
+    #[must_use]
+    pub fn to_value(&self) -> Value {
+        match *self {
+            ValueRef::Null => Value::Null,
+            ValueRef::Int(number) => Value::Int(number),
+            ValueRef::UInt(number) => Value::UInt(number),
+            ValueRef::Float(number) => Value::Float(number),
+            ValueRef::Double(number) => Value::Double(number),
+            ValueRef::Decimal(bytes) => Value::Decimal(bytes.into()),
+            ValueRef::Temporal(packed) => Value::Temporal(packed),
+            ValueRef::Bytes(bytes) => Value::Bytes(bytes.into()),
+        }
+    }
+}
+
+impl Value {
+    /// Whether this is NULL.
+    #[must_use]
+    pub fn is_null(&self) -> bool {
+        matches!(self, Value::Null)
+    }
+
+    /// The same value, borrowed.
+    #[must_use]
+    pub fn as_ref(&self) -> ValueRef<'_> {
+        match self {
+            Value::Null => ValueRef::Null,
+            Value::Int(number) => ValueRef::Int(*number),
+            Value::UInt(number) => ValueRef::UInt(*number),
+            Value::Float(number) => ValueRef::Float(*number),
+            Value::Double(number) => ValueRef::Double(*number),
+            Value::Decimal(bytes) => ValueRef::Decimal(bytes),
+            Value::Temporal(packed) => ValueRef::Temporal(*packed),
+            Value::Bytes(bytes) => ValueRef::Bytes(bytes),
+        }
+    }
+}
+
+impl<'a> From<&'a Value> for ValueRef<'a> {
+    fn from(value: &'a Value) -> ValueRef<'a> {
+        value.as_ref()
+    }
+}
+
+/// A value, or stored bytes, that do not fit their column. The first two are the caller's fault, the third
+/// is damage to what was stored, the last a definition that cannot be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ValueError {
+    /// The value is of a kind that the column does not hold.
+    #[error("a value of another kind was given to a column of type {0:?}")]
+    Mismatch(ColumnType),
+    /// The value is outside what the column's type can store.
+    #[error("the value is out of range for a column of type {0:?}")]
+    OutOfRange(ColumnType),
+    /// The stored bytes are no value of the column's type.
+    #[error("the stored bytes are no value of type {0:?}")]
+    Corrupt(ColumnType),
+    /// The type itself is impossible, such as a bit field of 65 bits.
+    #[error("there is no column type {0:?}")]
+    InvalidType(ColumnType),
+}

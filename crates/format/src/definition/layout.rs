@@ -1,0 +1,76 @@
+//! The codecs that a table definition gives.
+
+use firn_base::IndexId;
+
+use crate::key::{KeyLayout, KeyPart, SecondaryLayout};
+use crate::row::{RowColumn, RowLayout};
+
+use super::{
+    ColumnDefinition, DefinitionError, IndexDefinition, IndexKind, IndexPart, TableDefinition,
+};
+
+/// The codecs of a table: of its rows, of the clustered index's keys and of every other index's entries.
+///
+/// ```text
+///   row values ──clustered.encode_row──► primary key ─┬─► clustered tree: key → row.encode(values)
+///        └──────secondary[i].entry(values, ·)─────────┴─► secondary tree: entry.key → entry.value
+/// ```
+#[derive(Debug)]
+pub struct TableLayout {
+    /// Rows, the values of the clustered index.
+    pub row: RowLayout,
+    /// Keys of the clustered index.
+    pub clustered: KeyLayout,
+    /// The other indexes, in the order of the definition.
+    pub secondary: Vec<(IndexId, SecondaryLayout)>,
+}
+
+impl TableDefinition {
+    /// Builds the table's codecs; once for a definition, as it allocates.
+    ///
+    /// # Errors
+    /// [`DefinitionError::Contradiction`], and what [`RowLayout::new`] and [`KeyLayout::new`] refuse.
+    pub fn layout(&self) -> Result<TableLayout, DefinitionError> {
+        self.check()?;
+        let row = RowLayout::new(self.row_version, self.columns.iter().map(row_column).collect())?;
+        let clustered = self.clustered_index();
+        let clustered = clustered.ok_or(DefinitionError::Contradiction("no clustered index"))?;
+        let clustered = self.key_layout(clustered)?;
+        let secondary = self.indexes.iter().filter(|index| index.kind != IndexKind::Clustered);
+        let secondary = secondary
+            .map(|index| {
+                let unique = index.kind == IndexKind::Unique;
+                let layout = SecondaryLayout::new(self.key_layout(index)?, unique, &clustered);
+                Ok((index.index_id, layout))
+            })
+            .collect::<Result<_, DefinitionError>>()?;
+        Ok(TableLayout { row, clustered, secondary })
+    }
+
+    fn key_layout(&self, index: &IndexDefinition) -> Result<KeyLayout, DefinitionError> {
+        let parts = index.parts.iter().map(|part| self.key_part(part));
+        Ok(KeyLayout::new(parts.collect::<Result<_, _>>()?)?)
+    }
+
+    fn key_part(&self, part: &IndexPart) -> Result<KeyPart, DefinitionError> {
+        let column = self.columns.get(usize::from(part.column));
+        let column = column.ok_or(DefinitionError::Contradiction("an index over no column"))?;
+        Ok(KeyPart {
+            column: part.column,
+            column_type: column.column_type,
+            nullable: column.nullable,
+            direction: part.direction,
+            prefix_length: part.prefix_length,
+        })
+    }
+}
+
+fn row_column(column: &ColumnDefinition) -> RowColumn {
+    RowColumn {
+        column_type: column.column_type,
+        nullable: column.nullable,
+        added_in: column.added_in,
+        dropped_in: column.dropped_in,
+        default: column.instant_default.clone(),
+    }
+}

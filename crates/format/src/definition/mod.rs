@@ -1,0 +1,219 @@
+//! What a table is made of, as the engine's dictionary stores it: columns, indexes, where their trees
+//! begin. What only SQL needs rides along as opaque bytes.
+//!
+//! ```text
+//!   TableDefinition ──encode──► dictionary tree ──decode──► TableDefinition ──layout──► TableLayout
+//!                                                                                 rows, keys, entries
+//! ```
+//!
+//! Invariants, checked by [`TableDefinition::check`] and so true of everything that was decoded:
+//! * exactly one index is clustered; its columns cannot be NULL;
+//! * index parts name columns that are there and not dropped;
+//! * a column keeps its ordinal (its place in [`TableDefinition::columns`]) until the table is rebuilt.
+//!
+//! `docs/formats/definition.md` draws the bytes.
+
+mod codec;
+mod layout;
+#[cfg(test)]
+mod tests;
+
+use firn_base::{IndexId, PageNo, SpaceId, TableId};
+
+use crate::key::{Direction, KeyError};
+use crate::row::{RowError, RowVersion};
+use crate::value::{ColumnType, Value, ValueError};
+
+pub use layout::TableLayout;
+
+/// A table.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TableDefinition {
+    /// The table's identity, which a rename keeps.
+    pub table_id: TableId,
+    /// The space that holds all its pages.
+    pub space: SpaceId,
+    /// The schema (MySQL's "database") that it is in.
+    pub schema_name: String,
+    /// Its name in the schema.
+    pub name: String,
+    /// Counts all changes to the definition.
+    pub schema_version: u64,
+    /// Counts those that change what rows hold; new rows are of this version.
+    pub row_version: RowVersion,
+    /// By ordinal; dropped columns stay until the table is rebuilt.
+    pub columns: Vec<ColumnDefinition>,
+    /// The clustered index and the others.
+    pub indexes: Vec<IndexDefinition>,
+    /// The SQL layer's own: default collation, comment, visible order of the columns.
+    pub options: Vec<u8>,
+}
+
+/// A column of a table.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ColumnDefinition {
+    /// Its name.
+    pub name: String,
+    /// Its type.
+    pub column_type: ColumnType,
+    /// Whether it may be NULL.
+    pub nullable: bool,
+    /// Whether it is there for the engine's sake, such as the row id of a table without a primary key.
+    pub hidden: bool,
+    /// The first row version that holds it.
+    pub added_in: RowVersion,
+    /// The first row version that no longer does.
+    pub dropped_in: Option<RowVersion>,
+    /// Its value in rows that are older than it.
+    pub instant_default: Value,
+    /// What an `INSERT` that leaves it out stores, in the SQL layer's encoding.
+    pub default: Option<Vec<u8>>,
+    /// The SQL layer's own: member names of an enum, comment, generation expression.
+    pub options: Vec<u8>,
+}
+
+impl ColumnDefinition {
+    /// A visible column without a default, there from the beginning.
+    #[must_use]
+    pub fn new(
+        name: impl Into<String>,
+        column_type: ColumnType,
+        nullable: bool,
+    ) -> ColumnDefinition {
+        ColumnDefinition {
+            name: name.into(),
+            column_type,
+            nullable,
+            hidden: false,
+            added_in: RowVersion(0),
+            dropped_in: None,
+            instant_default: Value::Null,
+            default: None,
+            options: Vec::new(),
+        }
+    }
+}
+
+/// What an index is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum IndexKind {
+    /// Holds the rows themselves.
+    Clustered,
+    /// Refuses equal values, NULL aside.
+    Unique,
+    /// Any other.
+    Secondary,
+}
+
+/// Whether an index can be read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum IndexState {
+    /// It is being filled: writes go to it, reads do not.
+    Building,
+    /// It has an entry for every row.
+    Ready,
+}
+
+/// A column of an index.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct IndexPart {
+    /// The column's ordinal.
+    pub column: u16,
+    /// Its order.
+    pub direction: Direction,
+    /// Characters of text, bytes of other strings, if not all of the column is indexed.
+    pub prefix_length: Option<u32>,
+}
+
+impl IndexPart {
+    /// All of a column, ascending.
+    #[must_use]
+    pub fn ascending(column: u16) -> IndexPart {
+        IndexPart { column, direction: Direction::Ascending, prefix_length: None }
+    }
+}
+
+/// An index of a table.
+#[derive(Clone, Debug, PartialEq)]
+pub struct IndexDefinition {
+    /// The tree's identity.
+    pub index_id: IndexId,
+    /// Its name; `PRIMARY` for a primary key.
+    pub name: String,
+    /// What it is for.
+    pub kind: IndexKind,
+    /// Whether it can be read.
+    pub state: IndexState,
+    /// The root of its tree, which never moves; [`PageNo::NONE`] before there is one.
+    pub root_page: PageNo,
+    /// Its columns.
+    pub parts: Vec<IndexPart>,
+    /// The SQL layer's own: visibility, comment.
+    pub options: Vec<u8>,
+}
+
+/// A definition, or its stored bytes, that cannot be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum DefinitionError {
+    /// The bytes end early or hold something impossible, `at` bytes from their start.
+    #[error("a stored table definition is damaged at byte {at}: {what}")]
+    Damaged {
+        /// Where.
+        at: usize,
+        /// What was to be read.
+        what: &'static str,
+    },
+    /// The bytes were written by a later version of Firn.
+    #[error("a stored table definition has format {0}, which this version does not know")]
+    UnknownFormat(u8),
+    /// The parts of the definition contradict each other.
+    #[error("the table definition contradicts itself: {0}")]
+    Contradiction(&'static str),
+    /// There are more columns, parts or bytes of something than the format holds.
+    #[error("too many for a table definition: {0}")]
+    TooMany(&'static str),
+    /// A column type is impossible.
+    #[error(transparent)]
+    Value(#[from] ValueError),
+    /// The columns make no row.
+    #[error(transparent)]
+    Row(#[from] RowError),
+    /// The parts of an index make no key.
+    #[error(transparent)]
+    Key(#[from] KeyError),
+}
+
+impl TableDefinition {
+    /// The index that holds the rows.
+    #[must_use]
+    pub fn clustered_index(&self) -> Option<&IndexDefinition> {
+        self.indexes.iter().find(|index| index.kind == IndexKind::Clustered)
+    }
+
+    /// Refuses a definition that breaks an invariant of this module.
+    ///
+    /// # Errors
+    /// [`DefinitionError::Contradiction`].
+    pub fn check(&self) -> Result<(), DefinitionError> {
+        let clustered = |index: &&IndexDefinition| index.kind == IndexKind::Clustered;
+        if self.indexes.iter().filter(clustered).count() != 1 {
+            return Err(DefinitionError::Contradiction("not exactly one clustered index"));
+        }
+        self.indexes.iter().try_for_each(|index| self.check_index(index))
+    }
+
+    fn check_index(&self, index: &IndexDefinition) -> Result<(), DefinitionError> {
+        if index.parts.is_empty() {
+            return Err(DefinitionError::Contradiction("an index without columns"));
+        }
+        for part in &index.parts {
+            let column = self.columns.get(usize::from(part.column));
+            let column = column.filter(|column| column.dropped_in.is_none());
+            let column = column.ok_or(DefinitionError::Contradiction("an index over no column"))?;
+            if index.kind == IndexKind::Clustered && column.nullable {
+                return Err(DefinitionError::Contradiction("a primary key that may be NULL"));
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,356 @@
+use expect_test::expect;
+use proptest::prelude::*;
+
+use crate::value::{CollationId, ColumnType, IntWidth, Value};
+
+use super::*;
+
+const INT: ColumnType = ColumnType::Int(IntWidth::Four);
+const TEXT: ColumnType = ColumnType::Varchar { max_chars: 255, collation: CollationId(255) };
+const BLOB: ColumnType = ColumnType::Blob { max_bytes: u32::MAX };
+
+fn layout(columns: &[(ColumnType, bool)]) -> RowLayout {
+    let columns = columns.iter().map(|&(column_type, null)| RowColumn::new(column_type, null));
+    RowLayout::new(RowVersion(0), columns.collect()).expect("a possible table")
+}
+
+fn read_all(layout: &RowLayout, row: &[u8]) -> Vec<Value> {
+    let view = RowView::parse(layout, row).expect("a row");
+    let columns = view.columns().map(|column| column.expect("a column"));
+    columns.map(|column| column.inline().expect("an inline value").to_value()).collect()
+}
+
+/// The parts of a row, one a line: bytes in hexadecimal, and what they are.
+fn annotate(row: &[u8], parts: &[(usize, &str)]) -> String {
+    let mut rest = row;
+    let mut text = String::new();
+    for &(length, meaning) in parts {
+        let (bytes, after) = rest.split_at(length);
+        let hex: Vec<String> = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
+        text += &format!("{:40}{meaning}\n", hex.join(" "));
+        rest = after;
+    }
+    assert_eq!(rest, [], "unnamed bytes");
+    text
+}
+
+#[test]
+fn a_row_has_the_documented_bytes() {
+    let layout = layout(&[(INT, false), (TEXT, true), (INT, true), (BLOB, true), (TEXT, true)]);
+    let overflow = OverflowReference { first_page: PageNo(9), length: 70_000 };
+    let cells = [
+        ValueRef::Int(7).into(),
+        ValueRef::Bytes(b"snow").into(),
+        ValueRef::Null.into(),
+        ColumnValue::Overflow(overflow),
+        ValueRef::Null.into(),
+    ];
+    let mut row = Vec::new();
+    layout.encode_into(&cells, &mut row).expect("fits");
+    let parts = [
+        (2, "version 0"),
+        (1, "null bitmap: columns 2 and 4, the second and fourth nullable ones"),
+        (4, "column 0: 7, sign flipped"),
+        (4, "column 2: NULL"),
+        (2, "end of column 1: 4"),
+        (2, "end of column 3: 16, out of line"),
+        (2, "end of column 4: 16"),
+        (4, "column 1: 'snow'"),
+        (12, "column 3: first page 9, 70,000 bytes"),
+    ];
+    expect![[r#"
+        00 00                                   version 0
+        0a                                      null bitmap: columns 2 and 4, the second and fourth nullable ones
+        80 00 00 07                             column 0: 7, sign flipped
+        00 00 00 00                             column 2: NULL
+        00 04                                   end of column 1: 4
+        80 10                                   end of column 3: 16, out of line
+        00 10                                   end of column 4: 16
+        73 6e 6f 77                             column 1: 'snow'
+        00 00 00 09 00 00 00 00 00 01 11 70     column 3: first page 9, 70,000 bytes
+    "#]].assert_eq(&annotate(&row, &parts));
+    let view = RowView::parse(&layout, &row).expect("a row");
+    for (ordinal, cell) in cells.iter().enumerate() {
+        assert_eq!(view.column(ordinal), Ok(*cell));
+    }
+    assert_eq!(view.column(5), Err(RowError::NoSuchColumn(5)));
+}
+
+#[test]
+fn misuse_is_refused_and_leaves_the_buffer_alone() {
+    let layout = layout(&[(INT, false), (TEXT, false)]);
+    let mut out = b"before".to_vec();
+    let cases: [(&[ValueRef<'_>], RowError); 5] = [
+        (&[ValueRef::Int(1)], RowError::WrongColumnCount { given: 1, columns: 2 }),
+        (&[ValueRef::Null, ValueRef::Bytes(b"")], RowError::NullInNotNull(0)),
+        (&[ValueRef::Int(1), ValueRef::Null], RowError::NullInNotNull(1)),
+        (
+            &[ValueRef::Bytes(b"1"), ValueRef::Bytes(b"")],
+            RowError::Value { ordinal: 0, error: ValueError::Mismatch(INT) },
+        ),
+        (
+            &[ValueRef::Int(1), ValueRef::Int(1)],
+            RowError::Value { ordinal: 1, error: ValueError::Mismatch(TEXT) },
+        ),
+    ];
+    for (values, error) in cases {
+        assert_eq!(layout.encode_into(values, &mut out), Err(error));
+        assert_eq!(out, b"before");
+        assert!(!error.is_corruption());
+    }
+    let overflow = OverflowReference { first_page: PageNo(1), length: 1 };
+    let cells = [ColumnValue::Overflow(overflow), ValueRef::Bytes(b"").into()];
+    let error = RowError::Value { ordinal: 0, error: ValueError::Mismatch(INT) };
+    assert_eq!(layout.encode_into(&cells, &mut out), Err(error));
+}
+
+/// Version 0: (a INT NOT NULL, b TEXT). Version 1 adds c INT NOT NULL DEFAULT 5. Version 2 drops b.
+/// Version 3 adds d TEXT, without a default.
+fn evolved(version: u16) -> RowLayout {
+    let mut columns = vec![RowColumn::new(INT, false), RowColumn::new(TEXT, true)];
+    if version >= 1 {
+        let (added_in, default) = (RowVersion(1), Value::Int(5));
+        columns.push(RowColumn { added_in, default, ..RowColumn::new(INT, false) });
+    }
+    if version >= 2 {
+        columns[1].dropped_in = Some(RowVersion(2));
+    }
+    if version >= 3 {
+        columns.push(RowColumn { added_in: RowVersion(3), ..RowColumn::new(TEXT, true) });
+    }
+    RowLayout::new(RowVersion(version), columns).expect("a possible table")
+}
+
+#[test]
+fn rows_of_older_versions_are_read_under_the_newest() {
+    let (a, b, c) = (ValueRef::Int(1), ValueRef::Bytes(b"old"), ValueRef::Int(3));
+    let d = ValueRef::Bytes(b"new");
+    let newest = evolved(3);
+    let dropped = Value::Null;
+    let rows = [
+        (evolved(0).encode(&[a, b]), [Value::Int(1), dropped.clone(), Value::Int(5), Value::Null]),
+        (
+            evolved(1).encode(&[a, b, c]),
+            [Value::Int(1), dropped.clone(), c.to_value(), Value::Null],
+        ),
+        (
+            evolved(2).encode(&[a, b, c]),
+            [Value::Int(1), dropped.clone(), c.to_value(), Value::Null],
+        ),
+        (evolved(3).encode(&[a, b, c, d]), [Value::Int(1), dropped, c.to_value(), d.to_value()]),
+    ];
+    for (version, (row, expected)) in rows.into_iter().enumerate() {
+        let row = row.expect("fits");
+        assert_eq!(read_all(&newest, &row), expected, "version {version}");
+        let view = RowView::parse(&newest, &row).expect("a row");
+        assert_eq!(usize::from(view.version().0), version);
+        let held = if version < 2 { Ok(b.into()) } else { Err(RowError::NoSuchColumn(1)) };
+        assert_eq!(view.column(1), held, "version {version}");
+    }
+}
+
+#[test]
+fn a_row_of_a_later_version_is_told_apart_from_damage() {
+    let row =
+        evolved(3).encode(&[ValueRef::Int(1), ValueRef::Null, ValueRef::Int(2), ValueRef::Null]);
+    let older = evolved(1);
+    let error = RowView::parse(&older, &row.expect("fits")).expect_err("newer");
+    assert_eq!(error, RowError::NewerVersion { row: RowVersion(3), layout: RowVersion(1) });
+    assert!(!error.is_corruption());
+}
+
+#[test]
+fn contradicting_columns_are_refused() {
+    let column = RowColumn::new(INT, true);
+    let in_version = |added: u16, dropped: Option<u16>| RowColumn {
+        added_in: RowVersion(added),
+        dropped_in: dropped.map(RowVersion),
+        ..column.clone()
+    };
+    for contradiction in [in_version(3, None), in_version(0, Some(3)), in_version(2, Some(1))] {
+        let refused = RowLayout::new(RowVersion(2), vec![contradiction]);
+        assert!(matches!(refused, Err(RowError::InvalidLayout(_))), "{refused:?}");
+    }
+    let without_default = RowColumn { nullable: false, ..in_version(1, None) };
+    let refused = RowLayout::new(RowVersion(2), vec![without_default]).map(|_| ());
+    assert_eq!(refused, Err(RowError::NullInNotNull(0)));
+    let wide = vec![RowColumn::new(ColumnType::Double, false); 500];
+    let refused = RowLayout::new(RowVersion(0), wide).map(|_| ());
+    assert_eq!(refused, Err(RowError::TooLarge { row_bytes: 4002 }));
+}
+
+#[test]
+fn the_longest_values_leave_a_row_that_is_too_long() {
+    let layout = layout(&[(INT, false), (BLOB, true), (BLOB, true), (BLOB, true)]);
+    let (short, long, longest) = (vec![1; 1000], vec![2; 3000], vec![3; 9000]);
+    let values = [
+        ValueRef::Int(1),
+        ValueRef::Bytes(&long),
+        ValueRef::Bytes(&short),
+        ValueRef::Bytes(&longest),
+    ];
+    let header = 2 + 1 + 4 + 3 * 2;
+    let too_large = RowError::TooLarge { row_bytes: header + 13_000 };
+    assert_eq!(layout.encode(&values), Err(too_large));
+    let plan = layout.plan(&values).expect("fits with references");
+    assert_eq!(plan.externalise.as_slice(), [3, 1]);
+    assert_eq!(plan.row_bytes, header + 1000 + 24);
+
+    let mut cells = values.map(ColumnValue::from);
+    for &ordinal in &plan.externalise {
+        let reference = OverflowReference { first_page: PageNo(u32::from(ordinal)), length: 3 };
+        cells[usize::from(ordinal)] = ColumnValue::Overflow(reference);
+    }
+    let mut row = Vec::new();
+    layout.encode_into(&cells, &mut row).expect("fits");
+    assert_eq!(row.len(), plan.row_bytes);
+    assert_eq!(layout.plan(&cells), Ok(RowPlan { row_bytes: row.len(), ..RowPlan::default() }));
+}
+
+#[test]
+fn a_row_of_too_many_small_values_is_refused() {
+    let layout = layout(&[(BLOB, true); 400]);
+    let bytes = [0; 12];
+    let values = [ValueRef::Bytes(&bytes); 400];
+    assert_eq!(layout.plan(&values), Err(RowError::TooLarge { row_bytes: 2 + 50 + 400 * 14 }));
+}
+
+#[test]
+fn damaged_rows_are_refused() {
+    let layout = layout(&[(INT, false), (TEXT, false), (TEXT, false)]);
+    let row = layout.encode(&[ValueRef::Int(1), ValueRef::Bytes(b"ab"), ValueRef::Bytes(b"c")]);
+    let row = row.expect("fits");
+    for length in 0..row.len() {
+        let error = RowView::parse(&layout, &row[..length]).expect_err("cut short");
+        assert!(error.is_corruption(), "{error}");
+    }
+    let longer = [&row[..], &[0]].concat();
+    assert!(RowView::parse(&layout, &longer).is_err());
+
+    let mut crossed = row.clone();
+    crossed[7] = 5;
+    let view = RowView::parse(&layout, &crossed).expect("the length is right");
+    assert!(view.column(1).is_err_and(|error| error.is_corruption()));
+    assert!(view.column(2).is_err_and(|error| error.is_corruption()));
+
+    let mut flagged = row;
+    flagged[6] = 0x80;
+    let view = RowView::parse(&layout, &flagged).expect("the length is right");
+    assert!(view.column(1).is_err_and(|error| error.is_corruption()));
+}
+
+/// A column type with a strategy for its values.
+fn any_column() -> impl Strategy<Value = (ColumnType, BoxedStrategy<Value>)> {
+    use crate::value::{Decimal, DecimalType};
+    let decimal = DecimalType::new(20, 4).expect("a possible type");
+    let decimals =
+        (any::<bool>(), prop::collection::vec(0_u8..10, 20)).prop_map(move |(negative, digits)| {
+            let decimal = Decimal::from_digits(decimal, negative, &digits).expect("digits");
+            Value::Decimal(decimal.encoded())
+        });
+    let bytes = prop::collection::vec(any::<u8>(), 0..60).prop_map(|b| Value::Bytes(b.into()));
+    let small = any::<i16>().prop_map(|number| Value::Int(number.into()));
+    let big = any::<u64>().prop_map(Value::UInt);
+    let doubles = prop::num::f64::NORMAL.prop_map(Value::Double);
+    let times = (-3_020_399_999_999_i64..3_020_399_999_999).prop_map(Value::Temporal);
+    prop::sample::select(vec![
+        (ColumnType::Int(IntWidth::Two), small.boxed()),
+        (ColumnType::UInt(IntWidth::Eight), big.boxed()),
+        (ColumnType::Double, doubles.boxed()),
+        (ColumnType::Decimal(decimal), decimals.boxed()),
+        (ColumnType::Time { fsp: 6 }, times.boxed()),
+        (TEXT, bytes.clone().boxed()),
+        (BLOB, bytes.boxed()),
+    ])
+}
+
+/// Columns with a value each, every one of them nullable or not.
+fn any_row() -> impl Strategy<Value = Vec<(ColumnType, bool, Value)>> {
+    let column =
+        (any_column(), any::<bool>()).prop_flat_map(|((column_type, values), nullable)| {
+            let nulls = if nullable { 1 } else { 0 };
+            let value = prop_oneof![nulls => Just(Value::Null), 3 => values];
+            (Just(column_type), Just(nullable), value)
+        });
+    prop::collection::vec(column, 0..20)
+}
+
+proptest! {
+    #[test]
+    fn rows_survive(row in any_row()) {
+        let columns: Vec<_> = row.iter().map(|(t, nullable, _)| (*t, *nullable)).collect();
+        let layout = layout(&columns);
+        let values: Vec<_> = row.iter().map(|(_, _, value)| value.as_ref()).collect();
+        let encoded = layout.encode(&values).expect("fits");
+        prop_assert_eq!(layout.plan(&values).expect("fits").row_bytes, encoded.len());
+        let given: Vec<_> = row.iter().map(|(_, _, value)| value.clone()).collect();
+        prop_assert_eq!(read_all(&layout, &encoded), given);
+    }
+
+    #[test]
+    fn arbitrary_bytes_never_panic(
+        row in any_row(),
+        bytes in prop::collection::vec(any::<u8>(), 0..200),
+        changes in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..4),
+    ) {
+        let columns: Vec<_> = row.iter().map(|(t, nullable, _)| (*t, *nullable)).collect();
+        let layout = layout(&columns);
+        let values: Vec<_> = row.iter().map(|(_, _, value)| value.as_ref()).collect();
+        let mut damaged = layout.encode(&values).expect("fits");
+        for (at, byte) in changes {
+            let at = at.index(damaged.len());
+            damaged[at] = byte;
+        }
+        let tagged = [&[0, 0][..], &bytes].concat();
+        for bytes in [&damaged, &bytes, &tagged] {
+            if let Ok(view) = RowView::parse(&layout, bytes) {
+                assert_eq!(view.columns().count(), columns.len());
+            }
+        }
+    }
+}
+
+/// `cargo test --release -p firn-format sysbench -- --ignored --nocapture` prints nanoseconds.
+#[test]
+#[ignore = "a measurement"]
+#[allow(clippy::disallowed_methods)]
+fn sysbench_row_timing() {
+    use std::hint::black_box;
+    use std::time::Instant;
+
+    const ROUNDS: u32 = 5_000_000;
+    let layout = layout(&[(INT, false), (INT, false), (TEXT, false), (TEXT, false)]);
+    let (c, pad) = ([b'c'; 120], [b'p'; 60]);
+    let values = [ValueRef::Int(1), ValueRef::Int(2), ValueRef::Bytes(&c), ValueRef::Bytes(&pad)];
+    let time = |name: &str, mut round: Box<dyn FnMut() + '_>| {
+        let start = Instant::now();
+        (0..ROUNDS).for_each(|_| round());
+        println!("{name}: {:.1} ns", start.elapsed().as_nanos() as f64 / f64::from(ROUNDS));
+    };
+    let mut row = Vec::new();
+    time(
+        "encode into a buffer",
+        Box::new(|| {
+            row.clear();
+            layout.encode_into(black_box(&values), &mut row).expect("fits");
+        }),
+    );
+    time("encode", Box::new(|| drop(black_box(layout.encode(black_box(&values))))));
+    let row = layout.encode(&values).expect("fits");
+    time(
+        "parse and read one column",
+        Box::new(|| {
+            let view = RowView::parse(&layout, black_box(&row)).expect("a row");
+            black_box(view.column(2)).expect("a column");
+        }),
+    );
+    time(
+        "parse and read four columns",
+        Box::new(|| {
+            let view = RowView::parse(&layout, black_box(&row)).expect("a row");
+            (0..4).for_each(|ordinal| {
+                black_box(view.column(ordinal)).expect("a column");
+            });
+        }),
+    );
+}
