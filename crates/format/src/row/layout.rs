@@ -46,8 +46,8 @@ impl RowColumn {
 pub(super) enum Place {
     /// Rows of the version do not hold the column.
     Absent,
-    /// At this offset from the start of the row.
-    Fixed { offset: u16 },
+    /// At this offset from the start of the row, so many bytes.
+    Fixed { offset: u16, length: u8 },
     /// The variable column of this number.
     Variable { index: u16 },
 }
@@ -173,7 +173,7 @@ impl Generation {
 }
 
 /// Deals out offsets and null bits in the order of the ordinals. The caller has checked that the sum of
-/// all widths is small, so that `u16` holds every offset.
+/// all widths is small, so that `u16` holds every offset; no fixed-width value is longer than a decimal's 32 bytes.
 fn place(version: RowVersion, columns: &[RowColumn], fixed_start: usize) -> Box<[Slot]> {
     let mut offset = fixed_start as u16;
     let mut index = 0;
@@ -187,7 +187,7 @@ fn place(version: RowVersion, columns: &[RowColumn], fixed_start: usize) -> Box<
         let place = match column_type.fixed_length() {
             Some(length) => {
                 offset += length as u16;
-                Place::Fixed { offset: offset - length as u16 }
+                Place::Fixed { offset: offset - length as u16, length: length as u8 }
             }
             None => {
                 index += 1;
