@@ -323,14 +323,16 @@ fn split(keys: &[(KeyPart, Value, Value)]) -> (KeyLayout, Vec<ValueRef<'_>>, Vec
     (layout.expect("a possible key"), first, second)
 }
 
+/// Compares the two values of a part, whichever way it is ordered.
+fn compare_values((part, a, b): &(KeyPart, Value, Value)) -> Ordering {
+    if part.column_type == TEXT { compare_text(a, b) } else { compare(a, b) }
+}
+
 /// Compares two keys part by part.
 fn compare_keys(keys: &[(KeyPart, Value, Value)]) -> Ordering {
-    let order = |(part, a, b): &(KeyPart, Value, Value)| {
-        let by_value = if part.column_type == TEXT { compare_text(a, b) } else { compare(a, b) };
-        match part.direction {
-            Direction::Ascending => by_value,
-            Direction::Descending => by_value.reverse(),
-        }
+    let order = |key: &(KeyPart, Value, Value)| match key.0.direction {
+        Direction::Ascending => compare_values(key),
+        Direction::Descending => compare_values(key).reverse(),
     };
     keys.iter().map(order).find(|order| order.is_ne()).unwrap_or(Ordering::Equal)
 }
@@ -345,6 +347,28 @@ proptest! {
         prop_assert_eq!(first.cmp(&second), compare_keys(&keys));
         prop_assert!(first == second || !first.starts_with(&second));
         prop_assert!(first == second || !second.starts_with(&first));
+    }
+
+    #[test]
+    fn ranges_agree_with_comparison(
+        keys in any_keys(), part in any::<prop::sample::Index>(), inclusive in any::<bool>()
+    ) {
+        let (layout, bounds, values) = split(&keys);
+        let part = part.index(keys.len());
+        let bound = |value| if inclusive { Bound::Included(value) } else { Bound::Excluded(value) };
+        let bound = bound(bounds[part]);
+        let equal = &bounds[..part];
+        let above = layout.range(equal, bound, Bound::Unbounded, &IgnoreCase).expect("a range");
+        let below = layout.range(equal, Bound::Unbounded, bound, &IgnoreCase).expect("a range");
+        let same = layout.range(&bounds[..=part], Bound::Unbounded, Bound::Unbounded, &IgnoreCase);
+
+        let in_prefix = compare_keys(&keys[..part]).is_eq();
+        let at_part = compare_values(&keys[part]).reverse();
+        let bytes = key(&layout, &values);
+        let at_bound = inclusive && at_part.is_eq();
+        prop_assert_eq!(above.contains(&bytes), in_prefix && (at_part.is_gt() || at_bound));
+        prop_assert_eq!(below.contains(&bytes), in_prefix && (at_part.is_lt() || at_bound));
+        prop_assert_eq!(same.expect("a range").contains(&bytes), in_prefix && at_part.is_eq());
     }
 
     #[test]

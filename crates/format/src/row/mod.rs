@@ -19,6 +19,19 @@
 //! [`RowLayout`] knows the placement of every version, and a row that is older than a column answers with
 //! the column's default.
 //!
+//! ```
+//! use firn_format::row::{RowColumn, RowLayout, RowVersion, RowView};
+//! use firn_format::value::{ColumnType, IntWidth, ValueRef};
+//!
+//! let id = RowColumn::new(ColumnType::Int(IntWidth::Four), false);
+//! let image = RowColumn::new(ColumnType::Blob { max_bytes: 65_535 }, true);
+//! let layout = RowLayout::new(RowVersion(0), vec![id, image])?;
+//! let row = layout.encode(&[ValueRef::Int(7), ValueRef::Bytes(b"snow")])?;
+//! let view = RowView::parse(&layout, &row)?;
+//! assert_eq!(view.column(1)?.inline(), Some(ValueRef::Bytes(b"snow")));
+//! # Ok::<(), firn_format::row::RowError>(())
+//! ```
+//!
 //! Invariants:
 //! * a row is at most [`MAX_INLINE_ROW_BYTES`] long; the longest values leave it until it is
 //!   ([`RowLayout::plan`]);

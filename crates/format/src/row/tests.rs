@@ -150,6 +150,21 @@ fn rows_of_older_versions_are_read_under_the_newest() {
 }
 
 #[test]
+fn a_row_names_the_chains_to_free_with_it() {
+    let reference = |page| OverflowReference { first_page: PageNo(page), length: 5000 };
+    let [b, d] = [reference(7), reference(9)].map(ColumnValue::Overflow);
+    let (a, c) = (ValueRef::Int(1).into(), ValueRef::Int(3).into());
+    let (mut old, mut new) = (Vec::new(), Vec::new());
+    evolved(0).encode_into(&[a, b], &mut old).expect("fits");
+    evolved(3).encode_into(&[a, b, c, d], &mut new).expect("fits");
+    let newest = evolved(3);
+    for (row, expected) in [(old, reference(7)), (new, reference(9))] {
+        let view = RowView::parse(&newest, &row).expect("a row");
+        assert_eq!(view.overflow_references().collect::<Vec<_>>(), [Ok(expected)]);
+    }
+}
+
+#[test]
 fn a_row_of_a_later_version_is_told_apart_from_damage() {
     let row =
         evolved(3).encode(&[ValueRef::Int(1), ValueRef::Null, ValueRef::Int(2), ValueRef::Null]);
@@ -170,6 +185,13 @@ fn contradicting_columns_are_refused() {
     for contradiction in [in_version(3, None), in_version(0, Some(3)), in_version(2, Some(1))] {
         let refused = RowLayout::new(RowVersion(2), vec![contradiction]);
         assert!(matches!(refused, Err(RowError::InvalidLayout(_))), "{refused:?}");
+    }
+    let many = vec![in_version(0, Some(1)); RowLayout::MAX_COLUMNS + 1];
+    let refused = RowLayout::new(RowVersion(2), many);
+    assert!(matches!(refused, Err(RowError::InvalidLayout(_))), "{refused:?}");
+    for default in [Value::UInt(1), Value::Int(1 << 40)] {
+        let refused = RowLayout::new(RowVersion(0), vec![RowColumn { default, ..column.clone() }]);
+        assert!(matches!(refused, Err(RowError::Value { ordinal: 0, .. })), "{refused:?}");
     }
     let without_default = RowColumn { nullable: false, ..in_version(1, None) };
     let refused = RowLayout::new(RowVersion(2), vec![without_default]).map(|_| ());
@@ -285,7 +307,75 @@ fn any_row() -> impl Strategy<Value = Vec<(ColumnType, bool, Value)>> {
     prop::collection::vec(column, 0..20)
 }
 
+/// A change to the set of columns.
+#[derive(Clone, Debug)]
+enum Change {
+    Add(RowColumn),
+    Drop(prop::sample::Index),
+}
+
+fn any_change() -> impl Strategy<Value = Change> {
+    let add = any_column().prop_flat_map(|(column_type, values)| {
+        let column = move |default| RowColumn { default, ..RowColumn::new(column_type, true) };
+        prop_oneof![Just(Value::Null), values].prop_map(move |default| Change::Add(column(default)))
+    });
+    prop_oneof![2 => add, 1 => any::<prop::sample::Index>().prop_map(Change::Drop)]
+}
+
+/// The columns before any change and after each.
+fn versions(changes: Vec<Change>) -> Vec<Vec<RowColumn>> {
+    let mut columns = vec![RowColumn::new(INT, false)];
+    let mut versions = vec![columns.clone()];
+    for (version, change) in (1..).map(RowVersion).zip(changes) {
+        match change {
+            Change::Add(column) => columns.push(RowColumn { added_in: version, ..column }),
+            Change::Drop(index) => {
+                let column = index.get_mut(&mut columns);
+                column.dropped_in = column.dropped_in.or(Some(version));
+            }
+        }
+        versions.push(columns.clone());
+    }
+    versions
+}
+
+/// A value that tells the version of its row.
+fn value_of_version(column: &RowColumn, version: u16) -> Value {
+    match column.column_type {
+        ColumnType::Int(_) => Value::Int(version.into()),
+        column_type if column_type.fixed_length().is_none() => {
+            Value::Bytes(vec![b'v'; usize::from(version)].into())
+        }
+        _ => Value::Null,
+    }
+}
+
 proptest! {
+    #[test]
+    fn rows_of_all_versions_are_read_under_the_last(
+        changes in prop::collection::vec(any_change(), 0..12)
+    ) {
+        let versions = versions(changes);
+        let last = (0..).map(RowVersion).zip(&versions).last().expect("at least one");
+        let last = RowLayout::new(last.0, last.1.clone()).expect("a possible table");
+        for (version, columns) in (0..).zip(&versions) {
+            let layout = RowLayout::new(RowVersion(version), columns.clone());
+            let values: Vec<_> = columns.iter().map(|c| value_of_version(c, version)).collect();
+            let values: Vec<_> = values.iter().map(Value::as_ref).collect();
+            let row = layout.expect("a possible table").encode(&values).expect("fits");
+            let expected = last.columns().iter().map(|column| {
+                if column.dropped_in.is_some() {
+                    Value::Null
+                } else if column.added_in > RowVersion(version) {
+                    column.default.clone()
+                } else {
+                    value_of_version(column, version)
+                }
+            });
+            prop_assert_eq!(read_all(&last, &row), expected.collect::<Vec<_>>());
+        }
+    }
+
     #[test]
     fn rows_survive(row in any_row()) {
         let columns: Vec<_> = row.iter().map(|(t, nullable, _)| (*t, *nullable)).collect();

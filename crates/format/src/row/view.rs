@@ -81,6 +81,18 @@ impl<'a> RowView<'a> {
         })
     }
 
+    /// All references that the row holds, of dropped columns too: the chains to free with the row.
+    pub fn overflow_references(
+        &self,
+    ) -> impl Iterator<Item = Result<OverflowReference, RowError>> + use<'a> {
+        let view = *self;
+        (0..view.generation.variable_columns).filter_map(move |index| match view.variable(index) {
+            Ok(ColumnValue::Overflow(reference)) => Some(Ok(reference)),
+            Ok(ColumnValue::Inline(_)) => None,
+            Err(error) => Some(Err(error)),
+        })
+    }
+
     fn absent(&self, ordinal: usize) -> Result<ColumnValue<'a>, RowError> {
         let column = &self.layout.columns[ordinal];
         if column.added_in <= self.version {
