@@ -44,6 +44,16 @@ pub enum PageStoreError {
         /// What the operating system said.
         reason: String,
     },
+    /// The store's own books cannot be read, so that no page can be found.
+    #[error("{file} is damaged at byte {offset}: {reason}; restore the directory from a backup or a replica")]
+    StoreDamaged {
+        /// The file.
+        file: String,
+        /// Where in the file.
+        offset: u64,
+        /// What is wrong.
+        reason: String,
+    },
     /// The log behind the page could not be read.
     #[error(transparent)]
     Log(#[from] LogError),

@@ -40,6 +40,3 @@ impl<'a> OverflowPage<'a> {
         Some(OverflowPage { next: PageNo(page.get_u32(NEXT)), bytes })
     }
 }
-
-#[cfg(test)]
-mod tests;

@@ -7,9 +7,5 @@
 //!   DIR/pages/…           page files and the page map, see docs/formats/pages.md
 //! ```
 
-pub mod directory;
-pub mod log;
 pub mod page_log;
-
-pub use directory::{DatabaseId, LocalDirectory, OpenError};
-pub use log::{LocalLog, LogOptions, Watermarks};
+pub mod pages;

@@ -1,0 +1,112 @@
+//! The history window: which log and which superseded images reads of the past still need, and how old
+//! a read may be.
+//!
+//! ```text
+//!   version        v0 ............ v1 ............ v2
+//!   hold                [since ───► v1]  [since ──► v2]      log kept from the smallest `since`
+//!   horizon                 ▲ v0 is kept: a read between the horizon and v1 begins with it
+//! ```
+//!
+//! A hold lasts until the horizon passes its end. Then the version before its end is freed.
+
+use std::collections::{BTreeSet, VecDeque};
+use std::time::Duration;
+
+use firn_base::{Lsn, PageId};
+
+use super::version::Version;
+
+/// What reads of the past need.
+#[derive(Debug, Default)]
+pub(super) struct History {
+    horizon: Lsn,
+    by_until: BTreeSet<(Lsn, PageId, Lsn)>,
+    by_since: BTreeSet<(Lsn, PageId, Lsn)>,
+}
+
+impl History {
+    /// Nothing is held; reads before `horizon` are not served.
+    pub(super) fn new(horizon: Lsn) -> History {
+        History { horizon, ..History::default() }
+    }
+
+    /// Every read at or after this position is served.
+    pub(super) fn horizon(&self) -> Lsn {
+        self.horizon
+    }
+
+    /// Keeps the log from `since`, and the image before it, until the horizon reaches `until`.
+    pub(super) fn hold(&mut self, page: PageId, since: Lsn, until: Lsn) {
+        self.by_until.insert((until, page, since));
+        self.by_since.insert((since, page, until));
+    }
+
+    /// Keeps what the stored versions of a page need, at the start.
+    pub(super) fn hold_gaps(&mut self, page: PageId, versions: &[Version]) {
+        for (index, version) in versions.iter().enumerate() {
+            if version.lsn > self.horizon && (index > 0 || version.is_first) {
+                self.hold(page, version.since, version.lsn);
+            }
+        }
+    }
+
+    /// Whether the horizon would pass the end of a hold.
+    pub(super) fn would_expire(&self, horizon: Lsn) -> bool {
+        self.by_until.first().is_some_and(|(until, ..)| *until <= horizon)
+    }
+
+    /// Moves the horizon, never back; returns the pages whose holds ended.
+    pub(super) fn move_horizon(&mut self, horizon: Lsn) -> Vec<PageId> {
+        self.horizon = self.horizon.max(horizon);
+        let mut pages = Vec::new();
+        while self.would_expire(self.horizon) {
+            let Some((until, page, since)) = self.by_until.pop_first() else { break };
+            self.by_since.remove(&(since, page, until));
+            pages.push(page);
+        }
+        pages
+    }
+
+    /// Where the log that is held starts; the end of time if none is.
+    pub(super) fn needs_log_from(&self) -> Lsn {
+        self.by_since.first().map_or(Lsn::MAX, |(since, ..)| *since)
+    }
+}
+
+/// Knows which position was durable a window ago.
+#[derive(Debug)]
+pub(super) struct HorizonClock {
+    window: Duration,
+    horizon: Lsn,
+    samples: VecDeque<(Duration, Lsn)>,
+}
+
+/// How often the durable position is noted.
+const SAMPLE_INTERVAL: Duration = Duration::from_secs(1);
+
+impl HorizonClock {
+    /// A clock that starts with the horizon that the map had.
+    pub(super) fn new(window: Duration, horizon: Lsn) -> HorizonClock {
+        HorizonClock { window, horizon, samples: VecDeque::new() }
+    }
+
+    /// Notes that `durable` is durable at `now`; returns the position that was durable a window ago, or
+    /// the last one that is known to have been.
+    pub(super) fn horizon(&mut self, now: Duration, durable: Lsn) -> Lsn {
+        if self.window.is_zero() {
+            return durable;
+        }
+        let is_due = |(time, _): &(Duration, Lsn)| now.saturating_sub(*time) >= SAMPLE_INTERVAL;
+        if self.samples.back().is_none_or(is_due) {
+            self.samples.push_back((now, durable));
+        }
+        while let Some((time, lsn)) = self.samples.front().copied() {
+            if now.saturating_sub(time) < self.window {
+                break;
+            }
+            self.samples.pop_front();
+            self.horizon = self.horizon.max(lsn);
+        }
+        self.horizon
+    }
+}

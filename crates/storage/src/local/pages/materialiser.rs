@@ -1,0 +1,427 @@
+//! The materialiser: the one task that writes images, the page map and the history's horizon.
+//!
+//! ```text
+//!   offered images ─┐
+//!   oldest pending ─┼─► images ─► slots ─► write, sync ─► map batch, sync ─► enter ─► release log
+//!   damaged images ─┘            (free ones)             (puts, drops,      (slots    (before the
+//!                                                         applied, horizon)  freed)    oldest need)
+//! ```
+//!
+//! A round that fails leaves everything as it was: offered images stay in the queue, pending log stays
+//! pending, the log is kept, and the slots are not used again until a later round has been durable.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use firn_api::PageStoreError;
+use firn_base::{Lsn, PageId, SpaceId};
+use firn_format::page::{PAGE_SIZE, PageBuf};
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use super::Shared;
+use super::allocator::{Run, SlotAllocator};
+use super::history::HorizonClock;
+use super::map_file::MapFile;
+use super::map_format::{Batch, BatchKind, MAX_BATCH_ENTRIES};
+use super::pace::{Load, Pace};
+use super::slots::SlotNo;
+use super::status::{count, value};
+
+/// How long the task sleeps when nothing calls it.
+const TICK: Duration = Duration::from_millis(50);
+/// Changes behind a snapshot are folded into a new one when they take as much as the snapshot and this.
+const MIN_CHANGE_BYTES: u64 = 16 << 20;
+/// Slots are scattered into holes only while fewer than one in this many is free.
+const HOLES_ARE_WORTH: u32 = 8;
+
+/// Where an image comes from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Source {
+    Offered,
+    Copied,
+    Built,
+    Repaired,
+}
+
+/// An image on its way to the disk.
+struct Image {
+    page: PageId,
+    bytes: Arc<PageBuf>,
+    source: Source,
+}
+
+/// The task's own state. Nobody else has it, so it is used without a lock.
+pub(super) struct Materialiser {
+    shared: Arc<Shared>,
+    map: MapFile,
+    slots: SlotAllocator,
+    /// Slots that a batch names of which nobody knows whether it is durable.
+    suspects: Vec<SlotNo>,
+    /// Dropped spaces whose pages the history still has.
+    kept_drops: Vec<(SpaceId, Lsn)>,
+    horizon: HorizonClock,
+    pace: Pace,
+    /// Pages that could not be built, and when to try again.
+    stuck: FxHashMap<PageId, Duration>,
+    released: Lsn,
+    rate: Rate,
+}
+
+/// Counts the images of the current second.
+#[derive(Default)]
+struct Rate {
+    since: Duration,
+    images: u64,
+}
+
+impl Materialiser {
+    pub(super) fn new(
+        shared: Arc<Shared>,
+        map: MapFile,
+        slots: SlotAllocator,
+        kept_drops: Vec<(SpaceId, Lsn)>,
+    ) -> Materialiser {
+        let options = &shared.options;
+        let window = Duration::from_millis(options.history_window_ms);
+        let pace = Pace::new(
+            options.batch_pages,
+            options.behind_limit_bytes,
+            options.idle_pages_per_second,
+        );
+        let horizon = HorizonClock::new(window, shared.table.horizon());
+        Materialiser {
+            map,
+            slots,
+            suspects: Vec::new(),
+            kept_drops,
+            horizon,
+            pace,
+            stuck: FxHashMap::default(),
+            released: Lsn(0),
+            rate: Rate::default(),
+            shared,
+        }
+    }
+
+    /// Works until the store is closed.
+    pub(super) fn run(mut self) {
+        loop {
+            let ticket = self.shared.work.listen();
+            if self.shared.is_closing() {
+                return;
+            }
+            let pause = match self.round() {
+                Ok(stored) if stored > 0 && self.has_more(stored) => continue,
+                Ok(_) => TICK,
+                Err(_) => Duration::from_millis(self.shared.options.retry_delay_ms),
+            };
+            self.shared.work.wait(ticket, Some(pause));
+        }
+    }
+
+    fn has_more(&self, stored: usize) -> bool {
+        stored >= self.shared.options.batch_pages || self.load().is_hurried
+    }
+
+    /// Does what is to be done now; returns the number of images that were stored. Blocks for I/O.
+    pub(super) fn round(&mut self) -> Result<usize, PageStoreError> {
+        let now = self.shared.environment.clock.monotonic();
+        let horizon = self.horizon.horizon(now, self.shared.log.durable_lsn());
+        let images = self.choose_images(now);
+        let result = self.store(images, horizon);
+        match &result {
+            Ok(stored) => self.note_success(now, *stored),
+            Err(error) => self.shared.note_failure(error, true),
+        }
+        result
+    }
+
+    fn note_success(&mut self, now: Duration, stored: usize) {
+        self.shared.note_success();
+        self.release_log();
+        let counters = &self.shared.counters;
+        counters.stuck_pages.store(self.stuck.len() as u64, Ordering::Relaxed);
+        counters.slots.store(u64::from(self.slots.total()), Ordering::Relaxed);
+        counters.free_slots.store(u64::from(self.slots.free()), Ordering::Relaxed);
+        self.rate.images += stored as u64;
+        if now.saturating_sub(self.rate.since) >= Duration::from_secs(1) {
+            counters.per_second.store(self.rate.images, Ordering::Relaxed);
+            self.rate = Rate { since: now, images: 0 };
+        }
+        self.shared.progress.notify_all();
+        self.shared.room.notify_all();
+    }
+
+    fn release_log(&mut self) {
+        let releasable = self.shared.table.releasable();
+        if releasable > self.released && self.shared.is_caught_up_with_start() {
+            self.released = releasable;
+            self.shared.log.release_before(releasable);
+        }
+    }
+
+    // ---- which images ----
+
+    fn choose_images(&mut self, now: Duration) -> Vec<Image> {
+        let limit = self.shared.options.batch_pages;
+        let mut images = self.repaired_images();
+        images.extend(self.shared.table.take_queued(limit).into_iter().map(|bytes| Image {
+            page: bytes.page_id(),
+            bytes,
+            source: Source::Offered,
+        }));
+        if self.shared.is_caught_up_with_start() {
+            let room = limit.saturating_sub(images.len());
+            self.add_pending(now, room, &mut images);
+        }
+        images.sort_by_key(|image| image.page);
+        images.dedup_by_key(|image| image.page);
+        images
+    }
+
+    fn repaired_images(&self) -> Vec<Image> {
+        let pages = self.shared.take_repairs(self.shared.options.batch_pages);
+        let read = |page: PageId| {
+            let stored = self.shared.table.view(page).versions.last().copied()?;
+            let mut bytes = PageBuf::boxed();
+            self.shared.read_known(page, Some(stored.lsn), &mut bytes).ok()?;
+            (bytes.lsn() == stored.lsn).then(|| Image {
+                page,
+                bytes: Arc::from(bytes),
+                source: Source::Repaired,
+            })
+        };
+        pages.into_iter().filter_map(read).collect()
+    }
+
+    fn add_pending(&mut self, now: Duration, room: usize, images: &mut Vec<Image>) {
+        let wanted = self.pace.pages(now, self.load()).min(room);
+        if wanted == 0 {
+            return;
+        }
+        self.stuck.retain(|_, again_at| *again_at > now);
+        let chosen: FxHashSet<PageId> = images.iter().map(|image| image.page).collect();
+        let wants = |page| !self.stuck.contains_key(&page) && !chosen.contains(&page);
+        let pages = self.shared.table.oldest_pending(Lsn::MAX, wanted, wants);
+        for page in pages {
+            match self.image_of(page) {
+                Ok(image) => images.push(image),
+                Err(error) => self.note_stuck(page, now, &error),
+            }
+        }
+    }
+
+    fn load(&self) -> Load {
+        let applied = self.shared.table.applied();
+        Load {
+            behind_bytes: self.shared.table.told().0.saturating_sub(applied.0),
+            pending_pages: self.shared.table.pending_pages(),
+            is_hurried: applied.0 < self.shared.hurry_to.load(Ordering::Acquire),
+        }
+    }
+
+    fn image_of(&self, page: PageId) -> Result<Image, PageStoreError> {
+        let mut bytes = PageBuf::boxed();
+        let stored =
+            self.shared.table.view(page).versions.last().map_or(Lsn(0), |stored| stored.lsn);
+        let source = if self.shared.copy_cached(page, stored, &mut bytes) {
+            Source::Copied
+        } else {
+            self.shared.read_known(page, None, &mut bytes)?;
+            Source::Built
+        };
+        Ok(Image { page, bytes: Arc::from(bytes), source })
+    }
+
+    /// One page that cannot be built must not keep the others from being stored. Its log is kept.
+    fn note_stuck(&mut self, page: PageId, now: Duration, error: &PageStoreError) {
+        if self.shared.table.dropped_at(page.space).is_some() {
+            return;
+        }
+        let delay = Duration::from_millis(self.shared.options.retry_delay_ms);
+        self.stuck.insert(page, now + delay);
+        self.shared.note_failure(error, false);
+    }
+
+    // ---- how they become durable ----
+
+    fn store(&mut self, images: Vec<Image>, horizon: Lsn) -> Result<usize, PageStoreError> {
+        let drops = self.shared.table.drops_to_do();
+        let is_idle = images.is_empty() && drops.is_empty();
+        if is_idle && !self.would_expire(horizon) {
+            return Ok(0);
+        }
+        let offered: Vec<PageId> = offered_pages(&images);
+        let stored = self.store_batch(&images, &drops, horizon);
+        if stored.is_err() {
+            offered.into_iter().for_each(|page| self.shared.table.requeue(page));
+        }
+        stored
+    }
+
+    fn would_expire(&self, horizon: Lsn) -> bool {
+        self.shared.table.would_expire(horizon)
+            || self.kept_drops.iter().any(|(_, end)| *end <= horizon)
+    }
+
+    fn store_batch(
+        &mut self,
+        images: &[Image],
+        drops: &[(SpaceId, Lsn)],
+        horizon: Lsn,
+    ) -> Result<usize, PageStoreError> {
+        let drops = &drops[..drops.len().min(MAX_BATCH_ENTRIES - images.len())];
+        let slots = self.take_slots(images.len() as u32)?;
+        let written = self.write_images(images, &slots).and_then(|()| self.write_snapshot_if_due());
+        if let Err(error) = written {
+            // The map never named these slots.
+            all_slots(&slots).for_each(|slot| self.slots.release(slot));
+            return Err(error);
+        }
+        let batch = self.batch(images, &slots, drops, horizon);
+        if let Err(error) = self.map.append(&batch) {
+            self.give_up(&slots);
+            return Err(error);
+        }
+        self.enter(&batch, &slots);
+        self.count_stored(images);
+        Ok(images.len())
+    }
+
+    fn batch(
+        &self,
+        images: &[Image],
+        slots: &[Run],
+        drops: &[(SpaceId, Lsn)],
+        horizon: Lsn,
+    ) -> Batch {
+        let table = &self.shared.table;
+        let puts = images.iter().zip(all_slots(slots)).filter_map(|(image, slot)| {
+            let is_repair = image.source == Source::Repaired;
+            let version = table.prepare(image.page, image.bytes.lsn(), slot, is_repair)?;
+            Some((image.page, version))
+        });
+        Batch {
+            kind: BatchKind::Change,
+            applied: table.applied(),
+            horizon: horizon.max(table.horizon()),
+            puts: puts.collect(),
+            drops: drops.to_vec(),
+        }
+    }
+
+    /// A restart may or may not find the batch that names these slots, until there is a new snapshot.
+    fn give_up(&mut self, slots: &[Run]) {
+        if self.map.needs_snapshot() {
+            self.suspects.extend(all_slots(slots));
+        } else {
+            all_slots(slots).for_each(|slot| self.slots.release(slot));
+        }
+    }
+
+    /// Takes adjacent slots if there are or can be, else fills holes.
+    fn take_slots(&mut self, count: u32) -> Result<Vec<Run>, PageStoreError> {
+        if count == 0 {
+            return Ok(Vec::new());
+        }
+        if let Some(run) = self.slots.take_adjacent(count) {
+            return Ok(vec![run]);
+        }
+        let has_holes = self.slots.free() > self.slots.total() / HOLES_ARE_WORTH + count;
+        let grown = if has_holes { Ok(()) } else { self.grow(count) };
+        match (self.slots.take_adjacent(count), grown) {
+            (Some(run), _) => Ok(vec![run]),
+            (None, Ok(())) => self.slots.take_scattered(count).ok_or_else(|| no_slots(count)),
+            (None, Err(error)) => self.slots.take_scattered(count).ok_or(error),
+        }
+    }
+
+    fn grow(&mut self, count: u32) -> Result<(), PageStoreError> {
+        let step = (self.shared.options.grow_bytes / PAGE_SIZE as u64) as u32;
+        let total = self.shared.files.grow(self.slots.total(), step.max(count))?;
+        self.slots.extend(total);
+        Ok(())
+    }
+
+    fn write_images(&self, images: &[Image], slots: &[Run]) -> Result<(), PageStoreError> {
+        let mut rest = images;
+        let mut sealed = PageBuf::boxed();
+        let mut bytes = Vec::with_capacity(images.len() * PAGE_SIZE);
+        for run in slots {
+            let (written, behind) = rest.split_at(run.slots as usize);
+            bytes.clear();
+            for image in written {
+                sealed.bytes_mut().copy_from_slice(image.bytes.bytes());
+                sealed.seal();
+                bytes.extend_from_slice(sealed.bytes());
+            }
+            self.shared.files.write(run.first, &bytes)?;
+            rest = behind;
+        }
+        let mut files: Vec<usize> = slots.iter().map(|run| run.first.file()).collect();
+        files.sort_unstable();
+        files.dedup();
+        files.into_iter().try_for_each(|file| self.shared.files.sync(file))
+    }
+
+    fn write_snapshot_if_due(&mut self) -> Result<(), PageStoreError> {
+        let is_long = self.map.change_bytes() > self.map.snapshot_bytes().max(MIN_CHANGE_BYTES);
+        if !self.map.needs_snapshot() && !is_long {
+            return Ok(());
+        }
+        self.map.write_snapshot(&mut self.shared.table.snapshot())?;
+        count(&self.shared.counters.map_snapshots, 1);
+        self.suspects.drain(..).for_each(|slot| self.slots.release(slot));
+        Ok(())
+    }
+
+    /// Rule 4: slots are freed here, after the batch that frees them is durable.
+    fn enter(&mut self, batch: &Batch, slots: &[Run]) {
+        let table = &self.shared.table;
+        let mut freed = Vec::new();
+        table.move_horizon(batch.horizon, &mut freed);
+        batch.puts.iter().for_each(|(page, version)| table.enter(*page, *version, &mut freed));
+        let entered: FxHashSet<SlotNo> = batch.puts.iter().map(|(_, put)| put.slot).collect();
+        freed.extend(all_slots(slots).filter(|slot| !entered.contains(slot)));
+        batch.drops.iter().for_each(|(space, end)| table.retire_space(*space, *end));
+        self.kept_drops.extend(&batch.drops);
+        self.kept_drops.retain(|(space, end)| {
+            let is_over = *end <= batch.horizon;
+            if is_over {
+                table.purge_space(*space, &mut freed);
+            }
+            !is_over
+        });
+        freed.into_iter().for_each(|slot| self.slots.release(slot));
+    }
+
+    fn count_stored(&self, images: &[Image]) {
+        let counters = &self.shared.counters;
+        for image in images {
+            let counter = match image.source {
+                Source::Offered => &counters.offered,
+                Source::Copied => &counters.copied,
+                Source::Built => &counters.built,
+                Source::Repaired => &counters.repaired,
+            };
+            count(counter, 1);
+        }
+        count(&counters.batches, 1);
+        count(&counters.bytes_written, (images.len() * PAGE_SIZE) as u64);
+        tracing::trace!(images = images.len(), batches = value(&counters.batches), "stored images");
+    }
+}
+
+fn offered_pages(images: &[Image]) -> Vec<PageId> {
+    let offered = images.iter().filter(|image| image.source == Source::Offered);
+    offered.map(|image| image.page).collect()
+}
+
+fn all_slots(runs: &[Run]) -> impl Iterator<Item = SlotNo> + '_ {
+    runs.iter().flat_map(|run| (run.first.0..run.first.0 + run.slots).map(SlotNo))
+}
+
+fn no_slots(count: u32) -> PageStoreError {
+    PageStoreError::Io { place: "page files".to_owned(), reason: format!("no {count} free slots") }
+}

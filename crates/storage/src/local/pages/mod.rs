@@ -1,0 +1,433 @@
+//! The local page store: a page is a cache of the log.
+//!
+//! Pages are stored copy-on-write (paper 001 §3.4: "written to a new location", several versions for a
+//! while). An image always goes to a free slot and becomes visible by an entry in the page map; nothing
+//! that is live is ever written over, so a torn write harms nothing and no image is written twice.
+//!
+//! ```text
+//!   read ──► queue of offered images ─┐
+//!        └─► page map ─► slot ────────┴─► + log that the image lacks ─► page
+//!
+//!   log ──► indexer ──► pending table ──► materialiser ──► free slots ──► page map ──► log released
+//!   buffer pool ──► offered images ──────────┘
+//! ```
+//!
+//! Relations:
+//!
+//! * `released ≤ applied ≤ told ≤ durable`, and every stored image's LSN is `≤ durable`;
+//! * every log group that ends at or before `applied` is in images that are durable in a slot and in
+//!   the map; so the log before it is needed only by reads of the past;
+//! * every version at or after `horizon` can be built from stored images and log that is kept.
+//!
+//! Latch and lock rules:
+//!
+//! 1. No mutex is held across an I/O, a wait, or a call to the log or to the image source.
+//! 2. Lock order: one shard of the table → order, queue or history; never two shards.
+//! 3. Only the materialiser changes stored versions, slot allocation and the map's file.
+//! 4. A slot is used again only after the map batch that made it needless is durable.
+//! 5. A reader believes what it read from a slot after it has checked checksum, page id and LSN, and
+//!    what the log said after it has seen the records that it knew of; else it asks the table again.
+//!
+//! We depart from the paper in that the log is not copied to the pages' store and persisted there a
+//! second time: the store indexes the log that is there, and keeps only positions in memory.
+
+mod allocator;
+mod history;
+mod loader;
+mod map_file;
+mod map_format;
+mod materialiser;
+mod options;
+mod pace;
+mod reader;
+mod slots;
+mod status;
+mod table;
+mod version;
+
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Weak};
+use std::time::Duration;
+
+use firn_api::{ImageSource, Offer, PageRead, PageStore, PageStoreError};
+use firn_base::event::Event;
+use firn_base::task::TaskHandle;
+use firn_base::{Environment, Lsn, PageId, SpaceId};
+use firn_format::page::{PAGE_SIZE, PageBuf};
+use firn_format::redo::{Change, RawRecord, apply};
+use parking_lot::{Mutex, RwLock};
+
+use super::page_log::{PageLog, PageLogListener};
+use loader::{MapLoader, take_named_slots};
+use map_file::MapFile;
+use materialiser::Materialiser;
+use slots::{SlotFiles, io_error};
+use status::{Counters, value};
+use table::{Enqueued, PageTable};
+
+pub use options::PageStoreOptions;
+pub use status::PageStoreStatus;
+
+/// Applies one record to a page and leaves its LSN alone.
+type ApplyRecord = fn(&mut PageBuf, PageId, RawRecord<'_>) -> Result<(), String>;
+
+fn apply_record(into: &mut PageBuf, page: PageId, record: RawRecord<'_>) -> Result<(), String> {
+    let change = Change::decode(&record).map_err(|damage| damage.to_string())?;
+    apply(into, page, &change).map_err(|error| error.to_string())
+}
+
+/// The longest that [`PageStore::wait_for_room`] blocks.
+const ROOM_WAIT: Duration = Duration::from_millis(20);
+
+/// The pages of a local directory.
+pub struct LocalPages {
+    shared: Arc<Shared>,
+    task: Mutex<Option<Box<dyn TaskHandle>>>,
+}
+
+/// What readers, offers, the log's indexer and the materialiser share.
+struct Shared {
+    environment: Environment,
+    options: PageStoreOptions,
+    log: Arc<dyn PageLog>,
+    apply: ApplyRecord,
+    files: SlotFiles,
+    table: PageTable,
+    images: RwLock<Option<Arc<dyn ImageSource>>>,
+    repairs: Mutex<Vec<PageId>>,
+    counters: Counters,
+    failure: Mutex<Failure>,
+    /// Wakes the materialiser.
+    work: Event,
+    /// A round ended.
+    progress: Event,
+    /// There may be room in the queue.
+    room: Event,
+    is_closing: AtomicBool,
+    hurry_to: AtomicU64,
+    durable_at_open: Lsn,
+}
+
+#[derive(Default)]
+struct Failure {
+    count: u64,
+    is_paused: bool,
+    last: Option<PageStoreError>,
+}
+
+/// Hands what the indexer tells to the store, as long as there is one.
+struct Listener(Weak<Shared>);
+
+impl LocalPages {
+    /// Opens or creates the pages in `directory/pages` and starts following `log`. Blocks for I/O.
+    ///
+    /// # Errors
+    /// What the disk said, or what is damaged.
+    pub fn open(
+        environment: &Environment,
+        directory: &Path,
+        options: PageStoreOptions,
+        log: Arc<dyn PageLog>,
+    ) -> Result<Arc<LocalPages>, PageStoreError> {
+        let (shared, materialiser) =
+            open_parts(environment, directory, options, log, apply_record)?;
+        let body = Box::new(move || materialiser.run());
+        let task = environment.spawner.spawn("firn-pages", body);
+        Ok(Arc::new(LocalPages { shared, task: Mutex::new(Some(task)) }))
+    }
+
+    /// Stops the background task, after the round that it is in, and lets go of the image source. What
+    /// is in the queue is not written: the log has it. Blocks for I/O.
+    pub fn close(&self) {
+        self.shared.is_closing.store(true, Ordering::Release);
+        self.shared.work.notify_all();
+        self.shared.progress.notify_all();
+        let task = self.task.lock().take();
+        if task.is_some_and(|task| !task.join()) {
+            tracing::error!("the page store's task ended with a panic");
+        }
+        *self.shared.images.write() = None;
+    }
+
+    /// How the store is doing. Does not block.
+    #[must_use]
+    pub fn status(&self) -> PageStoreStatus {
+        self.shared.status()
+    }
+
+    /// Reads and checks every stored image; `progress` is told after each some thousand how many were
+    /// checked. Blocks for I/O.
+    ///
+    /// # Errors
+    /// The first image that is damaged.
+    pub fn verify_all(&self, progress: &mut dyn FnMut(u64)) -> Result<u64, PageStoreError> {
+        let mut checked = 0;
+        let mut image = PageBuf::boxed();
+        for stored in self.shared.table.stored() {
+            for (page, version) in stored {
+                let result = self.shared.load_stored(page, &version, &mut image);
+                let is_live = || self.shared.table.view(page).versions.contains(&version);
+                if let Err(error) = result
+                    && is_live()
+                {
+                    return Err(error);
+                }
+                checked += 1;
+            }
+            progress(checked);
+        }
+        Ok(checked)
+    }
+}
+
+impl Drop for LocalPages {
+    fn drop(&mut self) {
+        self.close();
+    }
+}
+
+/// Opens everything but the background task.
+fn open_parts(
+    environment: &Environment,
+    directory: &Path,
+    options: PageStoreOptions,
+    log: Arc<dyn PageLog>,
+    apply: ApplyRecord,
+) -> Result<(Arc<Shared>, Materialiser), PageStoreError> {
+    let directory = directory.join("pages");
+    let disk = Arc::clone(&environment.disk);
+    disk.create_directory(&directory).map_err(|error| io_error(directory.display(), &error))?;
+    let mut loader = MapLoader::default();
+    let map = MapFile::open(Arc::clone(&disk), &directory, &mut |batch| loader.accept(batch))?;
+    let contents = loader.finish();
+    let (files, total) = SlotFiles::open(Arc::clone(&disk), &directory)?;
+    let is_new = map.is_none();
+    if is_new && total > 0 {
+        return Err(map_is_missing(&directory));
+    }
+    let mut map = map.unwrap_or_else(|| MapFile::new(disk, &directory, 0));
+    let slots = take_named_slots(&contents.versions, &files, total)?;
+    let kept_drops = contents.dropped.iter().map(|(space, end)| (*space, *end));
+    let kept_drops = kept_drops.filter(|(_, end)| *end > contents.horizon).collect();
+    let shared = Arc::new(Shared {
+        environment: environment.clone(),
+        options: options.within_bounds(),
+        durable_at_open: log.durable_lsn(),
+        apply,
+        files,
+        table: PageTable::new(contents),
+        images: RwLock::new(None),
+        repairs: Mutex::default(),
+        counters: Counters::default(),
+        failure: Mutex::default(),
+        work: Event::new(),
+        progress: Event::new(),
+        room: Event::new(),
+        is_closing: AtomicBool::new(false),
+        hurry_to: AtomicU64::new(0),
+        log,
+    });
+    if is_new {
+        // A durable map comes before the first page file.
+        map.write_snapshot(&mut shared.table.snapshot())?;
+    }
+    shared.log.follow(Arc::new(Listener(Arc::downgrade(&shared))));
+    let materialiser = Materialiser::new(Arc::clone(&shared), map, slots, kept_drops);
+    Ok((shared, materialiser))
+}
+
+fn map_is_missing(directory: &Path) -> PageStoreError {
+    PageStoreError::StoreDamaged {
+        file: directory.join("map-…").display().to_string(),
+        offset: 0,
+        reason: "the page map is missing, but page files are there".to_owned(),
+    }
+}
+
+impl Shared {
+    fn is_closing(&self) -> bool {
+        self.is_closing.load(Ordering::Acquire)
+    }
+
+    /// Whether the log that was there at the start has been told. Until then a page may be told whose
+    /// space is dropped a little later.
+    fn is_caught_up_with_start(&self) -> bool {
+        self.table.told() >= self.durable_at_open || self.log.indexed_lsn() >= self.durable_at_open
+    }
+
+    fn queue_limit(&self) -> usize {
+        self.options.queue_bytes / PAGE_SIZE
+    }
+
+    fn report_repairable(&self, page: PageId, damage: &PageStoreError) {
+        tracing::warn!(%damage, "the image was built again from an older one and the log");
+        let mut repairs = self.repairs.lock();
+        if !repairs.contains(&page) && repairs.len() < self.options.batch_pages {
+            repairs.push(page);
+        }
+    }
+
+    fn take_repairs(&self, limit: usize) -> Vec<PageId> {
+        let mut repairs = self.repairs.lock();
+        let kept = repairs.len().saturating_sub(limit);
+        repairs.split_off(kept)
+    }
+
+    fn note_failure(&self, error: &PageStoreError, is_paused: bool) {
+        let mut failure = self.failure.lock();
+        let is_news = failure.last.as_ref().map(ToString::to_string) != Some(error.to_string());
+        failure.count += 1;
+        failure.is_paused |= is_paused;
+        failure.last = Some(error.clone());
+        drop(failure);
+        if is_news {
+            tracing::warn!(%error, "pages cannot be brought up to date; trying again");
+        }
+        self.progress.notify_all();
+    }
+
+    fn note_success(&self) {
+        self.failure.lock().is_paused = false;
+    }
+
+    fn failure_count(&self) -> u64 {
+        self.failure.lock().count
+    }
+
+    fn materialise_up_to(&self, lsn: Lsn) -> Result<(), PageStoreError> {
+        self.log.wait_until_indexed(lsn)?;
+        let failures = self.failure_count();
+        self.hurry_to.fetch_max(lsn.0, Ordering::AcqRel);
+        self.work.notify_all();
+        let is_over =
+            || self.table.applied() >= lsn || self.failure_count() != failures || self.is_closing();
+        self.progress.wait_until(None, is_over);
+        if self.table.applied() >= lsn {
+            return Ok(());
+        }
+        let failure = self.failure.lock().last.clone();
+        Err(failure.unwrap_or_else(|| PageStoreError::Io {
+            place: "page store".to_owned(),
+            reason: "it was closed meanwhile".to_owned(),
+        }))
+    }
+
+    fn status(&self) -> PageStoreStatus {
+        let (counters, failure) = (&self.counters, self.failure.lock());
+        let applied = self.table.applied();
+        PageStoreStatus {
+            applied_lsn: applied,
+            horizon_lsn: self.table.horizon(),
+            pending_pages: self.table.pending_pages() as u64,
+            behind_bytes: self.log.durable_lsn().0.saturating_sub(applied.0),
+            queued_bytes: self.table.queued_bytes(),
+            slots: value(&counters.slots),
+            free_slots: value(&counters.free_slots),
+            batches: value(&counters.batches),
+            images_offered: value(&counters.offered),
+            images_copied: value(&counters.copied),
+            images_built: value(&counters.built),
+            images_repaired: value(&counters.repaired),
+            images_per_second: value(&counters.per_second),
+            bytes_written: value(&counters.bytes_written),
+            map_snapshots: value(&counters.map_snapshots),
+            stuck_pages: value(&counters.stuck_pages),
+            failures: failure.count,
+            is_paused: failure.is_paused,
+            last_error: failure.last.as_ref().map(ToString::to_string),
+        }
+    }
+
+    fn offer(&self, image: &PageBuf) -> Offer {
+        if image.lsn() > self.log.durable_lsn() {
+            // An image that the log does not back would outlive a crash that the log does not.
+            return Offer::Full;
+        }
+        match self.table.enqueue(image, self.queue_limit()) {
+            Enqueued::NotNeeded => Offer::NotNeeded,
+            Enqueued::Waiting(waiting) => {
+                if waiting.is_multiple_of(self.options.batch_pages) {
+                    self.work.notify_all();
+                }
+                Offer::Taken
+            }
+            Enqueued::Full => {
+                self.work.notify_all();
+                Offer::Full
+            }
+        }
+    }
+}
+
+impl PageStore for LocalPages {
+    fn read(
+        &self,
+        page: PageId,
+        version: PageRead,
+        into: &mut PageBuf,
+    ) -> Result<(), PageStoreError> {
+        match version {
+            PageRead::Latest { at_least } => {
+                self.shared.wait_until_known(page, at_least)?;
+                self.shared.read_known(page, None, into)
+            }
+            PageRead::AsOf(wanted) => {
+                self.shared.wait_until_told(wanted)?;
+                self.shared.read_known(page, Some(wanted), into)
+            }
+        }
+    }
+
+    fn offer(&self, image: &PageBuf) -> Offer {
+        self.shared.offer(image)
+    }
+
+    fn wait_for_room(&self) {
+        let ticket = self.shared.room.listen();
+        if self.shared.table.queued() >= self.shared.queue_limit() {
+            self.shared.room.wait(ticket, Some(ROOM_WAIT));
+        }
+    }
+
+    fn attach_images(&self, source: Arc<dyn ImageSource>) {
+        *self.shared.images.write() = Some(source);
+    }
+
+    fn applied_lsn(&self) -> Lsn {
+        self.shared.table.applied()
+    }
+
+    fn materialise_up_to(&self, lsn: Lsn) -> Result<(), PageStoreError> {
+        self.shared.materialise_up_to(lsn)
+    }
+
+    fn spaces(&self) -> Vec<SpaceId> {
+        self.shared.table.spaces()
+    }
+}
+
+impl PageLogListener for Listener {
+    fn page_changed(&self, page: PageId, start: Lsn, end: Lsn) {
+        if let Some(shared) = self.0.upgrade() {
+            shared.table.page_changed(page, start, end);
+        }
+    }
+
+    fn space_dropped(&self, space: SpaceId, end: Lsn) {
+        if let Some(shared) = self.0.upgrade()
+            && shared.table.space_dropped(space, end)
+        {
+            shared.work.notify_all();
+        }
+    }
+
+    fn told_up_to(&self, end: Lsn) {
+        if let Some(shared) = self.0.upgrade() {
+            shared.table.told_up_to(end);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,49 @@
+//! What can be set about a local page store.
+
+use firn_format::page::PAGE_SIZE;
+
+/// A batch of the page map takes this many images beside dropped spaces.
+const MAX_BATCH_PAGES: usize = 2048;
+
+/// Settings of a local page store.
+#[derive(Debug, Clone)]
+pub struct PageStoreOptions {
+    /// How much offered images may take in memory before they are written, in bytes.
+    pub queue_bytes: usize,
+    /// The most images that are written and made durable at once.
+    pub batch_pages: usize,
+    /// Page files grow by this much, in bytes.
+    pub grow_bytes: u64,
+    /// How much log the store may be behind, in bytes. From half of it on the store works as fast as it
+    /// can.
+    pub behind_limit_bytes: u64,
+    /// Pages per second that are brought up to date while the store is less behind than that.
+    pub idle_pages_per_second: u32,
+    /// How far back a read of the past may reach, in milliseconds.
+    pub history_window_ms: u64,
+    /// How long the store waits after the disk refused something, in milliseconds.
+    pub retry_delay_ms: u64,
+}
+
+impl Default for PageStoreOptions {
+    fn default() -> PageStoreOptions {
+        PageStoreOptions {
+            queue_bytes: 16 << 20,
+            batch_pages: 256,
+            grow_bytes: 64 << 20,
+            behind_limit_bytes: 512 << 20,
+            idle_pages_per_second: 256,
+            history_window_ms: 0,
+            retry_delay_ms: 1000,
+        }
+    }
+}
+
+impl PageStoreOptions {
+    /// The settings with sizes that the store can work with.
+    pub(super) fn within_bounds(mut self) -> PageStoreOptions {
+        self.batch_pages = self.batch_pages.clamp(1, MAX_BATCH_PAGES);
+        self.queue_bytes = self.queue_bytes.max(PAGE_SIZE);
+        self
+    }
+}

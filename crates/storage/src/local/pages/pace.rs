@@ -1,0 +1,71 @@
+//! How many pages the materialiser brings up to date by itself in its next round: all it can while the
+//! store is far behind the log or somebody waits for it, else a steady trickle in whole batches.
+
+use std::time::Duration;
+
+/// What the decision looks at.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Load {
+    /// Durable log that is not applied, in bytes.
+    pub(super) behind_bytes: u64,
+    /// Pages with such log.
+    pub(super) pending_pages: usize,
+    /// Whether somebody waits.
+    pub(super) is_hurried: bool,
+}
+
+/// Shares out the trickle.
+#[derive(Debug)]
+pub(super) struct Pace {
+    batch_pages: usize,
+    full_speed_bytes: u64,
+    idle_pages_per_second: u32,
+    /// Pages that may be written, in millionths.
+    saved_micro_pages: u64,
+    last: Option<Duration>,
+}
+
+const MICRO: u64 = 1_000_000;
+
+impl Pace {
+    pub(super) fn new(
+        batch_pages: usize,
+        behind_limit_bytes: u64,
+        idle_pages_per_second: u32,
+    ) -> Pace {
+        Pace {
+            batch_pages,
+            full_speed_bytes: behind_limit_bytes / 2,
+            idle_pages_per_second,
+            saved_micro_pages: 0,
+            last: None,
+        }
+    }
+
+    /// Pages to take at time `now`.
+    pub(super) fn pages(&mut self, now: Duration, load: Load) -> usize {
+        self.save(now);
+        if load.is_hurried || load.behind_bytes > self.full_speed_bytes {
+            return self.batch_pages;
+        }
+        let wanted = self.batch_pages.min(load.pending_pages);
+        if wanted == 0 || self.saved_micro_pages < self.full_batch() {
+            return 0;
+        }
+        self.saved_micro_pages -= wanted as u64 * MICRO;
+        wanted
+    }
+
+    /// Saves up for one batch at most. A few pages wait as long as a full batch: a sync costs the same.
+    fn save(&mut self, now: Duration) {
+        let passed = now.saturating_sub(self.last.replace(now).unwrap_or(now));
+        let micros = u64::try_from(passed.as_micros()).unwrap_or(u64::MAX);
+        let earned = micros.saturating_mul(u64::from(self.idle_pages_per_second));
+        self.saved_micro_pages =
+            self.saved_micro_pages.saturating_add(earned).min(self.full_batch());
+    }
+
+    fn full_batch(&self) -> u64 {
+        self.batch_pages as u64 * MICRO
+    }
+}

@@ -1,0 +1,204 @@
+//! Reading a page: choose an image, read and check it, apply the log that it lacks.
+//!
+//! Nothing is locked meanwhile, so the materialiser may store a newer image and let go of the slot or
+//! of the log under the reader's hands. The reader finds out by the checks (rule 5) and begins again
+//! with what is known then. If nothing changed, what it found is damage, and an older image is tried.
+
+use std::sync::Arc;
+
+use firn_api::{LogError, PageStoreError};
+use firn_base::{Lsn, PageId};
+use firn_format::page::PageBuf;
+
+use super::Shared;
+use super::slots::io_error;
+use super::version::{Base, NoPlan, PageView, Plan, Replay, Version};
+
+impl Shared {
+    /// Reads the page as of `wanted`, `None` for the newest that is known. Blocks for I/O.
+    pub(super) fn read_known(
+        &self,
+        page: PageId,
+        wanted: Option<Lsn>,
+        into: &mut PageBuf,
+    ) -> Result<(), PageStoreError> {
+        loop {
+            if self.is_dropped(page, wanted) {
+                return Err(PageStoreError::Absent(page));
+            }
+            let view = self.table.view(page);
+            match self.build(page, &view, wanted, into) {
+                Ok(()) => return Ok(()),
+                Err(error) if self.table.view(page).versions == view.versions => return Err(error),
+                Err(_) => {}
+            }
+        }
+    }
+
+    /// Waits until the newest version that is known of the page includes everything that ends at or
+    /// before `at_least`.
+    pub(super) fn wait_until_known(
+        &self,
+        page: PageId,
+        at_least: Lsn,
+    ) -> Result<(), PageStoreError> {
+        if self.table.view(page).newest_known() >= at_least {
+            return Ok(());
+        }
+        self.wait_until_told(at_least)
+    }
+
+    /// Waits until everything that ends at or before `lsn` is known.
+    pub(super) fn wait_until_told(&self, lsn: Lsn) -> Result<(), PageStoreError> {
+        if self.table.told() >= lsn {
+            return Ok(());
+        }
+        Ok(self.log.wait_until_indexed(lsn)?)
+    }
+
+    fn is_dropped(&self, page: PageId, wanted: Option<Lsn>) -> bool {
+        let dropped_at = self.table.dropped_at(page.space);
+        dropped_at.is_some_and(|end| wanted.is_none_or(|wanted| wanted >= end))
+    }
+
+    fn build(
+        &self,
+        page: PageId,
+        view: &PageView,
+        wanted: Option<Lsn>,
+        into: &mut PageBuf,
+    ) -> Result<(), PageStoreError> {
+        let mut usable = view.versions.len();
+        let mut damage = None;
+        loop {
+            let plan = match view.plan(wanted, usable) {
+                Ok(plan) => plan,
+                Err(reason) => {
+                    return Err(damage.unwrap_or_else(|| self.no_plan(page, wanted, reason)));
+                }
+            };
+            match self.load(page, &plan.base, into) {
+                Ok(()) => return self.finish(page, &plan, wanted, damage, into),
+                Err((index, error)) => {
+                    usable = index;
+                    damage.get_or_insert(error);
+                }
+            }
+        }
+    }
+
+    fn no_plan(&self, page: PageId, wanted: Option<Lsn>, reason: NoPlan) -> PageStoreError {
+        match (reason, wanted) {
+            (NoPlan::TooOld, Some(wanted)) => self.too_old(page, wanted),
+            _ => PageStoreError::Absent(page),
+        }
+    }
+
+    fn too_old(&self, page: PageId, wanted: Lsn) -> PageStoreError {
+        PageStoreError::TooOld { page, wanted, kept_from: self.table.horizon() }
+    }
+
+    /// Puts the base into `into`. An error names the version that is not usable.
+    fn load(
+        &self,
+        page: PageId,
+        base: &Base,
+        into: &mut PageBuf,
+    ) -> Result<(), (usize, PageStoreError)> {
+        match base {
+            Base::Nothing => into.bytes_mut().fill(0),
+            Base::Queued(image) => into.bytes_mut().copy_from_slice(image.bytes()),
+            Base::Stored(index, version) => {
+                return self.load_stored(page, version, into).map_err(|error| (*index, error));
+            }
+        }
+        Ok(())
+    }
+
+    /// Reads a stored image and checks that it is the one that is meant. Blocks for I/O.
+    pub(super) fn load_stored(
+        &self,
+        page: PageId,
+        version: &Version,
+        into: &mut PageBuf,
+    ) -> Result<(), PageStoreError> {
+        let place = || self.files.place(version.slot);
+        self.files.read(version.slot, into).map_err(|error| io_error(place(), &error))?;
+        let damaged = |reason| PageStoreError::Damaged { page, place: place(), reason };
+        into.verify(page).map_err(|damage| damaged(damage.to_string()))?;
+        if into.lsn() != version.lsn {
+            let reason = format!("the image is as of {}, not of {}", into.lsn(), version.lsn);
+            return Err(damaged(reason));
+        }
+        Ok(())
+    }
+
+    fn finish(
+        &self,
+        page: PageId,
+        plan: &Plan,
+        wanted: Option<Lsn>,
+        damage: Option<PageStoreError>,
+        into: &mut PageBuf,
+    ) -> Result<(), PageStoreError> {
+        let replayed = plan.replay.map_or(Ok(()), |replay| self.replay(page, replay, into));
+        match (replayed, damage, wanted) {
+            (Err(PageStoreError::Log(LogError::OutOfRange { .. })), Some(damage), _) => Err(damage),
+            (Err(PageStoreError::Log(LogError::OutOfRange { .. })), None, Some(wanted)) => {
+                Err(self.too_old(page, wanted))
+            }
+            (Err(error), ..) => Err(error),
+            (Ok(()), damage, _) if into.lsn() == Lsn(0) => {
+                Err(damage.unwrap_or(PageStoreError::Absent(page)))
+            }
+            (Ok(()), Some(damage), _) => {
+                self.report_repairable(page, &damage);
+                Ok(())
+            }
+            (Ok(()), None, _) => Ok(()),
+        }
+    }
+
+    /// Applies the page's log. Blocks for I/O.
+    fn replay(
+        &self,
+        page: PageId,
+        replay: Replay,
+        into: &mut PageBuf,
+    ) -> Result<(), PageStoreError> {
+        let mut refused = None;
+        let result =
+            self.log.visit_records(page, replay.from, replay.to, &mut |start, end, record| {
+                if refused.is_none() {
+                    match (self.apply)(into, page, record) {
+                        Ok(()) => into.set_lsn(end),
+                        Err(reason) => refused = Some((start, reason)),
+                    }
+                }
+                Ok(())
+            });
+        let damaged = |at: Lsn, reason| {
+            let place = format!("the log at position {at}");
+            Err(PageStoreError::Damaged { page, place, reason })
+        };
+        match (result, refused) {
+            (Err(error), _) => Err(error.into()),
+            (Ok(()), Some((start, reason))) => damaged(start, reason),
+            (Ok(()), None) if replay.reaches_end && into.lsn() != replay.to => {
+                let reason =
+                    format!("the log names a change there, but gives one at {}", into.lsn());
+                damaged(replay.to, reason)
+            }
+            (Ok(()), None) => Ok(()),
+        }
+    }
+
+    /// A copy of what whoever caches pages has, if it is of use.
+    pub(super) fn copy_cached(&self, page: PageId, newer_than: Lsn, into: &mut PageBuf) -> bool {
+        let source = self.images.read().as_ref().map(Arc::clone);
+        source.is_some_and(|source| source.copy_image(page, into))
+            && into.page_id() == page
+            && into.lsn() > newer_than
+            && into.lsn() <= self.log.durable_lsn()
+    }
+}

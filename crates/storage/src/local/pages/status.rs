@@ -1,0 +1,74 @@
+//! What the store says about itself.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use firn_base::Lsn;
+
+/// How a local page store is doing. Counters are since it was opened.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct PageStoreStatus {
+    /// Everything that ends here or before is in stored images.
+    pub applied_lsn: Lsn,
+    /// Reads of the past from here on are served.
+    pub horizon_lsn: Lsn,
+    /// Pages with log that is in no stored image.
+    pub pending_pages: u64,
+    /// Durable log that is not applied, in bytes.
+    pub behind_bytes: u64,
+    /// Offered images that are not written yet, in bytes.
+    pub queued_bytes: u64,
+    /// Slots of all page files.
+    pub slots: u64,
+    /// Slots that hold nothing.
+    pub free_slots: u64,
+    /// Batches of images made durable.
+    pub batches: u64,
+    /// Images that were offered.
+    pub images_offered: u64,
+    /// Images that were copied from whoever caches pages.
+    pub images_copied: u64,
+    /// Images that were built from older ones and the log.
+    pub images_built: u64,
+    /// Images that took the place of damaged ones.
+    pub images_repaired: u64,
+    /// Images written in the last full second.
+    pub images_per_second: u64,
+    /// Bytes of images written.
+    pub bytes_written: u64,
+    /// Snapshots of the page map written.
+    pub map_snapshots: u64,
+    /// Pages that cannot be brought up to date at the moment; their log is kept.
+    pub stuck_pages: u64,
+    /// Times that something was refused.
+    pub failures: u64,
+    /// Whether the store waits before it tries again what was refused.
+    pub is_paused: bool,
+    /// What was refused last.
+    pub last_error: Option<String>,
+}
+
+/// The counters behind [`PageStoreStatus`], set by the materialiser.
+#[derive(Debug, Default)]
+pub(super) struct Counters {
+    pub(super) slots: AtomicU64,
+    pub(super) free_slots: AtomicU64,
+    pub(super) batches: AtomicU64,
+    pub(super) offered: AtomicU64,
+    pub(super) copied: AtomicU64,
+    pub(super) built: AtomicU64,
+    pub(super) repaired: AtomicU64,
+    pub(super) per_second: AtomicU64,
+    pub(super) bytes_written: AtomicU64,
+    pub(super) map_snapshots: AtomicU64,
+    pub(super) stuck_pages: AtomicU64,
+}
+
+/// Adds to a counter.
+pub(super) fn count(counter: &AtomicU64, more: u64) {
+    counter.fetch_add(more, Ordering::Relaxed);
+}
+
+/// A counter's value.
+pub(super) fn value(counter: &AtomicU64) -> u64 {
+    counter.load(Ordering::Relaxed)
+}
