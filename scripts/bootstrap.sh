@@ -5,6 +5,7 @@
 # Everything comes from Debian's packages (as root, or through sudo), except that rustup, where it is
 # installed, is asked for the pinned toolchain first.
 set -euo pipefail
+# shellcheck source=scripts/toolchain.sh
 . "$(dirname "${BASH_SOURCE[0]}")/toolchain.sh"
 
 lists_updated=

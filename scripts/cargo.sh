@@ -3,6 +3,7 @@
 set -euo pipefail
 scripts=$(dirname "${BASH_SOURCE[0]}")
 "$scripts/bootstrap.sh"
+# shellcheck source=scripts/toolchain.sh
 . "$scripts/toolchain.sh"
 choose_cargo
 cd "$repository"

@@ -4,18 +4,32 @@
 set -euo pipefail
 scripts=$(dirname "${BASH_SOURCE[0]}")
 "$scripts/bootstrap.sh"
+# shellcheck source=scripts/toolchain.sh
 . "$scripts/toolchain.sh"
 choose_cargo
 cd "$repository"
 export CARGO_BUILD_JOBS=${CARGO_BUILD_JOBS:-2}
 
-all_steps="formatting lints tests"
+all_steps="formatting documents lints tests"
+steps=("$@")
 
 # Layout and lints are judged by the pinned toolchain alone: a later one knows more of both, and what
 # it adds is no fault of the change.
 formatting() {
     is_pinned_cargo || { echo "skipped: not the pinned toolchain"; return 0; }
     cargo fmt --all --check
+}
+
+# Relative links of the Markdown files lead somewhere.
+documents() {
+    local file target broken=0
+    while IFS=: read -r file target; do
+        target=${target#*](}
+        target=${target%%[)#]*}
+        case "$target" in "" | *://*) continue ;; esac
+        [ -e "$(dirname "$file")/$target" ] || { echo "$file: no such file: $target"; broken=1; }
+    done < <(git ls-files '*.md' | xargs grep -oH ']([^)]*)')
+    return $broken
 }
 
 lints() {
@@ -28,7 +42,8 @@ tests() {
     cargo test --locked --release --workspace
 }
 
-for step in ${*:-$all_steps}; do
+[ $# -gt 0 ] || read -ra steps <<< "$all_steps"
+for step in "${steps[@]}"; do
     case " $all_steps " in
         *" $step "*) ;;
         *) echo "no step '$step'; there are: $all_steps" >&2; exit 2 ;;
@@ -36,4 +51,4 @@ for step in ${*:-$all_steps}; do
     echo "== $step"
     "$step"
 done
-echo "== passed: ${*:-$all_steps}"
+echo "== passed: ${steps[*]}"

@@ -1,3 +1,4 @@
+# shellcheck shell=bash
 # Sourced by the other scripts: finds a cargo that can build Firn, and never installs anything.
 #
 # The pinned toolchain (rust-toolchain.toml) is taken where rustup has it. Otherwise any cargo of at

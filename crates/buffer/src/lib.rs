@@ -1,1 +1,48 @@
-//! placeholder
+//! The buffer pool: the pages that a node has in memory.
+//!
+//! ```text
+//!            operation                          pool                          page store
+//!   shared / exclusive / optimistic ──► translation ──► frame, latch
+//!        │ Miss(page): let go of all guards
+//!        └─ load(page) ───────────────► one read per page ─────────────────► read(latest)
+//!           run again                   eviction ──── dirty, durable ──────► offer(image)
+//!                                       copy_image ◄─────────────────────── asks in the background
+//! ```
+//!
+//! Nothing is flushed to be durable: a page is a cache of the log, and a frame may be dropped as soon as the
+//! log up to its LSN is. Relations that hold for a cached page:
+//!
+//! ```text
+//!   page.lsn = frame.lsn                     under the latch, from `mark_changed` on
+//!   dirty  ⟺  frame.lsn > stored_lsn and frame.lsn > store.applied_lsn()
+//!   dropped only if frame.lsn ≤ durable      (or its space was discarded)
+//!   loaded version ≥ every dropped version
+//! ```
+//!
+//! The latch and lock rules are in this crate's README; code cites them by number.
+
+mod background;
+mod eviction;
+mod flight;
+mod frame;
+mod guard;
+mod latching;
+mod load;
+mod memory;
+mod optimistic;
+mod pool;
+mod reservation;
+mod statistics;
+mod sync;
+#[cfg(test)]
+mod test_support;
+mod translation;
+
+pub use crossbeam_epoch::{Guard as EpochGuard, pin as pin_epoch};
+pub use frame::Access;
+pub use guard::{ExclusiveGuard, Miss, PagePin, SharedGuard};
+pub use load::LoadOptions;
+pub use optimistic::OptimisticGuard;
+pub use pool::{BufferPool, BufferPoolOptions, DurableLsn, MIN_FRAMES, RequestDurable};
+pub use reservation::FrameReservation;
+pub use statistics::PoolStatistics;

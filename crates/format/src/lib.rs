@@ -4,6 +4,8 @@
 //! Architecture invariant: nothing here does I/O, takes a latch or knows a clock. Every decoder takes
 //! arbitrary bytes and answers with an error, never with a panic.
 
+#[cfg(test)]
+mod annotate;
 pub mod definition;
 pub mod key;
 pub mod overflow;

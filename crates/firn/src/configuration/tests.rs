@@ -45,6 +45,15 @@ fn rows_follow_the_table_of_settings() {
 }
 
 #[test]
+fn the_documentation_has_every_setting_with_its_default() {
+    let page = include_str!("../../../../docs/configuration.md");
+    for setting in &SETTINGS {
+        let row = format!("| `{}` | `{}` |", setting.name, setting.default);
+        assert!(page.contains(&row), "docs/configuration.md has no row {row}");
+    }
+}
+
+#[test]
 fn a_flag_outweighs_a_variable_outweighs_the_file() {
     let file = "buffer_pool = '1G'\nlog_level = \"info\"\nhistory_window_seconds = 60\n";
     let variables = [("FIRN_BUFFER_POOL", "2G"), ("FIRN_LOG_LEVEL", "debug")];

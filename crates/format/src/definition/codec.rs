@@ -1,4 +1,4 @@
-//! Table definitions as bytes. All numbers are big endian, every string and list is preceded by its
+//! Table definitions as bytes. All numbers are little endian, every string and list is preceded by its
 //! length, and a definition that was decoded has passed [`TableDefinition::check`].
 
 use firn_base::{IndexId, PageNo, SpaceId, TableId};
@@ -59,15 +59,15 @@ impl Writer {
     }
 
     fn u16(&mut self, number: u16) {
-        self.0.extend_from_slice(&number.to_be_bytes());
+        self.0.extend_from_slice(&number.to_le_bytes());
     }
 
     fn u32(&mut self, number: u32) {
-        self.0.extend_from_slice(&number.to_be_bytes());
+        self.0.extend_from_slice(&number.to_le_bytes());
     }
 
     fn u64(&mut self, number: u64) {
-        self.0.extend_from_slice(&number.to_be_bytes());
+        self.0.extend_from_slice(&number.to_le_bytes());
     }
 
     fn count(&mut self, count: usize, what: &'static str) -> Result<(), DefinitionError> {
@@ -273,19 +273,19 @@ impl<'a> Reader<'a> {
     }
 
     fn u8(&mut self, what: &'static str) -> Decoded<u8> {
-        Ok(u8::from_be_bytes(self.array(what)?))
+        Ok(u8::from_le_bytes(self.array(what)?))
     }
 
     fn u16(&mut self, what: &'static str) -> Decoded<u16> {
-        Ok(u16::from_be_bytes(self.array(what)?))
+        Ok(u16::from_le_bytes(self.array(what)?))
     }
 
     fn u32(&mut self, what: &'static str) -> Decoded<u32> {
-        Ok(u32::from_be_bytes(self.array(what)?))
+        Ok(u32::from_le_bytes(self.array(what)?))
     }
 
     fn u64(&mut self, what: &'static str) -> Decoded<u64> {
-        Ok(u64::from_be_bytes(self.array(what)?))
+        Ok(u64::from_le_bytes(self.array(what)?))
     }
 
     fn bytes(&mut self, what: &'static str) -> Decoded<Vec<u8>> {

@@ -2,7 +2,7 @@ use expect_test::expect;
 use proptest::prelude::*;
 
 use crate::key::BinaryCollation;
-use crate::row::RowView;
+use crate::row::{RowView, tests::annotate};
 use crate::value::{CollationId, DecimalType, IntWidth, ValueRef};
 
 use super::*;
@@ -59,37 +59,118 @@ fn table() -> TableDefinition {
     }
 }
 
-/// Sixteen bytes a line, with what is printable beside them.
-fn dump(bytes: &[u8]) -> String {
-    let line = |bytes: &[u8]| {
-        let hex: Vec<String> = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
-        let shown = |&byte: &u8| if byte.is_ascii_graphic() { char::from(byte) } else { '.' };
-        format!("{:48}{}\n", hex.join(" "), bytes.iter().map(shown).collect::<String>())
-    };
-    bytes.chunks(16).map(line).collect()
-}
-
 #[test]
 fn a_definition_has_the_documented_bytes() {
     let bytes = table().encode().expect("a possible table");
+    let parts = [
+        (1, "format"),
+        (8, "table id"),
+        (4, "space"),
+        (8, "schema version"),
+        (2, "row version"),
+        (8, "schema name 'test'"),
+        (5, "table name 't'"),
+        (10, "table options 'InnoDB'"),
+        (2, "columns"),
+        (6, "column 0: name 'id'"),
+        (7, "  type: int of 4 bytes"),
+        (1, "  flags: none"),
+        (2, "  added in 0"),
+        (1, "  not dropped"),
+        (1, "  no instant default"),
+        (1, "  no default"),
+        (4, "  no options"),
+        (8, "column 1: name 'name'"),
+        (7, "  type: varchar of 60 characters, collation 255"),
+        (1, "  flags: nullable"),
+        (9, "  the rest as for column 0"),
+        (8, "column 2: name 'gone'"),
+        (7, "  type: date"),
+        (1, "  flags: nullable"),
+        (2, "  added in 0"),
+        (3, "  dropped in 2"),
+        (6, "  the rest as for column 0"),
+        (9, "column 3: name 'level'"),
+        (7, "  type: int of 4 bytes"),
+        (1, "  flags: none"),
+        (2, "  added in 1"),
+        (1, "  not dropped"),
+        (9, "  instant default: signed 3"),
+        (6, "  default '3'"),
+        (4, "  no options"),
+        (2, "indexes"),
+        (8, "index id"),
+        (11, "  name 'PRIMARY'"),
+        (1, "  kind: clustered"),
+        (1, "  state: ready"),
+        (4, "  root page"),
+        (4, "  no options"),
+        (2, "  parts"),
+        (4, "  part: column 0, ascending, no prefix"),
+        (8, "index id"),
+        (11, "  name 'by_name'"),
+        (1, "  kind: unique"),
+        (1, "  state: ready"),
+        (4, "  root page"),
+        (4, "  no options"),
+        (2, "  parts"),
+        (8, "  part: column 1, descending, prefix of 10"),
+    ];
     expect![[r#"
-        01 00 00 00 00 00 00 00 11 00 00 00 05 00 00 00 ................
-        00 00 00 00 03 00 02 00 00 00 04 74 65 73 74 00 ...........test.
-        00 00 01 74 00 00 00 06 49 6e 6e 6f 44 42 00 04 ...t....InnoDB..
-        00 00 00 02 69 64 01 00 00 00 04 00 00 00 00 00 ....id..........
-        00 00 00 00 00 00 00 00 00 00 04 6e 61 6d 65 08 ...........name.
-        00 00 00 3c 00 ff 01 00 00 00 00 00 00 00 00 00 ...<............
-        00 00 00 04 67 6f 6e 65 0d 00 00 00 00 00 00 01 ....gone........
-        00 00 01 00 02 00 00 00 00 00 00 00 00 00 05 6c ...............l
-        65 76 65 6c 01 00 00 00 04 00 00 00 00 01 00 01 evel............
-        00 00 00 00 00 00 00 03 01 00 00 00 01 33 00 00 .............3..
-        00 00 00 02 00 00 00 00 00 00 00 03 00 00 00 07 ................
-        50 52 49 4d 41 52 59 00 01 00 00 00 03 00 00 00 PRIMARY.........
-        00 00 01 00 00 00 00 00 00 00 00 00 00 00 04 00 ................
-        00 00 07 62 79 5f 6e 61 6d 65 01 01 00 00 00 04 ...by_name......
-        00 00 00 00 00 01 00 01 01 01 00 00 00 0a       ..............
+        01                                      format
+        11 00 00 00 00 00 00 00                 table id
+        05 00 00 00                             space
+        03 00 00 00 00 00 00 00                 schema version
+        02 00                                   row version
+        04 00 00 00 74 65 73 74                 schema name 'test'
+        01 00 00 00 74                          table name 't'
+        06 00 00 00 49 6e 6e 6f 44 42           table options 'InnoDB'
+        04 00                                   columns
+        02 00 00 00 69 64                       column 0: name 'id'
+        01 04 00 00 00 00 00                      type: int of 4 bytes
+        00                                        flags: none
+        00 00                                     added in 0
+        00                                        not dropped
+        00                                        no instant default
+        00                                        no default
+        00 00 00 00                               no options
+        04 00 00 00 6e 61 6d 65                 column 1: name 'name'
+        08 3c 00 00 00 ff 00                      type: varchar of 60 characters, collation 255
+        01                                        flags: nullable
+        00 00 00 00 00 00 00 00 00                the rest as for column 0
+        04 00 00 00 67 6f 6e 65                 column 2: name 'gone'
+        0d 00 00 00 00 00 00                      type: date
+        01                                        flags: nullable
+        00 00                                     added in 0
+        01 02 00                                  dropped in 2
+        00 00 00 00 00 00                         the rest as for column 0
+        05 00 00 00 6c 65 76 65 6c              column 3: name 'level'
+        01 04 00 00 00 00 00                      type: int of 4 bytes
+        00                                        flags: none
+        01 00                                     added in 1
+        00                                        not dropped
+        01 03 00 00 00 00 00 00 00                instant default: signed 3
+        01 01 00 00 00 33                         default '3'
+        00 00 00 00                               no options
+        02 00                                   indexes
+        03 00 00 00 00 00 00 00                 index id
+        07 00 00 00 50 52 49 4d 41 52 59          name 'PRIMARY'
+        00                                        kind: clustered
+        01                                        state: ready
+        03 00 00 00                               root page
+        00 00 00 00                               no options
+        01 00                                     parts
+        00 00 00 00                               part: column 0, ascending, no prefix
+        04 00 00 00 00 00 00 00                 index id
+        07 00 00 00 62 79 5f 6e 61 6d 65          name 'by_name'
+        01                                        kind: unique
+        01                                        state: ready
+        04 00 00 00                               root page
+        00 00 00 00                               no options
+        01 00                                     parts
+        01 00 01 01 0a 00 00 00                   part: column 1, descending, prefix of 10
     "#]]
-    .assert_eq(&dump(&bytes));
+    .assert_eq(&annotate(&bytes, &parts));
     assert_eq!(TableDefinition::decode(&bytes), Ok(table()));
 }
 

@@ -13,6 +13,22 @@
 //! Text is stored as the sort key that its collation gives ([`CollationKeys`]); byte strings as they are,
 //! with 00 escaped as 00 FF and ended by 00 00.
 //!
+//! ```
+//! use firn_format::key::{BinaryCollation, KeyLayout, KeyPart};
+//! use firn_format::value::{ColumnType, IntWidth, ValueRef};
+//!
+//! let part = KeyPart::ascending(0, ColumnType::Int(IntWidth::Two), true);
+//! let layout = KeyLayout::new(vec![part.descending()])?;
+//! let mut keys = [ValueRef::Null, ValueRef::Int(-3), ValueRef::Int(4)].map(|value| {
+//!     let mut key = Vec::new();
+//!     layout.encode_parts(&[value], &BinaryCollation, &mut key).unwrap();
+//!     key
+//! });
+//! keys.sort();
+//! assert_eq!(keys, [&[0xfe, 0x7f, 0xfb][..], &[0xfe, 0x80, 0x02], &[0xff]]);
+//! # Ok::<(), firn_format::key::KeyError>(())
+//! ```
+//!
 //! Invariants, for keys of one [`KeyLayout`]:
 //! * `encode(a) < encode(b)` in bytes if and only if `a < b` part by part, NULL being lowest, each part in
 //!   its direction;

@@ -40,3 +40,6 @@ impl<'a> OverflowPage<'a> {
         Some(OverflowPage { next: PageNo(page.get_u32(NEXT)), bytes })
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -404,3 +404,6 @@ fn read_other_body<'a>(kind: u8, body: &mut ByteReader<'a>) -> Option<Change<'a>
         _ => return None,
     })
 }
+
+#[cfg(test)]
+mod tests;

@@ -7,7 +7,7 @@ use smallvec::SmallVec;
 
 use crate::value::{ColumnType, ValueError, ValueRef, fixed};
 
-use super::layout::{Generation, Place, Slot};
+use super::layout::{END_OFFSET_LENGTH, Generation, Place, Slot, VERSION_LENGTH};
 use super::{ColumnValue, MAX_INLINE_ROW_BYTES, OverflowReference, RowError, RowLayout};
 
 /// Marks an end offset whose bytes are an [`OverflowReference`].
@@ -49,12 +49,11 @@ impl RowLayout {
         if row_bytes > MAX_INLINE_ROW_BYTES {
             return Err(RowError::TooLarge { row_bytes });
         }
-        let start = out.len();
-        out.resize(start + row_bytes, 0);
-        let generation = self.current();
-        let row = &mut out[start..];
-        row[..2].copy_from_slice(&self.version().0.to_be_bytes());
-        let mut writer = RowWriter { generation, row, data_end: generation.data_start };
+        let (start, generation) = (out.len(), self.current());
+        out.reserve(row_bytes);
+        out.extend_from_slice(&self.version().0.to_le_bytes());
+        out.resize(start + generation.data_start, 0);
+        let mut writer = RowWriter { generation, start, out };
         for (ordinal, (slot, cell)) in generation.slots.iter().zip(cells).enumerate() {
             if let Err(error) = writer.write(slot, (*cell).into()) {
                 out.truncate(start);
@@ -64,28 +63,30 @@ impl RowLayout {
         Ok(())
     }
 
-    /// Chooses the values that have to leave the row of `cells` so that it fits. Cells that already are
-    /// references stay what they are.
+    /// Chooses the values that have to leave the row of `cells` so that it takes no more than
+    /// `max_row_bytes`, nor than [`MAX_INLINE_ROW_BYTES`]. The bound is what a tree entry leaves beside
+    /// the row's key. Cells that already are references stay what they are.
     ///
     /// # Errors
     /// [`RowError::TooLarge`] when the row is too long even with every value outside that can be, and as
     /// [`RowLayout::encode_into`].
-    pub fn plan<'a, C>(&self, cells: &[C]) -> Result<RowPlan, RowError>
+    pub fn plan<'a, C>(&self, cells: &[C], max_row_bytes: usize) -> Result<RowPlan, RowError>
     where
         C: Into<ColumnValue<'a>> + Copy,
     {
+        let max_row_bytes = max_row_bytes.min(MAX_INLINE_ROW_BYTES);
         let mut row_bytes = self.measure(cells)?;
         let mut externalise = SmallVec::new();
-        if row_bytes > MAX_INLINE_ROW_BYTES {
+        if row_bytes > max_row_bytes {
             for (length, ordinal) in self.movable(cells) {
                 externalise.push(ordinal);
                 row_bytes -= length - OverflowReference::ENCODED_LENGTH;
-                if row_bytes <= MAX_INLINE_ROW_BYTES {
+                if row_bytes <= max_row_bytes {
                     break;
                 }
             }
         }
-        if row_bytes > MAX_INLINE_ROW_BYTES {
+        if row_bytes > max_row_bytes {
             return Err(RowError::TooLarge { row_bytes });
         }
         Ok(RowPlan { externalise, row_bytes })
@@ -145,12 +146,13 @@ fn at_column(ordinal: usize, error: WriteError) -> RowError {
     }
 }
 
-/// Fills in a zeroed row, column by column in the order of the ordinals.
+/// Fills in a row whose parts before the variable one are zeroed, column by column in the order of the
+/// ordinals.
 struct RowWriter<'r> {
     generation: &'r Generation,
-    row: &'r mut [u8],
-    /// Where the variable part ends so far.
-    data_end: usize,
+    /// Where the row begins in `out`.
+    start: usize,
+    out: &'r mut Vec<u8>,
 }
 
 impl RowWriter<'_> {
@@ -164,7 +166,11 @@ impl RowWriter<'_> {
         }
         match slot.place {
             Place::Absent => Ok(()),
-            Place::Fixed { offset } => self.write_fixed(usize::from(offset), slot, cell),
+            Place::Fixed { offset, length } => {
+                let at = self.start + usize::from(offset);
+                let out = &mut self.out[at..at + usize::from(length)];
+                write_fixed(slot.column_type, cell, out).map_err(WriteError::Value)
+            }
             Place::Variable { index } => {
                 self.write_variable(usize::from(index), slot.column_type, cell)
             }
@@ -173,27 +179,8 @@ impl RowWriter<'_> {
 
     fn set_null(&mut self, slot: &Slot) -> Result<(), WriteError> {
         let bit = usize::from(slot.null_bit.ok_or(WriteError::NullInNotNull)?);
-        self.row[super::layout::VERSION_LENGTH + bit / 8] |= 1 << (bit % 8);
+        self.out[self.start + VERSION_LENGTH + bit / 8] |= 1 << (bit % 8);
         Ok(())
-    }
-
-    #[inline]
-    fn write_fixed(
-        &mut self,
-        offset: usize,
-        slot: &Slot,
-        cell: ColumnValue<'_>,
-    ) -> Result<(), WriteError> {
-        let column_type = slot.column_type;
-        match cell {
-            ColumnValue::Inline(ValueRef::Null) => Ok(()),
-            ColumnValue::Inline(value) => {
-                let length = column_type.fixed_length().unwrap_or(0);
-                let out = &mut self.row[offset..offset + length];
-                fixed::write(column_type, value, out).map_err(WriteError::Value)
-            }
-            ColumnValue::Overflow(_) => Err(WriteError::Value(ValueError::Mismatch(column_type))),
-        }
     }
 
     #[inline]
@@ -206,26 +193,33 @@ impl RowWriter<'_> {
         let flag = match cell {
             ColumnValue::Inline(ValueRef::Null) => 0,
             ColumnValue::Inline(ValueRef::Bytes(bytes)) => {
-                self.append(bytes);
+                self.out.extend_from_slice(bytes);
                 0
             }
             ColumnValue::Overflow(reference) => {
-                self.append(&reference.to_bytes());
+                self.out.extend_from_slice(&reference.to_bytes());
                 OVERFLOW_FLAG
             }
             ColumnValue::Inline(_) => {
                 return Err(WriteError::Value(ValueError::Mismatch(column_type)));
             }
         };
-        let end = (self.data_end - self.generation.data_start) as u16 | flag;
-        let at = self.generation.offsets_start + index * super::layout::END_OFFSET_LENGTH;
-        self.row[at..at + 2].copy_from_slice(&end.to_be_bytes());
+        let end = self.out.len() - self.start - self.generation.data_start;
+        let at = self.start + self.generation.offsets_start + index * END_OFFSET_LENGTH;
+        self.out[at..at + END_OFFSET_LENGTH].copy_from_slice(&(end as u16 | flag).to_le_bytes());
         Ok(())
     }
+}
 
-    #[inline]
-    fn append(&mut self, bytes: &[u8]) {
-        self.row[self.data_end..self.data_end + bytes.len()].copy_from_slice(bytes);
-        self.data_end += bytes.len();
+#[inline]
+fn write_fixed(
+    column_type: ColumnType,
+    cell: ColumnValue<'_>,
+    out: &mut [u8],
+) -> Result<(), ValueError> {
+    match cell {
+        ColumnValue::Inline(ValueRef::Null) => Ok(()),
+        ColumnValue::Inline(value) => fixed::write(column_type, value, out),
+        ColumnValue::Overflow(_) => Err(ValueError::Mismatch(column_type)),
     }
 }

@@ -1,6 +1,6 @@
 //! Where each column of each row version lies. Built once for a table definition, then shared.
 
-use crate::value::{ColumnType, Value};
+use crate::value::{ColumnType, DecimalType, Value, ValueError, ValueRef, fixed};
 
 use super::{MAX_INLINE_ROW_BYTES, RowError};
 
@@ -46,8 +46,8 @@ impl RowColumn {
 pub(super) enum Place {
     /// Rows of the version do not hold the column.
     Absent,
-    /// At this offset from the start of the row.
-    Fixed { offset: u16 },
+    /// At this offset from the start of the row, so many bytes.
+    Fixed { offset: u16, length: u8 },
     /// The variable column of this number.
     Variable { index: u16 },
 }
@@ -91,14 +91,20 @@ pub(super) const VERSION_LENGTH: usize = 2;
 pub(super) const END_OFFSET_LENGTH: usize = 2;
 
 impl RowLayout {
+    /// The most columns, dropped ones included. Of live ones a row rarely has room for as many.
+    pub const MAX_COLUMNS: usize = 4096;
+
     /// The layout of a table whose new rows are of `version`.
     ///
     /// # Errors
-    /// [`RowError::InvalidLayout`] when a column's versions contradict each other,
-    /// [`RowError::NullInNotNull`] when an added column that is not nullable has no default,
-    /// [`RowError::TooLarge`] when not even empty values fit a row, and [`RowError::Value`] for impossible
-    /// column types.
+    /// [`RowError::InvalidLayout`] when a column's versions contradict each other or there are more than
+    /// [`RowLayout::MAX_COLUMNS`], [`RowError::NullInNotNull`] when an added column that is not nullable
+    /// has no default, [`RowError::TooLarge`] when not even empty values fit a row, and
+    /// [`RowError::Value`] for impossible column types and defaults.
     pub fn new(version: RowVersion, columns: Vec<RowColumn>) -> Result<RowLayout, RowError> {
+        if columns.len() > Self::MAX_COLUMNS {
+            return Err(RowError::InvalidLayout("too many columns"));
+        }
         for (ordinal, column) in columns.iter().enumerate() {
             check_column(version, ordinal, column)?;
         }
@@ -141,7 +147,9 @@ impl RowLayout {
 }
 
 fn check_column(version: RowVersion, ordinal: usize, column: &RowColumn) -> Result<(), RowError> {
-    column.column_type.check().map_err(|error| RowError::Value { ordinal, error })?;
+    let at_column = |error| RowError::Value { ordinal, error };
+    column.column_type.check().map_err(at_column)?;
+    check_default(column.column_type, column.default.as_ref()).map_err(at_column)?;
     if column.added_in > version || column.dropped_in.is_some_and(|dropped| dropped > version) {
         return Err(RowError::InvalidLayout("a column of a version yet to come"));
     }
@@ -153,6 +161,17 @@ fn check_column(version: RowVersion, ordinal: usize, column: &RowColumn) -> Resu
         return Err(RowError::NullInNotNull(ordinal));
     }
     Ok(())
+}
+
+fn check_default(column_type: ColumnType, default: ValueRef<'_>) -> Result<(), ValueError> {
+    match (column_type.fixed_length(), default) {
+        (_, ValueRef::Null) | (None, ValueRef::Bytes(_)) => Ok(()),
+        (None, _) => Err(ValueError::Mismatch(column_type)),
+        (Some(length), _) => {
+            let mut stored = [0; DecimalType::MAX_ENCODED_LENGTH];
+            fixed::write(column_type, default, &mut stored[..length])
+        }
+    }
 }
 
 impl Generation {
@@ -173,7 +192,7 @@ impl Generation {
 }
 
 /// Deals out offsets and null bits in the order of the ordinals. The caller has checked that the sum of
-/// all widths is small, so that `u16` holds every offset.
+/// all widths is small, so that `u16` holds every offset; no fixed-width value is longer than a decimal's 32 bytes.
 fn place(version: RowVersion, columns: &[RowColumn], fixed_start: usize) -> Box<[Slot]> {
     let mut offset = fixed_start as u16;
     let mut index = 0;
@@ -187,7 +206,7 @@ fn place(version: RowVersion, columns: &[RowColumn], fixed_start: usize) -> Box<
         let place = match column_type.fixed_length() {
             Some(length) => {
                 offset += length as u16;
-                Place::Fixed { offset: offset - length as u16 }
+                Place::Fixed { offset: offset - length as u16, length: length as u8 }
             }
             None => {
                 index += 1;

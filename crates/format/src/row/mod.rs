@@ -19,6 +19,19 @@
 //! [`RowLayout`] knows the placement of every version, and a row that is older than a column answers with
 //! the column's default.
 //!
+//! ```
+//! use firn_format::row::{RowColumn, RowLayout, RowVersion, RowView};
+//! use firn_format::value::{ColumnType, IntWidth, ValueRef};
+//!
+//! let id = RowColumn::new(ColumnType::Int(IntWidth::Four), false);
+//! let image = RowColumn::new(ColumnType::Blob { max_bytes: 65_535 }, true);
+//! let layout = RowLayout::new(RowVersion(0), vec![id, image])?;
+//! let row = layout.encode(&[ValueRef::Int(7), ValueRef::Bytes(b"snow")])?;
+//! let view = RowView::parse(&layout, &row)?;
+//! assert_eq!(view.column(1)?.inline(), Some(ValueRef::Bytes(b"snow")));
+//! # Ok::<(), firn_format::row::RowError>(())
+//! ```
+//!
 //! Invariants:
 //! * a row is at most [`MAX_INLINE_ROW_BYTES`] long; the longest values leave it until it is
 //!   ([`RowLayout::plan`]);
@@ -30,7 +43,7 @@
 mod encode;
 mod layout;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 mod view;
 
 use firn_base::PageNo;
@@ -41,7 +54,7 @@ pub use encode::RowPlan;
 pub use layout::{RowColumn, RowLayout, RowVersion};
 pub use view::RowView;
 
-/// The longest row. Four of them and their tree overhead fit a 16 KiB page.
+/// The longest row. Beside a long key a row has to be shorter: see [`RowLayout::plan`].
 pub const MAX_INLINE_ROW_BYTES: usize = 4000;
 
 /// Where a value lies that is stored outside its row, in a chain of pages of the table's space.
@@ -59,16 +72,16 @@ impl OverflowReference {
 
     fn to_bytes(self) -> [u8; Self::ENCODED_LENGTH] {
         let mut bytes = [0; Self::ENCODED_LENGTH];
-        bytes[..4].copy_from_slice(&self.first_page.0.to_be_bytes());
-        bytes[4..].copy_from_slice(&self.length.to_be_bytes());
+        bytes[..4].copy_from_slice(&self.first_page.0.to_le_bytes());
+        bytes[4..].copy_from_slice(&self.length.to_le_bytes());
         bytes
     }
 
     fn from_bytes(bytes: &[u8]) -> Option<OverflowReference> {
         let (first_page, length) = bytes.split_first_chunk()?;
         Some(OverflowReference {
-            first_page: PageNo(u32::from_be_bytes(*first_page)),
-            length: u64::from_be_bytes(length.try_into().ok()?),
+            first_page: PageNo(u32::from_le_bytes(*first_page)),
+            length: u64::from_le_bytes(length.try_into().ok()?),
         })
     }
 }

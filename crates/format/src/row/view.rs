@@ -22,8 +22,8 @@ impl<'a> RowView<'a> {
     /// # Errors
     /// [`RowError::Damaged`], and [`RowError::NewerVersion`] for a row of a later definition.
     pub fn parse(layout: &'a RowLayout, row: &'a [u8]) -> Result<RowView<'a>, RowError> {
-        let version = row.first_chunk::<VERSION_LENGTH>().ok_or(damaged(row, "version"))?;
-        let version = RowVersion(u16::from_be_bytes(*version));
+        let version = row.first_chunk::<VERSION_LENGTH>().ok_or_else(|| damaged(row, "version"))?;
+        let version = RowVersion(u16::from_le_bytes(*version));
         let generation = layout.generation(version)?;
         let view = RowView { layout, generation, version, row };
         let variable_bytes = match generation.variable_columns.checked_sub(1) {
@@ -59,11 +59,10 @@ impl<'a> RowView<'a> {
         match slot.place {
             Place::Absent => self.absent(ordinal),
             Place::Variable { index } => self.variable(usize::from(index)),
-            Place::Fixed { offset } => {
-                let start = usize::from(offset);
-                let length = slot.column_type.fixed_length().unwrap_or(0);
+            Place::Fixed { offset, length } => {
+                let (start, length) = (usize::from(offset), usize::from(length));
                 let bytes = self.row.get(start..start + length);
-                fixed::read(slot.column_type, bytes.ok_or(damaged(self.row, "fixed part"))?)
+                fixed::read(slot.column_type, bytes.ok_or_else(|| damaged(self.row, "fixed part"))?)
                     .map(ColumnValue::Inline)
                     .map_err(|error| RowError::Value { ordinal, error })
             }
@@ -82,6 +81,18 @@ impl<'a> RowView<'a> {
         })
     }
 
+    /// All references that the row holds, of dropped columns too: the chains to free with the row.
+    pub fn overflow_references(
+        &self,
+    ) -> impl Iterator<Item = Result<OverflowReference, RowError>> + use<'a> {
+        let view = *self;
+        (0..view.generation.variable_columns).filter_map(move |index| match view.variable(index) {
+            Ok(ColumnValue::Overflow(reference)) => Some(Ok(reference)),
+            Ok(ColumnValue::Inline(_)) => None,
+            Err(error) => Some(Err(error)),
+        })
+    }
+
     fn absent(&self, ordinal: usize) -> Result<ColumnValue<'a>, RowError> {
         let column = &self.layout.columns[ordinal];
         if column.added_in <= self.version {
@@ -93,14 +104,14 @@ impl<'a> RowView<'a> {
     #[inline]
     fn is_null(&self, bit: usize) -> Result<bool, RowError> {
         let byte = self.row.get(VERSION_LENGTH + bit / 8);
-        Ok(byte.ok_or(damaged(self.row, "null bitmap"))? >> (bit % 8) & 1 == 1)
+        Ok(byte.ok_or_else(|| damaged(self.row, "null bitmap"))? >> (bit % 8) & 1 == 1)
     }
 
     #[inline]
     fn end_offset(&self, index: usize) -> Result<u16, RowError> {
         let at = self.generation.offsets_start + index * END_OFFSET_LENGTH;
         let bytes = self.row.get(at..).and_then(|rest| rest.first_chunk());
-        Ok(u16::from_be_bytes(*bytes.ok_or(damaged(self.row, "offset table"))?))
+        Ok(u16::from_le_bytes(*bytes.ok_or_else(|| damaged(self.row, "offset table"))?))
     }
 
     #[inline]
@@ -112,12 +123,12 @@ impl<'a> RowView<'a> {
         let end = self.end_offset(index)?;
         let data = self.row.get(self.generation.data_start..).unwrap_or(&[]);
         let bytes = data.get(usize::from(start)..usize::from(end & !OVERFLOW_FLAG));
-        let bytes = bytes.ok_or(damaged(self.row, "variable column"))?;
+        let bytes = bytes.ok_or_else(|| damaged(self.row, "variable column"))?;
         if end & OVERFLOW_FLAG == 0 {
             return Ok(ColumnValue::Inline(ValueRef::Bytes(bytes)));
         }
         let reference = OverflowReference::from_bytes(bytes);
-        reference.map(ColumnValue::Overflow).ok_or(damaged(self.row, "overflow reference"))
+        reference.map(ColumnValue::Overflow).ok_or_else(|| damaged(self.row, "overflow reference"))
     }
 }
 

@@ -25,6 +25,10 @@ impl TreePage<'_> {
     /// new one begins with `key`, so that pages filled in key order end up full. Otherwise the bytes are
     /// halved. The answer is `slot_count()` only in the first case; the new page then starts empty (a
     /// leaf) or with `key` alone (an inner node). Never 0.
+    ///
+    /// Both halves have room for their new fences, if no key is longer than [`super::MAX_KEY_BYTES`] and
+    /// no entry than [`super::MAX_ENTRY_BYTES`]; a page with fewer than two entries then has room for
+    /// `key` and need not be split.
     #[must_use]
     pub fn split_slot(&self, insert_at: usize, key: &[u8]) -> usize {
         let count = self.slot_count();

@@ -50,12 +50,9 @@ pub(crate) fn write(
     put(word, out).ok_or(ValueError::OutOfRange(column_type))
 }
 
-/// Reads what [`write`] wrote. `bytes` may be anything.
+/// Reads what [`write`] wrote. `bytes` may be anything that is `fixed_length` long.
 #[inline]
 pub(crate) fn read(column_type: ColumnType, bytes: &[u8]) -> Result<ValueRef<'_>, ValueError> {
-    if column_type.fixed_length() != Some(bytes.len()) {
-        return Err(ValueError::Corrupt(column_type));
-    }
     let value = match column_type {
         ColumnType::Int(width) => ValueRef::Int(unbias(get(bytes), width.bits())),
         ColumnType::Float => ValueRef::Float(f32::from_bits(get(bytes) as u32)),
@@ -119,7 +116,7 @@ fn write_temporal(column_type: ColumnType, packed: i64, out: &mut [u8]) -> Resul
 
 fn read_seconds(column_type: ColumnType, bytes: &[u8]) -> Result<i64, ValueError> {
     let length = fraction_length(column_type);
-    let (whole, fraction) = bytes.split_at(bytes.len() - length);
+    let (whole, fraction) = bytes.split_at(bytes.len().saturating_sub(length));
     let seconds = get(whole) as i64;
     let microseconds = get(fraction) as i64 * FRACTION_UNIT_US[length];
     if microseconds >= MICROSECONDS_PER_SECOND {

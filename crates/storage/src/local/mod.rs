@@ -7,5 +7,10 @@
 //!   DIR/pages/…           page files and the page map, see docs/formats/pages.md
 //! ```
 
+pub mod directory;
+pub mod log;
 pub mod page_log;
 pub mod pages;
+
+pub use directory::{DatabaseId, LocalDirectory, OpenError};
+pub use log::{LocalLog, LogOptions, Watermarks};

@@ -2,13 +2,14 @@
 
 use std::collections::BTreeMap;
 
-use firn_base::{IndexId, Lsn, PageId, PageNo, SpaceId};
+use firn_base::{Cts, IndexId, Lsn, PageId, PageNo, SpaceId, TrxId};
 use proptest::prelude::*;
 
 use super::{ApplyError, apply};
-use crate::page::PageBuf;
-use crate::redo::{Change, Group, GroupBuilder};
-use crate::tree::{Entries, MAX_ENTRY_BYTES, MAX_KEY_BYTES, TreePage};
+use crate::page::{PAGE_SIZE, PageBuf, PageKind};
+use crate::redo::{Change, Group, GroupBuilder, RawRecord};
+use crate::space::PageState;
+use crate::tree::{Entries, EntryList, MAX_ENTRY_BYTES, MAX_KEY_BYTES, TreePage};
 
 const LEFT: PageId = PageId::new(SpaceId(7), PageNo(3));
 const RIGHT: PageId = PageId::new(SpaceId(7), PageNo(4));
@@ -223,8 +224,209 @@ fn run(model: &mut Model, logged: &mut Logged, step: &Step) {
     }
 }
 
+#[test]
+fn a_change_goes_to_its_own_page_only() {
+    let mut page = PageBuf::boxed();
+    apply(&mut page, LEFT, &init(&[], None, PageNo::NONE, Entries::EMPTY)).expect("an empty leaf");
+    let change = Change::TreeInsert { slot: 0, key: b"k", value: b"v" };
+    let expected = ApplyError::WrongPage { found: LEFT, expected: RIGHT };
+    assert_eq!(apply(&mut page, RIGHT, &change), Err(expected));
+    let link = Change::UndoLink { next: RIGHT.page_no };
+    let found = Some(PageKind::TreeLeaf);
+    let expected = ApplyError::WrongKind { page: LEFT, found, change: link.kind() };
+    assert_eq!(apply(&mut page, LEFT, &link), Err(expected));
+    let dropped = apply(&mut page, LEFT, &Change::SpaceDropped);
+    assert_eq!(dropped, Err(ApplyError::NotAboutAPage(LEFT)));
+    let format = apply(&mut page, LEFT, &Change::Format { kind: PageKind::TreeLeaf });
+    assert!(matches!(format, Err(ApplyError::Mismatch { .. })));
+}
+
+#[test]
+fn the_position_in_the_log_is_left_to_the_caller() {
+    let mut page = PageBuf::boxed();
+    page.set_lsn(Lsn(800));
+    for change in [
+        init(&[], None, PageNo::NONE, Entries::EMPTY),
+        Change::TreeInsert { slot: 0, key: b"k", value: b"v" },
+        Change::TreeKill,
+        Change::Format { kind: PageKind::Free },
+        Change::UndoInit { segment: 1, previous: PageNo::NONE },
+        Change::OverflowInit { next: PageNo::NONE, bytes: b"part" },
+    ] {
+        apply(&mut page, LEFT, &change).expect("a change that fits");
+        assert_eq!(page.lsn(), Lsn(800), "{change:?}");
+    }
+}
+
+#[test]
+fn compaction_happens_by_itself() {
+    let mut logged = Logged::new(LEFT);
+    logged.apply(init(&[], None, PageNo::NONE, Entries::EMPTY)).expect("an empty leaf");
+    let key = |number: u16| number.to_be_bytes();
+    for number in 0..30 {
+        let insert = Change::TreeInsert { slot: number, key: &key(number), value: &[1; 500] };
+        logged.apply(insert).expect("30 × 512 bytes fit");
+    }
+    for slot in 0..15 {
+        logged.apply(Change::TreeRemove { slot }).expect("it is there");
+    }
+    let value = [2; 7000];
+    let change = Change::TreeInsert { slot: 1, key: &key(2), value: &value };
+    logged.apply(change).expect("it fits once the page is compacted");
+    logged.view().verify().expect("a valid page");
+    assert_eq!(logged.view().value(1), value);
+    let set = Change::TreeSetValue { slot: 2, value: &value[..1500] };
+    logged.apply(set).expect("it fits once more");
+    logged.view().verify().expect("a valid page");
+    logged.check_replay();
+}
+
+/// A change that owns its bytes.
+#[derive(Debug, Clone)]
+struct OwnedChange(u8, Vec<u8>);
+
+impl OwnedChange {
+    fn borrow(&self) -> Change<'_> {
+        let page =
+            if matches!(self.0, 16 | 17) { PageId::new(LEFT.space, PageNo::NONE) } else { LEFT };
+        let raw = RawRecord { kind: self.0, page, body: &self.1 };
+        Change::decode(&raw).unwrap_or(Change::TreeKill)
+    }
+}
+
+/// Bodies that mostly are what their kind wants.
+fn any_change() -> impl Strategy<Value = OwnedChange> {
+    let plausible = (1u8..18, 0u16..12, key(), value(), key(), any::<u32>(), any::<bool>());
+    let plausible = plausible.prop_map(|(kind, slot, mut key, value, other, number, flag)| {
+        key.truncate(60_000);
+        let mut entries = EntryList::new();
+        entries.push(&other, &value);
+        let (low, high) = if key < other { (&key, &other) } else { (&other, &key) };
+        let high = flag.then_some(high.as_slice());
+        let right = if flag { PageNo(number >> 1) } else { PageNo::NONE };
+        let entries = if number % 3 == 0 { Entries::EMPTY } else { entries.as_entries() };
+        let state = PageState::from_u8(number as u8 % 3).expect("a state");
+        let at = if flag { slot } else { number as u16 };
+        let change = match kind {
+            1 => Change::Format { kind: PageKind::from_u8(number as u8 % 8).expect("a kind") },
+            2 => {
+                Change::TreeInit { index: INDEX, level: slot as u8 % 2, low, high, right, entries }
+            }
+            3 => Change::TreeInsert { slot, key: &key, value: &value },
+            4 => Change::TreeSetValue { slot, value: &value },
+            5 => Change::TreePatchValue { slot, at: at % 60, bytes: &value },
+            6 => Change::TreeRemove { slot },
+            7 => Change::TreeTruncate { from_slot: slot, high: &key, right: PageNo(number >> 1) },
+            8 => Change::TreeAbsorb { entries, high, right },
+            10 => Change::WriteBytes { at, bytes: &value },
+            11 => Change::AllocationSet { index: at, state },
+            12 => Change::UndoInit { segment: number, previous: right },
+            13 => Change::UndoLink { next: right },
+            14 => Change::UndoAppend { record: &value },
+            15 => Change::OverflowInit { next: right, bytes: &value },
+            16 => Change::SpaceDropped,
+            17 => Change::Watermark { trx_id_limit: TrxId(9), cts_limit: Cts(u64::from(number)) },
+            _ => Change::TreeKill,
+        };
+        encoded(&change)
+    });
+    let arbitrary = (any::<u8>(), proptest::collection::vec(any::<u8>(), 0..64))
+        .prop_map(|(kind, body)| OwnedChange(kind % 20, body));
+    prop_oneof![9 => plausible, 1 => arbitrary]
+}
+
+fn encoded(change: &Change<'_>) -> OwnedChange {
+    let page = if change.is_about_a_page() { LEFT } else { PageId::new(LEFT.space, PageNo::NONE) };
+    let mut group = GroupBuilder::new();
+    change.encode(page, &mut group);
+    let record = Group::parse(group.finish()).expect("a group").records().next();
+    let record = record.expect("one record").expect("a good one");
+    assert_eq!(Change::decode(&record).as_ref(), Ok(change));
+    OwnedChange(record.kind, record.body.to_vec())
+}
+
+/// A page of any kind with something in it.
+fn page_before() -> impl Strategy<Value = Box<PageBuf>> {
+    let entries = proptest::collection::btree_map(key(), value(), 0..12);
+    (1u8..8, entries, 0u8..2).prop_map(|(kind, entries, level)| {
+        let mut page = PageBuf::boxed();
+        let kind = PageKind::from_u8(kind).expect("a kind");
+        let mut list = EntryList::new();
+        let mut total = 0;
+        for (key, value) in &entries {
+            total += key.len() + value.len() + 10;
+            if total < 16_000 && level == 0 {
+                list.push(key, value);
+            }
+        }
+        if level == 1 {
+            list.push(b"", &9u32.to_le_bytes());
+            list.push(b"k", &10u32.to_le_bytes());
+        }
+        let (low, high, right) = (b"".as_slice(), None, PageNo::NONE);
+        let change = match kind {
+            PageKind::TreeLeaf | PageKind::TreeInner => Change::TreeInit {
+                index: INDEX,
+                level,
+                low,
+                high,
+                right,
+                entries: list.as_entries(),
+            },
+            PageKind::Undo => Change::UndoInit { segment: 1, previous: PageNo(4) },
+            PageKind::Overflow => Change::OverflowInit { next: PageNo(4), bytes: b"part" },
+            _ => Change::Format { kind },
+        };
+        apply(&mut page, LEFT, &change).expect("a page that makes sense");
+        page
+    })
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(300))]
+
+    #[test]
+    fn no_change_makes_apply_panic_or_leave_traces_when_refused(
+        before in page_before(),
+        scars in proptest::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 0..12),
+        changes in proptest::collection::vec(any_change(), 1..30),
+    ) {
+        let mut page = before;
+        for (at, byte) in scars {
+            // Mostly in the headers and the slots, where they do most harm.
+            let at = at.index(PAGE_SIZE * 4);
+            page.bytes_mut()[if at < PAGE_SIZE { at } else { at % 128 }] = byte;
+        }
+        let was_valid = TreePage::new(&page).is_ok_and(|view| view.verify().is_ok());
+        for change in &changes {
+            let unchanged = page.clone();
+            let id = page.page_id();
+            if let Err(error) = apply(&mut page, id, &change.borrow()) {
+                let _ = error.to_string();
+                prop_assert!(page.bytes() == unchanged.bytes());
+            } else if was_valid && let Ok(view) = TreePage::new(&page) {
+                prop_assert_eq!(view.verify(), Ok(()));
+            }
+        }
+    }
+
+    #[test]
+    fn no_page_makes_apply_panic(
+        header in proptest::collection::vec(any::<u8>(), 48..200),
+        kind in 0u8..9,
+        changes in proptest::collection::vec(any_change(), 1..30),
+    ) {
+        let mut page = PageBuf::boxed();
+        page.bytes_mut()[..header.len()].copy_from_slice(&header);
+        page.bytes_mut()[6] = kind;
+        for change in &changes {
+            let unchanged = page.clone();
+            let id = page.page_id();
+            if apply(&mut page, id, &change.borrow()).is_err() {
+                prop_assert!(page.bytes() == unchanged.bytes());
+            }
+        }
+    }
 
     #[test]
     fn a_leaf_behaves_as_an_ordered_map_and_is_rebuilt_from_its_log(

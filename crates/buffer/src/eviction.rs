@@ -1,0 +1,258 @@
+//! Making room: a clock with a small reference count, the free frames, and what to do when nothing can go.
+//!
+//! ```text
+//!   frame under the hand
+//!     pinned or latched ............................ stays
+//!     wanted since (count 1..3) .................... count − 1, stays
+//!     lsn ≤ what the page store has ................ dropped
+//!     lsn ≤ durable, store.offer(image) takes it ... dropped
+//!     lsn ≤ durable, the store has no room ......... stays; after a fruitless round wait_for_room()
+//!     lsn > durable ................................ stays; after a fruitless round wait for the log
+//! ```
+//!
+//! A page enters with count 1, or 0 if a scan brought it, and every access but a scan's adds one up to 3:
+//! a scan's pages go at the next pass and leave the rest alone. Rules 3, 4 and 8.
+
+use std::time::Duration;
+
+use firn_api::Offer;
+use firn_base::{Lsn, PageId};
+
+use crate::frame::{Frame, OwnedFrame};
+use crate::memory::slots::PageSlot;
+use crate::pool::BufferPool;
+use crate::statistics::Counter;
+use crate::sync::{AtomicU64, Event, Mutex, Ordering, Ticket};
+
+/// Rounds of the clock after which every page that can go has gone.
+const ROUNDS: usize = 5;
+/// How long to wait for the log, for a pin or for a latch, before the clock goes round again.
+const PAUSE: Duration = Duration::from_millis(1);
+
+/// Where the clock's hand is.
+#[derive(Default)]
+pub(crate) struct Clock {
+    hand: AtomicU64,
+}
+
+/// The frames that nobody owns and that cache nothing.
+pub(crate) struct FreeFrames {
+    frames: Mutex<Vec<OwnedFrame>>,
+    pub(crate) freed: Event,
+    low: usize,
+}
+
+impl FreeFrames {
+    pub(crate) fn new(slots: Vec<PageSlot>) -> FreeFrames {
+        // The cleaner's stock: 1/64 of the frames, but no more than a second of fast reads.
+        let low = (slots.len() / 64).clamp(4, 4096);
+        // The first slots are handed out first, so that memory is touched from the front.
+        let frames = slots.into_iter().enumerate().rev();
+        let frames = frames.map(|(number, slot)| OwnedFrame { number: number as u32, slot });
+        FreeFrames { frames: Mutex::new(frames.collect()), freed: Event::new(), low }
+    }
+
+    pub(crate) fn count(&self) -> usize {
+        self.frames.lock().len()
+    }
+
+    pub(crate) fn take_all(&self) -> Vec<PageSlot> {
+        self.frames.lock().drain(..).map(|frame| frame.slot).collect()
+    }
+
+    pub(crate) fn push(&self, frame: OwnedFrame) {
+        self.frames.lock().push(frame);
+        self.freed.notify_all();
+    }
+
+    pub(crate) fn is_low(&self) -> bool {
+        self.count() < self.low
+    }
+
+    fn is_stocked(&self) -> bool {
+        self.count() >= 2 * self.low
+    }
+
+    /// A frame, and whether the stock is now low.
+    fn pop(&self) -> (Option<OwnedFrame>, bool) {
+        let mut frames = self.frames.lock();
+        let frame = frames.pop();
+        (frame, frames.len() < self.low)
+    }
+}
+
+/// Why a round of the clock found nothing.
+#[derive(Debug, Default, Clone, Copy)]
+pub(crate) struct Blocked {
+    store_full: bool,
+    wait_for_log: Option<Lsn>,
+}
+
+/// What may go, as known when the round began.
+struct Round {
+    durable: Lsn,
+    applied: Lsn,
+    blocked: Blocked,
+}
+
+impl BufferPool {
+    /// A frame to put a page into. May wait; called with nothing held.
+    pub(crate) fn take_frame(&self) -> OwnedFrame {
+        loop {
+            let ticket = self.free.freed.listen();
+            match self.try_take_frame() {
+                Ok(frame) => return frame,
+                Err(blocked) => self.wait_for_room(blocked, ticket),
+            }
+        }
+    }
+
+    /// `count` frames. May wait, and has none while it does: two that take could else wait for each other.
+    pub(crate) fn take_frames(&self, count: usize) -> Vec<OwnedFrame> {
+        loop {
+            let ticket = self.free.freed.listen();
+            let mut frames = Vec::with_capacity(count);
+            let blocked = loop {
+                if frames.len() == count {
+                    return frames;
+                }
+                match self.try_take_frame() {
+                    Ok(frame) => frames.push(frame),
+                    Err(blocked) => break blocked,
+                }
+            };
+            frames.into_iter().for_each(|frame| self.free.push(frame));
+            self.wait_for_room(blocked, ticket);
+        }
+    }
+
+    fn try_take_frame(&self) -> Result<OwnedFrame, Blocked> {
+        let (frame, is_low) = self.free.pop();
+        if is_low {
+            self.signals.stock_is_low.notify_all();
+        }
+        frame.map_or_else(|| self.evict_one(), Ok)
+    }
+
+    /// Evicts until the stock of free frames is full; waits at most once.
+    pub(crate) fn restock(&self) {
+        while !self.free.is_stocked() {
+            let ticket = self.free.freed.listen();
+            match self.evict_one() {
+                Ok(frame) => self.free.push(frame),
+                Err(blocked) => return self.wait_for_room(blocked, ticket),
+            }
+        }
+    }
+
+    fn wait_for_room(&self, blocked: Blocked, before: Ticket) {
+        self.counters.count(Counter::EvictionWaits);
+        if blocked.store_full {
+            self.store.wait_for_room();
+            return;
+        }
+        if let (Some(lsn), Some(request)) = (blocked.wait_for_log, &self.request_durable) {
+            request(lsn);
+        }
+        self.free.freed.wait(before, Some(PAUSE));
+    }
+
+    /// Turns the clock until a page goes; an error after some rounds in which none could.
+    fn evict_one(&self) -> Result<OwnedFrame, Blocked> {
+        let mut round = Round {
+            durable: (self.durable)(),
+            applied: self.store.applied_lsn(),
+            blocked: Blocked::default(),
+        };
+        let count = self.frames().len();
+        for _ in 0..ROUNDS * count {
+            let number = self.clock.hand.fetch_add(1, Ordering::Relaxed) % count as u64;
+            if let Some(frame) = self.try_evict(number as u32, &mut round) {
+                return Ok(frame);
+            }
+        }
+        Err(round.blocked)
+    }
+
+    fn try_evict(&self, number: u32, round: &mut Round) -> Option<OwnedFrame> {
+        let frame = self.frame(number);
+        if !frame.looks_evictable() || !frame.grow_cold() || !round.may_go(frame) {
+            return None;
+        }
+        let mut latch = frame.latch.try_write()?;
+        if !frame.try_claim() {
+            return None;
+        }
+        if let Some(page) = frame.page() {
+            let content = latch.as_deref().expect("a cached page has its bytes");
+            if !self.store_has(frame, content, round) {
+                frame.unclaim();
+                return None;
+            }
+            self.flights.note_dropped(page, frame.lsn());
+            self.forget(number, page);
+        }
+        Some(OwnedFrame { number, slot: latch.take().expect("a claimed frame has its slot") })
+    }
+
+    /// Sees to it that the page store can give the page back; false if that is not possible now.
+    fn store_has(
+        &self,
+        frame: &Frame,
+        content: &firn_format::page::PageBuf,
+        round: &mut Round,
+    ) -> bool {
+        let lsn = frame.lsn();
+        if lsn <= frame.stored_lsn().max(round.applied) {
+            self.counters.count(Counter::EvictionsClean);
+            return true;
+        }
+        if !round.may_go(frame) {
+            return false;
+        }
+        match self.store.offer(content) {
+            Offer::Taken => self.counters.count(Counter::EvictionsOffered),
+            Offer::NotNeeded => self.counters.count(Counter::EvictionsClean),
+            Offer::Full => {
+                self.counters.count(Counter::OffersFull);
+                round.blocked.store_full = true;
+                return false;
+            }
+        }
+        true
+    }
+
+    /// Drops a page whose latch is held, whether or not the page store has it. If somebody has pinned the
+    /// frame, the clock takes it later: it then caches nothing.
+    pub(crate) fn drop_page(&self, number: u32, page: PageId, latch: &mut Option<PageSlot>) {
+        self.forget(number, page);
+        if self.frame(number).try_claim() {
+            let slot = latch.take().expect("a claimed frame has its slot");
+            self.free.push(OwnedFrame { number, slot });
+        }
+    }
+
+    /// The page is cached no more. If it may come back, the flights were told its version before (rule 8).
+    fn forget(&self, number: u32, page: PageId) {
+        self.frame(number).forget_page();
+        self.translation.remove(page, number);
+    }
+}
+
+impl Round {
+    /// Whether the page is clean, or its log is durable and the store had room so far.
+    fn may_go(&mut self, frame: &Frame) -> bool {
+        let lsn = frame.lsn();
+        if lsn <= frame.stored_lsn().max(self.applied) {
+            return true;
+        }
+        if lsn > self.durable {
+            self.blocked.wait_for_log = self.blocked.wait_for_log.max(Some(lsn));
+            return false;
+        }
+        !self.blocked.store_full
+    }
+}
+
+#[cfg(test)]
+mod tests;

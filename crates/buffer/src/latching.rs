@@ -1,0 +1,128 @@
+//! Taking the latch of a cached page.
+//!
+//! ```text
+//!   look up the frame ── try the latch ── is it (still) this page's frame? ── guard
+//!                             │ busy
+//!                             └─ pin, is it this page's frame?, wait for the latch, unpin ── guard
+//! ```
+//!
+//! A thread may hold latches of other pages when it waits here. It waits only for a latch that its page
+//! keeps as long as it waits, because it has pinned the frame first; without the pin the frame could go to
+//! a page that stands elsewhere in the latch order of rule 5, and two threads could wait for each other.
+
+use firn_base::PageId;
+
+use crate::frame::{Access, ExclusiveLatch, Frame, SharedLatch};
+use crate::guard::{ExclusiveGuard, Miss, SharedGuard};
+use crate::pool::BufferPool;
+use crate::statistics::Counter;
+use crate::sync::{SPINS, spin, yield_now};
+
+impl BufferPool {
+    /// Latches a cached page for reading. Waits for a writer.
+    ///
+    /// # Errors
+    /// [`Miss`] if the page is not cached.
+    pub fn shared(&self, page: PageId) -> Result<SharedGuard<'_>, Miss> {
+        self.shared_for(page, Access::Normal)
+    }
+
+    /// As [`BufferPool::shared`]; an access by a scan does not keep the page cached any longer.
+    ///
+    /// # Errors
+    /// [`Miss`] if the page is not cached.
+    pub fn shared_for(&self, page: PageId, access: Access) -> Result<SharedGuard<'_>, Miss> {
+        loop {
+            let (_, frame) = self.frame_of(page).ok_or(Miss(page))?;
+            let latch = frame.latch.try_read().or_else(|| self.wait_shared(frame, page));
+            if let Some(latch) = latch.filter(|_| frame.caches(page)) {
+                self.note_hit(frame, access);
+                return Ok(SharedGuard::new(frame, latch));
+            }
+        }
+    }
+
+    /// Latches a cached page for writing. Waits for whoever has it latched.
+    ///
+    /// # Errors
+    /// [`Miss`] if the page is not cached.
+    pub fn exclusive(&self, page: PageId) -> Result<ExclusiveGuard<'_>, Miss> {
+        let (number, latch) = self.latch_exclusive(page).ok_or(Miss(page))?;
+        self.note_hit(self.frame(number), Access::Normal);
+        Ok(ExclusiveGuard::new(self, number, page, latch))
+    }
+
+    /// Latches a cached page for writing if nobody has it latched, else `None`. Does not block, so that it
+    /// may be called against the latch order (rule 5).
+    ///
+    /// # Errors
+    /// [`Miss`] if the page is not cached.
+    pub fn try_exclusive(&self, page: PageId) -> Result<Option<ExclusiveGuard<'_>>, Miss> {
+        loop {
+            let (number, frame) = self.frame_of(page).ok_or(Miss(page))?;
+            let Some(latch) = frame.latch.try_write() else { return Ok(None) };
+            if frame.caches(page) {
+                self.note_hit(frame, Access::Normal);
+                return Ok(Some(ExclusiveGuard::new(self, number, page, latch)));
+            }
+        }
+    }
+
+    /// The frame that caches `page` and its exclusive latch; waits for the latch.
+    pub(crate) fn latch_exclusive(&self, page: PageId) -> Option<(u32, ExclusiveLatch<'_>)> {
+        loop {
+            let (number, frame) = self.frame_of(page)?;
+            let latch = frame.latch.try_write().or_else(|| self.wait_exclusive(frame, page));
+            if let Some(latch) = latch.filter(|_| frame.caches(page)) {
+                return Some((number, latch));
+            }
+        }
+    }
+
+    fn note_hit(&self, frame: &Frame, access: Access) {
+        frame.touch(access);
+        self.counters.count(Counter::Hits);
+    }
+
+    #[cold]
+    fn wait_shared<'a>(&'a self, frame: &'a Frame, page: PageId) -> Option<SharedLatch<'a>> {
+        self.counters.count(Counter::BlockedShared);
+        self.pinned(frame, page, || {
+            self.spin_for(|| frame.latch.try_read()).unwrap_or_else(|| frame.latch.read())
+        })
+    }
+
+    #[cold]
+    fn wait_exclusive<'a>(&'a self, frame: &'a Frame, page: PageId) -> Option<ExclusiveLatch<'a>> {
+        self.counters.count(Counter::BlockedExclusive);
+        self.pinned(frame, page, || {
+            self.spin_for(|| frame.latch.try_write()).unwrap_or_else(|| frame.latch.write())
+        })
+    }
+
+    /// Waits while `frame` is pinned for `page`; nothing if it is not this page's frame (rule 3).
+    fn pinned<L>(&self, frame: &Frame, page: PageId, wait: impl FnOnce() -> L) -> Option<L> {
+        if !frame.try_pin() {
+            // Somebody is about to evict the page, or has given up to.
+            yield_now();
+            return None;
+        }
+        let latch = frame.caches(page).then(wait);
+        frame.unpin();
+        latch
+    }
+
+    fn spin_for<L>(&self, mut attempt: impl FnMut() -> Option<L>) -> Option<L> {
+        let mut spins = 0;
+        let latch = loop {
+            spin();
+            spins += 1;
+            let latch = attempt();
+            if latch.is_some() || spins == SPINS {
+                break latch;
+            }
+        };
+        self.counters.add(Counter::Spins, u64::from(spins));
+        latch
+    }
+}

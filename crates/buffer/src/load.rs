@@ -1,0 +1,190 @@
+//! Bringing pages in. Everything here may wait and is called with no guard held (rule 4).
+
+use std::sync::atomic::Ordering;
+
+use firn_api::{PageRead, PageStoreError};
+use firn_base::{Lsn, PageId};
+
+use crate::flight::{Boarding, Landing, Outcome};
+use crate::frame::{Access, Install, OwnedFrame};
+use crate::guard::PagePin;
+use crate::pool::BufferPool;
+use crate::statistics::Counter;
+use crate::sync::yield_now;
+
+/// How a page is brought in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct LoadOptions {
+    /// How long to keep it.
+    pub access: Access,
+    /// What is loaded includes every log group that ends at or before this position. A page that is cached
+    /// counts as the newest.
+    pub at_least: Lsn,
+}
+
+impl BufferPool {
+    /// Brings a page in, unless it is cached. It stays until the pin is dropped. Blocks for I/O and for room;
+    /// called with no guard held.
+    ///
+    /// # Errors
+    /// What the page store said. Nothing is remembered: the next call tries again.
+    pub fn load(&self, page: PageId) -> Result<PagePin<'_>, PageStoreError> {
+        self.load_with(page, LoadOptions::default())
+    }
+
+    /// As [`BufferPool::load`].
+    ///
+    /// # Errors
+    /// As [`BufferPool::load`].
+    pub fn load_with(
+        &self,
+        page: PageId,
+        options: LoadOptions,
+    ) -> Result<PagePin<'_>, PageStoreError> {
+        loop {
+            if let Some(pin) = self.pin_cached(page) {
+                return Ok(pin);
+            }
+            let is_cached = || self.translation.lookup(page).is_some();
+            let outcome = match self.flights.board(page, options.at_least, is_cached) {
+                Boarding::Lead => {
+                    Leader { pool: self, page, frame: None, landed: false }.fly(options)
+                }
+                Boarding::Join(flight) => {
+                    self.counters.count(Counter::LoadsJoined);
+                    flight.wait()
+                }
+                // Somebody is about to evict it, or has given up to.
+                Boarding::Cached => {
+                    yield_now();
+                    Outcome::Again
+                }
+            };
+            match outcome {
+                Outcome::Cached(number) => return Ok(PagePin::adopt(self.frame(number), page)),
+                Outcome::Failed(error) => return Err(error),
+                Outcome::Again => {}
+            }
+        }
+    }
+
+    /// Brings several pages in at once. All stay until the pins are dropped. Blocks; called with no guard held.
+    ///
+    /// # Errors
+    /// The first error; the other pages may or may not be cached.
+    ///
+    /// # Panics
+    /// If more than a quarter of the pool is asked for: the pins could fill it.
+    pub fn load_many(&self, pages: &[PageId]) -> Result<Vec<PagePin<'_>>, PageStoreError> {
+        assert!(pages.len() <= self.frame_count() / 4, "too many pages to pin at once");
+        // The prefetch tasks read the later pages while this thread reads the first ones.
+        self.prefetch(pages.get(1..).unwrap_or_default());
+        pages.iter().map(|&page| self.load(page)).collect()
+    }
+
+    /// Says that these pages are wanted soon; they are read in the background. Errors come up when the page is
+    /// loaded; what does not fit the queue is forgotten. Does not block.
+    pub fn prefetch(&self, pages: &[PageId]) {
+        self.prefetch_for(pages, Access::Normal);
+    }
+
+    /// As [`BufferPool::prefetch`], for a scan if `access` says so.
+    pub fn prefetch_for(&self, pages: &[PageId], access: Access) {
+        if self.is_prefetching() {
+            let missing = pages.iter().copied().filter(|&page| !self.contains(page));
+            self.signals.queue_prefetch(missing.map(|page| (page, access)));
+        }
+    }
+
+    /// Pins a page that is cached.
+    pub(crate) fn pin_cached(&self, page: PageId) -> Option<PagePin<'_>> {
+        let (_, frame) = self.frame_of(page)?;
+        if !frame.try_pin() {
+            return None;
+        }
+        let pin = PagePin::adopt(frame, page);
+        frame.caches(page).then_some(pin)
+    }
+}
+
+/// The one who reads the page. Dropped before it has landed (the store panicked), it tells its joiners.
+struct Leader<'a> {
+    pool: &'a BufferPool,
+    page: PageId,
+    frame: Option<OwnedFrame>,
+    landed: bool,
+}
+
+impl Leader<'_> {
+    fn fly(mut self, options: LoadOptions) -> Outcome {
+        self.frame = Some(self.pool.take_frame());
+        let mut at_least = options.at_least;
+        loop {
+            at_least = at_least.max(self.pool.flights.newest_dropped(self.page));
+            let read = self.read(at_least);
+            match self.land(at_least, read, options.access) {
+                Landing::Landed(outcome) => return outcome,
+                Landing::ReadAgain(newer) => at_least = newer,
+            }
+        }
+    }
+
+    fn read(&mut self, at_least: Lsn) -> Result<(), PageStoreError> {
+        let counters = &self.pool.counters;
+        counters.count(Counter::Misses);
+        counters.reads_in_flight.fetch_add(1, Ordering::Relaxed);
+        let slot = &mut self.frame.as_mut().expect("a leader has a frame").slot;
+        let read = self.pool.store.read(self.page, PageRead::Latest { at_least }, slot);
+        counters.reads_in_flight.fetch_sub(1, Ordering::Relaxed);
+        read.and_then(|()| check_identity(self.page, slot.page_id()))
+    }
+
+    fn land(&mut self, at_least: Lsn, read: Result<(), PageStoreError>, access: Access) -> Landing {
+        let (pool, page, frame) = (self.pool, self.page, &mut self.frame);
+        let landing = pool.flights.land(page, at_least, |joiners| match read {
+            Ok(()) => {
+                let OwnedFrame { number, slot } = frame.take().expect("a leader has a frame");
+                let install = Install { page, stored_lsn: slot.lsn(), pins: 1 + joiners, access };
+                drop(pool.frame(number).install(slot, &install));
+                let entered = pool.translation.insert(page, number);
+                assert!(entered.is_ok(), "{page} was cached while it was loaded");
+                Outcome::Cached(number)
+            }
+            Err(error) => {
+                pool.counters.count(Counter::LoadsFailed);
+                Outcome::Failed(error)
+            }
+        });
+        self.landed = matches!(landing, Landing::Landed(_));
+        landing
+    }
+}
+
+impl Drop for Leader<'_> {
+    fn drop(&mut self) {
+        if let Some(frame) = self.frame.take() {
+            self.pool.free.push(frame);
+        }
+        if !self.landed {
+            let abandoned = PageStoreError::Io {
+                place: self.page.to_string(),
+                reason: "whoever read it gave up".to_owned(),
+            };
+            self.pool.flights.land(self.page, Lsn::MAX, |_| Outcome::Failed(abandoned));
+        }
+    }
+}
+
+fn check_identity(page: PageId, found: PageId) -> Result<(), PageStoreError> {
+    if page == found {
+        return Ok(());
+    }
+    Err(PageStoreError::Damaged {
+        page,
+        place: "the page store".to_owned(),
+        reason: format!("{found} came instead"),
+    })
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,131 @@
+//! Published images: immutable heap copies of inner tree nodes, read without a latch.
+//!
+//! ```text
+//!   frame ──► image (version 7)          readers hold an epoch guard, not a latch
+//!         ╲
+//!          ╲  after a change: swap to image (version 8); image 7 is freed when the last
+//!           ► epoch guard that could have seen it is gone
+//! ```
+//!
+//! The number of images of a pool is bounded by an [`ImageBudget`], images that wait to be freed included.
+
+use std::sync::Arc;
+
+use crossbeam_epoch::{Atomic, Guard, Owned, Shared};
+use firn_base::PageId;
+use firn_format::page::PageBuf;
+
+// Not shuttle's: the budget decides nothing but how many copies there are.
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// How many images a pool may have.
+pub(crate) struct ImageBudget {
+    live: AtomicUsize,
+    limit: usize,
+}
+
+impl ImageBudget {
+    /// At most `limit` images.
+    pub(crate) fn new(limit: usize) -> Arc<ImageBudget> {
+        Arc::new(ImageBudget { live: AtomicUsize::new(0), limit })
+    }
+
+    /// Images that are published or wait to be freed.
+    pub(crate) fn live(&self) -> usize {
+        self.live.load(Ordering::Relaxed)
+    }
+
+    fn try_take(&self) -> bool {
+        let taken = self.live.fetch_add(1, Ordering::Relaxed) < self.limit;
+        if !taken {
+            self.live.fetch_sub(1, Ordering::Relaxed);
+        }
+        taken
+    }
+}
+
+/// A copy of an inner node as of one version of its frame.
+pub(crate) struct PublishedImage {
+    pub(crate) page: PageId,
+    pub(crate) version: u64,
+    pub(crate) content: Box<PageBuf>,
+    budget: Arc<ImageBudget>,
+}
+
+impl PublishedImage {
+    /// Copies `content`, unless the budget is used up.
+    pub(crate) fn copy(
+        budget: &Arc<ImageBudget>,
+        page: PageId,
+        version: u64,
+        content: &PageBuf,
+    ) -> Option<PublishedImage> {
+        budget.try_take().then(|| {
+            let mut copy = PageBuf::boxed();
+            copy.bytes_mut().copy_from_slice(content.bytes());
+            PublishedImage { page, version, content: copy, budget: Arc::clone(budget) }
+        })
+    }
+}
+
+impl Drop for PublishedImage {
+    fn drop(&mut self) {
+        self.budget.live.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+/// Where a frame publishes its image.
+pub(crate) struct ImageSlot(Atomic<PublishedImage>);
+
+impl ImageSlot {
+    pub(crate) fn empty() -> ImageSlot {
+        ImageSlot(Atomic::null())
+    }
+
+    /// Whether something is published.
+    pub(crate) fn is_empty(&self) -> bool {
+        // SAFETY: the pointer is compared with null and never followed.
+        let guard = unsafe { crossbeam_epoch::unprotected() };
+        self.0.load(std::sync::atomic::Ordering::Relaxed, guard).is_null()
+    }
+
+    /// What is published; stays readable as long as `guard` is held, even if it is replaced.
+    pub(crate) fn load<'g>(&self, guard: &'g Guard) -> Option<&'g PublishedImage> {
+        let image = self.0.load(std::sync::atomic::Ordering::Acquire, guard);
+        // SAFETY: an image is freed through `defer_destroy` after it was unlinked, so what was loaded
+        // under `guard` lives as long as `guard`; it is never changed after it was published.
+        unsafe { image.as_ref() }
+    }
+
+    /// Publishes `image` if nothing is published; returns what then is.
+    pub(crate) fn publish_first<'g>(
+        &self,
+        image: PublishedImage,
+        guard: &'g Guard,
+    ) -> Option<&'g PublishedImage> {
+        let order = (Ordering::AcqRel, Ordering::Acquire);
+        // A refused image is dropped here: somebody else's is there.
+        let _ = self.0.compare_exchange(Shared::null(), Owned::new(image), order.0, order.1, guard);
+        self.load(guard)
+    }
+
+    /// Publishes `image` in the place of what was there, or nothing.
+    pub(crate) fn replace(&self, image: Option<PublishedImage>, guard: &Guard) {
+        let next = image.map_or_else(Shared::null, |image| Owned::new(image).into_shared(guard));
+        let previous = self.0.swap(next, Ordering::AcqRel, guard);
+        if !previous.is_null() {
+            // SAFETY: the swap has unlinked `previous`, and each unlinked pointer is seen by one swap.
+            unsafe { guard.defer_destroy(previous) };
+            // Images are large and count against the budget until they are freed.
+            guard.flush();
+        }
+    }
+}
+
+impl Drop for ImageSlot {
+    fn drop(&mut self) {
+        let image = std::mem::replace(&mut self.0, Atomic::null());
+        // SAFETY: `&mut self` says that nobody else can load this pointer any more.
+        drop(unsafe { image.try_into_owned() });
+    }
+}

@@ -1,0 +1,230 @@
+//! The pool itself: what it is made of, how it is started and stopped, and what it tells.
+
+use std::sync::{Arc, Weak};
+
+use firn_api::{ImageSource, PageStore};
+use firn_base::task::TaskHandle;
+use firn_base::{Environment, Lsn, PageId, SpaceId};
+use firn_format::page::{PAGE_SIZE, PageBuf};
+
+use crate::background::{self, Signals};
+use crate::eviction::{Clock, FreeFrames};
+use crate::flight::Flights;
+use crate::frame::{Frame, OwnedFrame};
+use crate::memory::image::ImageBudget;
+use crate::memory::slots::{FrameMemory, PageSlot};
+use crate::statistics::{Counters, PoolStatistics};
+use crate::sync::Mutex;
+use crate::translation::Translation;
+
+/// The fewest frames that a pool has, whatever its budget.
+pub const MIN_FRAMES: usize = 32;
+/// One part in this many of the budget is kept for published images.
+const IMAGE_SHARE: usize = 16;
+const MIN_IMAGES: usize = 4;
+
+/// Says how far the log is durable. Does not block.
+pub type DurableLsn = Arc<dyn Fn() -> Lsn + Send + Sync>;
+/// Asks for the log to be made durable up to a position soon. Does not block.
+pub type RequestDurable = Arc<dyn Fn(Lsn) + Send + Sync>;
+
+/// How a pool is set up.
+#[derive(Clone)]
+pub struct BufferPoolOptions {
+    /// What pages, published images and their bookkeeping may take together. The table from page to frame
+    /// comes on top: four bytes per page that was ever cached.
+    pub budget_bytes: usize,
+    /// Tasks that read ahead; 0: [`BufferPool::prefetch`] does nothing.
+    pub prefetch_tasks: usize,
+    /// Whether a task keeps a stock of free frames. Without it every load makes its own room.
+    pub clean_ahead: bool,
+    /// Called when no page can go until the log is durable up to here. Without it the pool waits for the log
+    /// writer to come by.
+    pub request_durable: Option<RequestDurable>,
+}
+
+impl BufferPoolOptions {
+    /// The usual set-up within `budget_bytes`.
+    #[must_use]
+    pub fn with_budget(budget_bytes: usize) -> BufferPoolOptions {
+        BufferPoolOptions {
+            budget_bytes,
+            prefetch_tasks: 4,
+            clean_ahead: true,
+            request_durable: None,
+        }
+    }
+
+    fn image_count(&self) -> usize {
+        (self.budget_bytes / IMAGE_SHARE / PAGE_SIZE).max(MIN_IMAGES)
+    }
+
+    fn frame_count(&self) -> usize {
+        let bookkeeping_bytes = size_of::<Frame>() + size_of::<OwnedFrame>();
+        let for_frames = self.budget_bytes.saturating_sub(self.image_count() * PAGE_SIZE);
+        (for_frames / (PAGE_SIZE + bookkeeping_bytes)).max(MIN_FRAMES)
+    }
+}
+
+/// The pages that a node has in memory. See the crate's page.
+pub struct BufferPool {
+    pub(crate) store: Arc<dyn PageStore>,
+    pub(crate) durable: DurableLsn,
+    pub(crate) request_durable: Option<RequestDurable>,
+    pub(crate) translation: Translation,
+    frames: Box<[Frame]>,
+    pub(crate) free: FreeFrames,
+    pub(crate) clock: Clock,
+    pub(crate) flights: Flights,
+    pub(crate) images: Arc<ImageBudget>,
+    pub(crate) counters: Counters,
+    pub(crate) signals: Arc<Signals>,
+    tasks: Mutex<Vec<Box<dyn TaskHandle>>>,
+    prefetching: bool,
+    /// There until the pool is dropped.
+    memory: Option<FrameMemory>,
+}
+
+impl BufferPool {
+    /// Makes a pool over `store`, names itself to it as the source of newer images, and starts the pool's
+    /// tasks. They end when the pool is dropped or shut down.
+    ///
+    /// # Panics
+    /// If there is no address space for the budget.
+    #[must_use]
+    pub fn new(
+        env: Environment,
+        store: Arc<dyn PageStore>,
+        durable: DurableLsn,
+        options: BufferPoolOptions,
+    ) -> Arc<BufferPool> {
+        let count = options.frame_count();
+        let (memory, slots) = FrameMemory::map(count);
+        let pool = Arc::new(BufferPool {
+            store,
+            durable,
+            request_durable: options.request_durable.clone(),
+            translation: Translation::new(),
+            frames: (0..count).map(|_| Frame::owned()).collect(),
+            free: FreeFrames::new(slots),
+            clock: Clock::default(),
+            flights: Flights::new(),
+            images: ImageBudget::new(options.image_count()),
+            counters: Counters::new(),
+            signals: Arc::new(Signals::default()),
+            tasks: Mutex::new(Vec::new()),
+            prefetching: options.prefetch_tasks > 0,
+            memory: Some(memory),
+        });
+        pool.store.attach_images(Arc::new(CachedImages(Arc::downgrade(&pool))));
+        *pool.tasks.lock() = background::start(&env, &pool, &options);
+        pool
+    }
+
+    /// Stops the pool's tasks and waits for their end. Pages stay readable. Called with no guard held, and
+    /// not by a task of the pool.
+    pub fn shutdown(&self) {
+        self.signals.stop();
+        let tasks = std::mem::take(&mut *self.tasks.lock());
+        for task in tasks {
+            task.join();
+        }
+    }
+
+    /// How many pages the pool can hold.
+    #[must_use]
+    pub fn frame_count(&self) -> usize {
+        self.frames.len()
+    }
+
+    /// Whether `page` is cached at this moment. A hint.
+    #[must_use]
+    pub fn contains(&self, page: PageId) -> bool {
+        self.frame_of(page).is_some_and(|(_, frame)| frame.caches(page))
+    }
+
+    /// Bytes that pages, published images and bookkeeping take now.
+    #[must_use]
+    pub fn resident_bytes(&self) -> usize {
+        let used = self.frames.len() - self.free.count();
+        used * PAGE_SIZE
+            + self.frames.len() * (size_of::<Frame>() + size_of::<OwnedFrame>())
+            + self.images.live() * PAGE_SIZE
+            + self.translation.size_bytes()
+    }
+
+    /// What happened since the pool was started.
+    #[must_use]
+    pub fn statistics(&self) -> PoolStatistics {
+        self.counters.read()
+    }
+
+    /// Drops every cached page of `space` without offering it: the space is being dropped, its drop is in
+    /// the log, and no operation comes to its pages any more. Waits for latches; called with no guard held.
+    pub fn discard_space(&self, space: SpaceId) {
+        self.signals.forget_prefetches(space);
+        self.flights.supersede_space(space);
+        for (page, _) in self.translation.pages_of(space) {
+            if let Some((number, mut latch)) = self.latch_exclusive(page) {
+                self.drop_page(number, page, &mut latch);
+            }
+        }
+        self.translation.release(space);
+    }
+
+    pub(crate) fn is_prefetching(&self) -> bool {
+        self.prefetching
+    }
+
+    pub(crate) fn frames(&self) -> &[Frame] {
+        &self.frames
+    }
+
+    pub(crate) fn frame(&self, number: u32) -> &Frame {
+        &self.frames[number as usize]
+    }
+
+    /// The frame that most likely caches `page` (rule 2).
+    pub(crate) fn frame_of(&self, page: PageId) -> Option<(u32, &Frame)> {
+        let number = self.translation.lookup(page)?;
+        Some((number, self.frames.get(number as usize)?))
+    }
+
+    fn copy_if_durable(&self, page: PageId, into: &mut PageBuf) -> bool {
+        let Some((_, frame)) = self.frame_of(page) else { return false };
+        let Some(latch) = frame.latch.try_read() else { return false };
+        let Some(content) = latch.as_deref().filter(|_| frame.caches(page)) else { return false };
+        let lsn = frame.lsn();
+        if lsn > (self.durable)() {
+            return false;
+        }
+        into.bytes_mut().copy_from_slice(content.bytes());
+        // Were the image lost on its way, the store would find the version in its log: rule 8.
+        frame.note_stored(lsn);
+        true
+    }
+}
+
+impl Drop for BufferPool {
+    fn drop(&mut self) {
+        self.signals.stop();
+        let mut slots: Vec<PageSlot> = self.free.take_all();
+        slots.extend(self.frames.iter().filter_map(|frame| frame.latch.write().take()));
+        // A slot is missing only if a thread panicked while it owned a frame; the mapping then stays.
+        if let Some(memory) = self.memory.take().filter(|_| slots.len() == self.frames.len()) {
+            memory.unmap(slots);
+        }
+    }
+}
+
+/// What the page store asks for newer images; does not keep the pool alive.
+struct CachedImages(Weak<BufferPool>);
+
+impl ImageSource for CachedImages {
+    fn copy_image(&self, page: PageId, into: &mut PageBuf) -> bool {
+        self.0.upgrade().is_some_and(|pool| pool.copy_if_durable(page, into))
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,149 @@
+#![cfg(not(feature = "shuttle"))]
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use firn_base::{PageId, PageNo, SpaceId};
+use firn_format::page::{PAGE_SIZE, PageBuf, PageKind};
+
+use crate::frame::Frame;
+use crate::test_support::{World, number, page};
+use crate::{BufferPool, BufferPoolOptions, Miss, pin_epoch};
+
+/// Loads until the page can be latched, as operations do.
+fn change(pool: &BufferPool, world: &World, id: PageId, kind: PageKind, value: u64) {
+    let _pin = pool.load(id).unwrap();
+    let mut guard = pool.exclusive(id).unwrap();
+    world.change(&mut guard, kind, value);
+}
+
+#[test]
+fn a_page_is_missed_loaded_changed_and_read() {
+    let world = World::with_pages(2);
+    let pool = world.pool(32);
+    assert_eq!(pool.shared(page(1)).unwrap_err(), Miss(page(1)));
+    change(&pool, &world, page(1), PageKind::TreeLeaf, 5);
+    let guard = pool.shared(page(1)).unwrap();
+    assert_eq!(number(&guard), 5);
+    assert_eq!(guard.page_id(), page(1));
+    assert!(pool.try_exclusive(page(1)).unwrap().is_none());
+    assert_eq!(world.reads.load(Ordering::SeqCst), 1);
+}
+
+#[test]
+fn a_frame_is_one_cache_line() {
+    assert_eq!(size_of::<Frame>(), 64);
+}
+
+#[test]
+fn the_budget_bounds_frames_and_images() {
+    let budget_bytes = 8 << 20;
+    let options = BufferPoolOptions {
+        prefetch_tasks: 0,
+        clean_ahead: false,
+        ..BufferPoolOptions::with_budget(budget_bytes)
+    };
+    let world = World::with_pages(2000);
+    let pool = world.pool_with(options);
+    for number in 0..2000 {
+        change(&pool, &world, page(number), PageKind::TreeInner, 1);
+        let epoch = pin_epoch();
+        assert!(pool.optimistic(page(number), &epoch).is_ok());
+    }
+    let translation_bytes = pool.translation.size_bytes();
+    assert!(pool.resident_bytes() - translation_bytes <= budget_bytes);
+    assert!(pool.resident_bytes() > budget_bytes - 16 * PAGE_SIZE - budget_bytes / 16);
+    assert!(pool.statistics().images_refused > 0 || pool.images.live() <= 32);
+}
+
+#[test]
+fn images_follow_changes() {
+    let world = World::with_pages(2);
+    let pool = world.pool(32);
+    change(&pool, &world, page(0), PageKind::TreeInner, 1);
+    let epoch = pin_epoch();
+    let image = pool.optimistic(page(0), &epoch).unwrap().unwrap();
+    assert!(image.is_current());
+    {
+        let mut guard = pool.exclusive(page(0)).unwrap();
+        world.change(&mut guard, PageKind::TreeInner, 2);
+        assert!(image.is_current(), "nothing was let go yet");
+    }
+    assert!(!image.is_current());
+    assert_eq!(number(&image), 1, "an image never changes");
+    let newer = pool.optimistic(page(0), &epoch).unwrap().unwrap();
+    assert_eq!((number(&newer), newer.is_current()), (2, true));
+    assert_eq!(newer.version(), pool.shared(page(0)).unwrap().version());
+    change(&pool, &world, page(0), PageKind::TreeLeaf, 3);
+    assert!(pool.optimistic(page(0), &epoch).unwrap().is_none(), "it is no inner node any more");
+    assert_eq!(pool.optimistic(page(1), &epoch).unwrap_err(), Miss(page(1)));
+}
+
+#[test]
+fn an_image_outlives_the_eviction_of_its_page() {
+    let world = World::with_pages(100);
+    let pool = world.pool(32);
+    change(&pool, &world, page(0), PageKind::TreeInner, 9);
+    let epoch = pin_epoch();
+    let image = pool.optimistic(page(0), &epoch).unwrap().unwrap();
+    for number in 1..100 {
+        drop(pool.load(page(number)).unwrap());
+    }
+    assert!(!pool.contains(page(0)));
+    assert!(!image.is_current());
+    assert_eq!((number(&image), image.page_id()), (9, page(0)));
+}
+
+#[test]
+fn the_store_is_given_durable_images_only() {
+    let world = World::with_pages(1);
+    let pool = world.pool(32);
+    world.auto_durable.store(false, Ordering::SeqCst);
+    change(&pool, &world, page(0), PageKind::TreeLeaf, 3);
+    let (source, mut copy) = (world.image_source(), PageBuf::boxed());
+    assert!(!source.copy_image(page(0), &mut copy), "its log is not durable");
+    world.make_durable();
+    assert!(source.copy_image(page(0), &mut copy));
+    assert_eq!(number(&copy), 3);
+    {
+        let _guard = pool.exclusive(page(0)).unwrap();
+        assert!(!source.copy_image(page(0), &mut copy), "it would have to wait");
+    }
+    drop(pool);
+    assert!(!source.copy_image(page(0), &mut copy), "the store does not keep the pool");
+}
+
+#[test]
+fn a_discarded_space_is_gone_and_others_stay() {
+    let world = World::with_pages(20);
+    let other = PageId::new(SpaceId(8), PageNo(3));
+    world.put(other, PageKind::TreeLeaf, 1);
+    let pool = world.pool(32);
+    for number in 0..20 {
+        change(&pool, &world, page(number), PageKind::TreeLeaf, 1);
+    }
+    drop(pool.load(other).unwrap());
+    let pin = pool.load(page(4)).unwrap();
+    pool.discard_space(SpaceId(7));
+    assert!((0..20).all(|number| !pool.contains(page(number))));
+    assert!(pool.contains(other));
+    assert_eq!(world.offers.load(Ordering::SeqCst), 0);
+    assert_eq!(pool.free.count(), pool.frame_count() - 2, "the pinned frame is still out");
+    drop(pin);
+    // The clock finds the frame that was pinned.
+    let reserved: Vec<_> = (0..5).map(|_| pool.reserve(pool.frame_count() / 5)).collect();
+    assert_eq!(reserved.len(), 5);
+}
+
+#[test]
+fn tasks_end_with_the_pool() {
+    let world = World::with_pages(10);
+    let pool = world.pool_with(BufferPoolOptions::with_budget(1 << 20));
+    pool.prefetch(&(0..10).map(page).collect::<Vec<_>>());
+    while !(0..10).all(|number| pool.contains(page(number))) {
+        firn_base::task::yield_now();
+    }
+    pool.shutdown();
+    assert_eq!(Arc::strong_count(&pool), 1);
+    assert_eq!(pool.statistics().prefetches, 10);
+}

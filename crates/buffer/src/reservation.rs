@@ -1,0 +1,94 @@
+//! New pages. Frames are reserved first, with nothing held, so that creating a page in the middle of a
+//! mini-transaction neither waits nor fails (rule 4).
+
+use std::fmt;
+
+use firn_base::{Lsn, PageId};
+
+use crate::frame::{Access, Install, OwnedFrame};
+use crate::guard::ExclusiveGuard;
+use crate::pool::BufferPool;
+
+/// Frames that are set aside for pages to be created. What is left goes back when it is dropped.
+#[must_use]
+pub struct FrameReservation<'a> {
+    pool: &'a BufferPool,
+    frames: Vec<OwnedFrame>,
+}
+
+impl FrameReservation<'_> {
+    /// How many pages can still be created.
+    #[must_use]
+    pub fn remaining(&self) -> usize {
+        self.frames.len()
+    }
+}
+
+impl fmt::Debug for FrameReservation<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("FrameReservation").field("remaining", &self.remaining()).finish()
+    }
+}
+
+impl Drop for FrameReservation<'_> {
+    fn drop(&mut self) {
+        for frame in self.frames.drain(..) {
+            self.pool.free.push(frame);
+        }
+    }
+}
+
+impl BufferPool {
+    /// Sets `count` frames aside. Blocks for room; called with no guard held.
+    ///
+    /// # Panics
+    /// If more than a quarter of the pool is asked for.
+    pub fn reserve(&self, count: usize) -> FrameReservation<'_> {
+        assert!(count <= self.frame_count() / 4, "too many frames to reserve at once");
+        FrameReservation { pool: self, frames: self.take_frames(count) }
+    }
+
+    /// Begins the life of a page: zeroed, latched exclusively, cached. If an earlier life of the page is still
+    /// cached, its frame is used; readers that came by an old pointer are waited for, as for any latch. If
+    /// the guard is let go without [`ExclusiveGuard::mark_changed`], the page is dropped again. No I/O.
+    ///
+    /// # Panics
+    /// If the reservation is used up or of another pool.
+    pub fn create<'a>(
+        &'a self,
+        reservation: &mut FrameReservation<'a>,
+        page: PageId,
+    ) -> ExclusiveGuard<'a> {
+        assert!(std::ptr::eq(reservation.pool, self), "the reservation is of another pool");
+        loop {
+            if let Some((number, latch)) = self.latch_exclusive(page) {
+                return ExclusiveGuard::created(self, number, page, latch);
+            }
+            let frame = reservation.frames.pop().expect("a frame is reserved for each new page");
+            match self.enter_new(frame, page) {
+                Ok(guard) => return guard,
+                Err(frame) => reservation.frames.push(frame),
+            }
+        }
+    }
+
+    /// Enters `page` in an owned frame; gives the frame back if the page is cached by now.
+    fn enter_new(&self, frame: OwnedFrame, page: PageId) -> Result<ExclusiveGuard<'_>, OwnedFrame> {
+        let OwnedFrame { number, mut slot } = frame;
+        slot.set_lsn(Lsn(0));
+        self.flights.supersede(page, || {
+            if self.translation.lookup(page).is_some() {
+                return Err(OwnedFrame { number, slot });
+            }
+            let install = Install { page, stored_lsn: Lsn(0), pins: 0, access: Access::Normal };
+            let latch = self.frame(number).install(slot, &install);
+            // Entries are made under the mutex of the page's flight only (rule 6), and there was none.
+            let entered = self.translation.insert(page, number);
+            assert!(entered.is_ok(), "{page} was cached while it was created");
+            Ok(ExclusiveGuard::created(self, number, page, latch))
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,136 @@
+//! What the pool counts, on counters that threads rarely share.
+
+use std::cell::Cell;
+// Not shuttle's: counters decide nothing.
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+
+use crossbeam_utils::CachePadded;
+
+const SHARDS: usize = 32;
+
+/// What is counted; the index into a shard.
+#[derive(Debug, Clone, Copy)]
+#[repr(usize)]
+pub(crate) enum Counter {
+    Hits,
+    OptimisticHits,
+    Misses,
+    LoadsJoined,
+    LoadsFailed,
+    Prefetches,
+    EvictionsClean,
+    EvictionsOffered,
+    OffersFull,
+    EvictionWaits,
+    BlockedShared,
+    BlockedExclusive,
+    Spins,
+    ImagesCopied,
+    ImagesRefused,
+}
+
+const COUNTERS: usize = Counter::ImagesRefused as usize + 1;
+
+type Shard = CachePadded<[AtomicU64; COUNTERS]>;
+
+/// The counters of one pool.
+pub(crate) struct Counters {
+    shards: Box<[Shard]>,
+    pub(crate) reads_in_flight: AtomicUsize,
+}
+
+/// A reading of a pool's counters. All count from the pool's start but `reads_in_flight`.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct PoolStatistics {
+    /// Latches taken on a cached page.
+    pub hits: u64,
+    /// Reads of an inner node without a latch.
+    pub optimistic_hits: u64,
+    /// Reads of the page store.
+    pub misses: u64,
+    /// Loads that waited for somebody else's read of the same page.
+    pub loads_joined: u64,
+    /// Reads that failed.
+    pub loads_failed: u64,
+    /// Pages that the prefetch tasks brought.
+    pub prefetches: u64,
+    /// Pages dropped that the page store had.
+    pub evictions_clean: u64,
+    /// Pages dropped after the page store took them.
+    pub evictions_offered: u64,
+    /// Offers that the page store had no room for.
+    pub offers_full: u64,
+    /// Waits because no page could go.
+    pub eviction_waits: u64,
+    /// Shared latches that were not free at once.
+    pub blocked_shared: u64,
+    /// Exclusive latches that were not free at once.
+    pub blocked_exclusive: u64,
+    /// Times that a waiter tried a latch again before it slept.
+    pub spins: u64,
+    /// Images of inner nodes that were published.
+    pub images_copied: u64,
+    /// Images that were not published because there were too many.
+    pub images_refused: u64,
+    /// Reads of the page store at this moment.
+    pub reads_in_flight: u64,
+}
+
+thread_local! {
+    static SHARD: Cell<usize> = const { Cell::new(usize::MAX) };
+}
+
+fn shard_of_thread() -> usize {
+    static NEXT: AtomicUsize = AtomicUsize::new(0);
+    SHARD.with(|shard| {
+        if shard.get() == usize::MAX {
+            shard.set(NEXT.fetch_add(1, Ordering::Relaxed) % SHARDS);
+        }
+        shard.get()
+    })
+}
+
+impl Counters {
+    pub(crate) fn new() -> Counters {
+        Counters {
+            shards: (0..SHARDS).map(|_| Shard::default()).collect(),
+            reads_in_flight: AtomicUsize::new(0),
+        }
+    }
+
+    /// Counts one.
+    pub(crate) fn count(&self, counter: Counter) {
+        self.add(counter, 1);
+    }
+
+    /// Counts `number`.
+    pub(crate) fn add(&self, counter: Counter, number: u64) {
+        self.shards[shard_of_thread()][counter as usize].fetch_add(number, Ordering::Relaxed);
+    }
+
+    fn sum(&self, counter: Counter) -> u64 {
+        self.shards.iter().map(|shard| shard[counter as usize].load(Ordering::Relaxed)).sum()
+    }
+
+    /// Reads all counters, one after the other.
+    pub(crate) fn read(&self) -> PoolStatistics {
+        PoolStatistics {
+            hits: self.sum(Counter::Hits),
+            optimistic_hits: self.sum(Counter::OptimisticHits),
+            misses: self.sum(Counter::Misses),
+            loads_joined: self.sum(Counter::LoadsJoined),
+            loads_failed: self.sum(Counter::LoadsFailed),
+            prefetches: self.sum(Counter::Prefetches),
+            evictions_clean: self.sum(Counter::EvictionsClean),
+            evictions_offered: self.sum(Counter::EvictionsOffered),
+            offers_full: self.sum(Counter::OffersFull),
+            eviction_waits: self.sum(Counter::EvictionWaits),
+            blocked_shared: self.sum(Counter::BlockedShared),
+            blocked_exclusive: self.sum(Counter::BlockedExclusive),
+            spins: self.sum(Counter::Spins),
+            images_copied: self.sum(Counter::ImagesCopied),
+            images_refused: self.sum(Counter::ImagesRefused),
+            reads_in_flight: self.reads_in_flight.load(Ordering::Relaxed) as u64,
+        }
+    }
+}

@@ -1,0 +1,112 @@
+//! Shards in groups: which mutexes an operation takes.
+//!
+//! A space hashes to a group, a key to a shard of that group. The range list belongs to the group:
+//!
+//! ```text
+//!   group        shards 0 1 2 … 15   (a mutex each)
+//!                ranges              (read with any shard's mutex held, changed with all)
+//! ```
+//!
+//! So whoever has one shard sees a range list that stands still, without asking the other shards
+//! (README, rules 5 and 6).
+
+use std::sync::Arc;
+
+use smallvec::SmallVec;
+
+use super::occupancy::Occupancy;
+use super::range::Ranges;
+use super::sync::{
+    AtomicUsize, Mutex, MutexGuard, Ordering, RwLock, RwLockReadGuard, RwLockWriteGuard,
+};
+use super::table::{LockTable, RangeAccess, Records, Wanted};
+use super::target::shard_hash;
+
+/// Shards of a group.
+pub(super) const SHARDS: usize = 16;
+
+/// See the module's page.
+#[derive(Debug)]
+pub(super) struct Group {
+    shards: [Mutex<Records>; SHARDS],
+    ranges: RwLock<Ranges>,
+    /// How many ranges there are and how many of them wait. Stored with all shards' mutexes held, so
+    /// that a load with one of them held is exact.
+    range_count: AtomicUsize,
+    waiting_ranges: AtomicUsize,
+}
+
+/// The mutexes of one operation, held.
+#[derive(Debug)]
+pub(super) enum Scope<'a> {
+    /// One shard. The ranges are not looked at when there are none.
+    Narrow { shard: MutexGuard<'a, Records>, ranges: Option<RwLockReadGuard<'a, Ranges>> },
+    /// All of them.
+    Wide {
+        shards: SmallVec<[MutexGuard<'a, Records>; SHARDS]>,
+        ranges: RwLockWriteGuard<'a, Ranges>,
+        group: &'a Group,
+    },
+}
+
+impl Group {
+    pub(super) fn new(occupancy: &Arc<Occupancy>) -> Group {
+        Group {
+            shards: std::array::from_fn(|_| Mutex::new(Records::new(Arc::clone(occupancy)))),
+            ranges: RwLock::new(Ranges::new(Arc::clone(occupancy))),
+            range_count: AtomicUsize::new(0),
+            waiting_ranges: AtomicUsize::new(0),
+        }
+    }
+
+    /// Takes what a change at `wanted` needs: all shards for a range, or while a range is waiting.
+    pub(super) fn enter(&self, wanted: Wanted<'_>) -> Scope<'_> {
+        if let Wanted::Key(key) = wanted {
+            let shard = self.shards[shard_hash(key) % SHARDS].lock();
+            if self.waiting_ranges.load(Ordering::Relaxed) == 0 {
+                return self.narrow(shard);
+            }
+        }
+        self.enter_wide()
+    }
+
+    /// Takes what is needed to look at `key`.
+    pub(super) fn look(&self, key: &[u8]) -> Scope<'_> {
+        self.narrow(self.shards[shard_hash(key) % SHARDS].lock())
+    }
+
+    /// Takes everything, in the order of rule 5.
+    pub(super) fn enter_wide(&self) -> Scope<'_> {
+        let shards = self.shards.iter().map(Mutex::lock).collect();
+        Scope::Wide { shards, ranges: self.ranges.write(), group: self }
+    }
+
+    fn narrow<'a>(&'a self, shard: MutexGuard<'a, Records>) -> Scope<'a> {
+        let has_ranges = self.range_count.load(Ordering::Relaxed) > 0;
+        Scope::Narrow { shard, ranges: has_ranges.then(|| self.ranges.read()) }
+    }
+}
+
+impl<'a> Scope<'a> {
+    /// The decisions over what this scope holds.
+    pub(super) fn table(&mut self) -> LockTable<'_, MutexGuard<'a, Records>> {
+        match self {
+            Scope::Narrow { shard, ranges } => {
+                let ranges = ranges.as_deref().map_or(RangeAccess::None, RangeAccess::Shared);
+                LockTable::new(std::slice::from_mut(shard), ranges)
+            }
+            Scope::Wide { shards, ranges, .. } => {
+                LockTable::new(shards, RangeAccess::Exclusive(ranges))
+            }
+        }
+    }
+}
+
+impl Drop for Scope<'_> {
+    fn drop(&mut self) {
+        if let Scope::Wide { ranges, group, .. } = self {
+            group.range_count.store(ranges.locks().len(), Ordering::Relaxed);
+            group.waiting_ranges.store(ranges.waiting(), Ordering::Relaxed);
+        }
+    }
+}

@@ -1,0 +1,51 @@
+//! Which lock spaces certainly hold no explicit lock: the one load that a writer pays for.
+//!
+//! A fixed array of counters, indexed by a hash of the space, counts who knows something of the space:
+//! each shard with a queue in it, and each range. Zero proves that nobody does; anything else may be
+//! the fault of another space with the same hash, and then the shard answers.
+//!
+//! A counter goes up before the request that needs it returns. The reader's leaf latch orders that
+//! before its own load (README, rule 8), so acquire and release are enough.
+
+use super::sync::{AtomicU32, Ordering};
+use super::target::{LockSpace, space_hash};
+
+/// Counters; two spaces share one with a probability of 1 in this number.
+const COUNTERS: usize = 1024;
+
+/// See the module's page.
+#[derive(Debug)]
+pub(super) struct Occupancy {
+    counters: Box<[AtomicU32]>,
+}
+
+impl Occupancy {
+    pub(super) fn new() -> Occupancy {
+        Occupancy { counters: (0..COUNTERS).map(|_| AtomicU32::new(0)).collect() }
+    }
+
+    /// Counts one more that knows something of `space`.
+    pub(super) fn enter(&self, space: LockSpace) {
+        self.counter(space).fetch_add(1, Ordering::AcqRel);
+    }
+
+    /// Takes back one [`Occupancy::enter`].
+    pub(super) fn leave(&self, space: LockSpace) {
+        let before = self.counter(space).fetch_sub(1, Ordering::AcqRel);
+        assert!(before > 0, "nobody had entered {space}");
+    }
+
+    /// True if there is no explicit lock in `space`.
+    pub(super) fn is_vacant(&self, space: LockSpace) -> bool {
+        self.counter(space).load(Ordering::Acquire) == 0
+    }
+
+    #[cfg(test)]
+    pub(super) fn is_empty(&self) -> bool {
+        self.counters.iter().all(|counter| counter.load(Ordering::Acquire) == 0)
+    }
+
+    fn counter(&self, space: LockSpace) -> &AtomicU32 {
+        &self.counters[space_hash(space) % COUNTERS]
+    }
+}

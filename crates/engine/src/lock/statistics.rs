@@ -1,0 +1,91 @@
+//! What the lock manager counts, and the listing of all locks.
+
+use std::time::Duration;
+
+use firn_base::TrxId;
+
+use super::sync::{AtomicU64, Ordering};
+use super::target::{LockMode, Locked};
+
+/// Counters since the start of the process.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+pub struct LockStatistics {
+    /// Requests that had to be queued.
+    pub waits: u64,
+    /// Waits that go on now.
+    pub current_waits: u64,
+    /// Waits whose time ran out.
+    pub timeouts: u64,
+    /// Deadlocks found, which is the number of victims.
+    pub deadlocks: u64,
+    /// Waits that were called off.
+    pub cancelled: u64,
+    /// Time spent in waits that have ended, in microseconds.
+    pub wait_time_us: u64,
+    /// The longest of them, in microseconds.
+    pub longest_wait_us: u64,
+}
+
+/// The counters as they are kept. (Deadlocks are counted where they are found.)
+#[derive(Debug, Default)]
+pub(super) struct Counters {
+    waits: AtomicU64,
+    timeouts: AtomicU64,
+    cancelled: AtomicU64,
+    wait_time_us: AtomicU64,
+    longest_wait_us: AtomicU64,
+}
+
+impl Counters {
+    pub(super) fn count_wait(&self) {
+        self.waits.fetch_add(1, Ordering::Relaxed);
+    }
+
+    pub(super) fn count_timeout(&self) {
+        self.timeouts.fetch_add(1, Ordering::Relaxed);
+    }
+
+    pub(super) fn count_cancelled(&self) {
+        self.cancelled.fetch_add(1, Ordering::Relaxed);
+    }
+
+    pub(super) fn count_wait_time(&self, waited: Duration) {
+        let waited_us = u64::try_from(waited.as_micros()).unwrap_or(u64::MAX);
+        self.wait_time_us.fetch_add(waited_us, Ordering::Relaxed);
+        self.longest_wait_us.fetch_max(waited_us, Ordering::Relaxed);
+    }
+
+    pub(super) fn read(&self, current_waits: u64, deadlocks: u64) -> LockStatistics {
+        LockStatistics {
+            waits: self.waits.load(Ordering::Relaxed),
+            current_waits,
+            timeouts: self.timeouts.load(Ordering::Relaxed),
+            deadlocks,
+            cancelled: self.cancelled.load(Ordering::Relaxed),
+            wait_time_us: self.wait_time_us.load(Ordering::Relaxed),
+            longest_wait_us: self.longest_wait_us.load(Ordering::Relaxed),
+        }
+    }
+}
+
+/// One line of [`super::LockManager::snapshot`].
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LockInfo {
+    /// Who has the lock or wants it.
+    pub owner: TrxId,
+    /// What is locked.
+    pub locked: Locked,
+    /// How strongly.
+    pub mode: LockMode,
+    /// How long the owner has waited and for whom; none, if it has the lock.
+    pub wait: Option<WaitInfo>,
+}
+
+/// What is known of a wait that goes on.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct WaitInfo {
+    /// Time since the request was queued.
+    pub waited: Duration,
+    /// Owners to wait for. Of a queue of exclusive waiters, each names the one before it.
+    pub blockers: Vec<TrxId>,
+}

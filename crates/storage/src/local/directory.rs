@@ -1,0 +1,297 @@
+//! The directory of a database: taken by one process at a time, and only by a build that knows its format.
+//!
+//! `DIR/FORMAT` is made before anything else, and is a text file, so that a person can read it:
+//!
+//! ```text
+//!   firn directory format 1
+//!   database 5f0c9a77e2f14b1c8d5a3e0b9c6d7f21
+//!   log created
+//! ```
+//!
+//! The third line is added once the first log segment is durable. From then on a directory without log
+//! segments has lost them, and is refused instead of being taken for a new one.
+
+use std::fmt;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use firn_api::LogError;
+use firn_base::Environment;
+use firn_base::disk::{DirectoryLock, Disk, OpenMode};
+
+/// The directory format that this build reads and writes.
+pub const DIRECTORY_FORMAT: u32 = 1;
+
+const FORMAT_FILE: &str = "FORMAT";
+const TITLE: &str = "firn directory format ";
+const DATABASE: &str = "database ";
+const LOG_CREATED: &str = "log created";
+/// More than a format file ever has: what is longer is something else.
+const MAX_FORMAT_BYTES: u64 = 4096;
+
+/// Why a directory cannot be opened.
+#[derive(Debug, Clone, thiserror::Error)]
+pub enum OpenError {
+    /// Another process has it open.
+    #[error(
+        "{directory} is in use by another Firn process; stop that one, or give this one a directory of its own"
+    )]
+    InUse {
+        /// The directory.
+        directory: String,
+    },
+    /// It was made by an older or newer build.
+    #[error(
+        "{directory} has directory format {found}, this build reads and writes format {known}; open it with the build that made it"
+    )]
+    Format {
+        /// The directory.
+        directory: String,
+        /// The format of the directory.
+        found: u32,
+        /// The format of this build.
+        known: u32,
+    },
+    /// The format file is not one.
+    #[error("{file} is not a Firn format file: {reason}; restore it from a backup")]
+    FormatFile {
+        /// The file.
+        file: String,
+        /// What is wrong.
+        reason: &'static str,
+    },
+    /// There are files of a database, but no format file.
+    #[error(
+        "{directory} has files of a database but no FORMAT file; restore it from a backup, or give an empty directory"
+    )]
+    FormatMissing {
+        /// The directory.
+        directory: String,
+    },
+    /// The disk said no.
+    #[error("{place}: {reason}")]
+    Io {
+        /// The file or directory.
+        place: String,
+        /// What the operating system said.
+        reason: String,
+    },
+    /// The log cannot be used.
+    #[error(transparent)]
+    Log(#[from] LogError),
+}
+
+/// Says which place an I/O error is about.
+pub(crate) trait At<T> {
+    /// Turns the error into [`OpenError::Io`] about `place`.
+    fn at(self, place: &Path) -> Result<T, OpenError>;
+}
+
+impl<T> At<T> for io::Result<T> {
+    fn at(self, place: &Path) -> Result<T, OpenError> {
+        self.map_err(|error| OpenError::Io {
+            place: place.display().to_string(),
+            reason: error.to_string(),
+        })
+    }
+}
+
+/// Tells one database from another: chosen at random when it is made, and written into its files, so that
+/// a file of another database is never taken for one of this.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct DatabaseId(pub [u8; 16]);
+
+impl fmt::Display for DatabaseId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+    }
+}
+
+impl DatabaseId {
+    fn random(environment: &Environment) -> DatabaseId {
+        let mut bytes = [0; 16];
+        bytes[..8].copy_from_slice(&environment.random.next_u64().to_le_bytes());
+        bytes[8..].copy_from_slice(&environment.random.next_u64().to_le_bytes());
+        DatabaseId(bytes)
+    }
+
+    fn parse(text: &str) -> Option<DatabaseId> {
+        if text.len() != 32 || !text.bytes().all(|byte| byte.is_ascii_hexdigit()) {
+            return None;
+        }
+        u128::from_str_radix(text, 16).ok().map(|number| DatabaseId(number.to_be_bytes()))
+    }
+}
+
+/// What the format file says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Format {
+    database: DatabaseId,
+    log_created: bool,
+}
+
+enum FormatFault {
+    OtherVersion(u32),
+    Unreadable(&'static str),
+}
+
+impl Format {
+    fn to_text(self) -> String {
+        let mut text = format!("{TITLE}{DIRECTORY_FORMAT}\n{DATABASE}{}\n", self.database);
+        if self.log_created {
+            text += LOG_CREATED;
+            text += "\n";
+        }
+        text
+    }
+
+    fn parse(text: &str) -> Result<Format, FormatFault> {
+        use FormatFault::Unreadable;
+        let mut lines = text.lines();
+        let version = lines.next().and_then(|line| line.strip_prefix(TITLE));
+        let version = version.ok_or(Unreadable("its first line does not name a format"))?;
+        let version = version.parse().map_err(|_| Unreadable("its format is not a number"))?;
+        if version != DIRECTORY_FORMAT {
+            return Err(FormatFault::OtherVersion(version));
+        }
+        let database = lines.next().and_then(|line| line.strip_prefix(DATABASE));
+        let database = database.and_then(DatabaseId::parse);
+        let database = database.ok_or(Unreadable("its second line does not name a database"))?;
+        let log_created = match lines.next() {
+            None => false,
+            Some(LOG_CREATED) => true,
+            Some(_) => return Err(Unreadable("its third line is not known")),
+        };
+        Ok(Format { database, log_created })
+    }
+}
+
+/// An open database directory. Dropping it lets another process have it.
+pub struct LocalDirectory {
+    environment: Environment,
+    path: PathBuf,
+    database: DatabaseId,
+    log_created: AtomicBool,
+    _lock: Box<dyn DirectoryLock>,
+}
+
+impl LocalDirectory {
+    /// Takes the directory for this process and makes it a database's if it is new. Blocks for I/O.
+    ///
+    /// # Errors
+    /// Whatever of [`OpenError`] but the log's.
+    pub fn open(environment: &Environment, path: &Path) -> Result<Arc<LocalDirectory>, OpenError> {
+        let disk = &environment.disk;
+        disk.create_directory(path).at(path)?;
+        let lock = disk.lock_directory(path).or_else(|error| match error.kind() {
+            io::ErrorKind::WouldBlock => {
+                Err(OpenError::InUse { directory: path.display().to_string() })
+            }
+            _ => Err(error).at(path),
+        })?;
+        let format = match read_format(disk.as_ref(), path)? {
+            Some(format) => format,
+            None => create(environment, path)?,
+        };
+        Ok(Arc::new(LocalDirectory {
+            environment: environment.clone(),
+            path: path.to_owned(),
+            database: format.database,
+            log_created: AtomicBool::new(format.log_created),
+            _lock: lock,
+        }))
+    }
+
+    /// Where it is.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The world that it was opened in.
+    #[must_use]
+    pub fn environment(&self) -> &Environment {
+        &self.environment
+    }
+
+    /// Whose files these are.
+    #[must_use]
+    pub fn database(&self) -> DatabaseId {
+        self.database
+    }
+
+    /// Whether the first log segment was made durable at some time.
+    pub(crate) fn is_log_created(&self) -> bool {
+        self.log_created.load(Ordering::SeqCst)
+    }
+
+    /// Says for good that the first log segment is durable.
+    pub(crate) fn mark_log_created(&self) -> Result<(), OpenError> {
+        let format = Format { database: self.database, log_created: true };
+        write_format(self.environment.disk.as_ref(), &self.path, format)?;
+        self.log_created.store(true, Ordering::SeqCst);
+        Ok(())
+    }
+}
+
+fn read_format(disk: &dyn Disk, directory: &Path) -> Result<Option<Format>, OpenError> {
+    let path = directory.join(FORMAT_FILE);
+    let file = match disk.open(&path, OpenMode::Read) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        other => other.at(&path)?,
+    };
+    let mut bytes = vec![0; file.length().at(&path)?.min(MAX_FORMAT_BYTES) as usize];
+    file.read_at(&mut bytes, 0).at(&path)?;
+    let fault = match std::str::from_utf8(&bytes) {
+        Ok(text) => match Format::parse(text) {
+            Ok(format) => return Ok(Some(format)),
+            Err(fault) => fault,
+        },
+        Err(_) => FormatFault::Unreadable("it is not text"),
+    };
+    Err(match fault {
+        FormatFault::OtherVersion(found) => OpenError::Format {
+            directory: directory.display().to_string(),
+            found,
+            known: DIRECTORY_FORMAT,
+        },
+        FormatFault::Unreadable(reason) => {
+            OpenError::FormatFile { file: path.display().to_string(), reason }
+        }
+    })
+}
+
+fn create(environment: &Environment, directory: &Path) -> Result<Format, OpenError> {
+    let disk = environment.disk.as_ref();
+    let names = disk.list(directory).at(directory)?;
+    let is_ours = |name: &PathBuf| name.ends_with("log") || name.ends_with("pages");
+    if names.iter().any(is_ours) {
+        return Err(OpenError::FormatMissing { directory: directory.display().to_string() });
+    }
+    let format = Format { database: DatabaseId::random(environment), log_created: false };
+    write_format(disk, directory, format)?;
+    match directory.parent() {
+        Some(parent) if !parent.as_os_str().is_empty() => disk.sync_directory(parent).at(parent)?,
+        _ => {}
+    }
+    Ok(format)
+}
+
+/// Replaces the format file: after a crash the old or the new one is there, whole.
+fn write_format(disk: &dyn Disk, directory: &Path, format: Format) -> Result<(), OpenError> {
+    let (path, new_path) = (directory.join(FORMAT_FILE), directory.join("FORMAT.new"));
+    match disk.remove(&new_path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error).at(&new_path),
+        _ => {}
+    }
+    let file = disk.open(&new_path, OpenMode::CreateNew).at(&new_path)?;
+    file.write_at(format.to_text().as_bytes(), 0).at(&new_path)?;
+    file.sync_data().at(&new_path)?;
+    disk.rename(&new_path, &path).at(&path)?;
+    disk.sync_directory(directory).at(directory)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,231 @@
+//! The keeper: a background task that makes segment files ahead of the writer.
+//!
+//! Making a file takes room, time and changes of the directory; a commit must meet none of them. So a file is
+//! allocated, written with zeros and synced before the log reaches it, and `fdatasync` of a block in it has no
+//! metadata to write. A full disk shows here first, while an empty segment is still left.
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use firn_api::LogError;
+use firn_base::Lsn;
+use firn_base::disk::{Disk, File, OpenMode};
+
+use super::Shared;
+use super::segment::{self, Segment, SegmentHeader};
+
+const RETRY_INTERVAL: Duration = Duration::from_millis(100);
+/// How long an appender waits before it looks again; it is woken when something changes.
+const ROOM_WAIT: Duration = Duration::from_secs(1);
+const ZEROS_BYTES: usize = 1 << 20;
+/// Ends the name of a file that is being made; opening the log removes it.
+pub(super) const NEW_SUFFIX: &str = ".new";
+/// Ends the name of a released file that waits to be used again.
+pub(super) const SPARE_SUFFIX: &str = ".spare";
+
+/// What the keeper tells the others, and what it remembers.
+#[derive(Default)]
+pub(super) struct KeeperState {
+    /// Why the last try to make a segment did not work.
+    pub(super) stuck: Option<String>,
+    /// Files that wait to become segments.
+    pub(super) spares: Vec<PathBuf>,
+    /// The number in the name of the next spare file.
+    pub(super) next_spare: u64,
+}
+
+/// Why there is no new segment file.
+#[derive(Debug)]
+pub(super) enum MakeError {
+    /// Nothing has changed; a later try may work.
+    Retry(io::Error),
+    /// It is not known which names are durable.
+    Fatal(PathBuf, io::Error),
+}
+
+impl From<io::Error> for MakeError {
+    fn from(error: io::Error) -> MakeError {
+        MakeError::Retry(error)
+    }
+}
+
+/// Makes segments ahead until the log is closed or has failed.
+pub(super) fn run(shared: &Shared) {
+    loop {
+        let ticket = shared.keeper_wake.listen();
+        if shared.is_stopping() || shared.check_alive().is_err() {
+            return;
+        }
+        if shared.needs_segment() && shared.add_segment() {
+            continue;
+        }
+        let is_stuck = shared.keeper.lock().stuck.is_some();
+        shared.keeper_wake.wait(ticket, is_stuck.then_some(RETRY_INTERVAL));
+    }
+}
+
+impl Shared {
+    /// Blocks until the files reach past `end` (D3), or the keeper says that they will not.
+    pub(super) fn wait_for_room(&self, end: Lsn) -> Result<(), LogError> {
+        loop {
+            let ticket = self.room.listen();
+            if end < self.segments.lock().end() {
+                return Ok(());
+            }
+            self.check_open()?;
+            let stuck = self.keeper.lock().stuck.clone();
+            if let Some(reason) = stuck {
+                self.wanted_end.store(0, Ordering::Release);
+                return Err(LogError::NoRoom { place: self.folder.display().to_string(), reason });
+            }
+            self.wanted_end.store(end.0, Ordering::Release);
+            self.keeper_wake.notify_all();
+            self.room.wait(ticket, Some(ROOM_WAIT));
+        }
+    }
+
+    /// See [`firn_api::LogStore::is_room_low`].
+    pub(super) fn is_room_low(&self) -> bool {
+        self.keeper.lock().stuck.is_some() && self.segments.lock().ahead() < 2
+    }
+
+    fn needs_segment(&self) -> bool {
+        let wanted_end = Lsn(self.wanted_end.load(Ordering::Acquire));
+        let segments = self.segments.lock();
+        segments.ahead() < self.options.segments_ahead.max(2) || segments.end() <= wanted_end
+    }
+
+    /// Adds one segment at the end; false if that did not work.
+    fn add_segment(&self) -> bool {
+        let first = self.segments.lock().end();
+        let made = self.make_segment(first);
+        let stuck = match made {
+            Ok(segment) => {
+                self.segments.lock().push_ahead(Arc::new(segment));
+                None
+            }
+            Err(MakeError::Retry(error)) => Some(error.to_string()),
+            Err(MakeError::Fatal(place, error)) => {
+                self.fail(&place, error);
+                return false;
+            }
+        };
+        let is_added = stuck.is_none();
+        self.tell_stuck(stuck);
+        self.room.notify_all();
+        is_added
+    }
+
+    fn tell_stuck(&self, stuck: Option<String>) {
+        let is_stuck = stuck.is_some();
+        let reason = stuck.clone().unwrap_or_default();
+        let was_stuck = std::mem::replace(&mut self.keeper.lock().stuck, stuck).is_some();
+        match (was_stuck, is_stuck) {
+            (false, true) => tracing::warn!(%reason, "no room for another log segment"),
+            (true, false) => tracing::info!("there is room for the log again"),
+            _ => {}
+        }
+    }
+
+    fn make_segment(&self, first: Lsn) -> Result<Segment, MakeError> {
+        let (spare, number) = {
+            let mut keeper = self.keeper.lock();
+            keeper.next_spare += 1;
+            (keeper.spares.pop(), keeper.next_spare)
+        };
+        let maker = Maker {
+            disk: self.directory.environment().disk.as_ref(),
+            folder: &self.folder,
+            header: SegmentHeader {
+                stream: self.options.stream,
+                database: self.directory.database(),
+                blocks: segment::blocks_in(self.options.segment_size_bytes),
+                first,
+                incarnation: self.incarnation,
+                watermarks: *self.watermarks.lock(),
+            },
+        };
+        let made = maker.make(spare.as_deref(), number);
+        if let (Err(MakeError::Retry(_)), Some(spare)) = (&made, spare) {
+            self.keeper.lock().spares.push(spare);
+        }
+        made
+    }
+}
+
+/// Makes one segment file.
+pub(super) struct Maker<'a> {
+    /// Where files are.
+    pub(super) disk: &'a dyn Disk,
+    /// The log's directory.
+    pub(super) folder: &'a Path,
+    /// What the segment is to say of itself.
+    pub(super) header: SegmentHeader,
+}
+
+impl Maker<'_> {
+    /// Makes the segment out of a spare file if there is a fitting one, else out of a new file whose
+    /// temporary name has `number`. Durable when it returns. Blocks for I/O.
+    pub(super) fn make(&self, spare: Option<&Path>, number: u64) -> Result<Segment, MakeError> {
+        let new_path = self.folder.join(format!("{number}{NEW_SUFFIX}"));
+        let (file, made_of) = match self.open_spare(spare)? {
+            Some((file, spare)) => (file, spare),
+            None => (self.create(&new_path)?, new_path.as_path()),
+        };
+        let path = self.folder.join(segment::file_name(self.header.first));
+        file.write_at(&self.header.encode(), 0)?;
+        file.sync_data()?;
+        self.disk.rename(made_of, &path)?;
+        let fatal = |error| MakeError::Fatal(path.clone(), error);
+        self.disk.sync_directory(self.folder).map_err(fatal)?;
+        Ok(Segment { first: self.header.first, blocks: self.header.blocks, path, file })
+    }
+
+    fn open_spare<'s>(
+        &self,
+        spare: Option<&'s Path>,
+    ) -> io::Result<Option<(Arc<dyn File>, &'s Path)>> {
+        let Some(spare) = spare else { return Ok(None) };
+        let file = match self.disk.open(spare, OpenMode::ReadWrite) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            file => file?,
+        };
+        if file.length()? >= segment::payload_end_offset(self.header.blocks) {
+            return Ok(Some((file, spare)));
+        }
+        self.disk.remove(spare)?;
+        Ok(None)
+    }
+
+    fn create(&self, path: &Path) -> io::Result<Arc<dyn File>> {
+        match self.disk.remove(path) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+            _ => {}
+        }
+        let file = self.disk.open(path, OpenMode::CreateNew)?;
+        let filled =
+            fill_with_zeros(file.as_ref(), segment::payload_end_offset(self.header.blocks));
+        if let Err(error) = filled {
+            // The file is of no use; if it cannot be removed either, opening the log will do it.
+            let _ = self.disk.remove(path);
+            return Err(error);
+        }
+        Ok(file)
+    }
+}
+
+/// Reserves and writes every byte, so that later writes change no metadata.
+fn fill_with_zeros(file: &dyn File, length: u64) -> io::Result<()> {
+    file.allocate(length)?;
+    let zeros = vec![0; ZEROS_BYTES.min(usize::try_from(length).unwrap_or(usize::MAX))];
+    let mut offset = 0;
+    while offset < length {
+        let piece = zeros.len().min(usize::try_from(length - offset).unwrap_or(usize::MAX));
+        file.write_at(&zeros[..piece], offset)?;
+        offset += piece as u64;
+    }
+    file.sync_data()
+}

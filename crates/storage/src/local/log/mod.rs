@@ -1,0 +1,247 @@
+//! The local log: a log stream in segment files of one directory.
+//!
+//! ```text
+//!   DIR/log/0000000000000008.log     full: released, or kept with its footer       ┐
+//!   DIR/log/0000000003d0fe08.log     current: blocks up to `written`, then zeros   │ without a gap
+//!   DIR/log/0000000007a1fc08.log     ahead: made in the background, empty          ┘
+//!   DIR/log/3.spare                  released, will be a segment again
+//!
+//!   truncated ≤ indexed ≤ durable ≤ written < end of the last segment file
+//! ```
+//!
+//! The formats are drawn in [`block`], [`segment`] and `docs/formats/log.md`.
+//!
+//! What holds on disk, and what opening the log relies on:
+//!
+//! * D1. A segment file has its name only after its header and its zeros are durable, and the name of a
+//!   segment is durable before that of the next one is made. Names are taken away oldest first, each
+//!   durably before the next.
+//! * D2. Nothing is written into a segment before the one ahead of it is durable as a whole.
+//! * D3. The last byte of a segment is not written before the next segment's name is durable. So a log that
+//!   fills its last file has lost the next one.
+//! * D4. Incarnations never go down along the log. Opening the log takes an incarnation that no block has, and
+//!   makes the block in which the log ends durable with it before anything else is written.
+//! * D5. A block that says that the log was durable up to `d` was written after a sync that covers `d`.
+//!
+//! Latch rules:
+//!
+//! 1. Every mutex here is short: none is held across I/O, a wait, or a call of the listener.
+//! 2. No two of them are held at once.
+//! 3. Who appends holds the writer token, which is not a mutex: a second appender waits for it on an event.
+
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
+
+use firn_api::{LogError, LogStore};
+use firn_base::event::Event;
+use firn_base::task::TaskHandle;
+use firn_base::{Cts, LogStreamId, Lsn, TrxId};
+use parking_lot::Mutex;
+
+use super::directory::{LocalDirectory, OpenError};
+
+mod block;
+mod keeper;
+mod reader;
+mod recovery;
+mod segment;
+mod segments;
+mod writer;
+
+use keeper::KeeperState;
+use segments::Segments;
+use writer::{PublishedTail, Writer};
+
+/// How the log uses its directory.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct LogOptions {
+    /// The stream that is kept here.
+    pub stream: LogStreamId,
+    /// Bytes of a segment file, without its footer. Segments that exist keep their size.
+    pub segment_size_bytes: u64,
+    /// Empty segments that are kept ready; at least 2, so that the disk is found full while one is left.
+    pub segments_ahead: usize,
+    /// Released files that are kept for reuse; others are removed.
+    pub spare_limit: usize,
+}
+
+impl Default for LogOptions {
+    fn default() -> LogOptions {
+        LogOptions {
+            stream: LogStreamId(0),
+            segment_size_bytes: 64 << 20,
+            segments_ahead: 2,
+            spare_limit: 4,
+        }
+    }
+}
+
+/// Ids that were possibly handed out are below these.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Watermarks {
+    /// The first transaction id that was not handed out.
+    pub trx_id_limit: TrxId,
+    /// The first commit timestamp that was not handed out.
+    pub cts_limit: Cts,
+}
+
+impl Watermarks {
+    /// Takes the higher one of each.
+    pub(crate) fn raise(&mut self, other: Watermarks) {
+        self.trx_id_limit = self.trx_id_limit.max(other.trx_id_limit);
+        self.cts_limit = self.cts_limit.max(other.cts_limit);
+    }
+}
+
+/// What the log's callers and its background tasks share.
+struct Shared {
+    directory: Arc<LocalDirectory>,
+    folder: PathBuf,
+    options: LogOptions,
+    incarnation: u32,
+    segments: Mutex<Segments>,
+    /// Notified when a segment came or room ran out.
+    room: Event,
+    keeper: Mutex<KeeperState>,
+    keeper_wake: Event,
+    /// The end that a waiting appender needs, beyond the usual segments ahead.
+    wanted_end: AtomicU64,
+    writer: Mutex<Option<Box<Writer>>>,
+    writer_back: Event,
+    tail: Mutex<PublishedTail>,
+    /// The highest that the kept log, or an earlier part of it, has.
+    watermarks: Mutex<Watermarks>,
+    durable: AtomicU64,
+    truncated: AtomicU64,
+    failed: OnceLock<LogError>,
+    stopping: AtomicBool,
+}
+
+impl Shared {
+    fn durable(&self) -> Lsn {
+        Lsn(self.durable.load(Ordering::Acquire))
+    }
+
+    fn truncated(&self) -> Lsn {
+        Lsn(self.truncated.load(Ordering::Acquire))
+    }
+
+    /// Says no once the log has failed.
+    fn check_alive(&self) -> Result<(), LogError> {
+        self.failed.get().map_or(Ok(()), |error| Err(error.clone()))
+    }
+
+    /// Says no once the log has failed or is closed.
+    fn check_open(&self) -> Result<(), LogError> {
+        self.check_alive()?;
+        if self.is_stopping() {
+            let place = self.folder.display().to_string();
+            return Err(LogError::Failed { place, reason: "the log is closed".to_owned() });
+        }
+        Ok(())
+    }
+
+    /// Ends the log's usefulness; the first reason counts.
+    fn fail(&self, place: &std::path::Path, reason: impl std::fmt::Display) -> LogError {
+        let place = place.display().to_string();
+        let error =
+            self.failed.get_or_init(|| LogError::Failed { place, reason: reason.to_string() });
+        tracing::error!(%error, "the log failed");
+        self.wake_everybody();
+        error.clone()
+    }
+
+    fn is_stopping(&self) -> bool {
+        self.stopping.load(Ordering::Acquire)
+    }
+
+    fn wake_everybody(&self) {
+        self.room.notify_all();
+        self.writer_back.notify_all();
+        self.keeper_wake.notify_all();
+    }
+}
+
+/// A log stream in a local directory.
+pub struct LocalLog {
+    shared: Arc<Shared>,
+    tasks: Mutex<Vec<Box<dyn TaskHandle>>>,
+}
+
+impl LocalLog {
+    /// Opens the log of a directory, makes an empty one if it is new, and starts the log's background tasks.
+    /// What lies behind the last whole group of the log is cut off. Blocks for I/O.
+    ///
+    /// # Errors
+    /// [`OpenError::Io`], or [`LogError::Damaged`] if what is missing at the end, or in the middle, was durable
+    /// once: nothing is ever skipped.
+    pub fn open(
+        directory: &Arc<LocalDirectory>,
+        options: LogOptions,
+    ) -> Result<Arc<LocalLog>, OpenError> {
+        let shared = Arc::new(recovery::open(directory, options)?);
+        let log = LocalLog { shared: shared.clone(), tasks: Mutex::new(Vec::new()) };
+        log.spawn("log-keeper", keeper::run);
+        Ok(Arc::new(log))
+    }
+
+    fn spawn(&self, name: &str, body: fn(&Shared)) {
+        let shared = self.shared.clone();
+        let spawner = &self.shared.directory.environment().spawner;
+        let task = spawner.spawn(name, Box::new(move || body(&shared)));
+        self.tasks.lock().push(task);
+    }
+
+    /// The end of what was appended. Right after opening: the end of the log.
+    #[must_use]
+    pub fn end_lsn(&self) -> Lsn {
+        self.shared.tail.lock().written
+    }
+
+    /// Stops the background tasks and waits for them. Reads and a last sync still work; appends fail.
+    pub fn close(&self) {
+        self.shared.stopping.store(true, Ordering::Release);
+        self.shared.wake_everybody();
+        let tasks = std::mem::take(&mut *self.tasks.lock());
+        for task in tasks {
+            task.join();
+        }
+    }
+}
+
+impl Drop for LocalLog {
+    /// Ends the tasks, so that nobody works in the directory when its lock is let go.
+    fn drop(&mut self) {
+        self.close();
+    }
+}
+
+impl LogStore for LocalLog {
+    fn append(&self, start: Lsn, groups: &[u8]) -> Result<(), LogError> {
+        self.shared.append(start, groups)
+    }
+
+    fn sync(&self) -> Result<Lsn, LogError> {
+        self.shared.sync()
+    }
+
+    fn durable_lsn(&self) -> Lsn {
+        self.shared.durable()
+    }
+
+    fn truncated_lsn(&self) -> Lsn {
+        self.shared.truncated()
+    }
+
+    fn read(&self, from: Lsn, limit_bytes: usize, into: &mut Vec<u8>) -> Result<Lsn, LogError> {
+        self.shared.read_groups(from, limit_bytes, into)
+    }
+
+    fn is_room_low(&self) -> bool {
+        self.shared.is_room_low()
+    }
+}
+
+#[cfg(test)]
+mod tests;

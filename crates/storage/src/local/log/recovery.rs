@@ -1,0 +1,405 @@
+//! Opening: which files there are, where the log ends, and whether something is missing.
+//!
+//! The end of the log is the end of the last whole group before the first block that is not valid: whose
+//! checksum or position does not fit, or whose incarnation is smaller than that of the block before it.
+//!
+//! ```text
+//!   incarnation   4     4     4     5      5       4      ─
+//!   blocks      │ 488 │ 488 │ 488 │ 488 │ 120 │ │ 488 │ zeros …
+//!                                            ▲     └ unsynced tail of an earlier life
+//!                                            └ partly filled: the blocks end here
+//! ```
+//!
+//! What lies behind that place was never acknowledged, unless a later block of the same or a higher
+//! incarnation says that the log was durable beyond it (D5). Then the file was damaged after it was written, and
+//! opening refuses. The one loss that cannot be told from a torn tail is that of the very last synced
+//! blocks with nothing written after them.
+
+use std::collections::VecDeque;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, AtomicU64};
+use std::sync::{Arc, OnceLock};
+
+use firn_api::LogError;
+use firn_base::Lsn;
+use firn_base::disk::{Disk, OpenMode};
+use firn_base::event::Event;
+use firn_format::redo::{Group, GroupDamage};
+use parking_lot::Mutex;
+
+use super::block::{self, BLOCK_BYTES, BLOCK_DATA_BYTES, Block};
+use super::keeper::{KeeperState, MakeError, Maker, NEW_SUFFIX, SPARE_SUFFIX};
+use super::segment::{self, HEADER_BYTES, Segment, SegmentHeader};
+use super::segments::Segments;
+use super::writer::Writer;
+use super::{LogOptions, Shared, Watermarks};
+use crate::local::directory::{At, LocalDirectory, OpenError};
+
+const PIECE_BLOCKS: usize = 2048;
+/// How many blocks of the segments behind the log's end are searched for signs of more log.
+const SEARCHED_BLOCKS_OF_LATER_SEGMENTS: u32 = 2048;
+
+/// The files in the log's directory.
+struct Files {
+    segments: Vec<(Lsn, PathBuf)>,
+    spares: Vec<PathBuf>,
+    next_spare: u64,
+}
+
+/// Opens or makes the log of a directory.
+pub(super) fn open(
+    directory: &Arc<LocalDirectory>,
+    options: LogOptions,
+) -> Result<Shared, OpenError> {
+    let disk = directory.environment().disk.as_ref();
+    let folder = directory.path().join("log");
+    disk.create_directory(&folder).at(&folder)?;
+    let mut files = list_files(disk, &folder)?;
+    if !directory.is_log_created() {
+        create_first(directory, &options, &folder, &files)?;
+        files = list_files(disk, &folder)?;
+    }
+    let (segments, headers) = open_segments(directory, &options, &folder, &files.segments)?;
+    let scan = match directory.is_log_created() {
+        true => find_end(&segments)?,
+        false => Scan::new(segments[0].first),
+    };
+    let incarnation =
+        headers.iter().map(|header| header.incarnation).fold(scan.incarnation, u32::max);
+    let incarnation = incarnation
+        .checked_add(1)
+        .ok_or_else(|| segments[0].damaged(segments[0].first, "the log was opened too often"))?;
+    let writer = settle(&segments, &scan, incarnation)?;
+    if !directory.is_log_created() {
+        directory.mark_log_created()?;
+    }
+    let mut watermarks = Watermarks::default();
+    headers.iter().for_each(|header| watermarks.raise(header.watermarks));
+    let published = writer.published();
+    let (end, current) = (published.written, published.segment.clone());
+    Ok(Shared {
+        directory: directory.clone(),
+        folder,
+        options,
+        incarnation,
+        segments: Mutex::new(Segments::new(VecDeque::from(segments), &current)),
+        room: Event::new(),
+        keeper: Mutex::new(KeeperState {
+            stuck: None,
+            spares: files.spares,
+            next_spare: files.next_spare,
+        }),
+        keeper_wake: Event::new(),
+        wanted_end: AtomicU64::new(0),
+        writer: Mutex::new(Some(Box::new(writer))),
+        writer_back: Event::new(),
+        tail: Mutex::new(published),
+        watermarks: Mutex::new(watermarks),
+        durable: AtomicU64::new(end.0),
+        truncated: AtomicU64::new(scan.first_group.0),
+        failed: OnceLock::new(),
+        stopping: AtomicBool::new(false),
+    })
+}
+
+/// Sorts the names, and removes files that were being made when the process ended.
+fn list_files(disk: &dyn Disk, folder: &Path) -> Result<Files, OpenError> {
+    let mut files = Files { segments: Vec::new(), spares: Vec::new(), next_spare: 0 };
+    for path in disk.list(folder).at(folder)? {
+        let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+        if let Some(first) = segment::parse_file_name(&path) {
+            files.segments.push((first, path));
+        } else if let Some(number) = name.strip_suffix(SPARE_SUFFIX) {
+            files.next_spare = files.next_spare.max(number.parse().map_or(0, |last: u64| last + 1));
+            files.spares.push(path);
+        } else if name.ends_with(NEW_SUFFIX) {
+            disk.remove(&path).at(&path)?;
+        }
+    }
+    files.segments.sort();
+    Ok(files)
+}
+
+/// Makes the first segment. What is there already comes from an earlier try that did not get to its end.
+fn create_first(
+    directory: &LocalDirectory,
+    options: &LogOptions,
+    folder: &Path,
+    files: &Files,
+) -> Result<(), OpenError> {
+    let disk = directory.environment().disk.as_ref();
+    for (_, path) in &files.segments {
+        disk.remove(path).at(path)?;
+    }
+    let header = SegmentHeader {
+        stream: options.stream,
+        database: directory.database(),
+        blocks: segment::blocks_in(options.segment_size_bytes),
+        first: Lsn::FIRST,
+        incarnation: 0,
+        watermarks: Watermarks::default(),
+    };
+    let made = Maker { disk, folder, header }.make(None, 0);
+    made.map_err(|error| match error {
+        MakeError::Retry(error) => (folder.to_owned(), error),
+        MakeError::Fatal(place, error) => (place, error),
+    })
+    .or_else(|(place, error)| Err(error).at(&place))?;
+    disk.sync_directory(directory.path()).at(directory.path())
+}
+
+/// Opens all segments and checks that they are the ones of this log, without a gap.
+fn open_segments(
+    directory: &LocalDirectory,
+    options: &LogOptions,
+    folder: &Path,
+    files: &[(Lsn, PathBuf)],
+) -> Result<(Vec<Arc<Segment>>, Vec<SegmentHeader>), OpenError> {
+    let (mut segments, mut headers) = (Vec::<Arc<Segment>>::new(), Vec::new());
+    for (first, path) in files {
+        let disk = directory.environment().disk.as_ref();
+        let (segment, header) = open_segment(disk, path)?;
+        let fault = header_fault(&header, *first, directory, options);
+        if let Some(what) = fault {
+            return Err(damaged(path, 0, what).into());
+        }
+        if let Some(before) = segments.last()
+            && before.end() != *first
+        {
+            return Err(missing(folder, before.end()).into());
+        }
+        segments.push(Arc::new(segment));
+        headers.push(header);
+    }
+    if segments.is_empty() {
+        return Err(damaged(folder, 0, "all log segments are missing").into());
+    }
+    Ok((segments, headers))
+}
+
+fn open_segment(disk: &dyn Disk, path: &Path) -> Result<(Segment, SegmentHeader), OpenError> {
+    let file = disk.open(path, OpenMode::ReadWrite).at(path)?;
+    let length = file.length().at(path)?;
+    if length < HEADER_BYTES as u64 {
+        return Err(damaged(path, length, "the file ends within its header").into());
+    }
+    let mut bytes = [0; HEADER_BYTES];
+    file.read_at(&mut bytes, 0).at(path)?;
+    let header = SegmentHeader::decode(&bytes).map_err(|what| damaged(path, 0, what))?;
+    if length < segment::payload_end_offset(header.blocks) {
+        return Err(damaged(path, length, "the file was cut off").into());
+    }
+    let (first, blocks) = (header.first, header.blocks);
+    Ok((Segment { first, blocks, path: path.to_owned(), file }, header))
+}
+
+fn header_fault(
+    header: &SegmentHeader,
+    first: Lsn,
+    directory: &LocalDirectory,
+    options: &LogOptions,
+) -> Option<String> {
+    if header.database != directory.database() {
+        return Some(format!(
+            "it belongs to database {}, not to {}",
+            header.database,
+            directory.database()
+        ));
+    }
+    if header.stream != options.stream {
+        return Some(format!(
+            "it belongs to log stream {}, not to {}",
+            header.stream, options.stream
+        ));
+    }
+    (header.first != first).then(|| format!("it begins at log position {}", header.first))
+}
+
+fn damaged(path: &Path, offset: u64, what: impl Into<String>) -> LogError {
+    LogError::Damaged { file: path.display().to_string(), offset, what: what.into() }
+}
+
+fn missing(folder: &Path, first: Lsn) -> LogError {
+    let what = format!("the file is missing although the log goes on in it at {first}");
+    damaged(&folder.join(segment::file_name(first)), 0, what)
+}
+
+/// What is known of the log after the blocks up to `valid_end`.
+struct Scan {
+    valid_end: Lsn,
+    incarnation: u32,
+    /// Where the first group begins.
+    first_group: Lsn,
+    /// Where the last group that was begun begins, and where it ends.
+    last_group: (Lsn, Lsn),
+    is_synchronised: bool,
+}
+
+impl Scan {
+    /// Before the first block of the oldest segment.
+    fn new(first: Lsn) -> Scan {
+        // The stream's very first segment begins with a group; any other may begin within one.
+        let is_synchronised = first == Lsn::FIRST;
+        Scan {
+            valid_end: first,
+            incarnation: 0,
+            first_group: first,
+            last_group: (first, first),
+            is_synchronised,
+        }
+    }
+
+    /// The end of the last whole group.
+    fn end(&self) -> Lsn {
+        let (start, end) = self.last_group;
+        if end <= self.valid_end { end } else { start }
+    }
+
+    /// Whether the block goes on where the log has come to.
+    fn is_next(&self, block: &Block<'_>) -> bool {
+        block.header.lsn == self.valid_end && block.header.incarnation >= self.incarnation
+    }
+
+    /// Follows the groups through a valid block.
+    fn take(&mut self, block: &Block<'_>) -> Result<(), String> {
+        let start = block.header.lsn;
+        let first = block.header.first_group.map(|offset| start.advance(u64::from(offset)));
+        if let (false, Some(first)) = (self.is_synchronised, first) {
+            self.is_synchronised = true;
+            self.first_group = first;
+            self.last_group = (first, first);
+        }
+        self.valid_end = block.header.end();
+        self.incarnation = block.header.incarnation;
+        if !self.is_synchronised {
+            return Ok(());
+        }
+        let expected = (self.last_group.1 < self.valid_end).then_some(self.last_group.1);
+        if expected != first {
+            return Err(format!("groups do not follow each other at log position {start}"));
+        }
+        while self.last_group.1 < self.valid_end {
+            let group = self.last_group.1;
+            let length = group_length(&block.data[group.since(start) as usize..])
+                .map_err(|damage| format!("at log position {group}: {damage}"))?;
+            self.last_group = (group, group.advance(length));
+        }
+        Ok(())
+    }
+}
+
+/// The length that the group header at the start of `bytes` tells; the group may go on behind them.
+fn group_length(bytes: &[u8]) -> Result<u64, GroupDamage> {
+    match Group::parse(bytes) {
+        Ok(group) => Ok(group.length_bytes()),
+        Err(GroupDamage::Incomplete) => {
+            let length = bytes.first_chunk::<4>().ok_or(GroupDamage::Incomplete)?;
+            Ok(u64::from(u32::from_le_bytes(*length)))
+        }
+        Err(damage) => Err(damage),
+    }
+}
+
+/// Visits blocks `from..to` of a segment until `visit` says false: number of the block and its bytes.
+fn for_each_block(
+    segment: &Segment,
+    from: u32,
+    to: u32,
+    mut visit: impl FnMut(Lsn, &[u8]) -> Result<bool, OpenError>,
+) -> Result<bool, OpenError> {
+    let mut bytes = Vec::new();
+    let mut number = from;
+    while number < to {
+        let lsn = |number: u32| segment.first.advance(u64::from(number) * BLOCK_DATA_BYTES as u64);
+        let blocks = ((to - number) as usize).min(PIECE_BLOCKS);
+        bytes.resize(blocks * BLOCK_BYTES, 0);
+        segment.file.read_at(&mut bytes, segment.offset_of(lsn(number))).at(&segment.path)?;
+        for block in bytes.chunks_exact(BLOCK_BYTES) {
+            if !visit(lsn(number), block)? {
+                return Ok(false);
+            }
+            number += 1;
+        }
+    }
+    Ok(true)
+}
+
+/// Follows the log from the oldest segment to its end.
+fn find_end(segments: &[Arc<Segment>]) -> Result<Scan, OpenError> {
+    let mut scan = Scan::new(segments[0].first);
+    for (number, segment) in segments.iter().enumerate() {
+        let is_full = for_each_block(segment, 0, segment.blocks, |lsn, bytes| {
+            let Ok(block) = block::open(bytes) else { return Ok(false) };
+            if !scan.is_next(&block) {
+                return Ok(false);
+            }
+            scan.take(&block).map_err(|what| segment.damaged(lsn, what))?;
+            Ok(block.data.len() == BLOCK_DATA_BYTES)
+        })?;
+        if !is_full {
+            refuse_if_more_was_durable(&segments[number..], &scan)?;
+            return Ok(scan);
+        }
+    }
+    // D3: the last file is never filled to its end.
+    let last = &segments[segments.len() - 1];
+    Err(missing(last.path.parent().unwrap_or(Path::new("")), last.end()).into())
+}
+
+/// Refuses a log that was cut or damaged at `scan.valid_end`, which lies in the first of `segments`.
+fn refuse_if_more_was_durable(segments: &[Arc<Segment>], scan: &Scan) -> Result<(), OpenError> {
+    let broken = &segments[0];
+    let at = scan.valid_end;
+    if !scan.is_synchronised || at == segments[0].first && at == Lsn::FIRST {
+        return Err(broken.damaged(at, "the log's first block is not valid").into());
+    }
+    for segment in segments {
+        let is_first = segment.first == broken.first;
+        let from = if is_first { at.since(segment.first) / BLOCK_DATA_BYTES as u64 + 1 } else { 0 };
+        let searched = SEARCHED_BLOCKS_OF_LATER_SEGMENTS.min(segment.blocks);
+        let to = if is_first { segment.blocks } else { searched };
+        for_each_block(segment, from as u32, to, |lsn, bytes| match block::open(bytes) {
+            Ok(Block { header, .. })
+                if header.lsn == lsn
+                    && header.incarnation >= scan.incarnation
+                    && header.durable > at =>
+            {
+                let what = format!(
+                    "log from position {at} on is not valid, but the block at {lsn} says that it was durable up to {}",
+                    header.durable
+                );
+                Err(broken.damaged(at, what).into())
+            }
+            _ => Ok(true),
+        })?;
+    }
+    Ok(())
+}
+
+/// Makes what was found durable, and cuts off the rest by the new incarnation (D4).
+fn settle(segments: &[Arc<Segment>], scan: &Scan, incarnation: u32) -> Result<Writer, OpenError> {
+    // What was read may be in the kernel's memory only, left there by a process that was killed.
+    for segment in segments.iter().filter(|segment| segment.first <= scan.valid_end) {
+        segment.file.sync_data().at(&segment.path)?;
+    }
+    let end = scan.end();
+    let current = segments.iter().find(|segment| segment.contains(end));
+    let current = current.expect("the last segment is not full").clone();
+    let block_start = current.block_start(end);
+    let (mut partial, mut first_group) = (Vec::new(), None);
+    if block_start < end {
+        let mut bytes = [0; BLOCK_BYTES];
+        current.file.read_at(&mut bytes, current.offset_of(end)).at(&current.path)?;
+        let block = block::open(&bytes).map_err(|what| current.damaged(end, what))?;
+        let kept = end.since(block_start) as usize;
+        let data = block.data.get(..kept);
+        partial.extend_from_slice(data.ok_or_else(|| current.damaged(end, "the block changed"))?);
+        first_group = block.header.first_group.filter(|offset| usize::from(*offset) < kept);
+    }
+    let mut writer = Writer::new(current.clone(), end, partial, first_group, incarnation);
+    writer.write_last_block().at(&current.path)?;
+    Ok(writer)
+}
+
+#[cfg(test)]
+mod tests;

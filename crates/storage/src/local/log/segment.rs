@@ -1,0 +1,183 @@
+//! Segment files: a stretch of the log of fixed length, named by its first LSN in hex.
+//!
+//! ```text
+//!   0              header, one sector, then zeros
+//!   4096           block 0 │ block 1 │ … │ block N-1        N a multiple of 8
+//!   4096 + 512 N   footer: the index from page to groups, written when the segment is full
+//!
+//!   block k holds the log from first + 488 k to first + 488 (k+1);  end = first + 488 N = the next one's first
+//!
+//!   header   0  magic "FIRNLOG\0"          32  u64  first LSN
+//!            8  u16  version               40  u32  incarnation that made the file
+//!           10  u16  log stream            44  u32  reserved, zero
+//!           12  u32  blocks (N)            48  u64  transaction id limit  ┐ highest watermarks that were
+//!           16  database id, 16 bytes      56  u64  commit timestamp limit┘ known when it was written
+//!                                         508  u32  crc32c of bytes 0..508
+//! ```
+//!
+//! A segment gets its name only after header and blocks are durable, so a named file with a bad header was
+//! damaged later. The header is one sector; it is rewritten once, when the segments before it are released,
+//! so that the watermarks in them are not lost.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use firn_api::LogError;
+use firn_base::disk::File;
+use firn_base::{Cts, LogStreamId, Lsn, TrxId};
+
+use super::Watermarks;
+use super::block::{BLOCK_BYTES, BLOCK_DATA_BYTES};
+use crate::local::directory::DatabaseId;
+
+/// Where the blocks begin in a segment file.
+pub(super) const PAYLOAD_OFFSET: u64 = 4096;
+/// Bytes of the header that mean something.
+pub(super) const HEADER_BYTES: usize = 512;
+/// The number of blocks is a multiple of this, so that the payload ends where a page of memory does.
+const BLOCKS_PER_MEMORY_PAGE: u64 = 8;
+/// The layout that this code writes.
+const SEGMENT_VERSION: u16 = 1;
+const MAGIC: &[u8; 8] = b"FIRNLOG\0";
+const SUFFIX: &str = ".log";
+
+/// What a segment says of itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct SegmentHeader {
+    /// The stream that the segment is a part of.
+    pub(super) stream: LogStreamId,
+    /// Whose stream.
+    pub(super) database: DatabaseId,
+    /// Blocks of payload.
+    pub(super) blocks: u32,
+    /// Position of the first payload byte.
+    pub(super) first: Lsn,
+    /// The opening of the log that made the file.
+    pub(super) incarnation: u32,
+    /// The highest that were known.
+    pub(super) watermarks: Watermarks,
+}
+
+impl SegmentHeader {
+    /// The sector to write.
+    pub(super) fn encode(&self) -> [u8; HEADER_BYTES] {
+        let mut bytes = [0; HEADER_BYTES];
+        bytes[0..8].copy_from_slice(MAGIC);
+        bytes[8..10].copy_from_slice(&SEGMENT_VERSION.to_le_bytes());
+        bytes[10..12].copy_from_slice(&self.stream.0.to_le_bytes());
+        bytes[12..16].copy_from_slice(&self.blocks.to_le_bytes());
+        bytes[16..32].copy_from_slice(&self.database.0);
+        bytes[32..40].copy_from_slice(&self.first.0.to_le_bytes());
+        bytes[40..44].copy_from_slice(&self.incarnation.to_le_bytes());
+        bytes[48..56].copy_from_slice(&self.watermarks.trx_id_limit.0.to_le_bytes());
+        bytes[56..64].copy_from_slice(&self.watermarks.cts_limit.0.to_le_bytes());
+        let checksum = crc32c::crc32c(&bytes[..508]);
+        bytes[508..].copy_from_slice(&checksum.to_le_bytes());
+        bytes
+    }
+
+    /// The header in these bytes.
+    ///
+    /// # Errors
+    /// What is wrong with it.
+    pub(super) fn decode(bytes: &[u8; HEADER_BYTES]) -> Result<SegmentHeader, String> {
+        if bytes[0..8] != MAGIC[..] {
+            return Err("the header is not that of a log segment".to_owned());
+        }
+        if crc32c::crc32c(&bytes[..508]) != (read_u64(bytes, 504) >> 32) as u32 {
+            return Err("the header's checksum does not fit its bytes".to_owned());
+        }
+        let version = u16::from_le_bytes([bytes[8], bytes[9]]);
+        if version != SEGMENT_VERSION {
+            return Err(format!("segment version {version}, this build reads {SEGMENT_VERSION}"));
+        }
+        let word = read_u64(bytes, 8);
+        let header = SegmentHeader {
+            stream: LogStreamId((word >> 16) as u16),
+            blocks: (word >> 32) as u32,
+            database: DatabaseId(bytes[16..32].try_into().expect("16 bytes")),
+            first: Lsn(read_u64(bytes, 32)),
+            incarnation: read_u64(bytes, 40) as u32,
+            watermarks: Watermarks {
+                trx_id_limit: TrxId(read_u64(bytes, 48)),
+                cts_limit: Cts(read_u64(bytes, 56)),
+            },
+        };
+        let payload = u64::from(header.blocks) * BLOCK_DATA_BYTES as u64;
+        if header.blocks == 0 || header.first.0.checked_add(payload).is_none() {
+            return Err("the header's extent is not possible".to_owned());
+        }
+        Ok(header)
+    }
+}
+
+fn read_u64(bytes: &[u8; HEADER_BYTES], offset: usize) -> u64 {
+    u64::from_le_bytes(bytes[offset..offset + 8].try_into().expect("eight bytes"))
+}
+
+/// How many blocks a segment file of about `size_bytes` has.
+pub(super) fn blocks_in(size_bytes: u64) -> u32 {
+    let blocks = size_bytes.saturating_sub(PAYLOAD_OFFSET) / BLOCK_BYTES as u64;
+    let blocks = blocks / BLOCKS_PER_MEMORY_PAGE * BLOCKS_PER_MEMORY_PAGE;
+    u32::try_from(blocks.max(BLOCKS_PER_MEMORY_PAGE)).unwrap_or(u32::MAX - 7)
+}
+
+/// Where the payload of a segment file ends and its footer begins.
+pub(super) fn payload_end_offset(blocks: u32) -> u64 {
+    PAYLOAD_OFFSET + u64::from(blocks) * BLOCK_BYTES as u64
+}
+
+/// The name of the segment that begins at `first`.
+pub(super) fn file_name(first: Lsn) -> String {
+    format!("{:016x}{SUFFIX}", first.0)
+}
+
+/// The first LSN that a segment's name tells; `None` if it is not a segment's name.
+pub(super) fn parse_file_name(path: &Path) -> Option<Lsn> {
+    let name = path.file_name()?.to_str()?;
+    let first = u64::from_str_radix(name.strip_suffix(SUFFIX)?, 16).ok()?;
+    (name == file_name(Lsn(first))).then_some(Lsn(first))
+}
+
+/// An open segment file.
+pub(super) struct Segment {
+    /// Position of the first payload byte.
+    pub(super) first: Lsn,
+    /// Blocks of payload.
+    pub(super) blocks: u32,
+    /// Where it is, as long as it has not been released.
+    pub(super) path: PathBuf,
+    /// The file.
+    pub(super) file: Arc<dyn File>,
+}
+
+impl Segment {
+    /// The position after the last payload byte: where the next segment begins.
+    pub(super) fn end(&self) -> Lsn {
+        self.first.advance(u64::from(self.blocks) * BLOCK_DATA_BYTES as u64)
+    }
+
+    /// Where in the file the block lies that holds `lsn`.
+    pub(super) fn offset_of(&self, lsn: Lsn) -> u64 {
+        PAYLOAD_OFFSET + lsn.since(self.first) / BLOCK_DATA_BYTES as u64 * BLOCK_BYTES as u64
+    }
+
+    /// The first position in the block that holds `lsn`.
+    pub(super) fn block_start(&self, lsn: Lsn) -> Lsn {
+        Lsn(lsn.0 - lsn.since(self.first) % BLOCK_DATA_BYTES as u64)
+    }
+
+    /// Whether a group that begins at `lsn` belongs to this segment.
+    pub(super) fn contains(&self, lsn: Lsn) -> bool {
+        self.first <= lsn && lsn < self.end()
+    }
+
+    /// The error for bad bytes in the block that holds `lsn`.
+    pub(super) fn damaged(&self, lsn: Lsn, what: impl Into<String>) -> LogError {
+        LogError::Damaged {
+            file: self.path.display().to_string(),
+            offset: self.offset_of(lsn),
+            what: what.into(),
+        }
+    }
+}

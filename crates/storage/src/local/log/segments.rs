@@ -1,0 +1,56 @@
+//! Which segment files there are.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use firn_base::Lsn;
+
+use super::segment::Segment;
+
+/// The segments in order, without a gap: `begun` ones with log in them, then empty ones.
+#[derive(Default)]
+pub(super) struct Segments {
+    all: VecDeque<Arc<Segment>>,
+    begun: usize,
+}
+
+impl Segments {
+    /// The segments of a log that ends in `current`.
+    pub(super) fn new(all: VecDeque<Arc<Segment>>, current: &Arc<Segment>) -> Segments {
+        let begun = all.iter().take_while(|segment| segment.first <= current.first).count();
+        Segments { all, begun }
+    }
+
+    /// The segment that holds `lsn`.
+    pub(super) fn find(&self, lsn: Lsn) -> Option<Arc<Segment>> {
+        let after = self.all.partition_point(|segment| segment.first <= lsn);
+        let segment = self.all.get(after.checked_sub(1)?)?;
+        segment.contains(lsn).then(|| segment.clone())
+    }
+
+    /// The end of the last segment file.
+    pub(super) fn end(&self) -> Lsn {
+        self.all.back().expect("a log has at least one segment").end()
+    }
+
+    /// How many empty segments there are.
+    pub(super) fn ahead(&self) -> usize {
+        self.all.len() - self.begun
+    }
+
+    /// Takes the next empty segment for writing.
+    ///
+    /// # Panics
+    /// If there is none: who appends makes sure first.
+    pub(super) fn begin_next(&mut self) -> Arc<Segment> {
+        let next = self.all.get(self.begun).expect("room was awaited before").clone();
+        self.begun += 1;
+        next
+    }
+
+    /// Adds an empty segment at the end.
+    pub(super) fn push_ahead(&mut self, segment: Arc<Segment>) {
+        assert_eq!(segment.first, self.end(), "segments follow each other without a gap");
+        self.all.push_back(segment);
+    }
+}

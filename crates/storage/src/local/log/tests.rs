@@ -1,0 +1,92 @@
+//! The log as its callers see it.
+
+use std::path::Path;
+
+use firn_base::{Environment, PageId, PageNo, SpaceId};
+use firn_format::redo::GroupBuilder;
+
+use super::*;
+
+/// A group of one record about `page` whose body has `length` bytes.
+pub(super) fn group(page: u32, length: usize) -> Vec<u8> {
+    let mut builder = GroupBuilder::new();
+    let page = PageId::new(SpaceId(1), PageNo(page));
+    builder.push(1, page, |body| body.extend((0..length).map(|byte| byte as u8)));
+    builder.finish().to_vec()
+}
+
+/// A directory in memory where there is one: these tests sync a lot, and no power is ever lost.
+pub(super) fn place() -> tempfile::TempDir {
+    tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).unwrap()
+}
+
+pub(super) fn small() -> LogOptions {
+    LogOptions { segment_size_bytes: 4096 + 16 * 512, ..LogOptions::default() }
+}
+
+pub(super) fn open(path: &Path) -> Result<Arc<LocalLog>, OpenError> {
+    let directory = LocalDirectory::open(&Environment::system(), path)?;
+    LocalLog::open(&directory, small())
+}
+
+pub(super) fn read_all(log: &LocalLog) -> Vec<u8> {
+    let (mut bytes, mut position) = (Vec::new(), log.truncated_lsn());
+    while position < log.durable_lsn() {
+        position = log.read(position, 1000, &mut bytes).unwrap();
+    }
+    bytes
+}
+
+#[test]
+fn what_was_synced_is_there_again() {
+    let directory = place();
+    let mut model = Vec::new();
+    for round in 0..5 {
+        let log = open(directory.path()).unwrap();
+        assert_eq!(log.end_lsn(), Lsn::FIRST.advance(model.len() as u64));
+        assert_eq!(read_all(&log), model);
+        for number in 0..40 {
+            let group = group(number, (number as usize * 37 + round) % 900);
+            log.append(log.end_lsn(), &group).unwrap();
+            model.extend_from_slice(&group);
+            if number % 7 == 0 {
+                assert_eq!(log.sync().unwrap(), log.end_lsn());
+            }
+        }
+        log.sync().unwrap();
+        assert_eq!(read_all(&log), model);
+    }
+}
+
+proptest::proptest! {
+    #![proptest_config(proptest::test_runner::Config::with_cases(24))]
+    /// Appends, syncs and reopens against a list of bytes. What a killed process leaves in the kernel's memory
+    /// is all there, so even what was not synced comes back.
+    #[test]
+    fn the_log_is_what_was_appended(
+        steps in proptest::collection::vec((0usize..3000, 0u8..8), 1..60)
+    ) {
+        let directory = place();
+        let mut log = open(directory.path()).unwrap();
+        let mut model = Vec::new();
+        for (length, action) in steps {
+            let mut groups = group(1, length);
+            if action == 7 {
+                groups.extend(group(2, length * 20));
+            }
+            log.append(log.end_lsn(), &groups).unwrap();
+            model.extend_from_slice(&groups);
+            if action >= 5 {
+                log.sync().unwrap();
+                assert_eq!(read_all(&log), model);
+            }
+            if action == 6 {
+                drop(log);
+                log = open(directory.path()).unwrap();
+                assert_eq!(log.end_lsn(), Lsn::FIRST.advance(model.len() as u64));
+            }
+        }
+        drop(log);
+        assert_eq!(read_all(&open(directory.path()).unwrap()), model);
+    }
+}

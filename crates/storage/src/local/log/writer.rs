@@ -1,0 +1,251 @@
+//! Writing: groups into blocks, blocks into files, and syncs.
+//!
+//! An append formats its bytes, together with what the partly filled last block has already, into whole
+//! blocks and writes them in pieces of up to [`PIECE_BYTES`]. Each piece is filled up with zeros to a page of
+//! memory: the kernel then never has to read a page of a reused file from the disk in order to change a part
+//! of it.
+//!
+//! ```text
+//!   file before   │ 488 │ 488 │ 120 │  ?  │  ?  │ …          written = block 2 + 120
+//!   append of 600 │     │     │ 488 │ 232 │ 0 0 │ …          one write at block 2
+//! ```
+
+use std::sync::Arc;
+
+use firn_api::LogError;
+use firn_base::Lsn;
+use firn_format::redo::Group;
+
+use super::Shared;
+use super::block::{self, BLOCK_BYTES, BLOCK_DATA_BYTES, BLOCK_HEADER_BYTES, BlockHeader};
+use super::segment::Segment;
+
+/// The most that is formatted before it is written.
+const PIECE_BYTES: usize = 512 * 1024;
+const MEMORY_PAGE_BYTES: usize = 4096;
+
+/// Where the log ends, for readers and for sync. What lies in full blocks before it never changes in the
+/// files; the rest is here.
+pub(super) struct PublishedTail {
+    /// The end of what was appended.
+    pub(super) written: Lsn,
+    /// The segment that was written last.
+    pub(super) segment: Arc<Segment>,
+    /// The data of the block in which the log ends, if it is partly filled.
+    pub(super) partial: Vec<u8>,
+}
+
+impl PublishedTail {
+    /// Where the partly filled block begins; everything before is in the files for good.
+    pub(super) fn partial_start(&self) -> Lsn {
+        Lsn(self.written.0 - self.partial.len() as u64)
+    }
+}
+
+/// What only the appender needs. There is one; who has it may write.
+pub(super) struct Writer {
+    segment: Arc<Segment>,
+    position: Lsn,
+    partial: Vec<u8>,
+    first_group: Option<u16>,
+    incarnation: u32,
+    buffer: Vec<u8>,
+}
+
+/// Finds where groups begin, going once through bytes that are known to be whole groups.
+struct GroupStarts<'a> {
+    bytes: &'a [u8],
+    start: Lsn,
+    next: Lsn,
+}
+
+impl GroupStarts<'_> {
+    /// The first group that begins in `from..to`; calls must go upwards.
+    fn first_in(&mut self, from: Lsn, to: Lsn) -> Option<Lsn> {
+        let mut found = None;
+        while self.next < to && self.next.since(self.start) < self.bytes.len() as u64 {
+            if self.next >= from && found.is_none() {
+                found = Some(self.next);
+            }
+            let at = self.next.since(self.start) as usize;
+            self.next = self.next.advance(group_length(&self.bytes[at..]));
+        }
+        found
+    }
+}
+
+/// The length of the group at the start of `bytes`, which the caller says is one.
+fn group_length(bytes: &[u8]) -> u64 {
+    Group::parse(bytes).expect("an append takes whole log groups").length_bytes()
+}
+
+impl Writer {
+    /// A writer that goes on at `position`, behind `partial` in the same block.
+    pub(super) fn new(
+        segment: Arc<Segment>,
+        position: Lsn,
+        partial: Vec<u8>,
+        first_group: Option<u16>,
+        incarnation: u32,
+    ) -> Writer {
+        assert_eq!(segment.block_start(position).advance(partial.len() as u64), position);
+        Writer { segment, position, partial, first_group, incarnation, buffer: Vec::new() }
+    }
+
+    /// The end of the log as readers and sync are to see it.
+    pub(super) fn published(&self) -> PublishedTail {
+        PublishedTail {
+            written: self.position,
+            segment: self.segment.clone(),
+            partial: self.partial.clone(),
+        }
+    }
+
+    /// Writes the block in which the log ends, saying that all of it is durable. Blocks for I/O.
+    pub(super) fn write_last_block(&mut self) -> std::io::Result<()> {
+        let offset = self.segment.offset_of(self.position);
+        let mut block = [0; BLOCK_BYTES];
+        block[BLOCK_HEADER_BYTES..][..self.partial.len()].copy_from_slice(&self.partial);
+        block::seal(&mut block, &self.header(self.position));
+        self.segment.file.write_at(&block, offset)?;
+        self.segment.file.sync_data()
+    }
+
+    fn header(&self, durable: Lsn) -> BlockHeader {
+        BlockHeader {
+            lsn: Lsn(self.position.0 - self.partial.len() as u64),
+            length: self.partial.len() as u16,
+            first_group: self.first_group,
+            incarnation: self.incarnation,
+            durable,
+        }
+    }
+
+    fn write(&mut self, shared: &Shared, groups: &[u8]) -> Result<(), LogError> {
+        let mut starts = GroupStarts { bytes: groups, start: self.position, next: self.position };
+        let mut rest = groups;
+        while !rest.is_empty() {
+            if self.position == self.segment.end() {
+                self.cross(shared)?;
+            }
+            let piece_limit = PIECE_BYTES / BLOCK_BYTES * BLOCK_DATA_BYTES - self.partial.len();
+            let room = self.segment.end().since(self.position);
+            let length =
+                rest.len().min(piece_limit).min(usize::try_from(room).unwrap_or(usize::MAX));
+            let (piece, behind) = rest.split_at(length);
+            self.write_piece(shared, piece, &mut starts)?;
+            rest = behind;
+        }
+        Ok(())
+    }
+
+    fn write_piece(
+        &mut self,
+        shared: &Shared,
+        piece: &[u8],
+        starts: &mut GroupStarts<'_>,
+    ) -> Result<(), LogError> {
+        let offset = self.segment.offset_of(self.position);
+        // What lies in earlier segments is durable, by D2.
+        let durable = shared.durable().max(self.segment.first);
+        self.format(piece, starts, durable);
+        let end = offset as usize + self.buffer.len();
+        let padding = end.next_multiple_of(MEMORY_PAGE_BYTES) - end;
+        self.buffer.resize(self.buffer.len() + padding, 0);
+        self.segment
+            .file
+            .write_at(&self.buffer, offset)
+            .map_err(|error| shared.fail(&self.segment.path, error))
+    }
+
+    /// Fills the buffer with the blocks from the partly filled one on.
+    fn format(&mut self, mut piece: &[u8], starts: &mut GroupStarts<'_>, durable: Lsn) {
+        self.buffer.clear();
+        while !piece.is_empty() {
+            let length = piece.len().min(BLOCK_DATA_BYTES - self.partial.len());
+            let (data, behind) = piece.split_at(length);
+            let end = self.position.advance(length as u64);
+            if let Some(start) = starts.first_in(self.position, end) {
+                let offset = self.partial.len() as u64 + start.since(self.position);
+                self.first_group = self.first_group.or(Some(offset as u16));
+            }
+            self.partial.extend_from_slice(data);
+            self.position = end;
+            let base = self.buffer.len();
+            self.buffer.resize(base + BLOCK_BYTES, 0);
+            let header = self.header(durable);
+            let block = &mut self.buffer[base..];
+            block[BLOCK_HEADER_BYTES..][..self.partial.len()].copy_from_slice(&self.partial);
+            block::seal(block, &header);
+            if self.partial.len() == BLOCK_DATA_BYTES {
+                self.partial.clear();
+                self.first_group = None;
+            }
+            piece = behind;
+        }
+    }
+
+    /// Goes to the next segment, which is there because room was awaited. D2: first the full one is synced.
+    fn cross(&mut self, shared: &Shared) -> Result<(), LogError> {
+        if shared.durable() < self.position {
+            self.segment
+                .file
+                .sync_data()
+                .map_err(|error| shared.fail(&self.segment.path, error))?;
+        }
+        self.segment = shared.segments.lock().begin_next();
+        shared.keeper_wake.notify_all();
+        Ok(())
+    }
+}
+
+/// Holds the writer token (rule 3) and gives it back.
+struct Token<'a> {
+    shared: &'a Shared,
+    writer: Option<Box<Writer>>,
+}
+
+impl Drop for Token<'_> {
+    fn drop(&mut self) {
+        *self.shared.writer.lock() = self.writer.take();
+        self.shared.writer_back.notify_all();
+    }
+}
+
+impl Shared {
+    fn take_writer(&self) -> Token<'_> {
+        let mut writer = None;
+        self.writer_back.wait_until(None, || {
+            writer = self.writer.lock().take();
+            writer.is_some()
+        });
+        Token { shared: self, writer }
+    }
+
+    pub(super) fn append(&self, start: Lsn, groups: &[u8]) -> Result<(), LogError> {
+        self.check_open()?;
+        let mut token = self.take_writer();
+        let writer = token.writer.as_mut().expect("the token was awaited");
+        assert_eq!(start, writer.position, "an append begins where the last one ended");
+        self.wait_for_room(start.advance(groups.len() as u64))?;
+        writer.write(self, groups)?;
+        // After this the partial block in memory and the full blocks in the files are all of the log again.
+        let published = writer.published();
+        *self.tail.lock() = published;
+        Ok(())
+    }
+
+    pub(super) fn sync(&self) -> Result<Lsn, LogError> {
+        self.check_alive()?;
+        let (written, segment) = {
+            let tail = self.tail.lock();
+            (tail.written, tail.segment.clone())
+        };
+        if written > self.durable() {
+            segment.file.sync_data().map_err(|error| self.fail(&segment.path, error))?;
+            self.check_alive()?;
+            self.durable.fetch_max(written.0, std::sync::atomic::Ordering::AcqRel);
+        }
+        Ok(self.durable())
+    }
+}

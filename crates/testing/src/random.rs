@@ -1,0 +1,74 @@
+//! Choices drawn from a seed.
+
+use firn_base::random::{RandomSource, SplitMix};
+
+/// A seeded source of choices. The same seed and the same questions give the same answers.
+#[derive(Debug)]
+pub struct Random {
+    words: SplitMix,
+}
+
+impl Random {
+    /// The sequence that `seed` fixes.
+    #[must_use]
+    pub fn new(seed: u64) -> Random {
+        Random { words: SplitMix::new(seed) }
+    }
+
+    /// A sequence of its own, fixed by what this one draws now.
+    #[must_use]
+    pub fn fork(&self) -> Random {
+        Random::new(self.words.next_u64())
+    }
+
+    /// The next word.
+    pub fn word(&self) -> u64 {
+        self.words.next_u64()
+    }
+
+    /// A number below `bound`.
+    ///
+    /// # Panics
+    /// If `bound` is zero.
+    pub fn below(&self, bound: u64) -> u64 {
+        assert!(bound > 0, "no number is below zero");
+        // The high half of the product: biased by at most bound / 2^64.
+        ((u128::from(self.word()) * u128::from(bound)) >> 64) as u64
+    }
+
+    /// An index into something of `length` elements, which must not be empty.
+    pub fn index(&self, length: usize) -> usize {
+        self.below(length as u64) as usize
+    }
+
+    /// A number of `low..=high`.
+    pub fn between(&self, low: u64, high: u64) -> u64 {
+        low + self.below(high - low + 1)
+    }
+
+    /// True with `probability`; never for 0, always for 1. Draws nothing in these two cases.
+    pub fn chance(&self, probability: f64) -> bool {
+        if probability <= 0.0 {
+            return false;
+        }
+        if probability >= 1.0 {
+            return true;
+        }
+        const UNIT: f64 = (1u64 << 53) as f64;
+        ((self.word() >> 11) as f64) < probability * UNIT
+    }
+
+    /// One of `items`, which must not be empty.
+    pub fn pick<'a, T>(&self, items: &'a [T]) -> &'a T {
+        &items[self.index(items.len())]
+    }
+}
+
+impl RandomSource for Random {
+    fn next_u64(&self) -> u64 {
+        self.word()
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,436 @@
+//! A disk in memory that keeps exactly what the contract of [`firn_base::disk`] promises, and breaks what
+//! it does not promise as the seed says.
+//!
+//! Every call is a switch point, and takes effect after it. A disk outlives the processes that
+//! [mount](SimulatedDisk::mount) it. When the power fails, of each file every sector that was written
+//! since the last sync goes to one of the states that it went through, on its own; the names likewise.
+//! What real disks do and this one does not: nothing that was synced is ever lost, unless a test
+//! [flips bits](SimulatedDisk::flip_bit) on the medium.
+//!
+//! Rule: the one mutex is held for the effect of a call only, never across its switch point.
+
+mod inode;
+mod names;
+mod sparse;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::io::{self, ErrorKind};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use firn_base::disk::{DirectoryLock, Disk, File, OpenMode};
+use parking_lot::{Mutex, MutexGuard};
+
+use self::inode::Inode;
+use self::names::{InodeId, Names};
+use crate::random::Random;
+
+/// The file that a locked directory shows.
+const LOCK_NAME: &str = "LOCK";
+/// The operating system's number for "input/output error".
+const INPUT_OUTPUT_ERROR: i32 = 5;
+
+/// Chooses files by their path.
+pub type FileFilter = Arc<dyn Fn(&Path) -> bool + Send + Sync>;
+
+/// How often what goes wrong. Probabilities are per call; the default is a disk without faults.
+#[derive(Clone, Default)]
+pub struct Faults {
+    /// That a sync fails: of what it covered, some is lost, and no later sync brings it back.
+    pub sync_failure: f64,
+    /// That a write fails, possibly after a part of it was made.
+    pub write_failure: f64,
+    /// That a read fails.
+    pub read_failure: f64,
+    /// That one bit of what is read is wrong, this time.
+    pub read_bit_flip: f64,
+    /// Calls take up to this long.
+    pub max_latency: Duration,
+    /// The files that these faults happen to; all if none is given. Latency is everybody's.
+    pub files: Option<FileFilter>,
+}
+
+impl Faults {
+    fn concern(&self, path: &Path) -> bool {
+        self.files.as_ref().is_none_or(|files| files(path))
+    }
+}
+
+/// What was asked of a disk, and what went wrong.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Counters {
+    /// Reads that were answered.
+    pub reads: u64,
+    /// Writes that were made in full.
+    pub writes: u64,
+    /// Bytes of these writes.
+    pub written_bytes: u64,
+    /// Syncs of files that succeeded.
+    pub syncs: u64,
+    /// Syncs of directories that succeeded.
+    pub directory_syncs: u64,
+    /// Faults that were injected, bit flips included.
+    pub faults: u64,
+    /// Calls refused for want of room.
+    pub refused_for_space: u64,
+    /// Power losses.
+    pub power_losses: u64,
+}
+
+struct State {
+    random: Random,
+    faults: Faults,
+    names: Names,
+    inodes: Vec<Inode>,
+    locks: BTreeMap<PathBuf, LockOwner>,
+    next_owner: u64,
+    space_bytes: Option<u64>,
+    counters: Counters,
+}
+
+/// Who holds a lock: a mount, and which of its locks.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct LockOwner {
+    mount: u64,
+    lock: u64,
+}
+
+/// A simulated disk. Clones are the same disk.
+#[derive(Clone)]
+pub struct SimulatedDisk {
+    state: Arc<Mutex<State>>,
+}
+
+impl SimulatedDisk {
+    /// An empty disk without faults, whose choices come from `random`.
+    #[must_use]
+    pub fn new(random: Random) -> SimulatedDisk {
+        let state = State {
+            random,
+            faults: Faults::default(),
+            names: Names::default(),
+            inodes: Vec::new(),
+            locks: BTreeMap::new(),
+            next_owner: 0,
+            space_bytes: None,
+            counters: Counters::default(),
+        };
+        SimulatedDisk { state: Arc::new(Mutex::new(state)) }
+    }
+
+    /// The disk as one process sees it.
+    #[must_use]
+    pub fn mount(&self) -> Mount {
+        let mut state = self.state.lock();
+        state.next_owner += 1;
+        Mount { disk: self.clone(), id: state.next_owner, is_cut: Arc::new(AtomicBool::new(false)) }
+    }
+
+    /// From now on, this goes wrong.
+    pub fn set_faults(&self, faults: Faults) {
+        self.state.lock().faults = faults;
+    }
+
+    /// From now on, files may take so many bytes together; what they already take stays. No limit if
+    /// none is given.
+    pub fn set_space_bytes(&self, bytes: Option<u64>) {
+        self.state.lock().space_bytes = bytes;
+    }
+
+    /// The bytes that files take.
+    #[must_use]
+    pub fn used_bytes(&self) -> u64 {
+        self.state.lock().used_bytes()
+    }
+
+    /// What was asked of the disk since it was made.
+    #[must_use]
+    pub fn counters(&self) -> Counters {
+        self.state.lock().counters
+    }
+
+    /// The power fails: of what was not synced, the seed decides what stays. Whoever has the disk
+    /// mounted must be dead by then, as [`super::Process::crash`] sees to.
+    pub fn lose_power(&self) {
+        let mut state = self.state.lock();
+        let state = &mut *state;
+        state.counters.power_losses += 1;
+        state.names.lose_power(&state.random);
+        let named: BTreeSet<InodeId> = state.names.files().map(|(_, inode)| inode).collect();
+        for (id, inode) in state.inodes.iter_mut().enumerate() {
+            match named.contains(&id) {
+                true => inode.lose_power(&state.random),
+                false => *inode = Inode::default(),
+            }
+        }
+        state.locks.clear();
+    }
+
+    /// Flips a bit of a file on the medium; false if there is no such byte.
+    pub fn flip_bit(&self, path: &Path, offset: u64, bit: u8) -> bool {
+        let mut state = self.state.lock();
+        let inode = state.names.file(path);
+        inode.is_ok_and(|inode| state.inodes[inode].flip_bit(offset, bit))
+    }
+
+    /// What of a file would survive a power loss for certain; `None` if not even its name would.
+    #[must_use]
+    pub fn durable_bytes(&self, path: &Path) -> Option<Vec<u8>> {
+        let state = self.state.lock();
+        state.names.durable_file(path).map(|inode| state.inodes[inode].durable_bytes())
+    }
+
+    /// The files that have a name, sorted.
+    #[must_use]
+    pub fn files(&self) -> Vec<PathBuf> {
+        self.state.lock().names.files().map(|(path, _)| path.to_owned()).collect()
+    }
+}
+
+impl State {
+    fn used_bytes(&self) -> u64 {
+        self.names.files().map(|(_, inode)| self.inodes[inode].reserved_bytes()).sum()
+    }
+
+    /// How far the file may reach if it wants to reach to `end`.
+    fn reach(&self, inode: InodeId, end: u64) -> u64 {
+        let Some(space) = self.space_bytes else { return end };
+        let own = self.inodes[inode].reserved_bytes();
+        let free = space.saturating_sub(self.used_bytes());
+        end.min(own + free)
+    }
+
+    fn strikes(&mut self, path: &Path, probability: impl Fn(&Faults) -> f64) -> bool {
+        let struck = self.faults.concern(path) && self.random.chance(probability(&self.faults));
+        self.counters.faults += u64::from(struck);
+        struck
+    }
+}
+
+/// A disk as one process sees it, until the process dies.
+pub struct Mount {
+    disk: SimulatedDisk,
+    id: u64,
+    is_cut: Arc<AtomicBool>,
+}
+
+impl Mount {
+    /// Takes the disk away: every call from now on fails, and locks are let go.
+    pub fn cut(&self) {
+        self.is_cut.store(true, Ordering::SeqCst);
+        self.disk.state.lock().locks.retain(|_, owner| owner.mount != self.id);
+    }
+
+    fn enter(&self) -> io::Result<MutexGuard<'_, State>> {
+        enter(&self.disk, &self.is_cut)
+    }
+
+    fn file(&self, path: &Path, inode: InodeId, writable: bool) -> Arc<dyn File> {
+        Arc::new(SimulatedFile {
+            disk: self.disk.clone(),
+            is_cut: Arc::clone(&self.is_cut),
+            path: path.to_owned(),
+            inode,
+            writable,
+        })
+    }
+}
+
+/// The switch point of every call; after it the call takes effect, unless the process has died.
+fn enter<'a>(disk: &'a SimulatedDisk, is_cut: &AtomicBool) -> io::Result<MutexGuard<'a, State>> {
+    let latency = {
+        let state = disk.state.lock();
+        let max_ns = state.faults.max_latency.as_nanos() as u64;
+        Duration::from_nanos(if max_ns == 0 { 0 } else { state.random.between(0, max_ns) })
+    };
+    if latency.is_zero() {
+        firn_base::task::yield_now();
+    } else {
+        firn_base::task::sleep(latency);
+    }
+    if is_cut.load(Ordering::SeqCst) {
+        return Err(io::Error::other("the process that had the disk mounted is dead"));
+    }
+    Ok(disk.state.lock())
+}
+
+fn input_output_error() -> io::Error {
+    io::Error::from_raw_os_error(INPUT_OUTPUT_ERROR)
+}
+
+impl Disk for Mount {
+    fn open(&self, path: &Path, mode: OpenMode) -> io::Result<Arc<dyn File>> {
+        let mut state = self.enter()?;
+        let inode = if mode == OpenMode::CreateNew {
+            let inode = state.inodes.len();
+            state.names.create(path, inode)?;
+            state.inodes.push(Inode::default());
+            inode
+        } else {
+            state.names.file(path)?
+        };
+        Ok(self.file(path, inode, mode != OpenMode::Read))
+    }
+
+    fn create_directory(&self, path: &Path) -> io::Result<()> {
+        self.enter()?.names.create_directory(path)
+    }
+
+    fn list(&self, path: &Path) -> io::Result<Vec<PathBuf>> {
+        self.enter()?.names.list(path)
+    }
+
+    fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
+        self.enter()?.names.rename(from, to)
+    }
+
+    fn remove(&self, path: &Path) -> io::Result<()> {
+        self.enter()?.names.remove(path)
+    }
+
+    fn sync_directory(&self, path: &Path) -> io::Result<()> {
+        let mark = self.disk.state.lock().names.mark();
+        let mut state = self.enter()?;
+        state.names.check_directory(path)?;
+        if state.strikes(path, |faults| faults.sync_failure) {
+            return Err(input_output_error());
+        }
+        state.names.sync(path, mark);
+        state.counters.directory_syncs += 1;
+        Ok(())
+    }
+
+    fn lock_directory(&self, path: &Path) -> io::Result<Box<dyn DirectoryLock>> {
+        let mut state = self.enter()?;
+        state.names.check_directory(path)?;
+        if state.locks.contains_key(path) {
+            return Err(ErrorKind::WouldBlock.into());
+        }
+        let inode = state.inodes.len();
+        if state.names.create(&path.join(LOCK_NAME), inode).is_ok() {
+            state.inodes.push(Inode::default());
+        }
+        state.next_owner += 1;
+        let owner = LockOwner { mount: self.id, lock: state.next_owner };
+        state.locks.insert(path.to_owned(), owner);
+        Ok(Box::new(SimulatedLock { disk: self.disk.clone(), path: path.to_owned(), owner }))
+    }
+}
+
+struct SimulatedLock {
+    disk: SimulatedDisk,
+    path: PathBuf,
+    owner: LockOwner,
+}
+
+impl DirectoryLock for SimulatedLock {}
+
+impl Drop for SimulatedLock {
+    fn drop(&mut self) {
+        let mut state = self.disk.state.lock();
+        if state.locks.get(&self.path) == Some(&self.owner) {
+            state.locks.remove(&self.path);
+        }
+    }
+}
+
+struct SimulatedFile {
+    disk: SimulatedDisk,
+    is_cut: Arc<AtomicBool>,
+    path: PathBuf,
+    inode: InodeId,
+    writable: bool,
+}
+
+impl SimulatedFile {
+    fn enter(&self) -> io::Result<MutexGuard<'_, State>> {
+        enter(&self.disk, &self.is_cut)
+    }
+
+    fn enter_to_write(&self) -> io::Result<MutexGuard<'_, State>> {
+        if self.writable { self.enter() } else { Err(ErrorKind::PermissionDenied.into()) }
+    }
+
+    /// Writes as much as there is room for, or as the fault lets pass.
+    fn write_part(&self, state: &mut State, bytes: &[u8], offset: u64, room: u64) {
+        let part = (room.saturating_sub(offset) as usize).min(bytes.len());
+        if part > 0 {
+            state.inodes[self.inode].write(&bytes[..part], offset);
+        }
+    }
+}
+
+impl File for SimulatedFile {
+    fn read_at(&self, into: &mut [u8], offset: u64) -> io::Result<()> {
+        let mut state = self.enter()?;
+        if state.strikes(&self.path, |faults| faults.read_failure) {
+            return Err(input_output_error());
+        }
+        if !state.inodes[self.inode].read(into, offset) {
+            return Err(ErrorKind::UnexpectedEof.into());
+        }
+        if !into.is_empty() && state.strikes(&self.path, |faults| faults.read_bit_flip) {
+            into[state.random.index(into.len())] ^= 1 << state.random.below(8);
+        }
+        state.counters.reads += 1;
+        Ok(())
+    }
+
+    fn write_at(&self, bytes: &[u8], offset: u64) -> io::Result<()> {
+        let mut state = self.enter_to_write()?;
+        let end = offset.checked_add(bytes.len() as u64).ok_or(ErrorKind::FileTooLarge)?;
+        if state.strikes(&self.path, |faults| faults.write_failure) {
+            let room = state.random.between(offset, end);
+            self.write_part(&mut state, bytes, offset, room);
+            return Err(input_output_error());
+        }
+        let room = state.reach(self.inode, end);
+        self.write_part(&mut state, bytes, offset, room);
+        if room < end {
+            state.counters.refused_for_space += 1;
+            return Err(ErrorKind::StorageFull.into());
+        }
+        state.counters.writes += 1;
+        state.counters.written_bytes += bytes.len() as u64;
+        Ok(())
+    }
+
+    fn sync_data(&self) -> io::Result<()> {
+        let mark = self.disk.state.lock().inodes[self.inode].mark();
+        let mut state = self.enter()?;
+        let struck = state.strikes(&self.path, |faults| faults.sync_failure);
+        let state = &mut *state;
+        let inode = &mut state.inodes[self.inode];
+        if struck {
+            inode.fail_sync(mark, &state.random);
+            return Err(input_output_error());
+        }
+        inode.sync(mark);
+        state.counters.syncs += 1;
+        Ok(())
+    }
+
+    fn allocate(&self, length: u64) -> io::Result<()> {
+        let mut state = self.enter_to_write()?;
+        if state.reach(self.inode, length) < length {
+            state.counters.refused_for_space += 1;
+            return Err(ErrorKind::StorageFull.into());
+        }
+        state.inodes[self.inode].allocate(length);
+        Ok(())
+    }
+
+    fn set_length(&self, length: u64) -> io::Result<()> {
+        self.enter_to_write()?.inodes[self.inode].set_length(length);
+        Ok(())
+    }
+
+    fn length(&self) -> io::Result<u64> {
+        Ok(self.enter()?.inodes[self.inode].length())
+    }
+}
+
+#[cfg(test)]
+mod tests;

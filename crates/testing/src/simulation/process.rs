@@ -1,0 +1,181 @@
+//! Simulated processes: a process is a group of tasks that dies as one, over a disk that does not.
+
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use firn_base::Environment;
+use firn_base::clock::Clock;
+use firn_base::task::{Spawner, TaskHandle};
+use parking_lot::Mutex;
+
+use super::disk::{Mount, SimulatedDisk};
+use super::scheduler::{Core, ProcessId, TaskId};
+
+/// What the clock of every process shows when a run begins: the year 2026.
+const WALL_TIME_AT_START_MS: u64 = 1_767_225_600_000;
+
+/// A task was stopped before it could give its result, because its process was killed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Killed;
+
+impl fmt::Display for Killed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("the task's process was killed")
+    }
+}
+
+impl std::error::Error for Killed {}
+
+/// A started task with a result. Dropping it detaches the task.
+pub struct Task<T> {
+    core: Arc<Core>,
+    id: TaskId,
+    result: Arc<Mutex<Option<T>>>,
+}
+
+impl<T: Send + 'static> Task<T> {
+    pub(super) fn start(
+        core: &Arc<Core>,
+        process: ProcessId,
+        name: &str,
+        body: impl FnOnce() -> T + Send + 'static,
+    ) -> Task<T> {
+        let result = Arc::new(Mutex::new(None));
+        let slot = Arc::clone(&result);
+        let body = Box::new(move || {
+            let value = body();
+            *slot.lock() = Some(value);
+        });
+        Task { core: Arc::clone(core), id: core.spawn(process, name, body), result }
+    }
+
+    /// Waits for the task's end.
+    ///
+    /// # Errors
+    /// If its process was killed before.
+    pub fn join(self) -> Result<T, Killed> {
+        self.core.join(self.core.current(), self.id);
+        self.result.lock().take().ok_or(Killed)
+    }
+}
+
+/// A process of the simulated cluster. It ends when it is killed or when the run ends; dropping the
+/// handle does not end it.
+pub struct Process {
+    core: Arc<Core>,
+    id: ProcessId,
+    name: Arc<str>,
+    disk: SimulatedDisk,
+    mount: Arc<Mount>,
+    environment: Environment,
+}
+
+impl Process {
+    pub(super) fn start(core: &Arc<Core>, name: &str, disk: &SimulatedDisk) -> Process {
+        let id = core.new_process();
+        let mount = Arc::new(disk.mount());
+        let spawner =
+            SimulatedSpawner { core: Arc::clone(core), process: id, process_name: name.into() };
+        let environment = Environment {
+            clock: Arc::new(SimulatedClock { core: Arc::clone(core) }),
+            disk: Arc::clone(&mount) as _,
+            random: Arc::new(core.fork_random()),
+            spawner: Arc::new(spawner),
+        };
+        let (core, disk) = (Arc::clone(core), disk.clone());
+        Process { core, id, name: name.into(), disk, mount, environment }
+    }
+
+    /// The world as this process sees it.
+    #[must_use]
+    pub fn environment(&self) -> Environment {
+        self.environment.clone()
+    }
+
+    /// Starts a task of this process.
+    pub fn spawn<T: Send + 'static>(
+        &self,
+        name: &str,
+        body: impl FnOnce(&Environment) -> T + Send + 'static,
+    ) -> Task<T> {
+        let environment = self.environment();
+        let name = format!("{}/{name}", self.name);
+        Task::start(&self.core, self.id, &name, move || body(&environment))
+    }
+
+    /// Starts a task of this process and waits for its result.
+    ///
+    /// # Errors
+    /// If the process was killed meanwhile.
+    pub fn run<T: Send + 'static>(
+        &self,
+        body: impl FnOnce(&Environment) -> T + Send + 'static,
+    ) -> Result<T, Killed> {
+        self.spawn("run", body).join()
+    }
+
+    /// `kill -9`: every task stops where it stands. What it wrote is in the operating system's hands
+    /// and will be on the disk, synced or not. Waits until all tasks have unwound.
+    pub fn kill(&self) {
+        self.mount.cut();
+        self.core.kill(self.core.current(), self.id);
+    }
+
+    /// The machine loses power: every task stops where it stands, and of what was not synced the disk
+    /// keeps what the seed decides. Waits until all tasks have unwound.
+    pub fn crash(&self) {
+        self.mount.cut();
+        self.disk.lose_power();
+        self.core.kill(self.core.current(), self.id);
+    }
+}
+
+/// The simulated time.
+pub(super) struct SimulatedClock {
+    pub(super) core: Arc<Core>,
+}
+
+impl Clock for SimulatedClock {
+    fn monotonic(&self) -> Duration {
+        self.core.now()
+    }
+
+    fn wall_time_ms(&self) -> u64 {
+        WALL_TIME_AT_START_MS + self.core.now().as_millis() as u64
+    }
+}
+
+struct SimulatedSpawner {
+    core: Arc<Core>,
+    process: ProcessId,
+    process_name: Arc<str>,
+}
+
+impl Spawner for SimulatedSpawner {
+    fn spawn(&self, name: &str, body: Box<dyn FnOnce() + Send>) -> Box<dyn TaskHandle> {
+        let returned = Arc::new(AtomicBool::new(false));
+        let flag = Arc::clone(&returned);
+        let body = Box::new(move || {
+            body();
+            flag.store(true, Ordering::SeqCst);
+        });
+        let name = format!("{}/{name}", self.process_name);
+        let id = self.core.spawn(self.process, &name, body);
+        Box::new(SimulatedHandle { core: Arc::clone(&self.core), id, returned })
+    }
+}
+
+struct SimulatedHandle {
+    core: Arc<Core>,
+    id: TaskId,
+    returned: Arc<AtomicBool>,
+}
+
+impl TaskHandle for SimulatedHandle {
+    fn join(self: Box<Self>) -> bool {
+        self.core.join(self.core.current(), self.id);
+        self.returned.load(Ordering::SeqCst)
+    }
+}

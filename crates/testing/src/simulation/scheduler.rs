@@ -1,0 +1,584 @@
+//! The seeded scheduler: every simulated task is a thread of the operating system, and just one of
+//! them, the one that has the *turn*, runs.
+//!
+//! ```text
+//!   task a   ──run──┤wait(event)                          ├──run──
+//!   task b          ├──run──┤disk call (the seed: stay)──run──┤sleep(5 ms)
+//!   task c                                            ...nobody ready: time jumps to the next timer
+//! ```
+//!
+//! Invariants, under the one mutex of [`Core`]:
+//!
+//! * at most one task has the turn; a task that is neither it, nor ready, nor waiting, has ended;
+//! * a task is in `ready` exactly once if it is ready, in `waiting` at most once if it waits, in
+//!   `timers` exactly once if its wait has a timeout;
+//! * no decision depends on an address, on real time or on which thread the operating system runs:
+//!   the same seed gives the same turns. Events are known by address, but addresses are only ever
+//!   looked up, never ordered or iterated over.
+//!
+//! A task is *doomed* when its process is killed or the run is over: it is made ready, and at the
+//! switch point where it stands it unwinds with a payload that only the task's root catches. Code that
+//! runs while unwinding may call anything here; it keeps the turn and returns at once. If it goes on
+//! asking ([`UNWINDING_PATIENCE`]), it spins on something that never comes, and its thread is parked
+//! for ever: a killed process runs no destructors anyway.
+
+use std::backtrace::Backtrace;
+use std::cell::RefCell;
+use std::collections::{BTreeSet, HashMap, VecDeque};
+use std::sync::Arc;
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use firn_base::task::Scheduler;
+use parking_lot::{Condvar, Mutex, MutexGuard};
+
+use super::failure::{Cause, Failure, TaskReport, Turn};
+use super::panics::{self, Ending};
+use crate::random::Random;
+
+pub(super) type TaskId = usize;
+pub(super) type ProcessId = usize;
+
+/// The simulated time that passes at each switch point, so that whoever polls a deadline meets it.
+const STEP: Duration = Duration::from_micros(1);
+/// How many turns a failure tells.
+const TOLD_TURNS: usize = 64;
+/// How often code that runs while its task unwinds may ask for a switch before its thread is given up.
+const UNWINDING_PATIENCE: u32 = 10_000;
+
+/// How far a run may go.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Limits {
+    pub(super) steps: u64,
+    pub(super) time: Duration,
+}
+
+/// What a task waits for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) enum WaitKey {
+    /// The event at this address.
+    Event(usize),
+    /// The end of a task.
+    Task(TaskId),
+    /// The end of all tasks of a process.
+    Process(ProcessId),
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Phase {
+    /// It has the turn or is in `ready`.
+    Ready,
+    Waiting {
+        key: WaitKey,
+        until: Option<Duration>,
+    },
+    Ended,
+}
+
+enum Intent {
+    Yield,
+    Wait { key: WaitKey, timeout: Option<Duration> },
+}
+
+struct TaskState {
+    name: Arc<str>,
+    process: ProcessId,
+    phase: Phase,
+    turn: Arc<Condvar>,
+    doomed: bool,
+    timed_out: bool,
+    switches_while_unwinding: u32,
+    thread: Option<JoinHandle<()>>,
+    thread_id: Option<i32>,
+    stack: Vec<String>,
+}
+
+pub(super) struct State {
+    seed: u64,
+    tasks: Vec<TaskState>,
+    /// How many tasks of each process have not ended.
+    living: Vec<usize>,
+    killed: Vec<bool>,
+    turn: Option<TaskId>,
+    ready: Vec<TaskId>,
+    waiting: HashMap<WaitKey, Vec<TaskId>>,
+    timers: BTreeSet<(Duration, TaskId)>,
+    now: Duration,
+    steps: u64,
+    random: Random,
+    switch_probability: f64,
+    limits: Limits,
+    turns: VecDeque<(Duration, TaskId)>,
+    trace_hash: u64,
+    failure: Option<Failure>,
+    capture_stacks: bool,
+    over: bool,
+}
+
+/// The scheduler of one run.
+pub(super) struct Core {
+    state: Mutex<State>,
+    all_ended: Condvar,
+}
+
+/// What the scheduler did, for comparing runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Summary {
+    pub(super) steps: u64,
+    pub(super) now: Duration,
+    pub(super) trace_hash: u64,
+}
+
+thread_local! {
+    static CURRENT: RefCell<Option<Arc<TaskScheduler>>> = const { RefCell::new(None) };
+}
+
+impl Core {
+    /// The task that the calling thread is.
+    ///
+    /// # Panics
+    /// If the thread is no task of this run.
+    pub(super) fn current(self: &Arc<Core>) -> TaskId {
+        let current = CURRENT.with_borrow(Clone::clone);
+        let own = current.filter(|task| Arc::ptr_eq(&task.core, self));
+        own.expect("only a task of this simulation may ask for this").me
+    }
+
+    pub(super) fn new(seed: u64, limits: Limits) -> Arc<Core> {
+        let random = Random::new(seed);
+        // Some bugs want a switch at every point, some a long undisturbed run of one task.
+        let switch_probability = *random.pick(&[0.05, 0.3, 0.7, 1.0]);
+        let state = State {
+            seed,
+            tasks: Vec::new(),
+            living: Vec::new(),
+            killed: Vec::new(),
+            turn: None,
+            ready: Vec::new(),
+            waiting: HashMap::new(),
+            timers: BTreeSet::new(),
+            now: Duration::ZERO,
+            steps: 0,
+            random,
+            switch_probability,
+            limits,
+            turns: VecDeque::new(),
+            trace_hash: 0,
+            failure: None,
+            capture_stacks: false,
+            over: false,
+        };
+        Arc::new(Core { state: Mutex::new(state), all_ended: Condvar::new() })
+    }
+
+    pub(super) fn now(&self) -> Duration {
+        self.state.lock().now
+    }
+
+    pub(super) fn fork_random(&self) -> Random {
+        self.state.lock().random.fork()
+    }
+
+    pub(super) fn new_process(&self) -> ProcessId {
+        let mut state = self.state.lock();
+        state.living.push(0);
+        state.killed.push(false);
+        state.living.len() - 1
+    }
+
+    /// Starts `body` as a task, which is ready at once. A task of a process that has been killed ends
+    /// before it begins.
+    pub(super) fn spawn(
+        self: &Arc<Core>,
+        process: ProcessId,
+        name: &str,
+        body: Box<dyn FnOnce() + Send>,
+    ) -> TaskId {
+        let id = self.state.lock().add_task(process, name);
+        let core = Arc::clone(self);
+        let thread = std::thread::Builder::new()
+            .name(name.to_owned())
+            .spawn(move || core.task_root(id, body))
+            .unwrap_or_else(|error| panic!("cannot start a thread for the task {name}: {error}"));
+        self.state.lock().tasks[id].thread = Some(thread);
+        id
+    }
+
+    fn task_root(self: &Arc<Core>, me: TaskId, body: Box<dyn FnOnce() + Send>) {
+        let scheduler = Arc::new(TaskScheduler { core: Arc::clone(self), me });
+        CURRENT.set(Some(Arc::clone(&scheduler)));
+        firn_base::task::install_scheduler(Some(scheduler));
+        let ending = panics::run(|| {
+            let mut state = self.state.lock();
+            state.tasks[me].thread_id = Some(rustix::thread::gettid().as_raw_nonzero().get());
+            drop(self.await_turn(state, me));
+            body();
+        });
+        firn_base::task::install_scheduler(None);
+        CURRENT.set(None);
+        self.end_task(me, ending);
+    }
+
+    fn end_task(&self, me: TaskId, ending: Ending<()>) {
+        let mut state = self.state.lock();
+        if let Ending::Panicked(message) = ending
+            && !state.tasks[me].doomed
+        {
+            let task = state.tasks[me].name.to_string();
+            state.fail(Cause::Panic { task, message });
+        }
+        self.retire(&mut state, me);
+    }
+
+    /// Takes a task out of the run and gives the turn to the next one.
+    fn retire(&self, state: &mut State, me: TaskId) {
+        state.tasks[me].phase = Phase::Ended;
+        state.wake(WaitKey::Task(me));
+        let process = state.tasks[me].process;
+        state.living[process] -= 1;
+        if state.living[process] == 0 {
+            state.wake(WaitKey::Process(process));
+        }
+        state.pass_turn();
+        if state.living.iter().all(|living| *living == 0) {
+            self.all_ended.notify_all();
+        }
+    }
+
+    /// Gives the first turn of the run.
+    pub(super) fn begin(&self) {
+        self.state.lock().pass_turn();
+    }
+
+    /// The one switch point. False if a timeout ended the wait.
+    fn switch(&self, me: TaskId, intent: Intent) -> bool {
+        let mut state = self.state.lock();
+        if std::thread::panicking() {
+            self.switch_while_unwinding(state, me);
+            return false;
+        }
+        state.advance();
+        if state.tasks[me].doomed {
+            self.leave(state, me);
+        }
+        match intent {
+            Intent::Yield if !state.wants_to_switch() => return true,
+            Intent::Yield => state.ready.push(me),
+            Intent::Wait { key, timeout } => state.enqueue(me, key, timeout),
+        }
+        state.pass_turn();
+        let mut state = self.await_turn(state, me);
+        !std::mem::take(&mut state.tasks[me].timed_out)
+    }
+
+    fn switch_while_unwinding(&self, mut state: MutexGuard<'_, State>, me: TaskId) {
+        let task = &mut state.tasks[me];
+        task.switches_while_unwinding += 1;
+        if task.switches_while_unwinding < UNWINDING_PATIENCE {
+            return;
+        }
+        task.thread = None;
+        self.retire(&mut state, me);
+        let never = Condvar::new();
+        loop {
+            never.wait(&mut state);
+        }
+    }
+
+    fn await_turn<'a>(
+        &'a self,
+        mut state: MutexGuard<'a, State>,
+        me: TaskId,
+    ) -> MutexGuard<'a, State> {
+        let turn = Arc::clone(&state.tasks[me].turn);
+        while state.turn != Some(me) {
+            turn.wait(&mut state);
+        }
+        if state.tasks[me].doomed {
+            self.leave(state, me);
+        }
+        state
+    }
+
+    fn leave(&self, state: MutexGuard<'_, State>, me: TaskId) -> ! {
+        let capture = state.capture_stacks;
+        drop(state);
+        if capture {
+            let stack = panics::own_functions(&Backtrace::force_capture());
+            self.state.lock().tasks[me].stack = stack;
+        }
+        panics::stop()
+    }
+
+    pub(super) fn wait(&self, me: TaskId, key: WaitKey, timeout: Option<Duration>) -> bool {
+        self.switch(me, Intent::Wait { key, timeout })
+    }
+
+    /// Waits for the end of a task; false if the caller unwinds and cannot wait.
+    pub(super) fn join(&self, me: TaskId, task: TaskId) -> bool {
+        while self.state.lock().tasks[task].phase != Phase::Ended {
+            if std::thread::panicking() {
+                return false;
+            }
+            self.wait(me, WaitKey::Task(task), None);
+        }
+        true
+    }
+
+    /// Ends all tasks of `process` and waits until they have ended; the caller with them if it is one.
+    pub(super) fn kill(&self, me: TaskId, process: ProcessId) {
+        let own = {
+            let mut state = self.state.lock();
+            state.killed[process] = true;
+            state.doom(|task| task.process == process);
+            state.tasks[me].process == process
+        };
+        if own {
+            self.switch(me, Intent::Yield);
+        }
+        while self.state.lock().living[process] > 0 && !std::thread::panicking() {
+            self.wait(me, WaitKey::Process(process), None);
+        }
+    }
+
+    /// Ends all tasks that are left. Called by the run's first task when it has finished.
+    pub(super) fn finish(&self) {
+        let mut state = self.state.lock();
+        state.over = true;
+        state.doom(|_| true);
+    }
+
+    pub(super) fn summary(&self) -> Summary {
+        let state = self.state.lock();
+        Summary { steps: state.steps, now: state.now, trace_hash: state.trace_hash }
+    }
+
+    /// Waits, in real time, until every task has ended or `patience` is over: false in that case.
+    pub(super) fn wait_for_end(&self, patience: Duration) -> bool {
+        let mut state = self.state.lock();
+        let ended = |state: &State| state.living.iter().all(|living| *living == 0);
+        if !ended(&state) {
+            self.all_ended.wait_for(&mut state, patience);
+        }
+        ended(&state)
+    }
+
+    /// The step count and the thread of the task that has the turn: what a watchdog compares.
+    pub(super) fn progress(&self) -> (u64, Option<i32>) {
+        let state = self.state.lock();
+        (state.steps, state.turn.and_then(|task| state.tasks[task].thread_id))
+    }
+
+    /// Fails the run because the task that has the turn keeps it.
+    pub(super) fn stall(&self, asleep: bool) {
+        let mut state = self.state.lock();
+        let task =
+            state.turn.map_or("nobody".to_owned(), |task| state.tasks[task].name.to_string());
+        state.fail(Cause::Stall { task, asleep });
+    }
+
+    /// The failure, if the run failed, and the threads that remain to be joined.
+    pub(super) fn take_result(&self) -> (Option<Failure>, Vec<JoinHandle<()>>) {
+        let mut state = self.state.lock();
+        let threads = state.tasks.iter_mut().filter_map(|task| task.thread.take()).collect();
+        let mut failure = state.failure.take();
+        if let Some(failure) = &mut failure {
+            for report in &mut failure.tasks {
+                let task = state.tasks.iter_mut().find(|task| *task.name == *report.name);
+                report.stack = task.map(|task| std::mem::take(&mut task.stack)).unwrap_or_default();
+            }
+        }
+        (failure, threads)
+    }
+}
+
+impl State {
+    fn add_task(&mut self, process: ProcessId, name: &str) -> TaskId {
+        let id = self.tasks.len();
+        self.tasks.push(TaskState {
+            name: format!("{name}#{id}").into(),
+            process,
+            phase: Phase::Ready,
+            turn: Arc::new(Condvar::new()),
+            doomed: self.over || self.killed[process],
+            timed_out: false,
+            switches_while_unwinding: 0,
+            thread: None,
+            thread_id: None,
+            stack: Vec::new(),
+        });
+        self.living[process] += 1;
+        self.ready.push(id);
+        id
+    }
+
+    fn wants_to_switch(&mut self) -> bool {
+        !self.ready.is_empty() && self.random.chance(self.switch_probability)
+    }
+
+    /// One step: time passes, timers that are due make their tasks ready.
+    fn advance(&mut self) {
+        self.steps += 1;
+        self.now += STEP;
+        self.fire_timers();
+        if self.steps > self.limits.steps || self.now > self.limits.time {
+            self.fail(Cause::Endless { steps: self.steps });
+        }
+    }
+
+    fn fire_timers(&mut self) {
+        while let Some(&(at, task)) = self.timers.first() {
+            if at > self.now {
+                return;
+            }
+            self.stop_waiting(task);
+            self.tasks[task].timed_out = true;
+        }
+    }
+
+    fn enqueue(&mut self, me: TaskId, key: WaitKey, timeout: Option<Duration>) {
+        // A timeout beyond what a duration can hold is none.
+        let until = timeout.and_then(|timeout| self.now.checked_add(timeout));
+        if let Some(until) = until {
+            self.timers.insert((until, me));
+        }
+        self.waiting.entry(key).or_default().push(me);
+        self.tasks[me].phase = Phase::Waiting { key, until };
+        self.tasks[me].timed_out = false;
+    }
+
+    /// Makes a waiting task ready and forgets what it waited for.
+    fn stop_waiting(&mut self, task: TaskId) {
+        let Phase::Waiting { key, until } = self.tasks[task].phase else { return };
+        if let Some(until) = until {
+            self.timers.remove(&(until, task));
+        }
+        if let Some(waiters) = self.waiting.get_mut(&key) {
+            waiters.retain(|waiter| *waiter != task);
+            if waiters.is_empty() {
+                self.waiting.remove(&key);
+            }
+        }
+        self.tasks[task].phase = Phase::Ready;
+        self.ready.push(task);
+    }
+
+    fn wake(&mut self, key: WaitKey) {
+        for task in self.waiting.get(&key).cloned().unwrap_or_default() {
+            self.stop_waiting(task);
+        }
+    }
+
+    /// Gives the turn to somebody who is ready; lets time jump if nobody is.
+    fn pass_turn(&mut self) {
+        self.turn = None;
+        while self.ready.is_empty() {
+            if let Some(&(at, _)) = self.timers.first() {
+                self.now = self.now.max(at);
+                self.fire_timers();
+            } else if !self.over && self.tasks.iter().any(|task| task.phase != Phase::Ended) {
+                self.capture_stacks = true;
+                self.fail(Cause::Deadlock);
+            } else {
+                return;
+            }
+        }
+        let chosen = self.ready.swap_remove(self.random.index(self.ready.len()));
+        self.turn = Some(chosen);
+        self.record(chosen);
+        self.tasks[chosen].turn.notify_one();
+    }
+
+    fn record(&mut self, task: TaskId) {
+        for word in [task as u64, self.now.as_nanos() as u64, self.steps] {
+            // The multiplication of FNV over words: order and value both count.
+            self.trace_hash = (self.trace_hash ^ word).wrapping_mul(0x0000_0100_0000_01b3);
+            self.trace_hash ^= self.trace_hash >> 29;
+        }
+        if self.turns.len() == TOLD_TURNS {
+            self.turns.pop_front();
+        }
+        self.turns.push_back((self.now, task));
+    }
+
+    fn doom(&mut self, who: impl Fn(&TaskState) -> bool) {
+        for id in 0..self.tasks.len() {
+            if who(&self.tasks[id]) {
+                self.tasks[id].doomed = true;
+                self.stop_waiting(id);
+            }
+        }
+    }
+
+    /// The first failure counts; what happens while everybody unwinds does not.
+    fn fail(&mut self, cause: Cause) {
+        if self.over {
+            return;
+        }
+        self.over = true;
+        self.failure = Some(Failure {
+            seed: self.seed,
+            cause,
+            at: self.now,
+            tasks: self.reports(),
+            turns: self
+                .turns
+                .iter()
+                .map(|(at, task)| Turn { at: *at, task: self.tasks[*task].name.to_string() })
+                .collect(),
+        });
+        self.doom(|_| true);
+    }
+
+    fn reports(&self) -> Vec<TaskReport> {
+        let living = self.tasks.iter().enumerate().filter(|(_, task)| task.phase != Phase::Ended);
+        living
+            .map(|(id, task)| TaskReport {
+                name: task.name.to_string(),
+                doing: self.describe(id),
+                stack: Vec::new(),
+            })
+            .collect()
+    }
+
+    fn describe(&self, id: TaskId) -> String {
+        let until = |until: Option<Duration>| match until {
+            Some(until) => format!(" until {until:?}"),
+            None => String::new(),
+        };
+        match self.tasks[id].phase {
+            Phase::Ready if self.turn == Some(id) => "has the turn".to_owned(),
+            Phase::Ready => "is ready".to_owned(),
+            Phase::Ended => "has ended".to_owned(),
+            Phase::Waiting { key, until: at } => match key {
+                WaitKey::Event(address) => format!("waits for event {address:#x}{}", until(at)),
+                WaitKey::Task(task) => format!("waits for task {}", self.tasks[task].name),
+                WaitKey::Process(process) => format!("waits for the end of process {process}"),
+            },
+        }
+    }
+}
+
+/// What a simulated thread asks: the run's scheduler, and who it is there.
+pub(super) struct TaskScheduler {
+    core: Arc<Core>,
+    me: TaskId,
+}
+
+impl Scheduler for TaskScheduler {
+    fn wait(&self, key: usize, timeout: Option<Duration>) -> bool {
+        self.core.wait(self.me, WaitKey::Event(key), timeout)
+    }
+
+    fn wake_all(&self, key: usize) {
+        self.core.state.lock().wake(WaitKey::Event(key));
+    }
+
+    fn yield_now(&self) {
+        self.core.switch(self.me, Intent::Yield);
+    }
+
+    fn monotonic(&self) -> Duration {
+        self.core.now()
+    }
+}
