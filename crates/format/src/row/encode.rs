@@ -29,8 +29,8 @@ impl RowLayout {
     /// [`RowError::TooLarge`] when values have to be stored out of line first; else as
     /// [`RowLayout::encode_into`].
     pub fn encode(&self, values: &[ValueRef<'_>]) -> Result<Vec<u8>, RowError> {
-        let mut row = Vec::new();
-        self.encode_into(values, &mut row)?;
+        let mut row = Vec::with_capacity(self.inline_length(values)?);
+        self.write_cells(values, &mut row)?;
         Ok(row)
     }
 
@@ -45,12 +45,27 @@ impl RowLayout {
     where
         C: Into<ColumnValue<'a>> + Copy,
     {
-        let row_bytes = self.measure(cells)?;
-        if row_bytes > MAX_INLINE_ROW_BYTES {
-            return Err(RowError::TooLarge { row_bytes });
+        out.reserve(self.inline_length(cells)?);
+        self.write_cells(cells, out)
+    }
+
+    /// Length of the row of `cells`, if it is not too long.
+    fn inline_length<'a, C>(&self, cells: &[C]) -> Result<usize, RowError>
+    where
+        C: Into<ColumnValue<'a>> + Copy,
+    {
+        match self.measure(cells)? {
+            row_bytes if row_bytes > MAX_INLINE_ROW_BYTES => Err(RowError::TooLarge { row_bytes }),
+            row_bytes => Ok(row_bytes),
         }
+    }
+
+    /// Appends the row of `cells`, which is not too long, or nothing.
+    fn write_cells<'a, C>(&self, cells: &[C], out: &mut Vec<u8>) -> Result<(), RowError>
+    where
+        C: Into<ColumnValue<'a>> + Copy,
+    {
         let (start, generation) = (out.len(), self.current());
-        out.reserve(row_bytes);
         out.extend_from_slice(&self.version().0.to_le_bytes());
         out.resize(start + generation.data_start, 0);
         let mut writer = RowWriter { generation, start, out };
