@@ -1,6 +1,10 @@
 //! What Firn is tested with. Nobody imports this crate outside of tests.
 //!
-//! * [`simulation`] runs a whole cluster in one process, one task at a time, from a seed.
+//! * [`simulation`] runs a whole cluster in one process, one task at a time, from a seed;
+//! * [`history`] records concurrent transactions and judges which isolation they had;
+//! * [`workload`] draws transactions from a seed and runs them against anything that has sessions.
 
+pub mod history;
 pub mod random;
 pub mod simulation;
+pub mod workload;

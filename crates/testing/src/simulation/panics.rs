@@ -7,6 +7,9 @@ use std::cell::{Cell, RefCell};
 use std::panic::{self, AssertUnwindSafe, PanicHookInfo};
 use std::sync::Once;
 
+/// How many functions of a stack are told.
+const TOLD_FUNCTIONS: usize = 8;
+
 /// The payload that unwinds a task which must stop; it passes no panic hook and says nothing.
 pub(super) struct Stopped;
 
@@ -77,27 +80,37 @@ fn said(payload: &dyn Any) -> String {
     }
 }
 
-/// The functions of `backtrace` that are neither the standard library's nor the simulator's.
+/// The functions of `backtrace` that are neither the standard library's nor the simulator's, innermost
+/// first.
 pub(super) fn own_functions(backtrace: &Backtrace) -> Vec<String> {
-    const FOREIGN: [&str; 8] =
-        ["std::", "core::", "alloc::", "rust_", "__rust", "_rust", "firn_base::", "<firn_base::"];
-    const OWN: [&str; 3] = ["simulation::scheduler", "simulation::panics", "simulation::process"];
     let text = backtrace.to_string();
-    let mut functions = Vec::new();
-    let mut lines = text.lines().peekable();
-    while let Some(line) = lines.next() {
-        let Some((number, name)) = line.trim().split_once(": ") else { continue };
-        if number.parse::<u32>().is_err() {
-            continue;
-        }
-        let place = lines.peek().and_then(|next| next.trim().strip_prefix("at "));
-        let bare = name.trim_start_matches('<');
-        let foreign = FOREIGN.iter().any(|prefix| bare.starts_with(prefix))
-            || OWN.iter().any(|module| name.contains(module) && !name.contains("::tests::"));
-        if let (Some(place), false) = (place, foreign) {
-            functions.push(format!("{name} at {place}"));
-        }
+    let lines: Vec<&str> = text.lines().map(str::trim).collect();
+    let frames = lines.windows(2).filter_map(|pair| {
+        let (number, name) = pair[0].split_once(": ")?;
+        number.parse::<u32>().ok()?;
+        let place = pair[1].strip_prefix("at ")?;
+        (!is_foreign(place)).then(|| format!("{} at {place}", without_generics(name)))
+    });
+    frames.take(TOLD_FUNCTIONS).collect()
+}
+
+/// True for places in the standard library, in the waiting primitives and in the simulator itself.
+fn is_foreign(place: &str) -> bool {
+    const FOREIGN: [&str; 7] = [
+        "/rustc/",
+        "base/src/event.rs",
+        "base/src/task.rs",
+        "src/simulation/mod.rs",
+        "src/simulation/panics.rs",
+        "src/simulation/process.rs",
+        "src/simulation/scheduler.rs",
+    ];
+    FOREIGN.iter().any(|part| place.contains(part))
+}
+
+fn without_generics(name: &str) -> &str {
+    match name.find('<') {
+        Some(at) if at > 0 => name[..at].trim_end_matches("::"),
+        _ => name,
     }
-    functions.truncate(8);
-    functions
 }
