@@ -12,8 +12,11 @@
 //! The graph has no cycle before an edge is added and the search begins where one was, so every cycle
 //! runs through the place where the search begins (README, rule 10).
 
+use std::collections::VecDeque;
+use std::collections::hash_map::Entry;
+
 use firn_base::TrxId;
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::FxHashMap;
 
 use super::queue::{Blocker, Blockers};
 use super::target::LockMode;
@@ -67,24 +70,23 @@ impl WaitGraph {
         edges.iter().find(|edge| edge.owner == blocker).map(|edge| edge.mode)
     }
 
-    /// A cycle through `start`, as the owners on it in the order of waiting, `start` first.
+    /// A shortest cycle through `start`, as the owners on it in the order of waiting, `start` first.
+    /// (The shorter the cycle, the less likely that breaking it has to be followed by breaking another.)
     pub(super) fn cycle_through(&self, start: TrxId) -> Option<Vec<TrxId>> {
         if !self.awaited.contains_key(&start) {
             return None;
         }
-        let mut visited = FxHashSet::default();
-        let mut path = vec![(start, 0)];
-        while let Some((owner, next)) = path.last_mut() {
-            let Some(&Blocker { owner: blocker, .. }) = self.blockers(*owner).get(*next) else {
-                path.pop();
-                continue;
-            };
-            *next += 1;
-            if blocker == start {
-                return Some(path.into_iter().map(|(owner, _)| owner).collect());
-            }
-            if visited.insert(blocker) {
-                path.push((blocker, 0));
+        let mut reached_from = FxHashMap::default();
+        let mut frontier = VecDeque::from([start]);
+        while let Some(waiter) = frontier.pop_front() {
+            for &Blocker { owner, .. } in self.blockers(waiter) {
+                if owner == start {
+                    return Some(path_back(start, waiter, &reached_from));
+                }
+                if let Entry::Vacant(entry) = reached_from.entry(owner) {
+                    entry.insert(waiter);
+                    frontier.push_back(owner);
+                }
             }
         }
         None
@@ -94,4 +96,12 @@ impl WaitGraph {
     pub(super) fn is_empty(&self) -> bool {
         self.edges.is_empty() && self.awaited.is_empty()
     }
+}
+
+/// The owners from `start` to `end`.
+fn path_back(start: TrxId, end: TrxId, reached_from: &FxHashMap<TrxId, TrxId>) -> Vec<TrxId> {
+    let before = |owner: &TrxId| reached_from.get(owner).copied().filter(|_| *owner != start);
+    let mut path: Vec<_> = std::iter::successors(Some(end), before).collect();
+    path.reverse();
+    path
 }

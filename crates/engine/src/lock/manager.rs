@@ -12,7 +12,7 @@ use firn_base::{IndexId, TrxId};
 use super::group::{Group, Scope};
 use super::occupancy::Occupancy;
 use super::owner::{Owners, Waiter};
-use super::queue::{Blockers, Standing};
+use super::queue::{Blockers, Rank, Standing};
 use super::statistics::{Counters, LockInfo, LockStatistics, WaitInfo};
 use super::sync::{AtomicU64, Mutex, Ordering};
 use super::table::{Attempt, Decision, Disturbance, Wanted};
@@ -255,7 +255,7 @@ impl LockManager {
         if let Some(waiter) = estate.waiter {
             let wait = self.waits.lock().forget(owner);
             if let Some(wait) = wait {
-                let (sequence, locked) = (wait.sequence, wait.locked.clone());
+                let (sequence, locked) = (wait.rank.sequence, wait.locked.clone());
                 self.withdraw(Withdrawal { owner, sequence, locked });
                 // For the case that it was granted, and not collected yet.
                 estate.locks.push(wait.locked);
@@ -346,11 +346,11 @@ impl LockManager {
                 self.settle(aftermath);
                 Outcome::Granted
             }
-            Decision::Queued { extent, sequence, blockers, disturbance } => {
+            Decision::Queued { extent, rank, blockers, disturbance } => {
                 let locked = Locked { space, extent };
                 let waiter = self.owners.waiter(owner);
-                let wait = Wait { owner, sequence, locked, waiter };
-                let earlier = self.begin(&wait, mode, blockers, &mut aftermath);
+                let wait = Wait { owner, sequence: rank.sequence, locked, waiter };
+                let earlier = self.begin(&wait, rank, mode, blockers, &mut aftermath);
                 self.reexamine(&mut scope, &wait.locked, disturbance, &mut aftermath);
                 drop(scope);
                 self.settle(aftermath);
@@ -388,13 +388,14 @@ impl LockManager {
     fn begin(
         &self,
         wait: &Wait,
+        rank: Rank,
         mode: LockMode,
         blockers: Blockers,
         aftermath: &mut Aftermath,
     ) -> Option<OpenWait> {
         self.counters.count_wait();
         let open = OpenWait {
-            sequence: wait.sequence,
+            rank,
             locked: wait.locked.clone(),
             mode,
             waiter: Arc::clone(&wait.waiter),
@@ -462,7 +463,7 @@ impl LockManager {
         if wait.verdict == Some(Verdict::Granted) {
             self.owners.note(owner, wait.locked);
         } else {
-            self.withdraw(Withdrawal { owner, sequence: wait.sequence, locked: wait.locked });
+            self.withdraw(Withdrawal { owner, sequence: wait.rank.sequence, locked: wait.locked });
         }
     }
 

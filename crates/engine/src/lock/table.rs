@@ -206,8 +206,8 @@ pub(super) enum Decision {
     Queued {
         /// What will be locked.
         extent: Extent,
-        /// The name of the wait.
-        sequence: u64,
+        /// Its place, and the name of the wait.
+        rank: Rank,
         /// The owners that it waits for.
         blockers: Blockers,
         /// Waiters whose edges this changes.
@@ -275,11 +275,11 @@ impl<'a, G: DerefMut<Target = Records>> LockTable<'a, G> {
             Attempt::Blocked(blocked) => blocked,
         };
         let Blocked { newcomer, blockers } = blocked;
-        let sequence = next_sequence();
-        let standing = Standing::Waiting(Rank { newcomer, sequence });
+        let rank = Rank { newcomer, sequence: next_sequence() };
+        let standing = Standing::Waiting(rank);
         let extent = self.insert(space, wanted, Request { owner, mode, standing });
         let disturbance = (!newcomer).then_some(Disturbance { after: standing });
-        Decision::Queued { extent, sequence, blockers, disturbance }
+        Decision::Queued { extent, rank, blockers, disturbance }
     }
 
     /// Grants `mode` to `owner` if that is possible now.

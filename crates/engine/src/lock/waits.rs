@@ -19,7 +19,7 @@ use smallvec::SmallVec;
 
 use super::graph::WaitGraph;
 use super::owner::Waiter;
-use super::queue::Blockers;
+use super::queue::{Blockers, Rank};
 use super::table::Changes;
 use super::target::{LockMode, Locked};
 
@@ -39,7 +39,8 @@ pub(super) enum Verdict {
 /// One wait.
 #[derive(Debug)]
 pub(super) struct OpenWait {
-    pub(super) sequence: u64,
+    /// Its place among those who wait. The sequence names the wait.
+    pub(super) rank: Rank,
     pub(super) locked: Locked,
     pub(super) mode: LockMode,
     pub(super) waiter: Arc<Waiter>,
@@ -116,7 +117,7 @@ impl Waits {
 
     /// Whether `owner` has a wait `sequence` with no verdict.
     pub(super) fn is_undecided(&self, owner: TrxId, sequence: u64) -> bool {
-        self.open.get(&owner).is_some_and(|w| w.sequence == sequence && w.verdict.is_none())
+        self.open.get(&owner).is_some_and(|w| w.rank.sequence == sequence && w.verdict.is_none())
     }
 
     /// Takes over what the lock table has found out about those who wait.
@@ -143,7 +144,7 @@ impl Waits {
         verdict: Verdict,
     ) -> Option<Arc<Waiter>> {
         let wait = self.open.get_mut(&owner)?;
-        if wait.sequence != sequence || wait.verdict.is_some() {
+        if wait.rank.sequence != sequence || wait.verdict.is_some() {
             return None;
         }
         wait.verdict = Some(verdict);
@@ -154,7 +155,7 @@ impl Waits {
     /// The undecided wait of `owner`, as what to withdraw.
     pub(super) fn undecided(&self, owner: TrxId) -> Option<Withdrawal> {
         let wait = self.open.get(&owner).filter(|wait| wait.verdict.is_none())?;
-        Some(Withdrawal { owner, sequence: wait.sequence, locked: wait.locked.clone() })
+        Some(Withdrawal { owner, sequence: wait.rank.sequence, locked: wait.locked.clone() })
     }
 
     /// Whether the wait `sequence` of `owner` has been decided, or is gone.
@@ -164,7 +165,7 @@ impl Waits {
 
     /// Ends the wait `sequence` of `owner`.
     pub(super) fn collect(&mut self, owner: TrxId, sequence: u64) -> Option<OpenWait> {
-        if self.open.get(&owner)?.sequence != sequence {
+        if self.open.get(&owner)?.rank.sequence != sequence {
             return None;
         }
         self.graph.remove(owner);
@@ -235,11 +236,16 @@ impl Waits {
         cycle
     }
 
-    /// Whether `a`, which waits for `b`, waits also for what `b` waits for from `c`.
+    /// Whether `a` has to wait for what `b` waits for from `c`: that stands before `b`, so before `a` if
+    /// `a` stands behind `b`.
     fn is_bypass(&self, a: TrxId, b: TrxId, c: TrxId) -> bool {
-        let (Some(a), Some(wait)) = (self.open.get(&a), self.open.get(&b)) else { return false };
+        let (Some(first), Some(second)) = (self.open.get(&a), self.open.get(&b)) else {
+            return false;
+        };
         let edge = self.graph.edge(b, c);
-        edge.is_some_and(|mode| mode.conflicts_with(a.mode)) && a.locked.covers(&wait.locked)
+        edge.is_some_and(|mode| mode.conflicts_with(first.mode))
+            && second.rank < first.rank
+            && first.locked.covers(&second.locked)
     }
 
     /// The cheapest to roll back; of equals, the youngest (rule 11).
