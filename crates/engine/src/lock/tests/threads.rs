@@ -217,7 +217,7 @@ fn nothing_that_is_locked_changes() {
                     let result = transaction.run();
                     transaction.end(result.is_ok());
                     // Somebody is killed now and then, if it happens to wait.
-                    if random.next_u64() % 64 == 0 {
+                    if random.next_u64().is_multiple_of(64) {
                         let newest = engine.next.load(Ordering::Relaxed);
                         engine.locks.cancel(TrxId(newest - 1 - random.next_u64() % 3));
                     }
