@@ -10,7 +10,9 @@ use firn_base::Lsn;
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum LogError {
     /// There is no room for more log. Nothing was written; a later try may succeed.
-    #[error("no room for the log in {place}: {reason}; free disk space, and writes go on by themselves")]
+    #[error(
+        "no room for the log in {place}: {reason}; free disk space, and writes go on by themselves"
+    )]
     NoRoom {
         /// The file or directory.
         place: String,
@@ -37,7 +39,9 @@ pub enum LogError {
         to: Lsn,
     },
     /// The log was damaged after it was written.
-    #[error("the log file {file} is damaged at byte {offset}: {what}; restore the file from a backup or a replica")]
+    #[error(
+        "the log file {file} is damaged at byte {offset}: {what}; restore the file from a backup or a replica"
+    )]
     Damaged {
         /// The file.
         file: String,

@@ -88,8 +88,12 @@ pub trait PageStore: Send + Sync {
     ///
     /// # Errors
     /// Why there is no such version.
-    fn read(&self, page: PageId, version: PageRead, into: &mut PageBuf)
-    -> Result<(), PageStoreError>;
+    fn read(
+        &self,
+        page: PageId,
+        version: PageRead,
+        into: &mut PageBuf,
+    ) -> Result<(), PageStoreError>;
 
     /// Offers the newest image of a page whose log is durable, so that the store need not apply the log
     /// itself. Copies; does not block on I/O and may be called with the page latched shared.

@@ -74,7 +74,10 @@ impl<'a> UndoPage<'a> {
     }
 
     /// The bytes of the record at `offset`, with its header.
-    fn record_bytes(&self, offset: usize) -> Result<&'a [u8], UndoDamage> {
+    ///
+    /// # Errors
+    /// If there is none.
+    pub fn record_bytes(&self, offset: usize) -> Result<&'a [u8], UndoDamage> {
         if offset < UNDO_HEADER_BYTES {
             return Err(UndoDamage::Bounds);
         }

@@ -1,7 +1,7 @@
 //! Undo records: what one change of a transaction did, or how the transaction ended.
 //!
 //! ```text
-//!   0  u16  length with header    2  u8  kind    3  u8  flags (Update: form of the old payload)
+//!   0  u16  length with header    2  u8  kind    3  u8  flags (Update: form of the old payload, 128: deletes)
 //!   4  u64  transaction          12  u64  previous record of the transaction      20  by kind:
 //!
 //!    1  Insert            u64 index, key
@@ -34,6 +34,9 @@ const SPACE_ABANDONED: u8 = 6;
 const COMMITTED: u8 = 7;
 const ROLLED_BACK: u8 = 8;
 const PREPARED: u8 = 9;
+
+/// Flag of an update whose new version is deleted.
+const DELETES: u8 = 128;
 
 /// Why bytes are not an undo record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -72,6 +75,8 @@ pub enum UndoOperation<'a> {
         previous: RecordVersion,
         /// The payload before, in terms of the new one.
         payload: OldPayload<'a>,
+        /// The new version says that the record is gone: purge takes it out of its tree.
+        deletes: bool,
     },
     /// A chain of overflow pages was written: rollback frees it.
     OverflowWritten {
@@ -180,9 +185,11 @@ impl<'a> UndoRecord<'a> {
 
 impl<'a> UndoOperation<'a> {
     fn kind_and_flags(&self) -> (u8, u8) {
-        match self {
+        match *self {
             UndoOperation::Insert { .. } => (INSERT, 0),
-            UndoOperation::Update { payload, .. } => (UPDATE, payload.form()),
+            UndoOperation::Update { payload, deletes, .. } => {
+                (UPDATE, payload.form() | if deletes { DELETES } else { 0 })
+            }
             UndoOperation::OverflowWritten { .. } => (OVERFLOW_WRITTEN, 0),
             UndoOperation::OverflowReplaced { .. } => (OVERFLOW_REPLACED, 0),
             UndoOperation::SpaceCreated { .. } => (SPACE_CREATED, 0),
@@ -199,7 +206,7 @@ impl<'a> UndoOperation<'a> {
                 into.extend_from_slice(&index.0.to_le_bytes());
                 into.extend_from_slice(key);
             }
-            UndoOperation::Update { index, key, previous, payload } => {
+            UndoOperation::Update { index, key, previous, payload, .. } => {
                 let key_length = u16::try_from(key.len()).expect("a key fits in a page");
                 into.extend_from_slice(&index.0.to_le_bytes());
                 into.extend_from_slice(&previous.encode());
@@ -242,8 +249,9 @@ impl<'a> UndoOperation<'a> {
                 let (previous, _) = RecordVersion::parse(&version)?;
                 let key_length = usize::from(reader.u16()?);
                 let key = reader.take(key_length)?;
-                let payload = OldPayload::parse(flags, reader.take_all())?;
-                UndoOperation::Update { index, key, previous, payload }
+                let payload = OldPayload::parse(flags & !DELETES, reader.take_all())?;
+                let deletes = flags & DELETES != 0;
+                UndoOperation::Update { index, key, previous, payload, deletes }
             }
             SPACE_CREATED => UndoOperation::SpaceCreated { space: SpaceId(reader.u32()?) },
             SPACE_ABANDONED => UndoOperation::SpaceAbandoned { space: SpaceId(reader.u32()?) },

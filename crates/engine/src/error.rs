@@ -1,0 +1,128 @@
+//! What can go wrong in the engine, told so that the caller knows what to do.
+
+use firn_api::{LogError, PageStoreError};
+use firn_base::{IndexId, PageId, SpaceId, TableId};
+
+use crate::lock::LockError;
+use crate::transaction::snapshots::TooManySnapshots;
+
+/// Why an operation of the engine did not happen.
+#[derive(Debug, Clone, thiserror::Error)]
+pub enum EngineError {
+    /// The log refused or failed.
+    #[error(transparent)]
+    Log(#[from] LogError),
+    /// A page could not be had.
+    #[error(transparent)]
+    Page(#[from] PageStoreError),
+    /// A live record has that key already.
+    #[error("an entry with this key exists already in index {index}")]
+    DuplicateKey {
+        /// The index.
+        index: IndexId,
+        /// The key, as the index has it.
+        key: Box<[u8]>,
+    },
+    /// The record changed after the transaction's snapshot was taken (first updater wins).
+    #[error("the record has changed since it was last read; restart the transaction")]
+    WriteConflict,
+    /// A lock was not granted.
+    #[error(transparent)]
+    Lock(#[from] LockError),
+    /// A lock is held by somebody else, and the caller did not want to wait.
+    #[error("the record is locked by another transaction, and NOWAIT is set")]
+    LockedNoWait,
+    /// A key is longer than an index takes.
+    #[error("a key of {length} bytes is longer than the {limit} bytes that an index takes")]
+    KeyTooLong {
+        /// The key's length in bytes.
+        length: usize,
+        /// The most that is taken.
+        limit: usize,
+    },
+    /// A record is longer than a page takes, although what can be stored apart was.
+    #[error("a record of {length} bytes is longer than the {limit} bytes that a page takes")]
+    RecordTooLong {
+        /// Bytes of key and value.
+        length: usize,
+        /// The most that is taken.
+        limit: usize,
+    },
+    /// A page holds what cannot be there.
+    #[error(
+        "{page} is damaged: {what}; run `firn admin check`, and restore from a backup or a replica"
+    )]
+    Corrupt {
+        /// The page.
+        page: PageId,
+        /// What is wrong.
+        what: String,
+    },
+    /// More transactions are open than the engine was set up for.
+    #[error(transparent)]
+    TooManyTransactions(#[from] TooManySnapshots),
+    /// All undo segments are bound to transactions.
+    #[error("too many write transactions: at most {limit} can be open at once")]
+    TooManyWriters {
+        /// How many undo segments there are.
+        limit: usize,
+    },
+    /// There is no such table.
+    #[error("table {0} does not exist")]
+    NoSuchTable(TableId),
+    /// There is no such space.
+    #[error("space {0} does not exist")]
+    NoSuchSpace(SpaceId),
+    /// The transaction has ended or was rolled back by the engine.
+    #[error("the transaction has ended")]
+    TransactionEnded,
+    /// What was asked for does not fit the state of things.
+    #[error("{0}")]
+    Invalid(String),
+    /// The engine is closing.
+    #[error("the engine is shutting down")]
+    Closing,
+}
+
+impl EngineError {
+    /// The error number that MySQL clients know.
+    #[must_use]
+    pub fn mysql_code(&self) -> u16 {
+        match self {
+            EngineError::Log(LogError::NoRoom { .. }) => 1021,
+            EngineError::DuplicateKey { .. } => 1062,
+            EngineError::WriteConflict => 1020,
+            EngineError::Lock(LockError::Deadlock { .. }) => 1213,
+            EngineError::Lock(LockError::Timeout) => 1205,
+            EngineError::Lock(LockError::Cancelled) => 1317,
+            EngineError::LockedNoWait => 3572,
+            EngineError::KeyTooLong { .. } => 1071,
+            EngineError::RecordTooLong { .. } => 1118,
+            EngineError::Corrupt { .. } | EngineError::Page(PageStoreError::Damaged { .. }) => 1712,
+            EngineError::TooManyTransactions(_) | EngineError::TooManyWriters { .. } => 1637,
+            EngineError::NoSuchTable(_) => 1146,
+            EngineError::NoSuchSpace(_) | EngineError::Page(PageStoreError::Absent(_)) => 1812,
+            EngineError::Closing => 1053,
+            EngineError::Log(_)
+            | EngineError::Page(_)
+            | EngineError::TransactionEnded
+            | EngineError::Invalid(_) => 1030,
+        }
+    }
+
+    /// Whether the same transaction may succeed when it is run again from its beginning.
+    #[must_use]
+    pub fn is_retryable(&self) -> bool {
+        matches!(
+            self,
+            EngineError::WriteConflict
+                | EngineError::Lock(LockError::Deadlock { .. } | LockError::Timeout)
+        )
+    }
+
+    /// Whether the node cannot go on.
+    #[must_use]
+    pub fn is_fatal(&self) -> bool {
+        matches!(self, EngineError::Log(LogError::Failed { .. }))
+    }
+}

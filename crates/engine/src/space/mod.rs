@@ -1,0 +1,309 @@
+//! Spaces: creating them, and handing out their pages.
+//!
+//! Which pages are in use stands in the allocation maps of the space itself and changes in the same
+//! mini-transaction as whatever uses the page, so nothing leaks in a crash. A map covers about a gibibyte;
+//! the next one is made when the last one is nearly used up, by [`Spaces::prepare`], which whoever is
+//! about to allocate calls with nothing held.
+//!
+//! An allocation map is latched last (latch order in [`crate::mini_transaction`]).
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+
+use firn_base::{PageId, PageNo, SpaceId, TableId};
+use firn_format::page::PageKind;
+use firn_format::redo::Change;
+use firn_format::space::{
+    AllocationMap, HEADER_PAGE, PAGES_PER_MAP, PageState, SpaceHeader, SpacePurpose, map_page_of,
+};
+use parking_lot::RwLock;
+use rustc_hash::FxHashMap;
+
+use crate::error::EngineError;
+use crate::log::writer::Purpose;
+use crate::mini_transaction::{Held, MiniTransaction};
+use crate::pages::{Pages, Restart};
+
+/// What is kept in memory of a space that is in use.
+#[derive(Debug)]
+struct SpaceState {
+    /// Pages that the maps cover.
+    page_count: AtomicU32,
+    /// Where to look for a free page next.
+    hint: AtomicU32,
+    /// The last map is nearly used up.
+    wants_map: AtomicBool,
+}
+
+/// The spaces of a node.
+pub struct Spaces {
+    pages: Pages,
+    states: RwLock<FxHashMap<SpaceId, Arc<SpaceState>>>,
+}
+
+/// How the pages of a space are used.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct SpaceUse {
+    /// Pages in use, the space's own bookkeeping included.
+    pub used: u64,
+    /// Pages that nobody can reach any more and that will be freed.
+    pub retired: u64,
+    /// Pages that can be handed out.
+    pub free: u64,
+}
+
+/// With fewer free pages than this in the last map, another one is made.
+const FREE_PAGES_LOW: u32 = PAGES_PER_MAP / 8;
+
+impl Spaces {
+    /// The spaces in `pages`.
+    #[must_use]
+    pub fn new(pages: Pages) -> Spaces {
+        Spaces { pages, states: RwLock::default() }
+    }
+
+    /// Creates a space with one allocation map. Whoever calls sees to it that the id is fresh and that
+    /// the space is dropped if what it is for does not come about.
+    ///
+    /// # Errors
+    /// If the log has no room or has failed.
+    pub fn create(
+        &self,
+        space: SpaceId,
+        purpose: SpacePurpose,
+        table: TableId,
+    ) -> Result<(), EngineError> {
+        let mut frames = self.pages.pool.reserve(2);
+        let mut mtr = MiniTransaction::begin(&self.pages, Purpose::Forward)?;
+        let header = mtr.create(&mut frames, PageId::new(space, HEADER_PAGE));
+        mtr.change(header, &Change::Format { kind: PageKind::SpaceHeader });
+        let fields =
+            SpaceHeader { purpose, page_count: PAGES_PER_MAP, allocation_hint: PageNo(2), table };
+        mtr.change(header, &SpaceHeader::write_all(&fields.encode()));
+        let map = mtr.create(&mut frames, PageId::new(space, map_page_of(HEADER_PAGE).0));
+        mtr.change(map, &Change::Format { kind: PageKind::AllocationMap });
+        for index in [0, 1] {
+            mtr.change(map, &Change::AllocationSet { index, state: PageState::Used });
+        }
+        let _ = mtr.commit();
+        Ok(())
+    }
+
+    /// Drops a space with all its pages. Nobody may use it any more.
+    ///
+    /// # Errors
+    /// If the log has failed.
+    pub fn drop_space(&self, space: SpaceId) -> Result<(), EngineError> {
+        let mut mtr = MiniTransaction::begin(&self.pages, Purpose::Completion)?;
+        mtr.note(PageId::new(space, PageNo::NONE), &Change::SpaceDropped);
+        let _ = mtr.commit();
+        self.states.write().remove(&space);
+        self.pages.pool.discard_space(space);
+        Ok(())
+    }
+
+    /// Makes sure that pages can be allocated in `space`. May block; call it with nothing latched.
+    ///
+    /// # Errors
+    /// If the space is not there, or the log has no room or has failed.
+    pub fn prepare(&self, space: SpaceId) -> Result<(), EngineError> {
+        let state = self.pages.run(|| self.state(space))?;
+        if state.wants_map.load(Ordering::Acquire) {
+            self.add_map(space, &state)?;
+        }
+        Ok(())
+    }
+
+    fn add_map(&self, space: SpaceId, state: &SpaceState) -> Result<(), EngineError> {
+        let mut frames = self.pages.pool.reserve(1);
+        self.pages.run(|| {
+            let mut mtr = MiniTransaction::begin(&self.pages, Purpose::Completion)?;
+            let header = mtr.exclusive(PageId::new(space, HEADER_PAGE))?;
+            if !state.wants_map.load(Ordering::Acquire) {
+                return Ok(());
+            }
+            let first = state.page_count.load(Ordering::Acquire);
+            let (map_page, index) = map_page_of(PageNo(first + 1));
+            let map = mtr.create(&mut frames, PageId::new(space, map_page));
+            mtr.change(map, &Change::Format { kind: PageKind::AllocationMap });
+            mtr.change(map, &Change::AllocationSet { index, state: PageState::Used });
+            let page_count = first + PAGES_PER_MAP;
+            mtr.change(header, &SpaceHeader::write_page_count(page_count).change());
+            let _ = mtr.commit();
+            state.page_count.store(page_count, Ordering::Release);
+            state.wants_map.store(false, Ordering::Release);
+            Ok(())
+        })
+    }
+
+    fn state(&self, space: SpaceId) -> Result<Arc<SpaceState>, Restart> {
+        if let Some(state) = self.states.read().get(&space) {
+            return Ok(Arc::clone(state));
+        }
+        let page = PageId::new(space, HEADER_PAGE);
+        let guard = self.pages.pool.shared(page)?;
+        let Some(header) = SpaceHeader::read(&guard) else {
+            return Err(EngineError::NoSuchSpace(space).into());
+        };
+        drop(guard);
+        let state = Arc::new(SpaceState {
+            page_count: AtomicU32::new(header.page_count),
+            hint: AtomicU32::new(header.allocation_hint.0),
+            wants_map: AtomicBool::new(false),
+        });
+        Ok(Arc::clone(self.states.write().entry(space).or_insert(state)))
+    }
+
+    /// Takes a free page of `space`, within `mtr`.
+    ///
+    /// # Errors
+    /// [`Restart`] if a page is needed first; nothing is changed then.
+    pub fn allocate(
+        &self,
+        mtr: &mut MiniTransaction<'_>,
+        space: SpaceId,
+    ) -> Result<PageNo, Restart> {
+        let [page] = self.allocate_some(mtr, space)?;
+        Ok(page)
+    }
+
+    /// Takes two free pages of `space`, within `mtr`.
+    ///
+    /// # Errors
+    /// [`Restart`] if a page is needed first; nothing is changed then.
+    pub fn allocate_pair(
+        &self,
+        mtr: &mut MiniTransaction<'_>,
+        space: SpaceId,
+    ) -> Result<[PageNo; 2], Restart> {
+        self.allocate_some(mtr, space)
+    }
+
+    fn allocate_some<const N: usize>(
+        &self,
+        mtr: &mut MiniTransaction<'_>,
+        space: SpaceId,
+    ) -> Result<[PageNo; N], Restart> {
+        let state = self.state(space)?;
+        let page_count = state.page_count.load(Ordering::Acquire);
+        let maps = page_count / PAGES_PER_MAP;
+        let hint = state.hint.load(Ordering::Relaxed).min(page_count - 1);
+        for step in 0..=maps {
+            // The first map is looked at twice: from the hint on, and at last from its start.
+            let map_number = (hint / PAGES_PER_MAP + step) % maps;
+            let first = map_number * PAGES_PER_MAP;
+            let from = if step == 0 { hint - first } else { 0 };
+            let map = mtr.exclusive(PageId::new(space, map_page_of(PageNo(first)).0))?;
+            let Some(indexes) = find_free::<N>(mtr, map, from as u16) else { continue };
+            for index in indexes {
+                mtr.change(map, &Change::AllocationSet { index, state: PageState::Used });
+            }
+            state.hint.store(first + u32::from(indexes[N - 1]) + 1, Ordering::Relaxed);
+            let is_last = map_number + 1 == maps;
+            let free = AllocationMap::new(mtr.page(map)).map_or(0, |map| map.free_count());
+            if is_last && free < FREE_PAGES_LOW {
+                state.wants_map.store(true, Ordering::Release);
+            }
+            return Ok(indexes.map(|index| PageNo(first + u32::from(index))));
+        }
+        state.wants_map.store(true, Ordering::Release);
+        Err(EngineError::Invalid(format!("space {space} has no free page")).into())
+    }
+
+    /// Gives a page back, within `mtr`.
+    ///
+    /// # Errors
+    /// [`Restart`] if a page is needed first; nothing is changed then.
+    pub fn free(&self, mtr: &mut MiniTransaction<'_>, page: PageId) -> Result<(), Restart> {
+        self.set(mtr, page, PageState::Free)?;
+        let state = self.state(page.space)?;
+        state.hint.fetch_min(page.page_no.0, Ordering::Relaxed);
+        Ok(())
+    }
+
+    /// Marks a page that nobody will find any more, but that somebody may still be reading, within `mtr`.
+    ///
+    /// # Errors
+    /// [`Restart`] if a page is needed first; nothing is changed then.
+    pub fn retire(&self, mtr: &mut MiniTransaction<'_>, page: PageId) -> Result<(), Restart> {
+        self.set(mtr, page, PageState::Retired)
+    }
+
+    fn set(
+        &self,
+        mtr: &mut MiniTransaction<'_>,
+        page: PageId,
+        state: PageState,
+    ) -> Result<(), Restart> {
+        self.state(page.space)?;
+        let (map_page, index) = map_page_of(page.page_no);
+        let map = mtr.exclusive(PageId::new(page.space, map_page))?;
+        mtr.change(map, &Change::AllocationSet { index, state });
+        Ok(())
+    }
+
+    /// How the pages of a space are used. Reads the space's maps.
+    ///
+    /// # Errors
+    /// If the space is not there or a map cannot be read.
+    pub fn usage(&self, space: SpaceId) -> Result<SpaceUse, EngineError> {
+        let state = self.pages.run(|| self.state(space))?;
+        let mut usage = SpaceUse::default();
+        for first in (0..state.page_count.load(Ordering::Acquire)).step_by(PAGES_PER_MAP as usize) {
+            let page = PageId::new(space, map_page_of(PageNo(first)).0);
+            self.pages.run(|| {
+                let guard = self.pages.pool.shared(page)?;
+                let map = AllocationMap::new(&guard).ok_or_else(|| EngineError::Corrupt {
+                    page,
+                    what: "it is not an allocation map".to_owned(),
+                })?;
+                usage.used += u64::from(map.used_count());
+                usage.retired += u64::from(map.retired_count());
+                usage.free += u64::from(map.free_count());
+                Ok(())
+            })?;
+        }
+        Ok(usage)
+    }
+
+    /// Frees what was retired before the last restart: nobody reads it any more. For recovery, before
+    /// the space is used.
+    ///
+    /// # Errors
+    /// If a map cannot be read or the log has failed.
+    pub fn free_retired(&self, space: SpaceId) -> Result<u64, EngineError> {
+        let state = self.pages.run(|| self.state(space))?;
+        let mut freed = 0;
+        for first in (0..state.page_count.load(Ordering::Acquire)).step_by(PAGES_PER_MAP as usize) {
+            let map_page = PageId::new(space, map_page_of(PageNo(first)).0);
+            while self.free_next_retired(map_page)? {
+                freed += 1;
+            }
+        }
+        Ok(freed)
+    }
+
+    fn free_next_retired(&self, map_page: PageId) -> Result<bool, EngineError> {
+        self.pages.run(|| {
+            let mut mtr = MiniTransaction::begin(&self.pages, Purpose::Completion)?;
+            let map = mtr.exclusive(map_page)?;
+            let retired =
+                AllocationMap::new(mtr.page(map)).and_then(|map| map.find(PageState::Retired, 0));
+            let Some(index) = retired else { return Ok(false) };
+            mtr.change(map, &Change::AllocationSet { index, state: PageState::Free });
+            let _ = mtr.commit();
+            Ok(true)
+        })
+    }
+}
+
+fn find_free<const N: usize>(mtr: &MiniTransaction<'_>, map: Held, from: u16) -> Option<[u16; N]> {
+    let map = AllocationMap::new(mtr.page(map))?;
+    let mut indexes = [0; N];
+    let mut from = from;
+    for slot in &mut indexes {
+        *slot = map.find_free(from)?;
+        from = *slot + 1;
+    }
+    Some(indexes)
+}

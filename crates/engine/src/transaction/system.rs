@@ -1,0 +1,332 @@
+//! The transaction system of a node: ids, timestamps, snapshots, undo and locks in one place.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use firn_base::{Cts, Environment, Lsn, PageId, PageNo, TrxId};
+use firn_fabric::{FabricError, InProcessFabric};
+use firn_format::overflow::OverflowPage;
+use firn_format::redo::Change;
+use firn_format::space::UNDO_SPACE;
+use firn_format::undo::UndoPointer;
+use parking_lot::Mutex;
+use rustc_hash::FxHashMap;
+
+use crate::error::EngineError;
+use crate::lock::LockManager;
+use crate::log::writer::Purpose;
+use crate::mini_transaction::MiniTransaction;
+use crate::pages::Pages;
+use crate::transaction::active_list::ActiveList;
+use crate::transaction::commit_order::{self, CommitOrder};
+use crate::transaction::snapshots::Snapshots;
+use crate::transaction::table::{Outcome, TransactionTable};
+use crate::transaction::undo::{Finished, Segment, UndoLog, UndoSegments};
+use crate::tree::Forest;
+
+/// How a snapshot knows which transactions it sees.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum SnapshotKind {
+    /// By one timestamp (PolarTrans).
+    #[default]
+    Timestamp,
+    /// By a copy of the list of active transactions, taken under a global mutex. The baseline that
+    /// PolarTrans is measured against; what InnoDB's read view is.
+    ActiveList,
+}
+
+/// How the transaction system is set up.
+#[derive(Debug, Clone, Copy)]
+pub struct TransactionOptions {
+    /// Transactions that may be open at once.
+    pub transactions: usize,
+    /// Slots of the transaction table, a power of two.
+    pub table_slots: usize,
+    /// The longest wait for a lock, unless the transaction says otherwise.
+    pub lock_wait_timeout: Duration,
+    /// Refuse a write to a row that changed after the transaction's snapshot.
+    pub first_updater_wins: bool,
+    /// How snapshots are taken.
+    pub snapshots: SnapshotKind,
+}
+
+impl Default for TransactionOptions {
+    fn default() -> TransactionOptions {
+        TransactionOptions {
+            transactions: 16 * 1024,
+            table_slots: 64 * 1024,
+            lock_wait_timeout: Duration::from_secs(50),
+            first_updater_wins: true,
+            snapshots: SnapshotKind::Timestamp,
+        }
+    }
+}
+
+/// Ids and timestamps below these may have been handed out before the last restart.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct IdLimits {
+    /// The next transaction gets this id.
+    pub trx: TrxId,
+    /// Everything committed has a timestamp up to this one.
+    pub cts: Cts,
+}
+
+/// Ids that one watermark record sets aside.
+const IDS_PER_WATERMARK: u64 = 1 << 20;
+/// A watermark for timestamps is written when fewer than this many are left.
+const TIMESTAMPS_LOW: u64 = 1 << 16;
+
+/// A prepared transaction whose session is gone.
+pub(crate) struct PreparedTransaction {
+    pub(crate) undo: UndoLog,
+}
+
+/// See the module's page.
+pub struct TransactionSystem {
+    forest: Arc<Forest>,
+    locks: LockManager,
+    table: TransactionTable,
+    order: CommitOrder,
+    snapshots: Snapshots,
+    undo: UndoSegments,
+    next_trx: AtomicU64,
+    /// Watermarks that are in the log.
+    trx_limit: AtomicU64,
+    cts_limit: AtomicU64,
+    watermark: Mutex<()>,
+    active_list: Option<ActiveList>,
+    prepared: Mutex<FxHashMap<Box<[u8]>, PreparedTransaction>>,
+    options: TransactionOptions,
+}
+
+impl TransactionSystem {
+    /// A system without transactions whose ids begin at `limits`. The transaction table and the
+    /// timestamps are registered with `fabric`.
+    ///
+    /// # Errors
+    /// If the fabric has regions of these names already.
+    pub fn new(
+        environment: &Environment,
+        fabric: &InProcessFabric,
+        forest: Arc<Forest>,
+        limits: IdLimits,
+        options: TransactionOptions,
+    ) -> Result<TransactionSystem, FabricError> {
+        let table_words = TransactionTable::region_words(options.table_slots);
+        let table = fabric.register("transaction-table", table_words)?;
+        let timestamps = fabric.register("timestamps", commit_order::REGION_WORDS)?;
+        let undo =
+            UndoSegments::new(forest.pages().clone(), Arc::clone(forest.spaces()));
+        Ok(TransactionSystem {
+            locks: LockManager::new(Arc::clone(&environment.clock)),
+            table: TransactionTable::new(table),
+            order: CommitOrder::new(timestamps, limits.cts),
+            snapshots: Snapshots::new(options.transactions, limits.cts),
+            undo,
+            next_trx: AtomicU64::new(limits.trx.0.max(1)),
+            trx_limit: AtomicU64::new(limits.trx.0),
+            cts_limit: AtomicU64::new(limits.cts.0),
+            watermark: Mutex::new(()),
+            active_list: (options.snapshots == SnapshotKind::ActiveList)
+                .then(ActiveList::default),
+            prepared: Mutex::default(),
+            forest,
+            options,
+        })
+    }
+
+    /// The trees.
+    #[must_use]
+    pub fn forest(&self) -> &Arc<Forest> {
+        &self.forest
+    }
+
+    /// The pages.
+    #[must_use]
+    pub fn pages(&self) -> &Pages {
+        self.forest.pages()
+    }
+
+    /// Row, range and table locks.
+    #[must_use]
+    pub fn locks(&self) -> &LockManager {
+        &self.locks
+    }
+
+    /// What became of each transaction.
+    #[must_use]
+    pub fn table(&self) -> &TransactionTable {
+        &self.table
+    }
+
+    /// Timestamps.
+    #[must_use]
+    pub fn order(&self) -> &CommitOrder {
+        &self.order
+    }
+
+    /// Open snapshots.
+    #[must_use]
+    pub fn snapshots(&self) -> &Snapshots {
+        &self.snapshots
+    }
+
+    /// The settings.
+    #[must_use]
+    pub fn options(&self) -> &TransactionOptions {
+        &self.options
+    }
+
+    pub(crate) fn undo(&self) -> &UndoSegments {
+        &self.undo
+    }
+
+    pub(crate) fn active_list(&self) -> Option<&ActiveList> {
+        self.active_list.as_ref()
+    }
+
+    pub(crate) fn prepared(&self) -> &Mutex<FxHashMap<Box<[u8]>, PreparedTransaction>> {
+        &self.prepared
+    }
+
+    /// Whether every snapshot, now and later, sees what `trx` did.
+    pub(crate) fn is_settled(&self, trx: TrxId) -> bool {
+        match self.table.outcome(trx) {
+            Outcome::Settled => true,
+            Outcome::Committed(cts, _) => cts <= self.snapshots.horizon(),
+            Outcome::Active | Outcome::Committing => false,
+        }
+    }
+
+    /// Hands out a transaction id and enters it into the table. May write to the log; call it with
+    /// nothing latched.
+    ///
+    /// # Errors
+    /// If the log has no room or has failed.
+    pub(crate) fn begin_trx(&self) -> Result<TrxId, EngineError> {
+        let trx = TrxId(self.next_trx.fetch_add(1, Ordering::AcqRel));
+        while trx.0 >= self.trx_limit.load(Ordering::Acquire) {
+            self.raise_watermark(Purpose::Forward)?;
+        }
+        self.table.begin(trx, self.snapshots.horizon());
+        if let Some(list) = &self.active_list {
+            list.add(trx);
+        }
+        Ok(trx)
+    }
+
+    /// Makes sure that timestamps can be handed out. May write to the log; call it with nothing latched.
+    pub(crate) fn prepare_commit(&self) -> Result<(), EngineError> {
+        let left = || self.cts_limit.load(Ordering::Acquire).saturating_sub(self.order.last().0);
+        while left() < TIMESTAMPS_LOW {
+            self.raise_watermark(Purpose::Completion)?;
+        }
+        Ok(())
+    }
+
+    /// Says in the log that ids up to new limits may be handed out, so that they are never used again
+    /// after a crash.
+    fn raise_watermark(&self, purpose: Purpose) -> Result<(), EngineError> {
+        let admission = MiniTransaction::begin(self.pages(), purpose)?;
+        let _raising = self.watermark.lock();
+        let mut mtr = admission;
+        let trx = self.next_trx.load(Ordering::Acquire) + IDS_PER_WATERMARK;
+        let cts = self.order.last().0 + IDS_PER_WATERMARK;
+        let about = PageId::new(UNDO_SPACE, PageNo::NONE);
+        mtr.note(about, &Change::Watermark { trx_id_limit: TrxId(trx), cts_limit: Cts(cts) });
+        let _ = mtr.commit();
+        self.trx_limit.store(trx, Ordering::Release);
+        self.cts_limit.store(cts, Ordering::Release);
+        Ok(())
+    }
+
+    /// Writes the commit marker, makes the transaction visible and lets go of its locks. The commit is
+    /// not durable before the returned position is.
+    pub(crate) fn commit_writer(&self, undo: UndoLog) -> Result<(Cts, Lsn), EngineError> {
+        let trx = undo.trx;
+        if undo.records == 0 {
+            self.end_without_changes(undo);
+            return Ok((self.order.max_committed(), Lsn::default()));
+        }
+        self.prepare_commit()?;
+        let (cts, lsn, end) = self.pages().run(|| {
+            let mut mtr = MiniTransaction::begin(self.pages(), Purpose::Completion)?;
+            let held = undo.latch_marker(&mut mtr)?;
+            let cts = self.order.allocate();
+            let end = undo.append_committed(&mut mtr, held, cts);
+            Ok((cts, mtr.commit(), end))
+        })?;
+        self.table.commit(trx, cts, lsn);
+        self.order.publish(cts);
+        self.end_writer(undo, Finished { cts, end, has_work: false });
+        Ok((cts, lsn))
+    }
+
+    /// Undoes everything, writes the marker and lets go of the locks. Blocks.
+    pub(crate) fn rollback_writer(&self, undo: UndoLog) -> Result<(), EngineError> {
+        if undo.records == 0 {
+            self.end_without_changes(undo);
+            return Ok(());
+        }
+        self.undo_back_to(undo.last, UndoPointer::NONE)?;
+        let end = self.pages().run(|| {
+            let mut mtr = MiniTransaction::begin(self.pages(), Purpose::Completion)?;
+            let held = undo.latch_marker(&mut mtr)?;
+            let end = undo.append_rolled_back(&mut mtr, held);
+            let _ = mtr.commit();
+            Ok(end)
+        })?;
+        self.table.remove(undo.trx);
+        // Whoever began to walk a version chain through these records has an older snapshot than this.
+        let cts = Cts(self.order.last().0 + 1);
+        self.end_writer(undo, Finished { cts, end, has_work: false });
+        Ok(())
+    }
+
+    fn end_without_changes(&self, undo: UndoLog) {
+        self.table.remove(undo.trx);
+        self.leave(undo.trx, undo.segment);
+    }
+
+    fn end_writer(&self, undo: UndoLog, finished: Finished) {
+        let finished = Finished { has_work: undo.has_work, ..finished };
+        undo.segment.stream.lock().finished.push_back(finished);
+        self.leave(undo.trx, undo.segment);
+    }
+
+    fn leave(&self, trx: TrxId, segment: Arc<Segment>) {
+        if let Some(list) = &self.active_list {
+            list.remove(trx);
+        }
+        self.locks.release_all(trx);
+        self.undo.release(segment);
+    }
+
+    /// Frees a chain of overflow pages. Does nothing for pages that are free already, so that it can be
+    /// repeated. Blocks.
+    pub(crate) fn free_overflow(&self, first: PageId) -> Result<(), EngineError> {
+        let mut next = first;
+        loop {
+            let page = next;
+            let following = self.pages().run(|| {
+                let mut mtr = MiniTransaction::begin(self.pages(), Purpose::Completion)?;
+                let held = mtr.exclusive(page)?;
+                let Some(part) = OverflowPage::new(mtr.page(held)) else { return Ok(None) };
+                let following = part.next;
+                self.forest.spaces().free(&mut mtr, page)?;
+                mtr.change(held, &Change::Format { kind: firn_format::page::PageKind::Free });
+                let _ = mtr.commit();
+                Ok(Some(following))
+            });
+            match following {
+                Ok(Some(page_no)) if page_no != PageNo::NONE => {
+                    next = PageId::new(page.space, page_no);
+                }
+                Err(error) if error.is_absent_page() => return Ok(()),
+                Err(error) => return Err(error),
+                Ok(_) => return Ok(()),
+            }
+        }
+    }
+}

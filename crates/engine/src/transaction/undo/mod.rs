@@ -1,0 +1,285 @@
+//! Undo segments: binding them to transactions, and appending to them.
+//!
+//! A segment is a first-in-first-out stream of undo records over linked pages (`firn_format::undo`). One
+//! transaction at a time is bound to it, so there is no history list that all commits meet at: each
+//! segment's stream is in commit order, and purge eats each from its front.
+//!
+//! ```text
+//!   segment 3:   ▒▒▒ purged ▒▒▒ │ trx 7 … committed │ trx 9 … committed │ trx 12 …
+//!                               ▲ position            ▲ finished queue    ▲ bound
+//! ```
+//!
+//! The header page changes only when a page is linked or freed. What state the bound transaction is in
+//! stands in the stream's last record: an end marker (idle), *prepared*, or anything else (active).
+
+pub mod purge;
+pub mod rollback;
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use firn_base::{Cts, PageId, PageNo, TrxId};
+use firn_format::page::PageKind;
+use firn_format::redo::Change;
+use firn_format::space::{HEADER_PAGE, SpaceHeader, UNDO_SPACE};
+use firn_format::undo::{
+    SegmentState, UNDO_HEADER_BYTES, UndoOperation, UndoPage, UndoPointer, UndoRecord,
+    UndoSegmentHeader,
+};
+use parking_lot::{Mutex, RwLock};
+
+use crate::error::EngineError;
+use crate::log::writer::Purpose;
+use crate::mini_transaction::{Held, MiniTransaction};
+use crate::pages::{Pages, Restart};
+use crate::space::Spaces;
+
+/// The longest identifier of a prepared transaction, in bytes (MySQL: format, global id, branch).
+pub const MAX_XID_BYTES: usize = 144;
+/// Room that every undo page keeps for the markers: a commit never needs a new page.
+const MARKER_BYTES: usize = 256;
+/// Segments that there can be: what the directory in the space's header holds.
+pub const MAX_SEGMENTS: usize = 2048;
+
+/// A transaction in a segment's stream that has ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Finished {
+    /// From which horizon on nobody needs its undo records.
+    pub(crate) cts: Cts,
+    /// Where its end marker begins.
+    pub(crate) end: UndoPointer,
+    /// There is something to purge beside the undo pages themselves.
+    pub(crate) has_work: bool,
+}
+
+/// What is kept in memory of a segment's stream.
+#[derive(Debug)]
+pub(crate) struct Stream {
+    /// The pages, oldest first; the last one is appended to.
+    pub(crate) pages: VecDeque<PageNo>,
+    /// Up to here everything is purged: offset in the first page.
+    pub(crate) position: u16,
+    pub(crate) finished: VecDeque<Finished>,
+}
+
+/// One undo segment.
+#[derive(Debug)]
+pub(crate) struct Segment {
+    pub(crate) number: u32,
+    pub(crate) header: PageId,
+    pub(crate) stream: Mutex<Stream>,
+}
+
+impl Segment {
+    fn last_page(&self) -> PageId {
+        let stream = self.stream.lock();
+        let last = stream.pages.back().expect("a segment has a page");
+        PageId::new(UNDO_SPACE, *last)
+    }
+}
+
+/// The undo segments of a node.
+pub(crate) struct UndoSegments {
+    pages: Pages,
+    spaces: Arc<Spaces>,
+    all: RwLock<Vec<Arc<Segment>>>,
+    free: Mutex<Vec<Arc<Segment>>>,
+}
+
+/// A transaction's end of the segment that it is bound to.
+#[derive(Debug)]
+pub(crate) struct UndoLog {
+    pub(crate) segment: Arc<Segment>,
+    pub(crate) trx: TrxId,
+    /// The record that the transaction wrote last; rollback begins here.
+    pub(crate) last: UndoPointer,
+    /// How many records it has written.
+    pub(crate) records: u64,
+    /// It wrote something that purge has to look at.
+    pub(crate) has_work: bool,
+}
+
+impl UndoSegments {
+    pub(crate) fn new(pages: Pages, spaces: Arc<Spaces>) -> UndoSegments {
+        UndoSegments { pages, spaces, all: RwLock::default(), free: Mutex::default() }
+    }
+
+    /// Every segment that there is.
+    pub(crate) fn all(&self) -> Vec<Arc<Segment>> {
+        self.all.read().clone()
+    }
+
+    /// Adds a segment that recovery has found. It is bound to nobody unless the caller says so.
+    pub(crate) fn add_recovered(&self, segment: Arc<Segment>) {
+        self.all.write().push(segment);
+    }
+
+    /// Gives a segment back whose transaction has ended.
+    pub(crate) fn release(&self, segment: Arc<Segment>) {
+        self.free.lock().push(segment);
+    }
+
+    /// Binds a segment to `trx`. Blocks if a new one has to be made.
+    pub(crate) fn bind(&self, trx: TrxId) -> Result<UndoLog, EngineError> {
+        let free = self.free.lock().pop();
+        let segment = match free {
+            Some(segment) => segment,
+            None => self.create()?,
+        };
+        Ok(UndoLog { segment, trx, last: UndoPointer::NONE, records: 0, has_work: false })
+    }
+
+    fn create(&self) -> Result<Arc<Segment>, EngineError> {
+        // Numbers are handed out one at a time: the directory is filled without gaps.
+        let mut all = self.all.write();
+        let number = all.len() as u32;
+        if all.len() == MAX_SEGMENTS {
+            return Err(EngineError::TooManyWriters { limit: MAX_SEGMENTS });
+        }
+        self.spaces.prepare(UNDO_SPACE)?;
+        let [header, first] = self.write_segment(number)?;
+        let stream = Stream {
+            pages: VecDeque::from([first]),
+            position: UNDO_HEADER_BYTES as u16,
+            finished: VecDeque::new(),
+        };
+        let header = PageId::new(UNDO_SPACE, header);
+        let segment = Arc::new(Segment { number, header, stream: Mutex::new(stream) });
+        all.push(Arc::clone(&segment));
+        Ok(segment)
+    }
+
+    fn write_segment(&self, number: u32) -> Result<[PageNo; 2], EngineError> {
+        let mut frames = self.pages.pool.reserve(2);
+        self.pages.run(|| {
+            let mut mtr = MiniTransaction::begin(&self.pages, Purpose::Completion)?;
+            let directory = mtr.exclusive(PageId::new(UNDO_SPACE, HEADER_PAGE))?;
+            let [header_no, first] = self.spaces.allocate_pair(&mut mtr, UNDO_SPACE)?;
+            let header = mtr.create(&mut frames, PageId::new(UNDO_SPACE, header_no));
+            mtr.change(header, &Change::Format { kind: PageKind::UndoHeader });
+            let fields = UndoSegmentHeader {
+                segment: number,
+                state: SegmentState::Idle,
+                first_page: first,
+                last_page: first,
+                trx: TrxId::NONE,
+                first_record: UndoPointer::NONE,
+                purged: UndoPointer::NONE,
+            };
+            mtr.change(header, &UndoSegmentHeader::write_all(&fields.encode()));
+            let page = mtr.create(&mut frames, PageId::new(UNDO_SPACE, first));
+            mtr.change(page, &Change::UndoInit { segment: number, previous: PageNo::NONE });
+            let at = SpaceHeader::OWNER_AREA_AT + number as u16 * DIRECTORY_ENTRY_BYTES;
+            let entry = header_no.0.to_le_bytes();
+            mtr.change(directory, &Change::WriteBytes { at, bytes: &entry });
+            let _ = mtr.commit();
+            Ok([header_no, first])
+        })
+    }
+
+    /// Links another page to the segment. Blocks; call it with nothing latched.
+    pub(crate) fn extend(&self, segment: &Segment) -> Result<(), EngineError> {
+        self.spaces.prepare(UNDO_SPACE)?;
+        let last = segment.last_page();
+        let mut frames = self.pages.pool.reserve(1);
+        let new = self.pages.run(|| {
+            let mut mtr = MiniTransaction::begin(&self.pages, Purpose::Completion)?;
+            let page = mtr.exclusive(last)?;
+            let header = mtr.exclusive(segment.header)?;
+            let new = self.spaces.allocate(&mut mtr, UNDO_SPACE)?;
+            let created = mtr.create(&mut frames, PageId::new(UNDO_SPACE, new));
+            let (number, previous) = (segment.number, last.page_no);
+            mtr.change(created, &Change::UndoInit { segment: number, previous });
+            mtr.change(page, &Change::UndoLink { next: new });
+            mtr.change(header, &UndoSegmentHeader::write_last_page(new).change());
+            let _ = mtr.commit();
+            Ok(new)
+        })?;
+        segment.stream.lock().pages.push_back(new);
+        Ok(())
+    }
+
+    /// The header pages of the segments, in order of their numbers.
+    pub(crate) fn directory(&self) -> Result<Vec<PageId>, EngineError> {
+        self.pages.run(|| {
+            let page = self.pages.pool.shared(PageId::new(UNDO_SPACE, HEADER_PAGE))?;
+            let entries = (0..MAX_SEGMENTS).map(|number| {
+                let offset = number * usize::from(DIRECTORY_ENTRY_BYTES);
+                PageNo(page.get_u32(usize::from(SpaceHeader::OWNER_AREA_AT) + offset))
+            });
+            let used = entries.take_while(|page_no| page_no.0 != 0);
+            Ok(used.map(|page_no| PageId::new(UNDO_SPACE, page_no)).collect())
+        })
+    }
+}
+
+const DIRECTORY_ENTRY_BYTES: u16 = 4;
+
+impl UndoLog {
+    /// Latches the page that the next record goes to; `None` if it has no room for `bytes`, and the
+    /// segment has to be extended.
+    pub(crate) fn latch(
+        &self,
+        mtr: &mut MiniTransaction<'_>,
+        bytes: usize,
+    ) -> Result<Option<Held>, Restart> {
+        let held = mtr.exclusive(self.segment.last_page())?;
+        let page = undo_page(mtr, held)?;
+        Ok((page.free_bytes() >= bytes + MARKER_BYTES).then_some(held))
+    }
+
+    /// Where the next record will be.
+    pub(crate) fn next_pointer(
+        &self,
+        mtr: &MiniTransaction<'_>,
+        held: Held,
+        flags: u16,
+    ) -> UndoPointer {
+        UndoPage::new(mtr.page(held)).expect("a latched undo page").end_pointer(flags)
+    }
+
+    /// Appends a record to the page that [`UndoLog::latch`] gave.
+    pub(crate) fn append(
+        &mut self,
+        mtr: &mut MiniTransaction<'_>,
+        held: Held,
+        operation: UndoOperation<'_>,
+    ) -> UndoPointer {
+        let pointer = self.next_pointer(mtr, held, 0);
+        let record = UndoRecord { trx: self.trx, previous_in_trx: self.last, operation };
+        append_record(mtr, held, &record);
+        self.last = pointer;
+        self.records += 1;
+        pointer
+    }
+
+    /// Appends a marker, for which every page keeps room.
+    pub(crate) fn append_marker(
+        &self,
+        mtr: &mut MiniTransaction<'_>,
+        held: Held,
+        operation: UndoOperation<'_>,
+    ) -> UndoPointer {
+        let pointer = self.next_pointer(mtr, held, 0);
+        let record = UndoRecord { trx: self.trx, previous_in_trx: self.last, operation };
+        append_record(mtr, held, &record);
+        pointer
+    }
+}
+
+fn append_record(mtr: &mut MiniTransaction<'_>, held: Held, record: &UndoRecord<'_>) {
+    let mut bytes = Vec::with_capacity(128);
+    record.encode(&mut bytes);
+    mtr.change(held, &Change::UndoAppend { record: &bytes });
+}
+
+/// A held page as an undo page.
+fn undo_page<'a>(mtr: &'a MiniTransaction<'_>, held: Held) -> Result<UndoPage<'a>, Restart> {
+    let page = mtr.page(held);
+    UndoPage::new(page).ok_or_else(|| Restart::Fail(not_undo(page.page_id())))
+}
+
+/// The error for a page that should be an undo page.
+pub(crate) fn not_undo(page: PageId) -> EngineError {
+    EngineError::Corrupt { page, what: "it is not an undo page".to_owned() }
+}

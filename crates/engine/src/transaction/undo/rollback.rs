@@ -1,0 +1,129 @@
+//! Rollback: undoing a transaction's changes, newest first.
+//!
+//! Each step finds the record by its key and undoes it only if the record's undo pointer is this very
+//! undo record; else the step was done before (a crash during rollback begins again from the end). So
+//! every step can be repeated, and nothing has to be logged about how far a rollback got.
+//!
+//! A step that would bring back a version that says "deleted" and that nobody needs any more removes the
+//! record instead: purge has passed it already and will not come back.
+
+use firn_base::IndexId;
+use firn_format::tree::{RECORD_VERSION_BYTES, RecordVersion};
+use firn_format::undo::{OldPayload, UndoOperation, UndoPage, UndoPointer, UndoRecord};
+
+use crate::error::EngineError;
+use crate::log::writer::Purpose;
+use crate::pages::Restart;
+use crate::transaction::system::TransactionSystem;
+use crate::transaction::undo::not_undo;
+use crate::tree::LeafWrite;
+
+impl TransactionSystem {
+    /// Undoes the records from `last` back to, and without, `until`. Blocks.
+    pub(crate) fn undo_back_to(
+        &self,
+        last: UndoPointer,
+        until: UndoPointer,
+    ) -> Result<(), EngineError> {
+        let mut next = last;
+        while !next.is_none() && next != until {
+            let record = self.undo_record(next)?;
+            let parsed = UndoRecord::parse(&record).map_err(|damage| EngineError::Corrupt {
+                page: next.page_id(),
+                what: damage.to_string(),
+            })?;
+            self.undo_one(next, &parsed.operation)?;
+            next = parsed.previous_in_trx;
+        }
+        Ok(())
+    }
+
+    /// A copy of the undo record at `pointer`.
+    pub(crate) fn undo_record(&self, pointer: UndoPointer) -> Result<Vec<u8>, EngineError> {
+        self.pages().run(|| {
+            let guard = self.pages().pool.shared(pointer.page_id())?;
+            let page = UndoPage::new(&guard).ok_or_else(|| not_undo(pointer.page_id()))?;
+            let bytes = page.record_bytes(usize::from(pointer.offset())).map_err(|damage| {
+                EngineError::Corrupt { page: pointer.page_id(), what: damage.to_string() }
+            })?;
+            Ok(bytes.to_vec())
+        })
+    }
+
+    fn undo_one(
+        &self,
+        pointer: UndoPointer,
+        operation: &UndoOperation<'_>,
+    ) -> Result<(), EngineError> {
+        match *operation {
+            UndoOperation::Insert { index, key } => self.undo_insert(pointer, index, key),
+            UndoOperation::Update { index, key, previous, payload, .. } => {
+                self.undo_update(pointer, index, key, previous, payload)
+            }
+            UndoOperation::OverflowWritten { space, first_page } => {
+                self.free_overflow(firn_base::PageId::new(space, first_page))
+            }
+            UndoOperation::SpaceCreated { space } => self.forest().spaces().drop_space(space),
+            UndoOperation::OverflowReplaced { .. }
+            | UndoOperation::SpaceAbandoned { .. }
+            | UndoOperation::Committed { .. }
+            | UndoOperation::RolledBack
+            | UndoOperation::Prepared { .. } => Ok(()),
+        }
+    }
+
+    fn undo_insert(
+        &self,
+        pointer: UndoPointer,
+        index: IndexId,
+        key: &[u8],
+    ) -> Result<(), EngineError> {
+        let tree = self.forest().tree(index);
+        let written = tree.write(key, Purpose::Completion, |leaf| {
+            if wrote(leaf, pointer).is_some() {
+                leaf.remove();
+            }
+            Ok(())
+        })?;
+        if written.is_underfull { tree.merge(key) } else { Ok(()) }
+    }
+
+    fn undo_update(
+        &self,
+        pointer: UndoPointer,
+        index: IndexId,
+        key: &[u8],
+        previous: RecordVersion,
+        payload: OldPayload<'_>,
+    ) -> Result<(), EngineError> {
+        let tree = self.forest().tree(index);
+        let mut old = Vec::new();
+        let _ = tree.write(key, Purpose::Completion, |leaf| {
+            let Some(current) = wrote(leaf, pointer) else { return Ok(()) };
+            payload
+                .restore(current, &mut old)
+                .map_err(|damage| corrupt(pointer, damage.to_string()))?;
+            if previous.deleted && self.is_settled(previous.trx) {
+                leaf.remove();
+                return Ok(());
+            }
+            let value = [&previous.encode()[..], &old].concat();
+            leaf.require_room(value.len())?;
+            leaf.set(&value);
+            Ok(())
+        })?;
+        Ok(())
+    }
+}
+
+/// The record's payload, if the record's present version is the one that `pointer` undoes.
+fn wrote<'a>(leaf: &'a LeafWrite<'_, '_>, pointer: UndoPointer) -> Option<&'a [u8]> {
+    let (version, _) = RecordVersion::parse(leaf.value()?)?;
+    let is_same = (version.undo.page_id(), version.undo.offset())
+        == (pointer.page_id(), pointer.offset());
+    is_same.then(|| &leaf.value().expect("the key is here")[RECORD_VERSION_BYTES..])
+}
+
+fn corrupt(pointer: UndoPointer, what: String) -> Restart {
+    Restart::Fail(EngineError::Corrupt { page: pointer.page_id(), what })
+}

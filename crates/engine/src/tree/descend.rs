@@ -1,0 +1,199 @@
+//! From the root to a page, without latches (rules 1 and 6).
+
+use crossbeam_epoch::Guard as Epoch;
+use firn_base::{PageId, PageNo};
+use firn_buffer::{ExclusiveGuard, SharedGuard};
+use firn_format::page::PageBuf;
+use firn_format::tree::{Position, TreePage};
+
+use crate::error::EngineError;
+use crate::pages::Restart;
+use crate::tree::Tree;
+
+/// Which page of a level is looked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Target<'k> {
+    /// The one that has this key, or would have it.
+    At(&'k [u8]),
+    /// The one with the greatest key below this one; the key is not empty.
+    Before(&'k [u8]),
+    /// The last one.
+    Last,
+}
+
+/// Where a page lies with respect to a target.
+enum Step {
+    Here,
+    Right(PageNo),
+    Back,
+}
+
+impl Target<'_> {
+    fn step(&self, node: &TreePage<'_>) -> Step {
+        let is_left_of_target = match (self, node.high_fence()) {
+            (_, None) => false,
+            (Target::At(key), Some(high)) => *key >= high,
+            (Target::Before(key), Some(high)) => *key > high,
+            (Target::Last, Some(_)) => true,
+        };
+        if is_left_of_target {
+            return Step::Right(node.right());
+        }
+        match self {
+            Target::At(key) if node.covers(key) == Position::Before => Step::Back,
+            Target::Before(key) if *key <= node.low_fence() => Step::Back,
+            _ => Step::Here,
+        }
+    }
+
+    fn child(&self, node: &TreePage<'_>) -> PageNo {
+        match self {
+            Target::At(key) => node.find_child(key).1,
+            Target::Before(key) => node.child(node.lower_bound(key).saturating_sub(1)),
+            Target::Last => node.child(node.slot_count().saturating_sub(1)),
+        }
+    }
+}
+
+/// A page that a descent arrived at, latched.
+pub(super) struct Arrived<G> {
+    pub(super) guard: G,
+    /// The page was reached by a right link, so its separator may be missing in the parent.
+    pub(super) by_link: bool,
+}
+
+impl<'f> Tree<'f> {
+    /// The page of `level` that the inner nodes name for `target`; it may have moved right since.
+    pub(super) fn locate(
+        &self,
+        target: Target<'_>,
+        level: u8,
+        epoch: &Epoch,
+    ) -> Result<PageId, Restart> {
+        let mut page = self.root();
+        loop {
+            let image = self.pages().pool.optimistic(page, epoch)?;
+            let next = match &image {
+                Some(image) => self.towards(image, target, level)?,
+                None => self.towards(&*self.pages().pool.shared(page)?, target, level)?,
+            };
+            match next {
+                Towards::Arrived => return Ok(page),
+                Towards::Child(child, true) => return Ok(child),
+                Towards::Child(child, false) => page = child,
+                Towards::Right(right) => {
+                    self.forest.statistics.right_moves.add(1);
+                    page = right;
+                }
+            }
+        }
+    }
+
+    fn towards(&self, page: &PageBuf, target: Target<'_>, level: u8) -> Result<Towards, Restart> {
+        let node = self.node(page)?;
+        if node.level() < level {
+            return Err(self.again());
+        }
+        match target.step(&node) {
+            Step::Back => Err(self.again()),
+            Step::Right(right) => Ok(Towards::Right(self.page(right))),
+            Step::Here if node.level() == level => Ok(Towards::Arrived),
+            Step::Here => {
+                let child = self.page(target.child(&node));
+                Ok(Towards::Child(child, node.level() == level + 1))
+            }
+        }
+    }
+
+    /// A live node of this tree, or the reason to begin again.
+    pub(super) fn node<'p>(&self, page: &'p PageBuf) -> Result<TreePage<'p>, Restart> {
+        let node = TreePage::new(page).map_err(|_| self.again())?;
+        if node.is_dead() || node.index() != self.index {
+            return Err(self.again());
+        }
+        Ok(node)
+    }
+
+    pub(super) fn again(&self) -> Restart {
+        self.forest.statistics.restarts.add(1);
+        Restart::Again
+    }
+
+    /// Arrives at the page of `level` for `target`, latched by `latch`.
+    fn arrive<G: std::ops::Deref<Target = PageBuf>>(
+        &self,
+        target: Target<'_>,
+        level: u8,
+        epoch: &Epoch,
+        latch: impl Fn(PageId) -> Result<G, Restart>,
+    ) -> Result<Arrived<G>, Restart> {
+        let mut page = self.locate(target, level, epoch)?;
+        let mut by_link = false;
+        loop {
+            let guard = latch(page)?;
+            let node = self.node(&guard)?;
+            if node.level() != level {
+                return Err(self.again());
+            }
+            match target.step(&node) {
+                Step::Here => return Ok(Arrived { guard, by_link }),
+                Step::Back => return Err(self.again()),
+                Step::Right(right) => {
+                    self.forest.statistics.right_moves.add(1);
+                    by_link = true;
+                    page = self.page(right);
+                }
+            }
+        }
+    }
+
+    pub(super) fn arrive_shared(
+        &self,
+        target: Target<'_>,
+        level: u8,
+        epoch: &Epoch,
+    ) -> Result<Arrived<SharedGuard<'f>>, Restart> {
+        let pool = &self.pages().pool;
+        self.arrive(target, level, epoch, |page| Ok(pool.shared(page)?))
+    }
+
+    pub(super) fn arrive_exclusive(
+        &self,
+        target: Target<'_>,
+        level: u8,
+        epoch: &Epoch,
+    ) -> Result<Arrived<ExclusiveGuard<'f>>, Restart> {
+        let pool = &self.pages().pool;
+        self.arrive(target, level, epoch, |page| Ok(pool.exclusive(page)?))
+    }
+
+    /// Shows `look` the leaf for `target`, latched shared. `look` may be called again; it must not wait.
+    ///
+    /// # Errors
+    /// Why a page could not be had, or what `look` failed with.
+    pub fn read<R>(
+        &self,
+        target: Target<'_>,
+        mut look: impl FnMut(&TreePage<'_>) -> Result<R, Restart>,
+    ) -> Result<R, EngineError> {
+        let (result, unfinished) = self.pages().run(|| {
+            let epoch = crossbeam_epoch::pin();
+            let leaf = self.arrive_shared(target, 0, &epoch)?;
+            let node = self.node(&leaf.guard)?;
+            let result = look(&node)?;
+            Ok((result, leaf.by_link.then(|| node.page_id())))
+        })?;
+        if let Some(page) = unfinished {
+            self.post_separator(page)?;
+        }
+        Ok(result)
+    }
+}
+
+enum Towards {
+    /// This is the page.
+    Arrived,
+    /// Go down; true if the child is on the level that is looked for.
+    Child(PageId, bool),
+    Right(PageId),
+}

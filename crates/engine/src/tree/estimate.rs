@@ -1,0 +1,111 @@
+//! How many entries lie between two keys, from the two paths that lead to them.
+//!
+//! A key's place is a fraction: its slot on each level over the number of slots, level by level, like the
+//! digits of a number. The difference of two fractions times the tree's estimated size is the answer; if
+//! both keys are in one leaf it is exact.
+
+use firn_base::PageId;
+use firn_format::tree::TreePage;
+use smallvec::SmallVec;
+
+use crate::error::EngineError;
+use crate::pages::Restart;
+use crate::tree::{Target, Tree};
+
+/// What lies in a tree or a part of it, roughly.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Estimate {
+    /// Entries, delete-marked ones included.
+    pub entries: f64,
+    /// Leaves.
+    pub leaves: f64,
+    /// The numbers are counted, not estimated.
+    pub is_exact: bool,
+}
+
+/// Where a path went on one level.
+#[derive(Debug, Clone, Copy)]
+struct Turn {
+    page: PageId,
+    slot: usize,
+    slots: usize,
+}
+
+type Path = SmallVec<[Turn; 8]>;
+
+impl Tree<'_> {
+    /// Entries with `low ≤ key < high`; no `high` means up to the end. Reads one leaf per bound.
+    ///
+    /// # Errors
+    /// Why a page could not be had.
+    pub fn estimate(&self, low: &[u8], high: Option<&[u8]>) -> Result<Estimate, EngineError> {
+        let from = self.path(Target::At(low), |leaf| leaf.lower_bound(low))?;
+        let to = match high {
+            Some(high) => self.path(Target::At(high), |leaf| leaf.lower_bound(high))?,
+            None => self.path(Target::Last, |leaf| leaf.slot_count())?,
+        };
+        let (from_leaf, to_leaf) = (from[from.len() - 1], to[to.len() - 1]);
+        if from_leaf.page == to_leaf.page {
+            let entries = to_leaf.slot.saturating_sub(from_leaf.slot) as f64;
+            return Ok(Estimate { entries, leaves: 1.0, is_exact: true });
+        }
+        let leaves = (size(&from, true) + size(&to, true)) / 2.0;
+        let entries = (size(&from, false) + size(&to, false)) / 2.0;
+        let share = (fraction(&to) - fraction(&from)).max(0.0);
+        Ok(Estimate { entries: share * entries, leaves: share * leaves, is_exact: false })
+    }
+
+    /// The path to a leaf; `place` finds the slot there.
+    fn path(
+        &self,
+        target: Target<'_>,
+        place: impl Fn(&TreePage<'_>) -> usize,
+    ) -> Result<Path, EngineError> {
+        self.pages().run(|| {
+            let epoch = crossbeam_epoch::pin();
+            let leaf = self.arrive_shared(target, 0, &epoch)?.guard;
+            let node = self.node(&leaf)?;
+            let mut path = Path::new();
+            path.push(Turn {
+                page: node.page_id(),
+                slot: place(&node),
+                slots: node.slot_count().max(1),
+            });
+            drop(leaf);
+            self.climb(target, &epoch, &mut path)?;
+            path.reverse();
+            Ok(path)
+        })
+    }
+
+    /// Adds the turns above the leaf, lowest first.
+    fn climb(
+        &self,
+        target: Target<'_>,
+        epoch: &crossbeam_epoch::Guard,
+        path: &mut Path,
+    ) -> Result<(), Restart> {
+        let top = self.node(&*self.pages().pool.shared(self.root())?)?.level();
+        for level in 1..=top {
+            let guard = self.arrive_shared(target, level, epoch)?.guard;
+            let node = self.node(&guard)?;
+            let slot = match target {
+                Target::At(key) => node.find_child(key).0,
+                Target::Before(key) => node.lower_bound(key).saturating_sub(1),
+                Target::Last => node.slot_count().saturating_sub(1),
+            };
+            path.push(Turn { page: node.page_id(), slot, slots: node.slot_count().max(1) });
+        }
+        Ok(())
+    }
+}
+
+/// Leaves or entries of the whole tree, if all pages were like those on the path.
+fn size(path: &Path, leaves: bool) -> f64 {
+    let levels = path.len() - usize::from(leaves);
+    path[..levels].iter().map(|turn| turn.slots as f64).product()
+}
+
+fn fraction(path: &Path) -> f64 {
+    path.iter().rev().fold(0.0, |below, turn| (turn.slot as f64 + below) / turn.slots as f64)
+}

@@ -1,0 +1,218 @@
+//! B-link trees (PolarIndex, paper 000 §4.1; Lehman & Yao).
+//!
+//! ```text
+//!                 ┌─────────── P0 ───────────┐             level 1
+//!                 │  "" → P1        m → P2   │
+//!                 └───│────────────────│─────┘
+//!               ┌─────▼───┐        ┌───▼─────┐
+//!               │ P1 ""…m │───────►│ P2 m…+∞ │             level 0
+//!               └─────────┘ right  └─────────┘
+//!
+//!   split of P1 at g, first mini-transaction:  P1 ""…g ──► P3 g…m ──► P2     (P0 does not know P3)
+//!                     second:                  P0 gets g → P3
+//! ```
+//!
+//! Between the two, and forever if the process dies there, a descent for `h` arrives at P1, sees from the
+//! high fence that its key has moved right, and follows the link. Whoever follows a link because the
+//! parent did not know the page posts the missing separator afterwards: no flag says that a split is
+//! unfinished, since posting a separator that is there already changes nothing.
+//!
+//! Rules, cited by number:
+//!
+//! 1. A descent holds no latch: inner nodes are read from published images, which may be a moment old.
+//!    Fences and links make up for it. Only the page that is worked on is latched.
+//! 2. Latches are taken on a lower level before a higher one, and on one level from left to right.
+//! 3. A separator is posted with the child latched shared, so that it never names a page that was merged
+//!    away meanwhile.
+//! 4. A merge is one mini-transaction over left page, right page and parent. The right page is marked
+//!    dead and *retired*; it is freed once every descent that might know its number has ended (epochs).
+//! 5. The root stays where it is: when it splits, its content moves to two new pages.
+//! 6. A descent runs inside one epoch from its first look at the root until it has latched its page.
+//!
+//! Departures from the paper: explicit fences instead of trying the right neighbour; inner nodes are read
+//! without latches; posting keeps the child latched (rule 3); pages are merged too.
+
+pub mod bulk;
+pub mod descend;
+pub mod estimate;
+pub mod merge;
+pub mod prefetch;
+pub mod split;
+pub mod statistics;
+pub mod write;
+
+use std::sync::Arc;
+
+use firn_base::{IndexId, PageId, PageNo};
+use firn_format::redo::Change;
+use firn_format::tree::Entries;
+use parking_lot::{Mutex, MutexGuard};
+
+use crate::error::EngineError;
+use crate::log::writer::Purpose;
+use crate::mini_transaction::MiniTransaction;
+use crate::pages::{Pages, Restart};
+use crate::space::Spaces;
+use crate::tree::statistics::TreeStatistics;
+
+pub use descend::Target;
+pub use write::LeafWrite;
+
+/// How structure changes of one tree exclude each other.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum StructureChanges {
+    /// They do not: each latches just the pages that it changes (PolarIndex).
+    #[default]
+    Concurrent,
+    /// One at a time in each tree, from the first page to the last separator. The baseline that
+    /// PolarIndex is measured against; what InnoDB's index latch amounts to.
+    Serialised,
+}
+
+const STRUCTURE_LATCHES: usize = 64;
+
+/// All trees of a node: what they share.
+pub struct Forest {
+    pages: Pages,
+    spaces: Arc<Spaces>,
+    structure_changes: StructureChanges,
+    structure_latches: Box<[Mutex<()>]>,
+    statistics: TreeStatistics,
+    /// Pages that were merged away and that no descent knows any more.
+    unreachable: Arc<Mutex<Vec<PageId>>>,
+}
+
+/// One tree.
+#[derive(Clone, Copy)]
+pub struct Tree<'f> {
+    forest: &'f Forest,
+    index: IndexId,
+}
+
+impl Forest {
+    /// The trees in `pages`.
+    #[must_use]
+    pub fn new(pages: Pages, spaces: Arc<Spaces>, structure_changes: StructureChanges) -> Forest {
+        Forest {
+            pages,
+            spaces,
+            structure_changes,
+            structure_latches: (0..STRUCTURE_LATCHES).map(|_| Mutex::new(())).collect(),
+            statistics: TreeStatistics::default(),
+            unreachable: Arc::default(),
+        }
+    }
+
+    /// The pages under the trees.
+    #[must_use]
+    pub fn pages(&self) -> &Pages {
+        &self.pages
+    }
+
+    /// The spaces that the trees lie in.
+    #[must_use]
+    pub fn spaces(&self) -> &Arc<Spaces> {
+        &self.spaces
+    }
+
+    /// Counters over all trees.
+    #[must_use]
+    pub fn statistics(&self) -> &TreeStatistics {
+        &self.statistics
+    }
+
+    /// The tree whose root is named by `index`. Looks at nothing.
+    #[must_use]
+    pub fn tree(&self, index: IndexId) -> Tree<'_> {
+        Tree { forest: self, index }
+    }
+
+    /// Allocates a root page in `space` and makes it an empty leaf, within `mtr`.
+    ///
+    /// # Errors
+    /// [`Restart`] if a page is needed first.
+    pub fn create_root<'p>(
+        &self,
+        mtr: &mut MiniTransaction<'p>,
+        frames: &mut firn_buffer::FrameReservation<'p>,
+        space: firn_base::SpaceId,
+    ) -> Result<IndexId, Restart> {
+        let root = PageId::new(space, self.spaces.allocate(mtr, space)?);
+        let held = mtr.create(frames, root);
+        let index = IndexId::from(root);
+        mtr.change(held, &empty_leaf(index));
+        Ok(index)
+    }
+
+    /// Frees the pages that were merged away and that nobody can reach any more. For a background task.
+    ///
+    /// # Errors
+    /// Why a page or the log could not be had.
+    pub fn free_unreachable(&self) -> Result<usize, EngineError> {
+        // Moves the epoch on, so that pages retired a while ago become unreachable.
+        crossbeam_epoch::pin().flush();
+        let pages = std::mem::take(&mut *self.unreachable.lock());
+        for page in &pages {
+            self.pages.run(|| {
+                let mut mtr = MiniTransaction::begin(&self.pages, Purpose::Completion)?;
+                self.spaces.free(&mut mtr, *page)?;
+                let _ = mtr.commit();
+                Ok(())
+            })?;
+        }
+        Ok(pages.len())
+    }
+
+    /// Excludes other structure changes of the tree, if that is how this forest was set up.
+    fn serialise(&self, index: IndexId) -> Option<MutexGuard<'_, ()>> {
+        if self.structure_changes == StructureChanges::Concurrent {
+            return None;
+        }
+        let latch = &self.structure_latches[(index.0 % STRUCTURE_LATCHES as u64) as usize];
+        Some(latch.try_lock().unwrap_or_else(|| {
+            self.statistics.structure_waits.add(1);
+            latch.lock()
+        }))
+    }
+
+    /// Has `page` freed once every descent that runs now has ended (rule 4).
+    fn free_later(&self, page: PageId) {
+        let unreachable = Arc::clone(&self.unreachable);
+        crossbeam_epoch::pin().defer(move || unreachable.lock().push(page));
+    }
+}
+
+impl<'f> Tree<'f> {
+    /// The tree's name.
+    #[must_use]
+    pub fn index(&self) -> IndexId {
+        self.index
+    }
+
+    fn pages(&self) -> &'f Pages {
+        &self.forest.pages
+    }
+
+    fn root(&self) -> PageId {
+        self.index.root()
+    }
+
+    fn page(&self, page_no: PageNo) -> PageId {
+        PageId::new(self.root().space, page_no)
+    }
+}
+
+/// What a fresh root is.
+fn empty_leaf(index: IndexId) -> Change<'static> {
+    Change::TreeInit {
+        index,
+        level: 0,
+        low: &[],
+        high: None,
+        right: PageNo::NONE,
+        entries: Entries::EMPTY,
+    }
+}
+
+#[cfg(test)]
+mod tests;

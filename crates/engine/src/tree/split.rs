@@ -1,0 +1,225 @@
+//! Splits: first the page and its new sibling, then the parent, in two mini-transactions.
+
+use firn_base::{PageId, PageNo};
+use firn_buffer::FrameReservation;
+use firn_format::redo::Change;
+use firn_format::tree::{EntryList, TreePage};
+
+use crate::error::EngineError;
+use crate::log::writer::Purpose;
+use crate::mini_transaction::{Held, MiniTransaction};
+use crate::pages::Restart;
+use crate::tree::{Target, Tree};
+
+/// A page that the parent has to learn of.
+type NewPage = Option<PageId>;
+
+impl<'f> Tree<'f> {
+    /// Splits the leaf for `key` unless it has room for a value of `length` bytes by now.
+    pub(super) fn make_room(&self, key: &[u8], length: usize) -> Result<(), EngineError> {
+        let _serialised = self.forest.serialise(self.index);
+        if let Some(page) = self.split_page(key, 0, length)? {
+            self.post(page)?;
+        }
+        Ok(())
+    }
+
+    /// Makes sure that the parent knows `child`: the second half of a split, whoever began it.
+    ///
+    /// # Errors
+    /// Why a page or the log could not be had.
+    pub(super) fn post_separator(&self, child: PageId) -> Result<(), EngineError> {
+        let _serialised = self.forest.serialise(self.index);
+        self.post(child)
+    }
+
+    fn post(&self, child: PageId) -> Result<(), EngineError> {
+        loop {
+            match self.try_post(child)? {
+                None => return Ok(()),
+                Some((separator, level)) => {
+                    if let Some(page) = self.split_page(&separator, level, size_of::<PageNo>())? {
+                        self.post(page)?;
+                    }
+                }
+            }
+        }
+    }
+
+    /// Posts the separator of `child`; if the parent has no room, says for which key and level.
+    fn try_post(&self, child: PageId) -> Result<Option<(Vec<u8>, u8)>, EngineError> {
+        self.pages().run(|| {
+            let mut mtr = MiniTransaction::begin(self.pages(), Purpose::Completion)?;
+            let epoch = crossbeam_epoch::pin();
+            let guard = self.pages().pool.shared(child)?;
+            let Ok(node) = TreePage::new(&guard) else { return Ok(None) };
+            let separator = node.low_fence();
+            let level = node.level() + 1;
+            let is_gone = node.is_dead() || node.index() != self.index;
+            if is_gone || separator.is_empty() || child == self.root() {
+                return Ok(None);
+            }
+            let parent = self.arrive_exclusive(Target::At(separator), level, &epoch)?.guard;
+            let parent = mtr.hold(parent);
+            let node = self.node(mtr.page(parent))?;
+            let Err(slot) = node.search(separator) else { return Ok(None) };
+            if !node.fits(separator.len(), size_of::<PageNo>()) {
+                return Ok(Some((separator.to_vec(), level)));
+            }
+            let value = child.page_no.0.to_le_bytes();
+            mtr.change(
+                parent,
+                &Change::TreeInsert { slot: slot as u16, key: separator, value: &value },
+            );
+            let _ = mtr.commit();
+            Ok(None)
+        })
+    }
+
+    /// Splits the page of `level` for `key`, unless it has room for a value of `length` bytes by now.
+    /// Returns the new page if the parent has to learn of one.
+    pub(super) fn split_page(
+        &self,
+        key: &[u8],
+        level: u8,
+        length: usize,
+    ) -> Result<NewPage, EngineError> {
+        self.forest.spaces.prepare(self.root().space)?;
+        let mut frames = self.pages().pool.reserve(2);
+        self.pages().run(|| {
+            let mut mtr = MiniTransaction::begin_large(self.pages(), Purpose::Completion)?;
+            let epoch = crossbeam_epoch::pin();
+            let arrived = self.arrive_exclusive(Target::At(key), level, &epoch)?;
+            drop(epoch);
+            let page = mtr.hold(arrived.guard);
+            let node = self.node(mtr.page(page))?;
+            let has_room = match node.search(key) {
+                Ok(slot) => node.fits_replacement(slot, length),
+                Err(_) => node.fits(key.len(), length),
+            };
+            if has_room {
+                return Ok(None);
+            }
+            let cut = Cut::choose(&node, key);
+            self.forest.statistics.splits.add(1);
+            if node.page_id() == self.root() {
+                self.split_root(&mut mtr, &mut frames, page, &cut)?;
+                let _ = mtr.commit();
+                return Ok(None);
+            }
+            let new = self.split_off(&mut mtr, &mut frames, page, &cut)?;
+            let _ = mtr.commit();
+            Ok(Some(new))
+        })
+    }
+
+    /// Moves the right part of `page` to a new page.
+    fn split_off(
+        &self,
+        mtr: &mut MiniTransaction<'f>,
+        frames: &mut FrameReservation<'f>,
+        page: Held,
+        cut: &Cut,
+    ) -> Result<PageId, Restart> {
+        let new = self.page(self.forest.spaces.allocate(mtr, self.root().space)?);
+        let node = self.node(mtr.page(page))?;
+        let high = node.high_fence().map(<[u8]>::to_vec);
+        let right = node.right();
+        let held = mtr.create(frames, new);
+        mtr.change(
+            held,
+            &Change::TreeInit {
+                index: self.index,
+                level: cut.level,
+                low: &cut.separator,
+                high: high.as_deref(),
+                right,
+                entries: cut.right.as_entries(),
+            },
+        );
+        let from_slot = cut.slot as u16;
+        mtr.change(
+            page,
+            &Change::TreeTruncate { from_slot, high: &cut.separator, right: new.page_no },
+        );
+        Ok(new)
+    }
+
+    /// Moves the root's content to two new pages and makes the root their parent (rule 5).
+    fn split_root(
+        &self,
+        mtr: &mut MiniTransaction<'f>,
+        frames: &mut FrameReservation<'f>,
+        root: Held,
+        cut: &Cut,
+    ) -> Result<(), Restart> {
+        let space = self.root().space;
+        let [left, right] = self.forest.spaces.allocate_pair(mtr, space)?;
+        let mut children = EntryList::new();
+        children.push(&[], &left.0.to_le_bytes());
+        children.push(&cut.separator, &right.0.to_le_bytes());
+        let held = mtr.create(frames, self.page(left));
+        mtr.change(
+            held,
+            &Change::TreeInit {
+                index: self.index,
+                level: cut.level,
+                low: &[],
+                high: Some(&cut.separator),
+                right,
+                entries: cut.left.as_entries(),
+            },
+        );
+        let held = mtr.create(frames, self.page(right));
+        mtr.change(
+            held,
+            &Change::TreeInit {
+                index: self.index,
+                level: cut.level,
+                low: &cut.separator,
+                high: None,
+                right: PageNo::NONE,
+                entries: cut.right.as_entries(),
+            },
+        );
+        mtr.change(
+            root,
+            &Change::TreeInit {
+                index: self.index,
+                level: cut.level + 1,
+                low: &[],
+                high: None,
+                right: PageNo::NONE,
+                entries: children.as_entries(),
+            },
+        );
+        Ok(())
+    }
+}
+
+/// Where a page is cut, with copies of both parts.
+struct Cut {
+    level: u8,
+    slot: usize,
+    separator: Vec<u8>,
+    left: EntryList,
+    right: EntryList,
+}
+
+impl Cut {
+    fn choose(node: &TreePage<'_>, key: &[u8]) -> Cut {
+        let insert_at = node.lower_bound(key);
+        let mut slot = node.split_slot(insert_at, key);
+        if !node.is_leaf() {
+            // The new inner node needs an entry of its own.
+            slot = slot.min(node.slot_count() - 1);
+        }
+        Cut {
+            level: node.level(),
+            slot,
+            separator: node.split_separator(slot, key),
+            left: node.entries(0..slot),
+            right: node.entries(slot..node.slot_count()),
+        }
+    }
+}

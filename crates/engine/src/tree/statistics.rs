@@ -1,0 +1,35 @@
+//! Counters of what the trees did. All of them move on rare events only.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// A number that only grows.
+#[derive(Debug, Default)]
+pub struct Counter(AtomicU64);
+
+impl Counter {
+    /// Adds to it.
+    pub fn add(&self, amount: u64) {
+        self.0.fetch_add(amount, Ordering::Relaxed);
+    }
+
+    /// What it is now.
+    #[must_use]
+    pub fn get(&self) -> u64 {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
+/// See the module's page.
+#[derive(Debug, Default)]
+pub struct TreeStatistics {
+    /// Pages that were split, roots included.
+    pub splits: Counter,
+    /// Pages that were merged into their left neighbour.
+    pub merges: Counter,
+    /// Descents that followed a right link.
+    pub right_moves: Counter,
+    /// Descents that began again.
+    pub restarts: Counter,
+    /// Structure changes that waited for another one of the same tree (baseline only).
+    pub structure_waits: Counter,
+}
