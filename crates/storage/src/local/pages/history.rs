@@ -110,3 +110,6 @@ impl HorizonClock {
         self.horizon
     }
 }
+
+#[cfg(test)]
+mod tests;

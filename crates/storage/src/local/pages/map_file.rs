@@ -18,6 +18,7 @@ use std::sync::Arc;
 use firn_api::PageStoreError;
 use firn_base::disk::{Disk, File, OpenMode, SECTOR_BYTES};
 
+use super::super::directory::DatabaseId;
 use super::map_format::{
     Batch, BatchKind, BatchPosition, HEADER_BYTES, check_header, claimed_number, encode_header,
     encoded_length,
@@ -35,6 +36,7 @@ const SNAPSHOT_WRITE_BYTES: usize = 1024 * 1024;
 pub(super) struct MapFile {
     disk: Arc<dyn Disk>,
     directory: PathBuf,
+    database: DatabaseId,
     generation: u64,
     tail: Option<Tail>,
     /// Bytes of the last snapshot.
@@ -55,22 +57,23 @@ impl MapFile {
     pub(super) fn open(
         disk: Arc<dyn Disk>,
         directory: &Path,
+        database: DatabaseId,
         accept: &mut dyn FnMut(Batch) -> Result<(), String>,
     ) -> Result<Option<MapFile>, PageStoreError> {
         let names = disk.list(directory).map_err(|error| io_error(directory.display(), &error))?;
         let Some(generation) = names.iter().filter_map(|path| generation_of(path)).max() else {
             return Ok(None);
         };
-        let mut this = MapFile::new(disk, directory, generation);
+        let mut this = MapFile { generation, ..MapFile::new(disk, directory, database) };
         this.load(accept)?;
         this.remove_others(&names);
         Ok(Some(this))
     }
 
     /// The file of a directory that has none yet; it begins with the first snapshot.
-    pub(super) fn new(disk: Arc<dyn Disk>, directory: &Path, generation: u64) -> MapFile {
+    pub(super) fn new(disk: Arc<dyn Disk>, directory: &Path, database: DatabaseId) -> MapFile {
         let directory = directory.to_owned();
-        MapFile { disk, directory, generation, tail: None, snapshot_bytes: 0 }
+        MapFile { disk, directory, database, generation: 0, tail: None, snapshot_bytes: 0 }
     }
 
     /// Whether the next change needs a new snapshot before it.
@@ -141,7 +144,7 @@ impl MapFile {
         let _ = self.disk.remove(&path);
         let file = self.disk.open(&path, OpenMode::CreateNew)?;
         let mut tail = Tail { file, next_number: 0, end: 0, reserved: 0 };
-        let mut bytes = encode_header(generation);
+        let mut bytes = encode_header(self.database, generation);
         for part in parts {
             part.encode(BatchPosition { generation, number: tail.next_number }, &mut bytes);
             tail.next_number += 1;
@@ -167,7 +170,7 @@ impl MapFile {
             .map_err(|error| io_error(path.display(), &error))?;
         let length = file.length().map_err(|error| io_error(path.display(), &error))?;
         let mut loader = Loader { file, path, length, offset: 0, generation: self.generation };
-        loader.header()?;
+        loader.header(self.database)?;
         self.tail = loader.batches(accept, &mut self.snapshot_bytes)?;
         Ok(())
     }
@@ -230,10 +233,11 @@ impl Loader {
         PageStoreError::StoreDamaged { file, offset, reason: reason.into() }
     }
 
-    fn header(&mut self) -> Result<(), PageStoreError> {
+    fn header(&mut self, database: DatabaseId) -> Result<(), PageStoreError> {
         let header = self.read(0, HEADER_BYTES)?;
         let header = header.first_chunk().ok_or_else(|| self.damaged(0, "the file is empty"))?;
-        check_header(header, self.generation).map_err(|reason| self.damaged(0, reason))?;
+        check_header(header, database, self.generation)
+            .map_err(|reason| self.damaged(0, reason))?;
         self.offset = HEADER_BYTES as u64;
         Ok(())
     }
@@ -310,3 +314,6 @@ impl Loader {
         Ok(Some(Tail { file, next_number: number, end, reserved: self.length }))
     }
 }
+
+#[cfg(test)]
+mod tests;

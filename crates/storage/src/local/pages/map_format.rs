@@ -6,9 +6,9 @@
 //!     8  u32  layout, 1               4  u32  crc32c of bytes 8..length
 //!    12  u32  page size               8  u32  length without padding
 //!    16  u64  generation             12  u32  BatchKind
-//!    24       zeros                  16  u64  generation of the file
-//!   508  u32  crc32c of 0..508       24  u64  number of the batch in the file, from 0
-//!                                    32  u64  applied LSN
+//!    24  u8×16 database              16  u64  generation of the file
+//!    40       zeros                  24  u64  number of the batch in the file, from 0
+//!   508  u32  crc32c of 0..508       32  u64  applied LSN
 //!   put                              40  u64  horizon LSN
 //!     0  u32  space id               48  u32  puts
 //!     4  u32  page number            52  u32  drops
@@ -26,6 +26,7 @@ use firn_base::disk::SECTOR_BYTES;
 use firn_base::{Lsn, PageId, PageNo, SpaceId};
 use firn_format::page::PAGE_SIZE;
 
+use super::super::directory::DatabaseId;
 use super::slots::SlotNo;
 use super::version::Version;
 
@@ -80,12 +81,13 @@ pub(super) struct BatchPosition {
 }
 
 /// Writes the header of a file.
-pub(super) fn encode_header(generation: u64) -> Vec<u8> {
+pub(super) fn encode_header(database: DatabaseId, generation: u64) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(HEADER_BYTES);
     bytes.extend_from_slice(MAGIC);
     bytes.extend_from_slice(&LAYOUT.to_le_bytes());
     bytes.extend_from_slice(&(PAGE_SIZE as u32).to_le_bytes());
     bytes.extend_from_slice(&generation.to_le_bytes());
+    bytes.extend_from_slice(&database.0);
     bytes.resize(HEADER_BYTES - 4, 0);
     let checksum = crc32c::crc32c(&bytes);
     bytes.extend_from_slice(&checksum.to_le_bytes());
@@ -93,7 +95,11 @@ pub(super) fn encode_header(generation: u64) -> Vec<u8> {
 }
 
 /// Checks the header of a file that should be of this generation.
-pub(super) fn check_header(bytes: &[u8; HEADER_BYTES], generation: u64) -> Result<(), String> {
+pub(super) fn check_header(
+    bytes: &[u8; HEADER_BYTES],
+    database: DatabaseId,
+    generation: u64,
+) -> Result<(), String> {
     let checked = &bytes[..HEADER_BYTES - 4];
     if !bytes.starts_with(MAGIC) {
         return Err("this is not the header of a page map".to_owned());
@@ -110,6 +116,9 @@ pub(super) fn check_header(bytes: &[u8; HEADER_BYTES], generation: u64) -> Resul
     }
     if read_u64(bytes, 16) != Some(generation) {
         return Err("the file does not have the generation that its name says".to_owned());
+    }
+    if bytes[24..40] != database.0 {
+        return Err(format!("the file does not belong to database {database}"));
     }
     Ok(())
 }
@@ -245,3 +254,6 @@ fn read_u32(bytes: &[u8], position: usize) -> Option<u32> {
 fn read_u64(bytes: &[u8], position: usize) -> Option<u64> {
     bytes.get(position..)?.first_chunk().map(|field| u64::from_le_bytes(*field))
 }
+
+#[cfg(test)]
+mod tests;

@@ -47,8 +47,38 @@ enum Source {
 /// An image on its way to the disk.
 struct Image {
     page: PageId,
-    bytes: Arc<PageBuf>,
+    lsn: Lsn,
+    bytes: ImageBytes,
     source: Source,
+}
+
+/// Offered images stay visible to readers meanwhile; others belong to the round.
+enum ImageBytes {
+    Shared(Arc<PageBuf>),
+    Own(Box<PageBuf>),
+}
+
+impl Image {
+    fn offered(bytes: Arc<PageBuf>) -> Image {
+        let (page, lsn) = (bytes.page_id(), bytes.lsn());
+        Image { page, lsn, bytes: ImageBytes::Shared(bytes), source: Source::Offered }
+    }
+
+    fn own(mut bytes: Box<PageBuf>, source: Source) -> Image {
+        bytes.seal();
+        Image { page: bytes.page_id(), lsn: bytes.lsn(), bytes: ImageBytes::Own(bytes), source }
+    }
+
+    fn append_sealed(&self, into: &mut Vec<u8>) {
+        match &self.bytes {
+            ImageBytes::Own(bytes) => into.extend_from_slice(bytes.bytes()),
+            ImageBytes::Shared(bytes) => {
+                let mut sealed = PageBuf::clone(bytes);
+                sealed.seal();
+                into.extend_from_slice(sealed.bytes());
+            }
+        }
+    }
 }
 
 /// The task's own state. Nobody else has it, so it is used without a lock.
@@ -111,13 +141,18 @@ impl Materialiser {
             if self.shared.is_closing() {
                 return;
             }
-            let pause = match self.round() {
-                Ok(stored) if stored > 0 && self.has_more(stored) => continue,
-                Ok(_) => TICK,
-                Err(_) => Duration::from_millis(self.shared.options.retry_delay_ms),
-            };
-            self.shared.work.wait(ticket, Some(pause));
+            match self.round() {
+                Ok(stored) if stored > 0 && self.has_more(stored) => {}
+                Ok(_) => drop(self.shared.work.wait(ticket, Some(TICK))),
+                Err(_) => self.pause(),
+            }
         }
+    }
+
+    /// Waits a while after something was refused, whoever calls.
+    fn pause(&self) {
+        let delay = Duration::from_millis(self.shared.options.retry_delay_ms);
+        self.shared.work.wait_until(Some(delay), || self.shared.is_closing());
     }
 
     fn has_more(&self, stored: usize) -> bool {
@@ -166,11 +201,7 @@ impl Materialiser {
     fn choose_images(&mut self, now: Duration) -> Vec<Image> {
         let limit = self.shared.options.batch_pages;
         let mut images = self.repaired_images();
-        images.extend(self.shared.table.take_queued(limit).into_iter().map(|bytes| Image {
-            page: bytes.page_id(),
-            bytes,
-            source: Source::Offered,
-        }));
+        images.extend(self.shared.table.take_queued(limit).into_iter().map(Image::offered));
         if self.shared.is_caught_up_with_start() {
             let room = limit.saturating_sub(images.len());
             self.add_pending(now, room, &mut images);
@@ -186,11 +217,7 @@ impl Materialiser {
             let stored = self.shared.table.view(page).versions.last().copied()?;
             let mut bytes = PageBuf::boxed();
             self.shared.read_known(page, Some(stored.lsn), &mut bytes).ok()?;
-            (bytes.lsn() == stored.lsn).then(|| Image {
-                page,
-                bytes: Arc::from(bytes),
-                source: Source::Repaired,
-            })
+            (bytes.lsn() == stored.lsn).then(|| Image::own(bytes, Source::Repaired))
         };
         pages.into_iter().filter_map(read).collect()
     }
@@ -231,7 +258,7 @@ impl Materialiser {
             self.shared.read_known(page, None, &mut bytes)?;
             Source::Built
         };
-        Ok(Image { page, bytes: Arc::from(bytes), source })
+        Ok(Image::own(bytes, source))
     }
 
     /// One page that cannot be built must not keep the others from being stored. Its log is kept.
@@ -299,7 +326,7 @@ impl Materialiser {
         let table = &self.shared.table;
         let puts = images.iter().zip(all_slots(slots)).filter_map(|(image, slot)| {
             let is_repair = image.source == Source::Repaired;
-            let version = table.prepare(image.page, image.bytes.lsn(), slot, is_repair)?;
+            let version = table.prepare(image.page, image.lsn, slot, is_repair)?;
             Some((image.page, version))
         });
         Batch {
@@ -346,16 +373,11 @@ impl Materialiser {
 
     fn write_images(&self, images: &[Image], slots: &[Run]) -> Result<(), PageStoreError> {
         let mut rest = images;
-        let mut sealed = PageBuf::boxed();
         let mut bytes = Vec::with_capacity(images.len() * PAGE_SIZE);
         for run in slots {
             let (written, behind) = rest.split_at(run.slots as usize);
             bytes.clear();
-            for image in written {
-                sealed.bytes_mut().copy_from_slice(image.bytes.bytes());
-                sealed.seal();
-                bytes.extend_from_slice(sealed.bytes());
-            }
+            written.iter().for_each(|image| image.append_sealed(&mut bytes));
             self.shared.files.write(run.first, &bytes)?;
             rest = behind;
         }

@@ -58,6 +58,7 @@ use firn_format::page::{PAGE_SIZE, PageBuf};
 use firn_format::redo::{Change, RawRecord, apply};
 use parking_lot::{Mutex, RwLock};
 
+use super::directory::{DatabaseId, LocalDirectory};
 use super::page_log::{PageLog, PageLogListener};
 use loader::{MapLoader, take_named_slots};
 use map_file::MapFile;
@@ -120,19 +121,24 @@ struct Failure {
 struct Listener(Weak<Shared>);
 
 impl LocalPages {
-    /// Opens or creates the pages in `directory/pages` and starts following `log`. Blocks for I/O.
+    /// Opens or creates the pages of a directory and starts following `log`. Blocks for I/O.
     ///
     /// # Errors
     /// What the disk said, or what is damaged.
     pub fn open(
-        environment: &Environment,
-        directory: &Path,
+        directory: &Arc<LocalDirectory>,
         options: PageStoreOptions,
         log: Arc<dyn PageLog>,
     ) -> Result<Arc<LocalPages>, PageStoreError> {
-        let (shared, materialiser) =
-            open_parts(environment, directory, options, log, apply_record)?;
-        let body = Box::new(move || materialiser.run());
+        let environment = directory.environment();
+        let home = Home { path: directory.path(), database: directory.database() };
+        let (shared, materialiser) = open_parts(environment, home, options, log, apply_record)?;
+        let kept = Arc::clone(directory);
+        let body = Box::new(move || {
+            materialiser.run();
+            // The directory is this process's until nobody writes in it any more.
+            drop(kept);
+        });
         let task = environment.spawner.spawn("firn-pages", body);
         Ok(Arc::new(LocalPages { shared, task: Mutex::new(Some(task)) }))
     }
@@ -187,26 +193,33 @@ impl Drop for LocalPages {
     }
 }
 
+/// Where the store is and whose it is.
+struct Home<'a> {
+    path: &'a Path,
+    database: DatabaseId,
+}
+
 /// Opens everything but the background task.
 fn open_parts(
     environment: &Environment,
-    directory: &Path,
+    home: Home<'_>,
     options: PageStoreOptions,
     log: Arc<dyn PageLog>,
     apply: ApplyRecord,
 ) -> Result<(Arc<Shared>, Materialiser), PageStoreError> {
-    let directory = directory.join("pages");
+    let (directory, database) = (home.path.join("pages"), home.database);
     let disk = Arc::clone(&environment.disk);
     disk.create_directory(&directory).map_err(|error| io_error(directory.display(), &error))?;
     let mut loader = MapLoader::default();
-    let map = MapFile::open(Arc::clone(&disk), &directory, &mut |batch| loader.accept(batch))?;
+    let mut accept = |batch| loader.accept(batch);
+    let map = MapFile::open(Arc::clone(&disk), &directory, database, &mut accept)?;
     let contents = loader.finish();
     let (files, total) = SlotFiles::open(Arc::clone(&disk), &directory)?;
     let is_new = map.is_none();
     if is_new && total > 0 {
         return Err(map_is_missing(&directory));
     }
-    let mut map = map.unwrap_or_else(|| MapFile::new(disk, &directory, 0));
+    let mut map = map.unwrap_or_else(|| MapFile::new(disk, &directory, database));
     let slots = take_named_slots(&contents.versions, &files, total)?;
     let kept_drops = contents.dropped.iter().map(|(space, end)| (*space, *end));
     let kept_drops = kept_drops.filter(|(_, end)| *end > contents.horizon).collect();

@@ -69,3 +69,6 @@ impl Pace {
         self.batch_pages as u64 * MICRO
     }
 }
+
+#[cfg(test)]
+mod tests;

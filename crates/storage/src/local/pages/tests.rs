@@ -65,6 +65,10 @@ struct Store {
     dropped: BTreeMap<SpaceId, Lsn>,
 }
 
+fn home() -> Home<'static> {
+    Home { path: Path::new("/db"), database: DatabaseId(*b"database of test") }
+}
+
 fn open(
     disk: &Arc<FakeDisk>,
     clock: &Arc<FakeClock>,
@@ -79,8 +83,7 @@ fn open(
     };
     let log = Arc::clone(log) as Arc<dyn PageLog>;
     let options = options.clone();
-    let (shared, materialiser) =
-        open_parts(&environment, Path::new("/db"), options, log, fake_log::apply)?;
+    let (shared, materialiser) = open_parts(&environment, home(), options, log, fake_log::apply)?;
     Ok((LocalPages { shared, task: Mutex::new(None) }, materialiser))
 }
 

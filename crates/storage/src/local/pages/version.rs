@@ -166,3 +166,6 @@ pub(super) fn prune(versions: &mut Versions, horizon: Lsn, freed: &mut Vec<SlotN
     let base = versions.iter().rposition(|version| version.lsn <= horizon).unwrap_or(0);
     freed.extend(versions.drain(..base).map(|version| version.slot));
 }
+
+#[cfg(test)]
+mod tests;

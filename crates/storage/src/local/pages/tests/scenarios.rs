@@ -278,13 +278,11 @@ fn the_history_keeps_a_dropped_space_for_a_while() {
 
 #[test]
 fn the_task_brings_the_pages_up_to_date_by_itself() {
-    let directory = tempfile::tempdir().unwrap();
+    let folder = tempfile::tempdir().unwrap();
     let log = FakeLog::new();
-    let environment = Environment::system();
+    let directory = LocalDirectory::open(&Environment::system(), folder.path()).unwrap();
     let follow = Arc::clone(&log) as Arc<dyn PageLog>;
-    let pages =
-        LocalPages::open(&environment, directory.path(), PageStoreOptions::default(), follow)
-            .unwrap();
+    let pages = LocalPages::open(&directory, PageStoreOptions::default(), follow).unwrap();
     pages.materialise_up_to(log.durable_lsn()).unwrap();
     // Not a record that the real `apply` takes: the call must come back with what is wrong.
     let end = log.append(&[(A, 99, 1)]);
