@@ -23,7 +23,7 @@ use super::table::{LockTable, RangeAccess, Records, Wanted};
 use super::target::shard_hash;
 
 /// Shards of a group.
-pub(super) const SHARDS: usize = 16;
+pub(super) const SHARDS: usize = if cfg!(feature = "shuttle") { 2 } else { 16 };
 
 /// See the module's page.
 #[derive(Debug)]

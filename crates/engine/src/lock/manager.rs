@@ -4,6 +4,8 @@
 //! held. The numbered rules are those of the README in this folder.
 
 use std::sync::Arc;
+// Not shuttle's: the sequence is drawn under the mutex that orders it.
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use firn_base::clock::Clock;
@@ -14,13 +16,13 @@ use super::occupancy::Occupancy;
 use super::owner::{Owners, Waiter};
 use super::queue::{Blockers, Rank, Standing};
 use super::statistics::{Counters, LockInfo, LockStatistics, WaitInfo};
-use super::sync::{AtomicU64, Mutex, Ordering};
+use super::sync::Mutex;
 use super::table::{Attempt, Decision, Disturbance, Wanted};
 use super::target::{Extent, KeyRange, LockMode, LockSpace, LockTarget, Locked, space_hash};
 use super::waits::{Aftermath, DeadlockReport, OpenWait, Verdict, Waits, Withdrawal};
 
 /// Groups of shards. Spaces that share one meet each other's mutexes, never each other's locks.
-const GROUPS: usize = 64;
+const GROUPS: usize = if cfg!(feature = "shuttle") { 1 } else { 64 };
 
 /// The answer to [`LockManager::request`].
 #[derive(Debug)]
@@ -125,7 +127,7 @@ impl LockManager {
 
     /// Says where the number of undo records that `owner` has written can be read. To be called before
     /// the owner's first request; an owner that never does counts as having written none.
-    pub fn register(&self, owner: TrxId, weight: Arc<std::sync::atomic::AtomicU64>) {
+    pub fn register(&self, owner: TrxId, weight: Arc<AtomicU64>) {
         self.owners.register(owner, weight);
     }
 
@@ -308,7 +310,7 @@ impl LockManager {
     }
 
     /// Whether [`LockManager::wait`] would return at once.
-    #[cfg(test)]
+    #[cfg(all(test, not(feature = "shuttle")))]
     pub(super) fn is_decided(&self, wait: &Wait) -> bool {
         self.waits.lock().is_over(wait.owner, wait.sequence)
     }

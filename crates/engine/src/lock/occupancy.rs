@@ -11,7 +11,7 @@ use super::sync::{AtomicU32, Ordering};
 use super::target::{LockSpace, space_hash};
 
 /// Counters; two spaces share one with a probability of 1 in this number.
-const COUNTERS: usize = 1024;
+const COUNTERS: usize = if cfg!(feature = "shuttle") { 2 } else { 1024 };
 
 /// See the module's page.
 #[derive(Debug)]

@@ -11,15 +11,16 @@
 //! ```
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use firn_base::TrxId;
 use rustc_hash::FxHashMap;
 
-use super::sync::{AtomicU64, Event, Mutex, Ordering};
+use super::sync::{Event, Mutex};
 use super::target::Locked;
 
 /// Mutexes over which owners are spread by their ids.
-const SHARDS: usize = 64;
+const SHARDS: usize = if cfg!(feature = "shuttle") { 2 } else { 64 };
 
 /// What an owner waits on, and what its rollback costs.
 #[derive(Debug)]

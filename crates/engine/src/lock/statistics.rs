@@ -1,10 +1,11 @@
 //! What the lock manager counts, and the listing of all locks.
 
+// Not shuttle's: counters decide nothing.
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use firn_base::TrxId;
 
-use super::sync::{AtomicU64, Ordering};
 use super::target::{LockMode, Locked};
 
 /// Counters since the start of the process.

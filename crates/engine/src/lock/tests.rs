@@ -1,6 +1,13 @@
-//! Tests of the lock manager: stories, a random walk beside a model, and threads.
+//! Tests of the lock manager: stories, a random walk beside a model, threads, and the orders of steps
+//! that shuttle chooses.
 
+#[cfg(feature = "shuttle")]
+mod interleavings;
+#[cfg(not(feature = "shuttle"))]
 mod model;
+#[cfg(not(feature = "shuttle"))]
 mod scenario;
+#[cfg(not(feature = "shuttle"))]
 mod stories;
+#[cfg(not(feature = "shuttle"))]
 mod threads;
