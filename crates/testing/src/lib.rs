@@ -2,8 +2,10 @@
 //!
 //! * [`simulation`] runs a whole cluster in one process, one task at a time, from a seed;
 //! * [`history`] records concurrent transactions and judges which isolation they had;
-//! * [`workload`] draws transactions from a seed and runs them against anything that has sessions.
+//! * [`workload`] draws transactions from a seed and runs them against anything that has sessions;
+//! * [`crash`] kills a real program again and again and has it verified.
 
+pub mod crash;
 pub mod history;
 pub mod random;
 pub mod simulation;
