@@ -1,4 +1,5 @@
-//! The keeper: a background task that makes segment files ahead of the writer.
+//! The keeper: a background task that makes segment files ahead of the writer, closes full ones with their
+//! footer, and recycles released ones. That one task does all three keeps a footer out of a recycled file.
 //!
 //! Making a file takes room, time and changes of the directory; a commit must meet none of them. So a file is
 //! allocated, written with zeros and synced before the log reaches it, and `fdatasync` of a block in it has no
@@ -15,7 +16,7 @@ use firn_base::Lsn;
 use firn_base::disk::{Disk, File, OpenMode};
 
 use super::Shared;
-use super::segment::{self, Segment, SegmentHeader};
+use super::segment::{self, Segment, SegmentHeader, SegmentIndex};
 
 const RETRY_INTERVAL: Duration = Duration::from_millis(100);
 /// How long an appender waits before it looks again; it is woken when something changes.
@@ -52,6 +53,17 @@ impl From<io::Error> for MakeError {
     }
 }
 
+/// What became of one of the keeper's kinds of work.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Step {
+    /// Something was done, and there may be more.
+    Done,
+    /// There is nothing to do.
+    Nothing,
+    /// It did not work; to be tried again.
+    Stuck,
+}
+
 /// Makes segments ahead until the log is closed or has failed.
 pub(super) fn run(shared: &Shared) {
     loop {
@@ -59,11 +71,13 @@ pub(super) fn run(shared: &Shared) {
         if shared.is_stopping() || shared.check_alive().is_err() {
             return;
         }
-        if shared.needs_segment() && shared.add_segment() {
+        let steps = [Shared::recycle_one, Shared::add_segment, Shared::write_footer];
+        let steps = steps.map(|step| step(shared));
+        if steps.contains(&Step::Done) {
             continue;
         }
-        let is_stuck = shared.keeper.lock().stuck.is_some();
-        shared.keeper_wake.wait(ticket, is_stuck.then_some(RETRY_INTERVAL));
+        let retry = steps.contains(&Step::Stuck).then_some(RETRY_INTERVAL);
+        shared.keeper_wake.wait(ticket, retry);
     }
 }
 
@@ -98,8 +112,11 @@ impl Shared {
         segments.ahead() < self.options.segments_ahead.max(2) || segments.end() <= wanted_end
     }
 
-    /// Adds one segment at the end; false if that did not work.
-    fn add_segment(&self) -> bool {
+    /// Adds one segment at the end if there are too few.
+    fn add_segment(&self) -> Step {
+        if !self.needs_segment() {
+            return Step::Nothing;
+        }
         let first = self.segments.lock().end();
         let made = self.make_segment(first);
         let stuck = match made {
@@ -110,13 +127,13 @@ impl Shared {
             Err(MakeError::Retry(error)) => Some(error.to_string()),
             Err(MakeError::Fatal(place, error)) => {
                 self.fail(&place, error);
-                return false;
+                return Step::Stuck;
             }
         };
-        let is_added = stuck.is_none();
+        let step = if stuck.is_none() { Step::Done } else { Step::Stuck };
         self.tell_stuck(stuck);
         self.room.notify_all();
-        is_added
+        step
     }
 
     fn tell_stuck(&self, stuck: Option<String>) {
@@ -130,6 +147,17 @@ impl Shared {
         }
     }
 
+    fn header(&self, first: Lsn) -> SegmentHeader {
+        SegmentHeader {
+            stream: self.options.stream,
+            database: self.directory.database(),
+            blocks: segment::blocks_in(self.options.segment_size_bytes),
+            first,
+            incarnation: self.incarnation,
+            watermarks: *self.watermarks.lock(),
+        }
+    }
+
     fn make_segment(&self, first: Lsn) -> Result<Segment, MakeError> {
         let (spare, number) = {
             let mut keeper = self.keeper.lock();
@@ -139,20 +167,102 @@ impl Shared {
         let maker = Maker {
             disk: self.directory.environment().disk.as_ref(),
             folder: &self.folder,
-            header: SegmentHeader {
-                stream: self.options.stream,
-                database: self.directory.database(),
-                blocks: segment::blocks_in(self.options.segment_size_bytes),
-                first,
-                incarnation: self.incarnation,
-                watermarks: *self.watermarks.lock(),
-            },
+            header: self.header(first),
         };
         let made = maker.make(spare.as_deref(), number);
         if let (Err(MakeError::Retry(_)), Some(spare)) = (&made, spare) {
             self.keeper.lock().spares.push(spare);
         }
         made
+    }
+}
+
+impl Shared {
+    /// See [`crate::local::page_log::PageLog::release_before`]. The files follow in the background.
+    pub(super) fn release_before(&self, lsn: Lsn) {
+        let limit = lsn.min(self.indexer.told());
+        let begun = self.segments.lock().begun();
+        // The oldest segment that is kept has to be one in which a group begins, at or before the limit: that
+        // group's start is then the start of the log, and everything before has ended.
+        let starts = begun.iter().skip(1).rev().map(|segment| {
+            let start = segment.index.lock().first_group();
+            (segment.first, start)
+        });
+        let mut kept = starts.filter(|(_, start)| start.is_some_and(|start| start <= limit));
+        let Some((first, Some(start))) = kept.next() else { return };
+        self.truncated.fetch_max(start.0, Ordering::AcqRel);
+        let released = self.segments.lock().release_before(first);
+        released.iter().for_each(|segment| self.index_cache.remove(segment.first));
+        self.keeper_wake.notify_all();
+    }
+
+    /// Takes the oldest released segment out of the log: its file becomes a spare one or is removed.
+    fn recycle_one(&self) -> Step {
+        let released = self.segments.lock().next_released();
+        let Some(segment) = released else { return Step::Nothing };
+        match self.recycle(&segment) {
+            Ok(()) => {
+                self.segments.lock().drop_released();
+                Step::Done
+            }
+            Err(MakeError::Retry(error)) => {
+                tracing::warn!(%error, file = %segment.path.display(), "a log file cannot be reused");
+                Step::Stuck
+            }
+            Err(MakeError::Fatal(place, error)) => {
+                self.fail(&place, error);
+                Step::Stuck
+            }
+        }
+    }
+
+    /// D1: one name after the other, each durably.
+    fn recycle(&self, segment: &Segment) -> Result<(), MakeError> {
+        self.save_watermarks()?;
+        let disk = self.directory.environment().disk.as_ref();
+        let spare = {
+            let mut keeper = self.keeper.lock();
+            keeper.next_spare += 1;
+            let spare = self.folder.join(format!("{}{SPARE_SUFFIX}", keeper.next_spare));
+            (keeper.spares.len() < self.options.spare_limit).then_some(spare)
+        };
+        match &spare {
+            Some(spare) => disk.rename(&segment.path, spare)?,
+            None => disk.remove(&segment.path)?,
+        }
+        let fatal = |error| MakeError::Fatal(self.folder.clone(), error);
+        disk.sync_directory(&self.folder).map_err(fatal)?;
+        self.keeper.lock().spares.extend(spare);
+        Ok(())
+    }
+
+    /// Writes the watermarks of what is released into the oldest segment that is kept.
+    fn save_watermarks(&self) -> io::Result<()> {
+        let oldest = self.segments.lock().oldest();
+        let header = SegmentHeader {
+            blocks: oldest.blocks,
+            first: oldest.first,
+            ..self.header(oldest.first)
+        };
+        oldest.file.write_at(&header.encode(), 0)?;
+        oldest.file.sync_data()
+    }
+
+    /// Writes the footer of the oldest full segment that has none.
+    fn write_footer(&self) -> Step {
+        let index_end = self.indexer.index_end();
+        let begun = self.segments.lock().begun();
+        let unfinished = begun.iter().find(|segment| {
+            segment.end() <= index_end && matches!(*segment.index.lock(), SegmentIndex::Memory(_))
+        });
+        let Some(segment) = unfinished else { return Step::Nothing };
+        match segment.write_footer() {
+            Ok(()) => Step::Done,
+            Err(error) => {
+                tracing::warn!(%error, file = %segment.path.display(), "cannot write the footer");
+                Step::Stuck
+            }
+        }
     }
 }
 
@@ -181,7 +291,7 @@ impl Maker<'_> {
         self.disk.rename(made_of, &path)?;
         let fatal = |error| MakeError::Fatal(path.clone(), error);
         self.disk.sync_directory(self.folder).map_err(fatal)?;
-        Ok(Segment { first: self.header.first, blocks: self.header.blocks, path, file })
+        Ok(Segment::new(&self.header, path, file))
     }
 
     fn open_spare<'s>(

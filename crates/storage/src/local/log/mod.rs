@@ -36,20 +36,27 @@ use std::sync::{Arc, OnceLock};
 use firn_api::{LogError, LogStore};
 use firn_base::event::Event;
 use firn_base::task::TaskHandle;
-use firn_base::{Cts, LogStreamId, Lsn, TrxId};
+use firn_base::{Cts, LogStreamId, Lsn, PageId, TrxId};
 use parking_lot::Mutex;
 
 use super::directory::{LocalDirectory, OpenError};
+use super::page_log::{PageLog, PageLogListener, RecordVisitor};
 
 mod block;
+mod footer;
+mod index;
+mod indexer;
 mod keeper;
+mod lookup;
 mod reader;
 mod recovery;
 mod segment;
 mod segments;
 mod writer;
 
+use indexer::IndexerState;
 use keeper::KeeperState;
+use lookup::IndexCache;
 use segments::Segments;
 use writer::{PublishedTail, Writer};
 
@@ -64,6 +71,8 @@ pub struct LogOptions {
     pub segments_ahead: usize,
     /// Released files that are kept for reuse; others are removed.
     pub spare_limit: usize,
+    /// Memory for the indexes of full segments that were read from their footers.
+    pub index_cache_bytes: usize,
 }
 
 impl Default for LogOptions {
@@ -73,6 +82,7 @@ impl Default for LogOptions {
             segment_size_bytes: 64 << 20,
             segments_ahead: 2,
             spare_limit: 4,
+            index_cache_bytes: 64 << 20,
         }
     }
 }
@@ -114,6 +124,8 @@ struct Shared {
     watermarks: Mutex<Watermarks>,
     durable: AtomicU64,
     truncated: AtomicU64,
+    indexer: IndexerState,
+    index_cache: IndexCache,
     failed: OnceLock<LogError>,
     stopping: AtomicBool,
 }
@@ -145,8 +157,11 @@ impl Shared {
     /// Ends the log's usefulness; the first reason counts.
     fn fail(&self, place: &std::path::Path, reason: impl std::fmt::Display) -> LogError {
         let place = place.display().to_string();
-        let error =
-            self.failed.get_or_init(|| LogError::Failed { place, reason: reason.to_string() });
+        self.fail_with(LogError::Failed { place, reason: reason.to_string() })
+    }
+
+    fn fail_with(&self, error: LogError) -> LogError {
+        let error = self.failed.get_or_init(|| error);
         tracing::error!(%error, "the log failed");
         self.wake_everybody();
         error.clone()
@@ -160,6 +175,7 @@ impl Shared {
         self.room.notify_all();
         self.writer_back.notify_all();
         self.keeper_wake.notify_all();
+        self.indexer.notify_all();
     }
 }
 
@@ -183,6 +199,7 @@ impl LocalLog {
         let shared = Arc::new(recovery::open(directory, options)?);
         let log = LocalLog { shared: shared.clone(), tasks: Mutex::new(Vec::new()) };
         log.spawn("log-keeper", keeper::run);
+        log.spawn("log-indexer", indexer::run);
         Ok(Arc::new(log))
     }
 
@@ -197,6 +214,18 @@ impl LocalLog {
     #[must_use]
     pub fn end_lsn(&self) -> Lsn {
         self.shared.tail.lock().written
+    }
+
+    /// The end of what is durable, as both [`LogStore`] and [`PageLog`] tell it. Does not block.
+    #[must_use]
+    pub fn durable_lsn(&self) -> Lsn {
+        self.shared.durable()
+    }
+
+    /// The highest watermarks in the durable log, also in parts of it that were released.
+    #[must_use]
+    pub fn watermarks(&self) -> Watermarks {
+        *self.shared.watermarks.lock()
     }
 
     /// Stops the background tasks and waits for them. Reads and a last sync still work; appends fail.
@@ -240,6 +269,38 @@ impl LogStore for LocalLog {
 
     fn is_room_low(&self) -> bool {
         self.shared.is_room_low()
+    }
+}
+
+impl PageLog for LocalLog {
+    fn indexed_lsn(&self) -> Lsn {
+        self.shared.indexer.told()
+    }
+
+    fn durable_lsn(&self) -> Lsn {
+        self.shared.durable()
+    }
+
+    fn wait_until_indexed(&self, lsn: Lsn) -> Result<(), LogError> {
+        self.shared.wait_until_indexed(lsn)
+    }
+
+    fn visit_records(
+        &self,
+        page: PageId,
+        from: Lsn,
+        to: Lsn,
+        visit: &mut RecordVisitor<'_>,
+    ) -> Result<(), LogError> {
+        self.shared.visit_records(page, from, to, visit)
+    }
+
+    fn release_before(&self, lsn: Lsn) {
+        self.shared.release_before(lsn);
+    }
+
+    fn follow(&self, listener: Arc<dyn PageLogListener>) {
+        self.shared.follow(listener);
     }
 }
 

@@ -170,7 +170,7 @@ impl Shared {
     }
 
     /// A file that was released during the read may have been used again: that is no damage.
-    fn instead_if_released(&self, from: Lsn, error: LogError) -> LogError {
+    pub(super) fn instead_if_released(&self, from: Lsn, error: LogError) -> LogError {
         if from < self.truncated() { self.out_of_range(from) } else { error }
     }
 }

@@ -28,14 +28,17 @@ use firn_format::redo::{Group, GroupDamage};
 use parking_lot::Mutex;
 
 use super::block::{self, BLOCK_BYTES, BLOCK_DATA_BYTES, Block};
+use super::indexer::IndexerState;
 use super::keeper::{KeeperState, MakeError, Maker, NEW_SUFFIX, SPARE_SUFFIX};
-use super::segment::{self, HEADER_BYTES, Segment, SegmentHeader};
+use super::lookup::IndexCache;
+use super::segment::{self, HEADER_BYTES, Segment, SegmentHeader, SegmentIndex};
 use super::segments::Segments;
 use super::writer::Writer;
 use super::{LogOptions, Shared, Watermarks};
 use crate::local::directory::{At, LocalDirectory, OpenError};
 
 const PIECE_BLOCKS: usize = 2048;
+const INDEX_PIECE_BYTES: u64 = 1 << 20;
 /// How many blocks of the segments behind the log's end are searched for signs of more log.
 const SEARCHED_BLOCKS_OF_LATER_SEGMENTS: u32 = 2048;
 
@@ -77,7 +80,7 @@ pub(super) fn open(
     headers.iter().for_each(|header| watermarks.raise(header.watermarks));
     let published = writer.published();
     let (end, current) = (published.written, published.segment.clone());
-    Ok(Shared {
+    let shared = Shared {
         directory: directory.clone(),
         folder,
         options,
@@ -95,11 +98,49 @@ pub(super) fn open(
         writer_back: Event::new(),
         tail: Mutex::new(published),
         watermarks: Mutex::new(watermarks),
+        indexer: IndexerState::new(scan.first_group),
+        index_cache: IndexCache::new(options.index_cache_bytes),
         durable: AtomicU64::new(end.0),
         truncated: AtomicU64::new(scan.first_group.0),
         failed: OnceLock::new(),
         stopping: AtomicBool::new(false),
-    })
+    };
+    shared.index_kept()?;
+    Ok(shared)
+}
+
+impl Shared {
+    /// Completes the index: takes over the footers, and reads the log of segments that have none.
+    fn index_kept(&self) -> Result<(), LogError> {
+        let mut position = self.truncated();
+        let segments = self.segments.lock().begun();
+        for segment in segments {
+            let head = match &mut *segment.index.lock() {
+                SegmentIndex::Footer(head) => Some(*head),
+                SegmentIndex::Memory(index) => {
+                    Arc::make_mut(index).next_group =
+                        (position > segment.first).then_some(position);
+                    None
+                }
+            };
+            if let Some(head) = head {
+                if head.first_group.unwrap_or(head.next_group) != position {
+                    let what = "its footer does not go on where the segment before ends";
+                    return Err(segment.damaged(segment.first, what));
+                }
+                self.watermarks.lock().raise(head.watermarks);
+                position = head.next_group;
+                self.indexer.advance(position);
+                continue;
+            }
+            while segment.contains(position) && position < self.durable() {
+                let left = segment.end().since(position).min(INDEX_PIECE_BYTES) as usize;
+                position = self.index_piece(position, left, &mut Vec::new())?;
+                self.indexer.advance(position);
+            }
+        }
+        Ok(())
+    }
 }
 
 /// Sorts the names, and removes files that were being made when the process ended.
@@ -189,8 +230,11 @@ fn open_segment(disk: &dyn Disk, path: &Path) -> Result<(Segment, SegmentHeader)
     if length < segment::payload_end_offset(header.blocks) {
         return Err(damaged(path, length, "the file was cut off").into());
     }
-    let (first, blocks) = (header.first, header.blocks);
-    Ok((Segment { first, blocks, path: path.to_owned(), file }, header))
+    let segment = Segment::new(&header, path.to_owned(), file);
+    if let Some(head) = segment.read_footer_head() {
+        *segment.index.lock() = SegmentIndex::Footer(head);
+    }
+    Ok((segment, header))
 }
 
 fn header_fault(
@@ -324,10 +368,54 @@ fn for_each_block(
     Ok(true)
 }
 
-/// Follows the log from the oldest segment to its end.
+/// Where the first group of the kept log begins.
+fn find_first_group(segments: &[Arc<Segment>]) -> Result<Option<Lsn>, OpenError> {
+    for segment in segments {
+        let footer = match &*segment.index.lock() {
+            SegmentIndex::Footer(head) => Some(head.first_group),
+            SegmentIndex::Memory(_) => None,
+        };
+        let mut found = footer.flatten();
+        let to = if footer.is_some() { 0 } else { segment.blocks };
+        for_each_block(segment, 0, to, |lsn, bytes| {
+            let block = block::open(bytes).map_err(|what| segment.damaged(lsn, what))?;
+            found = block.header.first_group.map(|offset| lsn.advance(u64::from(offset)));
+            Ok(found.is_none())
+        })?;
+        if found.is_some() {
+            return Ok(found);
+        }
+    }
+    Ok(None)
+}
+
+/// Where to begin: behind the newest segment that has its footer, because all before that is durable.
+fn find_start(segments: &[Arc<Segment>]) -> Result<(usize, Scan), OpenError> {
+    let footer = |segment: &Arc<Segment>| match &*segment.index.lock() {
+        SegmentIndex::Footer(head) => Some(*head),
+        SegmentIndex::Memory(_) => None,
+    };
+    let newest = segments
+        .iter()
+        .enumerate()
+        .rev()
+        .find_map(|(number, segment)| footer(segment).map(|head| (number, head)));
+    let Some((number, head)) = newest else { return Ok((0, Scan::new(segments[0].first))) };
+    let first_group = find_first_group(&segments[..=number])?;
+    let scan = Scan {
+        valid_end: segments[number].end(),
+        incarnation: head.incarnation,
+        first_group: first_group.unwrap_or(head.next_group),
+        last_group: (head.next_group, head.next_group),
+        is_synchronised: true,
+    };
+    Ok((number + 1, scan))
+}
+
+/// Follows the log from the newest footer to its end.
 fn find_end(segments: &[Arc<Segment>]) -> Result<Scan, OpenError> {
-    let mut scan = Scan::new(segments[0].first);
-    for (number, segment) in segments.iter().enumerate() {
+    let (start, mut scan) = find_start(segments)?;
+    for (number, segment) in segments.iter().enumerate().skip(start) {
         let is_full = for_each_block(segment, 0, segment.blocks, |lsn, bytes| {
             let Ok(block) = block::open(bytes) else { return Ok(false) };
             if !scan.is_next(&block) {
@@ -350,6 +438,11 @@ fn find_end(segments: &[Arc<Segment>]) -> Result<Scan, OpenError> {
 fn refuse_if_more_was_durable(segments: &[Arc<Segment>], scan: &Scan) -> Result<(), OpenError> {
     let broken = &segments[0];
     let at = scan.valid_end;
+    if scan.end() > at {
+        return Err(broken
+            .damaged(at, "the segment before says that more of the log was durable")
+            .into());
+    }
     if !scan.is_synchronised || at == segments[0].first && at == Lsn::FIRST {
         return Err(broken.damaged(at, "the log's first block is not valid").into());
     }

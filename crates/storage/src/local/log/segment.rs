@@ -19,15 +19,19 @@
 //! damaged later. The header is one sector; it is rewritten once, when the segments before it are released,
 //! so that the watermarks in them are not lost.
 
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use firn_api::LogError;
 use firn_base::disk::File;
 use firn_base::{Cts, LogStreamId, Lsn, TrxId};
+use parking_lot::Mutex;
 
 use super::Watermarks;
-use super::block::{BLOCK_BYTES, BLOCK_DATA_BYTES};
+use super::block::{self, BLOCK_BYTES, BLOCK_DATA_BYTES};
+use super::footer::{self, FooterHead, StoredIndex, Summary};
+use super::index::PageIndex;
 use crate::local::directory::DatabaseId;
 
 /// Where the blocks begin in a segment file.
@@ -38,6 +42,8 @@ pub(super) const HEADER_BYTES: usize = 512;
 const BLOCKS_PER_MEMORY_PAGE: u64 = 8;
 /// The layout that this code writes.
 const SEGMENT_VERSION: u16 = 1;
+/// 16 GiB, so that a position in a segment fits into 32 bits.
+const MAX_BLOCKS: u64 = 1 << 25;
 const MAGIC: &[u8; 8] = b"FIRNLOG\0";
 const SUFFIX: &str = ".log";
 
@@ -104,7 +110,8 @@ impl SegmentHeader {
             },
         };
         let payload = u64::from(header.blocks) * BLOCK_DATA_BYTES as u64;
-        if header.blocks == 0 || header.first.0.checked_add(payload).is_none() {
+        let is_possible = (1..=MAX_BLOCKS).contains(&u64::from(header.blocks));
+        if !is_possible || header.first.0.checked_add(payload).is_none() {
             return Err("the header's extent is not possible".to_owned());
         }
         Ok(header)
@@ -119,7 +126,7 @@ fn read_u64(bytes: &[u8; HEADER_BYTES], offset: usize) -> u64 {
 pub(super) fn blocks_in(size_bytes: u64) -> u32 {
     let blocks = size_bytes.saturating_sub(PAYLOAD_OFFSET) / BLOCK_BYTES as u64;
     let blocks = blocks / BLOCKS_PER_MEMORY_PAGE * BLOCKS_PER_MEMORY_PAGE;
-    u32::try_from(blocks.max(BLOCKS_PER_MEMORY_PAGE)).unwrap_or(u32::MAX - 7)
+    blocks.clamp(BLOCKS_PER_MEMORY_PAGE, MAX_BLOCKS) as u32
 }
 
 /// Where the payload of a segment file ends and its footer begins.
@@ -149,9 +156,44 @@ pub(super) struct Segment {
     pub(super) path: PathBuf,
     /// The file.
     pub(super) file: Arc<dyn File>,
+    /// Which pages the groups change that begin here.
+    pub(super) index: Mutex<SegmentIndex>,
+}
+
+/// Where the index of a segment is.
+#[derive(Clone)]
+pub(super) enum SegmentIndex {
+    /// Not (only) in the file.
+    Memory(Arc<PageIndex>),
+    /// In the file's footer, which has this head.
+    Footer(FooterHead),
+}
+
+impl SegmentIndex {
+    /// Where the first group begins that begins in the segment.
+    pub(super) fn first_group(&self) -> Option<Lsn> {
+        match self {
+            SegmentIndex::Memory(index) => index.first_group,
+            SegmentIndex::Footer(head) => head.first_group,
+        }
+    }
+
+    /// The highest in the segment.
+    pub(super) fn watermarks(&self) -> Watermarks {
+        match self {
+            SegmentIndex::Memory(index) => index.watermarks,
+            SegmentIndex::Footer(head) => head.watermarks,
+        }
+    }
 }
 
 impl Segment {
+    /// A segment without an index.
+    pub(super) fn new(header: &SegmentHeader, path: PathBuf, file: Arc<dyn File>) -> Segment {
+        let index = Mutex::new(SegmentIndex::Memory(Arc::default()));
+        Segment { first: header.first, blocks: header.blocks, path, file, index }
+    }
+
     /// The position after the last payload byte: where the next segment begins.
     pub(super) fn end(&self) -> Lsn {
         self.first.advance(u64::from(self.blocks) * BLOCK_DATA_BYTES as u64)
@@ -172,6 +214,54 @@ impl Segment {
         self.first <= lsn && lsn < self.end()
     }
 
+    /// Reads the head of the footer; `None` if there is none that is good. Blocks for I/O.
+    pub(super) fn read_footer_head(&self) -> Option<FooterHead> {
+        let mut bytes = [0; footer::HEAD_BYTES];
+        self.file.read_at(&mut bytes, payload_end_offset(self.blocks)).ok()?;
+        FooterHead::decode(&bytes, self.first).filter(|head| head.next_group >= self.end())
+    }
+
+    /// Reads what a new listener is told. `None` if it is damaged. Blocks for I/O.
+    pub(super) fn read_summary(&self, head: &FooterHead) -> Option<Summary> {
+        Summary::decode(head, &self.read_footer(head, head.summary_bytes())?)
+    }
+
+    /// Reads the whole footer. `None` if it is damaged. Blocks for I/O.
+    pub(super) fn read_index(&self, head: &FooterHead) -> Option<StoredIndex> {
+        StoredIndex::decode(head, self.read_footer(head, head.body_bytes())?)
+    }
+
+    fn read_footer(&self, head: &FooterHead, length: usize) -> Option<Vec<u8>> {
+        let offset = payload_end_offset(self.blocks) + footer::HEAD_BYTES as u64;
+        let room = self.file.length().ok()?.checked_sub(offset)?;
+        let length = (head.body_bytes() as u64 <= room).then_some(length)?;
+        let mut bytes = vec![0; length];
+        self.file.read_at(&mut bytes, offset).ok()?;
+        Some(bytes)
+    }
+
+    /// Writes the footer of a full segment whose groups are all indexed, if it has none yet. Blocks for I/O.
+    pub(super) fn write_footer(&self) -> io::Result<()> {
+        let incarnation = self.last_incarnation()?;
+        let SegmentIndex::Memory(index) = self.index.lock().clone() else { return Ok(()) };
+        let (head, body) = footer::encode(&index, self.first, incarnation);
+        let offset = payload_end_offset(self.blocks);
+        self.file.allocate(offset + (footer::HEAD_BYTES + body.len()) as u64)?;
+        self.file.write_at(&body, offset + footer::HEAD_BYTES as u64)?;
+        self.file.sync_data()?;
+        self.file.write_at(&head.encode(), offset)?;
+        self.file.sync_data()?;
+        *self.index.lock() = SegmentIndex::Footer(head);
+        Ok(())
+    }
+
+    fn last_incarnation(&self) -> io::Result<u32> {
+        let mut bytes = [0; BLOCK_BYTES];
+        self.file.read_at(&mut bytes, payload_end_offset(self.blocks) - BLOCK_BYTES as u64)?;
+        let block = block::open(&bytes).map_err(io::Error::other)?;
+        Ok(block.header.incarnation)
+    }
+
     /// The error for bad bytes in the block that holds `lsn`.
     pub(super) fn damaged(&self, lsn: Lsn, what: impl Into<String>) -> LogError {
         LogError::Damaged {
@@ -181,3 +271,6 @@ impl Segment {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -12,13 +12,14 @@ use super::segment::Segment;
 pub(super) struct Segments {
     all: VecDeque<Arc<Segment>>,
     begun: usize,
+    released: VecDeque<Arc<Segment>>,
 }
 
 impl Segments {
     /// The segments of a log that ends in `current`.
     pub(super) fn new(all: VecDeque<Arc<Segment>>, current: &Arc<Segment>) -> Segments {
         let begun = all.iter().take_while(|segment| segment.first <= current.first).count();
-        Segments { all, begun }
+        Segments { all, begun, released: VecDeque::new() }
     }
 
     /// The segment that holds `lsn`.
@@ -26,6 +27,42 @@ impl Segments {
         let after = self.all.partition_point(|segment| segment.first <= lsn);
         let segment = self.all.get(after.checked_sub(1)?)?;
         segment.contains(lsn).then(|| segment.clone())
+    }
+
+    /// The segments with log in them, oldest first.
+    pub(super) fn begun(&self) -> Vec<Arc<Segment>> {
+        self.all.iter().take(self.begun).cloned().collect()
+    }
+
+    /// The segments with log from `from..to` in them, oldest first.
+    pub(super) fn overlapping(&self, from: Lsn, to: Lsn) -> Vec<Arc<Segment>> {
+        let overlaps = |segment: &&Arc<Segment>| segment.first < to && segment.end() > from;
+        self.all.iter().filter(overlaps).cloned().collect()
+    }
+
+    /// Takes away the segments before `kept`, which then is the oldest; they wait to be recycled.
+    pub(super) fn release_before(&mut self, kept: Lsn) -> Vec<Arc<Segment>> {
+        let count = self.all.iter().take_while(|segment| segment.first < kept).count();
+        let count = count.min(self.begun.saturating_sub(1));
+        self.begun -= count;
+        let released: Vec<_> = self.all.drain(..count).collect();
+        self.released.extend(released.iter().cloned());
+        released
+    }
+
+    /// The oldest segment that is kept.
+    pub(super) fn oldest(&self) -> Arc<Segment> {
+        self.all[0].clone()
+    }
+
+    /// The oldest segment that waits to be recycled.
+    pub(super) fn next_released(&self) -> Option<Arc<Segment>> {
+        self.released.front().cloned()
+    }
+
+    /// Forgets the oldest segment that waited to be recycled.
+    pub(super) fn drop_released(&mut self) {
+        self.released.pop_front();
     }
 
     /// The end of the last segment file.

@@ -11,6 +11,7 @@
 //! ```
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use firn_api::LogError;
 use firn_base::Lsn;
@@ -244,7 +245,8 @@ impl Shared {
         if written > self.durable() {
             segment.file.sync_data().map_err(|error| self.fail(&segment.path, error))?;
             self.check_alive()?;
-            self.durable.fetch_max(written.0, std::sync::atomic::Ordering::AcqRel);
+            self.durable.fetch_max(written.0, Ordering::SeqCst);
+            self.indexer.notify_durable();
         }
         Ok(self.durable())
     }
