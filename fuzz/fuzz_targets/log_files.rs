@@ -1,0 +1,150 @@
+//! The files of a log after any damage: opening it answers without a panic, and what can be read from it
+//! is the log that was written, up to some group, or a part of it. Nothing else is ever read as log, unless
+//! the damage carries a good checksum.
+
+#![no_main]
+
+use std::path::Path;
+use std::sync::{Arc, OnceLock};
+
+use firn_api::LogStore;
+use firn_base::task::{Spawner, TaskHandle};
+use firn_base::{Environment, Lsn, PageId, PageNo, SpaceId};
+use firn_format::redo::GroupBuilder;
+use firn_fuzz::{Contents, Input, MemoryDisk};
+use firn_storage::local::{LocalDirectory, LocalLog, LogOptions, OpenError};
+use libfuzzer_sys::fuzz_target;
+
+const DIRECTORY: &str = "database";
+/// A sector, and a block of the log.
+const BLOCK_BYTES: usize = 512;
+
+fuzz_target!(|bytes: &[u8]| {
+    let (contents, log) = written_log();
+    let mut contents = contents.clone();
+    let mut input = Input::new(bytes);
+    let mut is_resealed = false;
+    while !input.is_empty() {
+        is_resealed |= damage(&mut contents, &mut input);
+    }
+    let environment = Environment { spawner: Arc::new(NoTasks), ..environment(contents) };
+    let Ok(found) = open(&environment) else { return };
+    let (start, read) = read_all(&found);
+    assert!(!bytes.is_empty() || read == *log, "an undamaged log is read in full");
+    if !is_resealed {
+        let before = start.since(Lsn::FIRST) as usize;
+        assert!(
+            log.get(before..).is_some_and(|log| log.starts_with(&read)),
+            "what was read from {start} was never written"
+        );
+    }
+});
+
+/// Does one kind of harm to one file; true if the harm has a good checksum.
+fn damage(contents: &mut Contents, input: &mut Input<'_>) -> bool {
+    let Some(path) = contents.keys().nth(usize::from(input.u8()) % contents.len().max(1)).cloned()
+    else {
+        input.take_all();
+        return false;
+    };
+    let file = contents.get_mut(&path).expect("it was found");
+    let kind = input.u8() % 4;
+    let at = usize::from(input.u16()) % (file.len() + 1);
+    if kind == 0 {
+        contents.remove(&path);
+        return false;
+    }
+    if kind == 1 {
+        file.truncate(at);
+        return false;
+    }
+    let length = usize::from(input.u8() % 32).min(file.len() - at);
+    let run = input.take(length);
+    file[at..at + run.len()].copy_from_slice(run);
+    kind == 3 && reseal(file, at)
+}
+
+/// Makes the block at `at`, or the header, good again; false if there is none.
+fn reseal(file: &mut [u8], at: usize) -> bool {
+    let start = at / BLOCK_BYTES * BLOCK_BYTES;
+    let Some(block) = file.get_mut(start..start + BLOCK_BYTES) else { return false };
+    if start == 0 {
+        let checksum = crc32c::crc32c(&block[..508]);
+        block[508..].copy_from_slice(&checksum.to_le_bytes());
+    } else {
+        let checksum = crc32c::crc32c(&block[4..]);
+        block[..4].copy_from_slice(&checksum.to_le_bytes());
+    }
+    true
+}
+
+/// Runs nothing: what is opened here is only read, and a background task would outlive the run.
+struct NoTasks;
+
+impl Spawner for NoTasks {
+    fn spawn(&self, _name: &str, _body: Box<dyn FnOnce() + Send>) -> Box<dyn TaskHandle> {
+        struct Never;
+        impl TaskHandle for Never {
+            fn join(self: Box<Self>) -> bool {
+                true
+            }
+        }
+        Box::new(Never)
+    }
+}
+
+fn environment(contents: Contents) -> Environment {
+    Environment { disk: Arc::new(MemoryDisk::with(contents)), ..Environment::system() }
+}
+
+fn open(environment: &Environment) -> Result<Arc<LocalLog>, OpenError> {
+    let directory = LocalDirectory::open(environment, Path::new(DIRECTORY))?;
+    let segment_size_bytes = 4096 + 16 * BLOCK_BYTES as u64;
+    LocalLog::open(&directory, LogOptions { segment_size_bytes, ..LogOptions::default() })
+}
+
+/// Where the log begins, and its bytes up to the first that cannot be read.
+fn read_all(log: &LocalLog) -> (Lsn, Vec<u8>) {
+    let start = log.truncated_lsn();
+    let (mut bytes, mut position) = (Vec::new(), start);
+    while position < log.durable_lsn() {
+        match log.read(position, 1000, &mut bytes) {
+            Ok(end) => {
+                assert!(end > position, "a read that ends where it began");
+                position = end;
+            }
+            Err(_) => break,
+        }
+    }
+    (start, bytes)
+}
+
+/// The files of a log over several segments, and the log's bytes.
+fn written_log() -> &'static (Contents, Vec<u8>) {
+    static LOG: OnceLock<(Contents, Vec<u8>)> = OnceLock::new();
+    LOG.get_or_init(|| {
+        let disk = Arc::new(MemoryDisk::default());
+        let environment = Environment { disk: disk.clone(), ..Environment::system() };
+        let log = open(&environment).expect("an empty directory is a new database");
+        let mut written = Vec::new();
+        for number in 0..40 {
+            let group = group(number);
+            log.append(Lsn::FIRST.advance(written.len() as u64), &group).expect("there is room");
+            written.extend_from_slice(&group);
+            if number % 7 == 0 {
+                log.sync().expect("a disk that never fails");
+            }
+        }
+        log.sync().expect("a disk that never fails");
+        log.close();
+        (disk.contents(), written)
+    })
+}
+
+fn group(number: u32) -> Vec<u8> {
+    let mut builder = GroupBuilder::new();
+    let page = PageId::new(SpaceId(1), PageNo(number));
+    let length = number as usize * 37 % 900;
+    builder.push(1, page, |body| body.extend(std::iter::repeat_n(number as u8, length)));
+    builder.finish().to_vec()
+}
