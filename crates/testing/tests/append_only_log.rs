@@ -11,7 +11,9 @@ use std::time::Duration;
 use firn_base::Environment;
 use firn_base::disk::{File, OpenMode};
 use firn_base::event::Event;
-use firn_testing::simulation::{Faults, SimulatedDisk, World, first_failure, for_each_seed};
+use firn_testing::simulation::{
+    Faults, SimulatedDisk, World, assert_replays, first_failure, for_each_seed,
+};
 use parking_lot::Mutex;
 
 const RECORD_BYTES: usize = 16;
@@ -190,6 +192,13 @@ fn crashes_lose_nothing_that_was_acknowledged(world: &World, forgets: Forgets) {
 #[test]
 fn a_log_that_syncs_loses_nothing() {
     for_each_seed(0..200, |world| {
+        crashes_lose_nothing_that_was_acknowledged(world, Forgets::Nothing);
+    });
+}
+
+#[test]
+fn a_run_with_crashes_replays_from_its_seed() {
+    assert_replays(0..30, |world| {
         crashes_lose_nothing_that_was_acknowledged(world, Forgets::Nothing);
     });
 }

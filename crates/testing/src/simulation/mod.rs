@@ -260,6 +260,25 @@ pub fn first_failure(
     })
 }
 
+/// Runs `body` twice for every seed and compares the turns. What differs from run to run although the
+/// seed is the same (a hash map with random keys, an order of addresses, real time) shows here.
+///
+/// # Panics
+/// At the first seed that does not replay, or at the first run that fails.
+pub fn assert_replays(seeds: Range<u64>, body: impl Fn(&World) + Send + Sync + 'static) {
+    let body = Arc::new(body);
+    for seed in chosen_seeds(seeds) {
+        let run = || {
+            let body = Arc::clone(&body);
+            match Simulation::new(seed).try_run(move |world| body(world)) {
+                Ok(completed) => (completed.steps, completed.elapsed, completed.trace_hash),
+                Err(failure) => panic!("{failure}"),
+            }
+        };
+        assert_eq!(run(), run(), "two runs with seed {seed} differ in steps, time or turns");
+    }
+}
+
 fn chosen_seeds(seeds: Range<u64>) -> Range<u64> {
     let number = |name| std::env::var(name).ok().and_then(|text: String| text.parse::<u64>().ok());
     if let Some(seed) = number(SEED_VARIABLE) {

@@ -75,6 +75,27 @@ enum Phase {
     Ended,
 }
 
+/// How the next task is chosen. Some bugs want a switch at every point, some a long undisturbed run of
+/// one task, some a task that is left aside for long although it is ready: each seed has its way.
+#[derive(Debug, Clone, Copy)]
+enum Policy {
+    /// At a point where a task could go on, another one gets the turn with this probability; which
+    /// one is drawn evenly.
+    Even { switch_probability: f64 },
+    /// The ready task of the highest priority runs. A task that could go on draws its priority anew
+    /// with this probability, so that nobody waits for ever for one that polls.
+    Priorities { redraw_probability: f64 },
+}
+
+impl Policy {
+    fn draw(random: &Random) -> Policy {
+        if random.chance(0.3) {
+            return Policy::Priorities { redraw_probability: *random.pick(&[0.05, 0.001]) };
+        }
+        Policy::Even { switch_probability: *random.pick(&[0.05, 0.3, 0.7, 1.0]) }
+    }
+}
+
 enum Intent {
     Yield,
     Wait { key: WaitKey, timeout: Option<Duration> },
@@ -84,6 +105,7 @@ struct TaskState {
     name: Arc<str>,
     process: ProcessId,
     phase: Phase,
+    priority: u64,
     turn: Arc<Condvar>,
     doomed: bool,
     timed_out: bool,
@@ -106,7 +128,7 @@ pub(super) struct State {
     now: Duration,
     steps: u64,
     random: Random,
-    switch_probability: f64,
+    policy: Policy,
     limits: Limits,
     turns: VecDeque<(Duration, TaskId)>,
     trace_hash: u64,
@@ -146,8 +168,7 @@ impl Core {
 
     pub(super) fn new(seed: u64, limits: Limits) -> Arc<Core> {
         let random = Random::new(seed);
-        // Some bugs want a switch at every point, some a long undisturbed run of one task.
-        let switch_probability = *random.pick(&[0.05, 0.3, 0.7, 1.0]);
+        let policy = Policy::draw(&random);
         let state = State {
             seed,
             tasks: Vec::new(),
@@ -160,7 +181,7 @@ impl Core {
             now: Duration::ZERO,
             steps: 0,
             random,
-            switch_probability,
+            policy,
             limits,
             turns: VecDeque::new(),
             trace_hash: 0,
@@ -262,7 +283,7 @@ impl Core {
             self.leave(state, me);
         }
         match intent {
-            Intent::Yield if !state.wants_to_switch() => return true,
+            Intent::Yield if !state.wants_to_switch(me) => return true,
             Intent::Yield => state.ready.push(me),
             Intent::Wait { key, timeout } => state.enqueue(me, key, timeout),
         }
@@ -399,6 +420,7 @@ impl State {
             name: format!("{name}#{id}").into(),
             process,
             phase: Phase::Ready,
+            priority: self.random.word(),
             turn: Arc::new(Condvar::new()),
             doomed: self.over || self.killed[process],
             timed_out: false,
@@ -412,8 +434,32 @@ impl State {
         id
     }
 
-    fn wants_to_switch(&mut self) -> bool {
-        !self.ready.is_empty() && self.random.chance(self.switch_probability)
+    fn wants_to_switch(&mut self, me: TaskId) -> bool {
+        if self.ready.is_empty() {
+            return false;
+        }
+        match self.policy {
+            Policy::Even { switch_probability } => self.random.chance(switch_probability),
+            Policy::Priorities { redraw_probability } => {
+                if self.random.chance(redraw_probability) {
+                    self.tasks[me].priority = self.random.word();
+                }
+                let own = self.tasks[me].priority;
+                self.ready.iter().any(|task| self.tasks[*task].priority > own)
+            }
+        }
+    }
+
+    /// Takes the task that runs next out of `ready`, which must not be empty.
+    fn choose(&mut self) -> TaskId {
+        let index = match self.policy {
+            Policy::Even { .. } => self.random.index(self.ready.len()),
+            Policy::Priorities { .. } => {
+                let priority = |index: &usize| self.tasks[self.ready[*index]].priority;
+                (0..self.ready.len()).max_by_key(priority).expect("somebody is ready")
+            }
+        };
+        self.ready.swap_remove(index)
     }
 
     /// One step: time passes, timers that are due make their tasks ready.
@@ -483,7 +529,7 @@ impl State {
                 return;
             }
         }
-        let chosen = self.ready.swap_remove(self.random.index(self.ready.len()));
+        let chosen = self.choose();
         self.turn = Some(chosen);
         self.record(chosen);
         self.tasks[chosen].turn.notify_one();

@@ -7,7 +7,10 @@ use firn_base::event::Event;
 use firn_base::task::{sleep, yield_now};
 use parking_lot::Mutex;
 
-use super::{Cause, Completed, Failure, Killed, Simulation, World, first_failure, for_each_seed};
+use super::{
+    Cause, Completed, Failure, Killed, Simulation, World, assert_replays, first_failure,
+    for_each_seed,
+};
 
 const MS: Duration = Duration::from_millis(1);
 
@@ -55,6 +58,45 @@ fn the_same_seed_gives_the_same_turns_and_another_seed_others() {
     traces.sort_unstable();
     traces.dedup();
     assert_eq!(traces.len(), 20);
+}
+
+#[test]
+#[should_panic(expected = "differ in steps, time or turns")]
+fn a_body_that_depends_on_something_else_than_the_seed_does_not_replay() {
+    let runs = AtomicU64::new(0);
+    assert_replays(0..3, move |_| {
+        (0..runs.fetch_add(1, Ordering::SeqCst)).for_each(|_| yield_now());
+    });
+}
+
+#[test]
+fn some_seed_leaves_a_ready_task_aside_for_long() {
+    let hurried = |world: &World| {
+        let rounds = Arc::new(AtomicU64::new(0));
+        let counter = Arc::clone(&rounds);
+        let reader = world.spawn("reader", move || {
+            assert!(counter.load(Ordering::SeqCst) < 1000, "left aside for long");
+        });
+        for _ in 0..2000 {
+            rounds.fetch_add(1, Ordering::SeqCst);
+            yield_now();
+        }
+        reader.join().unwrap();
+    };
+    let failure = first_failure(0..100, hurried).expect("100 seeds find a long delay");
+    assert!(failure.cause.is_panic_with("left aside for long"), "{failure}");
+}
+
+#[test]
+fn a_task_that_polls_for_another_gets_what_it_waits_for() {
+    for_each_seed(0..50, |world| {
+        let done = Arc::new(AtomicBool::new(false));
+        let flag = Arc::clone(&done);
+        world.spawn("setter", move || flag.store(true, Ordering::SeqCst));
+        while !done.load(Ordering::SeqCst) {
+            yield_now();
+        }
+    });
 }
 
 #[test]
