@@ -45,7 +45,9 @@ pub enum PageStoreError {
         reason: String,
     },
     /// The store's own books cannot be read, so that no page can be found.
-    #[error("{file} is damaged at byte {offset}: {reason}; restore the directory from a backup or a replica")]
+    #[error(
+        "{file} is damaged at byte {offset}: {reason}; restore the directory from a backup or a replica"
+    )]
     StoreDamaged {
         /// The file.
         file: String,

@@ -120,6 +120,12 @@ impl EngineError {
         )
     }
 
+    /// Whether a page does not exist, because its space was dropped.
+    #[must_use]
+    pub fn is_absent_page(&self) -> bool {
+        matches!(self, EngineError::Page(PageStoreError::Absent(_)) | EngineError::NoSuchSpace(_))
+    }
+
     /// Whether the node cannot go on.
     #[must_use]
     pub fn is_fatal(&self) -> bool {

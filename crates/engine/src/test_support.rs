@@ -5,16 +5,20 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use firn_api::{ImageSource, LogError, LogStore, Offer, PageRead, PageStore, PageStoreError};
-use firn_base::{Environment, Lsn, PageId, SpaceId, TableId};
+use firn_base::{Cts, Environment, IndexId, Lsn, PageId, SpaceId, TableId, TrxId};
 use firn_buffer::{BufferPool, BufferPoolOptions};
+use firn_fabric::InProcessFabric;
 use firn_format::page::PageBuf;
-use firn_format::space::SpacePurpose;
+use firn_format::space::{SpacePurpose, UNDO_SPACE};
 use parking_lot::Mutex;
 
+use crate::log::writer::Purpose;
 use crate::log::{RedoLog, RedoLogOptions};
+use crate::mini_transaction::MiniTransaction;
 use crate::pages::Pages;
 use crate::space::Spaces;
-use crate::tree::{Forest, StructureChanges};
+use crate::transaction::{IdLimits, TransactionOptions, TransactionSystem};
+use crate::tree::{Forest, StructureChanges, Target};
 
 /// A log in memory.
 #[derive(Default)]
@@ -122,4 +126,62 @@ pub(crate) fn memory_forest(pool_bytes: usize, changes: StructureChanges) -> For
     let spaces = Arc::new(Spaces::new(pages.clone()));
     spaces.create(TEST_SPACE, SpacePurpose::Table, TableId(1)).unwrap();
     Forest::new(pages, spaces, changes)
+}
+
+/// A transaction system over memory with one tree.
+pub(crate) struct Node {
+    pub(crate) system: Arc<TransactionSystem>,
+    pub(crate) index: IndexId,
+}
+
+impl Node {
+    pub(crate) fn new() -> Node {
+        Node::with_options(TransactionOptions { table_slots: 64, ..Default::default() })
+    }
+
+    pub(crate) fn with_options(options: TransactionOptions) -> Node {
+        let forest = Arc::new(memory_forest(64 << 20, StructureChanges::Concurrent));
+        forest.spaces().create(UNDO_SPACE, SpacePurpose::Undo, TableId(0)).unwrap();
+        let mut frames = forest.pages().pool.reserve(1);
+        let index = forest.pages().run(|| {
+            let mut mtr = MiniTransaction::begin(forest.pages(), Purpose::Forward)?;
+            let index = forest.create_root(&mut mtr, &mut frames, TEST_SPACE)?;
+            let _ = mtr.commit();
+            Ok(index)
+        });
+        drop(frames);
+        let limits = IdLimits { trx: TrxId(1), cts: Cts(0) };
+        let (environment, fabric) = (Environment::system(), InProcessFabric::new());
+        let system =
+            TransactionSystem::new(&environment, &fabric, forest, limits, options).unwrap();
+        Node { system: Arc::new(system), index: index.unwrap() }
+    }
+
+    /// Purges all that can be purged now.
+    pub(crate) fn purge(&self) {
+        let horizon = self.system.snapshots().advance_horizon(self.system.order());
+        self.system.table().recycle(horizon);
+        self.system.purge(horizon).unwrap();
+        self.system.forest().free_unreachable().unwrap();
+    }
+
+    /// Records in the tree, deleted ones included.
+    pub(crate) fn records(&self) -> usize {
+        let tree = self.system.forest().tree(self.index);
+        let (mut count, mut from) = (0, Some(Vec::new()));
+        while let Some(key) = from {
+            from = tree
+                .read(Target::At(&key), |leaf| {
+                    count += leaf.slot_count();
+                    Ok(leaf.high_fence().map(<[u8]>::to_vec))
+                })
+                .unwrap();
+        }
+        count
+    }
+
+    /// Pages of the undo space that are in use.
+    pub(crate) fn undo_pages(&self) -> u64 {
+        self.system.forest().spaces().usage(UNDO_SPACE).unwrap().used
+    }
 }

@@ -116,8 +116,7 @@ impl TransactionSystem {
         let table_words = TransactionTable::region_words(options.table_slots);
         let table = fabric.register("transaction-table", table_words)?;
         let timestamps = fabric.register("timestamps", commit_order::REGION_WORDS)?;
-        let undo =
-            UndoSegments::new(forest.pages().clone(), Arc::clone(forest.spaces()));
+        let undo = UndoSegments::new(forest.pages().clone(), Arc::clone(forest.spaces()));
         Ok(TransactionSystem {
             locks: LockManager::new(Arc::clone(&environment.clock)),
             table: TransactionTable::new(table),
@@ -128,8 +127,7 @@ impl TransactionSystem {
             trx_limit: AtomicU64::new(limits.trx.0),
             cts_limit: AtomicU64::new(limits.cts.0),
             watermark: Mutex::new(()),
-            active_list: (options.snapshots == SnapshotKind::ActiveList)
-                .then(ActiveList::default),
+            active_list: (options.snapshots == SnapshotKind::ActiveList).then(ActiveList::default),
             prepared: Mutex::default(),
             forest,
             options,

@@ -83,9 +83,7 @@ impl TransactionSystem {
                 Some(previous) => version = previous,
             }
             std::mem::swap(payload, &mut older);
-            if version.trx != newest.trx
-                && self.pages().run(|| self.sees(reader, version.trx))?
-            {
+            if version.trx != newest.trx && self.pages().run(|| self.sees(reader, version.trx))? {
                 return Ok(Some(version));
             }
         }
@@ -111,8 +109,7 @@ impl TransactionSystem {
                 .map_err(|damage| corrupt(damage.to_string()))?;
             match record.operation {
                 UndoOperation::Update { previous, payload: form, .. } => {
-                    form.restore(payload, older)
-                        .map_err(|damage| corrupt(damage.to_string()))?;
+                    form.restore(payload, older).map_err(|damage| corrupt(damage.to_string()))?;
                     Ok(Some(previous))
                 }
                 UndoOperation::Insert { .. } => Ok(None),

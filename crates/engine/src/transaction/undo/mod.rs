@@ -12,8 +12,8 @@
 //! The header page changes only when a page is linked or freed. What state the bound transaction is in
 //! stands in the stream's last record: an end marker (idle), *prepared*, or anything else (active).
 
-pub mod purge;
-pub mod rollback;
+mod purge;
+mod rollback;
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -35,11 +35,11 @@ use crate::pages::{Pages, Restart};
 use crate::space::Spaces;
 
 /// The longest identifier of a prepared transaction, in bytes (MySQL: format, global id, branch).
-pub const MAX_XID_BYTES: usize = 144;
+pub(crate) const MAX_XID_BYTES: usize = 144;
 /// Room that every undo page keeps for the markers: a commit never needs a new page.
 const MARKER_BYTES: usize = 256;
 /// Segments that there can be: what the directory in the space's header holds.
-pub const MAX_SEGMENTS: usize = 2048;
+pub(crate) const MAX_SEGMENTS: usize = 2048;
 
 /// A transaction in a segment's stream that has ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -253,7 +253,14 @@ impl UndoLog {
         pointer
     }
 
-    /// Appends a marker, for which every page keeps room.
+    /// Latches the page that a marker goes to, for which every page keeps room.
+    pub(crate) fn latch_marker(&self, mtr: &mut MiniTransaction<'_>) -> Result<Held, Restart> {
+        let held = mtr.exclusive(self.segment.last_page())?;
+        undo_page(mtr, held)?;
+        Ok(held)
+    }
+
+    /// Appends a marker to the page that [`UndoLog::latch_marker`] gave.
     pub(crate) fn append_marker(
         &self,
         mtr: &mut MiniTransaction<'_>,
@@ -264,6 +271,23 @@ impl UndoLog {
         let record = UndoRecord { trx: self.trx, previous_in_trx: self.last, operation };
         append_record(mtr, held, &record);
         pointer
+    }
+
+    pub(crate) fn append_committed(
+        &self,
+        mtr: &mut MiniTransaction<'_>,
+        held: Held,
+        cts: Cts,
+    ) -> UndoPointer {
+        self.append_marker(mtr, held, UndoOperation::Committed { cts })
+    }
+
+    pub(crate) fn append_rolled_back(
+        &self,
+        mtr: &mut MiniTransaction<'_>,
+        held: Held,
+    ) -> UndoPointer {
+        self.append_marker(mtr, held, UndoOperation::RolledBack)
     }
 }
 

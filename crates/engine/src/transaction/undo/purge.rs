@@ -11,7 +11,6 @@
 use std::sync::Arc;
 
 use firn_base::{Cts, IndexId, PageId};
-use firn_format::redo::Change;
 use firn_format::space::UNDO_SPACE;
 use firn_format::tree::RecordVersion;
 use firn_format::undo::{
@@ -52,9 +51,8 @@ impl TransactionSystem {
             let is_last = page == end.page_id();
             let stop = if is_last { end.offset() } else { u16::MAX };
             for record in self.copy_records(page, offset, stop)? {
-                let parsed = UndoRecord::parse(&record).map_err(|damage| {
-                    EngineError::Corrupt { page, what: damage.to_string() }
-                })?;
+                let parsed = UndoRecord::parse(&record)
+                    .map_err(|damage| EngineError::Corrupt { page, what: damage.to_string() })?;
                 self.purge_one(&parsed.operation)?;
             }
             if is_last {
@@ -72,10 +70,8 @@ impl TransactionSystem {
             let undo = UndoPage::new(&guard).ok_or_else(|| not_undo(page))?;
             let mut copies = Vec::new();
             for record in undo.records_from(from) {
-                let (offset, record) = record.map_err(|damage| EngineError::Corrupt {
-                    page,
-                    what: damage.to_string(),
-                })?;
+                let (offset, record) = record
+                    .map_err(|damage| EngineError::Corrupt { page, what: damage.to_string() })?;
                 if offset >= to {
                     break;
                 }
@@ -101,9 +97,6 @@ impl TransactionSystem {
 
     /// Takes the record out of its tree if it is deleted and nobody can see it.
     fn purge_deleted(&self, index: IndexId, key: &[u8]) -> Result<(), EngineError> {
-        if self.is_abandoned(index.root().space) {
-            return Ok(());
-        }
         let tree = self.forest().tree(index);
         let written = tree.write(key, Purpose::Completion, |leaf| {
             let version = leaf.value().and_then(RecordVersion::parse).map(|(version, _)| version);
@@ -111,8 +104,13 @@ impl TransactionSystem {
                 leaf.remove();
             }
             Ok(())
-        })?;
-        if written.is_underfull { tree.merge(key) } else { Ok(()) }
+        });
+        match written {
+            Ok(written) if written.is_underfull => tree.merge(key),
+            // The whole space may have been dropped since.
+            Err(error) if !error.is_absent_page() => Err(error),
+            _ => Ok(()),
+        }
     }
 
     /// Moves the segment's position behind the marker at `end` and frees the pages before it.

@@ -119,8 +119,8 @@ impl TransactionSystem {
 /// The record's payload, if the record's present version is the one that `pointer` undoes.
 fn wrote<'a>(leaf: &'a LeafWrite<'_, '_>, pointer: UndoPointer) -> Option<&'a [u8]> {
     let (version, _) = RecordVersion::parse(leaf.value()?)?;
-    let is_same = (version.undo.page_id(), version.undo.offset())
-        == (pointer.page_id(), pointer.offset());
+    let is_same =
+        (version.undo.page_id(), version.undo.offset()) == (pointer.page_id(), pointer.offset());
     is_same.then(|| &leaf.value().expect("the key is here")[RECORD_VERSION_BYTES..])
 }
 

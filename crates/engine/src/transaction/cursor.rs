@@ -1,0 +1,377 @@
+//! Range cursors.
+//!
+//! A cursor knows the key at which it goes on, not a place in a page; so splits and merges between two
+//! batches do not matter. A batch is what one leaf has to offer, copied with the leaf latched; versions
+//! that the reader does not see are replaced by older ones after the latch is gone.
+//!
+//! ```text
+//!   forward:   leaf a…f gives b c e, goes on at f        backward: before f gives e c b, goes on before a
+//! ```
+
+use std::ops::{Bound, Range};
+
+use firn_base::IndexId;
+use firn_format::tree::{RecordVersion, TreePage};
+
+use crate::error::EngineError;
+use crate::lock::{LockMode, LockTarget, Outcome as LockOutcome, Wait};
+use crate::pages::Restart;
+use crate::transaction::handle::{IsolationLevel, Transaction, WaitPolicy};
+use crate::transaction::read::{Locking, ReadMode, no_version};
+use crate::transaction::write::WriteGuard;
+use crate::tree::Target;
+
+/// Which way a cursor goes.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Direction {
+    /// Ascending keys.
+    #[default]
+    Forward,
+    /// Descending keys.
+    Backward,
+}
+
+/// The keys that a cursor visits.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct KeyRange {
+    /// Where it begins in key order.
+    pub low: Bound<Vec<u8>>,
+    /// Where it ends in key order.
+    pub high: Bound<Vec<u8>>,
+}
+
+impl KeyRange {
+    /// Every key.
+    #[must_use]
+    pub fn all() -> KeyRange {
+        KeyRange { low: Bound::Unbounded, high: Bound::Unbounded }
+    }
+
+    fn has(&self, key: &[u8]) -> bool {
+        let (low, high) = (self.low.as_ref(), self.high.as_ref());
+        use std::ops::RangeBounds;
+        (low.map(Vec::as_slice), high.map(Vec::as_slice)).contains(key)
+    }
+}
+
+/// See the module's page.
+#[derive(Debug)]
+pub struct Cursor {
+    index: IndexId,
+    range: KeyRange,
+    direction: Direction,
+    mode: ReadMode,
+    /// Where the next batch begins; `None` at the end.
+    next: Option<Bound<Vec<u8>>>,
+    limit: usize,
+    batch: Batch,
+    is_range_locked: bool,
+}
+
+/// Rows of a batch take from one copy of the leaf's bytes.
+#[derive(Debug, Default)]
+struct Batch {
+    bytes: Vec<u8>,
+    rows: Vec<Row>,
+    unseen: Vec<Unseen>,
+}
+
+#[derive(Debug, Clone)]
+struct Row {
+    key: Range<usize>,
+    payload: Range<usize>,
+}
+
+/// A row whose newest version the reader does not see.
+#[derive(Debug)]
+struct Unseen {
+    row: usize,
+    version: RecordVersion,
+}
+
+/// Rows of a cursor's first batch; the following ones are larger, so that short scans copy little.
+const FIRST_LIMIT: usize = 16;
+const LAST_LIMIT: usize = 1024;
+
+impl Batch {
+    fn clear(&mut self) {
+        self.bytes.clear();
+        self.rows.clear();
+        self.unseen.clear();
+    }
+
+    fn push(&mut self, leaf: &TreePage<'_>, slot: usize, payload: &[u8]) {
+        let start = self.bytes.len();
+        self.bytes.extend_from_slice(leaf.prefix());
+        self.bytes.extend_from_slice(leaf.suffix(slot));
+        let middle = self.bytes.len();
+        self.bytes.extend_from_slice(payload);
+        self.rows.push(Row { key: start..middle, payload: middle..self.bytes.len() });
+    }
+}
+
+/// Where a look at a leaf has stopped.
+enum Stopped {
+    /// At the leaf's border, the range's end or the batch's limit.
+    Full { next: Option<Bound<Vec<u8>>> },
+    /// At a record that is locked by somebody else.
+    Locked { at: Vec<u8>, wait: Wait },
+}
+
+impl Cursor {
+    /// A cursor over `range` of a tree. Looks at nothing yet.
+    #[must_use]
+    pub fn new(index: IndexId, range: KeyRange, direction: Direction, mode: ReadMode) -> Cursor {
+        let next = match direction {
+            Direction::Forward => range.low.clone(),
+            Direction::Backward => range.high.clone(),
+        };
+        Cursor {
+            index,
+            range,
+            direction,
+            mode,
+            next: Some(next),
+            limit: FIRST_LIMIT,
+            batch: Batch::default(),
+            is_range_locked: false,
+        }
+    }
+
+    /// The rows of the present batch: key and payload.
+    pub fn rows(&self) -> impl ExactSizeIterator<Item = (&[u8], &[u8])> {
+        let bytes = &self.batch.bytes;
+        self.batch.rows.iter().map(|row| (&bytes[row.key.clone()], &bytes[row.payload.clone()]))
+    }
+
+    /// Fetches the next batch, which has at least one row; false at the end. Blocks for locks and I/O.
+    ///
+    /// # Errors
+    /// A lock that was not granted, a conflict with the snapshot, or why a page could not be had.
+    pub fn fetch(&mut self, trx: &mut Transaction) -> Result<bool, EngineError> {
+        trx.check_open()?;
+        let lock = self.mode.lock(trx.isolation);
+        match lock {
+            None => trx.ensure_snapshot(),
+            Some(_) => {
+                trx.ensure_writer()?;
+            }
+        }
+        self.lock_range(trx, lock)?;
+        while let Some(from) = self.next.take() {
+            self.batch.clear();
+            let stopped = match lock {
+                None => self.look_consistent(trx, &from)?,
+                Some((mode, policy)) => self.look_locking(trx, &from, mode, policy)?,
+            };
+            self.proceed(trx, stopped)?;
+            if !self.batch.rows.is_empty() {
+                self.limit = (self.limit * 4).min(LAST_LIMIT);
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    /// SERIALIZABLE locks the range itself, so that nothing appears in it.
+    fn lock_range(
+        &mut self,
+        trx: &mut Transaction,
+        lock: Option<(LockMode, WaitPolicy)>,
+    ) -> Result<(), EngineError> {
+        let (Some((mode, _)), false) = (lock, self.is_range_locked) else { return Ok(()) };
+        self.is_range_locked = true;
+        if trx.isolation != IsolationLevel::Serializable {
+            return Ok(());
+        }
+        let owner = trx.ensure_writer()?;
+        let target = LockTarget::Range {
+            index: self.index,
+            low: self.range.low.as_ref().map(Vec::as_slice),
+            high: self.range.high.as_ref().map(Vec::as_slice),
+        };
+        match trx.system.locks().request(owner, target, mode) {
+            LockOutcome::Granted | LockOutcome::Held => Ok(()),
+            LockOutcome::Queued(wait) => trx.wait(wait),
+        }
+    }
+
+    fn proceed(&mut self, trx: &mut Transaction, stopped: Stopped) -> Result<(), EngineError> {
+        match stopped {
+            Stopped::Full { next } => {
+                self.next = next;
+                self.replace_unseen(trx)
+            }
+            Stopped::Locked { at, wait } => {
+                self.next = Some(Bound::Included(at));
+                // The rows before the locked one are locked already and stay in the batch.
+                trx.wait(wait)
+            }
+        }
+    }
+
+    /// Looks up the versions that the reader sees instead of those in the leaf.
+    fn replace_unseen(&mut self, trx: &Transaction) -> Result<(), EngineError> {
+        if self.batch.unseen.is_empty() {
+            return Ok(());
+        }
+        let reader = trx.reader();
+        let mut gone = vec![false; self.batch.rows.len()];
+        for unseen in std::mem::take(&mut self.batch.unseen) {
+            let row = &self.batch.rows[unseen.row];
+            let mut payload = self.batch.bytes[row.payload.clone()].to_vec();
+            let found = trx.system.older_version(&reader, unseen.version, &mut payload)?;
+            gone[unseen.row] = found.is_none_or(|version| version.deleted);
+            let start = self.batch.bytes.len();
+            self.batch.bytes.extend_from_slice(&payload);
+            self.batch.rows[unseen.row].payload = start..self.batch.bytes.len();
+        }
+        let mut gone = gone.into_iter();
+        self.batch.rows.retain(|_| !gone.next().unwrap_or(false));
+        Ok(())
+    }
+
+    fn target<'k>(&self, from: &'k Bound<Vec<u8>>) -> Target<'k> {
+        match (self.direction, from) {
+            (Direction::Forward, Bound::Unbounded) => Target::At(&[]),
+            (Direction::Backward, Bound::Unbounded) => Target::Last,
+            (Direction::Backward, Bound::Excluded(key)) if !key.is_empty() => Target::Before(key),
+            (_, Bound::Included(key) | Bound::Excluded(key)) => Target::At(key),
+        }
+    }
+
+    /// The slots of the leaf that come next, in the cursor's order.
+    fn slots(&self, leaf: &TreePage<'_>, from: &Bound<Vec<u8>>) -> Range<usize> {
+        let count = leaf.slot_count();
+        match (self.direction, from) {
+            (_, Bound::Unbounded) => 0..count,
+            (Direction::Forward, Bound::Included(key)) => leaf.lower_bound(key)..count,
+            (Direction::Forward, Bound::Excluded(key)) => match leaf.search(key) {
+                Ok(slot) => slot + 1..count,
+                Err(slot) => slot..count,
+            },
+            (Direction::Backward, Bound::Excluded(key)) => 0..leaf.lower_bound(key),
+            (Direction::Backward, Bound::Included(key)) => match leaf.search(key) {
+                Ok(slot) => 0..slot + 1,
+                Err(slot) => 0..slot,
+            },
+        }
+    }
+
+    /// Where to go on behind the leaf's border.
+    fn behind(&self, leaf: &TreePage<'_>) -> Option<Bound<Vec<u8>>> {
+        match self.direction {
+            Direction::Forward => leaf.high_fence().map(|high| Bound::Included(high.to_vec())),
+            Direction::Backward => {
+                let low = leaf.low_fence();
+                (!low.is_empty()).then(|| Bound::Excluded(low.to_vec()))
+            }
+        }
+    }
+
+    /// Calls `visit` for the leaf's records in the cursor's order until it breaks, the batch is full or
+    /// the range ends.
+    fn walk<'p>(
+        &self,
+        leaf: &TreePage<'p>,
+        from: &Bound<Vec<u8>>,
+        batch: &mut Batch,
+        mut visit: impl FnMut(&mut Batch, usize, &[u8]) -> Result<Option<Stopped>, Restart>,
+    ) -> Result<Stopped, Restart> {
+        let mut slots = self.slots(leaf, from);
+        let mut key = Vec::new();
+        loop {
+            let slot = match self.direction {
+                Direction::Forward => slots.next(),
+                Direction::Backward => slots.next_back(),
+            };
+            let Some(slot) = slot else { break };
+            leaf.key_into(slot, &mut key);
+            if !self.range.has(&key) {
+                return Ok(Stopped::Full { next: None });
+            }
+            if batch.rows.len() == self.limit {
+                return Ok(Stopped::Full { next: Some(Bound::Included(key)) });
+            }
+            if let Some(stopped) = visit(batch, slot, &key)? {
+                return Ok(stopped);
+            }
+        }
+        let next = self.behind(leaf).filter(|next| self.goes_on(next));
+        Ok(Stopped::Full { next })
+    }
+
+    /// Whether the range has keys behind a leaf's border.
+    fn goes_on(&self, next: &Bound<Vec<u8>>) -> bool {
+        match (self.direction, next, &self.range.high, &self.range.low) {
+            (Direction::Forward, Bound::Included(at), Bound::Included(high), _) => at <= high,
+            (Direction::Forward, Bound::Included(at), Bound::Excluded(high), _) => at < high,
+            (
+                Direction::Backward,
+                Bound::Excluded(at),
+                _,
+                Bound::Included(low) | Bound::Excluded(low),
+            ) => at > low,
+            _ => true,
+        }
+    }
+
+    fn look_consistent(
+        &mut self,
+        trx: &Transaction,
+        from: &Bound<Vec<u8>>,
+    ) -> Result<Stopped, EngineError> {
+        let (system, reader) = (&trx.system, trx.reader());
+        let mut batch = std::mem::take(&mut self.batch);
+        let stopped = system.forest().tree(self.index).read(self.target(from), |leaf| {
+            batch.clear();
+            self.walk(leaf, from, &mut batch, |batch, slot, _| {
+                let Some((version, payload)) = RecordVersion::parse(leaf.value(slot)) else {
+                    return Err(no_version(leaf.page_id()));
+                };
+                let sees = system.sees(&reader, version.trx)?;
+                if sees && version.deleted {
+                    return Ok(None);
+                }
+                if !sees {
+                    batch.unseen.push(Unseen { row: batch.rows.len(), version });
+                }
+                batch.push(leaf, slot, payload);
+                Ok(None)
+            })
+        });
+        self.batch = batch;
+        stopped
+    }
+
+    fn look_locking(
+        &mut self,
+        trx: &Transaction,
+        from: &Bound<Vec<u8>>,
+        mode: LockMode,
+        policy: WaitPolicy,
+    ) -> Result<Stopped, EngineError> {
+        let system = &trx.system;
+        let mut batch = std::mem::take(&mut self.batch);
+        let stopped = system.forest().tree(self.index).read(self.target(from), |leaf| {
+            batch.clear();
+            self.walk(leaf, from, &mut batch, |batch, slot, key| {
+                let value = leaf.value(slot);
+                let Some((version, payload)) = RecordVersion::parse(value) else {
+                    return Err(no_version(leaf.page_id()));
+                };
+                let guard = WriteGuard { mode, ..trx.write_guard(self.index, key) };
+                match system.lock_record(Some(value), &guard, policy)? {
+                    Locking::Locked if !version.deleted => batch.push(leaf, slot, payload),
+                    Locking::Locked | Locking::Skip => {}
+                    Locking::Wait(wait) => {
+                        return Ok(Some(Stopped::Locked { at: key.to_vec(), wait }));
+                    }
+                }
+                Ok(None)
+            })
+        });
+        self.batch = batch;
+        stopped
+    }
+}

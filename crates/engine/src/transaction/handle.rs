@@ -1,0 +1,339 @@
+//! A transaction, as its session holds it.
+//!
+//! ```text
+//!   begin ──► reads, writes, savepoints ──► commit ──► (durable)
+//!                    │                  ├─► rollback
+//!                    └─ deadlock ──────►┘
+//!                                       └─► prepare ──► commit or rollback, also after a crash
+//! ```
+//!
+//! It gets an id with its first write or lock, and a snapshot with its first consistent read. A snapshot
+//! is closed when the transaction ends, and under READ COMMITTED when the statement does.
+
+use std::cell::Cell;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use firn_base::{Cts, Lsn, TableId, TrxId};
+use firn_format::undo::UndoPointer;
+
+use crate::error::EngineError;
+use crate::lock::{LockError, LockMode, LockTarget, Outcome as LockOutcome, Wait};
+use crate::log::committers::Completion;
+use crate::transaction::snapshots::SnapshotSlot;
+use crate::transaction::system::TransactionSystem;
+use crate::transaction::undo::UndoLog;
+use crate::transaction::versions::{ReadView, Reader};
+
+/// What a transaction sees of others.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum IsolationLevel {
+    /// Each statement sees what was committed before it.
+    ReadCommitted,
+    /// All statements see what was committed before the first read (snapshot isolation).
+    #[default]
+    RepeatableRead,
+    /// As if transactions had run one after the other, in an order that agrees with real time.
+    Serializable,
+}
+
+/// What to do about a lock that somebody else holds.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum WaitPolicy {
+    /// Wait, up to the transaction's timeout.
+    #[default]
+    Wait,
+    /// Fail at once.
+    NoWait,
+    /// Leave the row out.
+    SkipLocked,
+}
+
+/// The part of a transaction that writes: its id and its undo log.
+pub(crate) struct Writer {
+    pub(crate) undo: UndoLog,
+    /// Undo records, as the lock manager weighs victims.
+    pub(crate) weight: Arc<AtomicU64>,
+    /// Memory for the value that is being written.
+    pub(crate) scratch: Vec<u8>,
+}
+
+/// A place in a transaction to which it can be rolled back.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Savepoint(UndoPointer);
+
+/// An open transaction. Dropping it rolls it back.
+pub struct Transaction {
+    pub(crate) system: Arc<TransactionSystem>,
+    pub(crate) isolation: IsolationLevel,
+    slot: Option<SnapshotSlot>,
+    view: Option<ReadView>,
+    pub(crate) writer: Option<Writer>,
+    pub(crate) observed: Cell<Lsn>,
+    lock_wait_timeout: Duration,
+    ended: bool,
+}
+
+impl Transaction {
+    /// Begins a transaction. Does not block.
+    ///
+    /// # Errors
+    /// If as many transactions are open as the engine was set up for.
+    pub fn begin(
+        system: &Arc<TransactionSystem>,
+        isolation: IsolationLevel,
+    ) -> Result<Transaction, EngineError> {
+        let slot = system.snapshots().take()?;
+        Ok(Transaction {
+            system: Arc::clone(system),
+            isolation,
+            slot: Some(slot),
+            view: None,
+            writer: None,
+            observed: Cell::new(Lsn::default()),
+            lock_wait_timeout: system.options().lock_wait_timeout,
+            ended: false,
+        })
+    }
+
+    /// The transaction's id, if it has one by now.
+    #[must_use]
+    pub fn id(&self) -> Option<TrxId> {
+        self.writer.as_ref().map(|writer| writer.undo.trx)
+    }
+
+    /// The isolation level.
+    #[must_use]
+    pub fn isolation(&self) -> IsolationLevel {
+        self.isolation
+    }
+
+    /// Sets the longest wait for a lock.
+    pub fn set_lock_wait_timeout(&mut self, timeout: Duration) {
+        self.lock_wait_timeout = timeout;
+    }
+
+    /// Opens the snapshot now instead of with the first read. Under READ COMMITTED a statement calls
+    /// this first, so that all of it sees the same.
+    pub fn open_snapshot(&mut self) {
+        if let Some(slot) = &self.slot {
+            let snapshot = self.system.snapshots().open(slot, self.system.order());
+            self.view = Some(match self.system.active_list() {
+                None => ReadView::Timestamp(snapshot),
+                Some(list) => ReadView::ActiveList(list.copy()),
+            });
+        }
+    }
+
+    /// Ends a statement: READ COMMITTED lets go of its snapshot.
+    pub fn end_statement(&mut self) {
+        if self.isolation == IsolationLevel::ReadCommitted {
+            self.close_snapshot();
+        }
+    }
+
+    fn close_snapshot(&mut self) {
+        if self.view.take().is_some()
+            && let Some(slot) = &self.slot
+        {
+            self.system.snapshots().close(slot);
+        }
+    }
+
+    pub(crate) fn ensure_snapshot(&mut self) {
+        if self.view.is_none() {
+            self.open_snapshot();
+        }
+    }
+
+    /// The snapshot's timestamp, if a snapshot is open.
+    #[must_use]
+    pub fn snapshot(&self) -> Option<Cts> {
+        match &self.view {
+            Some(ReadView::Timestamp(snapshot)) => Some(*snapshot),
+            _ => None,
+        }
+    }
+
+    /// A consistent reader.
+    ///
+    /// # Panics
+    /// If no snapshot is open.
+    pub(crate) fn reader(&self) -> Reader<'_> {
+        Reader {
+            own: self.id().unwrap_or(TrxId(u64::MAX)),
+            view: self.view.as_ref().expect("a consistent read has a snapshot"),
+            observed: &self.observed,
+        }
+    }
+
+    pub(crate) fn check_open(&self) -> Result<(), EngineError> {
+        if self.ended { Err(EngineError::TransactionEnded) } else { Ok(()) }
+    }
+
+    /// Gives the transaction an id and an undo segment, if it has none yet.
+    pub(crate) fn ensure_writer(&mut self) -> Result<TrxId, EngineError> {
+        if let Some(writer) = &self.writer {
+            return Ok(writer.undo.trx);
+        }
+        let trx = self.system.begin_trx()?;
+        let undo = match self.system.undo().bind(trx) {
+            Ok(undo) => undo,
+            Err(error) => {
+                self.system.table().remove(trx);
+                return Err(error);
+            }
+        };
+        let weight = Arc::new(AtomicU64::new(0));
+        self.system.locks().register(trx, Arc::clone(&weight));
+        self.writer = Some(Writer { undo, weight, scratch: Vec::new() });
+        Ok(trx)
+    }
+
+    /// Locks a table as a whole: shared by who uses it, exclusive by who changes its definition. Blocks.
+    ///
+    /// # Errors
+    /// If the lock is not granted.
+    pub fn lock_table(&mut self, table: TableId, mode: LockMode) -> Result<(), EngineError> {
+        let trx = self.ensure_writer()?;
+        match self.system.locks().request(trx, LockTarget::Table { table }, mode) {
+            LockOutcome::Granted | LockOutcome::Held => Ok(()),
+            LockOutcome::Queued(wait) => self.wait(wait),
+        }
+    }
+
+    /// Waits for a lock; a transaction that was chosen to break a deadlock is rolled back.
+    pub(crate) fn wait(&mut self, wait: Wait) -> Result<(), EngineError> {
+        match self.system.locks().wait(wait, Some(self.lock_wait_timeout)) {
+            Ok(()) => Ok(()),
+            Err(error) => {
+                if matches!(error, LockError::Deadlock { .. }) {
+                    self.end_by_rollback()?;
+                }
+                Err(error.into())
+            }
+        }
+    }
+
+    /// Marks this place.
+    #[must_use]
+    pub fn savepoint(&self) -> Savepoint {
+        let last = self.writer.as_ref().map_or(UndoPointer::NONE, |writer| writer.undo.last);
+        Savepoint(last)
+    }
+
+    /// Undoes what was done since `savepoint`; locks are kept. Blocks.
+    ///
+    /// # Errors
+    /// Why a page or the log could not be had; the transaction is then to be rolled back.
+    pub fn rollback_to(&mut self, savepoint: Savepoint) -> Result<(), EngineError> {
+        self.check_open()?;
+        let Some(writer) = &mut self.writer else { return Ok(()) };
+        self.system.undo_back_to(writer.undo.last, savepoint.0)?;
+        writer.undo.last = savepoint.0;
+        Ok(())
+    }
+
+    /// Commits, and blocks until the commit is durable. A transaction that only read waits until what it
+    /// saw is durable, which nearly always is so already.
+    ///
+    /// # Errors
+    /// If the log has failed: the commit may or may not survive a restart.
+    pub fn commit(mut self) -> Result<(), EngineError> {
+        let (cts, lsn) = self.commit_in_memory()?;
+        self.system.pages().log.wait_durable(lsn)?;
+        if let Some(cts) = cts {
+            self.system.order().wait_visible(cts);
+        }
+        Ok(())
+    }
+
+    /// Commits, and has `completion` called when the commit is durable, so that one thread can have many
+    /// commits in flight. Does not wait for the disk.
+    ///
+    /// # Errors
+    /// If the transaction has ended or the log has failed already.
+    pub fn commit_then(mut self, completion: Completion) -> Result<(), EngineError> {
+        let (_, lsn) = self.commit_in_memory()?;
+        self.system.pages().log.when_durable(lsn, completion);
+        Ok(())
+    }
+
+    fn commit_in_memory(&mut self) -> Result<(Option<Cts>, Lsn), EngineError> {
+        self.check_open()?;
+        let mut committed = (None, self.observed.get());
+        if let Some(writer) = self.writer.take() {
+            let (cts, lsn) = self.system.commit_writer(writer.undo)?;
+            committed = (Some(cts), lsn.max(self.observed.get()));
+        }
+        self.finish();
+        Ok(committed)
+    }
+
+    /// Undoes everything. Blocks.
+    ///
+    /// # Errors
+    /// Why a page or the log could not be had; what is left is undone at the next start.
+    pub fn rollback(mut self) -> Result<(), EngineError> {
+        self.end_by_rollback()
+    }
+
+    fn end_by_rollback(&mut self) -> Result<(), EngineError> {
+        let outcome = match self.writer.take() {
+            Some(writer) => self.system.rollback_writer(writer.undo),
+            None => Ok(()),
+        };
+        self.finish();
+        outcome
+    }
+
+    fn finish(&mut self) {
+        self.view = None;
+        if let Some(slot) = self.slot.take() {
+            self.system.snapshots().give_back(slot);
+        }
+        self.ended = true;
+    }
+
+    /// Makes the transaction survive the session and a crash under `xid`; it is then ended with
+    /// [`TransactionSystem::commit_prepared`] or [`TransactionSystem::rollback_prepared`]. Its locks
+    /// stay. Blocks until this is durable.
+    ///
+    /// # Errors
+    /// If the identifier is too long or taken, or the log has failed.
+    pub fn prepare(mut self, xid: &[u8]) -> Result<(), EngineError> {
+        self.check_open()?;
+        self.ensure_writer()?;
+        let writer = self.writer.take().expect("just ensured");
+        let lsn = match self.system.prepare_writer(&writer.undo, xid) {
+            Ok(lsn) => lsn,
+            Err(error) => {
+                self.writer = Some(writer);
+                return Err(error);
+            }
+        };
+        self.system.add_prepared(xid, writer.undo);
+        let observed = self.observed.get();
+        self.finish();
+        Ok(self.system.pages().log.wait_durable(lsn.max(observed))?)
+    }
+}
+
+impl Drop for Transaction {
+    fn drop(&mut self) {
+        if self.ended {
+            return;
+        }
+        if let Err(error) = self.end_by_rollback() {
+            tracing::error!(%error, "a transaction could not be rolled back; its rows stay locked");
+        }
+    }
+}
+
+impl Writer {
+    /// Tells the lock manager how much would be lost.
+    pub(crate) fn publish_weight(&self) {
+        self.weight.store(self.undo.records, Ordering::Relaxed);
+    }
+}

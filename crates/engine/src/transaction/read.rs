@@ -1,0 +1,207 @@
+//! Reading one record.
+
+use firn_base::IndexId;
+use firn_format::tree::RecordVersion;
+
+use crate::error::EngineError;
+use crate::lock::{LockMode, LockTarget, Outcome as LockOutcome, TryOutcome, Wait};
+use crate::pages::Restart;
+use crate::transaction::handle::{IsolationLevel, Transaction, WaitPolicy};
+use crate::transaction::system::TransactionSystem;
+use crate::transaction::write::WriteGuard;
+use crate::tree::Target;
+
+/// Which version a read wants.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum ReadMode {
+    /// What the transaction's isolation level says; takes no row locks below SERIALIZABLE.
+    #[default]
+    Consistent,
+    /// The present version, locked against writers (`FOR SHARE`).
+    Share(WaitPolicy),
+    /// The present version, locked against everybody else who locks (`FOR UPDATE`).
+    Update(WaitPolicy),
+}
+
+impl ReadMode {
+    /// The lock that the read takes in a transaction of `isolation`, if any.
+    pub(crate) fn lock(self, isolation: IsolationLevel) -> Option<(LockMode, WaitPolicy)> {
+        match self {
+            ReadMode::Consistent if isolation == IsolationLevel::Serializable => {
+                Some((LockMode::Shared, WaitPolicy::Wait))
+            }
+            ReadMode::Consistent => None,
+            ReadMode::Share(policy) => Some((LockMode::Shared, policy)),
+            ReadMode::Update(policy) => Some((LockMode::Exclusive, policy)),
+        }
+    }
+}
+
+/// What a look at a leaf's record came to.
+enum Look {
+    Absent,
+    /// The payload was copied.
+    Present,
+    /// The payload was copied, but the reader sees an older version than this one.
+    Older(RecordVersion),
+}
+
+/// What a try to lock a record came to.
+pub(crate) enum Locking {
+    Locked,
+    Wait(Wait),
+    /// Somebody else has it, and the reader leaves it out.
+    Skip,
+}
+
+impl Transaction {
+    /// Reads a record's payload into `payload`; false if there is no such record. Blocks for locks and
+    /// I/O.
+    ///
+    /// # Errors
+    /// A lock that was not granted, a conflict with the snapshot, or why a page could not be had.
+    pub fn get(
+        &mut self,
+        index: IndexId,
+        key: &[u8],
+        mode: ReadMode,
+        payload: &mut Vec<u8>,
+    ) -> Result<bool, EngineError> {
+        self.check_open()?;
+        match mode.lock(self.isolation) {
+            None => self.get_consistent(index, key, payload),
+            Some((lock, policy)) => self.get_locking(index, key, lock, policy, payload),
+        }
+    }
+
+    fn get_consistent(
+        &mut self,
+        index: IndexId,
+        key: &[u8],
+        payload: &mut Vec<u8>,
+    ) -> Result<bool, EngineError> {
+        self.ensure_snapshot();
+        let (system, reader) = (&self.system, self.reader());
+        let look = system.forest().tree(index).read(Target::At(key), |leaf| {
+            payload.clear();
+            let Ok(slot) = leaf.search(key) else { return Ok(Look::Absent) };
+            let Some((version, bytes)) = RecordVersion::parse(leaf.value(slot)) else {
+                return Err(no_version(leaf.page_id()));
+            };
+            if system.sees(&reader, version.trx)? {
+                if version.deleted {
+                    return Ok(Look::Absent);
+                }
+                payload.extend_from_slice(bytes);
+                return Ok(Look::Present);
+            }
+            payload.extend_from_slice(bytes);
+            Ok(Look::Older(version))
+        })?;
+        match look {
+            Look::Absent => Ok(false),
+            Look::Present => Ok(true),
+            Look::Older(version) => {
+                let found = system.older_version(&reader, version, payload)?;
+                Ok(found.is_some_and(|version| !version.deleted))
+            }
+        }
+    }
+
+    fn get_locking(
+        &mut self,
+        index: IndexId,
+        key: &[u8],
+        mode: LockMode,
+        policy: WaitPolicy,
+        payload: &mut Vec<u8>,
+    ) -> Result<bool, EngineError> {
+        self.ensure_writer()?;
+        loop {
+            let guard = WriteGuard { mode, ..self.write_guard(index, key) };
+            let locks_absent = self.isolation == IsolationLevel::Serializable;
+            let system = &self.system;
+            let locked = system.forest().tree(index).read(Target::At(key), |leaf| {
+                payload.clear();
+                let value = leaf.search(key).ok().map(|slot| leaf.value(slot));
+                if value.is_none() && !locks_absent {
+                    return Ok((Locking::Locked, false));
+                }
+                let locking = system.lock_record(value, &guard, policy)?;
+                let live =
+                    value.and_then(RecordVersion::parse).filter(|(version, _)| !version.deleted);
+                if let (Locking::Locked, Some((_, bytes))) = (&locking, live) {
+                    payload.extend_from_slice(bytes);
+                }
+                Ok((locking, live.is_some()))
+            })?;
+            match locked {
+                (Locking::Locked, is_present) => return Ok(is_present),
+                (Locking::Skip, _) => return Ok(false),
+                (Locking::Wait(wait), _) => self.wait(wait)?,
+            }
+        }
+    }
+
+    /// Gives back the lock that a locking read took on a record that the statement then did not want
+    /// (READ COMMITTED). The caller knows that it did not have the lock before.
+    pub fn unlock(&mut self, index: IndexId, key: &[u8]) {
+        if let Some(trx) = self.id() {
+            self.system.locks().release(trx, LockTarget::Record { index, key });
+        }
+    }
+}
+
+impl TransactionSystem {
+    /// Locks a record for a reader. The leaf is latched.
+    pub(crate) fn lock_record(
+        &self,
+        value: Option<&[u8]>,
+        guard: &WriteGuard<'_>,
+        policy: WaitPolicy,
+    ) -> Result<Locking, Restart> {
+        if policy != WaitPolicy::Wait {
+            return self.try_lock_record(value, guard, policy);
+        }
+        if let Some(wait) = self.admit_write(value, guard)? {
+            return Ok(Locking::Wait(wait));
+        }
+        let target = LockTarget::Record { index: guard.index, key: guard.key };
+        Ok(match self.locks().request(guard.trx, target, guard.mode) {
+            LockOutcome::Granted | LockOutcome::Held => Locking::Locked,
+            LockOutcome::Queued(wait) => Locking::Wait(wait),
+        })
+    }
+
+    fn try_lock_record(
+        &self,
+        value: Option<&[u8]>,
+        guard: &WriteGuard<'_>,
+        policy: WaitPolicy,
+    ) -> Result<Locking, Restart> {
+        let version = value.and_then(RecordVersion::parse).map(|(version, _)| version);
+        let is_held = version
+            .is_some_and(|version| version.trx != guard.trx && self.table().is_active(version.trx));
+        let target = LockTarget::Record { index: guard.index, key: guard.key };
+        let is_blocked = is_held
+            || matches!(
+                self.locks().try_request(guard.trx, target, guard.mode),
+                TryOutcome::Blocked(_)
+            );
+        match (is_blocked, policy) {
+            (false, _) => {
+                // The lock is there; what is left is the check against the snapshot.
+                let _ = self.admit_write(value, guard)?;
+                Ok(Locking::Locked)
+            }
+            (true, WaitPolicy::SkipLocked) => Ok(Locking::Skip),
+            (true, _) => Err(EngineError::LockedNoWait.into()),
+        }
+    }
+}
+
+/// The error for a leaf's value that has no version.
+pub(crate) fn no_version(page: firn_base::PageId) -> Restart {
+    let what = "a record is too short for its version".to_owned();
+    Restart::Fail(EngineError::Corrupt { page, what })
+}

@@ -1,0 +1,345 @@
+//! Inserting, updating and deleting records.
+//!
+//! ```text
+//!   with the leaf latched exclusively:
+//!     1. whose is the present version?   an active transaction's: wait for it (rule 7 of the locks)
+//!                                        newer than the snapshot: conflict, first updater wins
+//!     2. does somebody have or want an explicit lock?   queue behind it
+//!     3. room in leaf and undo page?     if not, make it with nothing held, and begin again
+//!     4. undo record, then the new version that points to it: one log group
+//! ```
+//!
+//! The new version carries the transaction's id, and that is its lock until it ends.
+
+use firn_base::{IndexId, TrxId};
+use firn_format::tree::{RECORD_VERSION_BYTES, RecordVersion};
+use firn_format::undo::{OldPayload, UNDO_RECORD_HEADER_BYTES, UndoOperation, UndoPointer};
+
+use crate::error::EngineError;
+use crate::lock::{LockMode, LockTarget, Outcome as LockOutcome, Wait};
+use crate::log::writer::Purpose;
+use crate::pages::Restart;
+use crate::transaction::handle::{IsolationLevel, Transaction, Writer};
+use crate::transaction::system::TransactionSystem;
+use crate::transaction::table::Outcome;
+use crate::tree::LeafWrite;
+
+/// What one try came to.
+enum Step<R> {
+    Done(R),
+    /// Wait for the lock and try again.
+    Wait(Wait),
+    /// The undo page is full.
+    ExtendUndo,
+}
+
+/// What a write does with the record that it finds.
+#[derive(Clone, Copy)]
+enum Change<'a> {
+    Insert(&'a [u8]),
+    Update(&'a [u8]),
+    Delete,
+}
+
+/// Bytes of an update's undo record beside key and old payload, at most.
+const UPDATE_UNDO_BYTES: usize = UNDO_RECORD_HEADER_BYTES + 8 + RECORD_VERSION_BYTES + 2;
+
+impl Transaction {
+    /// Inserts a record. Blocks for locks and I/O.
+    ///
+    /// # Errors
+    /// [`EngineError::DuplicateKey`], a lock that was not granted, a conflict with the snapshot, or why a
+    /// page or the log could not be had.
+    pub fn insert(
+        &mut self,
+        index: IndexId,
+        key: &[u8],
+        payload: &[u8],
+    ) -> Result<(), EngineError> {
+        self.change(index, key, Change::Insert(payload)).map(|_| ())
+    }
+
+    /// Replaces a record's payload. False if there is no such record. Blocks for locks and I/O.
+    ///
+    /// # Errors
+    /// As [`Transaction::insert`], but for the duplicate.
+    pub fn update(
+        &mut self,
+        index: IndexId,
+        key: &[u8],
+        payload: &[u8],
+    ) -> Result<bool, EngineError> {
+        self.change(index, key, Change::Update(payload))
+    }
+
+    /// Deletes a record. False if there is no such record. Blocks for locks and I/O.
+    ///
+    /// # Errors
+    /// As [`Transaction::insert`], but for the duplicate.
+    pub fn delete(&mut self, index: IndexId, key: &[u8]) -> Result<bool, EngineError> {
+        self.change(index, key, Change::Delete)
+    }
+
+    fn change(
+        &mut self,
+        index: IndexId,
+        key: &[u8],
+        change: Change<'_>,
+    ) -> Result<bool, EngineError> {
+        self.check_open()?;
+        self.ensure_writer()?;
+        loop {
+            match self.try_change(index, key, change)? {
+                Step::Done(found) => return Ok(found),
+                Step::Wait(wait) => self.wait(wait)?,
+                Step::ExtendUndo => self.extend_undo()?,
+            }
+        }
+    }
+
+    pub(crate) fn extend_undo(&mut self) -> Result<(), EngineError> {
+        let writer = self.writer.as_ref().expect("a transaction that writes");
+        self.system.undo().extend(&writer.undo.segment)
+    }
+
+    fn try_change(
+        &mut self,
+        index: IndexId,
+        key: &[u8],
+        change: Change<'_>,
+    ) -> Result<Step<bool>, EngineError> {
+        let guard = self.write_guard(index, key);
+        let (system, writer) = (&self.system, self.writer.as_mut().expect("just ensured"));
+        let tree = system.forest().tree(index);
+        let written = tree.write(key, Purpose::Forward, |leaf| {
+            if let Some(wait) = system.admit_write(leaf.value(), &guard)? {
+                return Ok(Step::Wait(wait));
+            }
+            match (leaf.value().and_then(RecordVersion::parse), change) {
+                (None, Change::Insert(payload)) => writer.insert_new(leaf, &guard, payload),
+                (Some((version, _)), Change::Insert(payload)) if version.deleted => {
+                    writer.put_version(leaf, &guard, Some(payload))
+                }
+                (Some(_), Change::Insert(_)) => {
+                    Err(EngineError::DuplicateKey { index, key: key.into() }.into())
+                }
+                (Some((version, _)), Change::Update(_) | Change::Delete) if version.deleted => {
+                    Ok(Step::Done(false))
+                }
+                (Some(_), Change::Update(payload)) => {
+                    writer.put_version(leaf, &guard, Some(payload))
+                }
+                (Some(_), Change::Delete) => writer.put_version(leaf, &guard, None),
+                (None, Change::Update(_) | Change::Delete) => Ok(Step::Done(false)),
+            }
+        })?;
+        writer.publish_weight();
+        Ok(written.result)
+    }
+
+    pub(crate) fn write_guard<'k>(&self, index: IndexId, key: &'k [u8]) -> WriteGuard<'k> {
+        let checks_snapshot = self.isolation == IsolationLevel::RepeatableRead
+            && self.system.options().first_updater_wins;
+        WriteGuard {
+            trx: self.id().expect("a transaction that writes has an id"),
+            index,
+            key,
+            snapshot: self.snapshot().filter(|_| checks_snapshot),
+            mode: LockMode::Exclusive,
+        }
+    }
+
+    /// Notes in the undo log something that is not a record of a tree. Blocks.
+    pub(crate) fn note_undo(&mut self, operation: UndoOperation<'_>) -> Result<(), EngineError> {
+        self.check_open()?;
+        self.ensure_writer()?;
+        loop {
+            let (system, writer) = (&self.system, self.writer.as_mut().expect("just ensured"));
+            let noted = system.pages().run(|| {
+                let mut mtr = crate::mini_transaction::MiniTransaction::begin(
+                    system.pages(),
+                    Purpose::Forward,
+                )?;
+                let Some(held) = writer.undo.latch(&mut mtr, NOTE_BYTES)? else {
+                    return Ok(false);
+                };
+                writer.undo.append(&mut mtr, held, operation);
+                let _ = mtr.commit();
+                Ok(true)
+            })?;
+            if noted {
+                let is_work = matches!(
+                    operation,
+                    UndoOperation::OverflowReplaced { .. } | UndoOperation::SpaceAbandoned { .. }
+                );
+                writer.undo.has_work |= is_work;
+                writer.publish_weight();
+                return Ok(());
+            }
+            self.extend_undo()?;
+        }
+    }
+}
+
+/// More than any undo record without a key takes.
+const NOTE_BYTES: usize = 64;
+
+/// Who wants to lock which record, and what would be in the way.
+pub(crate) struct WriteGuard<'k> {
+    pub(crate) trx: TrxId,
+    pub(crate) index: IndexId,
+    pub(crate) key: &'k [u8],
+    /// A version that is newer than this is a conflict.
+    pub(crate) snapshot: Option<firn_base::Cts>,
+    pub(crate) mode: LockMode,
+}
+
+impl TransactionSystem {
+    /// Looks whether the record with this value may be written (or locked); if not yet, what to wait for.
+    /// The leaf is latched.
+    pub(crate) fn admit_write(
+        &self,
+        value: Option<&[u8]>,
+        guard: &WriteGuard<'_>,
+    ) -> Result<Option<Wait>, Restart> {
+        if let Some((version, _)) = value.and_then(RecordVersion::parse)
+            && version.trx != guard.trx
+        {
+            match self.table().outcome(version.trx) {
+                Outcome::Active => return self.queue_behind(version.trx, guard),
+                Outcome::Committing => return Err(Restart::Again),
+                Outcome::Committed(cts, _)
+                    if guard.snapshot.is_some_and(|snapshot| cts > snapshot) =>
+                {
+                    return Err(EngineError::WriteConflict.into());
+                }
+                Outcome::Committed(..) | Outcome::Settled => {}
+            }
+        }
+        if !self.locks().has_conflict(guard.trx, guard.index, guard.key, guard.mode) {
+            return Ok(None);
+        }
+        Ok(self.request(guard))
+    }
+
+    fn request(&self, guard: &WriteGuard<'_>) -> Option<Wait> {
+        let target = LockTarget::Record { index: guard.index, key: guard.key };
+        match self.locks().request(guard.trx, target, guard.mode) {
+            LockOutcome::Granted | LockOutcome::Held => None,
+            LockOutcome::Queued(wait) => Some(wait),
+        }
+    }
+
+    /// Queues behind the transaction whose id the record carries.
+    fn queue_behind(&self, holder: TrxId, guard: &WriteGuard<'_>) -> Result<Option<Wait>, Restart> {
+        let is_active = || self.table().is_active(holder);
+        if self.locks().make_explicit(holder, guard.index, guard.key, is_active)
+            && let Some(wait) = self.request(guard)
+        {
+            return Ok(Some(wait));
+        }
+        // It has ended meanwhile.
+        Err(Restart::Again)
+    }
+}
+
+impl Writer {
+    fn insert_new(
+        &mut self,
+        leaf: &mut LeafWrite<'_, '_>,
+        guard: &WriteGuard<'_>,
+        payload: &[u8],
+    ) -> Result<Step<bool>, Restart> {
+        leaf.require_room(RECORD_VERSION_BYTES + payload.len())?;
+        let undo_bytes = UNDO_RECORD_HEADER_BYTES + 8 + guard.key.len();
+        let Some(held) = self.undo.latch(leaf.mtr, undo_bytes)? else {
+            return Ok(Step::ExtendUndo);
+        };
+        let operation = UndoOperation::Insert { index: guard.index, key: guard.key };
+        let pointer = self.undo.append(leaf.mtr, held, operation);
+        let version = RecordVersion {
+            trx: guard.trx,
+            undo: with_flags(pointer, UndoPointer::NO_EARLIER_VERSION),
+            deleted: false,
+        };
+        self.scratch.clear();
+        self.scratch.extend_from_slice(&version.encode());
+        self.scratch.extend_from_slice(payload);
+        leaf.set(&self.scratch);
+        Ok(Step::Done(true))
+    }
+
+    /// Puts a new version over the present one; without a payload, one that is deleted.
+    fn put_version(
+        &mut self,
+        leaf: &mut LeafWrite<'_, '_>,
+        guard: &WriteGuard<'_>,
+        payload: Option<&[u8]>,
+    ) -> Result<Step<bool>, Restart> {
+        let value = leaf.value().expect("a record with a version");
+        let (previous, old) = RecordVersion::parse(value).expect("a record with a version");
+        let old = old.to_vec();
+        if let Some(payload) = payload {
+            leaf.require_room(RECORD_VERSION_BYTES + payload.len())?;
+        }
+        let undo_bytes = UPDATE_UNDO_BYTES + guard.key.len() + old.len();
+        let Some(held) = self.undo.latch(leaf.mtr, undo_bytes)? else {
+            return Ok(Step::ExtendUndo);
+        };
+        self.scratch.clear();
+        let new = payload.unwrap_or(&old);
+        let operation = UndoOperation::Update {
+            index: guard.index,
+            key: guard.key,
+            previous,
+            payload: OldPayload::smallest(&old, new, &mut self.scratch),
+            deletes: payload.is_none(),
+        };
+        let pointer = self.undo.append(leaf.mtr, held, operation);
+        self.undo.has_work |= payload.is_none();
+        let version = RecordVersion { trx: guard.trx, undo: pointer, deleted: payload.is_none() };
+        self.write_value(leaf, version, &old, new);
+        Ok(Step::Done(true))
+    }
+
+    /// Writes version and payload, as a patch if little of the payload has changed.
+    fn write_value(
+        &mut self,
+        leaf: &mut LeafWrite<'_, '_>,
+        version: RecordVersion,
+        old: &[u8],
+        new: &[u8],
+    ) {
+        let head = version.encode();
+        let changed = changed_range(old, new);
+        match changed {
+            Some(range) if range.len() * 2 <= new.len() || range.is_empty() => {
+                leaf.patch(0, &head);
+                if !range.is_empty() {
+                    leaf.patch(RECORD_VERSION_BYTES + range.start, &new[range]);
+                }
+            }
+            _ => {
+                self.scratch.clear();
+                self.scratch.extend_from_slice(&head);
+                self.scratch.extend_from_slice(new);
+                leaf.set(&self.scratch);
+            }
+        }
+    }
+}
+
+/// The bytes that differ, from the first to the last; `None` if the lengths do.
+fn changed_range(old: &[u8], new: &[u8]) -> Option<std::ops::Range<usize>> {
+    if old.len() != new.len() {
+        return None;
+    }
+    let differs = |at: &usize| old[*at] != new[*at];
+    let Some(first) = (0..new.len()).find(differs) else { return Some(0..0) };
+    let last = (first..new.len()).rfind(differs).unwrap_or(first);
+    Some(first..last + 1)
+}
+
+fn with_flags(pointer: UndoPointer, flags: u16) -> UndoPointer {
+    UndoPointer::new(pointer.page_id().page_no, pointer.offset(), flags)
+}
