@@ -10,9 +10,12 @@
 //!     lsn > durable ................................ stays; after a fruitless round wait for the log
 //! ```
 //!
-//! A page enters with count 1, or 0 if a scan brought it, and every access but a scan's adds one up to 3:
-//! a scan's pages go at the next pass and leave the rest alone. Rules 3, 4 and 8.
+//! A page enters with count 1, or 0 if a scan brought it, and every access but a scan's adds one up to 3.
+//! Scans have a sixteenth of the frames to themselves, in the order in which they brought pages: while they
+//! have more, the oldest of these that nobody else wanted goes before the hand moves, so that a scan neither
+//! takes the place of other pages nor makes them look old. Rules 3, 4 and 8.
 
+use std::collections::VecDeque;
 use std::time::Duration;
 
 use firn_api::Offer;
@@ -29,10 +32,39 @@ const ROUNDS: usize = 5;
 /// How long to wait for the log, for a pin or for a latch, before the clock goes round again.
 const PAUSE: Duration = Duration::from_millis(1);
 
-/// Where the clock's hand is.
-#[derive(Default)]
+/// One part in this many of the frames is left to scans.
+const SCAN_SHARE: usize = 16;
+
+/// Where the clock's hand is, and what scans have brought.
 pub(crate) struct Clock {
     hand: AtomicU64,
+    scanned: Mutex<VecDeque<(u32, PageId)>>,
+    frame_count: usize,
+}
+
+impl Clock {
+    pub(crate) fn new(frame_count: usize) -> Clock {
+        Clock { hand: AtomicU64::new(0), scanned: Mutex::default(), frame_count }
+    }
+
+    fn tick(&self) -> u32 {
+        (self.hand.fetch_add(1, Ordering::Relaxed) % self.frame_count as u64) as u32
+    }
+
+    /// A scan has brought `page`.
+    pub(crate) fn note_scanned(&self, frame: u32, page: PageId) {
+        let mut scanned = self.scanned.lock();
+        if scanned.len() == self.frame_count {
+            scanned.pop_front();
+        }
+        scanned.push_back((frame, page));
+    }
+
+    /// The oldest page that a scan brought, while scans have more than their share.
+    fn next_scanned(&self) -> Option<(u32, PageId)> {
+        let mut scanned = self.scanned.lock();
+        if scanned.len() > self.frame_count / SCAN_SHARE { scanned.pop_front() } else { None }
+    }
 }
 
 /// The frames that nobody owns and that cache nothing.
@@ -164,10 +196,17 @@ impl BufferPool {
             applied: self.store.applied_lsn(),
             blocked: Blocked::default(),
         };
-        let count = self.frames().len();
-        for _ in 0..ROUNDS * count {
-            let number = self.clock.hand.fetch_add(1, Ordering::Relaxed) % count as u64;
-            if let Some(frame) = self.try_evict(number as u32, &mut round) {
+        while let Some((number, page)) = self.clock.next_scanned() {
+            let frame = self.frame(number);
+            if frame.caches(page)
+                && frame.is_cold()
+                && let Some(frame) = self.try_evict(number, &mut round)
+            {
+                return Ok(frame);
+            }
+        }
+        for _ in 0..ROUNDS * self.frame_count() {
+            if let Some(frame) = self.try_evict(self.clock.tick(), &mut round) {
                 return Ok(frame);
             }
         }

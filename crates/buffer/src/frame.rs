@@ -170,6 +170,11 @@ impl Frame {
         }
     }
 
+    /// Whether nobody but scans wanted the page since the clock last passed.
+    pub(crate) fn is_cold(&self) -> bool {
+        self.reference.load(Ordering::Relaxed) == 0
+    }
+
     /// The clock passes: true if the page was not wanted for long enough to go.
     pub(crate) fn grow_cold(&self) -> bool {
         let reference = self.reference.load(Ordering::Relaxed);

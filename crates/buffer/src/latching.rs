@@ -102,14 +102,16 @@ impl BufferPool {
 
     /// Waits while `frame` is pinned for `page`; nothing if it is not this page's frame (rule 3).
     fn pinned<L>(&self, frame: &Frame, page: PageId, wait: impl FnOnce() -> L) -> Option<L> {
-        if !frame.try_pin() {
-            // Somebody is about to evict the page, or has given up to.
-            yield_now();
-            return None;
+        if frame.try_pin() {
+            let latch = frame.caches(page).then(wait);
+            frame.unpin();
+            if latch.is_some() {
+                return latch;
+            }
         }
-        let latch = frame.caches(page).then(wait);
-        frame.unpin();
-        latch
+        // Somebody is just taking the page out, or has given up to.
+        yield_now();
+        None
     }
 
     fn spin_for<L>(&self, mut attempt: impl FnMut() -> Option<L>) -> Option<L> {
@@ -126,3 +128,6 @@ impl BufferPool {
         latch
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -36,6 +36,8 @@ mod statistics;
 mod sync;
 #[cfg(test)]
 mod test_support;
+#[cfg(test)]
+mod tests;
 mod translation;
 
 pub use crossbeam_epoch::{Guard as EpochGuard, pin as pin_epoch};

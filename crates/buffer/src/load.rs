@@ -156,6 +156,9 @@ impl Leader<'_> {
             }
         });
         self.landed = matches!(landing, Landing::Landed(_));
+        if let (Access::Scan, Landing::Landed(Outcome::Cached(number))) = (access, &landing) {
+            pool.clock.note_scanned(*number, page);
+        }
         landing
     }
 }

@@ -18,7 +18,7 @@ use crate::sync::Mutex;
 use crate::translation::Translation;
 
 /// The fewest frames that a pool has, whatever its budget.
-pub const MIN_FRAMES: usize = 32;
+pub const MIN_FRAMES: usize = if cfg!(feature = "shuttle") { 4 } else { 32 };
 /// One part in this many of the budget is kept for published images.
 const IMAGE_SHARE: usize = 16;
 const MIN_IMAGES: usize = 4;
@@ -107,7 +107,7 @@ impl BufferPool {
             translation: Translation::new(),
             frames: (0..count).map(|_| Frame::owned()).collect(),
             free: FreeFrames::new(slots),
-            clock: Clock::default(),
+            clock: Clock::new(count),
             flights: Flights::new(),
             images: ImageBudget::new(options.image_count()),
             counters: Counters::new(),
@@ -174,10 +174,6 @@ impl BufferPool {
 
     pub(crate) fn is_prefetching(&self) -> bool {
         self.prefetching
-    }
-
-    pub(crate) fn frames(&self) -> &[Frame] {
-        &self.frames
     }
 
     pub(crate) fn frame(&self, number: u32) -> &Frame {

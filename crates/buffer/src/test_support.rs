@@ -83,6 +83,7 @@ impl World {
         Lsn(end)
     }
 
+    #[cfg_attr(feature = "shuttle", allow(dead_code))]
     pub(crate) fn make_durable(&self) {
         self.durable.store(self.end.load(Ordering::SeqCst), Ordering::SeqCst);
     }
