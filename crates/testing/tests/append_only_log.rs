@@ -12,7 +12,8 @@ use firn_base::Environment;
 use firn_base::disk::{File, OpenMode};
 use firn_base::event::Event;
 use firn_testing::simulation::{
-    Faults, SimulatedDisk, World, assert_replays, first_failure, for_each_seed,
+    Faults, Process, SimulatedDisk, World, assert_replays, first_failure, for_each_crash_point,
+    for_each_seed,
 };
 use parking_lot::Mutex;
 
@@ -132,15 +133,10 @@ fn recovered(file: &dyn File, forgets: Forgets) -> io::Result<Vec<u64>> {
         .collect())
 }
 
-/// One life of the process: three clients append until it is killed at a time that the seed decides.
-fn live_and_crash(
-    world: &World,
-    disk: &SimulatedDisk,
-    forgets: Forgets,
-    acknowledged: &Arc<Mutex<Vec<(u64, u64)>>>,
-) {
-    let random = world.random();
-    let node = world.start("node", disk);
+type Acknowledged = Arc<Mutex<Vec<(u64, u64)>>>;
+
+/// Starts a log and three clients that append to it.
+fn start(node: &Process, forgets: Forgets, acknowledged: &Acknowledged) {
     let sink = Arc::clone(acknowledged);
     node.spawn("open", move |environment| {
         let log = Log::open(environment, forgets).expect("nothing is wrong with the disk");
@@ -158,13 +154,28 @@ fn live_and_crash(
             environment.spawner.spawn("client", Box::new(body));
         }
     });
-    world.sleep(Duration::from_micros(random.between(1, 2000)));
-    node.crash();
+}
+
+/// What was acknowledged is there, and nothing that nobody wrote.
+fn verify(world: &World, disk: &SimulatedDisk, forgets: Forgets, acknowledged: &Acknowledged) {
+    let found = world.start("verifier", disk).run(move |environment| {
+        match environment.disk.open(Path::new(PATH), OpenMode::Read) {
+            Ok(file) => recovered(&*file, forgets).expect("the disk reads well"),
+            Err(_) => Vec::new(),
+        }
+    });
+    let found = found.expect("nobody kills the verifier");
+    for (number, value) in acknowledged.lock().iter() {
+        assert_eq!(found.get(*number as usize), Some(value), "record {number} was lost");
+    }
+    let written = |value: &u64| *value < 3000 && (1..=10).contains(&(value % 1000));
+    assert!(found.iter().all(written), "a record was found that nobody wrote");
 }
 
 fn crashes_lose_nothing_that_was_acknowledged(world: &World, forgets: Forgets) {
     let disk = world.new_disk();
-    let acknowledged = Arc::new(Mutex::new(Vec::new()));
+    let random = world.random();
+    let acknowledged = Acknowledged::default();
     for _ in 0..3 {
         disk.set_faults(Faults {
             sync_failure: 0.02,
@@ -172,20 +183,12 @@ fn crashes_lose_nothing_that_was_acknowledged(world: &World, forgets: Forgets) {
             files: Some(Arc::new(|path| path == Path::new(PATH))),
             ..Faults::default()
         });
-        live_and_crash(world, &disk, forgets, &acknowledged);
+        let node = world.start("node", &disk);
+        start(&node, forgets, &acknowledged);
+        world.sleep(Duration::from_micros(random.between(1, 2000)));
+        node.crash();
         disk.set_faults(Faults::default());
-        let found = world.start("verifier", &disk).run(move |environment| {
-            match environment.disk.open(Path::new(PATH), OpenMode::Read) {
-                Ok(file) => recovered(&*file, forgets).expect("the disk reads well"),
-                Err(_) => Vec::new(),
-            }
-        });
-        let found = found.expect("nobody kills the verifier");
-        for (number, value) in acknowledged.lock().iter() {
-            assert_eq!(found.get(*number as usize), Some(value), "record {number} was lost");
-        }
-        let written = |value: &u64| *value < 3000 && (1..=10).contains(&(value % 1000));
-        assert!(found.iter().all(written), "a record was found that nobody wrote");
+        verify(world, &disk, forgets, &acknowledged);
     }
 }
 
@@ -200,6 +203,20 @@ fn a_log_that_syncs_loses_nothing() {
 fn a_run_with_crashes_replays_from_its_seed() {
     assert_replays(0..30, |world| {
         crashes_lose_nothing_that_was_acknowledged(world, Forgets::Nothing);
+    });
+}
+
+#[test]
+fn a_log_bears_a_crash_at_every_switch_point() {
+    for_each_crash_point(0..2, |world, point| {
+        let disk = world.new_disk();
+        let acknowledged = Arc::new(Mutex::new(Vec::new()));
+        let node = world.start("node", &disk);
+        start(&node, Forgets::Nothing, &acknowledged);
+        let reached = node.wait_for_switches(point);
+        node.crash();
+        verify(world, &disk, Forgets::Nothing, &acknowledged);
+        reached
     });
 }
 

@@ -42,6 +42,8 @@ pub struct Faults {
     pub sync_failure: f64,
     /// That a write fails, possibly after a part of it was made.
     pub write_failure: f64,
+    /// That a name cannot be created, renamed or removed.
+    pub name_failure: f64,
     /// That a read fails.
     pub read_failure: f64,
     /// That one bit of what is read is wrong, this time.
@@ -227,6 +229,15 @@ impl Mount {
         enter(&self.disk, &self.is_cut)
     }
 
+    /// As [`Mount::enter`], for a call that changes the name `path`.
+    fn enter_to_name(&self, path: &Path) -> io::Result<MutexGuard<'_, State>> {
+        let mut state = self.enter()?;
+        match state.strikes(path, |faults| faults.name_failure) {
+            true => Err(input_output_error()),
+            false => Ok(state),
+        }
+    }
+
     fn file(&self, path: &Path, inode: InodeId, writable: bool) -> Arc<dyn File> {
         Arc::new(SimulatedFile {
             disk: self.disk.clone(),
@@ -262,20 +273,22 @@ fn input_output_error() -> io::Error {
 
 impl Disk for Mount {
     fn open(&self, path: &Path, mode: OpenMode) -> io::Result<Arc<dyn File>> {
-        let mut state = self.enter()?;
-        let inode = if mode == OpenMode::CreateNew {
+        if mode != OpenMode::CreateNew {
+            let inode = self.enter()?.names.file(path)?;
+            return Ok(self.file(path, inode, mode == OpenMode::ReadWrite));
+        }
+        let inode = {
+            let mut state = self.enter_to_name(path)?;
             let inode = state.inodes.len();
             state.names.create(path, inode)?;
             state.inodes.push(Inode::default());
             inode
-        } else {
-            state.names.file(path)?
         };
-        Ok(self.file(path, inode, mode != OpenMode::Read))
+        Ok(self.file(path, inode, true))
     }
 
     fn create_directory(&self, path: &Path) -> io::Result<()> {
-        self.enter()?.names.create_directory(path)
+        self.enter_to_name(path)?.names.create_directory(path)
     }
 
     fn list(&self, path: &Path) -> io::Result<Vec<PathBuf>> {
@@ -283,11 +296,11 @@ impl Disk for Mount {
     }
 
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
-        self.enter()?.names.rename(from, to)
+        self.enter_to_name(from)?.names.rename(from, to)
     }
 
     fn remove(&self, path: &Path) -> io::Result<()> {
-        self.enter()?.names.remove(path)
+        self.enter_to_name(path)?.names.remove(path)
     }
 
     fn sync_directory(&self, path: &Path) -> io::Result<()> {

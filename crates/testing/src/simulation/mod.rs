@@ -260,6 +260,39 @@ pub fn first_failure(
     })
 }
 
+/// Runs `body` for each seed with a crash point of 0, 1, 2, ... until it returns false: for crashing a
+/// process at every one of its switch points, and so between any two disk calls.
+///
+/// ```text
+///   for_each_crash_point(0..3, |world, point| {
+///       let node = world.start("node", &disk);
+///       let work = node.spawn("work", work);
+///       let reached = node.wait_for_switches(point);
+///       node.crash();
+///       // start again and verify
+///       reached
+///   });
+/// ```
+///
+/// # Panics
+/// With the seed, the point and a report, at the first run that fails.
+pub fn for_each_crash_point(
+    seeds: Range<u64>,
+    body: impl Fn(&World, u64) -> bool + Send + Sync + 'static,
+) {
+    let body = Arc::new(body);
+    for seed in chosen_seeds(seeds) {
+        for point in 0.. {
+            let body = Arc::clone(&body);
+            match Simulation::new(seed).try_run(move |world| body(world, point)) {
+                Ok(completed) if completed.value => {}
+                Ok(_) => break,
+                Err(failure) => panic!("at crash point {point}: {failure}"),
+            }
+        }
+    }
+}
+
 /// Runs `body` twice for every seed and compares the turns. What differs from run to run although the
 /// seed is the same (a hash map with random keys, an order of addresses, real time) shows here.
 ///

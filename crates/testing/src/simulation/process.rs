@@ -116,6 +116,13 @@ impl Process {
         self.spawn("run", body).join()
     }
 
+    /// Waits until the tasks of this process have come to `switches` switch points since it was started;
+    /// none of them goes on before the caller waits or yields, so that a crash now hits the process
+    /// right there. False if it ended or came to rest before. One task may wait for this at a time.
+    pub fn wait_for_switches(&self, switches: u64) -> bool {
+        self.core.wait_for_switches(self.core.current(), self.id, switches)
+    }
+
     /// `kill -9`: every task stops where it stands. What it wrote is in the operating system's hands
     /// and will be on the disk, synced or not. Waits until all tasks have unwound.
     pub fn kill(&self) {

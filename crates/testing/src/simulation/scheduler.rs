@@ -62,6 +62,8 @@ pub(super) enum WaitKey {
     Task(TaskId),
     /// The end of all tasks of a process.
     Process(ProcessId),
+    /// A switch point of a process that was asked for by its number.
+    SwitchPoint(ProcessId),
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -115,12 +117,23 @@ struct TaskState {
     stack: Vec<String>,
 }
 
+#[derive(Default)]
+struct ProcessState {
+    /// How many of its tasks have not ended.
+    living: usize,
+    is_killed: bool,
+    /// How many switch points its tasks have come to.
+    switches: u64,
+    /// Who waits for which of them.
+    awaited: Option<(u64, TaskId)>,
+}
+
 pub(super) struct State {
     seed: u64,
     tasks: Vec<TaskState>,
-    /// How many tasks of each process have not ended.
-    living: Vec<usize>,
-    killed: Vec<bool>,
+    processes: Vec<ProcessState>,
+    /// Who runs next whatever the policy says.
+    next: Option<TaskId>,
     turn: Option<TaskId>,
     ready: Vec<TaskId>,
     waiting: HashMap<WaitKey, Vec<TaskId>>,
@@ -172,8 +185,8 @@ impl Core {
         let state = State {
             seed,
             tasks: Vec::new(),
-            living: Vec::new(),
-            killed: Vec::new(),
+            processes: Vec::new(),
+            next: None,
             turn: None,
             ready: Vec::new(),
             waiting: HashMap::new(),
@@ -202,9 +215,8 @@ impl Core {
 
     pub(super) fn new_process(&self) -> ProcessId {
         let mut state = self.state.lock();
-        state.living.push(0);
-        state.killed.push(false);
-        state.living.len() - 1
+        state.processes.push(ProcessState::default());
+        state.processes.len() - 1
     }
 
     /// Starts `body` as a task, which is ready at once. A task of a process that has been killed ends
@@ -256,12 +268,13 @@ impl Core {
         state.tasks[me].phase = Phase::Ended;
         state.wake(WaitKey::Task(me));
         let process = state.tasks[me].process;
-        state.living[process] -= 1;
-        if state.living[process] == 0 {
+        state.processes[process].living -= 1;
+        if state.processes[process].living == 0 {
             state.wake(WaitKey::Process(process));
+            state.wake(WaitKey::SwitchPoint(process));
         }
         state.pass_turn();
-        if state.living.iter().all(|living| *living == 0) {
+        if state.all_ended() {
             self.all_ended.notify_all();
         }
     }
@@ -282,8 +295,9 @@ impl Core {
         if state.tasks[me].doomed {
             self.leave(state, me);
         }
+        let interrupted = state.count_switch(me);
         match intent {
-            Intent::Yield if !state.wants_to_switch(me) => return true,
+            Intent::Yield if !interrupted && !state.wants_to_switch(me) => return true,
             Intent::Yield => state.ready.push(me),
             Intent::Wait { key, timeout } => state.enqueue(me, key, timeout),
         }
@@ -346,18 +360,35 @@ impl Core {
         true
     }
 
+    /// Waits until the tasks of `process` have come to `switches` switch points in all; the caller then
+    /// has the turn before any of them goes on. False if the process ended before, or came to rest.
+    pub(super) fn wait_for_switches(&self, me: TaskId, process: ProcessId, switches: u64) -> bool {
+        {
+            let mut state = self.state.lock();
+            let process = &mut state.processes[process];
+            if process.switches >= switches || process.living == 0 {
+                return process.switches >= switches;
+            }
+            process.awaited = Some((switches, me));
+        }
+        self.wait(me, WaitKey::SwitchPoint(process), None);
+        let mut state = self.state.lock();
+        state.processes[process].awaited = None;
+        state.processes[process].switches >= switches
+    }
+
     /// Ends all tasks of `process` and waits until they have ended; the caller with them if it is one.
     pub(super) fn kill(&self, me: TaskId, process: ProcessId) {
         let own = {
             let mut state = self.state.lock();
-            state.killed[process] = true;
+            state.processes[process].is_killed = true;
             state.doom(|task| task.process == process);
             state.tasks[me].process == process
         };
         if own {
             self.switch(me, Intent::Yield);
         }
-        while self.state.lock().living[process] > 0 && !std::thread::panicking() {
+        while self.state.lock().processes[process].living > 0 && !std::thread::panicking() {
             self.wait(me, WaitKey::Process(process), None);
         }
     }
@@ -377,11 +408,10 @@ impl Core {
     /// Waits, in real time, until every task has ended or `patience` is over: false in that case.
     pub(super) fn wait_for_end(&self, patience: Duration) -> bool {
         let mut state = self.state.lock();
-        let ended = |state: &State| state.living.iter().all(|living| *living == 0);
-        if !ended(&state) {
+        if !state.all_ended() {
             self.all_ended.wait_for(&mut state, patience);
         }
-        ended(&state)
+        state.all_ended()
     }
 
     /// The step count and the thread of the task that has the turn: what a watchdog compares.
@@ -414,6 +444,10 @@ impl Core {
 }
 
 impl State {
+    fn all_ended(&self) -> bool {
+        self.processes.iter().all(|process| process.living == 0)
+    }
+
     fn add_task(&mut self, process: ProcessId, name: &str) -> TaskId {
         let id = self.tasks.len();
         self.tasks.push(TaskState {
@@ -422,16 +456,31 @@ impl State {
             phase: Phase::Ready,
             priority: self.random.word(),
             turn: Arc::new(Condvar::new()),
-            doomed: self.over || self.killed[process],
+            doomed: self.over || self.processes[process].is_killed,
             timed_out: false,
             switches_while_unwinding: 0,
             thread: None,
             thread_id: None,
             stack: Vec::new(),
         });
-        self.living[process] += 1;
+        self.processes[process].living += 1;
         self.ready.push(id);
         id
+    }
+
+    /// Counts a switch point of the task's process; true if somebody waited for it, who is then next.
+    fn count_switch(&mut self, me: TaskId) -> bool {
+        let id = self.tasks[me].process;
+        let process = &mut self.processes[id];
+        process.switches += 1;
+        match process.awaited {
+            Some((switches, waiter)) if switches == process.switches => {
+                self.next = Some(waiter);
+                self.wake(WaitKey::SwitchPoint(id));
+                true
+            }
+            _ => false,
+        }
     }
 
     fn wants_to_switch(&mut self, me: TaskId) -> bool {
@@ -452,6 +501,10 @@ impl State {
 
     /// Takes the task that runs next out of `ready`, which must not be empty.
     fn choose(&mut self) -> TaskId {
+        let next = self.next.take().and_then(|next| self.ready.iter().position(|id| *id == next));
+        if let Some(index) = next {
+            return self.ready.swap_remove(index);
+        }
         let index = match self.policy {
             Policy::Even { .. } => self.random.index(self.ready.len()),
             Policy::Priorities { .. } => {
@@ -522,6 +575,8 @@ impl State {
             if let Some(&(at, _)) = self.timers.first() {
                 self.now = self.now.max(at);
                 self.fire_timers();
+            } else if let Some(key) = self.awaited_switch_point() {
+                self.wake(key);
             } else if !self.over && self.tasks.iter().any(|task| task.phase != Phase::Ended) {
                 self.capture_stacks = true;
                 self.fail(Cause::Deadlock);
@@ -533,6 +588,13 @@ impl State {
         self.turn = Some(chosen);
         self.record(chosen);
         self.tasks[chosen].turn.notify_one();
+    }
+
+    /// A switch point that somebody waits for; once nothing moves any more it will not be reached.
+    fn awaited_switch_point(&self) -> Option<WaitKey> {
+        let mut processes = 0..self.processes.len();
+        let key = processes.find(|id| self.waiting.contains_key(&WaitKey::SwitchPoint(*id)));
+        key.map(WaitKey::SwitchPoint)
     }
 
     fn record(&mut self, task: TaskId) {
@@ -600,6 +662,7 @@ impl State {
                 WaitKey::Event(address) => format!("waits for event {address:#x}{}", until(at)),
                 WaitKey::Task(task) => format!("waits for task {}", self.tasks[task].name),
                 WaitKey::Process(process) => format!("waits for the end of process {process}"),
+                WaitKey::SwitchPoint(process) => format!("waits for a step of process {process}"),
             },
         }
     }

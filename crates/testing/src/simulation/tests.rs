@@ -9,7 +9,7 @@ use parking_lot::Mutex;
 
 use super::{
     Cause, Completed, Failure, Killed, Simulation, World, assert_replays, first_failure,
-    for_each_seed,
+    for_each_crash_point, for_each_seed,
 };
 
 const MS: Duration = Duration::from_millis(1);
@@ -358,4 +358,45 @@ fn what_is_left_running_ends_with_the_run() {
         world.sleep(MS);
     });
     assert_eq!(ended.load(Ordering::SeqCst), 3);
+}
+
+#[test]
+fn a_process_can_be_crashed_at_every_one_of_its_switch_points() {
+    let seen = Arc::new(Mutex::new(Vec::new()));
+    let sink = Arc::clone(&seen);
+    for_each_crash_point(0..3, move |world, point| {
+        let node = world.start("node", &world.new_disk());
+        let done = Arc::new(AtomicU64::new(0));
+        let counter = Arc::clone(&done);
+        node.spawn("worker", move |_| {
+            for _ in 0..5 {
+                yield_now();
+                counter.fetch_add(1, Ordering::SeqCst);
+            }
+        });
+        let reached = node.wait_for_switches(point);
+        node.crash();
+        sink.lock().push((point, reached, done.load(Ordering::SeqCst)));
+        reached
+    });
+    let one_seed = [
+        (0, true, 0),
+        (1, true, 0),
+        (2, true, 1),
+        (3, true, 2),
+        (4, true, 3),
+        (5, true, 4),
+        (6, false, 5),
+    ];
+    assert_eq!(*seen.lock(), one_seed.repeat(3));
+}
+
+#[test]
+fn a_process_at_rest_reaches_no_further_switch_point() {
+    Simulation::new(1).run(|world| {
+        let node = world.start("node", &world.new_disk());
+        node.spawn("idle", |_| wait_for_what_never_comes(&Event::new()));
+        assert!(!node.wait_for_switches(10));
+        node.kill();
+    });
 }

@@ -170,6 +170,20 @@ fn faults_strike_the_chosen_files_only() {
 }
 
 #[test]
+fn names_that_cannot_be_changed_stay_as_they_are() {
+    let disk = SimulatedDisk::new(Random::new(1));
+    let mount = disk.mount();
+    create(&mount, "/a", b"abc");
+    disk.set_faults(Faults { name_failure: 1.0, ..Faults::default() });
+    assert!(mount.rename(Path::new("/a"), Path::new("/b")).is_err());
+    assert!(mount.remove(Path::new("/a")).is_err());
+    assert!(mount.open(Path::new("/c"), OpenMode::CreateNew).is_err());
+    assert!(mount.create_directory(Path::new("/d")).is_err());
+    assert_eq!(read(&mount, "/a"), b"abc");
+    assert_eq!(mount.list(Path::new("/")).unwrap(), [Path::new("/a")]);
+}
+
+#[test]
 fn a_flipped_bit_stays_flipped() {
     let disk = SimulatedDisk::new(Random::new(1));
     let mount = disk.mount();

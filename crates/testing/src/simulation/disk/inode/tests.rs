@@ -97,3 +97,55 @@ fn cut_and_extended_again_it_shows_zeros() {
     let bytes = contents(&inode);
     assert!(bytes[..3].iter().all(|byte| *byte == 7) && bytes[3..].iter().all(|byte| *byte == 0));
 }
+
+/// A file as a list of bytes, with what each of its sectors has held since the last sync.
+struct Model {
+    bytes: Vec<u8>,
+    states: Vec<HashSet<Vec<u8>>>,
+}
+
+impl Model {
+    fn sectors(&self) -> Vec<Vec<u8>> {
+        self.bytes.chunks(SECTOR_BYTES).map(<[u8]>::to_vec).collect()
+    }
+
+    fn write(&mut self, bytes: &[u8], offset: usize) {
+        self.bytes[offset..offset + bytes.len()].copy_from_slice(bytes);
+        for (states, sector) in self.states.iter_mut().zip(self.bytes.chunks(SECTOR_BYTES)) {
+            states.insert(sector.to_vec());
+        }
+    }
+
+    fn sync(&mut self) {
+        self.states = self.sectors().into_iter().map(|sector| HashSet::from([sector])).collect();
+    }
+}
+
+#[test]
+fn every_sector_holds_one_of_its_states_since_the_last_sync() {
+    const LENGTH: usize = 20 * SECTOR_BYTES;
+    for seed in 0..300 {
+        let random = Random::new(seed);
+        let (mut inode, mut model) =
+            (Inode::default(), Model { bytes: vec![0; LENGTH], states: Vec::new() });
+        inode.allocate(LENGTH as u64);
+        inode.sync(inode.mark());
+        model.sync();
+        for number in 1..=random.between(1, 30) {
+            let offset = random.index(LENGTH);
+            let bytes = vec![number as u8; random.index(LENGTH - offset).min(3000)];
+            inode.write(&bytes, offset as u64);
+            model.write(&bytes, offset);
+            if random.chance(0.2) {
+                inode.sync(inode.mark());
+                model.sync();
+            }
+            assert_eq!(contents(&inode), model.bytes, "seed {seed}");
+        }
+        inode.lose_power(&random);
+        model.bytes = contents(&inode);
+        for (sector, states) in model.sectors().iter().zip(&model.states) {
+            assert!(states.contains(sector), "seed {seed}");
+        }
+    }
+}
