@@ -195,6 +195,7 @@ impl LocalDirectory {
             Some(format) => format,
             None => create(environment, path)?,
         };
+        sync_names(disk.as_ref(), path)?;
         Ok(Arc::new(LocalDirectory {
             environment: environment.clone(),
             path: path.to_owned(),
@@ -236,6 +237,16 @@ impl LocalDirectory {
     }
 }
 
+/// Makes the directory and the names in it durable: a process that was killed may have left them in the
+/// kernel's memory only.
+fn sync_names(disk: &dyn Disk, directory: &Path) -> Result<(), OpenError> {
+    disk.sync_directory(directory).at(directory)?;
+    match directory.parent() {
+        Some(parent) if !parent.as_os_str().is_empty() => disk.sync_directory(parent).at(parent),
+        _ => Ok(()),
+    }
+}
+
 fn read_format(disk: &dyn Disk, directory: &Path) -> Result<Option<Format>, OpenError> {
     let path = directory.join(FORMAT_FILE);
     let file = match disk.open(&path, OpenMode::Read) {
@@ -272,10 +283,6 @@ fn create(environment: &Environment, directory: &Path) -> Result<Format, OpenErr
     }
     let format = Format { database: DatabaseId::random(environment), log_created: false };
     write_format(disk, directory, format)?;
-    match directory.parent() {
-        Some(parent) if !parent.as_os_str().is_empty() => disk.sync_directory(parent).at(parent)?,
-        _ => {}
-    }
     Ok(format)
 }
 

@@ -82,16 +82,25 @@ pub(super) fn run(shared: &Shared) {
 }
 
 impl Shared {
-    /// Blocks until the files reach past `end` (D3), or the keeper says that they will not.
+    /// Blocks until a whole empty segment is left behind `end`, or the keeper has said that there will be
+    /// none; then until the files reach past `end` (D3), or never. So whoever listens knows that room is low
+    /// before the last segment is begun.
     pub(super) fn wait_for_room(&self, end: Lsn) -> Result<(), LogError> {
         loop {
             let ticket = self.room.listen();
-            if end < self.segments.lock().end() {
+            let (last, files_end) = {
+                let segments = self.segments.lock();
+                (segments.last_first(), segments.end())
+            };
+            if end < last {
                 return Ok(());
             }
             self.check_open()?;
             let stuck = self.keeper.lock().stuck.clone();
             if let Some(reason) = stuck {
+                if end < files_end {
+                    return Ok(());
+                }
                 self.wanted_end.store(0, Ordering::Release);
                 return Err(LogError::NoRoom { place: self.folder.display().to_string(), reason });
             }
@@ -109,7 +118,7 @@ impl Shared {
     fn needs_segment(&self) -> bool {
         let wanted_end = Lsn(self.wanted_end.load(Ordering::Acquire));
         let segments = self.segments.lock();
-        segments.ahead() < self.options.segments_ahead.max(2) || segments.end() <= wanted_end
+        segments.ahead() < self.options.segments_ahead.max(2) || segments.last_first() <= wanted_end
     }
 
     /// Adds one segment at the end if there are too few.

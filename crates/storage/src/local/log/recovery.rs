@@ -57,6 +57,8 @@ pub(super) fn open(
     let disk = directory.environment().disk.as_ref();
     let folder = directory.path().join("log");
     disk.create_directory(&folder).at(&folder)?;
+    // A process that was killed may have left names that are in the kernel's memory only.
+    disk.sync_directory(&folder).at(&folder)?;
     let mut files = list_files(disk, &folder)?;
     if !directory.is_log_created() {
         create_first(directory, &options, &folder, &files)?;
@@ -272,6 +274,8 @@ fn missing(folder: &Path, first: Lsn) -> LogError {
 struct Scan {
     valid_end: Lsn,
     incarnation: u32,
+    /// The most that a block says was durable.
+    durable: Lsn,
     /// Where the first group begins.
     first_group: Lsn,
     /// Where the last group that was begun begins, and where it ends.
@@ -287,6 +291,7 @@ impl Scan {
         Scan {
             valid_end: first,
             incarnation: 0,
+            durable: first,
             first_group: first,
             last_group: (first, first),
             is_synchronised,
@@ -315,6 +320,7 @@ impl Scan {
         }
         self.valid_end = block.header.end();
         self.incarnation = block.header.incarnation;
+        self.durable = self.durable.max(block.header.durable);
         if !self.is_synchronised {
             return Ok(());
         }
@@ -405,6 +411,7 @@ fn find_start(segments: &[Arc<Segment>]) -> Result<(usize, Scan), OpenError> {
     let scan = Scan {
         valid_end: segments[number].end(),
         incarnation: head.incarnation,
+        durable: segments[number].end(),
         first_group: first_group.unwrap_or(head.next_group),
         last_group: (head.next_group, head.next_group),
         is_synchronised: true,
@@ -443,7 +450,7 @@ fn refuse_if_more_was_durable(segments: &[Arc<Segment>], scan: &Scan) -> Result<
             .damaged(at, "the segment before says that more of the log was durable")
             .into());
     }
-    if !scan.is_synchronised || at == segments[0].first && at == Lsn::FIRST {
+    if !scan.is_synchronised || scan.incarnation == 0 {
         return Err(broken.damaged(at, "the log's first block is not valid").into());
     }
     for segment in segments {
@@ -469,12 +476,30 @@ fn refuse_if_more_was_durable(segments: &[Arc<Segment>], scan: &Scan) -> Result<
     Ok(())
 }
 
-/// Makes what was found durable, and cuts off the rest by the new incarnation (D4).
-fn settle(segments: &[Arc<Segment>], scan: &Scan, incarnation: u32) -> Result<Writer, OpenError> {
-    // What was read may be in the kernel's memory only, left there by a process that was killed.
+/// Makes what was found durable. It may be in the kernel's memory only, left there by a process that was killed,
+/// or that ended because a sync failed: then the kernel takes it for written, and only a new write of
+/// the same bytes makes it write them.
+fn make_durable(segments: &[Arc<Segment>], scan: &Scan) -> Result<(), OpenError> {
     for segment in segments.iter().filter(|segment| segment.first <= scan.valid_end) {
+        let from = scan.durable.max(segment.first);
+        let to = scan.valid_end.min(segment.end());
+        if from < to {
+            let number =
+                |lsn: Lsn| lsn.since(segment.first).div_ceil(BLOCK_DATA_BYTES as u64) as u32;
+            let first = number(segment.block_start(from));
+            for_each_block(segment, first, number(to), |lsn, bytes| {
+                segment.file.write_at(bytes, segment.offset_of(lsn)).at(&segment.path)?;
+                Ok(true)
+            })?;
+        }
         segment.file.sync_data().at(&segment.path)?;
     }
+    Ok(())
+}
+
+/// Makes what was found durable, and cuts off the rest by the new incarnation (D4).
+fn settle(segments: &[Arc<Segment>], scan: &Scan, incarnation: u32) -> Result<Writer, OpenError> {
+    make_durable(segments, scan)?;
     let end = scan.end();
     let current = segments.iter().find(|segment| segment.contains(end));
     let current = current.expect("the last segment is not full").clone();

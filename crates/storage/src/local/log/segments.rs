@@ -70,6 +70,11 @@ impl Segments {
         self.all.back().expect("a log has at least one segment").end()
     }
 
+    /// Where the last segment file begins.
+    pub(super) fn last_first(&self) -> Lsn {
+        self.all.back().expect("a log has at least one segment").first
+    }
+
     /// How many empty segments there are.
     pub(super) fn ahead(&self) -> usize {
         self.all.len() - self.begun

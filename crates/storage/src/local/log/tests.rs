@@ -7,6 +7,8 @@ use firn_format::redo::GroupBuilder;
 
 use super::*;
 
+mod power_loss;
+
 /// A group of one record about `page` whose body has `length` bytes.
 pub(super) fn group(page: u32, length: usize) -> Vec<u8> {
     let mut builder = GroupBuilder::new();

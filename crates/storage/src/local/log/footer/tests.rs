@@ -64,9 +64,11 @@ fn a_footer_is_laid_out_as_drawn() {
         881e000000000000981e000000000000
         301f0000000000003412000000000000
         78560000000000000200000001000000
-        1200000002000000159b1c9ab555fbd4"#]].assert_eq(&rows.collect::<Vec<_>>().join("\n"));
+        1200000002000000159b1c9ab555fbd4"#]]
+    .assert_eq(&rows.collect::<Vec<_>>().join("\n"));
     // page 1:7, first, length, list | page 2:0 … | drop of space 9 at 21 | list of 1:7
-    expect!["[87, 80, 80, 80, 10, 02, 13, 02, f9, ff, ff, ff, 0f, 07, 09, 00, 09, 15, 05, 09]"].assert_eq(&format!("{body:02x?}"));
+    expect!["[87, 80, 80, 80, 10, 02, 13, 02, f9, ff, ff, ff, 0f, 07, 09, 00, 09, 15, 05, 09]"]
+        .assert_eq(&format!("{body:02x?}"));
 }
 
 #[test]

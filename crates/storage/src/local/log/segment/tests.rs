@@ -25,7 +25,8 @@ fn a_header_is_laid_out_as_drawn() {
         4649524e4c4f47000100030010000000
         64617461626173652773206279746573
         881e0000000000000500000000000000
-        34120000000000007856000000000000"#]].assert_eq(&rows.collect::<Vec<_>>().join("\n"));
+        34120000000000007856000000000000"#]]
+    .assert_eq(&rows.collect::<Vec<_>>().join("\n"));
     assert!(bytes[64..508].iter().all(|byte| *byte == 0));
     expect!["[6a, 1a, 86, df]"].assert_eq(&format!("{:02x?}", &bytes[508..]));
 }
