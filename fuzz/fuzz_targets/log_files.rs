@@ -11,7 +11,7 @@ use firn_api::LogStore;
 use firn_base::task::{Spawner, TaskHandle};
 use firn_base::{Environment, Lsn, PageId, PageNo, SpaceId};
 use firn_format::redo::GroupBuilder;
-use firn_fuzz::{Contents, Input, MemoryDisk};
+use firn_fuzz::{Contents, Input, MemoryDisk, damage};
 use firn_storage::local::{LocalDirectory, LocalLog, LogOptions, OpenError};
 use libfuzzer_sys::fuzz_target;
 
@@ -22,11 +22,7 @@ const BLOCK_BYTES: usize = 512;
 fuzz_target!(|bytes: &[u8]| {
     let (contents, log) = written_log();
     let mut contents = contents.clone();
-    let mut input = Input::new(bytes);
-    let mut is_resealed = false;
-    while !input.is_empty() {
-        is_resealed |= damage(&mut contents, &mut input);
-    }
+    let is_resealed = damage(&mut contents, Path::new(""), &mut Input::new(bytes), reseal);
     let environment = Environment { spawner: Arc::new(NoTasks), ..environment(contents) };
     let Ok(found) = open(&environment) else { return };
     let (start, read) = read_all(&found);
@@ -39,30 +35,6 @@ fuzz_target!(|bytes: &[u8]| {
         );
     }
 });
-
-/// Does one kind of harm to one file; true if the harm has a good checksum.
-fn damage(contents: &mut Contents, input: &mut Input<'_>) -> bool {
-    let Some(path) = contents.keys().nth(usize::from(input.u8()) % contents.len().max(1)).cloned()
-    else {
-        input.take_all();
-        return false;
-    };
-    let file = contents.get_mut(&path).expect("it was found");
-    let kind = input.u8() % 4;
-    let at = usize::from(input.u16()) % (file.len() + 1);
-    if kind == 0 {
-        contents.remove(&path);
-        return false;
-    }
-    if kind == 1 {
-        file.truncate(at);
-        return false;
-    }
-    let length = usize::from(input.u8() % 32).min(file.len() - at);
-    let run = input.take(length);
-    file[at..at + run.len()].copy_from_slice(run);
-    kind == 3 && reseal(file, at)
-}
 
 /// Makes the block at `at`, or the header, good again; false if there is none.
 fn reseal(file: &mut [u8], at: usize) -> bool {

@@ -1,0 +1,57 @@
+//! Harm to the files of a directory, as the fuzzer chooses it.
+
+use std::path::Path;
+
+use crate::{Contents, Input};
+
+/// Gives what stands around an offset of a file a good checksum; false if nothing there has one.
+pub type Reseal = fn(file: &mut [u8], at: usize) -> bool;
+
+/// Harms files whose path begins with `under` until the input is used up: removes them, cuts them, writes
+/// over them. True if some harm was given a good checksum.
+pub fn damage(
+    contents: &mut Contents,
+    under: &Path,
+    input: &mut Input<'_>,
+    reseal: Reseal,
+) -> bool {
+    let mut is_resealed = false;
+    while !input.is_empty() {
+        is_resealed |= damage_once(contents, under, input, reseal);
+    }
+    is_resealed
+}
+
+fn damage_once(
+    contents: &mut Contents,
+    under: &Path,
+    input: &mut Input<'_>,
+    reseal: Reseal,
+) -> bool {
+    let number = usize::from(input.u8());
+    let count = contents.keys().filter(|path| path.starts_with(under)).count();
+    let mut paths = contents.keys().filter(|path| path.starts_with(under));
+    let Some(path) = paths.nth(number % count.max(1)).cloned() else {
+        input.take_all();
+        return false;
+    };
+    let file = contents.get_mut(&path).expect("it was found");
+    let kind = input.u8() % 4;
+    let at = usize::from(input.u16()) * usize::from(1 + input.u8() % 8) % (file.len() + 1);
+    match kind {
+        0 => {
+            contents.remove(&path);
+            false
+        }
+        1 => {
+            file.truncate(at);
+            false
+        }
+        _ => {
+            let length = usize::from(input.u8() % 32).min(file.len() - at);
+            let run = input.take(length);
+            file[at..at + run.len()].copy_from_slice(run);
+            kind == 3 && reseal(file, at)
+        }
+    }
+}
