@@ -6,8 +6,8 @@
 //!     wanted since (count 1..3) .................... count − 1, stays
 //!     lsn ≤ what the page store has ................ dropped
 //!     lsn ≤ durable, store.offer(image) takes it ... dropped
-//!     lsn ≤ durable, the store has no room ......... stays; after a fruitless round wait_for_room()
-//!     lsn > durable ................................ stays; after a fruitless round wait for the log
+//!     lsn ≤ durable, the store has no room ......... stays; after some more frames wait_for_room()
+//!     lsn > durable ................................ stays; after some more frames wait for the log
 //! ```
 //!
 //! A page enters with count 1, or 0 if a scan brought it, and every access but a scan's adds one up to 3.
@@ -29,6 +29,9 @@ use crate::sync::{AtomicU64, Event, Mutex, Ordering, Ticket};
 
 /// Rounds of the clock after which every page that can go has gone.
 const ROUNDS: usize = 5;
+/// How many more frames the clock passes after the first dirty page that cannot go yet: a clean one may be near,
+/// but going through millions of dirty ones would take longer than what they wait for.
+const LOOK_AHEAD: usize = 4096;
 /// How long to wait for the log, for a pin or for a latch, before the clock goes round again.
 const PAUSE: Duration = Duration::from_millis(1);
 
@@ -120,6 +123,12 @@ pub(crate) struct Blocked {
     wait_for_log: Option<Lsn>,
 }
 
+impl Blocked {
+    fn is_set(self) -> bool {
+        self.store_full || self.wait_for_log.is_some()
+    }
+}
+
 /// What may go, as known when the round began.
 struct Round {
     durable: Lsn,
@@ -205,10 +214,13 @@ impl BufferPool {
                 return Ok(frame);
             }
         }
-        for _ in 0..ROUNDS * self.frame_count() {
+        let mut frames_left = ROUNDS * self.frame_count();
+        while frames_left > 0 {
             if let Some(frame) = self.try_evict(self.clock.tick(), &mut round) {
                 return Ok(frame);
             }
+            let limit = if round.blocked.is_set() { LOOK_AHEAD } else { usize::MAX };
+            frames_left = (frames_left - 1).min(limit);
         }
         Err(round.blocked)
     }

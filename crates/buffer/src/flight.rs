@@ -10,8 +10,9 @@
 //! * the page was created, or its space discarded: the flight is *superseded*;
 //! * a joiner needs a newer version than was read.
 //!
-//! `dropped` remembers, for a group of pages, the newest version that was ever dropped. It is a bound for each
-//! of them: a load that asks for too new a version costs nothing, since what was dropped was durable.
+//! `dropped` remembers, for a group of pages, the newest version that was ever dropped, and begins with what was
+//! durable when the pool was made: before that the pages were changed through another pool. It is a bound for
+//! each of them: a load that asks for too new a version costs little, since what was dropped was durable.
 
 use std::collections::hash_map::Entry;
 use std::hash::{Hash, Hasher};
@@ -93,10 +94,11 @@ impl Flight {
 }
 
 impl Flights {
-    pub(crate) fn new() -> Flights {
+    /// No loads, and no page older than what was `durable` by now.
+    pub(crate) fn new(durable: Lsn) -> Flights {
         Flights {
             shards: (0..SHARDS).map(|_| Mutex::new(FxHashMap::default())).collect(),
-            dropped: (0..DROPPED_GROUPS).map(|_| AtomicU64::new(0)).collect(),
+            dropped: (0..DROPPED_GROUPS).map(|_| AtomicU64::new(durable.0)).collect(),
         }
     }
 

@@ -101,6 +101,7 @@ impl BufferPool {
         let count = options.frame_count();
         let (memory, slots) = FrameMemory::map(count);
         let pool = Arc::new(BufferPool {
+            flights: Flights::new(durable()),
             store,
             durable,
             request_durable: options.request_durable.clone(),
@@ -108,7 +109,6 @@ impl BufferPool {
             frames: (0..count).map(|_| Frame::owned()).collect(),
             free: FreeFrames::new(slots),
             clock: Clock::new(count),
-            flights: Flights::new(),
             images: ImageBudget::new(options.image_count()),
             counters: Counters::new(),
             signals: Arc::new(Signals::default()),

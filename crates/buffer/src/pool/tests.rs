@@ -136,6 +136,16 @@ fn a_discarded_space_is_gone_and_others_stay() {
 }
 
 #[test]
+fn a_new_pool_reads_what_the_log_had_before_it() {
+    let world = World::with_pages(1);
+    change(&world.pool(32), &world, page(0), PageKind::TreeLeaf, 4);
+    assert_eq!(world.offers.load(Ordering::SeqCst), 0, "the store has not applied the change");
+    let pool = world.pool(32);
+    drop(pool.load(page(0)).unwrap());
+    assert_eq!(number(&pool.shared(page(0)).unwrap()), 4);
+}
+
+#[test]
 fn tasks_end_with_the_pool() {
     let world = World::with_pages(10);
     let pool = world.pool_with(BufferPoolOptions::with_budget(1 << 20));
