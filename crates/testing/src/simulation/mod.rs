@@ -27,6 +27,7 @@ mod failure;
 mod panics;
 mod process;
 mod scheduler;
+mod state;
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -41,7 +42,8 @@ pub use process::{Killed, Process, Task};
 
 use crate::random::Random;
 use process::SimulatedClock;
-use scheduler::{Core, Limits, ProcessId};
+use scheduler::Core;
+use state::{Limits, ProcessId};
 
 /// Set to a number, it makes [`for_each_seed`] replay that seed alone.
 pub const SEED_VARIABLE: &str = "FIRN_SEED";

@@ -11,7 +11,8 @@ use firn_base::task::{Spawner, TaskHandle};
 use parking_lot::Mutex;
 
 use super::disk::{Mount, SimulatedDisk};
-use super::scheduler::{Core, ProcessId, TaskId};
+use super::scheduler::Core;
+use super::state::{ProcessId, TaskId};
 
 /// What the clock of every process shows when a run begins: the year 2026.
 const WALL_TIME_AT_START_MS: u64 = 1_767_225_600_000;

@@ -7,14 +7,7 @@
 //!   task c                                            ...nobody ready: time jumps to the next timer
 //! ```
 //!
-//! Invariants, under the one mutex of [`Core`]:
-//!
-//! * at most one task has the turn; a task that is neither it, nor ready, nor waiting, has ended;
-//! * a task is in `ready` exactly once if it is ready, in `waiting` at most once if it waits, in
-//!   `timers` exactly once if its wait has a timeout;
-//! * no decision depends on an address, on real time or on which thread the operating system runs:
-//!   the same seed gives the same turns. Events are known by address, but addresses are only ever
-//!   looked up, never ordered or iterated over.
+//! What it knows and how it decides is in [`super::state`]; here are the threads.
 //!
 //! A task is *doomed* when its process is killed or the run is over: it is made ready, and at the
 //! switch point where it stands it unwinds with a payload that only the task's root catches. Code that
@@ -24,7 +17,6 @@
 
 use std::backtrace::Backtrace;
 use std::cell::RefCell;
-use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::Duration;
@@ -32,122 +24,17 @@ use std::time::Duration;
 use firn_base::task::Scheduler;
 use parking_lot::{Condvar, Mutex, MutexGuard};
 
-use super::failure::{Cause, Failure, TaskReport, Turn};
+use super::failure::{Cause, Failure};
 use super::panics::{self, Ending};
+use super::state::{Limits, Phase, ProcessId, ProcessState, State, TaskId, WaitKey};
 use crate::random::Random;
 
-pub(super) type TaskId = usize;
-pub(super) type ProcessId = usize;
-
-/// The simulated time that passes at each switch point, so that whoever polls a deadline meets it.
-const STEP: Duration = Duration::from_micros(1);
-/// How many turns a failure tells.
-const TOLD_TURNS: usize = 64;
 /// How often code that runs while its task unwinds may ask for a switch before its thread is given up.
 const UNWINDING_PATIENCE: u32 = 10_000;
-
-/// How far a run may go.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Limits {
-    pub(super) steps: u64,
-    pub(super) time: Duration,
-}
-
-/// What a task waits for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(super) enum WaitKey {
-    /// The event at this address.
-    Event(usize),
-    /// The end of a task.
-    Task(TaskId),
-    /// The end of all tasks of a process.
-    Process(ProcessId),
-    /// A switch point of a process that was asked for by its number.
-    SwitchPoint(ProcessId),
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Phase {
-    /// It has the turn or is in `ready`.
-    Ready,
-    Waiting {
-        key: WaitKey,
-        until: Option<Duration>,
-    },
-    Ended,
-}
-
-/// How the next task is chosen. Some bugs want a switch at every point, some a long undisturbed run of
-/// one task, some a task that is left aside for long although it is ready: each seed has its way.
-#[derive(Debug, Clone, Copy)]
-enum Policy {
-    /// At a point where a task could go on, another one gets the turn with this probability; which
-    /// one is drawn evenly.
-    Even { switch_probability: f64 },
-    /// The ready task of the highest priority runs. A task that could go on draws its priority anew
-    /// with this probability, so that nobody waits for ever for one that polls.
-    Priorities { redraw_probability: f64 },
-}
-
-impl Policy {
-    fn draw(random: &Random) -> Policy {
-        if random.chance(0.3) {
-            return Policy::Priorities { redraw_probability: *random.pick(&[0.05, 0.001]) };
-        }
-        Policy::Even { switch_probability: *random.pick(&[0.05, 0.3, 0.7, 1.0]) }
-    }
-}
 
 enum Intent {
     Yield,
     Wait { key: WaitKey, timeout: Option<Duration> },
-}
-
-struct TaskState {
-    name: Arc<str>,
-    process: ProcessId,
-    phase: Phase,
-    priority: u64,
-    turn: Arc<Condvar>,
-    doomed: bool,
-    timed_out: bool,
-    switches_while_unwinding: u32,
-    thread: Option<JoinHandle<()>>,
-    thread_id: Option<i32>,
-    stack: Vec<String>,
-}
-
-#[derive(Default)]
-struct ProcessState {
-    /// How many of its tasks have not ended.
-    living: usize,
-    is_killed: bool,
-    /// How many switch points its tasks have come to.
-    switches: u64,
-    /// Who waits for which of them.
-    awaited: Option<(u64, TaskId)>,
-}
-
-pub(super) struct State {
-    seed: u64,
-    tasks: Vec<TaskState>,
-    processes: Vec<ProcessState>,
-    /// Who runs next whatever the policy says.
-    next: Option<TaskId>,
-    turn: Option<TaskId>,
-    ready: Vec<TaskId>,
-    waiting: HashMap<WaitKey, Vec<TaskId>>,
-    timers: BTreeSet<(Duration, TaskId)>,
-    now: Duration,
-    steps: u64,
-    random: Random,
-    policy: Policy,
-    limits: Limits,
-    turns: VecDeque<(Duration, TaskId)>,
-    trace_hash: u64,
-    failure: Option<Failure>,
-    capture_stacks: bool,
-    over: bool,
 }
 
 /// The scheduler of one run.
@@ -180,28 +67,7 @@ impl Core {
     }
 
     pub(super) fn new(seed: u64, limits: Limits) -> Arc<Core> {
-        let random = Random::new(seed);
-        let policy = Policy::draw(&random);
-        let state = State {
-            seed,
-            tasks: Vec::new(),
-            processes: Vec::new(),
-            next: None,
-            turn: None,
-            ready: Vec::new(),
-            waiting: HashMap::new(),
-            timers: BTreeSet::new(),
-            now: Duration::ZERO,
-            steps: 0,
-            random,
-            policy,
-            limits,
-            turns: VecDeque::new(),
-            trace_hash: 0,
-            failure: None,
-            capture_stacks: false,
-            over: false,
-        };
+        let state = State::new(seed, limits);
         Arc::new(Core { state: Mutex::new(state), all_ended: Condvar::new() })
     }
 
@@ -440,231 +306,6 @@ impl Core {
             }
         }
         (failure, threads)
-    }
-}
-
-impl State {
-    fn all_ended(&self) -> bool {
-        self.processes.iter().all(|process| process.living == 0)
-    }
-
-    fn add_task(&mut self, process: ProcessId, name: &str) -> TaskId {
-        let id = self.tasks.len();
-        self.tasks.push(TaskState {
-            name: format!("{name}#{id}").into(),
-            process,
-            phase: Phase::Ready,
-            priority: self.random.word(),
-            turn: Arc::new(Condvar::new()),
-            doomed: self.over || self.processes[process].is_killed,
-            timed_out: false,
-            switches_while_unwinding: 0,
-            thread: None,
-            thread_id: None,
-            stack: Vec::new(),
-        });
-        self.processes[process].living += 1;
-        self.ready.push(id);
-        id
-    }
-
-    /// Counts a switch point of the task's process; true if somebody waited for it, who is then next.
-    fn count_switch(&mut self, me: TaskId) -> bool {
-        let id = self.tasks[me].process;
-        let process = &mut self.processes[id];
-        process.switches += 1;
-        match process.awaited {
-            Some((switches, waiter)) if switches == process.switches => {
-                self.next = Some(waiter);
-                self.wake(WaitKey::SwitchPoint(id));
-                true
-            }
-            _ => false,
-        }
-    }
-
-    fn wants_to_switch(&mut self, me: TaskId) -> bool {
-        if self.ready.is_empty() {
-            return false;
-        }
-        match self.policy {
-            Policy::Even { switch_probability } => self.random.chance(switch_probability),
-            Policy::Priorities { redraw_probability } => {
-                if self.random.chance(redraw_probability) {
-                    self.tasks[me].priority = self.random.word();
-                }
-                let own = self.tasks[me].priority;
-                self.ready.iter().any(|task| self.tasks[*task].priority > own)
-            }
-        }
-    }
-
-    /// Takes the task that runs next out of `ready`, which must not be empty.
-    fn choose(&mut self) -> TaskId {
-        let next = self.next.take().and_then(|next| self.ready.iter().position(|id| *id == next));
-        if let Some(index) = next {
-            return self.ready.swap_remove(index);
-        }
-        let index = match self.policy {
-            Policy::Even { .. } => self.random.index(self.ready.len()),
-            Policy::Priorities { .. } => {
-                let priority = |index: &usize| self.tasks[self.ready[*index]].priority;
-                (0..self.ready.len()).max_by_key(priority).expect("somebody is ready")
-            }
-        };
-        self.ready.swap_remove(index)
-    }
-
-    /// One step: time passes, timers that are due make their tasks ready.
-    fn advance(&mut self) {
-        self.steps += 1;
-        self.now += STEP;
-        self.fire_timers();
-        if self.steps > self.limits.steps || self.now > self.limits.time {
-            self.fail(Cause::Endless { steps: self.steps });
-        }
-    }
-
-    fn fire_timers(&mut self) {
-        while let Some(&(at, task)) = self.timers.first() {
-            if at > self.now {
-                return;
-            }
-            self.stop_waiting(task);
-            self.tasks[task].timed_out = true;
-        }
-    }
-
-    fn enqueue(&mut self, me: TaskId, key: WaitKey, timeout: Option<Duration>) {
-        // A timeout beyond what a duration can hold is none.
-        let until = timeout.and_then(|timeout| self.now.checked_add(timeout));
-        if let Some(until) = until {
-            self.timers.insert((until, me));
-        }
-        self.waiting.entry(key).or_default().push(me);
-        self.tasks[me].phase = Phase::Waiting { key, until };
-        self.tasks[me].timed_out = false;
-    }
-
-    /// Makes a waiting task ready and forgets what it waited for.
-    fn stop_waiting(&mut self, task: TaskId) {
-        let Phase::Waiting { key, until } = self.tasks[task].phase else { return };
-        if let Some(until) = until {
-            self.timers.remove(&(until, task));
-        }
-        if let Some(waiters) = self.waiting.get_mut(&key) {
-            waiters.retain(|waiter| *waiter != task);
-            if waiters.is_empty() {
-                self.waiting.remove(&key);
-            }
-        }
-        self.tasks[task].phase = Phase::Ready;
-        self.ready.push(task);
-    }
-
-    fn wake(&mut self, key: WaitKey) {
-        for task in self.waiting.get(&key).cloned().unwrap_or_default() {
-            self.stop_waiting(task);
-        }
-    }
-
-    /// Gives the turn to somebody who is ready; lets time jump if nobody is.
-    fn pass_turn(&mut self) {
-        self.turn = None;
-        while self.ready.is_empty() {
-            if let Some(&(at, _)) = self.timers.first() {
-                self.now = self.now.max(at);
-                self.fire_timers();
-            } else if let Some(key) = self.awaited_switch_point() {
-                self.wake(key);
-            } else if !self.over && self.tasks.iter().any(|task| task.phase != Phase::Ended) {
-                self.capture_stacks = true;
-                self.fail(Cause::Deadlock);
-            } else {
-                return;
-            }
-        }
-        let chosen = self.choose();
-        self.turn = Some(chosen);
-        self.record(chosen);
-        self.tasks[chosen].turn.notify_one();
-    }
-
-    /// A switch point that somebody waits for; once nothing moves any more it will not be reached.
-    fn awaited_switch_point(&self) -> Option<WaitKey> {
-        let mut processes = 0..self.processes.len();
-        let key = processes.find(|id| self.waiting.contains_key(&WaitKey::SwitchPoint(*id)));
-        key.map(WaitKey::SwitchPoint)
-    }
-
-    fn record(&mut self, task: TaskId) {
-        for word in [task as u64, self.now.as_nanos() as u64, self.steps] {
-            // The multiplication of FNV over words: order and value both count.
-            self.trace_hash = (self.trace_hash ^ word).wrapping_mul(0x0000_0100_0000_01b3);
-            self.trace_hash ^= self.trace_hash >> 29;
-        }
-        if self.turns.len() == TOLD_TURNS {
-            self.turns.pop_front();
-        }
-        self.turns.push_back((self.now, task));
-    }
-
-    fn doom(&mut self, who: impl Fn(&TaskState) -> bool) {
-        for id in 0..self.tasks.len() {
-            if who(&self.tasks[id]) {
-                self.tasks[id].doomed = true;
-                self.stop_waiting(id);
-            }
-        }
-    }
-
-    /// The first failure counts; what happens while everybody unwinds does not.
-    fn fail(&mut self, cause: Cause) {
-        if self.over {
-            return;
-        }
-        self.over = true;
-        self.failure = Some(Failure {
-            seed: self.seed,
-            cause,
-            at: self.now,
-            tasks: self.reports(),
-            turns: self
-                .turns
-                .iter()
-                .map(|(at, task)| Turn { at: *at, task: self.tasks[*task].name.to_string() })
-                .collect(),
-        });
-        self.doom(|_| true);
-    }
-
-    fn reports(&self) -> Vec<TaskReport> {
-        let living = self.tasks.iter().enumerate().filter(|(_, task)| task.phase != Phase::Ended);
-        living
-            .map(|(id, task)| TaskReport {
-                name: task.name.to_string(),
-                doing: self.describe(id),
-                stack: Vec::new(),
-            })
-            .collect()
-    }
-
-    fn describe(&self, id: TaskId) -> String {
-        let until = |until: Option<Duration>| match until {
-            Some(until) => format!(" until {until:?}"),
-            None => String::new(),
-        };
-        match self.tasks[id].phase {
-            Phase::Ready if self.turn == Some(id) => "has the turn".to_owned(),
-            Phase::Ready => "is ready".to_owned(),
-            Phase::Ended => "has ended".to_owned(),
-            Phase::Waiting { key, until: at } => match key {
-                WaitKey::Event(address) => format!("waits for event {address:#x}{}", until(at)),
-                WaitKey::Task(task) => format!("waits for task {}", self.tasks[task].name),
-                WaitKey::Process(process) => format!("waits for the end of process {process}"),
-                WaitKey::SwitchPoint(process) => format!("waits for a step of process {process}"),
-            },
-        }
     }
 }
 

@@ -1,0 +1,384 @@
+//! Who has the turn, who is ready, who waits for what: the scheduler's books and its decisions.
+//!
+//! Invariants:
+//!
+//! * at most one task has the turn; a task that is neither it, nor ready, nor waiting, has ended;
+//! * a task is in `ready` exactly once if it is ready, in `waiting` exactly once if it waits, in
+//!   `timers` exactly once if its wait has a timeout;
+//! * no decision depends on an address, on real time or on which thread the operating system runs:
+//!   the same seed gives the same turns. Events are known by address, but addresses are only ever
+//!   looked up, never ordered or iterated over.
+
+use std::collections::{BTreeSet, HashMap, VecDeque};
+use std::sync::Arc;
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use parking_lot::Condvar;
+
+use super::failure::{Cause, Failure, TaskReport, Turn};
+use crate::random::Random;
+
+pub(super) type TaskId = usize;
+pub(super) type ProcessId = usize;
+
+/// The simulated time that passes at each switch point, so that whoever polls a deadline meets it.
+const STEP: Duration = Duration::from_micros(1);
+/// How many turns a failure tells.
+const TOLD_TURNS: usize = 64;
+
+/// How far a run may go.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Limits {
+    pub(super) steps: u64,
+    pub(super) time: Duration,
+}
+
+/// What a task waits for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) enum WaitKey {
+    /// The event at this address.
+    Event(usize),
+    /// The end of a task.
+    Task(TaskId),
+    /// The end of all tasks of a process.
+    Process(ProcessId),
+    /// A switch point of a process that was asked for by its number.
+    SwitchPoint(ProcessId),
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Phase {
+    /// It has the turn or is in `ready`.
+    Ready,
+    Waiting {
+        key: WaitKey,
+        until: Option<Duration>,
+    },
+    Ended,
+}
+
+/// How the next task is chosen. Some bugs want a switch at every point, some a long undisturbed run of
+/// one task, some a task that is left aside for long although it is ready: each seed has its way.
+#[derive(Debug, Clone, Copy)]
+enum Policy {
+    /// At a point where a task could go on, another one gets the turn with this probability; which
+    /// one is drawn evenly.
+    Even { switch_probability: f64 },
+    /// The ready task of the highest priority runs. A task that could go on draws its priority anew
+    /// with this probability, so that nobody waits for ever for one that polls.
+    Priorities { redraw_probability: f64 },
+}
+
+impl Policy {
+    fn draw(random: &Random) -> Policy {
+        if random.chance(0.3) {
+            return Policy::Priorities { redraw_probability: *random.pick(&[0.05, 0.001]) };
+        }
+        Policy::Even { switch_probability: *random.pick(&[0.05, 0.3, 0.7, 1.0]) }
+    }
+}
+
+/// A task of the run, ended or not.
+pub(super) struct TaskState {
+    /// Unlike any other task's.
+    pub(super) name: Arc<str>,
+    pub(super) process: ProcessId,
+    pub(super) phase: Phase,
+    priority: u64,
+    /// What its thread waits on until it has the turn.
+    pub(super) turn: Arc<Condvar>,
+    /// It must stop at its next switch point.
+    pub(super) doomed: bool,
+    /// Its last wait was ended by its timer.
+    pub(super) timed_out: bool,
+    pub(super) switches_while_unwinding: u32,
+    pub(super) thread: Option<JoinHandle<()>>,
+    pub(super) thread_id: Option<i32>,
+    pub(super) stack: Vec<String>,
+}
+
+/// A group of tasks that dies as one.
+#[derive(Default)]
+pub(super) struct ProcessState {
+    /// How many of its tasks have not ended.
+    pub(super) living: usize,
+    pub(super) is_killed: bool,
+    /// How many switch points its tasks have come to.
+    pub(super) switches: u64,
+    /// Who waits for which of them.
+    pub(super) awaited: Option<(u64, TaskId)>,
+}
+
+/// The books of one run.
+pub(super) struct State {
+    seed: u64,
+    pub(super) tasks: Vec<TaskState>,
+    pub(super) processes: Vec<ProcessState>,
+    /// Who runs next whatever the policy says.
+    next: Option<TaskId>,
+    pub(super) turn: Option<TaskId>,
+    pub(super) ready: Vec<TaskId>,
+    waiting: HashMap<WaitKey, Vec<TaskId>>,
+    timers: BTreeSet<(Duration, TaskId)>,
+    pub(super) now: Duration,
+    pub(super) steps: u64,
+    pub(super) random: Random,
+    policy: Policy,
+    limits: Limits,
+    turns: VecDeque<(Duration, TaskId)>,
+    pub(super) trace_hash: u64,
+    pub(super) failure: Option<Failure>,
+    pub(super) capture_stacks: bool,
+    pub(super) over: bool,
+}
+
+impl State {
+    pub(super) fn new(seed: u64, limits: Limits) -> State {
+        let random = Random::new(seed);
+        let policy = Policy::draw(&random);
+        State {
+            seed,
+            tasks: Vec::new(),
+            processes: Vec::new(),
+            next: None,
+            turn: None,
+            ready: Vec::new(),
+            waiting: HashMap::new(),
+            timers: BTreeSet::new(),
+            now: Duration::ZERO,
+            steps: 0,
+            random,
+            policy,
+            limits,
+            turns: VecDeque::new(),
+            trace_hash: 0,
+            failure: None,
+            capture_stacks: false,
+            over: false,
+        }
+    }
+
+    pub(super) fn all_ended(&self) -> bool {
+        self.processes.iter().all(|process| process.living == 0)
+    }
+
+    pub(super) fn add_task(&mut self, process: ProcessId, name: &str) -> TaskId {
+        let id = self.tasks.len();
+        self.tasks.push(TaskState {
+            name: format!("{name}#{id}").into(),
+            process,
+            phase: Phase::Ready,
+            priority: self.random.word(),
+            turn: Arc::new(Condvar::new()),
+            doomed: self.over || self.processes[process].is_killed,
+            timed_out: false,
+            switches_while_unwinding: 0,
+            thread: None,
+            thread_id: None,
+            stack: Vec::new(),
+        });
+        self.processes[process].living += 1;
+        self.ready.push(id);
+        id
+    }
+
+    /// Counts a switch point of the task's process; true if somebody waited for it, who is then next.
+    pub(super) fn count_switch(&mut self, me: TaskId) -> bool {
+        let id = self.tasks[me].process;
+        let process = &mut self.processes[id];
+        process.switches += 1;
+        match process.awaited {
+            Some((switches, waiter)) if switches == process.switches => {
+                self.next = Some(waiter);
+                self.wake(WaitKey::SwitchPoint(id));
+                true
+            }
+            _ => false,
+        }
+    }
+
+    pub(super) fn wants_to_switch(&mut self, me: TaskId) -> bool {
+        if self.ready.is_empty() {
+            return false;
+        }
+        match self.policy {
+            Policy::Even { switch_probability } => self.random.chance(switch_probability),
+            Policy::Priorities { redraw_probability } => {
+                if self.random.chance(redraw_probability) {
+                    self.tasks[me].priority = self.random.word();
+                }
+                let own = self.tasks[me].priority;
+                self.ready.iter().any(|task| self.tasks[*task].priority > own)
+            }
+        }
+    }
+
+    /// Takes the task that runs next out of `ready`, which must not be empty.
+    fn choose(&mut self) -> TaskId {
+        let next = self.next.take().and_then(|next| self.ready.iter().position(|id| *id == next));
+        if let Some(index) = next {
+            return self.ready.swap_remove(index);
+        }
+        let index = match self.policy {
+            Policy::Even { .. } => self.random.index(self.ready.len()),
+            Policy::Priorities { .. } => {
+                let priority = |index: &usize| self.tasks[self.ready[*index]].priority;
+                (0..self.ready.len()).max_by_key(priority).expect("somebody is ready")
+            }
+        };
+        self.ready.swap_remove(index)
+    }
+
+    /// One step: time passes, timers that are due make their tasks ready.
+    pub(super) fn advance(&mut self) {
+        self.steps += 1;
+        self.now += STEP;
+        self.fire_timers();
+        if self.steps > self.limits.steps || self.now > self.limits.time {
+            self.fail(Cause::Endless { steps: self.steps });
+        }
+    }
+
+    fn fire_timers(&mut self) {
+        while let Some(&(at, task)) = self.timers.first() {
+            if at > self.now {
+                return;
+            }
+            self.stop_waiting(task);
+            self.tasks[task].timed_out = true;
+        }
+    }
+
+    pub(super) fn enqueue(&mut self, me: TaskId, key: WaitKey, timeout: Option<Duration>) {
+        // A timeout beyond what a duration can hold is none.
+        let until = timeout.and_then(|timeout| self.now.checked_add(timeout));
+        if let Some(until) = until {
+            self.timers.insert((until, me));
+        }
+        self.waiting.entry(key).or_default().push(me);
+        self.tasks[me].phase = Phase::Waiting { key, until };
+        self.tasks[me].timed_out = false;
+    }
+
+    /// Makes a waiting task ready and forgets what it waited for.
+    fn stop_waiting(&mut self, task: TaskId) {
+        let Phase::Waiting { key, until } = self.tasks[task].phase else { return };
+        if let Some(until) = until {
+            self.timers.remove(&(until, task));
+        }
+        if let Some(waiters) = self.waiting.get_mut(&key) {
+            waiters.retain(|waiter| *waiter != task);
+            if waiters.is_empty() {
+                self.waiting.remove(&key);
+            }
+        }
+        self.tasks[task].phase = Phase::Ready;
+        self.ready.push(task);
+    }
+
+    pub(super) fn wake(&mut self, key: WaitKey) {
+        for task in self.waiting.get(&key).cloned().unwrap_or_default() {
+            self.stop_waiting(task);
+        }
+    }
+
+    /// Gives the turn to somebody who is ready; lets time jump if nobody is.
+    pub(super) fn pass_turn(&mut self) {
+        self.turn = None;
+        while self.ready.is_empty() {
+            if let Some(&(at, _)) = self.timers.first() {
+                self.now = self.now.max(at);
+                self.fire_timers();
+            } else if let Some(key) = self.awaited_switch_point() {
+                self.wake(key);
+            } else if !self.over && self.tasks.iter().any(|task| task.phase != Phase::Ended) {
+                self.capture_stacks = true;
+                self.fail(Cause::Deadlock);
+            } else {
+                return;
+            }
+        }
+        let chosen = self.choose();
+        self.turn = Some(chosen);
+        self.record(chosen);
+        self.tasks[chosen].turn.notify_one();
+    }
+
+    /// A switch point that somebody waits for; once nothing moves any more it will not be reached.
+    fn awaited_switch_point(&self) -> Option<WaitKey> {
+        let mut processes = 0..self.processes.len();
+        let key = processes.find(|id| self.waiting.contains_key(&WaitKey::SwitchPoint(*id)));
+        key.map(WaitKey::SwitchPoint)
+    }
+
+    fn record(&mut self, task: TaskId) {
+        for word in [task as u64, self.now.as_nanos() as u64, self.steps] {
+            // The multiplication of FNV over words: order and value both count.
+            self.trace_hash = (self.trace_hash ^ word).wrapping_mul(0x0000_0100_0000_01b3);
+            self.trace_hash ^= self.trace_hash >> 29;
+        }
+        if self.turns.len() == TOLD_TURNS {
+            self.turns.pop_front();
+        }
+        self.turns.push_back((self.now, task));
+    }
+
+    pub(super) fn doom(&mut self, who: impl Fn(&TaskState) -> bool) {
+        for id in 0..self.tasks.len() {
+            if who(&self.tasks[id]) {
+                self.tasks[id].doomed = true;
+                self.stop_waiting(id);
+            }
+        }
+    }
+
+    /// The first failure counts; what happens while everybody unwinds does not.
+    pub(super) fn fail(&mut self, cause: Cause) {
+        if self.over {
+            return;
+        }
+        self.over = true;
+        self.failure = Some(Failure {
+            seed: self.seed,
+            cause,
+            at: self.now,
+            tasks: self.reports(),
+            turns: self
+                .turns
+                .iter()
+                .map(|(at, task)| Turn { at: *at, task: self.tasks[*task].name.to_string() })
+                .collect(),
+        });
+        self.doom(|_| true);
+    }
+
+    fn reports(&self) -> Vec<TaskReport> {
+        let living = self.tasks.iter().enumerate().filter(|(_, task)| task.phase != Phase::Ended);
+        living
+            .map(|(id, task)| TaskReport {
+                name: task.name.to_string(),
+                doing: self.describe(id),
+                stack: Vec::new(),
+            })
+            .collect()
+    }
+
+    fn describe(&self, id: TaskId) -> String {
+        let until = |until: Option<Duration>| match until {
+            Some(until) => format!(" until {until:?}"),
+            None => String::new(),
+        };
+        match self.tasks[id].phase {
+            Phase::Ready if self.turn == Some(id) => "has the turn".to_owned(),
+            Phase::Ready => "is ready".to_owned(),
+            Phase::Ended => "has ended".to_owned(),
+            Phase::Waiting { key, until: at } => match key {
+                WaitKey::Event(address) => format!("waits for event {address:#x}{}", until(at)),
+                WaitKey::Task(task) => format!("waits for task {}", self.tasks[task].name),
+                WaitKey::Process(process) => format!("waits for the end of process {process}"),
+                WaitKey::SwitchPoint(process) => format!("waits for a step of process {process}"),
+            },
+        }
+    }
+}
