@@ -49,7 +49,10 @@ fn records_are_laid_out_as_drawn() {
     let mut scratch = Vec::new();
     let payload = OldPayload::smallest(b"0123456789abcdef+-", b"01x3456789abcdef", &mut scratch);
     let (space, first_page) = (SpaceId(7), PageNo(33));
-    let update = |payload| UndoOperation::Update { index, key, previous: version(), payload };
+    let update = |payload| {
+        let deletes = payload == OldPayload::Same;
+        UndoOperation::Update { index, key, previous: version(), payload, deletes }
+    };
     let update_fields = [(8, "index"), (17, "previous version"), (2, "key length"), (3, "key")];
     let diff_fields = [
         (2, "old length"),
@@ -63,7 +66,7 @@ fn records_are_laid_out_as_drawn() {
     let drawings = [
         draw("Insert", UndoOperation::Insert { index, key }, &[(8, "index"), (3, "key")]),
         draw("Update, diff", update(payload), &[&update_fields[..], &diff_fields].concat()),
-        draw("Update, same", update(OldPayload::Same), &update_fields),
+        draw("Update, same, deletes", update(OldPayload::Same), &update_fields),
         draw(
             "Update, whole",
             update(OldPayload::Whole(b"old")),
@@ -111,10 +114,10 @@ fn records_are_laid_out_as_drawn() {
         57     1000                      at
         59     0200                      length
         61     2b2d                      old bytes
-        Update, same
+        Update, same, deletes
         0      3200                      length
         2      02                        kind
-        3      01                        flags
+        3      81                        flags
         4      0a00000000000000          transaction
         12     0000300009000000          previous of the transaction: flags, offset, page
         20     0200000007000000          index
@@ -383,7 +386,8 @@ proptest! {
     fn the_old_payload_comes_back((old, new) in payloads()) {
         let mut scratch = Vec::new();
         let payload = OldPayload::smallest(&old, &new, &mut scratch);
-        let operation = UndoOperation::Update { index: IndexId(2), key: b"k", previous: version(), payload };
+        let (index, previous, deletes) = (IndexId(2), version(), old.len() % 2 == 0);
+        let operation = UndoOperation::Update { index, key: b"k", previous, payload, deletes };
         let bytes = encoded(operation);
         prop_assert!(bytes.len() <= 20 + 8 + 17 + 2 + 1 + old.len());
         let UndoOperation::Update { payload, .. } = UndoRecord::parse(&bytes).expect("a record").operation
@@ -397,7 +401,7 @@ proptest! {
     fn no_bytes_make_a_record_panic(
         mut bytes in proptest::collection::vec(any::<u8>(), 0..120),
         kind in 0u8..12,
-        flags in 0u8..4,
+        flags in prop_oneof![0u8..4, 128u8..132, any::<u8>()],
         new in proptest::collection::vec(any::<u8>(), 0..20),
     ) {
         if bytes.len() >= 4 {
