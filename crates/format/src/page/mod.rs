@@ -247,3 +247,6 @@ impl PageBuf {
         self.bytes[offset..offset + 8].copy_from_slice(&number.to_le_bytes());
     }
 }
+
+#[cfg(test)]
+mod tests;
