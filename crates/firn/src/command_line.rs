@@ -4,7 +4,7 @@ use clap::{Arg, ArgMatches, Command};
 
 use crate::configuration::setting::SETTINGS;
 use crate::configuration::{CONFIGURATION_FLAG, Configuration, sources};
-use crate::{CommandError, admin};
+use crate::{CommandError, admin, logging};
 
 /// The whole command line of this build.
 pub(crate) fn command() -> Command {
@@ -21,7 +21,10 @@ pub(crate) fn command() -> Command {
                 .subcommand(with_settings(
                     Command::new("configuration")
                         .about("Print each setting, its value and where the value comes from"),
-                )),
+                ))
+                .subcommand(with_settings(Command::new("verify").about(
+                    "Read and check all log and all pages of a data directory that is not in use",
+                ))),
         )
 }
 
@@ -30,15 +33,28 @@ pub(crate) fn command() -> Command {
 /// # Errors
 /// What kept the command from doing its work.
 pub(crate) fn dispatch(matches: &ArgMatches) -> Result<(), CommandError> {
+    let out = &mut std::io::stdout().lock();
     match matches.subcommand() {
         Some(("admin", matches)) => match matches.subcommand() {
             Some(("configuration", matches)) => {
-                admin::print_configuration(&configuration(matches)?, &mut std::io::stdout().lock())
+                admin::print_configuration(&configuration(matches)?, out)
             }
+            Some(("verify", matches)) => admin::verify(&started(matches)?, out),
             _ => unreachable!("clap lets no other administrative command through"),
         },
         _ => unreachable!("clap lets no other command through"),
     }
+}
+
+/// The settings of a command that opens a data directory; starts logging, and reports what in the
+/// environment looks like a setting and is none.
+fn started(matches: &ArgMatches) -> Result<Configuration, CommandError> {
+    let configuration = configuration(matches)?;
+    logging::start(configuration.log_level.value);
+    for variable in &configuration.unknown_variables {
+        tracing::warn!(variable, "names no setting and is ignored");
+    }
+    Ok(configuration)
 }
 
 /// Gives `command` the configuration file's flag and one flag for each setting.

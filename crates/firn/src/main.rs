@@ -6,11 +6,17 @@
 mod admin;
 mod command_line;
 mod configuration;
+mod local_storage;
+mod logging;
 
 use std::io::Write;
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use configuration::ConfigurationError;
+use firn_api::{LogError, PageStoreError};
+use firn_base::Lsn;
+use local_storage::StorageError;
 
 /// Why a command ended without having done its work.
 #[derive(Debug, thiserror::Error)]
@@ -21,6 +27,26 @@ enum CommandError {
     /// Standard output or a file could not be written.
     #[error("{0}")]
     Io(#[from] std::io::Error),
+    /// What is asked about is not there.
+    #[error("there is no database in {}; --data-dir names the directory of one", .0.display())]
+    NoDatabase(PathBuf),
+    /// The data directory cannot be opened.
+    #[error(transparent)]
+    Storage(#[from] StorageError),
+    /// The log cannot be read.
+    #[error(transparent)]
+    Log(#[from] LogError),
+    /// A page cannot be read.
+    #[error(transparent)]
+    Pages(#[from] PageStoreError),
+    /// Log that was written whole cannot be understood.
+    #[error("the log group at {position} is damaged: {what}; restore from a backup or a replica")]
+    DamagedGroup {
+        /// Where it begins.
+        position: Lsn,
+        /// What is wrong with it.
+        what: String,
+    },
 }
 
 impl CommandError {
@@ -28,7 +54,7 @@ impl CommandError {
     fn exit_code(&self) -> ExitCode {
         match self {
             CommandError::Configuration(_) => ExitCode::from(2),
-            CommandError::Io(_) => ExitCode::from(1),
+            _ => ExitCode::from(1),
         }
     }
 }
