@@ -74,3 +74,25 @@ fn changes_come_in_the_order_of_the_log() {
     let _pin = pool.load(page(0)).unwrap();
     pool.exclusive(page(0)).unwrap().mark_changed(firn_base::Lsn(1));
 }
+
+/// Set in the process that is to die.
+const HALF_CHANGE: &str = "FIRN_TEST_HALF_CHANGE";
+
+#[test]
+fn a_half_made_change_ends_the_process() {
+    if std::env::var_os(HALF_CHANGE).is_some() {
+        let world = World::with_pages(1);
+        let pool = world.pool(32);
+        let _pin = pool.load(page(0)).unwrap();
+        let mut guard = pool.exclusive(page(0)).unwrap();
+        guard.page_mut().set_flags(1);
+        panic!("expected by the test");
+    }
+    let name = "latching::tests::a_half_made_change_ends_the_process";
+    let child = std::process::Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", name])
+        .env(HALF_CHANGE, "1")
+        .output()
+        .unwrap();
+    assert_eq!(child.status.code(), None, "a signal ends it, not the test's own failure");
+}
