@@ -12,8 +12,6 @@
 
 use std::sync::Arc;
 
-use smallvec::SmallVec;
-
 use super::occupancy::Occupancy;
 use super::range::Ranges;
 use super::sync::{
@@ -23,7 +21,7 @@ use super::table::{LockTable, RangeAccess, Records, Wanted};
 use super::target::shard_hash;
 
 /// Shards of a group.
-pub(super) const SHARDS: usize = if cfg!(feature = "shuttle") { 2 } else { 16 };
+const SHARDS: usize = if cfg!(feature = "shuttle") { 2 } else { 16 };
 
 /// See the module's page.
 #[derive(Debug)]
@@ -43,7 +41,8 @@ pub(super) enum Scope<'a> {
     Narrow { shard: MutexGuard<'a, Records>, ranges: Option<RwLockReadGuard<'a, Ranges>> },
     /// All of them.
     Wide {
-        shards: SmallVec<[MutexGuard<'a, Records>; SHARDS]>,
+        /// Boxed, so that the common narrow scope is cheap to move.
+        shards: Box<[MutexGuard<'a, Records>]>,
         ranges: RwLockWriteGuard<'a, Ranges>,
         group: &'a Group,
     },

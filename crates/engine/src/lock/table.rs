@@ -228,7 +228,7 @@ pub(super) struct Changes {
 /// withdrawn, and must not be granted.
 pub(super) type IsUndecided<'a> = &'a dyn Fn(TrxId, u64) -> bool;
 
-/// See the module's page. `G` is whatever keeps a shard: a mutex guard, or a box in a test.
+/// See the module's page. `G` is whatever keeps a shard: a mutex guard, or anything else that leads to one.
 #[derive(Debug)]
 pub(super) struct LockTable<'a, G> {
     shards: &'a mut [G],

@@ -14,6 +14,9 @@ use crate::lock::{LockError, LockManager, LockMode, LockTarget, Outcome};
 
 const INDEX: IndexId = IndexId(1);
 
+/// What one thread does.
+type Body = Box<dyn FnOnce(&LockManager) + Send>;
+
 fn key(key: &[u8]) -> LockTarget<'_> {
     LockTarget::Record { index: INDEX, key }
 }
@@ -39,7 +42,7 @@ fn lock(
 }
 
 /// Runs the bodies as threads, under many orders; then nothing may be left in the lock manager.
-fn explore(setup: fn() -> Vec<Box<dyn FnOnce(&LockManager) + Send>>) {
+fn explore(setup: fn() -> Vec<Body>) {
     let run = move || {
         let locks = manager();
         let threads: Vec<_> = setup()
@@ -71,7 +74,7 @@ fn one_at_a_time() {
                     inside.fetch_sub(1, Ordering::SeqCst);
                     locks.release_all(TrxId(owner));
                 };
-                Box::new(body) as Box<dyn FnOnce(&LockManager) + Send>
+                Box::new(body) as Body
             })
             .collect()
     });
@@ -82,7 +85,7 @@ fn an_explicit_lock_is_never_added_after_its_holder_has_ended() {
     explore(|| {
         let active = Arc::new(AtomicBool::new(true));
         let writer = Arc::clone(&active);
-        let mut bodies: Vec<Box<dyn FnOnce(&LockManager) + Send>> = vec![Box::new(move |locks| {
+        let mut bodies: Vec<Body> = vec![Box::new(move |locks| {
             writer.store(false, Ordering::SeqCst);
             locks.release_all(TrxId(1));
             let left = locks.snapshot().into_iter().find(|lock| lock.owner == TrxId(1));
@@ -122,7 +125,7 @@ fn a_deadlock_has_one_victim() {
                         assert!(victims.load(Ordering::SeqCst) <= 1);
                     }
                 };
-                Box::new(body) as Box<dyn FnOnce(&LockManager) + Send>
+                Box::new(body) as Body
             })
             .collect()
     });
@@ -132,7 +135,7 @@ fn a_deadlock_has_one_victim() {
 fn ranges_and_keys_wake_each_other() {
     explore(|| {
         let inside = Arc::new(AtomicU32::new(0));
-        let mut bodies: Vec<Box<dyn FnOnce(&LockManager) + Send>> = Vec::new();
+        let mut bodies: Vec<Body> = Vec::new();
         for (owner, letter) in [(1, b"a"), (2, b"b")] {
             let inside = Arc::clone(&inside);
             bodies.push(Box::new(move |locks| {
@@ -155,7 +158,7 @@ fn ranges_and_keys_wake_each_other() {
 #[test]
 fn a_wait_that_is_given_up_lets_the_others_go_on() {
     explore(|| {
-        let mut bodies: Vec<Box<dyn FnOnce(&LockManager) + Send>> = vec![Box::new(|locks| {
+        let mut bodies: Vec<Body> = vec![Box::new(|locks| {
             lock(locks, 1, key(b"ant"), LockMode::Shared).unwrap();
             locks.cancel(TrxId(3));
             locks.release_all(TrxId(1));
