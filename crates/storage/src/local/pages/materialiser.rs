@@ -98,6 +98,15 @@ pub(super) struct Materialiser {
     rate: Rate,
 }
 
+/// Nobody waits for a task that has ended, in whichever way.
+struct End(Arc<Shared>);
+
+impl Drop for End {
+    fn drop(&mut self) {
+        self.0.close();
+    }
+}
+
 /// Counts the images of the current second.
 #[derive(Default)]
 struct Rate {
@@ -136,6 +145,7 @@ impl Materialiser {
 
     /// Works until the store is closed.
     pub(super) fn run(mut self) {
+        let _end = End(Arc::clone(&self.shared));
         loop {
             let ticket = self.shared.work.listen();
             if self.shared.is_closing() {

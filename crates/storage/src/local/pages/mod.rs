@@ -146,9 +146,7 @@ impl LocalPages {
     /// Stops the background task, after the round that it is in, and lets go of the image source. What
     /// is in the queue is not written: the log has it. Blocks for I/O.
     pub fn close(&self) {
-        self.shared.is_closing.store(true, Ordering::Release);
-        self.shared.work.notify_all();
-        self.shared.progress.notify_all();
+        self.shared.close();
         let task = self.task.lock().take();
         if task.is_some_and(|task| !task.join()) {
             tracing::error!("the page store's task ended with a panic");
@@ -259,6 +257,13 @@ fn map_is_missing(directory: &Path) -> PageStoreError {
 }
 
 impl Shared {
+    fn close(&self) {
+        self.is_closing.store(true, Ordering::Release);
+        self.work.notify_all();
+        self.progress.notify_all();
+        self.room.notify_all();
+    }
+
     fn is_closing(&self) -> bool {
         self.is_closing.load(Ordering::Acquire)
     }

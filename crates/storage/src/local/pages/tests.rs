@@ -4,6 +4,7 @@ mod fake_disk;
 mod fake_log;
 mod model;
 mod scenarios;
+mod stress;
 
 use std::collections::BTreeMap;
 use std::path::Path;

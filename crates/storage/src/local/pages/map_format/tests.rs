@@ -33,12 +33,12 @@ fn check(bytes: &[u8], fields: &[(&str, usize)], expected: &Expect) {
     for (name, length) in fields {
         let field = &bytes[position..position + length];
         let hex: Vec<String> = field.iter().map(|byte| format!("{byte:02x}")).collect();
-        shown += &format!("{position:3}  {:<24} {name}\n", hex.join(""));
+        shown += &format!("{position:<4} {:<24} {name}\n", hex.join(""));
         position += length;
     }
     let zeros = bytes.len() - position;
     assert!(bytes[position..].iter().all(|byte| *byte == 0));
-    shown += &format!("{position:3}  {zeros} zeros\n");
+    shown += &format!("{position:<4} {zeros} zeros\n");
     expected.assert_eq(&shown);
 }
 
@@ -52,21 +52,21 @@ fn the_header() {
         &bytes[..HEADER_BYTES - 4],
         &fields,
         &expect![[r#"
-          0  4649524e504d4150         magic
-          8  01000000                 layout
-         12  00400000                 page size
-         16  0700000000000000         generation
-         24  dbdbdbdbdbdbdbdbdbdbdbdbdbdbdbdb database
-         40  468 zeros
-    "#]],
+            0    4649524e504d4150         magic
+            8    01000000                 layout
+            12   00400000                 page size
+            16   0700000000000000         generation
+            24   dbdbdbdbdbdbdbdbdbdbdbdbdbdbdbdb database
+            40   468 zeros
+        "#]],
     );
     check(
         &bytes[HEADER_BYTES - 4..],
         &[("checksum", 4)],
         &expect![[r#"
-          0  a1762fe3                 checksum
-          4  0 zeros
-    "#]],
+            0    a1762fe3                 checksum
+            4    0 zeros
+        "#]],
     );
 }
 
@@ -85,33 +85,33 @@ fn a_batch() {
         &bytes,
         &fields,
         &expect![[r#"
-          0  46504d42                 magic
-          4  ed6864df                 checksum
-          8  88000000                 length
-         12  03000000                 kind
-         16  0700000000000000         generation
-         24  0300000000000000         number
-         32  0010000000000000         applied
-         40  000f000000000000         horizon
-         48  02000000                 puts
-         52  01000000                 drops
-         56  05000000                 space
-         60  01000000                 page
-         64  0012000000000000         lsn
-         72  0011000000000000         since
-         80  11000000                 slot
-         84  01000000                 first version
-         88  05000000                 space
-         92  02000000                 page
-         96  8011000000000000         lsn
-        104  0810000000000000         since
-        112  12000000                 slot
-        116  00000000                 first version
-        120  09000000                 space
-        124  00000000                 zero
-        128  4012000000000000         end
-        136  376 zeros
-    "#]],
+            0    46504d42                 magic
+            4    ed6864df                 checksum
+            8    88000000                 length
+            12   03000000                 kind
+            16   0700000000000000         generation
+            24   0300000000000000         number
+            32   0010000000000000         applied
+            40   000f000000000000         horizon
+            48   02000000                 puts
+            52   01000000                 drops
+            56   05000000                 space
+            60   01000000                 page
+            64   0012000000000000         lsn
+            72   0011000000000000         since
+            80   11000000                 slot
+            84   01000000                 first version
+            88   05000000                 space
+            92   02000000                 page
+            96   8011000000000000         lsn
+            104  0810000000000000         since
+            112  12000000                 slot
+            116  00000000                 first version
+            120  09000000                 space
+            124  00000000                 zero
+            128  4012000000000000         end
+            136  376 zeros
+        "#]],
     );
     assert_eq!(Batch::decode(&bytes, AT), Ok(batch()));
 }

@@ -28,8 +28,10 @@ pub(super) struct FakeFile {
 
 /// What goes wrong.
 pub(super) struct Faults {
-    /// Syncs that fail from now on.
+    /// Syncs that fail, after those that go well.
     pub(super) failing_syncs: AtomicU32,
+    /// Syncs that go well before any fails.
+    pub(super) good_syncs: AtomicU32,
     /// Bytes that all files together may take.
     pub(super) capacity: AtomicU64,
     used: AtomicU64,
@@ -39,6 +41,7 @@ impl Default for Faults {
     fn default() -> Faults {
         Faults {
             failing_syncs: AtomicU32::new(0),
+            good_syncs: AtomicU32::new(0),
             capacity: AtomicU64::new(u64::MAX),
             used: AtomicU64::new(0),
         }
@@ -166,10 +169,18 @@ impl File for Handle {
     fn sync_data(&self) -> io::Result<()> {
         let mut bytes = self.0.bytes.lock();
         let failing = &self.0.faults.failing_syncs;
-        if failing.load(Ordering::Relaxed) > 0 {
-            failing.fetch_sub(1, Ordering::Relaxed);
-            // What was written stays visible, but no later sync makes it durable.
-            bytes.unsynced.clear();
+        let good = &self.0.faults.good_syncs;
+        if good.load(Ordering::Relaxed) > 0 {
+            good.fetch_sub(1, Ordering::Relaxed);
+        } else if failing.load(Ordering::Relaxed) > 0 {
+            let left = failing.fetch_sub(1, Ordering::Relaxed);
+            // What was written stays visible. It may be durable all the same, but no later sync makes
+            // it so.
+            for (offset, written) in std::mem::take(&mut bytes.unsynced) {
+                if left.is_multiple_of(2) {
+                    put(&mut bytes.durable, offset, &written);
+                }
+            }
             return Err(io::Error::other("input/output error"));
         }
         for (offset, written) in std::mem::take(&mut bytes.unsynced) {

@@ -34,6 +34,8 @@ struct State {
     groups: Vec<Group>,
     kept_from: Lsn,
     durable: Lsn,
+    /// What can be visited; the listener is told a little later.
+    readable: Lsn,
     indexed: Lsn,
     listener: Option<Arc<dyn PageLogListener>>,
 }
@@ -41,6 +43,8 @@ struct State {
 /// Every group is durable at once.
 pub(super) struct FakeLog {
     state: Mutex<State>,
+    /// Held by whoever tells, as there is one indexer.
+    telling: Mutex<()>,
     /// Groups that a follower is told as one at the start.
     told_as_one: usize,
 }
@@ -50,10 +54,11 @@ impl FakeLog {
         let state = State {
             kept_from: Lsn::FIRST,
             durable: Lsn::FIRST,
+            readable: Lsn::FIRST,
             indexed: Lsn::FIRST,
             ..State::default()
         };
-        Arc::new(FakeLog { state: Mutex::new(state), told_as_one: 1 })
+        Arc::new(FakeLog { state: Mutex::new(state), telling: Mutex::new(()), told_as_one: 1 })
     }
 
     /// The log as a restart finds it.
@@ -64,10 +69,11 @@ impl FakeLog {
             groups,
             kept_from: old.kept_from,
             durable: old.durable,
+            readable: old.kept_from,
             indexed: old.kept_from,
             listener: None,
         };
-        Arc::new(FakeLog { state: Mutex::new(state), told_as_one })
+        Arc::new(FakeLog { state: Mutex::new(state), telling: Mutex::new(()), told_as_one })
     }
 
     pub(super) fn kept_from(&self) -> Lsn {
@@ -109,8 +115,10 @@ impl FakeLog {
 
     /// Tells the listener what it was not told yet.
     pub(super) fn tell(&self) {
+        let _telling = self.telling.lock();
         let (groups, listener, durable) = {
-            let state = self.state.lock();
+            let mut state = self.state.lock();
+            state.readable = state.durable;
             let new = state.groups.iter().filter(|group| group.end > state.indexed);
             (new.cloned().collect::<Vec<_>>(), state.listener.clone(), state.durable)
         };
@@ -172,7 +180,7 @@ impl PageLog for FakeLog {
                 let (from, to) = (state.kept_from, state.indexed);
                 return Err(LogError::OutOfRange { position: from, from, to });
             }
-            assert!(to <= state.indexed, "only indexed log is visited");
+            assert!(to <= state.readable, "only indexed log is visited");
             state.groups.clone()
         };
         for group in groups.iter().filter(|group| from <= group.start && group.end <= to) {
@@ -186,7 +194,7 @@ impl PageLog for FakeLog {
 
     fn release_before(&self, lsn: Lsn) {
         let mut state = self.state.lock();
-        assert!(lsn <= state.indexed);
+        assert!(lsn <= state.readable);
         state.kept_from = state.kept_from.max(lsn);
         let kept_from = state.kept_from;
         state.groups.retain(|group| group.end > kept_from);
@@ -194,7 +202,8 @@ impl PageLog for FakeLog {
 
     fn follow(&self, listener: Arc<dyn PageLogListener>) {
         let (groups, durable) = {
-            let state = self.state.lock();
+            let mut state = self.state.lock();
+            state.readable = state.durable;
             (state.groups.clone(), state.durable)
         };
         groups.chunks(self.told_as_one).for_each(|groups| tell_groups(groups, &*listener));

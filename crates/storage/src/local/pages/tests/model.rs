@@ -18,7 +18,8 @@ enum Step {
     ReadAsOf(u32, f64),
     Wait(u64),
     DropSpace(u32),
-    FailSyncs(u32),
+    /// After some that go well, this many syncs fail.
+    FailSyncs(u32, u32),
     FillDisk(bool),
     Restart(u64, usize),
 }
@@ -37,7 +38,7 @@ fn step() -> impl Strategy<Value = Step> {
         6 => (number, 0.0..1.0).prop_map(|(number, at)| Step::ReadAsOf(number, at)),
         3 => (0u64..4000).prop_map(Step::Wait),
         1 => (0u32..3).prop_map(Step::DropSpace),
-        1 => (1u32..4).prop_map(Step::FailSyncs),
+        2 => (0u32..4, 1u32..4).prop_map(|(good, failing)| Step::FailSyncs(good, failing)),
         1 => any::<bool>().prop_map(Step::FillDisk),
         1 => (any::<u64>(), 1usize..5).prop_map(|(seed, told)| Step::Restart(seed, told)),
     ]
@@ -86,8 +87,10 @@ impl Run {
                 self.store.drop_space(SpaceId(1 + space + 3 * *generation));
                 *generation += 1;
             }
-            Step::FailSyncs(count) => {
-                self.store.disk.faults.failing_syncs.store(*count, Ordering::Relaxed);
+            Step::FailSyncs(good, failing) => {
+                let faults = &self.store.disk.faults;
+                faults.good_syncs.store(*good, Ordering::Relaxed);
+                faults.failing_syncs.store(*failing, Ordering::Relaxed);
             }
             Step::FillDisk(is_full) => {
                 let capacity = if *is_full { 0 } else { u64::MAX };
