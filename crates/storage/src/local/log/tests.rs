@@ -8,6 +8,7 @@ use firn_format::redo::GroupBuilder;
 use super::*;
 
 mod power_loss;
+mod timing;
 
 /// A group of one record about `page` whose body has `length` bytes.
 pub(super) fn group(page: u32, length: usize) -> Vec<u8> {
