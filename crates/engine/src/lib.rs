@@ -1,15 +1,19 @@
 //! The storage engine of a database node: B-link trees, transactions, undo, row locks, redo and recovery.
 
+pub mod engine;
 pub mod error;
 pub mod lock;
 pub mod log;
 pub mod mini_transaction;
 pub mod pages;
+pub mod recovery;
 pub mod space;
 pub mod transaction;
 pub mod tree;
 
+pub use engine::{Engine, EngineOptions, Storage};
 pub use error::EngineError;
+pub use recovery::RecoveryReport;
 
 #[cfg(test)]
 mod test_support;

@@ -7,6 +7,7 @@
 //!
 //! An allocation map is latched last (latch order in [`crate::mini_transaction`]).
 
+use std::collections::hash_map::Entry;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
@@ -16,7 +17,7 @@ use firn_format::redo::Change;
 use firn_format::space::{
     AllocationMap, HEADER_PAGE, PAGES_PER_MAP, PageState, SpaceHeader, SpacePurpose, map_page_of,
 };
-use parking_lot::RwLock;
+use parking_lot::{Mutex, RwLock};
 use rustc_hash::FxHashMap;
 
 use crate::error::EngineError;
@@ -39,6 +40,7 @@ struct SpaceState {
 pub struct Spaces {
     pages: Pages,
     states: RwLock<FxHashMap<SpaceId, Arc<SpaceState>>>,
+    retired_before: Mutex<Vec<PageId>>,
 }
 
 /// How the pages of a space are used.
@@ -59,7 +61,7 @@ impl Spaces {
     /// The spaces in `pages`.
     #[must_use]
     pub fn new(pages: Pages) -> Spaces {
-        Spaces { pages, states: RwLock::default() }
+        Spaces { pages, states: RwLock::default(), retired_before: Mutex::default() }
     }
 
     /// Creates a space with one allocation map. Whoever calls sees to it that the id is fresh and that
@@ -146,12 +148,20 @@ impl Spaces {
             return Err(EngineError::NoSuchSpace(space).into());
         };
         drop(guard);
+        // Nothing of this space was retired in this life yet: that needs the state that is made here.
+        let retired = self.retired_pages(space, header.page_count)?;
         let state = Arc::new(SpaceState {
             page_count: AtomicU32::new(header.page_count),
             hint: AtomicU32::new(header.allocation_hint.0),
             wants_map: AtomicBool::new(false),
         });
-        Ok(Arc::clone(self.states.write().entry(space).or_insert(state)))
+        match self.states.write().entry(space) {
+            Entry::Occupied(first) => Ok(Arc::clone(first.get())),
+            Entry::Vacant(slot) => {
+                self.retired_before.lock().extend(retired);
+                Ok(Arc::clone(slot.insert(state)))
+            }
+        }
     }
 
     /// Takes a free page of `space`, within `mtr`.
@@ -266,34 +276,27 @@ impl Spaces {
         Ok(usage)
     }
 
-    /// Frees what was retired before the last restart: nobody reads it any more. For recovery, before
-    /// the space is used.
-    ///
-    /// # Errors
-    /// If a map cannot be read or the log has failed.
-    pub fn free_retired(&self, space: SpaceId) -> Result<u64, EngineError> {
-        let state = self.pages.run(|| self.state(space))?;
-        let mut freed = 0;
-        for first in (0..state.page_count.load(Ordering::Acquire)).step_by(PAGES_PER_MAP as usize) {
-            let map_page = PageId::new(space, map_page_of(PageNo(first)).0);
-            while self.free_next_retired(map_page)? {
-                freed += 1;
-            }
-        }
-        Ok(freed)
+    /// Pages that were retired before the last restart, in spaces that have been used since: nobody reads
+    /// them any more, and whoever takes them from here frees them.
+    pub fn take_retired(&self) -> Vec<PageId> {
+        std::mem::take(&mut *self.retired_before.lock())
     }
 
-    fn free_next_retired(&self, map_page: PageId) -> Result<bool, EngineError> {
-        self.pages.run(|| {
-            let mut mtr = MiniTransaction::begin(&self.pages, Purpose::Completion)?;
-            let map = mtr.exclusive(map_page)?;
-            let retired =
-                AllocationMap::new(mtr.page(map)).and_then(|map| map.find(PageState::Retired, 0));
-            let Some(index) = retired else { return Ok(false) };
-            mtr.change(map, &Change::AllocationSet { index, state: PageState::Free });
-            let _ = mtr.commit();
-            Ok(true)
-        })
+    /// The pages of a space that are retired now.
+    fn retired_pages(&self, space: SpaceId, page_count: u32) -> Result<Vec<PageId>, Restart> {
+        let mut retired = Vec::new();
+        for first in (0..page_count).step_by(PAGES_PER_MAP as usize) {
+            let guard = self.pages.pool.shared(PageId::new(space, map_page_of(PageNo(first)).0))?;
+            let Some(map) = AllocationMap::new(&guard).filter(|map| map.retired_count() > 0) else {
+                continue;
+            };
+            let mut from = 0;
+            while let Some(index) = map.find(PageState::Retired, from) {
+                retired.push(PageId::new(space, PageNo(first + u32::from(index))));
+                from = index + 1;
+            }
+        }
+        Ok(retired)
     }
 }
 

@@ -7,6 +7,7 @@ use std::time::Duration;
 use firn_base::{Cts, Environment, Lsn, PageId, PageNo, TrxId};
 use firn_fabric::{FabricError, InProcessFabric};
 use firn_format::overflow::OverflowPage;
+use firn_format::page::PageKind;
 use firn_format::redo::Change;
 use firn_format::space::UNDO_SPACE;
 use firn_format::undo::UndoPointer;
@@ -22,7 +23,7 @@ use crate::transaction::active_list::ActiveList;
 use crate::transaction::commit_order::{self, CommitOrder};
 use crate::transaction::snapshots::Snapshots;
 use crate::transaction::table::{Outcome, TransactionTable};
-use crate::transaction::undo::{Finished, Segment, UndoLog, UndoSegments};
+use crate::transaction::undo::{Finished, Segment, UndoLog, UndoSegments, Work};
 use crate::tree::Forest;
 
 /// How a snapshot knows which transactions it sees.
@@ -257,7 +258,8 @@ impl TransactionSystem {
         })?;
         self.table.commit(trx, cts, lsn);
         self.order.publish(cts);
-        self.end_writer(undo, Finished { cts, end, has_work: false });
+        let work = undo.work;
+        self.end_writer(undo, Finished { cts, end, work });
         Ok((cts, lsn))
     }
 
@@ -278,7 +280,9 @@ impl TransactionSystem {
         self.table.remove(undo.trx);
         // Whoever began to walk a version chain through these records has an older snapshot than this.
         let cts = Cts(self.order.last().0 + 1);
-        self.end_writer(undo, Finished { cts, end, has_work: false });
+        // What it would have had purged it has taken back; a restart may have left others before it.
+        let work = if undo.work == Work::AllBefore { Work::AllBefore } else { Work::None };
+        self.end_writer(undo, Finished { cts, end, work });
         Ok(())
     }
 
@@ -288,7 +292,6 @@ impl TransactionSystem {
     }
 
     fn end_writer(&self, undo: UndoLog, finished: Finished) {
-        let finished = Finished { has_work: undo.has_work, ..finished };
         undo.segment.stream.lock().finished.push_back(finished);
         self.leave(undo.trx, undo.segment);
     }
@@ -301,30 +304,39 @@ impl TransactionSystem {
         self.undo.release(segment);
     }
 
-    /// Frees a chain of overflow pages. Does nothing for pages that are free already, so that it can be
-    /// repeated. Blocks.
-    pub(crate) fn free_overflow(&self, first: PageId) -> Result<(), EngineError> {
-        let mut next = first;
-        loop {
-            let page = next;
+    /// Frees a chain of overflow pages that `owner` wrote. May be repeated after a crash: pages that were
+    /// freed then, and perhaps used again, have another kind or owner. The last page is freed first, so
+    /// that what is left can still be found. Blocks.
+    pub(crate) fn free_overflow(&self, first: PageId, owner: TrxId) -> Result<(), EngineError> {
+        let mut chain = Vec::new();
+        let mut next = first.page_no;
+        while next != PageNo::NONE {
+            let page = PageId::new(first.space, next);
             let following = self.pages().run(|| {
-                let mut mtr = MiniTransaction::begin(self.pages(), Purpose::Completion)?;
-                let held = mtr.exclusive(page)?;
-                let Some(part) = OverflowPage::new(mtr.page(held)) else { return Ok(None) };
-                let following = part.next;
-                self.forest.spaces().free(&mut mtr, page)?;
-                mtr.change(held, &Change::Format { kind: firn_format::page::PageKind::Free });
-                let _ = mtr.commit();
-                Ok(Some(following))
+                let guard = self.pages().pool.shared(page)?;
+                Ok(OverflowPage::new(&guard)
+                    .filter(|part| part.owner == owner)
+                    .map(|part| part.next))
             });
             match following {
-                Ok(Some(page_no)) if page_no != PageNo::NONE => {
-                    next = PageId::new(page.space, page_no);
-                }
-                Err(error) if error.is_absent_page() => return Ok(()),
+                Ok(Some(following)) => next = following,
+                Ok(None) => break,
+                Err(error) if error.is_absent_page() => break,
                 Err(error) => return Err(error),
-                Ok(_) => return Ok(()),
             }
+            chain.push(page);
         }
+        chain.into_iter().rev().try_for_each(|page| self.free_page(page))
+    }
+
+    fn free_page(&self, page: PageId) -> Result<(), EngineError> {
+        self.pages().run(|| {
+            let mut mtr = MiniTransaction::begin(self.pages(), Purpose::Completion)?;
+            let held = mtr.exclusive(page)?;
+            self.forest.spaces().free(&mut mtr, page)?;
+            mtr.change(held, &Change::Format { kind: PageKind::Free });
+            let _ = mtr.commit();
+            Ok(())
+        })
     }
 }

@@ -172,7 +172,9 @@ impl Transaction {
                     operation,
                     UndoOperation::OverflowReplaced { .. } | UndoOperation::SpaceAbandoned { .. }
                 );
-                writer.undo.has_work |= is_work;
+                if is_work {
+                    writer.undo.note_work();
+                }
                 writer.publish_weight();
                 return Ok(());
             }
@@ -296,7 +298,9 @@ impl Writer {
             deletes: payload.is_none(),
         };
         let pointer = self.undo.append(leaf.mtr, held, operation);
-        self.undo.has_work |= payload.is_none();
+        if payload.is_none() {
+            self.undo.note_work();
+        }
         let version = RecordVersion { trx: guard.trx, undo: pointer, deleted: payload.is_none() };
         self.write_value(leaf, version, &old, new);
         Ok(Step::Done(true))

@@ -151,7 +151,8 @@ impl Forest {
     pub fn free_unreachable(&self) -> Result<usize, EngineError> {
         // Moves the epoch on, so that pages retired a while ago become unreachable.
         crossbeam_epoch::pin().flush();
-        let pages = std::mem::take(&mut *self.unreachable.lock());
+        let mut pages = std::mem::take(&mut *self.unreachable.lock());
+        pages.extend(self.spaces.take_retired());
         for page in &pages {
             self.pages.run(|| {
                 let mut mtr = MiniTransaction::begin(&self.pages, Purpose::Completion)?;

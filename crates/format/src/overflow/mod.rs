@@ -1,20 +1,22 @@
 //! Overflow pages: a value too long for its row, cut into parts that are linked.
 //!
 //! ```text
-//!   page header │ u32 next page, u32::MAX: none │ u16 length │ u16 zero │ bytes of the part
-//!   0           32                              36           38         40
+//!   page header │ u32 next page, u32::MAX: none │ u16 length │ u16 zero │ u64 owner │ bytes of the part
+//!   0           32                              36           38         40          48
 //! ```
 //!
 //! A chain is written once and never changed: an update writes a new chain, and purge frees the old one
-//! when no snapshot can see it.
+//! when no snapshot can see it. The owner is the transaction that wrote the chain: whoever frees one, perhaps
+//! for the second time after a crash, knows by it that the page has not found another use meanwhile.
 
-use firn_base::PageNo;
+use firn_base::{PageNo, TrxId};
 
 use crate::page::{PAGE_SIZE, PageBuf, PageKind};
 
 pub(crate) const NEXT: usize = 32;
 pub(crate) const LENGTH: usize = 36;
-pub(crate) const HEADER_BYTES: usize = 40;
+pub(crate) const OWNER: usize = 40;
+pub(crate) const HEADER_BYTES: usize = 48;
 
 /// The most bytes of a value that a page takes.
 pub const PART_BYTES: usize = PAGE_SIZE - HEADER_BYTES;
@@ -24,6 +26,8 @@ pub const PART_BYTES: usize = PAGE_SIZE - HEADER_BYTES;
 pub struct OverflowPage<'a> {
     /// The page with the next part; [`PageNo::NONE`]: this is the last.
     pub next: PageNo,
+    /// The transaction that wrote the chain.
+    pub owner: TrxId,
     /// This part of the value.
     pub bytes: &'a [u8],
 }
@@ -37,7 +41,8 @@ impl<'a> OverflowPage<'a> {
         }
         let length = usize::from(page.get_u16(LENGTH));
         let bytes = page.bytes().get(HEADER_BYTES..HEADER_BYTES + length)?;
-        Some(OverflowPage { next: PageNo(page.get_u32(NEXT)), bytes })
+        let owner = TrxId(page.get_u64(OWNER));
+        Some(OverflowPage { next: PageNo(page.get_u32(NEXT)), owner, bytes })
     }
 }
 

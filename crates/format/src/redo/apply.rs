@@ -99,7 +99,7 @@ pub fn apply(page: &mut PageBuf, id: PageId, change: &Change<'_>) -> Result<(), 
         Change::UndoInit { segment, previous } => undo::init(page, id, segment, previous),
         Change::UndoLink { next } => undo::link(page, next),
         Change::UndoAppend { record } => undo::append(page, record),
-        Change::OverflowInit { next, bytes } => overflow::init(page, id, next, bytes),
+        Change::OverflowInit { next, owner, bytes } => overflow::init(page, id, next, owner, bytes),
         Change::SpaceDropped | Change::Watermark { .. } => Err(ApplyError::NotAboutAPage(id)),
     }
 }

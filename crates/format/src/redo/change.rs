@@ -17,7 +17,7 @@
 //!   12  UndoInit         u32 segment, u32 previous
 //!   13  UndoLink         u32 next
 //!   14  UndoAppend       undo record
-//!   15  OverflowInit     u32 next, bytes
+//!   15  OverflowInit     u32 next, u64 owner, bytes
 //!   16  SpaceDropped     -                                  not about a page; the space is in the header
 //!   17  Watermark        u64 transaction id, u64 commit timestamp              not about a page
 //!
@@ -142,6 +142,8 @@ pub enum Change<'a> {
     OverflowInit {
         /// The page with the next part, or [`PageNo::NONE`].
         next: PageNo,
+        /// The transaction that writes the chain.
+        owner: TrxId,
         /// This part.
         bytes: &'a [u8],
     },
@@ -294,8 +296,9 @@ impl<'a> Change<'a> {
             }
             Change::UndoLink { next } => body.extend_from_slice(&next.0.to_le_bytes()),
             Change::UndoAppend { record } => body.extend_from_slice(record),
-            Change::OverflowInit { next, bytes } => {
+            Change::OverflowInit { next, owner, bytes } => {
                 body.extend_from_slice(&next.0.to_le_bytes());
+                body.extend_from_slice(&owner.0.to_le_bytes());
                 body.extend_from_slice(bytes);
             }
             Change::Watermark { trx_id_limit, cts_limit } => {
@@ -396,7 +399,11 @@ fn read_other_body<'a>(kind: u8, body: &mut ByteReader<'a>) -> Option<Change<'a>
         UNDO_INIT => Change::UndoInit { segment: body.u32()?, previous: read_page_no(body)? },
         UNDO_LINK => Change::UndoLink { next: read_page_no(body)? },
         UNDO_APPEND => Change::UndoAppend { record: body.take_all() },
-        OVERFLOW_INIT => Change::OverflowInit { next: read_page_no(body)?, bytes: body.take_all() },
+        OVERFLOW_INIT => Change::OverflowInit {
+            next: read_page_no(body)?,
+            owner: TrxId(body.u64()?),
+            bytes: body.take_all(),
+        },
         SPACE_DROPPED => Change::SpaceDropped,
         WATERMARK => {
             Change::Watermark { trx_id_limit: TrxId(body.u64()?), cts_limit: Cts(body.u64()?) }

@@ -7,7 +7,7 @@
 //!    1  Insert            u64 index, key
 //!    2  Update            u64 index, 17 bytes previous version, u16 key length, key, old payload
 //!    3  OverflowWritten   u32 space, u32 first page       rollback frees the chain
-//!    4  OverflowReplaced  u32 space, u32 first page       purge frees the chain
+//!    4  OverflowReplaced  u32 space, u32 first page, u64 owner        purge frees the chain
 //!    5  SpaceCreated      u32 space                       rollback drops the space
 //!    6  SpaceAbandoned    u32 space                       purge drops the space
 //!    7  Committed         u64 commit timestamp
@@ -91,6 +91,8 @@ pub enum UndoOperation<'a> {
         space: SpaceId,
         /// Its first page.
         first_page: PageNo,
+        /// The transaction that wrote it.
+        owner: TrxId,
     },
     /// A space was created: rollback drops it.
     SpaceCreated {
@@ -214,10 +216,14 @@ impl<'a> UndoOperation<'a> {
                 into.extend_from_slice(key);
                 payload.write(into);
             }
-            UndoOperation::OverflowWritten { space, first_page }
-            | UndoOperation::OverflowReplaced { space, first_page } => {
+            UndoOperation::OverflowWritten { space, first_page } => {
                 into.extend_from_slice(&space.0.to_le_bytes());
                 into.extend_from_slice(&first_page.0.to_le_bytes());
+            }
+            UndoOperation::OverflowReplaced { space, first_page, owner } => {
+                into.extend_from_slice(&space.0.to_le_bytes());
+                into.extend_from_slice(&first_page.0.to_le_bytes());
+                into.extend_from_slice(&owner.0.to_le_bytes());
             }
             UndoOperation::SpaceCreated { space } | UndoOperation::SpaceAbandoned { space } => {
                 into.extend_from_slice(&space.0.to_le_bytes());
@@ -237,7 +243,7 @@ impl<'a> UndoOperation<'a> {
             }
             OVERFLOW_REPLACED => {
                 let (space, first_page) = chain()?;
-                UndoOperation::OverflowReplaced { space, first_page }
+                UndoOperation::OverflowReplaced { space, first_page, owner: TrxId(reader.u64()?) }
             }
             INSERT => {
                 let index = IndexId(reader.u64()?);

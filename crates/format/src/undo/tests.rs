@@ -79,8 +79,8 @@ fn records_are_laid_out_as_drawn() {
         ),
         draw(
             "OverflowReplaced",
-            UndoOperation::OverflowReplaced { space, first_page },
-            &[(4, "space"), (4, "first page")],
+            UndoOperation::OverflowReplaced { space, first_page, owner: TrxId(5) },
+            &[(4, "space"), (4, "first page"), (8, "owner")],
         ),
         draw("SpaceCreated", UndoOperation::SpaceCreated { space }, &[(4, "space")]),
         draw("SpaceAbandoned", UndoOperation::SpaceAbandoned { space }, &[(4, "space")]),
@@ -144,13 +144,14 @@ fn records_are_laid_out_as_drawn() {
         20     07000000                  space
         24     21000000                  first page
         OverflowReplaced
-        0      1c00                      length
+        0      2400                      length
         2      04                        kind
         3      00                        flags
         4      0a00000000000000          transaction
         12     0000300009000000          previous of the transaction: flags, offset, page
         20     07000000                  space
         24     21000000                  first page
+        28     0500000000000000          owner
         SpaceCreated
         0      1800                      length
         2      05                        kind

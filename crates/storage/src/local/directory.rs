@@ -17,7 +17,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use firn_api::LogError;
+use firn_api::{LogError, PageStoreError};
 use firn_base::Environment;
 use firn_base::disk::{DirectoryLock, Disk, OpenMode};
 
@@ -81,6 +81,9 @@ pub enum OpenError {
     /// The log cannot be used.
     #[error(transparent)]
     Log(#[from] LogError),
+    /// The pages cannot be used.
+    #[error(transparent)]
+    Pages(#[from] PageStoreError),
 }
 
 /// Says which place an I/O error is about.

@@ -14,3 +14,53 @@ pub mod pages;
 
 pub use directory::{DatabaseId, LocalDirectory, OpenError};
 pub use log::{LocalLog, LogOptions, Watermarks};
+pub use pages::{LocalPages, PageStoreOptions};
+
+use std::path::Path;
+use std::sync::Arc;
+
+use firn_base::Environment;
+
+use page_log::PageLog;
+
+/// How a directory is used.
+#[derive(Debug, Clone, Default)]
+pub struct LocalOptions {
+    /// The log.
+    pub log: LogOptions,
+    /// The pages.
+    pub pages: PageStoreOptions,
+}
+
+/// Log and pages of an open directory.
+pub struct LocalStorage {
+    /// The log.
+    pub log: Arc<LocalLog>,
+    /// The pages.
+    pub pages: Arc<LocalPages>,
+}
+
+impl LocalStorage {
+    /// Opens a directory, or makes it one. When this returns, the page store knows of everything that is
+    /// in the log. Blocks for I/O.
+    ///
+    /// # Errors
+    /// If another process has the directory, its format is another build's, or it is damaged.
+    pub fn open(
+        environment: &Environment,
+        path: &Path,
+        options: LocalOptions,
+    ) -> Result<LocalStorage, OpenError> {
+        let directory = LocalDirectory::open(environment, path)?;
+        let log = LocalLog::open(&directory, options.log)?;
+        let pages = LocalPages::open(&directory, options.pages, Arc::clone(&log) as _)?;
+        PageLog::wait_until_indexed(&*log, log.durable_lsn())?;
+        Ok(LocalStorage { log, pages })
+    }
+
+    /// Stops the background tasks. Blocks for the I/O that they are at.
+    pub fn close(&self) {
+        self.pages.close();
+        self.log.close();
+    }
+}

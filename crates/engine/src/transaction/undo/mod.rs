@@ -5,8 +5,8 @@
 //! segment's stream is in commit order, and purge eats each from its front.
 //!
 //! ```text
-//!   segment 3:   ▒▒▒ purged ▒▒▒ │ trx 7 … committed │ trx 9 … committed │ trx 12 …
-//!                               ▲ position            ▲ finished queue    ▲ bound
+//!   segment 3:   ▒▒▒ freed ▒▒▒ │ trx 7 … committed │ trx 9 … committed │ trx 12 …
+//!                              ▲ first page          ▲ finished queue    ▲ bound
 //! ```
 //!
 //! The header page changes only when a page is linked or freed. What state the bound transaction is in
@@ -23,8 +23,7 @@ use firn_format::page::PageKind;
 use firn_format::redo::Change;
 use firn_format::space::{HEADER_PAGE, SpaceHeader, UNDO_SPACE};
 use firn_format::undo::{
-    SegmentState, UNDO_HEADER_BYTES, UndoOperation, UndoPage, UndoPointer, UndoRecord,
-    UndoSegmentHeader,
+    SegmentState, UndoOperation, UndoPage, UndoPointer, UndoRecord, UndoSegmentHeader,
 };
 use parking_lot::{Mutex, RwLock};
 
@@ -41,24 +40,36 @@ const MARKER_BYTES: usize = 256;
 /// Segments that there can be: what the directory in the space's header holds.
 pub(crate) const MAX_SEGMENTS: usize = 2048;
 
+/// What is to be done about a transaction that has ended, once nobody needs its undo records.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Work {
+    /// Nothing: it only inserted, or updated without deleting, or was rolled back.
+    None,
+    /// Its own records.
+    Own,
+    /// The records of every transaction from the stream's front on: what a restart has found.
+    AllBefore,
+}
+
 /// A transaction in a segment's stream that has ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Finished {
     /// From which horizon on nobody needs its undo records.
     pub(crate) cts: Cts,
-    /// Where its end marker begins.
+    /// Its end marker.
     pub(crate) end: UndoPointer,
-    /// There is something to purge beside the undo pages themselves.
-    pub(crate) has_work: bool,
+    pub(crate) work: Work,
 }
 
 /// What is kept in memory of a segment's stream.
 #[derive(Debug)]
 pub(crate) struct Stream {
-    /// The pages, oldest first; the last one is appended to.
-    pub(crate) pages: VecDeque<PageNo>,
-    /// Up to here everything is purged: offset in the first page.
-    pub(crate) position: u16,
+    /// The oldest page.
+    pub(crate) first_page: PageNo,
+    /// The page that is appended to.
+    pub(crate) last_page: PageNo,
+    /// The end marker of the last transaction that was purged when a page was freed.
+    pub(crate) purged: UndoPointer,
     pub(crate) finished: VecDeque<Finished>,
 }
 
@@ -72,9 +83,7 @@ pub(crate) struct Segment {
 
 impl Segment {
     fn last_page(&self) -> PageId {
-        let stream = self.stream.lock();
-        let last = stream.pages.back().expect("a segment has a page");
-        PageId::new(UNDO_SPACE, *last)
+        PageId::new(UNDO_SPACE, self.stream.lock().last_page)
     }
 }
 
@@ -95,8 +104,8 @@ pub(crate) struct UndoLog {
     pub(crate) last: UndoPointer,
     /// How many records it has written.
     pub(crate) records: u64,
-    /// It wrote something that purge has to look at.
-    pub(crate) has_work: bool,
+    /// What purge will have to do once it has committed.
+    pub(crate) work: Work,
 }
 
 impl UndoSegments {
@@ -126,7 +135,7 @@ impl UndoSegments {
             Some(segment) => segment,
             None => self.create()?,
         };
-        Ok(UndoLog { segment, trx, last: UndoPointer::NONE, records: 0, has_work: false })
+        Ok(UndoLog { segment, trx, last: UndoPointer::NONE, records: 0, work: Work::None })
     }
 
     fn create(&self) -> Result<Arc<Segment>, EngineError> {
@@ -139,8 +148,9 @@ impl UndoSegments {
         self.spaces.prepare(UNDO_SPACE)?;
         let [header, first] = self.write_segment(number)?;
         let stream = Stream {
-            pages: VecDeque::from([first]),
-            position: UNDO_HEADER_BYTES as u16,
+            first_page: first,
+            last_page: first,
+            purged: UndoPointer::NONE,
             finished: VecDeque::new(),
         };
         let header = PageId::new(UNDO_SPACE, header);
@@ -195,7 +205,7 @@ impl UndoSegments {
             let _ = mtr.commit();
             Ok(new)
         })?;
-        segment.stream.lock().pages.push_back(new);
+        segment.stream.lock().last_page = new;
         Ok(())
     }
 
@@ -216,6 +226,13 @@ impl UndoSegments {
 const DIRECTORY_ENTRY_BYTES: u16 = 4;
 
 impl UndoLog {
+    /// Remembers that purge will have to look at the records.
+    pub(crate) fn note_work(&mut self) {
+        if self.work == Work::None {
+            self.work = Work::Own;
+        }
+    }
+
     /// Latches the page that the next record goes to; `None` if it has no room for `bytes`, and the
     /// segment has to be extended.
     pub(crate) fn latch(

@@ -1,16 +1,19 @@
 //! Purge: forgetting what no snapshot can ask for any more.
 //!
-//! For every segment, transactions are taken from the front of the stream while their commit is at or
-//! below the horizon. Records that say "deleted" leave their trees, replaced long values and abandoned
-//! spaces are given back, and then the undo pages that were passed. A transaction that only inserted, or
-//! updated without deleting, costs nothing but its pages.
+//! For every segment, transactions are taken from the front of the stream while their end is at or below
+//! the horizon. Records that say "deleted" leave their trees, replaced long values and abandoned spaces
+//! are given back, and then the undo pages that were passed. A transaction that only inserted, or updated
+//! without deleting, costs nothing but its pages.
 //!
-//! Everything here looks at the present state first, so that a crash in the middle does no harm: the
-//! position is not stored, and purge begins again at the segment's first page.
+//! A transaction's records are found by following their chain back from its end marker: what it had
+//! undone itself, back to a savepoint, is not on the chain.
+//!
+//! Everything here looks at the present state first, so it may be repeated after a crash. How far purge
+//! got is written down only when a page is freed; a restart begins behind that place.
 
 use std::sync::Arc;
 
-use firn_base::{Cts, IndexId, PageId};
+use firn_base::{Cts, IndexId, PageId, PageNo};
 use firn_format::space::UNDO_SPACE;
 use firn_format::tree::RecordVersion;
 use firn_format::undo::{
@@ -21,7 +24,7 @@ use crate::error::EngineError;
 use crate::log::writer::Purpose;
 use crate::mini_transaction::MiniTransaction;
 use crate::transaction::system::TransactionSystem;
-use crate::transaction::undo::{Finished, Segment, not_undo};
+use crate::transaction::undo::{Finished, Segment, Work, not_undo};
 
 impl TransactionSystem {
     /// Purges what the horizon allows, over all segments. Returns how many transactions were passed.
@@ -30,8 +33,10 @@ impl TransactionSystem {
         let mut passed = 0;
         for segment in self.undo().all() {
             while let Some(finished) = next_finished(&segment, horizon) {
-                if finished.has_work {
-                    self.purge_records(&segment, finished.end)?;
+                match finished.work {
+                    Work::None => {}
+                    Work::Own => self.purge_transaction(finished.end)?,
+                    Work::AllBefore => self.purge_all_before(&segment, finished.end)?,
                 }
                 self.pass(&segment, finished.end)?;
                 passed += 1;
@@ -40,55 +45,72 @@ impl TransactionSystem {
         Ok(passed)
     }
 
-    /// Works off the records from the segment's position up to the marker at `end`.
-    fn purge_records(&self, segment: &Arc<Segment>, end: UndoPointer) -> Result<(), EngineError> {
-        let (pages, mut offset) = {
-            let stream = segment.stream.lock();
-            (stream.pages.clone(), stream.position)
-        };
-        for page_no in pages {
-            let page = PageId::new(UNDO_SPACE, page_no);
-            let is_last = page == end.page_id();
-            let stop = if is_last { end.offset() } else { u16::MAX };
-            for record in self.copy_records(page, offset, stop)? {
-                let parsed = UndoRecord::parse(&record)
-                    .map_err(|damage| EngineError::Corrupt { page, what: damage.to_string() })?;
+    /// Works off what the transaction did whose commit marker is at `end`.
+    fn purge_transaction(&self, end: UndoPointer) -> Result<(), EngineError> {
+        let mut next = end;
+        while !next.is_none() {
+            let record = self.undo_record(next)?;
+            let parsed = UndoRecord::parse(&record).map_err(|damage| EngineError::Corrupt {
+                page: next.page_id(),
+                what: damage.to_string(),
+            })?;
+            if parsed.operation != UndoOperation::RolledBack {
                 self.purge_one(&parsed.operation)?;
-            }
-            if is_last {
+                next = parsed.previous_in_trx;
+            } else {
                 return Ok(());
             }
-            offset = UNDO_HEADER_BYTES as u16;
         }
         Ok(())
     }
 
-    /// Copies of the records of a page in `[from, to)` that purge has to look at.
-    fn copy_records(&self, page: PageId, from: u16, to: u16) -> Result<Vec<Vec<u8>>, EngineError> {
+    /// Works off every transaction from the segment's front up to the marker at `end`.
+    fn purge_all_before(&self, segment: &Segment, end: UndoPointer) -> Result<(), EngineError> {
+        let (mut page, purged) = {
+            let stream = segment.stream.lock();
+            (PageId::new(UNDO_SPACE, stream.first_page), stream.purged)
+        };
+        loop {
+            let (markers, next) = self.commit_markers(page)?;
+            for marker in markers {
+                let is_purged =
+                    marker.page_id() == purged.page_id() && marker.offset() <= purged.offset();
+                let is_behind = marker.page_id() == end.page_id() && marker.offset() > end.offset();
+                if !is_purged && !is_behind {
+                    self.purge_transaction(marker)?;
+                }
+            }
+            if page == end.page_id() || next == PageNo::NONE {
+                return Ok(());
+            }
+            page = PageId::new(UNDO_SPACE, next);
+        }
+    }
+
+    /// The commit markers of an undo page, and the page after it.
+    fn commit_markers(&self, page: PageId) -> Result<(Vec<UndoPointer>, PageNo), EngineError> {
         self.pages().run(|| {
             let guard = self.pages().pool.shared(page)?;
             let undo = UndoPage::new(&guard).ok_or_else(|| not_undo(page))?;
-            let mut copies = Vec::new();
-            for record in undo.records_from(from) {
+            let mut markers = Vec::new();
+            for record in undo.records_from(UNDO_HEADER_BYTES as u16) {
                 let (offset, record) = record
                     .map_err(|damage| EngineError::Corrupt { page, what: damage.to_string() })?;
-                if offset >= to {
-                    break;
-                }
-                if needs_purge(&record.operation) {
-                    let bytes = undo.record_bytes(usize::from(offset));
-                    copies.extend(bytes.map(<[u8]>::to_vec));
+                if matches!(record.operation, UndoOperation::Committed { .. }) {
+                    markers.push(UndoPointer::new(page.page_no, offset, 0));
                 }
             }
-            Ok(copies)
+            Ok((markers, undo.next()))
         })
     }
 
     fn purge_one(&self, operation: &UndoOperation<'_>) -> Result<(), EngineError> {
         match *operation {
-            UndoOperation::Update { index, key, .. } => self.purge_deleted(index, key),
-            UndoOperation::OverflowReplaced { space, first_page } => {
-                self.free_overflow(PageId::new(space, first_page))
+            UndoOperation::Update { index, key, deletes: true, .. } => {
+                self.purge_deleted(index, key)
+            }
+            UndoOperation::OverflowReplaced { space, first_page, owner } => {
+                self.free_overflow(PageId::new(space, first_page), owner)
             }
             UndoOperation::SpaceAbandoned { space } => self.forest().spaces().drop_space(space),
             _ => Ok(()),
@@ -113,41 +135,42 @@ impl TransactionSystem {
         }
     }
 
-    /// Moves the segment's position behind the marker at `end` and frees the pages before it.
+    /// Takes the transaction that ends at `end` off the queue and frees the pages before its end marker.
     fn pass(&self, segment: &Arc<Segment>, end: UndoPointer) -> Result<(), EngineError> {
         loop {
-            let (first, next) = {
-                let mut stream = segment.stream.lock();
-                let first = stream.pages[0];
-                if first == end.page_id().page_no {
-                    stream.position = end.offset();
-                    stream.finished.pop_front();
-                    return Ok(());
-                }
-                (first, stream.pages[1])
-            };
-            self.pages().run(|| {
-                let mut mtr = MiniTransaction::begin(self.pages(), Purpose::Completion)?;
-                let header = mtr.exclusive(segment.header)?;
-                self.forest().spaces().free(&mut mtr, PageId::new(UNDO_SPACE, first))?;
-                mtr.change(header, &UndoSegmentHeader::write_first_page(next).change());
-                let _ = mtr.commit();
-                Ok(())
-            })?;
-            segment.stream.lock().pages.pop_front();
+            let first = segment.stream.lock().first_page;
+            if first == end.page_id().page_no {
+                segment.stream.lock().finished.pop_front();
+                return Ok(());
+            }
+            let next = self.free_first_page(segment, PageId::new(UNDO_SPACE, first), end)?;
+            let mut stream = segment.stream.lock();
+            stream.first_page = next;
+            stream.purged = end;
         }
+    }
+
+    fn free_first_page(
+        &self,
+        segment: &Segment,
+        first: PageId,
+        end: UndoPointer,
+    ) -> Result<PageNo, EngineError> {
+        self.pages().run(|| {
+            let mut mtr = MiniTransaction::begin(self.pages(), Purpose::Completion)?;
+            let page = mtr.exclusive(first)?;
+            let next = UndoPage::new(mtr.page(page)).ok_or_else(|| not_undo(first))?.next();
+            let header = mtr.exclusive(segment.header)?;
+            self.forest().spaces().free(&mut mtr, first)?;
+            mtr.change(header, &UndoSegmentHeader::write_first_page(next).change());
+            mtr.change(header, &UndoSegmentHeader::write_purged(end).change());
+            let _ = mtr.commit();
+            Ok(next)
+        })
     }
 }
 
 fn next_finished(segment: &Segment, horizon: Cts) -> Option<Finished> {
     let stream = segment.stream.lock();
     stream.finished.front().copied().filter(|finished| finished.cts <= horizon)
-}
-
-fn needs_purge(operation: &UndoOperation<'_>) -> bool {
-    match operation {
-        UndoOperation::Update { deletes, .. } => *deletes,
-        UndoOperation::OverflowReplaced { .. } | UndoOperation::SpaceAbandoned { .. } => true,
-        _ => false,
-    }
 }

@@ -7,7 +7,7 @@
 //! A step that would bring back a version that says "deleted" and that nobody needs any more removes the
 //! record instead: purge has passed it already and will not come back.
 
-use firn_base::IndexId;
+use firn_base::{IndexId, PageId, TrxId};
 use firn_format::tree::{RECORD_VERSION_BYTES, RecordVersion};
 use firn_format::undo::{OldPayload, UndoOperation, UndoPage, UndoPointer, UndoRecord};
 
@@ -32,7 +32,7 @@ impl TransactionSystem {
                 page: next.page_id(),
                 what: damage.to_string(),
             })?;
-            self.undo_one(next, &parsed.operation)?;
+            self.undo_one(next, parsed.trx, &parsed.operation)?;
             next = parsed.previous_in_trx;
         }
         Ok(())
@@ -53,6 +53,7 @@ impl TransactionSystem {
     fn undo_one(
         &self,
         pointer: UndoPointer,
+        trx: TrxId,
         operation: &UndoOperation<'_>,
     ) -> Result<(), EngineError> {
         match *operation {
@@ -61,7 +62,7 @@ impl TransactionSystem {
                 self.undo_update(pointer, index, key, previous, payload)
             }
             UndoOperation::OverflowWritten { space, first_page } => {
-                self.free_overflow(firn_base::PageId::new(space, first_page))
+                self.free_overflow(PageId::new(space, first_page), trx)
             }
             UndoOperation::SpaceCreated { space } => self.forest().spaces().drop_space(space),
             UndoOperation::OverflowReplaced { .. }

@@ -251,7 +251,7 @@ fn the_position_in_the_log_is_left_to_the_caller() {
         Change::TreeKill,
         Change::Format { kind: PageKind::Free },
         Change::UndoInit { segment: 1, previous: PageNo::NONE },
-        Change::OverflowInit { next: PageNo::NONE, bytes: b"part" },
+        Change::OverflowInit { next: PageNo::NONE, owner: TrxId(7), bytes: b"part" },
     ] {
         apply(&mut page, LEFT, &change).expect("a change that fits");
         assert_eq!(page.lsn(), Lsn(800), "{change:?}");
@@ -323,7 +323,7 @@ fn any_change() -> impl Strategy<Value = OwnedChange> {
             12 => Change::UndoInit { segment: number, previous: right },
             13 => Change::UndoLink { next: right },
             14 => Change::UndoAppend { record: &value },
-            15 => Change::OverflowInit { next: right, bytes: &value },
+            15 => Change::OverflowInit { next: right, owner: TrxId(7), bytes: &value },
             16 => Change::SpaceDropped,
             17 => Change::Watermark { trx_id_limit: TrxId(9), cts_limit: Cts(u64::from(number)) },
             _ => Change::TreeKill,
@@ -374,7 +374,9 @@ fn page_before() -> impl Strategy<Value = Box<PageBuf>> {
                 entries: list.as_entries(),
             },
             PageKind::Undo => Change::UndoInit { segment: 1, previous: PageNo(4) },
-            PageKind::Overflow => Change::OverflowInit { next: PageNo(4), bytes: b"part" },
+            PageKind::Overflow => {
+                Change::OverflowInit { next: PageNo(4), owner: TrxId(7), bytes: b"part" }
+            }
             _ => Change::Format { kind },
         };
         apply(&mut page, LEFT, &change).expect("a page that makes sense");

@@ -197,8 +197,8 @@ fn other_changes_are_laid_out_as_drawn() {
         draw("UndoAppend", Change::UndoAppend { record: b"rec" }, &[(3, "undo record")]),
         draw(
             "OverflowInit",
-            Change::OverflowInit { next: PageNo(4), bytes: b"part" },
-            &[(4, "next"), (4, "bytes")],
+            Change::OverflowInit { next: PageNo(4), owner: TrxId(7), bytes: b"part" },
+            &[(4, "next"), (8, "owner"), (4, "bytes")],
         ),
         draw("SpaceDropped", Change::SpaceDropped, &[]),
         draw(
@@ -256,11 +256,12 @@ fn other_changes_are_laid_out_as_drawn() {
         OverflowInit
         0      0f                        kind
         1      00                        reserved
-        2      0800                      body length
+        2      1000                      body length
         4      07000000                  space
         8      03000000                  page
         12     04000000                  next
-        16     70617274                  bytes
+        16     0700000000000000          owner
+        24     70617274                  bytes
         SpaceDropped
         0      10                        kind
         1      00                        reserved

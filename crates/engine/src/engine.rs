@@ -1,0 +1,274 @@
+//! The engine of a database node: opening it over the seams, its background tasks, closing it.
+
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+use firn_api::{LogStore, PageStore};
+use firn_base::event::Event;
+use firn_base::task::TaskHandle;
+use firn_base::{Environment, Lsn};
+use firn_buffer::{BufferPool, BufferPoolOptions};
+use firn_fabric::{InProcessFabric, OwnedRegion};
+use parking_lot::Mutex;
+
+use crate::error::EngineError;
+use crate::log::{RedoLog, RedoLogOptions};
+use crate::pages::Pages;
+use crate::recovery::RecoveryReport;
+use crate::space::Spaces;
+use crate::transaction::undo::UndoLog;
+use crate::transaction::{
+    IdLimits, IsolationLevel, Transaction, TransactionOptions, TransactionSystem,
+};
+use crate::tree::{Forest, StructureChanges};
+
+/// How an engine is set up.
+#[derive(Debug, Clone)]
+pub struct EngineOptions {
+    /// Memory for pages, with everything that belongs to them.
+    pub buffer_pool_bytes: usize,
+    /// The log buffer.
+    pub log: RedoLogOptions,
+    /// Transactions.
+    pub transactions: TransactionOptions,
+    /// How structure changes of a tree exclude each other.
+    pub structure_changes: StructureChanges,
+    /// How often purge looks for something to do.
+    pub purge_interval: Duration,
+}
+
+impl Default for EngineOptions {
+    fn default() -> EngineOptions {
+        EngineOptions {
+            buffer_pool_bytes: 128 << 20,
+            log: RedoLogOptions::default(),
+            transactions: TransactionOptions::default(),
+            structure_changes: StructureChanges::Concurrent,
+            purge_interval: Duration::from_millis(10),
+        }
+    }
+}
+
+/// What an engine stands on.
+#[derive(Clone)]
+pub struct Storage {
+    /// The log stream that this node writes.
+    pub log: Arc<dyn LogStore>,
+    /// The pages that the log changes; everything durable in the log is known to it.
+    pub pages: Arc<dyn PageStore>,
+    /// Ids that an earlier life may have used are below these.
+    pub limits: IdLimits,
+}
+
+/// An open engine.
+pub struct Engine {
+    system: Arc<TransactionSystem>,
+    fabric: InProcessFabric,
+    report: RecoveryReport,
+    losers_left: Arc<AtomicU64>,
+    maintenance: Arc<Maintenance>,
+    tasks: Mutex<Vec<Box<dyn TaskHandle>>>,
+}
+
+/// What the background tasks share with the engine.
+struct Maintenance {
+    system: Arc<TransactionSystem>,
+    stopping: AtomicBool,
+    wake: Event,
+    interval: Duration,
+}
+
+impl Engine {
+    /// Opens an engine: recovers what an earlier life has left, and starts the background tasks. Losers
+    /// are rolled back and pages brought up to date after it has returned. Blocks for I/O.
+    ///
+    /// # Errors
+    /// If the storage cannot be read or is damaged.
+    pub fn open(
+        environment: &Environment,
+        storage: Storage,
+        options: &EngineOptions,
+    ) -> Result<Engine, EngineError> {
+        let fabric = InProcessFabric::new();
+        let durable = register(&fabric, "durable-lsn", 1)?;
+        let pages = open_pages(environment, &storage, options, durable);
+        let spaces = Arc::new(Spaces::new(pages.clone()));
+        let forest = Arc::new(Forest::new(pages, spaces, options.structure_changes));
+        let system = TransactionSystem::new(
+            environment,
+            &fabric,
+            forest,
+            storage.limits,
+            options.transactions,
+        )
+        .map_err(|error| EngineError::Invalid(error.to_string()))?;
+        let system = Arc::new(system);
+        system.ensure_undo_space()?;
+        let (report, losers) = system.recover()?;
+        let maintenance = Arc::new(Maintenance {
+            system: Arc::clone(&system),
+            stopping: AtomicBool::new(false),
+            wake: Event::new(),
+            interval: options.purge_interval,
+        });
+        let engine = Engine {
+            system,
+            fabric,
+            report,
+            losers_left: Arc::new(AtomicU64::new(losers.len() as u64)),
+            maintenance,
+            tasks: Mutex::default(),
+        };
+        engine.start_tasks(environment, losers);
+        Ok(engine)
+    }
+
+    fn start_tasks(&self, environment: &Environment, losers: Vec<UndoLog>) {
+        let maintenance = Arc::clone(&self.maintenance);
+        let purge = environment.spawner.spawn("purge", Box::new(move || maintenance.run()));
+        self.tasks.lock().push(purge);
+        if losers.is_empty() {
+            return;
+        }
+        let (maintenance, left) = (Arc::clone(&self.maintenance), Arc::clone(&self.losers_left));
+        let rollback = Box::new(move || maintenance.roll_back(losers, &left));
+        self.tasks.lock().push(environment.spawner.spawn("rollback", rollback));
+    }
+
+    /// Begins a transaction. Does not block.
+    ///
+    /// # Errors
+    /// If as many transactions are open as the engine was set up for.
+    pub fn begin(&self, isolation: IsolationLevel) -> Result<Transaction, EngineError> {
+        Transaction::begin(&self.system, isolation)
+    }
+
+    /// The transaction system with all that is below it.
+    #[must_use]
+    pub fn system(&self) -> &Arc<TransactionSystem> {
+        &self.system
+    }
+
+    /// The trees.
+    #[must_use]
+    pub fn forest(&self) -> &Arc<Forest> {
+        self.system.forest()
+    }
+
+    /// The one-sided regions of this node.
+    #[must_use]
+    pub fn fabric(&self) -> &InProcessFabric {
+        &self.fabric
+    }
+
+    /// What the restart has found.
+    #[must_use]
+    pub fn recovery_report(&self) -> RecoveryReport {
+        self.report
+    }
+
+    /// How many transactions of an earlier life are still to be rolled back.
+    #[must_use]
+    pub fn losers_left(&self) -> u64 {
+        self.losers_left.load(Ordering::Acquire)
+    }
+
+    /// Stops the background tasks and makes the log durable. Open transactions are losers then. Blocks.
+    ///
+    /// # Errors
+    /// If the log has failed.
+    pub fn close(&self) -> Result<(), EngineError> {
+        self.maintenance.stopping.store(true, Ordering::Release);
+        self.maintenance.wake.notify_all();
+        for task in std::mem::take(&mut *self.tasks.lock()) {
+            task.join();
+        }
+        let flushed = self.system.pages().log.close();
+        self.system.pages().pool.shutdown();
+        Ok(flushed?)
+    }
+}
+
+fn register(
+    fabric: &InProcessFabric,
+    name: &str,
+    words: usize,
+) -> Result<OwnedRegion, EngineError> {
+    fabric.register(name, words).map_err(|error| EngineError::Invalid(error.to_string()))
+}
+
+fn open_pages(
+    environment: &Environment,
+    storage: &Storage,
+    options: &EngineOptions,
+    durable: OwnedRegion,
+) -> Pages {
+    let published = durable.clone();
+    let log = RedoLog::start(
+        environment,
+        Arc::clone(&storage.log),
+        options.log,
+        Box::new(move |lsn| published.words()[0].store(lsn.0, Ordering::Release)),
+    );
+    let pool = BufferPool::new(
+        environment.clone(),
+        Arc::clone(&storage.pages),
+        Arc::new(move || Lsn(durable.words()[0].load(Ordering::Acquire))),
+        BufferPoolOptions::with_budget(options.buffer_pool_bytes),
+    );
+    Pages { pool, log }
+}
+
+impl Maintenance {
+    fn is_stopping(&self) -> bool {
+        self.stopping.load(Ordering::Acquire)
+    }
+
+    /// Purges until the engine closes.
+    fn run(&self) {
+        while !self.is_stopping() {
+            let ticket = self.wake.listen();
+            log_failure("purge", self.purge_once());
+            if self.is_stopping() {
+                return;
+            }
+            self.wake.wait(ticket, Some(self.interval));
+        }
+    }
+
+    fn purge_once(&self) -> Result<(), EngineError> {
+        let horizon = self.system.snapshots().advance_horizon(self.system.order());
+        self.system.table().recycle(horizon);
+        self.system.purge(horizon)?;
+        self.system.forest().free_unreachable()?;
+        Ok(())
+    }
+
+    fn roll_back(&self, losers: Vec<UndoLog>, left: &AtomicU64) {
+        for loser in losers {
+            if self.is_stopping() {
+                return;
+            }
+            let trx = loser.trx;
+            match self.system.rollback_writer(loser) {
+                Ok(()) => {
+                    left.fetch_sub(1, Ordering::AcqRel);
+                }
+                Err(error) => {
+                    tracing::error!(%trx, %error, "a transaction of the last run could not be rolled back; its rows stay locked");
+                }
+            }
+        }
+    }
+}
+
+/// Logs the first failure of each background activity; it is tried again later.
+fn log_failure(activity: &'static str, outcome: Result<(), EngineError>) {
+    static LOGGED: OnceLock<()> = OnceLock::new();
+    if let Err(error) = outcome
+        && LOGGED.set(()).is_ok()
+    {
+        tracing::error!(activity, %error, "background work failed; it will be tried again");
+    }
+}

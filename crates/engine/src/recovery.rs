@@ -1,0 +1,166 @@
+//! Recovery of transactions after a restart.
+//!
+//! The log store has found the log's end, and the page store brings pages up to date when they are first
+//! touched; so what is left to do before the first answer is to look at each undo segment's last record:
+//!
+//! ```text
+//!   committed, rolled back     the segment is free; purge goes over its stream from the front
+//!   prepared                   the transaction waits for its coordinator
+//!   anything else              the transaction is a loser: it is rolled back in the background
+//! ```
+//!
+//! Losers and prepared transactions are entered into the transaction table as active, so their rows are
+//! locked as they were: the lock is the id in the record. All other ids from before the restart are
+//! below the watermark and not in the table, which says "committed, and everybody sees it".
+//!
+//! A crash in the middle of all this changes nothing: rollback steps can be repeated.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use firn_base::{Cts, PageId, PageNo, TableId, TrxId};
+use firn_format::space::{SpacePurpose, UNDO_SPACE};
+use firn_format::undo::{UndoOperation, UndoPage, UndoPointer, UndoSegmentHeader};
+use parking_lot::Mutex;
+
+use crate::error::EngineError;
+use crate::transaction::TransactionSystem;
+use crate::transaction::undo::{Finished, Segment, Stream, UndoLog, Work, not_undo};
+
+/// What a restart has found.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct RecoveryReport {
+    /// Undo segments that there are.
+    pub undo_segments: usize,
+    /// Transactions that are rolled back in the background.
+    pub losers: usize,
+    /// Transactions that wait for their coordinator.
+    pub prepared: usize,
+}
+
+/// The last record of a segment's stream.
+struct LastRecord {
+    pointer: UndoPointer,
+    trx: TrxId,
+    previous_in_trx: UndoPointer,
+    end: End,
+}
+
+enum End {
+    Ended,
+    Prepared(Box<[u8]>),
+    Open,
+}
+
+impl TransactionSystem {
+    /// Makes sure that the undo space is there.
+    pub(crate) fn ensure_undo_space(&self) -> Result<(), EngineError> {
+        match self.forest().spaces().prepare(UNDO_SPACE) {
+            Err(error) if error.is_absent_page() => {
+                self.forest().spaces().create(UNDO_SPACE, SpacePurpose::Undo, TableId(0))
+            }
+            other => other,
+        }
+    }
+
+    /// Looks at every undo segment. Returns what is to be rolled back.
+    pub(crate) fn recover(&self) -> Result<(RecoveryReport, Vec<UndoLog>), EngineError> {
+        let mut report = RecoveryReport::default();
+        let mut losers = Vec::new();
+        for (number, header) in self.undo().directory()?.into_iter().enumerate() {
+            let segment = self.read_segment(number as u32, header)?;
+            self.undo().add_recovered(Arc::clone(&segment));
+            report.undo_segments += 1;
+            let Some(last) = self.last_record(&segment)? else {
+                self.undo().release(segment);
+                continue;
+            };
+            let undo = UndoLog {
+                segment: Arc::clone(&segment),
+                trx: last.trx,
+                last: last.pointer,
+                records: 1,
+                work: Work::AllBefore,
+            };
+            match last.end {
+                End::Ended => {
+                    let finished =
+                        Finished { cts: Cts(0), end: last.pointer, work: Work::AllBefore };
+                    segment.stream.lock().finished.push_back(finished);
+                    self.undo().release(segment);
+                }
+                End::Prepared(xid) => {
+                    self.table().begin(last.trx, self.snapshots().horizon());
+                    let undo = UndoLog { last: last.previous_in_trx, ..undo };
+                    self.add_prepared(&xid, undo);
+                    report.prepared += 1;
+                }
+                End::Open => {
+                    self.table().begin(last.trx, self.snapshots().horizon());
+                    losers.push(undo);
+                    report.losers += 1;
+                }
+            }
+        }
+        Ok((report, losers))
+    }
+
+    fn read_segment(&self, number: u32, header: PageId) -> Result<Arc<Segment>, EngineError> {
+        let fields = self.pages().run(|| {
+            let guard = self.pages().pool.shared(header)?;
+            let fields = UndoSegmentHeader::read(&guard);
+            fields.ok_or_else(|| not_undo(header).into())
+        })?;
+        if fields.segment != number {
+            return Err(EngineError::Corrupt {
+                page: header,
+                what: format!("it is undo segment {} instead of {number}", fields.segment),
+            });
+        }
+        let stream = Stream {
+            first_page: fields.first_page,
+            last_page: fields.last_page,
+            purged: fields.purged,
+            finished: VecDeque::new(),
+        };
+        Ok(Arc::new(Segment { number, header, stream: Mutex::new(stream) }))
+    }
+
+    /// The newest record; a page that was just linked has none yet.
+    fn last_record(&self, segment: &Segment) -> Result<Option<LastRecord>, EngineError> {
+        let (first, mut page_no) = {
+            let stream = segment.stream.lock();
+            (stream.first_page, stream.last_page)
+        };
+        loop {
+            let page = PageId::new(UNDO_SPACE, page_no);
+            let (found, previous) = self.pages().run(|| {
+                let guard = self.pages().pool.shared(page)?;
+                let undo = UndoPage::new(&guard).ok_or_else(|| not_undo(page))?;
+                Ok((read_last(page, &undo)?, undo.previous()))
+            })?;
+            if found.is_some() || page_no == first || previous == PageNo::NONE {
+                return Ok(found);
+            }
+            page_no = previous;
+        }
+    }
+}
+
+fn read_last(page: PageId, undo: &UndoPage<'_>) -> Result<Option<LastRecord>, EngineError> {
+    let Some(offset) = undo.last_record() else { return Ok(None) };
+    let record = undo
+        .record_at(offset)
+        .map_err(|damage| EngineError::Corrupt { page, what: damage.to_string() })?;
+    let end = match record.operation {
+        UndoOperation::Committed { .. } | UndoOperation::RolledBack => End::Ended,
+        UndoOperation::Prepared { xid } => End::Prepared(xid.into()),
+        _ => End::Open,
+    };
+    Ok(Some(LastRecord {
+        pointer: UndoPointer::new(page.page_no, offset, 0),
+        trx: record.trx,
+        previous_in_trx: record.previous_in_trx,
+        end,
+    }))
+}
