@@ -1,0 +1,78 @@
+//! An engine over a local directory: the embedded default, in which all tiers are one process.
+
+use std::path::Path;
+
+use firn_base::Environment;
+use firn_engine::transaction::IdLimits;
+use firn_engine::{Engine, EngineError, EngineOptions, Storage};
+use firn_storage::local::{LocalOptions, LocalStorage, OpenError};
+
+/// How a node is set up.
+#[derive(Debug, Clone, Default)]
+pub struct NodeOptions {
+    /// The engine.
+    pub engine: EngineOptions,
+    /// The directory.
+    pub storage: LocalOptions,
+}
+
+/// Why a node did not start or stop as it should.
+#[derive(Debug, thiserror::Error)]
+pub enum NodeError {
+    /// The directory.
+    #[error(transparent)]
+    Open(#[from] OpenError),
+    /// The engine.
+    #[error(transparent)]
+    Engine(#[from] EngineError),
+}
+
+/// A node that runs. Dropping it without [`LocalNode::close`] is what a crash is, but for the threads.
+pub struct LocalNode {
+    engine: Engine,
+    storage: LocalStorage,
+}
+
+impl LocalNode {
+    /// Opens the directory and the engine over it. Blocks for I/O.
+    ///
+    /// # Errors
+    /// If the directory is another process's or another format's, or is damaged.
+    pub fn open(
+        environment: &Environment,
+        path: &Path,
+        options: &NodeOptions,
+    ) -> Result<LocalNode, NodeError> {
+        let storage = LocalStorage::open(environment, path, options.storage.clone())?;
+        let watermarks = storage.log.watermarks();
+        let seams = Storage {
+            log: storage.log.clone(),
+            pages: storage.pages.clone(),
+            limits: IdLimits { trx: watermarks.trx_id_limit, cts: watermarks.cts_limit },
+        };
+        let engine = Engine::open(environment, seams, &options.engine)?;
+        Ok(LocalNode { engine, storage })
+    }
+
+    /// The engine.
+    #[must_use]
+    pub fn engine(&self) -> &Engine {
+        &self.engine
+    }
+
+    /// Log and pages.
+    #[must_use]
+    pub fn storage(&self) -> &LocalStorage {
+        &self.storage
+    }
+
+    /// Ends background work and makes everything durable. Blocks.
+    ///
+    /// # Errors
+    /// If the log has failed.
+    pub fn close(self) -> Result<(), NodeError> {
+        let closed = self.engine.close();
+        self.storage.close();
+        Ok(closed?)
+    }
+}
