@@ -96,8 +96,10 @@ pub(super) fn own_functions(backtrace: &Backtrace) -> Vec<String> {
 
 /// True for places in the standard library, in the waiting primitives and in the simulator itself.
 fn is_foreign(place: &str) -> bool {
-    const FOREIGN: [&str; 7] = [
+    const FOREIGN: [&str; 9] = [
         "/rustc/",
+        "/nptl/",
+        "/sysdeps/",
         "base/src/event.rs",
         "base/src/task.rs",
         "src/simulation/mod.rs",
