@@ -20,7 +20,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use firn_base::disk::{DirectoryLock, Disk, File, OpenMode};
+use firn_base::disk::{DirectoryLock, Disk, File, OpenMode, SECTOR_BYTES};
 use parking_lot::{Mutex, MutexGuard};
 
 use self::inode::Inode;
@@ -366,9 +366,12 @@ impl SimulatedFile {
         if self.writable { self.enter() } else { Err(ErrorKind::PermissionDenied.into()) }
     }
 
-    /// Writes as much as there is room for, or as the fault lets pass.
-    fn write_part(&self, state: &mut State, bytes: &[u8], offset: u64, room: u64) {
-        let part = (room.saturating_sub(offset) as usize).min(bytes.len());
+    /// Writes what lies before `limit`, which is where the room ends or the fault strikes. A sector
+    /// that would be written in part is not written at all.
+    fn write_part(&self, state: &mut State, bytes: &[u8], offset: u64, limit: u64) {
+        let end = offset + bytes.len() as u64;
+        let limit = if limit >= end { end } else { limit - limit % SECTOR_BYTES as u64 };
+        let part = limit.saturating_sub(offset) as usize;
         if part > 0 {
             state.inodes[self.inode].write(&bytes[..part], offset);
         }

@@ -127,13 +127,14 @@ fn a_directory_that_was_not_synced_takes_its_files_along() {
 fn room_is_limited_and_the_limit_moves() {
     let disk = SimulatedDisk::new(Random::new(1));
     let mount = disk.mount();
-    disk.set_space_bytes(Some(1000));
+    disk.set_space_bytes(Some(1100));
     let file = create(&mount, "/a", &[1; 600]);
     let refused = file.write_at(&[2; 600], 600).unwrap_err();
     assert_eq!(refused.kind(), ErrorKind::StorageFull);
-    assert_eq!((disk.used_bytes(), file.length().unwrap()), (1000, 1000), "what fits is written");
-    file.write_at(&[3; 1000], 0).unwrap();
-    assert_eq!(file.allocate(1001).unwrap_err().kind(), ErrorKind::StorageFull);
+    let sizes = (disk.used_bytes(), file.length().unwrap());
+    assert_eq!(sizes, (1024, 1024), "the sectors that fit are written");
+    file.write_at(&[3; 1024], 0).unwrap();
+    assert_eq!(file.allocate(1101).unwrap_err().kind(), ErrorKind::StorageFull);
     disk.set_space_bytes(Some(1200));
     file.write_at(&[4; 1200], 0).unwrap();
     disk.set_space_bytes(Some(10));
@@ -167,6 +168,24 @@ fn faults_strike_the_chosen_files_only() {
     assert!(log.sync_data().is_err());
     assert!(page.write_at(b"x", 0).is_ok() && page.sync_data().is_ok());
     assert_eq!(disk.counters().faults, 4);
+}
+
+#[test]
+fn a_write_that_fails_leaves_no_sector_half_written() {
+    let mut ends = BTreeSet::new();
+    for seed in 0..100 {
+        let disk = SimulatedDisk::new(Random::new(seed));
+        let file = create(&disk.mount(), "/a", &[1; 2048]);
+        disk.set_faults(Faults { write_failure: 1.0, ..Faults::default() });
+        assert!(file.write_at(&[2; 1500], 300).is_err());
+        disk.set_faults(Faults::default());
+        let mut bytes = [0; 2048];
+        file.read_at(&mut bytes, 0).unwrap();
+        let end = bytes.iter().rposition(|byte| *byte == 2).map(|at| at + 1);
+        ends.insert(end.unwrap_or(0));
+    }
+    assert!(ends.is_subset(&BTreeSet::from([0, 512, 1024, 1536, 1800])), "{ends:?}");
+    assert!(ends.len() > 2, "{ends:?}");
 }
 
 #[test]
