@@ -31,7 +31,8 @@ fn the_header_is_laid_out_as_drawn() {
         24     0000                      log stream
         26     000000000000              reserved
         32     zeros up to 16384
-    "#]].assert_eq(&drawing);
+    "#]]
+    .assert_eq(&drawing);
     assert_eq!((page.kind(), page.flags()), (Some(PageKind::Overflow), 0x80));
     assert_eq!((page.page_id(), page.lsn()), (PAGE, Lsn(0x1020)));
     assert_eq!(page.log_stream(), LogStreamId(0));

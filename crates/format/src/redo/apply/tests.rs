@@ -180,10 +180,12 @@ fn run_split(model: &mut Model, logged: &mut Logged, slot: usize, keep: bool) {
     }
     assert!(logged.view().can_absorb(&sibling.view(), 0) || logged.view().free_bytes() < 4000);
     let moved = sibling.view().entries(0..usize::MAX);
-    let fits = logged.view().merged_bytes(&sibling.view()) <= crate::tree::TREE_BODY_BYTES;
+    let merged_bytes = logged.view().merged_bytes(&sibling.view());
+    let fits = merged_bytes <= crate::tree::TREE_BODY_BYTES;
     let absorb = Change::TreeAbsorb { entries: moved.as_entries(), high: high.as_deref(), right };
     assert_eq!(logged.apply(absorb).is_ok(), fits);
     if fits {
+        assert_eq!(logged.view().used_bytes(), merged_bytes);
         sibling.apply(Change::TreeKill).expect("a live page can die");
         assert!(sibling.view().is_dead() && sibling.view().verify().is_ok());
         sibling.check_replay();
@@ -256,6 +258,80 @@ fn the_position_in_the_log_is_left_to_the_caller() {
         apply(&mut page, LEFT, &change).expect("a change that fits");
         assert_eq!(page.lsn(), Lsn(800), "{change:?}");
     }
+}
+
+fn refused(page: &mut PageBuf, change: &Change<'_>) {
+    let result = apply(page, LEFT, change);
+    assert!(matches!(result, Err(ApplyError::Mismatch { .. })), "{result:?}: {change:?}");
+}
+
+#[test]
+fn a_key_belongs_between_its_neighbours_and_the_fences() {
+    let mut page = PageBuf::boxed();
+    let mut entries = EntryList::new();
+    entries.push(b"kd", b"1");
+    entries.push(b"kf", b"2");
+    let init = init(b"kb", Some(b"kh"), RIGHT.page_no, entries.as_entries());
+    apply(&mut page, LEFT, &init).expect("a leaf");
+    let wrong: [(u16, &[u8]); 10] = [
+        (0, b"ka"),
+        (0, b"kd"),
+        (0, b"ke"),
+        (1, b"kc"),
+        (1, b"kf"),
+        (2, b"ke"),
+        (2, b"kh"),
+        (3, b"kg"),
+        (0, b"b"),
+        (2, b"z"),
+    ];
+    for (slot, key) in wrong {
+        refused(&mut page, &Change::TreeInsert { slot, key, value: b"" });
+    }
+    for (slot, key) in [(0, b"kb"), (2, b"ke"), (4, b"kg")] {
+        apply(&mut page, LEFT, &Change::TreeInsert { slot, key, value: b"" }).expect("its place");
+    }
+    let high = Some(b"kz".as_slice());
+    refused(&mut page, &Change::TreeTruncate { from_slot: 2, high: b"kb", right: RIGHT.page_no });
+    refused(&mut page, &Change::TreeTruncate { from_slot: 2, high: b"kd", right: RIGHT.page_no });
+    refused(&mut page, &Change::TreeTruncate { from_slot: 2, high: b"kh", right: RIGHT.page_no });
+    refused(&mut page, &Change::TreeTruncate { from_slot: 2, high: b"ke", right: PageNo::NONE });
+    refused(
+        &mut page,
+        &Change::TreeAbsorb { entries: entries.as_entries(), high, right: PageNo(9) },
+    );
+}
+
+#[test]
+fn a_page_begins_with_entries_in_order_within_its_fences() {
+    let runs: [&[&[u8]]; 7] =
+        [&[b"ka"], &[b"kh"], &[b"k"], &[b"z"], &[b"kc", b"kb"], &[b"kc", b"kc"], &[b"kc", b"ki"]];
+    for keys in runs {
+        let mut entries = EntryList::new();
+        for key in keys {
+            entries.push(key, b"");
+        }
+        let entries = entries.as_entries();
+        refused(&mut PageBuf::boxed(), &init(b"kb", Some(b"kh"), RIGHT.page_no, entries));
+    }
+    let none = Entries::EMPTY;
+    refused(&mut PageBuf::boxed(), &init(b"kb", Some(b"kb"), RIGHT.page_no, none));
+    refused(&mut PageBuf::boxed(), &init(b"kb", Some(b"kh"), PageNo::NONE, none));
+    refused(&mut PageBuf::boxed(), &init(b"kb", None, RIGHT.page_no, none));
+}
+
+#[test]
+fn what_was_inserted_last_leaves_no_garbage() {
+    let mut logged = Logged::new(LEFT);
+    logged.apply(init(&[], None, PageNo::NONE, Entries::EMPTY)).expect("an empty leaf");
+    logged.apply(Change::TreeInsert { slot: 0, key: b"a", value: b"one" }).expect("it fits");
+    let before = logged.view().contiguous_bytes();
+    logged.apply(Change::TreeInsert { slot: 1, key: b"b", value: b"two" }).expect("it fits");
+    logged.apply(Change::TreeRemove { slot: 1 }).expect("it is there");
+    assert_eq!((logged.view().contiguous_bytes(), logged.view().garbage()), (before, 0));
+    logged.apply(Change::TreeInsert { slot: 1, key: b"b", value: b"two" }).expect("it fits");
+    logged.apply(Change::TreeRemove { slot: 0 }).expect("it is there");
+    assert_eq!(logged.view().garbage(), 6);
 }
 
 #[test]

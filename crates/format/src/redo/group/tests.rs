@@ -41,7 +41,8 @@ fn a_group_is_laid_out_as_drawn() {
         32     ffffffff                  page
         36                               body
         36     zeros up to 40
-    "#]].assert_eq(&drawing.finish());
+    "#]]
+    .assert_eq(&drawing.finish());
 }
 
 #[test]
