@@ -92,6 +92,13 @@ impl IndexerState {
         }
     }
 
+    /// Lets go of the listener, once the indexer has ended.
+    pub(super) fn forget_listener(&self) {
+        let listener = std::mem::replace(&mut *self.listener.lock(), Listener::None);
+        // Outside of the mutex: it may be the last handle.
+        drop(listener);
+    }
+
     /// Ends all waiting.
     pub(super) fn notify_all(&self) {
         self.wake.notify_all();

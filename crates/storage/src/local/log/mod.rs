@@ -228,7 +228,8 @@ impl LocalLog {
         *self.shared.watermarks.lock()
     }
 
-    /// Stops the background tasks and waits for them. Reads and a last sync still work; appends fail.
+    /// Stops the background tasks, waits for them, and lets go of the listener, which often owns the log in turn.
+    /// Reads and a last sync still work; appends fail.
     pub fn close(&self) {
         self.shared.stopping.store(true, Ordering::Release);
         self.shared.wake_everybody();
@@ -236,6 +237,7 @@ impl LocalLog {
         for task in tasks {
             task.join();
         }
+        self.shared.indexer.forget_listener();
     }
 }
 

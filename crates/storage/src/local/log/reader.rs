@@ -122,20 +122,32 @@ impl Shared {
             return Err(self.out_of_range(from));
         }
         let start = into.len();
+        let read = self.read_some_groups(from, limit_bytes, durable, into);
+        into.truncate(start + read.as_ref().map_or(0, |read| *read));
+        Ok(from.advance(read? as u64))
+    }
+
+    /// Appends at least the groups that are asked for to `into`; returns the length that counts.
+    fn read_some_groups(
+        &self,
+        from: Lsn,
+        limit_bytes: usize,
+        durable: Lsn,
+        into: &mut Vec<u8>,
+    ) -> Result<usize, LogError> {
+        let start = into.len();
         let to = Lsn(from.0.saturating_add(limit_bytes as u64)).min(durable);
-        let mut read = self.read_whole_groups(from, to, start, into)?;
-        if read == 0 && to < durable {
-            let to = from.advance(MAX_GROUP_BYTES as u64).min(durable);
-            into.truncate(start);
-            read = self.read_whole_groups(from, to, start, into)?;
-            // The caller's limit counts: of what was read only the first group is given.
-            read = Group::parse(&into[start..]).map_or(read, |group| group.length_bytes() as usize);
+        let read = self.read_whole_groups(from, to, start, into)?;
+        if read > 0 || from == durable {
+            return Ok(read);
         }
-        if read == 0 && from < durable {
-            return Err(self.damaged_group(from, &GroupDamage::Incomplete));
-        }
-        into.truncate(start + read);
-        Ok(from.advance(read as u64))
+        // Not even the first group fits into the limit: then it alone is given.
+        into.truncate(start);
+        let to = from.advance(MAX_GROUP_BYTES as u64).min(durable);
+        self.read_whole_groups(from, to, start, into)?;
+        let group = Group::parse(&into[start..]);
+        let group = group.map_err(|damage| self.damaged_group(from, &damage))?;
+        Ok(group.length_bytes() as usize)
     }
 
     fn read_whole_groups(

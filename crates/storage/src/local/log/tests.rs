@@ -61,6 +61,30 @@ fn what_was_synced_is_there_again() {
     }
 }
 
+#[test]
+fn a_read_keeps_to_its_limit_but_gives_at_least_one_group() {
+    let place = place();
+    let log = open(place.path()).unwrap();
+    let groups = [group(1, 100), group(2, 9000), group(3, 100)];
+    log.append(log.end_lsn(), &groups.concat()).unwrap();
+    let mut bytes = b"kept".to_vec();
+    assert_eq!(log.read(Lsn::FIRST, 1000, &mut bytes).unwrap(), Lsn::FIRST, "nothing is durable");
+    log.sync().unwrap();
+    let mut position = Lsn::FIRST;
+    for (group, limit) in groups.iter().zip([200, 0, 1 << 30]) {
+        bytes.truncate(4);
+        let end = log.read(position, limit, &mut bytes).unwrap();
+        assert_eq!(end, position.advance(group.len() as u64));
+        assert_eq!(bytes, [b"kept", group.as_slice()].concat());
+        position = end;
+    }
+    assert_eq!(log.read(position, 1, &mut bytes).unwrap(), position);
+    for outside in [Lsn(0), position.advance(8)] {
+        let error = log.read(outside, 1, &mut bytes).unwrap_err();
+        assert!(matches!(error, LogError::OutOfRange { to, .. } if to == position));
+    }
+}
+
 proptest::proptest! {
     #![proptest_config(proptest::test_runner::Config::with_cases(24))]
     /// Appends, syncs and reopens against a list of bytes. What a killed process leaves in the kernel's memory

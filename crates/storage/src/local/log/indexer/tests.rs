@@ -8,6 +8,7 @@ use firn_api::LogStore;
 use firn_base::{Cts, PageNo, TrxId};
 use firn_format::redo::{Change, GroupBuilder};
 
+use super::super::segment::SegmentHeader;
 use super::super::tests::{group, open, place, small};
 use super::super::{LocalDirectory, LocalLog, LogOptions, Watermarks};
 use super::*;
@@ -271,6 +272,45 @@ fn released_segments_are_recycled_and_their_watermarks_stay() {
     assert!(files <= 2 + 2 + small().spare_limit, "{files} files are left");
     let log = open(place.path()).unwrap();
     assert_eq!((log.truncated_lsn(), log.watermarks()), (start, high));
+}
+
+#[test]
+fn a_segment_made_before_a_watermark_gets_it_when_the_watermark_is_released() {
+    let place = place();
+    let log = open(place.path()).unwrap();
+    let mut model = Model::new();
+    fill(&log, &mut model, 20);
+    wait_for(|| log.shared.segments.lock().ahead() == 2);
+    let next = log.shared.segments.lock().find(log.end_lsn()).unwrap().end();
+    let mut builder = GroupBuilder::new();
+    let high = Watermarks { trx_id_limit: TrxId(70), cts_limit: Cts(90) };
+    Change::Watermark { trx_id_limit: high.trx_id_limit, cts_limit: high.cts_limit }
+        .encode(PageId::new(SpaceId(0), PageNo::NONE), &mut builder);
+    log.append(log.end_lsn(), builder.finish()).unwrap();
+    while log.end_lsn() < next.advance(1000) {
+        fill(&log, &mut model, 5);
+    }
+    log.wait_until_indexed(log.end_lsn()).unwrap();
+    log.release_before(log.end_lsn());
+    assert!(log.truncated_lsn() >= next, "the watermark is released");
+    wait_for(|| log.shared.segments.lock().next_released().is_none());
+    let oldest = log.shared.segments.lock().oldest();
+    let header = fs::read(&oldest.path).unwrap()[..512].try_into().unwrap();
+    assert_eq!(SegmentHeader::decode(&header).unwrap().watermarks, high);
+}
+
+#[test]
+fn a_closed_log_lets_go_of_its_listener() {
+    let place = place();
+    let log = open(place.path()).unwrap();
+    let recorder = Arc::new(Recorder::default());
+    log.follow(recorder.clone());
+    log.wait_until_indexed(log.end_lsn()).unwrap();
+    assert_eq!(Arc::strong_count(&recorder), 2);
+    log.close();
+    assert_eq!(Arc::strong_count(&recorder), 1);
+    assert!(log.append(log.end_lsn(), &group(1, 1)).is_err());
+    assert!(log.wait_until_indexed(Lsn::MAX).is_err());
 }
 
 #[test]
