@@ -8,6 +8,7 @@ pub mod mini_transaction;
 pub mod pages;
 pub mod recovery;
 pub mod space;
+mod sync;
 pub mod transaction;
 pub mod tree;
 

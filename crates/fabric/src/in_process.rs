@@ -1,10 +1,10 @@
 //! Regions within one process: the embedded default, without any transport.
 
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::region::{FabricError, Region};
+use crate::words::{AtomicU64, Ordering};
 
 /// A region in the hands of its owner, who uses the words directly.
 #[derive(Debug, Clone)]

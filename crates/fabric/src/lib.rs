@@ -7,6 +7,7 @@
 
 pub mod in_process;
 pub mod region;
+mod words;
 
 pub use in_process::{InProcessFabric, OwnedRegion};
 pub use region::{FabricError, Region};

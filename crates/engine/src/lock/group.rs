@@ -14,11 +14,11 @@ use std::sync::Arc;
 
 use super::occupancy::Occupancy;
 use super::range::Ranges;
-use super::sync::{
-    AtomicUsize, Mutex, MutexGuard, Ordering, RwLock, RwLockReadGuard, RwLockWriteGuard,
-};
 use super::table::{LockTable, RangeAccess, Records, Wanted};
 use super::target::shard_hash;
+use crate::sync::{
+    AtomicUsize, Mutex, MutexGuard, Ordering, RwLock, RwLockReadGuard, RwLockWriteGuard,
+};
 
 /// Shards of a group.
 const SHARDS: usize = if cfg!(feature = "shuttle") { 2 } else { 16 };

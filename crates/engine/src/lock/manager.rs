@@ -16,10 +16,10 @@ use super::occupancy::Occupancy;
 use super::owner::{Owners, Waiter};
 use super::queue::{Blockers, Rank, Standing};
 use super::statistics::{Counters, LockInfo, LockStatistics, WaitInfo};
-use super::sync::Mutex;
 use super::table::{Attempt, Decision, Disturbance, Wanted};
 use super::target::{Extent, KeyRange, LockMode, LockSpace, LockTarget, Locked, space_hash};
 use super::waits::{Aftermath, DeadlockReport, OpenWait, Verdict, Waits, Withdrawal};
+use crate::sync::Mutex;
 
 /// Groups of shards. Spaces that share one meet each other's mutexes, never each other's locks.
 const GROUPS: usize = if cfg!(feature = "shuttle") { 2 } else { 64 };

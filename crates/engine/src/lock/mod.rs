@@ -20,7 +20,6 @@ mod owner;
 mod queue;
 mod range;
 mod statistics;
-mod sync;
 mod table;
 mod target;
 mod waits;

@@ -7,8 +7,8 @@
 //! A counter goes up before the request that needs it returns. The reader's leaf latch orders that
 //! before its own load (README, rule 8), so acquire and release are enough.
 
-use super::sync::{AtomicU32, Ordering};
 use super::target::{LockSpace, space_hash};
+use crate::sync::{AtomicU32, Ordering};
 
 /// Counters; two spaces share one with a probability of 1 in this number.
 const COUNTERS: usize = if cfg!(feature = "shuttle") { 2 } else { 1024 };

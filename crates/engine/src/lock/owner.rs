@@ -16,8 +16,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use firn_base::TrxId;
 use rustc_hash::FxHashMap;
 
-use super::sync::{Event, Mutex};
 use super::target::Locked;
+use crate::sync::{Event, Mutex};
 
 /// Mutexes over which owners are spread by their ids.
 const SHARDS: usize = if cfg!(feature = "shuttle") { 2 } else { 64 };

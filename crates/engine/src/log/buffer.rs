@@ -14,15 +14,21 @@
 //! copying a group of a few hundred bytes word by word costs what a `memcpy` does, and nothing here is
 //! unsafe.
 
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use crossbeam_utils::CachePadded;
 use firn_base::Lsn;
-use firn_base::event::Event;
+#[cfg(not(feature = "shuttle"))]
 use firn_format::redo::group::MAX_GROUP_BYTES;
 
+use crate::sync::{AtomicU64, Event, Ordering};
+
 const WORD_BYTES: u64 = 8;
+#[cfg(not(feature = "shuttle"))]
+const MIN_CAPACITY_BYTES: usize = 4 * MAX_GROUP_BYTES;
+/// Shuttle makes every word anew for every order of steps.
+#[cfg(feature = "shuttle")]
+const MIN_CAPACITY_BYTES: usize = 256;
 
 /// See the module's page.
 #[derive(Debug)]
@@ -65,7 +71,7 @@ impl LogBuffer {
     #[must_use]
     pub fn new(next: Lsn, capacity_bytes: usize) -> LogBuffer {
         assert!(capacity_bytes.is_power_of_two(), "the log buffer's size is a power of two");
-        assert!(capacity_bytes >= 4 * MAX_GROUP_BYTES, "the log buffer holds several groups");
+        assert!(capacity_bytes >= MIN_CAPACITY_BYTES, "the log buffer holds several groups");
         let words = capacity_bytes / WORD_BYTES as usize;
         LogBuffer {
             ring: (0..words).map(|_| AtomicU64::new(0)).collect(),
@@ -103,9 +109,12 @@ impl LogBuffer {
         (self.used_bytes() + admitted <= self.capacity_bytes()).then_some(admission)
     }
 
-    /// Blocks until the writer has made room or `timeout` has passed.
+    /// Blocks until the writer has made some room or `timeout` has passed.
     pub fn wait_for_room(&self, bytes: usize, timeout: Duration) {
-        self.room.wait_until(Some(timeout), || self.try_admit(bytes).is_some());
+        let ticket = self.room.listen();
+        if self.try_admit(bytes).is_none() {
+            self.room.wait(ticket, Some(timeout));
+        }
     }
 
     /// Appends a finished group. Does not block.
@@ -153,5 +162,7 @@ impl LogBuffer {
     }
 }
 
-#[cfg(test)]
+#[cfg(all(test, feature = "shuttle"))]
+mod interleavings;
+#[cfg(all(test, not(feature = "shuttle")))]
 mod tests;

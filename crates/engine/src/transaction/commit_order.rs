@@ -13,11 +13,11 @@
 //!
 //! Invariant: `max_committed ≤ last`, and every transaction with `cts ≤ max_committed` has its slot filled.
 
-use std::sync::atomic::{AtomicU64, Ordering};
-
 use crossbeam_utils::CachePadded;
 use firn_base::Cts;
 use firn_fabric::OwnedRegion;
+
+use crate::sync::{AtomicU64, Ordering, yield_now};
 
 /// Word of the region: the last timestamp that was handed out.
 pub const LAST_WORD: usize = 0;
@@ -27,7 +27,11 @@ pub const MAX_COMMITTED_WORD: usize = 8;
 pub const REGION_WORDS: usize = 16;
 
 /// Commits that may be between timestamp and filled slot at once.
+#[cfg(not(feature = "shuttle"))]
 const WINDOW: u64 = 8192;
+/// Small, so that tests wrap around it.
+#[cfg(feature = "shuttle")]
+const WINDOW: u64 = 4;
 
 /// See the module's page.
 #[derive(Debug)]
@@ -72,7 +76,7 @@ impl CommitOrder {
     pub fn allocate(&self) -> Cts {
         let cts = self.region.words()[LAST_WORD].fetch_add(1, Ordering::AcqRel) + 1;
         while cts - self.max_committed().0 >= WINDOW {
-            firn_base::task::yield_now();
+            yield_now();
         }
         Cts(cts)
     }
@@ -99,10 +103,12 @@ impl CommitOrder {
     /// Blocks until a snapshot taken from now on sees `cts`: a moment, if at all.
     pub fn wait_visible(&self, cts: Cts) {
         while self.max_committed() < cts {
-            firn_base::task::yield_now();
+            yield_now();
         }
     }
 }
 
-#[cfg(test)]
+#[cfg(all(test, feature = "shuttle"))]
+mod interleavings;
+#[cfg(all(test, not(feature = "shuttle")))]
 mod tests;

@@ -12,12 +12,10 @@
 //! registered: either the scan sees the registration, or the opener sees the announcement and begins
 //! again with a newer timestamp. Both sides use sequentially consistent operations for this.
 
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-
 use crossbeam_utils::CachePadded;
 use firn_base::Cts;
-use parking_lot::Mutex;
 
+use crate::sync::{AtomicU64, AtomicUsize, Mutex, Ordering};
 use crate::transaction::commit_order::CommitOrder;
 
 const FREE: u64 = u64::MAX;
@@ -132,5 +130,7 @@ impl Snapshots {
     }
 }
 
-#[cfg(test)]
+#[cfg(all(test, feature = "shuttle"))]
+mod interleavings;
+#[cfg(all(test, not(feature = "shuttle")))]
 mod tests;

@@ -26,12 +26,11 @@
 //! 3. A transaction that rolls back leaves the table only after its last change was undone, so "not in
 //!    the table" never stands for an undone change. Readers look while they hold the record's page latch.
 
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-
 use firn_base::{Cts, Lsn, TrxId};
 use firn_fabric::OwnedRegion;
-use parking_lot::RwLock;
 use rustc_hash::FxHashMap;
+
+use crate::sync::{AtomicU64, AtomicUsize, Ordering, RwLock, spin};
 
 /// Words of one slot.
 pub const SLOT_WORDS: usize = 4;
@@ -114,7 +113,7 @@ impl TransactionTable {
         TransactionTable {
             region,
             slot_mask: slots as u64 - 1,
-            offloaded: RwLock::default(),
+            offloaded: RwLock::new(FxHashMap::default()),
             offloaded_count: AtomicUsize::new(0),
             offloads: AtomicU64::new(0),
         }
@@ -128,7 +127,7 @@ impl TransactionTable {
     fn latch<'a>(&self, slot: &'a [AtomicU64]) -> SlotLatch<'a> {
         while slot[LATCH].compare_exchange_weak(0, 1, Ordering::Acquire, Ordering::Relaxed).is_err()
         {
-            std::hint::spin_loop();
+            spin();
         }
         SlotLatch(slot)
     }
@@ -240,5 +239,7 @@ impl TransactionTable {
     }
 }
 
-#[cfg(test)]
+#[cfg(all(test, feature = "shuttle"))]
+mod interleavings;
+#[cfg(all(test, not(feature = "shuttle")))]
 mod tests;

@@ -1,0 +1,7 @@
+//! What a region's words are made of: the machine's atomics, or shuttle's when they are tested under many
+//! orders of steps (`--features shuttle`).
+
+#[cfg(feature = "shuttle")]
+pub(crate) use shuttle::sync::atomic::{AtomicU64, Ordering};
+#[cfg(not(feature = "shuttle"))]
+pub(crate) use std::sync::atomic::{AtomicU64, Ordering};
