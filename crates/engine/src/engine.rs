@@ -174,6 +174,13 @@ impl Engine {
         self.losers_left.load(Ordering::Acquire)
     }
 
+    /// Why the node cannot go on, if its log has failed: nothing is acknowledged any more, and the process
+    /// should end.
+    #[must_use]
+    pub fn failure(&self) -> Option<EngineError> {
+        self.system.pages().log.failure().cloned().map(EngineError::from)
+    }
+
     /// Stops the background tasks and makes the log durable. Open transactions are losers then. Blocks.
     ///
     /// # Errors
