@@ -54,8 +54,27 @@ if [ "${1:-}" = bare ]; then
     make_bare_debian
     run=in_bare_debian
 fi
+# Runs `make run` until the node says that it is open, and ends it as Ctrl-C does.
+make_run() {
+    set -m # a job has a process group of its own
+    "$run" make run >"$work/run.log" 2>&1 &
+    set +m
+    local pid=$!
+    until grep -q 'is open after' "$work/run.log"; do
+        kill -0 "$pid" 2>/dev/null || return 1
+        sleep 1
+    done
+    kill -INT -- "-$pid"
+    wait "$pid" || true # make reports the signal
+    grep -q 'closed after SIGINT' "$work/run.log"
+}
+
+make_test() {
+    "$run" make test >"$work/test.log" 2>&1
+}
+
 for command in run test; do
     started=$SECONDS
-    $run make "$command" >"$work/$command.log" 2>&1 || { tail -n 40 "$work/$command.log"; exit 1; }
+    "make_$command" || { tail -n 40 "$work/$command.log"; exit 1; }
     echo "make $command: $((SECONDS - started)) s"
 done

@@ -7,10 +7,10 @@ use firn_api::{LogStore, PageStore};
 use firn_base::disk::Disk;
 use firn_base::{Environment, Lsn};
 use firn_format::redo::{Change, Group};
+use firn_storage::local::LocalStorage;
 
 use crate::CommandError;
 use crate::configuration::Configuration;
-use crate::local_storage::LocalStorage;
 
 /// Prints a line for each setting: name, value, origin.
 ///
@@ -50,9 +50,15 @@ pub(crate) fn verify(
 ) -> Result<(), CommandError> {
     let environment = Environment::system();
     require_database(environment.disk.as_ref(), &configuration.data_dir.value)?;
-    let storage = LocalStorage::open(&environment, configuration)?;
-    writeln!(out, "database {}", storage.directory.database())?;
-    let records = verify_log(&storage)?;
+    let path = &configuration.data_dir.value;
+    let storage = LocalStorage::open(&environment, path, configuration.storage_options())?;
+    let outcome = verify_storage(&storage, out);
+    storage.close();
+    outcome
+}
+
+fn verify_storage(storage: &LocalStorage, out: &mut dyn Write) -> Result<(), CommandError> {
+    let records = verify_log(storage)?;
     let (from, to) = (storage.log.truncated_lsn(), storage.log.durable_lsn());
     writeln!(out, "log: {records} records, from {from} to {to}")?;
     storage.pages.materialise_up_to(to)?;

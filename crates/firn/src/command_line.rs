@@ -4,7 +4,7 @@ use clap::{Arg, ArgMatches, Command};
 
 use crate::configuration::setting::SETTINGS;
 use crate::configuration::{CONFIGURATION_FLAG, Configuration, sources};
-use crate::{CommandError, admin, logging};
+use crate::{CommandError, admin, logging, start};
 
 /// The whole command line of this build.
 pub(crate) fn command() -> Command {
@@ -13,6 +13,9 @@ pub(crate) fn command() -> Command {
         .about("Firn, a MySQL-compatible cloud-native database")
         .subcommand_required(true)
         .arg_required_else_help(true)
+        .subcommand(with_settings(
+            Command::new("start").about("Run a node over a data directory until SIGINT or SIGTERM"),
+        ))
         .subcommand(
             Command::new("admin")
                 .about("Look at a node and its settings")
@@ -35,6 +38,7 @@ pub(crate) fn command() -> Command {
 pub(crate) fn dispatch(matches: &ArgMatches) -> Result<(), CommandError> {
     let out = &mut std::io::stdout().lock();
     match matches.subcommand() {
+        Some(("start", matches)) => start::run(&started(matches)?, out),
         Some(("admin", matches)) => match matches.subcommand() {
             Some(("configuration", matches)) => {
                 admin::print_configuration(&configuration(matches)?, out)

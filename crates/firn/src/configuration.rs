@@ -12,6 +12,7 @@
 //! * each value knows its [`Origin`], and a refusal names it: file and line, variable or flag;
 //! * the text of a value means the same wherever it is written, because one parser reads them all.
 
+mod node;
 pub(crate) mod setting;
 pub(crate) mod size;
 pub(crate) mod sources;

@@ -6,17 +6,18 @@
 mod admin;
 mod command_line;
 mod configuration;
-mod local_storage;
 mod logging;
+mod start;
 
 use std::io::Write;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
 use configuration::ConfigurationError;
+use firn::node::NodeError;
 use firn_api::{LogError, PageStoreError};
 use firn_base::Lsn;
-use local_storage::StorageError;
+use firn_storage::local::OpenError;
 
 /// Why a command ended without having done its work.
 #[derive(Debug, thiserror::Error)]
@@ -32,7 +33,10 @@ enum CommandError {
     NoDatabase(PathBuf),
     /// The data directory cannot be opened.
     #[error(transparent)]
-    Storage(#[from] StorageError),
+    Storage(#[from] OpenError),
+    /// The node cannot be opened or closed.
+    #[error(transparent)]
+    Node(#[from] NodeError),
     /// The log cannot be read.
     #[error(transparent)]
     Log(#[from] LogError),

@@ -1,0 +1,75 @@
+//! Running a node: open, say what was recovered, run until a signal, close.
+
+use std::io::Write;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+
+use firn::node::LocalNode;
+use firn_api::LogStore;
+use firn_base::Environment;
+use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::flag;
+use signal_hook::iterator::Signals;
+use signal_hook::low_level::signal_name;
+
+use crate::CommandError;
+use crate::configuration::Configuration;
+use crate::configuration::size::Size;
+
+/// Runs a node until SIGINT or SIGTERM. A second signal while the node closes ends the process at once;
+/// nothing is lost then, since what was acknowledged is in the log.
+///
+/// # Errors
+/// If the node cannot be opened or closed.
+pub(crate) fn run(configuration: &Configuration, out: &mut dyn Write) -> Result<(), CommandError> {
+    let mut signals = listen()?;
+    let environment = Environment::system();
+    let began = environment.clock.monotonic();
+    let path = &configuration.data_dir.value;
+    let node = LocalNode::open(&environment, path, &configuration.node_options())?;
+    let opened_in = environment.clock.monotonic().saturating_sub(began);
+    writeln!(out, "{}", what_was_recovered(configuration, &node, opened_in))?;
+    writeln!(out, "{WHAT_CAN_BE_DONE}")?;
+    out.flush()?;
+    let signal = signals.forever().next().and_then(signal_name).unwrap_or("signal");
+    tracing::info!(signal, "closing");
+    node.close()?;
+    writeln!(out, "firn: closed after {signal}")?;
+    Ok(())
+}
+
+const WHAT_CAN_BE_DONE: &str = "firn: this build is the storage engine: there is no SQL endpoint yet, \
+     and nothing listens. Ctrl-C or SIGTERM ends it; `firn admin verify` checks the directory then.";
+
+/// Takes over the signals that end the process. From the second one on they end it at once.
+fn listen() -> std::io::Result<Signals> {
+    let is_ending = Arc::new(AtomicBool::new(false));
+    for signal in [SIGINT, SIGTERM] {
+        // The order matters: the first signal must find the flag unset.
+        flag::register_conditional_shutdown(signal, 1, Arc::clone(&is_ending))?;
+        flag::register(signal, Arc::clone(&is_ending))?;
+    }
+    Signals::new([SIGINT, SIGTERM])
+}
+
+/// One line about what opening has found.
+fn what_was_recovered(
+    configuration: &Configuration,
+    node: &LocalNode,
+    opened_in: Duration,
+) -> String {
+    let log = &node.storage().log;
+    let (from, to) = (log.truncated_lsn(), log.end_lsn());
+    let report = node.engine().recovery_report();
+    format!(
+        "firn {}: {} is open after {} ms: {} of log kept (LSN {from} to {to}), {} transactions to roll \
+         back, {} prepared ones wait for their coordinator",
+        env!("CARGO_PKG_VERSION"),
+        configuration.data_dir.value.display(),
+        opened_in.as_millis(),
+        Size(to.since(from)),
+        report.losers,
+        report.prepared,
+    )
+}
