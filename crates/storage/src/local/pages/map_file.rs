@@ -76,6 +76,11 @@ impl MapFile {
         MapFile { disk, directory, database, generation: 0, tail: None, snapshot_bytes: 0 }
     }
 
+    /// Whether this is the name of a whole page map.
+    pub(super) fn is_map(path: &Path) -> bool {
+        generation_of(path).is_some()
+    }
+
     /// Whether the next change needs a new snapshot before it.
     pub(super) fn needs_snapshot(&self) -> bool {
         self.tail.is_none()

@@ -143,6 +143,28 @@ impl LocalPages {
         Ok(Arc::new(LocalPages { shared, task: Mutex::new(Some(task)) }))
     }
 
+    /// Refuses a directory whose pages were lost: the log does not begin at its beginning, so that images
+    /// must be there, and there is no page map. Blocks for I/O.
+    ///
+    /// # Errors
+    /// [`PageStoreError::StoreDamaged`], or what the disk said.
+    pub fn expect_any(directory: &LocalDirectory, log_start: Lsn) -> Result<(), PageStoreError> {
+        let pages = directory.path().join("pages");
+        if log_start <= Lsn::FIRST {
+            return Ok(());
+        }
+        let disk = &directory.environment().disk;
+        disk.create_directory(&pages).map_err(|error| io_error(pages.display(), &error))?;
+        let names = disk.list(&pages).map_err(|error| io_error(pages.display(), &error))?;
+        if names.iter().any(|path| MapFile::is_map(path)) {
+            return Ok(());
+        }
+        Err(map_is_missing(
+            &pages,
+            "the page map is missing, but log was released that it stands for",
+        ))
+    }
+
     /// Stops the background task, after the round that it is in, and lets go of the image source. What
     /// is in the queue is not written: the log has it. Blocks for I/O.
     pub fn close(&self) {
@@ -215,7 +237,10 @@ fn open_parts(
     let (files, total) = SlotFiles::open(Arc::clone(&disk), &directory)?;
     let is_new = map.is_none();
     if is_new && total > 0 {
-        return Err(map_is_missing(&directory));
+        return Err(map_is_missing(
+            &directory,
+            "the page map is missing, but page files are there",
+        ));
     }
     let mut map = map.unwrap_or_else(|| MapFile::new(disk, &directory, database));
     let slots = take_named_slots(&contents.versions, &files, total)?;
@@ -248,11 +273,11 @@ fn open_parts(
     Ok((shared, materialiser))
 }
 
-fn map_is_missing(directory: &Path) -> PageStoreError {
+fn map_is_missing(directory: &Path, reason: &str) -> PageStoreError {
     PageStoreError::StoreDamaged {
         file: directory.join("map-…").display().to_string(),
         offset: 0,
-        reason: "the page map is missing, but page files are there".to_owned(),
+        reason: reason.to_owned(),
     }
 }
 

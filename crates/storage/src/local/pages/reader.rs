@@ -166,6 +166,8 @@ impl Shared {
         replay: Replay,
         into: &mut PageBuf,
     ) -> Result<(), PageStoreError> {
+        // A stored image may be ahead of the log that was told, when it was offered.
+        self.wait_until_told(replay.to)?;
         let mut refused = None;
         let result =
             self.log.visit_records(page, replay.from, replay.to, &mut |start, end, record| {

@@ -306,3 +306,28 @@ fn page_files_without_a_map_are_refused() {
     let error = open(&store.disk, &store.clock, &store.log.reopened(1), &store.options).err();
     assert!(error.unwrap().to_string().contains("the page map is missing"));
 }
+
+#[test]
+fn a_directory_that_lost_its_pages_is_refused_once_log_was_released() {
+    let folder = tempfile::tempdir().unwrap();
+    let directory = LocalDirectory::open(&Environment::system(), folder.path()).unwrap();
+    assert!(LocalPages::expect_any(&directory, Lsn::FIRST).is_ok());
+    let error = LocalPages::expect_any(&directory, Lsn(800)).unwrap_err();
+    assert!(error.to_string().contains("the page map is missing"), "{error}");
+    let log = FakeLog::new() as Arc<dyn PageLog>;
+    LocalPages::open(&directory, PageStoreOptions::default(), log).unwrap().close();
+    assert!(LocalPages::expect_any(&directory, Lsn(800)).is_ok());
+}
+
+#[test]
+fn damage_of_an_image_that_is_ahead_of_the_log_waits_for_the_log() {
+    let mut store = Store::new(PageStoreOptions { history_window_ms: 60_000, ..small_options() });
+    store.round().unwrap();
+    store.change(&[A], 1);
+    store.settle();
+    store.change_unindexed(A, 2);
+    assert_eq!(store.offer(A), Offer::Taken);
+    store.round().unwrap();
+    damage_newest(&store, A);
+    store.check_latest(A);
+}
