@@ -56,6 +56,7 @@ if [ "${1:-}" = bare ]; then
 fi
 # Runs `make run` until the node says that it is open, and ends it as Ctrl-C does.
 make_run() {
+    : >"$work/run.log"
     set -m # a job has a process group of its own
     "$run" make run >"$work/run.log" 2>&1 &
     set +m
