@@ -69,7 +69,8 @@ impl Pages {
                     }
                     pins.push(self.pool.load(page)?);
                 }
-                Err(Restart::Again) => std::hint::spin_loop(),
+                // Whoever changes what the operation went by may need this processor for it.
+                Err(Restart::Again) => firn_base::task::yield_now(),
                 Err(Restart::Fail(error)) => return Err(error),
             }
         }

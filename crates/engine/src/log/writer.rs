@@ -174,7 +174,8 @@ impl RedoLog {
         self.failure.get()
     }
 
-    /// Makes everything durable and ends the writer. Blocks.
+    /// Makes everything durable and ends the writer; whoever comes later is told that the log has failed.
+    /// Blocks.
     ///
     /// # Errors
     /// [`LogError::Failed`] if something could not be made durable.
@@ -186,6 +187,11 @@ impl RedoLog {
         if let Some(task) = self.task.lock().take() {
             task.join();
         }
+        let closed = LogError::Failed {
+            place: "this node".to_owned(),
+            reason: "the engine is closed".to_owned(),
+        };
+        self.committers.fail(self.failure.get_or_init(|| closed));
         flushed
     }
 

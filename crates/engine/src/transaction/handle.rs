@@ -325,7 +325,9 @@ impl Drop for Transaction {
         if self.ended {
             return;
         }
-        if let Err(error) = self.end_by_rollback() {
+        if let Err(error) = self.end_by_rollback()
+            && !error.is_fatal()
+        {
             tracing::error!(%error, "a transaction could not be rolled back; its rows stay locked");
         }
     }
