@@ -230,6 +230,8 @@ fn open_parts(
     let (directory, database) = (home.path.join("pages"), home.database);
     let disk = Arc::clone(&environment.disk);
     disk.create_directory(&directory).map_err(|error| io_error(directory.display(), &error))?;
+    // The log may be released once its pages are stored: then the directory's name has to be durable too.
+    disk.sync_directory(home.path).map_err(|error| io_error(home.path.display(), &error))?;
     let mut loader = MapLoader::default();
     let mut accept = |batch| loader.accept(batch);
     let map = MapFile::open(Arc::clone(&disk), &directory, database, &mut accept)?;
