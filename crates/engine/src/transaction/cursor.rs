@@ -361,7 +361,9 @@ impl Cursor {
                     return Err(no_version(leaf.page_id()));
                 };
                 let guard = WriteGuard { mode, ..trx.write_guard(self.index, key) };
-                match system.lock_record(Some(value), &guard, policy)? {
+                let locking = system.lock_record(Some(value), &guard, policy)?;
+                trx.note_observed(guard.observed.get());
+                match locking {
                     Locking::Locked if !version.deleted => batch.push(leaf, slot, payload),
                     Locking::Locked | Locking::Skip => {}
                     Locking::Wait(wait) => {

@@ -168,6 +168,11 @@ impl Transaction {
         }
     }
 
+    /// Remembers that a commit at this place in the log was seen.
+    pub(crate) fn note_observed(&self, commit: Lsn) {
+        self.observed.set(self.observed.get().max(commit));
+    }
+
     pub(crate) fn check_open(&self) -> Result<(), EngineError> {
         if self.ended { Err(EngineError::TransactionEnded) } else { Ok(()) }
     }

@@ -135,6 +135,8 @@ impl Transaction {
                 }
                 Ok((locking, live.is_some()))
             })?;
+            let met = guard.observed.get();
+            self.note_observed(met);
             match locked {
                 (Locking::Locked, is_present) => return Ok(is_present),
                 (Locking::Skip, _) => return Ok(false),

@@ -280,6 +280,22 @@ fn transfer(node: &Node, isolation: IsolationLevel, from: u32, to: u32) -> Resul
 }
 
 #[test]
+fn a_commit_that_was_only_locked_is_waited_for() {
+    let node = Node::new();
+    let mut writer = snapshot_isolation(&node);
+    writer.insert(node.index, b"a", b"1").unwrap();
+    writer.commit_then(Box::new(|_| ())).unwrap();
+    let mut reader = begin(&node, IsolationLevel::ReadCommitted);
+    let mut payload = Vec::new();
+    let share = ReadMode::Share(WaitPolicy::Wait);
+    assert!(reader.get(node.index, b"a", share, &mut payload).unwrap());
+    let seen = reader.observed.get();
+    assert!(seen > firn_base::Lsn::default());
+    reader.commit().unwrap();
+    assert!(node.system.pages().log.durable_lsn() >= seen);
+}
+
+#[test]
 fn ranges_have_their_bounds() {
     let node = Node::new();
     for number in 0..500_u32 {

@@ -11,7 +11,9 @@
 //!
 //! The new version carries the transaction's id, and that is its lock until it ends.
 
-use firn_base::{IndexId, TrxId};
+use std::cell::Cell;
+
+use firn_base::{IndexId, Lsn, TrxId};
 use firn_format::tree::{RECORD_VERSION_BYTES, RecordVersion};
 use firn_format::undo::{OldPayload, UNDO_RECORD_HEADER_BYTES, UndoOperation, UndoPointer};
 
@@ -146,6 +148,7 @@ impl Transaction {
             key,
             snapshot: self.snapshot().filter(|_| checks_snapshot),
             mode: LockMode::Exclusive,
+            observed: Cell::new(Lsn::default()),
         }
     }
 
@@ -194,6 +197,8 @@ pub(crate) struct WriteGuard<'k> {
     /// A version that is newer than this is a conflict.
     pub(crate) snapshot: Option<firn_base::Cts>,
     pub(crate) mode: LockMode,
+    /// The latest commit that was met: whoever only locks has to wait until it is durable.
+    pub(crate) observed: Cell<Lsn>,
 }
 
 impl TransactionSystem {
@@ -215,7 +220,8 @@ impl TransactionSystem {
                 {
                     return Err(EngineError::WriteConflict.into());
                 }
-                Outcome::Committed(..) | Outcome::Settled => {}
+                Outcome::Committed(_, lsn) => guard.observed.set(guard.observed.get().max(lsn)),
+                Outcome::Settled => {}
             }
         }
         if !self.locks().has_conflict(guard.trx, guard.index, guard.key, guard.mode) {
