@@ -10,7 +10,7 @@ choose_cargo
 cd "$repository"
 export CARGO_BUILD_JOBS=${CARGO_BUILD_JOBS:-2}
 
-all_steps="formatting documents lints tests"
+all_steps="formatting documents lints tests interleavings"
 steps=("$@")
 
 # Layout and lints are judged by the pinned toolchain alone: a later one knows more of both, and what
@@ -40,6 +40,12 @@ lints() {
 
 tests() {
     cargo test --locked --release --workspace
+}
+
+# Lock-free parts under many orders of steps; a feature puts their primitives under shuttle.
+interleavings() {
+    cargo test --locked --release -p firn-buffer --features shuttle --lib shuttle
+    cargo test --locked --release -p firn-engine --features shuttle --lib interleavings
 }
 
 [ $# -gt 0 ] || read -ra steps <<< "$all_steps"
