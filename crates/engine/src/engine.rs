@@ -7,7 +7,7 @@ use std::time::Duration;
 use firn_api::{LogStore, PageStore};
 use firn_base::event::Event;
 use firn_base::task::TaskHandle;
-use firn_base::{Environment, Lsn};
+use firn_base::{Cts, Environment, Lsn};
 use firn_buffer::{BufferPool, BufferPoolOptions};
 use firn_fabric::{InProcessFabric, OwnedRegion};
 use parking_lot::Mutex;
@@ -227,6 +227,28 @@ fn open_pages(
     Pages { pool, log }
 }
 
+/// Up to which timestamp all commits are durable. What lies beyond is not forgotten yet: whoever sees such
+/// a commit learns from the transaction table that it has to wait for the disk.
+#[derive(Debug, Default)]
+struct DurableCommits {
+    reached: Cts,
+    /// Durable once the log is, up to that position.
+    next: (Cts, Lsn),
+}
+
+impl DurableCommits {
+    fn advance(&mut self, system: &TransactionSystem) -> Cts {
+        let log = &system.pages().log;
+        if log.durable_lsn() >= self.next.1 {
+            self.reached = self.next.0;
+            // In this order: a commit is in the log before it is visible.
+            let visible = system.order().max_committed();
+            self.next = (visible, log.end_lsn());
+        }
+        self.reached
+    }
+}
+
 impl Maintenance {
     fn is_stopping(&self) -> bool {
         self.stopping.load(Ordering::Acquire)
@@ -234,9 +256,10 @@ impl Maintenance {
 
     /// Purges until the engine closes.
     fn run(&self) {
+        let mut durable = DurableCommits::default();
         while !self.is_stopping() {
             let ticket = self.wake.listen();
-            log_failure("purge", self.purge_once());
+            log_failure("purge", self.purge_once(durable.advance(&self.system)));
             if self.is_stopping() {
                 return;
             }
@@ -244,8 +267,8 @@ impl Maintenance {
         }
     }
 
-    fn purge_once(&self) -> Result<(), EngineError> {
-        let horizon = self.system.snapshots().advance_horizon(self.system.order());
+    fn purge_once(&self, limit: Cts) -> Result<(), EngineError> {
+        let horizon = self.system.snapshots().advance_horizon(limit);
         self.system.table().recycle(horizon);
         self.system.purge(horizon)?;
         self.system.forest().free_unreachable()?;

@@ -159,7 +159,7 @@ impl Node {
 
     /// Purges all that can be purged now.
     pub(crate) fn purge(&self) {
-        let horizon = self.system.snapshots().advance_horizon(self.system.order());
+        let horizon = self.system.snapshots().advance_horizon(self.system.order().max_committed());
         self.system.table().recycle(horizon);
         self.system.purge(horizon).unwrap();
         self.system.forest().free_unreachable().unwrap();

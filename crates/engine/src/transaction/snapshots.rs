@@ -100,16 +100,16 @@ impl Snapshots {
         self.slots[slot.index].store(FREE, Ordering::SeqCst);
     }
 
-    fn oldest(&self, newest: u64) -> u64 {
+    fn oldest(&self, limit: u64) -> u64 {
         let used = self.used.load(Ordering::SeqCst);
         let open = self.slots[..used].iter().map(|slot| slot.load(Ordering::SeqCst));
-        open.min().unwrap_or(FREE).min(newest)
+        open.min().unwrap_or(FREE).min(limit)
     }
 
-    /// Computes the horizon anew: every open snapshot, and every one opened later, is at or above it.
-    /// For one background task.
-    pub fn advance_horizon(&self, order: &CommitOrder) -> Cts {
-        let candidate = self.oldest(order.max_committed().0);
+    /// Computes the horizon anew, up to `limit`, which some snapshot could have been by now: every open
+    /// snapshot, and every one opened later, is at or above it. For one background task.
+    pub fn advance_horizon(&self, limit: Cts) -> Cts {
+        let candidate = self.oldest(limit.0);
         self.announced.fetch_max(candidate, Ordering::SeqCst);
         let horizon = self.oldest(candidate);
         self.horizon.fetch_max(horizon, Ordering::SeqCst);

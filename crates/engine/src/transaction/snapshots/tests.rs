@@ -19,11 +19,11 @@ fn the_oldest_snapshot_holds_the_horizon() {
     commit(&order);
     assert_eq!(snapshots.open(&new, &order), Cts(6));
     commit(&order);
-    assert_eq!(snapshots.advance_horizon(&order), Cts(5));
+    assert_eq!(snapshots.advance_horizon(order.max_committed()), Cts(5));
     snapshots.close(&old);
-    assert_eq!(snapshots.advance_horizon(&order), Cts(6));
+    assert_eq!(snapshots.advance_horizon(order.max_committed()), Cts(6));
     snapshots.give_back(new);
-    assert_eq!(snapshots.advance_horizon(&order), Cts(7));
+    assert_eq!(snapshots.advance_horizon(order.max_committed()), Cts(7));
 }
 
 #[test]
@@ -55,7 +55,7 @@ fn no_snapshot_is_ever_behind_the_horizon() {
         scope.spawn(|| {
             while !done.load(Ordering::Relaxed) {
                 commit(&order);
-                snapshots.advance_horizon(&order);
+                snapshots.advance_horizon(order.max_committed());
             }
         });
         let outcomes: Vec<_> = readers.into_iter().map(|reader| reader.join()).collect();
