@@ -4,7 +4,7 @@ use clap::{Arg, ArgMatches, Command};
 
 use crate::configuration::setting::SETTINGS;
 use crate::configuration::{CONFIGURATION_FLAG, Configuration, sources};
-use crate::{CommandError, admin, logging, start};
+use crate::{CommandError, admin, bench, logging, start};
 
 /// The whole command line of this build.
 pub(crate) fn command() -> Command {
@@ -16,6 +16,7 @@ pub(crate) fn command() -> Command {
         .subcommand(with_settings(
             Command::new("start").about("Run a node over a data directory until SIGINT or SIGTERM"),
         ))
+        .subcommand(bench::command())
         .subcommand(
             Command::new("admin")
                 .about("Look at a node and its settings")
@@ -46,6 +47,7 @@ pub(crate) fn dispatch(matches: &ArgMatches) -> Result<(), CommandError> {
             Some(("verify", matches)) => admin::verify(&started(matches)?, out),
             _ => unreachable!("clap lets no other administrative command through"),
         },
+        Some(("bench", matches)) => Ok(bench::dispatch(matches, out)?),
         _ => unreachable!("clap lets no other command through"),
     }
 }

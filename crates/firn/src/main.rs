@@ -4,6 +4,7 @@
 //! an environment variable; each part is handed its settings as typed values.
 
 mod admin;
+mod bench;
 mod command_line;
 mod configuration;
 mod logging;
@@ -13,6 +14,7 @@ use std::io::Write;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
+use bench::BenchError;
 use configuration::ConfigurationError;
 use firn::node::NodeError;
 use firn_api::{LogError, PageStoreError};
@@ -25,6 +27,9 @@ enum CommandError {
     /// The user's to mend: a setting, a file or a flag.
     #[error(transparent)]
     Configuration(#[from] ConfigurationError),
+    /// A measurement did not come to its end.
+    #[error(transparent)]
+    Bench(#[from] BenchError),
     /// Standard output or a file could not be written.
     #[error("{0}")]
     Io(#[from] std::io::Error),

@@ -2,12 +2,15 @@
 //! mutex. Only there to be measured against.
 
 use firn_base::TrxId;
-use parking_lot::Mutex;
+use parking_lot::{Mutex, MutexGuard};
+
+use crate::tree::statistics::Counter;
 
 /// Active transactions in the order of their ids.
 #[derive(Debug, Default)]
 pub struct ActiveList {
     list: Mutex<List>,
+    waits: Counter,
 }
 
 #[derive(Debug, Default)]
@@ -24,9 +27,22 @@ pub struct ActiveListView {
 }
 
 impl ActiveList {
+    fn lock(&self) -> MutexGuard<'_, List> {
+        self.list.try_lock().unwrap_or_else(|| {
+            self.waits.add(1);
+            self.list.lock()
+        })
+    }
+
+    /// How often the mutex was not free at once.
+    #[must_use]
+    pub fn waits(&self) -> u64 {
+        self.waits.get()
+    }
+
     /// Enters a transaction that begins.
     pub fn add(&self, trx: TrxId) {
-        let mut list = self.list.lock();
+        let mut list = self.lock();
         let at = list.active.partition_point(|active| *active < trx);
         list.active.insert(at, trx);
         list.highest = list.highest.max(trx);
@@ -34,7 +50,7 @@ impl ActiveList {
 
     /// Takes out a transaction that has ended.
     pub fn remove(&self, trx: TrxId) {
-        let mut list = self.list.lock();
+        let mut list = self.lock();
         if let Ok(at) = list.active.binary_search(&trx) {
             list.active.remove(at);
         }
@@ -43,7 +59,7 @@ impl ActiveList {
     /// Copies the list.
     #[must_use]
     pub fn copy(&self) -> ActiveListView {
-        let list = self.list.lock();
+        let list = self.lock();
         ActiveListView { active: list.active.clone(), highest: list.highest }
     }
 }

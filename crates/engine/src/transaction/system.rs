@@ -181,6 +181,12 @@ impl TransactionSystem {
         &self.undo
     }
 
+    /// How often somebody waited for the list of active transactions (baseline only).
+    #[must_use]
+    pub fn active_list_waits(&self) -> u64 {
+        self.active_list.as_ref().map_or(0, ActiveList::waits)
+    }
+
     pub(crate) fn active_list(&self) -> Option<&ActiveList> {
         self.active_list.as_ref()
     }

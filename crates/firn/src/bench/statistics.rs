@@ -1,0 +1,68 @@
+//! Medians and ratios.
+
+/// The median; of an even number of values the mean of the two in the middle. Zero of none.
+pub(crate) fn median(values: impl IntoIterator<Item = f64>) -> f64 {
+    let mut values: Vec<f64> = values.into_iter().collect();
+    values.sort_unstable_by(f64::total_cmp);
+    let middle = values.len() / 2;
+    match values.len() {
+        0 => 0.0,
+        count if count.is_multiple_of(2) => f64::midpoint(values[middle - 1], values[middle]),
+        _ => values[middle],
+    }
+}
+
+/// `candidate / baseline`; nothing if the baseline is zero.
+pub(crate) fn ratio(candidate: f64, baseline: f64) -> Option<f64> {
+    (baseline != 0.0).then(|| candidate / baseline)
+}
+
+/// The median of the ratios of each round, and their spread from the lowest to the highest; nothing if no
+/// round has a ratio.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Ratios {
+    pub(crate) median: f64,
+    pub(crate) lowest: f64,
+    pub(crate) highest: f64,
+}
+
+impl Ratios {
+    /// Of rounds, each a figure of the candidate and of the baseline.
+    pub(crate) fn of(rounds: impl IntoIterator<Item = (f64, f64)>) -> Option<Ratios> {
+        let ratios =
+            rounds.into_iter().filter_map(|(candidate, baseline)| ratio(candidate, baseline));
+        let ratios: Vec<f64> = ratios.collect();
+        Some(Ratios {
+            lowest: ratios.iter().copied().reduce(f64::min)?,
+            highest: ratios.iter().copied().reduce(f64::max)?,
+            median: median(ratios),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_median_stands_in_the_middle() {
+        assert_eq!(median([]), 0.0);
+        assert_eq!(median([3.0]), 3.0);
+        assert_eq!(median([9.0, 1.0, 5.0]), 5.0);
+        assert_eq!(median([4.0, 1.0, 2.0, 100.0]), 3.0);
+    }
+
+    #[test]
+    fn a_ratio_to_nothing_is_none() {
+        assert_eq!(ratio(6.0, 4.0), Some(1.5));
+        assert_eq!(ratio(6.0, 0.0), None);
+    }
+
+    #[test]
+    fn ratios_are_taken_round_by_round() {
+        // Both sides slow down together in the second round; the ratio of the medians would be 2.5.
+        let ratios = Ratios::of([(20.0, 10.0), (5.0, 1.0), (30.0, 10.0)]).unwrap();
+        assert_eq!(ratios, Ratios { median: 3.0, lowest: 2.0, highest: 5.0 });
+        assert_eq!(Ratios::of([(1.0, 0.0)]), None);
+    }
+}
