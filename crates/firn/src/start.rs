@@ -40,7 +40,8 @@ pub(crate) fn run(configuration: &Configuration, out: &mut dyn Write) -> Result<
 }
 
 const WHAT_CAN_BE_DONE: &str = "firn: this build is the storage engine: there is no SQL endpoint yet, \
-     and nothing listens. Ctrl-C or SIGTERM ends it; `firn admin verify` checks the directory then.";
+     and nothing listens. Ctrl-C or SIGTERM ends it; `firn bench engine` measures it, `firn admin \
+     verify` checks a directory.";
 
 /// Takes over the signals that end the process. From the second one on they end it at once.
 fn listen() -> std::io::Result<Signals> {
