@@ -2,6 +2,9 @@
 
 use firn_api::{LogError, PageStoreError};
 use firn_base::{IndexId, PageId, SpaceId, TableId};
+use firn_format::definition::DefinitionError;
+use firn_format::key::KeyError;
+use firn_format::row::RowError;
 
 use crate::lock::LockError;
 use crate::transaction::snapshots::TooManySnapshots;
@@ -70,6 +73,44 @@ pub enum EngineError {
     /// There is no such table.
     #[error("table {0} does not exist")]
     NoSuchTable(TableId),
+    /// There is no such schema.
+    #[error("unknown schema '{0}'")]
+    NoSuchSchema(Box<str>),
+    /// A schema of this name is there already.
+    #[error("schema '{0}' exists")]
+    SchemaExists(Box<str>),
+    /// A table of this name is in the schema already.
+    #[error("table '{schema}.{name}' exists already")]
+    TableExists {
+        /// The schema.
+        schema: Box<str>,
+        /// The table's name.
+        name: Box<str>,
+    },
+    /// The table has changed since the transaction's snapshot was taken.
+    #[error("the definition of table {0} has changed; please retry the transaction")]
+    TableChanged(TableId),
+    /// The table has an index of this name already.
+    #[error("duplicate key name '{0}'")]
+    IndexExists(Box<str>),
+    /// The table has no index, or no usable one, of this name.
+    #[error("there is no index '{0}'")]
+    NoSuchIndex(Box<str>),
+    /// There is no such tree, or it cannot be read (yet).
+    #[error("there is no tree {0}")]
+    NoSuchTree(IndexId),
+    /// A counter has reached its end.
+    #[error("a sequence of table {0} is used up")]
+    SequenceExhausted(TableId),
+    /// Values that make no row of the table.
+    #[error(transparent)]
+    Row(#[from] RowError),
+    /// Values that make no key.
+    #[error(transparent)]
+    Key(#[from] KeyError),
+    /// A table definition that cannot be.
+    #[error(transparent)]
+    Definition(#[from] DefinitionError),
     /// There is no such space.
     #[error("space {0} does not exist")]
     NoSuchSpace(SpaceId),
@@ -97,7 +138,16 @@ impl EngineError {
             EngineError::Lock(LockError::Cancelled) => 1317,
             EngineError::LockedNoWait => 3572,
             EngineError::KeyTooLong { .. } => 1071,
-            EngineError::RecordTooLong { .. } => 1118,
+            EngineError::RecordTooLong { .. } | EngineError::Row(RowError::TooLarge { .. }) => 1118,
+            EngineError::Row(RowError::NullInNotNull(_))
+            | EngineError::Key(KeyError::NullInNotNull { .. }) => 1048,
+            EngineError::NoSuchSchema(_) => 1049,
+            EngineError::SchemaExists(_) => 1007,
+            EngineError::TableExists { .. } => 1050,
+            EngineError::TableChanged(_) => 1412,
+            EngineError::IndexExists(_) => 1061,
+            EngineError::NoSuchIndex(_) => 1091,
+            EngineError::SequenceExhausted(_) => 1467,
             EngineError::Corrupt { .. } | EngineError::Page(PageStoreError::Damaged { .. }) => 1712,
             EngineError::TooManyTransactions(_) | EngineError::TooManyWriters { .. } => 1637,
             EngineError::NoSuchTable(_) => 1146,
@@ -106,6 +156,10 @@ impl EngineError {
             EngineError::Log(_)
             | EngineError::Page(_)
             | EngineError::TransactionEnded
+            | EngineError::NoSuchTree(_)
+            | EngineError::Row(_)
+            | EngineError::Key(_)
+            | EngineError::Definition(_)
             | EngineError::Invalid(_) => 1030,
         }
     }
@@ -116,14 +170,20 @@ impl EngineError {
         matches!(
             self,
             EngineError::WriteConflict
+                | EngineError::TableChanged(_)
                 | EngineError::Lock(LockError::Deadlock { .. } | LockError::Timeout)
         )
     }
 
-    /// Whether a page does not exist, because its space was dropped.
+    /// Whether a page does not exist, because its space or its tree was dropped.
     #[must_use]
     pub fn is_absent_page(&self) -> bool {
-        matches!(self, EngineError::Page(PageStoreError::Absent(_)) | EngineError::NoSuchSpace(_))
+        matches!(
+            self,
+            EngineError::Page(PageStoreError::Absent(_))
+                | EngineError::NoSuchSpace(_)
+                | EngineError::NoSuchTree(_)
+        )
     }
 
     /// Whether the node cannot go on.

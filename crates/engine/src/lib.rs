@@ -1,5 +1,6 @@
 //! The storage engine of a database node: B-link trees, transactions, undo, row locks, redo and recovery.
 
+pub mod dictionary;
 pub mod engine;
 pub mod error;
 pub mod lock;
@@ -9,6 +10,7 @@ pub mod pages;
 pub mod recovery;
 pub mod space;
 mod sync;
+pub mod table;
 pub mod transaction;
 pub mod tree;
 

@@ -5,19 +5,28 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use firn_api::{ImageSource, LogError, LogStore, Offer, PageRead, PageStore, PageStoreError};
-use firn_base::{Cts, Environment, IndexId, Lsn, PageId, SpaceId, TableId, TrxId};
+use firn_base::{Cts, Environment, IndexId, Lsn, PageId, PageNo, SpaceId, TableId, TrxId};
 use firn_buffer::{BufferPool, BufferPoolOptions};
 use firn_fabric::InProcessFabric;
+use firn_format::definition::{
+    ColumnDefinition, IndexDefinition, IndexKind, IndexPart, IndexState, TableDefinition,
+};
+use firn_format::key::BinaryCollation;
 use firn_format::page::PageBuf;
+use firn_format::row::RowVersion;
 use firn_format::space::{SpacePurpose, UNDO_SPACE};
 use parking_lot::Mutex;
 
+use crate::dictionary::Dictionary;
 use crate::log::writer::Purpose;
 use crate::log::{RedoLog, RedoLogOptions};
 use crate::mini_transaction::MiniTransaction;
 use crate::pages::Pages;
 use crate::space::Spaces;
-use crate::transaction::{IdLimits, TransactionOptions, TransactionSystem};
+use crate::table::Table;
+use crate::transaction::{
+    IdLimits, IsolationLevel, Transaction, TransactionOptions, TransactionSystem,
+};
 use crate::tree::{Forest, StructureChanges, Target};
 
 /// A log in memory.
@@ -183,5 +192,71 @@ impl Node {
     /// Pages of the undo space that are in use.
     pub(crate) fn undo_pages(&self) -> u64 {
         self.system.forest().spaces().usage(UNDO_SPACE).unwrap().used
+    }
+}
+
+/// A node with a dictionary and the schema `s`.
+pub(crate) struct Database {
+    pub(crate) node: Node,
+    pub(crate) dictionary: Arc<Dictionary>,
+}
+
+impl Database {
+    pub(crate) fn new() -> Database {
+        let node = Node::new();
+        let dictionary = Dictionary::open(&node.system, Arc::new(BinaryCollation)).unwrap();
+        let mut ddl = dictionary.ddl().unwrap();
+        ddl.create_schema("s", b"").unwrap();
+        ddl.commit().unwrap();
+        Database { node, dictionary }
+    }
+
+    pub(crate) fn begin(&self) -> Transaction {
+        Transaction::begin(&self.node.system, IsolationLevel::RepeatableRead).unwrap()
+    }
+
+    pub(crate) fn create(&self, definition: TableDefinition) -> Arc<Table> {
+        let mut ddl = self.dictionary.ddl().unwrap();
+        let id = ddl.create_table(definition).unwrap();
+        ddl.commit().unwrap();
+        self.dictionary.table(id).unwrap()
+    }
+
+    /// Purges and reclaims all that can be.
+    pub(crate) fn clean_up(&self) {
+        self.node.purge();
+        self.dictionary.reclaim(self.node.system.snapshots().horizon()).unwrap();
+    }
+}
+
+/// A definition of a table in the schema `s`.
+pub(crate) fn table_definition(
+    name: &str,
+    columns: Vec<ColumnDefinition>,
+    indexes: Vec<IndexDefinition>,
+) -> TableDefinition {
+    TableDefinition {
+        table_id: TableId(0),
+        space: SpaceId(0),
+        schema_name: "s".to_owned(),
+        name: name.to_owned(),
+        schema_version: 0,
+        row_version: RowVersion(0),
+        columns,
+        indexes,
+        options: Vec::new(),
+    }
+}
+
+/// An index over whole columns, ascending.
+pub(crate) fn index_over(name: &str, kind: IndexKind, columns: &[u16]) -> IndexDefinition {
+    IndexDefinition {
+        index_id: IndexId(0),
+        name: name.to_owned(),
+        kind,
+        state: IndexState::Ready,
+        root_page: PageNo::NONE,
+        parts: columns.iter().copied().map(IndexPart::ascending).collect(),
+        options: Vec::new(),
     }
 }

@@ -73,6 +73,8 @@ impl<'f> Tree<'f> {
         let mut page = self.root();
         loop {
             let image = self.pages().pool.optimistic(page, epoch)?;
+            // An image may be of an earlier life of the page; of the root that would say too much.
+            let image = image.filter(|image| page != self.root() || self.is_own(image));
             let next = match &image {
                 Some(image) => self.towards(image, target, level)?,
                 None => self.towards(&*self.pages().pool.shared(page)?, target, level)?,
@@ -105,13 +107,20 @@ impl<'f> Tree<'f> {
         }
     }
 
+    fn is_own(&self, page: &PageBuf) -> bool {
+        TreePage::new(page).is_ok_and(|node| node.index() == self.index)
+    }
+
     /// A live node of this tree, or the reason to begin again.
     pub(super) fn node<'p>(&self, page: &'p PageBuf) -> Result<TreePage<'p>, Restart> {
-        let node = TreePage::new(page).map_err(|_| self.again())?;
-        if node.is_dead() || node.index() != self.index {
-            return Err(self.again());
+        match TreePage::new(page) {
+            Ok(node) if !node.is_dead() && node.index() == self.index => Ok(node),
+            // The root stays where it is (rule 5), for as long as there is a tree.
+            _ if page.page_id() == self.root() => {
+                Err(Restart::Fail(EngineError::NoSuchTree(self.index)))
+            }
+            _ => Err(self.again()),
         }
-        Ok(node)
     }
 
     pub(super) fn again(&self) -> Restart {

@@ -1,0 +1,568 @@
+//! Changes of the dictionary: schemas, tables, columns.
+//!
+//! A [`Ddl`] collects any number of changes and commits them as one: `DROP TABLE a, b` and
+//! `RENAME TABLE a TO b, b TO a` happen as a whole or not at all. What takes long, building an index over
+//! rows that are there, is in [`crate::dictionary::index_build`].
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use firn_base::{Cts, IndexId, PageNo, SpaceId, TableId};
+use firn_format::definition::{
+    ColumnDefinition, IndexDefinition, IndexKind, IndexPart, IndexState, TableDefinition,
+};
+use firn_format::row::RowVersion;
+use firn_format::space::SpacePurpose;
+use firn_format::undo::UndoOperation;
+use firn_format::value::{ColumnType, IntWidth, Value};
+
+use crate::dictionary::stored::{self, name_key, put, put_definition};
+use crate::dictionary::{Dictionary, Memory, PendingDrop, Schema, TableSequences};
+use crate::error::EngineError;
+use crate::lock::LockMode;
+use crate::table::{ROW_ID_COLUMN, ROW_ID_INDEX, Table};
+use crate::transaction::{IsolationLevel, ReadMode, Transaction, WaitPolicy};
+
+/// A DDL that has not committed yet. Dropping it takes it back.
+pub struct Ddl<'d> {
+    pub(super) dictionary: &'d Dictionary,
+    pub(super) trx: Transaction,
+    changes: Vec<MemoryChange>,
+}
+
+/// What is to be done in memory once the DDL has committed.
+enum MemoryChange {
+    PutTable(Arc<Table>),
+    RemoveTable(TableId),
+    PutSchema(Box<str>, Arc<[u8]>),
+    RemoveSchema(Box<str>),
+    DropTree(IndexId),
+}
+
+/// A column that is added to a table whose rows stay as they are.
+#[derive(Debug, Clone)]
+pub struct NewColumn {
+    /// The column; when it was added and dropped is filled in.
+    pub column: ColumnDefinition,
+    /// Its value in the rows that are there.
+    pub instant_default: Value,
+}
+
+impl Dictionary {
+    /// Begins a DDL. Does not block.
+    ///
+    /// # Errors
+    /// If as many transactions are open as the engine was set up for.
+    pub fn ddl(&self) -> Result<Ddl<'_>, EngineError> {
+        let trx = Transaction::begin(&self.system, IsolationLevel::ReadCommitted)?;
+        Ok(Ddl { dictionary: self, trx, changes: Vec::new() })
+    }
+
+    pub(super) fn next_space(&self) -> Result<SpaceId, EngineError> {
+        let id = self.space_ids.take(1)?;
+        let id = u32::try_from(id).map_err(|_| EngineError::SequenceExhausted(TableId(0)))?;
+        Ok(SpaceId(id))
+    }
+
+    /// Rule 4, before the commit.
+    fn mark_changing(&self, tables: &[TableId]) {
+        self.memory.write().changing.extend(tables.iter().copied());
+        self.version.fetch_add(1, Ordering::Release);
+    }
+
+    /// Rule 4, after the commit.
+    fn apply(&self, tables: &[TableId], changes: Vec<MemoryChange>, committed_after: Cts) {
+        let mut memory = self.memory.write();
+        for change in changes {
+            match change {
+                MemoryChange::PutTable(table) => {
+                    memory.remove(table.id());
+                    memory.put(table);
+                }
+                MemoryChange::RemoveTable(table) => memory.remove(table),
+                MemoryChange::PutSchema(name, options) => memory.put_schema(name, options),
+                MemoryChange::RemoveSchema(name) => drop(memory.schemas.remove(&name)),
+                MemoryChange::DropTree(index) => {
+                    self.drops.lock().push(PendingDrop { index, from: committed_after });
+                }
+            }
+        }
+        memory.changing.retain(|table| !tables.contains(table));
+        drop(memory);
+        self.version.fetch_add(1, Ordering::Release);
+        self.changed.notify_all();
+    }
+}
+
+impl Memory {
+    fn put_schema(&mut self, name: Box<str>, options: Arc<[u8]>) {
+        let schema: &mut Schema = self.schemas.entry(name).or_default();
+        schema.options = options;
+    }
+}
+
+impl Ddl<'_> {
+    /// Creates a schema. `options` are the SQL layer's own. Blocks.
+    ///
+    /// # Errors
+    /// [`EngineError::SchemaExists`], or why the dictionary could not be written.
+    pub fn create_schema(&mut self, name: &str, options: &[u8]) -> Result<(), EngineError> {
+        check_name(name)?;
+        let schemas = self.dictionary.trees.schemas;
+        match self.trx.insert(schemas, name.as_bytes(), options) {
+            Err(EngineError::DuplicateKey { .. }) => {
+                return Err(EngineError::SchemaExists(name.into()));
+            }
+            other => other?,
+        }
+        self.changes.push(MemoryChange::PutSchema(name.into(), options.into()));
+        Ok(())
+    }
+
+    /// Replaces the SQL layer's own bytes of a schema. Blocks.
+    ///
+    /// # Errors
+    /// [`EngineError::NoSuchSchema`], or why the dictionary could not be written.
+    pub fn alter_schema(&mut self, name: &str, options: &[u8]) -> Result<(), EngineError> {
+        if !self.trx.update(self.dictionary.trees.schemas, name.as_bytes(), options)? {
+            return Err(EngineError::NoSuchSchema(name.into()));
+        }
+        self.changes.push(MemoryChange::PutSchema(name.into(), options.into()));
+        Ok(())
+    }
+
+    /// Drops a schema with all its tables. Blocks until nobody writes them.
+    ///
+    /// # Errors
+    /// [`EngineError::NoSuchSchema`], locks that were not granted, or why the dictionary could not be
+    /// written.
+    pub fn drop_schema(&mut self, name: &str) -> Result<(), EngineError> {
+        // From here on nobody can create a table in it: who does locks the schema's record.
+        if !self.trx.delete(self.dictionary.trees.schemas, name.as_bytes())? {
+            return Err(EngineError::NoSuchSchema(name.into()));
+        }
+        let mut tables = Vec::new();
+        let names = stored::names_of(name);
+        let (tree, mode) = (self.dictionary.trees.names, ReadMode::Update(WaitPolicy::Wait));
+        stored::for_each(&mut self.trx, tree, names, mode, |_, id| {
+            tables.extend(id.try_into().ok().map(|id| TableId(u64::from_le_bytes(id))));
+        })?;
+        for table in tables {
+            self.drop_table(table)?;
+        }
+        self.changes.push(MemoryChange::RemoveSchema(name.into()));
+        Ok(())
+    }
+
+    /// Creates a table. Of the definition, what names the table and describes columns and indexes is
+    /// looked at; ids, roots and versions are filled in. Without a clustered index, the table gets a
+    /// hidden row id. Blocks.
+    ///
+    /// # Errors
+    /// [`EngineError::NoSuchSchema`], [`EngineError::TableExists`], [`EngineError::Definition`] for a
+    /// definition that cannot be, or why a page or the log could not be had.
+    pub fn create_table(&mut self, definition: TableDefinition) -> Result<TableId, EngineError> {
+        check_name(&definition.schema_name)?;
+        check_name(&definition.name)?;
+        self.share_schema(&definition.schema_name)?;
+        let mut definition = with_row_id(definition);
+        definition.table_id = TableId(self.dictionary.table_ids.take(1)?);
+        definition.schema_version = 0;
+        definition.row_version = RowVersion(0);
+        for column in &mut definition.columns {
+            (column.added_in, column.dropped_in) = (RowVersion(0), None);
+        }
+        self.insert_name(&definition)?;
+        for index in &mut definition.indexes {
+            index.state = IndexState::Ready;
+        }
+        definition.check()?;
+        self.create_space(&mut definition)?;
+        self.put_table(definition, None)
+    }
+
+    /// Drops a table. Its pages go once no snapshot can need them. Blocks until nobody writes it.
+    ///
+    /// # Errors
+    /// [`EngineError::NoSuchTable`], locks that were not granted, or why the dictionary could not be
+    /// written.
+    pub fn drop_table(&mut self, id: TableId) -> Result<(), EngineError> {
+        let table = self.lock(id)?;
+        let (definition, trees) = (table.definition(), self.dictionary.trees);
+        stored::delete_parts(&mut self.trx, &trees, id, 0)?;
+        self.trx.delete(trees.names, &name_key(&definition.schema_name, &definition.name))?;
+        table.sequences().delete(&mut self.trx)?;
+        self.trx.note_undo(UndoOperation::SpaceAbandoned { space: definition.space })?;
+        self.changes.push(MemoryChange::RemoveTable(id));
+        Ok(())
+    }
+
+    /// Empties a table: it gets a new space, and its counters begin again. Blocks until nobody writes it.
+    ///
+    /// # Errors
+    /// [`EngineError::NoSuchTable`], locks that were not granted, an index that is being built, or why a
+    /// page or the log could not be had.
+    pub fn truncate_table(&mut self, id: TableId) -> Result<(), EngineError> {
+        let table = self.lock(id)?;
+        let mut definition = table.definition().clone();
+        if definition.indexes.iter().any(|index| index.state == IndexState::Building) {
+            return Err(EngineError::Invalid(format!(
+                "table {} cannot be truncated while an index of it is being built",
+                definition.name
+            )));
+        }
+        let old = definition.space;
+        self.create_space(&mut definition)?;
+        self.trx.note_undo(UndoOperation::SpaceAbandoned { space: old })?;
+        table.sequences().delete(&mut self.trx)?;
+        self.put_table(definition, None)?;
+        Ok(())
+    }
+
+    /// Gives a table another name, perhaps in another schema. Blocks until nobody writes it.
+    ///
+    /// # Errors
+    /// [`EngineError::NoSuchTable`], [`EngineError::NoSuchSchema`], [`EngineError::TableExists`], locks
+    /// that were not granted, or why the dictionary could not be written.
+    pub fn rename_table(
+        &mut self,
+        id: TableId,
+        schema: &str,
+        name: &str,
+    ) -> Result<(), EngineError> {
+        check_name(name)?;
+        self.share_schema(schema)?;
+        let table = self.lock(id)?;
+        let mut definition = table.definition().clone();
+        let old = name_key(&definition.schema_name, &definition.name);
+        self.trx.delete(self.dictionary.trees.names, &old)?;
+        schema.clone_into(&mut definition.schema_name);
+        name.clone_into(&mut definition.name);
+        self.insert_name(&definition)?;
+        self.put_table(definition, Some(&table))?;
+        Ok(())
+    }
+
+    /// Adds a column at the end; rows stay as they are. Returns its ordinal. Blocks until nobody writes
+    /// the table.
+    ///
+    /// # Errors
+    /// [`EngineError::Definition`] if there cannot be such a column, locks that were not granted, or why
+    /// the dictionary could not be written.
+    pub fn add_column(&mut self, id: TableId, new: NewColumn) -> Result<u16, EngineError> {
+        let mut ordinal = 0;
+        self.alter_table(id, |definition| {
+            let version = next_row_version(definition)?;
+            let column = ColumnDefinition {
+                added_in: version,
+                dropped_in: None,
+                instant_default: new.instant_default.clone(),
+                ..new.column.clone()
+            };
+            ordinal = definition.columns.len() as u16;
+            definition.columns.push(column);
+            definition.row_version = version;
+            Ok(())
+        })?;
+        Ok(ordinal)
+    }
+
+    /// Drops a column that no index has; rows stay as they are until they are written. Blocks until nobody
+    /// writes the table.
+    ///
+    /// # Errors
+    /// [`EngineError::Definition`] if an index has the column, locks that were not granted, or why the
+    /// dictionary could not be written.
+    pub fn drop_column(&mut self, id: TableId, ordinal: u16) -> Result<(), EngineError> {
+        self.alter_table(id, |definition| {
+            let version = next_row_version(definition)?;
+            let column = definition.columns.get_mut(usize::from(ordinal));
+            let column = column.filter(|column| column.dropped_in.is_none());
+            let no_column = firn_format::row::RowError::NoSuchColumn(usize::from(ordinal));
+            column.ok_or(no_column)?.dropped_in = Some(version);
+            definition.row_version = version;
+            Ok(())
+        })
+    }
+
+    /// Changes what rows and trees do not depend on: names of columns and indexes, defaults, the SQL
+    /// layer's own bytes. Blocks until nobody writes the table.
+    ///
+    /// # Errors
+    /// What `change` returns, [`EngineError::Invalid`] if it changed anything else, locks that were not
+    /// granted, or why the dictionary could not be written.
+    pub fn alter_options(
+        &mut self,
+        id: TableId,
+        change: impl FnOnce(&mut TableDefinition) -> Result<(), EngineError>,
+    ) -> Result<(), EngineError> {
+        self.alter_table(id, |definition| {
+            let before = definition.clone();
+            change(definition)?;
+            if is_stored_alike(&before, definition) {
+                return Ok(());
+            }
+            let what = "the change needs the table's rows to be rewritten";
+            Err(EngineError::Invalid(what.to_owned()))
+        })
+    }
+
+    /// Drops a secondary index. Its pages go once no snapshot can need them. Blocks until nobody writes
+    /// the table.
+    ///
+    /// # Errors
+    /// [`EngineError::NoSuchIndex`], locks that were not granted, or why the dictionary could not be
+    /// written.
+    pub fn drop_index(&mut self, id: TableId, name: &str) -> Result<(), EngineError> {
+        let mut dropped = None;
+        self.alter_table(id, |definition| {
+            let found = definition
+                .indexes
+                .iter()
+                .position(|index| index.name == name && index.kind != IndexKind::Clustered);
+            let found = found.ok_or_else(|| EngineError::NoSuchIndex(name.into()))?;
+            dropped = Some(definition.indexes.remove(found).index_id);
+            Ok(())
+        })?;
+        dropped.map_or(Ok(()), |index| self.drop_tree(index))
+    }
+
+    /// Has the pages of a tree freed after the commit.
+    pub(super) fn drop_tree(&mut self, index: IndexId) -> Result<(), EngineError> {
+        put(&mut self.trx, self.dictionary.trees.drops, &stored::drop_key(index), &[])?;
+        self.changes.push(MemoryChange::DropTree(index));
+        Ok(())
+    }
+
+    /// Locks a table exclusively and changes its definition.
+    pub(super) fn alter_table(
+        &mut self,
+        id: TableId,
+        change: impl FnOnce(&mut TableDefinition) -> Result<(), EngineError>,
+    ) -> Result<(), EngineError> {
+        let table = self.lock(id)?;
+        let mut definition = table.definition().clone();
+        change(&mut definition)?;
+        self.put_table(definition, Some(&table))?;
+        Ok(())
+    }
+
+    /// Locks a table for a change, and gives its definition with what this DDL has done to it so far.
+    pub(super) fn lock(&mut self, id: TableId) -> Result<Arc<Table>, EngineError> {
+        self.trx.lock_table(id, LockMode::Exclusive)?;
+        for change in self.changes.iter().rev() {
+            match change {
+                MemoryChange::PutTable(table) if table.id() == id => return Ok(Arc::clone(table)),
+                MemoryChange::RemoveTable(table) if *table == id => {
+                    return Err(EngineError::NoSuchTable(id));
+                }
+                _ => {}
+            }
+        }
+        self.dictionary.table(id).ok_or(EngineError::NoSuchTable(id))
+    }
+
+    /// Keeps a schema from being dropped.
+    fn share_schema(&mut self, name: &str) -> Result<(), EngineError> {
+        let mut options = Vec::new();
+        let mode = ReadMode::Share(WaitPolicy::Wait);
+        let schemas = self.dictionary.trees.schemas;
+        if !self.trx.get(schemas, name.as_bytes(), mode, &mut options)? {
+            return Err(EngineError::NoSuchSchema(name.into()));
+        }
+        Ok(())
+    }
+
+    fn insert_name(&mut self, definition: &TableDefinition) -> Result<(), EngineError> {
+        let (schema, name) = (&definition.schema_name, &definition.name);
+        let id = definition.table_id.0.to_le_bytes();
+        match self.trx.insert(self.dictionary.trees.names, &name_key(schema, name), &id) {
+            Err(EngineError::DuplicateKey { .. }) => Err(EngineError::TableExists {
+                schema: schema.as_str().into(),
+                name: name.as_str().into(),
+            }),
+            other => other,
+        }
+    }
+
+    /// Creates a space for the table and a root for each index. Rollback drops the space.
+    fn create_space(&mut self, definition: &mut TableDefinition) -> Result<(), EngineError> {
+        let dictionary = self.dictionary;
+        let space = dictionary.next_space()?;
+        self.trx.note_undo(UndoOperation::SpaceCreated { space })?;
+        let spaces = dictionary.system.forest().spaces();
+        spaces.create(space, SpacePurpose::Table, definition.table_id)?;
+        definition.space = space;
+        for index in &mut definition.indexes {
+            index.index_id = stored::create_tree(&dictionary.system, space)?;
+            index.root_page = index.index_id.root().page_no;
+        }
+        Ok(())
+    }
+
+    /// Writes a definition, and has it put in memory after the commit. A table of which `before` was the
+    /// definition keeps its counters; without one, its rows are of a space that is new.
+    fn put_table(
+        &mut self,
+        mut definition: TableDefinition,
+        before: Option<&Table>,
+    ) -> Result<TableId, EngineError> {
+        let dictionary = self.dictionary;
+        let id = definition.table_id;
+        definition.schema_version += 1;
+        let sequences = match before {
+            Some(table) => Arc::clone(table.sequences()),
+            None => Arc::new(TableSequences::new(&dictionary.sequences, id)),
+        };
+        let visible_from = before.map_or(Cts::MAX, Table::visible_from);
+        let collations = Arc::clone(&dictionary.collations);
+        let mut table = Table::new(definition, collations, sequences, visible_from)?;
+        if let Some(before) = before {
+            table.take_ready_from(before);
+        }
+        put_definition(&mut self.trx, &dictionary.trees, table.definition())?;
+        self.changes.push(MemoryChange::PutTable(Arc::new(table)));
+        Ok(id)
+    }
+
+    /// Sets the longest wait for a lock.
+    pub fn set_lock_wait_timeout(&mut self, timeout: std::time::Duration) {
+        self.trx.set_lock_wait_timeout(timeout);
+    }
+
+    /// Commits, and blocks until that is durable and everybody sees it.
+    ///
+    /// # Errors
+    /// If the log has failed: the DDL may or may not have happened after a restart.
+    pub fn commit(self) -> Result<(), EngineError> {
+        let Ddl { dictionary, trx, mut changes } = self;
+        let tables: Vec<TableId> = changes.iter().filter_map(MemoryChange::table).collect();
+        dictionary.mark_changing(&tables);
+        let order = dictionary.system.order();
+        changes.iter_mut().for_each(|change| change.set_first_snapshot(Cts(order.last().0 + 1)));
+        let committed = trx.commit();
+        let changes = if committed.is_ok() { changes } else { Vec::new() };
+        dictionary.apply(&tables, changes, order.max_committed());
+        committed
+    }
+
+    /// Takes everything back. Blocks.
+    ///
+    /// # Errors
+    /// Why a page or the log could not be had; what is left is undone at the next start.
+    pub fn rollback(self) -> Result<(), EngineError> {
+        self.trx.rollback()
+    }
+}
+
+impl MemoryChange {
+    /// The table whose look-ups wait while this commits.
+    fn table(&self) -> Option<TableId> {
+        match self {
+            MemoryChange::PutTable(table) => Some(table.id()),
+            MemoryChange::RemoveTable(table) => Some(*table),
+            _ => None,
+        }
+    }
+
+    /// Says which snapshots see all of what is new in a table. Called right before the commit, which will
+    /// have this timestamp or a later one.
+    fn set_first_snapshot(&mut self, first: Cts) {
+        if let MemoryChange::PutTable(table) = self
+            && let Some(table) = Arc::get_mut(table)
+        {
+            table.set_first_snapshot(first);
+        }
+    }
+}
+
+fn check_name(name: &str) -> Result<(), EngineError> {
+    if name.is_empty() || name.len() > MAX_NAME_BYTES || name.contains('\0') {
+        return Err(EngineError::Invalid(format!("{name:?} cannot be a name")));
+    }
+    Ok(())
+}
+
+/// 64 characters, as long as they get.
+const MAX_NAME_BYTES: usize = 256;
+
+/// A table without a primary key is clustered by a hidden number.
+fn with_row_id(mut definition: TableDefinition) -> TableDefinition {
+    if definition.clustered_index().is_some() {
+        return definition;
+    }
+    let column = definition.columns.len() as u16;
+    definition.columns.push(ColumnDefinition {
+        hidden: true,
+        ..ColumnDefinition::new(ROW_ID_COLUMN, ColumnType::UInt(IntWidth::Eight), false)
+    });
+    let clustered = IndexDefinition {
+        index_id: IndexId(0),
+        name: ROW_ID_INDEX.to_owned(),
+        kind: IndexKind::Clustered,
+        state: IndexState::Ready,
+        root_page: PageNo::NONE,
+        parts: vec![IndexPart::ascending(column)],
+        options: Vec::new(),
+    };
+    definition.indexes.insert(0, clustered);
+    definition
+}
+
+fn next_row_version(definition: &TableDefinition) -> Result<RowVersion, EngineError> {
+    let next = definition.row_version.0.checked_add(1).map(RowVersion);
+    next.ok_or_else(|| {
+        EngineError::Invalid(format!(
+            "table {} has had too many columns added and dropped; it has to be rebuilt",
+            definition.name
+        ))
+    })
+}
+
+/// Whether rows and entries of one definition are rows and entries of the other.
+fn is_stored_alike(one: &TableDefinition, other: &TableDefinition) -> bool {
+    let identity = |table: &TableDefinition| {
+        let names = (table.schema_name.clone(), table.name.clone());
+        (table.table_id, table.space, table.row_version, names)
+    };
+    let columns = one.columns.iter().zip(&other.columns);
+    let indexes = one.indexes.iter().zip(&other.indexes);
+    identity(one) == identity(other)
+        && one.columns.len() == other.columns.len()
+        && columns.clone().all(|(one, other)| is_column_stored_alike(one, other))
+        && one.indexes.len() == other.indexes.len()
+        && indexes.clone().all(|(one, other)| is_index_stored_alike(one, other))
+}
+
+fn is_column_stored_alike(one: &ColumnDefinition, other: &ColumnDefinition) -> bool {
+    let versions = |column: &ColumnDefinition| (column.added_in, column.dropped_in);
+    one.nullable == other.nullable
+        && one.hidden == other.hidden
+        && versions(one) == versions(other)
+        && one.instant_default == other.instant_default
+        && is_type_stored_alike(one.column_type, other.column_type)
+}
+
+/// Strings and enumerations may get longer; rows and keys do not know how long they may be.
+fn is_type_stored_alike(one: ColumnType, other: ColumnType) -> bool {
+    let is_bounded = matches!(
+        one,
+        ColumnType::Varchar { .. }
+            | ColumnType::Char { .. }
+            | ColumnType::Text { .. }
+            | ColumnType::Varbinary { .. }
+            | ColumnType::Blob { .. }
+            | ColumnType::Enum { .. }
+            | ColumnType::Set { .. }
+    );
+    one == other
+        || is_bounded
+            && std::mem::discriminant(&one) == std::mem::discriminant(&other)
+            && one.fixed_length() == other.fixed_length()
+            && one.collation() == other.collation()
+}
+
+fn is_index_stored_alike(one: &IndexDefinition, other: &IndexDefinition) -> bool {
+    let tree = |index: &IndexDefinition| (index.index_id, index.kind, index.state, index.root_page);
+    tree(one) == tree(other) && one.parts == other.parts
+}

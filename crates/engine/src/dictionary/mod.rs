@@ -1,0 +1,319 @@
+//! The data dictionary: which schemas, tables and indexes there are.
+//!
+//! ```text
+//!   names ──► table id ──► Table ──► spaces, trees            trees in space 0 (stored), copied in memory
+//!
+//!   statement              DDL
+//!   opens its snapshot     locks the table exclusively        waits for who writes the table
+//!   looks the table up     writes the trees, in a transaction
+//!                          marks the table as changing        look-ups wait from here
+//!                          commits
+//!                          puts the new Table in memory       to here
+//! ```
+//!
+//! All changes go through ordinary transactions over the dictionary's trees, so a crash or a rollback
+//! leaves either all of a DDL or nothing.
+//!
+//! Rules, cited by number:
+//!
+//! 1. Who writes a table, or reads it with locks, holds a shared lock on it until the transaction ends,
+//!    and looks it up after it has the lock. Who changes the definition holds an exclusive one.
+//! 2. Who reads a table by a snapshot holds no lock. It opens the snapshot first and then looks the table
+//!    up: then what it finds is at least as new as the snapshot. What is older stays readable for as long
+//!    as a snapshot may need it: dropped spaces wait for purge, dropped trees for [`Dictionary::reclaim`].
+//! 3. A table that a snapshot is too old for is refused with [`EngineError::TableChanged`]; an index that
+//!    it is too old for, too.
+//! 4. While a DDL commits, its tables are marked as changing, and look-ups of them wait. Otherwise a
+//!    snapshot that sees the commit could meet the old definition.
+//! 5. Ids of tables and spaces are never used again.
+//! 6. The mutexes here are held for a few instructions, never across I/O or a wait.
+
+pub mod ddl;
+pub mod index_build;
+mod reclaim;
+pub mod sequence;
+pub mod stored;
+#[cfg(test)]
+mod tests;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use firn_base::event::Event;
+use firn_base::{Cts, TableId};
+use firn_format::definition::{IndexState, TableDefinition};
+use firn_format::key::CollationKeys;
+use parking_lot::{Mutex, RwLock};
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use crate::error::EngineError;
+use crate::lock::LockMode;
+use crate::table::Table;
+use crate::transaction::{IsolationLevel, KeyRange, ReadMode, Transaction, TransactionSystem};
+
+pub use ddl::{Ddl, NewColumn};
+pub use index_build::{BuildProgress, NewIndex};
+pub use reclaim::PendingDrop;
+pub use sequence::{Sequence, TableSequences};
+pub use stored::SystemTrees;
+
+use sequence::{SequenceKind, SequenceStore};
+
+/// See the module's page.
+pub struct Dictionary {
+    system: Arc<TransactionSystem>,
+    trees: SystemTrees,
+    collations: Arc<dyn CollationKeys>,
+    sequences: Arc<SequenceStore>,
+    space_ids: Sequence,
+    table_ids: Sequence,
+    memory: RwLock<Memory>,
+    /// Moves whenever something in memory changes or is about to.
+    version: AtomicU64,
+    changed: Event,
+    drops: Mutex<Vec<PendingDrop>>,
+}
+
+/// What is known without a look at the trees.
+#[derive(Default)]
+struct Memory {
+    schemas: BTreeMap<Box<str>, Schema>,
+    tables: FxHashMap<TableId, Arc<Table>>,
+    /// Rule 4.
+    changing: FxHashSet<TableId>,
+}
+
+#[derive(Default)]
+struct Schema {
+    options: Arc<[u8]>,
+    tables: BTreeMap<Box<str>, TableId>,
+}
+
+/// What a look-up came to.
+enum Found {
+    Table(Arc<Table>),
+    Absent,
+    Changing,
+}
+
+impl Memory {
+    fn table(&self, id: TableId) -> Found {
+        if self.changing.contains(&id) {
+            return Found::Changing;
+        }
+        self.tables.get(&id).map_or(Found::Absent, |table| Found::Table(Arc::clone(table)))
+    }
+
+    fn table_named(&self, schema: &str, name: &str) -> Found {
+        let id = self.schemas.get(schema).and_then(|schema| schema.tables.get(name));
+        id.map_or(Found::Absent, |id| self.table(*id))
+    }
+
+    fn put(&mut self, table: Arc<Table>) {
+        let definition = table.definition();
+        let names = &mut self.schemas.entry(definition.schema_name.as_str().into()).or_default();
+        names.tables.insert(definition.name.as_str().into(), table.id());
+        self.tables.insert(table.id(), table);
+    }
+
+    fn remove(&mut self, id: TableId) {
+        let Some(table) = self.tables.remove(&id) else { return };
+        let definition = table.definition();
+        if let Some(schema) = self.schemas.get_mut(definition.schema_name.as_str()) {
+            schema.tables.remove(definition.name.as_str());
+        }
+    }
+}
+
+impl Dictionary {
+    /// Opens the dictionary of a node; makes an empty one if there is none. Takes back what a crash has
+    /// left of indexes that were being built. Blocks.
+    ///
+    /// # Errors
+    /// If the dictionary cannot be read, or was written by a later version of Firn.
+    pub fn open(
+        system: &Arc<TransactionSystem>,
+        collations: Arc<dyn CollationKeys>,
+    ) -> Result<Arc<Dictionary>, EngineError> {
+        let trees = SystemTrees::open(system.forest())?;
+        let sequences =
+            Arc::new(SequenceStore { system: Arc::clone(system), tree: trees.counters });
+        let counter =
+            |kind, first, length| Sequence::new(&sequences, kind, TableId(0), first, length);
+        let dictionary = Arc::new(Dictionary {
+            space_ids: counter(SequenceKind::Space, u64::from(stored::FIRST_TABLE_SPACE.0), 64),
+            table_ids: counter(SequenceKind::Table, 1, 64),
+            sequences,
+            system: Arc::clone(system),
+            trees,
+            collations,
+            memory: RwLock::default(),
+            version: AtomicU64::new(1),
+            changed: Event::new(),
+            drops: Mutex::default(),
+        });
+        dictionary.load()?;
+        dictionary.take_back_builds()?;
+        Ok(dictionary)
+    }
+
+    /// Reads everything from the trees.
+    fn load(&self) -> Result<(), EngineError> {
+        let mut trx = Transaction::begin(&self.system, IsolationLevel::RepeatableRead)?;
+        let mut memory = Memory::default();
+        stored::for_each(
+            &mut trx,
+            self.trees.schemas,
+            KeyRange::all(),
+            ReadMode::Consistent,
+            |name, options| {
+                let name = String::from_utf8_lossy(name).into_owned().into_boxed_str();
+                let schema = Schema { options: options.into(), tables: BTreeMap::new() };
+                memory.schemas.insert(name, schema);
+            },
+        )?;
+        for definition in stored::read_definitions(&mut trx, &self.trees)? {
+            memory.put(Arc::new(self.table_of(definition, Cts(0))?));
+        }
+        let drops = stored::read_drops(&mut trx, &self.trees)?;
+        let drops = drops.into_iter().map(|index| PendingDrop { index, from: Cts(0) });
+        self.drops.lock().extend(drops);
+        *self.memory.write() = memory;
+        self.version.fetch_add(1, Ordering::Release);
+        trx.commit()
+    }
+
+    /// Drops indexes that were being built when the node stopped.
+    fn take_back_builds(&self) -> Result<(), EngineError> {
+        for table in self.tables() {
+            let half_built = table.definition().indexes.iter();
+            let half_built = half_built.filter(|index| index.state == IndexState::Building);
+            for index in half_built {
+                self.take_back_build(table.id(), index.index_id)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// A definition with what is worked out from it.
+    fn table_of(
+        &self,
+        definition: TableDefinition,
+        visible_from: Cts,
+    ) -> Result<Table, EngineError> {
+        let sequences = Arc::new(TableSequences::new(&self.sequences, definition.table_id));
+        Table::new(definition, Arc::clone(&self.collations), sequences, visible_from)
+    }
+
+    /// The transaction system that the tables are in.
+    #[must_use]
+    pub fn system(&self) -> &Arc<TransactionSystem> {
+        &self.system
+    }
+
+    /// The dictionary's own trees.
+    #[must_use]
+    pub fn trees(&self) -> &SystemTrees {
+        &self.trees
+    }
+
+    /// Moves whenever a definition changes or is about to. What was looked up after it was read holds for
+    /// as long as it has not moved, so that plans are checked with one load.
+    #[must_use]
+    #[inline]
+    pub fn version(&self) -> u64 {
+        self.version.load(Ordering::Acquire)
+    }
+
+    /// A table by its name. Waits while a DDL on it commits (rule 4).
+    #[must_use]
+    pub fn table_named(&self, schema: &str, name: &str) -> Option<Arc<Table>> {
+        self.wait_for(|memory| memory.table_named(schema, name))
+    }
+
+    /// A table by its id. Waits while a DDL on it commits (rule 4).
+    #[must_use]
+    pub fn table(&self, id: TableId) -> Option<Arc<Table>> {
+        self.wait_for(|memory| memory.table(id))
+    }
+
+    fn wait_for(&self, find: impl Fn(&Memory) -> Found) -> Option<Arc<Table>> {
+        loop {
+            match find(&self.memory.read()) {
+                Found::Table(table) => return Some(table),
+                Found::Absent => return None,
+                Found::Changing => {}
+            }
+            let ticket = self.changed.listen();
+            if matches!(find(&self.memory.read()), Found::Changing) {
+                self.changed.wait(ticket, None);
+            }
+        }
+    }
+
+    /// A table that the transaction will read by its snapshot, which is opened if it is not yet (rule 2).
+    ///
+    /// # Errors
+    /// [`EngineError::NoSuchTable`], and [`EngineError::TableChanged`] if the snapshot is too old for it.
+    pub fn table_for_read(
+        &self,
+        trx: &mut Transaction,
+        id: TableId,
+    ) -> Result<Arc<Table>, EngineError> {
+        trx.ensure_snapshot();
+        let table = self.table(id).ok_or(EngineError::NoSuchTable(id))?;
+        if trx.snapshot().is_some_and(|snapshot| snapshot < table.visible_from()) {
+            return Err(EngineError::TableChanged(id));
+        }
+        Ok(table)
+    }
+
+    /// A table that the transaction will write, or read with locks (rule 1). Blocks for the lock.
+    ///
+    /// # Errors
+    /// [`EngineError::NoSuchTable`], or why the lock was not granted.
+    pub fn table_for_write(
+        &self,
+        trx: &mut Transaction,
+        id: TableId,
+    ) -> Result<Arc<Table>, EngineError> {
+        trx.lock_table(id, LockMode::Shared)?;
+        self.table(id).ok_or(EngineError::NoSuchTable(id))
+    }
+
+    /// All tables, in no particular order.
+    #[must_use]
+    pub fn tables(&self) -> Vec<Arc<Table>> {
+        self.memory.read().tables.values().cloned().collect()
+    }
+
+    /// The tables of a schema in order of their names; `None` if there is no such schema.
+    #[must_use]
+    pub fn tables_of(&self, schema: &str) -> Option<Vec<Arc<Table>>> {
+        let memory = self.memory.read();
+        let ids = memory.schemas.get(schema)?.tables.values();
+        Some(ids.filter_map(|id| memory.tables.get(id).cloned()).collect())
+    }
+
+    /// The names of all schemas, in order.
+    #[must_use]
+    pub fn schemas(&self) -> Vec<Box<str>> {
+        self.memory.read().schemas.keys().cloned().collect()
+    }
+
+    /// What the SQL layer has stored with a schema; `None` if there is no such schema.
+    #[must_use]
+    pub fn schema_options(&self, schema: &str) -> Option<Arc<[u8]>> {
+        self.memory.read().schemas.get(schema).map(|schema| Arc::clone(&schema.options))
+    }
+
+    /// Writes down how far the counters of all tables were really used, so that an orderly end leaves no
+    /// gap in them. Blocks.
+    ///
+    /// # Errors
+    /// If the log has failed.
+    pub fn close(&self) -> Result<(), EngineError> {
+        self.tables().iter().try_for_each(|table| table.sequences().give_back())
+    }
+}

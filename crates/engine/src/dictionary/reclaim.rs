@@ -1,0 +1,108 @@
+//! Freeing the pages of dropped trees.
+//!
+//! That a tree is to be freed stands in the tree of drops from the drop's commit on until its last page is
+//! free. Pages are freed level by level from the leaves up, each level from right to left: whatever a crash
+//! has left is still reached from the root, over links that end where freed pages begin.
+
+use firn_base::{Cts, IndexId, PageId, PageNo};
+use firn_format::page::PageKind;
+use firn_format::redo::Change;
+use firn_format::tree::TreePage;
+
+use crate::dictionary::{Dictionary, stored};
+use crate::error::EngineError;
+use crate::log::writer::Purpose;
+use crate::mini_transaction::MiniTransaction;
+use crate::pages::Pages;
+use crate::transaction::{IsolationLevel, Transaction, TransactionSystem};
+
+/// A tree that is to be freed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PendingDrop {
+    /// The tree.
+    pub index: IndexId,
+    /// Snapshots from this one on do not need it.
+    pub from: Cts,
+}
+
+impl Dictionary {
+    /// Trees that are still to be freed.
+    #[must_use]
+    pub fn pending_drops(&self) -> Vec<PendingDrop> {
+        self.drops.lock().clone()
+    }
+
+    /// Frees dropped trees that nobody needs any more. `horizon` is the one up to which all of purge's
+    /// work has been done. Returns how many trees are gone. For one background task. Blocks.
+    ///
+    /// # Errors
+    /// Why a page or the log could not be had; what is left is freed by the next call.
+    pub fn reclaim(&self, horizon: Cts) -> Result<usize, EngineError> {
+        let due = self.pending_drops().into_iter().filter(|drop| drop.from <= horizon);
+        let mut freed = 0;
+        for due in due {
+            match free_tree(&self.system, due.index) {
+                // The space has been dropped meanwhile.
+                Err(error) if !error.is_absent_page() => return Err(error),
+                _ => {}
+            }
+            let mut trx = Transaction::begin(&self.system, IsolationLevel::ReadCommitted)?;
+            trx.delete(self.trees.drops, &stored::drop_key(due.index))?;
+            trx.commit_then(Box::new(|_| {}))?;
+            self.drops.lock().retain(|drop| drop.index != due.index);
+            freed += 1;
+        }
+        Ok(freed)
+    }
+}
+
+/// Frees all pages of a tree that nobody uses.
+fn free_tree(system: &TransactionSystem, index: IndexId) -> Result<(), EngineError> {
+    let pages = system.pages();
+    // Levels from the root down, each from left to right.
+    let mut levels = Vec::new();
+    let mut leftmost = Some(index.root());
+    while let Some(first) = leftmost {
+        let (level, child) = read_level(pages, index, first)?;
+        levels.push(level);
+        leftmost = child;
+    }
+    let from_leaves = levels.iter().rev().flat_map(|level| level.iter().rev());
+    from_leaves.copied().try_for_each(|page| free_page(system, page))
+}
+
+/// The pages of a level that are still there, and the first page of the level below.
+fn read_level(
+    pages: &Pages,
+    index: IndexId,
+    first: PageId,
+) -> Result<(Vec<PageId>, Option<PageId>), EngineError> {
+    let (mut level, mut below) = (Vec::new(), None);
+    let mut next = Some(first);
+    while let Some(page) = next {
+        let found = pages.run(|| {
+            let guard = pages.pool.shared(page)?;
+            let node = TreePage::new(&guard).ok();
+            let node = node.filter(|node| node.index() == index && !node.is_dead());
+            Ok(node.map(|node| (node.right(), (!node.is_leaf()).then(|| node.child(0)))))
+        })?;
+        let Some((right, child)) = found else { break };
+        level.push(page);
+        let on = |page_no| PageId::new(page.space, page_no);
+        below = below.or(child.filter(|child| *child != PageNo::NONE).map(on));
+        next = (right != PageNo::NONE).then(|| on(right));
+    }
+    Ok((level, below))
+}
+
+fn free_page(system: &TransactionSystem, page: PageId) -> Result<(), EngineError> {
+    let pages = system.pages();
+    pages.run(|| {
+        let mut mtr = MiniTransaction::begin(pages, Purpose::Completion)?;
+        let held = mtr.exclusive(page)?;
+        system.forest().spaces().free(&mut mtr, page)?;
+        mtr.change(held, &Change::Format { kind: PageKind::Free });
+        let _ = mtr.commit();
+        Ok(())
+    })
+}

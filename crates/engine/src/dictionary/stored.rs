@@ -1,0 +1,253 @@
+//! What stands in the dictionary's trees, and how it is found.
+//!
+//! ```text
+//!   tree       key                                   value
+//!   tables     u64 table ‖ u16 part                  part of the encoded definition, ≤ 4000 bytes
+//!   names      schema ‖ 00 ‖ name                    u64 table
+//!   schemas    schema                                the SQL layer's own bytes
+//!   counters   u8 kind ‖ u64 table                   u64, little endian: everything below was handed out
+//!   drops      u64 index                             –
+//! ```
+//!
+//! Numbers in keys are big endian, so that they are in order. `docs/formats/dictionary.md` draws the
+//! bytes.
+
+use std::ops::Bound;
+
+use firn_base::{IndexId, PageId, PageNo, SpaceId, TableId};
+use firn_format::definition::TableDefinition;
+use firn_format::key::prefix_successor;
+use firn_format::page::PageBuf;
+use firn_format::space::{DICTIONARY_SPACE, HEADER_PAGE, SpaceHeader, SpacePurpose};
+
+use crate::error::EngineError;
+use crate::log::writer::Purpose;
+use crate::mini_transaction::MiniTransaction;
+use crate::transaction::{Cursor, Direction, KeyRange, ReadMode, Transaction, TransactionSystem};
+use crate::tree::Forest;
+
+/// The longest part of a definition; an entry of a tree has room for it.
+const PART_BYTES: usize = 4000;
+/// What the dictionary's format is called in the header page of its space.
+const FORMAT: u32 = 1;
+/// How many trees there are.
+const TREES: usize = 5;
+
+/// The dictionary's own trees.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SystemTrees {
+    /// Definitions of tables.
+    pub tables: IndexId,
+    /// Tables by name.
+    pub names: IndexId,
+    /// Schemas.
+    pub schemas: IndexId,
+    /// Counters.
+    pub counters: IndexId,
+    /// Trees that are to be freed.
+    pub drops: IndexId,
+}
+
+impl SystemTrees {
+    /// All of them.
+    #[must_use]
+    pub fn all(&self) -> [IndexId; TREES] {
+        [self.tables, self.names, self.schemas, self.counters, self.drops]
+    }
+
+    fn from_roots(roots: [IndexId; TREES]) -> SystemTrees {
+        let [tables, names, schemas, counters, drops] = roots;
+        SystemTrees { tables, names, schemas, counters, drops }
+    }
+
+    /// Finds the trees, or makes them if there are none yet. Blocks.
+    pub(super) fn open(forest: &Forest) -> Result<SystemTrees, EngineError> {
+        let (pages, spaces) = (forest.pages(), forest.spaces());
+        match spaces.prepare(DICTIONARY_SPACE) {
+            Err(error) if error.is_absent_page() => {
+                spaces.create(DICTIONARY_SPACE, SpacePurpose::Dictionary, TableId(0))?;
+            }
+            other => other?,
+        }
+        let header = PageId::new(DICTIONARY_SPACE, HEADER_PAGE);
+        let found = pages.run(|| read_roots(&*pages.pool.shared(header)?).map_err(Into::into))?;
+        match found {
+            Some(roots) => Ok(SystemTrees::from_roots(roots)),
+            None => create(forest),
+        }
+    }
+}
+
+/// Makes all trees and says so in the header page, in one group: after a crash there are all or none.
+fn create(forest: &Forest) -> Result<SystemTrees, EngineError> {
+    let pages = forest.pages();
+    forest.spaces().prepare(DICTIONARY_SPACE)?;
+    let mut frames = pages.pool.reserve(TREES);
+    let roots = pages.run(|| {
+        let mut mtr = MiniTransaction::begin(pages, Purpose::Forward)?;
+        let header = mtr.exclusive(PageId::new(DICTIONARY_SPACE, HEADER_PAGE))?;
+        let mut roots = [IndexId(0); TREES];
+        let mut area = FORMAT.to_le_bytes().to_vec();
+        for root in &mut roots {
+            *root = forest.create_root(&mut mtr, &mut frames, DICTIONARY_SPACE)?;
+            area.extend_from_slice(&root.root().page_no.0.to_le_bytes());
+        }
+        let at = SpaceHeader::OWNER_AREA_AT;
+        mtr.change(header, &firn_format::redo::Change::WriteBytes { at, bytes: &area });
+        let _ = mtr.commit();
+        Ok(roots)
+    })?;
+    Ok(SystemTrees::from_roots(roots))
+}
+
+/// The roots that the header page names; `None` before there are any.
+fn read_roots(page: &PageBuf) -> Result<Option<[IndexId; TREES]>, EngineError> {
+    let at = usize::from(SpaceHeader::OWNER_AREA_AT);
+    match page.get_u32(at) {
+        0 => Ok(None),
+        FORMAT => Ok(Some(std::array::from_fn(|number| {
+            let page_no = PageNo(page.get_u32(at + 4 * (number + 1)));
+            IndexId::from(PageId::new(DICTIONARY_SPACE, page_no))
+        }))),
+        format => Err(EngineError::Invalid(format!(
+            "the dictionary has format {format}, which this version of Firn does not know"
+        ))),
+    }
+}
+
+/// The key of a table's name.
+pub(super) fn name_key(schema: &str, name: &str) -> Vec<u8> {
+    [schema.as_bytes(), &[0], name.as_bytes()].concat()
+}
+
+fn part_key(table: TableId, part: u16) -> [u8; 10] {
+    let mut key = [0; 10];
+    key[..8].copy_from_slice(&table.0.to_be_bytes());
+    key[8..].copy_from_slice(&part.to_be_bytes());
+    key
+}
+
+/// Writes a definition, over the one that is there.
+pub(super) fn put_definition(
+    trx: &mut Transaction,
+    trees: &SystemTrees,
+    definition: &TableDefinition,
+) -> Result<(), EngineError> {
+    let bytes = definition.encode()?;
+    let mut part = 0;
+    for chunk in bytes.chunks(PART_BYTES) {
+        put(trx, trees.tables, &part_key(definition.table_id, part), chunk)?;
+        part += 1;
+    }
+    delete_parts(trx, trees, definition.table_id, part)
+}
+
+/// Deletes a definition's parts from `part` on.
+pub(super) fn delete_parts(
+    trx: &mut Transaction,
+    trees: &SystemTrees,
+    table: TableId,
+    mut part: u16,
+) -> Result<(), EngineError> {
+    while trx.delete(trees.tables, &part_key(table, part))? {
+        part += 1;
+    }
+    Ok(())
+}
+
+/// Sets a record, whether it is there or not.
+pub(super) fn put(
+    trx: &mut Transaction,
+    tree: IndexId,
+    key: &[u8],
+    value: &[u8],
+) -> Result<(), EngineError> {
+    loop {
+        if trx.update(tree, key, value)? {
+            return Ok(());
+        }
+        match trx.insert(tree, key, value) {
+            Err(EngineError::DuplicateKey { .. }) => {}
+            other => return other,
+        }
+    }
+}
+
+/// Reads all definitions that the transaction sees.
+pub(super) fn read_definitions(
+    trx: &mut Transaction,
+    trees: &SystemTrees,
+) -> Result<Vec<TableDefinition>, EngineError> {
+    let mut definitions = Vec::new();
+    let mut current: Option<([u8; 8], Vec<u8>)> = None;
+    for_each(trx, trees.tables, KeyRange::all(), ReadMode::Consistent, |key, part| {
+        let table: [u8; 8] = key.get(..8).and_then(|id| id.try_into().ok()).unwrap_or_default();
+        if current.as_ref().is_none_or(|(other, _)| *other != table) {
+            definitions.extend(current.take().map(|(_, bytes)| bytes));
+            current = Some((table, Vec::new()));
+        }
+        if let Some((_, bytes)) = &mut current {
+            bytes.extend_from_slice(part);
+        }
+    })?;
+    definitions.extend(current.map(|(_, bytes)| bytes));
+    definitions.iter().map(|bytes| Ok(TableDefinition::decode(bytes)?)).collect()
+}
+
+/// Shows every record of a range that the transaction sees.
+pub(super) fn for_each(
+    trx: &mut Transaction,
+    tree: IndexId,
+    range: KeyRange,
+    mode: ReadMode,
+    mut visit: impl FnMut(&[u8], &[u8]),
+) -> Result<(), EngineError> {
+    let mut cursor = Cursor::new(tree, range, Direction::Forward, mode);
+    while cursor.fetch(trx)? {
+        cursor.rows().for_each(|(key, value)| visit(key, value));
+    }
+    Ok(())
+}
+
+/// The names of a schema's tables as a range of the tree of names.
+pub(super) fn names_of(schema: &str) -> KeyRange {
+    let low = name_key(schema, "");
+    let high = prefix_successor(&low).map_or(Bound::Unbounded, Bound::Excluded);
+    KeyRange { low: Bound::Included(low), high }
+}
+
+/// Trees whose pages are still to be freed.
+pub(super) fn read_drops(
+    trx: &mut Transaction,
+    trees: &SystemTrees,
+) -> Result<Vec<IndexId>, EngineError> {
+    let mut drops = Vec::new();
+    for_each(trx, trees.drops, KeyRange::all(), ReadMode::Consistent, |key, _| {
+        drops.extend(key.try_into().ok().map(|id| IndexId(u64::from_be_bytes(id))));
+    })?;
+    Ok(drops)
+}
+
+/// The key of a tree that is to be freed.
+pub(super) fn drop_key(index: IndexId) -> [u8; 8] {
+    index.0.to_be_bytes()
+}
+
+/// The first space that tables get; those before are the engine's own.
+pub(super) const FIRST_TABLE_SPACE: SpaceId = SpaceId(16);
+
+/// Creates the root of a tree in `space`. The caller sees to it that it is dropped if nothing comes of it.
+pub(super) fn create_tree(
+    system: &TransactionSystem,
+    space: SpaceId,
+) -> Result<IndexId, EngineError> {
+    let (forest, pages) = (system.forest(), system.pages());
+    forest.spaces().prepare(space)?;
+    let mut frames = pages.pool.reserve(1);
+    pages.run(|| {
+        let mut mtr = MiniTransaction::begin(pages, Purpose::Forward)?;
+        let index = forest.create_root(&mut mtr, &mut frames, space)?;
+        let _ = mtr.commit();
+        Ok(index)
+    })
+}

@@ -1,0 +1,152 @@
+//! Reading single rows: by primary key, by the values of a unique index, and values that are out of line.
+
+use std::ops::Range;
+
+use firn_format::key::KeyLayout;
+use firn_format::row::{ColumnValue, OverflowReference};
+use firn_format::value::ValueRef;
+
+use crate::error::EngineError;
+use crate::table::{RowBuffer, SecondaryIndex, Table, overflow};
+use crate::transaction::{ReadMode, Transaction};
+
+impl Table {
+    /// Appends the bytes of a primary key to `key`; `values` are those of its columns, in key order. With
+    /// fewer values, what all keys with these begin with.
+    ///
+    /// # Errors
+    /// [`EngineError::Key`].
+    pub fn primary_key(
+        &self,
+        values: &[ValueRef<'_>],
+        key: &mut Vec<u8>,
+    ) -> Result<(), EngineError> {
+        Ok(self.layout.clustered.encode_parts(values, self.collations(), key)?)
+    }
+
+    /// Reads the row with this primary key into `payload`, for [`Table::view`]. False if there is none.
+    /// Blocks for locks and I/O.
+    ///
+    /// # Errors
+    /// As [`Transaction::get`].
+    #[inline]
+    pub fn get(
+        &self,
+        trx: &mut Transaction,
+        key: &[u8],
+        mode: ReadMode,
+        payload: &mut Vec<u8>,
+    ) -> Result<bool, EngineError> {
+        trx.get(self.clustered, key, mode, payload)
+    }
+
+    /// Reads the row that has these values, none of them NULL, in a unique index. False if there is
+    /// none. Blocks for locks and I/O.
+    ///
+    /// # Errors
+    /// As [`Transaction::get`], and [`EngineError::TableChanged`] if the index is too young for the
+    /// transaction's snapshot.
+    pub fn get_by_unique(
+        &self,
+        trx: &mut Transaction,
+        index: &SecondaryIndex,
+        values: &[ValueRef<'_>],
+        mode: ReadMode,
+        row: &mut RowBuffer,
+    ) -> Result<bool, EngineError> {
+        let (_, layout) = self.find_secondary(index.id)?;
+        let mut entry = Vec::with_capacity(64);
+        layout.key().encode_parts(values, self.collations(), &mut entry)?;
+        self.get_by_entry(trx, index, &entry, mode, row)
+    }
+
+    /// Reads the row to which the entry with this key leads: for entries of unique values, and for the key
+    /// of [`EngineError::DuplicateKey`]. False if there is none. Blocks for locks and I/O.
+    ///
+    /// # Errors
+    /// As [`Table::get_by_unique`].
+    pub fn get_by_entry(
+        &self,
+        trx: &mut Transaction,
+        index: &SecondaryIndex,
+        entry: &[u8],
+        mode: ReadMode,
+        row: &mut RowBuffer,
+    ) -> Result<bool, EngineError> {
+        let (_, layout) = self.find_secondary(index.id)?;
+        self.check_ready(trx, index, mode)?;
+        if !trx.get(index.id, entry, mode, &mut row.payload)? {
+            return Ok(false);
+        }
+        let primary_key = layout.primary_key(entry, &row.payload);
+        let primary_key = primary_key.map_err(|error| self.damaged(&error))?;
+        row.key.clear();
+        row.key.extend_from_slice(primary_key);
+        self.get(trx, &row.key, mode, &mut row.payload)
+    }
+
+    /// Refuses an index whose entries the transaction's snapshot does not all see.
+    pub(crate) fn check_ready(
+        &self,
+        trx: &mut Transaction,
+        index: &SecondaryIndex,
+        mode: ReadMode,
+    ) -> Result<(), EngineError> {
+        if index.state != firn_format::definition::IndexState::Ready {
+            return Err(EngineError::NoSuchTree(index.id));
+        }
+        if mode.lock(trx.isolation()).is_none() && index.ready_from.0 > 0 {
+            trx.ensure_snapshot();
+            if trx.snapshot().is_some_and(|snapshot| snapshot < index.ready_from) {
+                return Err(EngineError::TableChanged(self.id()));
+            }
+        }
+        Ok(())
+    }
+
+    /// A cell's value; what is out of line is read into `buffer`. Blocks for I/O then.
+    ///
+    /// # Errors
+    /// If the chain of pages is damaged or cannot be read.
+    pub fn value<'a>(
+        &self,
+        trx: &Transaction,
+        cell: ColumnValue<'a>,
+        buffer: &'a mut Vec<u8>,
+    ) -> Result<ValueRef<'a>, EngineError> {
+        match cell {
+            ColumnValue::Inline(value) => Ok(value),
+            ColumnValue::Overflow(reference) => {
+                buffer.clear();
+                self.read_part(trx, reference, 0..u64::MAX, buffer)?;
+                Ok(ValueRef::Bytes(buffer))
+            }
+        }
+    }
+
+    /// Appends the bytes of an out-of-line value that lie in `range` to `into`. The snapshot that the row
+    /// was seen with must still be open, or the row locked. Blocks for I/O.
+    ///
+    /// # Errors
+    /// If the chain of pages is damaged or cannot be read.
+    pub fn read_part(
+        &self,
+        trx: &Transaction,
+        reference: OverflowReference,
+        range: Range<u64>,
+        into: &mut Vec<u8>,
+    ) -> Result<(), EngineError> {
+        overflow::read(trx.system.pages(), self.space(), reference, range, into)
+    }
+
+    /// The layout of an index's own key, or of the primary key for `None`.
+    ///
+    /// # Errors
+    /// [`EngineError::NoSuchTree`] if the table has no such index.
+    pub fn key_layout(&self, index: Option<&SecondaryIndex>) -> Result<&KeyLayout, EngineError> {
+        match index {
+            None => Ok(&self.layout.clustered),
+            Some(index) => Ok(self.find_secondary(index.id)?.1.key()),
+        }
+    }
+}

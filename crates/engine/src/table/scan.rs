@@ -1,0 +1,324 @@
+//! Scans of a table in the order of one of its indexes, batch by batch.
+//!
+//! ```text
+//!   clustered            rows as the cursor has them
+//!   secondary            entries, then the rows behind them, whose pages are fetched ahead together
+//!   secondary, covering  entries only: every wanted column stands in the entry
+//! ```
+
+use std::ops::Bound;
+use std::ops::Range;
+use std::sync::Arc;
+
+use firn_base::IndexId;
+use firn_format::key::{KeyLayout, KeyRange as Keys};
+use firn_format::row::{ColumnValue, RowView};
+use firn_format::value::Value;
+
+use crate::error::EngineError;
+use crate::table::{SecondaryIndex, Table};
+use crate::transaction::{Cursor, Direction, KeyRange, ReadMode, Transaction};
+
+/// What a scan visits, and how.
+#[derive(Debug, Clone)]
+pub struct ScanOptions {
+    /// The index; `None`: the clustered one.
+    pub index: Option<SecondaryIndex>,
+    /// The keys of the index, see [`firn_format::key::KeyLayout::range`].
+    pub range: Keys,
+    /// Which way.
+    pub direction: Direction,
+    /// Which versions, with which locks.
+    pub mode: ReadMode,
+    /// The ordinals that are wanted, if not all. If a secondary index has them all, rows are not visited;
+    /// [`TableScan::is_covered`] says so.
+    pub columns: Option<Box<[u16]>>,
+}
+
+impl ScanOptions {
+    /// All rows in the order of the primary key, as the transaction sees them.
+    #[must_use]
+    pub fn all() -> ScanOptions {
+        ScanOptions {
+            index: None,
+            range: Keys::all(),
+            direction: Direction::Forward,
+            mode: ReadMode::Consistent,
+            columns: None,
+        }
+    }
+}
+
+/// Where a covering scan finds a column in an entry.
+#[derive(Debug, Clone, Copy)]
+enum Source {
+    Part(usize),
+    PrimaryKeyPart(usize),
+}
+
+#[derive(Debug)]
+enum Path {
+    Clustered,
+    /// Rows behind entries.
+    Lookup,
+    /// By wanted column.
+    Covering(Box<[(u16, Source)]>),
+}
+
+/// See the module's page.
+pub struct TableScan {
+    table: Arc<Table>,
+    index: Option<IndexId>,
+    mode: ReadMode,
+    cursor: Cursor,
+    path: Path,
+    batch: Batch,
+    /// Values of entries, those of one entry after those of another.
+    values: Vec<Value>,
+}
+
+/// Rows that were looked up, in one piece of memory.
+#[derive(Debug, Default)]
+struct Batch {
+    bytes: Vec<u8>,
+    rows: Vec<(Range<usize>, Range<usize>)>,
+    payload: Vec<u8>,
+}
+
+/// One row of a scan.
+#[derive(Debug, Clone, Copy)]
+pub struct ScanRow<'a> {
+    /// The primary key's bytes.
+    pub key: &'a [u8],
+    content: Content<'a>,
+    table: &'a Table,
+}
+
+#[derive(Debug, Clone, Copy)]
+enum Content<'a> {
+    Row(&'a [u8]),
+    Entry(&'a [(u16, Source)], &'a [Value]),
+}
+
+impl Table {
+    /// A scan. Looks at nothing yet.
+    ///
+    /// # Errors
+    /// [`EngineError::NoSuchTree`] if the table has no such index, [`EngineError::TableChanged`] if the
+    /// index is too young for the transaction's snapshot.
+    pub fn scan(
+        self: &Arc<Table>,
+        trx: &mut Transaction,
+        options: ScanOptions,
+    ) -> Result<TableScan, EngineError> {
+        let (tree, path) = match &options.index {
+            None => (self.clustered, Path::Clustered),
+            Some(index) => {
+                self.check_ready(trx, index, options.mode)?;
+                let locks = options.mode.lock(trx.isolation()).is_some();
+                let covering = options.columns.as_deref().filter(|_| !locks);
+                let covering = covering.and_then(|columns| self.covering(index, columns));
+                (index.id, covering.map_or(Path::Lookup, Path::Covering))
+            }
+        };
+        let range = KeyRange {
+            low: Bound::Included(options.range.start),
+            high: options.range.end.map_or(Bound::Unbounded, Bound::Excluded),
+        };
+        Ok(TableScan {
+            table: Arc::clone(self),
+            index: options.index.map(|index| index.id),
+            mode: options.mode,
+            cursor: Cursor::new(tree, range, options.direction, options.mode),
+            path,
+            batch: Batch::default(),
+            values: Vec::new(),
+        })
+    }
+
+    /// Where the entries of an index have these columns; `None` if not all of them.
+    fn covering(&self, index: &SecondaryIndex, columns: &[u16]) -> Option<Box<[(u16, Source)]>> {
+        let (_, layout) = self.find_secondary(index.id).ok()?;
+        let place = |keys: &KeyLayout, column: u16| {
+            let part = keys.parts().iter().position(|part| part.column == column)?;
+            keys.is_invertible(part, self.collations()).then_some(part)
+        };
+        let source = |column: &u16| {
+            let part = place(layout.key(), *column).map(Source::Part);
+            let source =
+                part.or_else(|| place(&self.layout.clustered, *column).map(Source::PrimaryKeyPart));
+            source.map(|source| (*column, source))
+        };
+        columns.iter().map(source).collect()
+    }
+}
+
+impl TableScan {
+    /// Whether the rows come from the index alone, so that only the wanted columns can be read.
+    #[must_use]
+    pub fn is_covered(&self) -> bool {
+        matches!(self.path, Path::Covering(_))
+    }
+
+    /// Fetches the next rows; false at the end. A batch may be empty although more follow, if rows behind
+    /// entries are gone or were left out. Blocks for locks and I/O.
+    ///
+    /// # Errors
+    /// As [`Cursor::fetch`], and [`EngineError::Corrupt`] if an entry leads nowhere.
+    pub fn fetch(&mut self, trx: &mut Transaction) -> Result<bool, EngineError> {
+        if !self.cursor.fetch(trx)? {
+            self.batch.clear();
+            self.values.clear();
+            return Ok(false);
+        }
+        match &self.path {
+            Path::Clustered => {}
+            Path::Lookup => self.look_up(trx)?,
+            Path::Covering(_) => self.decode()?,
+        }
+        Ok(true)
+    }
+
+    /// Visits the rows behind the entries of the batch.
+    fn look_up(&mut self, trx: &mut Transaction) -> Result<(), EngineError> {
+        let (table, batch) = (&*self.table, &mut self.batch);
+        let index = self.index.unwrap_or(table.clustered);
+        let (_, layout) = table.find_secondary(index)?;
+        batch.clear();
+        let mut keys = Vec::with_capacity(self.cursor.rows().len());
+        for (key, value) in self.cursor.rows() {
+            keys.push(layout.primary_key(key, value).map_err(|error| table.damaged(&error))?);
+        }
+        if keys.len() > 1 {
+            trx.system.forest().tree(table.clustered).prefetch(keys.iter().copied());
+        }
+        let is_consistent = self.mode.lock(trx.isolation()).is_none();
+        for key in keys {
+            if table.get(trx, key, self.mode, &mut batch.payload)? {
+                batch.push(key);
+            } else if is_consistent {
+                return Err(EngineError::Corrupt {
+                    page: index.root(),
+                    what: "an index entry leads to no row".to_owned(),
+                });
+            }
+        }
+        Ok(())
+    }
+
+    /// Reads the wanted columns out of the entries.
+    fn decode(&mut self) -> Result<(), EngineError> {
+        self.values.clear();
+        let (table, Path::Covering(sources)) = (&*self.table, &self.path) else { return Ok(()) };
+        let (_, layout) = table.find_secondary(self.index.unwrap_or(table.clustered))?;
+        for (key, value) in self.cursor.rows() {
+            let primary_key = layout.primary_key(key, value);
+            let primary_key = primary_key.map_err(|error| table.damaged(&error))?;
+            for (_, source) in sources {
+                let found = match *source {
+                    Source::Part(part) => read_part(layout.key(), key, part, table),
+                    Source::PrimaryKeyPart(part) => {
+                        read_part(&table.layout.clustered, primary_key, part, table)
+                    }
+                };
+                self.values.push(found?);
+            }
+        }
+        Ok(())
+    }
+
+    /// The rows of the present batch, in the scan's order.
+    pub fn rows(&self) -> impl Iterator<Item = ScanRow<'_>> {
+        let looked_up = matches!(self.path, Path::Lookup);
+        let from_cursor = self.cursor.rows().enumerate().filter(move |_| !looked_up);
+        let from_cursor = from_cursor.filter_map(|(number, row)| self.cursor_row(number, row));
+        let from_lookup = self.batch.rows.iter().map(|(key, payload)| ScanRow {
+            key: &self.batch.bytes[key.clone()],
+            content: Content::Row(&self.batch.bytes[payload.clone()]),
+            table: &self.table,
+        });
+        from_cursor.chain(from_lookup)
+    }
+
+    fn cursor_row<'a>(
+        &'a self,
+        number: usize,
+        (key, value): (&'a [u8], &'a [u8]),
+    ) -> Option<ScanRow<'a>> {
+        let Path::Covering(sources) = &self.path else {
+            return Some(ScanRow { key, content: Content::Row(value), table: &self.table });
+        };
+        let values = self.values.get(number * sources.len()..(number + 1) * sources.len())?;
+        let (_, layout) = self.table.find_secondary(self.index?).ok()?;
+        let key = layout.primary_key(key, value).ok()?;
+        Some(ScanRow { key, content: Content::Entry(sources, values), table: &self.table })
+    }
+}
+
+impl Batch {
+    fn clear(&mut self) {
+        self.bytes.clear();
+        self.rows.clear();
+    }
+
+    /// Keeps the row that was just read.
+    fn push(&mut self, key: &[u8]) {
+        let start = self.bytes.len();
+        self.bytes.extend_from_slice(key);
+        let middle = self.bytes.len();
+        self.bytes.extend_from_slice(&self.payload);
+        self.rows.push((start..middle, middle..self.bytes.len()));
+    }
+}
+
+impl<'a> ScanRow<'a> {
+    /// The row's bytes; `None` in a covering scan.
+    #[must_use]
+    pub fn payload(&self) -> Option<&'a [u8]> {
+        match self.content {
+            Content::Row(payload) => Some(payload),
+            Content::Entry(..) => None,
+        }
+    }
+
+    /// The row, to be read column by column; `None` in a covering scan.
+    ///
+    /// # Errors
+    /// If the bytes are no row of the table.
+    pub fn view(&self) -> Option<Result<RowView<'a>, EngineError>> {
+        self.payload().map(|payload| self.table.view(payload))
+    }
+
+    /// A column; in a covering scan, one of the wanted ones.
+    ///
+    /// # Errors
+    /// If there is no such column, or the bytes are no row of the table.
+    pub fn column(&self, ordinal: usize) -> Result<ColumnValue<'a>, EngineError> {
+        match self.content {
+            Content::Row(payload) => {
+                let cell = self.table.view(payload)?.column(ordinal);
+                cell.map_err(|error| self.table.row_error(error))
+            }
+            Content::Entry(sources, values) => {
+                let found = sources.iter().position(|(column, _)| usize::from(*column) == ordinal);
+                let found = found.ok_or(firn_format::row::RowError::NoSuchColumn(ordinal))?;
+                Ok(ColumnValue::Inline(values[found].as_ref()))
+            }
+        }
+    }
+}
+
+/// A part of a key that can be read back.
+fn read_part(
+    layout: &KeyLayout,
+    key: &[u8],
+    part: usize,
+    table: &Table,
+) -> Result<Value, EngineError> {
+    let mut reader = layout.reader(key);
+    for _ in 0..part {
+        reader.skip_part().map_err(|error| table.damaged(&error))?;
+    }
+    let value = reader.next_value(table.collations()).map_err(|error| table.damaged(&error))?;
+    value.ok_or_else(|| table.damaged(&"a key part cannot be read back"))
+}
