@@ -34,17 +34,35 @@ impl RecordVersion {
         bytes
     }
 
-    /// Takes a leaf's value apart into version and payload; `None` if it is too short.
+    /// Takes a leaf's value apart into version and payload; `None` if it is too short or says neither
+    /// "deleted" nor "not deleted".
     #[must_use]
     #[inline]
     pub fn parse(value: &[u8]) -> Option<(RecordVersion, &[u8])> {
         let (head, payload) = value.split_first_chunk::<RECORD_VERSION_BYTES>()?;
+        if head[16] > 1 {
+            return None;
+        }
         let word = |at: usize| u64::from_le_bytes(std::array::from_fn(|i| head[at + i]));
         let version = RecordVersion {
             trx: TrxId(word(0)),
             undo: UndoPointer::from_u64(word(8)),
-            deleted: head[16] & 1 != 0,
+            deleted: head[16] != 0,
         };
         Some((version, payload))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_version_says_deleted_or_not_and_nothing_else() {
+        let version = RecordVersion { trx: TrxId(7), undo: UndoPointer::NONE, deleted: true };
+        let mut bytes = version.encode();
+        assert_eq!(RecordVersion::parse(&bytes), Some((version, &[][..])));
+        bytes[16] = 3;
+        assert_eq!(RecordVersion::parse(&bytes), None);
     }
 }
