@@ -47,6 +47,8 @@ use state::{Limits, ProcessId};
 
 /// Set to a number, it makes [`for_each_seed`] replay that seed alone.
 pub const SEED_VARIABLE: &str = "FIRN_SEED";
+/// Set to `FROM..TO`, it makes [`for_each_seed`] run these seeds instead of the test's own.
+pub const SEEDS_VARIABLE: &str = "FIRN_SEEDS";
 /// Set to a number, it makes [`for_each_seed`] run so many times as many seeds.
 pub const EFFORT_VARIABLE: &str = "FIRN_EFFORT";
 
@@ -237,8 +239,8 @@ impl World {
     }
 }
 
-/// Runs `body` once for every seed; the environment variables [`SEED_VARIABLE`] and
-/// [`EFFORT_VARIABLE`] replay one seed or run more.
+/// Runs `body` once for every seed; the environment variables [`SEED_VARIABLE`], [`SEEDS_VARIABLE`] and
+/// [`EFFORT_VARIABLE`] replay one seed, choose others or run more.
 ///
 /// # Panics
 /// With the seed and a report, at the first run that fails.
@@ -319,8 +321,16 @@ fn chosen_seeds(seeds: Range<u64>) -> Range<u64> {
     if let Some(seed) = number(SEED_VARIABLE) {
         return seed..seed + 1;
     }
+    if let Some(range) = std::env::var(SEEDS_VARIABLE).ok().as_deref().and_then(parse_range) {
+        return range;
+    }
     let effort = number(EFFORT_VARIABLE).unwrap_or(1);
     seeds.start..seeds.start + (seeds.end - seeds.start) * effort
+}
+
+fn parse_range(text: &str) -> Option<Range<u64>> {
+    let (from, to) = text.split_once("..")?;
+    Some(from.parse().ok()?..to.parse().ok()?)
 }
 
 #[cfg(test)]

@@ -1,0 +1,203 @@
+//! What concurrent transactions of the engine saw, judged against the level that they ran at.
+
+use std::ops::{Bound, RangeInclusive};
+use std::time::Duration;
+
+use firn::node::{LocalNode, NodeOptions};
+use firn_base::{Cts, Environment, IndexId};
+use firn_engine::transaction::{
+    Cursor, Direction, IsolationLevel, KeyRange, ReadMode, Transaction, WaitPolicy,
+};
+use firn_engine::{Engine, EngineError};
+use firn_testing::history::{Element, History, Isolation, Key, Recorder, Rejected};
+use firn_testing::random::Random;
+use firn_testing::workload::{Refused, Session, Workload, WorkloadOptions};
+
+use crate::mirror::Trees;
+use crate::plan::Shape;
+
+const SESSIONS: u32 = 8;
+const TRANSACTIONS: usize = 400;
+
+/// A session of the engine: lists are payloads of four-byte elements.
+pub(crate) struct EngineSession<'a> {
+    engine: &'a Engine,
+    index: IndexId,
+    level: IsolationLevel,
+    trx: Option<Transaction>,
+}
+
+impl<'a> EngineSession<'a> {
+    pub(crate) fn new(
+        engine: &'a Engine,
+        index: IndexId,
+        level: IsolationLevel,
+    ) -> EngineSession<'a> {
+        EngineSession { engine, index, level, trx: None }
+    }
+
+    /// Runs one statement; whatever fails ends the transaction.
+    fn statement<R>(
+        &mut self,
+        run: impl FnOnce(&mut Transaction, IndexId) -> Result<R, EngineError>,
+    ) -> Result<R, Refused> {
+        let index = self.index;
+        let mut trx = self.trx.take().expect("a transaction is open");
+        if self.level == IsolationLevel::ReadCommitted {
+            trx.open_snapshot();
+        }
+        match run(&mut trx, index) {
+            Ok(result) => {
+                trx.end_statement();
+                self.trx = Some(trx);
+                Ok(result)
+            }
+            Err(error) => {
+                let is_expected =
+                    error.is_retryable() || matches!(error, EngineError::DuplicateKey { .. });
+                assert!(is_expected, "{error:?}");
+                trx.rollback().expect("nothing is wrong with the log");
+                Err(Refused::Aborted)
+            }
+        }
+    }
+}
+
+fn encode(list: &[Element]) -> Vec<u8> {
+    list.iter().flat_map(|element| element.to_be_bytes()).collect()
+}
+
+fn decode(payload: &[u8]) -> Vec<Element> {
+    let elements = payload.chunks_exact(4);
+    elements.map(|bytes| Element::from_be_bytes(bytes.try_into().expect("four bytes"))).collect()
+}
+
+impl Session for EngineSession<'_> {
+    fn begin(&mut self) -> Result<Option<Cts>, Refused> {
+        let mut trx = self.engine.begin(self.level).expect("few transactions are open");
+        trx.set_lock_wait_timeout(Duration::from_secs(5));
+        self.trx = Some(trx);
+        Ok(None)
+    }
+
+    fn read(&mut self, key: Key) -> Result<Vec<Element>, Refused> {
+        self.statement(|trx, index| {
+            let mut payload = Vec::new();
+            let found = trx.get(index, &key.to_be_bytes(), ReadMode::Consistent, &mut payload)?;
+            Ok(if found { decode(&payload) } else { Vec::new() })
+        })
+    }
+
+    fn read_range(
+        &mut self,
+        keys: RangeInclusive<Key>,
+    ) -> Result<Vec<(Key, Vec<Element>)>, Refused> {
+        self.statement(|trx, index| {
+            let range = KeyRange {
+                low: Bound::Included(keys.start().to_be_bytes().to_vec()),
+                high: Bound::Included(keys.end().to_be_bytes().to_vec()),
+            };
+            let direction = match keys.start() % 2 {
+                0 => Direction::Forward,
+                _ => Direction::Backward,
+            };
+            let mut cursor = Cursor::new(index, range, direction, ReadMode::Consistent);
+            let mut found = Vec::new();
+            while cursor.fetch(trx)? {
+                found.extend(cursor.rows().map(|(key, payload)| {
+                    (Key::from_be_bytes(key.try_into().expect("four bytes")), decode(payload))
+                }));
+            }
+            Ok(found)
+        })
+    }
+
+    fn append(&mut self, key: Key, element: Element) -> Result<(), Refused> {
+        self.statement(|trx, index| {
+            let (key, mut payload) = (key.to_be_bytes(), Vec::new());
+            if trx.get(index, &key, ReadMode::Update(WaitPolicy::Wait), &mut payload)? {
+                payload.extend_from_slice(&encode(&[element]));
+                assert!(trx.update(index, &key, &payload)?, "it is locked");
+                Ok(())
+            } else {
+                trx.insert(index, &key, &encode(&[element]))
+            }
+        })
+    }
+
+    fn commit(&mut self) -> Result<Option<Cts>, Refused> {
+        let trx = self.trx.take().expect("a transaction is open");
+        trx.commit().map_err(|_| Refused::Unknown)?;
+        Ok(None)
+    }
+
+    fn rollback(&mut self) {
+        let trx = self.trx.take().expect("a transaction is open");
+        trx.rollback().expect("nothing is wrong with the log");
+    }
+}
+
+fn record(level: IsolationLevel, seed: u64, options: WorkloadOptions) -> History {
+    let directory = tempfile::tempdir().unwrap();
+    let mut node_options = NodeOptions::default();
+    node_options.engine.buffer_pool_bytes = 16 << 20;
+    // Few slots, so that transactions are offloaded all the time.
+    node_options.engine.transactions.table_slots = 16;
+    let node = LocalNode::open(&Environment::system(), directory.path(), &node_options).unwrap();
+    let shape = Shape { seed, threads: 1, keys: 1, accounts: 1, value_bytes: 1, long_steps: 1 };
+    let index = Trees::create(node.engine(), &shape).unwrap().index;
+    let workload = Workload::new(options, Random::new(seed));
+    let recorder = Recorder::new();
+    std::thread::scope(|scope| {
+        for id in 0..SESSIONS {
+            let (workload, recorder, engine) = (&workload, &recorder, node.engine());
+            scope.spawn(move || {
+                let mut session = EngineSession::new(engine, index, level);
+                workload.run(&mut session, id, TRANSACTIONS, recorder);
+            });
+        }
+    });
+    let mut session = EngineSession::new(node.engine(), index, level);
+    workload.read_everything(&mut session, SESSIONS, &recorder);
+    node.close().unwrap();
+    recorder.history()
+}
+
+fn check(level: IsolationLevel, claimed: Isolation) {
+    for seed in 0..4 {
+        let history = record(level, seed, WorkloadOptions::default());
+        if let Err(rejected) = history.check(claimed) {
+            panic!("seed {seed}, {level:?}: {rejected}");
+        }
+    }
+}
+
+#[test]
+fn read_committed_reads_what_was_committed() {
+    check(IsolationLevel::ReadCommitted, Isolation::StrongReadCommitted);
+}
+
+#[test]
+fn repeatable_read_is_strong_snapshot_isolation() {
+    check(IsolationLevel::RepeatableRead, Isolation::StrongSnapshotIsolation);
+}
+
+#[test]
+fn serializable_is_strict() {
+    check(IsolationLevel::Serializable, Isolation::StrictSerializable);
+}
+
+#[test]
+fn snapshot_isolation_shows_write_skew_and_read_committed_skewed_reads() {
+    let kinds = |level, claimed| {
+        let history = record(level, 9, WorkloadOptions { keys: 3, ..WorkloadOptions::default() });
+        match history.check(claimed) {
+            Err(rejected @ Rejected::Violated(_)) => rejected.to_string(),
+            other => panic!("{level:?} passes for {claimed:?}: {other:?}"),
+        }
+    };
+    let found = kinds(IsolationLevel::RepeatableRead, Isolation::Serializable);
+    assert!(found.contains("G2-item"), "{found}");
+    let found = kinds(IsolationLevel::ReadCommitted, Isolation::SnapshotIsolation);
+    assert!(found.contains("G-single") || found.contains("G-nonadjacent"), "{found}");
+}

@@ -1,0 +1,17 @@
+//! A whole node, engine over log and pages, under everything that is done to it: killed as a real
+//! process over a real disk, crashed under the simulator, judged by what its transactions saw.
+//!
+//! ```text
+//!   FIRN_ROUNDS=200 FIRN_SEED=7 cargo test --release -p firn-testing --test node kill_loop -- --nocapture
+//!   FIRN_SEEDS=0..10000         cargo test --release -p firn-testing --test node simulated -- --nocapture
+//! ```
+
+mod isolation;
+mod kill_loop;
+mod mirror;
+mod plan;
+mod restart_time;
+mod simulated;
+mod structure;
+mod verify;
+mod worker;

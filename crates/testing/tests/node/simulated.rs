@@ -1,0 +1,213 @@
+//! The whole node under the simulator: every wait, disk call and crash is drawn from a seed.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use firn::node::{LocalNode, NodeOptions};
+use firn_base::Environment;
+use firn_testing::random::Random;
+use firn_testing::simulation::{Faults, SimulatedDisk, World, assert_replays, for_each_seed};
+use parking_lot::Mutex;
+
+use crate::mirror::Trees;
+use crate::plan::{Model, Shape};
+use crate::verify::Witness;
+use crate::worker::{Report, Worker, end_prepared};
+
+const DIRECTORY: &str = "/db";
+const LATENCY: Duration = Duration::from_micros(100);
+
+fn shape(seed: u64) -> Shape {
+    Shape { seed, threads: 4, keys: 60, accounts: 4, value_bytes: 2_500, long_steps: 60 }
+}
+
+fn options(random: &Random) -> NodeOptions {
+    let mut options = NodeOptions::default();
+    options.engine.buffer_pool_bytes = *random.pick(&[1 << 20, 4 << 20]);
+    options.engine.transactions.transactions = 64;
+    options.engine.transactions.table_slots = *random.pick(&[4, 64]);
+    options.engine.log.buffer_bytes = 512 << 10;
+    options.storage.log.segment_size_bytes = *random.pick(&[160 << 10, 512 << 10]);
+    options.storage.log.spare_limit = *random.pick(&[0, 2]);
+    options.storage.pages.behind_limit_bytes = *random.pick(&[64 << 10, 512 << 10]);
+    options.storage.pages.batch_pages = *random.pick(&[2, 16]);
+    options.storage.pages.queue_bytes = *random.pick(&[64 << 10, 1 << 20]);
+    options.storage.pages.grow_bytes = 256 << 10;
+    options.storage.pages.retry_delay_ms = 2;
+    options
+}
+
+/// What outlives all processes.
+#[derive(Clone)]
+struct Outside {
+    witness: Arc<Mutex<Witness>>,
+    trees: Trees,
+    shape: Shape,
+    stop: Arc<AtomicBool>,
+    is_disk_bad: bool,
+}
+
+impl Outside {
+    fn report(&self) -> Report {
+        let witness = Arc::clone(&self.witness);
+        Arc::new(move |thread, sequence, said| witness.lock().hear(thread, sequence, said))
+    }
+
+    fn committed(&self) -> u64 {
+        self.witness.lock().committed()
+    }
+}
+
+fn open(environment: &Environment, random: &Random) -> Result<LocalNode, String> {
+    let node = LocalNode::open(environment, Path::new(DIRECTORY), &options(random));
+    node.map_err(|error| error.to_string())
+}
+
+fn create(world: &World, disk: &SimulatedDisk) -> Outside {
+    let (shape, random) = (shape(world.random().word()), world.random());
+    let own = shape.clone();
+    let created = world.start("creator", disk).run(move |environment| {
+        let node = open(environment, &random).expect("an empty disk");
+        let trees = Trees::create(node.engine(), &own).expect("an empty database");
+        node.close().expect("nothing is wrong with the log");
+        trees
+    });
+    Outside {
+        witness: Arc::new(Mutex::new(Witness::new(Model::new(&shape)))),
+        trees: created.expect("nobody kills it"),
+        shape,
+        stop: Arc::default(),
+        is_disk_bad: false,
+    }
+}
+
+/// One life: workers until they are stopped or cannot go on. False if the node did not open.
+fn live(environment: &Environment, random: &Random, outside: &Outside) -> bool {
+    // A bad disk may refuse even that; the verifier, whose disk is good, tells whether harm was done.
+    let Ok(node) = open(environment, random).map(Arc::new) else { return false };
+    if end_prepared(node.engine(), random, &outside.report()).is_err() {
+        return false;
+    }
+    let tasks = (0..outside.shape.threads).map(|thread| {
+        let (node, outside, random) = (Arc::clone(&node), outside.clone(), random.fork());
+        let work = move || {
+            let worker = Worker {
+                engine: node.engine(),
+                trees: outside.trees,
+                shape: &outside.shape,
+                thread,
+                random: &random,
+                report: outside.report(),
+                stop: &outside.stop,
+                lock_wait: Duration::from_millis(200),
+                is_disk_bad: outside.is_disk_bad,
+            };
+            worker.run();
+        };
+        environment.spawner.spawn("worker", Box::new(work))
+    });
+    let tasks: Vec<_> = tasks.collect();
+    for task in tasks {
+        task.join();
+    }
+    true
+}
+
+fn verify(world: &World, disk: &SimulatedDisk, outside: &Outside) {
+    let (outside, random) = (outside.clone(), world.random());
+    let verifier = world.start("verifier", disk);
+    let verified = verifier.run(move |environment| {
+        let node = open(environment, &random).expect("nothing is wrong with the disk");
+        // Taken out, because the check waits and nobody may wait with a mutex.
+        let placeholder = Witness::new(Model::new(&outside.shape));
+        let mut witness = std::mem::replace(&mut *outside.witness.lock(), placeholder);
+        if let Err(complaint) = witness.check(node.engine(), outside.trees) {
+            panic!("{complaint}");
+        }
+        *outside.witness.lock() = witness;
+        node.storage().pages.verify_all(&mut |_| {}).expect("every stored image is good");
+        // An orderly end, or none at all.
+        if random.chance(0.5) {
+            node.close().expect("nothing is wrong with the disk");
+        }
+    });
+    verified.expect("nobody kills the verifier");
+    verifier.kill();
+}
+
+fn lives(world: &World, faults: &Faults) {
+    let disk = world.new_disk();
+    let random = world.random();
+    let mut outside = create(world, &disk);
+    outside.is_disk_bad = faults.read_failure > 0.0;
+    for _ in 0..4 {
+        disk.set_faults(faults.clone());
+        let node = world.start("node", &disk);
+        let (own, choices) = (outside.clone(), random.fork());
+        node.spawn("live", move |environment| live(environment, &choices, &own));
+        world.sleep(Duration::from_micros(random.between(1, 40_000)));
+        if random.chance(0.3) {
+            node.kill();
+        } else {
+            node.crash();
+        }
+        disk.set_faults(Faults::default());
+        if random.chance(0.7) {
+            verify(world, &disk, &outside);
+        }
+    }
+    verify(world, &disk, &outside);
+}
+
+#[test]
+fn crashes_lose_nothing_that_was_acknowledged() {
+    for_each_seed(0..250, |world| {
+        lives(world, &Faults { max_latency: LATENCY, ..Faults::default() });
+    });
+}
+
+#[test]
+fn nor_do_failing_syncs() {
+    for_each_seed(1000..1150, |world| {
+        let faults = Faults {
+            sync_failure: 0.01,
+            write_failure: 0.002,
+            read_failure: 0.002,
+            max_latency: LATENCY,
+            ..Faults::default()
+        };
+        lives(world, &faults);
+    });
+}
+
+#[test]
+fn a_full_disk_is_borne_and_work_goes_on_once_there_is_room() {
+    for_each_seed(2000..2100, |world| {
+        let (disk, random) = (world.new_disk(), world.random());
+        let outside = create(world, &disk);
+        let node = world.start("node", &disk);
+        disk.set_faults(Faults { max_latency: LATENCY, ..Faults::default() });
+        let (own, choices) = (outside.clone(), random.fork());
+        let life = node.spawn("live", move |environment| live(environment, &choices, &own));
+        world.sleep(Duration::from_millis(random.between(1, 20)));
+        disk.set_space_bytes(Some(disk.used_bytes() + random.below(1 << 20)));
+        world.sleep(Duration::from_millis(200));
+        disk.set_space_bytes(None);
+        world.sleep(Duration::from_millis(200));
+        outside.stop.store(true, Ordering::Release);
+        assert!(life.join().expect("nobody kills it"), "the node opens");
+        node.kill();
+        outside.stop.store(false, Ordering::Release);
+        verify(world, &disk, &outside);
+        assert!(outside.committed() > 0, "something was done");
+    });
+}
+
+#[test]
+fn runs_replay_from_their_seeds() {
+    assert_replays(0..3, |world| {
+        lives(world, &Faults { max_latency: LATENCY, ..Faults::default() });
+    });
+}

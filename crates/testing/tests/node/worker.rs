@@ -1,0 +1,205 @@
+//! A thread that does its transactions one after the other and says what was acknowledged.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Duration;
+
+use firn_api::LogError;
+use firn_engine::lock::LockError;
+use firn_engine::transaction::{IsolationLevel, Transaction};
+use firn_engine::{Engine, EngineError};
+use firn_testing::random::Random;
+
+use crate::mirror::Trees;
+use crate::plan::{Plan, Shape};
+
+/// What a worker says about its transactions, in its order.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Said {
+    /// The commit was acknowledged.
+    Acknowledged,
+    /// It is prepared for certain.
+    Prepared,
+    /// The end of the prepared transaction is being asked for.
+    Ending,
+    /// Something happened that must not.
+    Wrong,
+}
+
+/// Is told what a worker says: thread, sequence number, what.
+pub(crate) type Report = Arc<dyn Fn(u32, u64, Said) + Send + Sync>;
+
+/// Commits that may be on their way to the disk at once.
+const IN_FLIGHT: u64 = 16;
+
+/// A worker's hands.
+pub(crate) struct Worker<'a> {
+    pub(crate) engine: &'a Engine,
+    pub(crate) trees: Trees,
+    pub(crate) shape: &'a Shape,
+    pub(crate) thread: u32,
+    pub(crate) random: &'a Random,
+    pub(crate) report: Report,
+    /// The worker ends soon after this was set.
+    pub(crate) stop: &'a AtomicBool,
+    /// The longest wait for a lock.
+    pub(crate) lock_wait: Duration,
+    /// The disk may refuse to read, which ends the worker.
+    pub(crate) is_disk_bad: bool,
+}
+
+/// The name under which a transaction is prepared.
+pub(crate) fn xid(thread: u32, sequence: u64) -> Vec<u8> {
+    format!("{thread}-{sequence}").into_bytes()
+}
+
+/// The inverse of [`xid`].
+pub(crate) fn parse_xid(xid: &[u8]) -> Option<(u32, u64)> {
+    let (thread, sequence) = std::str::from_utf8(xid).ok()?.split_once('-')?;
+    Some((thread.parse().ok()?, sequence.parse().ok()?))
+}
+
+/// Ends what earlier lives have left prepared.
+pub(crate) fn end_prepared(
+    engine: &Engine,
+    random: &Random,
+    report: &Report,
+) -> Result<(), EngineError> {
+    for xid in engine.system().prepared_transactions() {
+        let (thread, sequence) = parse_xid(&xid).expect("one of ours");
+        report(thread, sequence, Said::Ending);
+        if random.chance(0.5) {
+            engine.system().commit_prepared(&xid)?;
+            report(thread, sequence, Said::Acknowledged);
+        } else {
+            engine.system().rollback_prepared(&xid)?;
+        }
+    }
+    Ok(())
+}
+
+impl Worker<'_> {
+    /// Works until it is told to stop or the node cannot go on; says so if it should have been able to.
+    pub(crate) fn run(&self) {
+        let in_flight = Arc::new(AtomicU64::new(0));
+        let mut next = match self.first() {
+            Ok(next) => next,
+            Err(error) => return self.complain(0, &error),
+        };
+        while !self.stop.load(Ordering::Acquire) {
+            match self.attempt(next, &in_flight) {
+                Ok(true) => next += 1,
+                Ok(false) => {}
+                Err(error) if is_passing(&error) => {
+                    firn_base::task::sleep(Duration::from_micros(self.random.between(1, 2_000)))
+                }
+                Err(error) => return self.complain(next, &error),
+            }
+        }
+    }
+
+    fn complain(&self, sequence: u64, error: &EngineError) {
+        let is_disk = matches!(error, EngineError::Log(_) | EngineError::Page(_));
+        let is_end = matches!(error, EngineError::Log(LogError::Failed { .. }));
+        let is_expected = is_end || (is_disk && self.is_disk_bad);
+        if !is_expected {
+            eprintln!("thread {} at {sequence}: {error:?}", self.thread);
+            (self.report)(self.thread, sequence, Said::Wrong);
+        }
+    }
+
+    fn first(&self) -> Result<u64, EngineError> {
+        let mut trx = self.engine.begin(IsolationLevel::RepeatableRead)?;
+        let last = self.trees.sequence(&mut trx, self.thread)?;
+        trx.commit()?;
+        Ok(last + 1)
+    }
+
+    fn begin(&self) -> Result<Transaction, EngineError> {
+        let level = *self.random.pick(&[
+            IsolationLevel::ReadCommitted,
+            IsolationLevel::RepeatableRead,
+            IsolationLevel::RepeatableRead,
+            IsolationLevel::Serializable,
+        ]);
+        let mut trx = self.engine.begin(level)?;
+        trx.set_lock_wait_timeout(self.lock_wait);
+        Ok(trx)
+    }
+
+    /// Tries the next transaction in one of the ways in which one can end; true if it is committed.
+    fn attempt(&self, sequence: u64, in_flight: &Arc<AtomicU64>) -> Result<bool, EngineError> {
+        if self.random.chance(0.1) {
+            self.give_up(sequence)?;
+        }
+        let plan = Plan::draw(self.shape, self.thread, sequence);
+        let mut trx = self.begin()?;
+        if let Err(error) = self.trees.carry_out(&mut trx, &plan) {
+            trx.rollback()?;
+            return Err(error);
+        }
+        if self.random.chance(0.04) {
+            return self.in_two_phases(trx, sequence);
+        }
+        if self.random.chance(0.3) && in_flight.load(Ordering::Acquire) < IN_FLIGHT {
+            return self.without_waiting(trx, sequence, in_flight);
+        }
+        trx.commit()?;
+        (self.report)(self.thread, sequence, Said::Acknowledged);
+        Ok(true)
+    }
+
+    fn give_up(&self, sequence: u64) -> Result<(), EngineError> {
+        let plan = Plan::draw_from(self.shape, self.thread, sequence + 1_000_000, self.random);
+        let mut trx = self.begin()?;
+        let done = self.trees.carry_out(&mut trx, &plan);
+        if self.random.chance(0.5) {
+            trx.rollback()?;
+        } else {
+            drop(trx);
+        }
+        done
+    }
+
+    fn without_waiting(
+        &self,
+        trx: Transaction,
+        sequence: u64,
+        in_flight: &Arc<AtomicU64>,
+    ) -> Result<bool, EngineError> {
+        in_flight.fetch_add(1, Ordering::AcqRel);
+        let (report, thread, in_flight) =
+            (Arc::clone(&self.report), self.thread, Arc::clone(in_flight));
+        trx.commit_then(Box::new(move |outcome| {
+            in_flight.fetch_sub(1, Ordering::AcqRel);
+            if outcome.is_ok() {
+                report(thread, sequence, Said::Acknowledged);
+            }
+        }))?;
+        Ok(true)
+    }
+
+    fn in_two_phases(&self, trx: Transaction, sequence: u64) -> Result<bool, EngineError> {
+        let xid = xid(self.thread, sequence);
+        trx.prepare(&xid)?;
+        (self.report)(self.thread, sequence, Said::Prepared);
+        firn_base::task::sleep(Duration::from_micros(self.random.between(0, 20_000)));
+        (self.report)(self.thread, sequence, Said::Ending);
+        if self.random.chance(0.3) {
+            self.engine.system().rollback_prepared(&xid)?;
+            return Ok(false);
+        }
+        self.engine.system().commit_prepared(&xid)?;
+        (self.report)(self.thread, sequence, Said::Acknowledged);
+        Ok(true)
+    }
+}
+
+/// Whether the same may be tried again.
+pub(crate) fn is_passing(error: &EngineError) -> bool {
+    error.is_retryable()
+        || matches!(
+            error,
+            EngineError::Log(LogError::NoRoom { .. }) | EngineError::Lock(LockError::Cancelled)
+        )
+}
