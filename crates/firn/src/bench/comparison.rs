@@ -72,7 +72,7 @@ impl Comparison {
     }
 
     /// Columns that [`Comparison::speed_cells`] fills.
-    pub(crate) const SPEED_COLUMNS: [&'static str; 8] = [
+    pub(crate) const SPEED_COLUMNS: [&'static str; 9] = [
         "firn ops/s",
         "baseline ops/s",
         "ratio (>1 better)",
@@ -81,6 +81,7 @@ impl Comparison {
         "baseline P95 us",
         "P95 ratio (<1 better)",
         "P99 ratio (<1 better)",
+        "CPU us/op ratio (<1 better)",
     ];
 
     /// Throughput and tail of both sides, and their ratios.
@@ -101,6 +102,7 @@ impl Comparison {
             median(self.baseline.iter().map(p95)).into(),
             self.ratios(p95).map(|ratios| ratios.median).into(),
             self.ratios(p99).map(|ratios| ratios.median).into(),
+            self.ratios(|sample| sample.driven.processor_us()).map(|ratios| ratios.median).into(),
         ]
     }
 

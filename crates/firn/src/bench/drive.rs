@@ -15,6 +15,8 @@ pub(crate) struct Driven {
     pub(crate) operations: u64,
     /// From the start of the first thread to the end of the last.
     pub(crate) elapsed: Duration,
+    /// Time that the whole process was on a core meanwhile, background tasks included.
+    pub(crate) processor_time: Duration,
     latency_ns: Histogram<u64>,
 }
 
@@ -22,6 +24,12 @@ impl Driven {
     /// Operations a second, all threads together.
     pub(crate) fn per_second(&self) -> f64 {
         self.operations as f64 / self.elapsed.as_secs_f64()
+    }
+
+    /// Time on a core for each operation, in microseconds. Says what an operation costs even when other
+    /// processes want the cores too.
+    pub(crate) fn processor_us(&self) -> f64 {
+        self.processor_time.as_secs_f64() * 1e6 / self.operations.max(1) as f64
     }
 
     /// The latency that `percent` of the operations stay below, in microseconds.
@@ -76,11 +84,14 @@ impl Drive {
                 })
                 .collect();
             start.wait();
+            let processor_began = processor_time();
             let began = SystemClock.monotonic();
             wait_for_end(began, self.duration, &stop);
             let outcomes: Vec<_> = threads.into_iter().map(|thread| thread.join()).collect();
             let elapsed = SystemClock.monotonic().saturating_sub(began);
-            let mut driven = Driven { operations: 0, elapsed, latency_ns: histogram() };
+            let processor_time = processor_time().saturating_sub(processor_began);
+            let mut driven =
+                Driven { operations: 0, elapsed, processor_time, latency_ns: histogram() };
             for outcome in outcomes {
                 let own = outcome.unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
                 driven.operations += own.operations;
@@ -89,6 +100,12 @@ impl Drive {
             Ok(driven)
         })
     }
+}
+
+/// Time that the process has been on a core.
+fn processor_time() -> Duration {
+    let now = rustix::time::clock_gettime(rustix::time::ClockId::ProcessCPUTime);
+    Duration::new(now.tv_sec as u64, now.tv_nsec as u32)
 }
 
 /// Waits until the time is over or a worker has failed.

@@ -74,6 +74,7 @@ pub(crate) fn run(
                 middle(|round| round.driven.percentile_us(50.0)).into(),
                 middle(|round| round.driven.percentile_us(95.0)).into(),
                 middle(|round| round.driven.percentile_us(99.0)).into(),
+                middle(|round| round.driven.processor_us()).into(),
                 megabytes(highest(|round| round.resident_bytes)).into(),
                 memory.of_budget(highest(|round| round.resident_bytes)).into(),
                 ratio(highest(|round| round.pool_bytes) as f64, pool_bytes as f64).into(),
@@ -101,7 +102,7 @@ pub(crate) fn run(
     Ok(report)
 }
 
-const COLUMNS: [&str; 12] = [
+const COLUMNS: [&str; 13] = [
     "working set / pool",
     "threads",
     "ops/s",
@@ -111,6 +112,7 @@ const COLUMNS: [&str; 12] = [
     "P50 us",
     "P95 us",
     "P99 us",
+    "CPU us/op",
     "resident MiB",
     "memory / budget (<1.1 wanted)",
     "pool / its budget",

@@ -55,7 +55,7 @@ pub(crate) fn run(
     node.load(rows, arguments.row_bytes.unwrap_or(ROW_BYTES), |row| row)?;
     let mut section = Section::new(
         "Reads a second (more is better), and latency of a read",
-        &["reads", "threads", "reads/s", "P50 us", "P95 us", "P99 us", "misses"],
+        &["reads", "threads", "reads/s", "P50 us", "P95 us", "P99 us", "CPU us/read", "misses"],
     );
     for grouping in [Grouping::Alone, Grouping::Together] {
         for threads in &threads {
@@ -74,6 +74,7 @@ pub(crate) fn run(
                 percentile(50.0).into(),
                 percentile(95.0).into(),
                 percentile(99.0).into(),
+                median(rounds.iter().map(Driven::processor_us)).into(),
                 (misses as f64).into(),
             ]);
         }
