@@ -7,6 +7,8 @@
 //!
 //! An allocation map is latched last (latch order in [`crate::mini_transaction`]).
 
+mod pick;
+
 use std::collections::hash_map::Entry;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
@@ -25,6 +27,8 @@ use crate::log::writer::Purpose;
 use crate::mini_transaction::{Held, MiniTransaction};
 use crate::pages::{Pages, Restart};
 
+pub use pick::PickedPage;
+
 /// What is kept in memory of a space that is in use.
 #[derive(Debug)]
 struct SpaceState {
@@ -34,6 +38,8 @@ struct SpaceState {
     hint: AtomicU32,
     /// The last map is nearly used up.
     wants_map: AtomicBool,
+    /// Free pages that are set aside.
+    picked: Mutex<Vec<PageNo>>,
 }
 
 /// The spaces of a node.
@@ -154,6 +160,7 @@ impl Spaces {
             page_count: AtomicU32::new(header.page_count),
             hint: AtomicU32::new(header.allocation_hint.0),
             wants_map: AtomicBool::new(false),
+            picked: Mutex::default(),
         });
         match self.states.write().entry(space) {
             Entry::Occupied(first) => Ok(Arc::clone(first.get())),
@@ -204,20 +211,30 @@ impl Spaces {
             let first = map_number * PAGES_PER_MAP;
             let from = if step == 0 { hint - first } else { 0 };
             let map = mtr.exclusive(PageId::new(space, map_page_of(PageNo(first)).0))?;
-            let Some(indexes) = find_free::<N>(mtr, map, from as u16) else { continue };
+            let picked = state.picked.lock();
+            let Some(indexes) = find_free::<N>(mtr, map, first, from as u16, &picked) else {
+                continue;
+            };
             for index in indexes {
                 mtr.change(map, &Change::AllocationSet { index, state: PageState::Used });
             }
+            drop(picked);
             state.hint.store(first + u32::from(indexes[N - 1]) + 1, Ordering::Relaxed);
-            let is_last = map_number + 1 == maps;
-            let free = AllocationMap::new(mtr.page(map)).map_or(0, |map| map.free_count());
-            if is_last && free < FREE_PAGES_LOW {
-                state.wants_map.store(true, Ordering::Release);
-            }
+            self.note_taken(mtr, map, &state);
             return Ok(indexes.map(|index| PageNo(first + u32::from(index))));
         }
         state.wants_map.store(true, Ordering::Release);
         Err(EngineError::Invalid(format!("space {space} has no free page")).into())
+    }
+
+    /// Asks for another map if this is the last one and few of its pages are free.
+    fn note_taken(&self, mtr: &MiniTransaction<'_>, map: Held, state: &SpaceState) {
+        let Some(map) = AllocationMap::new(mtr.page(map)) else { return };
+        let is_last =
+            map.first_page().0 + PAGES_PER_MAP == state.page_count.load(Ordering::Acquire);
+        if is_last && map.free_count() < FREE_PAGES_LOW {
+            state.wants_map.store(true, Ordering::Release);
+        }
     }
 
     /// Gives a page back, within `mtr`.
@@ -300,12 +317,18 @@ impl Spaces {
     }
 }
 
-fn find_free<const N: usize>(mtr: &MiniTransaction<'_>, map: Held, from: u16) -> Option<[u16; N]> {
+fn find_free<const N: usize>(
+    mtr: &MiniTransaction<'_>,
+    map: Held,
+    first: u32,
+    from: u16,
+    picked: &[PageNo],
+) -> Option<[u16; N]> {
     let map = AllocationMap::new(mtr.page(map))?;
     let mut indexes = [0; N];
     let mut from = from;
     for slot in &mut indexes {
-        *slot = map.find_free(from)?;
+        *slot = pick::find_free(&map, first, from, picked)?;
         from = *slot + 1;
     }
     Some(indexes)

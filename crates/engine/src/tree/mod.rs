@@ -36,6 +36,7 @@ pub mod bulk;
 pub mod descend;
 pub mod estimate;
 pub mod merge;
+mod posting;
 pub mod prefetch;
 pub mod split;
 pub mod statistics;
@@ -53,6 +54,7 @@ use crate::log::writer::Purpose;
 use crate::mini_transaction::MiniTransaction;
 use crate::pages::{Pages, Restart};
 use crate::space::Spaces;
+use crate::tree::posting::Postings;
 use crate::tree::statistics::TreeStatistics;
 
 pub use descend::Target;
@@ -78,6 +80,7 @@ pub struct Forest {
     structure_changes: StructureChanges,
     structure_latches: Box<[Mutex<()>]>,
     statistics: TreeStatistics,
+    postings: Postings,
     /// Pages that were merged away and that no descent knows any more.
     unreachable: Arc<Mutex<Vec<PageId>>>,
 }
@@ -99,6 +102,7 @@ impl Forest {
             structure_changes,
             structure_latches: (0..STRUCTURE_LATCHES).map(|_| Mutex::new(())).collect(),
             statistics: TreeStatistics::default(),
+            postings: Postings::default(),
             unreachable: Arc::default(),
         }
     }

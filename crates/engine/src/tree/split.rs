@@ -9,26 +9,30 @@ use crate::error::EngineError;
 use crate::log::writer::Purpose;
 use crate::mini_transaction::{Held, MiniTransaction};
 use crate::pages::Restart;
+use crate::space::PickedPage;
+use crate::tree::posting::Posting;
 use crate::tree::{Target, Tree};
 
-/// A page that the parent has to learn of.
-type NewPage = Option<PageId>;
+/// A page that the parent has to learn of, and the say that this thread will tell it.
+type NewPage<'f> = Option<(PageId, Posting<'f>)>;
 
 impl<'f> Tree<'f> {
     /// Splits the leaf for `key` unless it has room for a value of `length` bytes by now.
     pub(super) fn make_room(&self, key: &[u8], length: usize) -> Result<(), EngineError> {
         let _serialised = self.forest.serialise(self.index);
-        if let Some(page) = self.split_page(key, 0, length)? {
+        if let Some((page, _posting)) = self.split_page(key, 0, length)? {
             self.post(page)?;
         }
         Ok(())
     }
 
-    /// Makes sure that the parent knows `child`: the second half of a split, whoever began it.
+    /// Makes sure that the parent knows `child`, or that another thread is about to tell it: the second half
+    /// of a split, whoever began it.
     ///
     /// # Errors
     /// Why a page or the log could not be had.
     pub(super) fn post_separator(&self, child: PageId) -> Result<(), EngineError> {
+        let Some(_posting) = self.forest.postings.begin(child) else { return Ok(()) };
         let _serialised = self.forest.serialise(self.index);
         self.post(child)
     }
@@ -38,7 +42,8 @@ impl<'f> Tree<'f> {
             match self.try_post(child)? {
                 None => return Ok(()),
                 Some((separator, level)) => {
-                    if let Some(page) = self.split_page(&separator, level, size_of::<PageNo>())? {
+                    let split = self.split_page(&separator, level, size_of::<PageNo>())?;
+                    if let Some((page, _posting)) = split {
                         self.post(page)?;
                     }
                 }
@@ -83,8 +88,8 @@ impl<'f> Tree<'f> {
         key: &[u8],
         level: u8,
         length: usize,
-    ) -> Result<NewPage, EngineError> {
-        self.forest.spaces.prepare(self.root().space)?;
+    ) -> Result<NewPage<'f>, EngineError> {
+        let mut picked = self.forest.spaces.pick(self.root().space)?;
         let mut frames = self.pages().pool.reserve(2);
         self.pages().run(|| {
             let mut mtr = MiniTransaction::begin_large(self.pages(), Purpose::Completion)?;
@@ -107,21 +112,25 @@ impl<'f> Tree<'f> {
                 let _ = mtr.commit();
                 return Ok(None);
             }
-            let new = self.split_off(&mut mtr, &mut frames, page, &cut)?;
+            let new = self.page(picked.page_no());
+            // Before others can find the page without its separator.
+            let posting = self.forest.postings.begin(new).unwrap_or_default();
+            self.split_off(&mut mtr, &mut frames, page, &cut, &mut picked)?;
             let _ = mtr.commit();
-            Ok(Some(new))
+            Ok(Some((new, posting)))
         })
     }
 
-    /// Moves the right part of `page` to a new page.
+    /// Moves the right part of `page` to the picked page.
     fn split_off(
         &self,
         mtr: &mut MiniTransaction<'f>,
         frames: &mut FrameReservation<'f>,
         page: Held,
         cut: &Cut,
-    ) -> Result<PageId, Restart> {
-        let new = self.page(self.forest.spaces.allocate(mtr, self.root().space)?);
+        picked: &mut PickedPage<'_>,
+    ) -> Result<(), Restart> {
+        let new = self.page(picked.page_no());
         let node = self.node(mtr.page(page))?;
         let high = node.high_fence().map(<[u8]>::to_vec);
         let right = node.right();
@@ -142,7 +151,8 @@ impl<'f> Tree<'f> {
             page,
             &Change::TreeTruncate { from_slot, high: &cut.separator, right: new.page_no },
         );
-        Ok(new)
+        self.forest.spaces.take(mtr, picked);
+        Ok(())
     }
 
     /// Moves the root's content to two new pages and makes the root their parent (rule 5).

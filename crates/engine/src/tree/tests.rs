@@ -199,7 +199,8 @@ fn a_split_that_was_left_half_done_is_completed_by_who_meets_it() {
 impl Tree<'_> {
     /// The first half of a split, as if the process had died before the second.
     fn split_leaf_only(&self, key: &[u8]) -> Option<PageId> {
-        self.split_page(key, 0, firn_format::tree::TREE_BODY_BYTES).unwrap()
+        let new = self.split_page(key, 0, firn_format::tree::TREE_BODY_BYTES).unwrap();
+        new.map(|(page, _posting)| page)
     }
 
     fn read_page_low(&self, page: PageId) -> Vec<u8> {

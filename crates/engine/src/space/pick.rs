@@ -1,0 +1,138 @@
+//! Setting free pages aside in memory, so that an allocation map is latched for a moment only.
+//!
+//! All splits in a space meet at its allocation map. If each kept the map latched while it moves half a
+//! page's entries, splits would follow each other as under one latch for the whole tree. So a split picks its
+//! page first, with nothing held, and marks it in the map as its last change:
+//!
+//! ```text
+//!   pick        map latched shared; a free page is found and set aside, the map is pinned
+//!   …           the picked page is made and filled; nobody else can pick it
+//!   take        map latched exclusively; the page is marked as used, in the same mini-transaction
+//! ```
+//!
+//! Rules:
+//!
+//! 1. Whoever looks for a free page passes over those that are set aside, under the mutex of the list.
+//! 2. A page is set aside from before it is made until after its mini-transaction has committed. If that did
+//!    not come about, the page is free as before: what is set aside is in memory only.
+//! 3. The pinned map cannot be missing when it is latched, so that [`Spaces::take`] comes after changes.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use firn_base::{PageId, PageNo, SpaceId};
+use firn_buffer::PagePin;
+use firn_format::redo::Change;
+use firn_format::space::{AllocationMap, PAGES_PER_MAP, PageState, map_page_of};
+
+use crate::error::EngineError;
+use crate::mini_transaction::MiniTransaction;
+use crate::space::{SpaceState, Spaces};
+
+/// A free page that nobody else will be given (rule 2).
+#[must_use]
+pub struct PickedPage<'s> {
+    state: Arc<SpaceState>,
+    page_no: PageNo,
+    map: PagePin<'s>,
+    is_taken: bool,
+}
+
+impl PickedPage<'_> {
+    /// The page's number.
+    #[must_use]
+    pub fn page_no(&self) -> PageNo {
+        self.page_no
+    }
+}
+
+impl Drop for PickedPage<'_> {
+    fn drop(&mut self) {
+        self.state.picked.lock().retain(|picked| *picked != self.page_no);
+        if !self.is_taken {
+            self.state.hint.fetch_min(self.page_no.0, Ordering::Relaxed);
+        }
+    }
+}
+
+impl Spaces {
+    /// Sets a free page of `space` aside. May block; call it with nothing latched.
+    ///
+    /// # Errors
+    /// If the space is not there or is full, or why a page or the log could not be had.
+    pub fn pick(&self, space: SpaceId) -> Result<PickedPage<'_>, EngineError> {
+        self.prepare(space)?;
+        let state = self.pages.run(|| self.state(space))?;
+        let page_count = state.page_count.load(Ordering::Acquire);
+        let maps = page_count / PAGES_PER_MAP;
+        let hint = state.hint.load(Ordering::Relaxed).min(page_count - 1);
+        for step in 0..=maps {
+            // The first map is looked at twice: from the hint on, and at last from its start.
+            let map_number = (hint / PAGES_PER_MAP + step) % maps;
+            let first = map_number * PAGES_PER_MAP;
+            let from = if step == 0 { hint - first } else { 0 };
+            let map = self.pages.pool.load(PageId::new(space, map_page_of(PageNo(first)).0))?;
+            if let Some(index) = self.pick_from(&state, map.id(), first, from as u16)? {
+                let page_no = PageNo(first + u32::from(index));
+                return Ok(PickedPage { state, page_no, map, is_taken: false });
+            }
+        }
+        state.wants_map.store(true, Ordering::Release);
+        Err(EngineError::Invalid(format!("space {space} has no free page")))
+    }
+
+    fn pick_from(
+        &self,
+        state: &SpaceState,
+        map: PageId,
+        first: u32,
+        from: u16,
+    ) -> Result<Option<u16>, EngineError> {
+        self.pages.run(|| {
+            let guard = self.pages.pool.shared(map)?;
+            let Some(map) = AllocationMap::new(&guard) else { return Ok(None) };
+            let mut picked = state.picked.lock();
+            let found = find_free(&map, first, from, &picked);
+            if let Some(index) = found {
+                let page_no = first + u32::from(index);
+                picked.push(PageNo(page_no));
+                state.hint.store(page_no + 1, Ordering::Relaxed);
+            }
+            Ok(found)
+        })
+    }
+
+    /// Marks a picked page as used, within `mtr`. The last latch of a mini-transaction, and a short one: call
+    /// it after the other changes. Waits for the map's latch.
+    ///
+    /// # Panics
+    /// If the page was taken before.
+    pub fn take(&self, mtr: &mut MiniTransaction<'_>, picked: &mut PickedPage<'_>) {
+        assert!(!picked.is_taken, "a picked page is taken once");
+        let held = mtr.exclusive(picked.map.id()).expect("a pinned map is cached (rule 3)");
+        let index = map_page_of(picked.page_no).1;
+        mtr.change(held, &Change::AllocationSet { index, state: PageState::Used });
+        picked.is_taken = true;
+        self.note_taken(mtr, held, &picked.state);
+    }
+}
+
+/// The first page from `from` on that is free and not set aside (rule 1).
+pub(super) fn find_free(
+    map: &AllocationMap<'_>,
+    first: u32,
+    from: u16,
+    picked: &[PageNo],
+) -> Option<u16> {
+    let mut from = from;
+    loop {
+        let index = map.find_free(from)?;
+        if !picked.contains(&PageNo(first + u32::from(index))) {
+            return Some(index);
+        }
+        from = index + 1;
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,84 @@
+//! Who is posting which separator.
+//!
+//! While a split is between its two halves, everybody who comes to the new page comes by the link. If each of
+//! them posted the separator, all would latch the new page and its parent, at the very place where the tree is
+//! busiest, and all but one would find it posted. So a thread says first which page it posts for, and others
+//! leave it to that thread:
+//!
+//! ```text
+//!   begin(P3) ─► posting ── post ── drop       meanwhile: begin(P3) ─► none, somebody is at it
+//! ```
+//!
+//! The say is a hint. Whoever fails to post lets it go all the same, and the next one to come by the link
+//! tries again; and a page whose place in the table is another's is posted by everybody.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use crossbeam_utils::CachePadded;
+use firn_base::PageId;
+
+const PLACES: usize = 64;
+const NOBODY: u64 = 0;
+
+/// Places for pages whose separators are being posted.
+#[derive(Debug)]
+pub(super) struct Postings {
+    places: Box<[CachePadded<AtomicU64>]>,
+}
+
+/// The say that this thread posts a separator; ends when it is dropped. By default without a place.
+#[derive(Debug, Default)]
+#[must_use]
+pub(super) struct Posting<'a> {
+    place: Option<&'a AtomicU64>,
+}
+
+impl Default for Postings {
+    fn default() -> Postings {
+        Postings { places: (0..PLACES).map(|_| CachePadded::default()).collect() }
+    }
+}
+
+impl Postings {
+    /// Says that this thread posts the separator of `child`; nothing if another thread has said so.
+    pub(super) fn begin(&self, child: PageId) -> Option<Posting<'_>> {
+        // The first page of the first space is no tree page, so no child is called zero.
+        let word = child.to_u64();
+        let place = &*self.places[child.page_no.0 as usize % PLACES];
+        match place.compare_exchange(NOBODY, word, Ordering::AcqRel, Ordering::Acquire) {
+            Ok(_) => Some(Posting { place: Some(place) }),
+            Err(other) if other == word => None,
+            Err(_) => Some(Posting::default()),
+        }
+    }
+}
+
+impl Drop for Posting<'_> {
+    fn drop(&mut self) {
+        if let Some(place) = self.place {
+            place.store(NOBODY, Ordering::Release);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use firn_base::{PageNo, SpaceId};
+
+    use super::*;
+
+    #[test]
+    fn one_thread_posts_for_a_page_at_a_time() {
+        let postings = Postings::default();
+        let page = |number| PageId::new(SpaceId(1), PageNo(number));
+        let first = postings.begin(page(3));
+        assert!(first.is_some());
+        assert!(postings.begin(page(3)).is_none());
+        let other = postings.begin(page(3 + PLACES as u32));
+        assert!(other.is_some(), "a page without a place is posted by everybody");
+        drop(other);
+        assert!(postings.begin(page(3)).is_none(), "who has no place takes none away");
+        drop(first);
+        assert!(postings.begin(page(3)).is_some());
+    }
+}
