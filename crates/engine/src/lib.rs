@@ -1,5 +1,6 @@
 //! The storage engine of a database node: B-link trees, transactions, undo, row locks, redo and recovery.
 
+pub mod check;
 pub mod dictionary;
 pub mod engine;
 pub mod error;

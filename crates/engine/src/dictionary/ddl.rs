@@ -14,7 +14,7 @@ use firn_format::definition::{
 use firn_format::row::RowVersion;
 use firn_format::space::SpacePurpose;
 use firn_format::undo::UndoOperation;
-use firn_format::value::{ColumnType, IntWidth, Value};
+use firn_format::value::{ColumnType, IntWidth};
 
 use crate::dictionary::stored::{self, name_key, put, put_definition};
 use crate::dictionary::{Dictionary, Memory, PendingDrop, Schema, TableSequences};
@@ -37,15 +37,6 @@ enum MemoryChange {
     PutSchema(Box<str>, Arc<[u8]>),
     RemoveSchema(Box<str>),
     DropTree(IndexId),
-}
-
-/// A column that is added to a table whose rows stay as they are.
-#[derive(Debug, Clone)]
-pub struct NewColumn {
-    /// The column; when it was added and dropped is filled in.
-    pub column: ColumnDefinition,
-    /// Its value in the rows that are there.
-    pub instant_default: Value,
 }
 
 impl Dictionary {
@@ -243,22 +234,21 @@ impl Ddl<'_> {
         Ok(())
     }
 
-    /// Adds a column at the end; rows stay as they are. Returns its ordinal. Blocks until nobody writes
-    /// the table.
+    /// Adds a column at the end; rows stay as they are and answer with its instant default. When it was
+    /// added is filled in. Returns its ordinal. Blocks until nobody writes the table.
     ///
     /// # Errors
     /// [`EngineError::Definition`] if there cannot be such a column, locks that were not granted, or why
     /// the dictionary could not be written.
-    pub fn add_column(&mut self, id: TableId, new: NewColumn) -> Result<u16, EngineError> {
+    pub fn add_column(
+        &mut self,
+        id: TableId,
+        column: ColumnDefinition,
+    ) -> Result<u16, EngineError> {
         let mut ordinal = 0;
         self.alter_table(id, |definition| {
             let version = next_row_version(definition)?;
-            let column = ColumnDefinition {
-                added_in: version,
-                dropped_in: None,
-                instant_default: new.instant_default.clone(),
-                ..new.column.clone()
-            };
+            let column = ColumnDefinition { added_in: version, dropped_in: None, ..column };
             ordinal = definition.columns.len() as u16;
             definition.columns.push(column);
             definition.row_version = version;

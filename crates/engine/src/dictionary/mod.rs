@@ -52,7 +52,7 @@ use crate::lock::LockMode;
 use crate::table::Table;
 use crate::transaction::{IsolationLevel, KeyRange, ReadMode, Transaction, TransactionSystem};
 
-pub use ddl::{Ddl, NewColumn};
+pub use ddl::Ddl;
 pub use index_build::{BuildProgress, NewIndex};
 pub use reclaim::PendingDrop;
 pub use sequence::{Sequence, TableSequences};

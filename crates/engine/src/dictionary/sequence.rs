@@ -116,6 +116,15 @@ impl Sequence {
     fn take_from_new_block(&self, count: u64) -> Result<u64, EngineError> {
         let length = count.max(self.block_length);
         let first = self.reserve(|stored| stored, length)?;
+        {
+            // What is left of the present block comes first, if the new one goes on where it ends.
+            let mut block = self.block.lock();
+            if block.limit == first && block.next < block.limit {
+                let first = block.next;
+                *block = Block { next: first + count, limit: block.limit + length };
+                return Ok(first);
+            }
+        }
         self.install(first + count, first + length);
         Ok(first)
     }
@@ -160,9 +169,7 @@ impl Sequence {
     /// Keeps a block that was reserved, unless a later one came first: then it becomes a gap.
     fn install(&self, next: u64, limit: u64) {
         let mut block = self.block.lock();
-        if block.limit == next && block.next <= next {
-            block.limit = limit;
-        } else if next >= block.limit {
+        if next >= block.limit {
             *block = Block { next, limit };
         }
     }

@@ -116,7 +116,7 @@ fn read_roots(page: &PageBuf) -> Result<Option<[IndexId; TREES]>, EngineError> {
 }
 
 /// The key of a table's name.
-pub(super) fn name_key(schema: &str, name: &str) -> Vec<u8> {
+pub(crate) fn name_key(schema: &str, name: &str) -> Vec<u8> {
     [schema.as_bytes(), &[0], name.as_bytes()].concat()
 }
 
@@ -174,7 +174,7 @@ pub(super) fn put(
 }
 
 /// Reads all definitions that the transaction sees.
-pub(super) fn read_definitions(
+pub(crate) fn read_definitions(
     trx: &mut Transaction,
     trees: &SystemTrees,
 ) -> Result<Vec<TableDefinition>, EngineError> {
@@ -195,7 +195,7 @@ pub(super) fn read_definitions(
 }
 
 /// Shows every record of a range that the transaction sees.
-pub(super) fn for_each(
+pub(crate) fn for_each(
     trx: &mut Transaction,
     tree: IndexId,
     range: KeyRange,
