@@ -10,7 +10,7 @@ choose_cargo
 cd "$repository"
 export CARGO_BUILD_JOBS=${CARGO_BUILD_JOBS:-2}
 
-all_steps="formatting documents lints tests interleavings"
+all_steps="formatting documents lints tests simulation crash_loop interleavings"
 steps=("$@")
 
 # Layout and lints are judged by the pinned toolchain alone: a later one knows more of both, and what
@@ -38,8 +38,20 @@ lints() {
     cargo clippy --locked --release --workspace --all-targets "${deny[@]}"
 }
 
+# Everything but what has a step of its own. All three ask for the workspace, so that features, and with them
+# what is built, are the same.
 tests() {
-    cargo test --locked --release --workspace
+    cargo test --locked --release --workspace -- --skip simulated:: --skip kill_loop::
+}
+
+# A node on simulated disks: power loss, failing syncs, full disks. More seeds: FIRN_SEEDS=0..10000.
+simulation() {
+    cargo test --locked --release --workspace --test node simulated::
+}
+
+# A real process, killed again and again, and what it acknowledged. More rounds: FIRN_ROUNDS=200.
+crash_loop() {
+    cargo test --locked --release --workspace --test node kill_loop::
 }
 
 # Lock-free parts under many orders of steps; a feature puts their primitives under shuttle.
