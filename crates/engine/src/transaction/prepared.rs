@@ -1,4 +1,12 @@
 //! Prepared transactions: they outlive their session and a crash, and end when a coordinator says so.
+//!
+//! Commit is one marker. Rollback is many steps, each of which a crash may leave behind without the next;
+//! so it begins with a marker too, and whatever a restart finds behind that one is a loser, not prepared:
+//!
+//! ```text
+//!   trx 7 changes … │ prepared │ committed
+//!   trx 7 changes … │ prepared │ rolling back │ (steps in the trees) │ rolled back
+//! ```
 
 use firn_base::Lsn;
 use firn_format::undo::UndoOperation;
@@ -20,11 +28,29 @@ impl TransactionSystem {
         if self.prepared().lock().contains_key(xid) {
             return Err(EngineError::Invalid("the transaction identifier is in use".to_owned()));
         }
+        loop {
+            // One that has changed nothing yet may have found the page filled up with others' markers.
+            let prepared = self.pages().run(|| {
+                let mut mtr = MiniTransaction::begin(self.pages(), Purpose::Completion)?;
+                let Some(held) = undo.latch(&mut mtr, 0)? else { return Ok(None) };
+                undo.append_marker(&mut mtr, held, UndoOperation::Prepared { xid });
+                Ok(Some(mtr.commit()))
+            })?;
+            match prepared {
+                Some(lsn) => return Ok(lsn),
+                None => self.undo().extend(&undo.segment)?,
+            }
+        }
+    }
+
+    /// Says that a prepared transaction cannot be committed any more, before its first change is undone.
+    fn begin_rollback(&self, undo: &UndoLog) -> Result<(), EngineError> {
         self.pages().run(|| {
             let mut mtr = MiniTransaction::begin(self.pages(), Purpose::Completion)?;
             let held = undo.latch_marker(&mut mtr)?;
-            undo.append_marker(&mut mtr, held, UndoOperation::Prepared { xid });
-            Ok(mtr.commit())
+            undo.append_marker(&mut mtr, held, UndoOperation::RollingBack);
+            let _ = mtr.commit();
+            Ok(())
         })
     }
 
@@ -62,12 +88,15 @@ impl TransactionSystem {
         Ok(())
     }
 
-    /// Rolls a prepared transaction back. Blocks.
+    /// Rolls a prepared transaction back, and blocks until that is durable: it never comes back as a
+    /// prepared one.
     ///
     /// # Errors
     /// If there is none of that identifier, or a page or the log could not be had.
     pub fn rollback_prepared(&self, xid: &[u8]) -> Result<(), EngineError> {
         let undo = self.take_prepared(xid)?;
-        self.rollback_writer(undo)
+        self.begin_rollback(&undo)?;
+        self.rollback_writer(undo)?;
+        Ok(self.pages().log.wait_durable(self.pages().log.end_lsn())?)
     }
 }

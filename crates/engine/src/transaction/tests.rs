@@ -326,3 +326,19 @@ fn ranges_have_their_bounds() {
         assert_eq!(count(Bound::Excluded(key(499)), Bound::Unbounded, direction), 0);
     }
 }
+
+#[test]
+fn transactions_without_changes_can_be_prepared_without_end() {
+    let node = Node::new();
+    // Their markers alone fill more than one undo page.
+    for number in 0..300_u32 {
+        let xid = [&number.to_be_bytes()[..], &[b'x'; 140]].concat();
+        let trx = Transaction::begin(&node.system, IsolationLevel::RepeatableRead).unwrap();
+        trx.prepare(&xid).unwrap();
+        match number % 2 {
+            0 => node.system.commit_prepared(&xid).unwrap(),
+            _ => node.system.rollback_prepared(&xid).unwrap(),
+        }
+    }
+    assert!(node.undo_pages() > 4);
+}

@@ -13,6 +13,7 @@
 //!    7  Committed         u64 commit timestamp
 //!    8  RolledBack        -
 //!    9  Prepared          identifier that the coordinator knows
+//!   10  RollingBack       -        rollback of a prepared transaction has begun
 //! ```
 
 use firn_base::{Cts, IndexId, PageNo, SpaceId, TrxId};
@@ -34,6 +35,7 @@ const SPACE_ABANDONED: u8 = 6;
 const COMMITTED: u8 = 7;
 const ROLLED_BACK: u8 = 8;
 const PREPARED: u8 = 9;
+const ROLLING_BACK: u8 = 10;
 
 /// Flag of an update whose new version is deleted.
 const DELETES: u8 = 128;
@@ -116,6 +118,9 @@ pub enum UndoOperation<'a> {
         /// The identifier that the coordinator knows.
         xid: &'a [u8],
     },
+    /// The coordinator has decided that the prepared transaction is rolled back: it cannot be committed
+    /// any more, since some of it may be undone.
+    RollingBack,
 }
 
 /// One undo record.
@@ -163,7 +168,7 @@ impl<'a> UndoRecord<'a> {
             return Err(UndoDamage::Bounds);
         }
         let kind = bytes[2];
-        if !(INSERT..=PREPARED).contains(&kind) {
+        if !(INSERT..=ROLLING_BACK).contains(&kind) {
             return Err(UndoDamage::Kind(kind));
         }
         let mut reader = ByteReader::new(&bytes[3..]);
@@ -199,6 +204,7 @@ impl<'a> UndoOperation<'a> {
             UndoOperation::Committed { .. } => (COMMITTED, 0),
             UndoOperation::RolledBack => (ROLLED_BACK, 0),
             UndoOperation::Prepared { .. } => (PREPARED, 0),
+            UndoOperation::RollingBack => (ROLLING_BACK, 0),
         }
     }
 
@@ -229,7 +235,7 @@ impl<'a> UndoOperation<'a> {
                 into.extend_from_slice(&space.0.to_le_bytes());
             }
             UndoOperation::Committed { cts } => into.extend_from_slice(&cts.0.to_le_bytes()),
-            UndoOperation::RolledBack => {}
+            UndoOperation::RolledBack | UndoOperation::RollingBack => {}
             UndoOperation::Prepared { xid } => into.extend_from_slice(xid),
         }
     }
@@ -263,6 +269,7 @@ impl<'a> UndoOperation<'a> {
             SPACE_ABANDONED => UndoOperation::SpaceAbandoned { space: SpaceId(reader.u32()?) },
             COMMITTED => UndoOperation::Committed { cts: Cts(reader.u64()?) },
             ROLLED_BACK => UndoOperation::RolledBack,
+            ROLLING_BACK => UndoOperation::RollingBack,
             PREPARED => UndoOperation::Prepared { xid: reader.take_all() },
             _ => return None,
         })

@@ -87,6 +87,7 @@ fn records_are_laid_out_as_drawn() {
         draw("Committed", UndoOperation::Committed { cts: Cts(77) }, &[(8, "commit timestamp")]),
         draw("RolledBack", UndoOperation::RolledBack, &[]),
         draw("Prepared", UndoOperation::Prepared { xid: b"xid" }, &[(3, "xid")]),
+        draw("RollingBack", UndoOperation::RollingBack, &[]),
     ];
     expect![[r#"
         Insert
@@ -186,6 +187,12 @@ fn records_are_laid_out_as_drawn() {
         4      0a00000000000000          transaction
         12     0000300009000000          previous of the transaction: flags, offset, page
         20     786964                    xid
+        RollingBack
+        0      1400                      length
+        2      0a                        kind
+        3      00                        flags
+        4      0a00000000000000          transaction
+        12     0000300009000000          previous of the transaction: flags, offset, page
     "#]]
     .assert_eq(&drawings.concat());
 }

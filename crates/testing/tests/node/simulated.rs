@@ -7,12 +7,13 @@ use std::time::Duration;
 
 use firn::node::{LocalNode, NodeOptions};
 use firn_base::Environment;
+use firn_engine::transaction::{IsolationLevel, ReadMode};
 use firn_testing::random::Random;
 use firn_testing::simulation::{Faults, SimulatedDisk, World, assert_replays, for_each_seed};
 use parking_lot::Mutex;
 
 use crate::mirror::Trees;
-use crate::plan::{Model, Shape};
+use crate::plan::{Model, Shape, account_key};
 use crate::verify::Witness;
 use crate::worker::{Report, Worker, end_prepared};
 
@@ -203,6 +204,66 @@ fn a_full_disk_is_borne_and_work_goes_on_once_there_is_room() {
         verify(world, &disk, &outside);
         assert!(outside.committed() > 0, "something was done");
     });
+}
+
+/// A prepared transaction that changes every account, and its rollback crashed at any switch point.
+#[test]
+fn a_prepared_transaction_whose_rollback_was_cut_off_is_not_committed_by_halves() {
+    const ACCOUNTS: u64 = 12;
+    for_each_seed(3000..3200, |world| {
+        let disk = world.new_disk();
+        let point = world.random().between(500, 3_000);
+        let shape = Shape { accounts: ACCOUNTS, ..shape(world.seed()) };
+        let preparer = world.start("preparer", &disk);
+        let trees = preparer.run(move |environment| {
+            let node = open_eager(environment);
+            let trees = Trees::create(node.engine(), &shape).expect("an empty database");
+            let mut trx =
+                node.engine().begin(IsolationLevel::RepeatableRead).expect("few are open");
+            for account in 0..ACCOUNTS {
+                let changed = vec![1; 3_000];
+                assert!(trx.update(trees.table, &account_key(account), &changed).unwrap());
+            }
+            trx.prepare(b"0-1").expect("nothing is wrong with the log");
+            trees
+        });
+        let trees = trees.expect("nobody kills it");
+        preparer.crash();
+        disk.set_faults(Faults { max_latency: LATENCY, ..Faults::default() });
+        let node = world.start("node", &disk);
+        let rollback = node.spawn("rollback", move |environment| {
+            let node = open_eager(environment);
+            node.engine().system().rollback_prepared(b"0-1").expect("it was prepared");
+        });
+        node.wait_for_switches(point);
+        node.crash();
+        let is_acknowledged = rollback.join().is_ok();
+        let verifier = world.start("verifier", &disk);
+        let verified = verifier.run(move |environment| {
+            let node = open_eager(environment);
+            let is_prepared = !node.engine().system().prepared_transactions().is_empty();
+            assert!(!is_prepared || !is_acknowledged, "it was rolled back");
+            if is_prepared {
+                node.engine().system().commit_prepared(b"0-1").unwrap();
+            }
+            let mut trx = node.engine().begin(IsolationLevel::RepeatableRead).unwrap();
+            for account in 0..ACCOUNTS {
+                let mut payload = Vec::new();
+                let key = account_key(account);
+                assert!(trx.get(trees.table, &key, ReadMode::Consistent, &mut payload).unwrap());
+                assert_eq!(payload.len() == 3_000, is_prepared, "account {account}");
+            }
+        });
+        verified.expect("nobody kills it");
+        verifier.kill();
+    });
+}
+
+/// A node that writes its log without being asked to.
+fn open_eager(environment: &Environment) -> LocalNode {
+    let mut options = options(&Random::new(1));
+    options.engine.log.idle_flush_ms = 0;
+    LocalNode::open(environment, Path::new(DIRECTORY), &options).expect("a good disk")
 }
 
 #[test]

@@ -73,6 +73,7 @@ impl TransactionSystem {
             | UndoOperation::SpaceAbandoned { .. }
             | UndoOperation::Committed { .. }
             | UndoOperation::RolledBack
+            | UndoOperation::RollingBack
             | UndoOperation::Prepared { .. } => Ok(()),
         }
     }
