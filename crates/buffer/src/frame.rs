@@ -205,7 +205,10 @@ impl Frame {
         self.page.store(NO_PAGE, Ordering::Release);
         self.bump_version();
         if !self.image.is_empty() {
-            self.image.replace(None, &crossbeam_epoch::pin());
+            let epoch = crossbeam_epoch::pin();
+            if self.image.replace(None, &epoch) {
+                epoch.flush();
+            }
         }
     }
 }

@@ -93,6 +93,23 @@ pub struct ExclusiveGuard<'a> {
     page: PageId,
     latch: ExclusiveLatch<'a>,
     change: Change,
+    /// Behind the latch: dropped after it.
+    images: ImagesToFree,
+}
+
+/// Has an image that was replaced freed soon: images are large and count against the pool's budget until then.
+/// Freeing those of other pages may come with it, so nothing is latched meanwhile.
+#[derive(Debug, Default)]
+struct ImagesToFree {
+    are_there: bool,
+}
+
+impl Drop for ImagesToFree {
+    fn drop(&mut self) {
+        if self.are_there {
+            crossbeam_epoch::pin().flush();
+        }
+    }
 }
 
 impl<'a> ExclusiveGuard<'a> {
@@ -103,7 +120,8 @@ impl<'a> ExclusiveGuard<'a> {
         latch: ExclusiveLatch<'a>,
     ) -> ExclusiveGuard<'a> {
         let frame = pool.frame(number);
-        ExclusiveGuard { pool, number, frame, page, latch, change: Change::None }
+        let images = ImagesToFree::default();
+        ExclusiveGuard { pool, number, frame, page, latch, change: Change::None, images }
     }
 
     /// As [`ExclusiveGuard::new`] for a page that begins a new life: zeroed.
@@ -166,7 +184,7 @@ impl<'a> ExclusiveGuard<'a> {
             let inner = page.kind() == Some(PageKind::TreeInner);
             let image =
                 if inner { self.pool.copy_for_publication(self.page, version, page) } else { None };
-            self.frame.image.replace(image, &crossbeam_epoch::pin());
+            self.images.are_there = self.frame.image.replace(image, &crossbeam_epoch::pin());
         }
     }
 }

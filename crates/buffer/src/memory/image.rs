@@ -109,16 +109,16 @@ impl ImageSlot {
         self.load(guard)
     }
 
-    /// Publishes `image` in the place of what was there, or nothing.
-    pub(crate) fn replace(&self, image: Option<PublishedImage>, guard: &Guard) {
+    /// Publishes `image` in the place of what was there, or nothing. What was there is freed soon after the
+    /// caller has called [`crossbeam_epoch::Guard::flush`]; true if there was something.
+    pub(crate) fn replace(&self, image: Option<PublishedImage>, guard: &Guard) -> bool {
         let next = image.map_or_else(Shared::null, |image| Owned::new(image).into_shared(guard));
         let previous = self.0.swap(next, Ordering::AcqRel, guard);
         if !previous.is_null() {
             // SAFETY: the swap has unlinked `previous`, and each unlinked pointer is seen by one swap.
             unsafe { guard.defer_destroy(previous) };
-            // Images are large and count against the budget until they are freed.
-            guard.flush();
         }
+        !previous.is_null()
     }
 }
 

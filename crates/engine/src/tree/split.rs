@@ -164,6 +164,7 @@ impl<'f> Tree<'f> {
         cut: &Cut,
     ) -> Result<(), Restart> {
         let space = self.root().space;
+        let left_entries = self.node(mtr.page(root))?.entries(0..cut.slot);
         let [left, right] = self.forest.spaces.allocate_pair(mtr, space)?;
         let mut children = EntryList::new();
         children.push(&[], &left.0.to_le_bytes());
@@ -177,7 +178,7 @@ impl<'f> Tree<'f> {
                 low: &[],
                 high: Some(&cut.separator),
                 right,
-                entries: cut.left.as_entries(),
+                entries: left_entries.as_entries(),
             },
         );
         let held = mtr.create(frames, self.page(right));
@@ -207,12 +208,11 @@ impl<'f> Tree<'f> {
     }
 }
 
-/// Where a page is cut, with copies of both parts.
+/// Where a page is cut, with a copy of what leaves it.
 struct Cut {
     level: u8,
     slot: usize,
     separator: Vec<u8>,
-    left: EntryList,
     right: EntryList,
 }
 
@@ -228,7 +228,6 @@ impl Cut {
             level: node.level(),
             slot,
             separator: node.split_separator(slot, key),
-            left: node.entries(0..slot),
             right: node.entries(slot..node.slot_count()),
         }
     }

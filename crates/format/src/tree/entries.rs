@@ -135,6 +135,11 @@ impl EntryList {
         EntryList { encoded, prefix_length: prefix.len() }
     }
 
+    /// Makes room for about `bytes` bytes of entries, so that pushing them need not.
+    pub fn reserve(&mut self, bytes: usize) {
+        self.encoded.reserve(bytes);
+    }
+
     /// Adds an entry whose key is the prefix followed by `suffix`.
     ///
     /// # Panics

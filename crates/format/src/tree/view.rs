@@ -330,6 +330,7 @@ impl<'a> TreePage<'a> {
     #[must_use]
     pub fn entries(&self, slots: std::ops::Range<usize>) -> EntryList {
         let mut list = EntryList::with_prefix(self.prefix);
+        list.reserve(self.used_bytes());
         for slot in slots.start..slots.end.min(self.slots.len()) {
             list.push(self.suffix(slot), self.value(slot));
         }

@@ -15,6 +15,7 @@
 mod purge;
 mod rollback;
 
+use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
@@ -308,10 +309,17 @@ impl UndoLog {
     }
 }
 
+thread_local! {
+    /// Where this thread puts undo records together, kept for its memory.
+    static RECORD: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
+}
+
 fn append_record(mtr: &mut MiniTransaction<'_>, held: Held, record: &UndoRecord<'_>) {
-    let mut bytes = Vec::with_capacity(128);
-    record.encode(&mut bytes);
-    mtr.change(held, &Change::UndoAppend { record: &bytes });
+    RECORD.with_borrow_mut(|bytes| {
+        bytes.clear();
+        record.encode(bytes);
+        mtr.change(held, &Change::UndoAppend { record: bytes });
+    });
 }
 
 /// A held page as an undo page.
