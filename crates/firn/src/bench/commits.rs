@@ -69,6 +69,7 @@ pub(crate) fn run(
             let (driven, counts) = measure(arguments, &node, rows, *threads)?;
             let mut round = Round { driven, counts, disk_per_second: 0.0 };
             progress.step("commits: what the disk allows");
+            node.settle()?;
             round.disk_per_second =
                 disk.syncs_per_second(round.bytes_per_sync() as usize, arguments.duration)?;
             rounds.push(round);
@@ -120,7 +121,7 @@ fn report(arguments: &EngineArguments, threads: &[usize], by_threads: &[Vec<Roun
     let mut report = Report::new("commits");
     report.note(format!(
         "Updates of one row of {} bytes, each acknowledged after its log was synced. What the disk allows: \
-         syncs of a loop that writes the same bytes for each sync to the same file system, times the commits \
+         with all pages brought up to date and nothing else to do, syncs of a loop that writes the same bytes for each sync to the same file system, times the commits \
          that shared a sync. {} cores, median of {} rounds of {} s.",
         arguments.row_bytes.unwrap_or(ROW_BYTES),
         cores(),

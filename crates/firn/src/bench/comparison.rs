@@ -72,7 +72,7 @@ impl Comparison {
     }
 
     /// Columns that [`Comparison::speed_cells`] fills.
-    pub(crate) const SPEED_COLUMNS: [&'static str; 9] = [
+    pub(crate) const SPEED_COLUMNS: [&'static str; 10] = [
         "firn ops/s",
         "baseline ops/s",
         "ratio (>1 better)",
@@ -81,7 +81,8 @@ impl Comparison {
         "baseline P95 us",
         "P95 ratio (<1 better)",
         "P99 ratio (<1 better)",
-        "CPU us/op ratio (<1 better)",
+        "firn CPU us",
+        "CPU ratio (<1 better)",
     ];
 
     /// Throughput and tail of both sides, and their ratios.
@@ -89,6 +90,7 @@ impl Comparison {
         let throughput: Figure = |sample| sample.driven.per_second();
         let p95: Figure = |sample| sample.driven.percentile_us(95.0);
         let p99: Figure = |sample| sample.driven.percentile_us(99.0);
+        let processor: Figure = |sample| sample.driven.processor_us();
         let ratios = self.ratios(throughput);
         let spread = ratios.map_or(Cell::Empty, |ratios| {
             format!("{:.2}..{:.2}", ratios.lowest, ratios.highest).into()
@@ -102,7 +104,8 @@ impl Comparison {
             median(self.baseline.iter().map(p95)).into(),
             self.ratios(p95).map(|ratios| ratios.median).into(),
             self.ratios(p99).map(|ratios| ratios.median).into(),
-            self.ratios(|sample| sample.driven.processor_us()).map(|ratios| ratios.median).into(),
+            median(self.candidate.iter().map(processor)).into(),
+            self.ratios(processor).map(|ratios| ratios.median).into(),
         ]
     }
 

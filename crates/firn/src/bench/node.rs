@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use firn::node::{LocalNode, NodeError, NodeOptions};
+use firn_api::PageStore;
 use firn_base::{Environment, IndexId, SpaceId, TableId};
 use firn_engine::log::writer::Purpose;
 use firn_engine::mini_transaction::MiniTransaction;
@@ -93,6 +94,17 @@ impl BenchNode {
         }
         let log = &self.system().pages().log;
         Ok(log.wait_durable(log.end_lsn()).map_err(firn_engine::EngineError::from)?)
+    }
+
+    /// Has the page store bring its pages up to date, so that it leaves the disk alone for a while. Blocks.
+    pub(crate) fn settle(&self) -> Result<(), BenchError> {
+        let end = self.system().pages().log.durable_lsn();
+        Ok(self
+            .node
+            .storage()
+            .pages
+            .materialise_up_to(end)
+            .map_err(firn_engine::EngineError::from)?)
     }
 
     /// Stops the node and removes its directory. Blocks.
