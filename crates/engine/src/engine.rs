@@ -10,8 +10,10 @@ use firn_base::task::TaskHandle;
 use firn_base::{Cts, Environment, Lsn};
 use firn_buffer::{BufferPool, BufferPoolOptions};
 use firn_fabric::{InProcessFabric, OwnedRegion};
+use firn_format::key::CollationKeys;
 use parking_lot::Mutex;
 
+use crate::dictionary::Dictionary;
 use crate::error::EngineError;
 use crate::log::{RedoLog, RedoLogOptions};
 use crate::pages::Pages;
@@ -74,6 +76,7 @@ pub struct Engine {
 /// What the background tasks share with the engine.
 struct Maintenance {
     system: Arc<TransactionSystem>,
+    dictionary: OnceLock<Arc<Dictionary>>,
     stopping: AtomicBool,
     wake: Event,
     interval: Duration,
@@ -108,6 +111,7 @@ impl Engine {
         let (report, losers) = system.recover()?;
         let maintenance = Arc::new(Maintenance {
             system: Arc::clone(&system),
+            dictionary: OnceLock::new(),
             stopping: AtomicBool::new(false),
             wake: Event::new(),
             interval: options.purge_interval,
@@ -134,6 +138,22 @@ impl Engine {
         let (maintenance, left) = (Arc::clone(&self.maintenance), Arc::clone(&self.losers_left));
         let rollback = Box::new(move || maintenance.roll_back(losers, &left));
         self.tasks.lock().push(environment.spawner.spawn("rollback", rollback));
+    }
+
+    /// Opens the dictionary, or gives the one that was opened. For one caller, before there are sessions.
+    /// `collations` orders text for as long as the data lives. Blocks.
+    ///
+    /// # Errors
+    /// If the dictionary cannot be read, or was written by a later version of Firn.
+    pub fn open_dictionary(
+        &self,
+        collations: Arc<dyn CollationKeys>,
+    ) -> Result<Arc<Dictionary>, EngineError> {
+        if let Some(dictionary) = self.maintenance.dictionary.get() {
+            return Ok(Arc::clone(dictionary));
+        }
+        let dictionary = Dictionary::open(&self.system, collations)?;
+        Ok(Arc::clone(self.maintenance.dictionary.get_or_init(|| dictionary)))
     }
 
     /// Begins a transaction. Does not block.
@@ -186,6 +206,7 @@ impl Engine {
     /// # Errors
     /// If the log has failed.
     pub fn close(&self) -> Result<(), EngineError> {
+        let counted = self.maintenance.dictionary.get().map_or(Ok(()), |open| open.close());
         self.maintenance.stopping.store(true, Ordering::Release);
         self.maintenance.wake.notify_all();
         for task in std::mem::take(&mut *self.tasks.lock()) {
@@ -193,7 +214,8 @@ impl Engine {
         }
         let flushed = self.system.pages().log.close();
         self.system.pages().pool.shutdown();
-        Ok(flushed?)
+        flushed?;
+        counted
     }
 }
 
@@ -272,6 +294,9 @@ impl Maintenance {
         self.system.table().recycle(horizon);
         self.system.purge(horizon)?;
         self.system.forest().free_unreachable()?;
+        if let Some(dictionary) = self.dictionary.get() {
+            dictionary.reclaim(horizon)?;
+        }
         Ok(())
     }
 

@@ -15,6 +15,7 @@ use firn_format::space::SpacePurpose;
 
 use super::Checker;
 use super::census::Census;
+use crate::dictionary::reclaim::pages_of;
 use crate::dictionary::stored::for_each;
 use crate::error::EngineError;
 use crate::table::{SecondaryIndex, Table};
@@ -59,7 +60,11 @@ impl Checker<'_> {
         self.check_pending_chains(&mut census);
         for drop in self.dictionary.pending_drops() {
             if drop.index.root().space == table.space() {
-                self.check_tree(&mut census, drop.index, |_| Ok(()));
+                // What is left of it: a crash may have interrupted the freeing.
+                let pages = pages_of(self.dictionary.system().pages(), drop.index)?;
+                for page in pages {
+                    self.visit(&mut census, page, |_| Ok(()));
+                }
             }
         }
         self.check_maps(&mut census, &header);

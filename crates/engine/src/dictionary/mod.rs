@@ -30,7 +30,7 @@
 
 pub mod ddl;
 pub mod index_build;
-mod reclaim;
+pub(crate) mod reclaim;
 pub mod sequence;
 pub mod stored;
 #[cfg(test)]

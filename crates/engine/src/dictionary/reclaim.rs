@@ -56,9 +56,8 @@ impl Dictionary {
     }
 }
 
-/// Frees all pages of a tree that nobody uses.
-fn free_tree(system: &TransactionSystem, index: IndexId) -> Result<(), EngineError> {
-    let pages = system.pages();
+/// The pages of a tree that nobody uses, in the order in which they are to be freed.
+pub(crate) fn pages_of(pages: &Pages, index: IndexId) -> Result<Vec<PageId>, EngineError> {
     // Levels from the root down, each from left to right.
     let mut levels = Vec::new();
     let mut leftmost = Some(index.root());
@@ -68,7 +67,13 @@ fn free_tree(system: &TransactionSystem, index: IndexId) -> Result<(), EngineErr
         leftmost = child;
     }
     let from_leaves = levels.iter().rev().flat_map(|level| level.iter().rev());
-    from_leaves.copied().try_for_each(|page| free_page(system, page))
+    Ok(from_leaves.copied().collect())
+}
+
+/// Frees all pages of a tree that nobody uses.
+fn free_tree(system: &TransactionSystem, index: IndexId) -> Result<(), EngineError> {
+    let pages = pages_of(system.pages(), index)?;
+    pages.into_iter().try_for_each(|page| free_page(system, page))
 }
 
 /// The pages of a level that are still there, and the first page of the level below.

@@ -1,5 +1,6 @@
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
+use expect_test::expect;
 use firn_base::SpaceId;
 use firn_format::definition::{ColumnDefinition, IndexKind, IndexPart, TableDefinition};
 use firn_format::key::BinaryCollation;
@@ -478,4 +479,41 @@ fn write_some_of_any_width(
     (values[0], values[1]) = (ValueRef::Int(random % 2000), ValueRef::Int(random % 10));
     table.insert(&mut trx, &values, &mut buffers)?;
     trx.commit()
+}
+
+#[test]
+fn the_dictionary_is_laid_out_as_drawn() {
+    let database = Database::new();
+    let table = database.create(numbers("t"));
+    table.sequences().auto_increment.take(1).unwrap();
+    ddl(&database, |ddl| ddl.drop_index(table.id(), "a"));
+    let trees = *database.dictionary.trees();
+    let mut lines = Vec::new();
+    let names = ["tables", "names", "schemas", "counters", "drops"];
+    let mut trx = database.begin();
+    for (name, tree) in names.into_iter().zip(trees.all()) {
+        lines.push(format!("{name}: root page {}", tree.root().page_no));
+        stored::for_each(&mut trx, tree, KeyRange::all(), ReadMode::Consistent, |key, value| {
+            let value = match value.len() {
+                0..=8 => format!("{value:02x?}"),
+                length => format!("{length} bytes"),
+            };
+            lines.push(format!("  {} = {value}", key.escape_ascii()));
+        })
+        .unwrap();
+    }
+    expect![[r#"
+        tables: root page 2
+          \x00\x00\x00\x00\x00\x00\x00\x01\x00\x00 = 143 bytes
+        names: root page 3
+          s\x00t = [01, 00, 00, 00, 00, 00, 00, 00]
+        schemas: root page 4
+          s = []
+        counters: root page 5
+          \x01\x00\x00\x00\x00\x00\x00\x00\x00 = [50, 00, 00, 00, 00, 00, 00, 00]
+          \x02\x00\x00\x00\x00\x00\x00\x00\x00 = [41, 00, 00, 00, 00, 00, 00, 00]
+          \x04\x00\x00\x00\x00\x00\x00\x00\x01 = [01, 04, 00, 00, 00, 00, 00, 00]
+        drops: root page 6
+          \x00\x00\x00\x10\x00\x00\x00\x03 = []"#]]
+    .assert_eq(&lines.join("\n"));
 }
