@@ -16,7 +16,7 @@ use super::drive::{Drive, Driven};
 use super::node::{BenchNode, Workshop, fill};
 use super::progress::Progress;
 use super::report::{Report, Section};
-use super::statistics::{Ratios, median, ratio};
+use super::statistics::{Ratios, median};
 use super::{BenchError, cores};
 
 const THREADS: [usize; 2] = [1, 64];
@@ -30,6 +30,8 @@ struct Round {
     counts: Counts,
     /// Syncs a second of the loop.
     disk_per_second: f64,
+    /// The median of its syncs, in microseconds.
+    disk_us: f64,
 }
 
 impl Round {
@@ -67,11 +69,12 @@ pub(crate) fn run(
         for (threads, rounds) in threads.iter().zip(&mut by_threads) {
             progress.step(&format!("commits: {threads} threads"));
             let (driven, counts) = measure(arguments, &node, rows, *threads)?;
-            let mut round = Round { driven, counts, disk_per_second: 0.0 };
+            let mut round = Round { driven, counts, disk_per_second: 0.0, disk_us: 0.0 };
             progress.step("commits: what the disk allows");
             node.settle()?;
-            round.disk_per_second =
-                disk.syncs_per_second(round.bytes_per_sync() as usize, arguments.duration)?;
+            let times = disk.sync_times(round.bytes_per_sync() as usize, arguments.duration)?;
+            round.disk_per_second = times.len() as f64 / times.iter().sum::<f64>();
+            round.disk_us = median(times) * 1e6;
             rounds.push(round);
         }
     }
@@ -92,6 +95,7 @@ fn report(arguments: &EngineArguments, threads: &[usize], by_threads: &[Vec<Roun
             "commits/sync",
             "bytes/sync",
             "disk syncs/s",
+            "disk P50 us",
             "disk allows/s",
             "of that (1 is all)",
             "to first row (more is better)",
@@ -113,6 +117,7 @@ fn report(arguments: &EngineArguments, threads: &[usize], by_threads: &[Vec<Roun
             middle(Round::group).into(),
             middle(Round::bytes_per_sync).into(),
             middle(|round| round.disk_per_second).into(),
+            middle(|round| round.disk_us).into(),
             middle(Round::allowed_per_second).into(),
             Ratios::of(of_allowed).map(|ratios| ratios.median).into(),
             Ratios::of(to_first).map(|ratios| ratios.median).into(),
@@ -186,26 +191,26 @@ impl DiskLoop {
         Ok(DiskLoop { file })
     }
 
-    /// Writes `bytes`, one after the other as a log does, and syncs, for `duration`. Blocks for I/O.
-    fn syncs_per_second(&self, bytes: usize, duration: Duration) -> Result<f64, BenchError> {
-        let (mut position, mut syncs) = (0_u64, 0_u64);
+    /// Writes `bytes`, one after the other as a log does, and syncs, for `duration`. Returns how long each
+    /// write and sync took, in seconds; at least one. Blocks for I/O.
+    fn sync_times(&self, bytes: usize, duration: Duration) -> Result<Vec<f64>, BenchError> {
         let bytes = bytes.clamp(1, LOOP_FILE_BYTES as usize / 2);
         let buffer = vec![7; bytes.next_multiple_of(WRITE_UNIT) + WRITE_UNIT];
+        let (mut position, mut times) = (0_u64, Vec::new());
         let began = SystemClock.monotonic();
+        let mut last = began;
         loop {
             let (start, end) = written_range(position, bytes);
             self.file.write_at(&buffer[..(end - start) as usize], start)?;
             self.file.sync_data()?;
-            syncs += 1;
-            position = if end + (buffer.len() as u64) < LOOP_FILE_BYTES {
-                position + bytes as u64
-            } else {
-                0
-            };
-            let elapsed = SystemClock.monotonic().saturating_sub(began);
-            if elapsed >= duration {
-                return Ok(ratio(syncs as f64, elapsed.as_secs_f64()).unwrap_or(0.0));
+            let is_near_end = end + buffer.len() as u64 >= LOOP_FILE_BYTES;
+            position = if is_near_end { 0 } else { position + bytes as u64 };
+            let now = SystemClock.monotonic();
+            times.push(now.saturating_sub(last).as_secs_f64());
+            if now.saturating_sub(began) >= duration {
+                return Ok(times);
             }
+            last = now;
         }
     }
 }
