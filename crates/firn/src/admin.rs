@@ -2,10 +2,15 @@
 
 use std::io::Write;
 use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
 
+use firn::node::LocalNode;
 use firn_api::{LogStore, PageStore};
 use firn_base::disk::Disk;
+use firn_base::task::sleep;
 use firn_base::{Environment, Lsn};
+use firn_format::key::BinaryCollation;
 use firn_format::redo::{Change, Group};
 use firn_storage::local::LocalStorage;
 
@@ -40,31 +45,65 @@ pub(crate) fn print_configuration(
 const LOG_READ_BYTES: usize = 4 << 20;
 
 /// Reads everything in the data directory and checks it: each record of the log that is kept, each stored
-/// page. Brings the pages up to date first. Blocks for I/O.
+/// page, and then every tree, undo chain, allocation map and index entry. Brings the pages up to date and
+/// rolls unfinished transactions back first. Blocks for I/O.
 ///
 /// # Errors
-/// The first damage, or that there is no database.
-pub(crate) fn verify(
+/// Damage, or that there is no database.
+pub(crate) fn check(
     configuration: &Configuration,
     out: &mut dyn Write,
 ) -> Result<(), CommandError> {
     let environment = Environment::system();
     require_database(environment.disk.as_ref(), &configuration.data_dir.value)?;
     let path = &configuration.data_dir.value;
-    let storage = LocalStorage::open(&environment, path, configuration.storage_options())?;
-    let outcome = verify_storage(&storage, out);
-    storage.close();
+    let node = LocalNode::open(&environment, path, &configuration.node_options())?;
+    let began = environment.clock.monotonic();
+    let seconds = || (environment.clock.monotonic().saturating_sub(began)).as_secs_f64();
+    let outcome =
+        check_storage(node.storage(), out).and_then(|()| check_engine(&node, &seconds, out));
+    node.close()?;
     outcome
 }
 
-fn verify_storage(storage: &LocalStorage, out: &mut dyn Write) -> Result<(), CommandError> {
+fn check_engine(
+    node: &LocalNode,
+    seconds: &dyn Fn() -> f64,
+    out: &mut dyn Write,
+) -> Result<(), CommandError> {
+    while node.engine().losers_left() > 0 {
+        sleep(Duration::from_millis(10));
+    }
+    let dictionary = node.engine().open_dictionary(Arc::new(BinaryCollation))?;
+    let report = firn_engine::check::check(&dictionary, &mut |report| {
+        let rate = report.pages as f64 / seconds().max(0.001);
+        tracing::info!(pages = report.pages, problems = report.problem_count, rate, "checking");
+        true
+    })?;
+    writeln!(
+        out,
+        "engine: {} pages of {} spaces, {} trees, {} records, {} index entries, {} long values",
+        report.pages, report.spaces, report.trees, report.records, report.entries, report.chains,
+    )?;
+    if report.leaked_pages > 0 {
+        writeln!(out, "{} pages are marked as used, and nobody uses them", report.leaked_pages)?;
+    }
+    for problem in &report.problems {
+        writeln!(out, "{problem}")?;
+    }
+    match report.problem_count {
+        0 => Ok(writeln!(out, "no damage found")?),
+        problems => Err(CommandError::Damage { problems }),
+    }
+}
+
+fn check_storage(storage: &LocalStorage, out: &mut dyn Write) -> Result<(), CommandError> {
     let records = verify_log(storage)?;
     let (from, to) = (storage.log.truncated_lsn(), storage.log.durable_lsn());
     writeln!(out, "log: {records} records, from {from} to {to}")?;
     storage.pages.materialise_up_to(to)?;
     let images = storage.pages.verify_all(&mut |_| {})?;
     writeln!(out, "pages: {images} images, up to date to {}", storage.pages.applied_lsn())?;
-    writeln!(out, "no damage found")?;
     Ok(())
 }
 

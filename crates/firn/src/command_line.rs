@@ -26,8 +26,8 @@ pub(crate) fn command() -> Command {
                     Command::new("configuration")
                         .about("Print each setting, its value and where the value comes from"),
                 ))
-                .subcommand(with_settings(Command::new("verify").about(
-                    "Read and check all log and all pages of a data directory that is not in use",
+                .subcommand(with_settings(Command::new("check").about(
+                    "Check all log, pages, trees and indexes of a data directory that is not in use",
                 ))),
         )
 }
@@ -44,7 +44,7 @@ pub(crate) fn dispatch(matches: &ArgMatches) -> Result<(), CommandError> {
             Some(("configuration", matches)) => {
                 admin::print_configuration(&configuration(matches)?, out)
             }
-            Some(("verify", matches)) => admin::verify(&started(matches)?, out),
+            Some(("check", matches)) => admin::check(&started(matches)?, out),
             _ => unreachable!("clap lets no other administrative command through"),
         },
         Some(("bench", matches)) => Ok(bench::dispatch(matches, out)?),

@@ -19,6 +19,7 @@ use configuration::ConfigurationError;
 use firn::node::NodeError;
 use firn_api::{LogError, PageStoreError};
 use firn_base::Lsn;
+use firn_engine::EngineError;
 use firn_storage::local::OpenError;
 
 /// Why a command ended without having done its work.
@@ -48,6 +49,15 @@ enum CommandError {
     /// A page cannot be read.
     #[error(transparent)]
     Pages(#[from] PageStoreError),
+    /// What is stored does not fit together.
+    #[error("{problems} problems were found; restore from a backup or a replica")]
+    Damage {
+        /// How many.
+        problems: u64,
+    },
+    /// The engine cannot go on.
+    #[error(transparent)]
+    Engine(#[from] EngineError),
     /// Log that was written whole cannot be understood.
     #[error("the log group at {position} is damaged: {what}; restore from a backup or a replica")]
     DamagedGroup {

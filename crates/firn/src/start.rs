@@ -8,6 +8,7 @@ use std::time::Duration;
 use firn::node::LocalNode;
 use firn_api::LogStore;
 use firn_base::Environment;
+use firn_base::task::sleep;
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::flag;
 use signal_hook::iterator::Signals;
@@ -32,16 +33,35 @@ pub(crate) fn run(configuration: &Configuration, out: &mut dyn Write) -> Result<
     writeln!(out, "{}", what_was_recovered(configuration, &node, opened_in))?;
     writeln!(out, "{WHAT_CAN_BE_DONE}")?;
     out.flush()?;
-    let signal = signals.forever().next().and_then(signal_name).unwrap_or("signal");
+    let signal = wait_for_end(&node, &mut signals)?;
     tracing::info!(signal, "closing");
     node.close()?;
     writeln!(out, "firn: closed after {signal}")?;
     Ok(())
 }
 
+/// Waits for a signal, and gives its name.
+///
+/// # Errors
+/// The engine's failure: a node whose log has failed must not go on.
+fn wait_for_end(node: &LocalNode, signals: &mut Signals) -> Result<&'static str, CommandError> {
+    loop {
+        if let Some(signal) = signals.pending().next() {
+            return Ok(signal_name(signal).unwrap_or("signal"));
+        }
+        if let Some(failure) = node.engine().failure() {
+            return Err(failure.into());
+        }
+        sleep(LOOK_INTERVAL);
+    }
+}
+
+/// How often the node looks whether it is to end.
+const LOOK_INTERVAL: Duration = Duration::from_millis(100);
+
 const WHAT_CAN_BE_DONE: &str = "firn: this build is the storage engine: there is no SQL endpoint yet, \
      and nothing listens. Ctrl-C or SIGTERM ends it; `firn bench engine` measures it, `firn admin \
-     verify` checks a directory.";
+     check` checks a directory.";
 
 /// Takes over the signals that end the process. From the second one on they end it at once.
 fn listen() -> std::io::Result<Signals> {

@@ -306,7 +306,8 @@ fn a_closed_log_lets_go_of_its_listener() {
     let recorder = Arc::new(Recorder::default());
     log.follow(recorder.clone());
     log.wait_until_indexed(log.end_lsn()).unwrap();
-    assert_eq!(Arc::strong_count(&recorder), 2);
+    // The indexer may still be calling it, with a reference of its own.
+    assert!(Arc::strong_count(&recorder) >= 2);
     log.close();
     assert_eq!(Arc::strong_count(&recorder), 1);
     assert!(log.append(log.end_lsn(), &group(1, 1)).is_err());
