@@ -89,6 +89,10 @@ fn victim() {
         return;
     };
     let random = Random::new(orders.seed ^ (orders.round << 32));
+    std::panic::set_hook(Box::new(|panic| {
+        say(&format!("thread panicked: {panic}").replace('\n', " "));
+        say("@W 0 0");
+    }));
     say("\n@opening");
     let node = LocalNode::open(&Environment::system(), &orders.path, &options(&random));
     let node = node.expect("the directory is good");
@@ -196,6 +200,8 @@ impl Victim for Firn {
                 self.witness.hear(thread, sequence, said);
             }
         }
+        let complaints = death.lines.iter().filter(|line| line.starts_with("thread "));
+        complaints.for_each(|line| eprintln!("round {}: {line}", death.round));
         // Some starts follow right upon a kill, and are killed while they recover.
         if self.random.chance(0.4) {
             return Ok(());

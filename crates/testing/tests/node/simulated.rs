@@ -183,6 +183,15 @@ fn nor_do_failing_syncs() {
     });
 }
 
+/// Here a process is killed after it made a page file and before it synced the name; the next one stores
+/// pages in that file; then the power fails.
+#[test]
+fn names_that_a_killed_process_did_not_sync_do_not_vanish_later() {
+    for_each_seed(12_803..12_804, |world| {
+        lives(world, &Faults { max_latency: LATENCY, ..Faults::default() });
+    });
+}
+
 #[test]
 fn a_full_disk_is_borne_and_work_goes_on_once_there_is_room() {
     for_each_seed(2000..2100, |world| {

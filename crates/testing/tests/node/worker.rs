@@ -103,7 +103,7 @@ impl Worker<'_> {
         let is_end = matches!(error, EngineError::Log(LogError::Failed { .. }));
         let is_expected = is_end || (is_disk && self.is_disk_bad);
         if !is_expected {
-            eprintln!("thread {} at {sequence}: {error:?}", self.thread);
+            println!("thread {} at {sequence}: {error:?}", self.thread);
             (self.report)(self.thread, sequence, Said::Wrong);
         }
     }

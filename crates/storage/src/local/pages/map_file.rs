@@ -12,6 +12,7 @@
 //!   to a new generation.
 
 use std::io;
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -174,10 +175,11 @@ impl MapFile {
             .open(&path, OpenMode::ReadWrite)
             .map_err(|error| io_error(path.display(), &error))?;
         let length = file.length().map_err(|error| io_error(path.display(), &error))?;
-        let mut loader = Loader { file, path, length, offset: 0, generation: self.generation };
+        let generation = self.generation;
+        let mut loader = Loader { file, path, length, offset: 0, generation, last_change: 0..0 };
         loader.header(self.database)?;
         self.tail = loader.batches(accept, &mut self.snapshot_bytes)?;
-        Ok(())
+        loader.settle()
     }
 
     fn remove_others(&self, names: &[PathBuf]) {
@@ -230,9 +232,23 @@ struct Loader {
     length: u64,
     offset: u64,
     generation: u64,
+    /// Where the last change stands.
+    last_change: Range<u64>,
 }
 
 impl Loader {
+    /// Writes the last change once more and makes it durable. The life that appended it may have ended
+    /// before its sync, or because its sync failed: what is read here may be the kernel's memory only.
+    fn settle(&self) -> Result<(), PageStoreError> {
+        let Range { start, end } = self.last_change;
+        if start == end {
+            return Ok(());
+        }
+        let bytes = self.read(start, (end - start) as usize)?;
+        let settled = self.file.write_at(&bytes, start).and_then(|()| self.file.sync_data());
+        settled.map_err(|error| io_error(self.path.display(), &error))
+    }
+
     fn damaged(&self, offset: u64, reason: impl Into<String>) -> PageStoreError {
         let file = self.path.display().to_string();
         PageStoreError::StoreDamaged { file, offset, reason: reason.into() }
@@ -277,7 +293,11 @@ impl Loader {
                 return Err(self.damaged(self.offset, "a batch of the wrong kind stands here"));
             }
             accept(batch).map_err(|reason| self.damaged(self.offset, reason))?;
+            let start = self.offset;
             self.offset += bytes as u64;
+            if kind == BatchKind::Change {
+                self.last_change = start..self.offset;
+            }
             number += 1;
             if kind == BatchKind::SnapshotEnd {
                 in_snapshot = false;

@@ -229,7 +229,10 @@ fn open_parts(
 ) -> Result<(Arc<Shared>, Materialiser), PageStoreError> {
     let (directory, database) = (home.path.join("pages"), home.database);
     let disk = Arc::clone(&environment.disk);
-    disk.create_directory(&directory).map_err(|error| io_error(directory.display(), &error))?;
+    // An earlier life may have ended before it synced the names that are found now.
+    disk.create_directory(&directory)
+        .and_then(|()| disk.sync_directory(&directory))
+        .map_err(|error| io_error(directory.display(), &error))?;
     // The log may be released once its pages are stored: then the directory's name has to be durable too.
     disk.sync_directory(home.path).map_err(|error| io_error(home.path.display(), &error))?;
     let mut loader = MapLoader::default();
