@@ -255,12 +255,16 @@ impl Transaction {
     }
 
     /// Commits, and has `completion` called when the commit is durable, so that one thread can have many
-    /// commits in flight. Does not wait for the disk.
+    /// commits in flight. Does not wait for the disk. Every snapshot from now on sees the transaction, the
+    /// session's own next one in particular.
     ///
     /// # Errors
     /// If the transaction has ended or the log has failed already.
     pub fn commit_then(mut self, completion: Completion) -> Result<(), EngineError> {
-        let (_, lsn) = self.commit_in_memory()?;
+        let (cts, lsn) = self.commit_in_memory()?;
+        if let Some(cts) = cts {
+            self.system.order().wait_visible(cts);
+        }
         self.system.pages().log.when_durable(lsn, completion);
         Ok(())
     }
