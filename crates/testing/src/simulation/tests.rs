@@ -271,7 +271,7 @@ impl Drop for Engine {
     fn drop(&mut self) {
         let event = Event::new();
         event.notify_all();
-        assert!(!event.wait_until(None, || false));
+        assert!(!event.wait_until(Some(Duration::from_secs(1)), || false));
         yield_now();
         assert!(self.environment.disk.open("/x".as_ref(), OpenMode::CreateNew).is_err());
         self.dropped.fetch_add(1, Ordering::SeqCst);
