@@ -296,6 +296,29 @@ fn a_commit_that_was_only_locked_is_waited_for() {
 }
 
 #[test]
+fn a_commit_is_not_written_over_before_new_snapshots_see_it() {
+    let node = Node::new();
+    put(&node, b"a", b"1");
+    let mut first = begin(&node, IsolationLevel::ReadCommitted);
+    assert!(first.update(node.index, b"a", b"2").unwrap());
+    // A commit that took its timestamp before and has not published it holds the others back.
+    let gap = node.system.order().allocate();
+    std::thread::scope(|scope| {
+        scope.spawn(|| first.commit().unwrap());
+        let second = scope.spawn(|| {
+            let mut second = snapshot_isolation(&node);
+            assert!(second.update(node.index, b"a", b"3").unwrap());
+            second.open_snapshot();
+            second.snapshot().unwrap()
+        });
+        firn_base::task::sleep(Duration::from_millis(20));
+        assert!(!second.is_finished(), "the commit before it is not visible yet");
+        node.system.order().publish(gap);
+        assert!(second.join().unwrap() > gap);
+    });
+}
+
+#[test]
 fn ranges_have_their_bounds() {
     let node = Node::new();
     for number in 0..500_u32 {

@@ -220,6 +220,10 @@ impl TransactionSystem {
                 {
                     return Err(EngineError::WriteConflict.into());
                 }
+                // Whoever goes on from here may open a snapshot next, and that has to see this commit.
+                Outcome::Committed(cts, _) if cts > self.order().max_committed() => {
+                    return Err(Restart::Again);
+                }
                 Outcome::Committed(_, lsn) => guard.observed.set(guard.observed.get().max(lsn)),
                 Outcome::Settled => {}
             }
