@@ -47,6 +47,7 @@ tests() {
 # A node on simulated disks: power loss, failing syncs, full disks. More seeds: FIRN_SEEDS=0..10000.
 simulation() {
     cargo test --locked --release --workspace --test node simulated::
+    cargo test --locked --release --workspace --test node runs_replay_from_their_seeds -- --ignored --exact simulated::runs_replay_from_their_seeds
 }
 
 # A real process, killed again and again, and what it acknowledged. More rounds: FIRN_ROUNDS=200.

@@ -276,6 +276,7 @@ fn open_eager(environment: &Environment) -> LocalNode {
 }
 
 #[test]
+#[ignore = "alone in its process: when pages are freed depends on the epochs of all threads of the process"]
 fn runs_replay_from_their_seeds() {
     assert_replays(0..3, |world| {
         lives(world, &Faults { max_latency: LATENCY, ..Faults::default() });
