@@ -263,9 +263,7 @@ impl UndoLog {
         held: Held,
         operation: UndoOperation<'_>,
     ) -> UndoPointer {
-        let pointer = self.next_pointer(mtr, held, 0);
-        let record = UndoRecord { trx: self.trx, previous_in_trx: self.last, operation };
-        append_record(mtr, held, &record);
+        let pointer = self.append_marker(mtr, held, operation);
         self.last = pointer;
         self.records += 1;
         pointer
