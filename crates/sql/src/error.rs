@@ -1,0 +1,121 @@
+//! What a client is told: MySQL's error number, SQLSTATE and message; and warnings.
+
+/// An error as a MySQL client sees it.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{message}")]
+pub struct SqlError {
+    /// MySQL's error number.
+    pub code: u16,
+    /// The five characters of SQLSTATE.
+    pub state: [u8; 5],
+    /// What happened, in MySQL's words where clients depend on them.
+    pub message: String,
+}
+
+/// The result of anything that SQL does.
+pub type Result<T> = std::result::Result<T, SqlError>;
+
+impl SqlError {
+    /// An error of a number; its SQLSTATE follows from the number.
+    #[must_use]
+    pub fn new(code: u16, message: impl Into<String>) -> SqlError {
+        SqlError { code, state: *sql_state(code), message: message.into() }
+    }
+
+    /// What Firn does not do yet; `what` names it.
+    #[must_use]
+    pub fn not_supported(what: &str) -> SqlError {
+        SqlError::new(1235, format!("This version of Firn doesn't yet support '{what}'"))
+    }
+
+    /// A statement that the grammar does not take; `near` is the rest of its text.
+    #[must_use]
+    pub fn syntax(near: &str, line: u64) -> SqlError {
+        let near: String = near.chars().take(80).collect();
+        SqlError::new(
+            1064,
+            format!(
+                "You have an error in your SQL syntax; check the manual that corresponds to your \
+                 Firn server version for the right syntax to use near '{near}' at line {line}"
+            ),
+        )
+    }
+}
+
+/// The SQLSTATE that MySQL gives with an error number.
+#[must_use]
+pub fn sql_state(code: u16) -> &'static [u8; 5] {
+    match code {
+        1022 | 1048 | 1052 | 1062 | 1169 | 1216 | 1217 | 1451 | 1452 | 1557 | 1586 | 1761 | 1762
+        | 3819 => b"23000",
+        1044 | 1049 | 1051 | 1064 | 1109 | 1146 | 1176 => match code {
+            1044 => b"42000",
+            1051 | 1146 | 1109 => b"42S02",
+            _ => b"42000",
+        },
+        1045 | 1698 => b"28000",
+        1046 => b"3D000",
+        1047 | 1053 | 1129 | 1130 => b"08S01",
+        1050 => b"42S01",
+        1054 | 1247 => b"42S22",
+        1060 => b"42S21",
+        1205 => b"HY000",
+        1213 | 1614 => b"40001",
+        1222 | 1241 => b"21000",
+        1242 => b"21000",
+        1136 => b"21S01",
+        1264 | 1690 => b"22003",
+        1265 | 1366 => match code {
+            1265 => b"01000",
+            _ => b"HY000",
+        },
+        1292 | 1411 => b"22007",
+        1317 => b"70100",
+        1365 => b"22012",
+        1406 => b"22001",
+        1235 | 1065 | 1055 | 1056 | 1061 | 1063 | 1066 | 1067 | 1068 | 1069 | 1070 | 1071 | 1072
+        | 1073 | 1074 | 1075 | 1089 | 1091 | 1101 | 1102 | 1103 | 1104 | 1106 | 1107 | 1110
+        | 1112 | 1113 | 1115 | 1118 | 1120 | 1121 | 1131 | 1132 | 1133 | 1138 | 1139 | 1140
+        | 1141 | 1142 | 1143 | 1144 | 1145 | 1147 | 1148 | 1149 | 1162 | 1163 | 1164 | 1166
+        | 1167 | 1170 | 1171 | 1172 | 1173 | 1177 | 1178 | 1203 | 1211 | 1226 | 1227 | 1230
+        | 1231 | 1232 | 1234 | 1239 | 1248 | 1250 | 1252 | 1253 | 1280 | 1281 | 1286 | 1301
+        | 1304 | 1305 | 1318 | 1370 | 1403 | 1410 | 1425 | 1426 | 1427 | 1437 | 1439 | 1458
+        | 1582 | 1583 => b"42000",
+        1193 => b"HY000",
+        1179 | 1568 => b"25000",
+        1792 => b"25006",
+        1397 => b"XAE04",
+        1398 => b"XAE05",
+        1399 => b"XAE07",
+        1400 => b"XAE09",
+        1440 => b"XAE08",
+        1613 => b"XA106",
+        1244 => b"42000",
+        3140 | 3141 => b"22032",
+        3143 => b"42000",
+        3144 => b"22032",
+        _ => b"HY000",
+    }
+}
+
+/// How grave a condition of `SHOW WARNINGS` is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Level {
+    /// `Note`.
+    Note,
+    /// `Warning`.
+    Warning,
+    /// `Error`.
+    Error,
+}
+
+/// A condition of `SHOW WARNINGS`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Condition {
+    /// How grave.
+    pub level: Level,
+    /// MySQL's number.
+    pub code: u16,
+    /// What happened.
+    pub message: String,
+}

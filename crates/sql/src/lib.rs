@@ -1,0 +1,10 @@
+//! SQL: grammar, types and functions, catalog model, planner, row executor.
+//!
+//! ```text
+//!   text ──► grammar ──► bind ──► plan ──► execute ──► rows
+//!                          │        │         │
+//!                       catalog  statistics   api::rows (a database node)
+//!             types and functions serve all of them
+//! ```
+
+pub mod error;
