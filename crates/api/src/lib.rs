@@ -1,10 +1,12 @@
 //! The seams between the tiers: traits and messages, no logic.
 //!
-//! The engine sees the log and the pages only through [`LogStore`] and [`PageStore`]; a local directory,
+//! SQL sees a database node through [`rows`]; the node sees the log and the pages only through
+//! [`LogStore`] and [`PageStore`]; a local directory,
 //! remote storage nodes and the memory pool all stand behind the same two.
 
 pub mod log_store;
 pub mod page_store;
+pub mod rows;
 
 pub use log_store::{LogError, LogStore};
 pub use page_store::{ImageSource, Offer, PageRead, PageStore, PageStoreError};

@@ -1,0 +1,496 @@
+//! Rows of tables: what SQL asks of a database node.
+//!
+//! ```text
+//!   sql ──► DatabaseNode ──► Table        definitions, codecs of rows and keys
+//!              │       └───► Definitions  one atomic change of definitions
+//!              └──► Transaction ──► get, insert, update, delete
+//!                        └────────► Scan   rows batch by batch
+//! ```
+//!
+//! Rows and keys cross the seam as the bytes that the node has, with [`Table::layout`] to read and write
+//! them: nothing is decoded that nobody asks for. Calls block; none needs a session's thread to be a
+//! particular one. An index is named by its number in [`TableDefinition::indexes`].
+
+mod error;
+
+use std::any::Any;
+use std::ops::Range;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+
+use firn_base::{Cts, TableId};
+use firn_format::definition::{ColumnDefinition, IndexPart, TableDefinition, TableLayout};
+use firn_format::key::{CollationKeys, KeyRange};
+use firn_format::row::{ColumnValue, OverflowReference};
+use firn_format::value::{Value, ValueRef};
+
+pub use error::RowsError;
+
+/// The result of a call to a database node.
+pub type RowsResult<T> = Result<T, RowsError>;
+
+/// What a transaction sees of others.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum IsolationLevel {
+    /// Each statement sees what was committed before it.
+    ReadCommitted,
+    /// All statements see what was committed before the first read (snapshot isolation).
+    #[default]
+    RepeatableRead,
+    /// As if transactions had run one after the other, in an order that agrees with real time.
+    Serializable,
+}
+
+/// What to do about a lock that somebody else holds.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum WaitPolicy {
+    /// Wait, up to the transaction's timeout.
+    #[default]
+    Wait,
+    /// Fail at once.
+    NoWait,
+    /// Leave the row out.
+    SkipLocked,
+}
+
+/// Which version a read wants.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum ReadMode {
+    /// What the transaction's isolation level says; takes no row locks below SERIALIZABLE.
+    #[default]
+    Consistent,
+    /// The present version, locked against writers (`FOR SHARE`).
+    Share(WaitPolicy),
+    /// The present version, locked against everybody else who locks (`FOR UPDATE`).
+    Update(WaitPolicy),
+}
+
+impl ReadMode {
+    /// Whether this is a locking read in a transaction of `isolation`.
+    #[must_use]
+    pub fn locks(self, isolation: IsolationLevel) -> bool {
+        self != ReadMode::Consistent || isolation == IsolationLevel::Serializable
+    }
+}
+
+/// How much of a table a lock on it leaves to others.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TableLock {
+    /// Others may read and write rows; nobody changes the definition.
+    Shared,
+    /// Nobody else reads with locks or writes.
+    Exclusive,
+}
+
+/// Which way a scan goes.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Direction {
+    /// Ascending keys.
+    #[default]
+    Forward,
+    /// Descending keys.
+    Backward,
+}
+
+/// One version of a table's definition. It never changes; a DDL puts another one in its place.
+pub trait Table: Any + Send + Sync {
+    /// Columns, indexes, names.
+    fn definition(&self) -> &TableDefinition;
+    /// The codecs of rows, keys and entries.
+    fn layout(&self) -> &TableLayout;
+    /// How text is ordered.
+    fn collations(&self) -> &dyn CollationKeys;
+}
+
+/// A table in the hands of a statement.
+pub type TableRef = Arc<dyn Table>;
+
+/// A place in a transaction to which it can be rolled back.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Savepoint(pub u64);
+
+/// What a scan visits, and how.
+#[derive(Debug, Clone)]
+pub struct ScanOptions {
+    /// The index; `None`: the clustered one.
+    pub index: Option<usize>,
+    /// The keys of the index, see [`firn_format::key::KeyLayout::range`].
+    pub range: KeyRange,
+    /// Which way.
+    pub direction: Direction,
+    /// Which versions, with which locks.
+    pub mode: ReadMode,
+    /// The ordinals that are wanted, if not all. If a secondary index has them all, rows are not visited.
+    pub columns: Option<Box<[u16]>>,
+}
+
+/// A row that a scan has found.
+#[derive(Debug, Clone, Copy)]
+pub struct ScanRow<'a> {
+    /// The primary key's bytes.
+    pub key: &'a [u8],
+    /// The row, or what an index knows of it.
+    pub content: RowContent<'a>,
+}
+
+/// What a scan knows of a row.
+#[derive(Debug, Clone, Copy)]
+pub enum RowContent<'a> {
+    /// The row's bytes, for [`firn_format::row::RowView`].
+    Payload(&'a [u8]),
+    /// From the index alone: the wanted columns' values, in the order of [`ScanOptions::columns`].
+    Columns(&'a [Value]),
+}
+
+/// A scan of a table in the order of one of its indexes.
+pub trait Scan: Send {
+    /// Fetches the next batch; false at the end. A batch may be empty although more follow. Blocks for
+    /// locks and I/O.
+    ///
+    /// # Errors
+    /// Locks that were not granted, a cancelled transaction, damage, or why a page could not be had.
+    fn fetch(&mut self, trx: &mut dyn Transaction) -> RowsResult<bool>;
+    /// Rows in the present batch.
+    fn len(&self) -> usize;
+    /// Whether the present batch is empty.
+    fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+    /// A row of the present batch.
+    ///
+    /// # Panics
+    /// If there are not so many.
+    fn row(&self, number: usize) -> ScanRow<'_>;
+    /// Whether rows come from the index alone.
+    fn is_covered(&self) -> bool;
+}
+
+/// How many entries a range of an index has, and on how many leaves.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Estimate {
+    /// Entries, delete-marked ones included.
+    pub entries: f64,
+    /// Leaves.
+    pub leaves: f64,
+    /// The numbers are counted, not estimated.
+    pub is_exact: bool,
+}
+
+/// An open transaction. Dropping it rolls it back.
+pub trait Transaction: Any + Send {
+    /// The transaction's isolation level.
+    fn isolation(&self) -> IsolationLevel;
+    /// Its id, once it has written or locked.
+    fn id(&self) -> Option<u64>;
+    /// The snapshot's timestamp, if one is open.
+    fn snapshot(&self) -> Option<Cts>;
+    /// Sets the longest wait for a lock.
+    fn set_lock_wait_timeout(&mut self, timeout: Duration);
+    /// The flag by which others end this transaction's waits and scans with [`RowsError::Cancelled`].
+    fn set_cancelled(&mut self, flag: Arc<AtomicBool>);
+    /// Opens the snapshot now instead of with the first read.
+    fn open_snapshot(&mut self);
+    /// Ends a statement: READ COMMITTED lets go of its snapshot.
+    fn end_statement(&mut self);
+
+    /// A table for consistent reads; opens the snapshot.
+    ///
+    /// # Errors
+    /// [`RowsError::NoSuchTable`]; [`RowsError::TableChanged`] if the snapshot is too old for it.
+    fn table_for_read(&mut self, table: TableId) -> RowsResult<TableRef>;
+    /// A table for writes and locking reads; takes a shared lock on it until the transaction ends.
+    ///
+    /// # Errors
+    /// [`RowsError::NoSuchTable`], or the lock was not granted.
+    fn table_for_write(&mut self, table: TableId) -> RowsResult<TableRef>;
+    /// Locks a table as a whole until the transaction ends.
+    ///
+    /// # Errors
+    /// If the lock is not granted.
+    fn lock_table(&mut self, table: TableId, lock: TableLock) -> RowsResult<()>;
+
+    /// Reads the row with this primary key into `payload`; false if there is none.
+    ///
+    /// # Errors
+    /// Locks that were not granted, a conflict with the snapshot, or why a page could not be had.
+    fn get(
+        &mut self,
+        table: &TableRef,
+        key: &[u8],
+        mode: ReadMode,
+        payload: &mut Vec<u8>,
+    ) -> RowsResult<bool>;
+    /// Reads the row to which the entry with this key in a unique index leads; `primary_key` gets its key.
+    ///
+    /// # Errors
+    /// As [`Transaction::get`].
+    fn get_by_entry(
+        &mut self,
+        table: &TableRef,
+        index: usize,
+        entry: &[u8],
+        mode: ReadMode,
+        primary_key: &mut Vec<u8>,
+        payload: &mut Vec<u8>,
+    ) -> RowsResult<bool>;
+    /// A scan; looks at nothing yet.
+    ///
+    /// # Errors
+    /// [`RowsError::NoSuchIndex`]; [`RowsError::TableChanged`] if the index is younger than the snapshot.
+    fn scan(&mut self, table: &TableRef, options: &ScanOptions) -> RowsResult<Box<dyn Scan>>;
+    /// Lets go of the lock on a row that was read with a lock and turned out not to match; does nothing
+    /// where the isolation level wants it kept.
+    fn unlock(&mut self, table: &TableRef, key: &[u8]);
+    /// Appends a part of an out-of-line value to `into`.
+    ///
+    /// # Errors
+    /// If the value is damaged or cannot be read.
+    fn read_overflow(
+        &self,
+        table: &TableRef,
+        reference: OverflowReference,
+        range: Range<u64>,
+        into: &mut Vec<u8>,
+    ) -> RowsResult<()>;
+
+    /// Inserts a row: a value for each ordinal; those of dropped columns and of the hidden row id are not
+    /// looked at.
+    ///
+    /// # Errors
+    /// [`RowsError::DuplicateKey`], values that do not fit, locks that were not granted. Nothing of the row
+    /// is left then.
+    fn insert(&mut self, table: &TableRef, row: &[ValueRef<'_>]) -> RowsResult<()>;
+    /// Changes columns of a row that was read with [`ReadMode::Update`]; `payload` is what was read.
+    ///
+    /// # Errors
+    /// As [`Transaction::insert`].
+    fn update(
+        &mut self,
+        table: &TableRef,
+        key: &[u8],
+        payload: &[u8],
+        changes: &[(usize, ValueRef<'_>)],
+    ) -> RowsResult<()>;
+    /// Deletes a row that was read with [`ReadMode::Update`]; `payload` is what was read.
+    ///
+    /// # Errors
+    /// As [`Transaction::insert`].
+    fn delete(&mut self, table: &TableRef, key: &[u8], payload: &[u8]) -> RowsResult<()>;
+
+    /// Marks this place.
+    fn savepoint(&self) -> Savepoint;
+    /// Undoes what was done since `savepoint`; locks are kept.
+    ///
+    /// # Errors
+    /// Why a page or the log could not be had; the transaction is then to be rolled back.
+    fn rollback_to(&mut self, savepoint: Savepoint) -> RowsResult<()>;
+    /// Commits, and blocks until the commit is durable.
+    ///
+    /// # Errors
+    /// If the log has failed: the commit may or may not survive a restart.
+    fn commit(self: Box<Self>) -> RowsResult<()>;
+    /// Undoes everything.
+    ///
+    /// # Errors
+    /// Why a page or the log could not be had; what is left is undone at the next start.
+    fn rollback(self: Box<Self>) -> RowsResult<()>;
+    /// Makes the transaction survive the session and a crash under `xid` (XA).
+    ///
+    /// # Errors
+    /// If the identifier is too long or taken, or the log has failed.
+    fn prepare(self: Box<Self>, xid: &[u8]) -> RowsResult<()>;
+}
+
+/// An index that is to be added.
+#[derive(Debug, Clone)]
+pub struct NewIndex {
+    /// Its name.
+    pub name: String,
+    /// Whether equal values are refused.
+    pub unique: bool,
+    /// Its columns.
+    pub parts: Vec<IndexPart>,
+    /// The SQL layer's own.
+    pub options: Vec<u8>,
+}
+
+/// How far a build is.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct BuildProgress {
+    /// Rows that have their entries.
+    pub rows_done: u64,
+    /// Rows that there are, roughly.
+    pub rows_estimated: f64,
+}
+
+/// How a definition is changed in place.
+pub type ChangeDefinition<'a> = &'a mut dyn FnMut(&mut TableDefinition) -> RowsResult<()>;
+
+/// One atomic change of definitions (a DDL statement). Dropping it takes it back.
+pub trait Definitions {
+    /// Sets the longest wait for the locks on the tables.
+    fn set_lock_wait_timeout(&mut self, timeout: Duration);
+    /// Creates a schema.
+    ///
+    /// # Errors
+    /// [`RowsError::SchemaExists`].
+    fn create_schema(&mut self, name: &str, options: &[u8]) -> RowsResult<()>;
+    /// Replaces a schema's options.
+    ///
+    /// # Errors
+    /// [`RowsError::NoSuchSchema`].
+    fn alter_schema(&mut self, name: &str, options: &[u8]) -> RowsResult<()>;
+    /// Drops a schema with all its tables.
+    ///
+    /// # Errors
+    /// [`RowsError::NoSuchSchema`], or a table's lock was not granted.
+    fn drop_schema(&mut self, name: &str) -> RowsResult<()>;
+    /// Creates a table; ids, row versions and, without a primary key, the hidden row id are filled in.
+    ///
+    /// # Errors
+    /// [`RowsError::TableExists`], [`RowsError::NoSuchSchema`], or a definition that cannot be.
+    fn create_table(&mut self, definition: TableDefinition) -> RowsResult<TableId>;
+    /// Drops a table.
+    ///
+    /// # Errors
+    /// [`RowsError::NoSuchTable`], or its lock was not granted.
+    fn drop_table(&mut self, table: TableId) -> RowsResult<()>;
+    /// Empties a table and begins its counters anew.
+    ///
+    /// # Errors
+    /// As [`Definitions::drop_table`].
+    fn truncate_table(&mut self, table: TableId) -> RowsResult<()>;
+    /// Gives a table another name, in the same schema or another one.
+    ///
+    /// # Errors
+    /// [`RowsError::TableExists`], [`RowsError::NoSuchSchema`], and as [`Definitions::drop_table`].
+    fn rename_table(&mut self, table: TableId, schema: &str, name: &str) -> RowsResult<()>;
+    /// Adds a column at the end; rows that are there have its instant default. Answers its ordinal.
+    ///
+    /// # Errors
+    /// As [`Definitions::drop_table`], or a column that cannot be.
+    fn add_column(&mut self, table: TableId, column: ColumnDefinition) -> RowsResult<u16>;
+    /// Drops a column that no index has; rows keep its bytes until they are written again.
+    ///
+    /// # Errors
+    /// As [`Definitions::drop_table`], or there is no such column.
+    fn drop_column(&mut self, table: TableId, ordinal: u16) -> RowsResult<()>;
+    /// Changes what has no bearing on stored bytes: names, defaults, options, nullability that widens.
+    ///
+    /// # Errors
+    /// As [`Definitions::drop_table`], or a change that stored rows would not survive.
+    fn alter_options(&mut self, table: TableId, change: ChangeDefinition<'_>) -> RowsResult<()>;
+    /// Drops a secondary index.
+    ///
+    /// # Errors
+    /// [`RowsError::NoSuchIndex`], and as [`Definitions::drop_table`].
+    fn drop_index(&mut self, table: TableId, name: &str) -> RowsResult<()>;
+    /// Makes all of it durable and seen by everybody, or none.
+    ///
+    /// # Errors
+    /// If the log has failed.
+    fn commit(self: Box<Self>) -> RowsResult<()>;
+}
+
+/// A database node as SQL sees it.
+pub trait DatabaseNode: Send + Sync {
+    /// Begins a transaction. Does not block.
+    ///
+    /// # Errors
+    /// If as many transactions are open as the node was set up for.
+    fn begin(&self, isolation: IsolationLevel) -> RowsResult<Box<dyn Transaction>>;
+
+    /// Moves whenever a definition changes or is about to: what was looked up after it was read holds for
+    /// as long as it has not moved.
+    fn definitions_version(&self) -> u64;
+    /// The schemas' names, sorted.
+    fn schemas(&self) -> Vec<Box<str>>;
+    /// What the SQL layer has stored with a schema; `None` if there is no such schema.
+    fn schema_options(&self, schema: &str) -> Option<Arc<[u8]>>;
+    /// The tables of a schema, sorted by name; `None` if there is no such schema.
+    fn tables_of(&self, schema: &str) -> Option<Vec<TableRef>>;
+    /// A table by its name.
+    fn table_named(&self, schema: &str, name: &str) -> Option<TableRef>;
+    /// A table by its id.
+    fn table(&self, table: TableId) -> Option<TableRef>;
+    /// Begins a change of definitions.
+    ///
+    /// # Errors
+    /// If as many transactions are open as the node was set up for.
+    fn change_definitions(&self) -> RowsResult<Box<dyn Definitions + '_>>;
+    /// Adds an index to a table while others read and write it. `progress` is called after each batch, and
+    /// ends the build by returning false.
+    ///
+    /// # Errors
+    /// [`RowsError::DuplicateKey`] if the rows do not allow it, [`RowsError::IndexExists`],
+    /// [`RowsError::Cancelled`] if `progress` ended it. The index is then gone.
+    fn add_index(
+        &self,
+        table: TableId,
+        new: &NewIndex,
+        progress: &mut dyn FnMut(BuildProgress) -> bool,
+    ) -> RowsResult<()>;
+
+    /// Takes `count` consecutive `AUTO_INCREMENT` values; the first one is answered.
+    ///
+    /// # Errors
+    /// If the counter is used up.
+    fn take_auto_increment(&self, table: &TableRef, count: u64) -> RowsResult<u64>;
+    /// Tells the counter that `value` is in use.
+    ///
+    /// # Errors
+    /// If the counter cannot be stored.
+    fn pass_auto_increment(&self, table: &TableRef, value: u64) -> RowsResult<()>;
+    /// The value that would be taken next.
+    ///
+    /// # Errors
+    /// If the counter cannot be read.
+    fn next_auto_increment(&self, table: &TableRef) -> RowsResult<u64>;
+
+    /// How many entries a range of an index has, from a few looks at its tree; `None` as index is the
+    /// clustered one.
+    ///
+    /// # Errors
+    /// If a page cannot be had.
+    fn estimate(
+        &self,
+        table: &TableRef,
+        index: Option<usize>,
+        range: &KeyRange,
+    ) -> RowsResult<Estimate>;
+
+    /// The identifiers of prepared transactions.
+    fn prepared_transactions(&self) -> Vec<Box<[u8]>>;
+    /// Commits a prepared transaction.
+    ///
+    /// # Errors
+    /// [`RowsError::NoSuchPrepared`], or the log has failed.
+    fn commit_prepared(&self, xid: &[u8]) -> RowsResult<()>;
+    /// Rolls a prepared transaction back.
+    ///
+    /// # Errors
+    /// [`RowsError::NoSuchPrepared`], or the log has failed.
+    fn rollback_prepared(&self, xid: &[u8]) -> RowsResult<()>;
+}
+
+/// A cell's value; what is out of line is read into `buffer`. Blocks for I/O then.
+///
+/// # Errors
+/// If the value is damaged or cannot be read.
+#[inline]
+pub fn cell_value<'a>(
+    trx: &dyn Transaction,
+    table: &TableRef,
+    cell: ColumnValue<'a>,
+    buffer: &'a mut Vec<u8>,
+) -> RowsResult<ValueRef<'a>> {
+    match cell {
+        ColumnValue::Inline(value) => Ok(value),
+        ColumnValue::Overflow(reference) => {
+            buffer.clear();
+            trx.read_overflow(table, reference, 0..u64::MAX, buffer)?;
+            Ok(ValueRef::Bytes(buffer))
+        }
+    }
+}
