@@ -7,4 +7,6 @@
 //!             types and functions serve all of them
 //! ```
 
+pub mod collation;
 pub mod error;
+pub mod types;

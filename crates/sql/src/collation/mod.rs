@@ -1,0 +1,1 @@
+//! Character sets and collations: which there are, and how they compare, fold and match text.

@@ -1,0 +1,123 @@
+//! What the evaluation of an expression needs to know of its session and statement, and where it leaves
+//! its warnings.
+//!
+//! Evaluation takes `&EvaluationContext`: one statement is evaluated by one thread at a time, and only the
+//! warnings change while it is.
+
+use std::cell::{Cell, RefCell};
+
+use firn_format::value::CollationId;
+
+use crate::error::{Condition, Level, SqlError};
+
+use super::sql_mode::SqlMode;
+use super::time_zone::TimeZone;
+
+/// How a statement takes values that do not fit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum StatementKind {
+    /// It stores nothing: bad values are warnings.
+    #[default]
+    Read,
+    /// It stores: bad values are errors in strict mode.
+    Write,
+    /// It stores with `IGNORE`: bad values are adjusted, with warnings.
+    WriteIgnore,
+}
+
+/// Session and statement as evaluation sees them.
+#[derive(Debug)]
+pub struct EvaluationContext {
+    /// The session's modes.
+    pub sql_mode: SqlMode,
+    /// The session's time zone.
+    pub time_zone: TimeZone,
+    /// When the statement began: microseconds since 1970-01-01 UTC. `NOW()` is made of it.
+    pub statement_time_us: i64,
+    /// Digits that `/` adds to the scale.
+    pub div_precision_increment: u8,
+    /// Longest result of `GROUP_CONCAT` in bytes.
+    pub group_concat_max_length_bytes: u64,
+    /// Longest string that a function returns, in bytes.
+    pub max_allowed_packet_bytes: u64,
+    /// The collation of literals and of text made from numbers.
+    pub connection_collation: CollationId,
+    /// The week mode of `WEEK()` without one.
+    pub default_week_format: u8,
+    /// Whether the statement stores.
+    pub statement_kind: StatementKind,
+    /// How many conditions are kept.
+    pub max_error_count: usize,
+    conditions: RefCell<Vec<Condition>>,
+    warning_count: Cell<u64>,
+}
+
+impl Default for EvaluationContext {
+    fn default() -> EvaluationContext {
+        EvaluationContext {
+            sql_mode: SqlMode::DEFAULT,
+            time_zone: TimeZone::utc(),
+            statement_time_us: 0,
+            div_precision_increment: 4,
+            group_concat_max_length_bytes: 1024,
+            max_allowed_packet_bytes: 64 << 20,
+            connection_collation: CollationId(255),
+            default_week_format: 0,
+            statement_kind: StatementKind::Read,
+            max_error_count: 1024,
+            conditions: RefCell::default(),
+            warning_count: Cell::new(0),
+        }
+    }
+}
+
+impl EvaluationContext {
+    /// Whether a bad value that is to be stored is an error.
+    #[must_use]
+    pub fn is_strict_write(&self) -> bool {
+        self.sql_mode.is_strict() && self.statement_kind == StatementKind::Write
+    }
+
+    /// Leaves a warning.
+    pub fn warn(&self, code: u16, message: impl FnOnce() -> String) {
+        self.push(Level::Warning, code, message);
+    }
+
+    /// Leaves a note.
+    pub fn note(&self, code: u16, message: impl FnOnce() -> String) {
+        self.push(Level::Note, code, message);
+    }
+
+    /// Leaves a condition; beyond the session's `max_error_count` it is counted only.
+    pub fn push(&self, level: Level, code: u16, message: impl FnOnce() -> String) {
+        self.warning_count.set(self.warning_count.get().saturating_add(1));
+        let mut conditions = self.conditions.borrow_mut();
+        if conditions.len() < self.max_error_count {
+            conditions.push(Condition { level, code, message: message() });
+        }
+    }
+
+    /// A bad value that is being stored: an error when strict, otherwise a warning.
+    ///
+    /// # Errors
+    /// The condition, when strict.
+    pub fn bad_value(&self, code: u16, message: impl FnOnce() -> String) -> Result<(), SqlError> {
+        if self.is_strict_write() {
+            return Err(SqlError::new(code, message()));
+        }
+        self.warn(code, message);
+        Ok(())
+    }
+
+    /// Conditions left so far, those beyond the limit included.
+    #[must_use]
+    pub fn warning_count(&self) -> u64 {
+        self.warning_count.get()
+    }
+
+    /// Takes the conditions out and resets the count.
+    pub fn take_conditions(&self) -> Vec<Condition> {
+        self.warning_count.set(0);
+        self.conditions.take()
+    }
+}

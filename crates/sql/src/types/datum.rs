@@ -1,0 +1,117 @@
+//! A value at run time. What it means follows from the static [`SqlType`](super::SqlType) of the
+//! expression that gave it; the datum holds only what differs from row to row.
+//!
+//! ```text
+//!   TypeKind                                   Datum
+//!   Integer (signed)                           Int
+//!   Integer (unsigned), Bit, Year, Enum, Set   UInt
+//!   Float, Double                              Double      a FLOAT holds a number that an f32 holds
+//!   Decimal                                    Decimal
+//!   Char, Varchar, Text                        Text        always UTF-8, whatever the type's charset
+//!   Binary, Varbinary, Blob, Geometry          Text        any bytes
+//!   Date / Time                                Date / Time       packed by `firn_format::value`
+//!   DateTime, Timestamp                        DateTime          packed; in the session's time zone
+//!   Json                                       Json
+//!   any nullable                               Null
+//! ```
+
+use std::sync::Arc;
+
+use firn_format::value;
+
+use super::decimal::Decimal;
+use super::json::JsonValue;
+use super::octets::Octets;
+
+/// A value at run time.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub enum Datum {
+    /// No value.
+    #[default]
+    Null,
+    /// A signed integer.
+    Int(i64),
+    /// An unsigned integer, a bit field, a year, an enum's ordinal or a set's bits.
+    UInt(u64),
+    /// A float or double. Never NaN or infinite.
+    Double(f64),
+    /// An exact number.
+    Decimal(Decimal),
+    /// Text in UTF-8, or the bytes of a binary type.
+    Text(Octets),
+    /// A date, packed as [`value::Date`] says.
+    Date(i64),
+    /// A time, packed as [`value::Time`] says.
+    Time(i64),
+    /// A date with a time, packed as [`value::DateTime`] says.
+    DateTime(i64),
+    /// A JSON document.
+    Json(Arc<JsonValue>),
+}
+
+// Rows are arrays of these.
+const _: () = assert!(size_of::<Datum>() <= 40);
+
+impl Datum {
+    /// MySQL's TRUE.
+    pub const TRUE: Datum = Datum::Int(1);
+    /// MySQL's FALSE.
+    pub const FALSE: Datum = Datum::Int(0);
+
+    /// 1, 0 or NULL.
+    #[must_use]
+    pub fn from_bool(truth: impl Into<Option<bool>>) -> Datum {
+        truth.into().map_or(Datum::Null, |truth| Datum::Int(i64::from(truth)))
+    }
+
+    /// Text or bytes.
+    #[must_use]
+    pub fn text(bytes: impl Into<Octets>) -> Datum {
+        Datum::Text(bytes.into())
+    }
+
+    /// Whether this is NULL.
+    #[must_use]
+    pub fn is_null(&self) -> bool {
+        matches!(self, Datum::Null)
+    }
+
+    /// The bytes of text or of a binary string.
+    #[must_use]
+    pub fn as_bytes(&self) -> Option<&[u8]> {
+        match self {
+            Datum::Text(octets) => Some(octets),
+            _ => None,
+        }
+    }
+}
+
+impl From<value::Date> for Datum {
+    fn from(date: value::Date) -> Datum {
+        Datum::Date(date.pack())
+    }
+}
+
+impl From<value::Time> for Datum {
+    fn from(time: value::Time) -> Datum {
+        Datum::Time(time.pack())
+    }
+}
+
+impl From<value::DateTime> for Datum {
+    fn from(date_time: value::DateTime) -> Datum {
+        Datum::DateTime(date_time.pack())
+    }
+}
+
+impl From<Decimal> for Datum {
+    fn from(decimal: Decimal) -> Datum {
+        Datum::Decimal(decimal)
+    }
+}
+
+impl From<JsonValue> for Datum {
+    fn from(json: JsonValue) -> Datum {
+        Datum::Json(Arc::new(json))
+    }
+}

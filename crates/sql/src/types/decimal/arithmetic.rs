@@ -1,0 +1,154 @@
+//! Addition, subtraction, multiplication, division and rounding.
+
+use super::wide::{self, Wide};
+use super::{Decimal, MAX_DIGITS, MAX_SCALE, Rounding, power_of_ten};
+
+impl Decimal {
+    /// The sum, with the larger scale. `None` beyond [`MAX_DIGITS`].
+    #[must_use]
+    pub fn add(&self, other: &Decimal) -> Option<Decimal> {
+        if let Some(sum) = self.add_small(other) {
+            return Some(sum);
+        }
+        let scale = self.scale.max(other.scale);
+        let (a, b) = (self.magnitude_at(scale)?, other.magnitude_at(scale)?);
+        if self.negative == other.negative {
+            return Decimal::new(self.negative, wide::add(&a, &b)?, scale);
+        }
+        if wide::compare(&a, &b).is_ge() {
+            Decimal::new(self.negative, wide::subtract(&a, &b), scale)
+        } else {
+            Decimal::new(other.negative, wide::subtract(&b, &a), scale)
+        }
+    }
+
+    fn add_small(&self, other: &Decimal) -> Option<Decimal> {
+        if self.scale != other.scale {
+            return None;
+        }
+        let sum = self.signed_small()?.checked_add(other.signed_small()?)?;
+        let magnitude = wide::from_u128(sum.unsigned_abs());
+        Some(Decimal { magnitude, scale: self.scale, negative: sum < 0 })
+    }
+
+    /// The difference, with the larger scale. `None` beyond [`MAX_DIGITS`].
+    #[must_use]
+    pub fn subtract(&self, other: &Decimal) -> Option<Decimal> {
+        self.add(&other.negate())
+    }
+
+    /// The number with the other sign.
+    #[must_use]
+    pub fn negate(&self) -> Decimal {
+        Decimal { negative: !self.negative && !self.is_zero(), ..*self }
+    }
+
+    /// The product. Its scale is the sum of the scales, at most [`MAX_SCALE`]; digits beyond are rounded.
+    /// `None` beyond [`MAX_DIGITS`].
+    #[must_use]
+    pub fn multiply(&self, other: &Decimal) -> Option<Decimal> {
+        let negative = self.negative != other.negative;
+        let scale = self.scale + other.scale;
+        let product = wide::multiply(&self.magnitude, &other.magnitude);
+        if scale <= MAX_SCALE {
+            return Decimal::new(negative, wide::narrow(&product)?, scale);
+        }
+        let (quotient, remainder) = wide::divide(&product, &power_of_ten(scale - MAX_SCALE));
+        let half_up = is_half_or_more(&remainder, &power_of_ten(scale - MAX_SCALE));
+        let magnitude = increment(wide::narrow(&quotient)?, half_up)?;
+        Decimal::new(negative, magnitude, MAX_SCALE)
+    }
+
+    /// The quotient with `scale` digits after the point, further ones being dropped or rounded. `None` for
+    /// a divisor of 0 and beyond [`MAX_DIGITS`].
+    #[must_use]
+    pub fn divide(&self, divisor: &Decimal, scale: u8, rounding: Rounding) -> Option<Decimal> {
+        if divisor.is_zero() {
+            return None;
+        }
+        let negative = self.negative != divisor.negative;
+        // quotient * 10^scale = self.magnitude * 10^(scale + divisor.scale - self.scale) / divisor.magnitude
+        let raise = i32::from(scale) + i32::from(divisor.scale) - i32::from(self.scale);
+        let (dividend, divisor) = if raise >= 0 {
+            let dividend = wide::multiply(&self.magnitude, &power(raise)?);
+            (dividend, divisor.magnitude)
+        } else {
+            let divisor = wide::narrow(&wide::multiply(&divisor.magnitude, &power(-raise)?))?;
+            (wide::widen(&self.magnitude), divisor)
+        };
+        let (quotient, remainder) = wide::divide(&dividend, &divisor);
+        let up = rounds_up(negative, &remainder, &divisor, rounding);
+        Decimal::new(negative, increment(wide::narrow(&quotient)?, up)?, scale)
+    }
+
+    /// The remainder of the division whose quotient is cut to a whole number; it has the sign of the
+    /// dividend and the larger scale. `None` for a divisor of 0.
+    #[must_use]
+    pub fn remainder(&self, divisor: &Decimal) -> Option<Decimal> {
+        if divisor.is_zero() {
+            return None;
+        }
+        let scale = self.scale.max(divisor.scale);
+        let dividend = wide::multiply(&self.magnitude, &power_of_ten(scale - self.scale));
+        let raised = wide::multiply(&divisor.magnitude, &power_of_ten(scale - divisor.scale));
+        let Some(raised) = wide::narrow(&raised) else {
+            // So large a divisor is above any dividend.
+            return self.round(i32::from(scale), Rounding::Truncate);
+        };
+        let (_, remainder) = wide::divide(&dividend, &raised);
+        Decimal::new(self.negative, remainder, scale)
+    }
+
+    /// The number with `digits` digits after the point; fewer than 0 round before the point, and the result
+    /// then has scale 0. `None` beyond [`MAX_DIGITS`].
+    #[must_use]
+    pub fn round(&self, digits: i32, rounding: Rounding) -> Option<Decimal> {
+        let digits = digits.min(i32::from(MAX_SCALE));
+        let drop = i32::from(self.scale) - digits;
+        let scale = digits.max(0) as u8;
+        if drop <= 0 {
+            return Decimal::new(self.negative, self.magnitude_at(scale)?, scale);
+        }
+        let Some(unit) = power(drop) else {
+            return Some(Decimal { scale, ..Decimal::ZERO });
+        };
+        let (quotient, remainder) = wide::divide(&wide::widen(&self.magnitude), &unit);
+        let up = rounds_up(self.negative, &remainder, &unit, rounding);
+        let quotient = increment(wide::narrow(&quotient)?, up)?;
+        if digits >= 0 {
+            return Decimal::new(self.negative, quotient, scale);
+        }
+        let raised = wide::multiply(&quotient, &power(-digits)?);
+        Decimal::new(self.negative, wide::narrow(&raised)?, 0)
+    }
+
+    /// The magnitude at a scale that is not below the number's own.
+    fn magnitude_at(&self, scale: u8) -> Option<Wide> {
+        if scale == self.scale {
+            return Some(self.magnitude);
+        }
+        wide::narrow(&wide::multiply(&self.magnitude, &power_of_ten(scale - self.scale)))
+    }
+}
+
+fn power(exponent: i32) -> Option<Wide> {
+    u8::try_from(exponent).ok().filter(|&exponent| exponent <= MAX_DIGITS).map(power_of_ten)
+}
+
+fn rounds_up(negative: bool, remainder: &Wide, divisor: &Wide, rounding: Rounding) -> bool {
+    match rounding {
+        Rounding::HalfUp => is_half_or_more(remainder, divisor),
+        Rounding::Truncate => false,
+        Rounding::Ceiling => !negative && !wide::is_zero(remainder),
+        Rounding::Floor => negative && !wide::is_zero(remainder),
+    }
+}
+
+/// Whether `remainder / divisor >= 1/2`, for `remainder < divisor`.
+fn is_half_or_more(remainder: &Wide, divisor: &Wide) -> bool {
+    wide::compare(remainder, &wide::subtract(divisor, remainder)).is_ge()
+}
+
+fn increment(magnitude: Wide, up: bool) -> Option<Wide> {
+    if up { wide::add(&magnitude, &wide::from_u128(1)) } else { Some(magnitude) }
+}

@@ -1,0 +1,33 @@
+//! MySQL's types and values: what an expression has while it is evaluated.
+//!
+//! ```text
+//!   ValueRef (a row) ──from_value_ref──► Datum ──cast, compare, arithmetic──► Datum ──to_stored──► Value
+//!                                          ▲
+//!                        its meaning: SqlType, known when the statement is bound
+//! ```
+//!
+//! Invariants:
+//! * a datum's variant follows from its type (see [`datum`]), or it is NULL;
+//! * nothing here reads a clock, a zone or a mode except through [`context::EvaluationContext`];
+//! * every executor evaluates through this module, so a statement has one meaning.
+
+pub mod calendar;
+pub mod context;
+pub mod datum;
+pub mod decimal;
+pub mod json;
+pub mod number_text;
+pub mod octets;
+pub mod sql_mode;
+pub mod sql_type;
+pub mod temporal;
+pub mod time_zone;
+
+pub use context::{EvaluationContext, StatementKind};
+pub use datum::Datum;
+pub use decimal::Decimal;
+pub use json::JsonValue;
+pub use octets::Octets;
+pub use sql_mode::SqlMode;
+pub use sql_type::{Coercibility, IntWidth, Members, SqlType, TypeKind};
+pub use time_zone::TimeZone;

@@ -1,0 +1,3 @@
+//! Dates and times: reading, printing and counting them.
+
+pub mod format;
