@@ -9,6 +9,7 @@ pub mod log;
 pub mod mini_transaction;
 pub mod pages;
 pub mod recovery;
+pub mod rows;
 pub mod space;
 mod sync;
 pub mod table;

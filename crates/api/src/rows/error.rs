@@ -23,7 +23,9 @@ pub enum RowsError {
     #[error("Deadlock found when trying to get lock; try restarting transaction")]
     Deadlock,
     /// A lock is held by somebody else, and the caller did not want to wait.
-    #[error("Statement aborted because lock(s) could not be acquired immediately and NOWAIT is set.")]
+    #[error(
+        "Statement aborted because lock(s) could not be acquired immediately and NOWAIT is set."
+    )]
     LockedNoWait,
     /// Somebody asked for an end.
     #[error("Query execution was interrupted")]

@@ -95,7 +95,7 @@ impl Table {
         if index.state != firn_format::definition::IndexState::Ready {
             return Err(EngineError::NoSuchTree(index.id));
         }
-        if mode.lock(trx.isolation()).is_none() && index.ready_from.0 > 0 {
+        if !mode.locks(trx.isolation()) && index.ready_from.0 > 0 {
             trx.ensure_snapshot();
             if trx.snapshot().is_some_and(|snapshot| snapshot < index.ready_from) {
                 return Err(EngineError::TableChanged(self.id()));

@@ -10,6 +10,7 @@ use std::ops::Bound;
 use std::ops::Range;
 use std::sync::Arc;
 
+use firn_api::rows as api;
 use firn_base::IndexId;
 use firn_format::key::{KeyLayout, KeyRange as Keys};
 use firn_format::row::{ColumnValue, RowView};
@@ -115,7 +116,7 @@ impl Table {
             None => (self.clustered, Path::Clustered),
             Some(index) => {
                 self.check_ready(trx, index, options.mode)?;
-                let locks = options.mode.lock(trx.isolation()).is_some();
+                let locks = options.mode.locks(trx.isolation());
                 let covering = options.columns.as_deref().filter(|_| !locks);
                 let covering = covering.and_then(|columns| self.covering(index, columns));
                 (index.id, covering.map_or(Path::Lookup, Path::Covering))
@@ -192,7 +193,7 @@ impl TableScan {
         if keys.len() > 1 {
             trx.system.forest().tree(table.clustered).prefetch(keys.iter().copied());
         }
-        let is_consistent = self.mode.lock(trx.isolation()).is_none();
+        let is_consistent = !self.mode.locks(trx.isolation());
         for key in keys {
             if table.get(trx, key, self.mode, &mut batch.payload)? {
                 batch.push(key);
@@ -240,6 +241,43 @@ impl TableScan {
         from_cursor.chain(from_lookup)
     }
 
+    /// How many rows the present batch has.
+    #[must_use]
+    pub fn row_count(&self) -> usize {
+        match self.path {
+            Path::Lookup => self.batch.rows.len(),
+            _ => self.cursor.rows().len(),
+        }
+    }
+
+    /// A row of the present batch: its key in the clustered tree, and what is known of it.
+    ///
+    /// # Panics
+    /// If there are not so many.
+    #[must_use]
+    pub fn row(&self, number: usize) -> api::ScanRow<'_> {
+        if let Path::Lookup = self.path {
+            let (key, payload) = &self.batch.rows[number];
+            let content = api::RowContent::Payload(&self.batch.bytes[payload.clone()]);
+            return api::ScanRow { key: &self.batch.bytes[key.clone()], content };
+        }
+        let (key, value) = self.cursor.row(number);
+        match &self.path {
+            Path::Covering(sources) => {
+                let values = &self.values[number * sources.len()..(number + 1) * sources.len()];
+                let key = self.primary_key_of(key, value).unwrap_or_default();
+                api::ScanRow { key, content: api::RowContent::Columns(values) }
+            }
+            _ => api::ScanRow { key, content: api::RowContent::Payload(value) },
+        }
+    }
+
+    /// The primary key in an entry of the scanned index.
+    fn primary_key_of<'e>(&self, key: &'e [u8], value: &'e [u8]) -> Option<&'e [u8]> {
+        let (_, layout) = self.table.find_secondary(self.index?).ok()?;
+        layout.primary_key(key, value).ok()
+    }
+
     fn cursor_row<'a>(
         &'a self,
         number: usize,
@@ -249,8 +287,7 @@ impl TableScan {
             return Some(ScanRow { key, content: Content::Row(value), table: &self.table });
         };
         let values = self.values.get(number * sources.len()..(number + 1) * sources.len())?;
-        let (_, layout) = self.table.find_secondary(self.index?).ok()?;
-        let key = layout.primary_key(key, value).ok()?;
+        let key = self.primary_key_of(key, value)?;
         Some(ScanRow { key, content: Content::Entry(sources, values), table: &self.table })
     }
 }

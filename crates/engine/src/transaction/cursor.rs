@@ -10,26 +10,17 @@
 
 use std::ops::{Bound, Range};
 
+use firn_api::rows::{Direction, IsolationLevel, ReadMode, WaitPolicy};
 use firn_base::IndexId;
 use firn_format::tree::{RecordVersion, TreePage};
 
 use crate::error::EngineError;
 use crate::lock::{LockMode, LockTarget, Outcome as LockOutcome, Wait};
 use crate::pages::Restart;
-use crate::transaction::handle::{IsolationLevel, Transaction, WaitPolicy};
-use crate::transaction::read::{Locking, ReadMode, no_version};
+use crate::transaction::handle::Transaction;
+use crate::transaction::read::{Locking, LockingRead, no_version};
 use crate::transaction::write::WriteGuard;
 use crate::tree::Target;
-
-/// Which way a cursor goes.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum Direction {
-    /// Ascending keys.
-    #[default]
-    Forward,
-    /// Descending keys.
-    Backward,
-}
 
 /// The keys that a cursor visits.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -142,6 +133,16 @@ impl Cursor {
     pub fn rows(&self) -> impl ExactSizeIterator<Item = (&[u8], &[u8])> {
         let bytes = &self.batch.bytes;
         self.batch.rows.iter().map(|row| (&bytes[row.key.clone()], &bytes[row.payload.clone()]))
+    }
+
+    /// A row of the present batch: key and payload.
+    ///
+    /// # Panics
+    /// If there are not so many.
+    #[must_use]
+    pub fn row(&self, number: usize) -> (&[u8], &[u8]) {
+        let (row, bytes) = (&self.batch.rows[number], &self.batch.bytes);
+        (&bytes[row.key.clone()], &bytes[row.payload.clone()])
     }
 
     /// Fetches the next batch, which has at least one row; false at the end. Blocks for locks and I/O.

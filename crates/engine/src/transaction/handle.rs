@@ -15,6 +15,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+use firn_api::rows::IsolationLevel;
 use firn_base::{Cts, Lsn, TableId, TrxId};
 use firn_format::undo::UndoPointer;
 
@@ -25,30 +26,6 @@ use crate::transaction::snapshots::SnapshotSlot;
 use crate::transaction::system::TransactionSystem;
 use crate::transaction::undo::UndoLog;
 use crate::transaction::versions::{ReadView, Reader};
-
-/// What a transaction sees of others.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum IsolationLevel {
-    /// Each statement sees what was committed before it.
-    ReadCommitted,
-    /// All statements see what was committed before the first read (snapshot isolation).
-    #[default]
-    RepeatableRead,
-    /// As if transactions had run one after the other, in an order that agrees with real time.
-    Serializable,
-}
-
-/// What to do about a lock that somebody else holds.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum WaitPolicy {
-    /// Wait, up to the transaction's timeout.
-    #[default]
-    Wait,
-    /// Fail at once.
-    NoWait,
-    /// Leave the row out.
-    SkipLocked,
-}
 
 /// The part of a transaction that writes: its id and its undo log.
 pub(crate) struct Writer {
@@ -61,7 +38,7 @@ pub(crate) struct Writer {
 
 /// A place in a transaction to which it can be rolled back.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Savepoint(UndoPointer);
+pub struct Savepoint(pub(crate) UndoPointer);
 
 /// An open transaction. Dropping it rolls it back.
 pub struct Transaction {

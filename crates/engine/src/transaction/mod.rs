@@ -13,9 +13,9 @@ pub(crate) mod undo;
 pub(crate) mod versions;
 pub mod write;
 
-pub use cursor::{Cursor, Direction, KeyRange};
-pub use handle::{IsolationLevel, Savepoint, Transaction, WaitPolicy};
-pub use read::ReadMode;
+pub use cursor::{Cursor, KeyRange};
+pub use firn_api::rows::{Direction, IsolationLevel, ReadMode, WaitPolicy};
+pub use handle::{Savepoint, Transaction};
 pub use system::{IdLimits, SnapshotKind, TransactionOptions, TransactionSystem};
 
 #[cfg(test)]

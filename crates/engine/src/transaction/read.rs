@@ -1,31 +1,25 @@
 //! Reading one record.
 
+use firn_api::rows::{IsolationLevel, ReadMode, WaitPolicy};
 use firn_base::IndexId;
 use firn_format::tree::RecordVersion;
 
 use crate::error::EngineError;
 use crate::lock::{LockMode, LockTarget, Outcome as LockOutcome, TryOutcome, Wait};
 use crate::pages::Restart;
-use crate::transaction::handle::{IsolationLevel, Transaction, WaitPolicy};
+use crate::transaction::handle::Transaction;
 use crate::transaction::system::TransactionSystem;
 use crate::transaction::write::WriteGuard;
 use crate::tree::Target;
 
-/// Which version a read wants.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum ReadMode {
-    /// What the transaction's isolation level says; takes no row locks below SERIALIZABLE.
-    #[default]
-    Consistent,
-    /// The present version, locked against writers (`FOR SHARE`).
-    Share(WaitPolicy),
-    /// The present version, locked against everybody else who locks (`FOR UPDATE`).
-    Update(WaitPolicy),
+/// What a read mode means for locks.
+pub(crate) trait LockingRead {
+    /// The lock that the read takes in a transaction of `isolation`, if any.
+    fn lock(self, isolation: IsolationLevel) -> Option<(LockMode, WaitPolicy)>;
 }
 
-impl ReadMode {
-    /// The lock that the read takes in a transaction of `isolation`, if any.
-    pub(crate) fn lock(self, isolation: IsolationLevel) -> Option<(LockMode, WaitPolicy)> {
+impl LockingRead for ReadMode {
+    fn lock(self, isolation: IsolationLevel) -> Option<(LockMode, WaitPolicy)> {
         match self {
             ReadMode::Consistent if isolation == IsolationLevel::Serializable => {
                 Some((LockMode::Shared, WaitPolicy::Wait))

@@ -13,6 +13,7 @@
 
 use std::cell::Cell;
 
+use firn_api::rows::IsolationLevel;
 use firn_base::{IndexId, Lsn, TrxId};
 use firn_format::tree::{RECORD_VERSION_BYTES, RecordVersion};
 use firn_format::undo::{OldPayload, UNDO_RECORD_HEADER_BYTES, UndoOperation, UndoPointer};
@@ -21,7 +22,7 @@ use crate::error::EngineError;
 use crate::lock::{LockMode, LockTarget, Outcome as LockOutcome, Wait};
 use crate::log::writer::Purpose;
 use crate::pages::Restart;
-use crate::transaction::handle::{IsolationLevel, Transaction, Writer};
+use crate::transaction::handle::{Transaction, Writer};
 use crate::transaction::system::TransactionSystem;
 use crate::transaction::table::Outcome;
 use crate::tree::LeafWrite;

@@ -1,0 +1,86 @@
+//! A change of definitions behind the seam.
+
+use std::time::Duration;
+
+use firn_api::rows::{ChangeDefinition, Definitions, RowsError, RowsResult};
+use firn_base::TableId;
+use firn_format::definition::{ColumnDefinition, TableDefinition};
+
+use crate::dictionary::Ddl;
+use crate::error::EngineError;
+
+/// See the module's page.
+pub(super) struct DefinitionChange<'d> {
+    ddl: Ddl<'d>,
+}
+
+impl<'d> DefinitionChange<'d> {
+    pub(super) fn new(ddl: Ddl<'d>) -> DefinitionChange<'d> {
+        DefinitionChange { ddl }
+    }
+}
+
+impl Definitions for DefinitionChange<'_> {
+    fn set_lock_wait_timeout(&mut self, timeout: Duration) {
+        self.ddl.set_lock_wait_timeout(timeout);
+    }
+
+    fn create_schema(&mut self, name: &str, options: &[u8]) -> RowsResult<()> {
+        Ok(self.ddl.create_schema(name, options)?)
+    }
+
+    fn alter_schema(&mut self, name: &str, options: &[u8]) -> RowsResult<()> {
+        Ok(self.ddl.alter_schema(name, options)?)
+    }
+
+    fn drop_schema(&mut self, name: &str) -> RowsResult<()> {
+        Ok(self.ddl.drop_schema(name)?)
+    }
+
+    fn create_table(&mut self, definition: TableDefinition) -> RowsResult<TableId> {
+        Ok(self.ddl.create_table(definition)?)
+    }
+
+    fn drop_table(&mut self, table: TableId) -> RowsResult<()> {
+        Ok(self.ddl.drop_table(table)?)
+    }
+
+    fn truncate_table(&mut self, table: TableId) -> RowsResult<()> {
+        Ok(self.ddl.truncate_table(table)?)
+    }
+
+    fn rename_table(&mut self, table: TableId, schema: &str, name: &str) -> RowsResult<()> {
+        Ok(self.ddl.rename_table(table, schema, name)?)
+    }
+
+    fn add_column(&mut self, table: TableId, column: ColumnDefinition) -> RowsResult<u16> {
+        Ok(self.ddl.add_column(table, column)?)
+    }
+
+    fn drop_column(&mut self, table: TableId, ordinal: u16) -> RowsResult<()> {
+        Ok(self.ddl.drop_column(table, ordinal)?)
+    }
+
+    fn alter_options(&mut self, table: TableId, change: ChangeDefinition<'_>) -> RowsResult<()> {
+        let mut refused: Option<RowsError> = None;
+        let altered = self.ddl.alter_options(table, |definition: &mut TableDefinition| {
+            change(definition).map_err(|error| {
+                let told = EngineError::Invalid(error.to_string());
+                refused = Some(error);
+                told
+            })
+        });
+        match refused {
+            Some(error) => Err(error),
+            None => Ok(altered?),
+        }
+    }
+
+    fn drop_index(&mut self, table: TableId, name: &str) -> RowsResult<()> {
+        Ok(self.ddl.drop_index(table, name)?)
+    }
+
+    fn commit(self: Box<Self>) -> RowsResult<()> {
+        Ok(self.ddl.commit()?)
+    }
+}

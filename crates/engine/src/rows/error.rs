@@ -1,0 +1,27 @@
+//! The engine's errors in the seam's words.
+
+use firn_api::rows::RowsError;
+
+use crate::error::EngineError;
+use crate::lock::LockError;
+
+impl From<EngineError> for RowsError {
+    fn from(error: EngineError) -> RowsError {
+        match error {
+            EngineError::DuplicateKey { index, key } => RowsError::DuplicateKey { index, key },
+            EngineError::WriteConflict => RowsError::WriteConflict,
+            EngineError::Lock(LockError::Timeout) => RowsError::LockWaitTimeout,
+            EngineError::Lock(LockError::Deadlock { .. }) => RowsError::Deadlock,
+            EngineError::Lock(LockError::Cancelled) => RowsError::Cancelled,
+            EngineError::LockedNoWait => RowsError::LockedNoWait,
+            EngineError::TableChanged(table) => RowsError::TableChanged(table),
+            EngineError::NoSuchTable(table) => RowsError::NoSuchTable(table),
+            EngineError::NoSuchSchema(name) => RowsError::NoSuchSchema(name),
+            EngineError::SchemaExists(name) => RowsError::SchemaExists(name),
+            EngineError::TableExists { schema, name } => RowsError::TableExists { schema, name },
+            EngineError::IndexExists(name) => RowsError::IndexExists(name),
+            EngineError::NoSuchIndex(name) => RowsError::NoSuchIndex(name),
+            other => RowsError::Other { code: other.mysql_code(), message: other.to_string() },
+        }
+    }
+}

@@ -1,0 +1,203 @@
+//! The engine behind the seam that SQL sees a database node through ([`firn_api::rows`]).
+//!
+//! ```text
+//!   EngineNode ──► Dictionary, TransactionSystem
+//!     ├─ begin ───────────────► EngineTransaction   a Transaction with the buffers of its writes
+//!     │                            └─ scan ───────► EngineScan
+//!     └─ change_definitions ──► DefinitionChange    a Ddl
+//! ```
+//!
+//! Nothing is decided here: errors are told in the seam's words, and tables are taken back out of the
+//! references that the seam hands round. A reference to another node's table is refused.
+
+mod definitions;
+mod error;
+#[cfg(test)]
+mod tests;
+mod transaction;
+
+use std::any::Any;
+use std::sync::Arc;
+
+use firn_api::rows::{
+    BuildProgress, DatabaseNode, Definitions, Estimate, IsolationLevel, NewIndex, RowsError,
+    RowsResult, TableRef, Transaction,
+};
+use firn_base::TableId;
+use firn_format::definition::{TableDefinition, TableLayout};
+use firn_format::key::{CollationKeys, KeyRange};
+
+use crate::dictionary::{self, Dictionary};
+use crate::error::EngineError;
+use crate::table::{SecondaryIndex, Table};
+
+pub use transaction::EngineTransaction;
+
+/// A database node in this process.
+#[derive(Clone)]
+pub struct EngineNode {
+    dictionary: Arc<Dictionary>,
+}
+
+impl std::fmt::Debug for EngineNode {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("EngineNode").finish_non_exhaustive()
+    }
+}
+
+impl EngineNode {
+    /// The node whose tables this dictionary knows.
+    #[must_use]
+    pub fn new(dictionary: Arc<Dictionary>) -> EngineNode {
+        EngineNode { dictionary }
+    }
+
+    /// The dictionary.
+    #[must_use]
+    pub fn dictionary(&self) -> &Arc<Dictionary> {
+        &self.dictionary
+    }
+}
+
+impl firn_api::rows::Table for Table {
+    fn definition(&self) -> &TableDefinition {
+        Table::definition(self)
+    }
+
+    fn layout(&self) -> &TableLayout {
+        Table::layout(self)
+    }
+
+    fn collations(&self) -> &dyn CollationKeys {
+        Table::collations(self)
+    }
+}
+
+/// The engine's table in a reference.
+#[inline]
+fn engine_table(table: &TableRef) -> RowsResult<&Table> {
+    let any: &dyn Any = &**table;
+    any.downcast_ref::<Table>().ok_or_else(foreign_table)
+}
+
+fn shared_engine_table(table: &TableRef) -> RowsResult<Arc<Table>> {
+    let any: Arc<dyn Any + Send + Sync> = Arc::clone(table) as _;
+    any.downcast::<Table>().map_err(|_| foreign_table())
+}
+
+#[cold]
+fn foreign_table() -> RowsError {
+    RowsError::Other { code: 1030, message: "the table is of another database node".to_owned() }
+}
+
+/// The secondary index with this number in the definition.
+fn secondary(table: &Table, number: usize) -> RowsResult<&SecondaryIndex> {
+    let found = table.secondary().iter().find(|index| index.number == number);
+    found.ok_or_else(|| {
+        let name = table.definition().indexes.get(number).map_or("?", |index| index.name.as_str());
+        RowsError::NoSuchIndex(name.into())
+    })
+}
+
+impl DatabaseNode for EngineNode {
+    fn begin(&self, isolation: IsolationLevel) -> RowsResult<Box<dyn Transaction>> {
+        Ok(Box::new(EngineTransaction::begin(&self.dictionary, isolation)?))
+    }
+
+    fn definitions_version(&self) -> u64 {
+        self.dictionary.version()
+    }
+
+    fn schemas(&self) -> Vec<Box<str>> {
+        self.dictionary.schemas()
+    }
+
+    fn schema_options(&self, schema: &str) -> Option<Arc<[u8]>> {
+        self.dictionary.schema_options(schema)
+    }
+
+    fn tables_of(&self, schema: &str) -> Option<Vec<TableRef>> {
+        let tables = self.dictionary.tables_of(schema)?;
+        Some(tables.into_iter().map(|table| table as TableRef).collect())
+    }
+
+    fn table_named(&self, schema: &str, name: &str) -> Option<TableRef> {
+        self.dictionary.table_named(schema, name).map(|table| table as TableRef)
+    }
+
+    fn table(&self, table: TableId) -> Option<TableRef> {
+        self.dictionary.table(table).map(|table| table as TableRef)
+    }
+
+    fn change_definitions(&self) -> RowsResult<Box<dyn Definitions + '_>> {
+        Ok(Box::new(definitions::DefinitionChange::new(self.dictionary.ddl()?)))
+    }
+
+    fn add_index(
+        &self,
+        table: TableId,
+        new: &NewIndex,
+        progress: &mut dyn FnMut(BuildProgress) -> bool,
+    ) -> RowsResult<()> {
+        let new = dictionary::NewIndex {
+            name: new.name.clone(),
+            unique: new.unique,
+            parts: new.parts.clone(),
+            options: new.options.clone(),
+        };
+        let report = |done: dictionary::BuildProgress| {
+            let (rows_done, rows_estimated) = (done.rows_done, done.rows_estimated);
+            progress(BuildProgress { rows_done, rows_estimated })
+        };
+        self.dictionary.add_index(table, &new, report)?;
+        Ok(())
+    }
+
+    fn take_auto_increment(&self, table: &TableRef, count: u64) -> RowsResult<u64> {
+        Ok(engine_table(table)?.sequences().auto_increment.take(count)?)
+    }
+
+    fn pass_auto_increment(&self, table: &TableRef, value: u64) -> RowsResult<()> {
+        Ok(engine_table(table)?.sequences().auto_increment.pass(value)?)
+    }
+
+    fn next_auto_increment(&self, table: &TableRef) -> RowsResult<u64> {
+        Ok(engine_table(table)?.sequences().auto_increment.peek()?)
+    }
+
+    fn estimate(
+        &self,
+        table: &TableRef,
+        index: Option<usize>,
+        range: &KeyRange,
+    ) -> RowsResult<Estimate> {
+        let table = engine_table(table)?;
+        let tree = match index {
+            None => table.clustered(),
+            Some(number) => secondary(table, number)?.id,
+        };
+        let forest = self.dictionary.system().forest();
+        let found = forest.tree(tree).estimate(&range.start, range.end.as_deref())?;
+        let (entries, leaves, is_exact) = (found.entries, found.leaves, found.is_exact);
+        Ok(Estimate { entries, leaves, is_exact })
+    }
+
+    fn prepared_transactions(&self) -> Vec<Box<[u8]>> {
+        self.dictionary.system().prepared_transactions()
+    }
+
+    fn commit_prepared(&self, xid: &[u8]) -> RowsResult<()> {
+        self.dictionary.system().commit_prepared(xid).map_err(prepared_error)
+    }
+
+    fn rollback_prepared(&self, xid: &[u8]) -> RowsResult<()> {
+        self.dictionary.system().rollback_prepared(xid).map_err(prepared_error)
+    }
+}
+
+fn prepared_error(error: EngineError) -> RowsError {
+    match error {
+        EngineError::Invalid(_) => RowsError::NoSuchPrepared,
+        other => other.into(),
+    }
+}

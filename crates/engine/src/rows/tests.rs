@@ -1,0 +1,140 @@
+//! One pass through the seam: definitions, writes, reads by key, entry and range, errors.
+
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use firn_api::rows::{
+    DatabaseNode, Direction, IsolationLevel, ReadMode, RowContent, RowsError, ScanOptions,
+    TableRef, Transaction, WaitPolicy,
+};
+use firn_format::definition::{ColumnDefinition, IndexKind};
+use firn_format::key::KeyRange;
+use firn_format::row::RowView;
+use firn_format::value::{CollationId, ColumnType, IntWidth, Value, ValueRef};
+
+use super::EngineNode;
+use crate::test_support::{Database, index_over, table_definition};
+
+fn node_with_table() -> (Database, EngineNode, TableRef) {
+    let database = Database::new();
+    let columns = vec![
+        ColumnDefinition::new("id", ColumnType::Int(IntWidth::Four), false),
+        ColumnDefinition::new(
+            "name",
+            ColumnType::Varchar { max_chars: 20, collation: CollationId::BINARY },
+            true,
+        ),
+    ];
+    let indexes = vec![
+        index_over("PRIMARY", IndexKind::Clustered, &[0]),
+        index_over("name", IndexKind::Unique, &[1]),
+    ];
+    let table = database.create(table_definition("t", columns, indexes));
+    let node = EngineNode::new(Arc::clone(&database.dictionary));
+    let table = node.table(table.id()).unwrap();
+    (database, node, table)
+}
+
+fn row<'a>(id: i64, name: &'a str) -> [ValueRef<'a>; 2] {
+    [ValueRef::Int(id), ValueRef::Bytes(name.as_bytes())]
+}
+
+fn key(table: &TableRef, id: i64) -> Vec<u8> {
+    let mut key = Vec::new();
+    let clustered = &table.layout().clustered;
+    clustered.encode_parts(&[ValueRef::Int(id)], table.collations(), &mut key).unwrap();
+    key
+}
+
+fn names(trx: &mut dyn Transaction, table: &TableRef, index: Option<usize>) -> Vec<Value> {
+    let options = ScanOptions {
+        index,
+        range: KeyRange::all(),
+        direction: Direction::Backward,
+        mode: ReadMode::Consistent,
+        columns: Some([1].into()),
+    };
+    let mut scan = trx.scan(table, &options).unwrap();
+    let mut found = Vec::new();
+    while scan.fetch(trx).unwrap() {
+        for number in 0..scan.len() {
+            found.push(match scan.row(number).content {
+                RowContent::Columns(values) => values[0].clone(),
+                RowContent::Payload(payload) => {
+                    let view = RowView::parse(&table.layout().row, payload).unwrap();
+                    view.column(1).unwrap().inline().unwrap().to_value()
+                }
+            });
+        }
+    }
+    found
+}
+
+#[test]
+fn rows_are_written_and_found_through_the_seam() {
+    let (_database, node, table) = node_with_table();
+    let mut trx = node.begin(IsolationLevel::RepeatableRead).unwrap();
+    for (id, name) in [(1, "ada"), (2, "bob"), (3, "cyd")] {
+        trx.insert(&table, &row(id, name)).unwrap();
+    }
+    let taken = trx.insert(&table, &row(4, "bob")).unwrap_err();
+    assert_eq!(taken.mysql_code(), 1062, "{taken}");
+
+    let update = ReadMode::Update(WaitPolicy::Wait);
+    let mut payload = Vec::new();
+    assert!(trx.get(&table, &key(&table, 2), update, &mut payload).unwrap());
+    trx.update(&table, &key(&table, 2), &payload, &[(1, ValueRef::Bytes(b"zoe"))]).unwrap();
+    let before = trx.savepoint();
+    assert!(trx.get(&table, &key(&table, 3), update, &mut payload).unwrap());
+    trx.delete(&table, &key(&table, 3), &payload).unwrap();
+    trx.rollback_to(before).unwrap();
+    trx.commit().unwrap();
+
+    let expected: Vec<Value> =
+        ["zoe", "cyd", "ada"].map(|name| Value::Bytes(name.as_bytes().into())).into();
+    let mut trx = node.begin(IsolationLevel::ReadCommitted).unwrap();
+    assert_eq!(names(&mut *trx, &table, Some(1)), expected, "from the entries alone");
+    let by_id: Vec<Value> = [2, 1, 0]
+        .map(|at| ["ada", "zoe", "cyd"][at])
+        .map(|name| Value::Bytes(name.as_bytes().into()))
+        .into();
+    assert_eq!(names(&mut *trx, &table, None), by_id, "in the order of the primary key");
+
+    let mut entry = Vec::new();
+    let (_, layout) = &table.layout().secondary[0];
+    layout.key().encode_parts(&[ValueRef::Bytes(b"zoe")], table.collations(), &mut entry).unwrap();
+    let mut primary_key = Vec::new();
+    let mode = ReadMode::Consistent;
+    assert!(trx.get_by_entry(&table, 1, &entry, mode, &mut primary_key, &mut payload).unwrap());
+    assert_eq!(primary_key, key(&table, 2));
+    let estimate = node.estimate(&table, Some(1), &KeyRange::all()).unwrap();
+    assert!(estimate.entries >= 3.0, "{estimate:?}");
+}
+
+#[test]
+fn a_cancelled_transaction_scans_no_further() {
+    let (_database, node, table) = node_with_table();
+    let mut trx = node.begin(IsolationLevel::RepeatableRead).unwrap();
+    trx.insert(&table, &row(1, "ada")).unwrap();
+    trx.set_cancelled(Arc::new(AtomicBool::new(true)));
+    let options = ScanOptions {
+        index: None,
+        range: KeyRange::all(),
+        direction: Direction::Forward,
+        mode: ReadMode::Consistent,
+        columns: None,
+    };
+    let mut scan = trx.scan(&table, &options).unwrap();
+    assert_eq!(scan.fetch(&mut *trx), Err(RowsError::Cancelled));
+}
+
+#[test]
+fn a_refused_change_of_options_tells_its_own_error() {
+    let (_database, node, table) = node_with_table();
+    let mut change = node.change_definitions().unwrap();
+    let refused = RowsError::Other { code: 1067, message: "Invalid default value for 'x'".into() };
+    let told = change
+        .alter_options(table.definition().table_id, &mut |_| Err(refused.clone()))
+        .unwrap_err();
+    assert_eq!(told, refused);
+}

@@ -1,0 +1,236 @@
+//! A transaction and its scans behind the seam.
+
+use std::ops::Range;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use firn_api::rows::{
+    IsolationLevel, ReadMode, RowsError, RowsResult, Savepoint, Scan, ScanOptions, ScanRow,
+    TableLock, TableRef, Transaction as RowsTransaction,
+};
+use firn_base::{Cts, TableId};
+use firn_format::row::OverflowReference;
+use firn_format::undo::UndoPointer;
+use firn_format::value::ValueRef;
+
+use crate::dictionary::Dictionary;
+use crate::error::EngineError;
+use crate::lock::LockMode;
+use crate::table::{self, RowBuffer, TableScan, WriteBuffers};
+use crate::transaction::{self, Transaction};
+
+use super::{engine_table, secondary, shared_engine_table};
+
+/// An open transaction of this process's engine.
+pub struct EngineTransaction {
+    inner: Transaction,
+    dictionary: Arc<Dictionary>,
+    buffers: WriteBuffers,
+    row: RowBuffer,
+    cancelled: Option<Arc<AtomicBool>>,
+}
+
+impl EngineTransaction {
+    /// Begins a transaction. Does not block.
+    ///
+    /// # Errors
+    /// If as many transactions are open as the engine was set up for.
+    pub fn begin(
+        dictionary: &Arc<Dictionary>,
+        isolation: IsolationLevel,
+    ) -> Result<EngineTransaction, EngineError> {
+        Ok(EngineTransaction {
+            inner: Transaction::begin(dictionary.system(), isolation)?,
+            dictionary: Arc::clone(dictionary),
+            buffers: WriteBuffers::default(),
+            row: RowBuffer::default(),
+            cancelled: None,
+        })
+    }
+
+    fn check_cancelled(&self) -> RowsResult<()> {
+        match &self.cancelled {
+            Some(flag) if flag.load(Ordering::Relaxed) => Err(RowsError::Cancelled),
+            _ => Ok(()),
+        }
+    }
+}
+
+impl RowsTransaction for EngineTransaction {
+    fn isolation(&self) -> IsolationLevel {
+        self.inner.isolation()
+    }
+
+    fn id(&self) -> Option<u64> {
+        self.inner.id().map(|id| id.0)
+    }
+
+    fn snapshot(&self) -> Option<Cts> {
+        self.inner.snapshot()
+    }
+
+    fn set_lock_wait_timeout(&mut self, timeout: Duration) {
+        self.inner.set_lock_wait_timeout(timeout);
+    }
+
+    fn set_cancelled(&mut self, flag: Arc<AtomicBool>) {
+        self.cancelled = Some(flag);
+    }
+
+    fn open_snapshot(&mut self) {
+        self.inner.open_snapshot();
+    }
+
+    fn end_statement(&mut self) {
+        self.inner.end_statement();
+    }
+
+    fn table_for_read(&mut self, table: TableId) -> RowsResult<TableRef> {
+        Ok(self.dictionary.table_for_read(&mut self.inner, table)?)
+    }
+
+    fn table_for_write(&mut self, table: TableId) -> RowsResult<TableRef> {
+        Ok(self.dictionary.table_for_write(&mut self.inner, table)?)
+    }
+
+    fn lock_table(&mut self, table: TableId, lock: TableLock) -> RowsResult<()> {
+        let mode = match lock {
+            TableLock::Shared => LockMode::Shared,
+            TableLock::Exclusive => LockMode::Exclusive,
+        };
+        Ok(self.inner.lock_table(table, mode)?)
+    }
+
+    #[inline]
+    fn get(
+        &mut self,
+        table: &TableRef,
+        key: &[u8],
+        mode: ReadMode,
+        payload: &mut Vec<u8>,
+    ) -> RowsResult<bool> {
+        Ok(engine_table(table)?.get(&mut self.inner, key, mode, payload)?)
+    }
+
+    fn get_by_entry(
+        &mut self,
+        table: &TableRef,
+        index: usize,
+        entry: &[u8],
+        mode: ReadMode,
+        primary_key: &mut Vec<u8>,
+        payload: &mut Vec<u8>,
+    ) -> RowsResult<bool> {
+        let table = engine_table(table)?;
+        let index = secondary(table, index)?;
+        let row = &mut self.row;
+        std::mem::swap(&mut row.key, primary_key);
+        std::mem::swap(&mut row.payload, payload);
+        let found = table.get_by_entry(&mut self.inner, index, entry, mode, row);
+        std::mem::swap(&mut row.key, primary_key);
+        std::mem::swap(&mut row.payload, payload);
+        Ok(found?)
+    }
+
+    fn scan(&mut self, table: &TableRef, options: &ScanOptions) -> RowsResult<Box<dyn Scan>> {
+        let table = shared_engine_table(table)?;
+        let index = options.index.map(|number| secondary(&table, number)).transpose()?.copied();
+        let options = table::ScanOptions {
+            index,
+            range: options.range.clone(),
+            direction: options.direction,
+            mode: options.mode,
+            columns: options.columns.clone(),
+        };
+        Ok(Box::new(EngineScan { scan: table.scan(&mut self.inner, options)? }))
+    }
+
+    fn unlock(&mut self, table: &TableRef, key: &[u8]) {
+        if self.inner.isolation() == IsolationLevel::ReadCommitted
+            && let Ok(table) = engine_table(table)
+        {
+            self.inner.unlock(table.clustered(), key);
+        }
+    }
+
+    fn read_overflow(
+        &self,
+        table: &TableRef,
+        reference: OverflowReference,
+        range: Range<u64>,
+        into: &mut Vec<u8>,
+    ) -> RowsResult<()> {
+        Ok(engine_table(table)?.read_part(&self.inner, reference, range, into)?)
+    }
+
+    fn insert(&mut self, table: &TableRef, row: &[ValueRef<'_>]) -> RowsResult<()> {
+        Ok(engine_table(table)?.insert(&mut self.inner, row, &mut self.buffers)?)
+    }
+
+    fn update(
+        &mut self,
+        table: &TableRef,
+        key: &[u8],
+        payload: &[u8],
+        changes: &[(usize, ValueRef<'_>)],
+    ) -> RowsResult<()> {
+        let table = engine_table(table)?;
+        Ok(table.update_columns(&mut self.inner, key, payload, changes, &mut self.buffers)?)
+    }
+
+    fn delete(&mut self, table: &TableRef, key: &[u8], payload: &[u8]) -> RowsResult<()> {
+        Ok(engine_table(table)?.delete_row(&mut self.inner, key, payload, &mut self.buffers)?)
+    }
+
+    fn savepoint(&self) -> Savepoint {
+        Savepoint(self.inner.savepoint().0.to_u64())
+    }
+
+    fn rollback_to(&mut self, savepoint: Savepoint) -> RowsResult<()> {
+        let pointer = UndoPointer::from_u64(savepoint.0);
+        Ok(self.inner.rollback_to(transaction::Savepoint(pointer))?)
+    }
+
+    fn commit(self: Box<Self>) -> RowsResult<()> {
+        Ok(self.inner.commit()?)
+    }
+
+    fn rollback(self: Box<Self>) -> RowsResult<()> {
+        Ok(self.inner.rollback()?)
+    }
+
+    fn prepare(self: Box<Self>, xid: &[u8]) -> RowsResult<()> {
+        Ok(self.inner.prepare(xid)?)
+    }
+}
+
+/// A scan of this process's engine.
+struct EngineScan {
+    scan: TableScan,
+}
+
+impl Scan for EngineScan {
+    fn fetch(&mut self, trx: &mut dyn RowsTransaction) -> RowsResult<bool> {
+        let any: &mut dyn std::any::Any = trx;
+        let trx = any.downcast_mut::<EngineTransaction>();
+        let trx = trx.ok_or_else(|| RowsError::Other {
+            code: 1030,
+            message: "the transaction is of another database node".to_owned(),
+        })?;
+        trx.check_cancelled()?;
+        Ok(self.scan.fetch(&mut trx.inner)?)
+    }
+
+    fn len(&self) -> usize {
+        self.scan.row_count()
+    }
+
+    fn row(&self, number: usize) -> ScanRow<'_> {
+        self.scan.row(number)
+    }
+
+    fn is_covered(&self) -> bool {
+        self.scan.is_covered()
+    }
+}
