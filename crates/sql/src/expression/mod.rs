@@ -1,0 +1,227 @@
+//! Bound expressions: names are slots, types are known, coercions are written out.
+//!
+//! ```text
+//!   a + 1 > b        Compare(Int, >, [Call(+, [Column 3, Literal 1]), Column 4])
+//! ```
+//!
+//! **The frame.** A statement has one frame: an array of [`Datum`]s, one slot for each column of each table
+//! reference that is needed, each aggregate, each subquery's output, of the statement and of all its
+//! subqueries. A scan fills its slots, an expression reads slots, so a join copies nothing and a correlated
+//! subquery simply reads its outer query's slots. Operators that keep rows (sorts, hash tables) save the
+//! slots that are read above them, and put them back row by row.
+
+use std::sync::Arc;
+
+use crate::functions::Function;
+use crate::plan::Subquery;
+use crate::types::{ComparisonKind, Datum, SqlType};
+
+/// A place in the statement's frame.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Slot(pub u32);
+
+/// An expression with the type of its value.
+#[derive(Debug, Clone)]
+pub struct Expression {
+    /// What it does.
+    pub kind: ExpressionKind,
+    /// The type of its value.
+    pub ty: SqlType,
+}
+
+/// What an expression does. Arguments have the types that the operation wants: the binder adds casts.
+#[derive(Debug, Clone)]
+pub enum ExpressionKind {
+    /// A constant.
+    Literal(Datum),
+    /// The value of a placeholder, or of a literal that was lifted out of the text.
+    Parameter(u32),
+    /// A slot of the frame.
+    Slot(Slot),
+    /// A function or operator that wants all its arguments' values.
+    Call {
+        /// The function.
+        function: &'static Function,
+        /// One for each parameter.
+        arguments: Vec<Expression>,
+    },
+    /// A conversion, as `CAST` or as the rules of MySQL for mixed types ask for.
+    Cast(Box<Expression>),
+    /// A comparison.
+    Compare {
+        /// Which.
+        operator: CompareOperator,
+        /// What the two are compared as.
+        kind: ComparisonKind,
+        /// The left and the right side.
+        sides: Box<[Expression; 2]>,
+    },
+    /// `AND` in three-valued logic; evaluated from the left, ends at the first false.
+    And(Vec<Expression>),
+    /// `OR` in three-valued logic; evaluated from the left, ends at the first true.
+    Or(Vec<Expression>),
+    /// `XOR`.
+    Xor(Box<[Expression; 2]>),
+    /// `NOT`.
+    Not(Box<Expression>),
+    /// `IS [NOT] NULL | TRUE | FALSE | UNKNOWN`.
+    Is {
+        /// Of what.
+        operand: Box<Expression>,
+        /// What is asked.
+        test: IsTest,
+        /// Whether the answer is turned round.
+        negated: bool,
+    },
+    /// `IN (list)`, all comparisons of one kind.
+    InList {
+        /// What is looked for.
+        operand: Box<Expression>,
+        /// Where.
+        list: Vec<Expression>,
+        /// What they are compared as.
+        kind: ComparisonKind,
+        /// `NOT IN`.
+        negated: bool,
+    },
+    /// `[NOT] LIKE … ESCAPE …`; the operands have the collation in their types.
+    Like {
+        /// The text.
+        text: Box<Expression>,
+        /// The pattern.
+        pattern: Box<Expression>,
+        /// The escape character; `None`: no escapes.
+        escape: Option<char>,
+        /// `NOT LIKE`.
+        negated: bool,
+    },
+    /// `CASE`, `IF`, `IFNULL`, `COALESCE`, `NULLIF`: the first branch whose condition is true.
+    Case {
+        /// Conditions and values.
+        branches: Vec<(Expression, Expression)>,
+        /// Otherwise; NULL if there is none.
+        otherwise: Option<Box<Expression>>,
+    },
+    /// The first argument that is not NULL.
+    Coalesce(Vec<Expression>),
+    /// A subquery where a value stands.
+    Subquery(Arc<Subquery>),
+    /// Several values side by side, only under row comparisons and `IN` with subqueries.
+    Row(Vec<Expression>),
+    /// `@name`.
+    UserVariable(Arc<str>),
+    /// `@name := value`.
+    AssignVariable {
+        /// The name without `@`, in lower case.
+        name: Arc<str>,
+        /// The value.
+        value: Box<Expression>,
+    },
+    /// `@@name`, `@@session.name`, `@@global.name`; read when the statement begins.
+    SystemVariable {
+        /// Its name in lower case.
+        name: Arc<str>,
+        /// Whether the global value is wanted.
+        global: bool,
+    },
+    /// `VALUES(column)` in `ON DUPLICATE KEY UPDATE`, `DEFAULT(column)`: resolved to slots by the binder;
+    /// here only so that what is left over is refused by name.
+    Unresolved(Arc<str>),
+}
+
+/// A comparison operator.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CompareOperator {
+    /// `=`
+    Equal,
+    /// `<=>`
+    NullSafeEqual,
+    /// `<>`
+    NotEqual,
+    /// `<`
+    Less,
+    /// `<=`
+    LessOrEqual,
+    /// `>`
+    Greater,
+    /// `>=`
+    GreaterOrEqual,
+}
+
+/// What `IS` asks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum IsTest {
+    /// `IS NULL`, `IS UNKNOWN`.
+    Null,
+    /// `IS TRUE`.
+    True,
+    /// `IS FALSE`.
+    False,
+}
+
+/// Which way a sort goes.
+#[derive(Debug, Clone)]
+pub struct SortKey {
+    /// By what.
+    pub expression: Expression,
+    /// `DESC`.
+    pub descending: bool,
+}
+
+/// A call of an aggregate function.
+#[derive(Debug, Clone)]
+pub struct AggregateCall {
+    /// Which.
+    pub function: AggregateFunction,
+    /// Over what.
+    pub arguments: Vec<Expression>,
+    /// `DISTINCT`.
+    pub distinct: bool,
+    /// The order inside `GROUP_CONCAT`.
+    pub order: Vec<SortKey>,
+    /// `SEPARATOR` of `GROUP_CONCAT`.
+    pub separator: Arc<[u8]>,
+    /// Where the result goes.
+    pub output: Slot,
+    /// Its type.
+    pub ty: SqlType,
+}
+
+/// The aggregate functions.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum AggregateFunction {
+    /// `COUNT(*)`
+    CountRows,
+    /// `COUNT(x, …)`
+    Count,
+    /// `SUM`
+    Sum,
+    /// `AVG`
+    Average,
+    /// `MIN`
+    Min,
+    /// `MAX`
+    Max,
+    /// `BIT_AND`
+    BitAnd,
+    /// `BIT_OR`
+    BitOr,
+    /// `BIT_XOR`
+    BitXor,
+    /// `GROUP_CONCAT`
+    GroupConcat,
+    /// `STDDEV_POP`, `STD`, `STDDEV`
+    StandardDeviation,
+    /// `STDDEV_SAMP`
+    SampleStandardDeviation,
+    /// `VAR_POP`, `VARIANCE`
+    Variance,
+    /// `VAR_SAMP`
+    SampleVariance,
+    /// `JSON_ARRAYAGG`
+    JsonArray,
+    /// `JSON_OBJECTAGG`
+    JsonObject,
+    /// `ANY_VALUE`, and columns outside `GROUP BY` where the mode allows them.
+    AnyValue,
+}

@@ -1,0 +1,477 @@
+//! Plans: what the planner decides and the executor does.
+//!
+//! ```text
+//!   SELECT t.b FROM t JOIN u ON u.id = t.u WHERE t.a = ?  ORDER BY u.n LIMIT 5
+//!
+//!   Project [slot 1]
+//!     Sort slot 3, limit 5
+//!       NestedLoop inner
+//!         Scan t  index a, a = parameter 0        fills slots 1 (b), 2 (u)
+//!         Scan u  primary key, id = slot 2        fills slot 3 (n)
+//! ```
+//!
+//! A plan holds for every execution of the same statement with parameters of the same types, as long as
+//! the definitions that it was made from hold; it is shared between sessions and has no state.
+
+mod write;
+
+use std::sync::Arc;
+
+use firn_api::rows::{Direction, ReadMode};
+
+use crate::catalog::model::TableModel;
+use crate::catalog::virtual_table::VirtualTable;
+use crate::expression::{AggregateCall, Expression, Slot, SortKey};
+use crate::types::SqlType;
+
+pub use write::{Assignment, DeletePlan, DuplicatePolicy, InsertPlan, UpdatePlan, WriteTarget};
+
+/// A planned statement.
+#[derive(Debug)]
+pub struct PreparedPlan {
+    /// What is done.
+    pub statement: StatementPlan,
+    /// How many slots the frame has.
+    pub frame_slots: u32,
+    /// The types that parameters were planned with.
+    pub parameters: Vec<SqlType>,
+    /// Materialised common table expressions, by [`PlanNode::CommonTable`]'s number.
+    pub common_tables: Vec<CommonTable>,
+    /// The version of the definitions that the plan was made from.
+    pub definitions_version: u64,
+    /// Estimated cost, in rows touched; what classifies a statement as transactional or analytic.
+    pub cost: f64,
+    /// Whether the result may be kept for the next execution of a cached plan (no session state in it).
+    pub is_cacheable: bool,
+}
+
+/// What a statement does.
+#[derive(Debug)]
+pub enum StatementPlan {
+    /// Answers rows.
+    Query(QueryPlan),
+    /// Writes rows.
+    Insert(InsertPlan),
+    /// Changes rows.
+    Update(UpdatePlan),
+    /// Deletes rows.
+    Delete(DeletePlan),
+}
+
+/// A query with its result's columns.
+#[derive(Debug)]
+pub struct QueryPlan {
+    /// Where the rows come from.
+    pub root: PlanNode,
+    /// The result's columns, in order.
+    pub columns: Vec<OutputColumn>,
+}
+
+/// A column of a result.
+#[derive(Debug, Clone)]
+pub struct OutputColumn {
+    /// Its value.
+    pub value: Expression,
+    /// Its name or alias.
+    pub name: Arc<str>,
+    /// The column, table and schema that it is of, if it is one as such.
+    pub origin: Option<ColumnOrigin>,
+}
+
+/// Where a result's column comes from, for the metadata that clients get.
+#[derive(Debug, Clone)]
+pub struct ColumnOrigin {
+    /// The schema.
+    pub schema: Arc<str>,
+    /// The table's alias.
+    pub table: Arc<str>,
+    /// The table's own name.
+    pub original_table: Arc<str>,
+    /// The column's own name.
+    pub original_name: Arc<str>,
+    /// `PRI_KEY`, `UNIQUE_KEY`, `MULTIPLE_KEY`, `AUTO_INCREMENT` and others, as in the protocol.
+    pub flags: u16,
+}
+
+/// A part of a query's plan.
+#[derive(Debug)]
+pub struct PlanNode {
+    /// What it does.
+    pub kind: NodeKind,
+    /// How many rows are expected.
+    pub rows: f64,
+    /// What it costs in all, its inputs included, in rows touched.
+    pub cost: f64,
+}
+
+/// What a part of a plan does.
+#[derive(Debug)]
+pub enum NodeKind {
+    /// One row without columns: `SELECT 1`.
+    OneRow,
+    /// No rows.
+    Empty,
+    /// Literal rows.
+    Values {
+        /// Each as long as `slots`.
+        rows: Vec<Vec<Expression>>,
+        /// Where the values go.
+        slots: Vec<Slot>,
+    },
+    /// Rows of a table.
+    Scan(Box<ScanPlan>),
+    /// Rows that are made up when they are read, such as those of `information_schema`.
+    Virtual {
+        /// Which table.
+        table: Arc<dyn VirtualTable>,
+        /// Columns by number, and where they go.
+        slots: Vec<(u16, Slot)>,
+        /// Conditions `column = expression` that the table may use to do less.
+        hints: Vec<(u16, Expression)>,
+    },
+    /// Rows of a common table expression or derived table that is worked out once an execution.
+    CommonTable {
+        /// Its number in [`PreparedPlan::common_tables`].
+        number: usize,
+        /// Columns by number, and where they go.
+        slots: Vec<(u16, Slot)>,
+    },
+    /// A subquery in `FROM` that is run as part of this one: its output goes to slots.
+    Derived {
+        /// The query.
+        query: Box<QueryPlan>,
+        /// Where its columns go; `None` for those that nobody reads.
+        slots: Vec<Option<Slot>>,
+        /// Whether it reads slots of tables to its left (`LATERAL`).
+        lateral: bool,
+    },
+    /// Rows for which all conditions are true.
+    Filter {
+        /// Of these.
+        input: Box<PlanNode>,
+        /// In the order in which they are to be looked at.
+        conditions: Vec<Expression>,
+    },
+    /// Computes expressions into slots.
+    Compute {
+        /// Of these rows.
+        input: Box<PlanNode>,
+        /// What goes where.
+        outputs: Vec<(Slot, Expression)>,
+    },
+    /// For each row on the left, the rows on the right, which may read slots of the left.
+    NestedLoop {
+        /// The outer side.
+        left: Box<PlanNode>,
+        /// The inner side, opened again for each row.
+        right: Box<PlanNode>,
+        /// Which rows come out.
+        join: JoinKind,
+        /// Conditions over both sides that the inner side does not check itself.
+        conditions: Vec<Expression>,
+        /// Slots of the right side, which are NULL where nothing matches.
+        right_slots: Vec<Slot>,
+    },
+    /// The right side is put in a hash table, the left side is looked up in it.
+    HashJoin {
+        /// The side that is looked up.
+        left: Box<PlanNode>,
+        /// The side that is put in memory.
+        right: Box<PlanNode>,
+        /// Which rows come out.
+        join: JoinKind,
+        /// Pairs that must be equal, of one type each (the binder has added casts).
+        keys: Vec<(Expression, Expression)>,
+        /// Whether NULL keys match each other (`<=>`), pair by pair.
+        null_safe: Vec<bool>,
+        /// Other conditions.
+        conditions: Vec<Expression>,
+        /// Slots of the right side that are read above.
+        right_slots: Vec<Slot>,
+    },
+    /// Groups.
+    Aggregate {
+        /// Of these rows.
+        input: Box<PlanNode>,
+        /// By these, with the slots that their values go to.
+        groups: Vec<(Slot, Expression)>,
+        /// Computing these.
+        aggregates: Vec<AggregateCall>,
+        /// Whether the input comes ordered by the groups.
+        sorted: bool,
+        /// `WITH ROLLUP`; the slots say per group whether it is rolled up (`GROUPING`).
+        rollup: Option<Vec<Slot>>,
+    },
+    /// Window functions of one window.
+    Window(Box<WindowPlan>),
+    /// Sorted rows.
+    Sort {
+        /// Of these rows.
+        input: Box<PlanNode>,
+        /// By these.
+        keys: Vec<SortKey>,
+        /// Slots that are read above.
+        keep: Vec<Slot>,
+        /// Only so many from the beginning are wanted: `LIMIT` plus `OFFSET`.
+        limit: Option<Expression>,
+    },
+    /// Some of the rows.
+    Limit {
+        /// Of these rows.
+        input: Box<PlanNode>,
+        /// How many are left out.
+        offset: Option<Expression>,
+        /// How many come out at most.
+        count: Option<Expression>,
+        /// Count on to the end for `FOUND_ROWS()`.
+        count_all: bool,
+    },
+    /// Each combination of these slots once.
+    Distinct {
+        /// Of these rows.
+        input: Box<PlanNode>,
+        /// The slots.
+        slots: Vec<(Slot, SqlType)>,
+        /// Other slots that are read above.
+        keep: Vec<Slot>,
+    },
+    /// `UNION`, `INTERSECT`, `EXCEPT`.
+    SetOperation {
+        /// Which.
+        operation: SetOperation,
+        /// Whether duplicates are kept.
+        all: bool,
+        /// The sides; their columns have been cast to the types of `slots`.
+        inputs: Vec<QueryPlan>,
+        /// Where the columns go.
+        slots: Vec<(Slot, SqlType)>,
+    },
+}
+
+/// How a table's rows are found.
+#[derive(Debug)]
+pub struct ScanPlan {
+    /// The table.
+    pub table: Arc<TableModel>,
+    /// Its alias.
+    pub alias: Arc<str>,
+    /// The way to the rows.
+    pub access: Access,
+    /// Which way.
+    pub direction: Direction,
+    /// Which versions and locks.
+    pub mode: ReadMode,
+    /// The columns by ordinal, and where they go.
+    pub slots: Vec<(u16, Slot)>,
+    /// Conditions on this table's slots and those filled before.
+    pub conditions: Vec<Expression>,
+    /// Where the primary key's bytes go (as [`crate::types::Datum::Text`]), if the statement changes the
+    /// row.
+    pub row_key: Option<Slot>,
+    /// Where the row's bytes go, if the statement changes the row.
+    pub row_payload: Option<Slot>,
+    /// The rows come from the index alone.
+    pub covered: bool,
+}
+
+/// The way to a table's rows.
+#[derive(Debug)]
+pub enum Access {
+    /// All, in the order of an index (`None`: the clustered one).
+    Full {
+        /// Its number in the definition.
+        index: Option<usize>,
+    },
+    /// One row: all columns of a unique key are given, none of them NULL.
+    Point {
+        /// Its number in the definition; `None`: the clustered one.
+        index: Option<usize>,
+        /// Values, cast to the columns' types exactly, in the order of the index's parts.
+        key: Vec<Expression>,
+    },
+    /// Ranges of an index, in its order; they do not overlap if the keys are as they are at run time
+    /// (the executor sorts and merges them).
+    Ranges {
+        /// Its number in the definition; `None`: the clustered one.
+        index: Option<usize>,
+        /// At least one.
+        ranges: Vec<RangePlan>,
+    },
+    /// Rows that any of these finds, each once (index merge).
+    Union(Vec<Access>),
+}
+
+/// A range of an index: equal parts first, then at most one part with bounds.
+#[derive(Debug, Clone)]
+pub struct RangePlan {
+    /// Values of the first parts; a NULL here means IS NULL only if `null_safe` says so.
+    pub equal: Vec<Expression>,
+    /// Whether NULL values in `equal` match (`<=>`, `IS NULL`), part by part.
+    pub null_safe: Vec<bool>,
+    /// The lower bound of the next part, and whether it is part of the range.
+    pub lower: Option<(Expression, bool)>,
+    /// The upper bound of the next part, and whether it is part of the range.
+    pub upper: Option<(Expression, bool)>,
+}
+
+/// Which rows a join gives.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum JoinKind {
+    /// Pairs that match.
+    Inner,
+    /// Those, and rows on the left that match nothing.
+    Left,
+    /// Rows on the left that match something, once.
+    Semi,
+    /// Rows on the left that match nothing.
+    Anti,
+}
+
+/// A set operation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SetOperation {
+    /// `UNION`
+    Union,
+    /// `INTERSECT`
+    Intersect,
+    /// `EXCEPT`
+    Except,
+}
+
+/// A common table expression.
+#[derive(Debug)]
+pub struct CommonTable {
+    /// The query, or the part of a recursive one that begins.
+    pub query: QueryPlan,
+    /// The part that is repeated with the rows that it gave last; reads them as a `CommonTable` node of
+    /// this number.
+    pub recursive: Option<QueryPlan>,
+    /// `UNION DISTINCT` between the steps of a recursive one.
+    pub distinct: bool,
+    /// The types of its columns.
+    pub types: Vec<SqlType>,
+    /// Slots of outer queries that it reads: it is worked out anew when they change.
+    pub outer_slots: Vec<Slot>,
+}
+
+/// A subquery in an expression.
+#[derive(Debug)]
+pub struct Subquery {
+    /// The query.
+    pub query: QueryPlan,
+    /// What is asked of it.
+    pub kind: SubqueryKind,
+    /// Slots of outer queries that it reads; the answer is kept while they do not change, and once for all
+    /// if there are none.
+    pub outer_slots: Vec<Slot>,
+}
+
+/// What is asked of a subquery.
+#[derive(Debug)]
+pub enum SubqueryKind {
+    /// Its one value; NULL without rows, error 1242 with more than one.
+    Scalar,
+    /// Its one row, compared by the expression above.
+    Row,
+    /// Whether it has rows.
+    Exists {
+        /// `NOT EXISTS`.
+        negated: bool,
+    },
+    /// `operand operator ANY|ALL (subquery)`; `IN` is `= ANY`, `NOT IN` is `<> ALL`.
+    Quantified {
+        /// The left side; several for rows.
+        operands: Vec<Expression>,
+        /// The comparison.
+        operator: crate::expression::CompareOperator,
+        /// What each pair is compared as.
+        kinds: Vec<crate::types::ComparisonKind>,
+        /// `ALL` instead of `ANY`.
+        all: bool,
+    },
+}
+
+/// Window functions that share a window.
+#[derive(Debug)]
+pub struct WindowPlan {
+    /// Of these rows.
+    pub input: PlanNode,
+    /// `PARTITION BY`.
+    pub partition: Vec<Expression>,
+    /// `ORDER BY`.
+    pub order: Vec<SortKey>,
+    /// The frame.
+    pub frame: WindowFrame,
+    /// The functions.
+    pub calls: Vec<WindowCall>,
+    /// Slots that are read above.
+    pub keep: Vec<Slot>,
+}
+
+/// A window function's call.
+#[derive(Debug)]
+pub struct WindowCall {
+    /// Which.
+    pub function: WindowFunction,
+    /// Over what.
+    pub arguments: Vec<Expression>,
+    /// Where the result goes.
+    pub output: Slot,
+    /// Its type.
+    pub ty: SqlType,
+}
+
+/// The window functions.
+#[derive(Debug)]
+pub enum WindowFunction {
+    /// `ROW_NUMBER`
+    RowNumber,
+    /// `RANK`
+    Rank,
+    /// `DENSE_RANK`
+    DenseRank,
+    /// `PERCENT_RANK`
+    PercentRank,
+    /// `CUME_DIST`
+    CumulativeDistribution,
+    /// `NTILE`
+    Ntile,
+    /// `LAG`
+    Lag,
+    /// `LEAD`
+    Lead,
+    /// `FIRST_VALUE`
+    FirstValue,
+    /// `LAST_VALUE`
+    LastValue,
+    /// `NTH_VALUE`
+    NthValue,
+    /// An aggregate over the frame.
+    Aggregate(AggregateCall),
+}
+
+/// The rows around a row that a window function looks at.
+#[derive(Debug, Clone)]
+pub struct WindowFrame {
+    /// `ROWS` or `RANGE`.
+    pub rows: bool,
+    /// Where it begins.
+    pub start: FrameBound,
+    /// Where it ends.
+    pub end: FrameBound,
+}
+
+/// An end of a window frame.
+#[derive(Debug, Clone)]
+pub enum FrameBound {
+    /// `UNBOUNDED PRECEDING`
+    UnboundedPreceding,
+    /// `n PRECEDING`; for `RANGE`, the expression `order key − n`.
+    Preceding(Expression),
+    /// `CURRENT ROW`
+    CurrentRow,
+    /// `n FOLLOWING`; for `RANGE`, the expression `order key + n`.
+    Following(Expression),
+    /// `UNBOUNDED FOLLOWING`
+    UnboundedFollowing,
+}

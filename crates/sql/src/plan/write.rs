@@ -1,0 +1,102 @@
+//! Plans of statements that write.
+
+use std::sync::Arc;
+
+use crate::catalog::model::TableModel;
+use crate::expression::{Expression, Slot};
+
+use super::{PlanNode, QueryPlan};
+
+/// A value for a column.
+#[derive(Debug)]
+pub struct Assignment {
+    /// The column's ordinal.
+    pub ordinal: u16,
+    /// Its value, of any type: the executor stores it as MySQL's assignment says. `None` is `DEFAULT`.
+    pub value: Option<Expression>,
+}
+
+/// `INSERT` and `REPLACE`.
+#[derive(Debug)]
+pub struct InsertPlan {
+    /// Into which table.
+    pub table: Arc<TableModel>,
+    /// The columns that values are given for, by ordinal.
+    pub columns: Vec<u16>,
+    /// The rows; each output column goes to the column of the same place. A `DEFAULT` in a row stands
+    /// there as [`crate::expression::ExpressionKind::Unresolved`] named `DEFAULT`.
+    pub source: QueryPlan,
+    /// What happens if a unique key is taken.
+    pub duplicates: DuplicatePolicy,
+    /// `IGNORE`: errors of rows become warnings.
+    pub ignore: bool,
+    /// Slots of the new row's columns (what `VALUES(c)` and the row alias read), by ordinal.
+    pub new_row: Vec<(u16, Slot)>,
+    /// Slots of the row that is there already, for `ON DUPLICATE KEY UPDATE`, and for generated columns and
+    /// checks, which are worked out over a row in these slots.
+    pub old_row: Vec<(u16, Slot)>,
+    /// Generated columns in the order of dependence, over the slots of `old_row`.
+    pub generated: Vec<(u16, Expression)>,
+    /// `CHECK`s with their names, over the slots of `old_row`.
+    pub checks: Vec<(Arc<str>, Expression)>,
+    /// Defaults that are expressions, over the slots of `old_row`.
+    pub defaults: Vec<(u16, Expression)>,
+}
+
+/// What an `INSERT` does when a unique key is taken.
+#[derive(Debug)]
+pub enum DuplicatePolicy {
+    /// Error 1062.
+    Refuse,
+    /// `REPLACE`: the old rows are deleted first.
+    Replace,
+    /// `ON DUPLICATE KEY UPDATE`, over the slots of `old_row` and `new_row`.
+    Update(Vec<Assignment>),
+}
+
+/// A table that an `UPDATE` or `DELETE` changes.
+#[derive(Debug)]
+pub struct WriteTarget {
+    /// The table.
+    pub table: Arc<TableModel>,
+    /// Where the row's key is, see [`super::ScanPlan::row_key`].
+    pub row_key: Slot,
+    /// Where the row's bytes are, see [`super::ScanPlan::row_payload`].
+    pub row_payload: Slot,
+    /// What is set.
+    pub assignments: Vec<Assignment>,
+    /// Slots of the row's columns: what assignments, generated columns and checks read. Assignments take
+    /// effect one after the other in a single-table `UPDATE`.
+    pub row: Vec<(u16, Slot)>,
+    /// Generated columns in the order of dependence.
+    pub generated: Vec<(u16, Expression)>,
+    /// `CHECK`s with their names.
+    pub checks: Vec<(Arc<str>, Expression)>,
+}
+
+/// `UPDATE`.
+#[derive(Debug)]
+pub struct UpdatePlan {
+    /// The rows.
+    pub source: PlanNode,
+    /// One for each table that is changed.
+    pub targets: Vec<WriteTarget>,
+    /// `IGNORE`.
+    pub ignore: bool,
+    /// Whether rows must be gathered before the first is changed: the change moves them in the index that
+    /// is read, or several tables are joined.
+    pub gather_first: bool,
+}
+
+/// `DELETE`.
+#[derive(Debug)]
+pub struct DeletePlan {
+    /// The rows.
+    pub source: PlanNode,
+    /// One for each table that is deleted from.
+    pub targets: Vec<WriteTarget>,
+    /// `IGNORE`.
+    pub ignore: bool,
+    /// Whether rows must be gathered before the first is deleted.
+    pub gather_first: bool,
+}
