@@ -9,4 +9,5 @@
 
 pub mod collation;
 pub mod error;
+pub mod functions;
 pub mod types;

@@ -5,10 +5,12 @@
 //! warnings change while it is.
 
 use std::cell::{Cell, RefCell};
+use std::sync::Arc;
 
 use firn_format::value::CollationId;
 
 use crate::error::{Condition, Level, SqlError};
+use crate::functions::{DetachedSession, SessionFacts};
 
 use super::sql_mode::SqlMode;
 use super::time_zone::TimeZone;
@@ -46,6 +48,8 @@ pub struct EvaluationContext {
     pub default_week_format: u8,
     /// Whether the statement stores.
     pub statement_kind: StatementKind,
+    /// The session, as functions ask it.
+    pub session: Arc<dyn SessionFacts>,
     /// How many conditions are kept.
     pub max_error_count: usize,
     conditions: RefCell<Vec<Condition>>,
@@ -64,6 +68,7 @@ impl Default for EvaluationContext {
             connection_collation: CollationId(255),
             default_week_format: 0,
             statement_kind: StatementKind::Read,
+            session: Arc::new(DetachedSession::default()),
             max_error_count: 1024,
             conditions: RefCell::default(),
             warning_count: Cell::new(0),

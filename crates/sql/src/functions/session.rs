@@ -1,0 +1,164 @@
+//! What functions ask of the session and of the world outside the statement.
+
+use std::fmt;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+/// How a `SLEEP()` ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SleepEnd {
+    /// The time is over.
+    Elapsed,
+    /// The statement was killed.
+    Killed,
+}
+
+/// What came of asking for a user-level lock.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LockAnswer {
+    /// The session has it.
+    Granted,
+    /// Another session kept it all the time.
+    TimedOut,
+    /// The statement was killed.
+    Killed,
+    /// Waiting would never end.
+    Deadlock,
+}
+
+/// The session as functions see it, and its way to clock and randomness. Calls do not block, except
+/// [`SessionFacts::sleep`] and [`SessionFacts::get_lock`].
+pub trait SessionFacts: fmt::Debug + Send + Sync {
+    /// `CONNECTION_ID()`
+    fn connection_id(&self) -> u64;
+    /// `USER()`: the name and host that the client gave.
+    fn user(&self) -> String;
+    /// `CURRENT_USER()`: the account that the client was matched with.
+    fn current_user(&self) -> String;
+    /// `CURRENT_ROLE()`
+    fn current_role(&self) -> String {
+        "NONE".to_owned()
+    }
+    /// `DATABASE()`
+    fn database(&self) -> Option<String>;
+    /// `VERSION()`
+    fn version(&self) -> String;
+    /// `LAST_INSERT_ID()`, from before the statement.
+    fn last_insert_id(&self) -> u64;
+    /// `LAST_INSERT_ID(x)`
+    fn set_last_insert_id(&self, id: u64);
+    /// `ROW_COUNT()`
+    fn row_count(&self) -> i64;
+    /// `FOUND_ROWS()`
+    fn found_rows(&self) -> u64;
+    /// `@@block_encryption_mode`
+    fn block_encryption_mode(&self) -> String {
+        "aes-128-ecb".to_owned()
+    }
+
+    /// Microseconds since 1970 UTC, now and not at the statement's beginning.
+    fn wall_time_us(&self) -> i64;
+    /// The next random word.
+    fn random_u64(&self) -> u64;
+    /// The 48 bits that tell this server from others in UUIDs.
+    fn node_id(&self) -> u64;
+    /// A number that rises with each call, over all sessions of the server.
+    fn next_sequence(&self) -> u64;
+
+    /// Waits so long, or until the statement is killed.
+    fn sleep(&self, duration: Duration) -> SleepEnd;
+
+    /// Takes a user-level lock, waiting at most so long; `None`: for ever.
+    fn get_lock(&self, name: &str, timeout: Option<Duration>) -> LockAnswer;
+    /// Gives a user-level lock back: `None` if nobody has it, false if another session has it.
+    fn release_lock(&self, name: &str) -> Option<bool>;
+    /// Gives all user-level locks back; how many there were.
+    fn release_all_locks(&self) -> u64;
+    /// The connection that has a user-level lock.
+    fn lock_owner(&self, name: &str) -> Option<u64>;
+}
+
+/// No session: expressions of definitions, and tests. Time stands still at 1970, nothing is locked.
+#[derive(Debug, Default)]
+pub struct DetachedSession {
+    last_insert_id: AtomicU64,
+    sequence: AtomicU64,
+}
+
+impl SessionFacts for DetachedSession {
+    fn connection_id(&self) -> u64 {
+        0
+    }
+
+    fn user(&self) -> String {
+        String::new()
+    }
+
+    fn current_user(&self) -> String {
+        String::new()
+    }
+
+    fn database(&self) -> Option<String> {
+        None
+    }
+
+    fn version(&self) -> String {
+        env!("CARGO_PKG_VERSION").to_owned()
+    }
+
+    fn last_insert_id(&self) -> u64 {
+        self.last_insert_id.load(Ordering::Relaxed)
+    }
+
+    fn set_last_insert_id(&self, id: u64) {
+        self.last_insert_id.store(id, Ordering::Relaxed);
+    }
+
+    fn row_count(&self) -> i64 {
+        -1
+    }
+
+    fn found_rows(&self) -> u64 {
+        0
+    }
+
+    fn wall_time_us(&self) -> i64 {
+        0
+    }
+
+    fn random_u64(&self) -> u64 {
+        // SplitMix64 over the sequence: well spread, and the same in every run.
+        let mut word = self.next_sequence().wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        word = (word ^ (word >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        word = (word ^ (word >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        word ^ (word >> 31)
+    }
+
+    fn node_id(&self) -> u64 {
+        0
+    }
+
+    fn next_sequence(&self) -> u64 {
+        self.sequence.fetch_add(1, Ordering::Relaxed).wrapping_add(1)
+    }
+
+    fn sleep(&self, _duration: Duration) -> SleepEnd {
+        SleepEnd::Elapsed
+    }
+
+    fn get_lock(&self, _name: &str, _timeout: Option<Duration>) -> LockAnswer {
+        LockAnswer::Granted
+    }
+
+    fn release_lock(&self, _name: &str) -> Option<bool> {
+        None
+    }
+
+    fn release_all_locks(&self) -> u64 {
+        0
+    }
+
+    fn lock_owner(&self, _name: &str) -> Option<u64> {
+        None
+    }
+}

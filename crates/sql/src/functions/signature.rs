@@ -1,0 +1,298 @@
+//! Types of arguments and results: what most functions' `resolve` is put together from.
+//!
+//! ```text
+//!   [Text, Int] => text_of_first      LEFT(s, n): s becomes text if it is none, n a BIGINT
+//! ```
+//!
+//! The last wish of a list is repeated for further arguments.
+
+use firn_format::value::CollationId;
+
+use crate::error::{Result, SqlError};
+use crate::functions::{ResolveContext, Signature};
+use crate::types::{Coercibility, IntWidth, SqlType, TypeKind};
+
+/// The longest text that a result's type tells; longer ones are told as this.
+pub(super) const MAX_CHARS: u32 = 1 << 30;
+
+/// What a function wants of an argument.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Want {
+    /// Nothing: it takes any value as it is.
+    Any,
+    /// Text or bytes.
+    Text,
+    /// A `BIGINT`, unsigned if the argument is.
+    Int,
+    /// A double.
+    Double,
+    /// A number: an integer, an exact number or a double, whichever the argument is nearest to.
+    Number,
+    /// An exact number.
+    Decimal,
+}
+
+impl Want {
+    /// The type that an argument of a type is to be cast to.
+    pub(super) fn of(self, ty: &SqlType, context: &ResolveContext<'_>) -> SqlType {
+        match self {
+            Want::Any => ty.clone(),
+            Want::Text => text_type(ty, context.connection_collation),
+            Want::Int => bigint_type(ty),
+            Want::Double => SqlType::double().with_nullable(ty.nullable),
+            Want::Number => number_type(ty),
+            Want::Decimal => decimal_type(ty),
+        }
+    }
+}
+
+/// How a result's type follows from the types of the cast arguments.
+pub(super) type ResultRule = fn(&[SqlType], &ResolveContext<'_>) -> SqlType;
+
+/// A signature with one wish for each argument. Text results get their collation from the arguments.
+pub(super) fn fixed(
+    types: &[SqlType],
+    context: &ResolveContext<'_>,
+    wants: &[Want],
+    result: ResultRule,
+) -> Result<Signature> {
+    let want = |at: usize| wants.get(at).or(wants.last()).copied().unwrap_or(Want::Any);
+    let cast = |(at, ty)| want(at).of(ty, context);
+    let arguments: Vec<SqlType> = types.iter().enumerate().map(cast).collect();
+    let result = result(&arguments, context);
+    Ok(Signature { arguments, result })
+}
+
+/// Characters of a value's text form, at most.
+pub(super) fn text_chars(ty: &SqlType) -> u32 {
+    let fraction = |fsp: u8| if fsp == 0 { 0 } else { u32::from(fsp) + 1 };
+    match &ty.kind {
+        TypeKind::Null => 0,
+        TypeKind::Integer { width, unsigned } => match (width, unsigned) {
+            (IntWidth::One, _) => 4,
+            (IntWidth::Two, _) => 6,
+            (IntWidth::Three, _) => 9,
+            (IntWidth::Four, _) => 11,
+            (IntWidth::Eight, _) => 20,
+        },
+        TypeKind::Bit { bits } => u32::from(*bits).div_ceil(8),
+        TypeKind::Year => 4,
+        TypeKind::Decimal { precision, scale, .. } => {
+            u32::from(*precision) + 1 + u32::from(*scale > 0) + u32::from(precision == scale)
+        }
+        TypeKind::Float => 12,
+        TypeKind::Double => 23,
+        TypeKind::Char { max_chars, .. } | TypeKind::Varchar { max_chars, .. } => *max_chars,
+        TypeKind::Text { max_bytes, .. }
+        | TypeKind::Binary { max_bytes }
+        | TypeKind::Varbinary { max_bytes }
+        | TypeKind::Blob { max_bytes } => *max_bytes,
+        TypeKind::Date => 10,
+        TypeKind::Time { fsp } => 10 + fraction(*fsp),
+        TypeKind::DateTime { fsp } | TypeKind::Timestamp { fsp } => 19 + fraction(*fsp),
+        TypeKind::Enum { members, .. } => {
+            members.names().iter().map(|name| name.chars().count() as u32).max().unwrap_or(0)
+        }
+        TypeKind::Set { members, .. } => {
+            let chars: usize = members.names().iter().map(|name| name.chars().count() + 1).sum();
+            chars.saturating_sub(1) as u32
+        }
+        TypeKind::Json | TypeKind::Geometry => MAX_CHARS,
+    }
+    .min(MAX_CHARS)
+}
+
+/// Text for an argument: text and bytes stay as they are.
+pub(super) fn text_type(ty: &SqlType, connection: CollationId) -> SqlType {
+    if ty.kind.is_string() {
+        return ty.clone();
+    }
+    let text = match &ty.kind {
+        TypeKind::Geometry | TypeKind::Bit { .. } => SqlType::varbinary(text_chars(ty)),
+        // JSON is text of a Unicode character set whose collation is binary.
+        TypeKind::Json => SqlType::varchar(text_chars(ty), CollationId(46)),
+        _ => SqlType::varchar(text_chars(ty), ty.collation().unwrap_or(connection)),
+    };
+    text.with_nullable(ty.nullable).with_coercibility(ty.coercibility)
+}
+
+fn bigint_type(ty: &SqlType) -> SqlType {
+    let unsigned = ty.kind.is_integer() && ty.kind.is_unsigned();
+    let bigint = if unsigned { SqlType::bigint_unsigned() } else { SqlType::bigint() };
+    bigint.with_nullable(ty.nullable)
+}
+
+/// A number for an argument, as arithmetic takes it.
+pub(super) fn number_type(ty: &SqlType) -> SqlType {
+    let number = match &ty.kind {
+        TypeKind::Integer { .. } | TypeKind::Decimal { .. } => return ty.clone(),
+        TypeKind::Null => SqlType::bigint(),
+        TypeKind::Bit { .. } => SqlType::bigint_unsigned(),
+        TypeKind::Year => SqlType::new(TypeKind::Integer { width: IntWidth::Two, unsigned: true }),
+        kind if kind.is_temporal() => match (kind, kind.fsp()) {
+            (_, 0) => SqlType::bigint(),
+            (TypeKind::Time { .. }, fsp) => SqlType::decimal(7 + fsp, fsp),
+            (_, fsp) => SqlType::decimal(14 + fsp, fsp),
+        },
+        _ => SqlType::double(),
+    };
+    number.with_nullable(ty.nullable)
+}
+
+fn decimal_type(ty: &SqlType) -> SqlType {
+    let number = number_type(ty);
+    match &number.kind {
+        TypeKind::Integer { .. } => SqlType::decimal(integer_digits(&number.kind), 0),
+        TypeKind::Decimal { .. } => return number,
+        _ => SqlType::decimal(65, 30),
+    }
+    .with_nullable(ty.nullable)
+}
+
+/// Decimal digits of an integer type.
+pub(super) fn integer_digits(kind: &TypeKind) -> u8 {
+    match kind {
+        TypeKind::Integer { width: IntWidth::One, .. } => 3,
+        TypeKind::Integer { width: IntWidth::Two, .. } => 5,
+        TypeKind::Integer { width: IntWidth::Three, .. } => 8,
+        TypeKind::Integer { width: IntWidth::Four, .. } => 10,
+        TypeKind::Integer { width: IntWidth::Eight, unsigned: false } => 19,
+        _ => 20,
+    }
+}
+
+/// Precision and scale of a number that is no double.
+pub(super) fn exact_digits(kind: &TypeKind) -> (u8, u8) {
+    match kind {
+        TypeKind::Decimal { precision, scale, .. } => (*precision, *scale),
+        other => (integer_digits(other), 0),
+    }
+}
+
+/// Whether any type can be NULL.
+pub(super) fn any_nullable(types: &[SqlType]) -> bool {
+    types.iter().any(|ty| ty.nullable)
+}
+
+/// Of one charset or of Unicode, the collation that wins; error 1267 if none does.
+pub(super) fn merge_text(
+    types: &[SqlType],
+    operation: &str,
+) -> Result<(CollationId, Coercibility)> {
+    let mut merged: Option<(CollationId, Coercibility)> = None;
+    for ty in types {
+        let Some(collation) = ty.collation() else { continue };
+        let one = (collation, ty.coercibility);
+        merged = Some(match merged {
+            None => one,
+            Some(so_far) => stronger(so_far, one, operation)?,
+        });
+    }
+    Ok(merged.unwrap_or((CollationId(255), Coercibility::Coercible)))
+}
+
+fn stronger(
+    a: (CollationId, Coercibility),
+    b: (CollationId, Coercibility),
+    operation: &str,
+) -> Result<(CollationId, Coercibility)> {
+    if a.0 == b.0 {
+        return Ok((a.0, a.1.min(b.1)));
+    }
+    match a.1.cmp(&b.1) {
+        std::cmp::Ordering::Less => Ok(a),
+        std::cmp::Ordering::Greater => Ok(b),
+        std::cmp::Ordering::Equal if a.0 == CollationId::BINARY => Ok(a),
+        std::cmp::Ordering::Equal if b.0 == CollationId::BINARY => Ok(b),
+        std::cmp::Ordering::Equal if a.1 == Coercibility::Explicit => Err(SqlError::new(
+            1267,
+            format!(
+                "Illegal mix of collations ({},EXPLICIT) and ({},EXPLICIT) for operation '{}'",
+                a.0.0,
+                b.0.0,
+                operation.to_ascii_lowercase()
+            ),
+        )),
+        std::cmp::Ordering::Equal => Ok((a.0, Coercibility::None)),
+    }
+}
+
+/// Text of so many characters, of the arguments' collation.
+pub(super) fn text_of(types: &[SqlType], max_chars: u64, context: &ResolveContext<'_>) -> SqlType {
+    let max_chars = max_chars.min(MAX_CHARS.into()) as u32;
+    let strings: Vec<SqlType> = types.iter().filter(|ty| ty.kind.is_string()).cloned().collect();
+    if strings.is_empty() {
+        return SqlType::varchar(max_chars, context.connection_collation);
+    }
+    let (collation, coercibility) =
+        merge_text(&strings, "").unwrap_or((context.connection_collation, Coercibility::None));
+    let text = if collation == CollationId::BINARY {
+        SqlType::varbinary(max_chars)
+    } else {
+        SqlType::varchar(max_chars, collation)
+    };
+    text.with_coercibility(coercibility)
+}
+
+/// `BIGINT`
+pub(super) fn bigint(_: &[SqlType], _: &ResolveContext<'_>) -> SqlType {
+    SqlType::bigint()
+}
+
+/// `INT`, such as small numbers and truth values are.
+pub(super) fn int(_: &[SqlType], _: &ResolveContext<'_>) -> SqlType {
+    SqlType::boolean()
+}
+
+/// `BIGINT UNSIGNED`
+pub(super) fn unsigned(_: &[SqlType], _: &ResolveContext<'_>) -> SqlType {
+    SqlType::bigint_unsigned()
+}
+
+/// `DOUBLE`
+pub(super) fn double(_: &[SqlType], _: &ResolveContext<'_>) -> SqlType {
+    SqlType::double()
+}
+
+/// `JSON`
+pub(super) fn json(_: &[SqlType], _: &ResolveContext<'_>) -> SqlType {
+    SqlType::new(TypeKind::Json)
+}
+
+/// The type of the first argument.
+pub(super) fn first(types: &[SqlType], _: &ResolveContext<'_>) -> SqlType {
+    types.first().map_or_else(SqlType::null, |ty| ty.clone().with_nullable(true))
+}
+
+/// Text as long as the first argument, of its collation.
+pub(super) fn text_of_first(types: &[SqlType], context: &ResolveContext<'_>) -> SqlType {
+    let Some(first) = types.first() else { return text::<0>(types, context) };
+    text_of(&types[..1], text_chars(first).into(), context)
+}
+
+/// Text of up to `N` characters of the connection's collation.
+pub(super) fn text<const N: u32>(_: &[SqlType], context: &ResolveContext<'_>) -> SqlType {
+    SqlType::varchar(N, context.connection_collation)
+}
+
+/// Text of up to `N` times the characters of the first argument, of the connection's collation.
+pub(super) fn text_times<const N: u64>(types: &[SqlType], context: &ResolveContext<'_>) -> SqlType {
+    let chars = types.first().map_or(0, text_chars);
+    text_of(&[], u64::from(chars) * N, context)
+}
+
+/// Text of any length, of all text arguments' collation.
+pub(super) fn long_text(types: &[SqlType], context: &ResolveContext<'_>) -> SqlType {
+    text_of(types, MAX_CHARS.into(), context)
+}
+
+/// Up to `N` bytes.
+pub(super) fn binary<const N: u32>(_: &[SqlType], _: &ResolveContext<'_>) -> SqlType {
+    SqlType::varbinary(N)
+}
+
+/// Text as long as all arguments together, of their collation.
+pub(super) fn text_of_all(types: &[SqlType], context: &ResolveContext<'_>) -> SqlType {
+    let chars = types.iter().map(|ty| u64::from(text_chars(ty))).sum();
+    text_of(types, chars, context)
+}
