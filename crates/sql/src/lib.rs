@@ -7,6 +7,7 @@
 //!             types and functions serve all of them
 //! ```
 
+pub mod catalog;
 pub mod collation;
 pub mod error;
 pub mod functions;

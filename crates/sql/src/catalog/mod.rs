@@ -1,0 +1,22 @@
+//! Which tables there are and what they are made of: models of a node's definitions, changes of them
+//! (DDL), and the ways in which they are shown.
+//!
+//! ```text
+//!   binder, planner, executor ──► session ──► lookup ──► api::rows::DatabaseNode
+//!                                    │           └─ build: TableDefinition + options ──► model
+//!                                    └─ virtual tables: information_schema …
+//!   CREATE, ALTER, DROP ──► ddl ──► api::rows::Definitions
+//!   SHOW, DESCRIBE ───────► show ──► rows, or a query over virtual tables
+//! ```
+
+pub mod build;
+pub mod information_schema;
+pub mod lookup;
+pub mod model;
+pub mod options;
+pub mod session;
+pub mod statistics;
+pub mod virtual_table;
+
+pub use lookup::Catalog;
+pub use session::{Relation, SessionCatalog, SessionTables};
