@@ -10,9 +10,7 @@ use firn_format::value::ColumnType;
 use crate::error::Result;
 use crate::types::{Coercibility, Members, SqlType, TypeKind};
 
-use super::model::{
-    ColumnModel, IndexModel, IndexPartModel, TableKind, TableModel,
-};
+use super::model::{ColumnModel, IndexModel, IndexPartModel, TableKind, TableModel};
 use super::options::{
     ColumnOptions, DEFAULT_COLLATION, IndexOptions, TableOptions, decode_default,
 };
@@ -31,10 +29,9 @@ impl TableModel {
         for (position, column) in columns.iter().enumerate() {
             positions[usize::from(column.ordinal)] = Some(position as u16);
         }
-        let (schema, name) = options
-            .temporary
-            .clone()
-            .unwrap_or_else(|| (definition.schema_name.as_str().into(), definition.name.as_str().into()));
+        let (schema, name) = options.temporary.clone().unwrap_or_else(|| {
+            (definition.schema_name.as_str().into(), definition.name.as_str().into())
+        });
         let kind = match (options.view, &options.temporary) {
             (Some(view), _) => TableKind::View(view),
             (None, Some(_)) => TableKind::Temporary,

@@ -127,9 +127,8 @@ impl Catalog {
     /// 1712 if its options are damaged.
     pub fn model(&self, table: TableRef) -> Result<Arc<TableModel>> {
         let (id, version) = (table.definition().table_id, table.definition().schema_version);
-        let of_version = |model: &&Arc<TableModel>| {
-            model.table.definition().schema_version == version
-        };
+        let of_version =
+            |model: &&Arc<TableModel>| model.table.definition().schema_version == version;
         if let Some(model) = self.models.read().get(&id).filter(of_version) {
             return Ok(Arc::clone(model));
         }

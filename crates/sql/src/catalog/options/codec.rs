@@ -40,7 +40,12 @@ impl Writer {
     }
 
     /// A list, left out if it is empty.
-    pub(in crate::catalog) fn list<T>(&mut self, tag: u8, items: &[T], mut write: impl FnMut(&mut Body, &T)) {
+    pub(in crate::catalog) fn list<T>(
+        &mut self,
+        tag: u8,
+        items: &[T],
+        mut write: impl FnMut(&mut Body, &T),
+    ) {
         if !items.is_empty() {
             self.field(tag, |body| body.list(items, &mut write));
         }
@@ -81,7 +86,11 @@ impl Body {
         self.0.extend_from_slice(bytes);
     }
 
-    pub(in crate::catalog) fn list<T>(&mut self, items: &[T], mut write: impl FnMut(&mut Body, &T)) {
+    pub(in crate::catalog) fn list<T>(
+        &mut self,
+        items: &[T],
+        mut write: impl FnMut(&mut Body, &T),
+    ) {
         self.0.extend_from_slice(&length(items.len()));
         items.iter().for_each(|item| write(self, item));
     }

@@ -8,11 +8,24 @@ use firn_base::clock::{Clock, SystemClock};
 use firn_format::key::KeyRange;
 use parking_lot::RwLock;
 
-use crate::expression::CompareOperator;
 use crate::types::Datum;
 
 /// How long a look at the tree is believed.
 const LIVE_FOR: Duration = Duration::from_secs(2);
+
+/// What is asked of a column's values; NULL matches none of these.
+#[derive(Debug, Clone, Copy)]
+pub enum ValueRange<'a> {
+    /// `= value`
+    Equal(&'a Datum),
+    /// Between two bounds, each with whether it is part of the range.
+    Between {
+        /// The lower bound.
+        lower: Option<(&'a Datum, bool)>,
+        /// The upper bound.
+        upper: Option<(&'a Datum, bool)>,
+    },
+}
 
 /// Statistics of a table. What was gathered is kept; how many rows there are is looked up in the tree
 /// again when it is asked for and the last look is old.
@@ -74,14 +87,9 @@ impl TableStatistics {
         rows.powf(parts as f64 / (all as f64 + 1.0)).max(1.0)
     }
 
-    /// The share of rows for which `column operator value` is true, if something is known of it.
+    /// The share of rows for which a column is as asked for, if something is known of its values.
     #[must_use]
-    pub fn selectivity(
-        &self,
-        _ordinal: u16,
-        _operator: CompareOperator,
-        _value: &Datum,
-    ) -> Option<f64> {
+    pub fn selectivity(&self, _ordinal: u16, _asked: ValueRange<'_>) -> Option<f64> {
         None
     }
 
