@@ -1,0 +1,3 @@
+//! Sessions: what a client's statements do, between the wire and a database node.
+
+pub mod variables;

@@ -1,0 +1,23 @@
+//! System variables: which there are, their global values, and those of a session.
+//!
+//! ```text
+//!   definition ──► Global values ──copied when a session begins──► session values
+//!                   SET GLOBAL                                       SET SESSION
+//! ```
+//!
+//! A session keeps the global values that it began with (shared, behind an `Arc`) and what it has set
+//! itself, so that thousands of sessions cost little.
+//!
+//! Invariant: every stored value has passed [`Definition::check`].
+
+mod definition;
+mod store;
+mod table;
+#[cfg(test)]
+mod tests;
+
+pub use definition::{Definition, Kind, Scope, Setting};
+pub use store::{GlobalVariables, SessionVariables};
+pub use table::find;
+
+pub(crate) use table::DEFINITIONS;

@@ -1,0 +1,149 @@
+//! The values of system variables.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use firn_sql::error::{Result, SqlError};
+use parking_lot::RwLock;
+
+use super::table::{DEFINITIONS, position};
+use super::{Definition, Scope, Setting};
+
+/// One value for each definition, by its place.
+type Values = Vec<Setting>;
+
+/// The global values.
+#[derive(Debug)]
+pub struct GlobalVariables {
+    values: RwLock<Arc<Values>>,
+}
+
+impl Default for GlobalVariables {
+    fn default() -> GlobalVariables {
+        let values = DEFINITIONS.iter().map(Definition::initial).collect();
+        GlobalVariables { values: RwLock::new(Arc::new(values)) }
+    }
+}
+
+impl GlobalVariables {
+    /// A global value; `None` if there is no such variable.
+    #[must_use]
+    pub fn get(&self, name: &str) -> Option<Setting> {
+        position(name).map(|at| self.values.read()[at].clone())
+    }
+
+    /// Sets what cannot be set by clients, such as the port; or a value from the configuration.
+    ///
+    /// # Panics
+    /// If there is no such variable.
+    pub fn install(&self, name: &str, value: Setting) {
+        let at = position(name).expect("the caller names a variable of the table");
+        Arc::make_mut(&mut self.values.write())[at] = value;
+    }
+
+    /// `SET GLOBAL`. Answers whether the value had to be moved between its bounds.
+    ///
+    /// # Errors
+    /// 1193 for an unknown variable, 1228 for one of sessions only, 1238 for one that is read only, and
+    /// what [`Definition::check`] refuses.
+    pub fn set(&self, name: &str, value: Option<&Setting>) -> Result<bool> {
+        let (at, definition) = settable(name)?;
+        if definition.scope == Scope::Session {
+            let why = format!(
+                "Variable '{name}' is a SESSION variable and can't be used with SET GLOBAL"
+            );
+            return Err(SqlError::new(1228, why));
+        }
+        let (value, moved) = match value {
+            Some(value) => definition.check(value)?,
+            None => (definition.initial(), false),
+        };
+        Arc::make_mut(&mut self.values.write())[at] = value;
+        Ok(moved)
+    }
+
+    /// The values that a new session begins with.
+    #[must_use]
+    pub fn session(&self) -> SessionVariables {
+        SessionVariables { base: Arc::clone(&self.values.read()), own: BTreeMap::new() }
+    }
+}
+
+/// The values of a session.
+#[derive(Debug, Clone)]
+pub struct SessionVariables {
+    base: Arc<Values>,
+    own: BTreeMap<usize, Setting>,
+}
+
+impl SessionVariables {
+    /// The session's value; of a variable without one, the global value.
+    ///
+    /// # Errors
+    /// 1193 for an unknown variable.
+    pub fn get(&self, name: &str, global: &GlobalVariables) -> Result<Setting> {
+        let at = position(name).ok_or_else(|| unknown(name))?;
+        if DEFINITIONS[at].scope == Scope::Global {
+            return Ok(global.values.read()[at].clone());
+        }
+        Ok(self.own.get(&at).unwrap_or(&self.base[at]).clone())
+    }
+
+    /// A value that the session certainly has.
+    ///
+    /// # Panics
+    /// If there is no such variable.
+    #[must_use]
+    pub fn known(&self, name: &str) -> &Setting {
+        let at = position(name).expect("the caller names a variable of the table");
+        self.own.get(&at).unwrap_or(&self.base[at])
+    }
+
+    /// `SET SESSION`; `None` takes the global value. Answers whether the value had to be moved between
+    /// its bounds.
+    ///
+    /// # Errors
+    /// 1193 for an unknown variable, 1229 for one that is global only, 1238 for one that is read only,
+    /// and what [`Definition::check`] refuses.
+    pub fn set(
+        &mut self,
+        name: &str,
+        value: Option<&Setting>,
+        global: &GlobalVariables,
+    ) -> Result<bool> {
+        let (at, definition) = settable(name)?;
+        if definition.scope == Scope::Global {
+            let why =
+                format!("Variable '{name}' is a GLOBAL variable and should be set with SET GLOBAL");
+            return Err(SqlError::new(1229, why));
+        }
+        let (value, moved) = match value {
+            Some(value) => definition.check(value)?,
+            None => (global.values.read()[at].clone(), false),
+        };
+        self.own.insert(at, value);
+        Ok(moved)
+    }
+
+    /// Sets what follows from something else than a client's `SET`.
+    ///
+    /// # Panics
+    /// If there is no such variable.
+    pub fn install(&mut self, name: &str, value: Setting) {
+        let at = position(name).expect("the caller names a variable of the table");
+        self.own.insert(at, value);
+    }
+}
+
+fn settable(name: &str) -> Result<(usize, &'static Definition)> {
+    let at = position(name).ok_or_else(|| unknown(name))?;
+    let definition = &DEFINITIONS[at];
+    if definition.read_only {
+        return Err(SqlError::new(1238, format!("Variable '{name}' is a read only variable")));
+    }
+    Ok((at, definition))
+}
+
+fn unknown(name: &str) -> SqlError {
+    SqlError::new(1193, format!("Unknown system variable '{name}'"))
+}
