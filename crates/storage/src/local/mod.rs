@@ -19,7 +19,6 @@ pub use pages::{LocalPages, PageStoreOptions};
 use std::path::Path;
 use std::sync::Arc;
 
-use firn_api::LogStore;
 use firn_base::Environment;
 
 use page_log::PageLog;
@@ -54,7 +53,6 @@ impl LocalStorage {
     ) -> Result<LocalStorage, OpenError> {
         let directory = LocalDirectory::open(environment, path)?;
         let log = LocalLog::open(&directory, options.log)?;
-        LocalPages::expect_any(&directory, log.truncated_lsn())?;
         let pages = LocalPages::open(&directory, options.pages, Arc::clone(&log) as _)?;
         PageLog::wait_until_indexed(&*log, log.durable_lsn())?;
         Ok(LocalStorage { log, pages })

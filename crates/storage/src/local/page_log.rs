@@ -35,6 +35,9 @@ pub trait PageLog: Send + Sync {
     /// The end of what is durable. Does not block.
     fn durable_lsn(&self) -> Lsn;
 
+    /// The start of what is kept. Does not block.
+    fn kept_from(&self) -> Lsn;
+
     /// Blocks until everything up to `lsn` is indexed and the listener has been told.
     ///
     /// # Errors

@@ -283,6 +283,10 @@ impl PageLog for LocalLog {
         self.shared.durable()
     }
 
+    fn kept_from(&self) -> Lsn {
+        self.shared.truncated()
+    }
+
     fn wait_until_indexed(&self, lsn: Lsn) -> Result<(), LogError> {
         self.shared.wait_until_indexed(lsn)
     }

@@ -17,6 +17,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use firn_api::PageStoreError;
+use firn_base::Lsn;
 use firn_base::disk::{Disk, File, OpenMode, SECTOR_BYTES};
 
 use super::super::directory::DatabaseId;
@@ -42,6 +43,8 @@ pub(super) struct MapFile {
     tail: Option<Tail>,
     /// Bytes of the last snapshot.
     snapshot_bytes: u64,
+    /// Where the valid batches ended when the file was opened.
+    loaded_bytes: u64,
 }
 
 /// The end of a file of which every byte is known.
@@ -74,12 +77,8 @@ impl MapFile {
     /// The file of a directory that has none yet; it begins with the first snapshot.
     pub(super) fn new(disk: Arc<dyn Disk>, directory: &Path, database: DatabaseId) -> MapFile {
         let directory = directory.to_owned();
-        MapFile { disk, directory, database, generation: 0, tail: None, snapshot_bytes: 0 }
-    }
-
-    /// Whether this is the name of a whole page map.
-    pub(super) fn is_map(path: &Path) -> bool {
-        generation_of(path).is_some()
+        let (generation, tail, snapshot_bytes, loaded_bytes) = (0, None, 0, 0);
+        MapFile { disk, directory, database, generation, tail, snapshot_bytes, loaded_bytes }
     }
 
     /// Whether the next change needs a new snapshot before it.
@@ -95,6 +94,16 @@ impl MapFile {
     /// Bytes of the snapshot.
     pub(super) fn snapshot_bytes(&self) -> u64 {
         self.snapshot_bytes
+    }
+
+    /// The error for a map without the batch for which log was released: once it was durable.
+    pub(super) fn lost_its_end(&self, applied: Lsn, log_start: Lsn) -> PageStoreError {
+        let file = self.path(self.generation).display().to_string();
+        let reason = format!(
+            "the map ends here, with what was applied up to log position {applied}, but the log begins at \
+             {log_start}: entries that were durable are lost"
+        );
+        PageStoreError::StoreDamaged { file, offset: self.loaded_bytes, reason }
     }
 
     fn path(&self, generation: u64) -> PathBuf {
@@ -179,6 +188,7 @@ impl MapFile {
         let mut loader = Loader { file, path, length, offset: 0, generation, last_change: 0..0 };
         loader.header(self.database)?;
         self.tail = loader.batches(accept, &mut self.snapshot_bytes)?;
+        self.loaded_bytes = loader.offset;
         loader.settle()
     }
 

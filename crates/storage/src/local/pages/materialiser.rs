@@ -7,6 +7,10 @@
 //!                                                         applied, horizon)  freed)    oldest need)
 //! ```
 //!
+//! Log is released only as far as the last durable batch names it as applied. A restart can then tell a map
+//! that lost batches from one that is merely behind: the first names less than where the log begins. When
+//! nothing is to be stored and more is applied than is named, an empty batch names it.
+//!
 //! A round that fails leaves everything as it was: offered images stay in the queue, pending log stays
 //! pending, the log is kept, and the slots are not used again until a later round has been durable.
 
@@ -32,6 +36,8 @@ use super::status::{count, value};
 const TICK: Duration = Duration::from_millis(50);
 /// Changes behind a snapshot are folded into a new one when they take as much as the snapshot and this.
 const MIN_CHANGE_BYTES: u64 = 16 << 20;
+/// How often a batch is written for nothing but to name what is applied.
+const NAME_INTERVAL: Duration = Duration::from_secs(1);
 /// Slots are scattered into holes only while fewer than one in this many is free.
 const HOLES_ARE_WORTH: u32 = 8;
 
@@ -94,6 +100,9 @@ pub(super) struct Materialiser {
     pace: Pace,
     /// Pages that could not be built, and when to try again.
     stuck: FxHashMap<PageId, Duration>,
+    /// What the last durable batch names as applied.
+    named: Lsn,
+    named_at: Duration,
     released: Lsn,
     rate: Rate,
 }
@@ -120,6 +129,7 @@ impl Materialiser {
         map: MapFile,
         slots: SlotAllocator,
         kept_drops: Vec<(SpaceId, Lsn)>,
+        named: Lsn,
     ) -> Materialiser {
         let options = &shared.options;
         let window = Duration::from_millis(options.history_window_ms);
@@ -137,6 +147,8 @@ impl Materialiser {
             horizon,
             pace,
             stuck: FxHashMap::default(),
+            named,
+            named_at: Duration::ZERO,
             released: Lsn(0),
             rate: Rate::default(),
             shared,
@@ -174,7 +186,7 @@ impl Materialiser {
         let now = self.shared.environment.clock.monotonic();
         let horizon = self.horizon.horizon(now, self.shared.log.durable_lsn());
         let images = self.choose_images(now);
-        let result = self.store(images, horizon);
+        let result = self.store(now, images, horizon);
         match &result {
             Ok(stored) => self.note_success(now, *stored),
             Err(error) => self.shared.note_failure(error, true),
@@ -199,7 +211,7 @@ impl Materialiser {
     }
 
     fn release_log(&mut self) {
-        let releasable = self.shared.table.releasable();
+        let releasable = self.shared.table.releasable().min(self.named);
         if releasable > self.released && self.shared.is_caught_up_with_start() {
             self.released = releasable;
             self.shared.log.release_before(releasable);
@@ -283,18 +295,31 @@ impl Materialiser {
 
     // ---- how they become durable ----
 
-    fn store(&mut self, images: Vec<Image>, horizon: Lsn) -> Result<usize, PageStoreError> {
+    fn store(
+        &mut self,
+        now: Duration,
+        images: Vec<Image>,
+        horizon: Lsn,
+    ) -> Result<usize, PageStoreError> {
         let drops = self.shared.table.drops_to_do();
         let is_idle = images.is_empty() && drops.is_empty();
-        if is_idle && !self.would_expire(horizon) {
+        if is_idle && !self.would_expire(horizon) && !self.should_name(now) {
             return Ok(0);
         }
         let offered: Vec<PageId> = offered_pages(&images);
         let stored = self.store_batch(&images, &drops, horizon);
-        if stored.is_err() {
-            offered.into_iter().for_each(|page| self.shared.table.requeue(page));
+        match stored {
+            Ok(_) => self.named_at = now,
+            Err(_) => offered.into_iter().for_each(|page| self.shared.table.requeue(page)),
         }
         stored
+    }
+
+    /// Whether a batch is due only because more is applied than the map says.
+    fn should_name(&self, now: Duration) -> bool {
+        let is_hurried = self.named.0 < self.shared.hurry_to.load(Ordering::Acquire);
+        let is_due = is_hurried || now.saturating_sub(self.named_at) >= NAME_INTERVAL;
+        is_due && self.shared.is_caught_up_with_start() && self.shared.table.applied() > self.named
     }
 
     fn would_expire(&self, horizon: Lsn) -> bool {
@@ -321,6 +346,7 @@ impl Materialiser {
             self.give_up(&slots);
             return Err(error);
         }
+        self.named = batch.applied;
         self.enter(&batch, &slots);
         self.count_stored(images);
         Ok(images.len())
@@ -339,11 +365,12 @@ impl Materialiser {
             let version = table.prepare(image.page, image.lsn, slot, is_repair)?;
             Some((image.page, version))
         });
+        let puts: Vec<_> = puts.collect();
         Batch {
             kind: BatchKind::Change,
-            applied: table.applied(),
+            applied: table.applied_with(&puts, drops),
             horizon: horizon.max(table.horizon()),
-            puts: puts.collect(),
+            puts,
             drops: drops.to_vec(),
         }
     }

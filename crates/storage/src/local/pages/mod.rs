@@ -14,7 +14,8 @@
 //!
 //! Relations:
 //!
-//! * `released ≤ applied ≤ told ≤ durable`, and every stored image's LSN is `≤ durable`;
+//! * `released ≤ named ≤ applied ≤ told ≤ durable`, where `named` is what the last durable batch of the map
+//!   names as applied, and every stored image's LSN is `≤ durable`;
 //! * every log group that ends at or before `applied` is in images that are durable in a slot and in
 //!   the map; so the log before it is needed only by reads of the past;
 //! * every version at or after `horizon` can be built from stored images and log that is kept.
@@ -143,28 +144,6 @@ impl LocalPages {
         Ok(Arc::new(LocalPages { shared, task: Mutex::new(Some(task)) }))
     }
 
-    /// Refuses a directory whose pages were lost: the log does not begin at its beginning, so that images
-    /// must be there, and there is no page map. Blocks for I/O.
-    ///
-    /// # Errors
-    /// [`PageStoreError::StoreDamaged`], or what the disk said.
-    pub fn expect_any(directory: &LocalDirectory, log_start: Lsn) -> Result<(), PageStoreError> {
-        let pages = directory.path().join("pages");
-        if log_start <= Lsn::FIRST {
-            return Ok(());
-        }
-        let disk = &directory.environment().disk;
-        disk.create_directory(&pages).map_err(|error| io_error(pages.display(), &error))?;
-        let names = disk.list(&pages).map_err(|error| io_error(pages.display(), &error))?;
-        if names.iter().any(|path| MapFile::is_map(path)) {
-            return Ok(());
-        }
-        Err(map_is_missing(
-            &pages,
-            "the page map is missing, but log was released that it stands for",
-        ))
-    }
-
     /// Stops the background task, after the round that it is in, and lets go of the image source. What
     /// is in the queue is not written: the log has it. Blocks for I/O.
     pub fn close(&self) {
@@ -247,7 +226,18 @@ fn open_parts(
             "the page map is missing, but page files are there",
         ));
     }
+    let log_start = log.kept_from();
+    if is_new && log_start > Lsn::FIRST {
+        return Err(map_is_missing(
+            &directory,
+            "the page map is missing, but log was released that it stands for",
+        ));
+    }
     let mut map = map.unwrap_or_else(|| MapFile::new(disk, &directory, database));
+    if contents.applied.max(Lsn::FIRST) < log_start {
+        return Err(map.lost_its_end(contents.applied, log_start));
+    }
+    let named = contents.applied;
     let slots = take_named_slots(&contents.versions, &files, total)?;
     let kept_drops = contents.dropped.iter().map(|(space, end)| (*space, *end));
     let kept_drops = kept_drops.filter(|(_, end)| *end > contents.horizon).collect();
@@ -274,7 +264,7 @@ fn open_parts(
         map.write_snapshot(&mut shared.table.snapshot())?;
     }
     shared.log.follow(Arc::new(Listener(Arc::downgrade(&shared))));
-    let materialiser = Materialiser::new(Arc::clone(&shared), map, slots, kept_drops);
+    let materialiser = Materialiser::new(Arc::clone(&shared), map, slots, kept_drops, named);
     Ok((shared, materialiser))
 }
 

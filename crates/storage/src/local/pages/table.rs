@@ -128,6 +128,26 @@ impl PageTable {
         self.told().min(page).min(space)
     }
 
+    /// What [`PageTable::applied`] will be at least once these images and drops are entered.
+    pub(super) fn applied_with(&self, puts: &[(PageId, Version)], drops: &[(SpaceId, Lsn)]) -> Lsn {
+        // What is told from here on begins behind this.
+        let told = self.told();
+        let left = |(page, version): &(PageId, Version)| {
+            let pending = self.shard(*page).pending.get(page).copied();
+            let rest = pending.filter(|pending| pending.last > version.lsn);
+            (*page, rest.map_or(Lsn::MAX, |pending| pending.first.max(version.lsn)))
+        };
+        let left: FxHashMap<PageId, Lsn> = puts.iter().map(left).collect();
+        let is_dropped = |space: SpaceId| drops.iter().any(|drop| drop.0 == space);
+        let order = self.order.lock();
+        let mut waiting = order.pages.iter();
+        let page = waiting.find(|(_, page)| !left.contains_key(page) && !is_dropped(page.space));
+        let page = page.map_or(Lsn::MAX, |(first, _)| *first);
+        let space = order.drops.iter().find(|(_, space)| !is_dropped(*space));
+        let space = space.map_or(Lsn::MAX, |(end, _)| Lsn(end.0 - 1));
+        left.values().copied().fold(told.min(page).min(space), Lsn::min)
+    }
+
     /// Notes that the log changes a page.
     pub(super) fn page_changed(&self, page: PageId, start: Lsn, end: Lsn) {
         let dropped_at = self.dropped_at(page.space);

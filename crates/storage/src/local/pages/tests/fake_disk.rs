@@ -94,6 +94,13 @@ impl FakeDisk {
         }
     }
 
+    /// Where the zeros at the end of a file begin.
+    pub(super) fn contents_end(&self, path: &Path) -> usize {
+        let names = self.names.lock();
+        let bytes = names[path].bytes.lock();
+        bytes.current.iter().rposition(|byte| *byte != 0).map_or(0, |last| last + 1)
+    }
+
     pub(super) fn paths(&self) -> Vec<PathBuf> {
         self.names.lock().keys().cloned().collect()
     }

@@ -76,10 +76,6 @@ impl FakeLog {
         Arc::new(FakeLog { state: Mutex::new(state), telling: Mutex::new(()), told_as_one })
     }
 
-    pub(super) fn kept_from(&self) -> Lsn {
-        self.state.lock().kept_from
-    }
-
     /// Appends a group that creates or changes pages; returns its end.
     pub(super) fn append(&self, changes: &[(PageId, u8, u64)]) -> Lsn {
         let records = changes.iter().map(|(page, kind, value)| Record {
@@ -159,6 +155,10 @@ impl PageLog for FakeLog {
 
     fn durable_lsn(&self) -> Lsn {
         self.state.lock().durable
+    }
+
+    fn kept_from(&self) -> Lsn {
+        self.state.lock().kept_from
     }
 
     fn wait_until_indexed(&self, lsn: Lsn) -> Result<(), LogError> {

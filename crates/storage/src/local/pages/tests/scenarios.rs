@@ -1,5 +1,7 @@
 //! One story each.
 
+use firn_base::disk::SECTOR_BYTES;
+
 use super::*;
 
 const A: PageId = PageId::new(SpaceId(1), PageNo(7));
@@ -311,12 +313,64 @@ fn page_files_without_a_map_are_refused() {
 fn a_directory_that_lost_its_pages_is_refused_once_log_was_released() {
     let folder = tempfile::tempdir().unwrap();
     let directory = LocalDirectory::open(&Environment::system(), folder.path()).unwrap();
-    assert!(LocalPages::expect_any(&directory, Lsn::FIRST).is_ok());
-    let error = LocalPages::expect_any(&directory, Lsn(800)).unwrap_err();
+    let log = FakeLog::new();
+    let end = log.append(&[(A, CREATE, 1)]);
+    log.release_before(end);
+    let open = || LocalPages::open(&directory, PageStoreOptions::default(), log.reopened(1) as _);
+    let error = open().err().unwrap();
     assert!(error.to_string().contains("the page map is missing"), "{error}");
-    let log = FakeLog::new() as Arc<dyn PageLog>;
-    LocalPages::open(&directory, PageStoreOptions::default(), log).unwrap().close();
-    assert!(LocalPages::expect_any(&directory, Lsn(800)).is_ok());
+}
+
+/// Changes the page twice, each time until it is stored and the log behind it released; then damages the
+/// last batch of the map.
+fn store_that_lost_the_last_batch(store: &mut Store) {
+    for value in 1..3 {
+        store.change(&[A], value);
+        store.settle();
+    }
+    let map = store.disk.paths().into_iter().find(|path| path.to_string_lossy().contains("map-"));
+    let map = map.unwrap();
+    let last = (store.disk.contents_end(&map) - 1) / SECTOR_BYTES * SECTOR_BYTES;
+    store.disk.damage(&map, last, SECTOR_BYTES);
+}
+
+#[test]
+fn a_map_that_lost_batches_whose_log_was_released_is_refused() {
+    let mut store = Store::new(small_options());
+    store_that_lost_the_last_batch(&mut store);
+    let error = open(&store.disk, &store.clock, &store.log.reopened(1), &store.options).err();
+    let error = error.expect("the second change is in no image and in no log");
+    let PageStoreError::StoreDamaged { file, offset, .. } = &error else { panic!("{error}") };
+    assert_eq!((file.as_str(), *offset), ("/db/pages/map-0000000001", 1536));
+    assert!(error.to_string().contains("restore the directory from a backup"), "{error}");
+}
+
+#[test]
+fn a_map_that_lost_batches_whose_log_is_there_catches_up() {
+    let mut store = Store::new(PageStoreOptions { history_window_ms: 60_000, ..small_options() });
+    store.round().unwrap();
+    store_that_lost_the_last_batch(&mut store);
+    store.restart(&SplitMix::new(1), 1);
+    store.check_all();
+    store.settle();
+    store.check_all();
+}
+
+#[test]
+fn log_that_changes_no_stored_page_any_more_is_released_when_nothing_is_to_do() {
+    let mut store = Store::new(small_options());
+    let end = store.change_unindexed(A, 1);
+    assert_eq!(store.offer(A), Offer::Taken);
+    store.round().unwrap();
+    assert!(store.log.kept_from() < end);
+    store.log.tell();
+    for _ in 0..11 {
+        store.round().unwrap();
+    }
+    assert_eq!((store.pages.applied_lsn(), store.log.kept_from()), (end, end));
+    let batches = store.pages.status().batches;
+    (0..30).for_each(|_| assert_eq!(store.round().unwrap(), 0));
+    assert_eq!(store.pages.status().batches, batches, "what is named is not named again");
 }
 
 #[test]
