@@ -5,7 +5,7 @@
 //! rows that are there, is in [`crate::dictionary::index_build`].
 
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use firn_base::{Cts, IndexId, PageNo, SpaceId, TableId};
 use firn_format::definition::{
@@ -413,6 +413,11 @@ impl Ddl<'_> {
         put_definition(&mut self.trx, &dictionary.trees, table.definition())?;
         self.changes.push(MemoryChange::PutTable(Arc::new(table)));
         Ok(id)
+    }
+
+    /// The flag by which others call off the waits of this DDL, see [`Transaction::set_cancelled`].
+    pub fn set_cancelled(&mut self, flag: Arc<AtomicBool>) {
+        self.trx.set_cancelled(flag);
     }
 
     /// Sets the longest wait for a lock.

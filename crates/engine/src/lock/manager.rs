@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 // Not shuttle's: the sequence is drawn under the mutex that orders it.
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use firn_base::clock::Clock;
@@ -20,6 +20,9 @@ use super::table::{Attempt, Decision, Disturbance, Wanted};
 use super::target::{Extent, KeyRange, LockMode, LockSpace, LockTarget, Locked, space_hash};
 use super::waits::{Aftermath, DeadlockReport, OpenWait, Verdict, Waits, Withdrawal};
 use crate::sync::Mutex;
+
+/// How often a wait that can be called off looks whether it has been.
+const CANCELLED_INTERVAL: Duration = Duration::from_millis(10);
 
 /// Groups of shards. Spaces that share one meet each other's mutexes, never each other's locks.
 const GROUPS: usize = if cfg!(feature = "shuttle") { 2 } else { 64 };
@@ -200,11 +203,28 @@ impl LockManager {
     /// # Errors
     /// See [`LockError`]. The request is no longer queued then.
     pub fn wait(&self, wait: Wait, timeout: Option<Duration>) -> Result<(), LockError> {
+        self.wait_unless(wait, timeout, None)
+    }
+
+    /// As [`LockManager::wait`], but ends with [`LockError::Cancelled`] soon after `cancelled` is set. The
+    /// flag is looked at now and then, so that whoever sets it need not know who waits, and where.
+    ///
+    /// # Errors
+    /// See [`LockError`]. The request is no longer queued then.
+    pub fn wait_unless(
+        &self,
+        wait: Wait,
+        timeout: Option<Duration>,
+        cancelled: Option<&AtomicBool>,
+    ) -> Result<(), LockError> {
         let Wait { owner, sequence, locked, waiter } = wait;
         let deadline = timeout.map(|timeout| self.clock.0.monotonic().saturating_add(timeout));
-        if !self.block_until_decided(owner, sequence, &waiter, deadline) {
-            let locked = locked.clone();
-            self.end_wait(Withdrawal { owner, sequence, locked }, Verdict::Timeout);
+        let verdict = self.block_until_decided(owner, sequence, &waiter, deadline, cancelled);
+        if let Some(verdict) = verdict {
+            let withdrawal = Withdrawal { owner, sequence, locked: locked.clone() };
+            if self.end_wait(withdrawal, verdict.clone()) && verdict == Verdict::Cancelled {
+                self.counters.count_cancelled();
+            }
         }
         let open = self.waits.lock().collect(owner, sequence);
         let Some(open) = open else { return Err(LockError::Cancelled) };
@@ -408,24 +428,30 @@ impl LockManager {
         self.waits.lock().begin(wait.owner, open, blockers, aftermath)
     }
 
-    /// Blocks until the wait has a verdict. False if the deadline passed before.
+    /// Blocks until the wait has a verdict. If the deadline passes before or the wait is called off, the
+    /// verdict that the wait should have.
     fn block_until_decided(
         &self,
         owner: TrxId,
         sequence: u64,
         waiter: &Waiter,
         deadline: Option<Duration>,
-    ) -> bool {
+        cancelled: Option<&AtomicBool>,
+    ) -> Option<Verdict> {
         loop {
             let ticket = waiter.event.listen();
             if self.waits.lock().is_over(owner, sequence) {
-                return true;
+                return None;
+            }
+            if cancelled.is_some_and(|flag| flag.load(Ordering::Relaxed)) {
+                return Some(Verdict::Cancelled);
             }
             let left = deadline.map(|at| at.saturating_sub(self.clock.0.monotonic()));
             if left == Some(Duration::ZERO) {
-                return false;
+                return Some(Verdict::Timeout);
             }
-            waiter.event.wait(ticket, left);
+            let pause = cancelled.map(|_| CANCELLED_INTERVAL);
+            waiter.event.wait(ticket, left.into_iter().chain(pause).min());
         }
     }
 

@@ -75,6 +75,7 @@ impl RowsTransaction for EngineTransaction {
     }
 
     fn set_cancelled(&mut self, flag: Arc<AtomicBool>) {
+        self.inner.set_cancelled(Arc::clone(&flag));
         self.cancelled = Some(flag);
     }
 

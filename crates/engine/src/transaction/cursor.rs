@@ -148,9 +148,11 @@ impl Cursor {
     /// Fetches the next batch, which has at least one row; false at the end. Blocks for locks and I/O.
     ///
     /// # Errors
-    /// A lock that was not granted, a conflict with the snapshot, or why a page could not be had.
+    /// A lock that was not granted, a conflict with the snapshot, why a page could not be had, or
+    /// [`crate::lock::LockError::Cancelled`].
     pub fn fetch(&mut self, trx: &mut Transaction) -> Result<bool, EngineError> {
         trx.check_open()?;
+        trx.check_cancelled()?;
         let lock = self.mode.lock(trx.isolation);
         match lock {
             None => trx.ensure_snapshot(),
@@ -170,6 +172,7 @@ impl Cursor {
                 self.limit = (self.limit * 4).min(LAST_LIMIT);
                 return Ok(true);
             }
+            trx.check_cancelled()?;
         }
         Ok(false)
     }

@@ -12,7 +12,7 @@
 
 use std::cell::Cell;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use firn_api::rows::IsolationLevel;
@@ -49,6 +49,7 @@ pub struct Transaction {
     pub(crate) writer: Option<Writer>,
     pub(crate) observed: Cell<Lsn>,
     lock_wait_timeout: Duration,
+    cancelled: Option<Arc<AtomicBool>>,
     ended: bool,
 }
 
@@ -70,6 +71,7 @@ impl Transaction {
             writer: None,
             observed: Cell::new(Lsn::default()),
             lock_wait_timeout: system.options().lock_wait_timeout,
+            cancelled: None,
             ended: false,
         })
     }
@@ -89,6 +91,26 @@ impl Transaction {
     /// Sets the longest wait for a lock.
     pub fn set_lock_wait_timeout(&mut self, timeout: Duration) {
         self.lock_wait_timeout = timeout;
+    }
+
+    /// The flag by which others call off the transaction's waits for locks and its scans, with
+    /// [`LockError::Cancelled`]; the transaction goes on once it is false again. A session has one for its
+    /// life, so that a statement allocates nothing for it.
+    pub fn set_cancelled(&mut self, flag: Arc<AtomicBool>) {
+        self.cancelled = Some(flag);
+    }
+
+    /// Says no if somebody has called off what the transaction is at. Long statements ask this now and then;
+    /// cursors do so for each batch.
+    ///
+    /// # Errors
+    /// [`LockError::Cancelled`].
+    #[inline]
+    pub fn check_cancelled(&self) -> Result<(), EngineError> {
+        match &self.cancelled {
+            Some(flag) if flag.load(Ordering::Relaxed) => Err(LockError::Cancelled.into()),
+            _ => Ok(()),
+        }
     }
 
     /// Opens the snapshot now instead of with the first read. Under READ COMMITTED a statement calls
@@ -187,7 +209,8 @@ impl Transaction {
 
     /// Waits for a lock; a transaction that was chosen to break a deadlock is rolled back.
     pub(crate) fn wait(&mut self, wait: Wait) -> Result<(), EngineError> {
-        match self.system.locks().wait(wait, Some(self.lock_wait_timeout)) {
+        let timeout = Some(self.lock_wait_timeout);
+        match self.system.locks().wait_unless(wait, timeout, self.cancelled.as_deref()) {
             Ok(()) => Ok(()),
             Err(error) => {
                 if matches!(error, LockError::Deadlock { .. }) {

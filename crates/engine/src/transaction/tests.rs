@@ -1,5 +1,9 @@
 use std::ops::Bound;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
+
+use firn_base::clock::Clock;
 
 use super::*;
 use crate::error::EngineError;
@@ -101,6 +105,55 @@ fn duplicate_keys_are_refused_and_deleted_ones_come_back() {
     trx.commit().unwrap();
     let mut later = snapshot_isolation(&node);
     assert_eq!(get(&node, &mut later, b"a").as_deref(), Some(&b"again"[..]));
+}
+
+#[test]
+fn a_wait_for_a_lock_is_called_off() {
+    let node = Node::new();
+    put(&node, b"a", b"1");
+    let mut first = snapshot_isolation(&node);
+    assert!(first.update(node.index, b"a", b"2").unwrap());
+    let cancelled = Arc::new(AtomicBool::new(false));
+    std::thread::scope(|scope| {
+        let second = scope.spawn(|| {
+            let mut second = begin(&node, IsolationLevel::ReadCommitted);
+            second.set_cancelled(Arc::clone(&cancelled));
+            second.insert(node.index, b"b", b"kept").unwrap();
+            let error = second.update(node.index, b"a", b"3").unwrap_err();
+            assert_eq!(error.mysql_code(), 1317, "{error}");
+            cancelled.store(false, Ordering::Relaxed);
+            second.commit().unwrap();
+        });
+        while node.system.locks().statistics().waits == 0 {
+            std::thread::yield_now();
+        }
+        let clock = firn_base::clock::SystemClock;
+        let called_off = clock.monotonic();
+        cancelled.store(true, Ordering::Relaxed);
+        second.join().unwrap();
+        let waited = clock.monotonic().saturating_sub(called_off);
+        assert!(waited < Duration::from_secs(10), "no timeout ended the wait");
+    });
+    assert_eq!(node.system.locks().statistics().cancelled, 1);
+    first.commit().unwrap();
+    let mut later = snapshot_isolation(&node);
+    assert_eq!(get(&node, &mut later, b"b").as_deref(), Some(&b"kept"[..]));
+}
+
+#[test]
+fn a_scan_is_called_off_between_its_batches() {
+    let node = Node::new();
+    (0..100_u8).for_each(|key| put(&node, &[key], b"row"));
+    let cancelled = Arc::new(AtomicBool::new(false));
+    let mut trx = snapshot_isolation(&node);
+    trx.set_cancelled(Arc::clone(&cancelled));
+    let range = KeyRange::all();
+    let mut cursor = Cursor::new(node.index, range, Direction::Forward, ReadMode::Consistent);
+    assert!(cursor.fetch(&mut trx).unwrap());
+    cancelled.store(true, Ordering::Relaxed);
+    assert_eq!(cursor.fetch(&mut trx).unwrap_err().mysql_code(), 1317);
+    cancelled.store(false, Ordering::Relaxed);
+    assert!(cursor.fetch(&mut trx).unwrap());
 }
 
 #[test]
