@@ -1,1 +1,219 @@
 //! Character sets and collations: which there are, and how they compare, fold and match text.
+//!
+//! ```text
+//!   CollationId 255 ──get──► Collation { utf8mb4_0900_ai_ci } ──compare, write_sort_key──►
+//! ```
+//!
+//! Invariants:
+//! * `compare(a, b)` is the order of their sort keys' bytes;
+//! * sort keys are stored in indexes: what [`Collation::write_sort_key`] gives never changes for an id
+//!   (golden tests hold it).
+
+mod charset;
+mod fold;
+mod like;
+mod registry;
+#[cfg(test)]
+mod tests;
+mod unicode;
+mod weights;
+
+use std::cmp::Ordering;
+use std::sync::LazyLock;
+
+use firn_format::key::CollationKeys;
+use firn_format::value::CollationId;
+
+pub use charset::{Charset, character_count, characters, prefix_length};
+pub use fold::{lower, to_lower, to_upper, upper};
+pub use like::LikePattern;
+pub use registry::{all, by_id, by_name, get};
+
+use unicode::Unicode;
+use weights::Weights;
+
+/// A collation.
+#[derive(Debug)]
+pub struct Collation {
+    /// MySQL's number.
+    pub id: CollationId,
+    /// MySQL's name.
+    pub name: &'static str,
+    /// The character set that it orders.
+    pub charset: Charset,
+    /// What `SHOW COLLATION` says under `Sortlen`.
+    pub sort_length: u8,
+    rules: Rules,
+}
+
+/// How a collation orders.
+enum Rules {
+    /// By bytes; spaces count.
+    Bytes,
+    /// Character by character; trailing spaces do not count.
+    Weights(Weights),
+    /// By Unicode's algorithm; spaces count.
+    Unicode(&'static LazyLock<Unicode>),
+    /// By Unicode's algorithm; trailing spaces do not count.
+    UnicodePadSpace(&'static LazyLock<Unicode>),
+}
+
+impl std::fmt::Debug for Rules {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Rules::Bytes => "Bytes",
+            Rules::Weights(_) => "Weights",
+            Rules::Unicode(_) => "Unicode",
+            Rules::UnicodePadSpace(_) => "UnicodePadSpace",
+        })
+    }
+}
+
+impl Collation {
+    /// Whether the collation orders bytes or code points, so that case and accents count.
+    #[must_use]
+    pub fn is_binary(&self) -> bool {
+        matches!(self.rules, Rules::Bytes | Rules::Weights(Weights::CodePoint | Weights::Latin1Bin))
+    }
+
+    /// Whether trailing spaces do not count.
+    #[must_use]
+    pub fn pads_with_spaces(&self) -> bool {
+        matches!(self.rules, Rules::Weights(_) | Rules::UnicodePadSpace(_))
+    }
+
+    /// Whether it is what its character set takes when no collation is named.
+    #[must_use]
+    pub fn is_default(&self) -> bool {
+        self.charset.default_collation() == self.id
+    }
+
+    /// The order of two texts.
+    #[must_use]
+    pub fn compare(&self, a: &[u8], b: &[u8]) -> Ordering {
+        match &self.rules {
+            _ if a == b => Ordering::Equal,
+            Rules::Bytes => a.cmp(b),
+            Rules::Weights(weights) => weights.compare(a, b),
+            Rules::Unicode(unicode) => unicode.compare(a, b),
+            Rules::UnicodePadSpace(unicode) => {
+                unicode.compare(without_padding(a), without_padding(b))
+            }
+        }
+    }
+
+    /// Whether two texts are equal.
+    #[must_use]
+    pub fn equal(&self, a: &[u8], b: &[u8]) -> bool {
+        self.compare(a, b).is_eq()
+    }
+
+    /// Appends bytes that compare as the texts do.
+    pub fn write_sort_key(&self, text: &[u8], out: &mut Vec<u8>) {
+        match &self.rules {
+            Rules::Bytes => out.extend_from_slice(text),
+            Rules::Weights(weights) => weights.write_sort_key(text, out),
+            Rules::Unicode(unicode) => unicode.write_sort_key(text, out),
+            Rules::UnicodePadSpace(unicode) => unicode.write_sort_key(without_padding(text), out),
+        }
+    }
+
+    /// Appends bytes that the sort keys of all texts begin with that begin with `prefix`; possibly of less
+    /// than all of `prefix`.
+    pub fn write_prefix_key(&self, prefix: &[u8], out: &mut Vec<u8>) {
+        match &self.rules {
+            Rules::Bytes => out.extend_from_slice(prefix),
+            Rules::Weights(weights) => weights.write_prefix_key(prefix, out),
+            Rules::Unicode(unicode) => unicode.write_prefix_key(prefix, out),
+            Rules::UnicodePadSpace(unicode) => {
+                unicode.write_prefix_key(without_padding(prefix), out);
+            }
+        }
+    }
+
+    /// Whether two characters are equal, as `LIKE` and `LOCATE()` compare them.
+    #[must_use]
+    pub fn is_same_character(&self, a: char, b: char) -> bool {
+        if a == b {
+            return true;
+        }
+        match &self.rules {
+            Rules::Bytes => false,
+            Rules::Weights(weights) => weights.of(a) == weights.of(b),
+            Rules::Unicode(unicode) | Rules::UnicodePadSpace(unicode) => {
+                let (mut of_a, mut of_b) = ([0; 4], [0; 4]);
+                let a = a.encode_utf8(&mut of_a).as_bytes();
+                unicode.compare(a, b.encode_utf8(&mut of_b).as_bytes()).is_eq()
+            }
+        }
+    }
+
+    /// The characters of a text; of a binary string its bytes, each as the character of its number.
+    pub fn characters<'a>(&self, text: &'a [u8]) -> Characters<'a> {
+        Characters { rest: text, bytes: self.charset == Charset::Binary }
+    }
+}
+
+/// Characters of a text, one after the other.
+#[derive(Clone, Debug)]
+pub struct Characters<'a> {
+    rest: &'a [u8],
+    bytes: bool,
+}
+
+impl<'a> Characters<'a> {
+    /// What has not been taken yet.
+    #[must_use]
+    pub fn rest(&self) -> &'a [u8] {
+        self.rest
+    }
+}
+
+impl Iterator for Characters<'_> {
+    type Item = char;
+
+    fn next(&mut self) -> Option<char> {
+        let &first = self.rest.first()?;
+        if first.is_ascii() || self.bytes {
+            self.rest = &self.rest[1..];
+            return Some(first.into());
+        }
+        let length = match first {
+            0xc2..=0xdf => 2,
+            0xe0..=0xef => 3,
+            0xf0..=0xf4 => 4,
+            _ => 1,
+        };
+        let length = length.min(self.rest.len());
+        let character = std::str::from_utf8(&self.rest[..length]).ok();
+        let character = character.and_then(|text| text.chars().next());
+        self.rest = &self.rest[character.map_or(1, char::len_utf8)..];
+        Some(character.unwrap_or(char::REPLACEMENT_CHARACTER))
+    }
+}
+
+fn without_padding(text: &[u8]) -> &[u8] {
+    let end = text.iter().rposition(|&byte| byte != b' ').map_or(0, |last| last + 1);
+    &text[..end]
+}
+
+/// All collations, for the key codec.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Collations;
+
+impl CollationKeys for Collations {
+    fn write_sort_key(&self, collation: CollationId, text: &[u8], out: &mut Vec<u8>) {
+        get(collation).write_sort_key(text, out);
+    }
+
+    fn sort_key_is_text(&self, collation: CollationId) -> bool {
+        matches!(get(collation).rules, Rules::Bytes)
+    }
+
+    fn prefix_bytes(&self, collation: CollationId, text: &[u8], characters: u32) -> usize {
+        match get(collation).charset {
+            Charset::Binary => text.len().min(characters as usize),
+            _ => prefix_length(text, characters as usize),
+        }
+    }
+}

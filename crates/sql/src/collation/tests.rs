@@ -1,0 +1,187 @@
+use std::cmp::Ordering;
+use std::fmt::Write as _;
+
+use expect_test::expect;
+use proptest::prelude::*;
+
+use super::*;
+
+fn named(name: &str) -> &'static Collation {
+    by_name(name).unwrap_or_else(|| panic!("no collation {name}"))
+}
+
+fn key(collation: &Collation, text: &str) -> Vec<u8> {
+    let mut key = Vec::new();
+    collation.write_sort_key(text.as_bytes(), &mut key);
+    key
+}
+
+fn equal(collation: &str, a: &str, b: &str) -> bool {
+    named(collation).equal(a.as_bytes(), b.as_bytes())
+}
+
+#[test]
+fn mysql_ids_name_the_collations() {
+    for (id, name) in [
+        (255, "utf8mb4_0900_ai_ci"),
+        (46, "utf8mb4_bin"),
+        (45, "utf8mb4_general_ci"),
+        (224, "utf8mb4_unicode_ci"),
+        (8, "latin1_swedish_ci"),
+        (63, "binary"),
+        (287, "utf8mb4_sv_0900_as_cs"),
+    ] {
+        assert_eq!(by_id(CollationId(id)).map(|collation| collation.name), Some(name));
+    }
+    assert_eq!(by_name("UTF8_GENERAL_CI").map(|collation| collation.id), Some(CollationId(33)));
+    assert!(by_id(CollationId(999)).is_none());
+}
+
+#[test]
+fn documented_equalities_hold() {
+    assert!(equal("utf8mb4_0900_ai_ci", "Müller", "MULLER"));
+    assert!(equal("utf8mb4_0900_ai_ci", "straße", "STRASSE"));
+    assert!(!equal("utf8mb4_0900_ai_ci", "a", "a "));
+    assert!(equal("utf8mb4_general_ci", "a", "a   "));
+    assert!(equal("utf8mb4_general_ci", "Ä", "a"));
+    assert!(equal("utf8mb4_general_ci", "ß", "s"));
+    assert!(!equal("utf8mb4_general_ci", "ß", "ss"));
+    assert!(equal("utf8mb4_unicode_ci", "ß", "ss"));
+    assert!(equal("utf8mb4_general_ci", "Ё", "е"));
+    assert!(!equal("utf8mb4_general_ci", "й", "и"));
+    assert!(equal("utf8mb4_general_ci", "😀", "😁"));
+    assert!(!equal("utf8mb4_0900_ai_ci", "😀", "😁"));
+    assert!(!equal("utf8mb4_0900_as_ci", "é", "e"));
+    assert!(equal("utf8mb4_0900_as_ci", "é", "É"));
+    assert!(!equal("utf8mb4_0900_as_cs", "é", "É"));
+    assert!(equal("utf8mb4_bin", "a", "a "));
+    assert!(!equal("utf8mb4_bin", "a", "A"));
+    assert!(!equal("utf8mb4_0900_bin", "a", "a "));
+    assert!(equal("latin1_swedish_ci", "ü", "Y"));
+    assert!(!equal("latin1_swedish_ci", "å", "a"));
+    assert!(equal("latin1_swedish_ci", "é", "E"));
+    assert!(!equal("latin1_general_ci", "é", "e"));
+    assert!(equal("latin1_general_ci", "é", "É"));
+    assert!(!equal("binary", "a", "a "));
+}
+
+#[test]
+fn swedish_letters_follow_z_in_swedish_only() {
+    let order = |name: &str| named(name).compare("ö".as_bytes(), b"z");
+    assert_eq!(order("utf8mb4_sv_0900_ai_ci"), Ordering::Greater);
+    assert_eq!(order("utf8mb4_0900_ai_ci"), Ordering::Less);
+    assert_eq!(order("latin1_swedish_ci"), Ordering::Greater);
+}
+
+#[test]
+fn what_is_below_a_space_sorts_before_the_padding() {
+    for name in ["utf8mb4_general_ci", "utf8mb4_bin", "latin1_swedish_ci", "latin1_general_cs"] {
+        let collation = named(name);
+        let mut texts = ["a b", "a", "a\tb", "a \t", "a  ", "ab", "a  b"];
+        texts.sort_by(|a, b| key(collation, a).cmp(&key(collation, b)));
+        assert_eq!(texts[..2], ["a\tb", "a \t"], "{name}");
+        assert_eq!(texts[4..], ["a  b", "a b", "ab"], "{name}");
+    }
+}
+
+#[test]
+fn like_matches_by_the_collation() {
+    let like = |name: &str, text: &str, pattern: &str| {
+        LikePattern::new(named(name), pattern.as_bytes(), Some('\\')).matches(text.as_bytes())
+    };
+    assert!(like("utf8mb4_0900_ai_ci", "Grüße", "GRU%"));
+    assert!(like("utf8mb4_0900_ai_ci", "abcabd", "%ABD"));
+    assert!(!like("utf8mb4_0900_ai_ci", "abc", "abc "));
+    assert!(!like("utf8mb4_general_ci", "abc", "abc "));
+    assert!(!like("utf8mb4_bin", "abc", "ABC"));
+    assert!(like("utf8mb4_bin", "a%c", "a\\%c"));
+    assert!(!like("utf8mb4_bin", "abc", "a\\%c"));
+    assert!(like("utf8mb4_bin", "日本語", "_本_"));
+    assert!(!like("binary", "日本語", "_本_"));
+    assert!(like("utf8mb4_bin", "", "%"));
+    assert!(!like("utf8mb4_bin", "", "_"));
+    assert!(like("utf8mb4_bin", "aXbXXc", "a%b%c"));
+    assert!(like("utf8mb4_bin", "a\\", "a\\"));
+}
+
+/// Stored in indexes: a change of these bytes needs all indexes over text to be built anew.
+#[test]
+fn sort_keys_never_change() {
+    let mut shown = String::new();
+    for collation in all().iter().take(19) {
+        let _ = write!(shown, "{:22}", collation.name);
+        for text in ["aB z", "é1", "日ß"] {
+            let key = key(collation, text);
+            let hex: String = key.iter().map(|byte| format!("{byte:02X}")).collect();
+            let _ = write!(shown, " {hex}");
+        }
+        shown.push('\n');
+    }
+    expect![[r#""#]].assert_eq(&shown);
+}
+
+/// A sum over the keys of all characters, so that no change of ICU's data goes unseen.
+#[test]
+fn no_character_changes_its_sort_key() {
+    let mut shown = String::new();
+    for collation in all() {
+        let mut sum = 0xcbf2_9ce4_8422_2325_u64;
+        for character in (0..=0x10_ffff).filter_map(char::from_u32) {
+            let mut utf8 = [0; 4];
+            let mut key = Vec::new();
+            collation.write_sort_key(character.encode_utf8(&mut utf8).as_bytes(), &mut key);
+            key.push(0);
+            for byte in key {
+                sum = (sum ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3);
+            }
+        }
+        let _ = writeln!(shown, "{:26} {sum:016x}", collation.name);
+    }
+    expect![[r#""#]].assert_eq(&shown);
+}
+
+fn any_text() -> impl Strategy<Value = String> {
+    let character = prop_oneof![
+        4 => proptest::char::range(' ', '~'),
+        1 => proptest::char::range('\0', '\x1f'),
+        1 => Just(' '),
+        2 => proptest::char::range('\u{80}', '\u{24f}'),
+        1 => any::<char>(),
+    ];
+    proptest::collection::vec(character, 0..8).prop_map(|text| text.into_iter().collect())
+}
+
+proptest! {
+    #[test]
+    fn sort_keys_order_as_compare_does(a in any_text(), b in any_text(), which in 0..all().len()) {
+        let collation = &all()[which];
+        let by_key = key(collation, &a).cmp(&key(collation, &b));
+        prop_assert_eq!(by_key, collation.compare(a.as_bytes(), b.as_bytes()), "{}", collation.name);
+    }
+
+    #[test]
+    fn the_ascii_table_writes_what_icu_writes(text in "[\\x00-\\x7f]{0,12}") {
+        let unicode = Unicode::new("und", icu_collator::options::Strength::Primary);
+        let mut by_table = Vec::new();
+        unicode.write_sort_key(text.as_bytes(), &mut by_table);
+        prop_assert_eq!(by_table, unicode.key_by_icu(text.as_bytes()));
+    }
+
+    #[test]
+    fn prefix_keys_begin_the_keys(prefix in any_text(), rest in any_text(), which in 0..all().len()) {
+        let collation = &all()[which];
+        let mut prefix_key = Vec::new();
+        collation.write_prefix_key(prefix.as_bytes(), &mut prefix_key);
+        prop_assert!(key(collation, &(prefix + &rest)).starts_with(&prefix_key), "{}", collation.name);
+    }
+
+    #[test]
+    fn sets_decode_what_they_encode(text in "[a-zäöü€]{0,9}") {
+        for charset in [Charset::Latin1, Charset::Utf8mb4, Charset::Utf8mb3] {
+            let bytes = charset.encode(text.as_bytes()).into_owned();
+            prop_assert_eq!(bytes.len(), charset.encoded_length(text.as_bytes()));
+            let decoded = charset.decode(&bytes).map(std::borrow::Cow::into_owned);
+            prop_assert_eq!(decoded, Some(text.clone().into_bytes()));
+        }
+    }
+}

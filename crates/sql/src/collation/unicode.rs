@@ -1,0 +1,132 @@
+//! Collations by the Unicode Collation Algorithm, through ICU4X.
+//!
+//! A sort key is what ICU writes: the primary weights of all characters, and behind a 01 those of the finer
+//! levels, as far as the collation looks. Texts in ASCII take a table of the same weights instead of ICU:
+//!
+//! ```text
+//!   character   primary weight (1 to 4 bytes)
+//!   'a'         2B 02        the first byte is the script's
+//!   'b'         2B 06        and is left out behind another of the same script
+//!   'ab'   ──►  2B 02 06
+//! ```
+//!
+//! Invariant: for every ASCII text, the table's key equals ICU's. The keys are stored in indexes; what guards
+//! them against a change of ICU's data is `docs/decisions/2026-11-21-collations-through-icu.md`.
+
+use std::cmp::Ordering;
+
+use icu_collator::options::{AlternateHandling, CollatorOptions, Strength};
+use icu_collator::{CollatorBorrowed, CollatorPreferences};
+
+/// Written between the primary weights of two scripts, when the second is below or above the first.
+const BACK_TO_LOWER_SCRIPT: u8 = 0x03;
+const ON_TO_HIGHER_SCRIPT: u8 = 0xff;
+
+/// The primary weight of an ASCII character; 0 for one that does not count.
+#[derive(Clone, Copy, Debug, Default)]
+struct AsciiWeight {
+    /// First byte highest.
+    primary: u32,
+    /// Whether the first byte is left out behind another of its kind.
+    compressible: bool,
+}
+
+/// A collation's rules, ready to use.
+pub(super) struct Unicode {
+    collator: CollatorBorrowed<'static>,
+    ascii: Box<[AsciiWeight; 128]>,
+    primary_only: bool,
+}
+
+impl Unicode {
+    /// The rules of a locale (`und` for none in particular) at a strength.
+    pub(super) fn new(locale: &str, strength: Strength) -> Unicode {
+        let primary = collator(locale, Strength::Primary);
+        let mut ascii = Box::new([AsciiWeight::default(); 128]);
+        for (code, weight) in (0_u8..).zip(ascii.iter_mut()) {
+            *weight = ascii_weight(&primary, code.into());
+        }
+        let primary_only = strength == Strength::Primary;
+        Unicode { collator: collator(locale, strength), ascii, primary_only }
+    }
+
+    pub(super) fn compare(&self, a: &[u8], b: &[u8]) -> Ordering {
+        if self.primary_only && a.is_ascii() && b.is_ascii() {
+            return self.primaries(a).cmp(self.primaries(b));
+        }
+        self.collator.compare_utf8(a, b)
+    }
+
+    pub(super) fn write_sort_key(&self, text: &[u8], out: &mut Vec<u8>) {
+        if self.primary_only && text.is_ascii() {
+            return self.write_ascii_key(text, out);
+        }
+        self.write_icu_key(text, out);
+    }
+
+    fn write_icu_key(&self, text: &[u8], out: &mut Vec<u8>) {
+        let Ok(()) = self.collator.write_sort_key_utf8_to(text, out);
+    }
+
+    #[cfg(test)]
+    pub(super) fn key_by_icu(&self, text: &[u8]) -> Vec<u8> {
+        let mut key = Vec::new();
+        self.write_icu_key(text, &mut key);
+        key
+    }
+
+    /// Bytes that the keys of all texts beginning with `prefix` begin with.
+    pub(super) fn write_prefix_key(&self, prefix: &[u8], out: &mut Vec<u8>) {
+        let ascii = prefix.iter().take_while(|byte| byte.is_ascii()).count();
+        // What follows may change the weight of the last character: `l·` is one letter in Catalan.
+        self.write_ascii_key(&prefix[..ascii.saturating_sub(1)], out);
+    }
+
+    fn primaries(&self, ascii: &[u8]) -> impl Iterator<Item = u32> {
+        let primary = |&byte: &u8| self.ascii[usize::from(byte & 0x7f)].primary;
+        ascii.iter().map(primary).filter(|&primary| primary != 0)
+    }
+
+    fn write_ascii_key(&self, text: &[u8], out: &mut Vec<u8>) {
+        let mut script = 0;
+        for &byte in text {
+            let weight = self.ascii[usize::from(byte & 0x7f)];
+            let [lead, rest @ ..] = weight.primary.to_be_bytes();
+            if weight.primary == 0 {
+                continue;
+            }
+            if !weight.compressible || lead != script {
+                match script {
+                    0 => {}
+                    script if lead < script => out.push(BACK_TO_LOWER_SCRIPT),
+                    _ => out.push(ON_TO_HIGHER_SCRIPT),
+                }
+                out.push(lead);
+                script = if weight.compressible { lead } else { 0 };
+            }
+            out.extend(rest.iter().take_while(|&&byte| byte != 0));
+        }
+    }
+}
+
+fn collator(locale: &str, strength: Strength) -> CollatorBorrowed<'static> {
+    let mut options = CollatorOptions::default();
+    options.strength = Some(strength);
+    options.alternate_handling = Some(AlternateHandling::NonIgnorable);
+    let preferences = locale.parse::<icu_locale_core::Locale>().map(CollatorPreferences::from);
+    CollatorBorrowed::try_new(preferences.unwrap_or_default(), options)
+        .unwrap_or_else(|error| unreachable!("collation data is compiled in: {error}"))
+}
+
+fn ascii_weight(primary: &CollatorBorrowed<'static>, character: char) -> AsciiWeight {
+    let key = |text: String| {
+        let mut key = Vec::new();
+        let Ok(()) = primary.write_sort_key_to(&text, &mut key);
+        key
+    };
+    let once = key(character.to_string());
+    let twice = key(format!("{character}{character}"));
+    let mut weight = [0; 4];
+    weight[..once.len()].copy_from_slice(&once);
+    AsciiWeight { primary: u32::from_be_bytes(weight), compressible: twice.len() < 2 * once.len() }
+}
