@@ -74,6 +74,21 @@ fn swedish_letters_follow_z_in_swedish_only() {
 }
 
 #[test]
+fn letters_of_two_characters_are_letters_in_their_language_only() {
+    let order = |name: &str, a: &str, b: &str| {
+        let collation = named(name);
+        assert_eq!(
+            collation.compare(a.as_bytes(), b.as_bytes()),
+            key(collation, a).cmp(&key(collation, b))
+        );
+        collation.compare(a.as_bytes(), b.as_bytes())
+    };
+    assert_eq!(order("utf8mb4_cs_0900_ai_ci", "ch", "d"), Ordering::Greater);
+    assert_eq!(order("utf8mb4_0900_ai_ci", "ch", "d"), Ordering::Less);
+    assert_eq!(order("utf8mb4_es_trad_0900_ai_ci", "llama", "luz"), Ordering::Greater);
+}
+
+#[test]
 fn what_is_below_a_space_sorts_before_the_padding() {
     for name in ["utf8mb4_general_ci", "utf8mb4_bin", "latin1_swedish_ci", "latin1_general_cs"] {
         let collation = named(name);
@@ -117,14 +132,35 @@ fn sort_keys_never_change() {
         }
         shown.push('\n');
     }
-    expect![[r#""#]].assert_eq(&shown);
+    expect![[r#"
+        utf8mb4_0900_ai_ci     2B2D045D 3314 FA322C4F4F
+        utf8mb4_0900_as_ci     2B2D045D0108 331401458805 FA322C4F4F01457005
+        utf8mb4_0900_as_cs     2B2D045D010801C5DC06 3314014588050107 FA322C4F4F0145700501C5E0D3
+        utf8mb4_0900_bin       6142207A C3A931 E697A5C39F
+        utf8mb4_bin            6445237D22 806C3422 E568806222
+        utf8mb4_general_ci     4445235D22 483422 E5685622
+        utf8mb4_unicode_ci     2B2D045D 3314 FA322C4F4F
+        utf8mb4_unicode_520_ci 2B2D045D 3314 FA322C4F4F
+        utf8mb3_general_ci     4445235D22 483422 E5685622
+        utf8mb3_bin            6445237D22 806C3422 E568806222
+        utf8mb3_unicode_ci     2B2D045D 3314 FA322C4F4F
+        utf8mb3_unicode_520_ci 2B2D045D 3314 FA322C4F4F
+        latin1_swedish_ci      4445235D22 483422 E668806222
+        latin1_bin             6445237D22 806C3422 E668806222
+        latin1_general_ci      444C237C22 533422 E6686F22
+        latin1_general_cs      455423803322 633422 E668801A22
+        ascii_general_ci       4445235D22 806C3422 E568806222
+        ascii_bin              6445237D22 806C3422 E568806222
+        binary                 6142207A C3A931 E697A5C39F
+    "#]]
+    .assert_eq(&shown);
 }
 
 /// A sum over the keys of all characters, so that no change of ICU's data goes unseen.
 #[test]
 fn no_character_changes_its_sort_key() {
     let mut shown = String::new();
-    for collation in all() {
+    for collation in all().iter().take(19) {
         let mut sum = 0xcbf2_9ce4_8422_2325_u64;
         for character in (0..=0x10_ffff).filter_map(char::from_u32) {
             let mut utf8 = [0; 4];
@@ -137,7 +173,28 @@ fn no_character_changes_its_sort_key() {
         }
         let _ = writeln!(shown, "{:26} {sum:016x}", collation.name);
     }
-    expect![[r#""#]].assert_eq(&shown);
+    expect![[r#"
+        utf8mb4_0900_ai_ci         eef7ff6c109f92db
+        utf8mb4_0900_as_ci         ddb13fa709edb35b
+        utf8mb4_0900_as_cs         e6aa0a216f849006
+        utf8mb4_0900_bin           a10b9f5f1d2404a5
+        utf8mb4_bin                3b6914b2a9a7545c
+        utf8mb4_general_ci         ef68006878646f68
+        utf8mb4_unicode_ci         777e52a14566bbe7
+        utf8mb4_unicode_520_ci     777e52a14566bbe7
+        utf8mb3_general_ci         ef68006878646f68
+        utf8mb3_bin                3b6914b2a9a7545c
+        utf8mb3_unicode_ci         777e52a14566bbe7
+        utf8mb3_unicode_520_ci     777e52a14566bbe7
+        latin1_swedish_ci          1c4d8c3e0b9c614c
+        latin1_bin                 e0ae15ef23498d3c
+        latin1_general_ci          85a9d2f64e1d770d
+        latin1_general_cs          dfac4fb974634226
+        ascii_general_ci           aa08e4169e6ad79c
+        ascii_bin                  3b6914b2a9a7545c
+        binary                     a10b9f5f1d2404a5
+    "#]]
+    .assert_eq(&shown);
 }
 
 fn any_text() -> impl Strategy<Value = String> {
@@ -161,7 +218,9 @@ proptest! {
 
     #[test]
     fn the_ascii_table_writes_what_icu_writes(text in "[\\x00-\\x7f]{0,12}") {
-        let unicode = Unicode::new("und", icu_collator::options::Strength::Primary);
+        static ROOT: LazyLock<Unicode> =
+            LazyLock::new(|| Unicode::new("und", icu_collator::options::Strength::Primary));
+        let unicode = &*ROOT;
         let mut by_table = Vec::new();
         unicode.write_sort_key(text.as_bytes(), &mut by_table);
         prop_assert_eq!(by_table, unicode.key_by_icu(text.as_bytes()));

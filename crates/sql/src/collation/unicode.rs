@@ -22,6 +22,9 @@ use icu_collator::{CollatorBorrowed, CollatorPreferences};
 const BACK_TO_LOWER_SCRIPT: u8 = 0x03;
 const ON_TO_HIGHER_SCRIPT: u8 = 0xff;
 
+/// The locale without rules of its own.
+const ROOT: &str = "und";
+
 /// The primary weight of an ASCII character; 0 for one that does not count.
 #[derive(Clone, Copy, Debug, Default)]
 struct AsciiWeight {
@@ -35,7 +38,10 @@ struct AsciiWeight {
 pub(super) struct Unicode {
     collator: CollatorBorrowed<'static>,
     ascii: Box<[AsciiWeight; 128]>,
-    primary_only: bool,
+    /// Whether no two ASCII characters together weigh other than alone, as `ch` does in Czech.
+    is_root: bool,
+    /// Whether the table's weights are all there is to a key of ASCII text.
+    table_suffices: bool,
 }
 
 impl Unicode {
@@ -46,19 +52,23 @@ impl Unicode {
         for (code, weight) in (0_u8..).zip(ascii.iter_mut()) {
             *weight = ascii_weight(&primary, code.into());
         }
-        let primary_only = strength == Strength::Primary;
-        Unicode { collator: collator(locale, strength), ascii, primary_only }
+        Unicode {
+            collator: collator(locale, strength),
+            ascii,
+            is_root: locale == ROOT,
+            table_suffices: strength == Strength::Primary && locale == ROOT,
+        }
     }
 
     pub(super) fn compare(&self, a: &[u8], b: &[u8]) -> Ordering {
-        if self.primary_only && a.is_ascii() && b.is_ascii() {
+        if self.table_suffices && a.is_ascii() && b.is_ascii() {
             return self.primaries(a).cmp(self.primaries(b));
         }
         self.collator.compare_utf8(a, b)
     }
 
     pub(super) fn write_sort_key(&self, text: &[u8], out: &mut Vec<u8>) {
-        if self.primary_only && text.is_ascii() {
+        if self.table_suffices && text.is_ascii() {
             return self.write_ascii_key(text, out);
         }
         self.write_icu_key(text, out);
@@ -77,6 +87,9 @@ impl Unicode {
 
     /// Bytes that the keys of all texts beginning with `prefix` begin with.
     pub(super) fn write_prefix_key(&self, prefix: &[u8], out: &mut Vec<u8>) {
+        if !self.is_root {
+            return;
+        }
         let ascii = prefix.iter().take_while(|byte| byte.is_ascii()).count();
         // What follows may change the weight of the last character: `l·` is one letter in Catalan.
         self.write_ascii_key(&prefix[..ascii.saturating_sub(1)], out);
