@@ -1,1 +1,38 @@
-//! The MySQL protocol, server side.
+//! The MySQL protocol, server side: packets, handshake, passwords, TLS, compression, commands, results, and
+//! the threads that serve connections.
+//!
+//! Architecture invariant: this crate knows no SQL. Texts go to the session layer as they came, through
+//! [`Service`] and [`Session`]; answers come back through [`Replies`].
+//!
+//! What a client sends is never trusted: any bytes lead to an answer, an error or a closed connection.
+
+pub mod auth;
+mod channel;
+mod command;
+mod error;
+mod flags;
+mod handshake;
+mod packet;
+mod reply;
+mod server;
+mod service;
+mod value;
+
+pub use auth::Credentials;
+pub use channel::{
+    CompressionAlgorithm, ListenAddress, PeerAddress, TlsFiles, TlsInformation, TlsMode,
+};
+pub use command::CommandCode;
+pub use error::{ServerError, WireError};
+pub use flags::{Capabilities, ColumnFlags, Status};
+pub use reply::{
+    ColumnDefinition, Completion, EncodedColumns, LocalInfile, Replies, ReplyRecorder, ResultSet,
+    Row, RowFormat, SessionChange,
+};
+pub use server::{
+    ConnectionControl, ConnectionState, Connections, LimitValues, Limits, ServerOptions,
+};
+pub use service::{
+    CancelReason, Canceller, Execution, FieldDefinition, Login, Prepared, Query, Service, Session,
+};
+pub use value::{Attribute, ColumnType, Date, DateTime, Parameter, Time};

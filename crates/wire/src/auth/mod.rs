@@ -1,0 +1,140 @@
+//! How a client proves who it is: the server's side of `mysql_native_password` and
+//! `caching_sha2_password`, without the network.
+//!
+//! The session layer keeps what [`caching_sha2::authentication_string`] and
+//! [`native::authentication_string`] make of a password, and gives it back as [`Credentials`].
+
+pub mod caching_sha2;
+mod crypt;
+pub mod native;
+mod rsa_key;
+
+pub(crate) use rsa_key::RsaKey;
+
+/// The length of the server's challenge.
+pub(crate) const SCRAMBLE_LENGTH: usize = 20;
+
+/// The longest password that is looked at, as in MySQL.
+pub(crate) const MAX_PASSWORD_BYTES: usize = 256;
+
+/// A method of authentication.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub enum AuthPlugin {
+    /// SHA-256 with salt; a fast way for passwords that were right before.
+    #[default]
+    CachingSha2Password,
+    /// SHA-1 without salt, for old clients.
+    NativePassword,
+}
+
+impl AuthPlugin {
+    /// The name by which clients and accounts know it.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            AuthPlugin::CachingSha2Password => "caching_sha2_password",
+            AuthPlugin::NativePassword => "mysql_native_password",
+        }
+    }
+
+    /// The plugin of that name.
+    #[must_use]
+    pub fn from_name(name: &str) -> Option<AuthPlugin> {
+        [AuthPlugin::CachingSha2Password, AuthPlugin::NativePassword]
+            .into_iter()
+            .find(|plugin| plugin.name() == name)
+    }
+
+    /// What is kept for a password; empty for an empty one.
+    #[must_use]
+    pub fn authentication_string(self, password: &[u8]) -> String {
+        match self {
+            AuthPlugin::CachingSha2Password => caching_sha2::authentication_string(password),
+            AuthPlugin::NativePassword => native::authentication_string(password),
+        }
+    }
+
+    /// Whether a string is one that this plugin can check a password against.
+    #[must_use]
+    pub fn accepts(self, authentication_string: &str) -> bool {
+        authentication_string.is_empty()
+            || match self {
+                AuthPlugin::CachingSha2Password => {
+                    caching_sha2::Stored::parse(authentication_string.as_bytes()).is_some()
+                }
+                AuthPlugin::NativePassword => native::parse(authentication_string).is_some(),
+            }
+    }
+}
+
+/// What an account is recognised by.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Credentials {
+    /// The account's own name, such as `app@%`; told back in [`crate::Login::account`], and what a
+    /// password that was right once is remembered under.
+    pub account: String,
+    /// How the account proves itself.
+    pub plugin: AuthPlugin,
+    /// What is kept of the password; empty if there is none.
+    pub authentication_string: Vec<u8>,
+    /// Whether the account may only come over TLS or the Unix socket.
+    pub requires_secure_transport: bool,
+    /// Whether there is such an account at all.
+    pub(crate) exists: bool,
+}
+
+impl Credentials {
+    /// Those of an account.
+    pub fn new(
+        account: impl Into<String>,
+        plugin: AuthPlugin,
+        authentication_string: impl Into<Vec<u8>>,
+    ) -> Credentials {
+        Credentials {
+            account: account.into(),
+            plugin,
+            authentication_string: authentication_string.into(),
+            requires_secure_transport: false,
+            exists: true,
+        }
+    }
+
+    /// Those of a user who has no account: no password fits, and it takes as long to find that out.
+    #[must_use]
+    pub fn nobody() -> Credentials {
+        let unmatched = caching_sha2::UNMATCHED.to_vec();
+        let mut credentials = Credentials::new("", AuthPlugin::default(), unmatched);
+        credentials.exists = false;
+        credentials
+    }
+}
+
+/// Compares in a time that does not depend on where the two differ.
+pub(crate) fn equal_in_constant_time(left: &[u8], right: &[u8]) -> bool {
+    left.len() == right.len()
+        && std::hint::black_box(left.iter().zip(right).fold(0, |all, (a, b)| all | (a ^ b))) == 0
+}
+
+/// Bytes that nobody can guess.
+pub(crate) fn random_bytes<const N: usize>() -> [u8; N] {
+    use rsa::rand_core::RngCore;
+    let mut bytes = [0; N];
+    rsa::rand_core::OsRng.fill_bytes(&mut bytes);
+    bytes
+}
+
+/// A challenge: random, without the bytes that end a string or that old clients take for one.
+pub(crate) fn scramble() -> [u8; SCRAMBLE_LENGTH] {
+    random_bytes().map(printable)
+}
+
+/// One of the 94 printable characters without `$`, which separates the parts of a stored password.
+fn printable(byte: u8) -> u8 {
+    match b'!' + byte % 93 {
+        b'$' => b'~',
+        other => other,
+    }
+}
+
+#[cfg(test)]
+mod tests;

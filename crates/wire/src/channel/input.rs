@@ -1,0 +1,90 @@
+//! Bytes that have been received and not yet been taken.
+
+use std::io;
+
+use super::stream::ByteStream;
+
+/// How much one read asks for at most.
+const READ_BYTES: usize = 16 << 10;
+
+/// A queue of bytes.
+#[derive(Debug, Default)]
+pub(crate) struct Input {
+    bytes: Vec<u8>,
+    start: usize,
+    end: usize,
+}
+
+impl Input {
+    pub(crate) fn len(&self) -> usize {
+        self.end - self.start
+    }
+
+    /// Reads once from `stream`; the number of bytes received.
+    pub(crate) fn fill_from(&mut self, stream: &mut dyn ByteStream) -> io::Result<usize> {
+        if self.start == self.end {
+            (self.start, self.end) = (0, 0);
+        } else if self.end == self.bytes.len() {
+            self.bytes.copy_within(self.start..self.end, 0);
+            (self.start, self.end) = (0, self.end - self.start);
+        }
+        if self.end == self.bytes.len() {
+            self.bytes.resize(self.end + READ_BYTES, 0);
+        }
+        loop {
+            match stream.read(&mut self.bytes[self.end..]) {
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+                Ok(received) => {
+                    self.end += received;
+                    return Ok(received);
+                }
+            }
+        }
+    }
+
+    /// Adds bytes that came by another way.
+    pub(crate) fn push(&mut self, bytes: &[u8]) {
+        self.bytes.truncate(self.end);
+        self.bytes.drain(..self.start);
+        self.bytes.extend_from_slice(bytes);
+        (self.start, self.end) = (0, self.bytes.len());
+    }
+
+    /// What is there, without taking it.
+    pub(crate) fn peek(&self) -> &[u8] {
+        &self.bytes[self.start..self.end]
+    }
+
+    /// Takes `N` bytes.
+    ///
+    /// # Panics
+    /// If fewer are there.
+    pub(crate) fn take_array<const N: usize>(&mut self) -> [u8; N] {
+        let taken = *self.peek().first_chunk::<N>().expect("the caller has looked at the length");
+        self.start += N;
+        taken
+    }
+
+    /// Moves at most `limit` bytes to the end of `target`; says how many.
+    pub(crate) fn take_into(&mut self, target: &mut Vec<u8>, limit: usize) -> usize {
+        let length = self.len().min(limit);
+        target.extend_from_slice(&self.bytes[self.start..self.start + length]);
+        self.start += length;
+        length
+    }
+
+    /// Takes everything.
+    pub(crate) fn take_all(&mut self) -> Vec<u8> {
+        let mut taken = Vec::new();
+        self.take_into(&mut taken, usize::MAX);
+        taken
+    }
+
+    /// Gives the memory back if it holds nothing.
+    pub(crate) fn release(&mut self) {
+        if self.start == self.end {
+            *self = Input::default();
+        }
+    }
+}

@@ -1,0 +1,324 @@
+//! A connection's two byte streams as packets: framing, sequence numbers, compression, TLS, deadlines.
+//!
+//! ```text
+//!   reply ──► Output ──► [compression] ──► ByteStream (socket, or TLS over it)
+//!   command ◄── packets ◄── Input ◄── [compression] ◄──┘
+//! ```
+//!
+//! The stream blocks for short slices only ([`SLICE`]); whatever waits longer waits slice by slice and looks in
+//! between whether it has waited too long or the connection was told to go.
+//!
+//! Invariant: nothing that has been received is lost by a wait that ends early, so a packet's reading can be
+//! begun again at any time.
+
+mod compression;
+mod input;
+mod output;
+mod socket;
+mod stream;
+mod tls;
+
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use firn_base::clock::Clock;
+
+use crate::error::{ServerError, WireError};
+use crate::flags::Capabilities;
+use crate::packet::{HEADER_LENGTH, MAX_PAYLOAD_LENGTH};
+
+pub(crate) use compression::Compression;
+pub use compression::CompressionAlgorithm;
+pub(crate) use input::Input;
+pub(crate) use output::Output;
+pub(crate) use socket::Listener;
+pub(crate) use socket::Socket;
+pub use socket::{ListenAddress, PeerAddress};
+pub(crate) use stream::{ByteStream, MemoryStream};
+pub(crate) use tls::TlsAcceptor;
+pub use tls::{TlsFiles, TlsInformation, TlsMode};
+
+/// How long one blocking read lasts at most, and with it how long an idle connection keeps its thread.
+pub(crate) const SLICE: Duration = Duration::from_millis(100);
+
+/// How much output is gathered before it is sent in the midst of a reply.
+const FLUSH_THRESHOLD_BYTES: usize = 64 << 10;
+
+/// How long to wait for a packet.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Patience {
+    /// Until a slice has passed without its first byte; the rest must follow, each read within the time.
+    FirstByteThenEach(Duration),
+    /// Each read within the time.
+    Each(Duration),
+    /// Until the clock shows this time.
+    Deadline(Duration),
+}
+
+/// What reading a packet came to.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Received {
+    /// The payload is in the buffer.
+    Packet,
+    /// Nothing has been sent.
+    Idle,
+}
+
+/// A connection's packets. See the module's page.
+pub(crate) struct Channel {
+    stream: Box<dyn ByteStream>,
+    input: Input,
+    pub(crate) output: Output,
+    compression: Option<Compression>,
+    clock: Arc<dyn Clock>,
+    /// Set from outside when the connection shall end.
+    closing: Arc<AtomicBool>,
+    /// What both sides can do.
+    pub(crate) capabilities: Capabilities,
+    /// How long a write may stand still.
+    pub(crate) write_timeout: Duration,
+    /// How long a read in the midst of a command may stand still.
+    pub(crate) read_timeout: Duration,
+    /// The longest payload that is taken.
+    pub(crate) max_packet_bytes: usize,
+}
+
+impl Channel {
+    pub(crate) fn new(
+        stream: Box<dyn ByteStream>,
+        clock: Arc<dyn Clock>,
+        closing: Arc<AtomicBool>,
+    ) -> Channel {
+        Channel {
+            stream,
+            input: Input::default(),
+            output: Output::default(),
+            compression: None,
+            clock,
+            closing,
+            capabilities: Capabilities::empty(),
+            write_timeout: Duration::from_secs(60),
+            read_timeout: Duration::from_secs(30),
+            max_packet_bytes: 64 << 20,
+        }
+    }
+
+    /// Waits for a packet and puts its whole payload into `payload`, whatever was there.
+    pub(crate) fn read_packet(
+        &mut self,
+        payload: &mut Vec<u8>,
+        patience: Patience,
+    ) -> Result<Received, WireError> {
+        payload.clear();
+        if !self.require(HEADER_LENGTH, patience)? {
+            return Ok(Received::Idle);
+        }
+        let mut patience = patience;
+        if let Patience::FirstByteThenEach(each) = patience {
+            patience = Patience::Each(each);
+        }
+        loop {
+            let length = self.read_header(patience)?;
+            if payload.len() + length > self.max_packet_bytes {
+                return Err(WireError::Fatal(ServerError::packet_too_large()));
+            }
+            self.read_body(payload, length, patience)?;
+            if length < MAX_PAYLOAD_LENGTH {
+                return Ok(Received::Packet);
+            }
+        }
+    }
+
+    /// A new exchange begins: the next packet of either side has number 0.
+    pub(crate) fn begin_exchange(&mut self) {
+        self.output.sequence = 0;
+        if let Some(compression) = &mut self.compression {
+            compression.sequence = 0;
+        }
+    }
+
+    fn read_header(&mut self, patience: Patience) -> Result<usize, WireError> {
+        self.require(HEADER_LENGTH, patience)?;
+        let [a, b, c, sequence] = self.input.take_array();
+        // Compressed packets have numbers of their own, and clients do not agree on the inner ones.
+        if self.compression.is_none() && sequence != self.output.sequence {
+            return Err(WireError::Fatal(ServerError::packets_out_of_order()));
+        }
+        self.output.sequence = sequence.wrapping_add(1);
+        Ok(u32::from_le_bytes([a, b, c, 0]) as usize)
+    }
+
+    /// Memory grows with what has arrived, not with what the header promises.
+    fn read_body(
+        &mut self,
+        payload: &mut Vec<u8>,
+        length: usize,
+        patience: Patience,
+    ) -> Result<(), WireError> {
+        let mut missing = length;
+        loop {
+            missing -= self.input.take_into(payload, missing);
+            if missing == 0 {
+                return Ok(());
+            }
+            self.wait_for_more(patience)?;
+        }
+    }
+
+    /// Waits until that many bytes are there. False if there are none, and `patience` ends with that.
+    fn require(&mut self, length: usize, patience: Patience) -> Result<bool, WireError> {
+        while self.input.len() < length {
+            if !self.wait_for_more(patience)? {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    fn wait_for_more(&mut self, patience: Patience) -> Result<bool, WireError> {
+        let mut deadline = match patience {
+            Patience::Deadline(deadline) => Some(deadline),
+            Patience::Each(_) | Patience::FirstByteThenEach(_) => None,
+        };
+        loop {
+            match self.fill() {
+                // Who sends byte by byte gains no time.
+                Ok(()) if deadline.is_some_and(|end| self.clock.monotonic() >= end) => {
+                    return Err(WireError::Fatal(ServerError::read_timeout()));
+                }
+                Ok(()) => return Ok(true),
+                Err(WireError::Lost(error)) if error.kind() == io::ErrorKind::WouldBlock => {}
+                Err(error) => return Err(error),
+            }
+            if self.closing.load(Ordering::Relaxed) {
+                return Err(WireError::closed());
+            }
+            let each = match patience {
+                Patience::FirstByteThenEach(_) if self.is_quiet() => return Ok(false),
+                Patience::FirstByteThenEach(each) | Patience::Each(each) => each,
+                Patience::Deadline(_) => Duration::ZERO,
+            };
+            let now = self.clock.monotonic();
+            if now >= *deadline.get_or_insert(now + each.saturating_sub(SLICE)) {
+                return Err(WireError::Fatal(ServerError::read_timeout()));
+            }
+        }
+    }
+
+    /// Nothing of a packet has been received.
+    fn is_quiet(&self) -> bool {
+        self.input.len() == 0 && self.compression.as_ref().is_none_or(Compression::is_quiet)
+    }
+
+    /// Gets some more input, or fails with [`io::ErrorKind::WouldBlock`] when a slice has passed.
+    fn fill(&mut self) -> Result<(), WireError> {
+        let received = match &mut self.compression {
+            Some(compression) => return compression.fill(&mut *self.stream, &mut self.input),
+            None => self.input.fill_from(&mut *self.stream)?,
+        };
+        if received == 0 { Err(WireError::closed()) } else { Ok(()) }
+    }
+
+    /// Sends what has been gathered if it is much.
+    #[inline]
+    pub(crate) fn flush_if_full(&mut self) -> Result<(), WireError> {
+        if self.output.committed_length() < FLUSH_THRESHOLD_BYTES { Ok(()) } else { self.flush() }
+    }
+
+    /// Sends all committed packets. Blocks while the client does not take them.
+    pub(crate) fn flush(&mut self) -> Result<(), WireError> {
+        if self.output.committed_length() == 0 {
+            return Ok(());
+        }
+        let mut sender = Sender {
+            stream: &mut *self.stream,
+            clock: &*self.clock,
+            closing: &self.closing,
+            timeout: self.write_timeout,
+        };
+        let sent = match &mut self.compression {
+            None => sender.send(self.output.committed()),
+            Some(compression) => compression.send(self.output.committed(), &mut sender),
+        };
+        self.output.clear_committed();
+        sent
+    }
+
+    /// From now on both directions are compressed.
+    pub(crate) fn compress(&mut self, algorithm: CompressionAlgorithm, level: i32) {
+        self.compression = Some(Compression::new(algorithm, level));
+    }
+
+    /// From now on both directions are inside TLS; what has been received already belongs to it.
+    pub(crate) fn start_tls(&mut self, acceptor: &TlsAcceptor) -> Result<(), WireError> {
+        let early = self.input.take_all();
+        let plain = std::mem::replace(&mut self.stream, Box::new(MemoryStream::default()));
+        self.stream = acceptor.accept(plain, early)?;
+        Ok(())
+    }
+
+    /// What was agreed for TLS, if it is on.
+    pub(crate) fn tls(&self) -> Option<TlsInformation> {
+        self.stream.tls()
+    }
+
+    /// Tells the client that nothing follows, where the stream has a way to.
+    pub(crate) fn close(&mut self) {
+        self.stream.close();
+    }
+
+    /// Gives back the memory that only an active connection needs.
+    pub(crate) fn release_buffers(&mut self) {
+        self.input.release();
+        self.output.release();
+        if let Some(compression) = &mut self.compression {
+            compression.release();
+        }
+    }
+
+    pub(crate) fn clock(&self) -> &dyn Clock {
+        &*self.clock
+    }
+}
+
+/// Writes everything, slice by slice.
+pub(crate) struct Sender<'a> {
+    stream: &'a mut dyn ByteStream,
+    clock: &'a dyn Clock,
+    closing: &'a AtomicBool,
+    timeout: Duration,
+}
+
+impl Sender<'_> {
+    pub(crate) fn send(&mut self, mut bytes: &[u8]) -> Result<(), WireError> {
+        let mut stalled_since = None;
+        loop {
+            let written = match bytes {
+                [] => self.stream.flush().map(|()| 0),
+                _ => self.stream.write(bytes),
+            };
+            match written {
+                Ok(0) if bytes.is_empty() => return Ok(()),
+                Ok(0) => return Err(WireError::closed()),
+                Ok(sent) => {
+                    bytes = &bytes[sent..];
+                    stalled_since = None;
+                }
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                    let now = self.clock.monotonic();
+                    let waited = now.saturating_sub(*stalled_since.get_or_insert(now));
+                    if waited >= self.timeout || self.closing.load(Ordering::Relaxed) {
+                        return Err(WireError::Lost(io::ErrorKind::TimedOut.into()));
+                    }
+                }
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

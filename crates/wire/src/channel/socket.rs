@@ -1,0 +1,186 @@
+//! Sockets: TCP or Unix, told apart only by their addresses.
+
+use std::io;
+use std::net::{IpAddr, SocketAddr, TcpListener};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::fs::FileTypeExt;
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use rustix::net::sockopt::{self, Timeout};
+use rustix::net::{RecvFlags, SendFlags, Shutdown};
+
+use super::SLICE;
+use super::stream::ByteStream;
+
+/// Where to listen.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ListenAddress {
+    /// A TCP address; port 0 asks for any free one.
+    Tcp(SocketAddr),
+    /// A Unix socket. A file that nobody listens at any more is replaced.
+    Unix(PathBuf),
+}
+
+/// Where a client comes from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum PeerAddress {
+    /// Over TCP, from this address.
+    Tcp(SocketAddr),
+    /// Over the Unix socket.
+    Unix,
+}
+
+impl PeerAddress {
+    /// The host as accounts name it: an address, or `localhost` for the Unix socket.
+    #[must_use]
+    pub fn host(&self) -> String {
+        match self {
+            PeerAddress::Tcp(address) => address.ip().to_canonical().to_string(),
+            PeerAddress::Unix => "localhost".to_owned(),
+        }
+    }
+
+    /// The address, for TCP.
+    #[must_use]
+    pub fn ip(&self) -> Option<IpAddr> {
+        match self {
+            PeerAddress::Tcp(address) => Some(address.ip().to_canonical()),
+            PeerAddress::Unix => None,
+        }
+    }
+}
+
+impl std::fmt::Display for PeerAddress {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            PeerAddress::Tcp(address) => address.fmt(formatter),
+            PeerAddress::Unix => formatter.write_str("localhost"),
+        }
+    }
+}
+
+/// A connected socket. Reads and writes block for one slice at most.
+#[derive(Debug)]
+pub(crate) struct Socket {
+    descriptor: OwnedFd,
+}
+
+impl Socket {
+    fn new(descriptor: OwnedFd, tcp: bool) -> io::Result<Socket> {
+        sockopt::set_socket_timeout(&descriptor, Timeout::Recv, Some(SLICE))?;
+        sockopt::set_socket_timeout(&descriptor, Timeout::Send, Some(SLICE))?;
+        if tcp {
+            sockopt::set_tcp_nodelay(&descriptor, true)?;
+            sockopt::set_socket_keepalive(&descriptor, true)?;
+        }
+        Ok(Socket { descriptor })
+    }
+
+    /// Ends what the client sends: a read that waits or comes later finds the end. Replies still go out.
+    pub(crate) fn shut_down_reading(&self) {
+        // Fails only for a connection that is gone already.
+        let _ = rustix::net::shutdown(&self.descriptor, Shutdown::Read);
+    }
+
+    /// Ends both directions.
+    pub(crate) fn shut_down(&self) {
+        let _ = rustix::net::shutdown(&self.descriptor, Shutdown::Both);
+    }
+}
+
+impl AsFd for Socket {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.descriptor.as_fd()
+    }
+}
+
+impl ByteStream for Arc<Socket> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let (received, _) = rustix::net::recv(&self.descriptor, buffer, RecvFlags::empty())?;
+        Ok(received)
+    }
+
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        Ok(rustix::net::send(&self.descriptor, bytes, SendFlags::NOSIGNAL)?)
+    }
+}
+
+/// A socket that listens; it does not block.
+#[derive(Debug)]
+pub(crate) enum Listener {
+    Tcp(TcpListener),
+    Unix(UnixListener, PathBuf),
+}
+
+impl Listener {
+    pub(crate) fn bind(address: &ListenAddress) -> io::Result<Listener> {
+        match address {
+            ListenAddress::Tcp(address) => {
+                let listener = TcpListener::bind(address)?;
+                listener.set_nonblocking(true)?;
+                Ok(Listener::Tcp(listener))
+            }
+            ListenAddress::Unix(path) => {
+                remove_abandoned(path);
+                let listener = UnixListener::bind(path)?;
+                listener.set_nonblocking(true)?;
+                Ok(Listener::Unix(listener, path.clone()))
+            }
+        }
+    }
+
+    /// Where it listens, with the port that it was given.
+    pub(crate) fn address(&self) -> io::Result<ListenAddress> {
+        Ok(match self {
+            Listener::Tcp(listener) => ListenAddress::Tcp(listener.local_addr()?),
+            Listener::Unix(_, path) => ListenAddress::Unix(path.clone()),
+        })
+    }
+
+    /// The next client, or [`io::ErrorKind::WouldBlock`].
+    pub(crate) fn accept(&self) -> io::Result<(Socket, PeerAddress)> {
+        match self {
+            Listener::Tcp(listener) => {
+                let (stream, address) = listener.accept()?;
+                Ok((Socket::new(stream.into(), true)?, PeerAddress::Tcp(address)))
+            }
+            Listener::Unix(listener, _) => {
+                let (stream, _) = listener.accept()?;
+                Ok((Socket::new(stream.into(), false)?, PeerAddress::Unix))
+            }
+        }
+    }
+}
+
+impl AsFd for Listener {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        match self {
+            Listener::Tcp(listener) => listener.as_fd(),
+            Listener::Unix(listener, _) => listener.as_fd(),
+        }
+    }
+}
+
+impl Drop for Listener {
+    fn drop(&mut self) {
+        if let Listener::Unix(_, path) = self {
+            // Left behind, it would only be replaced by the next server.
+            let _ = std::fs::remove_file(path);
+        }
+    }
+}
+
+/// Removes a socket file whose server is gone.
+fn remove_abandoned(path: &std::path::Path) {
+    let is_socket = std::fs::symlink_metadata(path).is_ok_and(|data| data.file_type().is_socket());
+    let refused = || {
+        UnixStream::connect(path)
+            .is_err_and(|error| error.kind() == io::ErrorKind::ConnectionRefused)
+    };
+    if is_socket && refused() {
+        // If it cannot be removed, binding fails and says so.
+        let _ = std::fs::remove_file(path);
+    }
+}

@@ -1,0 +1,1 @@
+//! The exchange before the first command.

@@ -1,0 +1,271 @@
+//! Replies: what a session answers a command with, encoded straight into the connection's output.
+//!
+//! ```text
+//!   replies.ok(..)                                     one OK packet
+//!   replies.columns(..) → ResultSet                    column count, definitions, (EOF)
+//!        .row() → Row  .int(1) .text(b"x") .end()      a row, field by field
+//!        .finish(..)                                   EOF, or OK in its place
+//!   replies.local_infile(..) → LocalInfile             asks the client for a file; an OK or error follows
+//!   Err(WireError::Refused(..)) from the session       an ERR packet, even after some rows
+//! ```
+//!
+//! A command is answered by one result; a text of several statements and a procedure are answered by
+//! several. Whoever knows that another result follows says so **before** the result that is followed, with
+//! [`Replies::set_more_results`]; the flag holds until it is changed.
+//!
+//! Output is sent when 64 KiB have been gathered and when the command has been answered; a client that does
+//! not read makes the writer block (for `net_write_timeout` at most).
+//!
+//! Invariants: a packet is sent whole or not at all (an abandoned row leaves no trace); a session that
+//! returns `Ok` has answered, and its last result set was finished.
+
+mod column;
+mod completion;
+mod local_infile;
+mod number;
+mod result_set;
+mod row;
+mod temporal;
+
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use firn_base::clock::SystemClock;
+use parking_lot::Mutex;
+
+use crate::channel::{Channel, MemoryStream};
+use crate::error::{ServerError, WireError};
+use crate::flags::{Capabilities, Status};
+
+pub(crate) use column::put_definition;
+pub use column::{ColumnDefinition, EncodedColumns};
+pub use completion::{Completion, SessionChange};
+pub(crate) use completion::{put_completion, put_end_of_rows, put_error};
+pub use local_infile::LocalInfile;
+pub(crate) use result_set::CursorRows;
+pub use result_set::ResultSet;
+pub use row::Row;
+
+/// How rows are encoded.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RowFormat {
+    /// As text: the answer to a query.
+    Text,
+    /// In binary: the answer to an executed statement.
+    Binary,
+}
+
+/// How far the answer to the command is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Progress {
+    /// Nothing was answered, or another result was promised.
+    Owed,
+    /// A result set has begun.
+    InRows,
+    /// Everything was answered.
+    Answered,
+}
+
+/// The place where a command's answer is written. See the module's page.
+pub struct Replies<'a> {
+    channel: &'a mut Channel,
+    format: RowFormat,
+    more_results: bool,
+    /// The session's status as last told, for the EOF that follows column definitions.
+    status: Status,
+    progress: Progress,
+    /// Where rows go if the client asked for a cursor.
+    cursor: Option<&'a mut Option<CursorRows>>,
+}
+
+impl<'a> Replies<'a> {
+    pub(crate) fn new(channel: &'a mut Channel, format: RowFormat) -> Replies<'a> {
+        Replies {
+            channel,
+            format,
+            more_results: false,
+            status: Status::AUTOCOMMIT,
+            progress: Progress::Owed,
+            cursor: None,
+        }
+    }
+
+    /// The first result set's rows are kept in `cursor` instead of being sent.
+    pub(crate) fn with_cursor(mut self, cursor: &'a mut Option<CursorRows>) -> Replies<'a> {
+        self.cursor = Some(cursor);
+        self
+    }
+
+    /// Says whether another result follows the next one. False at the beginning of each command.
+    pub fn set_more_results(&mut self, more: bool) {
+        self.more_results = more;
+    }
+
+    /// Whether the client takes several results of one command; if not, a procedure's are refused.
+    #[must_use]
+    pub fn takes_several_results(&self) -> bool {
+        self.channel.capabilities.contains(match self.format {
+            RowFormat::Text => Capabilities::MULTI_RESULTS,
+            RowFormat::Binary => Capabilities::PS_MULTI_RESULTS,
+        })
+    }
+
+    /// Whether the client wants to hear of session state changes; otherwise nobody need gather them.
+    #[must_use]
+    pub fn tracks_session(&self) -> bool {
+        self.channel.capabilities.contains(Capabilities::SESSION_TRACK)
+    }
+
+    /// Whether `affected_rows` shall count the rows found instead of those changed.
+    #[must_use]
+    pub fn counts_found_rows(&self) -> bool {
+        self.channel.capabilities.contains(Capabilities::FOUND_ROWS)
+    }
+
+    /// How rows will be encoded.
+    #[must_use]
+    pub fn format(&self) -> RowFormat {
+        self.format
+    }
+
+    /// Answers without rows.
+    ///
+    /// # Errors
+    /// [`WireError::Lost`] if output had to be sent and could not be.
+    pub fn ok(&mut self, completion: &Completion<'_>) -> Result<(), WireError> {
+        self.expect_owed();
+        let status = self.complete(completion.status);
+        let capabilities = self.channel.capabilities;
+        put_completion(self.channel.output.begin(), 0, completion, status, capabilities);
+        self.channel.output.commit();
+        self.channel.flush_if_full()
+    }
+
+    /// Begins a result set.
+    ///
+    /// # Errors
+    /// [`WireError::Lost`] if output had to be sent and could not be.
+    pub fn columns(
+        &mut self,
+        columns: &[ColumnDefinition],
+    ) -> Result<ResultSet<'_, 'a>, WireError> {
+        self.encoded_columns(&EncodedColumns::new(columns))
+    }
+
+    /// Begins a result set whose columns were encoded before: one copy, however many they are.
+    ///
+    /// # Errors
+    /// [`WireError::Lost`] if output had to be sent and could not be.
+    pub fn encoded_columns(
+        &mut self,
+        columns: &EncodedColumns,
+    ) -> Result<ResultSet<'_, 'a>, WireError> {
+        self.expect_owed();
+        ResultSet::begin(self, columns)
+    }
+
+    /// Asks the client for its file of that name. Read it to its end or drop it, then answer.
+    ///
+    /// # Errors
+    /// [`WireError::Refused`] if the client does not give files, [`WireError::Lost`] as everywhere.
+    pub fn local_infile(&mut self, name: &[u8]) -> Result<LocalInfile<'_>, WireError> {
+        self.expect_owed();
+        if !self.channel.capabilities.contains(Capabilities::LOCAL_FILES) {
+            return Err(ServerError::local_infile_disabled().into());
+        }
+        LocalInfile::request(self.channel, name)
+    }
+
+    /// Answers with an error. Usually a session returns it instead.
+    ///
+    /// # Errors
+    /// [`WireError::Lost`] if output had to be sent and could not be.
+    pub fn error(&mut self, error: &ServerError) -> Result<(), WireError> {
+        self.progress = Progress::Answered;
+        put_error(self.channel.output.begin(), error, true);
+        self.channel.output.commit();
+        self.channel.flush_if_full()
+    }
+
+    /// Sends what has been gathered without waiting for more: for a long statement's first rows.
+    ///
+    /// # Errors
+    /// [`WireError::Lost`] if it could not be sent.
+    pub fn flush(&mut self) -> Result<(), WireError> {
+        self.channel.flush()
+    }
+
+    /// Whether a session that has returned has said all that it owed.
+    pub(crate) fn is_answered(&self) -> bool {
+        self.progress == Progress::Answered
+    }
+
+    /// One result is complete; the status to send.
+    fn complete(&mut self, status: Status) -> Status {
+        self.status = status;
+        self.progress = if self.more_results { Progress::Owed } else { Progress::Answered };
+        if self.more_results { status | Status::MORE_RESULTS } else { status }
+    }
+
+    fn expect_owed(&self) {
+        assert_eq!(
+            self.progress,
+            Progress::Owed,
+            "a command is answered once, a result set finished"
+        );
+    }
+}
+
+/// Takes a reply's bytes without a connection: for tests of sessions and for measuring them.
+///
+/// ```
+/// # use firn_wire::{Completion, RowFormat, ReplyRecorder};
+/// let mut recorder = ReplyRecorder::new(RowFormat::Text);
+/// recorder.replies().ok(&Completion::default()).unwrap();
+/// assert_eq!(recorder.take(), [7, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0]);
+/// ```
+pub struct ReplyRecorder {
+    channel: Channel,
+    format: RowFormat,
+    sent: Arc<Mutex<Vec<u8>>>,
+}
+
+impl ReplyRecorder {
+    /// A recorder of replies in that format, as to a client with `DEPRECATE_EOF`, session tracking and
+    /// several results.
+    #[must_use]
+    pub fn new(format: RowFormat) -> ReplyRecorder {
+        let stream = MemoryStream::default();
+        let sent = stream.output.clone();
+        let closing = Arc::new(AtomicBool::new(false));
+        let mut channel = Channel::new(Box::new(stream), Arc::new(SystemClock), closing);
+        channel.capabilities = Capabilities::PROTOCOL_41
+            | Capabilities::DEPRECATE_EOF
+            | Capabilities::SESSION_TRACK
+            | Capabilities::MULTI_RESULTS
+            | Capabilities::PS_MULTI_RESULTS;
+        ReplyRecorder { channel, format, sent }
+    }
+
+    /// As to a client of those capabilities.
+    #[must_use]
+    pub fn with_capabilities(mut self, capabilities: Capabilities) -> ReplyRecorder {
+        self.channel.capabilities = capabilities;
+        self
+    }
+
+    /// Where the next command's answer goes.
+    pub fn replies(&mut self) -> Replies<'_> {
+        self.channel.output.sequence = 1;
+        Replies::new(&mut self.channel, self.format)
+    }
+
+    /// The packets since the last call.
+    pub fn take(&mut self) -> Vec<u8> {
+        self.channel.flush().expect("memory takes everything");
+        std::mem::take(&mut *self.sent.lock())
+    }
+}
+
+#[cfg(test)]
+mod tests;

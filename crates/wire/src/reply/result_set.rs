@@ -1,0 +1,116 @@
+//! A result set: column definitions, rows, an end.
+
+use crate::channel::Output;
+use crate::error::WireError;
+use crate::flags::{Capabilities, Status};
+use crate::packet::PayloadWriter;
+
+use super::column::EncodedColumns;
+use super::completion::{Completion, put_end_of_rows};
+use super::row::Row;
+use super::{Progress, Replies, RowFormat};
+
+/// Rows that wait for the client to fetch them: whole payloads, one behind the other.
+#[derive(Debug, Default)]
+pub(crate) struct CursorRows {
+    payloads: Vec<u8>,
+    /// Where each payload ends.
+    ends: Vec<usize>,
+    /// How many have been fetched.
+    fetched: usize,
+    /// The status at the end of the statement.
+    pub(crate) status: Status,
+    pub(crate) warnings: u16,
+}
+
+impl CursorRows {
+    pub(super) fn push(&mut self, payload: &[u8]) {
+        self.payloads.extend_from_slice(payload);
+        self.ends.push(self.payloads.len());
+    }
+
+    /// The next row's payload.
+    pub(crate) fn fetch(&mut self) -> Option<&[u8]> {
+        let end = *self.ends.get(self.fetched)?;
+        let start = self.fetched.checked_sub(1).map_or(0, |previous| self.ends[previous]);
+        self.fetched += 1;
+        Some(&self.payloads[start..end])
+    }
+
+    /// Whether every row has been fetched.
+    pub(crate) fn is_exhausted(&self) -> bool {
+        self.fetched == self.ends.len()
+    }
+}
+
+/// A result set in work. It must be finished, unless the session returns an error.
+pub struct ResultSet<'r, 'a> {
+    replies: &'r mut Replies<'a>,
+    columns: EncodedColumns,
+}
+
+impl<'r, 'a> ResultSet<'r, 'a> {
+    pub(super) fn begin(
+        replies: &'r mut Replies<'a>,
+        columns: &EncodedColumns,
+    ) -> Result<ResultSet<'r, 'a>, WireError> {
+        replies.progress = Progress::InRows;
+        let channel = &mut *replies.channel;
+        channel.output.append_packets(columns.packets(), columns.len() + 1);
+        match &mut replies.cursor {
+            // The terminator that tells of the cursor comes when its rows are there.
+            Some(cursor) => **cursor = Some(CursorRows::default()),
+            None if !channel.capabilities.contains(Capabilities::DEPRECATE_EOF) => {
+                let buffer = channel.output.begin();
+                buffer.put_u8(0xfe);
+                buffer.put_u16(0);
+                buffer.put_u16(replies.status.bits());
+                channel.output.commit();
+            }
+            None => {}
+        }
+        Ok(ResultSet { replies, columns: columns.clone() })
+    }
+
+    /// How many columns a row has.
+    #[must_use]
+    pub fn column_count(&self) -> usize {
+        self.columns.len()
+    }
+
+    /// How rows are encoded.
+    #[must_use]
+    pub fn format(&self) -> RowFormat {
+        self.replies.format
+    }
+
+    /// Begins the next row. Blocks while much output is waiting for the client.
+    ///
+    /// # Errors
+    /// [`WireError::Lost`] if output had to be sent and could not be: end the statement then.
+    #[inline]
+    pub fn row(&mut self) -> Result<Row<'_>, WireError> {
+        self.replies.channel.flush_if_full()?;
+        let output: &mut Output = &mut self.replies.channel.output;
+        let cursor = self.replies.cursor.as_deref_mut().and_then(Option::as_mut);
+        Ok(Row::begin(output, self.columns.kinds(), self.replies.format, cursor))
+    }
+
+    /// Ends the result set.
+    ///
+    /// # Errors
+    /// [`WireError::Lost`] if output had to be sent and could not be.
+    pub fn finish(self, completion: &Completion<'_>) -> Result<(), WireError> {
+        let mut status = self.replies.complete(completion.status);
+        if let Some(Some(cursor)) = self.replies.cursor.take() {
+            cursor.status = completion.status;
+            cursor.warnings = completion.warnings;
+            status |= Status::CURSOR_EXISTS;
+        }
+        let channel = &mut *self.replies.channel;
+        let capabilities = channel.capabilities;
+        put_end_of_rows(channel.output.begin(), completion, status, capabilities);
+        channel.output.commit();
+        channel.flush_if_full()
+    }
+}

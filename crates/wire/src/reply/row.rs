@@ -1,0 +1,262 @@
+//! A row, encoded field by field into the connection's output.
+//!
+//! ```text
+//!   text:    | field | field | …         a field: length-encoded text, or 0xfb for NULL
+//!   binary:  | 0 | NULL bits, from bit 2 | field | …      a field as its column's type has it
+//! ```
+
+use crate::channel::Output;
+use crate::packet::PayloadWriter;
+use crate::value::{ColumnType, Date, DateTime, Time};
+
+use super::column::ColumnKind;
+use super::result_set::CursorRows;
+use super::{RowFormat, number, temporal};
+
+/// The byte that stands for `NULL` in text rows.
+const TEXT_NULL: u8 = 0xfb;
+
+/// A row in work: call one method for each column, in order, and then [`Row::end`]. A row that is dropped
+/// before its end is not sent.
+///
+/// A method need not be the one of its column's type: a number written to a text column becomes text, an
+/// integer written to a floating-point column becomes one. Bytes can only be written to columns that the
+/// binary protocol sends as bytes.
+pub struct Row<'s> {
+    output: &'s mut Output,
+    kinds: &'s [ColumnKind],
+    cursor: Option<&'s mut CursorRows>,
+    format: RowFormat,
+    column: usize,
+}
+
+impl<'s> Row<'s> {
+    #[inline]
+    pub(super) fn begin(
+        output: &'s mut Output,
+        kinds: &'s [ColumnKind],
+        format: RowFormat,
+        cursor: Option<&'s mut CursorRows>,
+    ) -> Row<'s> {
+        let buffer = output.begin();
+        if format == RowFormat::Binary {
+            let header = buffer.len() + 1 + (kinds.len() + 9) / 8;
+            buffer.resize(header, 0);
+        }
+        Row { output, kinds, cursor, format, column: 0 }
+    }
+
+    /// The next column's kind, and where its field goes.
+    #[inline]
+    fn next(&mut self) -> (ColumnKind, &mut Vec<u8>) {
+        let kind = self.kinds[self.column];
+        self.column += 1;
+        (kind, self.output.buffer())
+    }
+
+    /// `NULL`.
+    #[inline]
+    pub fn null(&mut self) {
+        if self.format == RowFormat::Binary {
+            let bit = self.column + 2;
+            let at = self.output.payload_start() + 1 + bit / 8;
+            self.output.buffer()[at] |= 1 << (bit % 8);
+            self.column += 1;
+            return;
+        }
+        self.next().1.push(TEXT_NULL);
+    }
+
+    /// An integer with sign.
+    #[inline]
+    pub fn int(&mut self, value: i64) {
+        let binary = self.format == RowFormat::Binary;
+        let (kind, buffer) = self.next();
+        if !(binary && put_binary_integer(buffer, kind.column_type, value as u64, value as f64)) {
+            put_text_integer(buffer, kind, itoa::Buffer::new().format(value));
+        }
+    }
+
+    /// An integer without sign.
+    #[inline]
+    pub fn uint(&mut self, value: u64) {
+        let binary = self.format == RowFormat::Binary;
+        let (kind, buffer) = self.next();
+        if !(binary && put_binary_integer(buffer, kind.column_type, value, value as f64)) {
+            put_text_integer(buffer, kind, itoa::Buffer::new().format(value));
+        }
+    }
+
+    /// A `FLOAT`. As text with that many digits after the point; with 31 or more, with six significant ones.
+    pub fn float(&mut self, value: f32, decimals: u8) {
+        let binary = self.format == RowFormat::Binary;
+        let (kind, buffer) = self.next();
+        match kind.column_type {
+            ColumnType::Float if binary => buffer.put(&value.to_le_bytes()),
+            ColumnType::Double if binary => buffer.put(&f64::from(value).to_le_bytes()),
+            _ => put_formatted(buffer, |text| number::put_float(text, value, decimals)),
+        }
+    }
+
+    /// A `DOUBLE`. As text with that many digits after the point; with 31 or more, with as many as tell it
+    /// from every other.
+    pub fn double(&mut self, value: f64, decimals: u8) {
+        let binary = self.format == RowFormat::Binary;
+        let (kind, buffer) = self.next();
+        match kind.column_type {
+            ColumnType::Double if binary => buffer.put(&value.to_le_bytes()),
+            ColumnType::Float if binary => buffer.put(&(value as f32).to_le_bytes()),
+            _ => put_formatted(buffer, |text| number::put_double(text, value, decimals)),
+        }
+    }
+
+    /// A decimal number as text.
+    #[inline]
+    pub fn decimal(&mut self, text: &str) {
+        self.bytes(text.as_bytes());
+    }
+
+    /// A date.
+    pub fn date(&mut self, value: Date) {
+        let binary = self.format == RowFormat::Binary;
+        let (kind, buffer) = self.next();
+        match kind.column_type {
+            ColumnType::Date | ColumnType::DateTime | ColumnType::Timestamp if binary => {
+                let midnight = DateTime { date: value, ..DateTime::default() };
+                temporal::put_binary_date_time(buffer, &midnight);
+            }
+            _ => put_formatted(buffer, |text| temporal::put_date(text, value)),
+        }
+    }
+
+    /// A date and time, as text with that many fractional digits (0 to 6).
+    pub fn datetime(&mut self, value: DateTime, fsp: u8) {
+        let binary = self.format == RowFormat::Binary;
+        let (kind, buffer) = self.next();
+        match kind.column_type {
+            ColumnType::DateTime | ColumnType::Timestamp | ColumnType::Date if binary => {
+                temporal::put_binary_date_time(buffer, &value);
+            }
+            _ => put_formatted(buffer, |text| temporal::put_date_time(text, &value, fsp)),
+        }
+    }
+
+    /// A length of time, as text with that many fractional digits (0 to 6).
+    pub fn time(&mut self, value: Time, fsp: u8) {
+        let binary = self.format == RowFormat::Binary;
+        let (kind, buffer) = self.next();
+        match kind.column_type {
+            ColumnType::Time if binary => temporal::put_binary_time(buffer, &value),
+            _ => put_formatted(buffer, |text| temporal::put_time(text, &value, fsp)),
+        }
+    }
+
+    /// Text (in `character_set_results`) or bytes.
+    ///
+    /// # Panics
+    /// If the row is binary and the column's type is a number or a time.
+    #[inline]
+    pub fn bytes(&mut self, value: &[u8]) {
+        self.check_takes_bytes();
+        self.next().1.put_length_encoded_bytes(value);
+    }
+
+    /// Text or bytes that `append` appends to what it is given: for values that are formatted on the way.
+    ///
+    /// # Panics
+    /// As [`Row::bytes`].
+    #[inline]
+    pub fn formatted(&mut self, append: impl FnOnce(&mut Vec<u8>)) {
+        self.check_takes_bytes();
+        put_formatted(self.next().1, append);
+    }
+
+    fn check_takes_bytes(&self) {
+        let column_type = self.kinds[self.column].column_type;
+        assert!(
+            self.format == RowFormat::Text || is_length_encoded(column_type),
+            "a {column_type:?} cannot be sent as bytes in a binary row"
+        );
+    }
+
+    /// Completes the row.
+    ///
+    /// # Panics
+    /// If not every column was written.
+    #[inline]
+    pub fn end(self) {
+        assert_eq!(self.column, self.kinds.len(), "a row has a field for each column");
+        match self.cursor {
+            Some(cursor) => cursor.push(self.output.payload()),
+            None => self.output.commit(),
+        }
+    }
+}
+
+/// Whether the binary protocol sends values of this type as bytes after their length.
+fn is_length_encoded(column_type: ColumnType) -> bool {
+    use ColumnType::*;
+    !matches!(
+        column_type,
+        Tiny | Short
+            | Int24
+            | Long
+            | LongLong
+            | Year
+            | Float
+            | Double
+            | Date
+            | DateTime
+            | Timestamp
+            | Time
+            | Null
+    )
+}
+
+/// Appends a number as its column's type has it; false if that is not a number's.
+#[inline]
+fn put_binary_integer(
+    buffer: &mut Vec<u8>,
+    column_type: ColumnType,
+    bits: u64,
+    as_double: f64,
+) -> bool {
+    let bytes = bits.to_le_bytes();
+    match column_type {
+        ColumnType::LongLong => buffer.put(&bytes),
+        ColumnType::Long | ColumnType::Int24 => buffer.put(&bytes[..4]),
+        ColumnType::Short | ColumnType::Year => buffer.put(&bytes[..2]),
+        ColumnType::Tiny => buffer.put(&bytes[..1]),
+        ColumnType::Double => buffer.put(&as_double.to_le_bytes()),
+        ColumnType::Float => buffer.put(&(as_double as f32).to_le_bytes()),
+        _ => return false,
+    }
+    true
+}
+
+#[inline]
+fn put_text_integer(buffer: &mut Vec<u8>, kind: ColumnKind, digits: &str) {
+    let width = match kind.column_type {
+        ColumnType::Year => 4,
+        _ => usize::from(kind.zerofill_width),
+    };
+    let padding = width.saturating_sub(digits.len());
+    buffer.put_length_encoded_integer((padding + digits.len()) as u64);
+    buffer.resize(buffer.len() + padding, b'0');
+    buffer.put(digits.as_bytes());
+}
+
+/// Appends what `append` appends, and before it its length, for which one byte is set aside.
+fn put_formatted(buffer: &mut Vec<u8>, append: impl FnOnce(&mut Vec<u8>)) {
+    let at = buffer.len();
+    buffer.push(0);
+    append(buffer);
+    let length = buffer.len() - at - 1;
+    if length <= 0xfa {
+        buffer[at] = length as u8;
+        return;
+    }
+    let mut prefix = Vec::with_capacity(9);
+    prefix.put_length_encoded_integer(length as u64);
+    buffer.splice(at..=at, prefix);
+}

@@ -1,0 +1,103 @@
+//! How a server is set up, and the limits that can be changed while it runs.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use crate::channel::{ListenAddress, TlsMode};
+
+/// How a server is set up.
+#[derive(Debug, Clone)]
+pub struct ServerOptions {
+    /// Where to listen: any number of addresses.
+    pub listen: Vec<ListenAddress>,
+    /// What the greeting says; MySQL clients read its beginning as a version, such as `8.4.0-firn`.
+    pub server_version: String,
+    /// The collation that the greeting names; 255 is `utf8mb4_0900_ai_ci`.
+    pub collation: u8,
+    /// TLS.
+    pub tls: TlsMode,
+    /// Whether TCP connections without TLS are refused.
+    pub require_secure_transport: bool,
+    /// The limits to begin with.
+    pub limits: LimitValues,
+}
+
+impl Default for ServerOptions {
+    fn default() -> ServerOptions {
+        ServerOptions {
+            listen: Vec::new(),
+            server_version: "8.4.0-firn".to_owned(),
+            collation: 255,
+            tls: TlsMode::default(),
+            require_secure_transport: false,
+            limits: LimitValues::default(),
+        }
+    }
+}
+
+macro_rules! limits {
+    ($($(#[$docs:meta])* $name:ident, $set:ident: $kind:ty = $default:expr, $store:expr, $load:expr;)*) => {
+        /// Values of [`Limits`].
+        #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+        pub struct LimitValues {
+            $($(#[$docs])* pub $name: $kind,)*
+        }
+
+        impl Default for LimitValues {
+            fn default() -> LimitValues {
+                LimitValues { $($name: $default,)* }
+            }
+        }
+
+        /// A server's limits. They can be changed at any time (`SET GLOBAL`); each takes effect where it is
+        /// looked at next, for the most part with new connections.
+        #[derive(Debug)]
+        pub struct Limits {
+            $($name: AtomicU64,)*
+        }
+
+        impl Limits {
+            /// Those of the given values.
+            #[must_use]
+            pub fn new(values: &LimitValues) -> Limits {
+                Limits { $($name: AtomicU64::new(($store)(values.$name)),)* }
+            }
+
+            $(
+                $(#[$docs])*
+                #[must_use]
+                pub fn $name(&self) -> $kind {
+                    ($load)(self.$name.load(Ordering::Relaxed))
+                }
+
+                /// Changes the limit of that name.
+                pub fn $set(&self, value: $kind) {
+                    self.$name.store(($store)(value), Ordering::Relaxed);
+                }
+            )*
+        }
+    };
+}
+
+fn to_ms(duration: Duration) -> u64 {
+    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
+}
+
+limits! {
+    /// How many clients can be connected; one more hears error 1040.
+    max_connections, set_max_connections: u64 = 151, |value| value, |value| value;
+    /// How long a client may take from its connection to its login.
+    connect_timeout, set_connect_timeout: Duration = Duration::from_secs(10), to_ms, Duration::from_millis;
+    /// The longest command, in bytes, that is taken.
+    max_allowed_packet, set_max_allowed_packet: u64 = 64 << 20, |value| value, |value| value;
+    /// How long a command may stand still on its way in.
+    net_read_timeout, set_net_read_timeout: Duration = Duration::from_secs(30), to_ms, Duration::from_millis;
+    /// How long a reply may stand still on its way out.
+    net_write_timeout, set_net_write_timeout: Duration = Duration::from_secs(60), to_ms, Duration::from_millis;
+    /// After how long without a command a connection is closed.
+    wait_timeout, set_wait_timeout: Duration = Duration::from_secs(28_800), to_ms, Duration::from_millis;
+    /// As `wait_timeout`, for clients that say that somebody types.
+    interactive_timeout, set_interactive_timeout: Duration = Duration::from_secs(28_800), to_ms, Duration::from_millis;
+    /// How many prepared statements all connections together can have open.
+    max_prepared_stmt_count, set_max_prepared_stmt_count: u64 = 16_382, |value| value, |value| value;
+}

@@ -1,0 +1,208 @@
+//! The face to the session layer: what this crate asks of whoever knows SQL.
+//!
+//! ```text
+//!   client            this crate                          the session layer
+//!   connects ───────► greeting, TLS, password   ────────► Service::credentials
+//!                     password is right          ────────► Service::open → Session
+//!   COM_QUERY ──────► decoded                    ────────► Session::query(.., replies)
+//!   COM_STMT_… ─────► types, long data, cursors  ────────► Session::prepare / execute / close_statement
+//!   disconnects,      watched                    ────────► Canceller::cancel, then the Session is dropped
+//!   KILL
+//! ```
+//!
+//! A session is used by one thread at a time, not always by the same: an idle connection gives its thread
+//! back. All methods may block; while one runs, [`Canceller::cancel`] can be called from any thread.
+//!
+//! A method that panics ends its connection; the session is dropped, the others go on.
+
+use std::sync::Arc;
+
+use crate::auth::Credentials;
+use crate::channel::{PeerAddress, TlsInformation};
+use crate::error::{ServerError, WireError};
+use crate::flags::Capabilities;
+use crate::reply::{ColumnDefinition, EncodedColumns, Replies};
+use crate::server::{ConnectionControl, Connections};
+use crate::value::{Attribute, Parameter};
+
+/// Opens sessions. One for all connections of a server.
+pub trait Service: Send + Sync {
+    /// The account that a user who comes from `host` (an address, or `localhost`) is taken for, and how it
+    /// proves itself. For a user without account return [`Credentials::nobody`]: the client then sees the
+    /// same exchange as with a wrong password. May block.
+    ///
+    /// # Errors
+    /// The client is told and the connection closed: for troubles that are not the client's.
+    fn credentials(&self, user: &str, host: &str) -> Result<Credentials, ServerError>;
+
+    /// Begins a session for a client whose password was right. Also called for `COM_CHANGE_USER`, after
+    /// the connection's former session was dropped.
+    ///
+    /// # Errors
+    /// The client is told and the connection closed: an unknown schema, a locked account, too many
+    /// connections of the user.
+    fn open(&self, login: Login) -> Result<Box<dyn Session>, ServerError>;
+}
+
+/// Who has logged in, and how.
+#[derive(Debug, Clone)]
+pub struct Login {
+    /// This connection: its id, its timeouts, its end.
+    pub connection: Arc<ConnectionControl>,
+    /// All connections of the server, for `KILL` and process lists.
+    pub connections: Arc<Connections>,
+    /// The name that the client gave.
+    pub user: String,
+    /// The account that it was taken for, as [`Credentials::account`] has it.
+    pub account: String,
+    /// The schema to begin with.
+    pub schema: Option<String>,
+    /// The number of the client's collation, which sets `character_set_client`, `…_results` and
+    /// `…_connection`.
+    pub collation: u16,
+    /// What client and server can do.
+    pub capabilities: Capabilities,
+    /// Connection attributes, such as `_client_name`.
+    pub attributes: Vec<(String, String)>,
+    /// What was agreed for TLS, if the connection is inside it.
+    pub tls: Option<TlsInformation>,
+}
+
+impl Login {
+    /// Where the client comes from.
+    #[must_use]
+    pub fn peer(&self) -> &PeerAddress {
+        self.connection.peer()
+    }
+}
+
+/// A text to run.
+#[derive(Debug, Clone, Copy)]
+pub struct Query<'a> {
+    /// One statement, or several if `multi_statements`.
+    pub text: &'a [u8],
+    /// Query attributes.
+    pub attributes: &'a [Attribute<'a>],
+    /// Whether several statements are allowed; otherwise a second one is a syntax error.
+    pub multi_statements: bool,
+}
+
+/// A prepared statement to run.
+#[derive(Debug, Clone, Copy)]
+pub struct Execution<'a> {
+    /// The statement's number, as [`Session::prepare`] was told it.
+    pub statement: u32,
+    /// A value for each parameter.
+    pub parameters: &'a [Parameter<'a>],
+    /// Query attributes.
+    pub attributes: &'a [Attribute<'a>],
+}
+
+/// What the client is told of a prepared statement.
+#[derive(Debug, Clone)]
+pub struct Prepared {
+    /// Its parameters; the names are `?`.
+    pub parameters: EncodedColumns,
+    /// Its result's columns; none if it has no result set.
+    pub columns: EncodedColumns,
+    /// How many warnings preparing gave.
+    pub warnings: u16,
+}
+
+/// A table's column as `COM_FIELD_LIST` tells it.
+#[derive(Debug, Clone)]
+pub struct FieldDefinition {
+    /// The column.
+    pub column: ColumnDefinition,
+    /// Its default as text, if it has one.
+    pub default: Option<Vec<u8>>,
+}
+
+/// One client's session.
+///
+/// Methods that take [`Replies`] answer there. [`WireError::Refused`] is sent as the answer, also after some
+/// rows, and the connection goes on; errors that come from `replies` must be passed on: the connection is
+/// gone, and so shall be the statement.
+pub trait Session: Send {
+    /// Runs a text and answers with a result for each statement in it.
+    ///
+    /// # Errors
+    /// See the trait.
+    fn query(&mut self, query: Query<'_>, replies: &mut Replies<'_>) -> Result<(), WireError>;
+
+    /// Prepares a statement under the number `statement`, which no other open one has.
+    ///
+    /// # Errors
+    /// [`WireError::Refused`] if it cannot be prepared; the number is free then.
+    fn prepare(&mut self, statement: u32, text: &[u8]) -> Result<Prepared, WireError>;
+
+    /// Runs a prepared statement. Parameters are decoded, long data is put in its place, and cursors are
+    /// kept by this crate: it takes the rows of such a statement at once and hands them out when asked.
+    ///
+    /// # Errors
+    /// See the trait.
+    fn execute(
+        &mut self,
+        execution: Execution<'_>,
+        replies: &mut Replies<'_>,
+    ) -> Result<(), WireError>;
+
+    /// Forgets a prepared statement. Not called for those that are left when the session is reset or ends.
+    fn close_statement(&mut self, statement: u32);
+
+    /// Chooses the default schema and answers OK.
+    ///
+    /// # Errors
+    /// See the trait.
+    fn init_db(&mut self, schema: &[u8], replies: &mut Replies<'_>) -> Result<(), WireError>;
+
+    /// Puts the session back to how it was opened: rolls back, forgets prepared statements, variables,
+    /// temporary tables and locks. Answers OK.
+    ///
+    /// # Errors
+    /// See the trait.
+    fn reset(&mut self, replies: &mut Replies<'_>) -> Result<(), WireError>;
+
+    /// The line that `COM_STATISTICS` shows, such as `Uptime: 7  Threads: 1  Questions: 5 …`.
+    fn statistics(&mut self) -> String;
+
+    /// Ends another connection (`COM_PROCESS_KILL`), usually by [`Connections::kill`], if the user may.
+    ///
+    /// # Errors
+    /// [`WireError::Refused`] if not, or if there is no such connection.
+    fn kill(&mut self, connection: u32) -> Result<(), WireError>;
+
+    /// The columns of a table whose names match a pattern of `LIKE` (all, if it is empty).
+    ///
+    /// # Errors
+    /// [`WireError::Refused`] if there is no such table.
+    fn field_list(
+        &mut self,
+        table: &[u8],
+        pattern: &[u8],
+    ) -> Result<Vec<FieldDefinition>, WireError>;
+
+    /// How to interrupt the statement that this session runs. Asked for once, when the session was opened.
+    fn canceller(&self) -> Arc<dyn Canceller>;
+}
+
+/// Why a statement is interrupted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CancelReason {
+    /// `KILL QUERY`: the statement ends with error 1317, the session goes on.
+    KillQuery,
+    /// `KILL`: the connection will be closed.
+    KillConnection,
+    /// The client is gone.
+    Disconnected,
+    /// The server is shutting down and has waited long enough.
+    Shutdown,
+}
+
+/// Interrupts a session's statement.
+pub trait Canceller: Send + Sync {
+    /// Makes the running statement end soon, whatever it waits for. Does nothing if none is running: a
+    /// later one must not be hit by it (but with reasons other than `KillQuery` there will be none). Does
+    /// not block.
+    fn cancel(&self, reason: CancelReason);
+}
