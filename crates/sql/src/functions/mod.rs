@@ -18,8 +18,15 @@
 mod arguments;
 mod arithmetic;
 mod bits;
+mod crypto;
+mod digest;
+mod information;
+mod network;
+mod numeric;
 mod session;
 mod signature;
+mod string;
+mod uuid;
 
 use std::fmt;
 use std::ops::RangeInclusive;
@@ -156,12 +163,40 @@ pub fn find(name: &str) -> Option<&'static Function> {
 
 /// Every function.
 pub fn all() -> impl Iterator<Item = &'static Function> {
-    FAMILIES.iter().copied().flatten()
+    FAMILIES.iter().copied().flatten().copied().flatten()
 }
 
-const FAMILIES: &[&[Function]] = &[arithmetic::FUNCTIONS, bits::FUNCTIONS];
+const FAMILIES: &[&[&[Function]]] = &[
+    &[
+        arithmetic::FUNCTIONS,
+        bits::FUNCTIONS,
+        crypto::FUNCTIONS,
+        digest::FUNCTIONS,
+        information::FUNCTIONS,
+        network::FUNCTIONS,
+        numeric::FUNCTIONS,
+        uuid::FUNCTIONS,
+    ],
+    string::FAMILIES,
+];
 
-const ALIASES: &[(&str, &str)] = &[("MOD", "%")];
+/// Other names of functions.
+const ALIASES: &[(&str, &str)] = &[
+    ("CEIL", "CEILING"),
+    ("CHARACTER_LENGTH", "CHAR_LENGTH"),
+    ("LCASE", "LOWER"),
+    ("MID", "SUBSTRING"),
+    ("MOD", "%"),
+    ("OCTET_LENGTH", "LENGTH"),
+    ("POSITION", "LOCATE"),
+    ("POWER", "POW"),
+    ("SCHEMA", "DATABASE"),
+    ("SESSION_USER", "USER"),
+    ("SHA", "SHA1"),
+    ("SUBSTR", "SUBSTRING"),
+    ("SYSTEM_USER", "USER"),
+    ("UCASE", "UPPER"),
+];
 
 /// A function that is NULL when an argument is NULL.
 macro_rules! strict {
@@ -170,8 +205,7 @@ macro_rules! strict {
             name: $name,
             arguments: $arity,
             resolve: |types: &[$crate::types::SqlType], context: &$crate::functions::ResolveContext<'_>| {
-                use $crate::functions::signature::Want;
-                $crate::functions::signature::fixed(types, context, &[$(Want::$want),*], $result)
+                $crate::functions::signature::fixed(types, context, &[$($crate::functions::signature::Want::$want),*], $result)
             },
             evaluate: |arguments: &[$crate::types::Datum], call: &$crate::functions::Call<'_>| {
                 if arguments.iter().any($crate::types::Datum::is_null) {

@@ -1,0 +1,168 @@
+//! Numbers and bytes written in other bases: `HEX`, `UNHEX`, `BIN`, `OCT`, `CONV`, base 64.
+
+use base64::Engine as _;
+use base64::alphabet::STANDARD as ALPHABET;
+use base64::engine::general_purpose::{GeneralPurpose, GeneralPurposeConfig, STANDARD};
+
+use crate::collation;
+use crate::error::Result;
+use crate::functions::arguments::{bytes, fits_packet, int, text, word};
+use crate::functions::signature::{self, Want, fixed, text_chars, text_times};
+use crate::functions::{Call, Function, ResolveContext, Signature, strict};
+use crate::types::{Datum, Octets, SqlType, TypeKind};
+
+pub(super) const FUNCTIONS: &[Function] = &[
+    strict!("HEX", 1..=1, resolve_hex, |a: &[Datum], call: &Call<'_>| Ok(hex(&a[0], call))),
+    strict!("UNHEX", 1..=1, [Text] => bytes_of_first, unhex),
+    strict!("BIN", 1..=1, [Int] => signature::text::<64>, |a: &[Datum], _: &Call<'_>| {
+        Ok(Datum::text(format!("{:b}", word(&a[0]))))
+    }),
+    strict!("OCT", 1..=1, [Int] => signature::text::<64>, |a: &[Datum], _: &Call<'_>| {
+        Ok(Datum::text(format!("{:o}", word(&a[0]))))
+    }),
+    strict!("CONV", 3..=3, [Text, Int, Int] => signature::text::<64>, convert_base),
+    strict!("TO_BASE64", 1..=1, [Text] => text_times::<2>, to_base64),
+    strict!("FROM_BASE64", 1..=1, [Text] => bytes_of_first, from_base64),
+];
+
+const DIGITS: &[u8; 36] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ";
+
+fn bytes_of_first(types: &[SqlType], _: &ResolveContext<'_>) -> SqlType {
+    SqlType::varbinary(types.first().map_or(0, text_chars))
+}
+
+fn resolve_hex(types: &[SqlType], context: &ResolveContext<'_>) -> Result<Signature> {
+    let ty = &types[0];
+    let number = matches!(
+        ty.kind,
+        TypeKind::Integer { .. } | TypeKind::Decimal { .. } | TypeKind::Double | TypeKind::Float
+    );
+    let want = if number || ty.kind == TypeKind::Year { Want::Int } else { Want::Text };
+    fixed(types, context, &[want], text_times::<8>)
+}
+
+fn hex(datum: &Datum, call: &Call<'_>) -> Datum {
+    let Datum::Text(octets) = datum else {
+        return Datum::text(format!("{:X}", word(datum)));
+    };
+    let collation = call.arguments[0].collation();
+    let encoded = match collation {
+        Some(id) => collation::get(id).charset.encode(octets),
+        None => octets[..].into(),
+    };
+    if !fits_packet(encoded.len() as u128 * 2, "hex", call) {
+        return Datum::Null;
+    }
+    Datum::Text(to_hex(&encoded, DIGITS))
+}
+
+/// Two digits for each byte.
+pub(in crate::functions) fn to_hex(bytes: &[u8], digits: &[u8; 36]) -> Octets {
+    let digit = |nibble: u8| digits[usize::from(nibble & 0xf)];
+    bytes.iter().flat_map(|byte| [digit(byte >> 4), digit(*byte)]).collect()
+}
+
+/// Two digits for each byte, in small letters.
+pub(in crate::functions) fn to_small_hex(bytes: &[u8]) -> Octets {
+    to_hex(bytes, b"0123456789abcdefghijklmnopqrstuvwxyz")
+}
+
+/// The bytes of hexadecimal digits; an odd first digit is a byte. `None` when there is another character.
+pub(in crate::functions) fn from_hex(digits: &[u8]) -> Option<Vec<u8>> {
+    let value = |digit: u8| char::from(digit).to_digit(16).map(|value| value as u8);
+    let (head, pairs) = digits.split_at(digits.len() % 2);
+    let mut out = Vec::with_capacity(digits.len().div_ceil(2));
+    for digit in head {
+        out.push(value(*digit)?);
+    }
+    for pair in pairs.chunks_exact(2) {
+        out.push(value(pair[0])? << 4 | value(pair[1])?);
+    }
+    Some(out)
+}
+
+fn unhex(arguments: &[Datum], call: &Call<'_>) -> Result<Datum> {
+    let digits = bytes(&arguments[0]);
+    if let Some(unhexed) = from_hex(digits) {
+        return Ok(Datum::text(unhexed));
+    }
+    call.context.warn(1411, || {
+        format!("Incorrect string value: '{}' for function unhex", text(&arguments[0]))
+    });
+    Ok(Datum::Null)
+}
+
+fn convert_base(arguments: &[Datum], _: &Call<'_>) -> Result<Datum> {
+    let (digits, from, to) = (bytes(&arguments[0]), int(&arguments[1]), int(&arguments[2]));
+    let is_base = |base: i64| (2..=36).contains(&base.unsigned_abs());
+    if !is_base(from) || !is_base(to) || digits.is_empty() {
+        return Ok(Datum::Null);
+    }
+    let number = parse_in_base(digits, from.unsigned_abs(), from < 0);
+    Ok(Datum::text(print_in_base(number, to.unsigned_abs(), to < 0)))
+}
+
+/// The number at the head of a text, as 64 bits; what is out of range becomes the end of the range.
+fn parse_in_base(text: &[u8], base: u64, signed: bool) -> u64 {
+    let text = text.trim_ascii_start();
+    let negative = text.first() == Some(&b'-');
+    let digits = &text[usize::from(matches!(text.first(), Some(b'-' | b'+')))..];
+    let mut number: u64 = 0;
+    for digit in digits.iter().map_while(|&byte| char::from(byte).to_digit(base as u32)) {
+        let next = number.checked_mul(base).and_then(|number| number.checked_add(digit.into()));
+        let Some(next) = next else {
+            number = u64::MAX;
+            break;
+        };
+        number = next;
+    }
+    match (signed, negative) {
+        (true, true) => i64::try_from(number).map_or(i64::MIN, |number| -number) as u64,
+        (true, false) => number.min(i64::MAX as u64),
+        (false, true) => number.wrapping_neg(),
+        (false, false) => number,
+    }
+}
+
+fn print_in_base(bits: u64, base: u64, signed: bool) -> Vec<u8> {
+    let negative = signed && (bits as i64) < 0;
+    let mut rest = if negative { (bits as i64).unsigned_abs() } else { bits };
+    let mut out = Vec::new();
+    loop {
+        out.push(DIGITS[(rest % base) as usize]);
+        rest /= base;
+        if rest == 0 {
+            break;
+        }
+    }
+    if negative {
+        out.push(b'-');
+    }
+    out.reverse();
+    out
+}
+
+/// Lines of 76 characters.
+fn to_base64(arguments: &[Datum], call: &Call<'_>) -> Result<Datum> {
+    const LINE_CHARS: usize = 76;
+    let bytes = bytes(&arguments[0]);
+    let chars = bytes.len() as u128 * 4 / 3 + 4;
+    if !fits_packet(chars + chars / LINE_CHARS as u128, "to_base64", call) {
+        return Ok(Datum::Null);
+    }
+    let encoded = STANDARD.encode(bytes);
+    let lines: Vec<&[u8]> = encoded.as_bytes().chunks(LINE_CHARS).collect();
+    Ok(Datum::text(lines.join(&b'\n')))
+}
+
+/// Spaces and ends of lines are skipped.
+fn from_base64(arguments: &[Datum], _: &Call<'_>) -> Result<Datum> {
+    const ENGINE: GeneralPurpose = GeneralPurpose::new(
+        &ALPHABET,
+        GeneralPurposeConfig::new().with_decode_allow_trailing_bits(true),
+    );
+    let space = |byte: &u8| byte.is_ascii_whitespace() || *byte == 0x0b;
+    let digits: Vec<u8> =
+        bytes(&arguments[0]).iter().copied().filter(|byte| !space(byte)).collect();
+    Ok(ENGINE.decode(digits).map_or(Datum::Null, Datum::text))
+}

@@ -1,0 +1,119 @@
+//! Strings among strings: `ELT`, `FIELD`, `FIND_IN_SET`, `MAKE_SET`, `EXPORT_SET`.
+
+use crate::collation;
+use crate::error::Result;
+use crate::functions::arguments::{bytes, decimal, double, fits_packet, int, word};
+use crate::functions::arithmetic::{Domain, domain};
+use crate::functions::signature::{
+    self, Want, fixed, merge_text, number_type, text_chars, text_of,
+};
+use crate::functions::{Call, Function, ResolveContext, Signature, lenient, strict};
+use crate::types::{Datum, Octets, SqlType, TypeKind};
+
+pub(super) const FUNCTIONS: &[Function] = &[
+    lenient!("ELT", 2..=usize::MAX, [Int, Text] => longest_of_rest, elt),
+    lenient!("FIELD", 2..=usize::MAX, resolve_field, field),
+    strict!("FIND_IN_SET", 2..=2, resolve_find_in_set, find_in_set),
+    lenient!("MAKE_SET", 2..=usize::MAX, [Int, Text] => joined_rest, make_set),
+    strict!("EXPORT_SET", 3..=5, [Int, Text, Text, Text, Int] => exported, export_set),
+];
+
+fn longest_of_rest(types: &[SqlType], context: &ResolveContext<'_>) -> SqlType {
+    let chars = types[1..].iter().map(text_chars).max().unwrap_or(0);
+    text_of(&types[1..], chars.into(), context)
+}
+
+fn joined_rest(types: &[SqlType], context: &ResolveContext<'_>) -> SqlType {
+    let chars = types[1..].iter().map(|ty| u64::from(text_chars(ty)) + 1).sum();
+    text_of(&types[1..], chars, context)
+}
+
+fn exported(types: &[SqlType], context: &ResolveContext<'_>) -> SqlType {
+    let item = text_chars(&types[1]).max(text_chars(&types[2]));
+    let separator = types.get(3).map_or(1, text_chars);
+    text_of(&types[1..types.len().min(4)], 64 * (u64::from(item) + u64::from(separator)), context)
+}
+
+fn elt(arguments: &[Datum], _: &Call<'_>) -> Result<Datum> {
+    if arguments[0].is_null() {
+        return Ok(Datum::Null);
+    }
+    let at = usize::try_from(int(&arguments[0])).unwrap_or(0);
+    Ok(if at == 0 { Datum::Null } else { arguments.get(at).cloned().unwrap_or_default() })
+}
+
+/// All arguments become texts, or exact numbers, or doubles, as they are.
+fn resolve_field(types: &[SqlType], context: &ResolveContext<'_>) -> Result<Signature> {
+    let known = || types.iter().filter(|ty| ty.kind != TypeKind::Null);
+    let text = |ty: &SqlType| ty.kind.is_string() || ty.kind.is_enum_or_set();
+    if known().all(text) {
+        let strings: Vec<SqlType> = types.iter().map(|ty| Want::Text.of(ty, context)).collect();
+        merge_text(&strings, "field")?;
+        return fixed(types, context, &[Want::Text], signature::int);
+    }
+    let exact = known().all(|ty| domain(&number_type(ty).kind) != Domain::Double);
+    fixed(types, context, &[if exact { Want::Number } else { Want::Double }], signature::int)
+}
+
+fn field(arguments: &[Datum], call: &Call<'_>) -> Result<Datum> {
+    let wanted = &arguments[0];
+    let collation = merge_text(call.arguments, "field")?.0;
+    let same = |other: &Datum| match (wanted, other) {
+        (Datum::Null, _) | (_, Datum::Null) => false,
+        (Datum::Text(a), Datum::Text(b)) => collation::get(collation).equal(a, b),
+        (Datum::Double(_), _) | (_, Datum::Double(_)) => double(wanted) == double(other),
+        _ => decimal(wanted) == decimal(other),
+    };
+    let found = arguments[1..].iter().position(same);
+    Ok(Datum::Int(found.map_or(0, |at| at as i64 + 1)))
+}
+
+fn resolve_find_in_set(types: &[SqlType], context: &ResolveContext<'_>) -> Result<Signature> {
+    merge_text(types, "find_in_set")?;
+    fixed(types, context, &[Want::Text], signature::int)
+}
+
+fn find_in_set(arguments: &[Datum], call: &Call<'_>) -> Result<Datum> {
+    let (wanted, list) = (bytes(&arguments[0]), bytes(&arguments[1]));
+    if list.is_empty() {
+        return Ok(Datum::Int(0));
+    }
+    let collation = collation::get(merge_text(call.arguments, "find_in_set")?.0);
+    let found = list.split(|&byte| byte == b',').position(|item| collation.equal(item, wanted));
+    Ok(Datum::Int(found.map_or(0, |at| at as i64 + 1)))
+}
+
+fn make_set(arguments: &[Datum], call: &Call<'_>) -> Result<Datum> {
+    if arguments[0].is_null() {
+        return Ok(Datum::Null);
+    }
+    let bits = word(&arguments[0]);
+    let items = arguments[1..].iter().take(64).enumerate();
+    let chosen = items.filter(|(bit, item)| bits >> bit & 1 == 1 && !item.is_null());
+    let items: Vec<&[u8]> = chosen.map(|(_, item)| bytes(item)).collect();
+    let joined = items.join(&b',');
+    Ok(if fits_packet(joined.len() as u128, "make_set", call) {
+        Datum::text(joined)
+    } else {
+        Datum::Null
+    })
+}
+
+fn export_set(arguments: &[Datum], call: &Call<'_>) -> Result<Datum> {
+    let (bits, on, off) = (word(&arguments[0]), bytes(&arguments[1]), bytes(&arguments[2]));
+    let separator = arguments.get(3).map_or(&b","[..], bytes);
+    let count =
+        arguments.get(4).map_or(64, |count| usize::try_from(int(count)).unwrap_or(64)).min(64);
+    let longest = (on.len().max(off.len()) + separator.len()) as u128;
+    if !fits_packet(longest * count as u128, "export_set", call) {
+        return Ok(Datum::Null);
+    }
+    let mut out = Octets::new();
+    for bit in 0..count {
+        if bit > 0 {
+            out.extend_from_slice(separator);
+        }
+        out.extend_from_slice(if bits >> bit & 1 == 1 { on } else { off });
+    }
+    Ok(Datum::Text(out))
+}

@@ -1,0 +1,55 @@
+//! Lengths and codes of characters: `LENGTH`, `CHAR_LENGTH`, `ASCII`, `ORD`, `CHAR`.
+
+use crate::collation;
+use crate::error::Result;
+use crate::functions::arguments::{bytes, word};
+use crate::functions::signature::{Want, bigint, fixed, int as int_type};
+use crate::functions::string::Units;
+use crate::functions::{Call, Function, ResolveContext, Signature, lenient, strict};
+use crate::types::{Datum, Octets, SqlType};
+
+pub(super) const FUNCTIONS: &[Function] = &[
+    strict!("LENGTH", 1..=1, [Text] => bigint, |a: &[Datum], call: &Call<'_>| {
+        Ok(Datum::Int(stored_length(&a[0], call) as i64))
+    }),
+    strict!("BIT_LENGTH", 1..=1, [Text] => bigint, |a: &[Datum], call: &Call<'_>| {
+        Ok(Datum::Int(stored_length(&a[0], call) as i64 * 8))
+    }),
+    strict!("CHAR_LENGTH", 1..=1, [Text] => bigint, |a: &[Datum], call: &Call<'_>| {
+        Ok(Datum::Int(Units::new(&a[0], &call.arguments[0]).len() as i64))
+    }),
+    strict!("ASCII", 1..=1, [Text] => int_type, |a: &[Datum], _: &Call<'_>| {
+        Ok(Datum::Int(bytes(&a[0]).first().copied().unwrap_or(0).into()))
+    }),
+    strict!("ORD", 1..=1, [Text] => bigint, ord),
+    lenient!("CHAR", 1..=usize::MAX, resolve_char, char),
+];
+
+/// Bytes of a text in its own character set.
+fn stored_length(text: &Datum, call: &Call<'_>) -> usize {
+    let collation = call.arguments[0].collation();
+    collation.map_or(0, |id| collation::get(id).charset.encoded_length(bytes(text)))
+}
+
+/// The first character's bytes as a number.
+fn ord(arguments: &[Datum], call: &Call<'_>) -> Result<Datum> {
+    let first = Units::new(&arguments[0], &call.arguments[0]).iter().next().unwrap_or_default();
+    let code = first.iter().take(4).fold(0, |code, byte| code << 8 | i64::from(*byte));
+    Ok(Datum::Int(code))
+}
+
+fn resolve_char(types: &[SqlType], context: &ResolveContext<'_>) -> Result<Signature> {
+    fixed(types, context, &[Want::Int], |types, _| {
+        SqlType::varbinary(types.len().saturating_mul(4).min(1 << 20) as u32)
+    })
+}
+
+fn char(arguments: &[Datum], _: &Call<'_>) -> Result<Datum> {
+    let mut out = Octets::new();
+    for code in arguments.iter().filter(|code| !code.is_null()) {
+        let code = (word(code) as u32).to_be_bytes();
+        let leading_zeros = code.iter().take(3).take_while(|&&byte| byte == 0).count();
+        out.extend_from_slice(&code[leading_zeros..]);
+    }
+    Ok(Datum::Text(out))
+}

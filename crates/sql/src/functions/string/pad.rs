@@ -1,0 +1,144 @@
+//! Strings made longer: `CONCAT`, `CONCAT_WS`, `LPAD`, `RPAD`, `REPEAT`, `SPACE`.
+
+use crate::error::Result;
+use crate::functions::arguments::{bytes, fits_packet, int};
+use crate::functions::signature::{
+    MAX_CHARS, Want, fixed, merge_text, text_chars, text_of, text_of_all,
+};
+use crate::functions::string::Units;
+use crate::functions::{Call, Function, ResolveContext, Signature, lenient, strict};
+use crate::types::{Datum, Octets, SqlType};
+
+pub(super) const FUNCTIONS: &[Function] = &[
+    strict!("CONCAT", 1..=usize::MAX, resolve_concat, concat),
+    strict!("||", 2..=2, resolve_concat, concat),
+    lenient!("CONCAT_WS", 2..=usize::MAX, resolve_concat_ws, concat_ws),
+    strict!("LPAD", 3..=3, resolve_pad, |a: &[Datum], call: &Call<'_>| {
+        pad(a, call, "lpad", |text, fill| [fill, text].concat())
+    })
+    .shaped_by(&[1]),
+    strict!("RPAD", 3..=3, resolve_pad, |a: &[Datum], call: &Call<'_>| {
+        pad(a, call, "rpad", |text, fill| [text, fill].concat())
+    })
+    .shaped_by(&[1]),
+    strict!("REPEAT", 2..=2, resolve_repeat, repeat).shaped_by(&[1]),
+    strict!("SPACE", 1..=1, resolve_space, space).shaped_by(&[0]),
+];
+
+fn resolve_concat(types: &[SqlType], context: &ResolveContext<'_>) -> Result<Signature> {
+    merge_text(types, "concat")?;
+    let mut signature = fixed(types, context, &[Want::Text], text_of_all)?;
+    let nullable = signature.arguments.iter().any(|ty| ty.nullable);
+    signature.result = signature.result.with_nullable(nullable);
+    Ok(signature)
+}
+
+fn resolve_concat_ws(types: &[SqlType], context: &ResolveContext<'_>) -> Result<Signature> {
+    merge_text(types, "concat_ws")?;
+    fixed(types, context, &[Want::Text], |types, context| {
+        let separators = types.len().saturating_sub(2) as u64 * u64::from(text_chars(&types[0]));
+        let chars: u64 = types[1..].iter().map(|ty| u64::from(text_chars(ty))).sum();
+        text_of(types, chars + separators, context)
+    })
+}
+
+fn concat(arguments: &[Datum], call: &Call<'_>) -> Result<Datum> {
+    let size_bytes: usize = arguments.iter().map(|part| bytes(part).len()).sum();
+    if !fits_packet(size_bytes as u128, "concat", call) {
+        return Ok(Datum::Null);
+    }
+    let mut out = Octets::with_capacity(size_bytes);
+    arguments.iter().for_each(|part| out.extend_from_slice(bytes(part)));
+    Ok(Datum::Text(out))
+}
+
+fn concat_ws(arguments: &[Datum], call: &Call<'_>) -> Result<Datum> {
+    if arguments[0].is_null() {
+        return Ok(Datum::Null);
+    }
+    let separator = bytes(&arguments[0]);
+    let parts = || arguments[1..].iter().filter(|part| !part.is_null()).map(bytes);
+    let text: usize = parts().map(<[u8]>::len).sum();
+    let size_bytes = text + parts().count().saturating_sub(1) * separator.len();
+    if !fits_packet(size_bytes as u128, "concat_ws", call) {
+        return Ok(Datum::Null);
+    }
+    let mut out = Octets::with_capacity(size_bytes);
+    for (at, part) in parts().enumerate() {
+        if at > 0 {
+            out.extend_from_slice(separator);
+        }
+        out.extend_from_slice(part);
+    }
+    Ok(Datum::Text(out))
+}
+
+fn resolve_pad(types: &[SqlType], context: &ResolveContext<'_>) -> Result<Signature> {
+    merge_text(&[types[0].clone(), types[2].clone()], "lpad")?;
+    fixed(types, context, &[Want::Text, Want::Int, Want::Text], |types, context| {
+        let chars =
+            context.constant(1).map_or(MAX_CHARS.into(), |length| int(length).max(0) as u64);
+        text_of(&[types[0].clone(), types[2].clone()], chars, context)
+    })
+}
+
+fn pad(
+    arguments: &[Datum],
+    call: &Call<'_>,
+    name: &str,
+    join: fn(&[u8], &[u8]) -> Vec<u8>,
+) -> Result<Datum> {
+    let Ok(length) = usize::try_from(int(&arguments[1])) else { return Ok(Datum::Null) };
+    let text = Units::new(&arguments[0], call.result);
+    let padding = Units::new(&arguments[2], call.result);
+    let missing = match length.checked_sub(text.len()) {
+        None | Some(0) => return Ok(Datum::text(text.slice(0, length))),
+        Some(missing) => missing,
+    };
+    let padding_length = padding.len();
+    if padding_length == 0 {
+        return Ok(Datum::text(""));
+    }
+    let (times, rest) = (missing / padding_length, padding.slice(0, missing % padding_length));
+    let fill_bytes = times as u128 * padding.bytes.len() as u128 + rest.len() as u128;
+    if !fits_packet(text.bytes.len() as u128 + fill_bytes, name, call) {
+        return Ok(Datum::Null);
+    }
+    let mut fill = padding.bytes.repeat(times);
+    fill.extend_from_slice(rest);
+    Ok(Datum::text(join(text.bytes, &fill)))
+}
+
+fn resolve_repeat(types: &[SqlType], context: &ResolveContext<'_>) -> Result<Signature> {
+    fixed(types, context, &[Want::Text, Want::Int], |types, context| {
+        let times = context.constant(1).map_or(u64::MAX, |times| int(times).max(0) as u64);
+        text_of(&types[..1], times.saturating_mul(text_chars(&types[0]).into()), context)
+    })
+}
+
+fn repeat(arguments: &[Datum], call: &Call<'_>) -> Result<Datum> {
+    let text = bytes(&arguments[0]);
+    let times = u64::try_from(int(&arguments[1])).unwrap_or(0);
+    if text.is_empty() || times == 0 {
+        return Ok(Datum::text(""));
+    }
+    if !fits_packet(u128::from(times) * text.len() as u128, "repeat", call) {
+        return Ok(Datum::Null);
+    }
+    Ok(Datum::text(text.repeat(times as usize)))
+}
+
+fn resolve_space(types: &[SqlType], context: &ResolveContext<'_>) -> Result<Signature> {
+    fixed(types, context, &[Want::Int], |_, context| {
+        let chars = context.constant(0).map_or(u64::MAX, |count| int(count).max(0) as u64);
+        text_of(&[], chars, context)
+    })
+}
+
+fn space(arguments: &[Datum], call: &Call<'_>) -> Result<Datum> {
+    let count = u64::try_from(int(&arguments[0])).unwrap_or(0);
+    if !fits_packet(count.into(), "space", call) {
+        return Ok(Datum::Null);
+    }
+    Ok(Datum::text(" ".repeat(count as usize)))
+}

@@ -1,0 +1,79 @@
+//! Where a string is found, and which of two comes first, by their collation.
+
+use crate::collation::{self, Collation};
+use crate::error::Result;
+use crate::functions::arguments::{bytes, int};
+use crate::functions::signature::{self, Want, fixed, merge_text, text_chars};
+use crate::functions::string::Units;
+use crate::functions::string::units::find_bytes;
+use crate::functions::{Call, Function, ResolveContext, Signature, strict};
+use crate::types::{Datum, SqlType};
+
+pub(super) const FUNCTIONS: &[Function] = &[
+    strict!("LOCATE", 2..=3, resolve_locate, |a: &[Datum], call: &Call<'_>| {
+        locate(&a[1], &a[0], a.get(2).map_or(1, int), call)
+    }),
+    strict!("INSTR", 2..=2, resolve_locate, |a: &[Datum], call: &Call<'_>| {
+        locate(&a[0], &a[1], 1, call)
+    }),
+    strict!("STRCMP", 2..=2, resolve_compare, |a: &[Datum], call: &Call<'_>| {
+        let collation = collation::get(merge_text(call.arguments, "strcmp")?.0);
+        Ok(Datum::Int(collation.compare(bytes(&a[0]), bytes(&a[1])) as i64))
+    }),
+    strict!("WEIGHT_STRING", 1..=1, [Text] => weights, |a: &[Datum], call: &Call<'_>| {
+        let Some(collation) = call.arguments[0].collation() else { return Ok(Datum::Null) };
+        let mut key = Vec::new();
+        collation::get(collation).write_sort_key(bytes(&a[0]), &mut key);
+        Ok(Datum::text(key))
+    }),
+];
+
+fn weights(types: &[SqlType], _: &ResolveContext<'_>) -> SqlType {
+    SqlType::varbinary(types.first().map_or(0, text_chars).saturating_mul(8))
+}
+
+fn resolve_locate(types: &[SqlType], context: &ResolveContext<'_>) -> Result<Signature> {
+    merge_text(&types[..2], "locate")?;
+    fixed(types, context, &[Want::Text, Want::Text, Want::Int], signature::bigint)
+}
+
+fn resolve_compare(types: &[SqlType], context: &ResolveContext<'_>) -> Result<Signature> {
+    merge_text(types, "strcmp")?;
+    fixed(types, context, &[Want::Text], signature::int)
+}
+
+fn locate(haystack: &Datum, needle: &Datum, position: i64, call: &Call<'_>) -> Result<Datum> {
+    let id = merge_text(&call.arguments[..2], "locate")?.0;
+    let collation = collation::get(id);
+    let binary = SqlType::varbinary(0);
+    let ty = if id == firn_format::value::CollationId::BINARY { &binary } else { call.result };
+    let (haystack, needle) = (Units::new(haystack, ty), bytes(needle));
+    let start = usize::try_from(position).ok().and_then(|position| position.checked_sub(1));
+    let Some(start) = start.filter(|&start| start <= haystack.len()) else {
+        return Ok(Datum::Int(0));
+    };
+    let from = haystack.offset(start);
+    let found = find(&haystack.bytes[from..], needle, collation);
+    Ok(Datum::Int(found.map_or(0, |at| haystack.count_before(from + at) as i64 + 1)))
+}
+
+/// Where a text is found that the collation takes for `needle`, character by character.
+fn find(haystack: &[u8], needle: &[u8], collation: &Collation) -> Option<usize> {
+    if collation.is_binary() || needle.is_empty() {
+        return find_bytes(haystack, needle);
+    }
+    let needle: Vec<char> = collation.characters(needle).collect();
+    let mut characters = collation.characters(haystack);
+    loop {
+        let rest = characters.clone();
+        let at = haystack.len() - rest.rest().len();
+        let mut candidates = rest;
+        let same = |&wanted: &char| {
+            candidates.next().is_some_and(|found| collation.is_same_character(found, wanted))
+        };
+        if needle.iter().all(same) {
+            return Some(at);
+        }
+        characters.next()?;
+    }
+}

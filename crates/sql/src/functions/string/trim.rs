@@ -1,0 +1,40 @@
+//! `TRIM`, `LTRIM`, `RTRIM`: what is taken off the ends.
+//!
+//! `TRIM([side] [remove] FROM text)` is `TRIM(text[, remove])`, `TRIM LEADING(…)` or `TRIM TRAILING(…)`.
+
+use crate::error::Result;
+use crate::functions::arguments::bytes;
+use crate::functions::signature::text_of_first;
+use crate::functions::{Call, Function, strict};
+use crate::types::Datum;
+
+pub(super) const FUNCTIONS: &[Function] = &[
+    strict!("TRIM", 1..=2, [Text] => text_of_first, |a: &[Datum], _: &Call<'_>| trim(a, true, true)),
+    strict!("TRIM LEADING", 1..=2, [Text] => text_of_first, |a: &[Datum], _: &Call<'_>| {
+        trim(a, true, false)
+    }),
+    strict!("TRIM TRAILING", 1..=2, [Text] => text_of_first, |a: &[Datum], _: &Call<'_>| {
+        trim(a, false, true)
+    }),
+    strict!("LTRIM", 1..=1, [Text] => text_of_first, |a: &[Datum], _: &Call<'_>| {
+        trim(a, true, false)
+    }),
+    strict!("RTRIM", 1..=1, [Text] => text_of_first, |a: &[Datum], _: &Call<'_>| {
+        trim(a, false, true)
+    }),
+];
+
+fn trim(arguments: &[Datum], leading: bool, trailing: bool) -> Result<Datum> {
+    let mut text = bytes(&arguments[0]);
+    let remove = arguments.get(1).map_or(&b" "[..], bytes);
+    if remove.is_empty() {
+        return Ok(arguments[0].clone());
+    }
+    while let Some(rest) = text.strip_prefix(remove).filter(|_| leading) {
+        text = rest;
+    }
+    while let Some(rest) = text.strip_suffix(remove).filter(|_| trailing) {
+        text = rest;
+    }
+    Ok(Datum::text(text))
+}
