@@ -47,6 +47,8 @@ impl CursorRows {
 pub struct ResultSet<'r, 'a> {
     replies: &'r mut Replies<'a>,
     columns: EncodedColumns,
+    /// Fields of the present row that have been written.
+    column: usize,
 }
 
 impl<'r, 'a> ResultSet<'r, 'a> {
@@ -69,7 +71,7 @@ impl<'r, 'a> ResultSet<'r, 'a> {
             }
             None => {}
         }
-        Ok(ResultSet { replies, columns: columns.clone() })
+        Ok(ResultSet { replies, columns: columns.clone(), column: 0 })
     }
 
     /// How many columns a row has.
@@ -93,7 +95,18 @@ impl<'r, 'a> ResultSet<'r, 'a> {
         self.replies.channel.flush_if_full()?;
         let output: &mut Output = &mut self.replies.channel.output;
         let cursor = self.replies.cursor.as_deref_mut().and_then(Option::as_mut);
-        Ok(Row::begin(output, self.columns.kinds(), self.replies.format, cursor))
+        let (kinds, format) = (self.columns.kinds(), self.replies.format);
+        Ok(Row::begin(output, kinds, format, cursor, &mut self.column))
+    }
+
+    /// The row that was begun last, where it was left: for those who cannot keep a [`Row`] between its
+    /// fields. Nothing else may have been done with the result set in between.
+    #[inline]
+    pub fn same_row(&mut self) -> Row<'_> {
+        let output: &mut Output = &mut self.replies.channel.output;
+        let cursor = self.replies.cursor.as_deref_mut().and_then(Option::as_mut);
+        let (kinds, format) = (self.columns.kinds(), self.replies.format);
+        Row::resume(output, kinds, format, cursor, &mut self.column)
     }
 
     /// Ends the result set.

@@ -27,7 +27,8 @@ pub struct Row<'s> {
     kinds: &'s [ColumnKind],
     cursor: Option<&'s mut CursorRows>,
     format: RowFormat,
-    column: usize,
+    /// The next field's.
+    column: &'s mut usize,
 }
 
 impl<'s> Row<'s> {
@@ -37,20 +38,34 @@ impl<'s> Row<'s> {
         kinds: &'s [ColumnKind],
         format: RowFormat,
         cursor: Option<&'s mut CursorRows>,
+        column: &'s mut usize,
     ) -> Row<'s> {
         let buffer = output.begin();
         if format == RowFormat::Binary {
             let header = buffer.len() + 1 + (kinds.len() + 9) / 8;
             buffer.resize(header, 0);
         }
-        Row { output, kinds, cursor, format, column: 0 }
+        *column = 0;
+        Row { output, kinds, cursor, format, column }
+    }
+
+    /// The row that was begun last, to be gone on with where it was left.
+    #[inline]
+    pub(super) fn resume(
+        output: &'s mut Output,
+        kinds: &'s [ColumnKind],
+        format: RowFormat,
+        cursor: Option<&'s mut CursorRows>,
+        column: &'s mut usize,
+    ) -> Row<'s> {
+        Row { output, kinds, cursor, format, column }
     }
 
     /// The next column's kind, and where its field goes.
     #[inline]
     fn next(&mut self) -> (ColumnKind, &mut Vec<u8>) {
-        let kind = self.kinds[self.column];
-        self.column += 1;
+        let kind = self.kinds[*self.column];
+        *self.column += 1;
         (kind, self.output.buffer())
     }
 
@@ -58,10 +73,10 @@ impl<'s> Row<'s> {
     #[inline]
     pub fn null(&mut self) {
         if self.format == RowFormat::Binary {
-            let bit = self.column + 2;
+            let bit = *self.column + 2;
             let at = self.output.payload_start() + 1 + bit / 8;
             self.output.buffer()[at] |= 1 << (bit % 8);
-            self.column += 1;
+            *self.column += 1;
             return;
         }
         self.next().1.push(TEXT_NULL);
@@ -172,7 +187,7 @@ impl<'s> Row<'s> {
     }
 
     fn check_takes_bytes(&self) {
-        let column_type = self.kinds[self.column].column_type;
+        let column_type = self.kinds[*self.column].column_type;
         assert!(
             self.format == RowFormat::Text || is_length_encoded(column_type),
             "a {column_type:?} cannot be sent as bytes in a binary row"
@@ -185,7 +200,7 @@ impl<'s> Row<'s> {
     /// If not every column was written.
     #[inline]
     pub fn end(self) {
-        assert_eq!(self.column, self.kinds.len(), "a row has a field for each column");
+        assert_eq!(*self.column, self.kinds.len(), "a row has a field for each column");
         match self.cursor {
             Some(cursor) => cursor.push(self.output.payload()),
             None => self.output.commit(),
