@@ -12,22 +12,30 @@
 //! * every executor evaluates through this module, so a statement has one meaning.
 
 pub mod calendar;
+pub mod collate;
+pub mod compare;
 pub mod context;
 pub mod datum;
 pub mod decimal;
+pub mod display_length;
 pub mod json;
 pub mod number_text;
 pub mod octets;
+pub mod sort_key;
 pub mod sql_mode;
 pub mod sql_type;
 pub mod temporal;
 pub mod time_zone;
+pub mod unify;
 
+pub use compare::{ComparisonKind, comparison_kind};
 pub use context::{EvaluationContext, StatementKind};
 pub use datum::Datum;
 pub use decimal::Decimal;
 pub use json::JsonValue;
 pub use octets::Octets;
+pub use sort_key::write_sort_key;
 pub use sql_mode::SqlMode;
 pub use sql_type::{Coercibility, IntWidth, Members, SqlType, TypeKind};
 pub use time_zone::TimeZone;
+pub use unify::unify;

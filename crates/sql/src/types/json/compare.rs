@@ -10,7 +10,8 @@ use super::JsonValue;
 use crate::types::Decimal;
 
 impl JsonValue {
-    fn rank(&self) -> u8 {
+    /// The place of the value's kind in the order.
+    pub(in crate::types) fn rank(&self) -> u8 {
         match self {
             JsonValue::Null => 0,
             JsonValue::Int(_)
@@ -65,33 +66,22 @@ fn compare_all<'a>(
 }
 
 fn compare_numbers(a: &JsonValue, b: &JsonValue) -> Ordering {
-    if let (JsonValue::Double(a), JsonValue::Double(b)) = (a, b) {
-        return (a + 0.0).total_cmp(&(b + 0.0));
-    }
-    match (a.exact(), b.exact()) {
-        (Some(a), Some(b)) => a.cmp(&b),
-        _ => a.approximate().total_cmp(&b.approximate()),
-    }
+    let ((a, exact_a), (b, exact_b)) = (a.as_number(), b.as_number());
+    a.total_cmp(&b).then_with(|| exact_a.cmp(&exact_b))
 }
 
 impl JsonValue {
-    fn exact(&self) -> Option<Decimal> {
+    /// The number as a double, and exactly, as far as it can be. Numbers compare by both, in this order, so
+    /// that large integers of one double differ.
+    pub(in crate::types) fn as_number(&self) -> (f64, Decimal) {
         match self {
-            JsonValue::Int(number) => Some(Decimal::from(*number)),
-            JsonValue::UInt(number) => Some(Decimal::from(*number)),
-            JsonValue::Decimal(number) => Some(*number),
-            JsonValue::Double(number) => Decimal::from_double(*number),
-            _ => None,
-        }
-    }
-
-    fn approximate(&self) -> f64 {
-        match self {
-            JsonValue::Int(number) => *number as f64,
-            JsonValue::UInt(number) => *number as f64,
-            JsonValue::Decimal(number) => number.to_double(),
-            JsonValue::Double(number) => number + 0.0,
-            _ => 0.0,
+            JsonValue::Int(number) => (*number as f64, Decimal::from(*number)),
+            JsonValue::UInt(number) => (*number as f64, Decimal::from(*number)),
+            JsonValue::Decimal(number) => (number.to_double() + 0.0, *number),
+            JsonValue::Double(number) => {
+                (number + 0.0, Decimal::from_double(*number).unwrap_or(Decimal::ZERO))
+            }
+            _ => (0.0, Decimal::ZERO),
         }
     }
 }
