@@ -26,6 +26,7 @@ mod numeric;
 mod session;
 mod signature;
 mod string;
+mod temporal;
 mod uuid;
 
 use std::fmt;
@@ -178,10 +179,19 @@ const FAMILIES: &[&[&[Function]]] = &[
         uuid::FUNCTIONS,
     ],
     string::FAMILIES,
+    temporal::FAMILIES,
 ];
 
 /// Other names of functions.
 const ALIASES: &[(&str, &str)] = &[
+    ("ADDDATE", "DATE_ADD"),
+    ("CURRENT_DATE", "CURDATE"),
+    ("CURRENT_TIME", "CURTIME"),
+    ("CURRENT_TIMESTAMP", "NOW"),
+    ("DAY", "DAYOFMONTH"),
+    ("LOCALTIME", "NOW"),
+    ("LOCALTIMESTAMP", "NOW"),
+    ("SUBDATE", "DATE_SUB"),
     ("CEIL", "CEILING"),
     ("CHARACTER_LENGTH", "CHAR_LENGTH"),
     ("LCASE", "LOWER"),

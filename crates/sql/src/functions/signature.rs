@@ -30,6 +30,8 @@ pub(super) enum Want {
     Number,
     /// An exact number.
     Decimal,
+    /// A date, time or number as it is; anything else as text.
+    Temporal,
 }
 
 impl Want {
@@ -42,6 +44,13 @@ impl Want {
             Want::Double => SqlType::double().with_nullable(ty.nullable),
             Want::Number => number_type(ty),
             Want::Decimal => decimal_type(ty),
+            Want::Temporal => match &ty.kind {
+                TypeKind::Null | TypeKind::Year => ty.clone(),
+                TypeKind::Bit { .. } => bigint_type(ty),
+                TypeKind::Float => SqlType::double().with_nullable(ty.nullable),
+                kind if kind.is_temporal() || kind.is_numeric() => ty.clone(),
+                _ => text_type(ty, context.connection_collation),
+            },
         }
     }
 }

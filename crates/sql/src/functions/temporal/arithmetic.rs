@@ -1,0 +1,190 @@
+//! Dates and times moved: by intervals, and by times.
+
+use firn_format::value::Time;
+
+use super::value::{
+    Moment, complete, constant_unit, date_time_result, date_time_text, fsp_of, fuzzy, interval,
+    moment, overflow, span_result, time, unit,
+};
+use crate::error::Result;
+use crate::functions::signature::Want;
+use crate::functions::{Call, Function, ResolveContext, Signature, strict};
+use crate::types::temporal::format::date_text;
+use crate::types::temporal::interval::{self, Interval, IntervalUnit};
+use crate::types::temporal::parse::parse_time;
+use crate::types::temporal::round;
+use crate::types::{Datum, SqlType, TypeKind};
+
+pub(super) const FUNCTIONS: &[Function] = &[
+    strict!("DATE_ADD", 2..=3, resolve_date_add, |a: &[Datum], call: &Call<'_>| {
+        let unit = a.get(2).map_or(Ok(IntervalUnit::Day), unit)?;
+        Ok(moved(a, 0, interval(&a[1], unit), unit, call))
+    })
+    .shaped_by(&[2]),
+    strict!("DATE_SUB", 2..=3, resolve_date_add, |a: &[Datum], call: &Call<'_>| {
+        let unit = a.get(2).map_or(Ok(IntervalUnit::Day), unit)?;
+        Ok(moved(a, 0, interval(&a[1], unit).negate(), unit, call))
+    })
+    .shaped_by(&[2]),
+    strict!("TIMESTAMPADD", 3..=3, resolve_timestamp_add, |a: &[Datum], call: &Call<'_>| {
+        let unit = unit(&a[0])?;
+        Ok(moved(a, 2, interval(&a[1], unit), unit, call))
+    })
+    .shaped_by(&[0]),
+    strict!("ADDTIME", 2..=2, resolve_add_time, |a: &[Datum], call: &Call<'_>| {
+        Ok(add_time(a, call, 1))
+    }),
+    strict!("SUBTIME", 2..=2, resolve_add_time, |a: &[Datum], call: &Call<'_>| {
+        Ok(add_time(a, call, -1))
+    }),
+    strict!("TIMESTAMP", 1..=2, resolve_timestamp, timestamp).shaped_by(&[0, 1]),
+];
+
+/// Text of a date, a time or both.
+const TEXT_CHARS: u32 = 29;
+
+fn text_result(context: &ResolveContext<'_>) -> SqlType {
+    SqlType::varchar(TEXT_CHARS, context.connection_collation)
+}
+
+/// Amounts are taken as whole or exact numbers, or as text.
+fn amount_type(ty: &SqlType, context: &ResolveContext<'_>) -> SqlType {
+    match &ty.kind {
+        TypeKind::Integer { .. } | TypeKind::Decimal { .. } | TypeKind::Null => ty.clone(),
+        TypeKind::Bit { .. } | TypeKind::Year => Want::Int.of(ty, context),
+        kind if kind.is_numeric() => Want::Double.of(ty, context),
+        _ => Want::Text.of(ty, context),
+    }
+}
+
+fn moved_type(
+    date: &SqlType,
+    amount: &SqlType,
+    unit: Option<IntervalUnit>,
+    context: &ResolveContext<'_>,
+) -> SqlType {
+    let Some(unit) = unit else { return text_result(context) };
+    let unit_fsp = match (&amount.kind, unit) {
+        (_, unit) if unit.has_microseconds() => 6,
+        (TypeKind::Decimal { scale, .. }, IntervalUnit::Second) => (*scale).min(6),
+        (kind, IntervalUnit::Second) if !kind.is_integer() && *kind != TypeKind::Null => 6,
+        _ => 0,
+    };
+    let fsp = date.kind.fsp().max(unit_fsp);
+    let has_date_unit = |unit: IntervalUnit| {
+        use IntervalUnit::{DayHour, DayMicrosecond, DayMinute, DaySecond};
+        unit.is_whole_days() || matches!(unit, DayHour | DayMicrosecond | DayMinute | DaySecond)
+    };
+    let kind = match &date.kind {
+        TypeKind::Date if unit.is_whole_days() => TypeKind::Date,
+        TypeKind::Time { .. } if !has_date_unit(unit) => TypeKind::Time { fsp },
+        kind if kind.is_temporal() => TypeKind::DateTime { fsp },
+        _ => return text_result(context),
+    };
+    SqlType::new(kind)
+}
+
+fn resolve_date_add(types: &[SqlType], context: &ResolveContext<'_>) -> Result<Signature> {
+    let mut arguments =
+        vec![Want::Temporal.of(&types[0], context), amount_type(&types[1], context)];
+    let unit = match types.get(2) {
+        None => Some(IntervalUnit::Day),
+        Some(ty) => {
+            arguments.push(Want::Text.of(ty, context));
+            constant_unit(context, 2)
+        }
+    };
+    let result = moved_type(&types[0], &types[1], unit, context);
+    Ok(Signature { arguments, result })
+}
+
+fn resolve_timestamp_add(types: &[SqlType], context: &ResolveContext<'_>) -> Result<Signature> {
+    let arguments = vec![
+        Want::Text.of(&types[0], context),
+        amount_type(&types[1], context),
+        Want::Temporal.of(&types[2], context),
+    ];
+    let result = moved_type(&types[2], &types[1], constant_unit(context, 0), context);
+    Ok(Signature { arguments, result })
+}
+
+fn moved(a: &[Datum], at: usize, by: Interval, unit: IntervalUnit, call: &Call<'_>) -> Datum {
+    if let (Datum::Time(packed), TypeKind::Time { .. }) = (&a[at], &call.result.kind) {
+        let span_us = i128::from(*packed).saturating_add(by.microseconds);
+        let span_us = span_us.clamp(i64::MIN.into(), i64::MAX.into()) as i64;
+        return span_result(span_us, call);
+    }
+    let Some(Moment { value, has_time }) = moment(a, at, call, complete(call)) else {
+        return Datum::Null;
+    };
+    let Some(sum) = interval::add(value, by) else { return overflow("datetime", call) };
+    match &call.result.kind {
+        kind if kind.is_temporal() => date_time_result(sum, call),
+        _ if !has_time && unit.is_whole_days() => Datum::text(date_text(sum.date)),
+        _ => Datum::text(date_time_text(sum)),
+    }
+}
+
+fn resolve_add_time(types: &[SqlType], context: &ResolveContext<'_>) -> Result<Signature> {
+    let arguments: Vec<SqlType> = types.iter().map(|ty| Want::Temporal.of(ty, context)).collect();
+    let fsp = fsp_of(types, 0, context).max(fsp_of(types, 1, context));
+    let result = match &types[0].kind {
+        TypeKind::Time { .. } => SqlType::new(TypeKind::Time { fsp }),
+        kind if kind.has_date() => SqlType::new(TypeKind::DateTime { fsp }),
+        _ => text_result(context),
+    };
+    Ok(Signature { arguments, result })
+}
+
+/// A time to be added; a date and time is none.
+fn time_to_add(a: &[Datum], at: usize, call: &Call<'_>) -> Option<Time> {
+    if matches!(a[at], Datum::Date(_) | Datum::DateTime(_)) {
+        return None;
+    }
+    time(a, at, call)
+}
+
+fn add_time(a: &[Datum], call: &Call<'_>, sign: i64) -> Datum {
+    let Some(by) = time_to_add(a, 1, call) else { return Datum::Null };
+    let by_us = by.pack() * sign;
+    let is_date = match &a[0] {
+        Datum::Date(_) | Datum::DateTime(_) => true,
+        Datum::Text(octets) => is_written_date(octets, call),
+        _ => false,
+    };
+    if is_date {
+        let Some(value) = moment(a, 0, call, fuzzy(call)) else { return Datum::Null };
+        return match round::add_microseconds(value.value, by_us) {
+            Some(sum) => date_time_result(sum, call),
+            None => overflow("time", call),
+        };
+    }
+    let Some(value) = time(a, 0, call) else { return Datum::Null };
+    span_result(value.pack() + by_us, call)
+}
+
+/// Whether a text is a date and time rather than a time.
+fn is_written_date(text: &[u8], call: &Call<'_>) -> bool {
+    let written = crate::types::temporal::parse::parse_date_time(text, fuzzy(call));
+    let is_time = parse_time(text, fuzzy(call)).fault.is_none();
+    let delimited = text.iter().skip(1).any(|byte| *byte == b'-');
+    written.value.is_some_and(|written| written.has_time || delimited) && (delimited || !is_time)
+}
+
+fn resolve_timestamp(types: &[SqlType], context: &ResolveContext<'_>) -> Result<Signature> {
+    let arguments = types.iter().map(|ty| Want::Temporal.of(ty, context)).collect();
+    let fsp = fsp_of(types, 0, context).max(fsp_of(types, 1, context));
+    Ok(Signature { arguments, result: SqlType::new(TypeKind::DateTime { fsp }) })
+}
+
+fn timestamp(a: &[Datum], call: &Call<'_>) -> Result<Datum> {
+    let Some(value) = moment(a, 0, call, fuzzy(call)) else { return Ok(Datum::Null) };
+    if a.len() == 1 {
+        return Ok(date_time_result(value.value, call));
+    }
+    let Some(by) = time_to_add(a, 1, call) else { return Ok(Datum::Null) };
+    Ok(match round::add_microseconds(value.value, by.pack()) {
+        Some(sum) => date_time_result(sum, call),
+        None => overflow("datetime", call),
+    })
+}

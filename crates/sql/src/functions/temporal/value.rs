@@ -1,0 +1,265 @@
+//! Any value as a date or time, with MySQL's warnings for what is none.
+
+use firn_format::value::{Date, DateTime, Time};
+
+use crate::error::{Result, SqlError};
+use crate::functions::arguments::{decimal, shown, text};
+use crate::functions::{Call, ResolveContext};
+use crate::types::decimal::Rounding;
+use crate::types::temporal::interval::{Interval, IntervalUnit};
+use crate::types::temporal::parse::{
+    self, DateRules, Fault, Parsed, WrittenDateTime, date_time_from_number, parse_date_time,
+    parse_time, time_from_number, time_of_day,
+};
+use crate::types::temporal::round;
+use crate::types::{Datum, SqlMode, SqlType, TypeKind, calendar};
+
+/// Zero dates and dates with zeros are taken.
+pub(super) fn fuzzy(call: &Call<'_>) -> DateRules {
+    DateRules::lenient_in_mode(call.context.sql_mode)
+}
+
+/// Only dates that are on the calendar.
+pub(super) fn complete(call: &Call<'_>) -> DateRules {
+    DateRules { no_zero_date: true, no_zero_in_date: true, ..fuzzy(call) }
+}
+
+fn incorrect(kind: &str, datum: &Datum, call: &Call<'_>) {
+    call.context.warn(1292, || format!("Incorrect {kind} value: '{}'", plain(datum)));
+}
+
+fn truncated(kind: &str, datum: &Datum, call: &Call<'_>) {
+    call.context.warn(1292, || format!("Truncated incorrect {kind} value: '{}'", plain(datum)));
+}
+
+fn plain(datum: &Datum) -> String {
+    match datum {
+        Datum::Text(_) => text(datum).into_owned(),
+        Datum::Date(packed) => crate::types::temporal::format::date_text(Date::unpack(*packed)),
+        Datum::DateTime(packed) => {
+            crate::types::temporal::format::date_time_text(DateTime::unpack(*packed), 0)
+        }
+        other => shown(other),
+    }
+}
+
+/// A date and time, and whether a time of day was given.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Moment {
+    pub(super) value: DateTime,
+    pub(super) has_time: bool,
+}
+
+/// An argument as a date and time; `None` for NULL and, with a warning, for what is none.
+pub(super) fn moment(
+    arguments: &[Datum],
+    at: usize,
+    call: &Call<'_>,
+    rules: DateRules,
+) -> Option<Moment> {
+    let datum = arguments.get(at)?;
+    let taken = |value: DateTime, has_time| match rules.fault_of(value.date) {
+        None => Some(Moment { value, has_time }),
+        Some(_) => {
+            incorrect("datetime", datum, call);
+            None
+        }
+    };
+    match datum {
+        Datum::Date(packed) => {
+            taken(DateTime { date: Date::unpack(*packed), ..DateTime::default() }, false)
+        }
+        Datum::DateTime(packed) => taken(DateTime::unpack(*packed), true),
+        Datum::Time(packed) => Some(Moment { value: today_at(*packed, call)?, has_time: true }),
+        Datum::Null | Datum::Json(_) => None,
+        Datum::UInt(year) if call.arguments.get(at).is_some_and(|ty| ty.kind == TypeKind::Year) => {
+            let date = Date { year: *year as u16, month: 0, day: 0 };
+            taken(DateTime { date, ..DateTime::default() }, false)
+        }
+        Datum::Text(octets) => written(datum, parse_date_time(octets, rules), call),
+        number => written(datum, from_number(number, rules), call),
+    }
+}
+
+/// An argument as a date and time.
+pub(super) fn date_time(
+    arguments: &[Datum],
+    at: usize,
+    call: &Call<'_>,
+    rules: DateRules,
+) -> Option<DateTime> {
+    moment(arguments, at, call, rules).map(|moment| moment.value)
+}
+
+fn written(datum: &Datum, parsed: Parsed<WrittenDateTime>, call: &Call<'_>) -> Option<Moment> {
+    let Some(written) = parsed.value else {
+        incorrect("datetime", datum, call);
+        return None;
+    };
+    if parsed.fault.is_some() {
+        truncated("datetime", datum, call);
+    }
+    let value = match written.offset_seconds {
+        None => written.date_time,
+        Some(offset_seconds) => {
+            let utc_us =
+                calendar::unix_us(written.date_time)? - i64::from(offset_seconds) * 1_000_000;
+            call.context.time_zone.to_local(utc_us)?
+        }
+    };
+    Some(Moment { value, has_time: written.has_time })
+}
+
+fn from_number(number: &Datum, rules: DateRules) -> Parsed<WrittenDateTime> {
+    let number = decimal(number);
+    let none = Parsed { value: None, fault: Some(Fault::Truncated) };
+    let whole = number.round(0, Rounding::Truncate);
+    let Some(whole_number) = whole.and_then(|whole| whole.to_i64()) else { return none };
+    let mut parsed = date_time_from_number(whole_number, rules);
+    let fraction = whole.and_then(|whole| number.subtract(&whole));
+    let microseconds = fraction.and_then(|fraction| fraction.multiply(&1_000_000_i64.into()));
+    let microseconds = microseconds.and_then(|microseconds| microseconds.to_i64()).unwrap_or(0);
+    if let Some(written) = &mut parsed.value
+        && microseconds > 0
+    {
+        written.date_time =
+            round::add_microseconds(written.date_time, microseconds).unwrap_or(written.date_time);
+        written.fraction_digits = 6;
+    }
+    parsed
+}
+
+/// A time of the statement's day.
+fn today_at(packed_time: i64, call: &Call<'_>) -> Option<DateTime> {
+    let today = call.context.time_zone.to_local(call.context.statement_time_us)?;
+    round::add_microseconds(DateTime { date: today.date, ..DateTime::default() }, packed_time)
+}
+
+/// An argument as a time; `None` for NULL and, with a warning, for what is none.
+pub(super) fn time(arguments: &[Datum], at: usize, call: &Call<'_>) -> Option<Time> {
+    let datum = arguments.get(at)?;
+    let parsed = match datum {
+        Datum::Time(packed) => return Some(Time::unpack(*packed)),
+        Datum::Date(_) => return Some(Time::default()),
+        Datum::DateTime(packed) => return Some(time_of_day(DateTime::unpack(*packed))),
+        Datum::Null | Datum::Json(_) => return None,
+        Datum::Text(octets) => parse_time(octets, fuzzy(call)),
+        number => time_of_number(number),
+    };
+    match (parsed.value, parsed.fault) {
+        (None, _) => incorrect("time", datum, call),
+        (Some(_), Some(_)) => truncated("time", datum, call),
+        (Some(_), None) => (),
+    }
+    parsed.value
+}
+
+fn time_of_number(number: &Datum) -> Parsed<Time> {
+    let number = decimal(number);
+    let none = Parsed { value: None, fault: Some(Fault::OutOfRange) };
+    let whole = number.round(0, Rounding::Truncate);
+    let Some(whole_number) = whole.and_then(|whole| whole.to_i64()) else { return none };
+    let parsed = time_from_number(whole_number);
+    let fraction = whole.and_then(|whole| number.subtract(&whole));
+    let microseconds = fraction.and_then(|fraction| fraction.multiply(&1_000_000_i64.into()));
+    let microseconds = microseconds.and_then(|microseconds| microseconds.to_i64()).unwrap_or(0);
+    match parsed.value.filter(|_| microseconds != 0) {
+        Some(time) => round::time_from_us(time.pack() + microseconds),
+        None => parsed,
+    }
+}
+
+/// An amount as an interval of a unit.
+pub(super) fn interval(amount: &Datum, unit: IntervalUnit) -> Interval {
+    match amount {
+        Datum::Int(count) => Interval::from_number(unit, *count),
+        Datum::UInt(count) => {
+            Interval::from_number(unit, i64::try_from(*count).unwrap_or(i64::MAX))
+        }
+        Datum::Text(octets) => Interval::from_text(unit, octets),
+        other => Interval::from_decimal(unit, &decimal(other)),
+    }
+}
+
+/// The unit that an argument names; error 1064 when it is none.
+pub(super) fn unit(datum: &Datum) -> Result<IntervalUnit> {
+    let name = text(datum);
+    IntervalUnit::by_name(&name).ok_or_else(|| SqlError::syntax(&name, 1))
+}
+
+/// The unit that a literal argument names.
+pub(super) fn constant_unit(context: &ResolveContext<'_>, at: usize) -> Option<IntervalUnit> {
+    IntervalUnit::by_name(&text(context.constant(at)?))
+}
+
+/// Digits of the fraction of a second that an argument has, as far as its type or its literal tell.
+pub(super) fn fsp_of(types: &[SqlType], at: usize, context: &ResolveContext<'_>) -> u8 {
+    let Some(ty) = types.get(at) else { return 0 };
+    match &ty.kind {
+        kind if kind.is_temporal() => kind.fsp(),
+        kind if kind.is_integer() => 0,
+        TypeKind::Null => 0,
+        TypeKind::Decimal { scale, .. } => (*scale).min(6),
+        _ => context.constant(at).map_or(6, |literal| digits_of_fraction(&text(literal))),
+    }
+}
+
+fn digits_of_fraction(literal: &str) -> u8 {
+    let fraction = literal.split_once('.').map_or("", |(_, fraction)| fraction);
+    fraction.bytes().take_while(u8::is_ascii_digit).count().min(6) as u8
+}
+
+/// A date and time as text: a fraction only if there is one.
+pub(super) fn date_time_text(value: DateTime) -> String {
+    let fsp = if value.microsecond == 0 { 0 } else { 6 };
+    crate::types::temporal::format::date_time_text(value, fsp)
+}
+
+/// A time as text: a fraction only if there is one.
+pub(super) fn time_text(value: Time) -> String {
+    let fsp = if value.microseconds == 0 { 0 } else { 6 };
+    crate::types::temporal::format::time_text(value, fsp)
+}
+
+/// A value of the call's type, rounded to its digits.
+pub(super) fn date_time_result(value: DateTime, call: &Call<'_>) -> Datum {
+    let truncate = call.context.sql_mode.contains(SqlMode::TIME_TRUNCATE_FRACTIONAL);
+    match &call.result.kind {
+        TypeKind::Date => value.date.into(),
+        TypeKind::Time { .. } => time_result(time_of_day(value), call),
+        kind if kind.has_date() => {
+            round::round_date_time(value, kind.fsp(), truncate).map_or(Datum::Null, Datum::from)
+        }
+        _ => Datum::text(date_time_text(value)),
+    }
+}
+
+/// A time of the call's type, rounded to its digits.
+pub(super) fn time_result(value: Time, call: &Call<'_>) -> Datum {
+    let truncate = call.context.sql_mode.contains(SqlMode::TIME_TRUNCATE_FRACTIONAL);
+    match &call.result.kind {
+        TypeKind::Time { fsp } => round::round_time(value, *fsp, truncate).into(),
+        _ => Datum::text(time_text(value)),
+    }
+}
+
+/// A span in microseconds as a time of the call's type; the nearest one, with a warning, if it is too long.
+pub(super) fn span_result(span_us: i64, call: &Call<'_>) -> Datum {
+    let parsed = round::time_from_us(span_us);
+    if parsed.fault.is_some() {
+        let shown = span_us / 1_000_000;
+        call.context.warn(1292, || {
+            let sign = if shown < 0 { "-" } else { "" };
+            let (minutes, seconds) = (shown.abs() / 60, shown.abs() % 60);
+            let (hours, minutes) = (minutes / 60, minutes % 60);
+            format!("Truncated incorrect time value: '{sign}{hours:02}:{minutes:02}:{seconds:02}'")
+        });
+    }
+    time_result(parsed.value.unwrap_or(parse::MAX_TIME), call)
+}
+
+/// Warning 1441, and NULL.
+pub(super) fn overflow(function: &str, call: &Call<'_>) -> Datum {
+    call.context.warn(1441, || format!("Datetime function: {function} field overflow"));
+    Datum::Null
+}
