@@ -10,5 +10,7 @@
 pub mod catalog;
 pub mod collation;
 pub mod error;
+pub mod expression;
 pub mod functions;
+pub mod plan;
 pub mod types;

@@ -15,6 +15,7 @@
 //! * it answers any such values without panic, and never with more than `max_allowed_packet` bytes;
 //! * a function that is `strict` gives NULL when any argument is NULL.
 
+mod aggregate;
 mod arguments;
 mod arithmetic;
 mod bits;
@@ -39,6 +40,7 @@ use rustc_hash::FxHashMap;
 use crate::error::{Result, SqlError};
 use crate::types::{Datum, EvaluationContext, SqlMode, SqlType};
 
+pub use aggregate::{resolve_aggregate, resolve_window};
 pub use session::{DetachedSession, LockAnswer, SessionFacts, SleepEnd};
 
 /// A function or operator.

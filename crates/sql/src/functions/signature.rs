@@ -8,8 +8,10 @@
 
 use firn_format::value::CollationId;
 
-use crate::error::{Result, SqlError};
+use crate::collation::Charset;
+use crate::error::Result;
 use crate::functions::{ResolveContext, Signature};
+use crate::types::collate::{comparison_collation, merge_collations};
 use crate::types::{Coercibility, IntWidth, SqlType, TypeKind};
 
 /// The longest text that a result's type tells; longer ones are told as this.
@@ -74,41 +76,7 @@ pub(super) fn fixed(
 
 /// Characters of a value's text form, at most.
 pub(super) fn text_chars(ty: &SqlType) -> u32 {
-    let fraction = |fsp: u8| if fsp == 0 { 0 } else { u32::from(fsp) + 1 };
-    match &ty.kind {
-        TypeKind::Null => 0,
-        TypeKind::Integer { width, unsigned } => match (width, unsigned) {
-            (IntWidth::One, _) => 4,
-            (IntWidth::Two, _) => 6,
-            (IntWidth::Three, _) => 9,
-            (IntWidth::Four, _) => 11,
-            (IntWidth::Eight, _) => 20,
-        },
-        TypeKind::Bit { bits } => u32::from(*bits).div_ceil(8),
-        TypeKind::Year => 4,
-        TypeKind::Decimal { precision, scale, .. } => {
-            u32::from(*precision) + 1 + u32::from(*scale > 0) + u32::from(precision == scale)
-        }
-        TypeKind::Float => 12,
-        TypeKind::Double => 23,
-        TypeKind::Char { max_chars, .. } | TypeKind::Varchar { max_chars, .. } => *max_chars,
-        TypeKind::Text { max_bytes, .. }
-        | TypeKind::Binary { max_bytes }
-        | TypeKind::Varbinary { max_bytes }
-        | TypeKind::Blob { max_bytes } => *max_bytes,
-        TypeKind::Date => 10,
-        TypeKind::Time { fsp } => 10 + fraction(*fsp),
-        TypeKind::DateTime { fsp } | TypeKind::Timestamp { fsp } => 19 + fraction(*fsp),
-        TypeKind::Enum { members, .. } => {
-            members.names().iter().map(|name| name.chars().count() as u32).max().unwrap_or(0)
-        }
-        TypeKind::Set { members, .. } => {
-            let chars: usize = members.names().iter().map(|name| name.chars().count() + 1).sum();
-            chars.saturating_sub(1) as u32
-        }
-        TypeKind::Json | TypeKind::Geometry => MAX_CHARS,
-    }
-    .min(MAX_CHARS)
+    ty.max_text_chars().min(MAX_CHARS)
 }
 
 /// Text for an argument: text and bytes stay as they are.
@@ -151,30 +119,18 @@ pub(super) fn number_type(ty: &SqlType) -> SqlType {
 fn decimal_type(ty: &SqlType) -> SqlType {
     let number = number_type(ty);
     match &number.kind {
-        TypeKind::Integer { .. } => SqlType::decimal(integer_digits(&number.kind), 0),
+        TypeKind::Integer { .. } => SqlType::decimal(number.kind.integer_digits(), 0),
         TypeKind::Decimal { .. } => return number,
         _ => SqlType::decimal(65, 30),
     }
     .with_nullable(ty.nullable)
 }
 
-/// Decimal digits of an integer type.
-pub(super) fn integer_digits(kind: &TypeKind) -> u8 {
-    match kind {
-        TypeKind::Integer { width: IntWidth::One, .. } => 3,
-        TypeKind::Integer { width: IntWidth::Two, .. } => 5,
-        TypeKind::Integer { width: IntWidth::Three, .. } => 8,
-        TypeKind::Integer { width: IntWidth::Four, .. } => 10,
-        TypeKind::Integer { width: IntWidth::Eight, unsigned: false } => 19,
-        _ => 20,
-    }
-}
-
 /// Precision and scale of a number that is no double.
 pub(super) fn exact_digits(kind: &TypeKind) -> (u8, u8) {
     match kind {
         TypeKind::Decimal { precision, scale, .. } => (*precision, *scale),
-        other => (integer_digits(other), 0),
+        other => (other.integer_digits(), 0),
     }
 }
 
@@ -183,47 +139,25 @@ pub(super) fn any_nullable(types: &[SqlType]) -> bool {
     types.iter().any(|ty| ty.nullable)
 }
 
-/// Of one charset or of Unicode, the collation that wins; error 1267 if none does.
+/// The collation of texts together. Error 1267 if they do not go together.
 pub(super) fn merge_text(
     types: &[SqlType],
     operation: &str,
 ) -> Result<(CollationId, Coercibility)> {
-    let mut merged: Option<(CollationId, Coercibility)> = None;
-    for ty in types {
-        let Some(collation) = ty.collation() else { continue };
-        let one = (collation, ty.coercibility);
-        merged = Some(match merged {
-            None => one,
-            Some(so_far) => stronger(so_far, one, operation)?,
-        });
-    }
-    Ok(merged.unwrap_or((CollationId(255), Coercibility::Coercible)))
+    let default = Charset::Utf8mb4.default_collation();
+    let merged = merge_collations(types, operation)?;
+    Ok(merged.unwrap_or((default, Coercibility::Coercible)))
 }
 
-fn stronger(
-    a: (CollationId, Coercibility),
-    b: (CollationId, Coercibility),
-    operation: &str,
-) -> Result<(CollationId, Coercibility)> {
-    if a.0 == b.0 {
-        return Ok((a.0, a.1.min(b.1)));
+/// The collation by which a function compares its arguments. Error 1267 if there is none.
+pub(super) fn comparing_collation(types: &[SqlType], operation: &str) -> Result<CollationId> {
+    let (collation, coercibility) = merge_text(types, operation)?;
+    if coercibility == Coercibility::None
+        && let [a, b, ..] = types
+    {
+        return comparison_collation(a, b, operation);
     }
-    match a.1.cmp(&b.1) {
-        std::cmp::Ordering::Less => Ok(a),
-        std::cmp::Ordering::Greater => Ok(b),
-        std::cmp::Ordering::Equal if a.0 == CollationId::BINARY => Ok(a),
-        std::cmp::Ordering::Equal if b.0 == CollationId::BINARY => Ok(b),
-        std::cmp::Ordering::Equal if a.1 == Coercibility::Explicit => Err(SqlError::new(
-            1267,
-            format!(
-                "Illegal mix of collations ({},EXPLICIT) and ({},EXPLICIT) for operation '{}'",
-                a.0.0,
-                b.0.0,
-                operation.to_ascii_lowercase()
-            ),
-        )),
-        std::cmp::Ordering::Equal => Ok((a.0, Coercibility::None)),
-    }
+    Ok(collation)
 }
 
 /// Text of so many characters, of the arguments' collation.

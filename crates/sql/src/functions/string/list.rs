@@ -5,7 +5,7 @@ use crate::error::Result;
 use crate::functions::arguments::{bytes, decimal, double, fits_packet, int, word};
 use crate::functions::arithmetic::{Domain, domain};
 use crate::functions::signature::{
-    self, Want, fixed, merge_text, number_type, text_chars, text_of,
+    self, Want, comparing_collation, fixed, number_type, text_chars, text_of,
 };
 use crate::functions::{Call, Function, ResolveContext, Signature, lenient, strict};
 use crate::types::{Datum, Octets, SqlType, TypeKind};
@@ -48,7 +48,7 @@ fn resolve_field(types: &[SqlType], context: &ResolveContext<'_>) -> Result<Sign
     let text = |ty: &SqlType| ty.kind.is_string() || ty.kind.is_enum_or_set();
     if known().all(text) {
         let strings: Vec<SqlType> = types.iter().map(|ty| Want::Text.of(ty, context)).collect();
-        merge_text(&strings, "field")?;
+        comparing_collation(&strings, "field")?;
         return fixed(types, context, &[Want::Text], signature::int);
     }
     let exact = known().all(|ty| domain(&number_type(ty).kind) != Domain::Double);
@@ -57,7 +57,7 @@ fn resolve_field(types: &[SqlType], context: &ResolveContext<'_>) -> Result<Sign
 
 fn field(arguments: &[Datum], call: &Call<'_>) -> Result<Datum> {
     let wanted = &arguments[0];
-    let collation = merge_text(call.arguments, "field")?.0;
+    let collation = comparing_collation(call.arguments, "field")?;
     let same = |other: &Datum| match (wanted, other) {
         (Datum::Null, _) | (_, Datum::Null) => false,
         (Datum::Text(a), Datum::Text(b)) => collation::get(collation).equal(a, b),
@@ -69,7 +69,7 @@ fn field(arguments: &[Datum], call: &Call<'_>) -> Result<Datum> {
 }
 
 fn resolve_find_in_set(types: &[SqlType], context: &ResolveContext<'_>) -> Result<Signature> {
-    merge_text(types, "find_in_set")?;
+    comparing_collation(types, "find_in_set")?;
     fixed(types, context, &[Want::Text], signature::int)
 }
 
@@ -78,7 +78,7 @@ fn find_in_set(arguments: &[Datum], call: &Call<'_>) -> Result<Datum> {
     if list.is_empty() {
         return Ok(Datum::Int(0));
     }
-    let collation = collation::get(merge_text(call.arguments, "find_in_set")?.0);
+    let collation = collation::get(comparing_collation(call.arguments, "find_in_set")?);
     let found = list.split(|&byte| byte == b',').position(|item| collation.equal(item, wanted));
     Ok(Datum::Int(found.map_or(0, |at| at as i64 + 1)))
 }

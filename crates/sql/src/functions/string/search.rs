@@ -3,7 +3,7 @@
 use crate::collation::{self, Collation};
 use crate::error::Result;
 use crate::functions::arguments::{bytes, int};
-use crate::functions::signature::{self, Want, fixed, merge_text, text_chars};
+use crate::functions::signature::{self, Want, comparing_collation, fixed, text_chars};
 use crate::functions::string::Units;
 use crate::functions::string::units::find_bytes;
 use crate::functions::{Call, Function, ResolveContext, Signature, strict};
@@ -17,7 +17,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
         locate(&a[0], &a[1], 1, call)
     }),
     strict!("STRCMP", 2..=2, resolve_compare, |a: &[Datum], call: &Call<'_>| {
-        let collation = collation::get(merge_text(call.arguments, "strcmp")?.0);
+        let collation = collation::get(comparing_collation(call.arguments, "strcmp")?);
         Ok(Datum::Int(collation.compare(bytes(&a[0]), bytes(&a[1])) as i64))
     }),
     strict!("WEIGHT_STRING", 1..=1, [Text] => weights, |a: &[Datum], call: &Call<'_>| {
@@ -33,17 +33,17 @@ fn weights(types: &[SqlType], _: &ResolveContext<'_>) -> SqlType {
 }
 
 fn resolve_locate(types: &[SqlType], context: &ResolveContext<'_>) -> Result<Signature> {
-    merge_text(&types[..2], "locate")?;
+    comparing_collation(&types[..2], "locate")?;
     fixed(types, context, &[Want::Text, Want::Text, Want::Int], signature::bigint)
 }
 
 fn resolve_compare(types: &[SqlType], context: &ResolveContext<'_>) -> Result<Signature> {
-    merge_text(types, "strcmp")?;
+    comparing_collation(types, "strcmp")?;
     fixed(types, context, &[Want::Text], signature::int)
 }
 
 fn locate(haystack: &Datum, needle: &Datum, position: i64, call: &Call<'_>) -> Result<Datum> {
-    let id = merge_text(&call.arguments[..2], "locate")?.0;
+    let id = comparing_collation(&call.arguments[..2], "locate")?;
     let collation = collation::get(id);
     let binary = SqlType::varbinary(0);
     let ty = if id == firn_format::value::CollationId::BINARY { &binary } else { call.result };

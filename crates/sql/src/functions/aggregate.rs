@@ -1,0 +1,147 @@
+//! Types of aggregates and window functions. What they compute is the executors' work.
+
+use crate::error::Result;
+use crate::expression::AggregateFunction;
+use crate::functions::signature::{Want, any_nullable, exact_digits, merge_text};
+use crate::functions::{ResolveContext, Signature};
+use crate::plan::WindowFunction;
+use crate::types::decimal::MAX_PRECISION;
+use crate::types::unify::unify;
+use crate::types::{SqlType, TypeKind};
+
+/// Digits that a sum may have more than what is added.
+const DIGITS_OF_SUMS: u8 = 22;
+
+/// What an aggregate wants and gives.
+///
+/// # Errors
+/// 1267 when texts to be joined have no common collation.
+pub fn resolve_aggregate(
+    function: AggregateFunction,
+    types: &[SqlType],
+    context: &ResolveContext<'_>,
+) -> Result<Signature> {
+    use AggregateFunction as Aggregate;
+    let every = |want: Want| types.iter().map(|ty| want.of(ty, context)).collect::<Vec<_>>();
+    Ok(match function {
+        Aggregate::CountRows | Aggregate::Count => {
+            Signature { arguments: types.to_vec(), result: SqlType::bigint().not_null() }
+        }
+        Aggregate::Sum => {
+            let arguments = every(Want::Number);
+            let result = sum_type(&arguments[0]);
+            Signature { arguments, result }
+        }
+        Aggregate::Average => {
+            let arguments = every(Want::Number);
+            let result = average_type(&arguments[0], context);
+            Signature { arguments, result }
+        }
+        Aggregate::Min | Aggregate::Max | Aggregate::AnyValue => {
+            let want = if types[0].kind.is_enum_or_set() { Want::Text } else { Want::Any };
+            let arguments = every(want);
+            let result = arguments[0].clone().with_nullable(true);
+            Signature { arguments, result }
+        }
+        Aggregate::BitAnd | Aggregate::BitOr | Aggregate::BitXor => bits(types, context),
+        Aggregate::GroupConcat => {
+            let arguments = every(Want::Text);
+            let result = joined_type(&arguments)?;
+            Signature { arguments, result }
+        }
+        Aggregate::StandardDeviation
+        | Aggregate::SampleStandardDeviation
+        | Aggregate::Variance
+        | Aggregate::SampleVariance => {
+            Signature { arguments: every(Want::Double), result: SqlType::double() }
+        }
+        Aggregate::JsonArray => {
+            Signature { arguments: types.to_vec(), result: SqlType::new(TypeKind::Json) }
+        }
+        Aggregate::JsonObject => {
+            let arguments = vec![Want::Text.of(&types[0], context), types[1].clone()];
+            Signature { arguments, result: SqlType::new(TypeKind::Json) }
+        }
+    })
+}
+
+fn sum_type(number: &SqlType) -> SqlType {
+    if !is_exact(number) {
+        return SqlType::double();
+    }
+    let (precision, scale) = exact_digits(&number.kind);
+    SqlType::decimal(precision.saturating_add(DIGITS_OF_SUMS).min(MAX_PRECISION), scale)
+}
+
+fn average_type(number: &SqlType, context: &ResolveContext<'_>) -> SqlType {
+    if !is_exact(number) {
+        return SqlType::double();
+    }
+    let (precision, scale) = exact_digits(&number.kind);
+    let more = context.div_precision_increment;
+    SqlType::decimal(precision.saturating_add(more), scale.saturating_add(more))
+}
+
+fn is_exact(number: &SqlType) -> bool {
+    matches!(number.kind, TypeKind::Integer { .. } | TypeKind::Decimal { .. } | TypeKind::Null)
+}
+
+fn bits(types: &[SqlType], context: &ResolveContext<'_>) -> Signature {
+    let ty = &types[0];
+    if ty.kind.is_binary() {
+        return Signature { arguments: types.to_vec(), result: ty.clone().with_nullable(true) };
+    }
+    let arguments = vec![Want::Int.of(ty, context)];
+    Signature { arguments, result: SqlType::bigint_unsigned().not_null() }
+}
+
+fn joined_type(texts: &[SqlType]) -> Result<SqlType> {
+    const MAX_BYTES: u32 = u32::MAX;
+    let (collation, coercibility) = merge_text(texts, "group_concat")?;
+    let binary = texts.iter().any(|ty| ty.kind.is_binary());
+    let kind = match binary {
+        true => TypeKind::Blob { max_bytes: MAX_BYTES },
+        false => TypeKind::Text { max_bytes: MAX_BYTES, collation },
+    };
+    Ok(SqlType::new(kind).with_coercibility(coercibility))
+}
+
+/// What a window function wants and gives. An aggregate over a window is resolved by
+/// [`resolve_aggregate`] of its call.
+///
+/// # Errors
+/// 1267 when `LAG`'s or `LEAD`'s value and default have no common collation.
+pub fn resolve_window(
+    function: &WindowFunction,
+    types: &[SqlType],
+    context: &ResolveContext<'_>,
+) -> Result<Signature> {
+    let as_they_are = |result: SqlType| Signature { arguments: types.to_vec(), result };
+    Ok(match function {
+        WindowFunction::RowNumber | WindowFunction::Rank | WindowFunction::DenseRank => {
+            as_they_are(SqlType::bigint_unsigned().not_null())
+        }
+        WindowFunction::PercentRank | WindowFunction::CumulativeDistribution => {
+            as_they_are(SqlType::double().not_null())
+        }
+        WindowFunction::Ntile => as_they_are(SqlType::bigint_unsigned()),
+        WindowFunction::Lag | WindowFunction::Lead => shifted(types, context)?,
+        WindowFunction::FirstValue | WindowFunction::LastValue | WindowFunction::NthValue => {
+            as_they_are(types[0].clone().with_nullable(true))
+        }
+        WindowFunction::Aggregate(call) => resolve_aggregate(call.function, types, context)?,
+    })
+}
+
+/// `LAG(value, distance, default)`: value and default become one type.
+fn shifted(types: &[SqlType], context: &ResolveContext<'_>) -> Result<Signature> {
+    let Some(default) = types.get(2) else {
+        let result = types[0].clone().with_nullable(true);
+        return Ok(Signature { arguments: types.to_vec(), result });
+    };
+    let both = [types[0].clone(), default.clone()];
+    let nullable = types.len() < 3 || any_nullable(&both);
+    let common = unify(&both, context.connection_collation, "lag")?.with_nullable(nullable);
+    let arguments = vec![common.clone(), types[1].clone(), common.clone()];
+    Ok(Signature { arguments, result: common })
+}
