@@ -30,7 +30,7 @@ pub use reply::{
     Row, RowFormat, SessionChange,
 };
 pub use server::{
-    ConnectionControl, ConnectionState, Connections, LimitValues, Limits, ServerOptions,
+    ConnectionControl, ConnectionState, Connections, LimitValues, Limits, Server, ServerOptions,
 };
 pub use service::{
     CancelReason, Canceller, Execution, FieldDefinition, Login, Prepared, Query, Service, Session,

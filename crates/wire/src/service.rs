@@ -20,7 +20,7 @@ use std::sync::Arc;
 use crate::auth::Credentials;
 use crate::channel::{PeerAddress, TlsInformation};
 use crate::error::{ServerError, WireError};
-use crate::flags::Capabilities;
+use crate::flags::{Capabilities, Status};
 use crate::reply::{ColumnDefinition, EncodedColumns, Replies};
 use crate::server::{ConnectionControl, Connections};
 use crate::value::{Attribute, Parameter};
@@ -162,6 +162,11 @@ pub trait Session: Send {
     /// # Errors
     /// See the trait.
     fn reset(&mut self, replies: &mut Replies<'_>) -> Result<(), WireError>;
+
+    /// The status that answers tell which this crate gives itself: to a login, a ping, a prepared statement.
+    fn status(&self) -> Status {
+        Status::AUTOCOMMIT
+    }
 
     /// The line that `COM_STATISTICS` shows, such as `Uptime: 7  Threads: 1  Questions: 5 …`.
     fn statistics(&mut self) -> String;

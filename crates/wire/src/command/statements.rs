@@ -66,10 +66,6 @@ impl Statements {
     pub(crate) fn clear(&mut self) -> usize {
         std::mem::take(&mut self.open).len()
     }
-
-    pub(crate) fn len(&self) -> usize {
-        self.open.len()
-    }
 }
 
 /// A prepared statement, as far as the protocol goes.

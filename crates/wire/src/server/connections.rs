@@ -137,8 +137,20 @@ impl ConnectionControl {
     pub(super) fn end(&self, reason: CancelReason) {
         self.closing.store(true, Ordering::Relaxed);
         self.cancel(reason);
+        self.stop_reading();
+    }
+
+    /// Ends what the client sends, so that a wait for its next command ends too.
+    pub(super) fn stop_reading(&self) {
         if let Some(socket) = &self.socket {
             socket.shut_down_reading();
+        }
+    }
+
+    /// Ends both directions, whatever is under way.
+    pub(super) fn disconnect(&self) {
+        if let Some(socket) = &self.socket {
+            socket.shut_down();
         }
     }
 

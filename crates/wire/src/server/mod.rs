@@ -1,7 +1,147 @@
 //! The threads that serve connections.
+//!
+//! ```text
+//!   poller thread   accepts, greets, holds idle connections (epoll), gives up those that wait too long
+//!   worker threads  one for each active connection; blocking reads and writes; kept for a while for the next
+//!   watch thread    notices clients that go away while their statement runs
+//! ```
+//!
+//! An active connection's thread reads a command with one system call and answers it with one. After 100 ms
+//! without a command the connection goes to the poller and the thread to whoever needs it.
+//!
+//! Latch rules are numbered in the files: 1 connections, 2 workers, 3 watch, 4 poller. No two of their
+//! mutexes are ever held at once.
 
+mod accept;
+mod connection;
 mod connections;
+mod dispatch;
+mod login;
 mod options;
+mod poller;
+mod shared;
+mod watch;
+mod workers;
+
+use std::io;
+use std::sync::Arc;
+use std::time::Duration;
+
+use firn_base::Environment;
+use firn_base::task::TaskHandle;
+use parking_lot::Mutex;
+
+use crate::channel::{ListenAddress, Listener, TlsAcceptor};
+use crate::service::{CancelReason, Service};
 
 pub use connections::{ConnectionControl, ConnectionState, Connections};
 pub use options::{LimitValues, Limits, ServerOptions};
+use poller::Poller;
+use shared::Shared;
+
+/// How long connections have to end once they were told to.
+const LAST_WAIT: Duration = Duration::from_secs(2);
+
+/// A running server. Dropping it shuts it down without waiting for statements.
+pub struct Server {
+    shared: Arc<Shared>,
+    addresses: Vec<ListenAddress>,
+    threads: Mutex<Vec<Box<dyn TaskHandle>>>,
+}
+
+impl Server {
+    /// Listens and serves clients until [`Server::shutdown`].
+    ///
+    /// # Errors
+    /// If an address cannot be listened at, or a certificate cannot be read.
+    pub fn start(
+        environment: Environment,
+        options: ServerOptions,
+        service: Arc<dyn Service>,
+    ) -> io::Result<Server> {
+        let tls = TlsAcceptor::new(&options.tls)?;
+        let listeners = options.listen.iter().map(bind).collect::<io::Result<Vec<_>>>()?;
+        let addresses = listeners.iter().map(Listener::address).collect::<io::Result<_>>()?;
+        let shared = Arc::new(Shared::new(environment, options, service, tls, Poller::new()?));
+        let spawner = shared.environment.spawner.clone();
+        let (for_poller, for_watch) = (shared.clone(), shared.clone());
+        let threads = vec![
+            spawner.spawn(
+                "wire-poller",
+                Box::new(move || for_poller.poller.run(&for_poller, listeners)),
+            ),
+            spawner.spawn("wire-watch", Box::new(move || for_watch.watch.run())),
+        ];
+        Ok(Server { shared, addresses, threads: Mutex::new(threads) })
+    }
+
+    /// Where the server listens, in the order of the options, with the ports that were found.
+    #[must_use]
+    pub fn addresses(&self) -> &[ListenAddress] {
+        &self.addresses
+    }
+
+    /// All connections.
+    #[must_use]
+    pub fn connections(&self) -> &Arc<Connections> {
+        &self.shared.connections
+    }
+
+    /// The limits, which can be changed.
+    #[must_use]
+    pub fn limits(&self) -> &Arc<Limits> {
+        &self.shared.limits
+    }
+
+    /// How many connections are idle and have no thread.
+    #[must_use]
+    pub fn parked_connections(&self) -> usize {
+        self.shared.poller.parked()
+    }
+
+    /// Takes no more connections and no more commands, closes idle connections, waits for running
+    /// statements as long as `patience`, then interrupts them. Returns when all connections have ended, or
+    /// false when some have not a few seconds after they were told to. A second call does nothing more.
+    pub fn shutdown(&self, patience: Duration) -> bool {
+        let connections = &self.shared.connections;
+        self.shared.stop();
+        self.shared.poller.wake();
+        for connection in connections.all() {
+            if connection.running().is_none() {
+                connection.stop_reading();
+            }
+        }
+        let all_ended =
+            |timeout| connections.ended.wait_until(Some(timeout), || connections.is_empty());
+        let mut ended = all_ended(patience);
+        if !ended {
+            connections.all().iter().for_each(|one| one.end(CancelReason::Shutdown));
+            ended = all_ended(LAST_WAIT);
+        }
+        if !ended {
+            connections.all().iter().for_each(|one| one.disconnect());
+            ended = all_ended(LAST_WAIT);
+        }
+        self.shared.poller.stop();
+        self.shared.watch.stop();
+        for thread in std::mem::take(&mut *self.threads.lock()) {
+            thread.join();
+        }
+        self.shared.workers.stop(LAST_WAIT) && ended
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        self.shutdown(Duration::ZERO);
+    }
+}
+
+fn bind(address: &ListenAddress) -> io::Result<Listener> {
+    Listener::bind(address).map_err(|error| {
+        io::Error::new(error.kind(), format!("cannot listen at {address:?}: {error}"))
+    })
+}
+
+#[cfg(test)]
+mod tests;

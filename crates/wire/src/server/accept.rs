@@ -1,0 +1,60 @@
+//! New connections: they are counted, greeted, and parked until the client says who it is.
+
+use std::io;
+use std::sync::Arc;
+
+use super::connection::Connection;
+use super::shared::Shared;
+use crate::channel::{ByteStream, Listener, PeerAddress, Socket};
+use crate::error::ServerError;
+use crate::packet::HEADER_LENGTH;
+use crate::reply::put_error;
+
+/// How many connections one listener gives before the others have their turn.
+const BATCH: usize = 64;
+
+/// Accepts those who wait. An error means that the process cannot take more for now.
+pub(super) fn accept_all(shared: &Arc<Shared>, listener: &Listener) -> io::Result<()> {
+    for _ in 0..BATCH {
+        match listener.accept() {
+            Ok((socket, peer)) => greet(shared, socket, peer),
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(()),
+            Err(error) if is_of_one_client(&error) => {}
+            Err(error) => {
+                tracing::error!(%error, "cannot accept connections");
+                return Err(error);
+            }
+        }
+    }
+    Ok(())
+}
+
+/// The client was gone before it was accepted.
+fn is_of_one_client(error: &io::Error) -> bool {
+    use io::ErrorKind::*;
+    matches!(
+        error.kind(),
+        ConnectionAborted | ConnectionReset | Interrupted | InvalidInput | NotConnected
+    )
+}
+
+fn greet(shared: &Arc<Shared>, socket: Socket, peer: PeerAddress) {
+    let socket = Arc::new(socket);
+    if shared.connections.len() as u64 >= shared.limits.max_connections() {
+        return refuse(socket, &ServerError::too_many_connections());
+    }
+    let mut connection = Box::new(Connection::new(shared, socket, peer));
+    if connection.greet().is_ok() {
+        shared.poller.park(shared, connection);
+    }
+}
+
+/// Tells a client that it cannot come in. A new connection's buffer has room for that.
+fn refuse(mut socket: Arc<Socket>, error: &ServerError) {
+    let mut packet = vec![0; HEADER_LENGTH];
+    put_error(&mut packet, error, false);
+    packet[0] = (packet.len() - HEADER_LENGTH) as u8;
+    // A client that is gone already misses nothing.
+    let _ = socket.write(&packet);
+    socket.shut_down();
+}

@@ -1,0 +1,92 @@
+//! What all threads of a server share.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+use firn_base::Environment;
+
+use super::connections::Connections;
+use super::options::{Limits, ServerOptions};
+use super::poller::Poller;
+use super::watch::DisconnectWatch;
+use super::workers::Workers;
+use crate::auth::{RsaKey, caching_sha2};
+use crate::channel::TlsAcceptor;
+use crate::flags::Capabilities;
+use crate::handshake::SUPPORTED;
+use crate::service::Service;
+
+/// One server.
+pub(super) struct Shared {
+    pub(super) environment: Environment,
+    pub(super) options: ServerOptions,
+    pub(super) limits: Arc<Limits>,
+    pub(super) service: Arc<dyn Service>,
+    pub(super) connections: Arc<Connections>,
+    pub(super) digests: caching_sha2::DigestCache,
+    pub(super) rsa_key: RsaKey,
+    pub(super) tls: Option<TlsAcceptor>,
+    pub(super) poller: Poller,
+    pub(super) workers: Workers,
+    pub(super) watch: DisconnectWatch,
+    /// Prepared statements open in all connections.
+    statements: AtomicU64,
+    /// No new connections, and no new commands.
+    stopping: AtomicBool,
+}
+
+impl Shared {
+    pub(super) fn new(
+        environment: Environment,
+        options: ServerOptions,
+        service: Arc<dyn Service>,
+        tls: Option<TlsAcceptor>,
+        poller: Poller,
+    ) -> Shared {
+        Shared {
+            limits: Arc::new(Limits::new(&options.limits)),
+            environment,
+            options,
+            service,
+            connections: Arc::new(Connections::default()),
+            digests: caching_sha2::DigestCache::default(),
+            rsa_key: RsaKey::default(),
+            tls,
+            poller,
+            workers: Workers::default(),
+            watch: DisconnectWatch::default(),
+            statements: AtomicU64::new(0),
+            stopping: AtomicBool::new(false),
+        }
+    }
+
+    /// What the greeting offers.
+    pub(super) fn capabilities(&self) -> Capabilities {
+        let mut capabilities = SUPPORTED;
+        capabilities.set(Capabilities::SSL, self.tls.is_some());
+        capabilities
+    }
+
+    /// Counts one more prepared statement, unless there are too many.
+    pub(super) fn reserve_statement(&self) -> bool {
+        let limit = self.limits.max_prepared_stmt_count();
+        self.statements
+            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |open| {
+                (open < limit).then_some(open + 1)
+            })
+            .is_ok()
+    }
+
+    /// So many prepared statements were closed.
+    pub(super) fn release_statements(&self, count: usize) {
+        self.statements.fetch_sub(count as u64, Ordering::Relaxed);
+    }
+
+    pub(super) fn stop(&self) {
+        self.stopping.store(true, Ordering::SeqCst);
+    }
+
+    pub(super) fn is_stopping(&self) -> bool {
+        self.stopping.load(Ordering::SeqCst)
+    }
+}

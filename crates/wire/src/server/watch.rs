@@ -1,0 +1,111 @@
+//! Notices clients that go away while their statement runs.
+//!
+//! Short statements pay nothing: a connection's thread only counts its commands. The watch looks at all
+//! active connections every [`INTERVAL`], asks the system about those that are still at the command that
+//! they were at the last time, and cancels the statements of those whose client is gone.
+//!
+//! Rule 3: the mutex is held only to change or copy the list.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use firn_base::event::Event;
+use firn_base::task;
+use parking_lot::Mutex;
+use rustc_hash::FxHashMap;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+
+use super::connections::ConnectionControl;
+use crate::service::CancelReason;
+
+/// A client that is gone is noticed after two of these at most.
+const INTERVAL: Duration = Duration::from_millis(40);
+
+/// What the system says of a client that is gone.
+const GONE: PollFlags = PollFlags::RDHUP.union(PollFlags::HUP).union(PollFlags::ERR);
+
+/// The watch over active connections.
+#[derive(Default)]
+pub(super) struct DisconnectWatch {
+    active: Mutex<FxHashMap<u32, Arc<ConnectionControl>>>,
+    changed: Event,
+    stopping: AtomicBool,
+}
+
+impl DisconnectWatch {
+    pub(super) fn add(&self, connection: &Arc<ConnectionControl>) {
+        let was_empty = {
+            let mut active = self.active.lock();
+            active.insert(connection.id(), connection.clone());
+            active.len() == 1
+        };
+        if was_empty {
+            self.changed.notify_all();
+        }
+    }
+
+    pub(super) fn remove(&self, connection: &ConnectionControl) {
+        let removed = self.active.lock().remove(&connection.id());
+        drop(removed);
+    }
+
+    pub(super) fn stop(&self) {
+        self.stopping.store(true, Ordering::SeqCst);
+        self.changed.notify_all();
+    }
+
+    /// The watching thread's life.
+    pub(super) fn run(&self) {
+        let mut seen = FxHashMap::default();
+        while !self.stopping.load(Ordering::SeqCst) {
+            let active: Vec<_> = self.active.lock().values().cloned().collect();
+            if active.is_empty() {
+                let awaited =
+                    || self.stopping.load(Ordering::SeqCst) || !self.active.lock().is_empty();
+                self.changed.wait_until(None, awaited);
+            }
+            look(&active, &mut seen);
+            task::sleep(INTERVAL);
+        }
+    }
+}
+
+/// One look: `seen` has the commands that were running at the last one.
+fn look(active: &[Arc<ConnectionControl>], seen: &mut FxHashMap<u32, u64>) {
+    let running: FxHashMap<u32, u64> = active
+        .iter()
+        .filter_map(|connection| Some((connection.id(), connection.running()?)))
+        .collect();
+    let long = |connection: &&Arc<ConnectionControl>| {
+        !connection.is_closing()
+            && running
+                .get(&connection.id())
+                .is_some_and(|now| seen.get(&connection.id()) == Some(now))
+    };
+    for connection in gone(active.iter().filter(long)) {
+        connection.end(CancelReason::Disconnected);
+    }
+    *seen = running;
+}
+
+/// Those whose client is gone.
+fn gone<'a>(
+    connections: impl Iterator<Item = &'a Arc<ConnectionControl>>,
+) -> Vec<&'a Arc<ConnectionControl>> {
+    let asked: Vec<_> = connections.filter_map(|one| Some((one, one.socket()?))).collect();
+    if asked.is_empty() {
+        return Vec::new();
+    }
+    let mut descriptors: Vec<_> =
+        asked.iter().map(|(_, socket)| PollFd::new(*socket, PollFlags::RDHUP)).collect();
+    if poll(&mut descriptors, Some(&Timespec { tv_sec: 0, tv_nsec: 0 })).is_err() {
+        // Interrupted, or short of memory: the next look will tell.
+        return Vec::new();
+    }
+    let answers = asked.iter().zip(&descriptors);
+    answers
+        .filter(|(_, answer)| answer.revents().intersects(GONE))
+        .map(|((one, _), _)| *one)
+        .collect()
+}
