@@ -12,5 +12,6 @@ pub mod collation;
 pub mod error;
 pub mod expression;
 pub mod functions;
+pub mod grammar;
 pub mod plan;
 pub mod types;

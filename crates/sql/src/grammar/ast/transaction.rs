@@ -1,0 +1,137 @@
+//! Transactions, distributed transactions and table locks.
+
+use super::TableName;
+
+/// `BEGIN` and `START TRANSACTION`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub struct Begin {
+    /// `WITH CONSISTENT SNAPSHOT`.
+    pub consistent_snapshot: bool,
+    /// `READ ONLY` or `READ WRITE`.
+    pub access: Option<AccessMode>,
+}
+
+/// Whether a transaction may write.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum AccessMode {
+    /// `READ ONLY`.
+    ReadOnly,
+    /// `READ WRITE`.
+    ReadWrite,
+}
+
+/// What follows `COMMIT` or `ROLLBACK`. What is not said follows `completion_type`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub struct Completion {
+    /// `AND [NO] CHAIN`.
+    pub chain: Option<bool>,
+    /// `[NO] RELEASE`.
+    pub release: Option<bool>,
+}
+
+/// How far a transaction is isolated.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum IsolationLevel {
+    /// `READ UNCOMMITTED`.
+    ReadUncommitted,
+    /// `READ COMMITTED`.
+    ReadCommitted,
+    /// `REPEATABLE READ`.
+    RepeatableRead,
+    /// `SERIALIZABLE`.
+    Serializable,
+}
+
+/// `SET TRANSACTION`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct SetTransaction {
+    /// Whom it concerns.
+    pub scope: TransactionScope,
+    /// `ISOLATION LEVEL`.
+    pub isolation: Option<IsolationLevel>,
+    /// `READ ONLY` or `READ WRITE`.
+    pub access: Option<AccessMode>,
+}
+
+/// Whom `SET TRANSACTION` concerns.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum TransactionScope {
+    /// No word: the next transaction of this session only.
+    Next,
+    /// `SESSION`: all that follow in this session.
+    Session,
+    /// `GLOBAL`: sessions that begin later.
+    Global,
+}
+
+/// The name of a distributed transaction. The bytes of its parts may be any.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Xid {
+    /// Global part.
+    pub global: Vec<u8>,
+    /// Branch; empty unless said.
+    pub branch: Vec<u8>,
+    /// Format; 1 unless said.
+    pub format: u64,
+}
+
+/// `XA …`.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub enum Xa {
+    /// `XA START` or `BEGIN`.
+    Start {
+        /// Which.
+        xid: Xid,
+        /// `JOIN`.
+        join: bool,
+        /// `RESUME`.
+        resume: bool,
+    },
+    /// `XA END`.
+    End {
+        /// Which.
+        xid: Xid,
+        /// `SUSPEND`.
+        suspend: bool,
+        /// `FOR MIGRATE`.
+        for_migrate: bool,
+    },
+    /// `XA PREPARE`.
+    Prepare(Xid),
+    /// `XA COMMIT`.
+    Commit {
+        /// Which.
+        xid: Xid,
+        /// `ONE PHASE`.
+        one_phase: bool,
+    },
+    /// `XA ROLLBACK`.
+    Rollback(Xid),
+    /// `XA RECOVER`.
+    Recover {
+        /// `CONVERT XID`: names in hexadecimal.
+        convert_xid: bool,
+    },
+}
+
+/// A table of `LOCK TABLES`.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct TableLock {
+    /// The table.
+    pub table: TableName,
+    /// The name by which statements will call it.
+    pub alias: Option<String>,
+    /// How.
+    pub kind: TableLockKind,
+}
+
+/// How `LOCK TABLES` locks a table.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum TableLockKind {
+    /// `READ`.
+    Read,
+    /// `READ LOCAL`.
+    ReadLocal,
+    /// `WRITE`, with or without `LOW_PRIORITY`.
+    Write,
+}

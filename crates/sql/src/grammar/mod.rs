@@ -1,0 +1,193 @@
+//! MySQL's statement grammar: text to [`ast::Statement`].
+//!
+//! ```text
+//!   bytes ──lexer──► tokens ──parser──► Statement { … sqlparser::ast::{Query, Expr} … }
+//!     └──normalise──► key of the plan cache + literals          └──render──► MySQL's text
+//! ```
+//!
+//! Queries and expressions are trees of `sqlparser`'s types, so that whoever binds them and the
+//! vectorised engine speak of the same nodes; statements are types of our own. The parser makes
+//! only the forms that follow, and nothing else that those types could hold.
+//!
+//! # Values
+//!
+//! | text | node |
+//! |---|---|
+//! | `12`, `1.5`, `1e3` | `Value::Number` with the text as written, never a sign |
+//! | `'a'`, `"a"`, `'a' 'b'` | `Value::SingleQuotedString`, unescaped and joined; `\%` and `\_` keep their backslash |
+//! | `x'4A'`, `0x4A` | `Value::HexStringLiteral("4A")`, an even number of capital digits |
+//! | `b'01'`, `0b01` | `Value::SingleQuotedByteStringLiteral("01")`, binary digits |
+//! | `_latin1'a'`, `N'a'` | `Expr::Prefixed` with the prefix in small letters (`_utf8mb3` for `N`) over a string, hex or bits |
+//! | `DATE '…'`, `{d '…'}` | `Expr::TypedString` of `Date`, `Time` or `Timestamp` |
+//! | `NULL`, `\N`, `TRUE` | `Value::Null`, `Value::Boolean` |
+//! | `?` | `Value::Placeholder("?1")`, `"?2"` … in the text's order: [`parameter_index`] |
+//!
+//! # Names
+//!
+//! Identifiers have no `quote_style`, however they were quoted, except these, which no text can
+//! give otherwise:
+//!
+//! | text | node |
+//! |---|---|
+//! | `@a` | `Identifier` `a` with the mark `@`: [`user_variable`] |
+//! | `@@x`, `@@global.x` | `CompoundIdentifier` of scope (or `""`) and name, both marked `@`, in small letters: [`system_variable`] |
+//! | `TIMESTAMPDIFF(DAY, …)` | the unit is an `Identifier` `DAY` with the mark `%` |
+//! | `SELECT a + 1` | an item that is no column and has no alias is `ExprWithAlias` whose alias has the mark `%` and is the column's name: the item's text, or what a string says: [`is_own_name`] |
+//!
+//! # Operators
+//!
+//! `NOT`, `!` (`BangNot`), `-`, `+`, `~` are `UnaryOp`. `BinaryOp` has `Or` (also `||`), `Xor`,
+//! `And` (also `&&`), `Eq`, `Spaceship` (`<=>`), `NotEq`, `Lt`, `LtEq`, `Gt`, `GtEq`,
+//! `BitwiseOr`, `BitwiseAnd`, `BitwiseXor` (`^`), `PGBitwiseShiftLeft`, `PGBitwiseShiftRight`,
+//! `Plus`, `Minus`, `Multiply`, `Divide`, `Modulo` (also `MOD`), `MyIntegerDivide` (`DIV`),
+//! `StringConcat` (`||` under `PIPES_AS_CONCAT`), `Arrow`, `LongArrow` (a column and a string), and
+//! `Assignment` (`@a := x`). Predicates are `Like`, `RLike` (also `REGEXP`), `InList`,
+//! `InSubquery`, `Between`, `MemberOf`, `IsNull` and its like, `AnyOp` (also `SOME`), `AllOp`,
+//! `Exists` (never negated: `NOT EXISTS` is `Not` over it). `a SOUNDS LIKE b` is
+//! `soundex(a) = soundex(b)`. There is no `Nested`: parentheses are only in the tree's shape.
+//! More than 16 operands of `AND` or `OR` make a balanced tree. `(a, b)` and `ROW(a, b)` are
+//! `Tuple`. `INTERVAL n unit` is `Interval` with `leading_field`, which is `Custom` for units of
+//! two fields such as `DAY_HOUR`; it stands only beside `+` and `-`, in `date_add`, `date_sub` and
+//! window frames.
+//!
+//! # Functions
+//!
+//! `Function` with its arguments always a `List`, empty for `CURRENT_TIMESTAMP` without
+//! parentheses; names as written. `GROUP_CONCAT` has the clauses `OrderBy` and `Separator`,
+//! `JSON_VALUE` `JsonReturningClause`. Forms with a grammar of their own:
+//!
+//! | text | node |
+//! |---|---|
+//! | `CAST(x AS t)`, `CONVERT(x, t)`, `BINARY x` | `Cast`; types `Signed`, `Unsigned`, `Binary`, `Char`, `Decimal`, `Float`, `Double`, `Date`, `Time`, `Datetime`, `JSON`, and `Custom` for `YEAR` and geometry |
+//! | `CAST(x AS CHAR(n) CHARACTER SET c)` | `Convert` with type and character set |
+//! | `CONVERT(x USING c)`, `CHAR(… USING c)` | `Convert` with only the character set |
+//! | `CAST(x AT TIME ZONE z AS DATETIME)` | `Cast` over `AtTimeZone` |
+//! | `EXTRACT(unit FROM x)` | `Extract` |
+//! | `TRIM(… FROM x)` | `Trim` |
+//! | `SUBSTRING(x FROM y FOR z)` | the function with three arguments |
+//! | `POSITION(a IN b)` | `locate(a, b)` |
+//! | `DATE_ADD`, `ADDDATE`, `TIMESTAMPADD`, `DATE_SUB`, `SUBDATE` | `date_add` or `date_sub` of a date and an `Interval` |
+//! | `GET_FORMAT(DATE, x)` | the function with a string for the word |
+//! | `MATCH … AGAINST` | `MatchAgainst` |
+//! | `VALUES(c)`, `DEFAULT(c)` | functions of these names over a column |
+//!
+//! # Queries
+//!
+//! `FROM DUAL` is no `FROM`. `JOIN`, `INNER JOIN` and `CROSS JOIN` are `Inner`, with a constraint
+//! or without; others are `LeftOuter`, `RightOuter` and `StraightJoin`; `NATURAL` is a constraint.
+//! Commas inside parentheses are `Inner` joins. `LIMIT a, b` is `LimitOffset`. Set operations say
+//! `All` or `Distinct`. `WITH ROLLUP` is the modifier of `GROUP BY`. Each table of
+//! `FOR UPDATE OF a, b` makes a lock clause; `LOCK IN SHARE MODE` is `Share`. `VALUES ROW(…)` has
+//! `explicit_row`. Columns of `JSON_TABLE` have `Custom` types whose name is their text:
+//! [`parse_column_type`].
+
+pub mod ast;
+mod build;
+mod lexer;
+mod parser;
+#[cfg(test)]
+mod tests;
+mod words;
+
+use crate::error::{Result, SqlError};
+use ast::{ColumnType, Statement};
+use parser::Parser;
+use sqlparser::ast::{Expr, Ident, Value};
+
+/// Flags of `sql_mode` that change what a text says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub struct Mode {
+    /// `ANSI_QUOTES`: double quotes are around names.
+    pub ansi_quotes: bool,
+    /// `PIPES_AS_CONCAT`: `||` joins strings.
+    pub pipes_as_concat: bool,
+    /// `NO_BACKSLASH_ESCAPES`: a backslash in a string is one.
+    pub no_backslash_escapes: bool,
+    /// `HIGH_NOT_PRECEDENCE`: `NOT` binds as `!` does.
+    pub high_not_precedence: bool,
+    /// `IGNORE_SPACE`: blanks may stand between a function's name and its parenthesis. Firn takes
+    /// them always.
+    pub ignore_space: bool,
+}
+
+/// A statement and what its text says besides.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Parsed {
+    /// The statement.
+    pub statement: Statement,
+    /// How many `?` it has.
+    pub parameter_count: u32,
+}
+
+/// Parses the one statement of a text; a semicolon may end it.
+///
+/// # Errors
+/// 1064 with the text from where it goes wrong, if it is no statement of MySQL's; 1065 if there is
+/// none; 1235 for a few forms that have no place in the tree.
+pub fn parse(text: &str, mode: Mode) -> Result<Parsed> {
+    let mut parser = parser_of(text, mode)?;
+    let statement = parser.whole_statement()?;
+    Ok(Parsed { statement, parameter_count: parser.parameter_count() })
+}
+
+/// Parses an expression alone: a default, a check, a generated column out of the catalog.
+///
+/// # Errors
+/// 1064 if it is none.
+pub fn parse_expression(text: &str, mode: Mode) -> Result<Expr> {
+    parser_of(text, mode)?.whole_expression()
+}
+
+/// Parses a column's type alone.
+///
+/// # Errors
+/// 1064 if it is none.
+pub fn parse_column_type(text: &str, mode: Mode) -> Result<ColumnType> {
+    parser_of(text, mode)?.whole_column_type()
+}
+
+/// The parser counts bytes in 32 bits; no packet of MySQL's is longer.
+fn parser_of(text: &str, mode: Mode) -> Result<Parser<'_>> {
+    if u32::try_from(text.len()).is_err() {
+        return Err(SqlError::new(1153, "Got a packet bigger than 'max_allowed_packet' bytes"));
+    }
+    Ok(Parser::new(text, mode))
+}
+
+/// The parameter that a value stands for, counted from 0.
+#[must_use]
+pub fn parameter_index(value: &Value) -> Option<usize> {
+    let Value::Placeholder(name) = value else { return None };
+    name.strip_prefix('?')?.parse::<usize>().ok()?.checked_sub(1)
+}
+
+/// The name of the user variable that an expression is.
+#[must_use]
+pub fn user_variable(expr: &Expr) -> Option<&str> {
+    match expr {
+        Expr::Identifier(Ident { value, quote_style: Some(build::VARIABLE_MARK), .. }) => {
+            Some(value)
+        }
+        _ => None,
+    }
+}
+
+/// Scope (`""` if none is said) and name of the system variable that an expression is.
+#[must_use]
+pub fn system_variable(expr: &Expr) -> Option<(&str, &str)> {
+    match expr {
+        Expr::CompoundIdentifier(parts) => match parts.as_slice() {
+            [scope, name] if scope.quote_style == Some(build::VARIABLE_MARK) => {
+                Some((&scope.value, &name.value))
+            }
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+/// Whether an alias was not written but is the item's text.
+#[must_use]
+pub fn is_own_name(alias: &Ident) -> bool {
+    alias.quote_style == Some(build::OWN_MARK)
+}

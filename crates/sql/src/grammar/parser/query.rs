@@ -1,0 +1,499 @@
+//! Queries: `WITH`, set operations, `SELECT`, `VALUES`, `TABLE`, order, limits, locks, `INTO`.
+
+use super::super::ast;
+use super::super::build::{OWN_MARK, ident, marked, object};
+use super::super::lexer::Kind;
+use super::Parser;
+use crate::error::Result;
+use sqlparser::ast::helpers::attached_token::AttachedToken;
+use sqlparser::ast::{
+    Cte, Distinct, Expr, GroupByExpr, GroupByWithModifier, Ident, LimitClause, LockClause,
+    LockType, NamedWindowDefinition, NamedWindowExpr, NonBlock, Offset, OffsetRows, OptimizerHint,
+    OptimizerHintStyle, OrderBy, OrderByExpr, OrderByKind, OrderByOptions, Parens, Query, Select,
+    SelectFlavor, SelectItem, SelectItemQualifiedWildcardKind, SelectModifiers, SetExpr,
+    SetOperator, SetQuantifier, Table, TableAlias, TableAliasColumnDef, Value, Values,
+    WildcardAdditionalOptions, With,
+};
+
+/// How many set operations one query may have: each makes the tree one deeper.
+const MAX_SET_OPERATIONS: usize = 1_000;
+
+impl Parser<'_> {
+    /// A query as a statement, which may have `INTO`.
+    pub(super) fn select_statement(&mut self) -> Result<ast::Select> {
+        let outer = (std::mem::replace(&mut self.into_allowed, true), self.into.take());
+        let query = self.query();
+        let into = std::mem::replace(&mut self.into, outer.1);
+        self.into_allowed = outer.0;
+        Ok(ast::Select { query: query?, into })
+    }
+
+    /// Whether a query begins some tokens ahead; there may be parentheses before its first word.
+    pub(super) fn begins_query(&self, ahead: usize) -> bool {
+        self.is_at(ahead, "SELECT")
+            || self.is_at(ahead, "WITH")
+            || (self.is_at(ahead, "VALUES") && self.is_at(ahead + 1, "ROW"))
+            || (self.is_at(ahead, "TABLE") && self.kind_at(ahead + 1) != Kind::LeftParen)
+    }
+
+    /// The same, when what stands there are parentheses whose first word may begin a query.
+    pub(super) fn begins_query_in_parens(&self) -> bool {
+        let mut ahead = 0;
+        while self.kind_at(ahead) == Kind::LeftParen {
+            ahead += 1;
+        }
+        self.begins_query(ahead)
+    }
+
+    /// A query with all its clauses.
+    pub(super) fn query(&mut self) -> Result<Query> {
+        self.deeper(|p| {
+            let height = p.height;
+            p.query_depth += 1;
+            let with = p.with()?;
+            let body = p.query_body()?;
+            let query = p.query_tail(with, body)?;
+            p.query_depth -= 1;
+            p.height = p.height.max(height);
+            Ok(query)
+        })
+    }
+
+    /// What may follow a query in parentheses that turned out to be the first operand of another.
+    pub(super) fn query_after_parens(&mut self, first: Query) -> Result<Query> {
+        if !self.is_any(&["UNION", "EXCEPT", "INTERSECT", "ORDER", "LIMIT", "FOR", "LOCK"]) {
+            return Ok(first);
+        }
+        let first = SetExpr::Query(Box::new(first));
+        let body = self.intersections(first)?;
+        let body = self.set_operations(body)?;
+        self.query_tail(None, body)
+    }
+
+    /// `WITH`, if it is there.
+    pub(super) fn with(&mut self) -> Result<Option<With>> {
+        if !self.accept("WITH") {
+            return Ok(None);
+        }
+        let recursive = self.accept("RECURSIVE");
+        let cte_tables = self.list(Self::common_table)?;
+        Ok(Some(With { with_token: AttachedToken::empty(), recursive, cte_tables }))
+    }
+
+    fn common_table(&mut self) -> Result<Cte> {
+        let name = ident(self.ident()?);
+        let columns = self.alias_columns()?;
+        self.expect("AS")?;
+        let query = self.subquery()?;
+        Ok(Cte {
+            alias: TableAlias { explicit: true, name, columns, at: None },
+            query,
+            from: None,
+            materialized: None,
+            closing_paren_token: AttachedToken::empty(),
+        })
+    }
+
+    /// `(a, b)` after the name of a derived table, if it is there.
+    pub(super) fn alias_columns(&mut self) -> Result<Vec<TableAliasColumnDef>> {
+        if self.kind() != Kind::LeftParen {
+            return Ok(Vec::new());
+        }
+        self.parens_list(|p| {
+            let name = ident(p.ident()?);
+            Ok(TableAliasColumnDef { name, data_type: None })
+        })
+    }
+
+    fn query_body(&mut self) -> Result<SetExpr> {
+        let first = self.query_operand()?;
+        let first = self.intersections(first)?;
+        self.set_operations(first)
+    }
+
+    fn set_operations(&mut self, mut left: SetExpr) -> Result<SetExpr> {
+        for _ in 0..MAX_SET_OPERATIONS {
+            let op = match self.accept_any(&["UNION", "EXCEPT"]) {
+                Some("UNION") => SetOperator::Union,
+                Some(_) => SetOperator::Except,
+                None => return Ok(left),
+            };
+            let set_quantifier = self.set_quantifier();
+            let right = self.query_operand()?;
+            let right = Box::new(self.intersections(right)?);
+            left = SetExpr::SetOperation { left: Box::new(left), op, set_quantifier, right };
+        }
+        self.too_complex()
+    }
+
+    fn intersections(&mut self, mut left: SetExpr) -> Result<SetExpr> {
+        for _ in 0..MAX_SET_OPERATIONS {
+            if !self.accept("INTERSECT") {
+                return Ok(left);
+            }
+            let op = SetOperator::Intersect;
+            let set_quantifier = self.set_quantifier();
+            let right = Box::new(self.query_operand()?);
+            left = SetExpr::SetOperation { left: Box::new(left), op, set_quantifier, right };
+        }
+        self.too_complex()
+    }
+
+    /// `ALL`, or else what sets are: distinct.
+    fn set_quantifier(&mut self) -> SetQuantifier {
+        match self.accept_any(&["ALL", "DISTINCT"]) {
+            Some("ALL") => SetQuantifier::All,
+            _ => SetQuantifier::Distinct,
+        }
+    }
+
+    fn query_operand(&mut self) -> Result<SetExpr> {
+        if self.kind() == Kind::LeftParen {
+            let query = self.parens(Self::query)?;
+            return Ok(SetExpr::Query(Box::new(query)));
+        }
+        if self.is("SELECT") {
+            return Ok(SetExpr::Select(Box::new(self.select()?)));
+        }
+        if self.accept("VALUES") {
+            let rows = self.list(|p| {
+                p.expect("ROW")?;
+                let row = p.parens_maybe_empty(Self::expression)?;
+                Ok(Parens {
+                    opening_token: AttachedToken::empty(),
+                    content: row,
+                    closing_token: AttachedToken::empty(),
+                })
+            })?;
+            return Ok(SetExpr::Values(Values { explicit_row: true, value_keyword: false, rows }));
+        }
+        self.expect("TABLE")?;
+        let table = self.table_name()?;
+        let table = Table { table_name: Some(table.name), schema_name: table.schema };
+        Ok(SetExpr::Table(Box::new(table)))
+    }
+
+    /// Order, limit, locks and `INTO` after a query's body.
+    fn query_tail(&mut self, with: Option<With>, body: SetExpr) -> Result<Query> {
+        let order_by = match self.is("ORDER") {
+            true => Some(OrderBy {
+                kind: OrderByKind::Expressions(self.order_by()?),
+                interpolate: None,
+            }),
+            false => None,
+        };
+        let limit_clause = self.limit_clause()?;
+        self.accept_into()?;
+        let locks = self.locks()?;
+        self.accept_into()?;
+        Ok(Query {
+            with,
+            body: Box::new(body),
+            order_by,
+            limit_clause,
+            fetch: None,
+            locks,
+            for_clause: None,
+            settings: None,
+            format_clause: None,
+            pipe_operators: Vec::new(),
+        })
+    }
+
+    /// `ORDER BY …`.
+    pub(super) fn order_by(&mut self) -> Result<Vec<OrderByExpr>> {
+        self.expect_all(&["ORDER", "BY"])?;
+        self.list(|p| {
+            let expr = p.expression()?;
+            let asc = p.accept_any(&["ASC", "DESC"]).map(|word| word == "ASC");
+            let options = OrderByOptions { asc, nulls_first: None };
+            Ok(OrderByExpr { expr, options, with_fill: None })
+        })
+    }
+
+    fn limit_clause(&mut self) -> Result<Option<LimitClause>> {
+        if !self.accept("LIMIT") {
+            return Ok(None);
+        }
+        let first = self.limit_value()?;
+        let (limit, offset) = if self.take(Kind::Comma) {
+            (self.limit_value()?, Some(first))
+        } else if self.accept("OFFSET") {
+            (first, Some(self.limit_value()?))
+        } else {
+            (first, None)
+        };
+        let offset = offset.map(|value| Offset { value, rows: OffsetRows::None });
+        Ok(Some(LimitClause::LimitOffset { limit: Some(limit), offset, limit_by: Vec::new() }))
+    }
+
+    /// A number, parameter or (in stored programs) variable.
+    pub(super) fn limit_value(&mut self) -> Result<Expr> {
+        match self.kind() {
+            Kind::Integer | Kind::Parameter | Kind::Hex | Kind::Bits => self.simple(),
+            _ => self.error(),
+        }
+    }
+
+    /// `FOR UPDATE`, `FOR SHARE`, `LOCK IN SHARE MODE`. Each table of `OF` makes a clause.
+    fn locks(&mut self) -> Result<Vec<LockClause>> {
+        let mut locks = Vec::new();
+        loop {
+            if self.accept_all(&["LOCK", "IN", "SHARE", "MODE"]) {
+                locks.push(LockClause { lock_type: LockType::Share, of: None, nonblock: None });
+                continue;
+            }
+            if !(self.is("FOR") && (self.is_at(1, "UPDATE") || self.is_at(1, "SHARE"))) {
+                return Ok(locks);
+            }
+            self.at += 1;
+            let lock_type = match self.expect_any(&["UPDATE", "SHARE"])? {
+                "UPDATE" => LockType::Update,
+                _ => LockType::Share,
+            };
+            let tables = if self.accept("OF") { self.list(Self::table_name)? } else { Vec::new() };
+            let nonblock = self.nonblock();
+            let clause =
+                |of| LockClause { lock_type: lock_type.clone(), of, nonblock: nonblock.clone() };
+            if tables.is_empty() {
+                locks.push(clause(None));
+            }
+            locks.extend(
+                tables.into_iter().map(|table| {
+                    clause(Some(object(table.schema.into_iter().chain([table.name]))))
+                }),
+            );
+        }
+    }
+
+    fn nonblock(&mut self) -> Option<NonBlock> {
+        if self.accept("NOWAIT") {
+            Some(NonBlock::Nowait)
+        } else {
+            self.accept_all(&["SKIP", "LOCKED"]).then_some(NonBlock::SkipLocked)
+        }
+    }
+
+    /// `SELECT` up to `HAVING` and `WINDOW`.
+    fn select(&mut self) -> Result<Select> {
+        self.expect("SELECT")?;
+        let optimizer_hints = self.hints().into_iter().map(|text| OptimizerHint {
+            prefix: String::new(),
+            text,
+            style: OptimizerHintStyle::MultiLine,
+        });
+        let optimizer_hints = optimizer_hints.collect();
+        let (select_modifiers, distinct) = self.select_modifiers()?;
+        let projection = self.projection()?;
+        self.accept_into()?;
+        let from = if self.accept("FROM") { self.from()? } else { Vec::new() };
+        let selection = self.where_clause()?;
+        let group_by = self.group_by()?;
+        let having = if self.accept("HAVING") { Some(self.expression()?) } else { None };
+        let named_window = self.named_windows()?;
+        Ok(Select {
+            select_token: AttachedToken::empty(),
+            optimizer_hints,
+            distinct,
+            select_modifiers,
+            top: None,
+            top_before_distinct: false,
+            projection,
+            exclude: None,
+            into: None,
+            from,
+            lateral_views: Vec::new(),
+            prewhere: None,
+            selection,
+            connect_by: Vec::new(),
+            group_by,
+            cluster_by: Vec::new(),
+            distribute_by: Vec::new(),
+            sort_by: Vec::new(),
+            having,
+            named_window,
+            qualify: None,
+            window_before_qualify: false,
+            value_table_mode: None,
+            flavor: SelectFlavor::Standard,
+        })
+    }
+
+    /// `WHERE`, if it is there.
+    pub(super) fn where_clause(&mut self) -> Result<Option<Expr>> {
+        if self.accept("WHERE") { self.expression().map(Some) } else { Ok(None) }
+    }
+
+    fn select_modifiers(&mut self) -> Result<(Option<SelectModifiers>, Option<Distinct>)> {
+        let mut modifiers = SelectModifiers::default();
+        let mut distinct = None;
+        loop {
+            match self.upper().as_str() {
+                "ALL" if distinct.is_none() => distinct = Some(false),
+                "DISTINCT" | "DISTINCTROW" if distinct != Some(false) => distinct = Some(true),
+                "HIGH_PRIORITY" => modifiers.high_priority = true,
+                "STRAIGHT_JOIN" => modifiers.straight_join = true,
+                "SQL_SMALL_RESULT" => modifiers.sql_small_result = true,
+                "SQL_BIG_RESULT" => modifiers.sql_big_result = true,
+                "SQL_BUFFER_RESULT" => modifiers.sql_buffer_result = true,
+                "SQL_NO_CACHE" => modifiers.sql_no_cache = true,
+                "SQL_CALC_FOUND_ROWS" => modifiers.sql_calc_found_rows = true,
+                _ => break,
+            }
+            self.at += 1;
+        }
+        let any = modifiers.is_any_set();
+        Ok((any.then_some(modifiers), (distinct == Some(true)).then_some(Distinct::Distinct)))
+    }
+
+    fn projection(&mut self) -> Result<Vec<SelectItem>> {
+        if self.take(Kind::Star) {
+            let mut items = vec![SelectItem::Wildcard(WildcardAdditionalOptions::default())];
+            if self.take(Kind::Comma) {
+                items.extend(self.list(Self::select_item)?);
+            }
+            return Ok(items);
+        }
+        self.list(Self::select_item)
+    }
+
+    fn select_item(&mut self) -> Result<SelectItem> {
+        if let Some(wildcard) = self.qualified_wildcard()? {
+            return Ok(wildcard);
+        }
+        let first = self.at;
+        let expr = self.expression()?;
+        let written = self.text_since(first);
+        if let Some(alias) = self.select_alias()? {
+            return Ok(SelectItem::ExprWithAlias { expr, alias });
+        }
+        Ok(match expr {
+            Expr::CompoundIdentifier(parts) if parts[0].quote_style.is_some() => {
+                let alias = marked(OWN_MARK, written);
+                SelectItem::ExprWithAlias { expr: Expr::CompoundIdentifier(parts), alias }
+            }
+            Expr::Identifier(name) if name.quote_style.is_some() => {
+                let alias = marked(OWN_MARK, written);
+                SelectItem::ExprWithAlias { expr: Expr::Identifier(name), alias }
+            }
+            Expr::Identifier(_) | Expr::CompoundIdentifier(_) => SelectItem::UnnamedExpr(expr),
+            expr => SelectItem::ExprWithAlias { alias: own_name(&expr, written), expr },
+        })
+    }
+
+    /// `t.*` or `db.t.*`.
+    fn qualified_wildcard(&mut self) -> Result<Option<SelectItem>> {
+        let is_name = matches!(self.kind(), Kind::Word | Kind::Quoted);
+        let dot_star =
+            |at: usize| self.kind_at(at) == Kind::Dot && self.kind_at(at + 1) == Kind::Star;
+        let parts = match (is_name, dot_star(1), self.kind_at(1) == Kind::Dot && dot_star(3)) {
+            (true, true, _) => 1,
+            (true, _, true) => 2,
+            _ => return Ok(None),
+        };
+        let mut names = vec![self.ident()?];
+        for _ in 1..parts {
+            self.need(Kind::Dot)?;
+            names.push(self.any_ident()?);
+        }
+        self.need(Kind::Dot)?;
+        self.need(Kind::Star)?;
+        Ok(Some(SelectItem::QualifiedWildcard(
+            SelectItemQualifiedWildcardKind::ObjectName(object(names)),
+            WildcardAdditionalOptions::default(),
+        )))
+    }
+
+    fn select_alias(&mut self) -> Result<Option<Ident>> {
+        if self.accept("AS") {
+            return Ok(Some(ident(self.ident_or_text()?)));
+        }
+        let stands = self.is_ident_at(0) || self.kind() == Kind::Text;
+        if stands { Ok(Some(ident(self.ident_or_text()?))) } else { Ok(None) }
+    }
+
+    fn group_by(&mut self) -> Result<GroupByExpr> {
+        if !self.accept("GROUP") {
+            return Ok(GroupByExpr::Expressions(Vec::new(), Vec::new()));
+        }
+        self.expect("BY")?;
+        if self.is("ROLLUP") && self.kind_at(1) == Kind::LeftParen {
+            self.at += 1;
+            let expressions = self.parens_list(Self::expression)?;
+            return Ok(GroupByExpr::Expressions(expressions, vec![GroupByWithModifier::Rollup]));
+        }
+        let expressions = self.list(Self::expression)?;
+        let rollup = self.accept_all(&["WITH", "ROLLUP"]);
+        let modifiers = if rollup { vec![GroupByWithModifier::Rollup] } else { Vec::new() };
+        Ok(GroupByExpr::Expressions(expressions, modifiers))
+    }
+
+    fn named_windows(&mut self) -> Result<Vec<NamedWindowDefinition>> {
+        if !self.accept("WINDOW") {
+            return Ok(Vec::new());
+        }
+        self.list(|p| {
+            let name = ident(p.ident()?);
+            p.expect("AS")?;
+            let window = NamedWindowExpr::WindowSpec(p.window_specification()?);
+            Ok(NamedWindowDefinition(name, window))
+        })
+    }
+
+    /// `INTO`, where the outermost query may have it, once.
+    fn accept_into(&mut self) -> Result<()> {
+        if !self.is("INTO") {
+            return Ok(());
+        }
+        if !self.into_allowed || self.query_depth > 1 || self.into.is_some() {
+            return self.error();
+        }
+        self.at += 1;
+        self.into = Some(self.into_target()?);
+        Ok(())
+    }
+
+    fn into_target(&mut self) -> Result<ast::Into> {
+        if self.accept("DUMPFILE") {
+            return Ok(ast::Into::Dumpfile(self.string()?));
+        }
+        if !self.accept("OUTFILE") {
+            return Ok(ast::Into::Variables(self.list(Self::variable)?));
+        }
+        let path = self.string()?;
+        let charset = if self.charset_words() { Some(self.word_or_text()?) } else { None };
+        Ok(ast::Into::Outfile { path, charset, format: self.file_format()? })
+    }
+}
+
+/// The name of a column that has none: its text, or what a string says.
+fn own_name(expr: &Expr, written: &str) -> Ident {
+    let name = match expr {
+        Expr::Value(value) => match &value.value {
+            Value::SingleQuotedString(text) => text.as_str(),
+            _ => written,
+        },
+        _ => written,
+    };
+    marked(OWN_MARK, name)
+}
+
+/// A query of nothing, to be replaced.
+pub(super) fn empty() -> Query {
+    Query {
+        with: None,
+        body: Box::new(SetExpr::Values(Values {
+            explicit_row: true,
+            value_keyword: false,
+            rows: Vec::new(),
+        })),
+        order_by: None,
+        limit_clause: None,
+        fetch: None,
+        locks: Vec::new(),
+        for_clause: None,
+        settings: None,
+        format_clause: None,
+        pipe_operators: Vec::new(),
+    }
+}
