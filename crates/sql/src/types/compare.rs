@@ -14,6 +14,7 @@
 //! Enums and sets are integers beside numbers and texts beside all else. The binder casts both sides to
 //! [`ComparisonKind::operand_type`] and then compares datums without looking at types again.
 
+use std::borrow::Cow;
 use std::cmp::Ordering;
 
 use firn_format::value::CollationId;
@@ -25,6 +26,7 @@ use super::collate::comparison_collation;
 use super::datum::Datum;
 use super::decimal::{Decimal, MAX_PRECISION};
 use super::display_length::LONGEST_TEXT;
+use super::json::JsonValue;
 use super::sql_type::{Coercibility, SqlType, TypeKind};
 
 /// As what two values are compared.
@@ -46,6 +48,8 @@ pub enum ComparisonKind {
     Json,
 }
 
+/// The collation of JSON's strings.
+const UTF8MB4_BIN: CollationId = CollationId(46);
 /// Bits of a packed datetime below its date.
 const TIME_OF_DAY_BITS: u32 = 37;
 
@@ -137,7 +141,9 @@ impl ComparisonKind {
             }
             ComparisonKind::DateTime => TypeKind::DateTime { fsp: 6 },
             ComparisonKind::Time => TypeKind::Time { fsp: 6 },
-            ComparisonKind::Json => TypeKind::Json,
+            ComparisonKind::Json => {
+                TypeKind::Varchar { max_chars: side.max_text_chars(), collation: UTF8MB4_BIN }
+            }
         };
         SqlType { kind, nullable: true, coercibility: side.coercibility }
     }
@@ -153,7 +159,8 @@ impl ComparisonKind {
             ComparisonKind::Text(_) => kind.is_string() || *kind == TypeKind::Geometry,
             ComparisonKind::DateTime => kind.has_date(),
             ComparisonKind::Time => matches!(kind, TypeKind::Time { .. }),
-            ComparisonKind::Json => *kind == TypeKind::Json,
+            // Values that are no JSON are compared as the scalars that they are.
+            ComparisonKind::Json => !kind.is_enum_or_set(),
         }
     }
 
@@ -179,6 +186,7 @@ impl ComparisonKind {
     fn compare_others(self, a: &Datum, b: &Datum) -> Ordering {
         match (a, b) {
             (Datum::Json(a), Datum::Json(b)) => a.compare(b),
+            _ if self == ComparisonKind::Json => json_of(a).compare(&json_of(b)),
             (Datum::Time(a), Datum::Time(b)) => a.cmp(b),
             (Datum::Date(_) | Datum::DateTime(_), Datum::Date(_) | Datum::DateTime(_)) => {
                 date_time_of(a).cmp(&date_time_of(b))
@@ -244,6 +252,22 @@ pub(super) fn date_time_of(datum: &Datum) -> i64 {
         Datum::DateTime(packed) => *packed,
         _ => 0,
     }
+}
+
+/// A value as a JSON scalar.
+pub(super) fn json_of(datum: &Datum) -> Cow<'_, JsonValue> {
+    Cow::Owned(match datum {
+        Datum::Json(json) => return Cow::Borrowed(json),
+        Datum::Null => JsonValue::Null,
+        Datum::Int(number) => JsonValue::Int(*number),
+        Datum::UInt(number) => JsonValue::UInt(*number),
+        Datum::Double(number) => JsonValue::Double(*number),
+        Datum::Decimal(number) => JsonValue::Decimal(*number),
+        Datum::Text(text) => JsonValue::string(text.to_str_lossy()),
+        Datum::Date(packed) => JsonValue::Date(*packed),
+        Datum::Time(packed) => JsonValue::Time(*packed),
+        Datum::DateTime(packed) => JsonValue::DateTime(*packed),
+    })
 }
 
 fn integer_of(datum: &Datum) -> i128 {

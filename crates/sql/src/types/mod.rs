@@ -12,6 +12,7 @@
 //! * every executor evaluates through this module, so a statement has one meaning.
 
 pub mod calendar;
+pub mod cast;
 pub mod collate;
 pub mod compare;
 pub mod context;
@@ -19,15 +20,18 @@ pub mod datum;
 pub mod decimal;
 pub mod display_length;
 pub mod json;
+pub mod metadata;
 pub mod number_text;
 pub mod octets;
 pub mod sort_key;
 pub mod sql_mode;
 pub mod sql_type;
+pub mod stored;
 pub mod temporal;
 pub mod time_zone;
 pub mod unify;
 
+pub use cast::{Target, assign, cast, implicit_default};
 pub use compare::{ComparisonKind, comparison_kind};
 pub use context::{EvaluationContext, StatementKind};
 pub use datum::Datum;

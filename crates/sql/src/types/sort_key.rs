@@ -83,11 +83,7 @@ fn write_value(datum: &Datum, kind: ComparisonKind, unsigned: bool, out: &mut Ve
             let packed = if let Datum::Time(packed) = datum { *packed } else { 0 };
             write_signed(packed, out);
         }
-        ComparisonKind::Json => {
-            if let Datum::Json(json) = datum {
-                write_json(json, out);
-            }
-        }
+        ComparisonKind::Json => write_json(&compare::json_of(datum), out),
     }
 }
 

@@ -1,0 +1,390 @@
+//! Storing a value into a column.
+
+use firn_format::value::IntWidth;
+
+use crate::collation;
+use crate::error::{Level, Result, SqlError};
+use crate::types::context::{EvaluationContext, StatementKind};
+use crate::types::datum::Datum;
+use crate::types::decimal::{Decimal, Rounding};
+use crate::types::json::JsonValue;
+use crate::types::number_text::parse_double_prefix;
+use crate::types::sql_type::{Members, SqlType, TypeKind};
+
+use super::number::{Number, double_text, number_of, plain_type};
+use super::{json, shown, store_temporal, store_text};
+
+const CODE_NULL: u16 = 1048;
+const CODE_OUT_OF_RANGE: u16 = 1264;
+const CODE_TRUNCATED: u16 = 1265;
+const CODE_INCORRECT: u16 = 1366;
+const CODE_TOO_LONG: u16 = 1406;
+/// The largest ordinal of an enum's member as a number.
+const MAX_MEMBERS: u64 = 65_535;
+
+/// Where a value goes, for messages.
+#[derive(Clone, Copy, Debug)]
+pub struct Target<'a> {
+    /// The column's type.
+    pub ty: &'a SqlType,
+    /// The column's name.
+    pub column: &'a str,
+    /// The row's number in the statement, from 1.
+    pub row: u64,
+    /// The statement's context.
+    pub ctx: &'a EvaluationContext,
+}
+
+/// The value to store for a value of another type. In a strict statement what does not fit is an error;
+/// otherwise, and with `IGNORE`, it is adjusted, with a warning.
+///
+/// # Errors
+/// 1048, 1264, 1265, 1292, 1366, 1406, 3140 as MySQL has them.
+pub fn assign(datum: &Datum, from: &SqlType, target: Target<'_>) -> Result<Datum> {
+    if datum.is_null() {
+        return target.null();
+    }
+    if let Datum::Json(json) = datum
+        && target.ty.kind != TypeKind::Json
+        && let Some((inner, inner_type)) = json_as_sql(json)
+    {
+        return assign(&inner, &inner_type, target);
+    }
+    match &target.ty.kind {
+        TypeKind::Null => Ok(Datum::Null),
+        TypeKind::Integer { width, unsigned } => target.integer(datum, from, *width, *unsigned),
+        TypeKind::Bit { bits } => target.bit(datum, from, *bits),
+        TypeKind::Year => store_temporal::year(datum, from, target),
+        TypeKind::Decimal { precision, scale, unsigned } => {
+            target.decimal(datum, from, (*precision, *scale), *unsigned)
+        }
+        TypeKind::Float => target.double(datum, from, f32::MAX.into()),
+        TypeKind::Double => target.double(datum, from, f64::MAX),
+        kind if kind.is_text() => store_text::text(datum, from, target),
+        kind if kind.is_binary() => store_text::binary(datum, from, target),
+        TypeKind::Date => store_temporal::date(datum, from, target),
+        TypeKind::Time { fsp } => store_temporal::time(datum, from, *fsp, target),
+        TypeKind::DateTime { fsp } => store_temporal::date_time(datum, from, *fsp, target),
+        TypeKind::Timestamp { fsp } => store_temporal::timestamp(datum, from, *fsp, target),
+        TypeKind::Enum { members, .. } => target.enumeration(datum, from, members),
+        TypeKind::Set { members, .. } => target.set(datum, from, members),
+        TypeKind::Json => target.json(datum, from),
+        _ => store_text::geometry(datum, from, target),
+    }
+}
+
+/// What a column without a default holds that is not given, and that cannot be NULL.
+#[must_use]
+pub fn implicit_default(ty: &SqlType) -> Datum {
+    match &ty.kind {
+        TypeKind::Null => Datum::Null,
+        TypeKind::Integer { unsigned: false, .. } => Datum::Int(0),
+        TypeKind::Integer { .. } | TypeKind::Bit { .. } | TypeKind::Year | TypeKind::Set { .. } => {
+            Datum::UInt(0)
+        }
+        TypeKind::Enum { .. } => Datum::UInt(1),
+        TypeKind::Decimal { scale, .. } => Datum::Decimal(Decimal::from_unscaled(0, *scale)),
+        TypeKind::Float | TypeKind::Double => Datum::Double(0.0),
+        TypeKind::Binary { max_bytes } => Datum::text(vec![0; *max_bytes as usize]),
+        TypeKind::Date => Datum::Date(0),
+        TypeKind::Time { .. } => Datum::Time(0),
+        TypeKind::DateTime { .. } | TypeKind::Timestamp { .. } => Datum::DateTime(0),
+        TypeKind::Json => Datum::from(JsonValue::Null),
+        _ => Datum::text(""),
+    }
+}
+
+/// A JSON scalar as the SQL value that it holds; documents are stored as text.
+fn json_as_sql(json: &JsonValue) -> Option<(Datum, SqlType)> {
+    let inner = match json {
+        JsonValue::Bool(truth) => Datum::Int((*truth).into()),
+        JsonValue::Int(number) => Datum::Int(*number),
+        JsonValue::UInt(number) => Datum::UInt(*number),
+        JsonValue::Double(number) => Datum::Double(*number),
+        JsonValue::Decimal(number) => Datum::Decimal(*number),
+        JsonValue::Date(packed) => Datum::Date(*packed),
+        JsonValue::Time(packed) => Datum::Time(*packed),
+        JsonValue::DateTime(packed) => Datum::DateTime(*packed),
+        _ => return None,
+    };
+    let ty = plain_type(&inner);
+    Some((inner, ty))
+}
+
+impl Target<'_> {
+    /// `… for column 'a' at row 1`
+    pub(super) fn place(&self) -> String {
+        format!("for column '{}' at row {}", self.column, self.row)
+    }
+
+    /// A value that does not fit: an error when strict, otherwise a warning.
+    pub(super) fn bad(&self, code: u16, message: &str) -> Result<()> {
+        self.ctx.bad_value(code, || format!("{message} {}", self.place()))
+    }
+
+    pub(super) fn out_of_range(&self) -> Result<()> {
+        self.bad(CODE_OUT_OF_RANGE, "Out of range value")
+    }
+
+    pub(super) fn truncated(&self) -> Result<()> {
+        self.bad(CODE_TRUNCATED, "Data truncated")
+    }
+
+    /// A note that digits or spaces were cut; never an error.
+    pub(super) fn truncated_note(&self) {
+        self.ctx.push(Level::Note, CODE_TRUNCATED, || format!("Data truncated {}", self.place()));
+    }
+
+    /// Too long: an error when strict, otherwise a warning that it was cut.
+    pub(super) fn too_long(&self) -> Result<()> {
+        let code = if self.ctx.is_strict_write() { CODE_TOO_LONG } else { CODE_TRUNCATED };
+        let message = if code == CODE_TOO_LONG { "Data too long" } else { "Data truncated" };
+        self.bad(code, message)
+    }
+
+    pub(super) fn incorrect(&self, kind: &str, datum: &Datum, from: &SqlType) -> Result<()> {
+        self.bad(CODE_INCORRECT, &format!("Incorrect {kind} value: '{}'", shown(datum, from)))
+    }
+
+    fn null(&self) -> Result<Datum> {
+        if self.ty.nullable {
+            return Ok(Datum::Null);
+        }
+        let message = || format!("Column '{}' cannot be null", self.column);
+        let strict =
+            self.ctx.sql_mode.is_strict() || self.ctx.statement_kind == StatementKind::Read;
+        if strict && self.ctx.statement_kind != StatementKind::WriteIgnore {
+            return Err(SqlError::new(CODE_NULL, message()));
+        }
+        self.ctx.warn(CODE_NULL, message);
+        Ok(implicit_default(self.ty))
+    }
+
+    fn integer(
+        &self,
+        datum: &Datum,
+        from: &SqlType,
+        width: IntWidth,
+        unsigned: bool,
+    ) -> Result<Datum> {
+        let number = self.whole_number(datum, from)?;
+        let bits = width.bytes() as u32 * 8;
+        let (low, high) = match unsigned {
+            true => (0, (1_i128 << bits) - 1),
+            false => (-(1_i128 << (bits - 1)), (1_i128 << (bits - 1)) - 1),
+        };
+        if !(low..=high).contains(&number) {
+            self.out_of_range()?;
+        }
+        let number = number.clamp(low, high);
+        Ok(if unsigned { Datum::UInt(number as u64) } else { Datum::Int(number as i64) })
+    }
+
+    /// The nearest whole number.
+    pub(super) fn whole_number(&self, datum: &Datum, from: &SqlType) -> Result<i128> {
+        match number_of(datum, from) {
+            Some(Number::Signed(number)) => Ok(number.into()),
+            Some(Number::Unsigned(number)) => Ok(number.into()),
+            Some(Number::Double(number)) => Ok(number.round_ties_even() as i128),
+            Some(Number::Exact(number)) => Ok(nearest_whole(&number)),
+            None => {
+                let text = datum.as_bytes().unwrap_or_default();
+                let parsed = Decimal::parse_prefix(text);
+                if parsed.length_bytes == 0 {
+                    self.incorrect("integer", datum, from)?;
+                } else if !text[parsed.length_bytes..].trim_ascii().is_empty() {
+                    self.truncated()?;
+                }
+                Ok(nearest_whole(&parsed.number))
+            }
+        }
+    }
+
+    fn decimal(
+        &self,
+        datum: &Datum,
+        from: &SqlType,
+        digits: (u8, u8),
+        unsigned: bool,
+    ) -> Result<Datum> {
+        let (precision, scale) = digits;
+        let (number, fits) = self.exact_number(datum, from)?;
+        let largest = Decimal::max(precision, scale);
+        let rounded = number.round(scale.into(), Rounding::HalfUp);
+        let rounded = rounded.filter(|number| fits && number.fits(precision, scale));
+        let stored = match rounded {
+            _ if unsigned
+                && number.is_negative()
+                && rounded.is_none_or(|number| !number.is_zero()) =>
+            {
+                self.out_of_range()?;
+                Decimal::from_unscaled(0, scale)
+            }
+            Some(rounded) => {
+                if rounded != number {
+                    self.truncated_note();
+                }
+                rounded
+            }
+            None => {
+                self.out_of_range()?;
+                if number.is_negative() { largest.negate() } else { largest }
+            }
+        };
+        Ok(Datum::Decimal(stored))
+    }
+
+    /// The exact number, and whether there is one that is not too large.
+    fn exact_number(&self, datum: &Datum, from: &SqlType) -> Result<(Decimal, bool)> {
+        Ok(match number_of(datum, from) {
+            Some(Number::Signed(number)) => (Decimal::from(number), true),
+            Some(Number::Unsigned(number)) => (Decimal::from(number), true),
+            Some(Number::Exact(number)) => (number, true),
+            Some(Number::Double(number)) => match Decimal::from_double(number) {
+                Some(exact) => (exact, true),
+                None if number < 0.0 => (Decimal::from(-1_i64), false),
+                None => (Decimal::from(1_i64), false),
+            },
+            None => {
+                let text = datum.as_bytes().unwrap_or_default();
+                let parsed = Decimal::parse_prefix(text);
+                if parsed.length_bytes == 0 {
+                    self.incorrect("decimal", datum, from)?;
+                } else if !text[parsed.length_bytes..].trim_ascii().is_empty() {
+                    self.truncated()?;
+                }
+                (parsed.number, !parsed.overflow)
+            }
+        })
+    }
+
+    fn double(&self, datum: &Datum, from: &SqlType, largest: f64) -> Result<Datum> {
+        let number = match number_of(datum, from) {
+            Some(Number::Signed(number)) => number as f64,
+            Some(Number::Unsigned(number)) => number as f64,
+            Some(Number::Exact(number)) => number.to_double(),
+            Some(Number::Double(number)) => number,
+            None => {
+                let text = datum.as_bytes().unwrap_or_default();
+                let parsed = parse_double_prefix(text);
+                let rest = text[parsed.length_bytes..].trim_ascii();
+                if parsed.length_bytes == 0 || !rest.is_empty() {
+                    self.truncated()?;
+                } else if parsed.overflow {
+                    self.out_of_range()?;
+                }
+                parsed.number
+            }
+        };
+        if number.abs() > largest {
+            self.out_of_range()?;
+        }
+        let number = number.clamp(-largest, largest);
+        let is_float = self.ty.kind == TypeKind::Float;
+        Ok(Datum::Double(if is_float { f64::from(number as f32) } else { number }))
+    }
+
+    fn bit(&self, datum: &Datum, from: &SqlType, bits: u8) -> Result<Datum> {
+        let mask = u128::from(u64::MAX >> 64_u32.saturating_sub(bits.into()).min(63));
+        let number = match datum {
+            Datum::Text(bytes) => {
+                let significant = bytes.iter().skip_while(|&&byte| byte == 0);
+                let add = |value: u128, &byte: &u8| {
+                    value.checked_mul(256).map_or(u128::MAX, |value| value | u128::from(byte))
+                };
+                significant.fold(0, add)
+            }
+            _ => self.whole_number(datum, from)? as i64 as u64 as u128,
+        };
+        if number > mask {
+            self.too_long()?;
+        }
+        Ok(Datum::UInt(number.min(mask) as u64))
+    }
+
+    fn enumeration(&self, datum: &Datum, from: &SqlType, members: &Members) -> Result<Datum> {
+        let count = (members.names().len() as u64).min(MAX_MEMBERS);
+        let by_number = |number: i128| {
+            u64::try_from(number).ok().filter(|ordinal| (1..=count).contains(ordinal))
+        };
+        let ordinal = match self.name_form(datum, from) {
+            Some(name) => self.member(&name, members).map(|at| at as u64 + 1).or_else(|| {
+                let number = name.to_str_lossy().trim_end().parse::<i128>().ok();
+                number.and_then(by_number)
+            }),
+            None => by_number(self.whole_number(datum, from)?),
+        };
+        if ordinal.is_none() {
+            self.truncated()?;
+        }
+        Ok(Datum::UInt(ordinal.unwrap_or(0)))
+    }
+
+    fn set(&self, datum: &Datum, from: &SqlType, members: &Members) -> Result<Datum> {
+        let count = members.names().len().min(64) as u32;
+        let mask = u64::MAX.checked_shr(64 - count).unwrap_or(0);
+        let Some(names) = self.name_form(datum, from) else {
+            let number = self.whole_number(datum, from)?;
+            let bits = number as u64;
+            if number < 0 || u128::from(mask) < number as u128 {
+                self.truncated()?;
+            }
+            return Ok(Datum::UInt(bits & mask));
+        };
+        let (mut bits, mut unknown) = (0, false);
+        for name in names.split(|&byte| byte == b',').filter(|_| !names.is_empty()) {
+            match self.member(name, members) {
+                Some(at) => bits |= 1_u64 << (at & 63),
+                None => unknown = true,
+            }
+        }
+        if unknown {
+            match names.to_str_lossy().parse::<u64>() {
+                Ok(number) if number & !mask == 0 => bits = number,
+                _ => self.truncated()?,
+            }
+        }
+        Ok(Datum::UInt(bits))
+    }
+
+    /// The text by which a member is looked up; `None` for numbers.
+    fn name_form(&self, datum: &Datum, from: &SqlType) -> Option<crate::types::Octets> {
+        let named = from.kind.is_enum_or_set() || from.kind.is_temporal();
+        let is_text = matches!(datum, Datum::Text(_) | Datum::Json(_));
+        (named || is_text).then(|| super::text::text_of(datum, from))
+    }
+
+    fn member(&self, name: &[u8], members: &Members) -> Option<usize> {
+        let collation = self.ty.collation().map(collation::get)?;
+        let name = store_text::without_trailing_spaces(name);
+        members.names().iter().position(|member| {
+            let member = store_text::without_trailing_spaces(member.as_bytes());
+            collation.equal(member, name)
+        })
+    }
+
+    fn json(&self, datum: &Datum, from: &SqlType) -> Result<Datum> {
+        match datum {
+            Datum::Json(_) => Ok(datum.clone()),
+            Datum::Text(_) if from.kind.is_binary() => Err(json::invalid_charset(from)),
+            Datum::Text(text) if from.kind.is_text() => {
+                Ok(Datum::from(json::parse_for_column(text, self.column)?))
+            }
+            _ => Ok(Datum::from(json::json_scalar(datum, from)?)),
+        }
+    }
+}
+
+/// The nearest whole number; far out of any range when there is none of 128 bits.
+fn nearest_whole(number: &Decimal) -> i128 {
+    let far = if number.is_negative() { i128::MIN } else { i128::MAX };
+    number.to_i128().unwrap_or(far)
+}
+
+/// The text of a number in a message, as columns of text get it.
+pub(super) fn number_text(datum: &Datum, from: &SqlType) -> String {
+    match datum {
+        Datum::Double(number) => double_text(*number),
+        _ => shown(datum, from),
+    }
+}

@@ -1,0 +1,88 @@
+//! Conversions between types: `CAST`, the implicit ones of mixed expressions, and storing into a column.
+//!
+//! ```text
+//!   cast('12x', CHAR → BIGINT)        12, warning 1292 Truncated incorrect INTEGER value: '12x'
+//!   assign('12x', into a INT)         error 1265 Data truncated for column 'a' at row 1
+//!                                     (not strict, or IGNORE: 12 with a warning)
+//! ```
+//!
+//! [`cast`] is for reading: what it cannot convert it adjusts, with a warning, or answers NULL. In a strict
+//! statement that stores, the warnings are errors. [`assign`] knows the column and has its own, stricter
+//! rules and messages.
+
+mod assign;
+mod json;
+mod number;
+mod store_temporal;
+mod store_text;
+mod temporal;
+mod text;
+
+use crate::error::Result;
+
+use super::context::EvaluationContext;
+use super::datum::Datum;
+use super::sql_type::{SqlType, TypeKind};
+
+pub use assign::{Target, assign, implicit_default};
+pub use json::{json_scalar, parse_json};
+pub use number::{to_decimal, to_double, to_signed, to_unsigned};
+pub use temporal::{to_date, to_date_time, to_time, to_year};
+pub use text::{to_binary, to_text};
+
+/// Characters of a value that a message shows.
+const SHOWN_CHARACTERS: usize = 128;
+
+/// Converts a value from its type to another. NULL stays NULL.
+///
+/// # Errors
+/// 1292 and its kin in a strict statement that stores; 3141 for text that is no JSON.
+pub fn cast(datum: &Datum, from: &SqlType, to: &SqlType, ctx: &EvaluationContext) -> Result<Datum> {
+    if datum.is_null() {
+        return Ok(Datum::Null);
+    }
+    if from.kind == to.kind {
+        return Ok(datum.clone());
+    }
+    let converted = match &to.kind {
+        TypeKind::Null => Datum::Null,
+        TypeKind::Integer { unsigned: false, .. } => Datum::Int(to_signed(datum, from, ctx)?),
+        TypeKind::Integer { unsigned: true, .. } => Datum::UInt(to_unsigned(datum, from, ctx)?),
+        TypeKind::Bit { bits } => {
+            let mask = u64::MAX >> 64_u32.saturating_sub((*bits).into()).min(63);
+            Datum::UInt(to_unsigned(datum, from, ctx)? & mask)
+        }
+        TypeKind::Year => to_year(datum, from, ctx)?.map_or(Datum::Null, Datum::UInt),
+        TypeKind::Decimal { precision, scale, .. } => {
+            number::to_decimal_type(datum, from, *precision, *scale, ctx)?
+        }
+        TypeKind::Float => Datum::Double(number::to_float(datum, from, ctx)?),
+        TypeKind::Double => Datum::Double(to_double(datum, from, ctx)?),
+        TypeKind::Char { .. } | TypeKind::Varchar { .. } | TypeKind::Text { .. } => {
+            text::to_text_type(datum, from, &to.kind, ctx)?
+        }
+        TypeKind::Binary { .. } | TypeKind::Varbinary { .. } | TypeKind::Blob { .. } => {
+            text::to_binary_type(datum, from, &to.kind, ctx)?
+        }
+        TypeKind::Geometry => Datum::Text(to_binary(datum, from, ctx)),
+        TypeKind::Date => to_date(datum, from, ctx)?.map_or(Datum::Null, Datum::from),
+        TypeKind::Time { fsp } => to_time(datum, from, *fsp, ctx)?.map_or(Datum::Null, Datum::from),
+        TypeKind::DateTime { fsp } | TypeKind::Timestamp { fsp } => {
+            to_date_time(datum, from, *fsp, ctx)?.map_or(Datum::Null, Datum::from)
+        }
+        TypeKind::Enum { .. } | TypeKind::Set { .. } => Datum::UInt(to_unsigned(datum, from, ctx)?),
+        TypeKind::Json => json::to_json(datum, from)?,
+    };
+    Ok(converted)
+}
+
+/// A value as a message shows it.
+fn shown(datum: &Datum, from: &SqlType) -> String {
+    let text = text::text_of(datum, from);
+    text.to_str_lossy().chars().take(SHOWN_CHARACTERS).collect()
+}
+
+/// Leaves warning 1292 `Truncated incorrect KIND value: '…'`; the error, in a strict statement that stores.
+fn truncated(kind: &str, datum: &Datum, from: &SqlType, ctx: &EvaluationContext) -> Result<()> {
+    ctx.bad_value(1292, || format!("Truncated incorrect {kind} value: '{}'", shown(datum, from)))
+}

@@ -1,0 +1,132 @@
+//! Storing into columns of text, bytes and geometry.
+
+use crate::collation::{self, prefix_length};
+use crate::error::{Result, SqlError};
+use crate::types::datum::Datum;
+use crate::types::octets::Octets;
+use crate::types::sql_type::{SqlType, TypeKind};
+
+use super::assign::Target;
+use super::text::{text_of, to_binary};
+
+const CODE_INCORRECT_STRING: u16 = 1366;
+const CODE_NO_GEOMETRY: u16 = 1416;
+/// Bytes that message 1366 shows of a text.
+const SHOWN_BYTES: usize = 6;
+/// A geometry is at least the number of its reference system, byte order and type.
+const SHORTEST_GEOMETRY_BYTES: usize = 4 + 1 + 4;
+
+pub(super) fn without_trailing_spaces(text: &[u8]) -> &[u8] {
+    let end = text.iter().rposition(|&byte| byte != b' ').map_or(0, |last| last + 1);
+    &text[..end]
+}
+
+pub(super) fn text(datum: &Datum, from: &SqlType, target: Target<'_>) -> Result<Datum> {
+    let mut text = in_charset(text_of(datum, from), target)?;
+    match &target.ty.kind {
+        TypeKind::Char { max_chars, .. } => {
+            let kept = without_trailing_spaces(&text).len();
+            text.truncate(kept);
+            let most = prefix_length(&text, *max_chars as usize);
+            if most < text.len() {
+                target.too_long()?;
+                let kept = without_trailing_spaces(&text[..most]).len();
+                text.truncate(kept);
+            }
+        }
+        TypeKind::Varchar { max_chars, .. } => {
+            let most = prefix_length(&text, *max_chars as usize);
+            cut(&mut text, most, target)?;
+        }
+        TypeKind::Text { max_bytes, .. } => {
+            let most = longest_prefix(&text, *max_bytes as usize, target);
+            cut(&mut text, most, target)?;
+        }
+        _ => {}
+    }
+    Ok(Datum::Text(text))
+}
+
+/// Cuts a text to so many bytes; that spaces go is noted only.
+fn cut(text: &mut Octets, most: usize, target: Target<'_>) -> Result<()> {
+    if most >= text.len() {
+        return Ok(());
+    }
+    if without_trailing_spaces(&text[most..]).is_empty() {
+        target.truncated_note();
+    } else {
+        target.too_long()?;
+    }
+    text.truncate(most);
+    Ok(())
+}
+
+/// Bytes of the characters that take at most `max_bytes` in the column's character set.
+fn longest_prefix(text: &[u8], max_bytes: usize, target: Target<'_>) -> usize {
+    let charset =
+        target.ty.collation().map_or(collation::Charset::Utf8mb4, |id| collation::get(id).charset);
+    if charset.encoded_length(text) <= max_bytes {
+        return text.len();
+    }
+    if !charset.is_unicode() {
+        return prefix_length(text, max_bytes);
+    }
+    (0..=max_bytes.min(text.len()))
+        .rev()
+        .find(|&at| text.get(at).is_none_or(|byte| byte & 0xc0 != 0x80))
+        .unwrap_or(0)
+}
+
+/// The text as the column's character set has it.
+fn in_charset(text: Octets, target: Target<'_>) -> Result<Octets> {
+    if text.is_ascii() {
+        return Ok(text);
+    }
+    let charset =
+        target.ty.collation().map_or(collation::Charset::Utf8mb4, |id| collation::get(id).charset);
+    let valid = text.as_str().map_or_else(
+        || String::from_utf8_lossy(&text).find('\u{fffd}'),
+        |text| text.find(|character| !charset.has(character)),
+    );
+    let Some(at) = valid else { return Ok(text) };
+    let bytes = text.iter().skip(at).take(SHOWN_BYTES);
+    let hex: String = bytes.map(|byte| format!("\\x{byte:02X}")).collect();
+    let more = if text.len() > at + SHOWN_BYTES { "..." } else { "" };
+    target.bad(CODE_INCORRECT_STRING, &format!("Incorrect string value: '{hex}{more}'"))?;
+    let has = |character| match character {
+        char::REPLACEMENT_CHARACTER => '?',
+        character if charset.has(character) => character,
+        _ => '?',
+    };
+    Ok(collation::characters(&text).map(has).collect::<String>().into())
+}
+
+pub(super) fn binary(datum: &Datum, from: &SqlType, target: Target<'_>) -> Result<Datum> {
+    let mut bytes = to_binary(datum, from, target.ctx);
+    let (TypeKind::Binary { max_bytes }
+    | TypeKind::Varbinary { max_bytes }
+    | TypeKind::Blob { max_bytes }) = &target.ty.kind
+    else {
+        return Ok(Datum::Text(bytes));
+    };
+    let max_bytes = *max_bytes as usize;
+    if bytes.len() > max_bytes {
+        target.too_long()?;
+        bytes.truncate(max_bytes);
+    }
+    if matches!(target.ty.kind, TypeKind::Binary { .. }) {
+        (bytes.len()..max_bytes).for_each(|_| bytes.push(0));
+    }
+    Ok(Datum::Text(bytes))
+}
+
+pub(super) fn geometry(datum: &Datum, from: &SqlType, target: Target<'_>) -> Result<Datum> {
+    let bytes = to_binary(datum, from, target.ctx);
+    if from.kind.is_text() || bytes.len() < SHORTEST_GEOMETRY_BYTES {
+        return Err(SqlError::new(
+            CODE_NO_GEOMETRY,
+            "Cannot get geometry object from data you send to the GEOMETRY field",
+        ));
+    }
+    Ok(Datum::Text(bytes))
+}

@@ -1,0 +1,215 @@
+//! Anything to dates, times and years.
+
+use firn_format::value::{Date, DateTime, Time};
+
+use crate::error::Result;
+use crate::types::calendar;
+use crate::types::context::EvaluationContext;
+use crate::types::datum::Datum;
+use crate::types::decimal::{Decimal, Rounding};
+use crate::types::json::JsonValue;
+use crate::types::sql_mode::SqlMode;
+use crate::types::sql_type::{SqlType, TypeKind};
+use crate::types::temporal::parse::{
+    self, DateRules, Fault, Parsed, WrittenDateTime, date_time_from_number, parse_date_time,
+    parse_time, time_from_number,
+};
+use crate::types::temporal::round::{add_microseconds, round_date_time, round_time, time_from_us};
+
+use super::number::{Number, number_of, plain_type};
+use super::{shown, truncated};
+
+const CODE_INCORRECT: u16 = 1292;
+const MICROSECONDS_PER_SECOND: i64 = 1_000_000;
+
+/// What a value is as a date and time, with its fault, under rules for zero dates.
+pub(super) fn read_date_time(
+    datum: &Datum,
+    from: &SqlType,
+    rules: DateRules,
+    ctx: &EvaluationContext,
+) -> Parsed<DateTime> {
+    let good = |value| Parsed { value: Some(value), fault: None };
+    match (datum, number_of(datum, from)) {
+        (Datum::Date(packed), _) => good(at_midnight(Date::unpack(*packed))),
+        (Datum::DateTime(packed), _) => good(DateTime::unpack(*packed)),
+        (Datum::Time(packed), _) => Parsed { value: on_current_date(*packed, ctx), fault: None },
+        (Datum::Text(text), _) => local(parse_date_time(text, rules), ctx),
+        (Datum::Json(json), _) => match json_inner(json) {
+            Some(inner) => read_date_time(&inner, &plain_type(&inner), rules, ctx),
+            None => Parsed { value: None, fault: Some(Fault::Truncated) },
+        },
+        (_, Some(number)) => read_number(&number, rules),
+        (_, None) => Parsed { value: None, fault: None },
+    }
+}
+
+pub(super) fn at_midnight(date: Date) -> DateTime {
+    DateTime { date, ..DateTime::default() }
+}
+
+fn json_inner(json: &JsonValue) -> Option<Datum> {
+    match json {
+        JsonValue::String(text) => Some(Datum::text(&**text)),
+        JsonValue::Date(packed) => Some(Datum::Date(*packed)),
+        JsonValue::Time(packed) => Some(Datum::Time(*packed)),
+        JsonValue::DateTime(packed) => Some(Datum::DateTime(*packed)),
+        JsonValue::Int(number) => Some(Datum::Int(*number)),
+        _ => None,
+    }
+}
+
+/// A time on the day of the statement.
+fn on_current_date(time_us: i64, ctx: &EvaluationContext) -> Option<DateTime> {
+    let now = ctx.time_zone.to_local(ctx.statement_time_us)?;
+    add_microseconds(at_midnight(now.date), time_us)
+}
+
+/// What was written with an offset, on the session's clocks.
+fn local(parsed: Parsed<WrittenDateTime>, ctx: &EvaluationContext) -> Parsed<DateTime> {
+    let Some(written) = parsed.value else { return Parsed { value: None, fault: parsed.fault } };
+    let Some(offset_seconds) = written.offset_seconds else {
+        return Parsed { value: Some(written.date_time), fault: parsed.fault };
+    };
+    let shift_us = i64::from(offset_seconds) * MICROSECONDS_PER_SECOND;
+    let instant = calendar::unix_us(written.date_time).map(|local_us| local_us - shift_us);
+    let value = instant.and_then(|instant| ctx.time_zone.to_local(instant));
+    let fault = parsed.fault.or(value.is_none().then_some(Fault::OutOfRange));
+    Parsed { value, fault }
+}
+
+fn read_number(number: &Number, rules: DateRules) -> Parsed<DateTime> {
+    let (whole, microseconds) = split_fraction(number, rules);
+    let parsed = date_time_from_number(whole, rules);
+    let value = parsed.value.and_then(|written| add_microseconds(written.date_time, microseconds));
+    Parsed { value, fault: parsed.fault }
+}
+
+/// The whole part and the microseconds of a number, both with its sign.
+fn split_fraction(number: &Number, rules: DateRules) -> (i64, i64) {
+    let exact = match number {
+        Number::Signed(number) => return (*number, 0),
+        Number::Unsigned(number) => return (i64::try_from(*number).unwrap_or(i64::MAX), 0),
+        Number::Double(number) => Decimal::from_double(*number),
+        Number::Exact(number) => Some(*number),
+    };
+    let rounding = if rules.truncate_fraction { Rounding::Truncate } else { Rounding::HalfUp };
+    let micro = exact.and_then(|exact| exact.multiply(&Decimal::from(MICROSECONDS_PER_SECOND)));
+    let micro = micro.and_then(|micro| micro.round(0, rounding)).and_then(|micro| micro.to_i128());
+    let micro = micro.unwrap_or(i128::MAX);
+    let unit = i128::from(MICROSECONDS_PER_SECOND);
+    (i64::try_from(micro / unit).unwrap_or(i64::MAX), (micro % unit) as i64)
+}
+
+/// What a value is as a time, with its fault.
+pub(super) fn read_time(datum: &Datum, from: &SqlType, ctx: &EvaluationContext) -> Parsed<Time> {
+    let rules = DateRules::lenient_in_mode(ctx.sql_mode);
+    let good = |value| Parsed { value: Some(value), fault: None };
+    match (datum, number_of(datum, from)) {
+        (Datum::Date(_), _) => good(Time::default()),
+        (Datum::DateTime(packed), _) => good(parse::time_of_day(DateTime::unpack(*packed))),
+        (Datum::Time(packed), _) => good(Time::unpack(*packed)),
+        (Datum::Text(text), _) => parse_time(text, rules),
+        (Datum::Json(json), _) => match json_inner(json) {
+            Some(inner) => read_time(&inner, &plain_type(&inner), ctx),
+            None => Parsed { value: None, fault: Some(Fault::Truncated) },
+        },
+        (_, Some(number)) => {
+            let (whole, microseconds) = split_fraction(&number, rules);
+            let parsed = time_from_number(whole);
+            let exact = parsed.value.map(|time| time_from_us(time.pack() + microseconds));
+            let fault = parsed.fault.or(exact.and_then(|exact| exact.fault));
+            Parsed { value: exact.and_then(|exact| exact.value), fault }
+        }
+        (_, None) => Parsed { value: None, fault: None },
+    }
+}
+
+/// To a `DATE`; `None`, with a warning, for what is none.
+///
+/// # Errors
+/// 1292 in a strict statement that stores.
+pub fn to_date(datum: &Datum, from: &SqlType, ctx: &EvaluationContext) -> Result<Option<Date>> {
+    let parsed = read_date_time(datum, from, DateRules::from_mode(ctx.sql_mode), ctx);
+    Ok(reported(parsed, "date", datum, from, ctx)?.map(|value| value.date))
+}
+
+/// To a `DATETIME(fsp)`; `None`, with a warning, for what is none.
+///
+/// # Errors
+/// 1292 in a strict statement that stores.
+pub fn to_date_time(
+    datum: &Datum,
+    from: &SqlType,
+    fsp: u8,
+    ctx: &EvaluationContext,
+) -> Result<Option<DateTime>> {
+    let parsed = read_date_time(datum, from, DateRules::from_mode(ctx.sql_mode), ctx);
+    let value = reported(parsed, "datetime", datum, from, ctx)?;
+    let truncate = ctx.sql_mode.contains(SqlMode::TIME_TRUNCATE_FRACTIONAL);
+    Ok(value.and_then(|value| round_date_time(value, fsp, truncate)))
+}
+
+fn reported(
+    parsed: Parsed<DateTime>,
+    kind: &str,
+    datum: &Datum,
+    from: &SqlType,
+    ctx: &EvaluationContext,
+) -> Result<Option<DateTime>> {
+    match (parsed.value, parsed.fault) {
+        (Some(_), Some(_)) => truncated(kind, datum, from, ctx)?,
+        (None, _) => ctx.bad_value(CODE_INCORRECT, || {
+            format!("Incorrect datetime value: '{}'", shown(datum, from))
+        })?,
+        (Some(_), None) => {}
+    }
+    Ok(parsed.value)
+}
+
+/// To a `TIME(fsp)`; `None`, with a warning, for what is none.
+///
+/// # Errors
+/// 1292 in a strict statement that stores.
+pub fn to_time(
+    datum: &Datum,
+    from: &SqlType,
+    fsp: u8,
+    ctx: &EvaluationContext,
+) -> Result<Option<Time>> {
+    let parsed = read_time(datum, from, ctx);
+    if parsed.fault.is_some() || parsed.value.is_none() {
+        truncated("time", datum, from, ctx)?;
+    }
+    let truncate = ctx.sql_mode.contains(SqlMode::TIME_TRUNCATE_FRACTIONAL);
+    Ok(parsed.value.map(|value| round_time(value, fsp, truncate)))
+}
+
+/// To a `YEAR`; `None`, with a warning, for what is none.
+///
+/// # Errors
+/// 1292 in a strict statement that stores.
+pub fn to_year(datum: &Datum, from: &SqlType, ctx: &EvaluationContext) -> Result<Option<u64>> {
+    let year = match datum {
+        Datum::Date(packed) => Some(u64::from(Date::unpack(*packed).year)),
+        Datum::DateTime(packed) => Some(u64::from(DateTime::unpack(*packed).date.year)),
+        Datum::Time(_) => {
+            ctx.time_zone.to_local(ctx.statement_time_us).map(|now| now.date.year.into())
+        }
+        _ => {
+            let number = super::to_signed(datum, from, ctx)?;
+            parse::year_from_number(number, is_short_text(datum, from))
+        }
+    };
+    let year = year.filter(|year| *year == 0 || (1901..=2155).contains(year));
+    if year.is_none() {
+        truncated("YEAR", datum, from, ctx)?;
+    }
+    Ok(year)
+}
+
+/// Whether a value is a text of fewer than four characters, in which 0 is the year 2000.
+pub(super) fn is_short_text(datum: &Datum, from: &SqlType) -> bool {
+    let is_text = from.kind.is_string() || matches!(from.kind, TypeKind::Json);
+    is_text && datum.as_bytes().is_some_and(|text| text.trim_ascii().len() < 4)
+}
