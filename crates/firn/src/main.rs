@@ -4,7 +4,6 @@
 //! an environment variable; each part is handed its settings as typed values.
 
 mod admin;
-mod allocator;
 mod bench;
 mod command_line;
 mod configuration;
@@ -80,7 +79,6 @@ impl CommandError {
 }
 
 fn main() -> ExitCode {
-    allocator::limit_arenas();
     let matches = command_line::command().get_matches();
     match command_line::dispatch(&matches) {
         Ok(()) => ExitCode::SUCCESS,

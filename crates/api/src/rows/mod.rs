@@ -366,6 +366,12 @@ pub trait Definitions {
     /// # Errors
     /// [`RowsError::TableExists`], [`RowsError::NoSuchSchema`], and as [`Definitions::drop_table`].
     fn rename_table(&mut self, table: TableId, schema: &str, name: &str) -> RowsResult<()>;
+    /// Gives a table that was filled before the name of one that this change drops. Transactions whose
+    /// snapshot is older than the change are refused it with [`RowsError::TableChanged`].
+    ///
+    /// # Errors
+    /// As [`Definitions::rename_table`].
+    fn replace_table(&mut self, table: TableId, schema: &str, name: &str) -> RowsResult<()>;
     /// Adds a column at the end; rows that are there have its instant default. Answers its ordinal.
     ///
     /// # Errors

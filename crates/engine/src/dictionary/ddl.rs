@@ -234,6 +234,27 @@ impl Ddl<'_> {
         Ok(())
     }
 
+    /// Gives a table the name of one that this DDL drops. Snapshots from before are refused the table with
+    /// [`EngineError::TableChanged`], as they would see only some of its rows. Blocks as
+    /// [`Ddl::rename_table`] does.
+    ///
+    /// # Errors
+    /// As [`Ddl::rename_table`].
+    pub fn replace_table(
+        &mut self,
+        id: TableId,
+        schema: &str,
+        name: &str,
+    ) -> Result<(), EngineError> {
+        self.rename_table(id, schema, name)?;
+        if let Some(MemoryChange::PutTable(table)) = self.changes.last_mut()
+            && let Some(table) = Arc::get_mut(table)
+        {
+            table.refuse_older_snapshots();
+        }
+        Ok(())
+    }
+
     /// Adds a column at the end; rows stay as they are and answer with its instant default. When it was
     /// added is filled in. Returns its ordinal. Blocks until nobody writes the table.
     ///

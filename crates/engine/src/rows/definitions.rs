@@ -53,6 +53,10 @@ impl Definitions for DefinitionChange<'_> {
         Ok(self.ddl.rename_table(table, schema, name)?)
     }
 
+    fn replace_table(&mut self, table: TableId, schema: &str, name: &str) -> RowsResult<()> {
+        Ok(self.ddl.replace_table(table, schema, name)?)
+    }
+
     fn add_column(&mut self, table: TableId, column: ColumnDefinition) -> RowsResult<u16> {
         Ok(self.ddl.add_column(table, column)?)
     }

@@ -124,6 +124,11 @@ impl Table {
         }
     }
 
+    /// Snapshots from before this definition are to be refused: the rows came since.
+    pub(crate) fn refuse_older_snapshots(&mut self) {
+        self.visible_from = Cts::MAX;
+    }
+
     /// Fills in which snapshots see what has become readable with this definition.
     pub(crate) fn set_first_snapshot(&mut self, first: Cts) {
         if self.visible_from == Cts::MAX {

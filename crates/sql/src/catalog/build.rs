@@ -2,18 +2,20 @@
 
 use std::sync::Arc;
 
-use firn_api::rows::{DatabaseNode, TableRef};
-use firn_format::definition::{ColumnDefinition, IndexDefinition, IndexKind, IndexState};
-use firn_format::key::Direction;
+use firn_api::rows::{DatabaseNode, Table, TableRef};
+use firn_base::{IndexId, PageNo};
+use firn_format::definition::{
+    ColumnDefinition, IndexDefinition, IndexKind, IndexPart, IndexState, TableDefinition,
+    TableLayout,
+};
+use firn_format::key::{BinaryCollation, CollationKeys, Direction};
 use firn_format::value::ColumnType;
 
-use crate::error::Result;
-use crate::types::{Coercibility, Members, SqlType, TypeKind};
+use crate::error::{Result, SqlError};
+use crate::types::{IntWidth, Members, SqlType, TypeKind};
 
 use super::model::{ColumnModel, IndexModel, IndexPartModel, TableKind, TableModel};
-use super::options::{
-    ColumnOptions, DEFAULT_COLLATION, IndexOptions, TableOptions, decode_default,
-};
+use super::options::{ColumnOptions, DEFAULT_COLLATION, IndexOptions, TableOptions, decode_default};
 use super::statistics::TableStatistics;
 
 impl TableModel {
@@ -76,11 +78,7 @@ fn columns_of(columns: &[ColumnDefinition], options: &TableOptions) -> Result<Ve
 
 fn column_of(column: &ColumnDefinition, ordinal: u16) -> Result<ColumnModel> {
     let options = ColumnOptions::decode(&column.options)?;
-    let ty = SqlType {
-        kind: type_kind(column.column_type, &options),
-        nullable: column.nullable,
-        coercibility: Coercibility::Implicit,
-    };
+    let ty = SqlType::of_column(type_kind(column.column_type, &options), column.nullable);
     Ok(ColumnModel {
         ordinal,
         name: column.name.as_str().into(),
@@ -174,4 +172,57 @@ fn index_of(number: usize, index: &IndexDefinition) -> Result<IndexModel> {
         implicit: options.implicit,
         special: options.special,
     })
+}
+
+/// A definition that no node has yet, with its codecs: enough to bind expressions over.
+struct DraftTable {
+    definition: TableDefinition,
+    layout: TableLayout,
+}
+
+impl Table for DraftTable {
+    fn definition(&self) -> &TableDefinition {
+        &self.definition
+    }
+
+    fn layout(&self) -> &TableLayout {
+        &self.layout
+    }
+
+    fn collations(&self) -> &dyn CollationKeys {
+        &BinaryCollation
+    }
+}
+
+/// The model of a table that is not there yet. It has no rows, and no statistics.
+///
+/// # Errors
+/// Types that cannot be stored.
+pub(super) fn model_of_definition(
+    node: &Arc<dyn DatabaseNode>,
+    mut definition: TableDefinition,
+) -> Result<TableModel> {
+    if definition.clustered_index().is_none() {
+        cluster_by_row_id(&mut definition);
+    }
+    let layout = definition.layout();
+    let layout = layout.map_err(|error| SqlError::new(1105, format!("Unknown error: {error}")))?;
+    TableModel::from_table(node, Arc::new(DraftTable { definition, layout }))
+}
+
+fn cluster_by_row_id(definition: &mut TableDefinition) {
+    let column = definition.columns.len() as u16;
+    definition.columns.push(ColumnDefinition {
+        hidden: true,
+        ..ColumnDefinition::new("#row", ColumnType::UInt(IntWidth::Eight), false)
+    });
+    definition.indexes.push(IndexDefinition {
+        index_id: IndexId(0),
+        name: "#row".to_owned(),
+        kind: IndexKind::Clustered,
+        state: IndexState::Ready,
+        root_page: PageNo::NONE,
+        parts: vec![IndexPart::ascending(column)],
+        options: Vec::new(),
+    });
 }

@@ -10,12 +10,15 @@
 //! ```
 
 pub mod build;
+pub mod ddl;
 pub mod information_schema;
 pub mod lookup;
 pub mod model;
 pub mod options;
 pub mod session;
+pub mod show;
 pub mod statistics;
+pub mod type_text;
 pub mod virtual_table;
 
 pub use lookup::Catalog;

@@ -152,7 +152,7 @@ pub enum DefaultValue {
     None,
     /// `NULL`, written out or because the column may be NULL.
     Null,
-    /// A value of the column's type. A timestamp's is in UTC.
+    /// A value of the column's type. A timestamp's is in the zone of the session that uses it.
     Literal(Datum),
     /// `(expression)`: its text.
     Expression(Arc<str>),

@@ -108,6 +108,7 @@ pub struct SessionCatalog {
     namespace: String,
     temporary: RwLock<FxHashMap<(Box<str>, Box<str>), TableId>>,
     temporary_version: AtomicU64,
+    next_temporary: AtomicU64,
 }
 
 impl SessionCatalog {
@@ -119,6 +120,7 @@ impl SessionCatalog {
             namespace: format!("{TEMPORARY_SCHEMA_PREFIX}{session}"),
             temporary: RwLock::default(),
             temporary_version: AtomicU64::new(0),
+            next_temporary: AtomicU64::new(1),
         }
     }
 
@@ -218,6 +220,11 @@ impl SessionCatalog {
     /// The schema that the session's temporary tables are stored in.
     pub(super) fn namespace(&self) -> &str {
         &self.namespace
+    }
+
+    /// A name for a temporary table in its namespace.
+    pub(super) fn next_temporary_number(&self) -> u64 {
+        self.next_temporary.fetch_add(1, Ordering::Relaxed)
     }
 
     pub(super) fn put_temporary(&self, schema: &str, name: &str, id: TableId) {

@@ -1,6 +1,3 @@
-use firn_format::page::PageBuf;
-
-use super::super::stock::PageStock;
 use super::*;
 
 fn version(lsn: u64, since: u64, is_first: bool) -> Version {
@@ -16,10 +13,10 @@ fn view() -> PageView {
     }
 }
 
-fn queued(lsn: u64) -> Option<Arc<StockedPage>> {
+fn queued(lsn: u64) -> Option<Arc<PageBuf>> {
     let mut image = PageBuf::zeroed();
     image.set_lsn(Lsn(lsn));
-    Some(Arc::new(Arc::<PageStock>::default().copy(&image)))
+    Some(Arc::new(image))
 }
 
 /// Base and stretch of log, in short.

@@ -1,0 +1,179 @@
+//! `CHECK`s of a draft, and what holds for a draft as a whole.
+
+use std::sync::Arc;
+
+use crate::error::{Result, SqlError};
+use crate::grammar::ast;
+use crate::types::TypeKind;
+
+use super::super::model::{CheckModel, TableModel, same_name};
+use super::draft::TableDraft;
+use super::{DdlContext, check_identifier, column, expression_text, foreign_key, index};
+
+const MAX_COLUMNS: usize = 1017;
+const MAX_ROW_BYTES: u64 = 65_535;
+
+/// Adds a `CHECK` to the draft.
+///
+/// # Errors
+/// 3822 if its name is taken.
+pub(super) fn add(
+    context: &DdlContext<'_>,
+    draft: &mut TableDraft,
+    check: &ast::Check,
+) -> Result<()> {
+    let name = match &check.name {
+        Some(name) => {
+            check_identifier(name)?;
+            check_name_is_free(context, draft, name)?;
+            name.as_str().into()
+        }
+        None => free_name(draft),
+    };
+    let text = expression_text(&check.expression).into();
+    draft.checks.push(CheckModel { name, text, enforced: check.enforced });
+    Ok(())
+}
+
+/// `t_chk_1` with the next number.
+fn free_name(draft: &TableDraft) -> Arc<str> {
+    let prefix = format!("{}_chk_", draft.name);
+    let numbers = draft.checks.iter().filter_map(|check| {
+        check.name.strip_prefix(prefix.as_str()).and_then(|number| number.parse::<u32>().ok())
+    });
+    format!("{prefix}{}", numbers.max().unwrap_or(0) + 1).into()
+}
+
+fn check_name_is_free(context: &DdlContext<'_>, draft: &TableDraft, name: &str) -> Result<()> {
+    let in_table = draft.checks.iter().any(|check| same_name(&check.name, name));
+    let in_schema = || {
+        let tables = context.catalog.shared().tables_of(&draft.schema).unwrap_or_default();
+        let others = |table: &&Arc<TableModel>| table.name != draft.name;
+        tables
+            .iter()
+            .filter(others)
+            .flat_map(|table| &table.checks)
+            .any(|check| same_name(&check.name, name))
+    };
+    if in_table || (!draft.temporary && in_schema()) {
+        let message = format!("Duplicate check constraint name '{name}'.");
+        return Err(SqlError::new(3822, message));
+    }
+    Ok(())
+}
+
+/// What must hold for every table.
+///
+/// # Errors
+/// What MySQL refuses: no columns or too many, an `AUTO_INCREMENT` column that begins no key or is not the
+/// only one, rows that are too large, primary keys that may be NULL, parents that are not there.
+pub(super) fn whole(
+    context: &DdlContext<'_>,
+    draft: &TableDraft,
+    first_new_foreign_key: usize,
+) -> Result<()> {
+    if draft.shown_length() == 0 {
+        return Err(SqlError::new(1113, "A table must have at least 1 column"));
+    }
+    if !draft.columns.iter().any(|column| !column.invisible) {
+        return Err(SqlError::new(4028, "A table must have at least one visible column."));
+    }
+    if draft.columns.len() > MAX_COLUMNS {
+        return Err(SqlError::new(1117, "Too many columns"));
+    }
+    if context.require_primary_key && draft.primary_key().is_none() && !draft.temporary {
+        let message = "Unable to create or change a table without a primary key, when the system variable \
+                       'sql_require_primary_key' is set. Add a primary key to the table or unset this \
+                       variable to avoid this message. Note that tables without a primary key can cause \
+                       performance problems in row-based replication, so please consult your DBA before \
+                       changing this setting.";
+        return Err(SqlError::new(3750, message));
+    }
+    auto_increment(draft)?;
+    row_size(draft)?;
+    index::check_all_lengths(draft)?;
+    foreign_key::check_parents(context, draft, first_new_foreign_key)?;
+    expressions(context, draft)
+}
+
+fn auto_increment(draft: &TableDraft) -> Result<()> {
+    let mut counted = draft.columns.iter().filter(|column| column.auto_increment);
+    let Some(column) = counted.next() else { return Ok(()) };
+    let begins_key = draft
+        .indexes
+        .iter()
+        .any(|index| index.parts.first().is_some_and(|part| part.ordinal == column.ordinal));
+    if counted.next().is_some() || !begins_key {
+        let message = "Incorrect table definition; there can be only one auto column and it must be \
+                       defined as a key";
+        return Err(SqlError::new(1075, message));
+    }
+    Ok(())
+}
+
+fn row_size(draft: &TableDraft) -> Result<()> {
+    let nulls = draft.columns.iter().filter(|column| column.ty.nullable).count() as u64;
+    let bytes: u64 = draft.columns.iter().map(column::row_bytes).sum();
+    if bytes + nulls.div_ceil(8) > MAX_ROW_BYTES {
+        let message = "Row size too large. The maximum row size for the used table type, not counting \
+                       BLOBs, is 65535. This includes storage overhead, check the manual. You have to \
+                       change some columns to TEXT or BLOBs";
+        return Err(SqlError::new(1118, message));
+    }
+    Ok(())
+}
+
+/// Binds every expression of the draft, so that none is stored that means nothing.
+fn expressions(context: &DdlContext<'_>, draft: &TableDraft) -> Result<()> {
+    let has_expressions = !draft.checks.is_empty()
+        || draft.columns.iter().any(|column| {
+            column.generated.is_some()
+                || matches!(column.default, super::super::model::DefaultValue::Expression(_))
+        });
+    if !has_expressions {
+        return Ok(());
+    }
+    let model = context.draft_model(draft)?;
+    for column in &draft.columns {
+        if let Some(generated) = &column.generated {
+            let bound = context.expressions.bind(&model, &generated.text)?;
+            check_reads(draft, column, bound.columns())?;
+        }
+        if let super::super::model::DefaultValue::Expression(text) = &column.default {
+            context.expressions.bind(&model, text)?;
+        }
+    }
+    for check in &draft.checks {
+        let bound = context.expressions.bind(&model, &check.text)?;
+        let ty = &bound.ty().kind;
+        if matches!(ty, TypeKind::Json | TypeKind::Geometry) {
+            let message = format!(
+                "An expression of non-boolean type specified to a check constraint '{}'.",
+                check.name
+            );
+            return Err(SqlError::new(3812, message));
+        }
+    }
+    Ok(())
+}
+
+/// A generated column reads generated columns before it only, and not the counter.
+fn check_reads(
+    draft: &TableDraft,
+    column: &super::super::model::ColumnModel,
+    reads: &[u16],
+) -> Result<()> {
+    let place = |number: u16| draft.columns.iter().position(|other| other.ordinal == number);
+    for read in reads.iter().filter_map(|number| draft.numbered(*number)) {
+        if read.auto_increment {
+            let message =
+                format!("Generated column '{}' cannot refer to auto-increment column.", column.name);
+            return Err(SqlError::new(3109, message));
+        }
+        if read.generated.is_some() && place(read.ordinal) >= place(column.ordinal) {
+            let message = "Generated column can refer only to generated columns defined prior to it.";
+            return Err(SqlError::new(3107, message));
+        }
+    }
+    Ok(())
+}

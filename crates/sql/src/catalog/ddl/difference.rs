@@ -1,0 +1,170 @@
+//! What lies between a table and a draft of it, and whether its rows have to be written anew.
+
+use crate::grammar::ast::AlterAction;
+use crate::types::TypeKind;
+
+use super::super::model::{ColumnModel, DefaultValue, IndexModel, TableModel};
+use super::draft::{NEW_INDEX, TableDraft};
+
+/// Why rows have to be written anew.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum CopyReason {
+    /// A column's values are stored differently, or may not fit any more.
+    ColumnType,
+    /// What clusters the rows changes, values have to be worked out, or the statement says so.
+    Rebuild,
+}
+
+/// See the module's page.
+#[derive(Debug)]
+pub(super) struct Difference {
+    pub(super) dropped_columns: Vec<u16>,
+    pub(super) added_columns: Vec<u16>,
+    /// By name.
+    pub(super) dropped_indexes: Vec<String>,
+    /// By name.
+    pub(super) added_indexes: Vec<String>,
+    pub(super) copy: Option<CopyReason>,
+    rename_only: bool,
+}
+
+/// So many changes of what rows hold are kept apart before a table is written anew.
+const MAX_ROW_VERSION: u16 = 60_000;
+
+impl Difference {
+    pub(super) fn new(
+        table: &TableModel,
+        after: &TableDraft,
+        actions: &[AlterAction],
+    ) -> Difference {
+        let is_new = |column: &ColumnModel| table.by_ordinal(column.ordinal).is_none();
+        let added: Vec<&ColumnModel> = after.columns.iter().filter(|column| is_new(column)).collect();
+        let dropped = table.columns.iter().filter(|column| after.numbered(column.ordinal).is_none());
+        let is_kept = |index: &IndexModel| {
+            after.indexes.iter().any(|other| {
+                other.number == index.number && other.parts == index.parts && other.unique == index.unique
+            })
+        };
+        let mut difference = Difference {
+            dropped_columns: dropped.map(|column| column.ordinal).collect(),
+            added_columns: added.iter().map(|column| column.ordinal).collect(),
+            dropped_indexes: table
+                .indexes
+                .iter()
+                .filter(|index| !is_kept(index))
+                .map(|index| index.name.to_string())
+                .collect(),
+            added_indexes: after
+                .indexes
+                .iter()
+                .filter(|index| index.number == NEW_INDEX)
+                .map(|index| index.name.to_string())
+                .collect(),
+            copy: None,
+            rename_only: actions
+                .iter()
+                .all(|action| matches!(action, AlterAction::RenameTable(_))),
+        };
+        difference.copy = difference.copy_reason(table, after, &added, actions);
+        difference
+    }
+
+    /// Whether the statement gives the table another name and does nothing else.
+    pub(super) fn is_rename_only(&self) -> bool {
+        self.rename_only
+    }
+
+    pub(super) fn adds_index(&self, index: &IndexModel) -> bool {
+        index.number == NEW_INDEX
+    }
+
+    fn copy_reason(
+        &self,
+        table: &TableModel,
+        after: &TableDraft,
+        added: &[&ColumnModel],
+        actions: &[AlterAction],
+    ) -> Option<CopyReason> {
+        let kept = table.columns.iter().filter_map(|before| {
+            after.numbered(before.ordinal).map(|after| (before, after))
+        });
+        if kept.clone().any(|(before, after)| !is_stored_alike(before, after)) {
+            return Some(CopyReason::ColumnType);
+        }
+        let is_forced = actions.iter().any(|action| {
+            matches!(action, AlterAction::Force | AlterAction::OrderBy(_))
+        });
+        let primary = |parts: Option<&IndexModel>| parts.map(|index| index.parts.clone());
+        let clusters_differently = primary(table.primary_key()) != primary(after.primary_key());
+        let needs_values = added.iter().any(|column| needs_values(column))
+            || kept.clone().any(|(before, after)| {
+                before.generated != after.generated
+                    || (after.auto_increment && !before.auto_increment)
+            });
+        let indexes_new_column = after
+            .indexes
+            .iter()
+            .filter(|index| self.adds_index(index))
+            .flat_map(|index| &index.parts)
+            .any(|part| self.added_columns.contains(&part.ordinal));
+        let loses_part = after.indexes.iter().any(|index| {
+            index.number != NEW_INDEX && self.dropped_indexes.iter().any(|name| *name == *index.name)
+        });
+        let is_worn = table.table.definition().row_version.0 >= MAX_ROW_VERSION;
+        let rebuild = is_forced
+            || clusters_differently
+            || needs_values
+            || indexes_new_column
+            || loses_part
+            || is_worn;
+        rebuild.then_some(CopyReason::Rebuild)
+    }
+}
+
+/// Whether the values that rows have in a new column are not one constant.
+fn needs_values(column: &ColumnModel) -> bool {
+    column.generated.is_some()
+        || column.auto_increment
+        || matches!(column.default, DefaultValue::Expression(_))
+}
+
+/// Whether every stored value of one column is a stored value of the other.
+fn is_stored_alike(before: &ColumnModel, after: &ColumnModel) -> bool {
+    before.ty.nullable == after.ty.nullable
+        && is_kind_stored_alike(&before.ty.kind, &after.ty.kind)
+        && (before.unsigned == after.unsigned || before.unsigned && !after.unsigned)
+        && before.display_decimals == after.display_decimals
+        && before.geometry == after.geometry
+}
+
+fn is_kind_stored_alike(before: &TypeKind, after: &TypeKind) -> bool {
+    match (before, after) {
+        (
+            TypeKind::Char { max_chars: a, collation: c },
+            TypeKind::Char { max_chars: b, collation: d },
+        )
+        | (
+            TypeKind::Varchar { max_chars: a, collation: c },
+            TypeKind::Varchar { max_chars: b, collation: d },
+        )
+        | (
+            TypeKind::Text { max_bytes: a, collation: c },
+            TypeKind::Text { max_bytes: b, collation: d },
+        ) => a <= b && c == d,
+        (TypeKind::Varbinary { max_bytes: a }, TypeKind::Varbinary { max_bytes: b })
+        | (TypeKind::Blob { max_bytes: a }, TypeKind::Blob { max_bytes: b }) => a <= b,
+        (TypeKind::Enum { members: a, .. }, TypeKind::Enum { members: b, .. }) => {
+            b.names().starts_with(a.names())
+        }
+        // A set's bytes in a row follow from how many members there are.
+        (TypeKind::Set { members: a, .. }, TypeKind::Set { members: b, .. }) => {
+            b.names().starts_with(a.names())
+                && a.names().len().div_ceil(8) == b.names().len().div_ceil(8)
+        }
+        (
+            TypeKind::Decimal { precision: a, scale: b, .. },
+            TypeKind::Decimal { precision: c, scale: d, .. },
+        ) => (a, b) == (c, d),
+        _ => before == after,
+    }
+}

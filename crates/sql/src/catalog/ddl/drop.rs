@@ -1,0 +1,156 @@
+//! `DROP TABLE`, `TRUNCATE TABLE`, and the end of temporary tables.
+
+use std::sync::Arc;
+
+use crate::error::{Result, SqlError};
+use crate::grammar::ast;
+
+use super::super::lookup::{COPY_PREFIX, Catalog, TEMPORARY_SCHEMA_PREFIX, no_such_table};
+use super::super::model::TableModel;
+use super::super::session::SessionCatalog;
+use super::{
+    DdlContext, DdlOutcome, foreign_key, from_rows, is_temporary_table,
+};
+
+/// `DROP [TEMPORARY] TABLE`: all of them, or none.
+pub(super) fn drop_tables(
+    context: &DdlContext<'_>,
+    temporary: bool,
+    if_exists: bool,
+    tables: &[ast::TableName],
+) -> Result<DdlOutcome> {
+    let mut found = Vec::new();
+    let mut missing = Vec::new();
+    for name in tables {
+        match find(context, name, temporary)? {
+            Some(table) => found.push(table),
+            None => missing.push(format!("{}.{}", context.schema_of(name)?, name.name)),
+        }
+    }
+    if !missing.is_empty() {
+        let message = format!("Unknown table '{}'", missing.join(","));
+        if !if_exists {
+            return Err(SqlError::new(1051, message));
+        }
+        for name in missing {
+            context.evaluation.note(1051, || format!("Unknown table '{name}'"));
+        }
+    }
+    check_unique(&found)?;
+    let going: Vec<(Arc<str>, Arc<str>)> =
+        found.iter().map(|table| (Arc::clone(&table.schema), Arc::clone(&table.name))).collect();
+    for table in found.iter().filter(|table| !is_temporary_table(table)) {
+        foreign_key::check_not_parent(context, table, &going)?;
+    }
+    drop_all(context, &found)?;
+    Ok(DdlOutcome::done())
+}
+
+fn find(
+    context: &DdlContext<'_>,
+    name: &ast::TableName,
+    temporary: bool,
+) -> Result<Option<Arc<TableModel>>> {
+    let schema = context.schema_of(name)?;
+    let found = match temporary {
+        true => context.catalog.temporary_table(schema, &name.name)?,
+        false => context.catalog.find_table(schema, &name.name)?,
+    };
+    // A view is no table: `DROP VIEW` is for it.
+    Ok(found.filter(|table| table.view().is_none()))
+}
+
+fn check_unique(tables: &[Arc<TableModel>]) -> Result<()> {
+    for (at, table) in tables.iter().enumerate() {
+        if tables[..at].iter().any(|other| other.id == table.id) {
+            let message = format!("Not unique table/alias: '{}'", table.name);
+            return Err(SqlError::new(1066, message));
+        }
+    }
+    Ok(())
+}
+
+fn drop_all(context: &DdlContext<'_>, tables: &[Arc<TableModel>]) -> Result<()> {
+    if tables.is_empty() {
+        return Ok(());
+    }
+    let mut definitions = context.definitions()?;
+    for table in tables {
+        definitions.drop_table(table.id).map_err(from_rows)?;
+    }
+    definitions.commit().map_err(from_rows)?;
+    for table in tables.iter().filter(|table| is_temporary_table(table)) {
+        context.catalog.remove_temporary(&table.schema, &table.name);
+    }
+    Ok(())
+}
+
+/// `TRUNCATE TABLE`.
+pub(super) fn truncate(context: &DdlContext<'_>, name: &ast::TableName) -> Result<DdlOutcome> {
+    let table = context.table(name)?;
+    if table.view().is_some() {
+        return Err(no_such_table(&table.schema, &table.name));
+    }
+    if context.foreign_key_checks && !is_temporary_table(&table) {
+        let references = context.catalog.shared().referencing(&table.schema, &table.name)?;
+        if let Some(other) = references.iter().find(|other| other.child.id != table.id) {
+            let key = other.foreign_key();
+            let message = format!(
+                "Cannot truncate a table referenced in a foreign key constraint (`{}`.`{}`, CONSTRAINT `{}`)",
+                other.child.schema, other.child.name, key.name
+            );
+            return Err(SqlError::new(1701, message));
+        }
+    }
+    let mut definitions = context.definitions()?;
+    definitions.truncate_table(table.id).map_err(from_rows)?;
+    definitions.commit().map_err(from_rows)?;
+    Ok(DdlOutcome::done())
+}
+
+impl SessionCatalog {
+    /// Drops the session's temporary tables. To be called when the session ends; blocks.
+    ///
+    /// # Errors
+    /// If the node cannot; the next start of the node drops them then.
+    pub fn drop_temporary_tables(&self) -> Result<()> {
+        if !self.has_temporary_tables() && self.temporary_version() == 0 {
+            return Ok(());
+        }
+        self.clear_temporary();
+        let node = self.shared().node();
+        if node.schema_options(self.namespace()).is_none() {
+            return Ok(());
+        }
+        let mut definitions = node.change_definitions().map_err(from_rows)?;
+        definitions.drop_schema(self.namespace()).map_err(from_rows)?;
+        definitions.commit().map_err(from_rows)
+    }
+}
+
+impl Catalog {
+    /// Drops what sessions and statements have left that ended with the node: temporary tables and
+    /// half-made copies. To be called when the node has started, before there are sessions; blocks.
+    ///
+    /// # Errors
+    /// What the node answers.
+    pub fn remove_leftovers(&self) -> Result<()> {
+        let node = self.node();
+        let mut definitions = node.change_definitions().map_err(from_rows)?;
+        let mut changed = false;
+        for schema in node.schemas() {
+            if schema.starts_with(TEMPORARY_SCHEMA_PREFIX) {
+                definitions.drop_schema(&schema).map_err(from_rows)?;
+                changed = true;
+                continue;
+            }
+            for table in node.tables_of(&schema).unwrap_or_default() {
+                if table.definition().name.starts_with(COPY_PREFIX) {
+                    definitions.drop_table(table.definition().table_id).map_err(from_rows)?;
+                    changed = true;
+                }
+            }
+        }
+        if changed { definitions.commit().map_err(from_rows) } else { Ok(()) }
+    }
+}

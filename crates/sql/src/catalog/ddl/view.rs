@@ -1,0 +1,153 @@
+//! `CREATE VIEW`, `ALTER VIEW`, `DROP VIEW`.
+//!
+//! A view is stored as a table without rows: its name cannot be a table's as well, its columns are there
+//! to be shown, and creating it is as atomic as any other DDL. Its query is in the options.
+
+use std::sync::Arc;
+
+use crate::error::{Result, SqlError};
+use crate::grammar::ast;
+
+use super::super::model::{CheckOption, TableModel, ViewAlgorithm, ViewModel, same_name};
+use super::super::options::TableOptions;
+use super::draft::{TableDraft, duplicate_column};
+use super::{DdlContext, DdlOutcome, QueryColumn, create, from_rows, full_name};
+
+pub(super) fn create(context: &DdlContext<'_>, statement: &ast::CreateView) -> Result<DdlOutcome> {
+    let (schema, name) = create::new_name(context, &statement.view)?;
+    let before = context.catalog.shared().find_table(&schema, &name)?;
+    check_replaced(statement, before.as_deref(), &schema, &name)?;
+    let current = context.current_schema.unwrap_or(&schema);
+    let columns = context.expressions.query_columns(&statement.query, current)?;
+    let mut draft = draft(context, &schema, &name, named(columns, &statement.columns)?)?;
+    draft.created_us = create::now_us();
+    let mut definition = draft.definition()?;
+    let options = TableOptions {
+        view: Some(view_of(context, statement, current)),
+        ..draft.table_options()
+    };
+    definition.options = options.encode();
+    let mut definitions = context.definitions()?;
+    if let Some(before) = before {
+        definitions.drop_table(before.id).map_err(from_rows)?;
+    }
+    definitions.create_table(definition).map_err(from_rows)?;
+    definitions.commit().map_err(from_rows)?;
+    Ok(DdlOutcome::done())
+}
+
+fn check_replaced(
+    statement: &ast::CreateView,
+    before: Option<&TableModel>,
+    schema: &str,
+    name: &str,
+) -> Result<()> {
+    match before {
+        None if statement.alter => Err(super::super::lookup::no_such_table(schema, name)),
+        None => Ok(()),
+        Some(before) if before.view().is_none() && (statement.alter || statement.or_replace) => {
+            Err(SqlError::new(1347, format!("'{}' is not VIEW", full_name(before))))
+        }
+        Some(_) if statement.alter || statement.or_replace => Ok(()),
+        Some(_) => Err(SqlError::new(1050, format!("Table '{name}' already exists"))),
+    }
+}
+
+/// The columns with the names that the statement gives them.
+fn named(mut columns: Vec<QueryColumn>, names: &[String]) -> Result<Vec<QueryColumn>> {
+    if !names.is_empty() {
+        if names.len() != columns.len() {
+            let message =
+                "In definition of view, derived table or common table expression, SELECT list and column \
+                 names list have different column counts";
+            return Err(SqlError::new(1353, message));
+        }
+        for (column, name) in columns.iter_mut().zip(names) {
+            column.name.clone_from(name);
+        }
+    }
+    for (at, column) in columns.iter().enumerate() {
+        if columns[..at].iter().any(|other| same_name(&other.name, &column.name)) {
+            return Err(duplicate_column(&column.name));
+        }
+    }
+    Ok(columns)
+}
+
+fn draft(
+    context: &DdlContext<'_>,
+    schema: &str,
+    name: &str,
+    columns: Vec<QueryColumn>,
+) -> Result<TableDraft> {
+    let collation = context.catalog.shared().schema(schema)?.collation;
+    let mut draft = TableDraft::new(schema, name, collation);
+    for column in columns {
+        let number = draft.take_number();
+        let mut column = create::model_of_query_column(context, column, number, collation);
+        // Long names of expressions are cut, as the dictionary holds no longer ones.
+        if column.name.chars().count() > 64 {
+            column.name = format!("Name_exp_{}", number + 1).into();
+        }
+        column.comment = Arc::default();
+        draft.add_column(column, None)?;
+    }
+    Ok(draft)
+}
+
+fn view_of(context: &DdlContext<'_>, statement: &ast::CreateView, schema: &str) -> ViewModel {
+    let definer = match &statement.definer {
+        Some(ast::Account::Named { user, host }) => format!("{user}@{host}"),
+        Some(ast::Account::Current) | None => context.account.to_owned(),
+    };
+    ViewModel {
+        body: statement.query_text.as_str().into(),
+        schema: schema.into(),
+        definer: definer.into(),
+        security_definer: !statement.invoker_security,
+        algorithm: match statement.algorithm {
+            ast::ViewAlgorithm::Undefined => ViewAlgorithm::Undefined,
+            ast::ViewAlgorithm::Merge => ViewAlgorithm::Merge,
+            ast::ViewAlgorithm::TempTable => ViewAlgorithm::TemporaryTable,
+        },
+        check_option: match statement.check_option {
+            None => CheckOption::None,
+            Some(ast::CheckOption::Local) => CheckOption::Local,
+            Some(ast::CheckOption::Cascaded) => CheckOption::Cascaded,
+        },
+    }
+}
+
+pub(super) fn drop(
+    context: &DdlContext<'_>,
+    if_exists: bool,
+    views: &[ast::TableName],
+) -> Result<DdlOutcome> {
+    let mut missing = Vec::new();
+    let mut found = Vec::new();
+    for name in views {
+        let schema = context.schema_of(name)?;
+        match context.catalog.shared().find_table(schema, &name.name)? {
+            Some(view) if view.view().is_some() => found.push(view),
+            Some(table) => {
+                return Err(SqlError::new(1347, format!("'{}' is not VIEW", full_name(&table))));
+            }
+            None => missing.push(format!("{schema}.{}", name.name)),
+        }
+    }
+    if !missing.is_empty() {
+        if !if_exists {
+            let message = format!("Unknown table '{}'", missing.join(","));
+            return Err(SqlError::new(1051, message));
+        }
+        for name in missing {
+            context.evaluation.note(1051, || format!("Unknown table '{name}'"));
+        }
+    }
+    let mut definitions = context.definitions()?;
+    for view in &found {
+        definitions.drop_table(view.id).map_err(from_rows)?;
+    }
+    definitions.commit().map_err(from_rows)?;
+    Ok(DdlOutcome::done())
+}

@@ -1,0 +1,326 @@
+//! `SHOW CREATE TABLE`, `VIEW` and `DATABASE`, in MySQL 8's layout, which clients parse.
+
+use std::fmt::Write as _;
+
+use firn_format::value::{Date, DateTime, Time};
+
+use crate::collation;
+use crate::types::temporal::format;
+use crate::types::{Datum, SqlType, TypeKind, number_text};
+
+use super::super::model::{
+    ColumnModel, DefaultValue, ForeignKeyModel, IndexModel, ReferentialAction, SpecialIndex,
+    TableKind, TableModel, ViewAlgorithm, ViewModel,
+};
+use super::super::options::SchemaOptions;
+use super::super::type_text::{self, identifier, identifiers, quoted};
+
+/// `CREATE TABLE …`; `next_auto_increment` is what the counter gives next, if there is one.
+#[must_use]
+pub fn table_text(table: &TableModel, next_auto_increment: Option<u64>) -> String {
+    let temporary = if table.kind == TableKind::Temporary { "TEMPORARY " } else { "" };
+    let mut text = format!("CREATE {temporary}TABLE {} (\n", identifier(&table.name));
+    let mut lines: Vec<String> =
+        table.shown_columns().map(|column| column_text(table, column)).collect();
+    lines.extend(table.indexes.iter().map(|index| index_text(table, index)));
+    lines.extend(table.foreign_keys.iter().map(|key| {
+        foreign_key_text(key, &table.columns, &table.schema)
+    }));
+    lines.extend(table.checks.iter().map(|check| {
+        let enforced = if check.enforced { "" } else { " /*!80016 NOT ENFORCED */" };
+        format!("CONSTRAINT {} CHECK ({}){enforced}", identifier(&check.name), check.text)
+    }));
+    for (at, line) in lines.iter().enumerate() {
+        text.push_str(if at == 0 { "  " } else { ",\n  " });
+        text.push_str(line);
+    }
+    text.push_str("\n)");
+    text.push_str(&options_text(table, next_auto_increment));
+    text
+}
+
+fn options_text(table: &TableModel, next_auto_increment: Option<u64>) -> String {
+    let mut text = " ENGINE=InnoDB".to_owned();
+    if let Some(next) = next_auto_increment.filter(|next| *next > 1) {
+        let _ = write!(text, " AUTO_INCREMENT={next}");
+    }
+    let collation = collation::get(table.collation);
+    let _ = write!(text, " DEFAULT CHARSET={}", collation.charset.name());
+    if is_collation_shown(collation) {
+        let _ = write!(text, " COLLATE={}", collation.name);
+    }
+    for (name, value) in &table.other_options {
+        let _ = write!(text, " {name}={value}");
+    }
+    if !table.row_format.is_empty() {
+        let _ = write!(text, " ROW_FORMAT={}", table.row_format);
+    }
+    if !table.comment.is_empty() {
+        let _ = write!(text, " COMMENT={}", quoted(&table.comment));
+    }
+    text
+}
+
+/// MySQL names the collation of a table if it is not its character set's, and always for `utf8mb4`.
+fn is_collation_shown(collation: &collation::Collation) -> bool {
+    !collation.is_default() || collation.charset == collation::Charset::Utf8mb4
+}
+
+fn column_text(table: &TableModel, column: &ColumnModel) -> String {
+    let mut text = format!("{} {}", identifier(&column.name), type_text::full(column));
+    text.push_str(&collation_text(table, column));
+    if let Some(generated) = &column.generated {
+        let kind = if generated.stored { "STORED" } else { "VIRTUAL" };
+        let _ = write!(text, " GENERATED ALWAYS AS ({}) {kind}", generated.text);
+    }
+    if !column.ty.nullable {
+        text.push_str(" NOT NULL");
+    } else if matches!(column.ty.kind, TypeKind::Timestamp { .. }) {
+        text.push_str(" NULL");
+    }
+    match &column.default {
+        DefaultValue::None => {}
+        DefaultValue::Null if has_no_default_clause(&column.ty.kind) => {}
+        DefaultValue::Null => text.push_str(" DEFAULT NULL"),
+        default => {
+            let _ = write!(text, " DEFAULT {}", default_clause(default, &column.ty));
+        }
+    }
+    if let Some(fsp) = column.on_update_now {
+        let _ = write!(text, " ON UPDATE {}", current_timestamp(fsp));
+    }
+    if column.auto_increment {
+        text.push_str(" AUTO_INCREMENT");
+    }
+    if !column.comment.is_empty() {
+        let _ = write!(text, " COMMENT {}", quoted(&column.comment));
+    }
+    if column.invisible {
+        text.push_str(" /*!80023 INVISIBLE */");
+    }
+    text
+}
+
+/// Long values take no `DEFAULT` in MySQL, so it shows none where NULL is meant.
+fn has_no_default_clause(kind: &TypeKind) -> bool {
+    matches!(kind, TypeKind::Text { .. } | TypeKind::Blob { .. })
+}
+
+fn collation_text(table: &TableModel, column: &ColumnModel) -> String {
+    let Some((charset, name)) = type_text::charset_and_collation(&column.ty.kind) else {
+        return String::new();
+    };
+    let of_table = collation::get(table.collation);
+    if of_table.name == name {
+        return String::new();
+    }
+    format!(" CHARACTER SET {charset} COLLATE {name}")
+}
+
+/// What stands behind `DEFAULT` in a definition.
+#[must_use]
+pub fn default_clause(default: &DefaultValue, ty: &SqlType) -> String {
+    match default {
+        DefaultValue::None => String::new(),
+        DefaultValue::Null => "NULL".to_owned(),
+        DefaultValue::Expression(text) => format!("({text})"),
+        DefaultValue::CurrentTimestamp { fsp } => current_timestamp(*fsp),
+        DefaultValue::Literal(datum) => match (&ty.kind, datum) {
+            (TypeKind::Bit { .. }, Datum::UInt(bits)) => format!("b'{bits:b}'"),
+            (kind, Datum::Text(bytes)) if kind.is_binary() => match bytes.as_str() {
+                Some(text) => quoted(text.trim_end_matches('\0')),
+                None => hex(bytes),
+            },
+            _ => quoted(&literal_text(datum, ty)),
+        },
+    }
+}
+
+fn hex(bytes: &[u8]) -> String {
+    let digits: String = bytes.iter().map(|byte| format!("{byte:02X}")).collect();
+    format!("0x{digits}")
+}
+
+fn current_timestamp(fsp: u8) -> String {
+    if fsp == 0 { "CURRENT_TIMESTAMP".to_owned() } else { format!("CURRENT_TIMESTAMP({fsp})") }
+}
+
+/// What `COLUMN_DEFAULT` and `SHOW COLUMNS` say: the value without quotes; `None` for no default and NULL.
+#[must_use]
+pub fn default_text(column: &ColumnModel) -> Option<String> {
+    match &column.default {
+        DefaultValue::None | DefaultValue::Null => None,
+        DefaultValue::Expression(text) => Some(text.to_string()),
+        DefaultValue::CurrentTimestamp { fsp } => Some(current_timestamp(*fsp)),
+        DefaultValue::Literal(datum) => Some(match (&column.ty.kind, datum) {
+            (TypeKind::Bit { .. }, Datum::UInt(bits)) => format!("b'{bits:b}'"),
+            (kind, Datum::Text(bytes)) if kind.is_binary() && bytes.as_str().is_none() => {
+                hex(bytes)
+            }
+            _ => literal_text(datum, &column.ty),
+        }),
+    }
+}
+
+/// The text form of a value of a type.
+#[must_use]
+pub fn literal_text(datum: &Datum, ty: &SqlType) -> String {
+    let fsp = ty.kind.fsp();
+    match (datum, &ty.kind) {
+        (Datum::Null, _) => "NULL".to_owned(),
+        (Datum::UInt(ordinal), TypeKind::Enum { members, .. }) => {
+            members.name_of(*ordinal).to_owned()
+        }
+        (Datum::UInt(bits), TypeKind::Set { members, .. }) => members.names_of(*bits),
+        (Datum::UInt(year), TypeKind::Year) => format!("{year:04}"),
+        (Datum::Int(number), _) => number.to_string(),
+        (Datum::UInt(number), _) => number.to_string(),
+        (Datum::Double(number), TypeKind::Float) => {
+            number_text::float_to_text(*number).to_str_lossy().into_owned()
+        }
+        (Datum::Double(number), _) => {
+            number_text::double_to_text(*number).to_str_lossy().into_owned()
+        }
+        (Datum::Decimal(number), _) => number.to_string(),
+        (Datum::Text(text), _) => text.to_str_lossy().into_owned(),
+        (Datum::Date(packed), _) => format::date_text(Date::unpack(*packed)),
+        (Datum::Time(packed), _) => format::time_text(Time::unpack(*packed), fsp),
+        (Datum::DateTime(packed), _) => format::date_time_text(DateTime::unpack(*packed), fsp),
+        (Datum::Json(json), _) => json.to_text(),
+    }
+}
+
+fn index_text(table: &TableModel, index: &IndexModel) -> String {
+    let parts: Vec<String> = index.parts.iter().map(|part| {
+        let Some(column) = table.by_ordinal(part.ordinal) else { return String::new() };
+        let mut text = match &column.generated {
+            Some(generated) if column.hidden => format!("({})", generated.text),
+            _ => identifier(&column.name),
+        };
+        if let Some(prefix) = part.prefix.filter(|_| index.special.is_none()) {
+            let _ = write!(text, "({prefix})");
+        }
+        if part.descending {
+            text.push_str(" DESC");
+        }
+        text
+    }).collect();
+    let kind = match index {
+        _ if index.primary => "PRIMARY KEY".to_owned(),
+        IndexModel { special: Some(SpecialIndex::FullText), .. } => {
+            format!("FULLTEXT KEY {}", identifier(&index.name))
+        }
+        IndexModel { special: Some(SpecialIndex::Spatial), .. } => {
+            format!("SPATIAL KEY {}", identifier(&index.name))
+        }
+        _ if index.unique => format!("UNIQUE KEY {}", identifier(&index.name)),
+        _ => format!("KEY {}", identifier(&index.name)),
+    };
+    let mut text = format!("{kind} ({})", parts.join(","));
+    if let Some(using) = &index.using {
+        let _ = write!(text, " USING {using}");
+    }
+    if !index.comment.is_empty() {
+        let _ = write!(text, " COMMENT {}", quoted(&index.comment));
+    }
+    if !index.visible {
+        text.push_str(" /*!80000 INVISIBLE */");
+    }
+    text
+}
+
+/// ``CONSTRAINT `c` FOREIGN KEY (`a`) REFERENCES `p` (`id`) ON DELETE CASCADE``, as definitions and errors
+/// have it; `schema` is the child's.
+#[must_use]
+pub fn foreign_key_text(key: &ForeignKeyModel, columns: &[ColumnModel], schema: &str) -> String {
+    let named = |ordinal: &u16| columns.iter().find(|column| column.ordinal == *ordinal);
+    let children = key.columns.iter().filter_map(named).map(|column| &*column.name);
+    let parent = match *key.parent_schema == *schema {
+        true => identifier(&key.parent_table),
+        false => format!("{}.{}", identifier(&key.parent_schema), identifier(&key.parent_table)),
+    };
+    let mut text = format!(
+        "CONSTRAINT {} FOREIGN KEY ({}) REFERENCES {parent} ({})",
+        identifier(&key.name),
+        spaced(&identifiers(children)),
+        spaced(&identifiers(key.parent_columns.iter().map(|name| &**name)))
+    );
+    for (action, what) in [(key.on_delete, "DELETE"), (key.on_update, "UPDATE")] {
+        if let Some(action) = action_text(action) {
+            let _ = write!(text, " ON {what} {action}");
+        }
+    }
+    text
+}
+
+/// Foreign keys have a space behind each comma, indexes have none.
+fn spaced(names: &str) -> String {
+    names.replace("`,`", "`, `")
+}
+
+/// `CASCADE` and others as definitions show them; `NO ACTION` is shown as nothing.
+#[must_use]
+pub fn action_text(action: ReferentialAction) -> Option<&'static str> {
+    match action {
+        ReferentialAction::NoAction => None,
+        ReferentialAction::Restrict => Some("RESTRICT"),
+        ReferentialAction::Cascade => Some("CASCADE"),
+        ReferentialAction::SetNull => Some("SET NULL"),
+        ReferentialAction::SetDefault => Some("SET DEFAULT"),
+    }
+}
+
+/// `CREATE ALGORITHM=… VIEW …`
+#[must_use]
+pub fn view_text(table: &TableModel, view: &ViewModel, current_schema: Option<&str>) -> String {
+    let algorithm = match view.algorithm {
+        ViewAlgorithm::Undefined => "UNDEFINED",
+        ViewAlgorithm::Merge => "MERGE",
+        ViewAlgorithm::TemporaryTable => "TEMPTABLE",
+    };
+    let security = if view.security_definer { "DEFINER" } else { "INVOKER" };
+    let name = match current_schema == Some(&*table.schema) {
+        true => identifier(&table.name),
+        false => format!("{}.{}", identifier(&table.schema), identifier(&table.name)),
+    };
+    let columns = identifiers(table.shown_columns().map(|column| &*column.name));
+    format!(
+        "CREATE ALGORITHM={algorithm} DEFINER={} SQL SECURITY {security} VIEW {name} ({columns}) AS {}{}",
+        definer_text(&view.definer),
+        view.body,
+        check_option_text(view)
+    )
+}
+
+fn check_option_text(view: &ViewModel) -> &'static str {
+    use super::super::model::CheckOption;
+    match view.check_option {
+        CheckOption::None => "",
+        CheckOption::Local => " WITH LOCAL CHECK OPTION",
+        CheckOption::Cascaded => " WITH CASCADED CHECK OPTION",
+    }
+}
+
+/// `` `user`@`host` ``
+fn definer_text(account: &str) -> String {
+    let (user, host) = account.rsplit_once('@').unwrap_or((account, "%"));
+    format!("{}@{}", identifier(user), identifier(host))
+}
+
+/// `CREATE DATABASE …`
+#[must_use]
+pub fn schema_text(name: &str, options: &SchemaOptions, if_not_exists: bool) -> String {
+    let condition = if if_not_exists { "/*!32312 IF NOT EXISTS*/ " } else { "" };
+    let collation = collation::get(options.collation);
+    let shown = match is_collation_shown(collation) {
+        true => format!(" COLLATE {}", collation.name),
+        false => String::new(),
+    };
+    let read_only = if options.read_only { " /* READ ONLY=1 */" } else { "" };
+    format!(
+        "CREATE DATABASE {condition}{} /*!40100 DEFAULT CHARACTER SET {}{shown} */ \
+         /*!80016 DEFAULT ENCRYPTION='N' */{read_only}",
+        identifier(name),
+        collation.charset.name()
+    )
+}

@@ -1,0 +1,3 @@
+//! `SHOW` and `DESCRIBE`.
+
+pub mod create;
