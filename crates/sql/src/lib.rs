@@ -10,6 +10,7 @@
 pub mod catalog;
 pub mod collation;
 pub mod error;
+pub mod execute;
 pub mod expression;
 pub mod functions;
 pub mod grammar;

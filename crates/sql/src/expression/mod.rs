@@ -10,6 +10,8 @@
 //! subquery simply reads its outer query's slots. Operators that keep rows (sorts, hash tables) save the
 //! slots that are read above them, and put them back row by row.
 
+pub(crate) mod evaluate;
+
 use std::sync::Arc;
 
 use crate::functions::Function;
@@ -27,6 +29,14 @@ pub struct Expression {
     pub kind: ExpressionKind,
     /// The type of its value.
     pub ty: SqlType,
+}
+
+impl Expression {
+    /// Whether this stands for the default of the column that it is given to.
+    #[must_use]
+    pub fn is_default(&self) -> bool {
+        matches!(&self.kind, ExpressionKind::Unresolved(name) if &**name == "DEFAULT")
+    }
 }
 
 /// What an expression does. Arguments have the types that the operation wants: the binder adds casts.

@@ -1,0 +1,324 @@
+//! Groups and their aggregates.
+//!
+//! ```text
+//!   input row ──► [group values │ arguments of each call] ──► accumulators of its group
+//!     sorted      one group at a time
+//!     hashed      all groups at once; rows of groups that there is no memory for go to disk, split by
+//!                 their keys, and come back part by part
+//!     rollup      each row counts for its group and for all that it is rolled up into
+//! ```
+
+mod accumulator;
+mod concatenate;
+mod number;
+
+use std::collections::BTreeMap;
+
+use rustc_hash::FxHashMap;
+
+use crate::error::Result;
+use crate::expression::{AggregateCall, Expression, Slot};
+use crate::plan::{NodeKind, PlanNode};
+use crate::types::{Datum, SqlType, write_sort_key};
+
+use super::Execution;
+use super::memory::{Reservation, size_of_values};
+use super::operator::{Input, Operator};
+use super::partition::{PartitionReader, Partitions};
+
+pub(crate) use accumulator::Accumulator;
+
+/// Stands for a rolled up value in a key: behind all values.
+const ROLLED_UP: u8 = 0xff;
+
+/// A group at work.
+struct Group {
+    values: Vec<Datum>,
+    /// How many of the values are not rolled up.
+    depth: usize,
+    accumulators: Vec<Accumulator>,
+}
+
+/// Groups rows.
+pub(crate) struct Aggregate<'p> {
+    input: Input<'p>,
+    groups: &'p [(Slot, Expression)],
+    calls: &'p [AggregateCall],
+    sorted: bool,
+    rollup: Option<&'p [Slot]>,
+    /// Groups that are complete, the next one last.
+    ready: Vec<Group>,
+    state: State,
+    held: Option<Reservation>,
+    key: Vec<u8>,
+    row: Vec<Datum>,
+}
+
+enum State {
+    /// Nothing has been read.
+    Opened,
+    /// Rows come in order; this group is being worked on.
+    Sorted { key: Vec<u8>, group: Group },
+    /// Parts on disk that are still to be gone through.
+    Parts(Vec<PartitionReader>),
+    /// There is no more.
+    Ended,
+}
+
+impl<'p> Aggregate<'p> {
+    /// # Panics
+    /// If `node` is no aggregate.
+    pub(crate) fn new(input: Input<'p>, node: &'p PlanNode) -> Aggregate<'p> {
+        let NodeKind::Aggregate { groups, aggregates, sorted, rollup, .. } = &node.kind else {
+            panic!("an aggregate is built of another node")
+        };
+        Aggregate {
+            input,
+            groups,
+            calls: aggregates,
+            sorted: *sorted && !groups.is_empty(),
+            rollup: rollup.as_deref(),
+            ready: Vec::new(),
+            state: State::Opened,
+            held: None,
+            key: Vec::new(),
+            row: Vec::new(),
+        }
+    }
+
+    /// Works out what the present row gives: group values, then arguments.
+    fn evaluate_row(&mut self, execution: &mut Execution<'_>) -> Result<()> {
+        self.row.clear();
+        for (_, expression) in self.groups {
+            self.row.push(expression.evaluate(execution)?);
+        }
+        for call in self.calls {
+            for argument in &call.arguments {
+                self.row.push(argument.evaluate(execution)?);
+            }
+            for key in &call.order {
+                self.row.push(key.expression.evaluate(execution)?);
+            }
+        }
+        Ok(())
+    }
+
+    fn write_key(&mut self) {
+        self.key.clear();
+        for (value, ty) in self.row.iter().zip(types_of(self.groups)) {
+            write_sort_key(value, ty, false, &mut self.key);
+        }
+    }
+
+    fn new_group(&self) -> Group {
+        Group {
+            values: self.row[..self.groups.len()].to_vec(),
+            depth: self.groups.len(),
+            accumulators: self.calls.iter().map(Accumulator::new).collect(),
+        }
+    }
+
+    /// Lets the present row count for a group.
+    fn count(&mut self, group: &mut Group, execution: &Execution<'_>) -> Result<()> {
+        let held = self.held.get_or_insert_with(|| execution.memory().reservation());
+        let mut rest = &self.row[self.groups.len()..];
+        for (call, accumulator) in self.calls.iter().zip(&mut group.accumulators) {
+            let (arguments, after) = rest.split_at(call.arguments.len());
+            let (order, after) = after.split_at(call.order.len());
+            accumulator.add(call, arguments, order, held, execution)?;
+            rest = after;
+        }
+        Ok(())
+    }
+
+    /// Reads rows up to the end of a group.
+    fn next_sorted(&mut self, execution: &mut Execution<'_>) -> Result<()> {
+        loop {
+            let more = self.input.next(execution)?;
+            execution.check_cancelled()?;
+            if more {
+                self.evaluate_row(execution)?;
+                self.write_key();
+            }
+            match std::mem::replace(&mut self.state, State::Ended) {
+                State::Sorted { key, mut group } if more && key == self.key => {
+                    self.count(&mut group, execution)?;
+                    self.state = State::Sorted { key, group };
+                }
+                before => {
+                    if more {
+                        let mut group = self.new_group();
+                        self.count(&mut group, execution)?;
+                        self.state = State::Sorted { key: self.key.clone(), group };
+                    }
+                    if let State::Sorted { group, .. } = before {
+                        self.ready.push(group);
+                        return Ok(());
+                    }
+                    if !more {
+                        return Ok(());
+                    }
+                }
+            }
+        }
+    }
+
+    /// Groups all that comes from the input, or from a part on disk.
+    fn hash(
+        &mut self,
+        mut part: Option<PartitionReader>,
+        execution: &mut Execution<'_>,
+    ) -> Result<Vec<PartitionReader>> {
+        let mut numbers: FxHashMap<Box<[u8]>, usize> = FxHashMap::default();
+        let mut groups: Vec<Group> = Vec::new();
+        let mut overflow: Option<Partitions> = None;
+        let mut held = execution.memory().reservation();
+        while self.next_row(&mut part, execution)? {
+            execution.check_cancelled()?;
+            self.write_key();
+            if let Some(number) = numbers.get(&self.key[..]) {
+                self.count(&mut groups[*number], execution)?;
+                continue;
+            }
+            let size_bytes =
+                self.key.len() + size_of_values(&self.row) + 64 + 64 * self.calls.len();
+            if overflow.is_none() && held.grow(size_bytes) {
+                numbers.insert(self.key.as_slice().into(), groups.len());
+                let mut group = self.new_group();
+                self.count(&mut group, execution)?;
+                groups.push(group);
+                continue;
+            }
+            let level = part.as_ref().map_or(0, |part| part.level() + 1);
+            let overflow = match &mut overflow {
+                Some(overflow) => overflow,
+                None => overflow.insert(Partitions::new(level, execution)?),
+            };
+            overflow.add(&self.key, &self.row, execution)?;
+        }
+        groups.reverse();
+        self.ready = groups;
+        overflow.map_or(Ok(Vec::new()), Partitions::into_readers)
+    }
+
+    /// Has the next row's values in `self.row`.
+    fn next_row(
+        &mut self,
+        part: &mut Option<PartitionReader>,
+        execution: &mut Execution<'_>,
+    ) -> Result<bool> {
+        if let Some(part) = part {
+            return part.next(&mut self.row);
+        }
+        if !self.input.next(execution)? {
+            return Ok(false);
+        }
+        self.evaluate_row(execution)?;
+        Ok(true)
+    }
+
+    /// All groups, and what they are rolled up into, in order.
+    fn roll_up(&mut self, execution: &mut Execution<'_>) -> Result<()> {
+        let mut groups: BTreeMap<Vec<u8>, Group> = BTreeMap::new();
+        let mut held = execution.memory().reservation();
+        let mut ends = Vec::new();
+        while self.next_row(&mut None, execution)? {
+            execution.check_cancelled()?;
+            ends.clear();
+            self.key.clear();
+            ends.push(0);
+            for (value, ty) in self.row.iter().zip(types_of(self.groups)) {
+                write_sort_key(value, ty, false, &mut self.key);
+                ends.push(self.key.len());
+            }
+            for (depth, end) in ends.iter().enumerate() {
+                let mut key = self.key[..*end].to_vec();
+                if depth < self.groups.len() {
+                    key.push(ROLLED_UP);
+                }
+                let mut group = match groups.remove(&key) {
+                    Some(group) => group,
+                    None => {
+                        held.require(key.len() + size_of_values(&self.row) + 128)?;
+                        let mut group = self.new_group();
+                        group.depth = depth;
+                        group.values[depth..].fill(Datum::Null);
+                        group
+                    }
+                };
+                self.count(&mut group, execution)?;
+                groups.insert(key, group);
+            }
+        }
+        self.ready = groups.into_values().rev().collect();
+        Ok(())
+    }
+
+    /// Goes on until a group is ready; false if there is none left.
+    fn advance(&mut self, execution: &mut Execution<'_>) -> Result<bool> {
+        while self.ready.is_empty() {
+            match &mut self.state {
+                State::Opened if self.rollup.is_some() => {
+                    self.roll_up(execution)?;
+                    self.state = State::Ended;
+                }
+                State::Opened if !self.sorted => {
+                    let parts = self.hash(None, execution)?;
+                    self.state = State::Parts(parts);
+                    self.add_empty_group();
+                }
+                State::Opened | State::Sorted { .. } => self.next_sorted(execution)?,
+                State::Parts(parts) => {
+                    let Some(part) = parts.pop() else {
+                        self.state = State::Ended;
+                        continue;
+                    };
+                    let mut parts = std::mem::take(parts);
+                    parts.extend(self.hash(Some(part), execution)?);
+                    self.state = State::Parts(parts);
+                }
+                State::Ended => return Ok(false),
+            }
+        }
+        Ok(true)
+    }
+
+    /// Without `GROUP BY` there is one group, rows or none.
+    fn add_empty_group(&mut self) {
+        if self.groups.is_empty() && self.ready.is_empty() {
+            self.row.clear();
+            self.ready.push(self.new_group());
+        }
+    }
+}
+
+fn types_of(groups: &[(Slot, Expression)]) -> impl Iterator<Item = &SqlType> {
+    groups.iter().map(|(_, expression)| &expression.ty)
+}
+
+impl Operator for Aggregate<'_> {
+    fn open(&mut self, execution: &mut Execution<'_>) -> Result<()> {
+        self.ready.clear();
+        self.state = State::Opened;
+        self.held = None;
+        self.input.open(execution)
+    }
+
+    fn next(&mut self, execution: &mut Execution<'_>) -> Result<bool> {
+        if !self.advance(execution)? {
+            return Ok(false);
+        }
+        let Some(group) = self.ready.pop() else { return Ok(false) };
+        for ((slot, _), value) in self.groups.iter().zip(group.values) {
+            execution.set(*slot, value);
+        }
+        for (call, accumulator) in self.calls.iter().zip(group.accumulators) {
+            let value = accumulator.finish(call, execution.context)?;
+            execution.set(call.output, value);
+        }
+        for (number, slot) in self.rollup.iter().copied().flatten().enumerate() {
+            execution.set(*slot, Datum::Int(i64::from(number >= group.depth)));
+        }
+        Ok(true)
+    }
+}

@@ -1,0 +1,167 @@
+//! Common table expressions: worked out when they are first read, then kept.
+//!
+//! ```text
+//!   WITH RECURSIVE c AS (query UNION ALL recursive)
+//!     rows of `query` ─► delta ─► recursive reads delta ─► new delta ─► … until a delta is empty
+//! ```
+
+use std::sync::Arc;
+
+use rustc_hash::FxHashSet;
+
+use crate::error::{Result, SqlError};
+use crate::expression::Slot;
+use crate::plan::{CommonTable, QueryPlan};
+use crate::types::{Datum, SqlType, cast};
+
+use super::Execution;
+use super::memory::{Reservation, size_of_values};
+use super::operator::{Operator, QueryRows};
+use super::row_key::write_row_key;
+
+/// Rows that several readers share.
+pub(crate) type KeptRows = Arc<Vec<Box<[Datum]>>>;
+
+/// What an execution has of its plan's common tables, by their numbers.
+#[derive(Default)]
+pub(crate) struct CommonTables(Vec<Kept>);
+
+#[derive(Default)]
+struct Kept {
+    /// All rows, with the outer values that they hold for.
+    rows: Option<(Vec<Datum>, KeptRows)>,
+    /// While a recursive one is worked out: the rows that the last step gave.
+    delta: Option<KeptRows>,
+    _held: Option<Reservation>,
+}
+
+/// Reads a common table.
+pub(crate) struct CommonTableScan<'p> {
+    number: usize,
+    slots: &'p [(u16, Slot)],
+    rows: KeptRows,
+    next: usize,
+}
+
+impl<'p> CommonTableScan<'p> {
+    pub(crate) fn new(number: usize, slots: &'p [(u16, Slot)]) -> CommonTableScan<'p> {
+        CommonTableScan { number, slots, rows: KeptRows::default(), next: 0 }
+    }
+}
+
+impl Operator for CommonTableScan<'_> {
+    fn open(&mut self, execution: &mut Execution<'_>) -> Result<()> {
+        self.rows = rows(self.number, execution)?;
+        self.next = 0;
+        Ok(())
+    }
+
+    fn next(&mut self, execution: &mut Execution<'_>) -> Result<bool> {
+        let Some(row) = self.rows.get(self.next) else { return Ok(false) };
+        self.next += 1;
+        execution.check_cancelled()?;
+        for (column, slot) in self.slots {
+            execution.frame[slot.0 as usize] = row[usize::from(*column)].clone();
+        }
+        Ok(true)
+    }
+}
+
+/// The rows of a common table as they are to be read now.
+fn rows(number: usize, execution: &mut Execution<'_>) -> Result<KeptRows> {
+    let plan = execution.plan;
+    let table = plan.common_tables.get(number);
+    let table = table.ok_or_else(|| SqlError::new(1105, "Unknown error: no such common table"))?;
+    if execution.common_tables.0.is_empty() {
+        execution.common_tables.0.resize_with(plan.common_tables.len(), Kept::default);
+    }
+    let kept = &execution.common_tables.0[number];
+    if let Some(delta) = &kept.delta {
+        return Ok(delta.clone());
+    }
+    if let Some((outer, rows)) = &kept.rows {
+        let mut same = table.outer_slots.iter().zip(outer);
+        if same.all(|(slot, value)| execution.get(*slot) == value) {
+            return Ok(rows.clone());
+        }
+    }
+    let outer = table.outer_slots.iter().map(|slot| execution.get(*slot).clone()).collect();
+    let (rows, held) = work_out(number, table, execution)?;
+    let kept = &mut execution.common_tables.0[number];
+    *kept = Kept { rows: Some((outer, rows.clone())), delta: None, _held: Some(held) };
+    Ok(rows)
+}
+
+/// Takes rows in; of equal ones only the first, if they are to be distinct.
+struct Gathering<'t> {
+    types: &'t [SqlType],
+    seen: Option<FxHashSet<Box<[u8]>>>,
+    rows: Vec<Box<[Datum]>>,
+    held: Reservation,
+}
+
+impl Gathering<'_> {
+    fn add_all(&mut self, query: &QueryPlan, execution: &mut Execution<'_>) -> Result<()> {
+        let mut query_rows = QueryRows::open(query, execution)?;
+        let (mut row, mut key) = (Vec::new(), Vec::new());
+        while query_rows.next(execution, &mut row)? {
+            execution.check_cancelled()?;
+            for ((value, ty), column) in row.iter_mut().zip(self.types).zip(&query.columns) {
+                if column.value.ty.kind != ty.kind {
+                    *value = cast::cast(value, &column.value.ty, ty, execution.context)?;
+                }
+            }
+            if let Some(seen) = &mut self.seen {
+                key.clear();
+                write_row_key(&row, self.types, &mut key);
+                if seen.contains(&key[..]) {
+                    continue;
+                }
+                self.held.require(key.len() + 32)?;
+                seen.insert(key.as_slice().into());
+            }
+            self.held.require(size_of_values(&row))?;
+            self.rows.push(row.as_slice().into());
+        }
+        Ok(())
+    }
+}
+
+fn work_out(
+    number: usize,
+    table: &CommonTable,
+    execution: &mut Execution<'_>,
+) -> Result<(KeptRows, Reservation)> {
+    let held = execution.memory().reservation();
+    let seen = (table.recursive.is_some() && table.distinct).then(FxHashSet::default);
+    let mut gathering = Gathering { types: &table.types, seen, rows: Vec::new(), held };
+    gathering.add_all(&table.query, execution)?;
+    let Some(recursive) = &table.recursive else {
+        return Ok((Arc::new(gathering.rows), gathering.held));
+    };
+    let mut all = Vec::new();
+    let mut steps = 0;
+    while !gathering.rows.is_empty() {
+        if steps > execution.limits.recursion_depth {
+            return Err(too_deep(steps));
+        }
+        let delta = Arc::new(std::mem::take(&mut gathering.rows));
+        all.extend(delta.iter().cloned());
+        execution.common_tables.0[number].delta = Some(delta);
+        let step = gathering.add_all(recursive, execution);
+        execution.common_tables.0[number].delta = None;
+        step?;
+        steps += 1;
+    }
+    Ok((Arc::new(all), gathering.held))
+}
+
+fn too_deep(steps: u64) -> SqlError {
+    SqlError::new(
+        3636,
+        format!(
+            "Recursive query aborted after {steps} iterations. Try increasing \
+             @@cte_max_recursion_depth to a larger value."
+        ),
+    )
+}

@@ -1,0 +1,228 @@
+//! Walks over the rows that a scan's way leads to, as the node has them: no value is taken out here.
+//!
+//! ```text
+//!   Access ──[`Steps`]──► Point key │ Range of keys, one after the other ──► ScanRow (key, bytes)
+//! ```
+//!
+//! A full key of a unique index is looked up, everything else is scanned. Ranges come sorted and merged, so
+//! a row comes once; ways of a union may cross, so their rows' keys are remembered.
+
+use firn_api::rows::{
+    Direction, ReadMode, RowContent, Scan, ScanOptions, ScanRow, TableRef, Transaction,
+};
+use rustc_hash::FxHashSet;
+
+use crate::error::Result;
+use crate::plan::{Access, ScanPlan};
+
+use super::Execution;
+use super::access::{self, Step};
+use super::error::from_rows;
+use super::memory::Reservation;
+
+/// The rows of a table that a plan's way leads to.
+pub(crate) struct Cursor<'p> {
+    plan: &'p ScanPlan,
+    table: Option<TableRef>,
+    /// What is still to be visited, the next one last.
+    steps: Vec<(Option<usize>, Step)>,
+    source: Source,
+    key: Vec<u8>,
+    payload: Vec<u8>,
+    /// Ordinals that an index gives by itself.
+    covered: Option<Box<[u16]>>,
+    seen: Option<Seen>,
+}
+
+/// Where the present row is.
+enum Source {
+    /// There is none.
+    Nowhere,
+    /// In the cursor's own buffers.
+    Buffers,
+    /// In a batch of a scan.
+    Scan { scan: Box<dyn Scan>, position: usize, started: bool },
+}
+
+struct Seen {
+    keys: FxHashSet<Box<[u8]>>,
+    held: Reservation,
+}
+
+impl<'p> Cursor<'p> {
+    pub(crate) fn new(plan: &'p ScanPlan) -> Cursor<'p> {
+        let ordinals = || plan.slots.iter().map(|(ordinal, _)| *ordinal).collect();
+        let covered = (plan.covered && plan.row_payload.is_none()).then(ordinals);
+        Cursor {
+            plan,
+            table: None,
+            steps: Vec::new(),
+            source: Source::Nowhere,
+            key: Vec::new(),
+            payload: Vec::new(),
+            covered,
+            seen: None,
+        }
+    }
+
+    /// The table, once the cursor has been opened.
+    pub(crate) fn table(&self) -> Option<&TableRef> {
+        self.table.as_ref()
+    }
+
+    /// Begins before the first row.
+    pub(crate) fn open(&mut self, execution: &mut Execution<'_>) -> Result<()> {
+        let write = self.plan.mode != ReadMode::Consistent || self.plan.row_payload.is_some();
+        let table = match self.table.take() {
+            Some(table) => table,
+            None => execution.table(&self.plan.table, write)?,
+        };
+        self.source = Source::Nowhere;
+        self.steps.clear();
+        access::steps(self.plan, &table, execution, &mut self.steps)?;
+        self.seen = match self.plan.access {
+            Access::Union(_) => {
+                let held = execution.memory().reservation();
+                Some(Seen { keys: FxHashSet::default(), held })
+            }
+            _ => None,
+        };
+        self.table = Some(table);
+        Ok(())
+    }
+
+    /// Goes to the next row; false if there is none.
+    pub(crate) fn advance(&mut self, execution: &mut Execution<'_>) -> Result<bool> {
+        loop {
+            if !self.advance_any(execution)? {
+                return Ok(false);
+            }
+            let key = match &self.source {
+                Source::Scan { scan, position, .. } => scan.row(*position).key,
+                _ => &self.key,
+            };
+            let Some(seen) = &mut self.seen else { return Ok(true) };
+            if !seen.keys.contains(key) {
+                seen.held.require(key.len() + 32)?;
+                seen.keys.insert(key.into());
+                return Ok(true);
+            }
+        }
+    }
+
+    fn advance_any(&mut self, execution: &mut Execution<'_>) -> Result<bool> {
+        loop {
+            if let Source::Scan { scan, position, started } = &mut self.source {
+                if advance_scan(&mut **scan, position, started, execution)? {
+                    return Ok(true);
+                }
+            }
+            self.source = Source::Nowhere;
+            let Some((index, step)) = self.steps.pop() else { return Ok(false) };
+            if self.begin(index, step, execution)? {
+                return Ok(true);
+            }
+        }
+    }
+
+    /// Begins a step; true if that already is at a row.
+    fn begin(
+        &mut self,
+        index: Option<usize>,
+        step: Step,
+        execution: &mut Execution<'_>,
+    ) -> Result<bool> {
+        let Some(table) = &self.table else { return Ok(false) };
+        match step {
+            Step::Point(entry) => {
+                execution.check_cancelled()?;
+                let (key, payload) = (&mut self.key, &mut self.payload);
+                let transaction = &mut *execution.transaction;
+                let mode = self.plan.mode;
+                let found = look_up(transaction, table, index, entry, mode, key, payload)?;
+                if found {
+                    self.source = Source::Buffers;
+                }
+                Ok(found)
+            }
+            Step::Range(range) => {
+                let options = ScanOptions {
+                    index,
+                    range,
+                    direction: self.plan.direction,
+                    mode: self.plan.mode,
+                    columns: self.covered.clone(),
+                };
+                let scan = execution.transaction.scan(table, &options).map_err(from_rows)?;
+                self.source = Source::Scan { scan, position: 0, started: false };
+                Ok(false)
+            }
+        }
+    }
+
+    /// The row that the cursor is at.
+    ///
+    /// # Panics
+    /// If it is at none.
+    pub(crate) fn row(&self) -> ScanRow<'_> {
+        match &self.source {
+            Source::Nowhere => panic!("a cursor is asked for a row when it is at one"),
+            Source::Buffers => {
+                ScanRow { key: &self.key, content: RowContent::Payload(&self.payload) }
+            }
+            Source::Scan { scan, position, .. } => scan.row(*position),
+        }
+    }
+}
+
+fn advance_scan(
+    scan: &mut dyn Scan,
+    position: &mut usize,
+    started: &mut bool,
+    execution: &mut Execution<'_>,
+) -> Result<bool> {
+    if *started && *position + 1 < scan.len() {
+        *position += 1;
+        return Ok(true);
+    }
+    loop {
+        execution.check_cancelled()?;
+        if !scan.fetch(execution.transaction).map_err(from_rows)? {
+            return Ok(false);
+        }
+        if !scan.is_empty() {
+            *started = true;
+            *position = 0;
+            return Ok(true);
+        }
+    }
+}
+
+/// Reads the row with a full key of a unique index; `key` gets its primary key.
+fn look_up(
+    transaction: &mut dyn Transaction,
+    table: &TableRef,
+    index: Option<usize>,
+    entry: Vec<u8>,
+    mode: ReadMode,
+    key: &mut Vec<u8>,
+    payload: &mut Vec<u8>,
+) -> Result<bool> {
+    payload.clear();
+    let found = match index {
+        None => {
+            *key = entry;
+            transaction.get(table, key, mode, payload)
+        }
+        Some(index) => {
+            key.clear();
+            transaction.get_by_entry(table, index, &entry, mode, key, payload)
+        }
+    };
+    found.map_err(from_rows)
+}
+
+/// The other way round.
+pub(crate) fn is_backward(direction: Direction) -> bool {
+    direction == Direction::Backward
+}

@@ -1,0 +1,34 @@
+//! What a database node answers, as a client is told it.
+
+use firn_api::rows::RowsError;
+use firn_format::key::KeyError;
+use firn_format::row::RowError;
+
+use crate::error::SqlError;
+
+/// A node's error that needs no knowledge of the table. A duplicate key is told with the bytes that the
+/// index has; see [`super::write`] for MySQL's wording of it.
+#[must_use]
+pub fn from_rows(error: RowsError) -> SqlError {
+    SqlError::new(error.mysql_code(), error.to_string())
+}
+
+/// Stored bytes that are no row of their table, or values that do not fit one.
+#[must_use]
+pub fn from_row(error: RowError) -> SqlError {
+    match error {
+        RowError::TooLarge { .. } => SqlError::new(
+            1118,
+            "Row size too large. The maximum row size for the used table type, not counting BLOBs, \
+             is 4000. You have to change some columns to TEXT or BLOBs",
+        ),
+        error if error.is_corruption() => SqlError::new(1034, format!("Damaged row: {error}")),
+        error => SqlError::new(1105, format!("Unknown error: {error}")),
+    }
+}
+
+/// Values that make no key.
+#[must_use]
+pub fn from_key(error: KeyError) -> SqlError {
+    SqlError::new(1105, format!("Unknown error: {error}"))
+}

@@ -1,0 +1,282 @@
+//! One execution of a statement: its frame, its parameters, its transaction, and what operators keep
+//! between their calls.
+//!
+//! ```text
+//!   session ──► Execution { frame, parameters, transaction, context, … } ──► operators, expressions
+//!                    └── Scratch: frame and buffers, taken from the session and given back to it
+//! ```
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use firn_api::rows::{DatabaseNode, TableRef, Transaction};
+use firn_base::TableId;
+use firn_base::clock::Clock;
+use rustc_hash::FxHashMap;
+use smallvec::SmallVec;
+
+use crate::catalog::model::TableModel;
+use crate::catalog::{SessionCatalog, SessionTables};
+use crate::collation::LikePattern;
+use crate::error::{Result, SqlError};
+use crate::expression::Slot;
+use crate::plan::PreparedPlan;
+use crate::types::{Datum, EvaluationContext, Octets, SqlType};
+
+use super::common_table::CommonTables;
+use super::counters::Counters;
+use super::memory::MemoryBudget;
+use super::spill::{SpillDirectory, SpillFile};
+use super::subquery::Answers;
+
+/// What an execution asks of its session.
+pub trait SessionState {
+    /// `@name`: NULL if it was never set. The name is in lower case.
+    fn user_variable(&self, name: &str) -> Datum;
+    /// `@name := value`
+    fn set_user_variable(&mut self, name: &str, value: &Datum, ty: &SqlType);
+    /// `@@name`.
+    ///
+    /// # Errors
+    /// 1193 if there is no such variable.
+    fn system_variable(&self, name: &str, global: bool) -> Result<Datum>;
+    /// What virtual tables show of sessions.
+    fn tables(&self) -> &dyn SessionTables;
+}
+
+/// Numbers of a session that statements obey.
+#[derive(Debug, Clone)]
+pub struct Limits {
+    /// `sql_select_limit`: rows that a query answers at most.
+    pub select_rows: u64,
+    /// `cte_max_recursion_depth`
+    pub recursion_depth: u64,
+    /// `foreign_key_checks`
+    pub foreign_key_checks: bool,
+    /// `auto_increment_increment`
+    pub auto_increment_increment: u64,
+    /// `auto_increment_offset`
+    pub auto_increment_offset: u64,
+}
+
+impl Default for Limits {
+    fn default() -> Limits {
+        Limits {
+            select_rows: u64::MAX,
+            recursion_depth: 1000,
+            foreign_key_checks: true,
+            auto_increment_increment: 1,
+            auto_increment_offset: 1,
+        }
+    }
+}
+
+/// What a session keeps for its next execution, so that short statements allocate nothing.
+#[derive(Debug, Default)]
+pub struct Scratch {
+    pub(crate) frame: Vec<Datum>,
+    pub(crate) key: Vec<u8>,
+    pub(crate) payload: Vec<u8>,
+    pub(crate) overflow: Vec<u8>,
+    pub(crate) memory: MemoryBudget,
+}
+
+/// One execution of a statement.
+pub struct Execution<'a> {
+    /// The plan.
+    pub(crate) plan: &'a PreparedPlan,
+    /// The values of the statement's slots.
+    pub(crate) frame: Vec<Datum>,
+    /// The values of placeholders and of lifted literals.
+    pub parameters: &'a [Datum],
+    /// The transaction that the statement runs in.
+    pub transaction: &'a mut dyn Transaction,
+    /// The node that the transaction is of.
+    pub node: &'a dyn DatabaseNode,
+    /// Modes, time zone, warnings.
+    pub context: &'a EvaluationContext,
+    /// The definitions that the session sees.
+    pub catalog: &'a SessionCatalog,
+    /// The session.
+    pub session: &'a mut dyn SessionState,
+    /// Set by others to end the statement.
+    pub cancelled: &'a AtomicBool,
+    /// The session's numbers.
+    pub limits: Limits,
+    /// Where operators put what they have no memory for; without it they fail with 1041.
+    pub spill: Option<SpillDirectory>,
+    /// The clock of counters.
+    pub clock: Option<&'a dyn Clock>,
+    /// What operators did, for `EXPLAIN ANALYZE`; `None` if nobody asks.
+    pub counters: Option<Counters>,
+    /// Rows that a query would have given without its limit, for `FOUND_ROWS()`.
+    pub found_rows: Option<u64>,
+    pub(crate) scratch: Scratch,
+    pub(crate) answers: Answers,
+    pub(crate) common_tables: CommonTables,
+    /// Patterns of `LIKE` taken apart, by the address of the expression that gave them.
+    pub(crate) patterns: FxHashMap<usize, (Octets, LikePattern)>,
+    system_variables: FxHashMap<(Arc<str>, bool), Datum>,
+    tables: SmallVec<[(TableId, bool, TableRef); 2]>,
+}
+
+/// What an execution cannot be without.
+pub struct ExecutionContext<'a> {
+    /// See [`Execution::parameters`].
+    pub parameters: &'a [Datum],
+    /// See [`Execution::transaction`].
+    pub transaction: &'a mut dyn Transaction,
+    /// See [`Execution::node`].
+    pub node: &'a dyn DatabaseNode,
+    /// See [`Execution::context`].
+    pub context: &'a EvaluationContext,
+    /// See [`Execution::catalog`].
+    pub catalog: &'a SessionCatalog,
+    /// See [`Execution::session`].
+    pub session: &'a mut dyn SessionState,
+    /// See [`Execution::cancelled`].
+    pub cancelled: &'a AtomicBool,
+}
+
+impl<'a> Execution<'a> {
+    /// An execution of `plan`.
+    #[must_use]
+    pub fn new(
+        plan: &'a PreparedPlan,
+        context: ExecutionContext<'a>,
+        mut scratch: Scratch,
+    ) -> Execution<'a> {
+        let mut frame = std::mem::take(&mut scratch.frame);
+        frame.clear();
+        frame.resize(plan.frame_slots as usize, Datum::Null);
+        let ExecutionContext {
+            parameters,
+            transaction,
+            node,
+            context,
+            catalog,
+            session,
+            cancelled,
+        } = context;
+        Execution {
+            plan,
+            frame,
+            parameters,
+            transaction,
+            node,
+            context,
+            catalog,
+            session,
+            cancelled,
+            limits: Limits::default(),
+            spill: None,
+            clock: None,
+            counters: None,
+            found_rows: None,
+            scratch,
+            answers: Answers::default(),
+            common_tables: CommonTables::default(),
+            patterns: FxHashMap::default(),
+            system_variables: FxHashMap::default(),
+            tables: SmallVec::new(),
+        }
+    }
+
+    /// Ends the execution, and gives back what the next one can use again.
+    #[must_use]
+    pub fn into_scratch(self) -> Scratch {
+        let mut scratch = self.scratch;
+        scratch.frame = self.frame;
+        scratch.frame.clear();
+        scratch
+    }
+
+    /// The statement's memory.
+    #[must_use]
+    pub fn memory(&self) -> &MemoryBudget {
+        &self.scratch.memory
+    }
+
+    /// Asks whether the statement is to go on.
+    ///
+    /// # Errors
+    /// 1317 if somebody wants it to end.
+    #[inline]
+    pub fn check_cancelled(&self) -> Result<()> {
+        if self.cancelled.load(Ordering::Relaxed) {
+            return Err(SqlError::new(1317, "Query execution was interrupted"));
+        }
+        Ok(())
+    }
+
+    /// The table of a model in this transaction, for consistent reads or for writes and locking reads.
+    ///
+    /// # Errors
+    /// 1412 if the table is no longer what the plan was made for; locks that were not granted.
+    pub(crate) fn table(&mut self, model: &TableModel, write: bool) -> Result<TableRef> {
+        let known =
+            |(id, writes, _): &&(TableId, bool, TableRef)| *id == model.id && *writes == write;
+        if let Some((_, _, table)) = self.tables.iter().find(known) {
+            return Ok(table.clone());
+        }
+        let table = match write {
+            true => self.transaction.table_for_write(model.id),
+            false => self.transaction.table_for_read(model.id),
+        };
+        let table = table.map_err(super::error::from_rows)?;
+        if table.definition().schema_version != model.table.definition().schema_version {
+            let message = "Table definition has changed, please retry transaction";
+            return Err(SqlError::new(1412, message));
+        }
+        self.tables.push((model.id, write, table.clone()));
+        Ok(table)
+    }
+
+    /// Puts a value in a slot.
+    #[inline]
+    pub(crate) fn set(&mut self, slot: Slot, value: Datum) {
+        self.frame[slot.0 as usize] = value;
+    }
+
+    /// The value of a slot.
+    #[inline]
+    pub(crate) fn get(&self, slot: Slot) -> &Datum {
+        &self.frame[slot.0 as usize]
+    }
+
+    /// Copies of slots' values.
+    pub(crate) fn save(&self, slots: &[Slot]) -> Box<[Datum]> {
+        slots.iter().map(|slot| self.get(*slot).clone()).collect()
+    }
+
+    /// Puts values back in slots.
+    pub(crate) fn restore(&mut self, slots: &[Slot], values: impl IntoIterator<Item = Datum>) {
+        for (slot, value) in slots.iter().zip(values) {
+            self.set(*slot, value);
+        }
+    }
+
+    /// A file for rows that there is no memory for.
+    ///
+    /// # Errors
+    /// 1041 if the session has no place for such files; 1 if it cannot be created.
+    pub(crate) fn create_spill_file(&self) -> Result<SpillFile> {
+        match &self.spill {
+            Some(directory) => directory.create(),
+            None => {
+                Err(SqlError::new(1041, "Out of memory, and there is no place for temporary files"))
+            }
+        }
+    }
+
+    /// The value of a system variable, as it was when the statement first asked.
+    pub(crate) fn system_variable(&mut self, name: &Arc<str>, global: bool) -> Result<Datum> {
+        let key = (name.clone(), global);
+        if let Some(value) = self.system_variables.get(&key) {
+            return Ok(value.clone());
+        }
+        let value = self.session.system_variable(name, global)?;
+        self.system_variables.insert(key, value.clone());
+        Ok(value)
+    }
+}

@@ -1,0 +1,325 @@
+//! The right side in a hash table, the left side looked up in it.
+//!
+//! ```text
+//!   right fits       table of all of it;  left streams past
+//!   it does not      both sides on disk, split by their keys; part by part as above
+//! ```
+//!
+//! Rows whose key is NULL match nothing, unless the pair is compared by `<=>`.
+
+use rustc_hash::FxHashMap;
+
+use crate::error::{Result, SqlError};
+use crate::expression::{Expression, Slot};
+use crate::plan::{JoinKind, NodeKind, PlanNode};
+use crate::types::sort_key::write_comparison_key;
+use crate::types::{ComparisonKind, Datum, comparison_kind};
+
+use super::super::Execution;
+use super::super::memory::{Reservation, size_of_values};
+use super::super::operator::{Input, Operator, all_true};
+use super::super::partition::{PartitionReader, Partitions};
+use super::filled::filled_slots;
+use super::nested_loop::fill_null;
+
+/// The end of a chain.
+const NONE: u32 = u32::MAX;
+
+/// A hash join.
+pub(crate) struct HashJoin<'p> {
+    left: Input<'p>,
+    right: Input<'p>,
+    plan: Plan<'p>,
+    table: Table,
+    /// Where the present left row goes on in the table.
+    chain: u32,
+    has_matched: bool,
+    is_inside: bool,
+    key: Vec<u8>,
+    parts: Option<Parts>,
+}
+
+/// What a node says.
+struct Plan<'p> {
+    join: JoinKind,
+    keys: &'p [(Expression, Expression)],
+    null_safe: &'p [bool],
+    conditions: &'p [Expression],
+    right_slots: &'p [Slot],
+    left_slots: Vec<Slot>,
+    kinds: Vec<ComparisonKind>,
+}
+
+/// Both sides on disk.
+struct Parts {
+    left: Vec<PartitionReader>,
+    right: Vec<PartitionReader>,
+    /// The left side of the part that is in the table.
+    present: Option<PartitionReader>,
+}
+
+#[derive(Default)]
+struct Table {
+    heads: FxHashMap<Box<[u8]>, u32>,
+    rows: Vec<(Box<[Datum]>, u32)>,
+    held: Option<Reservation>,
+}
+
+impl Table {
+    /// Adds a row; false if there is no memory for it.
+    fn add(&mut self, key: &[u8], row: &[Datum], execution: &Execution<'_>) -> bool {
+        let held = self.held.get_or_insert_with(|| execution.memory().reservation());
+        if self.rows.len() >= NONE as usize || !held.grow(key.len() + size_of_values(row) + 64) {
+            return false;
+        }
+        let number = self.rows.len() as u32;
+        let next = match self.heads.get_mut(key) {
+            Some(head) => std::mem::replace(head, number),
+            None => {
+                self.heads.insert(key.into(), number);
+                NONE
+            }
+        };
+        self.rows.push((row.into(), next));
+        true
+    }
+
+    fn clear(&mut self) {
+        *self = Table::default();
+    }
+}
+
+impl<'p> HashJoin<'p> {
+    /// # Panics
+    /// If `node` is no hash join.
+    pub(crate) fn new(left: Input<'p>, right: Input<'p>, node: &'p PlanNode) -> HashJoin<'p> {
+        let NodeKind::HashJoin {
+            left: left_node,
+            join,
+            keys,
+            null_safe,
+            conditions,
+            right_slots,
+            ..
+        } = &node.kind
+        else {
+            panic!("a hash join is built of another node")
+        };
+        let plan = Plan {
+            join: *join,
+            keys,
+            null_safe,
+            conditions,
+            right_slots,
+            left_slots: filled_slots(left_node),
+            kinds: Vec::new(),
+        };
+        HashJoin {
+            left,
+            right,
+            plan,
+            table: Table::default(),
+            chain: NONE,
+            has_matched: false,
+            is_inside: false,
+            key: Vec::new(),
+            parts: None,
+        }
+    }
+
+    /// Puts the right side in the table, or both sides on disk.
+    fn build(&mut self, execution: &mut Execution<'_>) -> Result<()> {
+        self.right.open(execution)?;
+        while self.right.next(execution)? {
+            execution.check_cancelled()?;
+            if !self.plan.right_key(&mut self.key, execution)? {
+                continue;
+            }
+            let row = execution.save(self.plan.right_slots);
+            if !self.table.add(&self.key, &row, execution) {
+                return self.split(&row, execution);
+            }
+        }
+        Ok(())
+    }
+
+    /// Splits both sides by their keys; the right side is at `row`.
+    fn split(&mut self, row: &[Datum], execution: &mut Execution<'_>) -> Result<()> {
+        let mut right = Partitions::new(0, execution)?;
+        right.add(&self.key, &with_key(&self.key, row), execution)?;
+        let table = std::mem::take(&mut self.table);
+        for (key, head) in &table.heads {
+            let mut number = *head;
+            while let Some((row, next)) = table.rows.get(number as usize) {
+                right.add(key, &with_key(key, row), execution)?;
+                number = *next;
+            }
+        }
+        drop(table);
+        while self.right.next(execution)? {
+            if self.plan.right_key(&mut self.key, execution)? {
+                let row = execution.save(self.plan.right_slots);
+                right.add(&self.key, &with_key(&self.key, &row), execution)?;
+            }
+        }
+        let mut left = Partitions::new(0, execution)?;
+        self.left.open(execution)?;
+        while self.left.next(execution)? {
+            // A left row without a key may come out too; any part will do.
+            if !self.plan.left_key(&mut self.key, execution)? {
+                self.key.clear();
+            }
+            let row = execution.save(&self.plan.left_slots);
+            left.add(&self.key, &row, execution)?;
+        }
+        let (left, right) = (left.into_all_readers()?, right.into_all_readers()?);
+        self.parts = Some(Parts { left, right, present: None });
+        Ok(())
+    }
+
+    /// Fills the slots with the next row of the left side.
+    fn next_left(&mut self, execution: &mut Execution<'_>) -> Result<bool> {
+        if self.parts.is_none() {
+            return self.left.next(execution);
+        }
+        let mut row = Vec::new();
+        loop {
+            let Some(parts) = &mut self.parts else { return Ok(false) };
+            if let Some(present) = &mut parts.present
+                && present.next(&mut row)?
+            {
+                execution.restore(&self.plan.left_slots, row);
+                return Ok(true);
+            }
+            let Some((left, right)) = parts.left.pop().zip(parts.right.pop()) else {
+                parts.present = None;
+                return Ok(false);
+            };
+            parts.present = Some(left);
+            self.load(right, execution)?;
+        }
+    }
+
+    /// Puts a part of the right side in the table.
+    fn load(&mut self, mut right: PartitionReader, execution: &Execution<'_>) -> Result<()> {
+        self.table.clear();
+        let mut row = Vec::new();
+        while right.next(&mut row)? {
+            execution.check_cancelled()?;
+            let Some(Datum::Text(key)) = row.pop() else { continue };
+            if !self.table.add(&key, &row, execution) {
+                let message = "Out of memory; a part of a hash join is larger than the limit";
+                return Err(SqlError::new(1041, message));
+            }
+        }
+        Ok(())
+    }
+
+    /// Looks a left row up.
+    fn look_up(&mut self, execution: &mut Execution<'_>) -> Result<()> {
+        self.is_inside = true;
+        self.has_matched = false;
+        self.chain = match self.plan.left_key(&mut self.key, execution)? {
+            true => self.table.heads.get(&self.key[..]).copied().unwrap_or(NONE),
+            false => NONE,
+        };
+        Ok(())
+    }
+
+    /// Goes to the next pair that matches; false if the left row has no more.
+    fn next_match(&mut self, execution: &mut Execution<'_>) -> Result<bool> {
+        while let Some((row, next)) = self.table.rows.get(self.chain as usize) {
+            self.chain = *next;
+            for (slot, value) in self.plan.right_slots.iter().zip(row) {
+                execution.frame[slot.0 as usize] = value.clone();
+            }
+            if all_true(self.plan.conditions, execution)? {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+}
+
+/// A row with its key behind it.
+fn with_key(key: &[u8], row: &[Datum]) -> Vec<Datum> {
+    row.iter().cloned().chain([Datum::text(key)]).collect()
+}
+
+impl Plan<'_> {
+    fn left_key(&self, key: &mut Vec<u8>, execution: &mut Execution<'_>) -> Result<bool> {
+        self.write_key(self.keys.iter().map(|(left, _)| left), key, execution)
+    }
+
+    fn right_key(&self, key: &mut Vec<u8>, execution: &mut Execution<'_>) -> Result<bool> {
+        self.write_key(self.keys.iter().map(|(_, right)| right), key, execution)
+    }
+
+    /// The present row's key in the place of `key`; false if it matches nothing.
+    fn write_key<'e>(
+        &self,
+        sides: impl Iterator<Item = &'e Expression>,
+        key: &mut Vec<u8>,
+        execution: &mut Execution<'_>,
+    ) -> Result<bool> {
+        key.clear();
+        for (number, side) in sides.enumerate() {
+            let operand = side.operand(execution)?;
+            let value = side.of(&operand, execution)?;
+            if value.is_null() && self.null_safe.get(number) != Some(&true) {
+                return Ok(false);
+            }
+            write_comparison_key(value, self.kinds[number], key);
+        }
+        Ok(true)
+    }
+}
+
+impl Operator for HashJoin<'_> {
+    fn open(&mut self, execution: &mut Execution<'_>) -> Result<()> {
+        if self.plan.kinds.is_empty() {
+            let kinds = self.plan.keys.iter();
+            let kinds = kinds.map(|(left, right)| comparison_kind(&left.ty, &right.ty, "="));
+            self.plan.kinds = kinds.collect::<Result<_>>()?;
+        }
+        self.table.clear();
+        self.parts = None;
+        self.is_inside = false;
+        self.build(execution)?;
+        if self.parts.is_none() {
+            self.left.open(execution)?;
+        }
+        Ok(())
+    }
+
+    fn next(&mut self, execution: &mut Execution<'_>) -> Result<bool> {
+        loop {
+            if !self.is_inside {
+                if !self.next_left(execution)? {
+                    return Ok(false);
+                }
+                execution.check_cancelled()?;
+                self.look_up(execution)?;
+            }
+            if self.next_match(execution)? {
+                self.has_matched = true;
+                match self.plan.join {
+                    JoinKind::Inner | JoinKind::Left => return Ok(true),
+                    JoinKind::Semi => {
+                        self.is_inside = false;
+                        return Ok(true);
+                    }
+                    JoinKind::Anti => {
+                        self.is_inside = false;
+                        continue;
+                    }
+                }
+            }
+            self.is_inside = false;
+            if !self.has_matched && matches!(self.plan.join, JoinKind::Left | JoinKind::Anti) {
+                fill_null(self.plan.right_slots, execution);
+                return Ok(true);
+            }
+        }
+    }
+}

@@ -1,0 +1,84 @@
+//! `LIMIT` and `OFFSET`, with the count of `SQL_CALC_FOUND_ROWS`.
+
+use crate::error::{Result, SqlError};
+use crate::expression::Expression;
+use crate::types::Datum;
+
+use super::Execution;
+use super::operator::{Input, Operator};
+
+/// Some of the rows.
+pub(crate) struct Limit<'p> {
+    input: Input<'p>,
+    offset: Option<&'p Expression>,
+    count: Option<&'p Expression>,
+    count_all: bool,
+    skip: u64,
+    left: u64,
+    given: u64,
+}
+
+impl<'p> Limit<'p> {
+    pub(crate) fn new(
+        input: Input<'p>,
+        offset: Option<&'p Expression>,
+        count: Option<&'p Expression>,
+        count_all: bool,
+    ) -> Limit<'p> {
+        Limit { input, offset, count, count_all, skip: 0, left: 0, given: 0 }
+    }
+
+    /// Goes on to the end for the number of rows that there would have been.
+    fn count_rest(&mut self, execution: &mut Execution<'_>) -> Result<()> {
+        while self.input.next(execution)? {
+            execution.check_cancelled()?;
+            self.given += 1;
+        }
+        execution.found_rows = Some(self.given);
+        Ok(())
+    }
+}
+
+/// A row count of `LIMIT`; NULL is 0, as MySQL has it for parameters.
+pub(crate) fn row_count(expression: &Expression, execution: &mut Execution<'_>) -> Result<u64> {
+    match expression.evaluate(execution)? {
+        Datum::UInt(count) => Ok(count),
+        Datum::Int(count) if count >= 0 => Ok(count as u64),
+        Datum::Null => Ok(0),
+        _ => Err(SqlError::new(1210, "Incorrect arguments to LIMIT")),
+    }
+}
+
+impl Operator for Limit<'_> {
+    fn open(&mut self, execution: &mut Execution<'_>) -> Result<()> {
+        self.skip = self.offset.map_or(Ok(0), |offset| row_count(offset, execution))?;
+        self.left = self.count.map_or(Ok(u64::MAX), |count| row_count(count, execution))?;
+        self.given = 0;
+        if self.left > 0 || self.count_all {
+            self.input.open(execution)?;
+        }
+        Ok(())
+    }
+
+    fn next(&mut self, execution: &mut Execution<'_>) -> Result<bool> {
+        if self.left == 0 {
+            if self.count_all {
+                self.count_rest(execution)?;
+            }
+            return Ok(false);
+        }
+        while self.input.next(execution)? {
+            self.given += 1;
+            if self.skip == 0 {
+                self.left -= 1;
+                return Ok(true);
+            }
+            self.skip -= 1;
+            execution.check_cancelled()?;
+        }
+        if self.count_all {
+            execution.found_rows = Some(self.given);
+        }
+        Ok(false)
+    }
+}

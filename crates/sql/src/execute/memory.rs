@@ -1,0 +1,122 @@
+//! How much memory a statement may hold, and the error when what it needs cannot be put on disk.
+//!
+//! Operators that keep rows reserve what they keep, in a [`Reservation`] that gives back when it is dropped:
+//! the sum of all reservations is `used`, and `used <= limit`. An operator that is refused spills, or ends
+//! the statement with error 1041.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use crate::error::{Result, SqlError};
+use crate::types::Datum;
+
+/// What a statement may hold unless its session says otherwise.
+pub const DEFAULT_LIMIT_BYTES: u64 = 256 << 20;
+
+/// A statement's memory; copies share it.
+#[derive(Debug, Clone)]
+pub struct MemoryBudget(Arc<Account>);
+
+#[derive(Debug)]
+struct Account {
+    limit_bytes: AtomicU64,
+    used_bytes: AtomicU64,
+}
+
+impl Default for MemoryBudget {
+    fn default() -> MemoryBudget {
+        MemoryBudget::new(DEFAULT_LIMIT_BYTES)
+    }
+}
+
+impl MemoryBudget {
+    /// A budget of so many bytes, all of them free.
+    #[must_use]
+    pub fn new(limit_bytes: u64) -> MemoryBudget {
+        let limit_bytes = AtomicU64::new(limit_bytes);
+        MemoryBudget(Arc::new(Account { limit_bytes, used_bytes: AtomicU64::new(0) }))
+    }
+
+    /// Changes the limit for what is reserved from now on.
+    pub fn set_limit_bytes(&self, limit_bytes: u64) {
+        self.0.limit_bytes.store(limit_bytes, Ordering::Relaxed);
+    }
+
+    /// The limit.
+    #[must_use]
+    pub fn limit_bytes(&self) -> u64 {
+        self.0.limit_bytes.load(Ordering::Relaxed)
+    }
+
+    /// What is taken at present.
+    #[must_use]
+    pub fn used_bytes(&self) -> u64 {
+        self.0.used_bytes.load(Ordering::Relaxed)
+    }
+
+    /// A reservation of nothing yet.
+    #[must_use]
+    pub fn reservation(&self) -> Reservation {
+        Reservation { budget: self.clone(), size_bytes: 0 }
+    }
+}
+
+/// A part of a budget; given back when it is dropped.
+#[derive(Debug)]
+pub struct Reservation {
+    budget: MemoryBudget,
+    size_bytes: u64,
+}
+
+impl Reservation {
+    /// Takes so many bytes more; false, and nothing taken, if there are not so many.
+    #[must_use]
+    pub fn grow(&mut self, size_bytes: usize) -> bool {
+        let account = &self.budget.0;
+        let used_bytes = account.used_bytes.fetch_add(size_bytes as u64, Ordering::Relaxed);
+        if used_bytes + size_bytes as u64 > account.limit_bytes.load(Ordering::Relaxed) {
+            account.used_bytes.fetch_sub(size_bytes as u64, Ordering::Relaxed);
+            return false;
+        }
+        self.size_bytes += size_bytes as u64;
+        true
+    }
+
+    /// Takes so many bytes more, for what cannot spill.
+    ///
+    /// # Errors
+    /// 1041 if there are not so many.
+    pub fn require(&mut self, size_bytes: usize) -> Result<()> {
+        if self.grow(size_bytes) {
+            return Ok(());
+        }
+        let limit_bytes = self.budget.limit_bytes();
+        let message = format!(
+            "Out of memory; the statement needs more than its limit of {limit_bytes} bytes"
+        );
+        Err(SqlError::new(1041, message))
+    }
+
+    /// Gives everything back.
+    pub fn clear(&mut self) {
+        self.budget.0.used_bytes.fetch_sub(self.size_bytes, Ordering::Relaxed);
+        self.size_bytes = 0;
+    }
+}
+
+impl Drop for Reservation {
+    fn drop(&mut self) {
+        self.clear();
+    }
+}
+
+/// Bytes that values take in memory, roughly.
+#[must_use]
+pub(crate) fn size_of_values(values: &[Datum]) -> usize {
+    let heap = |datum: &Datum| match datum {
+        Datum::Text(octets) if octets.len() > 23 => octets.len(),
+        Datum::Json(_) => 256,
+        _ => 0,
+    };
+    size_of_val(values) + values.iter().map(heap).sum::<usize>()
+}

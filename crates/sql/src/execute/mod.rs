@@ -1,0 +1,133 @@
+//! The row executor: runs a plan in a transaction, row by row.
+//!
+//! ```text
+//!   PreparedPlan ──run──► Query   operators ─► expressions ─► ResultSink       (operator, scan, join, …)
+//!                   │         └─ bare columns of one table: bytes ─► ResultSink          (direct)
+//!                   └───► Insert, Update, Delete ─► Transaction                          (write)
+//! ```
+//!
+//! Rules:
+//! * a statement that fails leaves nothing behind: writes go back to a savepoint, unless the node has ended
+//!   the transaction;
+//! * what an operator keeps is reserved in the statement's [`MemoryBudget`]; beyond it, rows go to disk or
+//!   the statement ends with error 1041;
+//! * each loop over rows looks at the flag that ends the statement (1317);
+//! * no lock or latch of this process is held anywhere here: the node blocks inside its own calls.
+
+mod access;
+mod aggregate;
+mod common_table;
+mod counters;
+mod cursor;
+mod derived;
+mod direct;
+mod distinct;
+pub mod error;
+mod execution;
+mod join;
+mod limit;
+mod memory;
+mod operator;
+mod partition;
+mod row_key;
+mod scan;
+mod set_operation;
+mod simple;
+mod sink;
+mod sort;
+mod spill;
+pub(crate) mod subquery;
+pub(crate) mod values;
+mod virtual_scan;
+mod write;
+
+use crate::error::Result;
+use crate::plan::{NodeKind, PreparedPlan, QueryPlan, StatementPlan};
+
+pub use counters::{Counters, NodeCounters};
+pub use execution::{Execution, ExecutionContext, Limits, Scratch, SessionState};
+pub use memory::{DEFAULT_LIMIT_BYTES, MemoryBudget, Reservation};
+pub use sink::ResultSink;
+pub use spill::SpillDirectory;
+
+/// What a statement did.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Outcome {
+    /// Rows that were written; of a query, rows answered.
+    pub affected: u64,
+    /// Rows that an `UPDATE` matched, changed or not (what `CLIENT_FOUND_ROWS` asks for).
+    pub found: u64,
+    /// What the OK packet says of `AUTO_INCREMENT`: 0 if there is nothing to say.
+    pub last_insert_id: u64,
+    /// What `LAST_INSERT_ID()` answers from now on; `None`: what it did before.
+    pub session_last_insert_id: Option<u64>,
+    /// Conditions left.
+    pub warnings: u64,
+    /// `Records: 3  Duplicates: 0  Warnings: 0`; empty if there is nothing to say.
+    pub info: String,
+}
+
+/// Runs a plan. Rows of a query go to `sink`, which hears nothing of a statement that writes. Blocks.
+///
+/// # Errors
+/// What the statement's evaluation and the node answer; the statement has then left nothing behind, or the
+/// node has ended the whole transaction (1213).
+pub fn run(
+    plan: &PreparedPlan,
+    execution: &mut Execution<'_>,
+    sink: &mut dyn ResultSink,
+) -> Result<Outcome> {
+    let mut outcome = match &plan.statement {
+        StatementPlan::Query(query) => run_query(query, execution, sink)?,
+        StatementPlan::Insert(insert) => {
+            write::atomically(execution, |execution| write::insert(insert, execution))?
+        }
+        StatementPlan::Update(update) => {
+            write::atomically(execution, |execution| write::update(update, execution))?
+        }
+        StatementPlan::Delete(delete) => {
+            write::atomically(execution, |execution| write::delete(delete, execution))?
+        }
+    };
+    outcome.warnings = execution.context.warning_count();
+    Ok(outcome)
+}
+
+/// Answers a query's rows.
+fn run_query(
+    query: &QueryPlan,
+    execution: &mut Execution<'_>,
+    sink: &mut dyn ResultSink,
+) -> Result<Outcome> {
+    sink.columns(&query.columns)?;
+    let direct = if execution.counters.is_none() { direct::direct(query) } else { None };
+    let given = match direct {
+        Some(direct) => direct.run(execution, sink)?,
+        None => run_operators(query, execution, sink)?,
+    };
+    execution.found_rows.get_or_insert(given);
+    Ok(Outcome { affected: given, found: given, ..Outcome::default() })
+}
+
+fn run_operators(
+    query: &QueryPlan,
+    execution: &mut Execution<'_>,
+    sink: &mut dyn ResultSink,
+) -> Result<u64> {
+    let is_limited = matches!(query.root.kind, NodeKind::Limit { .. });
+    let limit = if is_limited { u64::MAX } else { execution.limits.select_rows };
+    let mut root = operator::build(&query.root, execution);
+    root.open(execution)?;
+    let mut given = 0;
+    while given < limit && root.next(execution)? {
+        execution.check_cancelled()?;
+        sink.begin_row()?;
+        for column in &query.columns {
+            let operand = column.value.operand(execution)?;
+            sink.datum(column.value.of(&operand, execution)?, &column.value.ty)?;
+        }
+        sink.end_row()?;
+        given += 1;
+    }
+    Ok(given)
+}

@@ -1,0 +1,134 @@
+//! Pull operators: each asks its inputs for rows, one by one, and leaves a row's values in the frame.
+//!
+//! ```text
+//!   Sort ──next──► NestedLoop ──next──► Scan t     fills slots 1, 2
+//!                       └──────next──► Scan u      fills slot 3, reads slot 2
+//! ```
+//!
+//! Rules: `open` begins anew, whatever came before; `next` after it answered false is not called before
+//! another `open`; a row's slots hold until the next call of `next` of the same operator.
+
+use crate::error::Result;
+use crate::expression::Expression;
+use crate::plan::{NodeKind, PlanNode, QueryPlan};
+use crate::types::Datum;
+
+use super::Execution;
+use super::aggregate::Aggregate;
+use super::common_table::CommonTableScan;
+use super::counters::Counted;
+use super::derived::Derived;
+use super::distinct::Distinct;
+use super::join::{HashJoin, NestedLoop};
+use super::limit::Limit;
+use super::scan::TableScan;
+use super::set_operation::SetOperator;
+use super::simple::{Compute, Empty, Filter, OneRow, Refused, Values};
+use super::sort::Sort;
+use super::virtual_scan::VirtualScan;
+
+/// A part of a plan at work.
+pub(crate) trait Operator {
+    /// Begins with the first row; slots of operators to the left and of outer queries are filled.
+    fn open(&mut self, execution: &mut Execution<'_>) -> Result<()>;
+    /// Fills the slots with the next row's values; false if there is none.
+    fn next(&mut self, execution: &mut Execution<'_>) -> Result<bool>;
+}
+
+/// An operator with all below it.
+pub(crate) type Input<'p> = Box<dyn Operator + 'p>;
+
+/// The operators of a plan. `counted`: each counts its rows for `EXPLAIN ANALYZE`.
+pub(crate) fn build<'p>(node: &'p PlanNode, execution: &Execution<'_>) -> Input<'p> {
+    let operator = build_uncounted(node, execution);
+    if execution.counters.is_none() {
+        return operator;
+    }
+    Box::new(Counted::new(node, operator))
+}
+
+fn build_uncounted<'p>(node: &'p PlanNode, execution: &Execution<'_>) -> Input<'p> {
+    let below = |node: &'p PlanNode| build(node, execution);
+    match &node.kind {
+        NodeKind::OneRow => Box::new(OneRow::default()),
+        NodeKind::Empty => Box::new(Empty),
+        NodeKind::Values { rows, slots } => Box::new(Values::new(rows, slots)),
+        NodeKind::Scan(plan) => Box::new(TableScan::new(plan)),
+        NodeKind::Virtual { table, slots, hints } => {
+            Box::new(VirtualScan::new(&**table, slots, hints))
+        }
+        NodeKind::CommonTable { number, slots } => Box::new(CommonTableScan::new(*number, slots)),
+        NodeKind::Derived { query, slots, .. } => Box::new(Derived::new(query, slots, execution)),
+        NodeKind::Filter { input, conditions } => Box::new(Filter::new(below(input), conditions)),
+        NodeKind::Compute { input, outputs } => Box::new(Compute::new(below(input), outputs)),
+        NodeKind::NestedLoop { left, right, join, conditions, right_slots } => {
+            Box::new(NestedLoop::new(below(left), below(right), *join, conditions, right_slots))
+        }
+        NodeKind::HashJoin { left, right, .. } => {
+            Box::new(HashJoin::new(below(left), below(right), node))
+        }
+        NodeKind::Aggregate { input, .. } => Box::new(Aggregate::new(below(input), node)),
+        NodeKind::Window(_) => Box::new(Refused("window functions")),
+        NodeKind::Sort { input, keys, keep, limit } => {
+            Box::new(Sort::new(below(input), keys, keep, limit.as_ref()))
+        }
+        NodeKind::Limit { input, offset, count, count_all } => {
+            Box::new(Limit::new(below(input), offset.as_ref(), count.as_ref(), *count_all))
+        }
+        NodeKind::Distinct { input, slots, keep } => {
+            Box::new(Distinct::new(below(input), slots, keep))
+        }
+        NodeKind::SetOperation { operation, all, inputs, slots } => {
+            Box::new(SetOperator::new(*operation, *all, inputs, slots, execution))
+        }
+    }
+}
+
+/// A query whose rows are taken one by one, outside of the frame.
+pub(crate) struct QueryRows<'p> {
+    plan: &'p QueryPlan,
+    root: Input<'p>,
+}
+
+impl<'p> QueryRows<'p> {
+    pub(crate) fn open(
+        plan: &'p QueryPlan,
+        execution: &mut Execution<'_>,
+    ) -> Result<QueryRows<'p>> {
+        let mut root = build(&plan.root, execution);
+        root.open(execution)?;
+        Ok(QueryRows { plan, root })
+    }
+
+    /// Goes to the next row, without working out its columns.
+    pub(crate) fn advance(&mut self, execution: &mut Execution<'_>) -> Result<bool> {
+        self.root.next(execution)
+    }
+
+    /// The next row's columns in the place of `row`; false if there is none.
+    pub(crate) fn next(
+        &mut self,
+        execution: &mut Execution<'_>,
+        row: &mut Vec<Datum>,
+    ) -> Result<bool> {
+        row.clear();
+        if !self.root.next(execution)? {
+            return Ok(false);
+        }
+        for column in &self.plan.columns {
+            row.push(column.value.evaluate(execution)?);
+        }
+        Ok(true)
+    }
+}
+
+/// Whether all conditions are true, asked from the first.
+#[inline]
+pub(crate) fn all_true(conditions: &[Expression], execution: &mut Execution<'_>) -> Result<bool> {
+    for condition in conditions {
+        if !condition.is_true(execution)? {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}

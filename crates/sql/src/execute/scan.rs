@@ -1,0 +1,141 @@
+//! Rows of a table in the frame.
+
+use firn_api::rows::{RowContent, TableRef, Transaction, cell_value};
+use firn_format::row::RowView;
+use firn_format::value::ValueRef;
+
+use crate::error::Result;
+use crate::expression::Slot;
+use crate::plan::ScanPlan;
+use crate::types::{Datum, EvaluationContext, SqlType};
+
+use super::Execution;
+use super::cursor::Cursor;
+use super::error::{from_row, from_rows};
+use super::operator::{Operator, all_true};
+use super::values;
+
+/// Reads a table.
+pub(crate) struct TableScan<'p> {
+    plan: &'p ScanPlan,
+    cursor: Cursor<'p>,
+    columns: Vec<(u16, Slot, &'p SqlType)>,
+    overflow: Vec<u8>,
+}
+
+impl<'p> TableScan<'p> {
+    pub(crate) fn new(plan: &'p ScanPlan) -> TableScan<'p> {
+        let column = |(ordinal, slot): &(u16, Slot)| {
+            Some((*ordinal, *slot, &plan.table.by_ordinal(*ordinal)?.ty))
+        };
+        let columns = plan.slots.iter().filter_map(column).collect();
+        TableScan { plan, cursor: Cursor::new(plan), columns, overflow: Vec::new() }
+    }
+
+    /// Fills the slots with the values of the row that the cursor is at.
+    fn fill(&mut self, execution: &mut Execution<'_>) -> Result<()> {
+        let row = self.cursor.row();
+        let Some(table) = self.cursor.table() else { return Ok(()) };
+        let (frame, context) = (&mut execution.frame, execution.context);
+        match row.content {
+            RowContent::Payload(payload) => {
+                let transaction = &*execution.transaction;
+                let overflow = &mut self.overflow;
+                fill_from_payload(
+                    &self.columns,
+                    payload,
+                    table,
+                    transaction,
+                    context,
+                    frame,
+                    overflow,
+                )?;
+                if let Some(slot) = self.plan.row_payload {
+                    put_bytes(&mut frame[slot.0 as usize], payload);
+                }
+            }
+            RowContent::Columns(values) => {
+                for ((_, slot, ty), value) in self.columns.iter().zip(values) {
+                    frame[slot.0 as usize] = values::datum(value.as_ref(), ty, context)?;
+                }
+            }
+        }
+        if let Some(slot) = self.plan.row_key {
+            put_bytes(&mut frame[slot.0 as usize], row.key);
+        }
+        Ok(())
+    }
+
+    /// Lets go of the lock on a row that does not match.
+    fn unlock(&self, execution: &mut Execution<'_>) {
+        if let Some(table) = self.cursor.table()
+            && self.plan.mode != firn_api::rows::ReadMode::Consistent
+        {
+            execution.transaction.unlock(table, self.cursor.row().key);
+        }
+    }
+}
+
+impl Operator for TableScan<'_> {
+    fn open(&mut self, execution: &mut Execution<'_>) -> Result<()> {
+        self.cursor.open(execution)
+    }
+
+    fn next(&mut self, execution: &mut Execution<'_>) -> Result<bool> {
+        while self.cursor.advance(execution)? {
+            self.fill(execution)?;
+            if all_true(&self.plan.conditions, execution)? {
+                return Ok(true);
+            }
+            self.unlock(execution);
+        }
+        Ok(false)
+    }
+}
+
+fn fill_from_payload(
+    columns: &[(u16, Slot, &SqlType)],
+    payload: &[u8],
+    table: &TableRef,
+    transaction: &dyn Transaction,
+    context: &EvaluationContext,
+    frame: &mut [Datum],
+    overflow: &mut Vec<u8>,
+) -> Result<()> {
+    if columns.is_empty() {
+        return Ok(());
+    }
+    let view = RowView::parse(&table.layout().row, payload).map_err(from_row)?;
+    for (ordinal, slot, ty) in columns {
+        let cell = view.column(usize::from(*ordinal)).map_err(from_row)?;
+        let value = cell_value(transaction, table, cell, overflow).map_err(from_rows)?;
+        fill_slot(&mut frame[slot.0 as usize], value, ty, context)?;
+    }
+    Ok(())
+}
+
+/// Puts a stored value in a slot.
+#[inline]
+fn fill_slot(
+    slot: &mut Datum,
+    value: ValueRef<'_>,
+    ty: &SqlType,
+    context: &EvaluationContext,
+) -> Result<()> {
+    *slot = match value {
+        ValueRef::Null => Datum::Null,
+        ValueRef::Int(number) => Datum::Int(number),
+        value => values::datum(value, ty, context)?,
+    };
+    Ok(())
+}
+
+/// Puts bytes in a slot, in the place of those that it had.
+fn put_bytes(slot: &mut Datum, bytes: &[u8]) {
+    if let Datum::Text(octets) = slot {
+        octets.truncate(0);
+        octets.extend_from_slice(bytes);
+    } else {
+        *slot = Datum::text(bytes);
+    }
+}

@@ -1,0 +1,41 @@
+//! How the rows of a result leave the executor.
+//!
+//! ```text
+//!   begin_row ─► stored | datum, once for each column ─► end_row     and again, row by row
+//! ```
+
+use firn_format::value::ValueRef;
+
+use crate::error::Result;
+use crate::plan::OutputColumn;
+use crate::types::{Datum, SqlType};
+
+/// Takes a result's rows, value by value.
+pub trait ResultSink {
+    /// The result begins; called once, before the first row.
+    ///
+    /// # Errors
+    /// If nobody takes the result any longer; the statement ends with it.
+    fn columns(&mut self, columns: &[OutputColumn]) -> Result<()>;
+    /// A row begins.
+    ///
+    /// # Errors
+    /// As [`ResultSink::columns`].
+    fn begin_row(&mut self) -> Result<()>;
+    /// A column's value as its table stores it: a `TIMESTAMP` is in UTC, text in the column's character
+    /// set.
+    ///
+    /// # Errors
+    /// As [`ResultSink::columns`], and bytes that are no value of the type.
+    fn stored(&mut self, value: ValueRef<'_>, ty: &SqlType) -> Result<()>;
+    /// A value that was worked out.
+    ///
+    /// # Errors
+    /// As [`ResultSink::columns`].
+    fn datum(&mut self, value: &Datum, ty: &SqlType) -> Result<()>;
+    /// The row is complete.
+    ///
+    /// # Errors
+    /// As [`ResultSink::columns`].
+    fn end_row(&mut self) -> Result<()>;
+}

@@ -1,0 +1,252 @@
+//! `ORDER BY`: rows by the bytes of their keys, equal ones in the order in which they came.
+//!
+//! ```text
+//!   few wanted     heap of the first n
+//!   fits           sorted in memory
+//!   does not fit   sorted runs on disk ─► merged
+//! ```
+
+use std::cmp::{Ordering, Reverse};
+use std::collections::BinaryHeap;
+
+use crate::error::Result;
+use crate::expression::{Expression, Slot, SortKey};
+use crate::types::{Datum, write_sort_key};
+
+use super::Execution;
+use super::limit::row_count;
+use super::memory::{Reservation, size_of_values};
+use super::operator::{Input, Operator};
+use super::spill::SpillReader;
+
+/// Above so many wanted rows all are sorted.
+const MOST_HEAP_ROWS: u64 = 10_000;
+
+/// A row that waits for its turn.
+pub(crate) struct Entry {
+    key: Box<[u8]>,
+    /// Counts the rows that came; what is equal stays in order.
+    number: u64,
+    values: Box<[Datum]>,
+}
+
+impl PartialEq for Entry {
+    fn eq(&self, other: &Entry) -> bool {
+        self.cmp(other).is_eq()
+    }
+}
+
+impl Eq for Entry {}
+
+impl PartialOrd for Entry {
+    fn partial_cmp(&self, other: &Entry) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for Entry {
+    fn cmp(&self, other: &Entry) -> Ordering {
+        self.key.cmp(&other.key).then(self.number.cmp(&other.number))
+    }
+}
+
+/// Sorts entries of any size, within a statement's memory.
+pub(crate) struct Sorter {
+    heap: BinaryHeap<Entry>,
+    wanted: Option<u64>,
+    entries: Vec<Entry>,
+    runs: Vec<SpillReader>,
+    held: Reservation,
+    number: u64,
+}
+
+impl Sorter {
+    /// A sorter; `wanted`: only so many rows from the beginning.
+    pub(crate) fn new(wanted: Option<u64>, execution: &Execution<'_>) -> Sorter {
+        Sorter {
+            heap: BinaryHeap::new(),
+            wanted: wanted.filter(|wanted| *wanted <= MOST_HEAP_ROWS),
+            entries: Vec::new(),
+            runs: Vec::new(),
+            held: execution.memory().reservation(),
+            number: 0,
+        }
+    }
+
+    /// Adds a row; `values` are asked for if it is kept.
+    pub(crate) fn add(
+        &mut self,
+        key: &[u8],
+        execution: &Execution<'_>,
+        values: impl FnOnce() -> Box<[Datum]>,
+    ) -> Result<()> {
+        self.number += 1;
+        if let Some(wanted) = self.wanted {
+            return self.add_to_heap(key, wanted, values);
+        }
+        let entry = Entry { key: key.into(), number: self.number, values: values() };
+        let size_bytes = entry.key.len() + size_of_values(&entry.values) + size_of::<Entry>();
+        if !self.held.grow(size_bytes) {
+            self.write_run(execution)?;
+            self.held.require(size_bytes)?;
+        }
+        self.entries.push(entry);
+        Ok(())
+    }
+
+    fn add_to_heap(
+        &mut self,
+        key: &[u8],
+        wanted: u64,
+        values: impl FnOnce() -> Box<[Datum]>,
+    ) -> Result<()> {
+        if self.heap.len() as u64 == wanted {
+            // What is equal to the last one came later, so it stays out.
+            if self.heap.peek().is_none_or(|last| *key >= *last.key) {
+                return Ok(());
+            }
+            self.heap.pop();
+        }
+        let entry = Entry { key: key.into(), number: self.number, values: values() };
+        self.held.require(entry.key.len() + size_of_values(&entry.values) + size_of::<Entry>())?;
+        self.heap.push(entry);
+        Ok(())
+    }
+
+    /// Puts what is in memory on disk, sorted.
+    fn write_run(&mut self, execution: &Execution<'_>) -> Result<()> {
+        if self.entries.is_empty() {
+            return Ok(());
+        }
+        self.entries.sort_unstable();
+        let mut file = execution.create_spill_file()?;
+        let mut row = Vec::new();
+        for entry in self.entries.drain(..) {
+            row.clear();
+            row.extend([Datum::text(&*entry.key), Datum::UInt(entry.number)]);
+            row.extend(entry.values);
+            file.append(&row)?;
+        }
+        self.held.clear();
+        self.runs.push(file.into_reader()?);
+        Ok(())
+    }
+
+    /// The rows in order.
+    pub(crate) fn finish(mut self, execution: &Execution<'_>) -> Result<Sorted> {
+        if self.wanted.is_some() {
+            let entries = std::mem::take(&mut self.heap).into_sorted_vec();
+            return Ok(Sorted::Memory { entries: entries.into_iter(), _held: self.held });
+        }
+        if self.runs.is_empty() {
+            self.entries.sort_unstable();
+            return Ok(Sorted::Memory { entries: self.entries.into_iter(), _held: self.held });
+        }
+        self.write_run(execution)?;
+        let mut heads = BinaryHeap::new();
+        let mut runs = self.runs;
+        for (number, run) in runs.iter_mut().enumerate() {
+            heads.extend(head(run)?.map(|entry| Reverse((entry, number))));
+        }
+        Ok(Sorted::Runs { runs, heads })
+    }
+}
+
+/// The next row of a run.
+fn head(run: &mut SpillReader) -> Result<Option<Entry>> {
+    let mut row = Vec::new();
+    if !run.next(&mut row)? {
+        return Ok(None);
+    }
+    let mut row = row.into_iter();
+    let key = match row.next() {
+        Some(Datum::Text(key)) => (*key).into(),
+        _ => Box::default(),
+    };
+    let number = match row.next() {
+        Some(Datum::UInt(number)) => number,
+        _ => 0,
+    };
+    Ok(Some(Entry { key, number, values: row.collect() }))
+}
+
+/// Sorted rows.
+pub(crate) enum Sorted {
+    /// All in memory.
+    Memory { entries: std::vec::IntoIter<Entry>, _held: Reservation },
+    /// Runs on disk, each with its first row here.
+    Runs { runs: Vec<SpillReader>, heads: BinaryHeap<Reverse<(Entry, usize)>> },
+}
+
+impl Sorted {
+    /// The next row's values.
+    pub(crate) fn next(&mut self) -> Result<Option<Box<[Datum]>>> {
+        match self {
+            Sorted::Memory { entries, .. } => Ok(entries.next().map(|entry| entry.values)),
+            Sorted::Runs { runs, heads } => {
+                let Some(Reverse((entry, number))) = heads.pop() else { return Ok(None) };
+                heads.extend(head(&mut runs[number])?.map(|entry| Reverse((entry, number))));
+                Ok(Some(entry.values))
+            }
+        }
+    }
+}
+
+/// Appends the key of the present row.
+pub(crate) fn write_keys(
+    keys: &[SortKey],
+    execution: &mut Execution<'_>,
+    out: &mut Vec<u8>,
+) -> Result<()> {
+    for key in keys {
+        let operand = key.expression.operand(execution)?;
+        let value = key.expression.of(&operand, execution)?;
+        write_sort_key(value, &key.expression.ty, key.descending, out);
+    }
+    Ok(())
+}
+
+/// Sorts rows.
+pub(crate) struct Sort<'p> {
+    input: Input<'p>,
+    keys: &'p [SortKey],
+    keep: &'p [Slot],
+    limit: Option<&'p Expression>,
+    sorted: Option<Sorted>,
+}
+
+impl<'p> Sort<'p> {
+    pub(crate) fn new(
+        input: Input<'p>,
+        keys: &'p [SortKey],
+        keep: &'p [Slot],
+        limit: Option<&'p Expression>,
+    ) -> Sort<'p> {
+        Sort { input, keys, keep, limit, sorted: None }
+    }
+}
+
+impl Operator for Sort<'_> {
+    fn open(&mut self, execution: &mut Execution<'_>) -> Result<()> {
+        self.sorted = None;
+        let wanted = self.limit.map(|limit| row_count(limit, execution)).transpose()?;
+        let mut sorter = Sorter::new(wanted, execution);
+        self.input.open(execution)?;
+        let mut key = Vec::new();
+        while wanted != Some(0) && self.input.next(execution)? {
+            execution.check_cancelled()?;
+            key.clear();
+            write_keys(self.keys, execution, &mut key)?;
+            sorter.add(&key, execution, || execution.save(self.keep))?;
+        }
+        self.sorted = Some(sorter.finish(execution)?);
+        Ok(())
+    }
+
+    fn next(&mut self, execution: &mut Execution<'_>) -> Result<bool> {
+        let Some(sorted) = &mut self.sorted else { return Ok(false) };
+        let Some(values) = sorted.next()? else { return Ok(false) };
+        execution.restore(self.keep, values);
+        Ok(true)
+    }
+}

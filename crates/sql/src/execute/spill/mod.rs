@@ -1,0 +1,202 @@
+//! Rows that a statement puts on disk because its memory is used up.
+//!
+//! ```text
+//!   append(values) ─► buffer ─► file      length ‖ values, length ‖ values, …
+//!   SpillReader    ◄─ buffer ◄─ file
+//! ```
+//!
+//! A file belongs to the operator that made it and is removed when that is dropped; what a crash leaves is
+//! removed when a node starts, as nothing in the directory outlives its statement. The format is private to
+//! one process, so it has no version.
+
+mod codec;
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use firn_base::disk::{Disk, File, OpenMode};
+
+use crate::error::{Result, SqlError};
+use crate::types::Datum;
+
+use codec::{read_values, write_values};
+
+const BUFFER_BYTES: usize = 64 << 10;
+const LENGTH_BYTES: usize = 4;
+
+/// Where statements put what they have no memory for.
+#[derive(Clone)]
+pub struct SpillDirectory {
+    disk: Arc<dyn Disk>,
+    path: Arc<Path>,
+}
+
+impl SpillDirectory {
+    /// A directory that is there for nothing else.
+    ///
+    /// # Errors
+    /// 1 if it cannot be made.
+    pub fn open(disk: Arc<dyn Disk>, path: &Path) -> Result<SpillDirectory> {
+        disk.create_directory(path).map_err(|error| failed(path, &error))?;
+        Ok(SpillDirectory { disk, path: path.into() })
+    }
+
+    /// Removes what an earlier life of the process has left.
+    ///
+    /// # Errors
+    /// If a file cannot be removed.
+    pub fn clear(&self) -> Result<()> {
+        let names = self.disk.list(&self.path).map_err(|error| failed(&self.path, &error))?;
+        names
+            .iter()
+            .try_for_each(|name| self.disk.remove(name).map_err(|error| failed(name, &error)))
+    }
+
+    /// An empty file.
+    ///
+    /// # Errors
+    /// 1 if it cannot be created.
+    pub(crate) fn create(&self) -> Result<SpillFile> {
+        static NEXT: AtomicU64 = AtomicU64::new(0);
+        let number = NEXT.fetch_add(1, Ordering::Relaxed);
+        let path = self.path.join(format!("rows-{}-{number}", std::process::id()));
+        let file = self.disk.open(&path, OpenMode::CreateNew);
+        let file = file.map_err(|error| failed(&path, &error))?;
+        let file = RemovedFile { disk: self.disk.clone(), path, file };
+        Ok(SpillFile { file: Arc::new(file), length: 0, buffer: Vec::new(), rows: 0 })
+    }
+}
+
+impl std::fmt::Debug for SpillDirectory {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_tuple("SpillDirectory").field(&self.path).finish()
+    }
+}
+
+/// A file that goes when nobody has it any longer.
+struct RemovedFile {
+    disk: Arc<dyn Disk>,
+    path: PathBuf,
+    file: Arc<dyn File>,
+}
+
+impl Drop for RemovedFile {
+    fn drop(&mut self) {
+        // What stays behind is removed when the node starts again.
+        let _ = self.disk.remove(&self.path);
+    }
+}
+
+/// Rows that are being written.
+pub(crate) struct SpillFile {
+    file: Arc<RemovedFile>,
+    length: u64,
+    buffer: Vec<u8>,
+    rows: u64,
+}
+
+impl SpillFile {
+    /// Adds a row.
+    ///
+    /// # Errors
+    /// 3 if the disk takes no more.
+    pub(crate) fn append(&mut self, values: &[Datum]) -> Result<()> {
+        let start = self.buffer.len();
+        self.buffer.extend_from_slice(&[0; LENGTH_BYTES]);
+        write_values(values, &mut self.buffer);
+        let length = (self.buffer.len() - start - LENGTH_BYTES) as u32;
+        self.buffer[start..start + LENGTH_BYTES].copy_from_slice(&length.to_le_bytes());
+        self.rows += 1;
+        if self.buffer.len() >= BUFFER_BYTES { self.flush() } else { Ok(()) }
+    }
+
+    /// Rows added so far.
+    #[must_use]
+    pub(crate) fn rows(&self) -> u64 {
+        self.rows
+    }
+
+    fn flush(&mut self) -> Result<()> {
+        let written = self.file.file.write_at(&self.buffer, self.length);
+        written.map_err(|error| {
+            SqlError::new(3, format!("Error writing file '{}' ({error})", self.file.path.display()))
+        })?;
+        self.length += self.buffer.len() as u64;
+        self.buffer.clear();
+        Ok(())
+    }
+
+    /// Reads the rows from the first on.
+    ///
+    /// # Errors
+    /// 3 if what was added last cannot be written.
+    pub(crate) fn into_reader(mut self) -> Result<SpillReader> {
+        self.flush()?;
+        let SpillFile { file, length, .. } = self;
+        Ok(SpillReader { file, length, offset: 0, buffer: Vec::new(), position: 0 })
+    }
+}
+
+/// Reads a file's rows in the order in which they were added.
+pub(crate) struct SpillReader {
+    file: Arc<RemovedFile>,
+    length: u64,
+    /// Up to where the buffer has been filled.
+    offset: u64,
+    buffer: Vec<u8>,
+    position: usize,
+}
+
+impl SpillReader {
+    /// Puts the next row in the place of `values`; false at the end.
+    ///
+    /// # Errors
+    /// 2 if the file cannot be read or is damaged.
+    pub(crate) fn next(&mut self, values: &mut Vec<Datum>) -> Result<bool> {
+        if !self.fill(LENGTH_BYTES)? {
+            return Ok(false);
+        }
+        let length = self.buffer[self.position..].first_chunk().copied().unwrap_or_default();
+        let length = u32::from_le_bytes(length) as usize;
+        if !self.fill(LENGTH_BYTES + length)? {
+            return Err(self.damaged());
+        }
+        let start = self.position + LENGTH_BYTES;
+        let row = &self.buffer[start..start + length];
+        read_values(row, values).ok_or_else(|| self.damaged())?;
+        self.position = start + length;
+        Ok(true)
+    }
+
+    /// Has so many bytes in the buffer from its position on; false if there are none left at all.
+    fn fill(&mut self, wanted: usize) -> Result<bool> {
+        let present = self.buffer.len() - self.position;
+        if present >= wanted {
+            return Ok(true);
+        }
+        let left = self.length - self.offset;
+        if left < (wanted - present) as u64 {
+            return if present == 0 { Ok(false) } else { Err(self.damaged()) };
+        }
+        self.buffer.drain(..self.position);
+        self.position = 0;
+        let more = left.min(BUFFER_BYTES.max(wanted - present) as u64) as usize;
+        self.buffer.resize(present + more, 0);
+        let read = self.file.file.read_at(&mut self.buffer[present..], self.offset);
+        read.map_err(|error| {
+            SqlError::new(2, format!("Error reading file '{}' ({error})", self.file.path.display()))
+        })?;
+        self.offset += more as u64;
+        Ok(true)
+    }
+
+    fn damaged(&self) -> SqlError {
+        let path = self.file.path.display();
+        SqlError::new(2, format!("Error reading file '{path}' (its rows are damaged)"))
+    }
+}
+
+fn failed(path: &Path, error: &std::io::Error) -> SqlError {
+    SqlError::new(1, format!("Can't create/write to file '{}' ({error})", path.display()))
+}

@@ -1,0 +1,209 @@
+//! Subqueries in expressions, with their answers kept while what they depend on does not change.
+//!
+//! ```text
+//!   (SELECT max(b) FROM u WHERE u.a = t.a)      kept for the last value of t.a
+//!   t.a IN (SELECT a FROM u)                    the rows of u once, as a set; each t.a is looked up
+//! ```
+
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use crate::error::{Result, SqlError};
+use crate::expression::CompareOperator;
+use crate::expression::evaluate::compare_tuples;
+use crate::plan::{Subquery, SubqueryKind};
+use crate::types::{ComparisonKind, Datum};
+
+use super::Execution;
+use super::memory::{Reservation, size_of_values};
+use super::operator::QueryRows;
+use super::row_key::write_comparison_key;
+
+/// Answers of an execution's subqueries, by their address.
+#[derive(Default)]
+pub(crate) struct Answers(FxHashMap<usize, Kept>);
+
+struct Kept {
+    /// The values of the outer slots that it holds for.
+    outer: Vec<Datum>,
+    answer: Answer,
+}
+
+enum Answer {
+    /// A value, or whether there are rows.
+    Datum(Datum),
+    /// The one row, or none.
+    Row(Option<Vec<Datum>>),
+    /// All rows, for quantified comparisons.
+    Rows(Rows),
+}
+
+/// The rows of a subquery behind `ANY` or `ALL`.
+struct Rows {
+    /// Keys of those without NULL, if the comparison is for equality.
+    keys: FxHashSet<Box<[u8]>>,
+    /// Those that are not among the keys.
+    others: Vec<Vec<Datum>>,
+    is_empty: bool,
+    _held: Reservation,
+}
+
+/// The value of a subquery where one value stands.
+pub(crate) fn evaluate(subquery: &Subquery, execution: &mut Execution<'_>) -> Result<Datum> {
+    let key = std::ptr::from_ref(subquery) as usize;
+    if let SubqueryKind::Quantified { operands, operator, kinds, all } = &subquery.kind {
+        let values: Vec<Datum> =
+            operands.iter().map(|operand| operand.evaluate(execution)).collect::<Result<_>>()?;
+        prepare(key, subquery, execution)?;
+        let Some(Answer::Rows(rows)) = execution.answers.0.get(&key).map(|kept| &kept.answer)
+        else {
+            return Ok(Datum::Null);
+        };
+        return Ok(Datum::from_bool(quantified(&values, rows, *operator, kinds, *all)));
+    }
+    prepare(key, subquery, execution)?;
+    match execution.answers.0.get(&key).map(|kept| &kept.answer) {
+        Some(Answer::Datum(datum)) => Ok(datum.clone()),
+        Some(Answer::Row(Some(row))) if row.len() == 1 => Ok(row[0].clone()),
+        Some(Answer::Row(None)) | None => Ok(Datum::Null),
+        Some(_) => Err(SqlError::new(1241, "Operand should contain 1 column(s)")),
+    }
+}
+
+/// The values of a subquery where a row stands: all NULL without rows.
+pub(crate) fn row(subquery: &Subquery, execution: &mut Execution<'_>) -> Result<Vec<Datum>> {
+    let key = std::ptr::from_ref(subquery) as usize;
+    prepare(key, subquery, execution)?;
+    match execution.answers.0.get(&key).map(|kept| &kept.answer) {
+        Some(Answer::Row(Some(row))) => Ok(row.clone()),
+        Some(Answer::Datum(datum)) => Ok(vec![datum.clone()]),
+        _ => Ok(vec![Datum::Null; subquery.query.columns.len()]),
+    }
+}
+
+/// Sees to it that the kept answer is the one for the present values of the outer slots.
+fn prepare(key: usize, subquery: &Subquery, execution: &mut Execution<'_>) -> Result<()> {
+    if let Some(kept) = execution.answers.0.get(&key) {
+        let same = subquery.outer_slots.iter().zip(&kept.outer);
+        if same.into_iter().all(|(slot, value)| execution.get(*slot) == value) {
+            return Ok(());
+        }
+    }
+    let outer = subquery.outer_slots.iter().map(|slot| execution.get(*slot).clone()).collect();
+    let answer = answer(subquery, execution)?;
+    execution.answers.0.insert(key, Kept { outer, answer });
+    Ok(())
+}
+
+fn answer(subquery: &Subquery, execution: &mut Execution<'_>) -> Result<Answer> {
+    execution.check_cancelled()?;
+    let mut query = QueryRows::open(&subquery.query, execution)?;
+    match &subquery.kind {
+        SubqueryKind::Exists { negated } => {
+            let exists = query.advance(execution)?;
+            Ok(Answer::Datum(Datum::from_bool(exists != *negated)))
+        }
+        SubqueryKind::Scalar | SubqueryKind::Row => {
+            let mut row = Vec::new();
+            if !query.next(execution, &mut row)? {
+                return Ok(Answer::Row(None));
+            }
+            if query.advance(execution)? {
+                return Err(SqlError::new(1242, "Subquery returns more than 1 row"));
+            }
+            Ok(Answer::Row(Some(row)))
+        }
+        SubqueryKind::Quantified { operands, operator, kinds, .. } => {
+            let is_equality =
+                matches!(operator, CompareOperator::Equal | CompareOperator::NotEqual);
+            let columns = operands.len();
+            Ok(Answer::Rows(rows(&mut query, columns, is_equality, kinds, execution)?))
+        }
+    }
+}
+
+fn rows(
+    query: &mut QueryRows<'_>,
+    columns: usize,
+    is_equality: bool,
+    kinds: &[ComparisonKind],
+    execution: &mut Execution<'_>,
+) -> Result<Rows> {
+    let mut held = execution.memory().reservation();
+    let (mut keys, mut others, mut is_empty) = (FxHashSet::default(), Vec::new(), true);
+    let (mut row, mut key) = (Vec::new(), Vec::new());
+    while query.next(execution, &mut row)? {
+        execution.check_cancelled()?;
+        is_empty = false;
+        if row.len() != columns {
+            let message = format!("Operand should contain {columns} column(s)");
+            return Err(SqlError::new(1241, message));
+        }
+        key.clear();
+        if is_equality && write_comparison_key(&row, kinds, &mut key) {
+            if !keys.contains(&key[..]) {
+                held.require(key.len() + 32)?;
+                keys.insert(key.as_slice().into());
+            }
+            continue;
+        }
+        if is_equality && row.iter().all(Datum::is_null) && others.contains(&row) {
+            continue; // one row of NULLs says as much as many
+        }
+        held.require(size_of_values(&row))?;
+        others.push(row.clone());
+    }
+    Ok(Rows { keys, others, is_empty, _held: held })
+}
+
+/// `values operator ANY | ALL (rows)`.
+fn quantified(
+    values: &[Datum],
+    rows: &Rows,
+    operator: CompareOperator,
+    kinds: &[ComparisonKind],
+    all: bool,
+) -> Option<bool> {
+    if rows.is_empty {
+        return Some(all);
+    }
+    // The answer that ends the search: a true one for ANY, a false one for ALL.
+    let decisive = !all;
+    let mut unknown = false;
+    if !rows.keys.is_empty() {
+        match among_keys(values, rows, operator, kinds, all) {
+            Some(truth) if truth == decisive => return Some(decisive),
+            Some(_) => {}
+            None => unknown = true,
+        }
+    }
+    for row in &rows.others {
+        match compare_tuples(operator, kinds.iter(), values, row) {
+            Some(truth) if truth == decisive => return Some(decisive),
+            Some(_) => {}
+            None => unknown = true,
+        }
+    }
+    if unknown { None } else { Some(all) }
+}
+
+/// The comparison with the rows whose keys are known, all at once.
+fn among_keys(
+    values: &[Datum],
+    rows: &Rows,
+    operator: CompareOperator,
+    kinds: &[ComparisonKind],
+    all: bool,
+) -> Option<bool> {
+    let mut key = Vec::new();
+    if !write_comparison_key(values, kinds, &mut key) {
+        return None;
+    }
+    let found = rows.keys.contains(&key[..]);
+    let others = rows.keys.len() > usize::from(found);
+    match (operator, all) {
+        (CompareOperator::Equal, false) => Some(found),
+        (CompareOperator::Equal, true) => Some(!others),
+        (_, true) => Some(!found),
+        (_, false) => Some(others),
+    }
+}

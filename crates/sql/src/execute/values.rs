@@ -1,0 +1,40 @@
+//! Values between the row's form, the expression's and text.
+
+use firn_format::value::ValueRef;
+
+use crate::collation::Charset;
+use crate::error::{Result, SqlError};
+use crate::types::{Datum, EvaluationContext, Octets, SqlType, cast};
+
+/// A stored value as a datum.
+#[inline]
+pub(crate) fn datum(
+    value: ValueRef<'_>,
+    ty: &SqlType,
+    context: &EvaluationContext,
+) -> Result<Datum> {
+    Datum::from_value_ref(value, ty, &context.time_zone)
+        .map_err(|error| SqlError::new(1034, format!("Damaged row: {error}")))
+}
+
+/// A value as text in UTF-8.
+pub(crate) fn text(value: &Datum, ty: &SqlType, context: &EvaluationContext) -> Result<Octets> {
+    Ok(cast::to_text(value, ty, Charset::Utf8mb4, context)?.unwrap_or_default())
+}
+
+/// Whether a value counts as true; `None` for NULL.
+pub(crate) fn truth(
+    value: &Datum,
+    ty: &SqlType,
+    context: &EvaluationContext,
+) -> Result<Option<bool>> {
+    Ok(match value {
+        Datum::Null => None,
+        Datum::Int(number) => Some(*number != 0),
+        Datum::UInt(number) => Some(*number != 0),
+        Datum::Double(number) => Some(*number != 0.0),
+        Datum::Decimal(number) => Some(!number.is_zero()),
+        Datum::Date(packed) | Datum::Time(packed) | Datum::DateTime(packed) => Some(*packed != 0),
+        other => Some(cast::to_double(other, ty, context)? != 0.0),
+    })
+}

@@ -1,0 +1,95 @@
+//! What a column makes of a value that is assigned to it.
+
+use firn_format::value::DateTime;
+
+use crate::catalog::model::{ColumnModel, DefaultValue};
+use crate::error::{Result, SqlError};
+use crate::types::cast::{self, Target};
+use crate::types::{Datum, EvaluationContext, SqlMode, SqlType, StatementKind, TypeKind};
+
+use super::super::Execution;
+
+/// A value converted as an assignment to the column says.
+pub(super) fn assign(
+    value: &Datum,
+    from: &SqlType,
+    column: &ColumnModel,
+    row_number: u64,
+    execution: &Execution<'_>,
+) -> Result<Datum> {
+    let (ty, name) = (&column.ty, &column.name);
+    cast::assign(value, from, Target { ty, column: name, row: row_number, ctx: execution.context })
+}
+
+/// Whether bad values are adjusted, with warnings, instead of refused.
+pub(super) fn adjusts(execution: &Execution<'_>) -> bool {
+    let context = execution.context;
+    context.statement_kind == StatementKind::WriteIgnore || !context.sql_mode.is_strict()
+}
+
+/// What a column has that is given no value.
+///
+/// # Errors
+/// 1364 if it has no default.
+pub(super) fn default_of(column: &ColumnModel, execution: &Execution<'_>) -> Result<Datum> {
+    match &column.default {
+        DefaultValue::Null => Ok(Datum::Null),
+        DefaultValue::Literal(value) => Ok(literal_default(value, &column.ty, execution.context)),
+        DefaultValue::CurrentTimestamp { fsp } => now(*fsp, &column.ty, execution.context),
+        // The planner gives these as expressions; a DEFAULT that it did not foresee has none.
+        DefaultValue::Expression(_) | DefaultValue::None => missing_default(column, execution),
+    }
+}
+
+fn missing_default(column: &ColumnModel, execution: &Execution<'_>) -> Result<Datum> {
+    // The first member is the default of an ENUM that cannot be NULL.
+    if matches!(column.ty.kind, TypeKind::Enum { .. }) && !column.ty.nullable {
+        return Ok(Datum::UInt(1));
+    }
+    let message = || format!("Field '{}' doesn't have a default value", column.name);
+    if !adjusts(execution) {
+        return Err(SqlError::new(1364, message()));
+    }
+    execution.context.warn(1364, message);
+    if column.ty.nullable { Ok(Datum::Null) } else { Ok(cast::implicit_default(&column.ty)) }
+}
+
+/// A timestamp's default is kept in UTC.
+fn literal_default(value: &Datum, ty: &SqlType, context: &EvaluationContext) -> Datum {
+    match (&ty.kind, value) {
+        (TypeKind::Timestamp { .. }, Datum::DateTime(packed)) if *packed != 0 => {
+            let utc = DateTime::unpack(*packed);
+            let local = crate::types::calendar::unix_us(utc)
+                .and_then(|instant| context.time_zone.to_local(instant));
+            local.map_or_else(|| value.clone(), Datum::from)
+        }
+        _ => value.clone(),
+    }
+}
+
+/// The statement's time with so many digits of a fraction, as a value of a column.
+///
+/// # Errors
+/// If the statement runs in a year beyond 9999.
+pub(super) fn now(fsp: u8, ty: &SqlType, context: &EvaluationContext) -> Result<Datum> {
+    let step = 10_i64.pow(6 - u32::from(fsp.min(6)));
+    let instant = context.statement_time_us - context.statement_time_us.rem_euclid(step);
+    let local = context.time_zone.to_local(instant);
+    let local = local.ok_or_else(|| SqlError::new(1292, "Incorrect datetime value"))?;
+    Ok(match ty.kind {
+        TypeKind::Date => Datum::from(local.date),
+        _ => Datum::from(local),
+    })
+}
+
+/// Whether a value of the `AUTO_INCREMENT` column asks for the next number.
+pub(super) fn asks_for_next(value: &Datum, context: &EvaluationContext) -> bool {
+    let zero = match value {
+        Datum::Null => return true,
+        Datum::Int(number) => *number == 0,
+        Datum::UInt(number) => *number == 0,
+        Datum::Double(number) => *number == 0.0,
+        _ => false,
+    };
+    zero && !context.sql_mode.contains(SqlMode::NO_AUTO_VALUE_ON_ZERO)
+}

@@ -1,0 +1,443 @@
+//! Foreign keys: rows must have their parents, and what happens to children when a parent changes or goes.
+//!
+//! ```text
+//!   INSERT child  ─► parent's index: a row with these values?   no ─► 1452
+//!   DELETE parent ─► child's index: rows with these values?     RESTRICT ─► 1451
+//!                                                               CASCADE  ─► DELETE child, and so on
+//!                                                               SET NULL ─► UPDATE child, and so on
+//! ```
+//!
+//! Parents are read with shared locks, children that change with exclusive ones, both in the present version:
+//! what a snapshot does not see counts as well. A cascade goes at most [`MOST_CASCADES`] tables deep.
+//! `NO ACTION` is `RESTRICT`, as in InnoDB: nothing is put off to the statement's end.
+
+use std::sync::Arc;
+
+use firn_api::rows::{
+    Direction, ReadMode, RowContent, ScanOptions, TableRef, WaitPolicy, cell_value,
+};
+use firn_format::definition::IndexKind;
+use firn_format::key::KeyRange;
+use firn_format::row::RowView;
+use firn_format::value::{Value, ValueRef};
+use smallvec::SmallVec;
+
+use crate::catalog::model::{ForeignKeyModel, ReferencingKey, ReferentialAction, TableModel};
+use crate::error::{Result, SqlError};
+
+use super::super::Execution;
+use super::super::error::{from_key, from_row, from_rows};
+use super::row::stored_value;
+
+/// How deep a cascade goes.
+const MOST_CASCADES: usize = 15;
+
+type Values = SmallVec<[Value; 2]>;
+type StoredChanges<'v> = [(usize, ValueRef<'v>)];
+
+/// The foreign keys of a table that a statement writes to.
+pub(super) struct ForeignKeys {
+    model: Arc<TableModel>,
+    /// Those of which the table is the child, with their parents.
+    parents: Vec<Parent>,
+    /// Those of which it is the parent.
+    children: Arc<[ReferencingKey]>,
+}
+
+struct Parent {
+    /// The foreign key's place in the child's list.
+    key: usize,
+    /// The parent's table and columns; `None` if it is not there.
+    table: Option<(TableRef, SmallVec<[u16; 2]>)>,
+}
+
+impl ForeignKeys {
+    /// The foreign keys of a table; none if the session does not check them.
+    pub(super) fn of(
+        model: &Arc<TableModel>,
+        execution: &mut Execution<'_>,
+    ) -> Result<ForeignKeys> {
+        let model = Arc::clone(model);
+        if !execution.limits.foreign_key_checks {
+            return Ok(ForeignKeys { model, parents: Vec::new(), children: Arc::default() });
+        }
+        let mut parents = Vec::new();
+        for (key, foreign_key) in model.foreign_keys.iter().enumerate() {
+            parents.push(Parent { key, table: parent_table(&model, foreign_key, execution)? });
+        }
+        let children = execution.catalog.shared().referencing(&model.schema, &model.name)?;
+        Ok(ForeignKeys { model, parents, children })
+    }
+
+    /// Whether rows need parents.
+    pub(super) fn is_child(&self) -> bool {
+        !self.parents.is_empty()
+    }
+
+    /// Whether a change of a row may change other rows.
+    pub(super) fn may_cascade(&self) -> bool {
+        !self.children.is_empty()
+    }
+
+    /// Looks for the parents of a row. `changed`: only of keys that these ordinals are part of.
+    pub(super) fn check_parents<'v>(
+        &self,
+        value: &dyn Fn(u16) -> ValueRef<'v>,
+        changed: Option<&StoredChanges<'_>>,
+        execution: &mut Execution<'_>,
+    ) -> Result<()> {
+        for parent in &self.parents {
+            let foreign_key = &self.model.foreign_keys[parent.key];
+            let is_part = |(ordinal, _): &(usize, ValueRef<'_>)| {
+                foreign_key.columns.iter().any(|column| usize::from(*column) == *ordinal)
+            };
+            if changed.is_some_and(|changed| !changed.iter().any(is_part)) {
+                continue;
+            }
+            let values: SmallVec<[ValueRef<'v>; 2]> =
+                foreign_key.columns.iter().map(|column| value(*column)).collect();
+            if values.iter().any(ValueRef::is_null) {
+                continue;
+            }
+            let mode = ReadMode::Share(WaitPolicy::Wait);
+            let found = match &parent.table {
+                Some((table, columns)) => {
+                    visit_rows(table, columns, &values, mode, execution, &mut |_, _| false)?
+                }
+                None => 0,
+            };
+            if found == 0 {
+                return Err(no_parent(&self.model, foreign_key));
+            }
+        }
+        Ok(())
+    }
+
+    /// Looks for the parents of a row that was updated, and does what its children's keys say.
+    pub(super) fn after_update(
+        &mut self,
+        table: &TableRef,
+        old: &[u8],
+        changes: &StoredChanges<'_>,
+        depth: usize,
+        execution: &mut Execution<'_>,
+    ) -> Result<()> {
+        if self.is_child() {
+            self.check_parents_of_update(table, old, changes, execution)?;
+        }
+        for child in &*self.children.clone() {
+            let columns = parent_columns(&self.model, child.foreign_key())?;
+            let new = |ordinal: u16| {
+                changes.iter().find(|(of, _)| *of == usize::from(ordinal)).map(|(_, value)| *value)
+            };
+            if columns.iter().all(|column| new(*column).is_none()) {
+                continue;
+            }
+            let old_values = values_of(table, old, &columns, execution)?;
+            let new_values: Values = columns
+                .iter()
+                .zip(&old_values)
+                .map(|(column, old)| new(*column).map_or_else(|| old.clone(), |new| new.to_value()))
+                .collect();
+            if old_values == new_values || old_values.iter().any(Value::is_null) {
+                continue;
+            }
+            child_changes(child, &old_values, Some(&new_values), depth, execution)?;
+        }
+        Ok(())
+    }
+
+    fn check_parents_of_update(
+        &self,
+        table: &TableRef,
+        old: &[u8],
+        changes: &StoredChanges<'_>,
+        execution: &mut Execution<'_>,
+    ) -> Result<()> {
+        let mut kept: SmallVec<[(u16, Value); 4]> = SmallVec::new();
+        for foreign_key in self.parents.iter().map(|parent| &self.model.foreign_keys[parent.key]) {
+            for ordinal in &foreign_key.columns {
+                let value = changes.iter().find(|(of, _)| *of == usize::from(*ordinal));
+                let value = match value {
+                    Some((_, value)) => value.to_value(),
+                    None => stored_value(old, *ordinal, table, &*execution.transaction)?,
+                };
+                kept.push((*ordinal, value));
+            }
+        }
+        let value = |ordinal: u16| {
+            let found = kept.iter().find(|(of, _)| *of == ordinal);
+            found.map_or(ValueRef::Null, |(_, value)| value.as_ref())
+        };
+        self.check_parents(&value, Some(changes), execution)
+    }
+
+    /// Does what the keys of a deleted row's children say.
+    pub(super) fn after_delete(
+        &mut self,
+        table: &TableRef,
+        old: &[u8],
+        depth: usize,
+        execution: &mut Execution<'_>,
+    ) -> Result<()> {
+        for child in &*self.children.clone() {
+            let columns = parent_columns(&self.model, child.foreign_key())?;
+            let old_values = values_of(table, old, &columns, execution)?;
+            if !old_values.iter().any(Value::is_null) {
+                child_changes(child, &old_values, None, depth, execution)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+fn parent_table(
+    child: &Arc<TableModel>,
+    foreign_key: &ForeignKeyModel,
+    execution: &mut Execution<'_>,
+) -> Result<Option<(TableRef, SmallVec<[u16; 2]>)>> {
+    let (schema, name) = (&foreign_key.parent_schema, &foreign_key.parent_table);
+    let model = match *child.schema == **schema && *child.name == **name {
+        true => Some(Arc::clone(child)),
+        false => execution.catalog.shared().find_table(schema, name)?,
+    };
+    let Some(model) = model else { return Ok(None) };
+    let columns = parent_columns(&model, foreign_key)?;
+    Ok(Some((execution.table(&model, true)?, columns)))
+}
+
+/// The ordinals of the columns that a foreign key refers to.
+fn parent_columns(
+    parent: &TableModel,
+    foreign_key: &ForeignKeyModel,
+) -> Result<SmallVec<[u16; 2]>> {
+    let columns = foreign_key.parent_columns.iter();
+    columns
+        .map(|name| {
+            let column = parent.column(name).map(|column| column.ordinal);
+            column.ok_or_else(|| no_parent(parent, foreign_key))
+        })
+        .collect()
+}
+
+fn values_of(
+    table: &TableRef,
+    payload: &[u8],
+    columns: &[u16],
+    execution: &Execution<'_>,
+) -> Result<Values> {
+    let transaction = &*execution.transaction;
+    columns.iter().map(|ordinal| stored_value(payload, *ordinal, table, transaction)).collect()
+}
+
+/// Does what a foreign key says about the children of a row that had `old` and now has `new`, or is gone.
+fn child_changes(
+    child: &ReferencingKey,
+    old: &[Value],
+    new: Option<&[Value]>,
+    depth: usize,
+    execution: &mut Execution<'_>,
+) -> Result<()> {
+    let foreign_key = child.foreign_key();
+    let action = if new.is_some() { foreign_key.on_update } else { foreign_key.on_delete };
+    let table = execution.table(&child.child, true)?;
+    let values: SmallVec<[ValueRef<'_>; 2]> = old.iter().map(Value::as_ref).collect();
+    let restricts = !matches!(action, ReferentialAction::Cascade | ReferentialAction::SetNull);
+    if restricts {
+        let mode = ReadMode::Share(WaitPolicy::Wait);
+        let columns = &foreign_key.columns;
+        let found = visit_rows(&table, columns, &values, mode, execution, &mut |_, _| false)?;
+        return if found > 0 { Err(has_children(&child.child, foreign_key)) } else { Ok(()) };
+    }
+    let mut rows: Vec<(Box<[u8]>, Box<[u8]>)> = Vec::new();
+    let mode = ReadMode::Update(WaitPolicy::Wait);
+    visit_rows(&table, &foreign_key.columns, &values, mode, execution, &mut |key, payload| {
+        rows.push((key.into(), payload.into()));
+        true
+    })?;
+    if rows.is_empty() {
+        return Ok(());
+    }
+    if depth >= MOST_CASCADES {
+        return Err(SqlError::new(
+            3008,
+            format!("Foreign key cascade delete/update exceeds max depth of {MOST_CASCADES}."),
+        ));
+    }
+    let mut keys = ForeignKeys::of(&child.child, execution)?;
+    for (key, payload) in rows {
+        execution.check_cancelled()?;
+        match (action, new) {
+            (ReferentialAction::Cascade, None) => {
+                execution.transaction.delete(&table, &key, &payload).map_err(from_rows)?;
+                keys.after_delete(&table, &payload, depth + 1, execution)?;
+            }
+            (ReferentialAction::Cascade, Some(new)) => {
+                let values = new.iter().map(Value::as_ref);
+                let change = Cascade { table: &table, key: &key, payload: &payload, depth };
+                change.update(&foreign_key.columns, values, &mut keys, execution)?;
+            }
+            _ => {
+                let nulls = foreign_key.columns.iter().map(|_| ValueRef::Null);
+                let change = Cascade { table: &table, key: &key, payload: &payload, depth };
+                change.update(&foreign_key.columns, nulls, &mut keys, execution)?;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// A child's row that changes with its parent.
+struct Cascade<'r> {
+    table: &'r TableRef,
+    key: &'r [u8],
+    payload: &'r [u8],
+    depth: usize,
+}
+
+impl Cascade<'_> {
+    fn update<'v>(
+        &self,
+        columns: &[u16],
+        values: impl Iterator<Item = ValueRef<'v>>,
+        keys: &mut ForeignKeys,
+        execution: &mut Execution<'_>,
+    ) -> Result<()> {
+        let ordinals = columns.iter().map(|column| usize::from(*column));
+        let changes: SmallVec<[(usize, ValueRef<'v>); 2]> = ordinals.zip(values).collect();
+        let updated = execution.transaction.update(self.table, self.key, self.payload, &changes);
+        updated.map_err(from_rows)?;
+        keys.after_update(self.table, self.payload, &changes, self.depth + 1, execution)
+    }
+}
+
+/// Visits rows whose `columns` have these values, until `visit` says no; answers how many it was shown.
+fn visit_rows(
+    table: &TableRef,
+    columns: &[u16],
+    values: &[ValueRef<'_>],
+    mode: ReadMode,
+    execution: &mut Execution<'_>,
+    visit: &mut dyn FnMut(&[u8], &[u8]) -> bool,
+) -> Result<u64> {
+    let way = index_over(table, columns, values)?;
+    let checks_rows = way.is_none();
+    let (index, range) = way.unwrap_or_else(|| (None, KeyRange::all()));
+    let options = ScanOptions { index, range, direction: Direction::Forward, mode, columns: None };
+    let mut scan = execution.transaction.scan(table, &options).map_err(from_rows)?;
+    let mut shown = 0;
+    while scan.fetch(execution.transaction).map_err(from_rows)? {
+        execution.check_cancelled()?;
+        for number in 0..scan.len() {
+            let row = scan.row(number);
+            let RowContent::Payload(payload) = row.content else { continue };
+            if checks_rows && !has_values(table, payload, columns, values, execution)? {
+                execution.transaction.unlock(table, row.key);
+                continue;
+            }
+            shown += 1;
+            if !visit(row.key, payload) {
+                return Ok(shown);
+            }
+        }
+    }
+    Ok(shown)
+}
+
+/// An index that begins with these columns, and its keys with these values.
+fn index_over(
+    table: &TableRef,
+    columns: &[u16],
+    values: &[ValueRef<'_>],
+) -> Result<Option<(Option<usize>, KeyRange)>> {
+    let (definition, layout) = (table.definition(), table.layout());
+    for (number, index) in definition.indexes.iter().enumerate() {
+        let leading = index.parts.iter().map(|part| part.column);
+        let begins = leading.take(columns.len()).eq(columns.iter().copied());
+        let whole = index.parts.iter().take(columns.len()).all(|part| part.prefix_length.is_none());
+        if !begins || !whole || index.state != firn_format::definition::IndexState::Ready {
+            continue;
+        }
+        let (number, keys) = match index.kind {
+            IndexKind::Clustered => (None, &layout.clustered),
+            _ => {
+                let secondary = layout.secondary.iter().find(|(id, _)| *id == index.index_id);
+                let Some((_, secondary)) = secondary else { continue };
+                (Some(number), secondary.key())
+            }
+        };
+        let mut prefix = Vec::new();
+        keys.encode_parts(values, table.collations(), &mut prefix).map_err(from_key)?;
+        return Ok(Some((number, KeyRange::prefix(prefix))));
+    }
+    Ok(None)
+}
+
+fn has_values(
+    table: &TableRef,
+    payload: &[u8],
+    columns: &[u16],
+    values: &[ValueRef<'_>],
+    execution: &Execution<'_>,
+) -> Result<bool> {
+    let view = RowView::parse(&table.layout().row, payload).map_err(from_row)?;
+    let mut overflow = Vec::new();
+    for (column, value) in columns.iter().zip(values) {
+        let cell = view.column(usize::from(*column)).map_err(from_row)?;
+        let stored = cell_value(&*execution.transaction, table, cell, &mut overflow);
+        if stored.map_err(from_rows)? != *value {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
+fn no_parent(child: &TableModel, foreign_key: &ForeignKeyModel) -> SqlError {
+    let constraint = describe(child, foreign_key);
+    SqlError::new(
+        1452,
+        format!("Cannot add or update a child row: a foreign key constraint fails ({constraint})"),
+    )
+}
+
+fn has_children(child: &TableModel, foreign_key: &ForeignKeyModel) -> SqlError {
+    let constraint = describe(child, foreign_key);
+    SqlError::new(
+        1451,
+        format!(
+            "Cannot delete or update a parent row: a foreign key constraint fails ({constraint})"
+        ),
+    )
+}
+
+/// `` `test`.`child`, CONSTRAINT `fk` FOREIGN KEY (`a`) REFERENCES `parent` (`id`) ON DELETE CASCADE ``
+fn describe(child: &TableModel, foreign_key: &ForeignKeyModel) -> String {
+    let quoted = |name: &str| format!("`{}`", name.replace('`', "``"));
+    let names = |names: Vec<String>| names.join(", ");
+    let columns = foreign_key.columns.iter().filter_map(|ordinal| child.by_ordinal(*ordinal));
+    let columns = names(columns.map(|column| quoted(&column.name)).collect());
+    let parents = names(foreign_key.parent_columns.iter().map(|name| quoted(name)).collect());
+    let mut parent = quoted(&foreign_key.parent_table);
+    if foreign_key.parent_schema != child.schema {
+        parent = format!("{}.{parent}", quoted(&foreign_key.parent_schema));
+    }
+    let (schema, table, name) =
+        (quoted(&child.schema), quoted(&child.name), quoted(&foreign_key.name));
+    let on_delete = action_text("DELETE", foreign_key.on_delete);
+    let on_update = action_text("UPDATE", foreign_key.on_update);
+    format!(
+        "{schema}.{table}, CONSTRAINT {name} FOREIGN KEY ({columns}) REFERENCES {parent} \
+         ({parents}){on_delete}{on_update}"
+    )
+}
+
+fn action_text(event: &str, action: ReferentialAction) -> String {
+    let action = match action {
+        ReferentialAction::NoAction => return String::new(),
+        ReferentialAction::Restrict => "RESTRICT",
+        ReferentialAction::Cascade => "CASCADE",
+        ReferentialAction::SetNull => "SET NULL",
+        ReferentialAction::SetDefault => "SET DEFAULT",
+    };
+    format!(" ON {event} {action}")
+}

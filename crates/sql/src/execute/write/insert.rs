@@ -1,0 +1,557 @@
+//! `INSERT`, `REPLACE`, `INSERT … ON DUPLICATE KEY UPDATE`.
+//!
+//! ```text
+//!   given columns ─► defaults, AUTO_INCREMENT, generated ─► checks ─► insert ─┬─► parents exist?
+//!                                                                 taken key ─┴─► refuse │ delete and insert │ update
+//! ```
+
+use firn_api::rows::{ReadMode, TableRef, WaitPolicy};
+use firn_format::value::ValueRef;
+use smallvec::SmallVec;
+
+use crate::catalog::model::{ColumnModel, TableModel};
+use crate::error::{Result, SqlError};
+use crate::expression::{Expression, ExpressionKind, Slot};
+use crate::plan::{Assignment, DuplicatePolicy, InsertPlan, NodeKind};
+use crate::types::{Datum, EvaluationContext};
+
+use super::super::access::Fitted;
+use super::super::error::from_rows;
+use super::super::operator::QueryRows;
+use super::super::{Execution, Outcome};
+use super::assign::{asks_for_next, assign, default_of};
+use super::duplicate::{Refusal, refusal};
+use super::foreign_key::ForeignKeys;
+use super::row::store;
+use super::update::{Change, Changes, RowChange};
+use super::{delete, is_ignorable};
+
+/// How often a key that is taken, but whose row is gone when it is looked for, is tried again.
+const MOST_RETRIES: usize = 16;
+
+/// An `INSERT` at work.
+struct Inserter<'p> {
+    plan: &'p InsertPlan,
+    table: TableRef,
+    foreign_keys: ForeignKeys,
+    /// What each column of the row gets that the statement does not give, by ordinal.
+    omitted: Vec<&'p ColumnModel>,
+    numbers: Numbers,
+    row_number: u64,
+    records: u64,
+    inserted: u64,
+    deleted: u64,
+    updated: u64,
+    /// Rows that `ON DUPLICATE KEY UPDATE` found as they were to be.
+    unchanged: u64,
+}
+
+/// `AUTO_INCREMENT` values that have been taken, and what the client is told of them.
+#[derive(Default)]
+struct Numbers {
+    next: u64,
+    left: u64,
+    /// How many are taken next time.
+    batch: u64,
+    first_generated: Option<u64>,
+    last_given: u64,
+}
+
+/// Inserts the rows of a plan.
+pub(crate) fn insert(plan: &InsertPlan, execution: &mut Execution<'_>) -> Result<Outcome> {
+    let mut inserter = Inserter::new(plan, execution)?;
+    match &plan.source.root.kind {
+        NodeKind::Values { rows, slots } => inserter.insert_values(rows, slots, execution)?,
+        _ => inserter.insert_query(execution)?,
+    }
+    Ok(inserter.outcome(execution))
+}
+
+/// A row's values by ordinal.
+type Row = Vec<Datum>;
+
+impl<'p> Inserter<'p> {
+    fn new(plan: &'p InsertPlan, execution: &mut Execution<'_>) -> Result<Inserter<'p>> {
+        let table = execution.table(&plan.table, true)?;
+        let foreign_keys = ForeignKeys::of(&plan.table, execution)?;
+        let is_given = |column: &ColumnModel| plan.columns.contains(&column.ordinal);
+        let omitted = plan.table.columns.iter();
+        let omitted = omitted.filter(|column| !is_given(column) && column.generated.is_none());
+        Ok(Inserter {
+            plan,
+            table,
+            foreign_keys,
+            omitted: omitted.collect(),
+            numbers: Numbers::default(),
+            row_number: 0,
+            records: 0,
+            inserted: 0,
+            deleted: 0,
+            updated: 0,
+            unchanged: 0,
+        })
+    }
+
+    fn insert_values(
+        &mut self,
+        rows: &'p [Vec<Expression>],
+        slots: &[Slot],
+        execution: &mut Execution<'_>,
+    ) -> Result<()> {
+        let place = |column: &Expression| match column.kind {
+            ExpressionKind::Slot(slot) => slots.iter().position(|filled| *filled == slot),
+            _ => None,
+        };
+        let columns = self.plan.source.columns.iter();
+        let places: Vec<Option<usize>> = columns.map(|column| place(&column.value)).collect();
+        self.numbers.batch = rows.len() as u64;
+        for row in rows {
+            execution.check_cancelled()?;
+            for (slot, value) in slots.iter().zip(row) {
+                if !value.is_default() {
+                    let value = value.evaluate(execution)?;
+                    execution.set(*slot, value);
+                }
+            }
+            let is_default = |number: usize| {
+                places[number]
+                    .is_some_and(|place| row.get(place).is_some_and(Expression::is_default))
+            };
+            self.row_number += 1;
+            let given = self.given(&is_default, execution)?;
+            self.insert_row(given, execution)?;
+        }
+        Ok(())
+    }
+
+    fn insert_query(&mut self, execution: &mut Execution<'_>) -> Result<()> {
+        self.numbers.batch = 1;
+        let mut query = QueryRows::open(&self.plan.source, execution)?;
+        while query.advance(execution)? {
+            execution.check_cancelled()?;
+            self.row_number += 1;
+            let given = self.given(&|_| false, execution)?;
+            self.insert_row(given, execution)?;
+        }
+        Ok(())
+    }
+
+    /// The row with the values that the source gives now; `None` where `DEFAULT` stands.
+    fn given(
+        &self,
+        is_default: &dyn Fn(usize) -> bool,
+        execution: &mut Execution<'_>,
+    ) -> Result<SmallVec<[Option<Datum>; 8]>> {
+        let columns = self.plan.source.columns.iter().enumerate();
+        columns
+            .map(|(number, column)| match column.value.is_default() || is_default(number) {
+                true => Ok(None),
+                false => column.value.evaluate(execution).map(Some),
+            })
+            .collect()
+    }
+
+    fn insert_row(
+        &mut self,
+        given: SmallVec<[Option<Datum>; 8]>,
+        execution: &mut Execution<'_>,
+    ) -> Result<()> {
+        self.records += 1;
+        let ignores = self.plan.ignore;
+        let before =
+            (ignores && self.foreign_keys.is_child()).then(|| execution.transaction.savepoint());
+        let inserted = self.build(given, execution).and_then(|(row, number)| {
+            self.write(&row, execution)?;
+            self.note_number(number, &row);
+            Ok(())
+        });
+        match inserted {
+            Err(error) if ignores && is_ignorable(&error) => {
+                if let Some(before) = before {
+                    execution.transaction.rollback_to(before).map_err(from_rows)?;
+                }
+                execution.context.warn(error.code, || error.message.clone());
+                Ok(())
+            }
+            done => done,
+        }
+    }
+
+    /// The row as it is to be stored, and the number that was generated for it.
+    fn build(
+        &mut self,
+        mut given: SmallVec<[Option<Datum>; 8]>,
+        execution: &mut Execution<'_>,
+    ) -> Result<(Row, Option<u64>)> {
+        let mut row = vec![Datum::Null; self.plan.table.ordinals()];
+        let mut defaults: SmallVec<[&'p ColumnModel; 8]> = SmallVec::from_slice(&self.omitted);
+        let mut wants_number = self.omits_number();
+        for (number, ordinal) in self.plan.columns.iter().enumerate() {
+            let Some(column) = self.plan.table.by_ordinal(*ordinal) else { continue };
+            match given.get_mut(number).and_then(Option::take) {
+                None if column.generated.is_some() => {}
+                None if column.auto_increment => wants_number = true,
+                None => defaults.push(column),
+                Some(_) if column.generated.is_some() => {
+                    return Err(generated_given(column, &self.plan.table));
+                }
+                Some(value)
+                    if column.auto_increment && asks_for_next(&value, execution.context) =>
+                {
+                    wants_number = true;
+                }
+                Some(value) => {
+                    let ty = &self.plan.source.columns[number].value.ty;
+                    row[usize::from(*ordinal)] =
+                        assign(&value, ty, column, self.row_number, execution)?;
+                }
+            }
+        }
+        let number = if wants_number { self.generate(&mut row, execution)? } else { None };
+        self.fill_defaults(&defaults, &mut row, execution)?;
+        self.finish(&mut row, execution)?;
+        Ok((row, number))
+    }
+
+    fn omits_number(&self) -> bool {
+        let column = self.plan.table.auto_increment;
+        column.is_some_and(|ordinal| !self.plan.columns.contains(&ordinal))
+    }
+
+    /// Literal defaults first, then those that are expressions over the row.
+    fn fill_defaults(
+        &self,
+        columns: &[&'p ColumnModel],
+        row: &mut Row,
+        execution: &mut Execution<'_>,
+    ) -> Result<()> {
+        let expression = |ordinal: u16| {
+            let mut defaults = self.plan.defaults.iter();
+            defaults.find(|(of, _)| *of == ordinal).map(|(_, expression)| expression)
+        };
+        for column in columns.iter().filter(|column| !column.auto_increment) {
+            if expression(column.ordinal).is_none() {
+                row[usize::from(column.ordinal)] = default_of(column, execution)?;
+            }
+        }
+        for column in columns {
+            if let Some(expression) = expression(column.ordinal) {
+                fill_slots(&self.plan.old_row, row, execution);
+                let value = expression.evaluate(execution)?;
+                let value = assign(&value, &expression.ty, column, self.row_number, execution)?;
+                row[usize::from(column.ordinal)] = value;
+            }
+        }
+        Ok(())
+    }
+
+    /// Works out generated columns and looks at the checks.
+    fn finish(&self, row: &mut Row, execution: &mut Execution<'_>) -> Result<()> {
+        if self.plan.generated.is_empty() && self.plan.checks.is_empty() {
+            return Ok(());
+        }
+        fill_slots(&self.plan.old_row, row, execution);
+        for (ordinal, expression) in &self.plan.generated {
+            let Some(column) = self.plan.table.by_ordinal(*ordinal) else { continue };
+            let value = expression.evaluate(execution)?;
+            let value = assign(&value, &expression.ty, column, self.row_number, execution)?;
+            row[usize::from(*ordinal)] = value;
+            fill_slots(&self.plan.old_row, row, execution);
+        }
+        for (name, check) in &self.plan.checks {
+            if check.truth(execution)? == Some(false) {
+                return Err(violated(name));
+            }
+        }
+        Ok(())
+    }
+
+    /// Puts the next number in the row's `AUTO_INCREMENT` column.
+    fn generate(&mut self, row: &mut Row, execution: &mut Execution<'_>) -> Result<Option<u64>> {
+        let Some(ordinal) = self.plan.table.auto_increment else { return Ok(None) };
+        let Some(column) = self.plan.table.by_ordinal(ordinal) else { return Ok(None) };
+        let number = self.numbers.take(&self.table, execution)?;
+        let value = assign(
+            &Datum::UInt(number),
+            &crate::types::SqlType::bigint_unsigned(),
+            column,
+            self.row_number,
+            execution,
+        );
+        let exhausted =
+            |_| SqlError::new(1467, "Failed to read auto-increment value from storage engine");
+        row[usize::from(ordinal)] = value.map_err(exhausted)?;
+        Ok(Some(number))
+    }
+
+    /// Remembers the number of a row that was inserted.
+    fn note_number(&mut self, generated: Option<u64>, row: &Row) {
+        if let Some(number) = generated {
+            self.numbers.first_generated.get_or_insert(number);
+        } else if let Some(ordinal) = self.plan.table.auto_increment {
+            self.numbers.last_given = positive(&row[usize::from(ordinal)]).unwrap_or(0);
+        }
+    }
+
+    /// Writes a row, as the plan says with regard to rows that are there already.
+    fn write(&mut self, row: &Row, execution: &mut Execution<'_>) -> Result<()> {
+        for _ in 0..MOST_RETRIES {
+            let refused = match self.try_insert(row, execution) {
+                Ok(()) => {
+                    self.inserted += 1;
+                    self.pass_number(row, execution)?;
+                    return self.check_parents(row, execution);
+                }
+                Err(refused) => refused,
+            };
+            let Refusal::Duplicate { index, key, error } = refused else {
+                return Err(refused.into());
+            };
+            let done = match &self.plan.duplicates {
+                DuplicatePolicy::Refuse => return Err(error),
+                DuplicatePolicy::Replace => {
+                    self.remove(index, &key, execution)?;
+                    false
+                }
+                DuplicatePolicy::Update(assignments) => {
+                    self.pass_number(row, execution)?;
+                    self.update(assignments, row, index, &key, execution)?
+                }
+            };
+            if done {
+                return Ok(());
+            }
+        }
+        Err(SqlError::new(1205, "Lock wait timeout exceeded; try restarting transaction"))
+    }
+
+    fn try_insert(
+        &self,
+        row: &Row,
+        execution: &mut Execution<'_>,
+    ) -> std::result::Result<(), Refusal> {
+        let stored = stored_row(row, &self.table, execution.context).map_err(Refusal::Other)?;
+        let values: SmallVec<[ValueRef<'_>; 16]> = stored.iter().map(Fitted::as_ref).collect();
+        let inserted = execution.transaction.insert(&self.table, &values);
+        inserted.map_err(|error| {
+            let mut value = |ordinal: u16| row[usize::from(ordinal)].clone();
+            refusal(error, &self.plan.table, &mut value, execution.context)
+        })
+    }
+
+    /// Tells the counter of a number that the statement gave itself.
+    fn pass_number(&self, row: &Row, execution: &mut Execution<'_>) -> Result<()> {
+        let Some(ordinal) = self.plan.table.auto_increment else { return Ok(()) };
+        match positive(&row[usize::from(ordinal)]) {
+            Some(number) if !self.numbers.is_own(number) => {
+                execution.node.pass_auto_increment(&self.table, number).map_err(from_rows)
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn check_parents(&mut self, row: &Row, execution: &mut Execution<'_>) -> Result<()> {
+        if !self.foreign_keys.is_child() {
+            return Ok(());
+        }
+        let stored = stored_row(row, &self.table, execution.context)?;
+        let value = |ordinal: u16| stored[usize::from(ordinal)].as_ref();
+        self.foreign_keys.check_parents(&value, None, execution)
+    }
+
+    /// Reads the row that has a key of a unique index; false if it is gone by now.
+    fn find(
+        &self,
+        index: Option<usize>,
+        key: &[u8],
+        execution: &mut Execution<'_>,
+        found: &mut (Vec<u8>, Vec<u8>),
+    ) -> Result<bool> {
+        let mode = ReadMode::Update(WaitPolicy::Wait);
+        let (primary_key, payload) = found;
+        let is_there = match index {
+            None => {
+                primary_key.extend_from_slice(key);
+                execution.transaction.get(&self.table, key, mode, payload)
+            }
+            Some(index) => {
+                let table = &self.table;
+                execution.transaction.get_by_entry(table, index, key, mode, primary_key, payload)
+            }
+        };
+        is_there.map_err(from_rows)
+    }
+
+    /// `REPLACE`: deletes the row that is in the way.
+    fn remove(
+        &mut self,
+        index: Option<usize>,
+        key: &[u8],
+        execution: &mut Execution<'_>,
+    ) -> Result<()> {
+        let mut found = (Vec::new(), Vec::new());
+        if self.find(index, key, execution, &mut found)? {
+            let (key, payload) = &found;
+            delete::delete_row(&self.table, &mut self.foreign_keys, key, payload, execution)?;
+            self.deleted += 1;
+        }
+        Ok(())
+    }
+
+    /// `ON DUPLICATE KEY UPDATE`: changes the row that is in the way; false if it is gone by now.
+    fn update(
+        &mut self,
+        assignments: &'p [Assignment],
+        row: &Row,
+        index: Option<usize>,
+        key: &[u8],
+        execution: &mut Execution<'_>,
+    ) -> Result<bool> {
+        let mut found = (Vec::new(), Vec::new());
+        if !self.find(index, key, execution, &mut found)? {
+            return Ok(false);
+        }
+        let (key, payload) = &found;
+        fill_slots(&self.plan.new_row, row, execution);
+        super::update::fill_from_payload(
+            &self.plan.old_row,
+            &self.plan.table,
+            &self.table,
+            payload,
+            execution,
+        )?;
+        let change = RowChange {
+            model: &self.plan.table,
+            assignments,
+            row: &self.plan.old_row,
+            generated: &self.plan.generated,
+            checks: &self.plan.checks,
+            row_number: self.row_number,
+        };
+        match change.work_out(&self.table, payload, execution)? {
+            Change::None => self.unchanged += 1,
+            Change::Columns(changes) => {
+                self.apply(&changes, key, payload, execution)?;
+                self.updated += 1;
+            }
+        }
+        Ok(true)
+    }
+
+    fn apply(
+        &mut self,
+        changes: &Changes,
+        key: &[u8],
+        payload: &[u8],
+        execution: &mut Execution<'_>,
+    ) -> Result<()> {
+        let plan = self.plan;
+        let keys = &mut self.foreign_keys;
+        super::update::update_row(&plan.table, &self.table, keys, key, payload, changes, execution)
+            .map_err(SqlError::from)
+    }
+
+    fn outcome(self, execution: &Execution<'_>) -> Outcome {
+        let is_single_row = matches!(
+            &self.plan.source.root.kind,
+            NodeKind::Values { rows, .. } if rows.len() <= 1
+        ) || matches!(self.plan.source.root.kind, NodeKind::OneRow);
+        let duplicates = match self.plan.duplicates {
+            DuplicatePolicy::Refuse => self.records - self.inserted,
+            _ => self.deleted + self.updated,
+        };
+        let warnings = execution.context.warning_count();
+        let info = match is_single_row {
+            true => String::new(),
+            false => {
+                format!("Records: {}  Duplicates: {duplicates}  Warnings: {warnings}", self.records)
+            }
+        };
+        let affected = self.inserted + self.deleted + 2 * self.updated;
+        Outcome {
+            affected,
+            found: affected + self.unchanged,
+            last_insert_id: self.numbers.first_generated.unwrap_or(self.numbers.last_given),
+            session_last_insert_id: self.numbers.first_generated,
+            warnings,
+            info,
+        }
+    }
+}
+
+impl Numbers {
+    /// The next number.
+    fn take(&mut self, table: &TableRef, execution: &Execution<'_>) -> Result<u64> {
+        let step = execution.limits.auto_increment_increment.max(1);
+        let offset = execution.limits.auto_increment_offset;
+        if self.left == 0 {
+            let count = self.batch.clamp(1, 1 << 16);
+            let taken = execution.node.take_auto_increment(table, count.saturating_mul(step));
+            self.next = taken.map_err(from_rows)?;
+            self.left = count;
+            self.batch = count.saturating_mul(2);
+        }
+        self.left -= 1;
+        let number = aligned(self.next, step, offset);
+        self.next = self.next.saturating_add(step);
+        Ok(number)
+    }
+
+    /// Whether a number is of those that were taken.
+    fn is_own(&self, number: u64) -> bool {
+        self.first_generated.is_some() && number < self.next
+    }
+}
+
+/// The first number from `from` on that is `offset` more than a multiple of `step`.
+fn aligned(from: u64, step: u64, offset: u64) -> u64 {
+    if step == 1 || offset > step {
+        return from;
+    }
+    let beyond =
+        (u128::from(from) + u128::from(step) - u128::from(offset % step)) % u128::from(step);
+    if beyond == 0 { from } else { from.saturating_add(step - beyond as u64) }
+}
+
+/// Puts a row's values in slots.
+pub(super) fn fill_slots(slots: &[(u16, Slot)], row: &Row, execution: &mut Execution<'_>) {
+    for (ordinal, slot) in slots {
+        execution.frame[slot.0 as usize] = row[usize::from(*ordinal)].clone();
+    }
+}
+
+/// A row as the node takes it.
+fn stored_row<'r>(
+    row: &'r Row,
+    table: &TableRef,
+    context: &EvaluationContext,
+) -> Result<SmallVec<[Fitted<'r>; 16]>> {
+    let columns = &table.definition().columns;
+    let stored = row.iter().zip(columns);
+    stored.map(|(value, column)| store(value, column.column_type, context)).collect()
+}
+
+fn positive(value: &Datum) -> Option<u64> {
+    match value {
+        Datum::UInt(number) => Some(*number),
+        Datum::Int(number) => u64::try_from(*number).ok(),
+        Datum::Double(number) if *number > 0.0 => Some(*number as u64),
+        _ => None,
+    }
+    .filter(|number| *number > 0)
+}
+
+/// Error 3819.
+pub(super) fn violated(check: &str) -> SqlError {
+    SqlError::new(3819, format!("Check constraint '{check}' is violated."))
+}
+
+fn generated_given(column: &ColumnModel, table: &TableModel) -> SqlError {
+    let (column, table) = (&column.name, &table.name);
+    SqlError::new(
+        3105,
+        format!(
+            "The value specified for generated column '{column}' in table '{table}' is not allowed."
+        ),
+    )
+}

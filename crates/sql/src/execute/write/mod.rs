@@ -1,0 +1,54 @@
+//! Statements that write: `INSERT`, `REPLACE`, `UPDATE`, `DELETE`.
+//!
+//! ```text
+//!   source rows ─► values (defaults, conversions, generated columns, checks) ─► Transaction ─► foreign keys
+//! ```
+//!
+//! Rules:
+//! 1. a statement is all or nothing: a savepoint before its first write, to which a failure goes back;
+//! 2. a row's foreign keys are looked at when the row has been written, so that a row may refer to itself;
+//! 3. with `IGNORE` a row that fails is left out, with a warning; what it wrote is taken back first.
+
+mod assign;
+mod delete;
+mod duplicate;
+mod foreign_key;
+mod insert;
+mod row;
+mod update;
+
+use firn_api::rows::RowsError;
+
+use crate::error::{Result, SqlError};
+
+use super::error::from_rows;
+use super::{Execution, Outcome};
+
+pub(crate) use delete::delete;
+pub(crate) use insert::insert;
+pub(crate) use update::update;
+
+/// Runs what a statement does, and takes it back if it fails (rule 1).
+pub(crate) fn atomically(
+    execution: &mut Execution<'_>,
+    statement: impl FnOnce(&mut Execution<'_>) -> Result<Outcome>,
+) -> Result<Outcome> {
+    let before = execution.transaction.savepoint();
+    let done = statement(execution);
+    if let Err(error) = &done
+        && !ends_transaction(error)
+    {
+        execution.transaction.rollback_to(before).map_err(from_rows)?;
+    }
+    done
+}
+
+/// Whether the node has rolled the whole transaction back.
+fn ends_transaction(error: &SqlError) -> bool {
+    error.code == RowsError::Deadlock.mysql_code()
+}
+
+/// Whether `IGNORE` leaves a row out that failed so, instead of ending the statement.
+fn is_ignorable(error: &SqlError) -> bool {
+    matches!(error.code, 1048 | 1062 | 1364 | 1451 | 1452 | 1526 | 1748 | 3819)
+}

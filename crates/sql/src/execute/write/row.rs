@@ -1,0 +1,90 @@
+//! Values on their way into a row and out of it.
+
+use firn_api::rows::{TableRef, Transaction, cell_value};
+use firn_format::row::RowView;
+use firn_format::value::{ColumnType, DateTime, Value, ValueRef};
+
+use crate::error::{Result, SqlError};
+use crate::types::{Datum, EvaluationContext};
+
+use super::super::access::Fitted;
+use super::super::error::{from_row, from_rows};
+
+/// A value of a column as its row stores it.
+pub(super) fn store<'a>(
+    datum: &'a Datum,
+    column_type: ColumnType,
+    context: &EvaluationContext,
+) -> Result<Fitted<'a>> {
+    let mismatch =
+        || SqlError::new(1105, format!("Unknown error: {datum:?} is no value of {column_type:?}"));
+    let value = match (column_type, datum) {
+        (_, Datum::Null) => ValueRef::Null,
+        (ColumnType::Int(_), Datum::Int(number)) => ValueRef::Int(*number),
+        (ColumnType::Int(_), Datum::UInt(number)) => {
+            ValueRef::Int(i64::try_from(*number).map_err(|_| mismatch())?)
+        }
+        (ColumnType::Float, Datum::Double(number)) => ValueRef::Float(*number as f32),
+        (ColumnType::Double, Datum::Double(number)) => ValueRef::Double(*number),
+        (ColumnType::Decimal(decimal_type), Datum::Decimal(number)) => {
+            return number.to_stored(decimal_type).map(Fitted::Decimal).ok_or_else(mismatch);
+        }
+        (ColumnType::Date, Datum::Date(packed))
+        | (ColumnType::Time { .. }, Datum::Time(packed))
+        | (ColumnType::DateTime { .. }, Datum::DateTime(packed)) => ValueRef::Temporal(*packed),
+        (ColumnType::Timestamp { .. }, Datum::DateTime(packed)) => {
+            ValueRef::Temporal(instant(DateTime::unpack(*packed), context).ok_or_else(mismatch)?)
+        }
+        (ColumnType::Json, Datum::Json(document)) => {
+            return Ok(Fitted::Bytes(document.to_text().into_bytes()));
+        }
+        (column_type, Datum::UInt(number)) if column_type.fixed_length().is_some() => {
+            ValueRef::UInt(*number)
+        }
+        (column_type, Datum::Int(number)) if column_type.fixed_length().is_some() => {
+            ValueRef::UInt(u64::try_from(*number).map_err(|_| mismatch())?)
+        }
+        (column_type, Datum::Text(octets)) if column_type.fixed_length().is_none() => {
+            ValueRef::Bytes(octets)
+        }
+        _ => return Err(mismatch()),
+    };
+    Ok(Fitted::Value(value))
+}
+
+/// Microseconds since 1970 UTC of a local time; the zero date is 0.
+fn instant(local: DateTime, context: &EvaluationContext) -> Option<i64> {
+    if local == DateTime::default() {
+        return Some(0);
+    }
+    context.time_zone.to_timestamp_us(local)
+}
+
+/// The stored value of a column of a row, owned.
+pub(super) fn stored_value(
+    payload: &[u8],
+    ordinal: u16,
+    table: &TableRef,
+    transaction: &dyn Transaction,
+) -> Result<Value> {
+    let view = RowView::parse(&table.layout().row, payload).map_err(from_row)?;
+    let cell = view.column(usize::from(ordinal)).map_err(from_row)?;
+    let mut overflow = Vec::new();
+    let value = cell_value(transaction, table, cell, &mut overflow).map_err(from_rows)?;
+    Ok(value.to_value())
+}
+
+/// Whether a column of a row holds this value already.
+pub(super) fn holds(
+    payload: &[u8],
+    ordinal: u16,
+    value: ValueRef<'_>,
+    table: &TableRef,
+    transaction: &dyn Transaction,
+    overflow: &mut Vec<u8>,
+) -> Result<bool> {
+    let view = RowView::parse(&table.layout().row, payload).map_err(from_row)?;
+    let cell = view.column(usize::from(ordinal)).map_err(from_row)?;
+    let stored = cell_value(transaction, table, cell, overflow).map_err(from_rows)?;
+    Ok(stored == value)
+}

@@ -1,0 +1,412 @@
+//! The value of an expression over a frame, in three-valued logic.
+//!
+//! ```text
+//!   place      a slot, literal or parameter as it is: nothing is copied
+//!   evaluate   any expression, as a value of its own
+//!   truth      a condition: true, false or NULL, without a datum for it
+//! ```
+//!
+//! What SQL leaves unevaluated is left so: `AND` ends at the first false, `OR` at the first true, `CASE` and
+//! `COALESCE` at the first branch that is taken. Arguments are evaluated from the left, so that `@a := …`
+//! acts in the order that it is written.
+
+use std::cmp::Ordering;
+
+use smallvec::SmallVec;
+
+use crate::collation::{self, LikePattern};
+use crate::error::{Result, SqlError};
+use crate::execute::{Execution, values};
+use crate::functions::{Call, Function};
+use crate::types::{ComparisonKind, Datum, SqlType, cast};
+
+use super::{CompareOperator, Expression, ExpressionKind, IsTest};
+
+/// A value that is somewhere already, or was worked out.
+pub(crate) enum Operand {
+    /// It is where [`Expression::place`] says.
+    Placed,
+    /// It is this.
+    Owned(Datum),
+}
+
+impl Expression {
+    /// The value, if it lies ready: that of a slot, a literal or a parameter.
+    #[inline]
+    pub(crate) fn place<'a>(&'a self, execution: &'a Execution<'_>) -> Option<&'a Datum> {
+        match &self.kind {
+            ExpressionKind::Slot(slot) => execution.frame.get(slot.0 as usize),
+            ExpressionKind::Literal(datum) => Some(datum),
+            ExpressionKind::Parameter(number) => execution.parameters.get(*number as usize),
+            _ => None,
+        }
+    }
+
+    /// The value, worked out unless it lies ready; [`Expression::of`] gives it.
+    #[inline]
+    pub(crate) fn operand(&self, execution: &mut Execution<'_>) -> Result<Operand> {
+        match &self.kind {
+            ExpressionKind::Slot(_) | ExpressionKind::Literal(_) | ExpressionKind::Parameter(_) => {
+                Ok(Operand::Placed)
+            }
+            _ => Ok(Operand::Owned(self.evaluate(execution)?)),
+        }
+    }
+
+    /// The datum of an operand of this expression.
+    #[inline]
+    pub(crate) fn of<'a>(
+        &'a self,
+        operand: &'a Operand,
+        execution: &'a Execution<'_>,
+    ) -> Result<&'a Datum> {
+        match operand {
+            Operand::Owned(datum) => Ok(datum),
+            Operand::Placed => self.place(execution).ok_or_else(no_such_value),
+        }
+    }
+
+    /// The value.
+    ///
+    /// # Errors
+    /// What the functions, casts and subqueries in it answer; 1317 if the statement is to end.
+    pub fn evaluate(&self, execution: &mut Execution<'_>) -> Result<Datum> {
+        match &self.kind {
+            ExpressionKind::Slot(_) | ExpressionKind::Literal(_) | ExpressionKind::Parameter(_) => {
+                self.place(execution).cloned().ok_or_else(no_such_value)
+            }
+            ExpressionKind::Call { function, arguments } => {
+                self.call(function, arguments, execution)
+            }
+            ExpressionKind::Cast(operand) => self.cast(operand, execution),
+            ExpressionKind::Case { branches, otherwise } => {
+                case(branches, otherwise.as_deref(), execution)
+            }
+            ExpressionKind::Coalesce(operands) => coalesce(operands, execution),
+            ExpressionKind::Subquery(subquery) => {
+                crate::execute::subquery::evaluate(subquery, execution)
+            }
+            ExpressionKind::UserVariable(name) => Ok(execution.session.user_variable(name)),
+            ExpressionKind::AssignVariable { name, value } => {
+                let datum = value.evaluate(execution)?;
+                execution.session.set_user_variable(name, &datum, &value.ty);
+                Ok(datum)
+            }
+            ExpressionKind::SystemVariable { name, global } => {
+                execution.system_variable(name, *global)
+            }
+            ExpressionKind::Row(_) => {
+                Err(SqlError::new(1241, "Operand should contain 1 column(s)"))
+            }
+            ExpressionKind::Unresolved(name) => Err(SqlError::new(
+                1105,
+                format!("Unknown error: '{name}' has no value where it stands"),
+            )),
+            _ => Ok(Datum::from_bool(self.truth(execution)?)),
+        }
+    }
+
+    /// The value as a truth value; `None` is NULL.
+    ///
+    /// # Errors
+    /// As [`Expression::evaluate`].
+    pub fn truth(&self, execution: &mut Execution<'_>) -> Result<Option<bool>> {
+        match &self.kind {
+            ExpressionKind::Compare { operator, kind, sides } => {
+                compare_sides(*operator, kind, sides, execution)
+            }
+            ExpressionKind::And(operands) => all(operands, execution),
+            ExpressionKind::Or(operands) => any(operands, execution),
+            ExpressionKind::Xor(sides) => {
+                let (left, right) = (sides[0].truth(execution)?, sides[1].truth(execution)?);
+                Ok(left.zip(right).map(|(left, right)| left != right))
+            }
+            ExpressionKind::Not(operand) => Ok(operand.truth(execution)?.map(|truth| !truth)),
+            ExpressionKind::Is { operand, test, negated } => {
+                Ok(Some(is(operand, *test, execution)? != *negated))
+            }
+            ExpressionKind::InList { operand, list, kind, negated } => {
+                let found = in_list(operand, list, kind, execution)?;
+                Ok(found.map(|found| found != *negated))
+            }
+            ExpressionKind::Like { text, pattern, escape, negated } => {
+                let matches = self::like(text, pattern, *escape, execution)?;
+                Ok(matches.map(|matches| matches != *negated))
+            }
+            _ => {
+                let operand = self.operand(execution)?;
+                values::truth(self.of(&operand, execution)?, &self.ty, execution.context)
+            }
+        }
+    }
+
+    /// Whether the value is true: neither false nor NULL.
+    ///
+    /// # Errors
+    /// As [`Expression::evaluate`].
+    #[inline]
+    pub fn is_true(&self, execution: &mut Execution<'_>) -> Result<bool> {
+        Ok(self.truth(execution)? == Some(true))
+    }
+
+    fn call(
+        &self,
+        function: &'static Function,
+        arguments: &[Expression],
+        execution: &mut Execution<'_>,
+    ) -> Result<Datum> {
+        let mut values: SmallVec<[Datum; 3]> = SmallVec::with_capacity(arguments.len());
+        for argument in arguments {
+            let value = argument.evaluate(execution)?;
+            if function.strict && value.is_null() {
+                return Ok(Datum::Null);
+            }
+            values.push(value);
+        }
+        let types: SmallVec<[SqlType; 3]> =
+            arguments.iter().map(|argument| argument.ty.clone()).collect();
+        let context = execution.context;
+        (function.evaluate)(&values, &Call { context, arguments: &types, result: &self.ty })
+    }
+
+    fn cast(&self, operand: &Expression, execution: &mut Execution<'_>) -> Result<Datum> {
+        let value = operand.operand(execution)?;
+        cast::cast(operand.of(&value, execution)?, &operand.ty, &self.ty, execution.context)
+    }
+}
+
+fn no_such_value() -> SqlError {
+    SqlError::new(1105, "Unknown error: the plan names a value that the execution does not have")
+}
+
+/// `AND`: false as soon as one is false, NULL if one is NULL.
+fn all(operands: &[Expression], execution: &mut Execution<'_>) -> Result<Option<bool>> {
+    let mut result = Some(true);
+    for operand in operands {
+        match operand.truth(execution)? {
+            Some(true) => {}
+            Some(false) => return Ok(Some(false)),
+            None => result = None,
+        }
+    }
+    Ok(result)
+}
+
+/// `OR`: true as soon as one is true, NULL if one is NULL.
+fn any(operands: &[Expression], execution: &mut Execution<'_>) -> Result<Option<bool>> {
+    let mut result = Some(false);
+    for operand in operands {
+        match operand.truth(execution)? {
+            Some(false) => {}
+            Some(true) => return Ok(Some(true)),
+            None => result = None,
+        }
+    }
+    Ok(result)
+}
+
+fn is(operand: &Expression, test: IsTest, execution: &mut Execution<'_>) -> Result<bool> {
+    if test == IsTest::Null {
+        let value = operand.operand(execution)?;
+        return Ok(operand.of(&value, execution)?.is_null());
+    }
+    let truth = operand.truth(execution)?;
+    Ok(truth == Some(test == IsTest::True))
+}
+
+fn case(
+    branches: &[(Expression, Expression)],
+    otherwise: Option<&Expression>,
+    execution: &mut Execution<'_>,
+) -> Result<Datum> {
+    for (condition, value) in branches {
+        if condition.is_true(execution)? {
+            return value.evaluate(execution);
+        }
+    }
+    otherwise.map_or(Ok(Datum::Null), |otherwise| otherwise.evaluate(execution))
+}
+
+fn coalesce(operands: &[Expression], execution: &mut Execution<'_>) -> Result<Datum> {
+    for operand in operands {
+        let value = operand.evaluate(execution)?;
+        if !value.is_null() {
+            return Ok(value);
+        }
+    }
+    Ok(Datum::Null)
+}
+
+fn compare_sides(
+    operator: CompareOperator,
+    kind: &ComparisonKind,
+    sides: &[Expression; 2],
+    execution: &mut Execution<'_>,
+) -> Result<Option<bool>> {
+    let [left, right] = sides;
+    if matches!(left.kind, ExpressionKind::Row(_)) || matches!(right.kind, ExpressionKind::Row(_)) {
+        return compare_rows(operator, kind, sides, execution);
+    }
+    let one = left.operand(execution)?;
+    if operator != CompareOperator::NullSafeEqual && left.of(&one, execution)?.is_null() {
+        return Ok(None);
+    }
+    let other = right.operand(execution)?;
+    let (one, other) = (left.of(&one, execution)?, right.of(&other, execution)?);
+    Ok(compare_datums(operator, kind, one, other))
+}
+
+/// Compares two values; `None` is NULL.
+#[inline]
+pub(crate) fn compare_datums(
+    operator: CompareOperator,
+    kind: &ComparisonKind,
+    one: &Datum,
+    other: &Datum,
+) -> Option<bool> {
+    let ordering = match (one, other) {
+        (Datum::Int(one), Datum::Int(other)) => one.cmp(other),
+        (Datum::Null, _) | (_, Datum::Null) => {
+            let both = one.is_null() && other.is_null();
+            return (operator == CompareOperator::NullSafeEqual).then_some(both);
+        }
+        (one, other) => kind.compare(one, other)?,
+    };
+    Some(operator.holds(ordering))
+}
+
+impl CompareOperator {
+    /// Whether values that compare so are in this relation.
+    #[inline]
+    #[must_use]
+    pub fn holds(self, ordering: Ordering) -> bool {
+        match self {
+            CompareOperator::Equal | CompareOperator::NullSafeEqual => ordering.is_eq(),
+            CompareOperator::NotEqual => ordering.is_ne(),
+            CompareOperator::Less => ordering.is_lt(),
+            CompareOperator::LessOrEqual => ordering.is_le(),
+            CompareOperator::Greater => ordering.is_gt(),
+            CompareOperator::GreaterOrEqual => ordering.is_ge(),
+        }
+    }
+}
+
+/// A row beside a row, or beside a subquery with one row.
+fn compare_rows(
+    operator: CompareOperator,
+    kind: &ComparisonKind,
+    sides: &[Expression; 2],
+    execution: &mut Execution<'_>,
+) -> Result<Option<bool>> {
+    let one = row_values(&sides[0], execution)?;
+    let other = row_values(&sides[1], execution)?;
+    if one.len() != other.len() {
+        let message = format!("Operand should contain {} column(s)", one.len());
+        return Err(SqlError::new(1241, message));
+    }
+    let kinds = std::iter::repeat_n(kind, one.len());
+    Ok(compare_tuples(operator, kinds, &one, &other))
+}
+
+fn row_values(side: &Expression, execution: &mut Execution<'_>) -> Result<Vec<Datum>> {
+    match &side.kind {
+        ExpressionKind::Row(values) => {
+            values.iter().map(|value| value.evaluate(execution)).collect()
+        }
+        ExpressionKind::Subquery(subquery) => crate::execute::subquery::row(subquery, execution),
+        _ => Ok(vec![side.evaluate(execution)?]),
+    }
+}
+
+/// Compares rows place by place: `=` is true if all are, `<` is decided by the first place that differs.
+pub(crate) fn compare_tuples<'k>(
+    operator: CompareOperator,
+    kinds: impl Iterator<Item = &'k ComparisonKind>,
+    one: &[Datum],
+    other: &[Datum],
+) -> Option<bool> {
+    let equality = match operator {
+        CompareOperator::NullSafeEqual => CompareOperator::NullSafeEqual,
+        _ => CompareOperator::Equal,
+    };
+    let is_equality = operator == equality || operator == CompareOperator::NotEqual;
+    let mut unknown = false;
+    for ((kind, one), other) in kinds.zip(one).zip(other) {
+        match compare_datums(equality, kind, one, other) {
+            Some(true) => {}
+            Some(false) if is_equality => return Some(operator == CompareOperator::NotEqual),
+            Some(false) if unknown => return None,
+            Some(false) => return compare_datums(operator, kind, one, other),
+            None => unknown = true,
+        }
+    }
+    if unknown { None } else { Some(operator.holds(Ordering::Equal)) }
+}
+
+fn in_list(
+    operand: &Expression,
+    list: &[Expression],
+    kind: &ComparisonKind,
+    execution: &mut Execution<'_>,
+) -> Result<Option<bool>> {
+    if let ExpressionKind::Row(_) = operand.kind {
+        return row_in_list(operand, list, kind, execution);
+    }
+    let sought = operand.operand(execution)?;
+    if operand.of(&sought, execution)?.is_null() {
+        return Ok(None);
+    }
+    let mut result = Some(false);
+    for item in list {
+        let value = item.operand(execution)?;
+        let (sought, value) = (operand.of(&sought, execution)?, item.of(&value, execution)?);
+        match compare_datums(CompareOperator::Equal, kind, sought, value) {
+            Some(true) => return Ok(Some(true)),
+            Some(false) => {}
+            None => result = None,
+        }
+    }
+    Ok(result)
+}
+
+fn row_in_list(
+    operand: &Expression,
+    list: &[Expression],
+    kind: &ComparisonKind,
+    execution: &mut Execution<'_>,
+) -> Result<Option<bool>> {
+    let sought = row_values(operand, execution)?;
+    let mut result = Some(false);
+    for item in list {
+        let row = row_values(item, execution)?;
+        let kinds = std::iter::repeat_n(kind, sought.len());
+        match compare_tuples(CompareOperator::Equal, kinds, &sought, &row) {
+            Some(true) => return Ok(Some(true)),
+            Some(false) => {}
+            None => result = None,
+        }
+    }
+    Ok(result)
+}
+
+fn like(
+    text: &Expression,
+    pattern: &Expression,
+    escape: Option<char>,
+    execution: &mut Execution<'_>,
+) -> Result<Option<bool>> {
+    let one = text.operand(execution)?;
+    let other = pattern.operand(execution)?;
+    let Datum::Text(wanted) = pattern.of(&other, execution)? else { return Ok(None) };
+    let address = std::ptr::from_ref(pattern) as usize;
+    let is_known = execution.patterns.get(&address).is_some_and(|(known, _)| known == wanted);
+    if !is_known {
+        // Both sides have the collation that decides in their types.
+        let collation = text.ty.collation().or(pattern.ty.collation());
+        let collation = collation::get(collation.unwrap_or(execution.context.connection_collation));
+        let known = (wanted.clone(), LikePattern::new(collation, wanted, escape));
+        execution.patterns.insert(address, known);
+    }
+    let found = text.of(&one, execution)?.as_bytes().zip(execution.patterns.get(&address));
+    Ok(found.map(|(text, (_, pattern))| pattern.matches(text)))
+}
