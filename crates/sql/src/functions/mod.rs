@@ -19,11 +19,16 @@ mod aggregate;
 mod arguments;
 mod arithmetic;
 mod bits;
+mod charset;
+mod choose;
 mod crypto;
 mod digest;
 mod information;
+mod json;
 mod network;
 mod numeric;
+mod random;
+mod regexp;
 mod session;
 mod signature;
 mod string;
@@ -41,6 +46,8 @@ use crate::error::{Result, SqlError};
 use crate::types::{Datum, EvaluationContext, SqlMode, SqlType};
 
 pub use aggregate::{resolve_aggregate, resolve_window};
+pub use json::json_value;
+pub use random::RandomSequences;
 pub use session::{DetachedSession, LockAnswer, SessionFacts, SleepEnd};
 
 /// A function or operator.
@@ -170,14 +177,19 @@ pub fn all() -> impl Iterator<Item = &'static Function> {
 }
 
 const FAMILIES: &[&[&[Function]]] = &[
+    json::FAMILIES,
     &[
         arithmetic::FUNCTIONS,
         bits::FUNCTIONS,
+        charset::FUNCTIONS,
+        choose::FUNCTIONS,
         crypto::FUNCTIONS,
         digest::FUNCTIONS,
         information::FUNCTIONS,
         network::FUNCTIONS,
         numeric::FUNCTIONS,
+        random::FUNCTIONS,
+        regexp::FUNCTIONS,
         uuid::FUNCTIONS,
     ],
     string::FAMILIES,
@@ -187,6 +199,7 @@ const FAMILIES: &[&[&[Function]]] = &[
 /// Other names of functions.
 const ALIASES: &[(&str, &str)] = &[
     ("ADDDATE", "DATE_ADD"),
+    ("CONVERT_USING", "CONVERT USING"),
     ("CURRENT_DATE", "CURDATE"),
     ("CURRENT_TIME", "CURTIME"),
     ("CURRENT_TIMESTAMP", "NOW"),
@@ -196,17 +209,25 @@ const ALIASES: &[(&str, &str)] = &[
     ("SUBDATE", "DATE_SUB"),
     ("CEIL", "CEILING"),
     ("CHARACTER_LENGTH", "CHAR_LENGTH"),
+    ("JSON_MERGE", "JSON_MERGE_PRESERVE"),
     ("LCASE", "LOWER"),
+    ("MEMBER_OF", "MEMBER OF"),
     ("MID", "SUBSTRING"),
     ("MOD", "%"),
     ("OCTET_LENGTH", "LENGTH"),
     ("POSITION", "LOCATE"),
     ("POWER", "POW"),
+    ("REGEXP", "REGEXP_LIKE"),
+    ("RLIKE", "REGEXP_LIKE"),
     ("SCHEMA", "DATABASE"),
     ("SESSION_USER", "USER"),
     ("SHA", "SHA1"),
+    ("SOUNDS_LIKE", "SOUNDS LIKE"),
     ("SUBSTR", "SUBSTRING"),
     ("SYSTEM_USER", "USER"),
+    ("TRIM_BOTH", "TRIM"),
+    ("TRIM_LEADING", "TRIM LEADING"),
+    ("TRIM_TRAILING", "TRIM TRAILING"),
     ("UCASE", "UPPER"),
 ];
 

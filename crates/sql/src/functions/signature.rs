@@ -197,11 +197,6 @@ pub(super) fn double(_: &[SqlType], _: &ResolveContext<'_>) -> SqlType {
     SqlType::double()
 }
 
-/// `JSON`
-pub(super) fn json(_: &[SqlType], _: &ResolveContext<'_>) -> SqlType {
-    SqlType::new(TypeKind::Json)
-}
-
 /// The type of the first argument.
 pub(super) fn first(types: &[SqlType], _: &ResolveContext<'_>) -> SqlType {
     types.first().map_or_else(SqlType::null, |ty| ty.clone().with_nullable(true))

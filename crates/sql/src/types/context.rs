@@ -10,7 +10,7 @@ use std::sync::Arc;
 use firn_format::value::CollationId;
 
 use crate::error::{Condition, Level, SqlError};
-use crate::functions::{DetachedSession, SessionFacts};
+use crate::functions::{DetachedSession, RandomSequences, SessionFacts};
 
 use super::sql_mode::SqlMode;
 use super::time_zone::TimeZone;
@@ -50,6 +50,8 @@ pub struct EvaluationContext {
     pub statement_kind: StatementKind,
     /// The session, as functions ask it.
     pub session: Arc<dyn SessionFacts>,
+    /// Where the statement's calls of `RAND(seed)` are in their sequences.
+    pub random_sequences: RandomSequences,
     /// How many conditions are kept.
     pub max_error_count: usize,
     conditions: RefCell<Vec<Condition>>,
@@ -69,6 +71,7 @@ impl Default for EvaluationContext {
             default_week_format: 0,
             statement_kind: StatementKind::Read,
             session: Arc::new(DetachedSession::default()),
+            random_sequences: RandomSequences::default(),
             max_error_count: 1024,
             conditions: RefCell::default(),
             warning_count: Cell::new(0),

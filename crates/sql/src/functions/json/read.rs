@@ -1,0 +1,125 @@
+//! What is in a document: `JSON_EXTRACT`, `JSON_VALUE`, `JSON_KEYS`, `JSON_LENGTH`, `JSON_TYPE`, …
+
+use super::value::{Role, document, json, path, resolve_roles, single_path};
+use crate::error::Result;
+use crate::functions::arguments::text;
+use crate::functions::signature::{self, MAX_CHARS};
+use crate::functions::{Call, Function, ResolveContext, Signature, lenient};
+use crate::types::{Datum, JsonValue, SqlType};
+use firn_format::value::CollationId;
+
+pub(super) const FUNCTIONS: &[Function] = &[
+    lenient!("JSON_EXTRACT", 2..=usize::MAX, resolve_extract, |a: &[Datum], _| extract(a)),
+    lenient!("->", 2..=2, resolve_extract, |a: &[Datum], _| extract(a)),
+    lenient!("->>", 2..=2, resolve_extract_text, |a: &[Datum], _| Ok(match extract(a)? {
+        Datum::Json(document) => Datum::text(document.unquoted()),
+        other => other,
+    })),
+    lenient!("JSON_VALUE", 2..=2, resolve_value, |a: &[Datum], _| json_value(a)),
+    lenient!("JSON_KEYS", 1..=2, resolve_keys, |a: &[Datum], _| {
+        Ok(match part(a, "json_keys")? {
+            Some(JsonValue::Object(object)) => {
+                let keys = object.keys().map(JsonValue::string).collect();
+                Datum::from(JsonValue::Array(keys))
+            }
+            _ => Datum::Null,
+        })
+    }),
+    lenient!("JSON_LENGTH", 1..=2, resolve_length, |a: &[Datum], _| {
+        Ok(part(a, "json_length")?.map_or(Datum::Null, |value| Datum::Int(length(&value))))
+    }),
+    lenient!("JSON_DEPTH", 1..=1, resolve_depth, |a: &[Datum], _| {
+        Ok(document(a, 0, "json_depth")?.map_or(Datum::Null, |d| Datum::Int(d.depth() as i64)))
+    }),
+    lenient!("JSON_TYPE", 1..=1, resolve_type, |a: &[Datum], _| {
+        Ok(document(a, 0, "json_type")?.map_or(Datum::Null, |d| Datum::text(d.type_name())))
+    }),
+    lenient!("JSON_VALID", 1..=1, [Any] => signature::int, |a: &[Datum], call: &Call<'_>| {
+        Ok(match &a[0] {
+            Datum::Null => Datum::Null,
+            Datum::Json(_) => Datum::TRUE,
+            other if call.arguments[0].kind.is_text() => {
+                Datum::from_bool(JsonValue::parse(&text(other)).is_ok())
+            }
+            _ => Datum::FALSE,
+        })
+    }),
+    lenient!("JSON_STORAGE_SIZE", 1..=1, resolve_storage, |a: &[Datum], _| {
+        // Documents are stored as their text.
+        let document = document(a, 0, "json_storage_size")?;
+        Ok(document.map_or(Datum::Null, |d| Datum::Int(d.to_text().len() as i64)))
+    }),
+    lenient!("JSON_STORAGE_FREE", 1..=1, resolve_storage, |a: &[Datum], _| {
+        let document = document(a, 0, "json_storage_free")?;
+        Ok(document.map_or(Datum::Null, |_| Datum::Int(0)))
+    }),
+];
+
+const DOCUMENT_AND_PATHS: (&[Role], usize) = (&[Role::Document, Role::Text], 1);
+/// JSON text has a binary collation.
+const UTF8MB4_BIN: CollationId = CollationId(46);
+
+macro_rules! resolve {
+    ($name:ident, $function:literal, $result:expr) => {
+        fn $name(types: &[SqlType], context: &ResolveContext<'_>) -> Result<Signature> {
+            resolve_roles(types, context, $function, DOCUMENT_AND_PATHS, $result)
+        }
+    };
+}
+
+resolve!(resolve_extract, "json_extract", json());
+resolve!(resolve_extract_text, "json_unquote", SqlType::varchar(MAX_CHARS, UTF8MB4_BIN));
+resolve!(resolve_value, "json_value", SqlType::varchar(512, UTF8MB4_BIN));
+resolve!(resolve_keys, "json_keys", json());
+resolve!(resolve_length, "json_length", SqlType::bigint());
+resolve!(resolve_depth, "json_depth", SqlType::bigint());
+resolve!(resolve_type, "json_type", SqlType::varchar(51, CollationId(255)));
+resolve!(resolve_storage, "json_storage_size", SqlType::bigint());
+
+/// One value for one path without wildcards, otherwise an array of all that is found.
+fn extract(a: &[Datum]) -> Result<Datum> {
+    let Some(document) = document(a, 0, "json_extract")? else { return Ok(Datum::Null) };
+    let mut found = Vec::new();
+    let mut several = a.len() > 2;
+    for at in 1..a.len() {
+        let Some(path) = path(a, at)? else { return Ok(Datum::Null) };
+        several |= path.is_multiple();
+        found.extend(path.find(&document).into_iter().cloned());
+    }
+    Ok(match found.len() {
+        0 => Datum::Null,
+        _ if several => Datum::from(JsonValue::Array(found)),
+        _ => Datum::from(found.swap_remove(0)),
+    })
+}
+
+/// A scalar as text; NULL for what is missing, for `null`, and for what is no scalar.
+fn json_value(a: &[Datum]) -> Result<Datum> {
+    let Ok(Some(document)) = document(a, 0, "json_value") else { return Ok(Datum::Null) };
+    let Some(path) = path(a, 1)? else { return Ok(Datum::Null) };
+    let found = path.find(&document);
+    Ok(match found.as_slice() {
+        [JsonValue::Null | JsonValue::Array(_) | JsonValue::Object(_)] => Datum::Null,
+        [scalar] => Datum::text(scalar.unquoted()),
+        _ => Datum::Null,
+    })
+}
+
+/// The document, or the part of it that the second argument leads to.
+fn part(a: &[Datum], function: &str) -> Result<Option<JsonValue>> {
+    let document = document(a, 0, function)?;
+    if a.len() == 1 {
+        return Ok(document.map(std::borrow::Cow::into_owned));
+    }
+    let path = single_path(a, 1)?;
+    let Some((document, path)) = document.zip(path) else { return Ok(None) };
+    Ok(path.find_first(&document).cloned())
+}
+
+fn length(value: &JsonValue) -> i64 {
+    match value {
+        JsonValue::Array(items) => items.len() as i64,
+        JsonValue::Object(object) => object.len() as i64,
+        _ => 1,
+    }
+}
