@@ -167,7 +167,7 @@ impl BufferPool {
         }
     }
 
-    fn try_take_frame(&self) -> Result<OwnedFrame, Blocked> {
+    pub(crate) fn try_take_frame(&self) -> Result<OwnedFrame, Blocked> {
         let (frame, is_low) = self.free.pop();
         if is_low {
             self.signals.stock_is_low.notify_all();

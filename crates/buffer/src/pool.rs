@@ -81,6 +81,8 @@ pub struct BufferPool {
     pub(crate) signals: Arc<Signals>,
     tasks: Mutex<Vec<Box<dyn TaskHandle>>>,
     prefetching: bool,
+    /// Frames without memory, see [`BufferPool::withhold`].
+    withheld: Mutex<Vec<OwnedFrame>>,
     /// There until the pool is dropped.
     memory: Option<FrameMemory>,
 }
@@ -114,6 +116,7 @@ impl BufferPool {
             signals: Arc::new(Signals::default()),
             tasks: Mutex::new(Vec::new()),
             prefetching: options.prefetch_tasks > 0,
+            withheld: Mutex::new(Vec::new()),
             memory: Some(memory),
         });
         pool.store.attach_images(Arc::new(CachedImages(Arc::downgrade(&pool))));
@@ -143,10 +146,38 @@ impl BufferPool {
         self.frame_of(page).is_some_and(|(_, frame)| frame.caches(page))
     }
 
+    /// Makes the pool do with `bytes` less than its budget, because other parts of the process need them: pages
+    /// are evicted and their memory goes back to the operating system, as far as that is possible at once;
+    /// the caller comes again. Half of the pool stays in any case. What is not withheld any more is used for
+    /// pages again. Returns what is withheld now, in bytes. Called with no guard held, by one thread.
+    pub fn withhold(&self, bytes: usize) -> usize {
+        let most = self.frames.len().saturating_sub((self.frames.len() / 2).max(MIN_FRAMES));
+        let target = bytes.div_ceil(PAGE_SIZE).min(most);
+        loop {
+            let withheld = self.withheld.lock().len();
+            if withheld > target {
+                let surplus = self.withheld.lock().split_off(target);
+                surplus.into_iter().for_each(|frame| self.free.push(frame));
+            }
+            if withheld >= target {
+                return target * PAGE_SIZE;
+            }
+            let Ok(mut frame) = self.try_take_frame() else { return withheld * PAGE_SIZE };
+            frame.slot.release_memory();
+            self.withheld.lock().push(frame);
+        }
+    }
+
+    /// What [`BufferPool::withhold`] keeps from being used, in bytes.
+    #[must_use]
+    pub fn withheld_bytes(&self) -> usize {
+        self.withheld.lock().len() * PAGE_SIZE
+    }
+
     /// Bytes that pages, published images and bookkeeping take now.
     #[must_use]
     pub fn resident_bytes(&self) -> usize {
-        let used = self.frames.len() - self.free.count();
+        let used = self.frames.len() - self.free.count() - self.withheld.lock().len();
         used * PAGE_SIZE
             + self.frames.len() * (size_of::<Frame>() + size_of::<OwnedFrame>())
             + self.images.live() * PAGE_SIZE
@@ -205,6 +236,7 @@ impl Drop for BufferPool {
     fn drop(&mut self) {
         self.signals.stop();
         let mut slots: Vec<PageSlot> = self.free.take_all();
+        slots.extend(self.withheld.lock().drain(..).map(|frame| frame.slot));
         slots.extend(self.frames.iter().filter_map(|frame| frame.latch.write().take()));
         // A slot is missing only if a thread panicked while it owned a frame; the mapping then stays.
         if let Some(memory) = self.memory.take().filter(|_| slots.len() == self.frames.len()) {

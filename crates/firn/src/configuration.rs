@@ -26,9 +26,10 @@ use std::str::FromStr;
 
 use tracing_subscriber::filter::LevelFilter;
 
+use firn::memory::MemoryPlan;
 use setting::{
     BUFFER_POOL, DATA_DIR, HISTORY_WINDOW_SECONDS, LOG_LEVEL, LOG_SEGMENT_SIZE,
-    MATERIALISE_BEHIND_LIMIT, SETTINGS,
+    MATERIALISE_BEHIND_LIMIT, MEMORY_BUDGET, SETTINGS,
 };
 use size::{Size, SizeError};
 use sources::{Origin, Sources};
@@ -40,6 +41,7 @@ pub(crate) const CONFIGURATION_VARIABLE: &str = "FIRN_CONFIG";
 
 /// Fewer bytes of pages than this cannot hold the path of one tree operation with room to spare.
 const BUFFER_POOL_RANGE: RangeInclusive<Size> = Size(8 << 20)..=Size(1 << 44);
+const MEMORY_BUDGET_RANGE: RangeInclusive<Size> = Size(0)..=Size(1 << 44);
 const LOG_SEGMENT_SIZE_RANGE: RangeInclusive<Size> = Size(1 << 20)..=Size(16 << 30);
 const MATERIALISE_BEHIND_LIMIT_RANGE: RangeInclusive<Size> = Size(2 << 20)..=Size(1 << 44);
 /// Up to ten years.
@@ -61,6 +63,8 @@ pub(crate) struct Configuration {
     pub(crate) data_dir: Placed<PathBuf>,
     /// Memory for cached pages.
     pub(crate) buffer_pool: Placed<Size>,
+    /// Memory for the process as a whole; 0: what the buffer pool makes necessary.
+    pub(crate) memory_budget: Placed<Size>,
     /// Size of one file of the log.
     pub(crate) log_segment_size: Placed<Size>,
     /// How far back the state of an earlier moment stays available, in seconds.
@@ -161,6 +165,7 @@ impl Configuration {
         let configuration = Configuration {
             data_dir: texts.path(DATA_DIR)?,
             buffer_pool: texts.size(BUFFER_POOL, &BUFFER_POOL_RANGE)?,
+            memory_budget: texts.size(MEMORY_BUDGET, &MEMORY_BUDGET_RANGE)?,
             log_segment_size: texts.size(LOG_SEGMENT_SIZE, &LOG_SEGMENT_SIZE_RANGE)?,
             history_window_seconds: texts.seconds(HISTORY_WINDOW_SECONDS, &HISTORY_WINDOW_RANGE)?,
             materialise_behind_limit: texts
@@ -174,6 +179,16 @@ impl Configuration {
 
     /// What no value can break by itself.
     fn validate(&self) -> Result<(), ConfigurationError> {
+        let (budget, plan) = (&self.memory_budget, self.memory_plan());
+        let least = MemoryPlan::for_pool(plan.buffer_pool_bytes.max(BUFFER_POOL_RANGE.start().0));
+        if budget.value.0 != 0 && budget.value.0 < least.budget_bytes {
+            let reason = format!(
+                "is less than the {} that a node with {BUFFER_POOL} = {} needs",
+                Size(least.budget_bytes),
+                Size(least.buffer_pool_bytes)
+            );
+            return Err(ConfigurationError::bad_value(MEMORY_BUDGET, budget, reason));
+        }
         let segment = &self.log_segment_size;
         if !segment.value.0.is_multiple_of(LOG_SEGMENT_GRANULE.0) {
             let reason = format!("is not a multiple of {LOG_SEGMENT_GRANULE}");
@@ -202,6 +217,7 @@ impl Configuration {
         [
             (DATA_DIR, self.data_dir.value.display().to_string(), &self.data_dir.origin),
             row(BUFFER_POOL, &self.buffer_pool),
+            row(MEMORY_BUDGET, &self.memory_budget),
             row(LOG_SEGMENT_SIZE, &self.log_segment_size),
             row(HISTORY_WINDOW_SECONDS, &self.history_window_seconds),
             row(MATERIALISE_BEHIND_LIMIT, &self.materialise_behind_limit),

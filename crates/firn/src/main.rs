@@ -4,6 +4,7 @@
 //! an environment variable; each part is handed its settings as typed values.
 
 mod admin;
+mod allocator;
 mod bench;
 mod command_line;
 mod configuration;
@@ -79,6 +80,7 @@ impl CommandError {
 }
 
 fn main() -> ExitCode {
+    allocator::limit_arenas();
     let matches = command_line::command().get_matches();
     match command_line::dispatch(&matches) {
         Ok(()) => ExitCode::SUCCESS,

@@ -7,6 +7,8 @@ use firn_engine::transaction::IdLimits;
 use firn_engine::{Engine, EngineError, EngineOptions, Storage};
 use firn_storage::local::{LocalOptions, LocalStorage, OpenError};
 
+use crate::memory::{Governor, MemoryReport};
+
 /// How a node is set up.
 #[derive(Debug, Clone, Default)]
 pub struct NodeOptions {
@@ -14,6 +16,8 @@ pub struct NodeOptions {
     pub engine: EngineOptions,
     /// The directory.
     pub storage: LocalOptions,
+    /// What the process may take; the buffer pool gives way when it takes more. `None`: nobody looks.
+    pub memory_budget_bytes: Option<u64>,
 }
 
 /// Why a node did not start or stop as it should.
@@ -29,6 +33,7 @@ pub enum NodeError {
 
 /// A node that runs. Dropping it without [`LocalNode::close`] is what a crash is, but for the threads.
 pub struct LocalNode {
+    governor: Governor,
     engine: Engine,
     storage: LocalStorage,
 }
@@ -51,7 +56,9 @@ impl LocalNode {
             limits: IdLimits { trx: watermarks.trx_id_limit, cts: watermarks.cts_limit },
         };
         let engine = Engine::open(environment, seams, &options.engine)?;
-        Ok(LocalNode { engine, storage })
+        let pool = &engine.system().pages().pool;
+        let governor = Governor::start(environment, pool, options.memory_budget_bytes);
+        Ok(LocalNode { governor, engine, storage })
     }
 
     /// The engine.
@@ -66,11 +73,18 @@ impl LocalNode {
         &self.storage
     }
 
+    /// What the node takes in memory, by part. Reads figures of the system; not for every statement.
+    #[must_use]
+    pub fn memory(&self) -> MemoryReport {
+        MemoryReport::read(&self.engine, &self.storage, &self.governor)
+    }
+
     /// Ends background work and makes everything durable. Blocks.
     ///
     /// # Errors
     /// If the log has failed.
     pub fn close(self) -> Result<(), NodeError> {
+        self.governor.stop();
         let closed = self.engine.close();
         self.storage.close();
         Ok(closed?)

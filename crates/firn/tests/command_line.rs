@@ -35,6 +35,7 @@ fn the_configuration_is_merged_from_all_three_sources() {
     expect![[r#"
         data_dir                  here  firn.toml:2
         buffer_pool               2G    --buffer-pool
+        memory_budget             0     default
         log_segment_size          64M   default
         history_window_seconds    0     default
         materialise_behind_limit  1G    default

@@ -88,6 +88,16 @@ impl FrameMemory {
     }
 }
 
+impl PageSlot {
+    /// Gives the memory under the slot back; the bytes are zeros again, and take memory once they are written.
+    pub(crate) fn release_memory(&mut self) {
+        let start = self.page.as_ptr().cast::<c_void>();
+        // SAFETY: the slot owns these bytes, which are whole pages of the machine within the mapping, and is
+        // borrowed mutably; zeros are a valid `PageBuf`. Refusal costs memory only.
+        let _ = unsafe { rustix::mm::madvise(start, PAGE_SIZE, Advice::LinuxDontNeed) };
+    }
+}
+
 impl Deref for PageSlot {
     type Target = PageBuf;
 

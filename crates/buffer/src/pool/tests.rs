@@ -57,6 +57,37 @@ fn the_budget_bounds_frames_and_images() {
 }
 
 #[test]
+fn what_is_withheld_is_not_used_until_it_is_given_back() {
+    let world = World::with_pages(200);
+    let pool = world.pool(64);
+    for number in 0..100 {
+        change(&pool, &world, page(number), PageKind::TreeLeaf, 1);
+    }
+    world.make_durable();
+    let before = pool.resident_bytes();
+    assert_eq!(pool.withhold(20 * PAGE_SIZE - 1), 20 * PAGE_SIZE);
+    assert!(pool.resident_bytes() <= before - 16 * PAGE_SIZE);
+    for number in 0..200 {
+        change(&pool, &world, page(number), PageKind::TreeLeaf, 2);
+        world.make_durable();
+    }
+    assert_eq!(pool.withheld_bytes(), 20 * PAGE_SIZE);
+    assert_eq!(pool.withhold(usize::MAX), 32 * PAGE_SIZE, "half of the pool stays");
+    assert_eq!(pool.withhold(0), 0);
+    for number in 0..200 {
+        change(&pool, &world, page(number), PageKind::TreeLeaf, 3);
+        world.make_durable();
+        assert_eq!(number_of(&pool, number), 3);
+    }
+}
+
+/// What the page that was just changed says.
+fn number_of(pool: &BufferPool, id: u32) -> u64 {
+    let _pin = pool.load(page(id)).unwrap();
+    number(&pool.shared(page(id)).unwrap())
+}
+
+#[test]
 fn images_follow_changes() {
     let world = World::with_pages(2);
     let pool = world.pool(32);

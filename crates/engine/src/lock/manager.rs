@@ -297,6 +297,12 @@ impl LockManager {
         self.counters.read(waits.undecided_count() as u64, waits.deadlocks())
     }
 
+    /// About what locks take in memory, in bytes. Goes over all owners.
+    #[must_use]
+    pub fn memory_bytes(&self) -> u64 {
+        self.owners.memory_bytes() as u64
+    }
+
     /// The deadlock that was broken last.
     #[must_use]
     pub fn latest_deadlock(&self) -> Option<DeadlockReport> {

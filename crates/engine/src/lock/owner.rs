@@ -22,6 +22,9 @@ use crate::sync::{Event, Mutex};
 /// Mutexes over which owners are spread by their ids.
 const SHARDS: usize = if cfg!(feature = "shuttle") { 2 } else { 64 };
 
+/// What a key takes, about.
+const KEY_BYTES: usize = 32;
+
 /// What an owner waits on, and what its rollback costs.
 #[derive(Debug)]
 pub(super) struct Waiter {
@@ -113,6 +116,17 @@ impl Owners {
             Arc::new(Waiter { event: Event::new(), weight })
         });
         Arc::clone(waiter)
+    }
+
+    /// About what the owners and their locks take in memory: each lock stands here and in its queue.
+    pub(super) fn memory_bytes(&self) -> usize {
+        let of_owner = |owner: &Owner| {
+            size_of::<(TrxId, Owner)>() + owner.locks.len() * 2 * (size_of::<Locked>() + KEY_BYTES)
+        };
+        let of_shard = |shard: &Mutex<FxHashMap<TrxId, Owner>>| {
+            shard.lock().values().map(of_owner).sum::<usize>()
+        };
+        self.shards.iter().map(of_shard).sum()
     }
 
     /// Forgets `owner`; nothing, if it was never heard of.

@@ -12,6 +12,7 @@ use firn_api::{LogError, LogStore};
 use firn_base::event::Event;
 use firn_base::task::TaskHandle;
 use firn_base::{Environment, Lsn};
+use firn_format::redo::group::MAX_GROUP_BYTES;
 use parking_lot::Mutex;
 
 use crate::log::buffer::{Admission, LogBuffer, Placed};
@@ -137,6 +138,11 @@ impl RedoLog {
         self.buffer.reserved_lsn()
     }
 
+    /// What the buffer and the batch that is being written take in memory, in bytes.
+    pub fn memory_bytes(&self) -> u64 {
+        (self.options.buffer_bytes + BATCH_BYTES.min(self.options.buffer_bytes / 2)) as u64
+    }
+
     /// How many syncs there were.
     pub fn sync_count(&self) -> u64 {
         self.syncs.load(Ordering::Relaxed)
@@ -210,11 +216,13 @@ impl RedoLog {
     }
 
     fn run(&self) {
-        let mut batch = Vec::with_capacity(BATCH_BYTES);
+        let limit = BATCH_BYTES.min(self.options.buffer_bytes / 2);
+        // A batch ends with the group that reaches the limit.
+        let mut batch = Vec::with_capacity(limit + MAX_GROUP_BYTES);
         loop {
             let ticket = self.work.listen();
             batch.clear();
-            let start = self.buffer.take(&mut batch, BATCH_BYTES);
+            let start = self.buffer.take(&mut batch, limit);
             if !batch.is_empty() {
                 if let Err(error) = self.write_and_sync(start, &batch) {
                     self.fail(error);

@@ -58,6 +58,11 @@ impl Snapshots {
         }
     }
 
+    /// What a registry of `limit` slots takes in memory.
+    pub(crate) fn size_bytes(limit: usize) -> usize {
+        limit * (size_of::<CachePadded<AtomicU64>>() + size_of::<usize>())
+    }
+
     /// Takes a slot; give it back with [`Snapshots::give_back`].
     ///
     /// # Errors

@@ -177,6 +177,13 @@ impl TransactionSystem {
         &self.options
     }
 
+    /// What the transaction table and the registry of snapshots take in memory, in bytes.
+    #[must_use]
+    pub fn memory_bytes(&self) -> u64 {
+        let table = TransactionTable::region_words(self.options.table_slots) * size_of::<u64>();
+        (table + Snapshots::size_bytes(self.options.transactions)) as u64
+    }
+
     pub(crate) fn undo(&self) -> &UndoSegments {
         &self.undo
     }

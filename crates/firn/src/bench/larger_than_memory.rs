@@ -7,6 +7,7 @@
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
+use firn::memory::{MemoryPlan, resident_bytes};
 use firn::node::NodeOptions;
 use firn_base::random::{RandomSource, SplitMix};
 use firn_engine::transaction::{IsolationLevel, ReadMode};
@@ -37,18 +38,17 @@ pub(crate) fn run(
     progress: &Progress,
 ) -> Result<Report, BenchError> {
     let threads = arguments.threads_or(&THREADS);
-    let resident_before = resident_bytes()?;
     let pool_bytes = arguments.buffer_pool_or(BUFFER_POOL);
     let row_bytes = arguments.row_bytes.unwrap_or(ROW_BYTES);
     let mut options = NodeOptions::default();
-    options.engine.buffer_pool_bytes = pool_bytes;
+    let plan = MemoryPlan::for_pool(pool_bytes as u64);
+    plan.apply(&mut options);
     let rows = arguments.rows.unwrap_or_else(|| rows_in(10 * pool_bytes, row_bytes));
     progress.plan(1 + SIZES.len() * threads.len() * arguments.rounds);
     progress.step("larger-than-memory: loading");
     let node = workshop.node(&options)?;
     node.load(rows, row_bytes, |row| row)?;
-    let fixed_bytes = options.engine.log.buffer_bytes + options.storage.pages.queue_bytes;
-    let memory = Memory { resident_before, budget: pool_bytes + fixed_bytes };
+    let memory = Memory { budget: plan.budget_bytes };
     let mut section = Section::new("Operations a second (more is better), and memory", &COLUMNS);
     let mut first = None;
     for size in SIZES {
@@ -93,9 +93,7 @@ pub(crate) fn run(
         arguments.duration.as_secs_f64(),
     ));
     report.note(format!(
-        "Memory: what the process holds beyond the {} MiB that it held before the node was opened, over buffer \
-         pool + log buffer + page store's queue = {} MiB.",
-        megabytes(memory.resident_before),
+        "Memory: what the process holds, over its budget of {} MiB: the buffer pool and what is beside it.",
         memory.budget >> 20
     ));
     report.add(section);
@@ -120,13 +118,12 @@ const COLUMNS: [&str; 13] = [
 
 /// What the process may hold.
 struct Memory {
-    resident_before: u64,
-    budget: usize,
+    budget: u64,
 }
 
 impl Memory {
     fn of_budget(&self, resident: u64) -> Option<f64> {
-        ratio(resident.saturating_sub(self.resident_before) as f64, self.budget as f64)
+        ratio(resident as f64, self.budget as f64)
     }
 }
 
@@ -218,7 +215,7 @@ fn watch(
         let now = done.load(Ordering::Relaxed);
         watched.windows.push(now - last);
         last = now;
-        watched.resident_bytes = watched.resident_bytes.max(resident_bytes()?);
+        watched.resident_bytes = watched.resident_bytes.max(resident_bytes().unwrap_or(0));
         let pool_bytes = node.system().pages().pool.resident_bytes() as u64;
         watched.pool_bytes = watched.pool_bytes.max(pool_bytes);
     }
@@ -250,13 +247,4 @@ impl Session<'_> {
         self.done.fetch_add(1, Ordering::Relaxed);
         Ok(())
     }
-}
-
-/// Memory of the process that is not swapped out or given back, in bytes.
-fn resident_bytes() -> Result<u64, BenchError> {
-    let text = std::fs::read_to_string("/proc/self/statm")?;
-    let pages: Option<u64> = text.split_whitespace().nth(1).and_then(|pages| pages.parse().ok());
-    let pages =
-        pages.ok_or_else(|| std::io::Error::other("/proc/self/statm has no second number"))?;
-    Ok(pages * rustix::param::page_size() as u64)
 }

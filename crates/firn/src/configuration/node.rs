@@ -1,15 +1,28 @@
 //! What the settings mean to the parts of a node.
 
+use firn::memory::MemoryPlan;
 use firn::node::NodeOptions;
-use firn_engine::EngineOptions;
 use firn_storage::local::{LocalOptions, LogOptions, PageStoreOptions};
 
 use super::Configuration;
+use super::sources::Origin;
 
 impl Configuration {
     /// A node's options, typed.
     pub(crate) fn node_options(&self) -> NodeOptions {
-        NodeOptions { engine: self.engine_options(), storage: self.storage_options() }
+        let mut options = NodeOptions { storage: self.storage_options(), ..NodeOptions::default() };
+        self.memory_plan().apply(&mut options);
+        options
+    }
+
+    /// What the node may take in memory, divided into its parts.
+    pub(crate) fn memory_plan(&self) -> MemoryPlan {
+        let (pool, budget) = (self.buffer_pool.value.0, self.memory_budget.value.0);
+        match (budget, &self.buffer_pool.origin) {
+            (0, _) => MemoryPlan::for_pool(pool),
+            (_, Origin::Default) => MemoryPlan::within(budget),
+            _ => MemoryPlan { budget_bytes: budget, ..MemoryPlan::for_pool(pool) },
+        }
     }
 
     /// The options of the data directory.
@@ -24,13 +37,6 @@ impl Configuration {
                 history_window_ms: self.history_window_seconds.value * 1000,
                 ..PageStoreOptions::default()
             },
-        }
-    }
-
-    fn engine_options(&self) -> EngineOptions {
-        EngineOptions {
-            buffer_pool_bytes: self.buffer_pool.value.0 as usize,
-            ..EngineOptions::default()
         }
     }
 }

@@ -33,6 +33,8 @@ pub(crate) const VARIABLE_PREFIX: &str = "FIRN_";
 pub(crate) const DATA_DIR: &str = "data_dir";
 /// Memory for cached pages.
 pub(crate) const BUFFER_POOL: &str = "buffer_pool";
+/// Memory for the process as a whole.
+pub(crate) const MEMORY_BUDGET: &str = "memory_budget";
 /// Size of one file of the log.
 pub(crate) const LOG_SEGMENT_SIZE: &str = "log_segment_size";
 /// How far back a point in time can be asked for.
@@ -43,7 +45,7 @@ pub(crate) const MATERIALISE_BEHIND_LIMIT: &str = "materialise_behind_limit";
 pub(crate) const LOG_LEVEL: &str = "log_level";
 
 /// All settings, in the order in which help and listings show them.
-pub(crate) const SETTINGS: [Setting; 6] = [
+pub(crate) const SETTINGS: [Setting; 7] = [
     Setting {
         name: DATA_DIR,
         value_name: "DIR",
@@ -55,6 +57,12 @@ pub(crate) const SETTINGS: [Setting; 6] = [
         value_name: "SIZE",
         default: "512M",
         help: "Memory for cached pages",
+    },
+    Setting {
+        name: MEMORY_BUDGET,
+        value_name: "SIZE",
+        default: "0",
+        help: "Memory for the whole process; 0: the buffer pool and what the rest needs beside it",
     },
     Setting {
         name: LOG_SEGMENT_SIZE,

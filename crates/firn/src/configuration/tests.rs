@@ -89,7 +89,7 @@ fn a_refusal_names_the_file_and_the_line() {
     refused(
         merge("log_level = \"warn\"\nbufer_pool = \"1G\"\n", &[], &[]),
         &expect![
-            "firn.toml:2: there is no setting 'bufer_pool'; there are: data_dir, buffer_pool, log_segment_size, history_window_seconds, materialise_behind_limit, log_level"
+            "firn.toml:2: there is no setting 'bufer_pool'; there are: data_dir, buffer_pool, memory_budget, log_segment_size, history_window_seconds, materialise_behind_limit, log_level"
         ],
     );
     refused(
@@ -99,7 +99,7 @@ fn a_refusal_names_the_file_and_the_line() {
     refused(
         merge("[storage]\nbuffer_pool = 1\n", &[], &[]),
         &expect![
-            "firn.toml:1: there is no setting 'storage'; there are: data_dir, buffer_pool, log_segment_size, history_window_seconds, materialise_behind_limit, log_level"
+            "firn.toml:1: there is no setting 'storage'; there are: data_dir, buffer_pool, memory_budget, log_segment_size, history_window_seconds, materialise_behind_limit, log_level"
         ],
     );
 }
@@ -138,7 +138,30 @@ fn a_refusal_names_the_variable_or_the_flag() {
 }
 
 #[test]
+fn the_buffer_pool_is_what_a_budget_leaves_unless_it_was_set() {
+    let pool_and_budget = |file: &str| {
+        let plan = merge(file, &[], &[]).unwrap().memory_plan();
+        (plan.buffer_pool_bytes >> 20, plan.budget_bytes >> 20)
+    };
+    assert_eq!(pool_and_budget(""), (512, 648));
+    assert_eq!(pool_and_budget("memory_budget = '1G'"), (824, 1024));
+    assert_eq!(pool_and_budget("memory_budget = '1G'\nbuffer_pool = '64M'"), (64, 1024));
+}
+
+#[test]
 fn values_that_do_not_fit_each_other_are_refused() {
+    refused(
+        merge("memory_budget = '512M'\nbuffer_pool = '512M'\n", &[], &[]),
+        &expect![
+            "firn.toml:1: memory_budget: '512M' is less than the 648M that a node with buffer_pool = 512M needs"
+        ],
+    );
+    refused(
+        merge("memory_budget = '16M'\n", &[], &[]),
+        &expect![
+            "firn.toml:1: memory_budget: '16M' is less than the 39M that a node with buffer_pool = 8M needs"
+        ],
+    );
     refused(
         merge("log_segment_size = \"1G\"\n", &[("FIRN_MATERIALISE_BEHIND_LIMIT", "1G")], &[]),
         &expect![

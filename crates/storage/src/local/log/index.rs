@@ -128,6 +128,12 @@ impl PageIndex {
         true
     }
 
+    /// What it takes in memory.
+    pub(super) fn size_bytes(&self) -> usize {
+        self.pages.capacity() * size_of::<(u64, PageEntry)>()
+            + self.entries.capacity() * size_of::<Entry>()
+    }
+
     /// The starts of the groups that change the page, in units and in order.
     pub(super) fn starts(&self, page: u64) -> Vec<u32> {
         let mut starts = Vec::new();

@@ -64,6 +64,11 @@ impl IndexCache {
         }
     }
 
+    /// What the footers take in memory.
+    pub(super) fn size_bytes(&self) -> usize {
+        self.kept.lock().size_bytes
+    }
+
     /// Forgets the footer of a released segment.
     pub(super) fn remove(&self, first: Lsn) {
         self.kept.lock().remove(first);

@@ -104,6 +104,15 @@ impl Watermarks {
     }
 }
 
+/// What the log takes in memory, in bytes.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct LogMemory {
+    /// The indexes of segments without a footer: those that are written to, and those whose footer is due.
+    pub open_index_bytes: u64,
+    /// The indexes of full segments that are kept after they were read.
+    pub index_cache_bytes: u64,
+}
+
 /// What the log's callers and its background tasks share.
 struct Shared {
     directory: Arc<LocalDirectory>,
@@ -226,6 +235,17 @@ impl LocalLog {
     #[must_use]
     pub fn watermarks(&self) -> Watermarks {
         *self.shared.watermarks.lock()
+    }
+
+    /// What the log takes in memory. Does not block.
+    #[must_use]
+    pub fn memory(&self) -> LogMemory {
+        let begun = self.shared.segments.lock().begun();
+        let open = begun.iter().map(|segment| segment.index.lock().size_bytes());
+        LogMemory {
+            open_index_bytes: open.sum::<usize>() as u64,
+            index_cache_bytes: self.shared.index_cache.size_bytes() as u64,
+        }
     }
 
     /// Stops the background tasks, waits for them, and lets go of the listener, which often owns the log in turn.

@@ -178,6 +178,14 @@ impl SegmentIndex {
         }
     }
 
+    /// What it takes in memory.
+    pub(super) fn size_bytes(&self) -> usize {
+        match self {
+            SegmentIndex::Memory(index) => index.size_bytes(),
+            SegmentIndex::Footer(_) => 0,
+        }
+    }
+
     /// The highest in the segment.
     pub(super) fn watermarks(&self) -> Watermarks {
         match self {

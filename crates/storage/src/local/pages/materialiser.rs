@@ -31,11 +31,14 @@ use super::map_format::{Batch, BatchKind, MAX_BATCH_ENTRIES};
 use super::pace::{Load, Pace};
 use super::slots::SlotNo;
 use super::status::{count, value};
+use super::stock::StockedPage;
 
 /// How long the task sleeps when nothing calls it.
 const TICK: Duration = Duration::from_millis(50);
 /// Changes behind a snapshot are folded into a new one when they take as much as the snapshot and this.
 const MIN_CHANGE_BYTES: u64 = 16 << 20;
+/// Images that are written with one call.
+const WRITE_PAGES: usize = 64;
 /// How often a batch is written for nothing but to name what is applied.
 const NAME_INTERVAL: Duration = Duration::from_secs(1);
 /// Slots are scattered into holes only while fewer than one in this many is free.
@@ -60,17 +63,17 @@ struct Image {
 
 /// Offered images stay visible to readers meanwhile; others belong to the round.
 enum ImageBytes {
-    Shared(Arc<PageBuf>),
-    Own(Box<PageBuf>),
+    Shared(Arc<StockedPage>),
+    Own(StockedPage),
 }
 
 impl Image {
-    fn offered(bytes: Arc<PageBuf>) -> Image {
+    fn offered(bytes: Arc<StockedPage>) -> Image {
         let (page, lsn) = (bytes.page_id(), bytes.lsn());
         Image { page, lsn, bytes: ImageBytes::Shared(bytes), source: Source::Offered }
     }
 
-    fn own(mut bytes: Box<PageBuf>, source: Source) -> Image {
+    fn own(mut bytes: StockedPage, source: Source) -> Image {
         bytes.seal();
         Image { page: bytes.page_id(), lsn: bytes.lsn(), bytes: ImageBytes::Own(bytes), source }
     }
@@ -237,7 +240,7 @@ impl Materialiser {
         let pages = self.shared.take_repairs(self.shared.options.batch_pages);
         let read = |page: PageId| {
             let stored = self.shared.table.view(page).versions.last().copied()?;
-            let mut bytes = PageBuf::boxed();
+            let mut bytes = self.shared.table.stock().take();
             self.shared.read_known(page, Some(stored.lsn), &mut bytes).ok()?;
             (bytes.lsn() == stored.lsn).then(|| Image::own(bytes, Source::Repaired))
         };
@@ -271,7 +274,7 @@ impl Materialiser {
     }
 
     fn image_of(&self, page: PageId) -> Result<Image, PageStoreError> {
-        let mut bytes = PageBuf::boxed();
+        let mut bytes = self.shared.table.stock().take();
         let stored =
             self.shared.table.view(page).versions.last().map_or(Lsn(0), |stored| stored.lsn);
         let source = if self.shared.copy_cached(page, stored, &mut bytes) {
@@ -410,12 +413,15 @@ impl Materialiser {
 
     fn write_images(&self, images: &[Image], slots: &[Run]) -> Result<(), PageStoreError> {
         let mut rest = images;
-        let mut bytes = Vec::with_capacity(images.len() * PAGE_SIZE);
+        let mut bytes = Vec::with_capacity(images.len().min(WRITE_PAGES) * PAGE_SIZE);
         for run in slots {
             let (written, behind) = rest.split_at(run.slots as usize);
-            bytes.clear();
-            written.iter().for_each(|image| image.append_sealed(&mut bytes));
-            self.shared.files.write(run.first, &bytes)?;
+            for (number, piece) in written.chunks(WRITE_PAGES).enumerate() {
+                bytes.clear();
+                piece.iter().for_each(|image| image.append_sealed(&mut bytes));
+                let first = SlotNo(run.first.0 + (number * WRITE_PAGES) as u32);
+                self.shared.files.write(first, &bytes)?;
+            }
             rest = behind;
         }
         let mut files: Vec<usize> = slots.iter().map(|run| run.first.file()).collect();

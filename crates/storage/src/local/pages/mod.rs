@@ -23,7 +23,7 @@
 //! Latch and lock rules:
 //!
 //! 1. No mutex is held across an I/O, a wait, or a call to the log or to the image source.
-//! 2. Lock order: one shard of the table → order, queue or history; never two shards.
+//! 2. Lock order: one shard of the table → order, queue, history or stock; never two shards.
 //! 3. Only the materialiser changes stored versions, slot allocation and the map's file.
 //! 4. A slot is used again only after the map batch that made it needless is durable.
 //! 5. A reader believes what it read from a slot after it has checked checksum, page id and LSN, and
@@ -43,6 +43,7 @@ mod pace;
 mod reader;
 mod slots;
 mod status;
+mod stock;
 mod table;
 mod version;
 
@@ -360,6 +361,8 @@ impl Shared {
             pending_pages: self.table.pending_pages() as u64,
             behind_bytes: self.log.durable_lsn().0.saturating_sub(applied.0),
             queued_bytes: self.table.queued_bytes(),
+            image_memory_bytes: self.table.stock().size_bytes(),
+            map_memory_bytes: self.table.map_bytes(),
             slots: value(&counters.slots),
             free_slots: value(&counters.free_slots),
             batches: value(&counters.batches),

@@ -17,6 +17,10 @@ pub struct PageStoreStatus {
     pub behind_bytes: u64,
     /// Offered images that are not written yet, in bytes.
     pub queued_bytes: u64,
+    /// Memory for images on their way to the disk, in bytes; kept for the next ones.
+    pub image_memory_bytes: u64,
+    /// About what the page map takes in memory, in bytes.
+    pub map_memory_bytes: u64,
     /// Slots of all page files.
     pub slots: u64,
     /// Slots that hold nothing.

@@ -19,13 +19,18 @@ use rustc_hash::FxHashMap;
 use super::history::History;
 use super::map_format::{Batch, BatchKind, MAX_BATCH_ENTRIES};
 use super::slots::SlotNo;
+use super::stock::{PageStock, StockedPage};
 use super::version::{PageView, Pending, Version, Versions, prune};
 
 const SHARDS: usize = 64;
+/// What a page with one stored image takes in its shard: nodes of a B-tree are about two thirds full.
+const VERSIONS_BYTES: usize = (size_of::<u64>() + size_of::<Versions>()) * 3 / 2;
+/// What a page takes in the order of pending pages.
+const TREE_ENTRY_BYTES: usize = size_of::<(Lsn, PageId)>() * 3 / 2;
 
 /// An offered image.
 struct Queued {
-    image: Arc<PageBuf>,
+    image: Arc<StockedPage>,
     /// Whether it still stands in the queue; else the materialiser is writing it.
     is_waiting: bool,
 }
@@ -54,6 +59,8 @@ pub(super) struct PageTable {
     /// of the group. Space ids are not used again.
     dropped: RwLock<FxHashMap<SpaceId, Lsn>>,
     history: Mutex<History>,
+    /// Memory of the images.
+    stock: Arc<PageStock>,
     told: AtomicU64,
     /// What was in stored images when the store was opened.
     applied_at_open: Lsn,
@@ -86,6 +93,7 @@ impl PageTable {
             queued: AtomicUsize::new(0),
             dropped: RwLock::new(contents.dropped),
             history: Mutex::new(history),
+            stock: Arc::default(),
             told: AtomicU64::new(contents.applied.0),
             applied_at_open: contents.applied,
         }
@@ -229,14 +237,14 @@ impl PageTable {
             if image.lsn() <= queued.image.lsn() {
                 return Enqueued::NotNeeded;
             }
-            queued.image = Arc::new(image.clone());
+            queued.image = Arc::new(self.stock.copy(image));
             return Enqueued::Waiting(self.wait_in_queue(page, queued));
         }
         if self.queued.fetch_add(1, Ordering::AcqRel) >= limit {
             self.queued.fetch_sub(1, Ordering::AcqRel);
             return Enqueued::Full;
         }
-        let mut queued = Queued { image: Arc::new(image.clone()), is_waiting: false };
+        let mut queued = Queued { image: Arc::new(self.stock.copy(image)), is_waiting: false };
         let waiting = self.wait_in_queue(page, &mut queued);
         shard.queued.insert(page, queued);
         Enqueued::Waiting(waiting)
@@ -256,7 +264,7 @@ impl PageTable {
     }
 
     /// Takes up to `limit` images out of the queue, for writing. Reads go on seeing them.
-    pub(super) fn take_queued(&self, limit: usize) -> Vec<Arc<PageBuf>> {
+    pub(super) fn take_queued(&self, limit: usize) -> Vec<Arc<StockedPage>> {
         let pages: Vec<PageId> = {
             let mut queue = self.queue.lock();
             let count = limit.min(queue.len());
@@ -463,6 +471,22 @@ impl PageTable {
             spaces.extend(shard.pending.keys().chain(shard.queued.keys()).map(|page| page.space));
         }
         spaces.into_iter().filter(|space| self.dropped_at(*space).is_none()).collect()
+    }
+
+    /// Memory for images.
+    pub(super) fn stock(&self) -> &Arc<PageStock> {
+        &self.stock
+    }
+
+    /// About what is known of the pages takes in memory, without the images.
+    pub(super) fn map_bytes(&self) -> u64 {
+        let of_shard = |shard: &Mutex<Shard>| {
+            let shard = shard.lock();
+            shard.versions.len() * VERSIONS_BYTES
+                + shard.pending.capacity() * size_of::<(PageId, Pending)>()
+        };
+        let waiting = self.order.lock().pages.len() * TREE_ENTRY_BYTES;
+        (self.shards.iter().map(of_shard).sum::<usize>() + waiting) as u64
     }
 
     /// Bytes of the images that are offered and not stored.

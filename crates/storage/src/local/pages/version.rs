@@ -16,10 +16,10 @@
 use std::sync::Arc;
 
 use firn_base::Lsn;
-use firn_format::page::PageBuf;
 use smallvec::SmallVec;
 
 use super::slots::SlotNo;
+use super::stock::StockedPage;
 
 /// A stored image.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -56,7 +56,7 @@ pub(super) struct PageView {
     /// Log that is in none of them.
     pub(super) pending: Option<Pending>,
     /// An offered image that is not stored yet, newer than every stored one.
-    pub(super) queued: Option<Arc<PageBuf>>,
+    pub(super) queued: Option<Arc<StockedPage>>,
 }
 
 /// What to begin with.
@@ -65,7 +65,7 @@ pub(super) enum Base {
     /// A page of zeros: the log creates the page.
     Nothing,
     /// The offered image.
-    Queued(Arc<PageBuf>),
+    Queued(Arc<StockedPage>),
     /// `versions[.0]`.
     Stored(usize, Version),
 }

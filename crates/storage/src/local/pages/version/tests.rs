@@ -1,3 +1,6 @@
+use firn_format::page::PageBuf;
+
+use super::super::stock::PageStock;
 use super::*;
 
 fn version(lsn: u64, since: u64, is_first: bool) -> Version {
@@ -13,10 +16,10 @@ fn view() -> PageView {
     }
 }
 
-fn queued(lsn: u64) -> Option<Arc<PageBuf>> {
+fn queued(lsn: u64) -> Option<Arc<StockedPage>> {
     let mut image = PageBuf::zeroed();
     image.set_lsn(Lsn(lsn));
-    Some(Arc::new(image))
+    Some(Arc::new(Arc::<PageStock>::default().copy(&image)))
 }
 
 /// Base and stretch of log, in short.

@@ -1,0 +1,269 @@
+//! The memory of a node: what it may take, where it goes, and who gives way.
+//!
+//! ```text
+//!   budget ├──────────── buffer pool ────────────┤ log buffer │ images │ log index │ everything else ┤
+//!                                     ◄── the pool gives way when the others need more ──
+//! ```
+//!
+//! A [`MemoryPlan`] sets the limits of the parts that have one. What grows with the data or the load (the page
+//! map, locks, sorts, the allocator's own keep) has none; so a task looks how much the process takes and has
+//! the buffer pool do with less while the budget is exceeded, down to half of the pool.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use firn_base::Environment;
+use firn_base::event::Event;
+use firn_base::task::TaskHandle;
+use firn_buffer::BufferPool;
+use firn_engine::Engine;
+use firn_format::page::PAGE_SIZE;
+use firn_storage::local::LocalStorage;
+use parking_lot::Mutex;
+
+use crate::node::NodeOptions;
+
+const MEBIBYTE: u64 = 1 << 20;
+/// Parts beside the pool get one part in this many of its size, within their limits.
+const SHARE: u64 = 16;
+/// For the transaction table, threads and the program; and what a small page map and small locks take.
+const REST_BYTES: u64 = 24 * MEBIBYTE;
+/// How often a node looks what its process takes.
+const LOOK_INTERVAL: Duration = Duration::from_millis(200);
+
+/// What a node may take, divided into its parts; in bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct MemoryPlan {
+    /// Everything.
+    pub budget_bytes: u64,
+    /// Pages, with everything that belongs to them.
+    pub buffer_pool_bytes: u64,
+    /// The log buffer.
+    pub log_buffer_bytes: u64,
+    /// Images of pages on their way to the disk.
+    pub page_queue_bytes: u64,
+    /// Indexes of log segments that are kept after they were read.
+    pub log_index_cache_bytes: u64,
+}
+
+impl MemoryPlan {
+    /// The budget of a node with a buffer pool of this size.
+    #[must_use]
+    pub fn for_pool(buffer_pool_bytes: u64) -> MemoryPlan {
+        let share = buffer_pool_bytes / SHARE;
+        let log_buffer = share.clamp(MEBIBYTE, 16 * MEBIBYTE);
+        // The largest power of two that is not above it.
+        let log_buffer_bytes = 1 << log_buffer.ilog2();
+        let page_queue_bytes = share.clamp(2 * MEBIBYTE, 16 * MEBIBYTE);
+        let log_index_cache_bytes = share.clamp(2 * MEBIBYTE, 64 * MEBIBYTE);
+        // The writers of log and pages have half as much again in hand.
+        let buffers = (log_buffer_bytes + page_queue_bytes) * 3 / 2;
+        let budget_bytes = buffer_pool_bytes + buffers + log_index_cache_bytes + REST_BYTES + share;
+        MemoryPlan {
+            budget_bytes,
+            buffer_pool_bytes,
+            log_buffer_bytes,
+            page_queue_bytes,
+            log_index_cache_bytes,
+        }
+    }
+
+    /// The largest buffer pool within a budget.
+    #[must_use]
+    pub fn within(budget_bytes: u64) -> MemoryPlan {
+        // What is beside a pool grows with the pool: that of a larger pool than there will be is enough.
+        let beside = MemoryPlan::for_pool(budget_bytes).beside_bytes();
+        let first = MemoryPlan::for_pool(budget_bytes.saturating_sub(beside));
+        MemoryPlan { budget_bytes, ..first }
+    }
+
+    /// What the parts beside the buffer pool may take.
+    #[must_use]
+    pub fn beside_bytes(&self) -> u64 {
+        self.budget_bytes - self.buffer_pool_bytes
+    }
+
+    /// Sets the limits of a node's parts.
+    pub fn apply(&self, options: &mut NodeOptions) {
+        options.memory_budget_bytes = Some(self.budget_bytes);
+        options.engine.buffer_pool_bytes = self.buffer_pool_bytes as usize;
+        options.engine.log.buffer_bytes = self.log_buffer_bytes as usize;
+        options.storage.log.index_cache_bytes = self.log_index_cache_bytes as usize;
+        let pages = &mut options.storage.pages;
+        pages.queue_bytes = self.page_queue_bytes as usize;
+        // A batch that is being written stands beside a queue that fills up again.
+        pages.batch_pages = pages.batch_pages.min(pages.queue_bytes / PAGE_SIZE / 2).max(1);
+    }
+}
+
+/// What the parts of a node take, in bytes.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct MemoryReport {
+    /// What the process may take; 0: nobody has said.
+    pub budget: u64,
+    /// What the process takes; 0: the system does not tell.
+    pub resident: u64,
+    /// What the buffer pool does without for the others' sake.
+    pub withheld: u64,
+    /// Pages, published images and their bookkeeping.
+    pub buffer_pool: u64,
+    /// The log buffer and the batch that is being written.
+    pub log_buffer: u64,
+    /// Indexes of log segments that are written to.
+    pub log_index: u64,
+    /// Indexes of full log segments.
+    pub log_index_cache: u64,
+    /// Images of pages on their way to the disk.
+    pub page_images: u64,
+    /// Where the pages are, and what log waits for each.
+    pub page_map: u64,
+    /// The transaction table and the open snapshots.
+    pub transactions: u64,
+    /// Row and table locks.
+    pub locks: u64,
+}
+
+impl MemoryReport {
+    pub(crate) fn read(engine: &Engine, storage: &LocalStorage, governor: &Governor) -> Self {
+        let (pages, system) = (engine.system().pages(), engine.system());
+        let (log, store) = (storage.log.memory(), storage.pages.status());
+        MemoryReport {
+            budget: governor.budget_bytes.unwrap_or(0),
+            resident: resident_bytes().unwrap_or(0),
+            withheld: pages.pool.withheld_bytes() as u64,
+            buffer_pool: pages.pool.resident_bytes() as u64,
+            log_buffer: pages.log.memory_bytes(),
+            log_index: log.open_index_bytes,
+            log_index_cache: log.index_cache_bytes,
+            page_images: store.image_memory_bytes,
+            page_map: store.map_memory_bytes,
+            transactions: system.memory_bytes(),
+            locks: system.locks().memory_bytes(),
+        }
+    }
+
+    /// The parts with names, for listings.
+    #[must_use]
+    pub fn parts(&self) -> [(&'static str, u64); 8] {
+        [
+            ("buffer_pool", self.buffer_pool),
+            ("log_buffer", self.log_buffer),
+            ("log_index", self.log_index),
+            ("log_index_cache", self.log_index_cache),
+            ("page_images", self.page_images),
+            ("page_map", self.page_map),
+            ("transactions", self.transactions),
+            ("locks", self.locks),
+        ]
+    }
+
+    /// What the process takes beside the parts: statements at work, threads, the program, and memory that the
+    /// allocator keeps.
+    #[must_use]
+    pub fn other(&self) -> u64 {
+        self.resident.saturating_sub(self.parts().iter().map(|(_, bytes)| bytes).sum())
+    }
+}
+
+/// What the process has in memory, in bytes; `None` if the system does not tell.
+#[must_use]
+pub fn resident_bytes() -> Option<u64> {
+    let text = std::fs::read_to_string("/proc/self/statm").ok()?;
+    let pages: u64 = text.split_whitespace().nth(1)?.parse().ok()?;
+    Some(pages * rustix::param::page_size() as u64)
+}
+
+/// Keeps the process within its budget.
+pub(crate) struct Governor {
+    budget_bytes: Option<u64>,
+    signals: Arc<Signals>,
+    task: Mutex<Option<Box<dyn TaskHandle>>>,
+}
+
+#[derive(Default)]
+struct Signals {
+    stopping: AtomicBool,
+    wake: Event,
+}
+
+impl Governor {
+    /// Starts to watch, if there is a budget.
+    pub(crate) fn start(
+        environment: &Environment,
+        pool: &Arc<BufferPool>,
+        budget_bytes: Option<u64>,
+    ) -> Governor {
+        let signals = Arc::<Signals>::default();
+        let task = budget_bytes.map(|budget_bytes| {
+            let (signals, pool) = (Arc::clone(&signals), Arc::clone(pool));
+            let watch = Box::new(move || watch(&signals, &pool, budget_bytes));
+            environment.spawner.spawn("memory", watch)
+        });
+        Governor { budget_bytes, signals, task: Mutex::new(task) }
+    }
+
+    /// Ends the task.
+    pub(crate) fn stop(&self) {
+        self.signals.stopping.store(true, Ordering::Release);
+        self.signals.wake.notify_all();
+        let task = self.task.lock().take();
+        if let Some(task) = task {
+            task.join();
+        }
+    }
+}
+
+impl Drop for Governor {
+    fn drop(&mut self) {
+        self.stop();
+    }
+}
+
+fn watch(signals: &Signals, pool: &BufferPool, budget_bytes: u64) {
+    let is_stopping = || signals.stopping.load(Ordering::Acquire);
+    while !signals.wake.wait_until(Some(LOOK_INTERVAL), is_stopping) {
+        if let Some(resident) = resident_bytes() {
+            pool.withhold(to_withhold(resident, pool.withheld_bytes() as u64, budget_bytes));
+        }
+    }
+}
+
+/// How much the pool should do without, given what the process takes while `withheld` is withheld.
+fn to_withhold(resident: u64, withheld: u64, budget: u64) -> usize {
+    // Without a little room between the two limits pages would come and go for nothing.
+    let slack = budget / 64;
+    let wanted = if resident > budget {
+        withheld + (resident - budget) + slack
+    } else {
+        withheld.saturating_sub((budget - resident).saturating_sub(2 * slack))
+    };
+    usize::try_from(wanted).unwrap_or(usize::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_budget_is_divided_without_a_rest_below_nothing() {
+        for mebibytes in [40, 64, 100, 256, 1024, 65536, 1 << 20] {
+            let budget = mebibytes * MEBIBYTE;
+            let plan = MemoryPlan::within(budget);
+            assert_eq!(plan.budget_bytes, budget);
+            let needs = MemoryPlan::for_pool(plan.buffer_pool_bytes);
+            assert!(needs.budget_bytes <= budget.max(needs.beside_bytes()), "{plan:?} {needs:?}");
+            assert!(plan.log_buffer_bytes.is_power_of_two());
+        }
+        assert!(MemoryPlan::within(1024 * MEBIBYTE).buffer_pool_bytes > 800 * MEBIBYTE);
+    }
+
+    #[test]
+    fn the_pool_gives_way_and_takes_back() {
+        let budget = 64 * MEBIBYTE;
+        assert_eq!(to_withhold(60 * MEBIBYTE, 0, budget), 0);
+        assert_eq!(to_withhold(70 * MEBIBYTE, 0, budget) as u64, 7 * MEBIBYTE);
+        assert_eq!(to_withhold(63 * MEBIBYTE, 7 * MEBIBYTE, budget) as u64, 7 * MEBIBYTE);
+        assert_eq!(to_withhold(58 * MEBIBYTE, 7 * MEBIBYTE, budget) as u64, 3 * MEBIBYTE);
+    }
+}
