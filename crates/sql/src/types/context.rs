@@ -54,8 +54,15 @@ pub struct EvaluationContext {
     pub random_sequences: RandomSequences,
     /// How many conditions are kept.
     pub max_error_count: usize,
-    conditions: RefCell<Vec<Condition>>,
-    warning_count: Cell<u64>,
+    /// What was left so far; ask through the context's functions.
+    pub conditions: Conditions,
+}
+
+/// The conditions of a statement, as many as are kept, and how many there were.
+#[derive(Debug, Default)]
+pub struct Conditions {
+    kept: RefCell<Vec<Condition>>,
+    count: Cell<u64>,
 }
 
 impl Default for EvaluationContext {
@@ -73,8 +80,7 @@ impl Default for EvaluationContext {
             session: Arc::new(DetachedSession::default()),
             random_sequences: RandomSequences::default(),
             max_error_count: 1024,
-            conditions: RefCell::default(),
-            warning_count: Cell::new(0),
+            conditions: Conditions::default(),
         }
     }
 }
@@ -98,8 +104,9 @@ impl EvaluationContext {
 
     /// Leaves a condition; beyond the session's `max_error_count` it is counted only.
     pub fn push(&self, level: Level, code: u16, message: impl FnOnce() -> String) {
-        self.warning_count.set(self.warning_count.get().saturating_add(1));
-        let mut conditions = self.conditions.borrow_mut();
+        let count = &self.conditions.count;
+        count.set(count.get().saturating_add(1));
+        let mut conditions = self.conditions.kept.borrow_mut();
         if conditions.len() < self.max_error_count {
             conditions.push(Condition { level, code, message: message() });
         }
@@ -120,12 +127,12 @@ impl EvaluationContext {
     /// Conditions left so far, those beyond the limit included.
     #[must_use]
     pub fn warning_count(&self) -> u64 {
-        self.warning_count.get()
+        self.conditions.count.get()
     }
 
     /// Takes the conditions out and resets the count.
     pub fn take_conditions(&self) -> Vec<Condition> {
-        self.warning_count.set(0);
-        self.conditions.take()
+        self.conditions.count.set(0);
+        self.conditions.kept.take()
     }
 }

@@ -28,6 +28,8 @@ pub mod sql_mode;
 pub mod sql_type;
 pub mod stored;
 pub mod temporal;
+#[cfg(test)]
+mod tests;
 pub mod time_zone;
 pub mod unify;
 

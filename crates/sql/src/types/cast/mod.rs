@@ -16,6 +16,8 @@ mod number;
 mod store_temporal;
 mod store_text;
 mod temporal;
+#[cfg(test)]
+mod tests;
 mod text;
 
 use crate::error::Result;

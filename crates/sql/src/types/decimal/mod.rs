@@ -13,6 +13,8 @@
 
 mod arithmetic;
 mod convert;
+#[cfg(test)]
+mod tests;
 mod wide;
 
 use std::cmp::Ordering;

@@ -12,6 +12,8 @@ mod compare;
 mod object;
 mod parse;
 mod print;
+#[cfg(test)]
+pub(in crate::types) mod tests;
 
 pub use object::JsonObject;
 pub use parse::{JsonError, MAX_DEPTH};

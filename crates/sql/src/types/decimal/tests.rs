@@ -1,0 +1,188 @@
+use firn_format::value::DecimalType;
+use num_bigint::BigInt;
+use proptest::prelude::*;
+
+use super::*;
+
+fn decimal(text: &str) -> Decimal {
+    Decimal::parse(text).unwrap_or_else(|| panic!("no decimal: {text}"))
+}
+
+#[test]
+fn texts_are_read_and_printed() {
+    for (text, printed) in [
+        ("0", "0"),
+        ("-0.00", "0.00"),
+        ("00012.50", "12.50"),
+        (".5", "0.5"),
+        ("5.", "5"),
+        ("-1e3", "-1000"),
+        ("1.25e1", "12.5"),
+        ("125e-3", "0.125"),
+        ("1e-40", "0.000000000000000000000000000000"),
+        (
+            "99999999999999999999999999999999999999999999999999999999999999999",
+            "99999999999999999999999999999999999999999999999999999999999999999",
+        ),
+        ("0.1234567890123456789012345678905", "0.123456789012345678901234567891"),
+    ] {
+        assert_eq!(decimal(text).to_string(), printed, "{text}");
+    }
+    for text in ["", "abc", "1x", "-", ".", "1e99"] {
+        assert_eq!(Decimal::parse(text), None, "{text}");
+    }
+}
+
+#[test]
+fn a_prefix_is_a_number() {
+    let parsed = |text: &str| {
+        let parsed = Decimal::parse_prefix(text.as_bytes());
+        (parsed.number.to_string(), parsed.length_bytes)
+    };
+    assert_eq!(parsed(" 12.5abc"), ("12.5".into(), 5));
+    assert_eq!(parsed("1e"), ("1".into(), 1));
+    assert_eq!(parsed("1e+x"), ("1".into(), 1));
+    assert_eq!(parsed("abc"), ("0".into(), 0));
+    assert_eq!(parsed("."), ("0".into(), 0));
+}
+
+#[test]
+fn rounding_is_half_away_from_zero() {
+    let round = |text, digits, rounding| decimal(text).round(digits, rounding).unwrap().to_string();
+    assert_eq!(round("2.5", 0, Rounding::HalfUp), "3");
+    assert_eq!(round("-2.5", 0, Rounding::HalfUp), "-3");
+    assert_eq!(round("2.4999", 0, Rounding::HalfUp), "2");
+    assert_eq!(round("1.005", 2, Rounding::HalfUp), "1.01");
+    assert_eq!(round("-1.9", 0, Rounding::Truncate), "-1");
+    assert_eq!(round("-1.1", 0, Rounding::Floor), "-2");
+    assert_eq!(round("1.1", 0, Rounding::Ceiling), "2");
+    assert_eq!(round("-0.4", 0, Rounding::HalfUp), "0");
+    assert_eq!(round("155", -1, Rounding::HalfUp), "160");
+    assert_eq!(round("155", -3, Rounding::HalfUp), "0");
+    assert_eq!(round("1.5", 3, Rounding::HalfUp), "1.500");
+    assert_eq!(round("5", -100, Rounding::HalfUp), "0");
+}
+
+#[test]
+fn division_is_exact_to_its_scale() {
+    let divide = |a, b, scale| {
+        decimal(a).divide(&decimal(b), scale, Rounding::HalfUp).map(|quotient| quotient.to_string())
+    };
+    assert_eq!(divide("1", "3", 4).as_deref(), Some("0.3333"));
+    assert_eq!(divide("2", "3", 4).as_deref(), Some("0.6667"));
+    assert_eq!(divide("-10", "4", 1).as_deref(), Some("-2.5"));
+    assert_eq!(divide("1.00", "0.0003", 2).as_deref(), Some("3333.33"));
+    assert_eq!(divide("1", "0", 4), None);
+    let remainder = |a, b| decimal(a).remainder(&decimal(b)).map(|rest| rest.to_string());
+    assert_eq!(remainder("-5.5", "2").as_deref(), Some("-1.5"));
+    assert_eq!(remainder("5", "-0.3").as_deref(), Some("0.2"));
+}
+
+#[test]
+fn doubles_come_by_their_shortest_text() {
+    assert_eq!(Decimal::from_double(0.1).unwrap().to_string(), "0.1");
+    assert_eq!(Decimal::from_double(1e20).unwrap().to_string(), "100000000000000000000");
+    assert_eq!(Decimal::from_double(-1.5e-3).unwrap().to_string(), "-0.0015");
+    assert_eq!(Decimal::from_double(1e80), None);
+    assert_eq!(decimal("0.1").to_double(), 0.1);
+    assert_eq!(decimal("-123456789012345678901234567890.5").to_double(), -1.2345678901234568e29);
+}
+
+#[test]
+fn digits_are_counted() {
+    assert_eq!((decimal("0.015").digits(), decimal("0.015").integer_digits()), (2, 0));
+    assert_eq!((decimal("120.5").digits(), decimal("120.5").integer_digits()), (4, 3));
+    assert_eq!(Decimal::ZERO.digits(), 0);
+    assert!(decimal("99.99").fits(4, 2));
+    assert!(!decimal("100.0").fits(4, 2));
+}
+
+fn any_decimal() -> impl Strategy<Value = Decimal> {
+    let digits = prop_oneof![3 => "[0-9]{1,12}", 1 => "[0-9]{13,45}"];
+    (any::<bool>(), digits, "[0-9]{0,20}").prop_map(|(negative, integer, fraction)| {
+        decimal(&format!("{}{integer}.{fraction}", if negative { "-" } else { "" }))
+    })
+}
+
+/// The number times `10^scale`.
+fn model(number: &Decimal, scale: u32) -> BigInt {
+    let digits = number.to_string().replace('.', "");
+    let unscaled: BigInt = digits.parse().unwrap();
+    unscaled * BigInt::from(10).pow(scale - u32::from(number.scale()))
+}
+
+proptest! {
+    #[test]
+    fn it_calculates_as_big_integers_do(a in any_decimal(), b in any_decimal()) {
+        let (x, y) = (model(&a, 40), model(&b, 40));
+        prop_assert_eq!(a.add(&b).map(|sum| model(&sum, 40)), Some(&x + &y));
+        prop_assert_eq!(a.subtract(&b).map(|difference| model(&difference, 40)), Some(&x - &y));
+        prop_assert_eq!(a.cmp(&b), x.cmp(&y));
+        if let Some(rest) = a.remainder(&b) {
+            prop_assert_eq!(model(&rest, 40), x % y);
+        } else {
+            prop_assert!(b.is_zero());
+        }
+    }
+
+    #[test]
+    fn products_and_quotients_are_rounded_once(a in any_decimal(), b in any_decimal(), scale in 0_u8..=30) {
+        let (x, y) = (model(&a, 40), model(&b, 40));
+        if let Some(product) = a.multiply(&b) {
+            let exact = &x * &y;
+            let error = model(&product, 40) * BigInt::from(10).pow(40) - exact;
+            prop_assert!(error.magnitude() * 2_u32 <= BigInt::from(10).pow(50).magnitude().clone());
+        }
+        if let Some(quotient) = a.divide(&b, scale, Rounding::HalfUp) {
+            // |quotient * y - x| <= |y| / 2 units of the last digit
+            let error = model(&quotient, 40) * &y - x * BigInt::from(10).pow(40);
+            let unit = BigInt::from(10).pow(40 - u32::from(scale));
+            prop_assert!(error.magnitude() * 2_u32 <= y.magnitude() * unit.magnitude());
+        }
+    }
+
+    #[test]
+    fn rounding_equals_the_models(a in any_decimal(), digits in 0_i32..20) {
+        let rounded = a.round(digits, Rounding::HalfUp).unwrap();
+        let unit = BigInt::from(10).pow(40 - digits as u32);
+        let x = model(&a, 40);
+        let half = &unit / 2 * if a.is_negative() { -1 } else { 1 };
+        prop_assert_eq!(model(&rounded, 40), (x + half) / &unit * &unit);
+    }
+
+    #[test]
+    fn sort_keys_order_as_numbers_do(a in any_decimal(), b in any_decimal(), extra in 0_i32..5) {
+        let key = |number: &Decimal| {
+            let mut key = Vec::new();
+            number.write_sort_key(&mut key);
+            key
+        };
+        prop_assert_eq!(key(&a).cmp(&key(&b)), a.cmp(&b));
+        let same = a.round(i32::from(a.scale()) + extra, Rounding::Truncate).unwrap();
+        prop_assert_eq!(key(&a), key(&same));
+    }
+
+    #[test]
+    fn the_stored_form_comes_back(a in any_decimal(), precision in 1_u8..=65, scale in 0_u8..=30) {
+        let Some(digits) = DecimalType::new(precision.max(scale), scale) else { return Ok(()) };
+        let rounded = a.round(scale.into(), Rounding::HalfUp).unwrap();
+        match rounded.to_stored(digits) {
+            Some(encoded) => prop_assert_eq!(Decimal::from_stored(digits, &encoded), Ok(rounded)),
+            None => prop_assert!(!rounded.fits(digits.precision(), scale)),
+        }
+    }
+
+    #[test]
+    fn no_text_makes_it_panic(text in proptest::collection::vec(any::<u8>(), 0..40), digits in "[-+.eE0-9]{0,90}") {
+        let _ = Decimal::parse_prefix(&text);
+        let _ = Decimal::parse_prefix(digits.as_bytes());
+    }
+
+    #[test]
+    fn doubles_come_back(number in -1e60..1e60_f64) {
+        let exact = Decimal::from_double(number).unwrap();
+        if number.abs() > 1e-10 {
+            prop_assert_eq!(exact.to_double(), number);
+        }
+    }
+}
