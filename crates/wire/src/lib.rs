@@ -9,6 +9,8 @@
 pub mod auth;
 mod channel;
 mod command;
+#[doc(hidden)]
+pub mod decoding;
 mod error;
 mod flags;
 mod handshake;

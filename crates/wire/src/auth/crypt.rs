@@ -50,13 +50,13 @@ fn repeat_to(digest: &[u8; 32], length: usize) -> Vec<u8> {
 
 /// Step 21 of the paper.
 fn one_round(round: u32, digest: &[u8; 32], p: &[u8], s: &[u8]) -> [u8; 32] {
-    let odd = round % 2 == 1;
+    let odd = !round.is_multiple_of(2);
     let mut hash = Sha256::new();
     hash.update(if odd { p } else { digest });
-    if round % 3 != 0 {
+    if !round.is_multiple_of(3) {
         hash.update(s);
     }
-    if round % 7 != 0 {
+    if !round.is_multiple_of(7) {
         hash.update(p);
     }
     hash.update(if odd { digest } else { p });

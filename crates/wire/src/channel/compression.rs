@@ -15,14 +15,16 @@ use super::Sender;
 use super::input::Input;
 use super::stream::ByteStream;
 use crate::error::{ServerError, WireError};
+use crate::packet::MAX_PAYLOAD_LENGTH;
 
 const FRAME_HEADER_LENGTH: usize = 7;
 
 /// Below this, compression costs more than it saves.
 const MIN_COMPRESSED_BYTES: usize = 50;
 
-/// How much goes into one frame.
-const MAX_FRAME_BYTES: usize = 1 << 20;
+/// How much goes into one frame: as much as fits, since there are clients that take no packet from more
+/// than two frames.
+const MAX_FRAME_BYTES: usize = MAX_PAYLOAD_LENGTH;
 
 /// How content is compressed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -19,6 +19,8 @@
 //! Invariants: a packet is sent whole or not at all (an abandoned row leaves no trace); a session that
 //! returns `Ok` has answered, and its last result set was finished.
 
+#[cfg(test)]
+pub(crate) mod annotate;
 mod column;
 mod completion;
 mod local_infile;

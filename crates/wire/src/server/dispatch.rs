@@ -21,6 +21,10 @@ impl Connection {
                 self.channel.flush()?;
                 Ok(flow)
             }
+            // A client that waits for no answer would take one for that of its next command.
+            Err(WireError::Refused(_)) if is_never_answered(payload) => {
+                Ok(ControlFlow::Continue(()))
+            }
             Err(WireError::Refused(error)) => {
                 put_error(self.channel.output.begin(), &error, true);
                 self.channel.output.commit();
@@ -239,6 +243,12 @@ impl Connection {
         self.end_of_rows(status, warnings);
         Ok(())
     }
+}
+
+fn is_never_answered(payload: &[u8]) -> bool {
+    use CommandCode::{StatementClose, StatementSendLongData};
+    let code = payload.first().and_then(|&code| CommandCode::from_code(code));
+    matches!(code, Some(StatementClose | StatementSendLongData))
 }
 
 /// A client that hears nothing would wait for ever.

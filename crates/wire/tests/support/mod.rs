@@ -1,0 +1,74 @@
+//! What the tests of a running server share: the echo service, and a client that shows packets.
+
+#![allow(dead_code, reason = "each test uses what it needs")]
+
+pub(crate) mod client;
+pub(crate) mod echo;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use firn_base::Environment;
+use firn_base::event::Event;
+use firn_wire::{LimitValues, ListenAddress, Server, ServerOptions};
+
+pub(crate) use client::Client;
+pub(crate) use echo::EchoService;
+
+/// A server on a free port, with its service.
+pub(crate) struct Running {
+    pub(crate) server: Server,
+    pub(crate) service: Arc<EchoService>,
+}
+
+impl Running {
+    pub(crate) fn new() -> Running {
+        Running::with(|_| ())
+    }
+
+    pub(crate) fn with(change: impl FnOnce(&mut LimitValues)) -> Running {
+        let mut options = ServerOptions {
+            listen: vec![ListenAddress::Tcp(([127, 0, 0, 1], 0).into())],
+            ..ServerOptions::default()
+        };
+        change(&mut options.limits);
+        Running::of(options)
+    }
+
+    pub(crate) fn of(options: ServerOptions) -> Running {
+        let service = Arc::new(EchoService::new());
+        let server = Server::start(Environment::system(), options, service.clone()).unwrap();
+        Running { server, service }
+    }
+
+    pub(crate) fn port(&self) -> u16 {
+        match &self.server.addresses()[0] {
+            ListenAddress::Tcp(address) => address.port(),
+            ListenAddress::Unix(_) => panic!("the first address is TCP"),
+        }
+    }
+
+    /// A client that has connected and not yet logged in.
+    pub(crate) fn connect(&self) -> Client {
+        Client::connect(self.port())
+    }
+
+    /// A client that has logged in as `root`.
+    pub(crate) fn log_in(&self) -> Client {
+        let mut client = self.connect();
+        client.log_in();
+        client
+    }
+}
+
+/// Waits for something that shall come soon.
+#[track_caller]
+pub(crate) fn soon(what: &str, mut holds: impl FnMut() -> bool) {
+    for _ in 0..500 {
+        if holds() {
+            return;
+        }
+        Event::new().wait_until(Some(Duration::from_millis(10)), || false);
+    }
+    panic!("not soon: {what}");
+}
