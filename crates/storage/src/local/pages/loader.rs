@@ -24,6 +24,10 @@ impl MapLoader {
     pub(super) fn accept(&mut self, batch: Batch) -> Result<(), String> {
         let contents = &mut self.contents;
         contents.applied = contents.applied.max(batch.applied);
+        let images = batch.puts.iter().map(|(_, version)| version.lsn.max(version.since));
+        let drops = batch.drops.iter().map(|(_, end)| *end);
+        let named = [batch.applied, batch.horizon].into_iter().chain(images).chain(drops);
+        contents.newest_named = named.fold(contents.newest_named, Lsn::max);
         contents.horizon = contents.horizon.max(batch.horizon);
         contents.dropped.extend(batch.drops);
         for (page, version) in batch.puts {

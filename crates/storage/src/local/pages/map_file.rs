@@ -106,6 +106,17 @@ impl MapFile {
         PageStoreError::StoreDamaged { file, offset: self.loaded_bytes, reason }
     }
 
+    /// The error for a map that knows of log that is gone: what is written to the log next would be taken for
+    /// what the images have already.
+    pub(super) fn outlived_the_log(&self, named: Lsn, log_end: Lsn) -> PageStoreError {
+        let file = self.path(self.generation).display().to_string();
+        let reason = format!(
+            "the map names log position {named}, but the log ends at {log_end}: log that was durable is lost, or \
+             the map is not this log's"
+        );
+        PageStoreError::StoreDamaged { file, offset: self.loaded_bytes, reason }
+    }
+
     fn path(&self, generation: u64) -> PathBuf {
         self.directory.join(format!("{PREFIX}{generation:010}"))
     }

@@ -238,6 +238,9 @@ fn open_parts(
     if contents.applied.max(Lsn::FIRST) < log_start {
         return Err(map.lost_its_end(contents.applied, log_start));
     }
+    if contents.newest_named.max(Lsn::FIRST) > log.durable_lsn().max(Lsn::FIRST) {
+        return Err(map.outlived_the_log(contents.newest_named, log.durable_lsn()));
+    }
     let named = contents.applied;
     let slots = take_named_slots(&contents.versions, &files, total)?;
     let kept_drops = contents.dropped.iter().map(|(space, end)| (*space, *end));

@@ -518,4 +518,6 @@ pub(super) struct Contents {
     pub(super) applied: Lsn,
     /// Older versions are gone.
     pub(super) horizon: Lsn,
+    /// The newest position that is named.
+    pub(super) newest_named: Lsn,
 }

@@ -346,6 +346,17 @@ fn a_map_that_lost_batches_whose_log_was_released_is_refused() {
 }
 
 #[test]
+fn a_map_that_knows_of_log_that_is_gone_is_refused() {
+    let mut store = Store::new(small_options());
+    store.change(&[A], 1);
+    store.settle();
+    let lost = FakeLog::new();
+    let error = open(&store.disk, &store.clock, &lost, &store.options).err();
+    let error = error.expect("the log has lost what the image has").to_string();
+    assert!(error.contains("log that was durable is lost"), "{error}");
+}
+
+#[test]
 fn a_map_that_lost_batches_whose_log_is_there_catches_up() {
     let mut store = Store::new(PageStoreOptions { history_window_ms: 60_000, ..small_options() });
     store.round().unwrap();
