@@ -192,3 +192,29 @@ fn what_was_under_way_is_taken_back_after_a_restart() {
     assert!(spaces.usage(space).is_err_and(|error| error.is_absent_page()));
     node.close().unwrap();
 }
+
+#[test]
+fn a_prepared_transaction_keeps_its_tables_over_a_restart() {
+    let folder = tempfile::tempdir().unwrap();
+    let (node, dictionary) = open(folder.path());
+    let id = create(&dictionary);
+    let table = dictionary.table(id).unwrap();
+    let mut trx = node.engine().begin(IsolationLevel::RepeatableRead).unwrap();
+    write(&mut trx, &table, 0..3);
+    trx.prepare(b"branch").unwrap();
+    drop((table, dictionary));
+    node.close().unwrap();
+    let (node, dictionary) = open(folder.path());
+    let drop_table = || {
+        let mut ddl = dictionary.ddl()?;
+        ddl.set_lock_wait_timeout(Duration::from_millis(50));
+        ddl.drop_table(id)?;
+        ddl.commit()
+    };
+    assert_eq!(drop_table().unwrap_err().mysql_code(), 1205);
+    fill(&node, &dictionary.table(id).unwrap(), 10..12);
+    node.engine().system().commit_prepared(b"branch").unwrap();
+    drop_table().unwrap();
+    drop(dictionary);
+    node.close().unwrap();
+}

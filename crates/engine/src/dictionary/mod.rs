@@ -48,7 +48,7 @@ use parking_lot::{Mutex, RwLock};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::error::EngineError;
-use crate::lock::LockMode;
+use crate::lock::{LockMode, LockTarget, Outcome};
 use crate::table::Table;
 use crate::transaction::{IsolationLevel, KeyRange, ReadMode, Transaction, TransactionSystem};
 
@@ -155,6 +155,7 @@ impl Dictionary {
         });
         dictionary.load()?;
         dictionary.take_back_builds()?;
+        dictionary.lock_tables_of_prepared()?;
         Ok(dictionary)
     }
 
@@ -191,6 +192,21 @@ impl Dictionary {
             let half_built = half_built.filter(|index| index.state == IndexState::Building);
             for index in half_built {
                 self.take_back_build(table.id(), index.index_id)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Gives prepared transactions that a restart has found the locks on the tables that they wrote (rule 1).
+    fn lock_tables_of_prepared(&self) -> Result<(), EngineError> {
+        let prepared = self.system.spaces_of_prepared()?;
+        let tables = if prepared.is_empty() { Vec::new() } else { self.tables() };
+        for (trx, spaces) in prepared {
+            let written = tables.iter().filter(|table| spaces.contains(&table.definition().space));
+            for table in written {
+                let target = LockTarget::Table { table: table.id() };
+                let outcome = self.system.locks().request(trx, target, LockMode::Shared);
+                assert!(!matches!(outcome, Outcome::Queued(_)), "nobody else is there yet");
             }
         }
         Ok(())

@@ -7,9 +7,15 @@
 //!   trx 7 changes … │ prepared │ committed
 //!   trx 7 changes … │ prepared │ rolling back │ (steps in the trees) │ rolled back
 //! ```
+//!
+//! An identifier is taken from before its marker is written until after its end is in the log, so that no
+//! restart finds two transactions of the same name.
 
-use firn_base::Lsn;
-use firn_format::undo::UndoOperation;
+use std::collections::hash_map::Entry;
+
+use firn_base::{Lsn, SpaceId, TrxId};
+use firn_format::undo::{UndoOperation, UndoPointer, UndoRecord};
+use rustc_hash::FxHashSet;
 
 use crate::error::EngineError;
 use crate::log::writer::Purpose;
@@ -25,9 +31,28 @@ impl TransactionSystem {
                 xid.len()
             )));
         }
-        if self.prepared().lock().contains_key(xid) {
-            return Err(EngineError::Invalid("the transaction identifier is in use".to_owned()));
+        self.take_name(xid)?;
+        let prepared = self.write_prepared(undo, xid);
+        if prepared.is_err() {
+            self.prepared().lock().remove(xid);
         }
+        prepared
+    }
+
+    /// Takes an identifier, so that nobody else does.
+    fn take_name(&self, xid: &[u8]) -> Result<(), EngineError> {
+        match self.prepared().lock().entry(xid.into()) {
+            Entry::Occupied(_) => {
+                Err(EngineError::Invalid("the transaction identifier is in use".to_owned()))
+            }
+            Entry::Vacant(free) => {
+                free.insert(None);
+                Ok(())
+            }
+        }
+    }
+
+    fn write_prepared(&self, undo: &UndoLog, xid: &[u8]) -> Result<Lsn, EngineError> {
         loop {
             // One that has changed nothing yet may have found the page filled up with others' markers.
             let prepared = self.pages().run(|| {
@@ -55,25 +80,66 @@ impl TransactionSystem {
     }
 
     pub(crate) fn add_prepared(&self, xid: &[u8], undo: UndoLog) {
-        self.prepared().lock().insert(xid.into(), PreparedTransaction { undo });
+        self.prepared().lock().insert(xid.into(), Some(PreparedTransaction { undo }));
     }
 
     /// The identifiers of the transactions that wait for their coordinator (`XA RECOVER`).
     #[must_use]
     pub fn prepared_transactions(&self) -> Vec<Box<[u8]>> {
-        let mut xids: Vec<_> = self.prepared().lock().keys().cloned().collect();
+        let prepared = self.prepared().lock();
+        let complete = prepared.iter().filter(|(_, transaction)| transaction.is_some());
+        let mut xids: Vec<_> = complete.map(|(xid, _)| xid.clone()).collect();
+        drop(prepared);
         xids.sort();
         xids
     }
 
+    /// The spaces in which each prepared transaction has changed something, as its undo log says. Blocks.
+    pub(crate) fn spaces_of_prepared(
+        &self,
+    ) -> Result<Vec<(TrxId, FxHashSet<SpaceId>)>, EngineError> {
+        let prepared: Vec<_> = {
+            let prepared = self.prepared().lock();
+            let logs = prepared.values().flatten();
+            logs.map(|transaction| (transaction.undo.trx, transaction.undo.last)).collect()
+        };
+        let spaces = |(trx, last)| Ok((trx, self.spaces_behind(last)?));
+        prepared.into_iter().map(spaces).collect()
+    }
+
+    fn spaces_behind(&self, last: UndoPointer) -> Result<FxHashSet<SpaceId>, EngineError> {
+        let (mut spaces, mut next) = (FxHashSet::default(), last);
+        while !next.is_none() {
+            let record = self.undo_record(next)?;
+            let parsed = UndoRecord::parse(&record).map_err(|damage| EngineError::Corrupt {
+                page: next.page_id(),
+                what: damage.to_string(),
+            })?;
+            if let UndoOperation::Insert { index, .. } | UndoOperation::Update { index, .. } =
+                parsed.operation
+            {
+                spaces.insert(index.root().space);
+            }
+            next = parsed.previous_in_trx;
+        }
+        Ok(spaces)
+    }
+
+    /// Takes a prepared transaction out; its name stays taken until [`TransactionSystem::end_prepared`].
     fn take_prepared(&self, xid: &[u8]) -> Result<UndoLog, EngineError> {
-        let prepared = self.prepared().lock().remove(xid).ok_or_else(|| {
+        let prepared = self.prepared().lock().get_mut(xid).and_then(Option::take);
+        let prepared = prepared.ok_or_else(|| {
             EngineError::Invalid("no prepared transaction has this identifier".to_owned())
         })?;
         let mut undo = prepared.undo;
         // The marker alone is a reason to write another one.
         undo.records = undo.records.max(1);
         Ok(undo)
+    }
+
+    /// Frees the name of a prepared transaction whose end is in the log.
+    fn end_prepared(&self, xid: &[u8]) {
+        self.prepared().lock().remove(xid);
     }
 
     /// Commits a prepared transaction, and blocks until that is durable.
@@ -83,6 +149,7 @@ impl TransactionSystem {
     pub fn commit_prepared(&self, xid: &[u8]) -> Result<(), EngineError> {
         let undo = self.take_prepared(xid)?;
         let (cts, lsn) = self.commit_writer(undo)?;
+        self.end_prepared(xid);
         self.pages().log.wait_durable(lsn)?;
         self.order().wait_visible(cts);
         Ok(())
@@ -95,8 +162,12 @@ impl TransactionSystem {
     /// If there is none of that identifier, or a page or the log could not be had.
     pub fn rollback_prepared(&self, xid: &[u8]) -> Result<(), EngineError> {
         let undo = self.take_prepared(xid)?;
-        self.begin_rollback(&undo)?;
+        if let Err(error) = self.begin_rollback(&undo) {
+            self.add_prepared(xid, undo);
+            return Err(error);
+        }
         self.rollback_writer(undo)?;
+        self.end_prepared(xid);
         Ok(self.pages().log.wait_durable(self.pages().log.end_lsn())?)
     }
 }

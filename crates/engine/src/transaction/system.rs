@@ -83,6 +83,9 @@ pub(crate) struct PreparedTransaction {
     pub(crate) undo: UndoLog,
 }
 
+/// By identifier; `None` while it is about to be prepared or ended.
+pub(crate) type PreparedTransactions = FxHashMap<Box<[u8]>, Option<PreparedTransaction>>;
+
 /// See the module's page.
 pub struct TransactionSystem {
     forest: Arc<Forest>,
@@ -97,7 +100,7 @@ pub struct TransactionSystem {
     cts_limit: AtomicU64,
     watermark: Mutex<()>,
     active_list: Option<ActiveList>,
-    prepared: Mutex<FxHashMap<Box<[u8]>, PreparedTransaction>>,
+    prepared: Mutex<PreparedTransactions>,
     options: TransactionOptions,
 }
 
@@ -198,7 +201,7 @@ impl TransactionSystem {
         self.active_list.as_ref()
     }
 
-    pub(crate) fn prepared(&self) -> &Mutex<FxHashMap<Box<[u8]>, PreparedTransaction>> {
+    pub(crate) fn prepared(&self) -> &Mutex<PreparedTransactions> {
         &self.prepared
     }
 

@@ -1,6 +1,6 @@
 use std::ops::Bound;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use firn_base::clock::Clock;
@@ -237,6 +237,30 @@ fn serializable_has_no_write_skew_and_no_phantoms() {
     scanner.commit().unwrap();
     writer.insert(node.index, b"b", b"2").unwrap();
     writer.commit().unwrap();
+}
+
+#[test]
+fn one_of_many_gets_an_identifier_that_all_want() {
+    let node = Node::new();
+    for round in 0..50_u8 {
+        let prepared = AtomicUsize::new(0);
+        std::thread::scope(|scope| {
+            for number in 0..4_u8 {
+                let (node, prepared) = (&node, &prepared);
+                scope.spawn(move || {
+                    let mut trx = snapshot_isolation(node);
+                    trx.insert(node.index, &[round, number], b"row").unwrap();
+                    if trx.prepare(&[round]).is_ok() {
+                        prepared.fetch_add(1, Ordering::Relaxed);
+                    }
+                });
+            }
+        });
+        assert_eq!(prepared.load(Ordering::Relaxed), 1);
+        node.system.commit_prepared(&[round]).unwrap();
+    }
+    let mut later = snapshot_isolation(&node);
+    assert_eq!(scan(&node, &mut later, Direction::Forward).len(), 50);
 }
 
 #[test]
