@@ -7,6 +7,7 @@
 //!             types and functions serve all of them
 //! ```
 
+pub mod bind;
 pub mod catalog;
 pub mod collation;
 pub mod error;

@@ -13,6 +13,25 @@
 //! A plan holds for every execution of the same statement with parameters of the same types, as long as
 //! the definitions that it was made from hold; it is shared between sessions and has no state.
 
+mod access;
+mod comparisons;
+mod context;
+mod derived;
+pub(crate) mod finish;
+pub(crate) mod fold;
+mod grouping;
+mod items;
+mod join_order;
+mod nulls;
+pub(crate) mod optimiser;
+mod pool;
+mod predicates;
+mod ranges;
+mod selectivity;
+mod statement;
+mod virtual_hints;
+pub mod visit;
+pub(crate) mod volatility;
 mod write;
 
 use std::sync::Arc;
@@ -24,6 +43,8 @@ use crate::catalog::virtual_table::VirtualTable;
 use crate::expression::{AggregateCall, Expression, Slot, SortKey};
 use crate::types::SqlType;
 
+pub use context::{PlanContext, UntypedVariables, VariableTypes};
+pub use statement::{plan_expressions, plan_statement};
 pub use write::{Assignment, DeletePlan, DuplicatePolicy, InsertPlan, UpdatePlan, WriteTarget};
 
 /// A planned statement.
@@ -275,7 +296,7 @@ pub struct ScanPlan {
 }
 
 /// The way to a table's rows.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub enum Access {
     /// All, in the order of an index (`None`: the clustered one).
     Full {

@@ -1,0 +1,312 @@
+//! Aggregates: to which query they belong, their types, and what grouping does to other columns.
+//!
+//! ```text
+//!   SELECT a, SUM(b) FROM t GROUP BY a       groups [slot a], aggregates [SUM(b) → slot 2]
+//!   SELECT id, n, COUNT(*) FROM t GROUP BY id    n depends on id (the key): ANY_VALUE(n) → n's slot
+//! ```
+//!
+//! A column that is grouped by, or depends on what is, keeps its slot: the aggregate puts the group's value
+//! there. So expressions and subqueries above it need not be changed.
+
+use std::sync::Arc;
+
+use sqlparser::ast::{
+    DuplicateTreatment, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArgumentClause,
+    FunctionArguments, Value,
+};
+
+use crate::error::{Result, SqlError};
+use crate::expression::{AggregateCall, AggregateFunction, Expression, Slot, SortKey};
+use crate::plan::visit::{SlotSet, reads_of};
+use crate::types::{SqlType, TypeKind};
+
+use super::same::{same_expression, same_list};
+use super::scope::Clause;
+use super::{Binder, make};
+
+/// The aggregate of a name in capital letters.
+#[must_use]
+pub(crate) fn named(name: &str) -> Option<AggregateFunction> {
+    Some(match name {
+        "COUNT" => AggregateFunction::Count,
+        "SUM" => AggregateFunction::Sum,
+        "AVG" => AggregateFunction::Average,
+        "MIN" => AggregateFunction::Min,
+        "MAX" => AggregateFunction::Max,
+        "BIT_AND" => AggregateFunction::BitAnd,
+        "BIT_OR" => AggregateFunction::BitOr,
+        "BIT_XOR" => AggregateFunction::BitXor,
+        "GROUP_CONCAT" => AggregateFunction::GroupConcat,
+        "STD" | "STDDEV" | "STDDEV_POP" => AggregateFunction::StandardDeviation,
+        "STDDEV_SAMP" => AggregateFunction::SampleStandardDeviation,
+        "VARIANCE" | "VAR_POP" => AggregateFunction::Variance,
+        "VAR_SAMP" => AggregateFunction::SampleVariance,
+        "JSON_ARRAYAGG" => AggregateFunction::JsonArray,
+        "JSON_OBJECTAGG" => AggregateFunction::JsonObject,
+        "ANY_VALUE" => AggregateFunction::AnyValue,
+        _ => return None,
+    })
+}
+
+impl Binder<'_> {
+    /// A call of an aggregate, as the slot of its result.
+    pub(crate) fn aggregate(
+        &mut self,
+        of: AggregateFunction,
+        function: &Function,
+    ) -> Result<Expression> {
+        let level = self.aggregate_scope()?;
+        self.scopes[level].in_aggregate = true;
+        let call = self.in_clause(Clause::FieldList, |binder| binder.aggregate_call(of, function));
+        self.scopes[level].in_aggregate = false;
+        let call = call?;
+        let level = self.scope_of_arguments(&call, level);
+        if !self.scopes[level].allows_aggregates {
+            return Err(misplaced());
+        }
+        Ok(self.keep_aggregate(level, call))
+    }
+
+    /// The scope whose aggregates may stand here.
+    fn aggregate_scope(&self) -> Result<usize> {
+        let last = self.scopes.len().checked_sub(1);
+        let level = last.filter(|level| !self.scopes[*level].in_aggregate);
+        level.ok_or_else(misplaced)
+    }
+
+    /// An aggregate whose arguments read only an outer query belongs to that one.
+    fn scope_of_arguments(&self, call: &AggregateCall, level: usize) -> usize {
+        let read = reads_of(&call.arguments);
+        if read.is_empty() || self.reads_scope(&read, level) {
+            return level;
+        }
+        let outer = (0..level)
+            .rev()
+            .find(|outer| self.scopes[*outer].allows_aggregates && self.reads_scope(&read, *outer));
+        outer.unwrap_or(level)
+    }
+
+    fn reads_scope(&self, read: &SlotSet, level: usize) -> bool {
+        let tables = &self.scopes[level].tables;
+        let mut columns = tables.iter().flat_map(|table| &table.columns);
+        columns.any(|column| match &column.source {
+            super::scope::ColumnSource::Relation(relation, number) => {
+                let slots = &self.relations[relation.0].slots;
+                let slot = slots.get(usize::from(*number)).copied().flatten();
+                slot.is_some_and(|slot| read.contains(slot))
+            }
+            super::scope::ColumnSource::Expression(value) => !reads_of([value]).is_disjoint(read),
+        })
+    }
+
+    fn keep_aggregate(&mut self, level: usize, call: AggregateCall) -> Expression {
+        let present = self.scopes[level].aggregates.iter().find(|other| same_call(other, &call));
+        if let Some(present) = present {
+            return make::slot(present.output, present.ty.clone());
+        }
+        let output = self.new_slot(None);
+        let ty = call.ty.clone();
+        self.scopes[level].aggregates.push(AggregateCall { output, ..call });
+        make::slot(output, ty)
+    }
+
+    /// A call of an aggregate whose result has no slot yet.
+    pub(crate) fn aggregate_call(
+        &mut self,
+        of: AggregateFunction,
+        function: &Function,
+    ) -> Result<AggregateCall> {
+        let FunctionArguments::List(list) = &function.args else {
+            return Err(SqlError::not_supported("an aggregate without arguments"));
+        };
+        let mut call = AggregateCall {
+            function: of,
+            arguments: Vec::new(),
+            distinct: list.duplicate_treatment == Some(DuplicateTreatment::Distinct),
+            order: Vec::new(),
+            separator: Arc::from(&b","[..]),
+            output: Slot(0),
+            ty: SqlType::bigint(),
+        };
+        for argument in &list.args {
+            match argument {
+                FunctionArg::Unnamed(FunctionArgExpr::Wildcard)
+                    if of == AggregateFunction::Count =>
+                {
+                    call.function = AggregateFunction::CountRows;
+                }
+                FunctionArg::Unnamed(FunctionArgExpr::Expr(expr)) => {
+                    call.arguments.push(self.bind_single(expr)?);
+                }
+                _ => return Err(SqlError::not_supported("this argument of an aggregate")),
+            }
+        }
+        for clause in &list.clauses {
+            self.aggregate_clause(clause, &mut call)?;
+        }
+        self.type_aggregate(&mut call)?;
+        Ok(call)
+    }
+
+    fn aggregate_clause(
+        &mut self,
+        clause: &FunctionArgumentClause,
+        call: &mut AggregateCall,
+    ) -> Result<()> {
+        match clause {
+            FunctionArgumentClause::OrderBy(keys) => {
+                for key in keys {
+                    let expression = match positional(&key.expr) {
+                        Some(place) => {
+                            let argument = call.arguments.get(place.wrapping_sub(1)).cloned();
+                            argument.ok_or_else(|| unknown_position(place, "order clause"))?
+                        }
+                        None => self.bind_single(&key.expr)?,
+                    };
+                    let descending = key.options.asc == Some(false);
+                    call.order.push(SortKey { expression, descending });
+                }
+                Ok(())
+            }
+            FunctionArgumentClause::Separator(value) => {
+                if let Value::SingleQuotedString(text) = &value.value {
+                    call.separator = Arc::from(text.as_bytes());
+                }
+                Ok(())
+            }
+            _ => Err(SqlError::not_supported("this clause of an aggregate")),
+        }
+    }
+
+    fn type_aggregate(&mut self, call: &mut AggregateCall) -> Result<()> {
+        let wanted = match call.function {
+            AggregateFunction::CountRows => 0..=0,
+            AggregateFunction::Count if call.distinct => 1..=usize::MAX,
+            AggregateFunction::GroupConcat => 1..=usize::MAX,
+            AggregateFunction::JsonObject => 2..=2,
+            _ => 1..=1,
+        };
+        if !wanted.contains(&call.arguments.len()) {
+            return Err(SqlError::syntax(")", 1));
+        }
+        let Some(first) = call.arguments.first().map(|first| first.ty.clone()) else {
+            call.ty = SqlType::bigint().not_null();
+            return Ok(());
+        };
+        let increment = self.context.evaluation.div_precision_increment;
+        let exact = |ty: &SqlType| match &ty.kind {
+            TypeKind::Decimal { precision, scale, .. } => Some((*precision, *scale)),
+            kind if kind.is_integer() => Some((kind.integer_digits(), 0)),
+            _ => None,
+        };
+        call.ty = match call.function {
+            AggregateFunction::CountRows | AggregateFunction::Count => SqlType::bigint().not_null(),
+            AggregateFunction::Sum => match exact(&first) {
+                Some((precision, scale)) => SqlType::decimal(precision.saturating_add(22), scale),
+                None => SqlType::double(),
+            },
+            AggregateFunction::Average => match exact(&first) {
+                Some((precision, scale)) => {
+                    let scale = scale.saturating_add(increment).min(30);
+                    SqlType::decimal(precision.saturating_add(increment), scale)
+                }
+                None => SqlType::double(),
+            },
+            AggregateFunction::Min | AggregateFunction::Max | AggregateFunction::AnyValue => {
+                first.clone().with_nullable(true)
+            }
+            AggregateFunction::BitAnd | AggregateFunction::BitOr | AggregateFunction::BitXor => {
+                SqlType::bigint_unsigned().not_null()
+            }
+            AggregateFunction::GroupConcat => {
+                let texts = std::mem::take(&mut call.arguments);
+                call.arguments = texts.into_iter().map(|one| self.as_text(one)).collect();
+                let types: Vec<SqlType> = call.arguments.iter().map(|one| one.ty.clone()).collect();
+                let connection = self.context.evaluation.connection_collation;
+                let ty = crate::types::unify::unify(&types, connection, "group_concat")?;
+                match ty.collation() {
+                    Some(collation) if ty.kind.is_text() => {
+                        let max_bytes =
+                            u32::try_from(self.context.evaluation.group_concat_max_length_bytes);
+                        SqlType::new(TypeKind::Text {
+                            max_bytes: max_bytes.unwrap_or(u32::MAX),
+                            collation,
+                        })
+                        .with_coercibility(ty.coercibility)
+                    }
+                    _ => ty.with_nullable(true),
+                }
+            }
+            AggregateFunction::StandardDeviation
+            | AggregateFunction::SampleStandardDeviation
+            | AggregateFunction::Variance
+            | AggregateFunction::SampleVariance => SqlType::double(),
+            AggregateFunction::JsonArray | AggregateFunction::JsonObject => {
+                SqlType::new(TypeKind::Json)
+            }
+        };
+        self.cast_aggregate_argument(call, &first);
+        Ok(())
+    }
+
+    /// Sums of what is no number are sums of doubles; bits are of integers.
+    fn cast_aggregate_argument(&mut self, call: &mut AggregateCall, first: &SqlType) {
+        let wanted = match call.function {
+            AggregateFunction::Sum | AggregateFunction::Average => {
+                (!first.kind.is_numeric()).then(SqlType::double)
+            }
+            AggregateFunction::StandardDeviation
+            | AggregateFunction::SampleStandardDeviation
+            | AggregateFunction::Variance
+            | AggregateFunction::SampleVariance => Some(SqlType::double()),
+            AggregateFunction::BitAnd | AggregateFunction::BitOr | AggregateFunction::BitXor => {
+                (!first.kind.is_integer()).then(SqlType::bigint_unsigned)
+            }
+            AggregateFunction::JsonObject => {
+                let key = call.arguments.remove(0);
+                let key = self.as_text(key);
+                call.arguments.insert(0, key);
+                None
+            }
+            _ => None,
+        };
+        if let Some(wanted) = wanted {
+            let argument = call.arguments.remove(0);
+            let wanted = wanted.with_nullable(argument.ty.nullable);
+            let argument = self.cast_to(argument, wanted);
+            call.arguments.insert(0, argument);
+        }
+    }
+}
+
+fn misplaced() -> SqlError {
+    SqlError::new(1111, "Invalid use of group function")
+}
+
+/// `ORDER BY 2`
+pub(crate) fn positional(expr: &Expr) -> Option<usize> {
+    match expr {
+        Expr::Value(value) => match &value.value {
+            Value::Number(text, _) => text.parse().ok(),
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+/// Error 1054 for a position.
+pub(crate) fn unknown_position(place: usize, clause: &str) -> SqlError {
+    SqlError::new(1054, format!("Unknown column '{place}' in '{clause}'"))
+}
+
+fn same_call(one: &AggregateCall, other: &AggregateCall) -> bool {
+    let same_order = one.order.len() == other.order.len()
+        && one.order.iter().zip(&other.order).all(|(a, b)| {
+            a.descending == b.descending && same_expression(&a.expression, &b.expression)
+        });
+    one.function == other.function
+        && one.distinct == other.distinct
+        && one.separator == other.separator
+        && same_order
+        && same_list(&one.arguments, &other.arguments)
+}

@@ -1,0 +1,277 @@
+//! `CAST`, `CONVERT`, `COLLATE`, and functions with a grammar of their own.
+
+use sqlparser::ast::{
+    CharacterLength, DataType, DateTimeField, ExactNumberInfo, Expr, Interval, ObjectName,
+    TrimWhereField,
+};
+
+use crate::collation::{self, Charset};
+use crate::error::{Result, SqlError};
+use crate::expression::Expression;
+use crate::types::{Coercibility, Datum, SqlType, TypeKind};
+
+use super::{Binder, make};
+
+impl Binder<'_> {
+    /// What has a node of its own in the grammar's tree and is not common.
+    pub(crate) fn special(&mut self, expr: &Expr) -> Result<Expression> {
+        match expr {
+            Expr::Cast { expr, data_type, array: false, .. } => {
+                let operand = self.bind_single(expr)?;
+                self.explicit_cast(operand, data_type, None)
+            }
+            Expr::Convert { expr, data_type, charset, .. } => {
+                let operand = self.bind_single(expr)?;
+                let charset = charset.as_ref().map(name_of);
+                match data_type {
+                    Some(data_type) => self.explicit_cast(operand, data_type, charset.as_deref()),
+                    None => self.convert_charset(operand, charset.as_deref().unwrap_or("utf8mb4")),
+                }
+            }
+            Expr::Collate { expr, collation } => {
+                let operand = self.bind_single(expr)?;
+                self.collate(operand, &name_of(collation))
+            }
+            Expr::Prefixed { prefix, value } => {
+                let operand = self.bind_single(value)?;
+                self.introduced(operand, prefix.value.trim_start_matches('_'))
+            }
+            Expr::TypedString(typed) => self.typed_string(typed),
+            Expr::Extract { field, expr, .. } => {
+                let unit = self.literal_text(unit_name(field))?;
+                let operand = self.bind_single(expr)?;
+                self.call("EXTRACT", vec![unit, operand])
+            }
+            Expr::Trim { trim_where, trim_what, expr, .. } => {
+                let operand = self.bind_single(expr)?;
+                self.trim(*trim_where, trim_what.as_deref(), operand)
+            }
+            Expr::MemberOf(member) => {
+                let arguments =
+                    vec![self.bind_single(&member.value)?, self.bind_single(&member.array)?];
+                self.call("MEMBER OF", arguments)
+            }
+            Expr::MatchAgainst { .. } => Err(SqlError::not_supported("MATCH … AGAINST")),
+            Expr::Interval(_) => {
+                Err(SqlError::not_supported("INTERVAL outside of date arithmetic"))
+            }
+            other => Err(SqlError::not_supported(&other.to_string())),
+        }
+    }
+
+    fn explicit_cast(
+        &mut self,
+        operand: Expression,
+        data_type: &DataType,
+        charset: Option<&str>,
+    ) -> Result<Expression> {
+        let kind = self.cast_kind(&operand, data_type, charset)?;
+        let nullable = operand.ty.nullable || !kind.is_numeric() && !kind.is_string();
+        let ty =
+            SqlType::new(kind).with_nullable(nullable).with_coercibility(Coercibility::Implicit);
+        let is_same = operand.ty.kind == ty.kind;
+        let cast =
+            Expression { kind: crate::expression::ExpressionKind::Cast(Box::new(operand)), ty };
+        let _ = is_same;
+        Ok(self.fold(cast))
+    }
+
+    fn cast_kind(
+        &self,
+        operand: &Expression,
+        data_type: &DataType,
+        charset: Option<&str>,
+    ) -> Result<TypeKind> {
+        let fsp = |digits: &Option<u64>| digits.unwrap_or(0).min(6) as u8;
+        Ok(match data_type {
+            DataType::Signed | DataType::SignedInteger => SqlType::bigint().kind,
+            DataType::Unsigned | DataType::UnsignedInteger => SqlType::bigint_unsigned().kind,
+            DataType::Binary(length) => {
+                let longest = length.map_or(operand.ty.max_text_chars(), |length| length as u32);
+                match length {
+                    Some(_) => TypeKind::Binary { max_bytes: longest },
+                    None => TypeKind::Varbinary { max_bytes: longest },
+                }
+            }
+            DataType::Char(length) => {
+                let written = length.as_ref().and_then(|length| match length {
+                    CharacterLength::IntegerLength { length, .. } => Some(*length as u32),
+                    CharacterLength::Max => None,
+                });
+                let max_chars = written.unwrap_or(operand.ty.max_text_chars());
+                let connection = self.context.evaluation.connection_collation;
+                match charset.map(charset_named).transpose()? {
+                    Some(Charset::Binary) => TypeKind::Varbinary { max_bytes: max_chars },
+                    Some(charset) => {
+                        TypeKind::Varchar { max_chars, collation: charset.default_collation() }
+                    }
+                    None => TypeKind::Varchar { max_chars, collation: connection },
+                }
+            }
+            DataType::Date => TypeKind::Date,
+            DataType::Datetime(digits) => TypeKind::DateTime { fsp: fsp(digits) },
+            DataType::Time(digits, _) => TypeKind::Time { fsp: fsp(digits) },
+            DataType::Decimal(info) => decimal_kind(info)?,
+            DataType::Float(info) => match info {
+                ExactNumberInfo::Precision(digits) if *digits > 24 => TypeKind::Double,
+                _ => TypeKind::Float,
+            },
+            DataType::Double(_) => TypeKind::Double,
+            DataType::JSON => TypeKind::Json,
+            DataType::Custom(name, _) if name_of(name).eq_ignore_ascii_case("year") => {
+                TypeKind::Year
+            }
+            other => return Err(SqlError::not_supported(&format!("CAST AS {other}"))),
+        })
+    }
+
+    fn convert_charset(&mut self, operand: Expression, charset: &str) -> Result<Expression> {
+        let charset = charset_named(charset)?;
+        let max = operand.ty.max_text_chars();
+        let ty = match charset {
+            Charset::Binary => SqlType::varbinary(max),
+            charset => SqlType::varchar(max, charset.default_collation()),
+        };
+        let nullable = operand.ty.nullable;
+        Ok(self
+            .cast_to(operand, ty.with_nullable(nullable).with_coercibility(Coercibility::Implicit)))
+    }
+
+    fn introduced(&mut self, operand: Expression, charset: &str) -> Result<Expression> {
+        let charset = charset_named(charset)?;
+        let max = operand.ty.max_text_chars();
+        let ty = match charset {
+            Charset::Binary => SqlType::varbinary(max),
+            charset => SqlType::varchar(max, charset.default_collation()),
+        };
+        Ok(Expression { ty: ty.with_nullable(operand.ty.nullable), kind: operand.kind })
+    }
+
+    fn collate(&mut self, operand: Expression, name: &str) -> Result<Expression> {
+        let found = collation::by_name(name);
+        let found =
+            found.ok_or_else(|| SqlError::new(1273, format!("Unknown collation: '{name}'")))?;
+        let operand = self.as_text(operand);
+        let of_operand = operand.ty.collation().map(collation::get);
+        if let Some(of_operand) =
+            of_operand.filter(|of_operand| of_operand.charset != found.charset)
+        {
+            let charset = of_operand.charset.name();
+            let message = format!("COLLATION '{name}' is not valid for CHARACTER SET '{charset}'");
+            return Err(SqlError::new(1253, message));
+        }
+        let ty = SqlType::varchar(operand.ty.max_text_chars(), found.id)
+            .with_nullable(operand.ty.nullable)
+            .with_coercibility(Coercibility::Explicit);
+        let kind = operand.kind;
+        // A column under another collation keeps its bytes; a cast says that its index does not serve.
+        Ok(match kind {
+            crate::expression::ExpressionKind::Literal(_) => Expression { kind, ty },
+            kind => {
+                let operand = Expression { kind, ty: operand.ty };
+                Expression { kind: crate::expression::ExpressionKind::Cast(Box::new(operand)), ty }
+            }
+        })
+    }
+
+    fn trim(
+        &mut self,
+        side: Option<TrimWhereField>,
+        what: Option<&Expr>,
+        operand: Expression,
+    ) -> Result<Expression> {
+        let name = match side {
+            None | Some(TrimWhereField::Both) => "TRIM",
+            Some(TrimWhereField::Leading) if what.is_none() => "LTRIM",
+            Some(TrimWhereField::Trailing) if what.is_none() => "RTRIM",
+            Some(TrimWhereField::Leading) => "TRIM LEADING",
+            Some(TrimWhereField::Trailing) => "TRIM TRAILING",
+        };
+        let mut arguments = vec![operand];
+        if let Some(what) = what {
+            arguments.push(self.bind_single(what)?);
+        }
+        self.call(name, arguments)
+    }
+
+    /// `date ± INTERVAL n unit`
+    pub(crate) fn add_interval(
+        &mut self,
+        left: &Expr,
+        right: &Expr,
+        minus: bool,
+    ) -> Result<Expression> {
+        let (date, interval) = match (left, right) {
+            (Expr::Interval(interval), date) | (date, Expr::Interval(interval)) => (date, interval),
+            _ => return Err(SqlError::not_supported("INTERVAL here")),
+        };
+        let date = self.bind_single(date)?;
+        self.date_arithmetic(date, interval, minus)
+    }
+
+    /// `DATE_ADD` and `DATE_SUB`.
+    pub(crate) fn date_arithmetic(
+        &mut self,
+        date: Expression,
+        interval: &Interval,
+        minus: bool,
+    ) -> Result<Expression> {
+        let count = self.bind_single(&interval.value)?;
+        let unit = interval.leading_field.as_ref().map_or("DAY", unit_name);
+        let unit = self.literal_text(unit)?;
+        let name = if minus { "DATE_SUB" } else { "DATE_ADD" };
+        self.call(name, vec![date, count, unit])
+    }
+}
+
+/// The value of a unit of time, as text.
+fn unit_name(field: &DateTimeField) -> &str {
+    match field {
+        DateTimeField::Microsecond => "MICROSECOND",
+        DateTimeField::Second => "SECOND",
+        DateTimeField::Minute => "MINUTE",
+        DateTimeField::Hour => "HOUR",
+        DateTimeField::Day => "DAY",
+        DateTimeField::Week(_) => "WEEK",
+        DateTimeField::Month => "MONTH",
+        DateTimeField::Quarter => "QUARTER",
+        DateTimeField::Year => "YEAR",
+        DateTimeField::Custom(name) => &name.value,
+        _ => "DAY",
+    }
+}
+
+fn decimal_kind(info: &ExactNumberInfo) -> Result<TypeKind> {
+    let (precision, scale) = match info {
+        ExactNumberInfo::None => (10, 0),
+        ExactNumberInfo::Precision(precision) => (*precision, 0),
+        ExactNumberInfo::PrecisionAndScale(precision, scale) => (*precision, *scale),
+    };
+    if precision > 65 {
+        let message = format!("Too-big precision {precision} specified for 'cast'. Maximum is 65.");
+        return Err(SqlError::new(1426, message));
+    }
+    if scale > 30 {
+        let message = format!("Too big scale {scale} specified for column 'cast'. Maximum is 30.");
+        return Err(SqlError::new(1425, message));
+    }
+    Ok(SqlType::decimal(precision.max(1) as u8, scale.max(0) as u8).kind)
+}
+
+fn charset_named(name: &str) -> Result<Charset> {
+    Charset::by_name(name)
+        .ok_or_else(|| SqlError::new(1115, format!("Unknown character set: '{name}'")))
+}
+
+/// The last part of a name.
+#[must_use]
+pub(crate) fn name_of(name: &ObjectName) -> String {
+    let last = name.0.last().and_then(|part| part.as_ident());
+    last.map(|ident| ident.value.clone()).unwrap_or_default()
+}
+
+/// A NULL that is typed.
+#[must_use]
+pub(crate) fn typed_null(ty: SqlType) -> Expression {
+    make::literal(Datum::Null, ty)
+}

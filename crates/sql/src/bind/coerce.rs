@@ -1,0 +1,186 @@
+//! Casts, comparisons of mixed types, and common types.
+//!
+//! ```text
+//!   int_col = '5'            Compare(Integer, int_col, 5)
+//!   varchar_col = 5          Compare(Double, Cast(varchar_col → DOUBLE), 5)
+//!   date_col >= '2024-01-01' Compare(DateTime, date_col, 2024-01-01 00:00:00)
+//! ```
+//!
+//! Constants are converted once, here, so that a column stays bare and its index usable.
+
+use crate::error::Result;
+use crate::expression::{CompareOperator, Expression, ExpressionKind};
+use crate::plan::fold;
+use crate::types::{
+    ComparisonKind, Datum, SqlType, TypeKind, compare::comparison_kind, unify::unify,
+};
+
+use super::{Binder, make};
+
+impl Binder<'_> {
+    /// The expression as a value of a type.
+    pub(crate) fn cast_to(&mut self, expression: Expression, ty: SqlType) -> Expression {
+        if expression.ty.kind == ty.kind || is_same_representation(&expression.ty.kind, &ty.kind) {
+            return Expression { ty: retyped(expression.ty, ty), kind: expression.kind };
+        }
+        if let ExpressionKind::Literal(Datum::Null) = expression.kind {
+            return Expression { kind: expression.kind, ty: ty.with_nullable(true) };
+        }
+        let nullable = ty.nullable || expression.ty.nullable;
+        let cast = Expression {
+            kind: ExpressionKind::Cast(Box::new(expression)),
+            ty: ty.with_nullable(nullable),
+        };
+        self.fold(cast)
+    }
+
+    /// A constant's value, if the expression is one.
+    pub(crate) fn fold(&self, expression: Expression) -> Expression {
+        fold::fold(expression, self.context.evaluation)
+    }
+
+    /// `left operator right` of single values, with what it takes.
+    ///
+    /// # Errors
+    /// 1267 when texts have no common collation.
+    pub(crate) fn compare(
+        &mut self,
+        operator: CompareOperator,
+        left: Expression,
+        right: Expression,
+    ) -> Result<Expression> {
+        let (kind, left, right) = self.comparable(operator, left, right)?;
+        let is_null_safe = operator == CompareOperator::NullSafeEqual;
+        let nullable = !is_null_safe && (left.ty.nullable || right.ty.nullable);
+        if let (ExpressionKind::Literal(one), ExpressionKind::Literal(two)) =
+            (&left.kind, &right.kind)
+        {
+            return Ok(compare_literals(operator, kind, one, two));
+        }
+        Ok(Expression {
+            kind: ExpressionKind::Compare { operator, kind, sides: Box::new([left, right]) },
+            ty: SqlType::boolean().with_nullable(nullable),
+        })
+    }
+
+    /// As what two expressions are compared, and both made fit for it.
+    ///
+    /// # Errors
+    /// 1267
+    pub(crate) fn comparable(
+        &mut self,
+        operator: CompareOperator,
+        left: Expression,
+        right: Expression,
+    ) -> Result<(ComparisonKind, Expression, Expression)> {
+        let left = beside(left, &right.ty);
+        let right = beside(right, &left.ty);
+        let (left, right) = (whole_number(left, &right), right);
+        let (right, left) = (whole_number(right, &left), left);
+        let kind = comparison_kind(&left.ty, &right.ty, operator_text(operator))?;
+        let (wanted_left, wanted_right) =
+            (kind.operand_type(&left.ty), kind.operand_type(&right.ty));
+        Ok((kind, self.cast_to(left, wanted_left), self.cast_to(right, wanted_right)))
+    }
+
+    /// Several expressions as values of their common type.
+    ///
+    /// # Errors
+    /// 1267
+    pub(crate) fn unified(
+        &mut self,
+        list: Vec<Expression>,
+        operation: &str,
+    ) -> Result<(Vec<Expression>, SqlType)> {
+        let types: Vec<SqlType> = list.iter().map(|one| one.ty.clone()).collect();
+        let ty = unify(&types, self.context.evaluation.connection_collation, operation)?;
+        let list = list.into_iter().map(|one| {
+            let wanted = ty.clone().with_nullable(one.ty.nullable);
+            self.cast_to(one, wanted)
+        });
+        Ok((list.collect(), ty))
+    }
+}
+
+/// What a comparison is called in messages.
+fn operator_text(operator: CompareOperator) -> &'static str {
+    match operator {
+        CompareOperator::Equal => "=",
+        CompareOperator::NullSafeEqual => "<=>",
+        CompareOperator::NotEqual => "<>",
+        CompareOperator::Less => "<",
+        CompareOperator::LessOrEqual => "<=",
+        CompareOperator::Greater => ">",
+        CompareOperator::GreaterOrEqual => ">=",
+    }
+}
+
+fn compare_literals(
+    operator: CompareOperator,
+    kind: ComparisonKind,
+    one: &Datum,
+    two: &Datum,
+) -> Expression {
+    let truth = match (one.is_null(), two.is_null(), operator) {
+        (true, true, CompareOperator::NullSafeEqual) => Some(true),
+        (true, _, CompareOperator::NullSafeEqual) | (_, true, CompareOperator::NullSafeEqual) => {
+            Some(false)
+        }
+        _ => kind.compare(one, two).map(|ordering| match operator {
+            CompareOperator::Equal | CompareOperator::NullSafeEqual => ordering.is_eq(),
+            CompareOperator::NotEqual => ordering.is_ne(),
+            CompareOperator::Less => ordering.is_lt(),
+            CompareOperator::LessOrEqual => ordering.is_le(),
+            CompareOperator::Greater => ordering.is_gt(),
+            CompareOperator::GreaterOrEqual => ordering.is_ge(),
+        }),
+    };
+    make::literal(Datum::from_bool(truth), SqlType::boolean())
+}
+
+/// Text that is a whole number beside an integer column, as that number: exact where a double would not be.
+fn whole_number(value: Expression, other: &Expression) -> Expression {
+    let is_column = matches!(other.kind, ExpressionKind::Slot(_)) && other.ty.kind.is_integer();
+    let ExpressionKind::Literal(Datum::Text(text)) = &value.kind else { return value };
+    if !is_column || !value.ty.kind.is_text() {
+        return value;
+    }
+    match std::str::from_utf8(text).ok().and_then(|text| text.trim().parse::<i64>().ok()) {
+        Some(number) => make::integer(number),
+        None => value,
+    }
+}
+
+/// A parameter of unknown type, beside something known, is of its type.
+fn beside(value: Expression, other: &SqlType) -> Expression {
+    let _ = other;
+    value
+}
+
+/// Whether values of one kind are values of the other without a change.
+fn is_same_representation(from: &TypeKind, to: &TypeKind) -> bool {
+    match (from, to) {
+        (
+            TypeKind::Integer { unsigned: one, width: narrow },
+            TypeKind::Integer { unsigned: two, width: wide },
+        ) => one == two && narrow.bytes() <= wide.bytes(),
+        (TypeKind::Float, TypeKind::Double) => true,
+        (
+            TypeKind::Char { collation: one, max_chars: few }
+            | TypeKind::Varchar { collation: one, max_chars: few },
+            TypeKind::Varchar { collation: two, max_chars: many },
+        ) => one == two && few <= many,
+        (from, TypeKind::Text { collation, .. }) if from.is_text() => {
+            from.collation() == Some(*collation)
+        }
+        (TypeKind::Varbinary { max_bytes: few }, TypeKind::Varbinary { max_bytes: many }) => {
+            few <= many
+        }
+        (from, TypeKind::Blob { .. }) if from.is_binary() => true,
+        _ => false,
+    }
+}
+
+fn retyped(from: SqlType, to: SqlType) -> SqlType {
+    SqlType { nullable: from.nullable, coercibility: to.coercibility, kind: to.kind }
+}

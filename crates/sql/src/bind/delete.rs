@@ -1,0 +1,59 @@
+//! `DELETE`.
+
+use crate::error::{Result, SqlError};
+use crate::grammar::ast;
+use crate::plan::DeletePlan;
+
+use super::Binder;
+use super::logical::{RelationId, RelationSource};
+use super::scope::Scope;
+
+impl Binder<'_> {
+    /// Binds and plans a `DELETE`.
+    ///
+    /// # Errors
+    /// What its parts answer.
+    pub fn delete(&mut self, delete: &ast::Delete) -> Result<DeletePlan> {
+        if let Some(with) = &delete.with {
+            self.name_common_tables(with)?;
+        }
+        self.block_hints = self.block_hints(&delete.hints);
+        self.scopes.push(Scope::default());
+        let planned = self.delete_in_scope(delete);
+        self.scopes.pop();
+        planned
+    }
+
+    fn delete_in_scope(&mut self, delete: &ast::Delete) -> Result<DeletePlan> {
+        let from = self.from(&delete.tables)?;
+        self.scope().shown = from.shown;
+        let mut relations: Vec<RelationId> = Vec::new();
+        if delete.targets.is_empty() {
+            relations.push(self.target_of(0, "DELETE")?);
+        }
+        for target in &delete.targets {
+            let table = self.scope().table_named(target.schema.as_deref(), &target.name);
+            let table = table.ok_or_else(|| {
+                SqlError::new(1109, format!("Unknown table '{}' in MULTI DELETE", target.name))
+            })?;
+            relations.push(self.target_of(table, "DELETE")?);
+        }
+        let block = self.written_block(from.tree, from.conditions, delete.selection.as_ref())?;
+        let count = if delete.targets.is_empty() { 1 } else { 2 };
+        let (order, limit) = self.written_order(&delete.order_by, delete.limit.as_ref(), count)?;
+        let targets = relations
+            .into_iter()
+            .map(|relation| self.write_target(relation, Vec::new()))
+            .collect::<Result<Vec<_>>>()?;
+        let joined = block.from.as_ref().map_or(0, |tree| tree.relations().len());
+        let source = self.plan_source(block, order, limit, &targets)?;
+        let is_read_twice = targets.iter().any(|target| {
+            let same = |relation: &&super::logical::Relation| {
+                matches!(&relation.source, RelationSource::Table(table) if table.id == target.table.id)
+            };
+            self.relations.iter().filter(same).count() > 1
+        });
+        let gather_first = joined > 1 || is_read_twice;
+        Ok(DeletePlan { source, targets, ignore: delete.ignore, gather_first })
+    }
+}

@@ -1,0 +1,309 @@
+//! Expressions: names, operators, and which part of the binder knows the rest.
+
+use std::sync::Arc;
+
+use sqlparser::ast::{BinaryOperator, Expr, Ident, UnaryOperator};
+
+use crate::error::{Result, SqlError};
+use crate::expression::{CompareOperator, Expression, ExpressionKind, IsTest};
+use crate::types::{Datum, SqlMode, SqlType};
+
+use super::scope::ColumnPath;
+use super::{Binder, make};
+
+impl Binder<'_> {
+    /// Binds an expression.
+    ///
+    /// # Errors
+    /// Names that mean nothing or too much, types that do not go together, what cannot be done.
+    pub(crate) fn bind(&mut self, expr: &Expr) -> Result<Expression> {
+        match expr {
+            Expr::Identifier(name) => self.identifier(name),
+            Expr::CompoundIdentifier(parts) => self.compound(parts),
+            Expr::Value(value) => self.literal(&value.value),
+            Expr::Nested(inner) => self.bind(inner),
+            Expr::BinaryOp { left, op, right } => self.binary(left, op, right),
+            Expr::UnaryOp { op, expr } => self.unary(op, expr),
+            Expr::IsNull(inner) | Expr::IsUnknown(inner) => self.is(inner, IsTest::Null, false),
+            Expr::IsNotNull(inner) | Expr::IsNotUnknown(inner) => {
+                self.is(inner, IsTest::Null, true)
+            }
+            Expr::IsTrue(inner) => self.is(inner, IsTest::True, false),
+            Expr::IsNotTrue(inner) => self.is(inner, IsTest::True, true),
+            Expr::IsFalse(inner) => self.is(inner, IsTest::False, false),
+            Expr::IsNotFalse(inner) => self.is(inner, IsTest::False, true),
+            Expr::InList { expr, list, negated } => self.in_list(expr, list, *negated),
+            Expr::InSubquery { expr, subquery, negated } => {
+                self.in_subquery(expr, subquery, *negated)
+            }
+            Expr::Between { expr, negated, low, high } => self.between(expr, *negated, low, high),
+            Expr::Like { negated, expr, pattern, escape_char, .. } => {
+                self.like(expr, pattern, escape_char.as_ref(), *negated)
+            }
+            Expr::RLike { negated, expr, pattern, .. } => self.regexp(expr, pattern, *negated),
+            Expr::AnyOp { left, compare_op, right, .. } => {
+                self.quantified(left, compare_op, right, false)
+            }
+            Expr::AllOp { left, compare_op, right } => {
+                self.quantified(left, compare_op, right, true)
+            }
+            Expr::Case { operand, conditions, else_result, .. } => {
+                self.case(operand.as_deref(), conditions, else_result.as_deref())
+            }
+            Expr::Exists { subquery, negated } => self.exists(subquery, *negated),
+            Expr::Subquery(query) => self.scalar_subquery(query),
+            Expr::Tuple(items) => self.tuple(items),
+            Expr::Function(function) => self.function(function),
+            _ => self.special(expr),
+        }
+    }
+
+    /// Binds expressions.
+    ///
+    /// # Errors
+    /// As [`Binder::bind`].
+    pub(crate) fn bind_all<'e>(
+        &mut self,
+        list: impl IntoIterator<Item = &'e Expr>,
+    ) -> Result<Vec<Expression>> {
+        list.into_iter().map(|expr| self.bind(expr)).collect()
+    }
+
+    /// Binds an expression that is one value.
+    ///
+    /// # Errors
+    /// 1241, and as [`Binder::bind`].
+    pub(crate) fn bind_single(&mut self, expr: &Expr) -> Result<Expression> {
+        let bound = self.bind(expr)?;
+        self.single(bound)
+    }
+
+    /// Binds a condition; its conjuncts come one by one.
+    ///
+    /// # Errors
+    /// As [`Binder::bind`].
+    pub(crate) fn bind_condition(&mut self, expr: &Expr) -> Result<Vec<Expression>> {
+        let bound = self.bind(expr)?;
+        let bound = self.condition(bound)?;
+        Ok(match bound.kind {
+            ExpressionKind::And(list) => list,
+            ExpressionKind::Literal(Datum::Int(number)) if number != 0 => Vec::new(),
+            _ => vec![bound],
+        })
+    }
+
+    fn identifier(&mut self, name: &Ident) -> Result<Expression> {
+        match name.quote_style {
+            Some('@') => Ok(self.user_variable(&name.value)),
+            Some('%') => self.literal_text(&name.value),
+            _ => {
+                self.resolve_column(&ColumnPath { schema: None, table: None, column: &name.value })
+            }
+        }
+    }
+
+    fn compound(&mut self, parts: &[Ident]) -> Result<Expression> {
+        match parts {
+            [scope, name] if scope.quote_style == Some('@') => {
+                self.system_variable(&scope.value, &name.value)
+            }
+            [table, column] => {
+                let table = Some(table.value.as_str());
+                self.resolve_column(&ColumnPath { schema: None, table, column: &column.value })
+            }
+            [schema, table, column] => self.resolve_column(&ColumnPath {
+                schema: Some(&schema.value),
+                table: Some(&table.value),
+                column: &column.value,
+            }),
+            _ => Err(SqlError::not_supported("a name of this many parts")),
+        }
+    }
+
+    fn user_variable(&mut self, name: &str) -> Expression {
+        let name: Arc<str> = name.to_lowercase().into();
+        self.is_cacheable = false;
+        let ty = self.context.variables.user(&name);
+        Expression { kind: ExpressionKind::UserVariable(name), ty }
+    }
+
+    fn system_variable(&mut self, scope: &str, name: &str) -> Result<Expression> {
+        let global = scope.eq_ignore_ascii_case("global");
+        let name: Arc<str> = name.to_lowercase().into();
+        let ty = self.context.variables.system(&name, global)?;
+        Ok(Expression { kind: ExpressionKind::SystemVariable { name, global }, ty })
+    }
+
+    fn is(&mut self, operand: &Expr, test: IsTest, negated: bool) -> Result<Expression> {
+        let operand = self.bind_single(operand)?;
+        let operand = match test {
+            IsTest::Null => operand,
+            _ => self.condition(operand)?,
+        };
+        Ok(make::is(operand, test, negated))
+    }
+
+    fn unary(&mut self, op: &UnaryOperator, operand: &Expr) -> Result<Expression> {
+        match op {
+            UnaryOperator::Plus => self.bind_single(operand),
+            UnaryOperator::Not | UnaryOperator::BangNot => {
+                let operand = self.bind(operand)?;
+                let operand = self.condition(operand)?;
+                Ok(self.negated(operand))
+            }
+            UnaryOperator::Minus => self.minus(operand),
+            UnaryOperator::BitwiseNot => {
+                let operand = self.bind_single(operand)?;
+                self.call("~", vec![operand])
+            }
+            other => Err(SqlError::not_supported(&other.to_string())),
+        }
+    }
+
+    /// `NOT x`, moved inward through comparisons.
+    pub(crate) fn negated(&mut self, operand: Expression) -> Expression {
+        match operand.kind {
+            ExpressionKind::Compare { operator, kind, sides } => match make::opposite(operator) {
+                Some(operator) => Expression {
+                    kind: ExpressionKind::Compare { operator, kind, sides },
+                    ty: operand.ty,
+                },
+                None => make::not(Expression {
+                    kind: ExpressionKind::Compare { operator, kind, sides },
+                    ty: operand.ty,
+                }),
+            },
+            ExpressionKind::InList { operand: inner, list, kind, negated } => Expression {
+                kind: ExpressionKind::InList { operand: inner, list, kind, negated: !negated },
+                ty: operand.ty,
+            },
+            ExpressionKind::Not(inner) if make::is_truth(&inner) => *inner,
+            ExpressionKind::And(list) => {
+                make::or(list.into_iter().map(|one| self.negated_condition(one)).collect())
+            }
+            ExpressionKind::Or(list) => {
+                make::and(list.into_iter().map(|one| self.negated_condition(one)).collect())
+            }
+            _ => make::not(operand),
+        }
+    }
+
+    fn negated_condition(&mut self, operand: Expression) -> Expression {
+        self.negated(operand)
+    }
+
+    fn minus(&mut self, operand: &Expr) -> Result<Expression> {
+        if let Expr::Value(value) = operand {
+            if let Some(number) = self.negative_literal(&value.value) {
+                return Ok(number);
+            }
+        }
+        let operand = self.bind_single(operand)?;
+        self.call("NEG", vec![operand])
+    }
+
+    fn binary(&mut self, left: &Expr, op: &BinaryOperator, right: &Expr) -> Result<Expression> {
+        if let Some(operator) = comparison_operator(op) {
+            return self.comparison(left, operator, right);
+        }
+        match op {
+            BinaryOperator::And => {
+                let sides = self.both_conditions(left, right)?;
+                Ok(make::and(sides))
+            }
+            BinaryOperator::Or => {
+                let sides = self.both_conditions(left, right)?;
+                Ok(make::or(sides))
+            }
+            BinaryOperator::Xor => {
+                let sides = self.both_conditions(left, right)?;
+                let ty =
+                    SqlType::boolean().with_nullable(sides.iter().any(|side| side.ty.nullable));
+                let sides: [Expression; 2] = sides.try_into().expect("two sides were bound");
+                Ok(Expression { kind: ExpressionKind::Xor(Box::new(sides)), ty })
+            }
+            BinaryOperator::Assignment => self.assign_variable(left, right),
+            BinaryOperator::Plus | BinaryOperator::Minus
+                if is_interval(left) || is_interval(right) =>
+            {
+                self.add_interval(left, right, *op == BinaryOperator::Minus)
+            }
+            BinaryOperator::Arrow | BinaryOperator::LongArrow => {
+                let arguments = vec![self.bind_single(left)?, self.bind_single(right)?];
+                let extracted = self.call("JSON_EXTRACT", arguments)?;
+                match op {
+                    BinaryOperator::LongArrow => self.call("JSON_UNQUOTE", vec![extracted]),
+                    _ => Ok(extracted),
+                }
+            }
+            _ => {
+                let name = operator_name(op, self.context.evaluation.sql_mode)?;
+                let arguments = vec![self.bind_single(left)?, self.bind_single(right)?];
+                self.call(name, arguments)
+            }
+        }
+    }
+
+    fn both_conditions(&mut self, left: &Expr, right: &Expr) -> Result<Vec<Expression>> {
+        let left = self.bind(left)?;
+        let left = self.condition(left)?;
+        let right = self.bind(right)?;
+        let right = self.condition(right)?;
+        Ok(vec![left, right])
+    }
+
+    fn assign_variable(&mut self, left: &Expr, right: &Expr) -> Result<Expression> {
+        let Expr::Identifier(name) = left else {
+            return Err(SqlError::not_supported("an assignment to what is no variable"));
+        };
+        self.is_cacheable = false;
+        let value = self.bind_single(right)?;
+        let name: Arc<str> = name.value.to_lowercase().into();
+        let ty = value.ty.clone();
+        Ok(Expression { kind: ExpressionKind::AssignVariable { name, value: Box::new(value) }, ty })
+    }
+
+    fn tuple(&mut self, items: &[Expr]) -> Result<Expression> {
+        let items = self.bind_all(items)?;
+        let ty = SqlType::null();
+        Ok(Expression { kind: ExpressionKind::Row(items), ty })
+    }
+}
+
+fn is_interval(expr: &Expr) -> bool {
+    matches!(expr, Expr::Interval(_))
+}
+
+/// The comparison that an operator is.
+#[must_use]
+pub(crate) fn comparison_operator(op: &BinaryOperator) -> Option<CompareOperator> {
+    Some(match op {
+        BinaryOperator::Eq => CompareOperator::Equal,
+        BinaryOperator::Spaceship => CompareOperator::NullSafeEqual,
+        BinaryOperator::NotEq => CompareOperator::NotEqual,
+        BinaryOperator::Lt => CompareOperator::Less,
+        BinaryOperator::LtEq => CompareOperator::LessOrEqual,
+        BinaryOperator::Gt => CompareOperator::Greater,
+        BinaryOperator::GtEq => CompareOperator::GreaterOrEqual,
+        _ => return None,
+    })
+}
+
+fn operator_name(op: &BinaryOperator, mode: SqlMode) -> Result<&'static str> {
+    let _ = mode;
+    Ok(match op {
+        BinaryOperator::Plus => "+",
+        BinaryOperator::Minus => "-",
+        BinaryOperator::Multiply => "*",
+        BinaryOperator::Divide => "/",
+        BinaryOperator::Modulo => "%",
+        BinaryOperator::MyIntegerDivide => "DIV",
+        BinaryOperator::BitwiseAnd => "&",
+        BinaryOperator::BitwiseOr => "|",
+        BinaryOperator::BitwiseXor => "^",
+        BinaryOperator::PGBitwiseShiftLeft => "<<",
+        BinaryOperator::PGBitwiseShiftRight => ">>",
+        BinaryOperator::StringConcat => "||",
+        other => return Err(SqlError::not_supported(&other.to_string())),
+    })
+}

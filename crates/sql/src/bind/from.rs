@@ -1,0 +1,329 @@
+//! `FROM`: tables, derived tables, and what their names then mean.
+//!
+//! ```text
+//!   FROM t, (SELECT a, b + 1 AS c FROM u WHERE b > 0) d
+//!     scope   t: its columns    d: a → u.a, c → u.b + 1
+//!     tree    t ⋈ u             conditions u.b > 0
+//! ```
+
+use std::sync::Arc;
+
+use sqlparser::ast::{
+    ObjectName, Query as WrittenQuery, TableAlias, TableFactor, TableIndexHints, TableWithJoins,
+};
+
+use crate::catalog::Relation as CatalogRelation;
+use crate::catalog::model::TableModel;
+use crate::catalog::virtual_table::VirtualTable;
+use crate::error::{Result, SqlError};
+use crate::expression::Expression;
+use crate::grammar::ast::TableName;
+use crate::plan::JoinKind;
+use crate::types::SqlType;
+
+use super::Binder;
+use super::logical::{IndexHints, JoinTree, Query, Relation, RelationId, RelationSource};
+use super::scope::{ColumnSource, ScopeColumn, ScopeTable, ShownColumn};
+
+/// A part of `FROM`.
+#[derive(Debug, Default)]
+pub(crate) struct FromItem {
+    /// The tables; `None` for none at all.
+    pub(crate) tree: Option<JoinTree>,
+    /// What `*` and unqualified names mean in it.
+    pub(crate) shown: Vec<ShownColumn>,
+    /// Conditions of merged queries, which belong to the join or `WHERE` around it.
+    pub(crate) conditions: Vec<Expression>,
+}
+
+impl Binder<'_> {
+    /// Binds `FROM` into the innermost scope.
+    pub(crate) fn from(&mut self, list: &[TableWithJoins]) -> Result<FromItem> {
+        let mut all = FromItem::default();
+        for tables in list {
+            let item = self.table_with_joins(tables, false)?;
+            all.conditions.extend(item.conditions);
+            all.shown.extend(item.shown);
+            all.tree = match (all.tree, item.tree) {
+                (Some(left), Some(right)) => Some(inner(left, right, Vec::new())),
+                (left, right) => left.or(right),
+            };
+            // Names to the left are seen by LATERAL and ON only.
+            self.scope().shown.clone_from(&all.shown);
+        }
+        Ok(all)
+    }
+
+    /// A table with its joins; `null_supplied`: an outer join around it may make it NULL.
+    pub(crate) fn table_with_joins(
+        &mut self,
+        tables: &TableWithJoins,
+        null_supplied: bool,
+    ) -> Result<FromItem> {
+        let is_right = |join: &sqlparser::ast::Join| super::join::is_right(&join.join_operator);
+        let mut later_right = tables.joins.iter().any(is_right);
+        let mut left = self.factor(&tables.relation, null_supplied || later_right)?;
+        for (number, join) in tables.joins.iter().enumerate() {
+            later_right = tables.joins[number + 1..].iter().any(is_right);
+            let supplied = super::join::is_left(&join.join_operator) || later_right;
+            let right = self.factor(&join.relation, null_supplied || supplied)?;
+            left = self.join(left, right, &join.join_operator)?;
+        }
+        Ok(left)
+    }
+
+    fn factor(&mut self, factor: &TableFactor, null_supplied: bool) -> Result<FromItem> {
+        match factor {
+            TableFactor::Table { name, alias, index_hints, partitions, .. } => {
+                if !partitions.is_empty() {
+                    return Err(SqlError::new(
+                        1747,
+                        "PARTITION () clause on non partitioned table",
+                    ));
+                }
+                self.named_table(name, alias.as_ref(), index_hints, null_supplied)
+            }
+            TableFactor::Derived { lateral, subquery, alias, .. } => {
+                let alias = alias.as_ref().ok_or_else(|| {
+                    SqlError::new(1248, "Every derived table must have its own alias")
+                })?;
+                self.derived(*lateral, subquery, alias, null_supplied)
+            }
+            TableFactor::NestedJoin { table_with_joins, .. } => {
+                self.table_with_joins(table_with_joins, null_supplied)
+            }
+            TableFactor::JsonTable { .. } => Err(SqlError::not_supported("JSON_TABLE")),
+            other => Err(SqlError::not_supported(&other.to_string())),
+        }
+    }
+
+    fn named_table(
+        &mut self,
+        name: &ObjectName,
+        alias: Option<&TableAlias>,
+        hints: &[TableIndexHints],
+        null_supplied: bool,
+    ) -> Result<FromItem> {
+        let name = TableName::of(name);
+        let shown_name: Arc<str> =
+            alias.map_or(name.name.as_str(), |alias| &alias.name.value).into();
+        if name.schema.is_none() {
+            if let Some(item) = self.common_table(&name.name, &shown_name, null_supplied)? {
+                return Ok(item);
+            }
+        }
+        let schema = self.schema_of(&name)?;
+        match self.context.catalog.relation(&schema, &name.name)? {
+            CatalogRelation::Virtual(table) => self.virtual_table(table, shown_name),
+            CatalogRelation::Table(table) if table.view().is_some() => {
+                self.view(&table, shown_name, null_supplied)
+            }
+            CatalogRelation::Table(table) => {
+                let hints = self.index_hints(&table, &shown_name, hints)?;
+                let (_, item) = self.base_table(table, shown_name, hints)?;
+                Ok(item)
+            }
+        }
+    }
+
+    /// The schema that a table's name means.
+    pub(crate) fn schema_of(&self, name: &TableName) -> Result<Arc<str>> {
+        match &name.schema {
+            Some(schema) => Ok(schema.as_str().into()),
+            None => self.schema.clone().ok_or_else(|| SqlError::new(1046, "No database selected")),
+        }
+    }
+
+    /// A stored table.
+    pub(crate) fn base_table(
+        &mut self,
+        table: Arc<TableModel>,
+        alias: Arc<str>,
+        hints: IndexHints,
+    ) -> Result<(RelationId, FromItem)> {
+        let relation = self.add_relation(RelationSource::Table(Arc::clone(&table)), alias.clone());
+        self.relations[relation.0].hints = hints;
+        self.relations[relation.0].slots = vec![None; table.ordinals()];
+        let columns = table.shown_columns().map(|column| ScopeColumn {
+            name: column.name.clone(),
+            ty: column.ty.clone(),
+            source: ColumnSource::Relation(relation, column.ordinal),
+            invisible: column.invisible,
+        });
+        let scope_table = ScopeTable {
+            alias,
+            schema: Some(table.schema.clone()),
+            original: table.name.clone(),
+            columns: columns.collect(),
+            nullable: false,
+            model: Some(table),
+        };
+        let shown = self.push_table(scope_table)?;
+        let tree = Some(JoinTree::Relation(relation));
+        Ok((relation, FromItem { tree, shown, conditions: Vec::new() }))
+    }
+
+    fn virtual_table(&mut self, table: Arc<dyn VirtualTable>, alias: Arc<str>) -> Result<FromItem> {
+        let relation =
+            self.add_relation(RelationSource::Virtual(Arc::clone(&table)), alias.clone());
+        let columns = table.columns().iter().zip(0_u16..).map(|(column, number)| ScopeColumn {
+            name: column.name.into(),
+            ty: column.ty.clone(),
+            source: ColumnSource::Relation(relation, number),
+            invisible: false,
+        });
+        let scope_table = ScopeTable {
+            alias,
+            schema: Some(table.schema().into()),
+            original: table.name().into(),
+            columns: columns.collect(),
+            nullable: false,
+            model: None,
+        };
+        let shown = self.push_table(scope_table)?;
+        Ok(FromItem { tree: Some(JoinTree::Relation(relation)), shown, conditions: Vec::new() })
+    }
+
+    /// Adds a table reference to the statement.
+    pub(crate) fn add_relation(&mut self, source: RelationSource, alias: Arc<str>) -> RelationId {
+        self.relations.push(Relation {
+            source,
+            alias,
+            slots: Vec::new(),
+            mode: firn_api::rows::ReadMode::Consistent,
+            hints: IndexHints::default(),
+            row_slots: None,
+        });
+        RelationId(self.relations.len() - 1)
+    }
+
+    /// Adds a table to the innermost scope; answers what its columns then are.
+    pub(crate) fn push_table(&mut self, table: ScopeTable) -> Result<Vec<ShownColumn>> {
+        let same = |other: &ScopeTable| {
+            other.alias.eq_ignore_ascii_case(&table.alias)
+                && (other.schema == table.schema
+                    || other.schema.is_none()
+                    || table.schema.is_none())
+        };
+        if self.scope().tables.iter().any(same) {
+            let message = format!("Not unique table/alias: '{}'", table.alias);
+            return Err(SqlError::new(1066, message));
+        }
+        let number = self.scope().tables.len();
+        let shown = (0..table.columns.len()).map(|column| ShownColumn { table: number, column });
+        let shown = shown.collect();
+        self.scope().tables.push(table);
+        Ok(shown)
+    }
+
+    fn derived(
+        &mut self,
+        lateral: bool,
+        subquery: &WrittenQuery,
+        alias: &TableAlias,
+        null_supplied: bool,
+    ) -> Result<FromItem> {
+        let last = self.scopes.len() - 1;
+        let before = std::mem::replace(&mut self.scopes[last].is_hidden, !lateral);
+        let bound = self.deeper(|binder| binder.query(subquery));
+        self.scopes[last].is_hidden = before;
+        let names: Vec<&str> =
+            alias.columns.iter().map(|column| column.name.value.as_str()).collect();
+        self.place_query(bound?, alias.name.value.as_str().into(), &names, lateral, null_supplied)
+    }
+
+    /// Makes a bound query a table of the innermost scope: as part of the block, or by itself.
+    pub(crate) fn place_query(
+        &mut self,
+        query: Query,
+        alias: Arc<str>,
+        names: &[&str],
+        lateral: bool,
+        null_supplied: bool,
+    ) -> Result<FromItem> {
+        let names = column_names(&query, names)?;
+        match self.merge(query, null_supplied) {
+            Ok((block, columns)) => {
+                let columns = names.into_iter().zip(columns).map(|(name, value)| ScopeColumn {
+                    name,
+                    ty: value.ty.clone(),
+                    source: ColumnSource::Expression(value),
+                    invisible: false,
+                });
+                let columns = columns.collect();
+                let shown = self.push_table(derived_table(alias, columns))?;
+                Ok(FromItem { tree: block.from, shown, conditions: block.conditions })
+            }
+            Err(query) => {
+                let types: Vec<SqlType> =
+                    query.columns.iter().map(|column| column.value.ty.clone()).collect();
+                let source = RelationSource::Derived { query: Some(query), planned: None, lateral };
+                self.place_relation(source, alias, names, types)
+            }
+        }
+    }
+
+    /// Makes a table reference with these columns a table of the innermost scope.
+    pub(crate) fn place_relation(
+        &mut self,
+        source: RelationSource,
+        alias: Arc<str>,
+        names: Vec<Arc<str>>,
+        types: Vec<SqlType>,
+    ) -> Result<FromItem> {
+        let relation = self.add_relation(source, alias.clone());
+        let numbered = names.into_iter().zip(types).zip(0_u16..);
+        let columns = numbered.map(|((name, ty), number)| ScopeColumn {
+            name,
+            ty,
+            source: ColumnSource::Relation(relation, number),
+            invisible: false,
+        });
+        let columns = columns.collect();
+        let shown = self.push_table(derived_table(alias, columns))?;
+        Ok(FromItem { tree: Some(JoinTree::Relation(relation)), shown, conditions: Vec::new() })
+    }
+}
+
+/// The names of a query's columns: those written behind its alias, or its own.
+pub(crate) fn column_names(query: &Query, written: &[&str]) -> Result<Vec<Arc<str>>> {
+    if written.is_empty() {
+        let names: Vec<Arc<str>> = query.columns.iter().map(|column| column.name.clone()).collect();
+        for (number, name) in names.iter().enumerate() {
+            let is_same = |other: &Arc<str>| crate::catalog::model::same_name(other, name);
+            if names[..number].iter().any(is_same) {
+                return Err(SqlError::new(1060, format!("Duplicate column name '{name}'")));
+            }
+        }
+        return Ok(names);
+    }
+    if written.len() != query.columns.len() {
+        return Err(SqlError::new(
+            1353,
+            "In definition of view, derived table or common table expression, SELECT list and column \
+             names list have different column counts",
+        ));
+    }
+    Ok(written.iter().map(|name| Arc::from(*name)).collect())
+}
+
+fn derived_table(alias: Arc<str>, columns: Vec<ScopeColumn>) -> ScopeTable {
+    ScopeTable {
+        original: alias.clone(),
+        alias,
+        schema: None,
+        columns,
+        nullable: false,
+        model: None,
+    }
+}
+
+/// Two trees joined.
+pub(crate) fn inner(left: JoinTree, right: JoinTree, conditions: Vec<Expression>) -> JoinTree {
+    JoinTree::Join {
+        kind: JoinKind::Inner,
+        left: Box::new(left),
+        right: Box::new(right),
+        conditions,
+    }
+}

@@ -1,0 +1,134 @@
+//! Function calls: conditional forms that have nodes of their own, aggregates, windows, and the rest.
+
+use sqlparser::ast::{Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments};
+
+use crate::error::{Result, SqlError};
+use crate::expression::{CompareOperator, Expression, ExpressionKind};
+use crate::types::SqlType;
+
+use super::cast::{name_of, typed_null};
+use super::{Binder, make};
+
+impl Binder<'_> {
+    /// A function call.
+    pub(crate) fn function(&mut self, function: &Function) -> Result<Expression> {
+        let name = name_of(&function.name).to_ascii_uppercase();
+        if function.over.is_some() {
+            return self.window_call(&name, function);
+        }
+        if let Some(aggregate) = super::aggregate::named(&name) {
+            return self.aggregate(aggregate, function);
+        }
+        if super::window::is_window_only(&name) {
+            return Err(SqlError::new(
+                3579,
+                format!("Window function '{}' requires OVER clause", name.to_lowercase()),
+            ));
+        }
+        match name.as_str() {
+            "VALUES" => self.values_function(function),
+            "DEFAULT" => self.default_function(function),
+            "GROUPING" => self.grouping_function(function),
+            "DATE_ADD" | "DATE_SUB" | "ADDDATE" | "SUBDATE" => self.date_function(&name, function),
+            _ => {
+                let arguments = self.arguments(function)?;
+                self.named_call(&name, arguments)
+            }
+        }
+    }
+
+    fn named_call(&mut self, name: &str, mut arguments: Vec<Expression>) -> Result<Expression> {
+        match (name, arguments.len()) {
+            ("IF", 3) => {
+                let otherwise = arguments.pop();
+                let value = arguments.pop().unwrap_or_else(make::null);
+                let test = arguments.pop().unwrap_or_else(make::null);
+                let test = self.condition(test)?;
+                self.case_of(vec![test], vec![value], otherwise)
+            }
+            ("IFNULL" | "COALESCE", 1..) if name == "COALESCE" || arguments.len() == 2 => {
+                let nullable = arguments.iter().all(|one| one.ty.nullable);
+                let (list, ty) = self.unified(arguments, &name.to_lowercase())?;
+                let kind = ExpressionKind::Coalesce(list);
+                Ok(Expression { kind, ty: ty.with_nullable(nullable) })
+            }
+            ("NULLIF", 2) => {
+                let (one, two) = (arguments[0].clone(), arguments[1].clone());
+                let test = self.compare(CompareOperator::Equal, one.clone(), two)?;
+                let ty = one.ty.clone().with_nullable(true);
+                let branches = vec![(test, typed_null(ty.clone()))];
+                let kind = ExpressionKind::Case { branches, otherwise: Some(Box::new(one)) };
+                Ok(Expression { kind, ty })
+            }
+            ("ISNULL", 1) => {
+                let operand = arguments.remove(0);
+                Ok(make::is(operand, crate::expression::IsTest::Null, false))
+            }
+            ("GREATEST" | "LEAST", 2..) => self.call(name, arguments),
+            ("IF" | "IFNULL" | "NULLIF" | "ISNULL" | "COALESCE", _) => Err(SqlError::new(
+                1582,
+                format!("Incorrect parameter count in the call to native function '{name}'"),
+            )),
+            _ => self.call(name, arguments),
+        }
+    }
+
+    /// The arguments of a plain call.
+    pub(crate) fn arguments(&mut self, function: &Function) -> Result<Vec<Expression>> {
+        let list = argument_expressions(function)?;
+        list.into_iter().map(|argument| self.bind_single(argument)).collect()
+    }
+
+    fn date_function(&mut self, name: &str, function: &Function) -> Result<Expression> {
+        let minus = name.ends_with("SUB") || name == "SUBDATE";
+        match argument_expressions(function)?.as_slice() {
+            [date, Expr::Interval(interval)] => {
+                let date = self.bind_single(date)?;
+                self.date_arithmetic(date, interval, minus)
+            }
+            _ => {
+                let arguments = self.arguments(function)?;
+                self.call(name, arguments)
+            }
+        }
+    }
+
+    /// `GROUPING(a)`: whether a group is rolled up; several make a number of bits.
+    fn grouping_function(&mut self, function: &Function) -> Result<Expression> {
+        let arguments = self.arguments(function)?;
+        let scope = self.scope();
+        let Some(slots) = scope.grouping_slots.clone() else {
+            return Err(SqlError::new(3626, "GROUPING function is only allowed with WITH ROLLUP"));
+        };
+        let mut sum: Option<Expression> = None;
+        for argument in arguments {
+            let groups = &self.scope().groups;
+            let place = groups.iter().position(|(slot, value)| {
+                super::same::same_expression(value, &argument)
+                    || matches!(argument.kind, ExpressionKind::Slot(other) if other == *slot)
+            });
+            let place = place.ok_or_else(|| {
+                SqlError::new(3625, "Argument #0 of GROUPING function is not in GROUP BY")
+            })?;
+            let bit = make::slot(slots[place], SqlType::bigint().not_null());
+            sum = Some(match sum {
+                None => bit,
+                Some(before) => {
+                    let shifted = self.call("*", vec![before, make::integer(2)])?;
+                    self.call("+", vec![shifted, bit])?
+                }
+            });
+        }
+        Ok(sum.unwrap_or_else(|| make::integer(0)))
+    }
+}
+
+/// The arguments of a call that are expressions.
+pub(crate) fn argument_expressions(function: &Function) -> Result<Vec<&Expr>> {
+    let FunctionArguments::List(list) = &function.args else { return Ok(Vec::new()) };
+    let expressions = list.args.iter().map(|argument| match argument {
+        FunctionArg::Unnamed(FunctionArgExpr::Expr(expr)) => Ok(expr),
+        _ => Err(SqlError::not_supported("this argument")),
+    });
+    expressions.collect()
+}

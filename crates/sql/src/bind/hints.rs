@@ -1,0 +1,166 @@
+//! Index hints and optimizer hints.
+//!
+//! ```text
+//!   t FORCE INDEX (a)                   only index a, no full scan
+//!   /*+ NO_INDEX(t a) JOIN_ORDER(u, t) */   not index a of t; u is joined before t
+//! ```
+
+use sqlparser::ast::{TableIndexHintForClause, TableIndexHintType, TableIndexHints};
+
+use crate::catalog::model::TableModel;
+use crate::error::{Condition, Level, Result, SqlError};
+
+use super::Binder;
+use super::logical::IndexHints;
+
+/// Optimizer hints of a block.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct BlockHints {
+    hints: Vec<(String, Vec<String>)>,
+    /// Tables are joined in the order of `FROM`.
+    pub(crate) straight: bool,
+    /// Derived tables and views are worked out by themselves.
+    pub(crate) no_merge: bool,
+}
+
+const KNOWN: &[&str] = &[
+    "BKA",
+    "NO_BKA",
+    "BNL",
+    "NO_BNL",
+    "HASH_JOIN",
+    "NO_HASH_JOIN",
+    "JOIN_PREFIX",
+    "JOIN_SUFFIX",
+    "INDEX_MERGE",
+    "NO_INDEX_MERGE",
+    "MRR",
+    "NO_MRR",
+    "NO_ICP",
+    "NO_RANGE_OPTIMIZATION",
+    "SKIP_SCAN",
+    "NO_SKIP_SCAN",
+    "SEMIJOIN",
+    "NO_SEMIJOIN",
+    "SUBQUERY",
+    "MAX_EXECUTION_TIME",
+    "RESOURCE_GROUP",
+    "SET_VAR",
+    "QB_NAME",
+    "MERGE",
+    "DERIVED_CONDITION_PUSHDOWN",
+    "NO_DERIVED_CONDITION_PUSHDOWN",
+    "JOIN_INDEX",
+    "GROUP_INDEX",
+    "ORDER_INDEX",
+    "NO_JOIN_INDEX",
+    "NO_GROUP_INDEX",
+    "NO_ORDER_INDEX",
+    "READ_FROM_STORAGE",
+    "ROUTE",
+];
+
+impl BlockHints {
+    /// The hints on one table's indexes, on top of those written beside the table.
+    fn apply(&self, alias: &str, table: &TableModel, into: &mut IndexHints) {
+        for (name, arguments) in &self.hints {
+            let Some((of, names)) = arguments.split_first() else { continue };
+            if !of.eq_ignore_ascii_case(alias) {
+                continue;
+            }
+            let numbers = names.iter().filter_map(|name| Some(table.index(name)?.number));
+            match name.as_str() {
+                "INDEX" => into.only = Some(numbers.collect()),
+                "NO_INDEX" if names.is_empty() => into.only = Some(Vec::new()),
+                "NO_INDEX" => into.ignored.extend(numbers),
+                _ => {}
+            }
+        }
+    }
+}
+
+impl Binder<'_> {
+    /// The hints of a block, from the texts of its comments; unknown ones warn.
+    pub(crate) fn block_hints(&self, texts: &[String]) -> BlockHints {
+        let mut found = BlockHints::default();
+        for text in texts {
+            for (name, arguments) in calls(text) {
+                match name.as_str() {
+                    "JOIN_FIXED_ORDER" | "JOIN_ORDER" => found.straight = true,
+                    "NO_MERGE" => found.no_merge = true,
+                    "INDEX" | "NO_INDEX" => found.hints.push((name, arguments)),
+                    known if KNOWN.contains(&known) => {}
+                    unknown => self.warn_of_hint(unknown),
+                }
+            }
+        }
+        found
+    }
+
+    fn warn_of_hint(&self, name: &str) {
+        let message = format!("Optimizer hint syntax error near '{name}'");
+        let condition = Condition { level: Level::Warning, code: 1064, message };
+        self.context.conditions.borrow_mut().push(condition);
+    }
+
+    /// What hints say of a table's indexes.
+    ///
+    /// # Errors
+    /// 1176 for an index that is not there.
+    pub(crate) fn index_hints(
+        &self,
+        table: &TableModel,
+        alias: &str,
+        written: &[TableIndexHints],
+    ) -> Result<IndexHints> {
+        let mut hints = IndexHints::default();
+        for hint in written {
+            let numbers = self.numbers(table, alias, hint)?;
+            let is_for_all = matches!(hint.for_clause, None | Some(TableIndexHintForClause::Join));
+            match hint.hint_type {
+                TableIndexHintType::Ignore if is_for_all => hints.ignored.extend(numbers),
+                TableIndexHintType::Use | TableIndexHintType::Force if is_for_all => {
+                    hints.only.get_or_insert_default().extend(numbers);
+                    hints.force |= hint.hint_type == TableIndexHintType::Force;
+                }
+                _ => {}
+            }
+        }
+        self.block_hints.apply(alias, table, &mut hints);
+        Ok(hints)
+    }
+
+    fn numbers(
+        &self,
+        table: &TableModel,
+        alias: &str,
+        hint: &TableIndexHints,
+    ) -> Result<Vec<usize>> {
+        let numbers = hint.index_names.iter().map(|name| {
+            let index = table.index(&name.value);
+            index.map(|index| index.number).ok_or_else(|| {
+                let name = &name.value;
+                SqlError::new(1176, format!("Key '{name}' doesn't exist in table '{alias}'"))
+            })
+        });
+        numbers.collect()
+    }
+}
+
+/// The calls in a hint comment: names in capitals, and what is in their parentheses.
+fn calls(text: &str) -> Vec<(String, Vec<String>)> {
+    let mut found = Vec::new();
+    let mut rest = text;
+    while let Some(open) = rest.find('(') {
+        let name = rest[..open].trim().rsplit(|c: char| !(c.is_alphanumeric() || c == '_')).next();
+        let name = name.unwrap_or_default().to_ascii_uppercase();
+        let Some(length) = rest[open..].find(')') else { break };
+        let inside = &rest[open + 1..open + length];
+        let separators = |c: char| c == ',' || c.is_whitespace();
+        let arguments =
+            inside.split(separators).filter(|part| !part.is_empty() && !part.starts_with('@'));
+        found.push((name, arguments.map(|part| part.trim_matches('`').to_owned()).collect()));
+        rest = &rest[open + length + 1..];
+    }
+    found
+}

@@ -1,0 +1,401 @@
+//! `INSERT` and `REPLACE`.
+//!
+//! ```text
+//!   INSERT INTO t (a, b) VALUES (1, 2) AS n ON DUPLICATE KEY UPDATE b = t.b + n.b
+//!     source    Values [[1, 2]]
+//!     old_row   b → slot 2        new_row   b → slot 3        update   b = slot 2 + slot 3
+//! ```
+
+use std::sync::Arc;
+
+use sqlparser::ast::Function;
+
+use crate::catalog::Relation as CatalogRelation;
+use crate::catalog::model::TableModel;
+use crate::error::{Result, SqlError};
+use crate::expression::{Expression, ExpressionKind};
+use crate::grammar::ast::{self, InsertSource, ValueOrDefault};
+use crate::plan::finish::finish_query;
+use crate::plan::{
+    Assignment, CommonTable, DuplicatePolicy, InsertPlan, NodeKind, OutputColumn, PlanNode,
+    QueryPlan,
+};
+use crate::types::SqlType;
+
+use super::function::argument_expressions;
+use super::logical::{RelationId, RelationSource};
+use super::scope::{ColumnPath, Scope, ShownColumn};
+use super::{Binder, make};
+
+impl Binder<'_> {
+    /// Binds and plans an `INSERT` or `REPLACE`.
+    ///
+    /// # Errors
+    /// What its parts answer.
+    pub fn insert(&mut self, insert: &ast::Insert) -> Result<InsertPlan> {
+        if !insert.partitions.is_empty() {
+            return Err(SqlError::new(1747, "PARTITION () clause on non partitioned table"));
+        }
+        let (table, names) = self.insert_target(&insert.table)?;
+        let columns = self.insert_columns(&table, &names, &insert.columns)?;
+        let source_relation = RelationSource::Table(Arc::clone(&table));
+        let old = self.add_relation(source_relation, table.name.clone());
+        let new = self.add_relation(RelationSource::Table(Arc::clone(&table)), table.name.clone());
+        let ready = self.relations.len();
+        let source = match &insert.source {
+            InsertSource::Values(rows) => self.insert_values(rows, &columns, old)?,
+            InsertSource::Query(query) => {
+                let plan = self.planned(query)?;
+                let is_read = self.relations[ready..].iter().any(|relation| {
+                    matches!(&relation.source, RelationSource::Table(other) if other.id == table.id)
+                });
+                if is_read { self.kept(plan) } else { plan }
+            }
+        };
+        let is_empty_row = matches!(&insert.source, InsertSource::Values(rows)
+            if rows.iter().all(Vec::is_empty));
+        let columns = if is_empty_row { Vec::new() } else { columns };
+        if source.columns.len() != columns.len() {
+            return Err(SqlError::new(1136, "Column count doesn't match value count at row 1"));
+        }
+        let duplicates = self.duplicates(insert, &table, old, new)?;
+        let rules = self.row_rules(old)?;
+        Ok(InsertPlan {
+            table,
+            columns,
+            source,
+            duplicates,
+            ignore: insert.ignore,
+            new_row: self.row_slots(new),
+            old_row: self.row_slots(old),
+            generated: rules.generated,
+            checks: rules.checks,
+            defaults: rules.defaults,
+        })
+    }
+
+    /// The table that is inserted into, and its columns as the statement names them.
+    #[allow(clippy::type_complexity)]
+    fn insert_target(
+        &mut self,
+        name: &ast::TableName,
+    ) -> Result<(Arc<TableModel>, Option<Vec<(Arc<str>, u16)>>)> {
+        let schema = self.schema_of(name)?;
+        match self.context.catalog.relation(&schema, &name.name)? {
+            CatalogRelation::Virtual(table) => Err(SqlError::new(
+                1044,
+                format!("Access denied for user to database '{}'", table.schema()),
+            )),
+            CatalogRelation::Table(table) if table.view().is_none() => Ok((table, None)),
+            CatalogRelation::Table(view) => self.behind_view(&view),
+        }
+    }
+
+    /// The table behind a view into which rows can be inserted.
+    #[allow(clippy::type_complexity)]
+    fn behind_view(
+        &mut self,
+        view: &Arc<TableModel>,
+    ) -> Result<(Arc<TableModel>, Option<Vec<(Arc<str>, u16)>>)> {
+        self.scopes.push(Scope::default());
+        let placed = self.view(view, view.name.clone(), false);
+        let level = self.scopes.len() - 1;
+        let refused = || {
+            let name = &view.name;
+            SqlError::new(
+                1471,
+                format!("The target table {name} of the INSERT is not insertable-into"),
+            )
+        };
+        let found = placed.and_then(|_| {
+            let count = self.scopes[level].tables[0].columns.len();
+            let places = (0..count).map(|column| ShownColumn { table: 0, column });
+            let mut names = Vec::with_capacity(count);
+            let mut of: Option<RelationId> = None;
+            for place in places {
+                let (relation, ordinal) = self.base_column(level, place).ok_or_else(refused)?;
+                if of.is_some_and(|of| of != relation) {
+                    return Err(refused());
+                }
+                of = Some(relation);
+                names.push((self.scopes[level].column(place).name.clone(), ordinal));
+            }
+            let table = self.model_of(of.ok_or_else(refused)?)?;
+            Ok((table, Some(names)))
+        });
+        self.scopes.pop();
+        found
+    }
+
+    fn insert_columns(
+        &self,
+        table: &TableModel,
+        names: &Option<Vec<(Arc<str>, u16)>>,
+        written: &[String],
+    ) -> Result<Vec<u16>> {
+        if written.is_empty() {
+            return Ok(match names {
+                Some(names) => names.iter().map(|(_, ordinal)| *ordinal).collect(),
+                None => table.visible_columns().map(|column| column.ordinal).collect(),
+            });
+        }
+        let mut columns: Vec<u16> = Vec::with_capacity(written.len());
+        for name in written {
+            let ordinal = match names {
+                Some(names) => names
+                    .iter()
+                    .find(|(other, _)| crate::catalog::model::same_name(other, name))
+                    .map(|(_, ordinal)| *ordinal),
+                None => table.column(name).map(|column| column.ordinal),
+            };
+            let ordinal = ordinal.ok_or_else(|| {
+                SqlError::new(1054, format!("Unknown column '{name}' in 'field list'"))
+            })?;
+            if columns.contains(&ordinal) {
+                return Err(SqlError::new(1110, format!("Column '{name}' specified twice")));
+            }
+            columns.push(ordinal);
+        }
+        Ok(columns)
+    }
+
+    /// Rows in the text. They may read columns of their own row that stand before.
+    fn insert_values(
+        &mut self,
+        rows: &[Vec<ValueOrDefault>],
+        columns: &[u16],
+        row: RelationId,
+    ) -> Result<QueryPlan> {
+        let width = rows.first().map_or(0, Vec::len);
+        let table = self.model_of(row)?;
+        let scope_table = self.row_table(&table, row, table.name.clone());
+        let shown = (0..scope_table.columns.len()).map(|column| ShownColumn { table: 0, column });
+        let shown = shown.collect();
+        self.scopes.push(Scope { tables: vec![scope_table], shown, ..Scope::default() });
+        let bound = self.bind_rows(rows, columns, width);
+        self.scopes.pop();
+        let rows = self.one_type_each(bound?, width)?;
+        let slots: Vec<_> = (0..width).map(|_| self.new_slot(None)).collect();
+        let outputs = slots.iter().enumerate().map(|(number, slot)| {
+            let first = rows.iter().map(|row: &Vec<Expression>| &row[number]);
+            let ty = first
+                .filter(|value| !super::update::is_default(value))
+                .map(|value| &value.ty)
+                .next();
+            let ty = ty.cloned().unwrap_or_else(SqlType::null).with_nullable(true);
+            OutputColumn { value: make::slot(*slot, ty), name: "".into(), origin: None }
+        });
+        let columns = outputs.collect();
+        let count = rows.len() as f64;
+        let kind = NodeKind::Values { rows, slots };
+        Ok(QueryPlan { root: PlanNode { kind, rows: count, cost: count }, columns })
+    }
+
+    fn bind_rows(
+        &mut self,
+        rows: &[Vec<ValueOrDefault>],
+        columns: &[u16],
+        width: usize,
+    ) -> Result<Vec<Vec<Expression>>> {
+        let mut bound = Vec::with_capacity(rows.len());
+        for (number, row) in rows.iter().enumerate() {
+            if row.len() != width || width != columns.len() && width > 0 {
+                let message =
+                    format!("Column count doesn't match value count at row {}", number + 1);
+                return Err(SqlError::new(1136, message));
+            }
+            let values = row.iter().map(|value| match value {
+                ValueOrDefault::Value(expr) => self.bind_single(expr),
+                ValueOrDefault::Default => Ok(default_marker()),
+            });
+            bound.push(values.collect::<Result<Vec<_>>>()?);
+        }
+        Ok(bound)
+    }
+
+    /// Where rows differ in a column's type, their common type.
+    fn one_type_each(
+        &mut self,
+        mut rows: Vec<Vec<Expression>>,
+        width: usize,
+    ) -> Result<Vec<Vec<Expression>>> {
+        for number in 0..width {
+            let given = |row: &Vec<Expression>| {
+                let value = &row[number];
+                let is_null = value.ty.kind == crate::types::TypeKind::Null;
+                (!super::update::is_default(value) && !is_null).then(|| value.ty.kind.clone())
+            };
+            let mut kinds = rows.iter().filter_map(given);
+            let first = kinds.next();
+            if kinds.all(|kind| Some(&kind) == first.as_ref()) && !has_null_first(&rows, number) {
+                continue;
+            }
+            let taken =
+                rows.iter_mut().map(|row| std::mem::replace(&mut row[number], make::null()));
+            let taken: Vec<Expression> = taken.collect();
+            let types: Vec<SqlType> = taken
+                .iter()
+                .filter(|value| !super::update::is_default(value))
+                .map(|value| value.ty.clone())
+                .collect();
+            let connection = self.context.evaluation.connection_collation;
+            let ty = crate::types::unify::unify(&types, connection, "INSERT")?;
+            for (row, value) in rows.iter_mut().zip(taken) {
+                row[number] = match super::update::is_default(&value) {
+                    true => value,
+                    false => self.cast_to(value, ty.clone()),
+                };
+            }
+        }
+        Ok(rows)
+    }
+
+    /// A query that reads the table that is written, worked out before the first row is written.
+    fn kept(&mut self, plan: QueryPlan) -> QueryPlan {
+        let types: Vec<SqlType> =
+            plan.columns.iter().map(|column| column.value.ty.clone()).collect();
+        let (rows, cost) = (plan.root.rows, plan.root.cost);
+        let names: Vec<Arc<str>> = plan.columns.iter().map(|column| column.name.clone()).collect();
+        self.common_tables.push(Some(CommonTable {
+            query: plan,
+            recursive: None,
+            distinct: false,
+            types: types.clone(),
+            outer_slots: Vec::new(),
+        }));
+        let number = self.common_tables.len() - 1;
+        let slots: Vec<_> =
+            (0_u16..).take(types.len()).map(|column| (column, self.new_slot(None))).collect();
+        let columns = slots.iter().zip(types).zip(names).map(|(((_, slot), ty), name)| {
+            OutputColumn { value: make::slot(*slot, ty), name, origin: None }
+        });
+        let columns = columns.collect();
+        let kind = NodeKind::CommonTable { number, slots };
+        let mut plan = QueryPlan { root: PlanNode { kind, rows, cost }, columns };
+        finish_query(&mut plan);
+        plan
+    }
+
+    fn duplicates(
+        &mut self,
+        insert: &ast::Insert,
+        table: &Arc<TableModel>,
+        old: RelationId,
+        new: RelationId,
+    ) -> Result<DuplicatePolicy> {
+        if insert.replace {
+            return Ok(DuplicatePolicy::Replace);
+        }
+        if insert.on_duplicate.is_empty() {
+            return Ok(DuplicatePolicy::Refuse);
+        }
+        let old_table = self.row_table(table, old, insert.table.name.as_str().into());
+        let shown = (0..old_table.columns.len()).map(|column| ShownColumn { table: 0, column });
+        let shown = shown.collect();
+        let alias = insert.row_alias.as_ref().map_or("\u{0}new", |alias| alias.name.as_str());
+        let mut new_table = self.row_table(table, new, alias.into());
+        if let Some(row_alias) = insert.row_alias.as_ref().filter(|alias| !alias.columns.is_empty())
+        {
+            let given = insert_order(table, &insert.columns);
+            for (name, ordinal) in row_alias.columns.iter().zip(given) {
+                let named = new_table.columns.iter_mut().find(|column| {
+                    matches!(column.source, super::scope::ColumnSource::Relation(_, other) if other == ordinal)
+                });
+                if let Some(column) = named {
+                    column.name = name.as_str().into();
+                }
+            }
+        }
+        self.scopes.push(Scope { tables: vec![old_table, new_table], shown, ..Scope::default() });
+        let bound = self.bind_duplicates(insert, old);
+        self.scopes.pop();
+        bound.map(DuplicatePolicy::Update)
+    }
+
+    fn bind_duplicates(
+        &mut self,
+        insert: &ast::Insert,
+        old: RelationId,
+    ) -> Result<Vec<Assignment>> {
+        let assignments = insert.on_duplicate.iter().map(|assignment| {
+            let (_, ordinal) = self.assigned_column(&assignment.column, "INSERT")?;
+            let value = self.assigned_value(old, ordinal, &assignment.value)?;
+            Ok(Assignment { ordinal, value })
+        });
+        assignments.collect()
+    }
+
+    /// `VALUES(c)`: the value that was to be inserted.
+    pub(crate) fn values_function(&mut self, function: &Function) -> Result<Expression> {
+        let column = column_argument(function)?;
+        let level = self.scopes.len() - 1;
+        let is_insert = self.scopes[level].tables.get(1).is_some_and(|table| table.model.is_some())
+            && self.scopes[level].shown.iter().all(|place| place.table == 0);
+        if !is_insert {
+            return Ok(make::null());
+        }
+        let columns = &self.scopes[level].tables[0].columns;
+        let place =
+            columns.iter().position(|other| crate::catalog::model::same_name(&other.name, &column));
+        let place = place.ok_or_else(|| {
+            SqlError::new(1054, format!("Unknown column '{column}' in 'field list'"))
+        })?;
+        Ok(self.column_value(level, ShownColumn { table: 1, column: place }))
+    }
+
+    /// `DEFAULT(c)`: a column's default.
+    pub(crate) fn default_function(&mut self, function: &Function) -> Result<Expression> {
+        use crate::catalog::model::DefaultValue;
+        let column = column_argument(function)?;
+        let level = self.scopes.len() - 1;
+        let path = ColumnPath { schema: None, table: None, column: &column };
+        let place = self.scopes[level].find(&path, self.clause)?;
+        let found = place.and_then(|place| {
+            let (relation, ordinal) = self.base_column(level, place)?;
+            let table = self.model_of(relation).ok()?;
+            table.by_ordinal(ordinal).cloned()
+        });
+        let found = found.ok_or_else(|| {
+            SqlError::new(1054, format!("Unknown column '{column}' in 'field list'"))
+        })?;
+        match found.default {
+            DefaultValue::Literal(datum) => Ok(make::literal(datum, found.ty)),
+            DefaultValue::Null => Ok(super::cast::typed_null(found.ty)),
+            DefaultValue::CurrentTimestamp { fsp } => {
+                self.call("NOW", vec![make::integer(i64::from(fsp))])
+            }
+            DefaultValue::None | DefaultValue::Expression(_) => {
+                Err(SqlError::new(1364, format!("Field '{column}' doesn't have a default value")))
+            }
+        }
+    }
+}
+
+fn has_null_first(rows: &[Vec<Expression>], number: usize) -> bool {
+    let is_null = |row: &Vec<Expression>| row[number].ty.kind == crate::types::TypeKind::Null;
+    rows.first().is_some_and(is_null) && !rows.iter().all(is_null)
+}
+
+fn insert_order(table: &TableModel, written: &[String]) -> Vec<u16> {
+    match written.is_empty() {
+        true => table.visible_columns().map(|column| column.ordinal).collect(),
+        false => {
+            let columns = written.iter().filter_map(|name| table.column(name));
+            columns.map(|column| column.ordinal).collect()
+        }
+    }
+}
+
+fn column_argument(function: &Function) -> Result<String> {
+    match argument_expressions(function)?.as_slice() {
+        [sqlparser::ast::Expr::Identifier(name)] => Ok(name.value.clone()),
+        [sqlparser::ast::Expr::CompoundIdentifier(parts)] => {
+            Ok(parts.last().map(|last| last.value.clone()).unwrap_or_default())
+        }
+        _ => Err(SqlError::not_supported("this argument")),
+    }
+}
+
+fn default_marker() -> Expression {
+    Expression { kind: ExpressionKind::Unresolved("DEFAULT".into()), ty: SqlType::null() }
+}

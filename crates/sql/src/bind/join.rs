@@ -1,0 +1,174 @@
+//! Joins: `ON`, `USING`, `NATURAL`, and what outer joins do to their tables.
+//!
+//! ```text
+//!   t JOIN u USING (a)        t.a = u.a; `a` and `*` mean t.a once
+//!   t RIGHT JOIN u ON …       u LEFT JOIN t ON …, the columns still t's first
+//! ```
+
+use std::sync::Arc;
+
+use sqlparser::ast::{JoinConstraint, JoinOperator};
+
+use crate::catalog::model::same_name;
+use crate::error::{Result, SqlError};
+use crate::expression::{CompareOperator, Expression};
+use crate::plan::JoinKind;
+
+use super::Binder;
+use super::cast::name_of;
+use super::from::{FromItem, inner};
+use super::logical::JoinTree;
+use super::scope::{Clause, ShownColumn};
+
+/// Whether a join makes its left side NULL where nothing matches.
+pub(crate) fn is_right(operator: &JoinOperator) -> bool {
+    matches!(operator, JoinOperator::Right(_) | JoinOperator::RightOuter(_))
+}
+
+/// Whether a join makes its right side NULL where nothing matches.
+pub(crate) fn is_left(operator: &JoinOperator) -> bool {
+    matches!(operator, JoinOperator::Left(_) | JoinOperator::LeftOuter(_))
+}
+
+impl Binder<'_> {
+    /// Two parts of `FROM` joined.
+    pub(crate) fn join(
+        &mut self,
+        left: FromItem,
+        right: FromItem,
+        operator: &JoinOperator,
+    ) -> Result<FromItem> {
+        let constraint = match operator {
+            JoinOperator::Join(constraint)
+            | JoinOperator::Inner(constraint)
+            | JoinOperator::CrossJoin(constraint)
+            | JoinOperator::Left(constraint)
+            | JoinOperator::LeftOuter(constraint)
+            | JoinOperator::Right(constraint)
+            | JoinOperator::RightOuter(constraint) => constraint,
+            JoinOperator::StraightJoin(constraint) => {
+                self.block_hints.straight = true;
+                constraint
+            }
+            _ => return Err(SqlError::not_supported("this join")),
+        };
+        let (is_left, is_right) = (is_left(operator), is_right(operator));
+        let (mut conditions, shown) = self.constraint(&left, &right, constraint, is_right)?;
+        if is_left {
+            self.make_nullable(&right.shown);
+        }
+        if is_right {
+            self.make_nullable(&left.shown);
+        }
+        let (outer, inside) = if is_right { (right, left) } else { (left, right) };
+        let mut kept = outer.conditions;
+        if is_left || is_right {
+            conditions.extend(inside.conditions);
+        } else {
+            kept.extend(inside.conditions);
+        }
+        let kind = if is_left || is_right { JoinKind::Left } else { JoinKind::Inner };
+        let tree = match (outer.tree, inside.tree) {
+            (Some(left), Some(right)) if kind == JoinKind::Inner => {
+                Some(inner(left, right, conditions))
+            }
+            (Some(left), Some(right)) => Some(JoinTree::Join {
+                kind,
+                left: Box::new(left),
+                right: Box::new(right),
+                conditions,
+            }),
+            (left, right) => {
+                kept.extend(conditions);
+                left.or(right)
+            }
+        };
+        Ok(FromItem { tree, shown, conditions: kept })
+    }
+
+    fn make_nullable(&mut self, shown: &[ShownColumn]) {
+        for place in shown {
+            self.scope().tables[place.table].nullable = true;
+        }
+    }
+
+    /// The conditions of a join, and what names mean behind it.
+    fn constraint(
+        &mut self,
+        left: &FromItem,
+        right: &FromItem,
+        constraint: &JoinConstraint,
+        is_right: bool,
+    ) -> Result<(Vec<Expression>, Vec<ShownColumn>)> {
+        match constraint {
+            JoinConstraint::None => Ok((Vec::new(), chained(left, right))),
+            JoinConstraint::On(condition) => {
+                let shown = chained(left, right);
+                let before = std::mem::replace(&mut self.scope().shown, shown.clone());
+                let bound = self.in_clause(Clause::On, |binder| binder.bind_condition(condition));
+                self.scope().shown = before;
+                Ok((bound?, shown))
+            }
+            JoinConstraint::Using(names) => {
+                let names: Vec<Arc<str>> = names.iter().map(|name| name_of(name).into()).collect();
+                self.join_using(left, right, &names, is_right)
+            }
+            JoinConstraint::Natural => {
+                let names = self.common_names(left, right);
+                self.join_using(left, right, &names, is_right)
+            }
+        }
+    }
+
+    fn common_names(&mut self, left: &FromItem, right: &FromItem) -> Vec<Arc<str>> {
+        let scope = self.scope();
+        let of_right = |name: &str| {
+            right.shown.iter().any(|place| same_name(&scope.column(*place).name, name))
+        };
+        let names = left.shown.iter().map(|place| scope.column(*place));
+        let names = names.filter(|column| !column.invisible && of_right(&column.name));
+        names.map(|column| column.name.clone()).collect()
+    }
+
+    fn join_using(
+        &mut self,
+        left: &FromItem,
+        right: &FromItem,
+        names: &[Arc<str>],
+        is_right: bool,
+    ) -> Result<(Vec<Expression>, Vec<ShownColumn>)> {
+        let level = self.scopes.len() - 1;
+        let mut conditions = Vec::with_capacity(names.len());
+        let mut common = Vec::with_capacity(names.len());
+        let mut gone = Vec::with_capacity(names.len() * 2);
+        for name in names {
+            let one = self.only(&left.shown, name)?;
+            let two = self.only(&right.shown, name)?;
+            let (a, b) = (self.column_value(level, one), self.column_value(level, two));
+            conditions.push(self.compare(CompareOperator::Equal, a, b)?);
+            common.push(if is_right { two } else { one });
+            gone.extend([one, two]);
+        }
+        let rest = left.shown.iter().chain(&right.shown).filter(|place| !gone.contains(place));
+        let shown = common.into_iter().chain(rest.copied()).collect();
+        Ok((conditions, shown))
+    }
+
+    /// The one column of a name.
+    fn only(&mut self, shown: &[ShownColumn], name: &str) -> Result<ShownColumn> {
+        let scope = self.scope();
+        let mut matching =
+            shown.iter().filter(|place| same_name(&scope.column(**place).name, name));
+        match (matching.next(), matching.next()) {
+            (Some(place), None) => Ok(*place),
+            (None, _) => {
+                Err(SqlError::new(1054, format!("Unknown column '{name}' in 'from clause'")))
+            }
+            _ => Err(SqlError::new(1052, format!("Column '{name}' in from clause is ambiguous"))),
+        }
+    }
+}
+
+fn chained(left: &FromItem, right: &FromItem) -> Vec<ShownColumn> {
+    left.shown.iter().chain(&right.shown).copied().collect()
+}

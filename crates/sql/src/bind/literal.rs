@@ -1,0 +1,132 @@
+//! Literals and placeholders.
+
+use sqlparser::ast::{DataType, TypedString, Value};
+
+use crate::error::{Result, SqlError};
+use crate::expression::{Expression, ExpressionKind};
+use crate::types::{Coercibility, Datum, Decimal, SqlType, TypeKind};
+
+use super::{Binder, make};
+
+impl Binder<'_> {
+    /// A literal or placeholder.
+    pub(crate) fn literal(&mut self, value: &Value) -> Result<Expression> {
+        match value {
+            Value::Number(text, _) => number(text),
+            Value::SingleQuotedString(text) | Value::DoubleQuotedString(text) => {
+                self.literal_text(text)
+            }
+            Value::HexStringLiteral(digits) => Ok(bytes(hex(digits)?)),
+            Value::SingleQuotedByteStringLiteral(bits) => Ok(bytes(binary_digits(bits)?)),
+            Value::Boolean(truth) => {
+                Ok(make::literal(Datum::Int(i64::from(*truth)), SqlType::boolean()))
+            }
+            Value::Null => Ok(make::null()),
+            Value::Placeholder(name) => self.placeholder(name),
+            other => Err(SqlError::not_supported(&other.to_string())),
+        }
+    }
+
+    /// Text of the connection's collation.
+    pub(crate) fn literal_text(&self, text: &str) -> Result<Expression> {
+        let collation = self.context.evaluation.connection_collation;
+        let ty =
+            SqlType::varchar(u32::try_from(text.chars().count()).unwrap_or(u32::MAX), collation);
+        Ok(make::literal(Datum::text(text.as_bytes()), ty))
+    }
+
+    /// `-number`, so that the least integer is one.
+    pub(crate) fn negative_literal(&self, value: &Value) -> Option<Expression> {
+        let Value::Number(text, _) = value else { return None };
+        number(&format!("-{text}")).ok()
+    }
+
+    fn placeholder(&mut self, name: &str) -> Result<Expression> {
+        let number = name.trim_start_matches(['?', ':']).parse::<u32>().ok();
+        let number = number.and_then(|number| number.checked_sub(1));
+        let number = number.ok_or_else(|| SqlError::not_supported("this placeholder"))?;
+        let known = self.context.parameters.get(number as usize).cloned();
+        let collation = self.context.evaluation.connection_collation;
+        let ty = known.unwrap_or_else(|| SqlType::varchar(16_383, collation));
+        Ok(Expression { kind: ExpressionKind::Parameter(number), ty: ty.with_nullable(true) })
+    }
+
+    /// `DATE '…'` and its kin.
+    pub(crate) fn typed_string(&mut self, typed: &TypedString) -> Result<Expression> {
+        let Value::SingleQuotedString(text) = &typed.value.value else {
+            return Err(SqlError::not_supported("this literal"));
+        };
+        let fraction = text.rsplit_once('.').map_or(0, |(_, digits)| digits.len().min(6) as u8);
+        let (kind, name) = match typed.data_type {
+            DataType::Date => (TypeKind::Date, "DATE"),
+            DataType::Time(..) => (TypeKind::Time { fsp: fraction }, "TIME"),
+            _ => (TypeKind::DateTime { fsp: fraction }, "DATETIME"),
+        };
+        let value = self.literal_text(text)?;
+        let cast = self.cast_to(value, SqlType::new(kind));
+        match cast.kind {
+            ExpressionKind::Literal(Datum::Null) | ExpressionKind::Cast(_) => {
+                Err(SqlError::new(1525, format!("Incorrect {name} value: '{text}'")))
+            }
+            _ => Ok(cast),
+        }
+    }
+}
+
+/// A number as it is written: an integer, an exact number or, with an exponent, a double.
+pub(crate) fn number(text: &str) -> Result<Expression> {
+    let wrong =
+        || SqlError::new(1367, format!("Illegal double '{text}' value found during parsing"));
+    if text.contains(['e', 'E']) {
+        let number =
+            text.parse::<f64>().ok().filter(|number| number.is_finite()).ok_or_else(wrong)?;
+        return Ok(make::literal(Datum::Double(number), SqlType::double()));
+    }
+    if !text.contains('.') {
+        if let Ok(number) = text.parse::<i64>() {
+            return Ok(make::integer(number));
+        }
+        if let Ok(number) = text.parse::<u64>() {
+            return Ok(make::literal(Datum::UInt(number), SqlType::bigint_unsigned()));
+        }
+    }
+    match Decimal::parse(text).ok_or(()) {
+        Ok(number) => {
+            let digits = text.bytes().filter(u8::is_ascii_digit).count();
+            let scale = text.split_once('.').map_or(0, |(_, fraction)| fraction.len());
+            let whole = text.trim_start_matches('-').split('.').next().unwrap_or_default();
+            let leading = whole.trim_start_matches('0').len() + scale;
+            let _ = digits;
+            let ty = SqlType::decimal(leading.clamp(1, 65) as u8, scale.min(30) as u8);
+            Ok(make::literal(Datum::Decimal(number), ty))
+        }
+        Err(_) => {
+            let number = text.parse::<f64>().map_err(|_| wrong())?;
+            Ok(make::literal(Datum::Double(number), SqlType::double()))
+        }
+    }
+}
+
+fn bytes(bytes: Vec<u8>) -> Expression {
+    let ty = SqlType::varbinary(u32::try_from(bytes.len()).unwrap_or(u32::MAX));
+    make::literal(Datum::text(bytes), ty.with_coercibility(Coercibility::Coercible))
+}
+
+fn hex(digits: &str) -> Result<Vec<u8>> {
+    let wrong = || SqlError::not_supported("this hexadecimal literal");
+    let pairs = digits.as_bytes().chunks(2).map(|pair| {
+        let pair = std::str::from_utf8(pair).map_err(|_| wrong())?;
+        u8::from_str_radix(pair, 16).map_err(|_| wrong())
+    });
+    pairs.collect()
+}
+
+fn binary_digits(bits: &str) -> Result<Vec<u8>> {
+    let wrong = || SqlError::not_supported("this bit literal");
+    let padded = format!("{}{bits}", "0".repeat((8 - bits.len() % 8) % 8));
+    let bytes = padded.as_bytes().chunks(8).map(|byte| {
+        let byte = std::str::from_utf8(byte).map_err(|_| wrong())?;
+        u8::from_str_radix(byte, 2).map_err(|_| wrong())
+    });
+    bytes.collect()
+}

@@ -1,0 +1,203 @@
+//! Small expressions, made the same way everywhere.
+
+use crate::error::{Result, SqlError};
+use crate::expression::{CompareOperator, Expression, ExpressionKind, IsTest, Slot};
+use crate::functions::{self, Function, ResolveContext};
+use crate::types::{Datum, SqlType, TypeKind};
+
+use super::Binder;
+
+/// A constant.
+#[must_use]
+pub fn literal(datum: Datum, ty: SqlType) -> Expression {
+    let ty = ty.with_nullable(datum.is_null());
+    Expression { kind: ExpressionKind::Literal(datum), ty }
+}
+
+/// An integer.
+#[must_use]
+pub fn integer(number: i64) -> Expression {
+    literal(Datum::Int(number), SqlType::bigint())
+}
+
+/// NULL.
+#[must_use]
+pub fn null() -> Expression {
+    literal(Datum::Null, SqlType::null())
+}
+
+/// A slot's value.
+#[must_use]
+pub fn slot(slot: Slot, ty: SqlType) -> Expression {
+    Expression { kind: ExpressionKind::Slot(slot), ty }
+}
+
+/// `NOT x`
+#[must_use]
+pub fn not(operand: Expression) -> Expression {
+    let ty = SqlType::boolean().with_nullable(operand.ty.nullable);
+    match operand.kind {
+        ExpressionKind::Literal(Datum::Int(number)) => literal(Datum::from_bool(number == 0), ty),
+        ExpressionKind::Is { operand, test, negated } => {
+            Expression { kind: ExpressionKind::Is { operand, test, negated: !negated }, ty }
+        }
+        _ => Expression { kind: ExpressionKind::Not(Box::new(operand)), ty },
+    }
+}
+
+/// `x IS [NOT] …`
+#[must_use]
+pub fn is(operand: Expression, test: IsTest, negated: bool) -> Expression {
+    let ty = SqlType::boolean().not_null();
+    if test == IsTest::Null && !operand.ty.nullable && is_simple(&operand) {
+        return literal(Datum::from_bool(negated), ty);
+    }
+    Expression { kind: ExpressionKind::Is { operand: Box::new(operand), test, negated }, ty }
+}
+
+fn is_simple(expression: &Expression) -> bool {
+    matches!(expression.kind, ExpressionKind::Slot(_) | ExpressionKind::Literal(_))
+}
+
+/// `a AND b …`, without ANDs in it.
+#[must_use]
+pub fn and(mut list: Vec<Expression>) -> Expression {
+    if list.len() == 1 {
+        return list.swap_remove(0);
+    }
+    let ty = SqlType::boolean().with_nullable(list.iter().any(|one| one.ty.nullable));
+    let flat = list.into_iter().flat_map(|one| match one.kind {
+        ExpressionKind::And(inner) => inner,
+        _ => vec![one],
+    });
+    Expression { kind: ExpressionKind::And(flat.collect()), ty }
+}
+
+/// `a OR b …`, without ORs in it.
+#[must_use]
+pub fn or(mut list: Vec<Expression>) -> Expression {
+    if list.len() == 1 {
+        return list.swap_remove(0);
+    }
+    let ty = SqlType::boolean().with_nullable(list.iter().any(|one| one.ty.nullable));
+    let flat = list.into_iter().flat_map(|one| match one.kind {
+        ExpressionKind::Or(inner) => inner,
+        _ => vec![one],
+    });
+    Expression { kind: ExpressionKind::Or(flat.collect()), ty }
+}
+
+/// The operator that is true where `operator` is false.
+#[must_use]
+pub fn opposite(operator: CompareOperator) -> Option<CompareOperator> {
+    Some(match operator {
+        CompareOperator::Equal => CompareOperator::NotEqual,
+        CompareOperator::NotEqual => CompareOperator::Equal,
+        CompareOperator::Less => CompareOperator::GreaterOrEqual,
+        CompareOperator::LessOrEqual => CompareOperator::Greater,
+        CompareOperator::Greater => CompareOperator::LessOrEqual,
+        CompareOperator::GreaterOrEqual => CompareOperator::Less,
+        CompareOperator::NullSafeEqual => return None,
+    })
+}
+
+/// Whether an expression is a truth value already.
+#[must_use]
+pub fn is_truth(expression: &Expression) -> bool {
+    matches!(
+        expression.kind,
+        ExpressionKind::Compare { .. }
+            | ExpressionKind::And(_)
+            | ExpressionKind::Or(_)
+            | ExpressionKind::Xor(_)
+            | ExpressionKind::Not(_)
+            | ExpressionKind::Is { .. }
+            | ExpressionKind::InList { .. }
+            | ExpressionKind::Like { .. }
+    )
+}
+
+impl Binder<'_> {
+    /// A call of a function by its name.
+    ///
+    /// # Errors
+    /// 1305 if there is none, 1582 for a wrong number of arguments, and what its types ask for.
+    pub(crate) fn call(&mut self, name: &str, arguments: Vec<Expression>) -> Result<Expression> {
+        let Some(function) = functions::find(name) else {
+            let schema = self.schema.as_deref().map(|schema| format!("{schema}."));
+            let message = format!("FUNCTION {}{name} does not exist", schema.unwrap_or_default());
+            return Err(SqlError::new(1305, message));
+        };
+        self.call_function(function, arguments)
+    }
+
+    /// A call of a function.
+    ///
+    /// # Errors
+    /// As [`Binder::call`].
+    pub(crate) fn call_function(
+        &mut self,
+        function: &'static Function,
+        arguments: Vec<Expression>,
+    ) -> Result<Expression> {
+        function.check_arity(arguments.len())?;
+        let arguments = arguments.into_iter().map(|one| self.single(one));
+        let arguments = arguments.collect::<Result<Vec<_>>>()?;
+        let types: Vec<SqlType> = arguments.iter().map(|one| one.ty.clone()).collect();
+        let constants: Vec<Option<Datum>> = arguments.iter().map(constant_of).collect();
+        let evaluation = self.context.evaluation;
+        let context = ResolveContext {
+            sql_mode: evaluation.sql_mode,
+            connection_collation: evaluation.connection_collation,
+            div_precision_increment: evaluation.div_precision_increment,
+            constants: &constants,
+        };
+        let signature = (function.resolve)(&types, &context)?;
+        let wanted = signature.arguments.into_iter();
+        let arguments = arguments.into_iter().zip(wanted).map(|(one, ty)| self.cast_to(one, ty));
+        let arguments: Vec<Expression> = arguments.collect();
+        self.note_volatility(function);
+        let call =
+            Expression { kind: ExpressionKind::Call { function, arguments }, ty: signature.result };
+        Ok(self.fold(call))
+    }
+
+    fn note_volatility(&mut self, function: &Function) {
+        let _ = function;
+    }
+
+    /// Refuses a row where one value must stand.
+    ///
+    /// # Errors
+    /// 1241
+    pub(crate) fn single(&self, expression: Expression) -> Result<Expression> {
+        match &expression.kind {
+            ExpressionKind::Row(_) => {
+                Err(SqlError::new(1241, "Operand should contain 1 column(s)"))
+            }
+            _ => Ok(expression),
+        }
+    }
+
+    /// The expression as a condition: numbers are compared with 0, text becomes a number first.
+    pub(crate) fn condition(&mut self, expression: Expression) -> Result<Expression> {
+        let expression = self.single(expression)?;
+        if is_truth(&expression) || expression.ty.kind.is_numeric() {
+            return Ok(expression);
+        }
+        match expression.ty.kind {
+            TypeKind::Null => Ok(expression),
+            _ => {
+                let nullable = expression.ty.nullable;
+                Ok(self.cast_to(expression, SqlType::double().with_nullable(nullable)))
+            }
+        }
+    }
+}
+
+fn constant_of(expression: &Expression) -> Option<Datum> {
+    match &expression.kind {
+        ExpressionKind::Literal(datum) => Some(datum.clone()),
+        _ => None,
+    }
+}

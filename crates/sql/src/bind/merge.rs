@@ -1,0 +1,44 @@
+//! Queries in `FROM` that become part of the query around them.
+
+use crate::expression::{Expression, ExpressionKind};
+use crate::plan::volatility::{has_subquery, is_row_dependent};
+
+use super::Binder;
+use super::logical::{Block, Body, Query};
+
+impl Binder<'_> {
+    /// A query's block with its columns, if it can be merged: joins and conditions only, and columns that
+    /// may be worked out anywhere. Where an outer join may make them NULL, only bare columns may: any
+    /// other expression might be something else than NULL.
+    pub(crate) fn merge(
+        &mut self,
+        query: Query,
+        null_supplied: bool,
+    ) -> Result<(Box<Block>, Vec<Expression>), Box<Query>> {
+        if self.block_hints.no_merge || !is_mergeable(&query, null_supplied) {
+            return Err(Box::new(query));
+        }
+        let columns = query.columns.iter().map(|column| column.value.clone()).collect();
+        match query.body {
+            Body::Select(block) => Ok((block, columns)),
+            body => Err(Box::new(Query { body, ..query })),
+        }
+    }
+}
+
+fn is_mergeable(query: &Query, null_supplied: bool) -> bool {
+    let Body::Select(block) = &query.body else { return false };
+    let is_plain = block.from.is_some()
+        && block.grouping.is_none()
+        && block.having.is_empty()
+        && block.windows.is_empty()
+        && block.distinct.is_none()
+        && block.computed.is_empty()
+        && !block.straight;
+    let is_whole = query.limit.is_none() && query.offset.is_none() && !query.count_all;
+    let fits = |value: &Expression| {
+        let is_bare = matches!(value.kind, ExpressionKind::Slot(_));
+        is_bare || !null_supplied && !is_row_dependent(value) && !has_subquery(value)
+    };
+    is_plain && is_whole && query.columns.iter().all(|column| fits(&column.value))
+}

@@ -1,0 +1,136 @@
+//! From a statement's text, taken apart by the grammar, to queries whose names are resolved, whose types
+//! are known and whose coercions are written out.
+//!
+//! ```text
+//!   SELECT n FROM t WHERE id = '5'
+//!     scope   t: id INT → slot 0, n VARCHAR → slot 1
+//!     block   from t, conditions [slot 0 = 5 as integers], columns [slot 1 "n"]
+//! ```
+//!
+//! Subqueries in expressions are planned as soon as they are bound, so that an expression is complete;
+//! those in `FROM` become part of the query around them, or are planned when it is known what they must
+//! fulfil. Slots are given out when a column is first read.
+
+mod aggregate;
+mod cast;
+mod coerce;
+mod columns;
+mod cte;
+mod delete;
+mod expression;
+mod from;
+mod function;
+mod group;
+mod hints;
+mod insert;
+mod join;
+mod literal;
+mod make;
+mod merge;
+mod predicate;
+mod query;
+mod select;
+mod subquery;
+mod target;
+mod union;
+mod update;
+mod view;
+mod window;
+
+pub mod logical;
+pub mod same;
+pub mod scope;
+
+use std::sync::Arc;
+
+use crate::error::{Result, SqlError};
+use crate::plan::{CommonTable, PlanContext};
+
+use cte::CommonTableName;
+use logical::{Relation, RelationId};
+use scope::{Clause, Scope};
+
+/// How deep queries and views may nest.
+const DEEPEST: usize = 63;
+
+/// Binds one statement.
+pub struct Binder<'a> {
+    /// What it is planned with.
+    pub context: &'a PlanContext<'a>,
+    /// The statement's table references.
+    pub relations: Vec<Relation>,
+    /// By slot: the table reference that it is of.
+    pub owners: Vec<Option<RelationId>>,
+    /// Scopes, the innermost last.
+    pub scopes: Vec<Scope>,
+    /// The clause that is being bound.
+    pub clause: Clause,
+    /// Common tables that are worked out once; `None` while one is being planned.
+    pub common_tables: Vec<Option<CommonTable>>,
+    /// What `WITH` has named, the innermost last.
+    pub(crate) common_names: Vec<CommonTableName>,
+    /// The schema of unqualified names; inside a view it is the view's.
+    pub(crate) schema: Option<Arc<str>>,
+    /// How many views and subqueries are being bound.
+    pub(crate) depth: usize,
+    /// Whether the plan holds for other executions as well.
+    pub is_cacheable: bool,
+    /// Tables that may not be read, as the statement writes them.
+    pub(crate) written: Vec<firn_base::TableId>,
+    /// `NO_MERGE` and hints on the order of joins, for the block that is being bound.
+    pub(crate) block_hints: hints::BlockHints,
+}
+
+impl<'a> Binder<'a> {
+    /// A binder of a statement.
+    #[must_use]
+    pub fn new(context: &'a PlanContext<'a>) -> Binder<'a> {
+        Binder {
+            context,
+            relations: Vec::new(),
+            owners: Vec::new(),
+            scopes: Vec::new(),
+            clause: Clause::FieldList,
+            common_tables: Vec::new(),
+            common_names: Vec::new(),
+            schema: context.schema.map(Arc::from),
+            depth: 0,
+            is_cacheable: true,
+            written: Vec::new(),
+            block_hints: hints::BlockHints::default(),
+        }
+    }
+
+    /// Runs `bind` in a clause.
+    pub(crate) fn in_clause<T>(&mut self, clause: Clause, bind: impl FnOnce(&mut Self) -> T) -> T {
+        let before = std::mem::replace(&mut self.clause, clause);
+        let answer = bind(self);
+        self.clause = before;
+        answer
+    }
+
+    /// Binds an expression of a statement without tables.
+    ///
+    /// # Errors
+    /// As [`Binder::bind`].
+    pub(crate) fn bind_alone(
+        &mut self,
+        expr: &sqlparser::ast::Expr,
+    ) -> Result<crate::expression::Expression> {
+        self.scopes.push(Scope::default());
+        let bound = self.bind_single(expr);
+        self.scopes.pop();
+        bound
+    }
+
+    /// Runs `bind` one level deeper.
+    pub(crate) fn deeper<T>(&mut self, bind: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
+        if self.depth >= DEEPEST {
+            return Err(SqlError::new(1473, "Too high level of nesting for select"));
+        }
+        self.depth += 1;
+        let answer = bind(self);
+        self.depth -= 1;
+        answer
+    }
+}

@@ -1,0 +1,328 @@
+//! Comparisons of rows, `IN`, `BETWEEN`, `LIKE`, `CASE`.
+//!
+//! ```text
+//!   (a, b) = (1, 2)     a = 1 AND b = 2
+//!   (a, b) > (1, 2)     a > 1 OR (a = 1 AND b > 2)
+//!   a BETWEEN x AND y   a >= x AND a <= y
+//! ```
+
+use sqlparser::ast::{CaseWhen, Expr, Value, ValueWithSpan};
+
+use crate::error::{Result, SqlError};
+use crate::expression::{CompareOperator, Expression, ExpressionKind};
+use crate::types::{ComparisonKind, Datum, SqlMode, SqlType};
+
+use super::{Binder, make};
+
+impl Binder<'_> {
+    /// `left operator right`, of rows too.
+    pub(crate) fn comparison(
+        &mut self,
+        left: &Expr,
+        operator: CompareOperator,
+        right: &Expr,
+    ) -> Result<Expression> {
+        if let Some(answer) = self.row_subquery_comparison(left, operator, right)? {
+            return Ok(answer);
+        }
+        let left = self.bind(left)?;
+        let right = self.bind(right)?;
+        self.compare_any(operator, left, right)
+    }
+
+    /// `left operator right` of values or rows.
+    pub(crate) fn compare_any(
+        &mut self,
+        operator: CompareOperator,
+        left: Expression,
+        right: Expression,
+    ) -> Result<Expression> {
+        match (left.kind, right.kind) {
+            (ExpressionKind::Row(left), ExpressionKind::Row(right)) => {
+                self.compare_rows(operator, left, right)
+            }
+            (ExpressionKind::Row(row), _) | (_, ExpressionKind::Row(row)) => {
+                Err(wrong_columns(row.len()))
+            }
+            (one, two) => {
+                let left = Expression { kind: one, ty: left.ty };
+                let right = Expression { kind: two, ty: right.ty };
+                self.compare(operator, left, right)
+            }
+        }
+    }
+
+    fn compare_rows(
+        &mut self,
+        operator: CompareOperator,
+        left: Vec<Expression>,
+        right: Vec<Expression>,
+    ) -> Result<Expression> {
+        if left.len() != right.len() {
+            return Err(wrong_columns(left.len()));
+        }
+        let pairs = left.into_iter().zip(right);
+        match operator {
+            CompareOperator::Equal | CompareOperator::NullSafeEqual => {
+                let all = pairs.map(|(one, two)| self.compare_any(operator, one, two));
+                Ok(make::and(all.collect::<Result<_>>()?))
+            }
+            CompareOperator::NotEqual => {
+                let any = pairs.map(|(one, two)| self.compare_any(operator, one, two));
+                Ok(make::or(any.collect::<Result<_>>()?))
+            }
+            _ => self.compare_lexically(operator, pairs.collect()),
+        }
+    }
+
+    fn compare_lexically(
+        &mut self,
+        operator: CompareOperator,
+        mut pairs: Vec<(Expression, Expression)>,
+    ) -> Result<Expression> {
+        let strict = match operator {
+            CompareOperator::LessOrEqual => CompareOperator::Less,
+            CompareOperator::GreaterOrEqual => CompareOperator::Greater,
+            strict => strict,
+        };
+        let Some((left, right)) = pairs.pop() else { return Err(wrong_columns(0)) };
+        let mut answer = self.compare_any(operator, left, right)?;
+        while let Some((left, right)) = pairs.pop() {
+            let before = self.compare_any(strict, left.clone(), right.clone())?;
+            let equal = self.compare_any(CompareOperator::Equal, left, right)?;
+            answer = make::or(vec![before, make::and(vec![equal, answer])]);
+        }
+        Ok(answer)
+    }
+
+    pub(crate) fn in_list(
+        &mut self,
+        operand: &Expr,
+        list: &[Expr],
+        negated: bool,
+    ) -> Result<Expression> {
+        let operand = self.bind(operand)?;
+        let list = self.bind_all(list)?;
+        if let ExpressionKind::Row(_) = operand.kind {
+            return self.in_rows(operand, list, negated);
+        }
+        let list = list.into_iter().map(|one| self.single(one)).collect::<Result<Vec<_>>>()?;
+        if let [_] = list.as_slice() {
+            let operator = if negated { CompareOperator::NotEqual } else { CompareOperator::Equal };
+            let only = list.into_iter().next().unwrap_or_else(make::null);
+            return self.compare(operator, operand, only);
+        }
+        self.in_values(operand, list, negated)
+    }
+
+    /// All items compared in one way, if they all are of one; otherwise an `OR` of comparisons.
+    fn in_values(
+        &mut self,
+        operand: Expression,
+        list: Vec<Expression>,
+        negated: bool,
+    ) -> Result<Expression> {
+        let mut kind: Option<ComparisonKind> = None;
+        let mut items = Vec::with_capacity(list.len());
+        let mut left = operand.clone();
+        for item in &list {
+            if matches!(item.kind, ExpressionKind::Literal(Datum::Null)) {
+                items.push(item.clone());
+                continue;
+            }
+            let (this, this_left, item) =
+                self.comparable(CompareOperator::Equal, operand.clone(), item.clone())?;
+            let is_same_left = kind.is_none() || left.ty.kind == this_left.ty.kind;
+            if kind.is_some_and(|kind| kind != this) || !is_same_left {
+                return self.in_mixed(operand, list, negated);
+            }
+            kind = Some(this);
+            left = this_left;
+            items.push(item);
+        }
+        let kind = kind.unwrap_or_else(|| crate::types::compare::own_kind(&operand.ty));
+        let nullable = left.ty.nullable || items.iter().any(|item| item.ty.nullable);
+        Ok(Expression {
+            kind: ExpressionKind::InList { operand: Box::new(left), list: items, kind, negated },
+            ty: SqlType::boolean().with_nullable(nullable),
+        })
+    }
+
+    fn in_mixed(
+        &mut self,
+        operand: Expression,
+        list: Vec<Expression>,
+        negated: bool,
+    ) -> Result<Expression> {
+        let any = list
+            .into_iter()
+            .map(|item| self.compare(CompareOperator::Equal, operand.clone(), item))
+            .collect::<Result<Vec<_>>>()?;
+        let any = make::or(any);
+        Ok(if negated { self.negated(any) } else { any })
+    }
+
+    fn in_rows(
+        &mut self,
+        operand: Expression,
+        list: Vec<Expression>,
+        negated: bool,
+    ) -> Result<Expression> {
+        let any = list
+            .into_iter()
+            .map(|item| self.compare_any(CompareOperator::Equal, operand.clone(), item))
+            .collect::<Result<Vec<_>>>()?;
+        let any = make::or(any);
+        Ok(if negated { self.negated(any) } else { any })
+    }
+
+    pub(crate) fn between(
+        &mut self,
+        operand: &Expr,
+        negated: bool,
+        low: &Expr,
+        high: &Expr,
+    ) -> Result<Expression> {
+        let operand = self.bind_single(operand)?;
+        let low = self.bind_single(low)?;
+        let high = self.bind_single(high)?;
+        let from = self.compare(CompareOperator::GreaterOrEqual, operand.clone(), low)?;
+        let to = self.compare(CompareOperator::LessOrEqual, operand, high)?;
+        let both = make::and(vec![from, to]);
+        Ok(if negated { self.negated(both) } else { both })
+    }
+
+    pub(crate) fn like(
+        &mut self,
+        text: &Expr,
+        pattern: &Expr,
+        escape: Option<&ValueWithSpan>,
+        negated: bool,
+    ) -> Result<Expression> {
+        let text = self.bind_single(text)?;
+        let pattern = self.bind_single(pattern)?;
+        let escape = self.escape_character(escape)?;
+        let (text, pattern) = self.both_texts(text, pattern, "like")?;
+        let nullable = text.ty.nullable || pattern.ty.nullable;
+        let kind = ExpressionKind::Like {
+            text: Box::new(text),
+            pattern: Box::new(pattern),
+            escape,
+            negated,
+        };
+        Ok(Expression { kind, ty: SqlType::boolean().with_nullable(nullable) })
+    }
+
+    /// Both sides as texts, with one collation.
+    fn both_texts(
+        &mut self,
+        one: Expression,
+        two: Expression,
+        operation: &str,
+    ) -> Result<(Expression, Expression)> {
+        let (one, two) = (self.as_text(one), self.as_text(two));
+        let collation = crate::types::collate::comparison_collation(&one.ty, &two.ty, operation)?;
+        let kind = ComparisonKind::Text(collation);
+        let under = |binder: &mut Self, side: Expression| {
+            if side.ty.collation() == Some(collation) {
+                return side;
+            }
+            let ty = SqlType::varchar(side.ty.max_text_chars(), collation)
+                .with_nullable(side.ty.nullable)
+                .with_coercibility(side.ty.coercibility);
+            match kind {
+                ComparisonKind::Text(firn_format::value::CollationId::BINARY) => {
+                    let ty = kind.operand_type(&side.ty);
+                    binder.cast_to(side, ty)
+                }
+                _ => binder.cast_to(side, ty),
+            }
+        };
+        Ok((under(self, one), under(self, two)))
+    }
+
+    /// The value as text, as it is written.
+    pub(crate) fn as_text(&mut self, expression: Expression) -> Expression {
+        if expression.ty.kind.is_string() {
+            return expression;
+        }
+        let collation =
+            expression.ty.collation().unwrap_or(self.context.evaluation.connection_collation);
+        let ty = SqlType::varchar(expression.ty.max_text_chars(), collation)
+            .with_nullable(expression.ty.nullable)
+            .with_coercibility(expression.ty.coercibility);
+        self.cast_to(expression, ty)
+    }
+
+    fn escape_character(&self, escape: Option<&ValueWithSpan>) -> Result<Option<char>> {
+        let mode = self.context.evaluation.sql_mode;
+        let Some(escape) = escape else {
+            return Ok((!mode.contains(SqlMode::NO_BACKSLASH_ESCAPES)).then_some('\\'));
+        };
+        let wrong = || SqlError::new(1210, "Incorrect arguments to ESCAPE");
+        let Value::SingleQuotedString(text) = &escape.value else { return Err(wrong()) };
+        let mut characters = text.chars();
+        match (characters.next(), characters.next()) {
+            (first, None) => Ok(first),
+            _ => Err(wrong()),
+        }
+    }
+
+    pub(crate) fn regexp(
+        &mut self,
+        text: &Expr,
+        pattern: &Expr,
+        negated: bool,
+    ) -> Result<Expression> {
+        let arguments = vec![self.bind_single(text)?, self.bind_single(pattern)?];
+        let matches = self.call("REGEXP_LIKE", arguments)?;
+        Ok(if negated { make::not(matches) } else { matches })
+    }
+
+    pub(crate) fn case(
+        &mut self,
+        operand: Option<&Expr>,
+        conditions: &[CaseWhen],
+        otherwise: Option<&Expr>,
+    ) -> Result<Expression> {
+        let operand = operand.map(|operand| self.bind_single(operand)).transpose()?;
+        let mut tests = Vec::with_capacity(conditions.len());
+        let mut values = Vec::with_capacity(conditions.len() + 1);
+        for CaseWhen { condition, result } in conditions {
+            let condition = self.bind(condition)?;
+            tests.push(match &operand {
+                Some(operand) => {
+                    self.compare(CompareOperator::Equal, operand.clone(), condition)?
+                }
+                None => self.condition(condition)?,
+            });
+            values.push(self.bind_single(result)?);
+        }
+        let otherwise = otherwise.map(|otherwise| self.bind_single(otherwise)).transpose()?;
+        self.case_of(tests, values, otherwise)
+    }
+
+    /// The value of the first true test.
+    pub(crate) fn case_of(
+        &mut self,
+        tests: Vec<Expression>,
+        mut values: Vec<Expression>,
+        otherwise: Option<Expression>,
+    ) -> Result<Expression> {
+        let has_otherwise = otherwise.is_some();
+        values.extend(otherwise);
+        let (mut values, ty) = self.unified(values, "case")?;
+        let otherwise = if has_otherwise { values.pop().map(Box::new) } else { None };
+        let nullable = ty.nullable || !has_otherwise;
+        let branches = tests.into_iter().zip(values).collect();
+        Ok(Expression {
+            kind: ExpressionKind::Case { branches, otherwise },
+            ty: ty.with_nullable(nullable),
+        })
+    }
+}
+
+/// Error 1241.
+pub(crate) fn wrong_columns(count: usize) -> SqlError {
+    SqlError::new(1241, format!("Operand should contain {count} column(s)"))
+}

@@ -1,0 +1,350 @@
+//! Scopes: what names mean in a query.
+//!
+//! ```text
+//!   SELECT a, (SELECT max(b) FROM u WHERE u.x = t.x) FROM t
+//!                       scope 1: u ──not found──► scope 0: t
+//! ```
+//!
+//! A name is looked for in the innermost scope first. An unqualified column that two tables of one scope
+//! have is ambiguous, unless `USING` or `NATURAL` made one of the two.
+
+use std::sync::Arc;
+
+use crate::catalog::model::{TableModel, same_name};
+use crate::error::{Result, SqlError};
+use crate::expression::{AggregateCall, Expression, ExpressionKind, Slot};
+use crate::plan::ColumnOrigin;
+use crate::types::SqlType;
+
+use super::Binder;
+use super::columns::flags;
+use super::logical::{RelationId, Window};
+
+/// The clause that is being bound, as error messages name it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Clause {
+    /// The select list, `SET`, `VALUES`.
+    FieldList,
+    /// `ON`
+    On,
+    /// `WHERE`
+    Where,
+    /// `GROUP BY`
+    GroupBy,
+    /// `HAVING`
+    Having,
+    /// `ORDER BY`
+    OrderBy,
+    /// `OVER (…)`
+    Window,
+}
+
+impl Clause {
+    /// As MySQL's messages name it.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Clause::FieldList => "field list",
+            Clause::On => "on clause",
+            Clause::Where => "where clause",
+            Clause::GroupBy => "group statement",
+            Clause::Having => "having clause",
+            Clause::OrderBy => "order clause",
+            Clause::Window => "window partition by",
+        }
+    }
+}
+
+/// What the names of one query block mean.
+#[derive(Debug, Default)]
+pub struct Scope {
+    /// Tables, in the order of `FROM`.
+    pub tables: Vec<ScopeTable>,
+    /// What unqualified names and `*` mean.
+    pub shown: Vec<ShownColumn>,
+    /// Aliases and values of the select list, once it is bound.
+    pub aliases: Vec<(Arc<str>, Expression)>,
+    /// Aggregates of this block, collected while its expressions are bound.
+    pub aggregates: Vec<AggregateCall>,
+    /// Windows of this block, collected in the same way.
+    pub windows: Vec<Window>,
+    /// `WINDOW name AS (…)`.
+    pub named_windows: Vec<(String, sqlparser::ast::WindowSpec)>,
+    /// `GROUP BY`, once it is bound: what `GROUPING()` refers to.
+    pub groups: Vec<(Slot, Expression)>,
+    /// Slots of `GROUPING()`, by group.
+    pub grouping_slots: Option<Vec<Slot>>,
+    /// Names in it cannot be seen (a derived table is being bound that is not lateral).
+    pub is_hidden: bool,
+    /// Whether aggregates may stand here.
+    pub allows_aggregates: bool,
+    /// Whether window functions may stand here.
+    pub allows_windows: bool,
+    /// Whether the arguments of an aggregate are being bound.
+    pub in_aggregate: bool,
+}
+
+/// A table of a scope.
+#[derive(Debug)]
+pub struct ScopeTable {
+    /// Its alias, or its name.
+    pub alias: Arc<str>,
+    /// Its schema; `None` for aliases of subqueries.
+    pub schema: Option<Arc<str>>,
+    /// Its own name.
+    pub original: Arc<str>,
+    /// Its columns.
+    pub columns: Vec<ScopeColumn>,
+    /// Whether an outer join may make it NULL.
+    pub nullable: bool,
+    /// Its definition, if it is a table as such.
+    pub model: Option<Arc<TableModel>>,
+}
+
+/// A column of a table of a scope.
+#[derive(Debug)]
+pub struct ScopeColumn {
+    /// Its name.
+    pub name: Arc<str>,
+    /// Its type.
+    pub ty: SqlType,
+    /// Where its value is.
+    pub source: ColumnSource,
+    /// Not part of `*`.
+    pub invisible: bool,
+}
+
+/// Where a column's value is.
+#[derive(Debug, Clone)]
+pub enum ColumnSource {
+    /// A column of a relation.
+    Relation(RelationId, u16),
+    /// An expression: columns of merged subqueries.
+    Expression(Expression),
+}
+
+/// A column by its table and number.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ShownColumn {
+    /// The table's place in the scope.
+    pub table: usize,
+    /// The column's place in the table.
+    pub column: usize,
+}
+
+/// A column name, taken apart.
+#[derive(Debug, Clone, Copy)]
+pub struct ColumnPath<'a> {
+    /// The schema, if it is written.
+    pub schema: Option<&'a str>,
+    /// The table, if it is written.
+    pub table: Option<&'a str>,
+    /// The column.
+    pub column: &'a str,
+}
+
+impl ColumnPath<'_> {
+    fn written(&self) -> String {
+        let parts = [self.schema, self.table, Some(self.column)];
+        parts.into_iter().flatten().collect::<Vec<_>>().join(".")
+    }
+}
+
+impl Scope {
+    fn table_matches(&self, table: &ScopeTable, path: &ColumnPath<'_>) -> bool {
+        let schema = |wanted: &str| table.schema.as_ref().is_some_and(|schema| **schema == *wanted);
+        path.table.is_none_or(|wanted| table.alias.eq_ignore_ascii_case(wanted))
+            && path.schema.is_none_or(schema)
+    }
+
+    /// The column of a path, if this scope has it.
+    ///
+    /// # Errors
+    /// 1052 if two have the name.
+    pub fn find(&self, path: &ColumnPath<'_>, clause: Clause) -> Result<Option<ShownColumn>> {
+        let mut found: Option<ShownColumn> = None;
+        let mut consider = |place: ShownColumn| {
+            if found.is_some_and(|other| other != place) {
+                let message =
+                    format!("Column '{}' in {} is ambiguous", path.written(), clause.name());
+                return Err(SqlError::new(1052, message));
+            }
+            found = Some(place);
+            Ok(())
+        };
+        if path.table.is_none() {
+            for place in &self.shown {
+                if same_name(&self.column(*place).name, path.column) {
+                    consider(*place)?;
+                }
+            }
+            return Ok(found);
+        }
+        for (number, table) in self.tables.iter().enumerate() {
+            if !self.table_matches(table, path) {
+                continue;
+            }
+            let column =
+                table.columns.iter().position(|column| same_name(&column.name, path.column));
+            if let Some(column) = column {
+                consider(ShownColumn { table: number, column })?;
+            }
+        }
+        Ok(found)
+    }
+
+    /// A column of a table of this scope.
+    #[must_use]
+    pub fn column(&self, place: ShownColumn) -> &ScopeColumn {
+        &self.tables[place.table].columns[place.column]
+    }
+
+    /// The place of a table by its name or alias.
+    #[must_use]
+    pub fn table_named(&self, schema: Option<&str>, name: &str) -> Option<usize> {
+        let path = ColumnPath { schema, table: Some(name), column: "" };
+        self.tables.iter().position(|table| self.table_matches(table, &path))
+    }
+}
+
+impl Binder<'_> {
+    /// The innermost scope.
+    ///
+    /// # Panics
+    /// If there is none.
+    pub fn scope(&mut self) -> &mut Scope {
+        self.scopes.last_mut().expect("a query block is being bound")
+    }
+
+    /// The value of a column of a scope.
+    pub fn column_value(&mut self, scope: usize, place: ShownColumn) -> Expression {
+        let table = &self.scopes[scope].tables[place.table];
+        let column = &table.columns[place.column];
+        let nullable = table.nullable || column.ty.nullable;
+        let mut ty = column.ty.clone();
+        ty.nullable = nullable;
+        match column.source.clone() {
+            ColumnSource::Relation(relation, number) => {
+                let slot = self.relation_slot(relation, number);
+                Expression { kind: ExpressionKind::Slot(slot), ty }
+            }
+            ColumnSource::Expression(mut expression) => {
+                expression.ty.nullable |= nullable;
+                expression
+            }
+        }
+    }
+
+    /// The slot of a relation's column.
+    pub fn relation_slot(&mut self, relation: RelationId, number: u16) -> Slot {
+        let slots = &mut self.relations[relation.0].slots;
+        if slots.len() <= usize::from(number) {
+            slots.resize(usize::from(number) + 1, None);
+        }
+        if let Some(slot) = slots[usize::from(number)] {
+            return slot;
+        }
+        let slot = self.new_slot(Some(relation));
+        self.relations[relation.0].slots[usize::from(number)] = Some(slot);
+        slot
+    }
+
+    /// A new slot of the frame.
+    pub fn new_slot(&mut self, owner: Option<RelationId>) -> Slot {
+        let slot = Slot(u32::try_from(self.owners.len()).expect("fewer slots than 2^32"));
+        self.owners.push(owner);
+        slot
+    }
+
+    /// The value that a column name means.
+    ///
+    /// # Errors
+    /// 1052, 1054.
+    pub fn resolve_column(&mut self, path: &ColumnPath<'_>) -> Result<Expression> {
+        for number in (0..self.scopes.len()).rev() {
+            if self.scopes[number].is_hidden {
+                continue;
+            }
+            let is_innermost = number + 1 == self.scopes.len();
+            if let Some(value) = self.resolve_in(number, is_innermost, path)? {
+                return Ok(value);
+            }
+        }
+        Err(self.unknown_column(path))
+    }
+
+    fn unknown_column(&self, path: &ColumnPath<'_>) -> SqlError {
+        let clause = self.clause.name();
+        SqlError::new(1054, format!("Unknown column '{}' in '{clause}'", path.written()))
+    }
+
+    fn resolve_in(
+        &mut self,
+        number: usize,
+        is_innermost: bool,
+        path: &ColumnPath<'_>,
+    ) -> Result<Option<Expression>> {
+        let clause = self.clause;
+        let in_aggregate = self.scopes[number].in_aggregate;
+        let prefers_alias = is_innermost && clause == Clause::Having && !in_aggregate;
+        if prefers_alias && path.table.is_none() {
+            if let Some(value) = self.having_name(number, path)? {
+                return Ok(Some(value));
+            }
+        }
+        if let Some(place) = self.scopes[number].find(path, clause)? {
+            return Ok(Some(self.column_value(number, place)));
+        }
+        let takes_alias = matches!(clause, Clause::Having | Clause::OrderBy | Clause::GroupBy);
+        if path.table.is_none() && (takes_alias && is_innermost || !is_innermost) {
+            return self.alias_value(number, path.column, clause);
+        }
+        Ok(None)
+    }
+
+    /// In `HAVING` a grouping column comes before an alias, and an alias before other columns.
+    fn having_name(&mut self, number: usize, path: &ColumnPath<'_>) -> Result<Option<Expression>> {
+        if let Ok(Some(place)) = self.scopes[number].find(path, Clause::Having) {
+            let value = self.column_value(number, place);
+            let groups = &self.scopes[number].groups;
+            if groups.iter().any(|(_, group)| super::same::same_expression(group, &value)) {
+                return Ok(Some(value));
+            }
+        }
+        self.alias_value(number, path.column, Clause::Having)
+    }
+
+    /// The value of a select list's alias.
+    ///
+    /// # Errors
+    /// 1052 if two different values have the name.
+    pub fn alias_value(
+        &mut self,
+        scope: usize,
+        name: &str,
+        clause: Clause,
+    ) -> Result<Option<Expression>> {
+        let aliases = &self.scopes[scope].aliases;
+        let mut matching = aliases.iter().filter(|(alias, _)| same_name(alias, name));
+        let Some((_, first)) = matching.next() else { return Ok(None) };
+        if matching.any(|(_, other)| !super::same::same_expression(first, other)) {
+            let message = format!("Column '{name}' in {} is ambiguous", clause.name());
+            return Err(SqlError::new(1052, message));
+        }
+        Ok(Some(first.clone()))
+    }
+
+    /// The metadata of a column that is selected as such.
+    #[must_use]
+    pub fn origin_of(&self, scope: usize, place: ShownColumn) -> Option<ColumnOrigin> {
+        let table = &self.scopes[scope].tables[place.table];
+        let column = &table.columns[place.column];
+        Some(ColumnOrigin {
+            schema: table.schema.clone().unwrap_or_default(),
+            table: table.alias.clone(),
+            original_table: table.original.clone(),
+            original_name: column.name.clone(),
+            flags: table.model.as_ref().map_or(0, |model| flags(model, &column.source)),
+        })
+    }
+}

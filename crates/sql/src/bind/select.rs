@@ -1,0 +1,507 @@
+//! `SELECT`: its clauses in the order in which names become known.
+//!
+//! ```text
+//!   FROM ─► WHERE ─► GROUP BY ─► select list ─► HAVING ─► ORDER BY ─► what grouping asks for
+//! ```
+
+use std::sync::Arc;
+
+use firn_api::rows::{ReadMode, WaitPolicy};
+use sqlparser::ast::{
+    Distinct, Expr, GroupByExpr, Ident, LockClause, LockType, NamedWindowExpr, NonBlock,
+    OrderByExpr, Select, SelectItem, SelectItemQualifiedWildcardKind,
+};
+
+use crate::error::{Result, SqlError};
+use crate::expression::{Expression, ExpressionKind, Slot, SortKey};
+use crate::grammar::ast::TableName;
+use crate::plan::{ColumnOrigin, OutputColumn};
+
+use super::aggregate::{positional, unknown_position};
+use super::from::FromItem;
+use super::logical::{Block, Body, Grouping, JoinTree, Query, RelationId};
+use super::scope::{Clause, ColumnPath, Scope, ShownColumn};
+use super::subquery::SubqueryJoin;
+use super::{Binder, make};
+
+impl Binder<'_> {
+    /// Binds a `SELECT` with its `ORDER BY`.
+    pub(crate) fn select(
+        &mut self,
+        select: &Select,
+        order: &[OrderByExpr],
+        locks: &[LockClause],
+    ) -> Result<Query> {
+        let texts: Vec<String> =
+            select.optimizer_hints.iter().map(|hint| hint.text.clone()).collect();
+        let hints = match texts.is_empty() {
+            true => super::hints::BlockHints::default(),
+            false => self.block_hints(&texts),
+        };
+        let before = std::mem::replace(&mut self.block_hints, hints);
+        self.scopes.push(Scope::default());
+        let bound = self.select_in_scope(select, order, locks);
+        self.scopes.pop();
+        self.block_hints = before;
+        bound
+    }
+
+    fn select_in_scope(
+        &mut self,
+        select: &Select,
+        order: &[OrderByExpr],
+        locks: &[LockClause],
+    ) -> Result<Query> {
+        refuse_foreign(select)?;
+        let FromItem { tree, shown, mut conditions } = self.from(&select.from)?;
+        self.scope().shown = shown;
+        if let Some(tree) = &tree {
+            self.lock(tree, locks)?;
+        }
+        let mut joins = Vec::new();
+        if let Some(selection) = &select.selection {
+            self.in_clause(Clause::Where, |binder| {
+                binder.bind_where(selection, &mut conditions, &mut joins)
+            })?;
+        }
+        let tree = self.with_joins(tree, joins);
+        self.name_windows(select)?;
+        let (groups, is_rollup) = self.group_by(select)?;
+        let mut columns = self.select_list(&select.projection)?;
+        let having = self.having(select)?;
+        let order = self.order_by(order, &columns)?;
+        let modifiers = select.select_modifiers.as_ref();
+        let mut block = Block {
+            straight: self.block_hints.straight
+                || modifiers.is_some_and(|modifiers| modifiers.straight_join),
+            from: tree,
+            conditions,
+            having,
+            ..Block::default()
+        };
+        let mut order = order;
+        self.finish_groups(&mut block, groups, is_rollup, &mut columns, &mut order)?;
+        block.windows = std::mem::take(&mut self.scope().windows);
+        self.share_outputs(&mut block, &mut columns, &mut order);
+        if matches!(select.distinct, Some(Distinct::Distinct)) {
+            self.make_distinct(&mut block, &mut columns, &order)?;
+        }
+        let count_all = modifiers.is_some_and(|modifiers| modifiers.sql_calc_found_rows);
+        Ok(Query {
+            body: Body::Select(Box::new(block)),
+            columns,
+            order,
+            offset: None,
+            limit: None,
+            count_all,
+        })
+    }
+
+    /// Joins with the subqueries that conditions are.
+    pub(crate) fn with_joins(
+        &mut self,
+        tree: Option<JoinTree>,
+        joins: Vec<SubqueryJoin>,
+    ) -> Option<JoinTree> {
+        joins.into_iter().fold(tree, |tree, SubqueryJoin { kind, right, conditions }| {
+            let left = tree.unwrap_or_else(|| self.one_row_relation());
+            Some(JoinTree::Join { kind, left: Box::new(left), right: Box::new(right), conditions })
+        })
+    }
+
+    /// A table reference of one row without columns, for `SELECT 1 WHERE EXISTS (…)`.
+    fn one_row_relation(&mut self) -> JoinTree {
+        let query = Query {
+            body: Body::Select(Box::default()),
+            columns: Vec::new(),
+            order: Vec::new(),
+            offset: None,
+            limit: None,
+            count_all: false,
+        };
+        let source = super::logical::RelationSource::Derived {
+            query: Some(Box::new(query)),
+            planned: None,
+            lateral: false,
+        };
+        JoinTree::Relation(self.add_relation(source, "".into()))
+    }
+
+    fn name_windows(&mut self, select: &Select) -> Result<()> {
+        for window in &select.named_window {
+            let NamedWindowExpr::WindowSpec(spec) = &window.1 else {
+                return Err(SqlError::not_supported("a window that is another one's name"));
+            };
+            let name = window.0.value.clone();
+            self.scope().named_windows.push((name, spec.clone()));
+        }
+        Ok(())
+    }
+
+    fn group_by(&mut self, select: &Select) -> Result<(Vec<(Slot, Expression)>, bool)> {
+        let GroupByExpr::Expressions(list, modifiers) = &select.group_by else {
+            return Err(SqlError::not_supported("GROUP BY ALL"));
+        };
+        let groups = self.in_clause(Clause::GroupBy, |binder| {
+            let bound = list.iter().map(|expr| binder.group(expr, &select.projection));
+            bound.collect::<Result<Vec<_>>>()
+        })?;
+        let is_rollup = !modifiers.is_empty();
+        let groups: Vec<(Slot, Expression)> = groups
+            .into_iter()
+            .map(|value| match value.kind {
+                ExpressionKind::Slot(slot) => (slot, value),
+                _ => (self.new_slot(None), value),
+            })
+            .collect();
+        if is_rollup {
+            let slots = groups.iter().map(|_| self.new_slot(None)).collect();
+            self.scope().grouping_slots = Some(slots);
+        }
+        self.scope().groups.clone_from(&groups);
+        Ok((groups, is_rollup))
+    }
+
+    /// A group: a position, a column, an alias, or any expression.
+    fn group(&mut self, expr: &Expr, list: &[SelectItem]) -> Result<Expression> {
+        let item = match (positional(expr), expr) {
+            (Some(place), _) => {
+                let item = list.get(place.wrapping_sub(1)).and_then(expression_of);
+                Some(item.ok_or_else(|| unknown_position(place, "group statement"))?)
+            }
+            (None, Expr::Identifier(name)) if name.quote_style.is_none() => {
+                let path = ColumnPath { schema: None, table: None, column: &name.value };
+                let is_column = self.scope().find(&path, Clause::GroupBy)?.is_some();
+                if is_column { None } else { aliased(list, name) }
+            }
+            _ => None,
+        };
+        match item {
+            Some(item) => {
+                let bound = self.bind_single(item);
+                bound.map_err(|error| group_error(error, expr))
+            }
+            None => self.bind_single(expr),
+        }
+    }
+
+    fn select_list(&mut self, list: &[SelectItem]) -> Result<Vec<OutputColumn>> {
+        self.scope().allows_aggregates = true;
+        self.scope().allows_windows = true;
+        let mut columns = Vec::with_capacity(list.len());
+        self.in_clause(Clause::FieldList, |binder| {
+            list.iter().try_for_each(|item| binder.select_item(item, &mut columns))
+        })?;
+        self.scope().aliases = columns
+            .iter()
+            .map(|column: &OutputColumn| (column.name.clone(), column.value.clone()))
+            .collect();
+        Ok(columns)
+    }
+
+    fn select_item(&mut self, item: &SelectItem, into: &mut Vec<OutputColumn>) -> Result<()> {
+        match item {
+            SelectItem::UnnamedExpr(expr) => {
+                let name = match expr {
+                    Expr::Identifier(name) => name.value.as_str().into(),
+                    Expr::CompoundIdentifier(parts) => {
+                        parts.last().map_or_else(|| "".into(), |last| last.value.as_str().into())
+                    }
+                    other => other.to_string().into(),
+                };
+                self.output(expr, name, into)
+            }
+            SelectItem::ExprWithAlias { expr, alias } => {
+                self.output(expr, alias.value.as_str().into(), into)
+            }
+            SelectItem::Wildcard(_) => self.wildcard(None, into),
+            SelectItem::QualifiedWildcard(SelectItemQualifiedWildcardKind::ObjectName(name), _) => {
+                self.wildcard(Some(&TableName::of(name)), into)
+            }
+            _ => Err(SqlError::not_supported("this part of a select list")),
+        }
+    }
+
+    fn output(&mut self, expr: &Expr, name: Arc<str>, into: &mut Vec<OutputColumn>) -> Result<()> {
+        let value = self.bind_single(expr)?;
+        let origin = self.origin(expr);
+        into.push(OutputColumn { value, name, origin });
+        Ok(())
+    }
+
+    fn origin(&mut self, expr: &Expr) -> Option<ColumnOrigin> {
+        let path = match expr {
+            Expr::Identifier(name) => ColumnPath { schema: None, table: None, column: &name.value },
+            Expr::CompoundIdentifier(parts) => match parts.as_slice() {
+                [table, column] if table.quote_style.is_none() => {
+                    ColumnPath { schema: None, table: Some(&table.value), column: &column.value }
+                }
+                [schema, table, column] => ColumnPath {
+                    schema: Some(&schema.value),
+                    table: Some(&table.value),
+                    column: &column.value,
+                },
+                _ => return None,
+            },
+            _ => return None,
+        };
+        let level = self.scopes.len() - 1;
+        let place = self.scopes[level].find(&path, Clause::FieldList).ok()??;
+        self.origin_of(level, place)
+    }
+
+    fn wildcard(&mut self, of: Option<&TableName>, into: &mut Vec<OutputColumn>) -> Result<()> {
+        let level = self.scopes.len() - 1;
+        let scope = &self.scopes[level];
+        let places: Vec<ShownColumn> = match of {
+            None if scope.tables.is_empty() => {
+                return Err(SqlError::new(1096, "No tables used"));
+            }
+            None => scope.shown.clone(),
+            Some(name) => {
+                let table = scope.table_named(name.schema.as_deref(), &name.name);
+                let table = table.ok_or_else(|| unknown_table(&name.name))?;
+                (0..scope.tables[table].columns.len())
+                    .map(|column| ShownColumn { table, column })
+                    .collect()
+            }
+        };
+        for place in places {
+            let column = self.scopes[level].column(place);
+            if column.invisible {
+                continue;
+            }
+            let name = column.name.clone();
+            let origin = self.origin_of(level, place);
+            into.push(OutputColumn { value: self.column_value(level, place), name, origin });
+        }
+        Ok(())
+    }
+
+    fn having(&mut self, select: &Select) -> Result<Vec<Expression>> {
+        let Some(having) = &select.having else { return Ok(Vec::new()) };
+        self.scope().allows_windows = false;
+        let bound = self.in_clause(Clause::Having, |binder| binder.bind_condition(having));
+        self.scope().allows_windows = true;
+        bound
+    }
+
+    /// Binds `ORDER BY` of a block: positions, aliases, expressions.
+    pub(crate) fn order_by(
+        &mut self,
+        order: &[OrderByExpr],
+        columns: &[OutputColumn],
+    ) -> Result<Vec<SortKey>> {
+        self.in_clause(Clause::OrderBy, |binder| {
+            let mut keys = Vec::with_capacity(order.len());
+            for key in order {
+                let expression = binder.order_key(&key.expr, columns)?;
+                if !matches!(
+                    expression.kind,
+                    ExpressionKind::Literal(_) | ExpressionKind::Parameter(_)
+                ) {
+                    keys.push(SortKey { expression, descending: key.options.asc == Some(false) });
+                }
+            }
+            Ok(keys)
+        })
+    }
+
+    fn order_key(&mut self, expr: &Expr, columns: &[OutputColumn]) -> Result<Expression> {
+        if let Some(place) = positional(expr) {
+            let column = columns.get(place.wrapping_sub(1));
+            return Ok(column
+                .ok_or_else(|| unknown_position(place, "order clause"))?
+                .value
+                .clone());
+        }
+        if let Expr::Identifier(name) = expr {
+            let level = self.scopes.len() - 1;
+            if name.quote_style.is_none() {
+                if let Some(value) = self.alias_value(level, &name.value, Clause::OrderBy)? {
+                    return Ok(value);
+                }
+            }
+        }
+        self.bind_single(expr)
+    }
+
+    /// Values of the select list that the order reads as well get slots, so that they are worked out once.
+    fn share_outputs(
+        &mut self,
+        block: &mut Block,
+        columns: &mut [OutputColumn],
+        order: &mut [SortKey],
+    ) {
+        for column in columns {
+            if is_ready(&column.value) {
+                continue;
+            }
+            let matching =
+                |key: &SortKey| super::same::same_expression(&key.expression, &column.value);
+            if !order.iter().any(matching) {
+                continue;
+            }
+            let slot = self.new_slot(None);
+            let shared = make::slot(slot, column.value.ty.clone());
+            for key in order.iter_mut() {
+                if super::same::same_expression(&key.expression, &column.value) {
+                    key.expression = shared.clone();
+                }
+            }
+            block.computed.push((slot, std::mem::replace(&mut column.value, shared)));
+        }
+    }
+
+    fn make_distinct(
+        &mut self,
+        block: &mut Block,
+        columns: &mut [OutputColumn],
+        order: &[SortKey],
+    ) -> Result<()> {
+        let mut slots = Vec::with_capacity(columns.len());
+        for column in columns {
+            let ty = column.value.ty.clone();
+            if let ExpressionKind::Slot(slot) = column.value.kind {
+                slots.push((slot, ty));
+                continue;
+            }
+            let slot = self.new_slot(None);
+            let value = std::mem::replace(&mut column.value, make::slot(slot, ty.clone()));
+            block.computed.push((slot, value));
+            slots.push((slot, ty));
+        }
+        self.check_distinct_order(&slots, order)?;
+        block.distinct = Some(slots);
+        Ok(())
+    }
+
+    fn check_distinct_order(
+        &self,
+        slots: &[(Slot, crate::types::SqlType)],
+        order: &[SortKey],
+    ) -> Result<()> {
+        use crate::types::SqlMode;
+        if !self.context.evaluation.sql_mode.contains(SqlMode::ONLY_FULL_GROUP_BY) {
+            return Ok(());
+        }
+        let selected = slots.iter().map(|(slot, _)| *slot).collect();
+        for (number, key) in order.iter().enumerate() {
+            let read = crate::plan::visit::reads(&key.expression);
+            let outside = read
+                .difference(&selected)
+                .iter()
+                .find(|slot| self.owners[slot.0 as usize].is_some());
+            if let Some(slot) = outside {
+                let column = self.slot_name(slot);
+                let message = format!(
+                    "Expression #{} of ORDER BY clause is not in SELECT list, references column '{column}' \
+                     which is not in SELECT list; this is incompatible with DISTINCT",
+                    number + 1
+                );
+                return Err(SqlError::new(3065, message));
+            }
+        }
+        Ok(())
+    }
+
+    /// Sets the locks of `FOR UPDATE` and `FOR SHARE`.
+    fn lock(&mut self, tree: &JoinTree, locks: &[LockClause]) -> Result<()> {
+        for lock in locks {
+            let policy = match lock.nonblock {
+                None => WaitPolicy::Wait,
+                Some(NonBlock::Nowait) => WaitPolicy::NoWait,
+                Some(NonBlock::SkipLocked) => WaitPolicy::SkipLocked,
+            };
+            let mode = match lock.lock_type {
+                LockType::Share => ReadMode::Share(policy),
+                LockType::Update => ReadMode::Update(policy),
+            };
+            let mut relations = tree.relations();
+            if let Some(of) = &lock.of {
+                let name = TableName::of(of);
+                relations.retain(|relation| {
+                    self.relations[relation.0].alias.eq_ignore_ascii_case(&name.name)
+                });
+                if relations.is_empty() {
+                    let message =
+                        format!("Unresolved table name `{}` in locking clause.", name.name);
+                    return Err(SqlError::new(3568, message));
+                }
+            }
+            for RelationId(number) in relations {
+                self.relations[number].mode = mode;
+            }
+        }
+        Ok(())
+    }
+
+    /// Groups, aggregates and what they ask of the expressions above them.
+    fn finish_groups(
+        &mut self,
+        block: &mut Block,
+        groups: Vec<(Slot, Expression)>,
+        is_rollup: bool,
+        columns: &mut [OutputColumn],
+        order: &mut [SortKey],
+    ) -> Result<()> {
+        let aggregates = std::mem::take(&mut self.scope().aggregates);
+        if groups.is_empty() && aggregates.is_empty() {
+            return Ok(());
+        }
+        let rollup = if is_rollup { self.scope().grouping_slots.clone() } else { None };
+        let mut grouping = Grouping { groups, aggregates, rollup };
+        self.regroup(block, &mut grouping, columns, order)?;
+        block.grouping = Some(grouping);
+        Ok(())
+    }
+}
+
+/// Whether a value need not be worked out.
+fn is_ready(value: &Expression) -> bool {
+    matches!(
+        value.kind,
+        ExpressionKind::Slot(_) | ExpressionKind::Literal(_) | ExpressionKind::Parameter(_)
+    )
+}
+
+fn expression_of(item: &SelectItem) -> Option<&Expr> {
+    match item {
+        SelectItem::UnnamedExpr(expr) | SelectItem::ExprWithAlias { expr, .. } => Some(expr),
+        _ => None,
+    }
+}
+
+fn aliased<'l>(list: &'l [SelectItem], name: &Ident) -> Option<&'l Expr> {
+    list.iter().find_map(|item| match item {
+        SelectItem::ExprWithAlias { expr, alias }
+            if alias.quote_style.is_none() && alias.value.eq_ignore_ascii_case(&name.value) =>
+        {
+            Some(expr)
+        }
+        _ => None,
+    })
+}
+
+/// An aggregate in what is grouped by: error 1056.
+fn group_error(error: SqlError, expr: &Expr) -> SqlError {
+    match error.code {
+        1111 => SqlError::new(1056, format!("Can't group on '{expr}'")),
+        _ => error,
+    }
+}
+
+/// Error 1051.
+pub(crate) fn unknown_table(name: &str) -> SqlError {
+    SqlError::new(1051, format!("Unknown table '{name}'"))
+}
+
+/// Clauses that other systems have.
+fn refuse_foreign(select: &Select) -> Result<()> {
+    let is_foreign = select.qualify.is_some()
+        || select.top.is_some()
+        || select.prewhere.is_some()
+        || !select.lateral_views.is_empty()
+        || !select.connect_by.is_empty();
+    if is_foreign { Err(SqlError::not_supported("this clause of SELECT")) } else { Ok(()) }
+}

@@ -1,0 +1,315 @@
+//! Subqueries in expressions, and those that become joins.
+//!
+//! ```text
+//!   WHERE t.a IN (SELECT u.b FROM u WHERE u.c = t.c)
+//!     t ⋉ u ON t.a = u.b AND u.c = t.c
+//!   WHERE NOT EXISTS (SELECT * FROM u WHERE u.c = t.c)
+//!     t ▷ u ON u.c = t.c
+//! ```
+
+use std::sync::Arc;
+
+use sqlparser::ast::{self, BinaryOperator, Expr, UnaryOperator};
+
+use crate::error::{Result, SqlError};
+use crate::expression::{CompareOperator, Expression, ExpressionKind};
+use crate::plan::optimiser::Optimiser;
+use crate::plan::visit::outer_slots;
+use crate::plan::{JoinKind, QueryPlan, Subquery, SubqueryKind};
+use crate::types::SqlType;
+
+use super::expression::comparison_operator;
+use super::logical::{Block, Body, JoinTree, Query, RelationSource};
+use super::predicate::wrong_columns;
+use super::{Binder, make};
+
+/// A semi or anti join that a condition of `WHERE` is.
+pub(crate) struct SubqueryJoin {
+    pub(crate) kind: JoinKind,
+    pub(crate) right: JoinTree,
+    pub(crate) conditions: Vec<Expression>,
+}
+
+impl Binder<'_> {
+    /// Binds and plans a subquery.
+    pub(crate) fn planned(&mut self, query: &ast::Query) -> Result<QueryPlan> {
+        let bound = self.deeper(|binder| binder.query(query))?;
+        self.plan_bound(bound)
+    }
+
+    /// Plans a query to its end.
+    pub(crate) fn plan_bound(&mut self, query: Query) -> Result<QueryPlan> {
+        let mut plan = Optimiser { binder: self }.plan_query(query)?;
+        crate::plan::finish::finish_query(&mut plan);
+        Ok(plan)
+    }
+
+    fn subquery_expression(
+        &mut self,
+        query: QueryPlan,
+        kind: SubqueryKind,
+        ty: SqlType,
+    ) -> Expression {
+        let outer_slots = outer_slots(&query);
+        let subquery = Subquery { query, kind, outer_slots };
+        Expression { kind: ExpressionKind::Subquery(Arc::new(subquery)), ty }
+    }
+
+    /// `(SELECT …)` as a value.
+    pub(crate) fn scalar_subquery(&mut self, query: &ast::Query) -> Result<Expression> {
+        let plan = self.planned(query)?;
+        let [column] = plan.columns.as_slice() else {
+            return Err(wrong_columns(1));
+        };
+        let ty = column.value.ty.clone().with_nullable(true);
+        Ok(self.subquery_expression(plan, SubqueryKind::Scalar, ty))
+    }
+
+    /// `[NOT] EXISTS (SELECT …)`
+    pub(crate) fn exists(&mut self, query: &ast::Query, negated: bool) -> Result<Expression> {
+        let plan = self.planned(query)?;
+        let ty = SqlType::boolean().not_null();
+        Ok(self.subquery_expression(plan, SubqueryKind::Exists { negated }, ty))
+    }
+
+    /// `x [NOT] IN (SELECT …)`
+    pub(crate) fn in_subquery(
+        &mut self,
+        operand: &Expr,
+        query: &ast::Query,
+        negated: bool,
+    ) -> Result<Expression> {
+        let operand = self.bind(operand)?;
+        let plan = self.planned(query)?;
+        let operator = if negated { CompareOperator::NotEqual } else { CompareOperator::Equal };
+        self.quantified_by(operand, operator, plan, negated)
+    }
+
+    /// `x = ANY (SELECT …)`
+    pub(crate) fn quantified(
+        &mut self,
+        operand: &Expr,
+        operator: &BinaryOperator,
+        right: &Expr,
+        all: bool,
+    ) -> Result<Expression> {
+        let Expr::Subquery(query) = right else {
+            return Err(SqlError::not_supported("ANY or ALL of what is no subquery"));
+        };
+        let operator = comparison_operator(operator);
+        let operator =
+            operator.ok_or_else(|| SqlError::not_supported("this operator with ANY or ALL"))?;
+        let operand = self.bind(operand)?;
+        let plan = self.planned(query)?;
+        self.quantified_by(operand, operator, plan, all)
+    }
+
+    fn quantified_by(
+        &mut self,
+        operand: Expression,
+        operator: CompareOperator,
+        mut plan: QueryPlan,
+        all: bool,
+    ) -> Result<Expression> {
+        let operands = match operand.kind {
+            ExpressionKind::Row(list) => list,
+            kind => vec![Expression { kind, ty: operand.ty }],
+        };
+        if operands.len() != plan.columns.len() {
+            return Err(wrong_columns(operands.len()));
+        }
+        let mut kinds = Vec::with_capacity(operands.len());
+        let mut cast = Vec::with_capacity(operands.len());
+        let mut nullable = false;
+        for (operand, column) in operands.into_iter().zip(&mut plan.columns) {
+            nullable |= operand.ty.nullable || column.value.ty.nullable;
+            let (kind, left, right) = self.comparable(operator, operand, column.value.clone())?;
+            kinds.push(kind);
+            cast.push(left);
+            column.value = right;
+        }
+        let kind = SubqueryKind::Quantified { operands: cast, operator, kinds, all };
+        let ty = SqlType::boolean().with_nullable(nullable);
+        Ok(self.subquery_expression(plan, kind, ty))
+    }
+
+    /// `(a, b) = (SELECT x, y …)`
+    pub(crate) fn row_subquery_comparison(
+        &mut self,
+        left: &Expr,
+        operator: CompareOperator,
+        right: &Expr,
+    ) -> Result<Option<Expression>> {
+        let (row, query) = match (left, right) {
+            (Expr::Tuple(_), Expr::Subquery(query)) => (left, query),
+            (Expr::Subquery(query), Expr::Tuple(_)) => (right, query),
+            _ => return Ok(None),
+        };
+        if !matches!(operator, CompareOperator::Equal | CompareOperator::NotEqual) {
+            return Err(SqlError::not_supported("an order of a row and a subquery"));
+        }
+        let row = self.bind(row)?;
+        let plan = self.planned(query)?;
+        self.quantified_by(row, operator, plan, operator == CompareOperator::NotEqual).map(Some)
+    }
+
+    /// Binds `WHERE`: conditions, and the joins that some of them are.
+    pub(crate) fn bind_where(
+        &mut self,
+        expr: &Expr,
+        conditions: &mut Vec<Expression>,
+        joins: &mut Vec<SubqueryJoin>,
+    ) -> Result<()> {
+        match expr {
+            Expr::BinaryOp { left, op: BinaryOperator::And, right } => {
+                self.bind_where(left, conditions, joins)?;
+                self.bind_where(right, conditions, joins)
+            }
+            Expr::Nested(inner) => self.bind_where(inner, conditions, joins),
+            Expr::InSubquery { expr, subquery, negated } => {
+                let condition = self.in_join(expr, subquery, *negated, joins)?;
+                conditions.extend(condition);
+                Ok(())
+            }
+            Expr::Exists { subquery, negated } => {
+                let condition = self.exists_join(subquery, *negated, joins)?;
+                conditions.extend(condition);
+                Ok(())
+            }
+            Expr::UnaryOp { op: UnaryOperator::Not | UnaryOperator::BangNot, expr: inner } => {
+                match &**inner {
+                    Expr::Exists { subquery, negated } => {
+                        let condition = self.exists_join(subquery, !negated, joins)?;
+                        conditions.extend(condition);
+                        Ok(())
+                    }
+                    Expr::InSubquery { expr, subquery, negated } => {
+                        let condition = self.in_join(expr, subquery, !negated, joins)?;
+                        conditions.extend(condition);
+                        Ok(())
+                    }
+                    _ => {
+                        conditions.extend(self.bind_condition(expr)?);
+                        Ok(())
+                    }
+                }
+            }
+            _ => {
+                conditions.extend(self.bind_condition(expr)?);
+                Ok(())
+            }
+        }
+    }
+
+    fn exists_join(
+        &mut self,
+        query: &ast::Query,
+        negated: bool,
+        joins: &mut Vec<SubqueryJoin>,
+    ) -> Result<Option<Expression>> {
+        let bound = self.deeper(|binder| binder.query(query))?;
+        let kind = if negated { JoinKind::Anti } else { JoinKind::Semi };
+        match joinable(bound) {
+            Ok((block, _)) => {
+                let Block { from, conditions, .. } = *block;
+                if let Some(right) = from {
+                    joins.push(SubqueryJoin { kind, right, conditions });
+                }
+                Ok(None)
+            }
+            Err(query) => {
+                let plan = self.plan_bound(*query)?;
+                let ty = SqlType::boolean().not_null();
+                Ok(Some(self.subquery_expression(plan, SubqueryKind::Exists { negated }, ty)))
+            }
+        }
+    }
+
+    fn in_join(
+        &mut self,
+        operand: &Expr,
+        query: &ast::Query,
+        negated: bool,
+        joins: &mut Vec<SubqueryJoin>,
+    ) -> Result<Option<Expression>> {
+        let operand = self.bind(operand)?;
+        let bound = self.deeper(|binder| binder.query(query))?;
+        let operator = if negated { CompareOperator::NotEqual } else { CompareOperator::Equal };
+        let operands = match &operand.kind {
+            ExpressionKind::Row(list) => list.clone(),
+            _ => vec![operand.clone()],
+        };
+        if operands.len() != bound.columns.len() {
+            return Err(wrong_columns(operands.len()));
+        }
+        let has_null = operands.iter().any(|one| one.ty.nullable)
+            || bound.columns.iter().any(|column| column.value.ty.nullable);
+        if negated && has_null {
+            let plan = self.plan_bound(bound)?;
+            return self.quantified_by(operand, operator, plan, negated).map(Some);
+        }
+        let kind = if negated { JoinKind::Anti } else { JoinKind::Semi };
+        let (right, columns, mut conditions) = match joinable(bound) {
+            Ok((block, columns)) => {
+                let Block { from, conditions, .. } = *block;
+                let Some(right) = from else { return Err(wrong_columns(operands.len())) };
+                (right, columns, conditions)
+            }
+            Err(query) => match self.as_relation(*query)? {
+                Ok((right, columns)) => (right, columns, Vec::new()),
+                Err(plan) => return self.quantified_by(operand, operator, plan, negated).map(Some),
+            },
+        };
+        for (operand, column) in operands.into_iter().zip(columns) {
+            conditions.push(self.compare(CompareOperator::Equal, operand, column)?);
+        }
+        joins.push(SubqueryJoin { kind, right, conditions });
+        Ok(None)
+    }
+
+    /// A query as a table reference, or its plan if it reads outer queries.
+    #[allow(clippy::type_complexity)]
+    fn as_relation(
+        &mut self,
+        query: Query,
+    ) -> Result<std::result::Result<(JoinTree, Vec<Expression>), QueryPlan>> {
+        let plan = self.plan_bound(query)?;
+        if !outer_slots(&plan).is_empty() {
+            return Ok(Err(plan));
+        }
+        let types: Vec<SqlType> =
+            plan.columns.iter().map(|column| column.value.ty.clone()).collect();
+        let planned = Some(Box::new(plan));
+        let source = RelationSource::Derived { query: None, planned, lateral: false };
+        let relation = self.add_relation(source, Arc::from("<subquery>"));
+        let columns = types.into_iter().zip(0_u16..).map(|(ty, number)| {
+            let slot = self.relation_slot(relation, number);
+            make::slot(slot, ty)
+        });
+        let columns = columns.collect();
+        Ok(Ok((JoinTree::Relation(relation), columns)))
+    }
+}
+
+/// The block of a query that can be the right side of a semi join, with its columns.
+#[allow(clippy::type_complexity)]
+fn joinable(query: Query) -> std::result::Result<(Box<Block>, Vec<Expression>), Box<Query>> {
+    let is_plain = query.limit.is_none() && query.offset.is_none() && !query.count_all;
+    let fits = match &query.body {
+        Body::Select(block) => {
+            block.from.is_some()
+                && block.grouping.is_none()
+                && block.having.is_empty()
+                && block.windows.is_empty()
+                && block.computed.is_empty()
+        }
+        _ => false,
+    };
+    let columns: Vec<Expression> =
+        query.columns.iter().map(|column| column.value.clone()).collect();
+    let is_stable = !columns.iter().any(crate::plan::volatility::is_row_dependent);
+    match query.body {
+        Body::Select(block) if is_plain && fits && is_stable => Ok((block, columns)),
+        body => Err(Box::new(Query { body, ..query })),
+    }
+}

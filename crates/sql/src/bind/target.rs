@@ -1,0 +1,203 @@
+//! Tables that a statement writes: which of the table references they are, and what is worked out over
+//! their rows.
+//!
+//! ```text
+//!   UPDATE v SET x = 1      v: SELECT a AS x FROM t      target t, column a
+//! ```
+
+use std::sync::Arc;
+
+use firn_api::rows::{ReadMode, WaitPolicy};
+
+use crate::catalog::model::{DefaultValue, TableModel};
+use crate::error::{Result, SqlError};
+use crate::expression::{Expression, ExpressionKind, Slot};
+use crate::grammar::{self, ast::ColumnName};
+
+use super::Binder;
+use super::logical::{RelationId, RelationSource};
+use super::scope::{Clause, ColumnPath, ColumnSource, Scope, ScopeColumn, ScopeTable, ShownColumn};
+
+/// What is worked out over a written row.
+pub(crate) struct RowRules {
+    pub(crate) generated: Vec<(u16, Expression)>,
+    pub(crate) checks: Vec<(Arc<str>, Expression)>,
+    pub(crate) defaults: Vec<(u16, Expression)>,
+}
+
+impl Binder<'_> {
+    /// The table column that a name to be assigned to means.
+    pub(crate) fn assigned_column(
+        &mut self,
+        name: &ColumnName,
+        verb: &str,
+    ) -> Result<(RelationId, u16)> {
+        let table = name.table.as_ref();
+        let path = ColumnPath {
+            schema: table.and_then(|table| table.schema.as_deref()),
+            table: table.map(|table| table.name.as_str()),
+            column: &name.column,
+        };
+        let level = self.scopes.len() - 1;
+        let place = self.scopes[level].find(&path, Clause::FieldList)?;
+        let place = place.ok_or_else(|| {
+            let column = &name.column;
+            let of = table.map(|table| format!("{}.", table.name)).unwrap_or_default();
+            SqlError::new(1054, format!("Unknown column '{of}{column}' in 'field list'"))
+        })?;
+        let alias = self.scopes[level].tables[place.table].alias.clone();
+        let column = self.base_column(level, place);
+        column.ok_or_else(|| self.not_updatable(&alias, &name.column, verb))
+    }
+
+    fn not_updatable(&self, alias: &str, column: &str, verb: &str) -> SqlError {
+        let is_merged = self.scopes.last().is_some_and(|scope| {
+            scope.tables.iter().any(|table| {
+                &*table.alias == alias
+                    && table
+                        .columns
+                        .iter()
+                        .any(|column| matches!(column.source, ColumnSource::Expression(_)))
+            })
+        });
+        match is_merged {
+            true => SqlError::new(1348, format!("Column '{column}' is not updatable")),
+            false => SqlError::new(
+                1288,
+                format!("The target table {alias} of the {verb} is not updatable"),
+            ),
+        }
+    }
+
+    /// The stored column that a column of a scope is.
+    pub(crate) fn base_column(
+        &self,
+        level: usize,
+        place: ShownColumn,
+    ) -> Option<(RelationId, u16)> {
+        let (relation, ordinal) = match &self.scopes[level].column(place).source {
+            ColumnSource::Relation(relation, ordinal) => (*relation, *ordinal),
+            ColumnSource::Expression(value) => {
+                let ExpressionKind::Slot(slot) = value.kind else { return None };
+                let relation = self.owners[slot.0 as usize]?;
+                let slots = &self.relations[relation.0].slots;
+                let ordinal = slots.iter().position(|other| *other == Some(slot))?;
+                (relation, u16::try_from(ordinal).ok()?)
+            }
+        };
+        let is_table = matches!(self.relations[relation.0].source, RelationSource::Table(_));
+        is_table.then_some((relation, ordinal))
+    }
+
+    /// The one stored table behind a table of the innermost scope.
+    pub(crate) fn target_of(&mut self, table: usize, verb: &str) -> Result<RelationId> {
+        let level = self.scopes.len() - 1;
+        let alias = self.scopes[level].tables[table].alias.clone();
+        let refused = || {
+            SqlError::new(1288, format!("The target table {alias} of the {verb} is not updatable"))
+        };
+        let columns = self.scopes[level].tables[table].columns.len();
+        let places = (0..columns).map(|column| ShownColumn { table, column });
+        let mut found = None;
+        for (relation, _) in places.filter_map(|place| self.base_column(level, place)) {
+            if found.is_some_and(|found| found != relation) {
+                return Err(refused());
+            }
+            found = Some(relation);
+        }
+        found.ok_or_else(refused)
+    }
+
+    /// The definition of a table reference that is a table.
+    pub(crate) fn model_of(&self, relation: RelationId) -> Result<Arc<TableModel>> {
+        match &self.relations[relation.0].source {
+            RelationSource::Table(table) => Ok(Arc::clone(table)),
+            _ => Err(SqlError::not_supported("writing to what is no table")),
+        }
+    }
+
+    /// Has the rows of a table reference locked and kept, so that they can be changed.
+    pub(crate) fn make_target(&mut self, relation: RelationId) -> (Slot, Slot) {
+        if let Some(slots) = self.relations[relation.0].row_slots {
+            return slots;
+        }
+        let slots = (self.new_slot(Some(relation)), self.new_slot(Some(relation)));
+        let target = &mut self.relations[relation.0];
+        target.row_slots = Some(slots);
+        target.mode = ReadMode::Update(WaitPolicy::Wait);
+        slots
+    }
+
+    /// A table's row as a table of a scope.
+    pub(crate) fn row_table(
+        &self,
+        table: &Arc<TableModel>,
+        relation: RelationId,
+        alias: Arc<str>,
+    ) -> ScopeTable {
+        let columns = table.columns.iter().map(|column| ScopeColumn {
+            name: column.name.clone(),
+            ty: column.ty.clone(),
+            source: ColumnSource::Relation(relation, column.ordinal),
+            invisible: column.hidden || column.invisible,
+        });
+        ScopeTable {
+            alias,
+            schema: Some(table.schema.clone()),
+            original: table.name.clone(),
+            columns: columns.collect(),
+            nullable: false,
+            model: Some(Arc::clone(table)),
+        }
+    }
+
+    /// Generated columns, checks and defaults of a table, over the slots of a table reference.
+    pub(crate) fn row_rules(&mut self, relation: RelationId) -> Result<RowRules> {
+        let table = self.model_of(relation)?;
+        let mut rules =
+            RowRules { generated: Vec::new(), checks: Vec::new(), defaults: Vec::new() };
+        let has_rules = !table.checks.is_empty()
+            || table.columns.iter().any(|column| {
+                column.generated.is_some() || matches!(column.default, DefaultValue::Expression(_))
+            });
+        if !has_rules {
+            return Ok(rules);
+        }
+        let row = self.row_table(&table, relation, table.name.clone());
+        let scopes = std::mem::take(&mut self.scopes);
+        let shown = (0..row.columns.len()).map(|column| ShownColumn { table: 0, column }).collect();
+        self.scopes.push(Scope { tables: vec![row], shown, ..Scope::default() });
+        let bound = self.bind_rules(&table, &mut rules);
+        self.scopes = scopes;
+        bound?;
+        Ok(rules)
+    }
+
+    fn bind_rules(&mut self, table: &TableModel, rules: &mut RowRules) -> Result<()> {
+        for column in &table.columns {
+            if let Some(generated) = &column.generated {
+                rules.generated.push((column.ordinal, self.stored_expression(&generated.text)?));
+            }
+            if let DefaultValue::Expression(text) = &column.default {
+                rules.defaults.push((column.ordinal, self.stored_expression(text)?));
+            }
+        }
+        rules.generated.sort_by_key(|(ordinal, _)| *ordinal);
+        for check in table.checks.iter().filter(|check| check.enforced) {
+            rules.checks.push((check.name.clone(), self.stored_expression(&check.text)?));
+        }
+        Ok(())
+    }
+
+    /// An expression out of a definition.
+    fn stored_expression(&mut self, text: &str) -> Result<Expression> {
+        let parsed = grammar::parse_expression(text, grammar::Mode::default())?;
+        self.bind_single(&parsed)
+    }
+
+    /// The slots of a table reference's columns.
+    pub(crate) fn row_slots(&self, relation: RelationId) -> Vec<(u16, Slot)> {
+        let slots = self.relations[relation.0].slots.iter().zip(0_u16..);
+        slots.filter_map(|(slot, ordinal)| Some((ordinal, (*slot)?))).collect()
+    }
+}

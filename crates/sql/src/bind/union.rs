@@ -1,0 +1,169 @@
+//! `UNION`, `INTERSECT`, `EXCEPT`.
+//!
+//! ```text
+//!   SELECT a FROM t UNION ALL SELECT b FROM u UNION ALL SELECT 1      one operation of three sides
+//!   columns: the common types of the sides; names: those of the first side
+//! ```
+
+use sqlparser::ast::{OrderByExpr, SetExpr, SetOperator, SetQuantifier};
+
+use crate::catalog::model::same_name;
+use crate::error::{Result, SqlError};
+use crate::expression::{Expression, SortKey};
+use crate::plan::{OutputColumn, SetOperation};
+use crate::types::{SqlType, unify::unify};
+
+use super::aggregate::{positional, unknown_position};
+use super::logical::{Body, Query};
+use super::scope::{Clause, ColumnSource, Scope, ScopeColumn, ScopeTable, ShownColumn};
+use super::{Binder, make};
+
+impl Binder<'_> {
+    /// A set operation.
+    pub(crate) fn set_operation(
+        &mut self,
+        left: &SetExpr,
+        op: SetOperator,
+        quantifier: SetQuantifier,
+        right: &SetExpr,
+    ) -> Result<Query> {
+        let operation = match op {
+            SetOperator::Union => SetOperation::Union,
+            SetOperator::Intersect => SetOperation::Intersect,
+            SetOperator::Except | SetOperator::Minus => SetOperation::Except,
+        };
+        let all = quantifier == SetQuantifier::All;
+        let mut sides = Vec::new();
+        self.flatten(left, op, quantifier, &mut sides)?;
+        sides.push(self.side(right)?);
+        self.united(operation, all, sides)
+    }
+
+    /// The sides of `a UNION b UNION c`, all of one kind.
+    fn flatten(
+        &mut self,
+        body: &SetExpr,
+        op: SetOperator,
+        quantifier: SetQuantifier,
+        into: &mut Vec<Query>,
+    ) -> Result<()> {
+        match body {
+            SetExpr::SetOperation { left, op: inner, set_quantifier, right }
+                if *inner == op && *set_quantifier == quantifier && op == SetOperator::Union =>
+            {
+                self.flatten(left, op, quantifier, into)?;
+                into.push(self.side(right)?);
+            }
+            _ => into.push(self.side(body)?),
+        }
+        Ok(())
+    }
+
+    /// The rows of one query as those of a set, so that they can be ordered and limited again.
+    pub(crate) fn set_of(&mut self, inputs: Vec<Query>) -> Result<Query> {
+        self.united(SetOperation::Union, true, inputs)
+    }
+
+    /// Queries united, their columns cast to the common types.
+    pub(crate) fn united(
+        &mut self,
+        operation: SetOperation,
+        all: bool,
+        inputs: Vec<Query>,
+    ) -> Result<Query> {
+        let width = inputs.first().map_or(0, |first| first.columns.len());
+        if inputs.iter().any(|input| input.columns.len() != width) {
+            return Err(SqlError::new(
+                1222,
+                "The used SELECT statements have a different number of columns",
+            ));
+        }
+        let mut types = Vec::with_capacity(width);
+        for number in 0..width {
+            let sides: Vec<SqlType> =
+                inputs.iter().map(|input| input.columns[number].value.ty.clone()).collect();
+            types.push(unify(&sides, self.context.evaluation.connection_collation, "UNION")?);
+        }
+        let names: Vec<_> = inputs.first().map_or_else(Vec::new, |first| {
+            first.columns.iter().map(|column| column.name.clone()).collect()
+        });
+        let inputs = inputs.into_iter().map(|input| self.cast_columns(input, &types)).collect();
+        let slots: Vec<_> = types.into_iter().map(|ty| (self.new_slot(None), ty)).collect();
+        let columns = slots.iter().zip(names).map(|((slot, ty), name)| OutputColumn {
+            value: make::slot(*slot, ty.clone()),
+            name,
+            origin: None,
+        });
+        Ok(Query {
+            columns: columns.collect(),
+            body: Body::SetOperation { operation, all, inputs, slots },
+            order: Vec::new(),
+            offset: None,
+            limit: None,
+            count_all: false,
+        })
+    }
+
+    /// A query with its columns cast.
+    pub(crate) fn cast_columns(&mut self, mut query: Query, types: &[SqlType]) -> Query {
+        for (column, ty) in query.columns.iter_mut().zip(types) {
+            let value = column.value.clone();
+            let wanted = ty.clone().with_nullable(value.ty.nullable);
+            column.value = self.cast_to(value, wanted);
+        }
+        query
+    }
+
+    /// `ORDER BY` behind a set: by its columns' names, positions, or expressions of them.
+    pub(crate) fn order_set(&mut self, mut query: Query, order: &[OrderByExpr]) -> Result<Query> {
+        if order.is_empty() {
+            return Ok(query);
+        }
+        let columns = query.columns.iter().map(|column| ScopeColumn {
+            name: column.name.clone(),
+            ty: column.value.ty.clone(),
+            source: ColumnSource::Expression(column.value.clone()),
+            invisible: false,
+        });
+        let table = ScopeTable {
+            alias: "".into(),
+            schema: None,
+            original: "".into(),
+            columns: columns.collect(),
+            nullable: false,
+            model: None,
+        };
+        let shown = (0..query.columns.len()).map(|column| ShownColumn { table: 0, column });
+        let scope = Scope { shown: shown.collect(), tables: vec![table], ..Scope::default() };
+        self.scopes.push(scope);
+        let keys = self.in_clause(Clause::OrderBy, |binder| binder.set_keys(&query.columns, order));
+        self.scopes.pop();
+        query.order = keys?;
+        Ok(query)
+    }
+
+    fn set_keys(
+        &mut self,
+        columns: &[OutputColumn],
+        order: &[OrderByExpr],
+    ) -> Result<Vec<SortKey>> {
+        let keys = order.iter().map(|key| {
+            let expression: Expression = match (positional(&key.expr), &key.expr) {
+                (Some(place), _) => {
+                    let column = columns.get(place.wrapping_sub(1));
+                    column.ok_or_else(|| unknown_position(place, "order clause"))?.value.clone()
+                }
+                (None, sqlparser::ast::Expr::Identifier(name)) if name.quote_style.is_none() => {
+                    let found = columns.iter().find(|column| same_name(&column.name, &name.value));
+                    match found {
+                        Some(column) => column.value.clone(),
+                        None => self.bind_single(&key.expr)?,
+                    }
+                }
+                (None, expr) => self.bind_single(expr)?,
+            };
+            Ok(SortKey { expression, descending: key.options.asc == Some(false) })
+        });
+        keys.collect()
+    }
+}

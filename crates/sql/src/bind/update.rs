@@ -1,0 +1,239 @@
+//! `UPDATE`.
+
+use sqlparser::ast::OrderByExpr;
+
+use crate::error::{Result, SqlError};
+use crate::expression::{Expression, ExpressionKind};
+use crate::grammar::ast::{self, ValueOrDefault};
+use crate::plan::finish::finish;
+use crate::plan::optimiser::Optimiser;
+use crate::plan::visit::{SlotSet, add_reads};
+use crate::plan::{Access, Assignment, NodeKind, PlanNode, UpdatePlan, WriteTarget};
+
+use super::Binder;
+use super::logical::{Block, Body, Query, RelationId, RelationSource};
+use super::scope::{Clause, Scope};
+
+impl Binder<'_> {
+    /// Binds and plans an `UPDATE`.
+    ///
+    /// # Errors
+    /// What its parts answer.
+    pub fn update(&mut self, update: &ast::Update) -> Result<UpdatePlan> {
+        if let Some(with) = &update.with {
+            self.name_common_tables(with)?;
+        }
+        self.block_hints = self.block_hints(&update.hints);
+        self.scopes.push(Scope::default());
+        let planned = self.update_in_scope(update);
+        self.scopes.pop();
+        planned
+    }
+
+    fn update_in_scope(&mut self, update: &ast::Update) -> Result<UpdatePlan> {
+        let from = self.from(&update.tables)?;
+        self.scope().shown = from.shown;
+        self.scope().allows_aggregates = false;
+        let mut targets: Vec<(RelationId, Vec<Assignment>)> = Vec::new();
+        for assignment in &update.assignments {
+            let (relation, ordinal) = self.assigned_column(&assignment.column, "UPDATE")?;
+            self.refuse_generated(relation, ordinal, &assignment.value)?;
+            let value = self.assigned_value(relation, ordinal, &assignment.value)?;
+            let assignment = Assignment { ordinal, value };
+            match targets.iter_mut().find(|(other, _)| *other == relation) {
+                Some((_, assignments)) => assignments.push(assignment),
+                None => targets.push((relation, vec![assignment])),
+            }
+        }
+        let block = self.written_block(from.tree, from.conditions, update.selection.as_ref())?;
+        let (order, limit) =
+            self.written_order(&update.order_by, update.limit.as_ref(), targets.len())?;
+        let targets = targets
+            .into_iter()
+            .map(|(relation, assignments)| self.write_target(relation, assignments))
+            .collect::<Result<Vec<_>>>()?;
+        let relations = block.from.as_ref().map_or(0, |tree| tree.relations().len());
+        let source = self.plan_source(block, order, limit, &targets)?;
+        let gather_first = relations > 1 || self.moves_rows(&source, &targets);
+        Ok(UpdatePlan { source, targets, ignore: update.ignore, gather_first })
+    }
+
+    /// Generated columns may only be set to their default.
+    fn refuse_generated(
+        &self,
+        relation: RelationId,
+        ordinal: u16,
+        value: &ValueOrDefault,
+    ) -> Result<()> {
+        let table = self.model_of(relation)?;
+        let column = table.by_ordinal(ordinal).filter(|column| column.generated.is_some());
+        match (column, value) {
+            (Some(column), ValueOrDefault::Value(_)) => Err(SqlError::new(
+                3105,
+                format!(
+                    "The value specified for generated column '{}' in table '{}' is not allowed.",
+                    column.name, table.name
+                ),
+            )),
+            _ => Ok(()),
+        }
+    }
+
+    /// The value of an assignment; `None` is the default.
+    pub(crate) fn assigned_value(
+        &mut self,
+        relation: RelationId,
+        ordinal: u16,
+        value: &ValueOrDefault,
+    ) -> Result<Option<Expression>> {
+        match value {
+            ValueOrDefault::Value(expr) => self.bind_single(expr).map(Some),
+            ValueOrDefault::Default => {
+                let rules = self.row_rules(relation)?;
+                let default = rules.defaults.into_iter().find(|(of, _)| *of == ordinal);
+                Ok(default.map(|(_, value)| value))
+            }
+        }
+    }
+
+    /// The rows that a statement writes to.
+    pub(crate) fn written_block(
+        &mut self,
+        tree: Option<super::logical::JoinTree>,
+        mut conditions: Vec<Expression>,
+        selection: Option<&sqlparser::ast::Expr>,
+    ) -> Result<Block> {
+        let mut joins = Vec::new();
+        if let Some(selection) = selection {
+            self.in_clause(Clause::Where, |binder| {
+                binder.bind_where(selection, &mut conditions, &mut joins)
+            })?;
+        }
+        let from = self.with_joins(tree, joins);
+        Ok(Block { from, conditions, straight: self.block_hints.straight, ..Block::default() })
+    }
+
+    /// `ORDER BY` and `LIMIT` of a statement that writes.
+    #[allow(clippy::type_complexity)]
+    pub(crate) fn written_order(
+        &mut self,
+        order: &[OrderByExpr],
+        limit: Option<&sqlparser::ast::Expr>,
+        targets: usize,
+    ) -> Result<(Vec<crate::expression::SortKey>, Option<Expression>)> {
+        let is_single = targets <= 1 && self.scope().tables.len() == 1;
+        if !is_single && !order.is_empty() {
+            return Err(SqlError::new(1221, "Incorrect usage of UPDATE and ORDER BY"));
+        }
+        if !is_single && limit.is_some() {
+            return Err(SqlError::new(1221, "Incorrect usage of UPDATE and LIMIT"));
+        }
+        let order = self.order_by(order, &[])?;
+        let limit = limit.map(|limit| self.limit(limit)).transpose()?;
+        Ok((order, limit))
+    }
+
+    /// A table that is written, with what is worked out over its rows.
+    pub(crate) fn write_target(
+        &mut self,
+        relation: RelationId,
+        assignments: Vec<Assignment>,
+    ) -> Result<WriteTarget> {
+        let table = self.model_of(relation)?;
+        let (row_key, row_payload) = self.make_target(relation);
+        let rules = match assignments.is_empty() {
+            true => super::target::RowRules {
+                generated: Vec::new(),
+                checks: Vec::new(),
+                defaults: Vec::new(),
+            },
+            false => self.row_rules(relation)?,
+        };
+        Ok(WriteTarget {
+            table,
+            row_key,
+            row_payload,
+            assignments,
+            row: self.row_slots(relation),
+            generated: rules.generated,
+            checks: rules.checks,
+        })
+    }
+
+    /// Plans the rows that a statement writes to.
+    pub(crate) fn plan_source(
+        &mut self,
+        block: Block,
+        order: Vec<crate::expression::SortKey>,
+        limit: Option<Expression>,
+        targets: &[WriteTarget],
+    ) -> Result<PlanNode> {
+        let query = Query {
+            body: Body::Select(Box::new(block)),
+            columns: Vec::new(),
+            order,
+            offset: None,
+            limit,
+            count_all: false,
+        };
+        let mut source = Optimiser { binder: self }.plan_query(query)?.root;
+        let mut needed = SlotSet::default();
+        for target in targets {
+            needed.insert(target.row_key);
+            needed.insert(target.row_payload);
+            target.row.iter().for_each(|(_, slot)| needed.insert(*slot));
+            let values = target.assignments.iter().filter_map(|one| one.value.as_ref());
+            values.for_each(|value| add_reads(value, &mut needed));
+        }
+        finish(&mut source, &needed);
+        Ok(source)
+    }
+
+    /// Whether the changes may move rows in the index that they are found by, or a subquery reads the table.
+    fn moves_rows(&self, source: &PlanNode, targets: &[WriteTarget]) -> bool {
+        let is_read_twice = targets.iter().any(|target| {
+            let same = |relation: &&super::logical::Relation| {
+                matches!(&relation.source, RelationSource::Table(table) if table.id == target.table.id)
+            };
+            self.relations.iter().filter(same).count() > 1
+        });
+        is_read_twice || targets.iter().any(|target| moves(source, target))
+    }
+}
+
+fn moves(node: &PlanNode, target: &WriteTarget) -> bool {
+    if let NodeKind::Scan(scan) = &node.kind {
+        if scan.row_key == Some(target.row_key) {
+            return changes_way(&scan.access, target);
+        }
+    }
+    let mut found = false;
+    crate::plan::visit::for_each_input(node, &mut |input| found = found || moves(input, target));
+    found
+}
+
+fn changes_way(access: &Access, target: &WriteTarget) -> bool {
+    let index = match access {
+        Access::Point { .. } => return false,
+        Access::Full { index } | Access::Ranges { index, .. } => *index,
+        Access::Union(parts) => return parts.iter().any(|part| changes_way(part, target)),
+    };
+    let index = match index {
+        Some(number) => target.table.index_numbered(number),
+        None => target.table.primary_key(),
+    };
+    let is_set = |ordinal: u16| {
+        let on_update = target
+            .table
+            .by_ordinal(ordinal)
+            .is_some_and(|column| column.on_update_now.is_some() || column.generated.is_some());
+        on_update || target.assignments.iter().any(|one| one.ordinal == ordinal)
+    };
+    index.is_some_and(|index| index.parts.iter().any(|part| is_set(part.ordinal)))
+}
+
+/// Whether an expression is the word `DEFAULT`.
+#[must_use]
+pub(crate) fn is_default(expression: &Expression) -> bool {
+    matches!(&expression.kind, ExpressionKind::Unresolved(name) if &**name == "DEFAULT")
+}

@@ -1,0 +1,329 @@
+//! Window functions.
+//!
+//! ```text
+//!   RANK() OVER w, SUM(a) OVER w … WINDOW w AS (PARTITION BY b ORDER BY c)
+//!     one window with two calls; each writes a slot
+//! ```
+
+use std::sync::Arc;
+
+use sqlparser::ast::{
+    Expr, Function, Interval, WindowFrame as WrittenFrame, WindowFrameBound, WindowFrameUnits,
+    WindowSpec, WindowType,
+};
+
+use crate::error::{Result, SqlError};
+use crate::expression::{AggregateCall, Expression, SortKey};
+use crate::plan::{FrameBound, WindowCall, WindowFrame, WindowFunction};
+use crate::types::{SqlType, TypeKind};
+
+use super::logical::Window;
+use super::same::{same_expression, same_list};
+use super::scope::Clause;
+use super::{Binder, make};
+
+/// Whether a function is nothing without a window.
+#[must_use]
+pub(crate) fn is_window_only(name: &str) -> bool {
+    matches!(
+        name,
+        "ROW_NUMBER"
+            | "RANK"
+            | "DENSE_RANK"
+            | "PERCENT_RANK"
+            | "CUME_DIST"
+            | "NTILE"
+            | "LAG"
+            | "LEAD"
+            | "FIRST_VALUE"
+            | "LAST_VALUE"
+            | "NTH_VALUE"
+    )
+}
+
+impl Binder<'_> {
+    /// A call with `OVER`, as the slot of its result.
+    pub(crate) fn window_call(&mut self, name: &str, function: &Function) -> Result<Expression> {
+        if !self.scope().allows_windows {
+            let message = format!(
+                "You cannot use the window function '{}' in this context.",
+                name.to_lowercase()
+            );
+            return Err(SqlError::new(3593, message));
+        }
+        let window = match &function.over {
+            Some(WindowType::NamedWindow(named)) => self.named_window(&named.value)?,
+            Some(WindowType::WindowSpec(spec)) => self.window_of(spec)?,
+            None => return Err(SqlError::not_supported("OVER without a window")),
+        };
+        let (of, arguments, ty) = self.window_function(name, function)?;
+        let output = self.new_slot(None);
+        let of = match of {
+            WindowFunction::Aggregate(call) => {
+                WindowFunction::Aggregate(AggregateCall { output, ..call })
+            }
+            of => of,
+        };
+        let call = WindowCall { function: of, arguments, output, ty: ty.clone() };
+        self.keep_window(window, call);
+        Ok(make::slot(output, ty))
+    }
+
+    fn keep_window(&mut self, window: Window, call: WindowCall) {
+        let windows = &mut self.scope().windows;
+        match windows.iter_mut().find(|other| same_window(other, &window)) {
+            Some(present) => present.calls.push(call),
+            None => windows.push(Window { calls: vec![call], ..window }),
+        }
+    }
+
+    fn window_function(
+        &mut self,
+        name: &str,
+        function: &Function,
+    ) -> Result<(WindowFunction, Vec<Expression>, SqlType)> {
+        if let Some(aggregate) = super::aggregate::named(name) {
+            let call = self.aggregate_call(aggregate, function)?;
+            if call.distinct {
+                return Err(SqlError::not_supported("<window function>(DISTINCT ..)"));
+            }
+            let ty = call.ty.clone();
+            return Ok((WindowFunction::Aggregate(call), Vec::new(), ty));
+        }
+        let arguments = self.arguments(function)?;
+        let number = SqlType::bigint_unsigned().not_null();
+        let (of, ty, wanted) = match name {
+            "ROW_NUMBER" => (WindowFunction::RowNumber, number, 0..=0),
+            "RANK" => (WindowFunction::Rank, number, 0..=0),
+            "DENSE_RANK" => (WindowFunction::DenseRank, number, 0..=0),
+            "PERCENT_RANK" => (WindowFunction::PercentRank, SqlType::double().not_null(), 0..=0),
+            "CUME_DIST" => {
+                (WindowFunction::CumulativeDistribution, SqlType::double().not_null(), 0..=0)
+            }
+            "NTILE" => (WindowFunction::Ntile, SqlType::bigint_unsigned(), 1..=1),
+            "LAG" | "LEAD" => return self.shifted(name == "LAG", arguments),
+            "FIRST_VALUE" => (WindowFunction::FirstValue, first_type(&arguments), 1..=1),
+            "LAST_VALUE" => (WindowFunction::LastValue, first_type(&arguments), 1..=1),
+            "NTH_VALUE" => (WindowFunction::NthValue, first_type(&arguments), 2..=2),
+            _ => return Err(SqlError::not_supported(&format!("{name} as a window function"))),
+        };
+        if !wanted.contains(&arguments.len()) {
+            return Err(SqlError::syntax(")", 1));
+        }
+        Ok((of, arguments, ty))
+    }
+
+    fn shifted(
+        &mut self,
+        is_lag: bool,
+        mut arguments: Vec<Expression>,
+    ) -> Result<(WindowFunction, Vec<Expression>, SqlType)> {
+        if !(1..=3).contains(&arguments.len()) {
+            return Err(SqlError::syntax(")", 1));
+        }
+        let of = if is_lag { WindowFunction::Lag } else { WindowFunction::Lead };
+        let mut ty = first_type(&arguments);
+        if arguments.len() == 3 {
+            let otherwise = arguments.pop().unwrap_or_else(make::null);
+            let value = arguments.remove(0);
+            let (mut both, common) = self.unified(vec![value, otherwise], "lag")?;
+            ty = common.with_nullable(true);
+            let otherwise = both.pop().unwrap_or_else(make::null);
+            let value = both.pop().unwrap_or_else(make::null);
+            arguments.insert(0, value);
+            arguments.push(otherwise);
+        }
+        Ok((of, arguments, ty))
+    }
+
+    fn named_window(&mut self, name: &str) -> Result<Window> {
+        let spec = self.named_spec(name)?;
+        self.window_of(&spec)
+    }
+
+    fn named_spec(&mut self, name: &str) -> Result<WindowSpec> {
+        let windows = &self.scope().named_windows;
+        let found = windows.iter().find(|(other, _)| other.eq_ignore_ascii_case(name));
+        found
+            .map(|(_, spec)| spec.clone())
+            .ok_or_else(|| SqlError::new(3579, format!("Window name '{name}' is not defined.")))
+    }
+
+    fn window_of(&mut self, spec: &WindowSpec) -> Result<Window> {
+        let mut spec = spec.clone();
+        let mut names = 0;
+        while let Some(name) = spec.window_name.take() {
+            names += 1;
+            if names > 64 {
+                return Err(SqlError::new(
+                    3580,
+                    "There is a circularity in the window dependency graph.",
+                ));
+            }
+            let base = self.named_spec(&name.value)?;
+            if spec.partition_by.is_empty() {
+                spec.partition_by = base.partition_by;
+            }
+            if spec.order_by.is_empty() {
+                spec.order_by = base.order_by;
+            }
+            if spec.window_frame.is_none() {
+                spec.window_frame = base.window_frame;
+            }
+            spec.window_name = base.window_name;
+        }
+        self.in_clause(Clause::Window, |binder| binder.bind_window(&spec))
+    }
+
+    fn bind_window(&mut self, spec: &WindowSpec) -> Result<Window> {
+        self.scope().allows_windows = false;
+        let bound = self.bind_window_parts(spec);
+        self.scope().allows_windows = true;
+        bound
+    }
+
+    fn bind_window_parts(&mut self, spec: &WindowSpec) -> Result<Window> {
+        let mut partition = Vec::with_capacity(spec.partition_by.len());
+        for expr in &spec.partition_by {
+            partition.push(self.bind_single(expr)?);
+        }
+        let mut order = Vec::with_capacity(spec.order_by.len());
+        for key in &spec.order_by {
+            let expression = self.bind_single(&key.expr)?;
+            order.push(SortKey { expression, descending: key.options.asc == Some(false) });
+        }
+        let frame = self.frame(spec.window_frame.as_ref(), &order)?;
+        Ok(Window { partition, order, frame, calls: Vec::new() })
+    }
+
+    fn frame(&mut self, frame: Option<&WrittenFrame>, order: &[SortKey]) -> Result<WindowFrame> {
+        let Some(frame) = frame else {
+            let end = match order.is_empty() {
+                true => FrameBound::UnboundedFollowing,
+                false => FrameBound::CurrentRow,
+            };
+            return Ok(WindowFrame { rows: false, start: FrameBound::UnboundedPreceding, end });
+        };
+        let rows = match frame.units {
+            WindowFrameUnits::Rows => true,
+            WindowFrameUnits::Range => false,
+            WindowFrameUnits::Groups => return Err(SqlError::not_supported("GROUPS")),
+        };
+        let start = self.bound(&frame.start_bound, rows, order, true)?;
+        let end = match &frame.end_bound {
+            Some(end) => self.bound(end, rows, order, false)?,
+            None => FrameBound::CurrentRow,
+        };
+        let wrong_start = matches!(start, FrameBound::UnboundedFollowing);
+        let wrong_end = matches!(end, FrameBound::UnboundedPreceding);
+        if wrong_start {
+            return Err(SqlError::new(
+                3584,
+                "Window '<unnamed window>': frame start cannot be UNBOUNDED FOLLOWING.",
+            ));
+        }
+        if wrong_end {
+            return Err(SqlError::new(
+                3585,
+                "Window '<unnamed window>': frame end cannot be UNBOUNDED PRECEDING.",
+            ));
+        }
+        Ok(WindowFrame { rows, start, end })
+    }
+
+    fn bound(
+        &mut self,
+        bound: &WindowFrameBound,
+        rows: bool,
+        order: &[SortKey],
+        is_start: bool,
+    ) -> Result<FrameBound> {
+        let _ = is_start;
+        Ok(match bound {
+            WindowFrameBound::CurrentRow => FrameBound::CurrentRow,
+            WindowFrameBound::Preceding(None) => FrameBound::UnboundedPreceding,
+            WindowFrameBound::Following(None) => FrameBound::UnboundedFollowing,
+            WindowFrameBound::Preceding(Some(distance)) => {
+                FrameBound::Preceding(self.distance(distance, rows, order, true)?)
+            }
+            WindowFrameBound::Following(Some(distance)) => {
+                FrameBound::Following(self.distance(distance, rows, order, false)?)
+            }
+        })
+    }
+
+    /// A number of rows; for `RANGE` the order key moved by the distance, downward where the order is.
+    fn distance(
+        &mut self,
+        distance: &Expr,
+        rows: bool,
+        order: &[SortKey],
+        is_preceding: bool,
+    ) -> Result<Expression> {
+        if rows {
+            return self.bind_single(distance);
+        }
+        let [key] = order else {
+            return Err(SqlError::new(
+                3587,
+                "Window '<unnamed window>' with RANGE N PRECEDING/FOLLOWING frame requires exactly one \
+                 ORDER BY expression, of numeric or temporal type",
+            ));
+        };
+        let minus = is_preceding != key.descending;
+        let moved = match distance {
+            Expr::Interval(interval) => self.moved_date(key.expression.clone(), interval, minus)?,
+            distance => {
+                let distance = self.bind_single(distance)?;
+                let sign = if minus { "-" } else { "+" };
+                self.call(sign, vec![key.expression.clone(), distance])?
+            }
+        };
+        Ok(moved)
+    }
+
+    fn moved_date(
+        &mut self,
+        key: Expression,
+        interval: &Interval,
+        minus: bool,
+    ) -> Result<Expression> {
+        let moved = self.date_arithmetic(key.clone(), interval, minus)?;
+        match moved.ty.kind {
+            TypeKind::Date if matches!(key.ty.kind, TypeKind::Date) => Ok(moved),
+            _ => Ok(moved),
+        }
+    }
+}
+
+fn first_type(arguments: &[Expression]) -> SqlType {
+    arguments.first().map_or_else(SqlType::null, |first| first.ty.clone()).with_nullable(true)
+}
+
+fn same_window(one: &Window, other: &Window) -> bool {
+    let same_keys = one.order.len() == other.order.len()
+        && one.order.iter().zip(&other.order).all(|(a, b)| {
+            a.descending == b.descending && same_expression(&a.expression, &b.expression)
+        });
+    same_keys && same_list(&one.partition, &other.partition) && same_frame(&one.frame, &other.frame)
+}
+
+fn same_frame(one: &WindowFrame, other: &WindowFrame) -> bool {
+    one.rows == other.rows
+        && same_bound(&one.start, &other.start)
+        && same_bound(&one.end, &other.end)
+}
+
+fn same_bound(one: &FrameBound, other: &FrameBound) -> bool {
+    match (one, other) {
+        (FrameBound::Preceding(one), FrameBound::Preceding(other))
+        | (FrameBound::Following(one), FrameBound::Following(other)) => same_expression(one, other),
+        (one, other) => std::mem::discriminant(one) == std::mem::discriminant(other),
+    }
+}
+
+/// The name of a window function for messages.
+#[must_use]
+pub(crate) fn shown_name(name: &str) -> Arc<str> {
+    name.to_lowercase().into()
+}

@@ -1,0 +1,507 @@
+//! One item of a pool behind what is bound already: its conditions, its ways, its node.
+//!
+//! ```text
+//!   bound {t}, item u, conditions u.a = t.a, u.b > 5
+//!     nested   Scan u by index a = t.a, filter u.b > 5      once for each row of t
+//!     hash     Scan u, filter u.b > 5; key u.a = t.a         once
+//! ```
+
+use firn_api::rows::Direction;
+
+use crate::bind::logical::{Relation, RelationId, RelationSource};
+use crate::error::Result;
+use crate::expression::{CompareOperator, Expression, ExpressionKind, Slot, SortKey};
+
+use super::access::{Candidate, Wanted};
+use super::comparisons::as_hash_key;
+use super::optimiser::Optimiser;
+use super::pool::{Item, ItemKind, Pool};
+use super::selectivity::share_of_all;
+use super::visit::{SlotSet, reads};
+use super::{Access, JoinKind, NodeKind, PlanNode, ScanPlan};
+
+/// To put a row in a hash table.
+const BUILD: f64 = 1.2;
+/// To look a row up in a hash table.
+const PROBE: f64 = 0.4;
+
+/// Conditions that can be looked at once an item is there.
+#[derive(Debug, Default)]
+pub struct Applicable {
+    /// Those that read nothing else of the pool.
+    pub own: Vec<Expression>,
+    /// Those that join it with what is bound.
+    pub joining: Vec<Expression>,
+}
+
+/// How an item joins what is bound.
+#[derive(Debug, Clone)]
+pub enum Method {
+    /// Once for each row.
+    Nested {
+        /// The way to a table's rows, if the item is one.
+        candidate: Option<Box<Candidate>>,
+    },
+    /// By a hash table.
+    Hash,
+}
+
+/// An item's way with its price.
+#[derive(Debug, Clone)]
+pub struct Priced {
+    /// How.
+    pub method: Method,
+    /// Cost and rows of the whole, for `left` rows of what is bound.
+    pub cost: f64,
+    /// Rows that come out.
+    pub rows: f64,
+    /// The order of the left side, or the one asked for if this comes first, is kept.
+    pub ordered: bool,
+}
+
+/// What is bound when an item is added.
+#[derive(Debug, Clone)]
+pub struct Bound {
+    /// Slots of the pool that are filled.
+    pub slots: SlotSet,
+    /// Rows so far; one and nothing bound at the beginning.
+    pub rows: f64,
+    /// Cost so far.
+    pub cost: f64,
+    /// Whether nothing is there yet.
+    pub is_first: bool,
+}
+
+impl Pool {
+    /// The conditions that become applicable with an item.
+    #[must_use]
+    pub fn applicable(&self, item: &Item, bound: &SlotSet) -> Applicable {
+        let mut found = Applicable::default();
+        let mut with = bound.clone();
+        with.extend(&item.fills);
+        let mut all = Vec::new();
+        self.classes.iter().for_each(|class| class.conditions_for(&item.fills, bound, &mut all));
+        for condition in &self.conditions {
+            let read = reads(condition).intersection(&self.fills);
+            let is_new = !read.is_subset(bound) || read.is_empty() && bound.is_empty();
+            if is_new && read.is_subset(&with) {
+                all.push(condition.clone());
+            }
+        }
+        for condition in all {
+            match reads(&condition).is_disjoint(bound) {
+                true => found.own.push(condition),
+                false => found.joining.push(condition),
+            }
+        }
+        found
+    }
+}
+
+/// The sides of an equality as key of the left and of the right side of a join.
+#[must_use]
+pub fn hash_key(
+    condition: &Expression,
+    left: &SlotSet,
+    right: &SlotSet,
+) -> Option<(Expression, Expression, bool)> {
+    let ExpressionKind::Compare { operator, kind, sides } = &condition.kind else { return None };
+    let null_safe = match operator {
+        CompareOperator::Equal => false,
+        CompareOperator::NullSafeEqual => true,
+        _ => return None,
+    };
+    let [one, two] = &**sides;
+    let (read_one, read_two) = (reads(one), reads(two));
+    let is_left = |read: &SlotSet| !read.is_disjoint(left) && read.is_disjoint(right);
+    let is_right = |read: &SlotSet| !read.is_disjoint(right) && read.is_disjoint(left);
+    let (one_key, two_key) =
+        (|| as_hash_key(one.clone(), kind, &two.ty), || as_hash_key(two.clone(), kind, &one.ty));
+    if is_left(&read_one) && is_right(&read_two) {
+        Some((one_key(), two_key(), null_safe))
+    } else if is_left(&read_two) && is_right(&read_one) {
+        Some((two_key(), one_key(), null_safe))
+    } else {
+        None
+    }
+}
+
+impl Optimiser<'_, '_> {
+    /// The ways of an item, priced.
+    ///
+    /// # Errors
+    /// What planning of a subquery answers.
+    pub fn price(
+        &mut self,
+        pool: &Pool,
+        item: &Item,
+        bound: &Bound,
+        order: &[SortKey],
+    ) -> Result<Vec<Priced>> {
+        let applicable = pool.applicable(item, &bound.slots);
+        match &item.kind {
+            ItemKind::Relation(relation) => {
+                self.price_relation(*relation, item, &applicable, bound, order)
+            }
+            ItemKind::Join { kind, right, on } => {
+                let mut priced = self.price_join(*kind, right, on, bound)?;
+                let conditions = applicable.own.iter().chain(&applicable.joining);
+                let share: f64 = conditions.map(share_of_all).product();
+                priced.iter_mut().for_each(|priced| priced.rows *= share);
+                Ok(priced)
+            }
+        }
+    }
+
+    fn price_relation(
+        &mut self,
+        relation: RelationId,
+        item: &Item,
+        applicable: &Applicable,
+        bound: &Bound,
+        order: &[SortKey],
+    ) -> Result<Vec<Priced>> {
+        let mut all = applicable.own.clone();
+        all.extend(applicable.joining.iter().cloned());
+        let order = if bound.is_first { order } else { &[] };
+        let mut found: Vec<Priced> = self
+            .ways(relation, &all, order)
+            .into_iter()
+            .map(|candidate| Priced {
+                cost: bound.cost + bound.rows.max(1.0) * candidate.cost,
+                rows: bound.rows * candidate.rows,
+                ordered: !bound.is_first || candidate.ordered,
+                method: Method::Nested { candidate: Some(Box::new(candidate)) },
+            })
+            .collect();
+        let is_lateral = !item.depends.is_empty();
+        if bound.is_first || is_lateral {
+            return Ok(found);
+        }
+        let least = found.iter().map(|priced| priced.rows).fold(f64::INFINITY, f64::min);
+        let keys =
+            applicable.joining.iter().filter_map(|one| hash_key(one, &bound.slots, &item.fills));
+        let (keys, is_table) = (keys.count(), self.is_table(relation));
+        if keys > 0 || !is_table {
+            let alone = self.ways(relation, &applicable.own, &[]);
+            let alone = alone.iter().min_by(|one, two| one.cost.total_cmp(&two.cost));
+            let (cost, rows) = alone.map_or((1.0, 1.0), |way| (way.cost, way.rows));
+            let cost = bound.cost + cost + rows * BUILD + bound.rows * PROBE + least * 0.1;
+            found.push(Priced { method: Method::Hash, cost, rows: least, ordered: false });
+        }
+        Ok(found)
+    }
+
+    fn price_join(
+        &mut self,
+        kind: JoinKind,
+        right: &Pool,
+        on: &[Expression],
+        bound: &Bound,
+    ) -> Result<Vec<Priced>> {
+        let (nested_rows, nested_cost) = self.price_pool(&nested_pool(right, on))?;
+        let rows = joined_rows(kind, bound.rows, nested_rows);
+        let mut found = vec![Priced {
+            method: Method::Nested { candidate: None },
+            cost: bound.cost + bound.rows.max(1.0) * probing(kind, nested_rows, nested_cost),
+            rows,
+            ordered: true,
+        }];
+        if hash_parts(right, on, &bound.slots).is_some() {
+            let (alone_rows, alone_cost) = self.price_pool(&hash_pool(right, on))?;
+            let cost = bound.cost + alone_cost + alone_rows * BUILD + bound.rows * PROBE;
+            found.push(Priced { method: Method::Hash, cost, rows, ordered: false });
+        }
+        Ok(found)
+    }
+
+    /// The ways to a relation's rows.
+    pub fn ways(
+        &mut self,
+        relation: RelationId,
+        conditions: &[Expression],
+        order: &[SortKey],
+    ) -> Vec<Candidate> {
+        let parameters = self.binder.context.parameter_values;
+        let estimator = super::selectivity::Estimator { parameters };
+        let relation = &self.binder.relations[relation.0];
+        if let RelationSource::Table(table) = &relation.source {
+            let wanted = Wanted {
+                table,
+                slots: &relation.slots,
+                conditions,
+                hints: &relation.hints,
+                whole_row: relation.row_slots.is_some(),
+                order,
+                estimator: &estimator,
+            };
+            return wanted.candidates();
+        }
+        let (rows, cost) = match &relation.source {
+            RelationSource::CommonTable { rows, .. } => (*rows, *rows),
+            RelationSource::Derived { planned: Some(planned), .. } => {
+                (planned.root.rows, planned.root.cost)
+            }
+            _ => (1000.0, 1000.0),
+        };
+        let share: f64 = conditions.iter().map(share_of_all).product();
+        vec![Candidate {
+            access: Access::Full { index: None },
+            direction: Direction::Forward,
+            covered: false,
+            examined: rows,
+            rows: rows * share,
+            cost,
+            consumed: Vec::new(),
+            ordered: false,
+            single: false,
+        }]
+    }
+
+    fn is_table(&self, relation: RelationId) -> bool {
+        matches!(self.binder.relations[relation.0].source, RelationSource::Table(_))
+    }
+
+    /// The plan of what is bound joined with an item.
+    ///
+    /// # Errors
+    /// What planning of a subquery answers.
+    pub fn join_item(
+        &mut self,
+        pool: &Pool,
+        item: &Item,
+        left: Option<PlanNode>,
+        bound: &SlotSet,
+        priced: &Priced,
+    ) -> Result<PlanNode> {
+        let applicable = pool.applicable(item, bound);
+        match (&item.kind, &priced.method) {
+            (ItemKind::Relation(relation), Method::Nested { candidate }) => {
+                let mut conditions = applicable.own;
+                conditions.extend(applicable.joining);
+                let right = self.relation_node(*relation, conditions, candidate.as_deref());
+                Ok(match left {
+                    None => right,
+                    Some(left) => nested_loop(left, right, JoinKind::Inner, priced),
+                })
+            }
+            (ItemKind::Relation(relation), Method::Hash) => {
+                let ways = self.ways(*relation, &applicable.own, &[]);
+                let best = ways.into_iter().min_by(|one, two| one.cost.total_cmp(&two.cost));
+                let right = self.relation_node(*relation, applicable.own, best.as_ref());
+                let (mut keys, mut rest) = (Vec::new(), Vec::new());
+                for condition in applicable.joining {
+                    match hash_key(&condition, bound, &item.fills) {
+                        Some(key) => keys.push(key),
+                        None => rest.push(condition),
+                    }
+                }
+                Ok(hash_join(left, right, JoinKind::Inner, keys, rest, priced))
+            }
+            (ItemKind::Join { kind, right, on }, method) => {
+                let node = self.join_unit(*kind, right, on, left, bound, method, priced)?;
+                let mut after = applicable.own;
+                after.extend(applicable.joining);
+                Ok(filter(node, after))
+            }
+        }
+    }
+
+    #[allow(clippy::too_many_arguments)]
+    fn join_unit(
+        &mut self,
+        kind: JoinKind,
+        right: &Pool,
+        on: &[Expression],
+        left: Option<PlanNode>,
+        bound: &SlotSet,
+        method: &Method,
+        priced: &Priced,
+    ) -> Result<PlanNode> {
+        let left = left.unwrap_or_else(one_row);
+        if let Method::Hash = method {
+            if let Some((keys, rest)) = hash_parts(right, on, bound) {
+                let right = self.plan_pool(&hash_pool(right, on), &[], false)?;
+                return Ok(hash_join(Some(left), right, kind, keys, rest, priced));
+            }
+        }
+        let right = self.plan_pool(&nested_pool(right, on), &[], false)?;
+        Ok(nested_loop(left, right, kind, priced))
+    }
+
+    /// The node that gives a relation's rows.
+    pub fn relation_node(
+        &mut self,
+        relation: RelationId,
+        conditions: Vec<Expression>,
+        candidate: Option<&Candidate>,
+    ) -> PlanNode {
+        let (rows, cost) = candidate.map_or((1000.0, 1000.0), |one| (one.rows, one.cost));
+        let relation = &mut self.binder.relations[relation.0];
+        let kind = match &mut relation.source {
+            RelationSource::Table(_) => {
+                let scan = scan_plan(relation, conditions, candidate);
+                return PlanNode { kind: NodeKind::Scan(Box::new(scan)), rows, cost };
+            }
+            RelationSource::Virtual(table) => NodeKind::Virtual {
+                table: table.clone(),
+                slots: numbered(&relation.slots),
+                hints: super::virtual_hints::hints(&**table, &relation.slots, &conditions),
+            },
+            RelationSource::CommonTable { number, .. } => {
+                NodeKind::CommonTable { number: *number, slots: numbered(&relation.slots) }
+            }
+            RelationSource::Derived { planned, lateral, .. } => match planned.take() {
+                Some(query) => {
+                    let mut slots = relation.slots.clone();
+                    slots.resize(query.columns.len(), None);
+                    NodeKind::Derived { query, slots, lateral: *lateral }
+                }
+                None => NodeKind::Empty,
+            },
+        };
+        filter(PlanNode { kind, rows, cost }, conditions)
+    }
+}
+
+fn scan_plan(
+    relation: &Relation,
+    conditions: Vec<Expression>,
+    candidate: Option<&Candidate>,
+) -> ScanPlan {
+    let RelationSource::Table(table) = &relation.source else {
+        unreachable!("only tables are scanned");
+    };
+    let consumed = candidate.map_or(&[][..], |candidate| &candidate.consumed);
+    let numbered_conditions = conditions.into_iter().enumerate();
+    let rest = numbered_conditions.filter(|(number, _)| !consumed.contains(number));
+    ScanPlan {
+        table: table.clone(),
+        alias: relation.alias.clone(),
+        access: candidate.map_or(Access::Full { index: None }, |one| one.access.clone()),
+        direction: candidate.map_or(Direction::Forward, |one| one.direction),
+        mode: relation.mode,
+        slots: numbered(&relation.slots),
+        conditions: rest.map(|(_, condition)| condition).collect(),
+        row_key: relation.row_slots.map(|(key, _)| key),
+        row_payload: relation.row_slots.map(|(_, payload)| payload),
+        covered: candidate.is_some_and(|one| one.covered),
+    }
+}
+
+fn numbered(slots: &[Option<Slot>]) -> Vec<(u16, Slot)> {
+    slots.iter().zip(0_u16..).filter_map(|(slot, number)| Some((number, (*slot)?))).collect()
+}
+
+/// Conditions with their conjuncts one by one.
+#[must_use]
+pub fn conjuncts(conditions: &[Expression]) -> Vec<Expression> {
+    let mut found = Vec::with_capacity(conditions.len());
+    for condition in conditions {
+        match &condition.kind {
+            ExpressionKind::And(list) => found.extend(conjuncts(list)),
+            _ => found.push(condition.clone()),
+        }
+    }
+    found
+}
+
+/// One row without columns.
+#[must_use]
+pub fn one_row() -> PlanNode {
+    PlanNode { kind: NodeKind::OneRow, rows: 1.0, cost: 0.0 }
+}
+
+/// The rows for which all conditions are true.
+#[must_use]
+pub fn filter(input: PlanNode, conditions: Vec<Expression>) -> PlanNode {
+    if conditions.is_empty() {
+        return input;
+    }
+    let share: f64 = conditions.iter().map(share_of_all).product();
+    let (rows, cost) = (input.rows * share, input.cost);
+    PlanNode { kind: NodeKind::Filter { input: Box::new(input), conditions }, rows, cost }
+}
+
+fn nested_loop(left: PlanNode, right: PlanNode, join: JoinKind, priced: &Priced) -> PlanNode {
+    let kind = NodeKind::NestedLoop {
+        left: Box::new(left),
+        right: Box::new(right),
+        join,
+        conditions: Vec::new(),
+        right_slots: Vec::new(),
+    };
+    PlanNode { kind, rows: priced.rows, cost: priced.cost }
+}
+
+fn hash_join(
+    left: Option<PlanNode>,
+    right: PlanNode,
+    join: JoinKind,
+    keys: Vec<(Expression, Expression, bool)>,
+    conditions: Vec<Expression>,
+    priced: &Priced,
+) -> PlanNode {
+    let kind = NodeKind::HashJoin {
+        left: Box::new(left.unwrap_or_else(one_row)),
+        right: Box::new(right),
+        join,
+        null_safe: keys.iter().map(|(_, _, null_safe)| *null_safe).collect(),
+        keys: keys.into_iter().map(|(left, right, _)| (left, right)).collect(),
+        conditions,
+        right_slots: Vec::new(),
+    };
+    PlanNode { kind, rows: priced.rows, cost: priced.cost }
+}
+
+fn joined_rows(kind: JoinKind, left: f64, right: f64) -> f64 {
+    match kind {
+        JoinKind::Inner => left * right,
+        JoinKind::Left => left * right.max(1.0),
+        JoinKind::Semi => left * right.min(1.0),
+        JoinKind::Anti => left * (1.0 - right.min(0.9)),
+    }
+}
+
+/// What a look at the right side costs: semi and anti joins stop at the first match.
+fn probing(kind: JoinKind, rows: f64, cost: f64) -> f64 {
+    match kind {
+        JoinKind::Semi | JoinKind::Anti if rows > 1.0 => cost / rows.sqrt(),
+        _ => cost,
+    }
+}
+
+/// A right side that is opened for each row of the left.
+fn nested_pool(right: &Pool, on: &[Expression]) -> Pool {
+    right.with_conditions(on.iter().cloned())
+}
+
+/// A right side that is read once, by itself.
+fn hash_pool(right: &Pool, on: &[Expression]) -> Pool {
+    let outer = right.fills.clone();
+    let local = conjuncts(on).into_iter().filter(|one| {
+        let read = reads(one);
+        !read.is_empty() && read.is_subset(&outer)
+    });
+    right.with_conditions(local)
+}
+
+/// Pairs of keys (left, right, whether NULL equals NULL), and the conditions that are no such pairs.
+type HashParts = (Vec<(Expression, Expression, bool)>, Vec<Expression>);
+
+/// What a hash table of a join's right side needs; `None` if it is of no use.
+fn hash_parts(right: &Pool, on: &[Expression], bound: &SlotSet) -> Option<HashParts> {
+    if right.reads_any(bound) {
+        return None;
+    }
+    let (mut keys, mut rest) = (Vec::new(), Vec::new());
+    for condition in conjuncts(on) {
+        let read = reads(&condition);
+        match hash_key(&condition, bound, &right.fills) {
+            Some(key) => keys.push(key),
+            None if !read.is_empty() && read.is_subset(&right.fills) => {}
+            None => rest.push(condition),
+        }
+    }
+    (!keys.is_empty()).then_some((keys, rest))
+}

@@ -1,0 +1,252 @@
+//! In which order a pool's items are joined.
+//!
+//! ```text
+//!   {t} ── {t,u} ── {t,u,v}      for each set of items the cheapest way to it, and the cheapest that
+//!   {u} ──/   \──── {t,u,w}      comes in the order asked for (dynamic programming, left-deep)
+//! ```
+//!
+//! Beyond [`MOST_EXACT`] items the cheapest next step is taken, one after the other.
+
+use crate::error::Result;
+use crate::expression::SortKey;
+
+use super::items::{Bound, Priced, filter, one_row};
+use super::optimiser::Optimiser;
+use super::pool::{Item, Pool};
+use super::visit::SlotSet;
+use super::{NodeKind, PlanNode};
+
+const MOST_EXACT: usize = 10;
+
+/// The steps to a set of items.
+#[derive(Debug, Clone)]
+struct Path {
+    steps: Vec<(usize, Priced)>,
+    bound: Bound,
+    ordered: bool,
+}
+
+/// A pool's plan, and whether its rows come in the order asked for.
+#[derive(Debug)]
+pub struct Ordered {
+    /// The plan.
+    pub node: PlanNode,
+    /// Whether it gives the order.
+    pub ordered: bool,
+}
+
+impl Path {
+    fn start() -> Path {
+        let bound = Bound { slots: SlotSet::default(), rows: 1.0, cost: 0.0, is_first: true };
+        Path { steps: Vec::new(), bound, ordered: true }
+    }
+
+    fn with(&self, number: usize, item: &Item, priced: Priced) -> Path {
+        let mut slots = self.bound.slots.clone();
+        slots.extend(&item.fills);
+        let bound = Bound { slots, rows: priced.rows, cost: priced.cost, is_first: false };
+        let ordered = self.ordered && priced.ordered;
+        let mut steps = self.steps.clone();
+        steps.push((number, priced));
+        Path { steps, bound, ordered }
+    }
+
+    fn cost(&self) -> f64 {
+        self.bound.cost
+    }
+}
+
+/// The cheapest path to a set, and the cheapest in order.
+#[derive(Debug, Clone, Default)]
+struct Best {
+    any: Option<Path>,
+    ordered: Option<Path>,
+}
+
+impl Best {
+    fn consider(&mut self, path: Path) {
+        let is_better =
+            |best: &Option<Path>| best.as_ref().is_none_or(|best| path.cost() < best.cost());
+        if path.ordered && is_better(&self.ordered) {
+            self.ordered = Some(path.clone());
+        }
+        if is_better(&self.any) {
+            self.any = Some(path);
+        }
+    }
+
+    fn paths(&self) -> impl Iterator<Item = &Path> {
+        let same = |one: &Path, two: &Path| one.cost() == two.cost() && one.ordered == two.ordered;
+        let ordered = self.ordered.as_ref();
+        let ordered = ordered.filter(|path| !self.any.as_ref().is_some_and(|any| same(any, path)));
+        self.any.iter().chain(ordered)
+    }
+}
+
+impl Optimiser<'_, '_> {
+    /// The plan of a pool.
+    ///
+    /// # Errors
+    /// What planning of a subquery answers.
+    pub fn plan_pool(
+        &mut self,
+        pool: &Pool,
+        order: &[SortKey],
+        straight: bool,
+    ) -> Result<PlanNode> {
+        Ok(self.plan_ordered(pool, order, straight, None)?.node)
+    }
+
+    /// The plan of a pool; the order asked for is given if that is cheaper than a sort. `limit`: so many
+    /// rows will be read.
+    ///
+    /// # Errors
+    /// What planning of a subquery answers.
+    pub fn plan_ordered(
+        &mut self,
+        pool: &Pool,
+        order: &[SortKey],
+        straight: bool,
+        limit: Option<f64>,
+    ) -> Result<Ordered> {
+        if pool.conditions.iter().any(super::fold::is_never_true) {
+            let node = PlanNode { kind: NodeKind::Empty, rows: 0.0, cost: 0.0 };
+            return Ok(Ordered { node, ordered: true });
+        }
+        if pool.items.is_empty() {
+            return Ok(Ordered {
+                node: filter(one_row(), pool.conditions.clone()),
+                ordered: false,
+            });
+        }
+        let (path, ordered) = self.find_path(pool, order, straight, limit)?;
+        let node = self.build(pool, &path)?;
+        Ok(Ordered { node, ordered: ordered && !order.is_empty() })
+    }
+
+    /// Rows and cost of a pool.
+    ///
+    /// # Errors
+    /// What planning of a subquery answers.
+    pub fn price_pool(&mut self, pool: &Pool) -> Result<(f64, f64)> {
+        if pool.items.is_empty() || pool.conditions.iter().any(super::fold::is_never_true) {
+            return Ok((0.0, 0.0));
+        }
+        let (path, _) = self.find_path(pool, &[], false, None)?;
+        Ok((path.bound.rows, path.bound.cost))
+    }
+
+    fn find_path(
+        &mut self,
+        pool: &Pool,
+        order: &[SortKey],
+        straight: bool,
+        limit: Option<f64>,
+    ) -> Result<(Path, bool)> {
+        let best = if straight {
+            self.straight(pool, order)?
+        } else if pool.items.len() <= MOST_EXACT {
+            self.exact(pool, order)?
+        } else {
+            self.greedy(pool, order)?
+        };
+        Ok(choose(best, order, limit))
+    }
+
+    fn build(&mut self, pool: &Pool, path: &Path) -> Result<PlanNode> {
+        let mut bound = SlotSet::default();
+        let mut node = None;
+        for (number, priced) in &path.steps {
+            let item = &pool.items[*number];
+            node = Some(self.join_item(pool, item, node, &bound, priced)?);
+            bound.extend(&item.fills);
+        }
+        Ok(node.unwrap_or_else(one_row))
+    }
+
+    fn exact(&mut self, pool: &Pool, order: &[SortKey]) -> Result<Best> {
+        let count = pool.items.len();
+        let mut best = vec![Best::default(); 1 << count];
+        best[0].consider(Path::start());
+        for set in 0..(1_usize << count) {
+            let paths: Vec<Path> = best[set].paths().cloned().collect();
+            for path in &paths {
+                for number in (0..count).filter(|number| set >> number & 1 == 0) {
+                    self.extend(pool, path, number, order, &mut best[set | 1 << number])?;
+                }
+            }
+        }
+        Ok(best.pop().unwrap_or_default())
+    }
+
+    fn extend(
+        &mut self,
+        pool: &Pool,
+        path: &Path,
+        number: usize,
+        order: &[SortKey],
+        into: &mut Best,
+    ) -> Result<()> {
+        let item = &pool.items[number];
+        if !item.depends.intersection(&pool.fills).is_subset(&path.bound.slots) {
+            return Ok(());
+        }
+        for priced in self.price(pool, item, &path.bound, order)? {
+            into.consider(path.with(number, item, priced));
+        }
+        Ok(())
+    }
+
+    fn greedy(&mut self, pool: &Pool, order: &[SortKey]) -> Result<Best> {
+        let mut path = Path::start();
+        let mut left: Vec<usize> = (0..pool.items.len()).collect();
+        while !left.is_empty() {
+            let mut best = Best::default();
+            for number in left.iter().copied().filter(|number| is_connected(pool, &path, *number)) {
+                self.extend(pool, &path, number, order, &mut best)?;
+            }
+            if best.any.is_none() {
+                for number in left.iter().copied() {
+                    self.extend(pool, &path, number, order, &mut best)?;
+                }
+            }
+            let Some(next) = best.any else { break };
+            left.retain(|number| next.steps.last().is_none_or(|(last, _)| last != number));
+            path = next;
+        }
+        Ok(Best { ordered: path.ordered.then(|| path.clone()), any: Some(path) })
+    }
+
+    fn straight(&mut self, pool: &Pool, order: &[SortKey]) -> Result<Best> {
+        let mut best = Best::default();
+        best.consider(Path::start());
+        for number in 0..pool.items.len() {
+            let mut next = Best::default();
+            for path in best.paths().cloned().collect::<Vec<_>>() {
+                self.extend(pool, &path, number, order, &mut next)?;
+            }
+            best = next;
+        }
+        Ok(best)
+    }
+}
+
+/// Whether a condition joins an item with what is bound, or nothing is bound yet.
+fn is_connected(pool: &Pool, path: &Path, number: usize) -> bool {
+    path.bound.is_first
+        || !pool.applicable(&pool.items[number], &path.bound.slots).joining.is_empty()
+        || !pool.items[number].depends.is_empty()
+}
+
+/// The cheaper of the path in order and the cheapest one with a sort behind it.
+fn choose(best: Best, order: &[SortKey], limit: Option<f64>) -> (Path, bool) {
+    let Some(any) = best.any else { return (Path::start(), false) };
+    let Some(ordered) = best.ordered.filter(|_| !order.is_empty()) else { return (any, false) };
+    let rows = any.bound.rows.max(1.0);
+    let share = limit.map_or(1.0, |limit| (limit / rows).min(1.0));
+    let sorted = any.cost() + rows * (rows + 1.0).log2().max(1.0) * 0.15;
+    match ordered.cost() * share.max(1e-9) <= sorted || any.ordered {
+        true => (ordered, true),
+        false => (any, false),
+    }
+}

@@ -1,0 +1,205 @@
+//! From bound queries to plans.
+//!
+//! ```text
+//!   Query ─► block: pool of joins ─► order of joins ─► groups ─► HAVING ─► windows ─► outputs
+//!                                                                 ─► DISTINCT ─► ORDER BY ─► LIMIT
+//! ```
+
+use crate::bind::Binder;
+use crate::bind::logical::{Block, Body, Query, RelationId, RelationSource};
+use crate::error::Result;
+use crate::expression::{Expression, ExpressionKind, SortKey};
+use crate::types::Datum;
+
+use super::items::filter;
+use super::join_order::Ordered;
+use super::pool::{Fills, Pool};
+use super::visit::SlotSet;
+use super::{NodeKind, PlanNode, QueryPlan};
+
+/// Plans what a binder has bound.
+pub struct Optimiser<'b, 'a> {
+    /// What it knows of the statement.
+    pub binder: &'b mut Binder<'a>,
+}
+
+impl Fills for Binder<'_> {
+    fn fills(&self, relation: RelationId) -> SlotSet {
+        let relation = &self.relations[relation.0];
+        let row = relation.row_slots.map(|(key, payload)| [key, payload]);
+        relation.slots.iter().flatten().copied().chain(row.into_iter().flatten()).collect()
+    }
+
+    fn depends(&self, relation: RelationId) -> SlotSet {
+        match &self.relations[relation.0].source {
+            RelationSource::Derived { planned: Some(planned), lateral: true, .. } => {
+                super::visit::outer_slots(planned).into_iter().collect()
+            }
+            _ => SlotSet::default(),
+        }
+    }
+}
+
+impl Optimiser<'_, '_> {
+    /// Plans a query.
+    ///
+    /// # Errors
+    /// 1235 for what cannot be done.
+    pub fn plan_query(&mut self, query: Query) -> Result<QueryPlan> {
+        let limit = self.limit_value(&query);
+        let Ordered { mut node, ordered } = match query.body {
+            Body::Select(block) => self.plan_block(*block, &query.order, limit)?,
+            Body::Values { rows, slots } => {
+                let count = rows.len() as f64;
+                let kind = NodeKind::Values { rows, slots };
+                Ordered { node: PlanNode { kind, rows: count, cost: count }, ordered: false }
+            }
+            Body::SetOperation { operation, all, inputs, slots } => {
+                let inputs = inputs.into_iter().map(|input| self.plan_query(input));
+                let inputs = inputs.collect::<Result<Vec<_>>>()?;
+                let rows = inputs.iter().map(|input| input.root.rows).sum();
+                let cost: f64 = inputs.iter().map(|input| input.root.cost).sum();
+                let kind = NodeKind::SetOperation { operation, all, inputs, slots };
+                Ordered { node: PlanNode { kind, rows, cost: cost + rows }, ordered: false }
+            }
+        };
+        if !query.order.is_empty() && !ordered {
+            node = sort(node, query.order, top(&query.limit, &query.offset));
+        }
+        if query.limit.is_some() || query.offset.is_some() || query.count_all {
+            node = limited(node, query.offset, query.limit, query.count_all, limit);
+        }
+        Ok(QueryPlan { root: node, columns: query.columns })
+    }
+
+    /// How many rows will be read, if it is known.
+    fn limit_value(&self, query: &Query) -> Option<f64> {
+        let value = |expression: &Expression| {
+            let datum = match &expression.kind {
+                ExpressionKind::Literal(datum) => datum,
+                ExpressionKind::Parameter(number) => {
+                    self.binder.context.parameter_values.get(*number as usize)?
+                }
+                _ => return None,
+            };
+            match datum {
+                Datum::Int(number) => Some(*number as f64),
+                Datum::UInt(number) => Some(*number as f64),
+                _ => None,
+            }
+        };
+        let limit = query.limit.as_ref()?;
+        let limit = value(limit).unwrap_or(10.0);
+        Some(limit + query.offset.as_ref().and_then(value).unwrap_or(0.0))
+    }
+
+    /// Plans a block up to its `ORDER BY`, which the answer says it gives or not.
+    fn plan_block(
+        &mut self,
+        block: Block,
+        order: &[SortKey],
+        limit: Option<f64>,
+    ) -> Result<Ordered> {
+        let Block { from, conditions, grouping, having, windows, computed, distinct, straight } =
+            block;
+        let mut pool = match &from {
+            Some(tree) => {
+                self.plan_derived(tree, &conditions)?;
+                Pool::new(tree, &conditions, self.binder)
+            }
+            None => Pool::default().with_conditions(conditions),
+        };
+        let is_plain = windows.is_empty() && distinct.is_none();
+        let mut ordered;
+        let mut node;
+        match grouping {
+            None => {
+                let order = if is_plain { order } else { &[] };
+                let limit = limit.filter(|_| having.is_empty());
+                let found = self.plan_ordered(&pool, order, straight, limit)?;
+                (node, ordered) = (found.node, found.ordered);
+            }
+            Some(grouping) => {
+                let found = self.plan_groups(&mut pool, grouping, order, straight)?;
+                (node, ordered) = (found.node, found.ordered && is_plain);
+            }
+        }
+        node = filter(node, having);
+        for window in windows {
+            node = super::grouping::window(node, window);
+            ordered = false;
+        }
+        node = computed_node(node, computed);
+        if let Some(slots) = distinct {
+            let (rows, cost) = (node.rows, node.cost + node.rows);
+            let kind = NodeKind::Distinct { input: Box::new(node), slots, keep: Vec::new() };
+            node = PlanNode { kind, rows, cost };
+            ordered = false;
+        }
+        Ok(Ordered { node, ordered: ordered && !order.is_empty() })
+    }
+}
+
+fn computed_node(input: PlanNode, outputs: Vec<(crate::expression::Slot, Expression)>) -> PlanNode {
+    if outputs.is_empty() {
+        return input;
+    }
+    let (rows, cost) = (input.rows, input.cost);
+    PlanNode { kind: NodeKind::Compute { input: Box::new(input), outputs }, rows, cost }
+}
+
+/// `LIMIT` plus `OFFSET`, where a sort can make use of it.
+fn top(limit: &Option<Expression>, offset: &Option<Expression>) -> Option<Expression> {
+    let limit = limit.as_ref()?;
+    match offset {
+        None => Some(limit.clone()),
+        Some(offset) => {
+            let (ExpressionKind::Literal(one), ExpressionKind::Literal(two)) =
+                (&limit.kind, &offset.kind)
+            else {
+                return None;
+            };
+            let sum = literal_count(one)?.checked_add(literal_count(two)?)?;
+            Some(Expression {
+                kind: ExpressionKind::Literal(Datum::UInt(sum)),
+                ty: limit.ty.clone(),
+            })
+        }
+    }
+}
+
+fn literal_count(datum: &Datum) -> Option<u64> {
+    match datum {
+        Datum::Int(number) => u64::try_from(*number).ok(),
+        Datum::UInt(number) => Some(*number),
+        _ => None,
+    }
+}
+
+/// Sorted rows.
+#[must_use]
+pub fn sort(input: PlanNode, keys: Vec<SortKey>, limit: Option<Expression>) -> PlanNode {
+    let rows = input.rows;
+    let cost = input.cost + rows * (rows + 1.0).log2().max(1.0) * 0.15;
+    let kind = NodeKind::Sort { input: Box::new(input), keys, keep: Vec::new(), limit };
+    PlanNode { kind, rows, cost }
+}
+
+fn limited(
+    input: PlanNode,
+    offset: Option<Expression>,
+    count: Option<Expression>,
+    count_all: bool,
+    limit: Option<f64>,
+) -> PlanNode {
+    let rows = limit.map_or(input.rows, |limit| input.rows.min(limit));
+    let streams = !matches!(input.kind, NodeKind::Sort { .. } | NodeKind::Aggregate { .. });
+    let share =
+        if streams && !count_all { (rows / input.rows.max(1.0)).clamp(0.0, 1.0) } else { 1.0 };
+    let cost = (input.cost * share).max(1.0);
+    PlanNode {
+        kind: NodeKind::Limit { input: Box::new(input), offset, count, count_all },
+        rows,
+        cost,
+    }
+}

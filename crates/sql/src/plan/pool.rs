@@ -1,0 +1,347 @@
+//! Joins taken apart into what may be put in any order.
+//!
+//! ```text
+//!   (t JOIN u ON t.a = u.a) LEFT JOIN v ON v.b = u.b WHERE t.c = 5
+//!
+//!   items       t    u    LEFT{v ON v.b = u.b}, behind u
+//!   conditions  t.c = 5
+//!   equalities  {t.a, u.a}
+//! ```
+//!
+//! Inner joins of a level make one pool with their conditions. An outer, semi or anti join is an item of
+//! its left side's pool, to be placed anywhere behind what its `ON` reads; its right side is a pool of its
+//! own. Columns that must be equal make a class: whoever comes later is compared with one that is there.
+
+use crate::bind::logical::{JoinTree, RelationId};
+use crate::bind::same::same_expression;
+use crate::expression::{CompareOperator, Expression, ExpressionKind, Slot};
+use crate::types::{ComparisonKind, SqlType};
+
+use super::JoinKind;
+use super::comparisons::is_transitive;
+use super::nulls::rejected;
+use super::visit::{SlotSet, reads, reads_of};
+use super::volatility::is_row_dependent;
+
+/// Items and conditions of one level of inner joins.
+#[derive(Debug, Default, Clone)]
+pub struct Pool {
+    /// What is joined.
+    pub items: Vec<Item>,
+    /// What must be true, equalities of classes left out.
+    pub conditions: Vec<Expression>,
+    /// Columns that must be equal.
+    pub classes: Vec<EqualityClass>,
+    /// What all items fill.
+    pub fills: SlotSet,
+}
+
+/// Something to be joined.
+#[derive(Debug, Clone)]
+pub struct Item {
+    /// What it is.
+    pub kind: ItemKind,
+    /// What it fills.
+    pub fills: SlotSet,
+    /// What it reads and does not fill itself.
+    pub depends: SlotSet,
+}
+
+/// What an item is.
+#[derive(Debug, Clone)]
+pub enum ItemKind {
+    /// A table reference.
+    Relation(RelationId),
+    /// The right side of an outer, semi or anti join.
+    Join {
+        /// Which rows come out.
+        kind: JoinKind,
+        /// The right side.
+        right: Pool,
+        /// `ON`.
+        on: Vec<Expression>,
+    },
+}
+
+/// Columns that must be equal, and perhaps equal to something known before.
+#[derive(Debug, Clone)]
+pub struct EqualityClass {
+    /// The columns.
+    pub members: Vec<(Slot, SqlType)>,
+    /// What they are compared as.
+    pub kind: ComparisonKind,
+    /// What they are equal to.
+    pub constant: Option<Expression>,
+}
+
+/// What relations fill, as the pool asks for it.
+pub trait Fills {
+    /// The slots of a relation.
+    fn fills(&self, relation: RelationId) -> SlotSet;
+    /// What a relation reads itself (`LATERAL`).
+    fn depends(&self, relation: RelationId) -> SlotSet;
+}
+
+impl Pool {
+    /// Takes joins apart. `conditions` are those of `WHERE`.
+    #[must_use]
+    pub fn new(tree: &JoinTree, conditions: &[Expression], relations: &dyn Fills) -> Pool {
+        let mut rejecting = SlotSet::default();
+        conditions.iter().for_each(|one| rejecting.extend(&rejected(one)));
+        let mut pool = Pool::default();
+        pool.take_apart(tree, &rejecting, relations);
+        conditions.iter().for_each(|one| pool.add_condition(one.clone()));
+        pool.find_classes();
+        pool
+    }
+
+    /// The pool with more conditions.
+    #[must_use]
+    pub fn with_conditions(&self, more: impl IntoIterator<Item = Expression>) -> Pool {
+        let mut pool = self.clone();
+        more.into_iter().for_each(|condition| pool.add_condition(condition));
+        pool.find_classes();
+        pool
+    }
+
+    /// Whether anything in it reads one of these slots.
+    #[must_use]
+    pub fn reads_any(&self, slots: &SlotSet) -> bool {
+        let constants = self.classes.iter().filter_map(|class| class.constant.as_ref());
+        self.items.iter().any(|item| !item.depends.is_disjoint(slots))
+            || self.conditions.iter().chain(constants).any(|one| !reads(one).is_disjoint(slots))
+    }
+
+    /// Adds a condition, its conjuncts one by one.
+    pub fn add_condition(&mut self, condition: Expression) {
+        match condition.kind {
+            ExpressionKind::And(list) => list.into_iter().for_each(|one| self.add_condition(one)),
+            _ => self.conditions.push(condition),
+        }
+    }
+
+    fn take_apart(&mut self, tree: &JoinTree, rejecting: &SlotSet, relations: &dyn Fills) {
+        match tree {
+            JoinTree::Relation(relation) => {
+                let fills = relations.fills(*relation);
+                let depends = relations.depends(*relation);
+                self.push(Item { kind: ItemKind::Relation(*relation), fills, depends });
+            }
+            JoinTree::Join { kind, left, right, conditions } => {
+                let is_inner = *kind == JoinKind::Inner
+                    || *kind == JoinKind::Left
+                        && !fills_of(right, relations).is_disjoint(rejecting);
+                if is_inner {
+                    let mut rejecting = rejecting.clone();
+                    conditions.iter().for_each(|one| rejecting.extend(&rejected(one)));
+                    self.take_apart(left, &rejecting, relations);
+                    self.take_apart(right, &rejecting, relations);
+                    conditions.iter().for_each(|one| self.add_condition(one.clone()));
+                } else {
+                    self.take_apart(left, rejecting, relations);
+                    self.push_join(*kind, right, conditions, relations);
+                }
+            }
+        }
+    }
+
+    fn push_join(
+        &mut self,
+        kind: JoinKind,
+        right: &JoinTree,
+        on: &[Expression],
+        relations: &dyn Fills,
+    ) {
+        let mut rejecting = SlotSet::default();
+        on.iter().for_each(|one| rejecting.extend(&rejected(one)));
+        let mut pool = Pool::default();
+        pool.take_apart(right, &rejecting, relations);
+        pool.find_classes();
+        let mut depends = reads_of(on);
+        depends.extend(&reads_of(&pool.conditions));
+        pool.items.iter().for_each(|item| depends.extend(&item.depends));
+        let depends = depends.difference(&pool.fills);
+        let fills = pool.fills.clone();
+        self.push(Item {
+            kind: ItemKind::Join { kind, right: pool, on: on.to_vec() },
+            fills,
+            depends,
+        });
+    }
+
+    fn push(&mut self, item: Item) {
+        self.fills.extend(&item.fills);
+        self.items.push(item);
+    }
+
+    /// Moves equalities of columns from conditions into classes.
+    pub fn find_classes(&mut self) {
+        let inner = self.inner_fills();
+        let mut rest = Vec::with_capacity(self.conditions.len());
+        for condition in std::mem::take(&mut self.conditions) {
+            match Equality::of(&condition, &inner, &self.fills) {
+                Some(equality) => self.add_equality(equality, condition, &mut rest),
+                None => rest.push(condition),
+            }
+        }
+        self.conditions = rest;
+        self.release_small_classes();
+    }
+
+    fn inner_fills(&self) -> SlotSet {
+        let mut fills = SlotSet::default();
+        for item in &self.items {
+            if let ItemKind::Relation(_) = item.kind {
+                fills.extend(&item.fills);
+            }
+        }
+        fills
+    }
+
+    fn add_equality(
+        &mut self,
+        equality: Equality,
+        condition: Expression,
+        rest: &mut Vec<Expression>,
+    ) {
+        let kind = equality.kind.clone();
+        let class = |pool: &Pool, slot: Slot| {
+            let holds =
+                |class: &EqualityClass| class.members.iter().any(|(member, _)| *member == slot);
+            pool.classes.iter().position(|class| class.kind == kind && holds(class))
+        };
+        let first = class(self, equality.left.0).unwrap_or_else(|| {
+            let members = vec![equality.left.clone()];
+            self.classes.push(EqualityClass {
+                members,
+                kind: equality.kind.clone(),
+                constant: None,
+            });
+            self.classes.len() - 1
+        });
+        match equality.right {
+            Side::Column(slot, ty) => match class(self, slot) {
+                Some(second) if second != first => self.unite(first, second, rest),
+                Some(_) => {}
+                None => self.classes[first].members.push((slot, ty)),
+            },
+            Side::Known(value) => match &self.classes[first].constant {
+                None => self.classes[first].constant = Some(value),
+                Some(known) if same_expression(known, &value) => {}
+                Some(_) => rest.push(condition),
+            },
+        }
+    }
+
+    fn unite(&mut self, first: usize, second: usize, rest: &mut Vec<Expression>) {
+        let (keep, gone) = (first.min(second), first.max(second));
+        let class = self.classes.remove(gone);
+        let into = &mut self.classes[keep];
+        into.members.extend(class.members);
+        match (&into.constant, class.constant) {
+            (None, constant) => into.constant = constant,
+            (Some(one), Some(other)) if !same_expression(one, &other) => {
+                let (slot, ty) = into.members[0].clone();
+                rest.push(equal(slot, ty, other, &into.kind));
+            }
+            _ => {}
+        }
+    }
+
+    /// A class of one column and one value is a condition like others.
+    fn release_small_classes(&mut self) {
+        for class in std::mem::take(&mut self.classes) {
+            match (&class.members[..], &class.constant) {
+                ([(slot, ty)], Some(constant)) => {
+                    let condition = equal(*slot, ty.clone(), constant.clone(), &class.kind);
+                    self.conditions.push(condition);
+                }
+                ([_], None) => {}
+                _ => self.classes.push(class),
+            }
+        }
+    }
+}
+
+/// What a tree's relations fill.
+#[must_use]
+pub fn fills_of(tree: &JoinTree, relations: &dyn Fills) -> SlotSet {
+    let mut fills = SlotSet::default();
+    tree.for_each_relation(&mut |relation| fills.extend(&relations.fills(relation)));
+    fills
+}
+
+impl EqualityClass {
+    /// The conditions by which the class binds what `item` fills to what is `bound` already.
+    pub fn conditions_for(&self, item: &SlotSet, bound: &SlotSet, into: &mut Vec<Expression>) {
+        let mut known = self.constant.clone();
+        if known.is_none() {
+            let there = self.members.iter().find(|(slot, _)| bound.contains(*slot));
+            known = there.map(|(slot, ty)| column(*slot, ty.clone()));
+        }
+        for (slot, ty) in self.members.iter().filter(|(slot, _)| item.contains(*slot)) {
+            match &known {
+                Some(known) => into.push(equal(*slot, ty.clone(), known.clone(), &self.kind)),
+                None => known = Some(column(*slot, ty.clone())),
+            }
+        }
+    }
+}
+
+fn column(slot: Slot, ty: SqlType) -> Expression {
+    Expression { kind: ExpressionKind::Slot(slot), ty }
+}
+
+fn equal(slot: Slot, ty: SqlType, other: Expression, kind: &ComparisonKind) -> Expression {
+    let nullable = ty.nullable || other.ty.nullable;
+    Expression {
+        kind: ExpressionKind::Compare {
+            operator: CompareOperator::Equal,
+            kind: kind.clone(),
+            sides: Box::new([column(slot, ty), other]),
+        },
+        ty: SqlType::boolean().with_nullable(nullable),
+    }
+}
+
+/// `column = column` or `column = something known`.
+struct Equality {
+    left: (Slot, SqlType),
+    right: Side,
+    kind: ComparisonKind,
+}
+
+enum Side {
+    Column(Slot, SqlType),
+    Known(Expression),
+}
+
+impl Equality {
+    fn of(condition: &Expression, inner: &SlotSet, all: &SlotSet) -> Option<Equality> {
+        let ExpressionKind::Compare { operator: CompareOperator::Equal, kind, sides } =
+            &condition.kind
+        else {
+            return None;
+        };
+        let own = |side: &Expression| match side.kind {
+            ExpressionKind::Slot(slot) if inner.contains(slot) => Some((slot, side.ty.clone())),
+            _ => None,
+        };
+        let [left, right] = &**sides;
+        if !is_transitive(&left.ty, kind, &right.ty) {
+            return None;
+        }
+        let (left, right) = match (own(left), own(right)) {
+            (Some(one), Some((slot, ty))) => (one, Side::Column(slot, ty)),
+            (Some(one), None) => (one, Side::Known(right.clone())),
+            (None, Some(one)) => (one, Side::Known(left.clone())),
+            (None, None) => return None,
+        };
+        if let Side::Known(value) = &right {
+            if !reads(value).is_disjoint(all) || is_row_dependent(value) {
+                return None;
+            }
+        }
+        Some(Equality { left, right, kind: kind.clone() })
+    }
+}

@@ -1,0 +1,225 @@
+//! What a condition says of one column of a table, in a form that an index can use.
+//!
+//! ```text
+//!   a = 5            Equal(5)            a IN (1, 2)      In [1, 2]
+//!   a > b.x          Range(> b.x)        a LIKE 'abc%'    Range('abc' .. 'abc\u{10ffff}…')
+//!   a = 1 OR a > 7   Or [[Equal], [Range]]
+//! ```
+//!
+//! A predicate may say less than its condition (`is_exact` is false then): the condition stays to be
+//! looked at. It never says more. Values keep their types: the executor finds their place among those
+//! that the column can hold.
+
+use crate::expression::{CompareOperator, Expression, ExpressionKind, IsTest, Slot};
+use crate::types::{ComparisonKind, Datum, SqlType};
+
+use super::comparisons::index_order;
+use super::visit::{SlotSet, reads};
+
+/// What a condition says of a column.
+#[derive(Debug, Clone)]
+pub struct Predicate {
+    /// The column's slot.
+    pub slot: Slot,
+    /// What it says.
+    pub test: ColumnTest,
+    /// It says all that the condition says.
+    pub is_exact: bool,
+}
+
+/// A test that an index understands.
+#[derive(Debug, Clone)]
+pub enum ColumnTest {
+    /// Equal to a value.
+    Equal {
+        /// The value, of the column's type.
+        value: Expression,
+        /// Whether NULL equals NULL.
+        null_safe: bool,
+    },
+    /// Equal to one of these.
+    In(Vec<Expression>),
+    /// Between bounds.
+    Range {
+        /// From here, and whether this is part of it.
+        lower: Option<(Expression, bool)>,
+        /// To here, and whether this is part of it.
+        upper: Option<(Expression, bool)>,
+    },
+}
+
+/// The columns of a relation that an index may be used for, with their types.
+pub struct Columns<'a> {
+    /// Slot and type of each column that is read.
+    pub slots: &'a [(Slot, &'a SqlType)],
+    /// What is known before a row of the relation is looked for.
+    pub own: &'a SlotSet,
+}
+
+impl Columns<'_> {
+    fn column(&self, expression: &Expression) -> Option<(Slot, &SqlType)> {
+        let ExpressionKind::Slot(slot) = expression.kind else { return None };
+        self.slots.iter().find(|(own, _)| *own == slot).copied()
+    }
+
+    fn is_outside(&self, expression: &Expression) -> bool {
+        reads(expression).is_disjoint(self.own) && !super::volatility::is_row_dependent(expression)
+    }
+
+    /// What a condition says of a column, if an index can use it.
+    #[must_use]
+    pub fn predicate(&self, condition: &Expression) -> Option<Predicate> {
+        match &condition.kind {
+            ExpressionKind::Compare { operator, kind, sides } => {
+                let [left, right] = &**sides;
+                self.comparison(*operator, kind, left, right)
+                    .or_else(|| self.comparison(turned(*operator), kind, right, left))
+            }
+            ExpressionKind::Is { operand, test: IsTest::Null, negated } => {
+                let (slot, ty) = self.column(operand)?;
+                let null =
+                    Expression { kind: ExpressionKind::Literal(Datum::Null), ty: ty.clone() };
+                let test = match negated {
+                    false => ColumnTest::Equal { value: null, null_safe: true },
+                    true => ColumnTest::Range { lower: Some((null, false)), upper: None },
+                };
+                Some(Predicate { slot, test, is_exact: true })
+            }
+            ExpressionKind::InList { operand, list, kind, negated: false } => {
+                self.in_list(operand, list, kind)
+            }
+            ExpressionKind::Like { text, pattern, escape, negated: false } => {
+                self.like(text, pattern, *escape)
+            }
+            _ => None,
+        }
+    }
+
+    fn comparison(
+        &self,
+        operator: CompareOperator,
+        kind: &ComparisonKind,
+        left: &Expression,
+        right: &Expression,
+    ) -> Option<Predicate> {
+        let (slot, ty) = self.column(left)?;
+        if !self.is_outside(right) {
+            return None;
+        }
+        let is_exact = index_order(ty, kind, &right.ty)?;
+        let value = right.clone();
+        let bound = |inclusive: bool| Some((value.clone(), inclusive || !is_exact));
+        let null = || Expression { kind: ExpressionKind::Literal(Datum::Null), ty: ty.clone() };
+        let (lower, upper) = match operator {
+            CompareOperator::Equal | CompareOperator::NullSafeEqual => {
+                let null_safe = operator == CompareOperator::NullSafeEqual;
+                let test = ColumnTest::Equal { value, null_safe };
+                return Some(Predicate { slot, test, is_exact });
+            }
+            CompareOperator::Greater => (bound(false), None),
+            CompareOperator::GreaterOrEqual => (bound(true), None),
+            CompareOperator::Less => (Some((null(), false)), bound(false)),
+            CompareOperator::LessOrEqual => (Some((null(), false)), bound(true)),
+            CompareOperator::NotEqual => return None,
+        };
+        Some(Predicate { slot, test: ColumnTest::Range { lower, upper }, is_exact })
+    }
+
+    fn in_list(
+        &self,
+        operand: &Expression,
+        list: &[Expression],
+        kind: &ComparisonKind,
+    ) -> Option<Predicate> {
+        let (slot, ty) = self.column(operand)?;
+        let mut is_exact = true;
+        let mut values = Vec::with_capacity(list.len());
+        for item in list {
+            if !self.is_outside(item) {
+                return None;
+            }
+            if matches!(item.kind, ExpressionKind::Literal(Datum::Null)) {
+                continue;
+            }
+            is_exact &= index_order(ty, kind, &item.ty)?;
+            values.push(item.clone());
+        }
+        let test = match values.len() {
+            0 => return None,
+            1 => ColumnTest::Equal { value: values.swap_remove(0), null_safe: false },
+            _ => ColumnTest::In(values),
+        };
+        Some(Predicate { slot, test, is_exact })
+    }
+
+    fn like(
+        &self,
+        text: &Expression,
+        pattern: &Expression,
+        escape: Option<char>,
+    ) -> Option<Predicate> {
+        let (slot, ty) = self.column(text)?;
+        if !ty.kind.is_string() || ty.collation() != pattern_collation(pattern, ty) {
+            return None;
+        }
+        let ExpressionKind::Literal(datum) = &pattern.kind else { return None };
+        let pattern = std::str::from_utf8(datum.as_bytes()?).ok()?;
+        let prefix = like_prefix(pattern, escape);
+        if prefix.is_empty() {
+            return None;
+        }
+        let is_whole = prefix.len() == pattern.len();
+        let literal = |text: String| Expression {
+            kind: ExpressionKind::Literal(Datum::text(text.into_bytes())),
+            ty: ty.clone(),
+        };
+        let upper = match is_whole {
+            true => literal(prefix.clone()),
+            false => literal(format!("{prefix}{}", "\u{10ffff}".repeat(8))),
+        };
+        // Weights of a collation order `prefix…` behind `prefix`; the condition looks at the rest.
+        let test =
+            ColumnTest::Range { lower: Some((literal(prefix), true)), upper: Some((upper, true)) };
+        Some(Predicate { slot, test, is_exact: false })
+    }
+}
+
+fn pattern_collation(
+    pattern: &Expression,
+    column: &SqlType,
+) -> Option<firn_format::value::CollationId> {
+    use crate::types::Coercibility;
+    match pattern.ty.coercibility >= Coercibility::SystemConstant {
+        true => column.collation(),
+        false => pattern.ty.collation(),
+    }
+}
+
+/// The text before the first wildcard of a pattern.
+fn like_prefix(pattern: &str, escape: Option<char>) -> String {
+    let mut prefix = String::new();
+    let mut characters = pattern.chars();
+    while let Some(character) = characters.next() {
+        match character {
+            '%' | '_' => break,
+            other if Some(other) == escape => match characters.next() {
+                Some(escaped) => prefix.push(escaped),
+                None => break,
+            },
+            other => prefix.push(other),
+        }
+    }
+    prefix
+}
+
+/// The operator with its sides exchanged.
+#[must_use]
+pub fn turned(operator: CompareOperator) -> CompareOperator {
+    match operator {
+        CompareOperator::Less => CompareOperator::Greater,
+        CompareOperator::LessOrEqual => CompareOperator::GreaterOrEqual,
+        CompareOperator::Greater => CompareOperator::Less,
+        CompareOperator::GreaterOrEqual => CompareOperator::LessOrEqual,
+        other => other,
+    }
+}
