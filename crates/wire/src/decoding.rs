@@ -69,3 +69,6 @@ fn decode_stream(bytes: &[u8], algorithm: Option<CompressionAlgorithm>) {
         decode_command(&payload);
     }
 }
+
+#[cfg(test)]
+mod tests;
