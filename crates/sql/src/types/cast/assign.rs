@@ -296,8 +296,10 @@ impl Target<'_> {
             }
             _ => self.whole_number(datum, from)? as i64 as u64 as u128,
         };
-        if number > mask {
+        if number > mask && self.ctx.is_strict_write() {
             self.too_long()?;
+        } else if number > mask {
+            self.out_of_range()?;
         }
         Ok(Datum::UInt(number.min(mask) as u64))
     }

@@ -90,15 +90,22 @@ fn in_charset(text: Octets, target: Target<'_>) -> Result<Octets> {
     );
     let Some(at) = valid else { return Ok(text) };
     let bytes = text.iter().skip(at).take(SHOWN_BYTES);
-    let hex: String = bytes.map(|byte| format!("\\x{byte:02X}")).collect();
+    let shown: String = bytes.map(shown_byte).collect();
     let more = if text.len() > at + SHOWN_BYTES { "..." } else { "" };
-    target.bad(CODE_INCORRECT_STRING, &format!("Incorrect string value: '{hex}{more}'"))?;
+    target.bad(CODE_INCORRECT_STRING, &format!("Incorrect string value: '{shown}{more}'"))?;
     let has = |character| match character {
         char::REPLACEMENT_CHARACTER => '?',
         character if charset.has(character) => character,
         _ => '?',
     };
     Ok(collation::characters(&text).map(has).collect::<String>().into())
+}
+
+fn shown_byte(byte: &u8) -> String {
+    match byte {
+        b' '..=b'~' if *byte != b'\\' => char::from(*byte).into(),
+        byte => format!("\\x{byte:02X}"),
+    }
 }
 
 pub(super) fn binary(datum: &Datum, from: &SqlType, target: Target<'_>) -> Result<Datum> {
