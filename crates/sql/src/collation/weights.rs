@@ -71,18 +71,12 @@ impl Weights {
     }
 
     pub(super) fn compare(self, a: &[u8], b: &[u8]) -> Ordering {
-        let mut a = characters(a).map(|character| self.of(character));
-        let mut b = characters(b).map(|character| self.of(character));
-        loop {
-            let (a, b) = (a.next(), b.next());
-            if a.is_none() && b.is_none() {
-                return Ordering::Equal;
-            }
-            let order = a.unwrap_or(SPACE).cmp(&b.unwrap_or(SPACE));
-            if order.is_ne() {
-                return order;
-            }
+        if a.is_ascii() && b.is_ascii() {
+            let of = |&byte: &u8| self.of(byte.into());
+            return compare_padded(a.iter().map(of), b.iter().map(of));
         }
+        let of = |character| self.of(character);
+        compare_padded(characters(a).map(of), characters(b).map(of))
     }
 
     pub(super) fn write_sort_key(self, text: &[u8], out: &mut Vec<u8>) {
@@ -102,6 +96,20 @@ impl Weights {
             (0..spaces).for_each(|_| write_number(space, out));
             spaces = 0;
             write_number(if weight < SPACE { weight + 1 } else { weight + 3 }, out);
+        }
+    }
+}
+
+/// Compares as if spaces without end followed.
+fn compare_padded(mut a: impl Iterator<Item = u32>, mut b: impl Iterator<Item = u32>) -> Ordering {
+    loop {
+        let (a, b) = (a.next(), b.next());
+        if a.is_none() && b.is_none() {
+            return Ordering::Equal;
+        }
+        let order = a.unwrap_or(SPACE).cmp(&b.unwrap_or(SPACE));
+        if order.is_ne() {
+            return order;
         }
     }
 }

@@ -19,7 +19,7 @@ const MICROSECONDS_PER_SECOND: i64 = 1_000_000;
 /// Whether February has 29 days. Year 0 has not.
 #[must_use]
 pub const fn is_leap_year(year: u16) -> bool {
-    year % 4 == 0 && (year % 100 != 0 || (year % 400 == 0 && year != 0))
+    year.is_multiple_of(4) && (!year.is_multiple_of(100) || (year.is_multiple_of(400) && year != 0))
 }
 
 /// Days of a year.

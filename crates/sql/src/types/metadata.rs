@@ -10,7 +10,9 @@ use super::sql_type::{SqlType, TypeKind};
 /// Decimals of a number whose digits after the point are not fixed.
 pub const NOT_FIXED_DECIMALS: u8 = 31;
 const LONGEST_TINY: u32 = 0xff;
+const SHORT: u32 = LONGEST_TINY + 1;
 const LONGEST_SHORT: u32 = 0xffff;
+const MEDIUM: u32 = LONGEST_SHORT + 1;
 const LONGEST_MEDIUM: u32 = 0xff_ffff;
 
 /// Type bytes of the protocol.
@@ -181,17 +183,17 @@ impl TypeKind {
             TypeKind::Char { .. } => "char",
             TypeKind::Varchar { .. } => "varchar",
             TypeKind::Text { max_bytes, .. } => match *max_bytes {
-                ..=LONGEST_TINY => "tinytext",
-                ..=LONGEST_SHORT => "text",
-                ..=LONGEST_MEDIUM => "mediumtext",
+                0..=LONGEST_TINY => "tinytext",
+                SHORT..=LONGEST_SHORT => "text",
+                MEDIUM..=LONGEST_MEDIUM => "mediumtext",
                 _ => "longtext",
             },
             TypeKind::Binary { .. } => "binary",
             TypeKind::Varbinary { .. } => "varbinary",
             TypeKind::Blob { max_bytes } => match *max_bytes {
-                ..=LONGEST_TINY => "tinyblob",
-                ..=LONGEST_SHORT => "blob",
-                ..=LONGEST_MEDIUM => "mediumblob",
+                0..=LONGEST_TINY => "tinyblob",
+                SHORT..=LONGEST_SHORT => "blob",
+                MEDIUM..=LONGEST_MEDIUM => "mediumblob",
                 _ => "longblob",
             },
             TypeKind::Date => "date",

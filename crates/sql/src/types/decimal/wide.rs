@@ -81,7 +81,14 @@ pub(super) fn multiply(a: &Wide, b: &Wide) -> [u64; 8] {
 /// Divides in place by one word and returns the remainder. `divisor` is not 0.
 pub(super) fn divide_small(value: &mut [u64], divisor: u64) -> u64 {
     let mut remainder = 0_u128;
-    for word in value.iter_mut().rev() {
+    let used = value.iter().rposition(|&word| word != 0).map_or(0, |last| last + 1);
+    for word in value[..used].iter_mut().rev() {
+        if remainder == 0 {
+            // In most numbers there is but one word, and this is a machine's own division.
+            remainder = u128::from(*word % divisor);
+            *word /= divisor;
+            continue;
+        }
         let dividend = remainder << WORD_BITS | u128::from(*word);
         *word = (dividend / u128::from(divisor)) as u64;
         remainder = dividend % u128::from(divisor);

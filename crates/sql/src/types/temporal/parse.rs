@@ -454,7 +454,7 @@ pub fn date_time_from_number(number: i64, rules: DateRules) -> Parsed<WrittenDat
 pub fn time_from_number(number: i64) -> Parsed<Time> {
     const SMALLEST_DATE_TIME: i64 = 10_000_000_000;
     let negative = number < 0;
-    if number > MAX_TIME_NUMBER && number >= SMALLEST_DATE_TIME {
+    if number >= SMALLEST_DATE_TIME {
         let full = date_time_from_number(number, DateRules::LENIENT);
         if full.value.is_some() {
             return full.map(|written| time_of_day(written.date_time));
