@@ -153,7 +153,7 @@ fn numbers_print_as_in_mysql() {
         assert_eq!(double(number), text);
     }
     let float = |number: f32| float_to_text(number.into()).to_str_lossy().into_owned();
-    assert_eq!(float(2.718_28), "2.71828");
+    assert_eq!(float(1.234_567_9), "1.23457");
     assert_eq!(float(16_777_216.0), "16777200");
     assert_eq!(float(0.1), "0.1");
     assert_eq!(float(1e10), "10000000000");
