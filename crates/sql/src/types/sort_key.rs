@@ -34,9 +34,17 @@ pub fn write_sort_key(datum: &Datum, ty: &SqlType, descending: bool, out: &mut V
 /// Appends the key of a value that is compared with values of other types as `kind`; it has been cast to the
 /// kind's operand type.
 pub fn write_comparison_key(datum: &Datum, kind: ComparisonKind, out: &mut Vec<u8>) {
-    // Integers of both signs meet here, so they are written as exact numbers.
-    let kind = if kind == ComparisonKind::Integer { ComparisonKind::Decimal } else { kind };
-    write_key_as(datum, kind, false, false, out);
+    match (kind, datum) {
+        (ComparisonKind::Integer, Datum::Int(number)) => write_integer((*number).into(), out),
+        (ComparisonKind::Integer, Datum::UInt(number)) => write_integer((*number).into(), out),
+        _ => write_key_as(datum, kind, false, false, out),
+    }
+}
+
+/// Signed and unsigned integers meet in comparisons, so what is below 0 has a mark of its own.
+fn write_integer(number: i128, out: &mut Vec<u8>) {
+    out.push(if number < 0 { NOT_NULL } else { NOT_NULL + 1 });
+    out.extend_from_slice(&(number as u64).to_be_bytes());
 }
 
 fn write_key_as(

@@ -108,6 +108,19 @@ proptest! {
     }
 
     #[test]
+    fn integers_of_both_signs_have_keys_of_one_order(a in any::<i64>(), b in any::<u64>(), small in -2..2_i64) {
+        let datums = [Datum::Int(a), Datum::UInt(b), Datum::Int(small), Datum::UInt(1)];
+        let key = |datum: &Datum| {
+            let mut key = Vec::new();
+            write_comparison_key(datum, ComparisonKind::Integer, &mut key);
+            key
+        };
+        for (x, y) in datums.iter().flat_map(|x| datums.iter().map(move |y| (x, y))) {
+            prop_assert_eq!(Some(key(x).cmp(&key(y))), ComparisonKind::Integer.compare(x, y));
+        }
+    }
+
+    #[test]
     fn stored_values_come_back((ty, a, _) in pair()) {
         let zone = TimeZone::parse("Europe/Zurich").unwrap();
         let Ok(stored) = a.to_stored(&ty, &zone) else { return Ok(()) };

@@ -196,10 +196,13 @@ impl Decimal {
         Some(encoded.into())
     }
 
-    /// Writes the digits of the magnitude, each 0 to 9, with leading zeros.
+    /// Writes the digits of the magnitude, each 0 to 9, at the end of `digits`, which are 0.
     fn write_digits(&self, digits: &mut [u8; MAX_DIGITS as usize]) {
         let mut rest = self.magnitude;
         for group in digits.rchunks_mut(DIGITS_PER_WORD as usize) {
+            if wide::is_zero(&rest) {
+                break;
+            }
             let mut word = wide::divide_small(&mut rest, TEN_TO_WORD);
             for digit in group.iter_mut().rev() {
                 *digit = (word % 10) as u8;
@@ -220,11 +223,11 @@ impl Decimal {
             return out.push(0x80);
         }
         let start = out.len();
-        let exponent = i16::from(self.digits()) - i16::from(self.scale);
-        out.push((0xa0 + exponent.clamp(-30, 76)) as u8);
         let mut digits = [0; MAX_DIGITS as usize];
         self.write_digits(&mut digits);
         let first = digits.iter().position(|&digit| digit != 0).unwrap_or(0);
+        let exponent = i16::from(MAX_DIGITS) - first as i16 - i16::from(self.scale);
+        out.push((0xa0 + exponent.clamp(-30, 76)) as u8);
         let last = digits.iter().rposition(|&digit| digit != 0).map_or(0, |last| last + 1);
         for pair in digits[first..last].chunks(2) {
             out.push(pair[0] * 10 + pair.get(1).copied().unwrap_or(0) + 1);
