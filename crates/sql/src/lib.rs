@@ -17,3 +17,6 @@ pub mod functions;
 pub mod grammar;
 pub mod plan;
 pub mod types;
+
+#[cfg(test)]
+mod test_support;

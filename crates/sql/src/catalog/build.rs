@@ -15,7 +15,9 @@ use crate::error::{Result, SqlError};
 use crate::types::{IntWidth, Members, SqlType, TypeKind};
 
 use super::model::{ColumnModel, IndexModel, IndexPartModel, TableKind, TableModel};
-use super::options::{ColumnOptions, DEFAULT_COLLATION, IndexOptions, TableOptions, decode_default};
+use super::options::{
+    ColumnOptions, DEFAULT_COLLATION, IndexOptions, TableOptions, decode_default,
+};
 use super::statistics::TableStatistics;
 
 impl TableModel {

@@ -190,9 +190,7 @@ pub fn numeric_precision(column: &ColumnModel) -> Option<(u64, Option<u64>)> {
             Some((digits, Some(0)))
         }
         TypeKind::Bit { bits } => Some((bits.into(), None)),
-        TypeKind::Decimal { precision, scale, .. } => {
-            Some((precision.into(), Some(scale.into())))
-        }
+        TypeKind::Decimal { precision, scale, .. } => Some((precision.into(), Some(scale.into()))),
         TypeKind::Float | TypeKind::Double => {
             let digits = if column.ty.kind == TypeKind::Float { 12 } else { 22 };
             Some((

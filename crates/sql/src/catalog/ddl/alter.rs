@@ -59,8 +59,7 @@ pub(super) fn alter_table(
 
 /// How many foreign keys at the beginning of the draft were there before.
 fn kept_keys(table: &TableModel, after: &TableDraft) -> usize {
-    let was_there =
-        |name: &str| table.foreign_keys.iter().any(|key| *key.name == *name);
+    let was_there = |name: &str| table.foreign_keys.iter().any(|key| *key.name == *name);
     after.foreign_keys.iter().take_while(|key| was_there(&key.name)).count()
 }
 
@@ -72,9 +71,10 @@ fn target(context: &DdlContext<'_>, table: &TableModel, actions: &[AlterAction])
     });
     let Some(name) = renamed else { return Ok(before) };
     let name = ast::TableName {
-        schema: name.schema.clone().or_else(|| {
-            Some(context.current_schema.unwrap_or(&table.schema).to_owned())
-        }),
+        schema: name
+            .schema
+            .clone()
+            .or_else(|| Some(context.current_schema.unwrap_or(&table.schema).to_owned())),
         name: name.name.clone(),
     };
     let to = create::new_name(context, &name)?;
@@ -273,11 +273,7 @@ fn change_in_place(
     refused.map_or(Ok(()), Err)
 }
 
-fn rewrite(
-    definition: &mut TableDefinition,
-    table: &TableModel,
-    after: &TableDraft,
-) -> Result<()> {
+fn rewrite(definition: &mut TableDefinition, table: &TableModel, after: &TableDraft) -> Result<()> {
     for column in &after.columns {
         let place = definition.columns.get_mut(usize::from(column.ordinal));
         let place = place.ok_or_else(table_changed)?;

@@ -10,9 +10,7 @@ use crate::grammar::ast::{self, AlterAction, ColumnPosition};
 use super::super::model::{ColumnModel, DefaultValue, TableModel, same_name};
 use super::super::type_text;
 use super::draft::{TableDraft, unknown_column};
-use super::{
-    DdlContext, charset, check, column, create, default, foreign_key, index, rename,
-};
+use super::{DdlContext, charset, check, column, create, default, foreign_key, index, rename};
 
 /// Applies all actions, in stages.
 ///
@@ -87,10 +85,9 @@ fn drop_constraint(draft: &mut TableDraft, name: &str) -> Result<()> {
         draft.indexes.iter().any(|index| index.unique && same_name(&index.name, name)),
     ];
     match kinds {
-        [false, false, false] => Err(SqlError::new(
-            3940,
-            format!("Constraint '{name}' does not exist."),
-        )),
+        [false, false, false] => {
+            Err(SqlError::new(3940, format!("Constraint '{name}' does not exist.")))
+        }
         [true, false, false] => drop_check(draft, name),
         [false, true, false] => drop_foreign_key(draft, name),
         [false, false, true] => drop_index(draft, name),
@@ -124,7 +121,9 @@ fn drop_column(
                 return Err(SqlError::new(3108, message));
             }
             Reader::Check { name: check, alone: true } => drop_check(draft, &check)?,
-            Reader::Check { name: check, alone: false } => return Err(used_by_check(&check, &name)),
+            Reader::Check { name: check, alone: false } => {
+                return Err(used_by_check(&check, &name));
+            }
         }
     }
     draft.columns.retain(|column| column.ordinal != ordinal);
@@ -151,8 +150,10 @@ fn refuse_column_of_foreign_key(
 ) -> Result<()> {
     let own = draft.foreign_keys.iter().find(|key| key.columns.contains(&ordinal));
     if let Some(key) = own {
-        let message =
-            format!("Cannot drop column '{name}': needed in a foreign key constraint '{}'", key.name);
+        let message = format!(
+            "Cannot drop column '{name}': needed in a foreign key constraint '{}'",
+            key.name
+        );
         return Err(SqlError::new(1828, message));
     }
     for reference in context.catalog.shared().referencing(&table.schema, &table.name)?.iter() {
@@ -173,10 +174,7 @@ enum Reader {
     /// A generated column, functional index parts included.
     Generated,
     /// A check; `alone` if it reads nothing else.
-    Check {
-        name: Arc<str>,
-        alone: bool,
-    },
+    Check { name: Arc<str>, alone: bool },
 }
 
 fn readers(
@@ -305,7 +303,8 @@ fn fit_prefixes(draft: &mut TableDraft, column: &ColumnModel) {
     for index in &mut draft.indexes {
         for part in index.parts.iter_mut().filter(|part| part.ordinal == column.ordinal) {
             let fits = |prefix: &u32| {
-                column.ty.kind.is_string() && longest.is_none_or(|longest| u64::from(*prefix) < longest)
+                column.ty.kind.is_string()
+                    && longest.is_none_or(|longest| u64::from(*prefix) < longest)
             };
             part.prefix = part.prefix.filter(fits);
         }
@@ -540,7 +539,9 @@ fn check_needed_indexes(
     table: &TableModel,
     draft: &TableDraft,
 ) -> Result<()> {
-    let has = |columns: &[u16]| draft.indexes.iter().any(|index| foreign_key::begins_with(index, columns));
+    let has = |columns: &[u16]| {
+        draft.indexes.iter().any(|index| foreign_key::begins_with(index, columns))
+    };
     let gone = |columns: &[u16]| {
         let before = table.indexes.iter().find(|index| foreign_key::begins_with(index, columns));
         let name = before.map_or("", |index| &index.name);
@@ -594,8 +595,7 @@ pub(super) fn tell_renamed_columns(
         told.push(reference.child.id);
         rename::change_options(definitions, reference.child.id, &mut |options| {
             for key in &mut options.foreign_keys {
-                let is_ours =
-                    key.parent_schema == table.schema && key.parent_table == table.name;
+                let is_ours = key.parent_schema == table.schema && key.parent_table == table.name;
                 for name in key.parent_columns.iter_mut().filter(|_| is_ours) {
                     let new = renamed.iter().find(|(before, _)| same_name(before, name));
                     if let Some((_, new)) = new {

@@ -133,6 +133,7 @@ fn expressions(context: &DdlContext<'_>, draft: &TableDraft) -> Result<()> {
     if !has_expressions {
         return Ok(());
     }
+    let draft = &draft.renumbered();
     let model = context.draft_model(draft)?;
     for column in &draft.columns {
         if let Some(generated) = &column.generated {
@@ -145,6 +146,14 @@ fn expressions(context: &DdlContext<'_>, draft: &TableDraft) -> Result<()> {
     }
     for check in &draft.checks {
         let bound = context.expressions.bind(&model, &check.text)?;
+        let counts = |number: &u16| draft.numbered(*number).is_some_and(|own| own.auto_increment);
+        if bound.columns().iter().any(counts) {
+            let message = format!(
+                "Check constraint '{}' cannot refer to an auto-increment column.",
+                check.name
+            );
+            return Err(SqlError::new(3818, message));
+        }
         let ty = &bound.ty().kind;
         if matches!(ty, TypeKind::Json | TypeKind::Geometry) {
             let message = format!(
@@ -166,12 +175,15 @@ fn check_reads(
     let place = |number: u16| draft.columns.iter().position(|other| other.ordinal == number);
     for read in reads.iter().filter_map(|number| draft.numbered(*number)) {
         if read.auto_increment {
-            let message =
-                format!("Generated column '{}' cannot refer to auto-increment column.", column.name);
+            let message = format!(
+                "Generated column '{}' cannot refer to auto-increment column.",
+                column.name
+            );
             return Err(SqlError::new(3109, message));
         }
         if read.generated.is_some() && place(read.ordinal) >= place(column.ordinal) {
-            let message = "Generated column can refer only to generated columns defined prior to it.";
+            let message =
+                "Generated column can refer only to generated columns defined prior to it.";
             return Err(SqlError::new(3107, message));
         }
     }

@@ -76,10 +76,7 @@ pub(super) fn null_in_primary_key() -> SqlError {
 }
 
 fn generated(generated: &ast::Generated) -> Generated {
-    Generated {
-        text: expression_text(&generated.expression).into(),
-        stored: generated.stored,
-    }
+    Generated { text: expression_text(&generated.expression).into(), stored: generated.stored }
 }
 
 fn check_column_name(name: &str) -> Result<()> {
@@ -108,11 +105,15 @@ fn check_attributes(column: &ColumnModel, definition: &ast::ColumnDefinition) ->
         let is_point_in_time =
             matches!(kind, TypeKind::DateTime { .. } | TypeKind::Timestamp { .. });
         if !is_point_in_time || kind.fsp() != fsp {
-            return Err(SqlError::new(1294, format!("Invalid ON UPDATE clause for '{name}' column")));
+            return Err(SqlError::new(
+                1294,
+                format!("Invalid ON UPDATE clause for '{name}' column"),
+            ));
         }
     }
     if column.generated.is_some() {
-        let wrong = |what| SqlError::new(1221, format!("Incorrect usage of {what} and generated column"));
+        let wrong =
+            |what| SqlError::new(1221, format!("Incorrect usage of {what} and generated column"));
         if definition.default.is_some() {
             return Err(wrong("DEFAULT"));
         }
@@ -162,7 +163,9 @@ fn set_type(
                 collation => TypeKind::Char { max_chars: length, collation },
             })?
         }
-        ast::ColumnType::Varchar(length, attributes) => varchar(&name, *length, attributes, table_collation)?,
+        ast::ColumnType::Varchar(length, attributes) => {
+            varchar(&name, *length, attributes, table_collation)?
+        }
         ast::ColumnType::Text(size, length, attributes) => {
             text(*size, *length, attributes, table_collation)?
         }
@@ -266,9 +269,8 @@ fn decimal(
 }
 
 fn scale_over_precision(name: &str) -> SqlError {
-    let message = format!(
-        "For float(M,D), double(M,D) or decimal(M,D), M must be >= D (column '{name}')."
-    );
+    let message =
+        format!("For float(M,D), double(M,D) or decimal(M,D), M must be >= D (column '{name}').");
     SqlError::new(1427, message)
 }
 
@@ -400,13 +402,15 @@ fn checked_fsp(name: &str, fsp: u8) -> Result<u8> {
 }
 
 fn too_precise(name: &str, precision: u32, max: u32) -> SqlError {
-    let message = format!("Too-big precision {precision} specified for '{name}'. Maximum is {max}.");
+    let message =
+        format!("Too-big precision {precision} specified for '{name}'. Maximum is {max}.");
     SqlError::new(1426, message)
 }
 
 fn too_long(name: &str, max: u32) -> SqlError {
-    let message =
-        format!("Column length too big for column '{name}' (max = {max}); use BLOB or TEXT instead");
+    let message = format!(
+        "Column length too big for column '{name}' (max = {max}); use BLOB or TEXT instead"
+    );
     SqlError::new(1074, message)
 }
 

@@ -291,8 +291,13 @@ impl<'a> Copy<'a> {
                 continue;
             };
             let datum = expression.evaluate(&datums, &self.evaluation)?;
-            let datum =
-                values::assign(&datum, expression.ty(), &column.ty, &column.name, &self.evaluation)?;
+            let datum = values::assign(
+                &datum,
+                expression.ty(),
+                &column.ty,
+                &column.name,
+                &self.evaluation,
+            )?;
             row[usize::from(ordinal)] = values::to_value(&datum, column, &self.evaluation)?;
             datums[usize::from(ordinal)] = datum;
         }
@@ -389,7 +394,6 @@ struct Writer<'a> {
 }
 
 impl<'a> Writer<'a> {
-
     fn insert(&mut self, row: &[Value]) -> Result<()> {
         if self.rows >= BATCH_ROWS {
             self.commit_batch()?;
@@ -397,8 +401,7 @@ impl<'a> Writer<'a> {
         let (trx, table) = match &mut self.trx {
             Some(open) => open,
             none => {
-                let mut trx =
-                    self.node.begin(IsolationLevel::ReadCommitted).map_err(from_rows)?;
+                let mut trx = self.node.begin(IsolationLevel::ReadCommitted).map_err(from_rows)?;
                 let table = trx.table_for_write(self.table.id).map_err(from_rows)?;
                 none.insert((trx, table))
             }

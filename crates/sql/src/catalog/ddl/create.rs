@@ -48,7 +48,11 @@ pub(super) fn create_table(
     Ok(match &statement.source {
         None => DdlOutcome::done(),
         Some(source) => DdlOutcome::CreateTableAs(Box::new(CreateTableAs {
-            columns: query_columns.iter().filter_map(|name| table.column(name)).map(|column| column.ordinal).collect(),
+            columns: query_columns
+                .iter()
+                .filter_map(|name| table.column(name))
+                .map(|column| column.ordinal)
+                .collect(),
             table,
             on_conflict: source.on_conflict,
             query: source.query.clone(),
@@ -78,7 +82,10 @@ pub(super) fn create_table_like(
     draft.foreign_keys.clear();
     let old_prefix = format!("{}_chk_", original.name);
     for (check, number) in draft.checks.iter_mut().zip(1..) {
-        let number = check.name.strip_prefix(old_prefix.as_str()).map_or_else(|| number.to_string(), str::to_owned);
+        let number = check
+            .name
+            .strip_prefix(old_prefix.as_str())
+            .map_or_else(|| number.to_string(), str::to_owned);
         check.name = format!("{name}_chk_{number}").into();
     }
     (draft.schema, draft.name) = (schema, name);
@@ -139,11 +146,7 @@ pub(super) fn exists(
     Ok(found.is_some())
 }
 
-fn already_there(
-    context: &DdlContext<'_>,
-    name: &str,
-    if_not_exists: bool,
-) -> Result<DdlOutcome> {
+fn already_there(context: &DdlContext<'_>, name: &str, if_not_exists: bool) -> Result<DdlOutcome> {
     let message = format!("Table '{name}' already exists");
     if !if_not_exists {
         return Err(SqlError::new(1050, message));
@@ -240,9 +243,9 @@ fn check_engine(context: &DdlContext<'_>, engine: &str, table: &str) -> Result<(
         return Err(SqlError::new(1286, format!("Unknown storage engine '{engine}'")));
     }
     if engine_upper != "INNODB" && engine_upper != "FIRN" {
-        context.evaluation.warn(1266, || {
-            format!("Using storage engine InnoDB for table '{table}'")
-        });
+        context
+            .evaluation
+            .warn(1266, || format!("Using storage engine InnoDB for table '{table}'"));
     }
     Ok(())
 }
@@ -355,9 +358,8 @@ pub(super) fn model_of_query_column(
             default.clone()
         }
         _ if ty.nullable => DefaultValue::Null,
-        _ if origin.is_none() => {
-            super::values::implicit_default(&ty.kind).map_or(DefaultValue::None, DefaultValue::Literal)
-        }
+        _ if origin.is_none() => super::values::implicit_default(&ty.kind)
+            .map_or(DefaultValue::None, DefaultValue::Literal),
         _ => DefaultValue::None,
     };
     let _ = context;
@@ -411,8 +413,8 @@ pub(super) fn store(context: &DdlContext<'_>, draft: &TableDraft) -> Result<Arc<
         }
     };
     let table = context.catalog.shared().table_by_id(id)?;
-    let table = table
-        .ok_or_else(|| super::super::lookup::no_such_table(&draft.schema, &draft.name))?;
+    let table =
+        table.ok_or_else(|| super::super::lookup::no_such_table(&draft.schema, &draft.name))?;
     if let Some(start) = draft.auto_increment_start {
         super::set_auto_increment(context, &table, start)?;
     }
@@ -434,4 +436,3 @@ fn store_temporary(context: &DdlContext<'_>, draft: &TableDraft) -> Result<Table
     catalog.put_temporary(&draft.schema, &draft.name, id);
     Ok(id)
 }
-

@@ -38,11 +38,15 @@ impl Difference {
         actions: &[AlterAction],
     ) -> Difference {
         let is_new = |column: &ColumnModel| table.by_ordinal(column.ordinal).is_none();
-        let added: Vec<&ColumnModel> = after.columns.iter().filter(|column| is_new(column)).collect();
-        let dropped = table.columns.iter().filter(|column| after.numbered(column.ordinal).is_none());
+        let added: Vec<&ColumnModel> =
+            after.columns.iter().filter(|column| is_new(column)).collect();
+        let dropped =
+            table.columns.iter().filter(|column| after.numbered(column.ordinal).is_none());
         let is_kept = |index: &IndexModel| {
             after.indexes.iter().any(|other| {
-                other.number == index.number && other.parts == index.parts && other.unique == index.unique
+                other.number == index.number
+                    && other.parts == index.parts
+                    && other.unique == index.unique
             })
         };
         let mut difference = Difference {
@@ -61,9 +65,7 @@ impl Difference {
                 .map(|index| index.name.to_string())
                 .collect(),
             copy: None,
-            rename_only: actions
-                .iter()
-                .all(|action| matches!(action, AlterAction::RenameTable(_))),
+            rename_only: actions.iter().all(|action| matches!(action, AlterAction::RenameTable(_))),
         };
         difference.copy = difference.copy_reason(table, after, &added, actions);
         difference
@@ -85,15 +87,16 @@ impl Difference {
         added: &[&ColumnModel],
         actions: &[AlterAction],
     ) -> Option<CopyReason> {
-        let kept = table.columns.iter().filter_map(|before| {
-            after.numbered(before.ordinal).map(|after| (before, after))
-        });
+        let kept = table
+            .columns
+            .iter()
+            .filter_map(|before| after.numbered(before.ordinal).map(|after| (before, after)));
         if kept.clone().any(|(before, after)| !is_stored_alike(before, after)) {
             return Some(CopyReason::ColumnType);
         }
-        let is_forced = actions.iter().any(|action| {
-            matches!(action, AlterAction::Force | AlterAction::OrderBy(_))
-        });
+        let is_forced = actions
+            .iter()
+            .any(|action| matches!(action, AlterAction::Force | AlterAction::OrderBy(_)));
         let primary = |parts: Option<&IndexModel>| parts.map(|index| index.parts.clone());
         let clusters_differently = primary(table.primary_key()) != primary(after.primary_key());
         let needs_values = added.iter().any(|column| needs_values(column))
@@ -108,7 +111,8 @@ impl Difference {
             .flat_map(|index| &index.parts)
             .any(|part| self.added_columns.contains(&part.ordinal));
         let loses_part = after.indexes.iter().any(|index| {
-            index.number != NEW_INDEX && self.dropped_indexes.iter().any(|name| *name == *index.name)
+            index.number != NEW_INDEX
+                && self.dropped_indexes.iter().any(|name| *name == *index.name)
         });
         let is_worn = table.table.definition().row_version.0 >= MAX_ROW_VERSION;
         let rebuild = is_forced

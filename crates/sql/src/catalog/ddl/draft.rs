@@ -174,9 +174,7 @@ impl TableDraft {
             checks: self.checks.clone(),
             foreign_keys: self.foreign_keys.clone(),
             view: None,
-            temporary: self
-                .temporary
-                .then(|| (Arc::clone(&self.schema), Arc::clone(&self.name))),
+            temporary: self.temporary.then(|| (Arc::clone(&self.schema), Arc::clone(&self.name))),
             created_us: self.created_us,
             other: self.other_options.clone(),
         }

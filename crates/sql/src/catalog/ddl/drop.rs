@@ -8,9 +8,7 @@ use crate::grammar::ast;
 use super::super::lookup::{COPY_PREFIX, Catalog, TEMPORARY_SCHEMA_PREFIX, no_such_table};
 use super::super::model::TableModel;
 use super::super::session::SessionCatalog;
-use super::{
-    DdlContext, DdlOutcome, foreign_key, from_rows, is_temporary_table,
-};
+use super::{DdlContext, DdlOutcome, foreign_key, from_rows, is_temporary_table};
 
 /// `DROP [TEMPORARY] TABLE`: all of them, or none.
 pub(super) fn drop_tables(

@@ -201,8 +201,7 @@ fn binary(left: &Expr, op: &BinaryOperator, right: &Expr) -> String {
 
 fn unary(op: UnaryOperator, inner: &Expr) -> String {
     let text = expression_text(inner);
-    let is_number =
-        matches!(inner, Expr::Value(value) if matches!(value.value, Value::Number(..)));
+    let is_number = matches!(inner, Expr::Value(value) if matches!(value.value, Value::Number(..)));
     match op {
         UnaryOperator::Minus if is_number => format!("-{text}"),
         UnaryOperator::Minus => format!("-({text})"),

@@ -86,17 +86,11 @@ fn duplicate_name(name: &str) -> SqlError {
 fn check_schema_name(context: &DdlContext<'_>, draft: &TableDraft, name: &str) -> Result<()> {
     let Ok(tables) = context.catalog.shared().tables_of(&draft.schema) else { return Ok(()) };
     let others = tables.iter().filter(|table| table.name != draft.name);
-    let taken = others
-        .flat_map(|table| &table.foreign_keys)
-        .any(|key| same_name(&key.name, name));
+    let taken = others.flat_map(|table| &table.foreign_keys).any(|key| same_name(&key.name, name));
     if taken { Err(duplicate_name(name)) } else { Ok(()) }
 }
 
-fn child_columns(
-    draft: &TableDraft,
-    definition: &ast::ForeignKey,
-    key: &str,
-) -> Result<Vec<u16>> {
+fn child_columns(draft: &TableDraft, definition: &ast::ForeignKey, key: &str) -> Result<Vec<u16>> {
     let mut columns = Vec::with_capacity(definition.columns.len());
     for name in &definition.columns {
         let column = draft.column(name).ok_or_else(|| {
@@ -106,7 +100,8 @@ fn child_columns(
             return Err(super::draft::duplicate_column(name));
         }
         if column.generated.as_ref().is_some_and(|generated| !generated.stored) {
-            let message = format!("Foreign key '{key}' uses virtual column '{name}' which is not supported.");
+            let message =
+                format!("Foreign key '{key}' uses virtual column '{name}' which is not supported.");
             return Err(SqlError::new(3733, message));
         }
         columns.push(column.ordinal);
@@ -136,18 +131,25 @@ fn check_actions(draft: &TableDraft, key: &ForeignKeyModel) -> Result<()> {
 pub(super) fn begins_with(index: &IndexModel, columns: &[u16]) -> bool {
     index.special.is_none()
         && index.parts.len() >= columns.len()
-        && index.parts.iter().zip(columns).all(|(part, column)| {
-            part.ordinal == *column && part.prefix.is_none()
-        })
+        && index
+            .parts
+            .iter()
+            .zip(columns)
+            .all(|(part, column)| part.ordinal == *column && part.prefix.is_none())
 }
 
-fn ensure_index(draft: &mut TableDraft, key: &ForeignKeyModel, written: Option<&str>) -> Result<()> {
+fn ensure_index(
+    draft: &mut TableDraft,
+    key: &ForeignKeyModel,
+    written: Option<&str>,
+) -> Result<()> {
     if draft.indexes.iter().any(|index| begins_with(index, &key.columns)) {
         return Ok(());
     }
     let first = key.columns.first().and_then(|number| draft.numbered(*number));
     let first = first.map_or(String::new(), |column| column.name.to_string());
-    let part = |ordinal: &u16| IndexPartModel { ordinal: *ordinal, prefix: None, descending: false };
+    let part =
+        |ordinal: &u16| IndexPartModel { ordinal: *ordinal, prefix: None, descending: false };
     let index = IndexModel {
         number: NEW_INDEX,
         name: index::free_index_name(draft, written.unwrap_or(&first)),
@@ -206,8 +208,7 @@ pub(super) fn check_parents(
             }
             _ if !context.foreign_key_checks => {}
             _ => {
-                let message =
-                    format!("Failed to open the referenced table '{}'", key.parent_table);
+                let message = format!("Failed to open the referenced table '{}'", key.parent_table);
                 return Err(SqlError::new(1824, message));
             }
         }

@@ -170,7 +170,10 @@ fn require_not_null(column: &mut ColumnModel) -> Result<()> {
     }
     if column.generated.as_ref().is_some_and(|generated| !generated.stored) {
         let what = "Defining a virtual generated column as primary key";
-        return Err(SqlError::new(3106, format!("'{what}' is not supported for generated columns.")));
+        return Err(SqlError::new(
+            3106,
+            format!("'{what}' is not supported for generated columns."),
+        ));
     }
     column.ty.nullable = false;
     Ok(())
@@ -263,7 +266,8 @@ fn checked_prefix(
             return Err(SqlError::new(1283, message));
         }
         Some(_) => {
-            return Ok(length_of(kind).filter(|length| *length > FULL_TEXT_PREFIX)
+            return Ok(length_of(kind)
+                .filter(|length| *length > FULL_TEXT_PREFIX)
                 .map(|_| FULL_TEXT_PREFIX));
         }
         None => {}

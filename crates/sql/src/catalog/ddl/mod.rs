@@ -202,9 +202,10 @@ pub fn execute(context: &DdlContext<'_>, statement: &Statement) -> Result<DdlOut
         }
         Statement::RenameTable(pairs) => rename::rename_tables(context, pairs),
         Statement::Truncate(table) => drop::truncate(context, table),
-        Statement::CreateIndex { table, index } => {
-            alter::alter_table(context, &alter_with(table, ast::AlterAction::AddIndex(index.clone())))
-        }
+        Statement::CreateIndex { table, index } => alter::alter_table(
+            context,
+            &alter_with(table, ast::AlterAction::AddIndex(index.clone())),
+        ),
         Statement::DropIndex { table, name } => {
             let action = match name.eq_ignore_ascii_case("PRIMARY") {
                 true => ast::AlterAction::DropPrimaryKey,
@@ -239,9 +240,7 @@ impl<'a> DdlContext<'a> {
         let schema = self.schema_of(table)?;
         match self.catalog.find_table(schema, &table.name)? {
             Some(table) => Ok(table),
-            None if !self.catalog.has_schema(schema) => {
-                Err(super::lookup::unknown_schema(schema))
-            }
+            None if !self.catalog.has_schema(schema) => Err(super::lookup::unknown_schema(schema)),
             None => Err(no_such_table(schema, &table.name)),
         }
     }

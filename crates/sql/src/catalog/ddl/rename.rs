@@ -28,15 +28,13 @@ pub(super) fn rename_tables(
     for (from, to) in pairs {
         let from: Name = (context.schema_of(from)?.into(), from.name.as_str().into());
         let to = create::new_name(context, to)?;
-        let table = now(context, &names, &from)?
-            .ok_or_else(|| no_such_table(&from.0, &from.1))?;
+        let table = now(context, &names, &from)?.ok_or_else(|| no_such_table(&from.0, &from.1))?;
         if from != to && now(context, &names, &to)?.is_some() {
             return Err(SqlError::new(1050, format!("Table '{}' already exists", to.1)));
         }
         if table.view().is_some() && from.0 != to.0 {
-            let message = format!(
-                "Changing schema from '{}' to '{}' is not allowed.", from.0, to.0
-            );
+            let message =
+                format!("Changing schema from '{}' to '{}' is not allowed.", from.0, to.0);
             return Err(SqlError::new(1450, message));
         }
         rename(context, &mut *definitions, &table, &from, &to)?;
@@ -72,7 +70,9 @@ pub(super) fn rename(
 ) -> Result<()> {
     if is_temporary_table(table) {
         let to = to.clone();
-        return change_options(definitions, table.id, &mut |options| options.temporary = Some(to.clone()));
+        return change_options(definitions, table.id, &mut |options| {
+            options.temporary = Some(to.clone())
+        });
     }
     definitions.rename_table(table.id, &to.0, &to.1).map_err(from_rows)?;
     tell_children(context, definitions, from, to)?;

@@ -34,7 +34,10 @@ pub(super) fn create(
     Ok(DdlOutcome::Done { affected: 1, info: String::new() })
 }
 
-pub(super) fn alter(context: &DdlContext<'_>, statement: &ast::AlterDatabase) -> Result<DdlOutcome> {
+pub(super) fn alter(
+    context: &DdlContext<'_>,
+    statement: &ast::AlterDatabase,
+) -> Result<DdlOutcome> {
     let name = statement.name.as_deref().or(context.current_schema);
     let name = name.ok_or_else(|| SqlError::new(1046, "No database selected"))?;
     refuse_made_up(context, name)?;
@@ -71,9 +74,7 @@ pub(super) fn drop(context: &DdlContext<'_>, if_exists: bool, name: &str) -> Res
 }
 
 fn changed(mut options: SchemaOptions, said: &ast::DatabaseOptions) -> Result<SchemaOptions> {
-    if let Some(collation) =
-        charset::resolve(said.charset.as_deref(), said.collation.as_deref())?
-    {
+    if let Some(collation) = charset::resolve(said.charset.as_deref(), said.collation.as_deref())? {
         options.collation = collation;
     }
     options.read_only = said.read_only.unwrap_or(options.read_only);
@@ -81,8 +82,7 @@ fn changed(mut options: SchemaOptions, said: &ast::DatabaseOptions) -> Result<Sc
 }
 
 fn refuse_made_up(context: &DdlContext<'_>, name: &str) -> Result<()> {
-    let is_made_up =
-        |made_up: &&str| made_up.eq_ignore_ascii_case(name);
+    let is_made_up = |made_up: &&str| made_up.eq_ignore_ascii_case(name);
     if ["information_schema", "performance_schema"].iter().any(is_made_up) {
         let message = format!("Access denied for user '{}' to database '{name}'", context.account);
         return Err(SqlError::new(1044, message));

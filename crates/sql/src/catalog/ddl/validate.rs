@@ -135,16 +135,13 @@ fn foreign_keys(
     if !context.foreign_key_checks {
         return Ok(());
     }
-    let is_new = |key: &&ForeignKeyModel| {
-        !before.foreign_keys.iter().any(|old| old.name == key.name)
-    };
+    let is_new =
+        |key: &&ForeignKeyModel| !before.foreign_keys.iter().any(|old| old.name == key.name);
     for key in after.foreign_keys.iter().filter(is_new) {
         let is_self = key.parent_schema == after.schema && key.parent_table == after.name;
         let parent = match is_self {
             true => Some(Arc::clone(rows)),
-            false => {
-                context.catalog.shared().find_table(&key.parent_schema, &key.parent_table)?
-            }
+            false => context.catalog.shared().find_table(&key.parent_schema, &key.parent_table)?,
         };
         let Some(parent) = parent else { continue };
         one_foreign_key(context, after, rows, key, &parent)?;
@@ -210,8 +207,8 @@ fn has_parent(
     let equal: Vec<ValueRef<'_>> = child.iter().map(Value::as_ref).collect();
     let unbounded = || std::ops::Bound::Unbounded;
     let range = layout.range(&equal, unbounded(), unbounded(), table.collations());
-    let range =
-        range.map_err(|error| SqlError::new(1030, format!("Got error '{error}' from storage engine")))?;
+    let range = range
+        .map_err(|error| SqlError::new(1030, format!("Got error '{error}' from storage engine")))?;
     let options = ScanOptions {
         index,
         range,

@@ -22,10 +22,8 @@ pub(super) fn create(context: &DdlContext<'_>, statement: &ast::CreateView) -> R
     let mut draft = draft(context, &schema, &name, named(columns, &statement.columns)?)?;
     draft.created_us = create::now_us();
     let mut definition = draft.definition()?;
-    let options = TableOptions {
-        view: Some(view_of(context, statement, current)),
-        ..draft.table_options()
-    };
+    let options =
+        TableOptions { view: Some(view_of(context, statement, current)), ..draft.table_options() };
     definition.options = options.encode();
     let mut definitions = context.definitions()?;
     if let Some(before) = before {
@@ -57,8 +55,7 @@ fn check_replaced(
 fn named(mut columns: Vec<QueryColumn>, names: &[String]) -> Result<Vec<QueryColumn>> {
     if !names.is_empty() {
         if names.len() != columns.len() {
-            let message =
-                "In definition of view, derived table or common table expression, SELECT list and column \
+            let message = "In definition of view, derived table or common table expression, SELECT list and column \
                  names list have different column counts";
             return Err(SqlError::new(1353, message));
         }

@@ -10,7 +10,7 @@
 //! What has its default value is not written, so a plain column's options are no bytes at all, and a
 //! later version's new fields cost older tables nothing. `docs/formats/sql-options.md` draws the bytes.
 
-mod codec;
+pub(super) mod codec;
 mod default;
 #[cfg(test)]
 mod tests;
@@ -28,6 +28,7 @@ use super::model::{
 use codec::{Body, Reader, Writer, damaged, each_field};
 
 pub use default::{decode_default, encode_default};
+pub(super) use default::{read_datum, write_datum};
 
 /// `utf8mb4_0900_ai_ci`, what is meant when nothing is said.
 pub const DEFAULT_COLLATION: CollationId = CollationId(255);

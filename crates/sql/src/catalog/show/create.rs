@@ -14,6 +14,7 @@ use super::super::model::{
 };
 use super::super::options::SchemaOptions;
 use super::super::type_text::{self, identifier, identifiers, quoted};
+use super::super::virtual_table::VirtualTable;
 
 /// `CREATE TABLE …`; `next_auto_increment` is what the counter gives next, if there is one.
 #[must_use]
@@ -23,9 +24,9 @@ pub fn table_text(table: &TableModel, next_auto_increment: Option<u64>) -> Strin
     let mut lines: Vec<String> =
         table.shown_columns().map(|column| column_text(table, column)).collect();
     lines.extend(table.indexes.iter().map(|index| index_text(table, index)));
-    lines.extend(table.foreign_keys.iter().map(|key| {
-        foreign_key_text(key, &table.columns, &table.schema)
-    }));
+    lines.extend(
+        table.foreign_keys.iter().map(|key| foreign_key_text(key, &table.columns, &table.schema)),
+    );
     lines.extend(table.checks.iter().map(|check| {
         let enforced = if check.enforced { "" } else { " /*!80016 NOT ENFORCED */" };
         format!("CONSTRAINT {} CHECK ({}){enforced}", identifier(&check.name), check.text)
@@ -191,20 +192,24 @@ pub fn literal_text(datum: &Datum, ty: &SqlType) -> String {
 }
 
 fn index_text(table: &TableModel, index: &IndexModel) -> String {
-    let parts: Vec<String> = index.parts.iter().map(|part| {
-        let Some(column) = table.by_ordinal(part.ordinal) else { return String::new() };
-        let mut text = match &column.generated {
-            Some(generated) if column.hidden => format!("({})", generated.text),
-            _ => identifier(&column.name),
-        };
-        if let Some(prefix) = part.prefix.filter(|_| index.special.is_none()) {
-            let _ = write!(text, "({prefix})");
-        }
-        if part.descending {
-            text.push_str(" DESC");
-        }
-        text
-    }).collect();
+    let parts: Vec<String> = index
+        .parts
+        .iter()
+        .map(|part| {
+            let Some(column) = table.by_ordinal(part.ordinal) else { return String::new() };
+            let mut text = match &column.generated {
+                Some(generated) if column.hidden => format!("({})", generated.text),
+                _ => identifier(&column.name),
+            };
+            if let Some(prefix) = part.prefix.filter(|_| index.special.is_none()) {
+                let _ = write!(text, "({prefix})");
+            }
+            if part.descending {
+                text.push_str(" DESC");
+            }
+            text
+        })
+        .collect();
     let kind = match index {
         _ if index.primary => "PRIMARY KEY".to_owned(),
         IndexModel { special: Some(SpecialIndex::FullText), .. } => {
@@ -305,6 +310,21 @@ fn check_option_text(view: &ViewModel) -> &'static str {
 fn definer_text(account: &str) -> String {
     let (user, host) = account.rsplit_once('@').unwrap_or((account, "%"));
     format!("{}@{}", identifier(user), identifier(host))
+}
+
+/// `CREATE TEMPORARY TABLE …`, as MySQL shows tables that are made up.
+#[must_use]
+pub fn virtual_table_text(table: &dyn VirtualTable) -> String {
+    let mut text = format!("CREATE TEMPORARY TABLE {} (\n", identifier(table.name()));
+    for (at, column) in table.columns().iter().enumerate() {
+        let model = super::super::information_schema::model_of(column, at as u16 + 1);
+        let null = if column.ty.nullable { "" } else { " NOT NULL" };
+        let comma = if at == 0 { "" } else { ",\n" };
+        let ty = type_text::full(&model);
+        let _ = write!(text, "{comma}  {} {ty}{null}", identifier(column.name));
+    }
+    text.push_str("\n) ENGINE=InnoDB DEFAULT CHARSET=utf8mb3");
+    text
 }
 
 /// `CREATE DATABASE …`

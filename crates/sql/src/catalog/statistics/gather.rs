@@ -1,0 +1,226 @@
+//! `ANALYZE TABLE`: reading rows and counting what they hold.
+//!
+//! Rows are read by a snapshot, so nobody waits. Of a table with more than [`MAX_ROWS`] rows only so many
+//! are read; what was counted is scaled up. Distinct values are counted by hashes of their sort keys,
+//! histograms are made of a sample of at most [`SAMPLE_ROWS`] values.
+
+use std::hash::{Hash, Hasher};
+use std::sync::Arc;
+
+use firn_api::rows::{
+    Direction, IsolationLevel, ReadMode, RowContent, RowsError, ScanOptions, cell_value,
+};
+use firn_format::key::KeyRange;
+use firn_format::row::RowView;
+use rustc_hash::{FxHashSet, FxHasher};
+
+use crate::error::{Result, SqlError};
+use crate::types::{Datum, EvaluationContext, SqlType, TypeKind, sort_key};
+
+use super::super::lookup::Catalog;
+use super::super::model::{ColumnModel, IndexModel, TableModel};
+use super::{ColumnStatistics, Gathered, Histogram, stored};
+
+/// Rows that are read at most.
+const MAX_ROWS: u64 = 1_000_000;
+/// Values of a column that a histogram is made of at most.
+const SAMPLE_ROWS: usize = 16_384;
+
+/// Reads a table and keeps what it holds, for the planner. Blocks for as long as that takes; `go_on` is
+/// asked after each batch.
+///
+/// # Errors
+/// If rows cannot be read; 1317 if `go_on` answers false.
+pub fn analyze(
+    catalog: &Catalog,
+    table: &Arc<TableModel>,
+    evaluation: &EvaluationContext,
+    go_on: &dyn Fn() -> bool,
+) -> Result<Arc<Gathered>> {
+    let gathered = Arc::new(gather(catalog, table, evaluation, go_on)?);
+    table.statistics.set_gathered(Arc::clone(&gathered));
+    // A server that cannot write goes on with what it has in memory.
+    let _ = stored::write(catalog, table.id, &gathered);
+    Ok(gathered)
+}
+
+fn gather(
+    catalog: &Catalog,
+    table: &TableModel,
+    evaluation: &EvaluationContext,
+    go_on: &dyn Fn() -> bool,
+) -> Result<Gathered> {
+    let node = catalog.node();
+    let estimate = table.statistics.rows();
+    let mut trx = node.begin(IsolationLevel::RepeatableRead).map_err(told)?;
+    let mut values = node.begin(IsolationLevel::RepeatableRead).map_err(told)?;
+    trx.open_snapshot();
+    values.open_snapshot();
+    let from = trx.table_for_read(table.id).map_err(told)?;
+    let options = ScanOptions {
+        index: None,
+        range: KeyRange::all(),
+        direction: Direction::Forward,
+        mode: ReadMode::Consistent,
+        columns: None,
+    };
+    let mut scan = trx.scan(&from, &options).map_err(told)?;
+    let mut counts = Counts::new(table);
+    let mut row = vec![Datum::Null; table.ordinals()];
+    let mut buffer = Vec::new();
+    while counts.rows < MAX_ROWS && scan.fetch(&mut *trx).map_err(told)? {
+        for number in 0..scan.len() {
+            let RowContent::Payload(payload) = scan.row(number).content else { continue };
+            let view = RowView::parse(&from.layout().row, payload).map_err(damaged)?;
+            for column in counts.columns.iter().map(|counted| counted.column) {
+                let cell = view.column(usize::from(column.ordinal)).map_err(damaged)?;
+                let value = cell_value(&*values, &from, cell, &mut buffer).map_err(told)?;
+                let datum = Datum::from_value_ref(value, &column.ty, &evaluation.time_zone);
+                row[usize::from(column.ordinal)] = datum.map_err(damaged)?;
+            }
+            counts.add(&row);
+        }
+        if !go_on() {
+            return Err(told(RowsError::Cancelled));
+        }
+    }
+    let is_complete = counts.rows < MAX_ROWS;
+    let rows = if is_complete { counts.rows as f64 } else { estimate.max(counts.rows as f64) };
+    Ok(counts.finish(rows))
+}
+
+fn told(error: RowsError) -> SqlError {
+    super::super::ddl::from_rows(error)
+}
+
+fn damaged(error: impl std::fmt::Display) -> SqlError {
+    SqlError::new(1030, format!("Got error '{error}' from storage engine"))
+}
+
+/// What is counted while rows go by.
+struct Counts<'a> {
+    rows: u64,
+    columns: Vec<ColumnCount<'a>>,
+    indexes: Vec<IndexCount<'a>>,
+    table: &'a TableModel,
+    /// Bytes of a sort key, used over and over.
+    key: Vec<u8>,
+}
+
+struct ColumnCount<'a> {
+    column: &'a ColumnModel,
+    nulls: u64,
+    distinct: FxHashSet<u64>,
+    sample: Vec<Datum>,
+    seen: u64,
+}
+
+struct IndexCount<'a> {
+    index: &'a IndexModel,
+    /// For the first one, two … columns.
+    distinct: Vec<FxHashSet<u64>>,
+}
+
+impl<'a> Counts<'a> {
+    fn new(table: &'a TableModel) -> Counts<'a> {
+        let is_counted = |column: &&ColumnModel| {
+            !matches!(
+                column.ty.kind,
+                TypeKind::Json | TypeKind::Geometry | TypeKind::Blob { .. } | TypeKind::Text { .. }
+            ) || table
+                .indexes
+                .iter()
+                .any(|index| index.parts.iter().any(|part| part.ordinal == column.ordinal))
+        };
+        let columns = table.columns.iter().filter(is_counted).map(|column| ColumnCount {
+            column,
+            nulls: 0,
+            distinct: FxHashSet::default(),
+            sample: Vec::new(),
+            seen: 0,
+        });
+        let indexes = table.indexes.iter().filter(|index| index.parts.len() > 1 || !index.unique);
+        let indexes = indexes.map(|index| IndexCount {
+            index,
+            distinct: vec![FxHashSet::default(); index.parts.len()],
+        });
+        Counts {
+            rows: 0,
+            columns: columns.collect(),
+            indexes: indexes.collect(),
+            table,
+            key: Vec::new(),
+        }
+    }
+
+    fn add(&mut self, row: &[Datum]) {
+        self.rows += 1;
+        for counted in &mut self.columns {
+            let datum = &row[usize::from(counted.column.ordinal)];
+            if datum.is_null() {
+                counted.nulls += 1;
+                continue;
+            }
+            self.key.clear();
+            sort_key::write_sort_key(datum, &counted.column.ty, false, &mut self.key);
+            counted.distinct.insert(hash(&self.key));
+            counted.keep(datum);
+        }
+        for counted in &mut self.indexes {
+            self.key.clear();
+            for (part, distinct) in counted.index.parts.iter().zip(&mut counted.distinct) {
+                let Some(column) = self.table.by_ordinal(part.ordinal) else { continue };
+                let datum = &row[usize::from(part.ordinal)];
+                sort_key::write_sort_key(datum, &column.ty, false, &mut self.key);
+                distinct.insert(hash(&self.key));
+            }
+        }
+    }
+
+    fn finish(self, rows: f64) -> Gathered {
+        let read = self.rows as f64;
+        let scale = |distinct: usize| super::scaled(distinct as f64, read, rows);
+        let columns = self.columns.into_iter().map(|counted| {
+            let statistics = ColumnStatistics {
+                null_fraction: if read > 0.0 { counted.nulls as f64 / read } else { 0.0 },
+                distinct: scale(counted.distinct.len()),
+                histogram: histogram(&counted.column.ty, counted.sample),
+            };
+            (counted.column.name.as_ref().into(), statistics)
+        });
+        let indexes = self.indexes.into_iter().map(|counted| {
+            let distinct = counted.distinct.iter().map(|values| scale(values.len())).collect();
+            (counted.index.name.as_ref().into(), distinct)
+        });
+        Gathered { rows, columns: columns.collect(), indexes: indexes.collect() }
+    }
+}
+
+/// Long values tell little and would be kept twice.
+fn histogram(ty: &SqlType, sample: Vec<Datum>) -> Option<Histogram> {
+    let is_long = matches!(ty.kind, TypeKind::Text { .. } | TypeKind::Blob { .. });
+    if is_long { None } else { Histogram::of(ty, sample) }
+}
+
+impl ColumnCount<'_> {
+    /// Every value is in the sample with the same chance: once it is full, the n-th value takes a place
+    /// with the chance of its size to n. The places are as random as the hash of n.
+    fn keep(&mut self, datum: &Datum) {
+        self.seen += 1;
+        if self.sample.len() < SAMPLE_ROWS {
+            self.sample.push(datum.clone());
+            return;
+        }
+        let place = hash(&self.seen.to_le_bytes()) % self.seen;
+        if let Some(kept) = self.sample.get_mut(place as usize) {
+            *kept = datum.clone();
+        }
+    }
+}
+
+fn hash(bytes: &[u8]) -> u64 {
+    let mut hasher = FxHasher::default();
+    bytes.hash(&mut hasher);
+    // The hasher's low bits are its weakest.
+    hasher.finish().swap_bytes().wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ hasher.finish()
+}

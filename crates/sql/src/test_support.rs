@@ -1,0 +1,48 @@
+//! A database node over a temporary directory, for tests of what stands above it.
+
+use std::sync::Arc;
+
+use firn_api::rows::DatabaseNode;
+use firn_base::Environment;
+use firn_engine::rows::EngineNode;
+use firn_engine::transaction::IdLimits;
+use firn_engine::{Engine, EngineOptions, Storage};
+use firn_storage::local::{LocalOptions, LocalStorage};
+
+use crate::collation::Collations;
+
+/// A node that lives as long as this does.
+pub(crate) struct TestNode {
+    pub(crate) node: Arc<dyn DatabaseNode>,
+    engine: Engine,
+    storage: LocalStorage,
+    _directory: tempfile::TempDir,
+}
+
+impl TestNode {
+    /// An empty node.
+    pub(crate) fn new() -> TestNode {
+        let environment = Environment::system();
+        let directory = tempfile::tempdir().unwrap();
+        let storage =
+            LocalStorage::open(&environment, directory.path(), LocalOptions::default()).unwrap();
+        let watermarks = storage.log.watermarks();
+        let seams = Storage {
+            log: storage.log.clone(),
+            pages: storage.pages.clone(),
+            limits: IdLimits { trx: watermarks.trx_id_limit, cts: watermarks.cts_limit },
+        };
+        let options = EngineOptions { buffer_pool_bytes: 32 << 20, ..EngineOptions::default() };
+        let engine = Engine::open(&environment, seams, &options).unwrap();
+        let dictionary = engine.open_dictionary(Arc::new(Collations)).unwrap();
+        let node = Arc::new(EngineNode::new(dictionary));
+        TestNode { node, engine, storage, _directory: directory }
+    }
+}
+
+impl Drop for TestNode {
+    fn drop(&mut self) {
+        let _ = self.engine.close();
+        self.storage.close();
+    }
+}
