@@ -89,6 +89,38 @@ fn one_too_many_hears_error_1040() {
 }
 
 #[test]
+fn clients_that_do_not_log_in_keep_nobody_out() {
+    let running = Running::with(|limits| limits.max_connections = 2);
+    let mut silent: Vec<_> = (0..1010).map(|_| running.connect()).collect();
+    assert!(silent[0].is_closed(), "the one that has been silent for longest");
+    let _clients = [running.log_in(), running.log_in()];
+    silent.truncate(1);
+    soon("only who logged in is left", || running.server.connections().len() == 2);
+}
+
+#[test]
+fn connections_come_and_go_idle_at_any_moment() {
+    let running = Running::new();
+    std::thread::scope(|scope| {
+        for client_number in 0..20u64 {
+            let running = &running;
+            scope.spawn(move || {
+                let mut client = running.log_in();
+                for round in 0..25 {
+                    client.query("one");
+                    assert_eq!(client.read_result().len(), 4);
+                    // Around the time after which a connection is parked.
+                    let pause_ms = 92 + (client_number * 7 + round * 3) % 17;
+                    std::thread::sleep(Duration::from_millis(pause_ms));
+                }
+            });
+        }
+    });
+    soon("all gone", || running.server.connections().is_empty());
+    assert_eq!(running.service.sessions.load(Ordering::SeqCst), 0);
+}
+
+#[test]
 fn idle_connections_are_parked_and_taken_up_again() {
     let running = Running::with(|limits| limits.max_connections = 1000);
     let mut clients: Vec<_> = (0..100).map(|_| running.log_in()).collect();

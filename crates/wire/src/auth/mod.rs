@@ -99,7 +99,8 @@ impl Credentials {
         }
     }
 
-    /// Those of a user who has no account: no password fits, and it takes as long to find that out.
+    /// Those of a user who has no account: no password fits, and it takes as long to find that out. Looks
+    /// like an account of `caching_sha2_password`; one of `mysql_native_password` can be told from it.
     #[must_use]
     pub fn nobody() -> Credentials {
         let unmatched = caching_sha2::UNMATCHED.to_vec();

@@ -381,6 +381,30 @@ fn values_of_another_type_than_their_column_become_it() {
 }
 
 #[test]
+fn a_row_can_be_gone_on_with() {
+    let columns = [column("a", ColumnType::Long), column("b", ColumnType::Tiny)];
+    for format in [RowFormat::Text, RowFormat::Binary] {
+        let at_once = record(format, None, |replies| {
+            let mut rows = replies.columns(&columns)?;
+            let mut row = rows.row()?;
+            row.null();
+            row.int(7);
+            row.end();
+            rows.finish(&DONE)
+        });
+        let bit_by_bit = record(format, None, |replies| {
+            let mut rows = replies.columns(&columns)?;
+            rows.row()?;
+            rows.same_row().null();
+            rows.same_row().int(7);
+            rows.same_row().end();
+            rows.finish(&DONE)
+        });
+        assert_eq!(at_once, bit_by_bit);
+    }
+}
+
+#[test]
 #[should_panic(expected = "cannot be sent as bytes")]
 fn bytes_in_a_number_column_are_a_mistake() {
     record(RowFormat::Binary, None, |replies| {

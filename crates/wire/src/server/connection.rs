@@ -119,7 +119,10 @@ impl Connection {
         match self.stage {
             Stage::Greeted { deadline } => self.log_in(deadline)?,
             Stage::Ready => {}
-            Stage::Expired => return Err(WireError::Fatal(ServerError::idle_too_long())),
+            Stage::Expired => {
+                self.look_whether_to_end()?;
+                return Err(WireError::Fatal(ServerError::idle_too_long()));
+            }
         }
         loop {
             self.look_whether_to_end()?;

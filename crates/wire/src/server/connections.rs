@@ -33,6 +33,8 @@ pub struct ConnectionControl {
     /// Counts commands, so that the watch knows a long one from two short ones.
     commands: AtomicU64,
     wait_timeout_ms: AtomicU64,
+    /// Counted among [`Connections::logged_in`].
+    logged_in: AtomicBool,
 }
 
 impl std::fmt::Debug for ConnectionControl {
@@ -53,6 +55,7 @@ impl ConnectionControl {
             since_ms: AtomicU64::new(0),
             commands: AtomicU64::new(0),
             wait_timeout_ms: AtomicU64::new(u64::MAX),
+            logged_in: AtomicBool::new(false),
         }
     }
 
@@ -179,6 +182,8 @@ pub struct ConnectionState {
 pub struct Connections {
     by_id: Mutex<FxHashMap<u32, Arc<ConnectionControl>>>,
     last_id: AtomicU32,
+    /// How many have logged in.
+    logged_in: AtomicU64,
     /// Notified when a connection has ended.
     pub(super) ended: Event,
 }
@@ -261,7 +266,43 @@ impl Connections {
 
     pub(super) fn unregister(&self, id: u32) {
         let removed = self.by_id.lock().remove(&id);
-        drop(removed);
+        if removed.is_some_and(|connection| connection.logged_in.load(Ordering::Relaxed)) {
+            self.logged_in.fetch_sub(1, Ordering::SeqCst);
+        }
         self.ended.notify_all();
+    }
+
+    /// How many have logged in.
+    pub(super) fn logged_in(&self) -> u64 {
+        self.logged_in.load(Ordering::SeqCst)
+    }
+
+    /// Counts a connection among those that have logged in; false if there are `limit` already.
+    pub(super) fn admit(&self, connection: &ConnectionControl, limit: u64) -> bool {
+        let counted = self.logged_in.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |count| {
+            (count < limit).then_some(count + 1)
+        });
+        if counted.is_ok() {
+            connection.logged_in.store(true, Ordering::Relaxed);
+        }
+        counted.is_ok()
+    }
+
+    /// Ends the connection that has been there longest without having logged in, if there are more than
+    /// `limit` of them.
+    pub(super) fn make_room(&self, limit: u64) {
+        let oldest = {
+            let by_id = self.by_id.lock();
+            if (by_id.len() as u64).saturating_sub(self.logged_in()) <= limit {
+                return;
+            }
+            let waiting = by_id
+                .values()
+                .filter(|one| !one.logged_in.load(Ordering::Relaxed) && !one.is_closing());
+            waiting.min_by_key(|one| one.id).cloned()
+        };
+        if let Some(oldest) = oldest {
+            oldest.end(CancelReason::KillConnection);
+        }
     }
 }

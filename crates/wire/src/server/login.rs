@@ -76,12 +76,23 @@ impl Connection {
             deadline,
         };
         let credentials = authenticate(&mut self.channel, &context, &attempt)?;
+        self.admit()?;
         let session = shared.service.open(self.login(response, credentials.account));
         let session = session.map_err(WireError::Fatal)?;
         self.control.set_canceller(Some(session.canceller()));
         self.session = Some(session);
         self.multi_statements = self.channel.capabilities.contains(Capabilities::MULTI_STATEMENTS);
         Ok(())
+    }
+
+    /// Counts the connection among those that have logged in, if there is room.
+    fn admit(&self) -> Result<(), WireError> {
+        let again = matches!(self.stage, Stage::Ready);
+        let limit = self.shared.limits.max_connections();
+        match again || self.shared.connections.admit(&self.control, limit) {
+            true => Ok(()),
+            false => Err(WireError::Fatal(ServerError::too_many_connections())),
+        }
     }
 
     fn login(&self, response: &HandshakeResponse, account: String) -> Login {

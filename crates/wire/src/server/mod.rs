@@ -105,6 +105,7 @@ impl Server {
     pub fn shutdown(&self, patience: Duration) -> bool {
         let connections = &self.shared.connections;
         self.shared.stop();
+        // Those that are parked are closed by the poller, those that wait with a thread end their wait.
         self.shared.poller.wake();
         for connection in connections.all() {
             if connection.running().is_none() {

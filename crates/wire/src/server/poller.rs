@@ -74,8 +74,11 @@ impl Poller {
             true => epoll::modify(&self.epoll, socket, data, ONCE),
             false => epoll::add(&self.epoll, socket, data, ONCE),
         };
-        if let Err(error) = told {
+        if let Err(error) = &told {
             tracing::error!(connection = control.id(), %error, "an idle connection cannot be held");
+        }
+        // Without the thread nobody would ever take it out.
+        if told.is_err() || self.stopping.load(Ordering::SeqCst) {
             self.take(control.id()).into_iter().for_each(discard);
         }
     }
@@ -116,10 +119,11 @@ impl Poller {
             if shared.is_stopping() {
                 // Closed, they no longer take connections.
                 listeners.clear();
+                self.give_up(shared, |_| true);
             }
             if now >= next_look {
                 next_look = now + Duration::from_millis(500);
-                self.give_up_expired(shared, now);
+                self.give_up(shared, |connection| connection.is_expired(now));
             }
         }
         let left = std::mem::take(&mut *self.parked.lock());
@@ -160,13 +164,13 @@ impl Poller {
         let _ = rustix::io::read(&self.wake, &mut [0; 8]);
     }
 
-    /// Connections that have waited too long are closed; those that have logged in are told so first.
-    fn give_up_expired(&self, shared: &Arc<Shared>, now: Duration) {
-        let expired: Vec<_> = {
+    /// Connections that shall wait no more are closed; those that have logged in are told so first.
+    fn give_up(&self, shared: &Arc<Shared>, shall: impl Fn(&Connection) -> bool) {
+        let given_up: Vec<_> = {
             let mut parked = self.parked.lock();
-            parked.extract_if(|_, connection| connection.is_expired(now)).collect()
+            parked.extract_if(|_, connection| shall(connection)).collect()
         };
-        for (_, mut connection) in expired {
+        for (_, mut connection) in given_up {
             if connection.expire() {
                 shared.workers.submit(shared, connection);
             } else {
