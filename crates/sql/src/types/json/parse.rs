@@ -195,7 +195,10 @@ impl Parser<'_> {
                 return self.fail(SURROGATE);
             }
             let low = self.hex_digits(start)?;
-            low.checked_sub(0xdc00).map_or(u32::MAX, |low| 0x1_0000 + ((high - 0xd800) << 10) + low)
+            match low {
+                0xdc00..0xe000 => 0x1_0000 + ((high - 0xd800) << 10) + (low - 0xdc00),
+                _ => u32::MAX,
+            }
         } else {
             high
         };
