@@ -196,6 +196,24 @@ fn kill_query_leaves_the_connection_and_kill_does_not() {
 }
 
 #[test]
+fn a_client_that_does_not_read_can_be_killed() {
+    let running = Running::new();
+    let mut client = running.log_in();
+    client.query("rows 100000000");
+    std::thread::sleep(Duration::from_millis(300));
+    assert!(running.server.connections().kill(client.id));
+    soon("forgotten", || running.server.connections().is_empty());
+}
+
+#[test]
+fn a_client_that_does_not_read_runs_out_of_time() {
+    let running = Running::with(|limits| limits.net_write_timeout = Duration::from_millis(300));
+    let mut client = running.log_in();
+    client.query("rows 100000000");
+    soon("forgotten", || running.server.connections().is_empty());
+}
+
+#[test]
 fn a_panic_ends_its_connection_only() {
     let running = Running::new();
     let (mut unlucky, mut other) = (running.log_in(), running.log_in());
