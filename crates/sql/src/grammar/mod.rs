@@ -84,10 +84,17 @@
 pub mod ast;
 mod build;
 mod lexer;
+mod normalise;
 mod parser;
+mod render;
+mod split;
 #[cfg(test)]
 mod tests;
 mod words;
+
+pub use normalise::{Literal, LiteralKind, LiteralValue, MAX_LITERALS, Normalised, normalise};
+pub use render::{render, render_query};
+pub use split::{Split, split};
 
 use crate::error::{Result, SqlError};
 use ast::{ColumnType, Statement};

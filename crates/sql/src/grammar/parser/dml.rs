@@ -84,7 +84,7 @@ impl Parser<'_> {
         if !self.begins_query(0) && self.kind() != Kind::LeftParen {
             return self.error();
         }
-        Ok((columns, InsertSource::Query(Box::new(self.query()?))))
+        Ok((columns, InsertSource::Query(self.query()?)))
     }
 
     fn value_or_default(&mut self) -> Result<ValueOrDefault> {

@@ -67,6 +67,7 @@ impl Parser<'_> {
         Ok(expr)
     }
 
+    #[inline(never)]
     fn climb_operators(&mut self, level: u8) -> Result<Expr> {
         let is_not = self.is("NOT") && !self.mode.high_not_precedence;
         let mut left = self.prefix(level)?;
@@ -148,6 +149,7 @@ impl Parser<'_> {
         }
     }
 
+    #[inline(never)]
     fn infix_expression(&mut self, left: Expr, infix: Infix, binds: u8) -> Result<Expr> {
         let negated = infix.is_predicate() && self.accept("NOT");
         self.at += 1;
@@ -186,6 +188,7 @@ impl Parser<'_> {
 
     /// Operands joined by one of `AND` and `OR`. A long chain is built as a balanced tree, which
     /// means the same, as both are associative.
+    #[inline(never)]
     fn chain(&mut self, left: Expr, op: BinaryOperator, binds: u8) -> Result<Expr> {
         let mut operands = vec![left, self.climb(binds + 1)?];
         while let Some((Infix::Chain(next), _)) = self.infix()
@@ -203,6 +206,7 @@ impl Parser<'_> {
         joined.map_or_else(|| self.error(), Ok)
     }
 
+    #[inline(never)]
     fn comparison(&mut self, left: Expr, op: BinaryOperator) -> Result<Expr> {
         let left = Box::new(left);
         if self.kind_at(1) == Kind::LeftParen
@@ -218,6 +222,7 @@ impl Parser<'_> {
         Ok(Expr::BinaryOp { left, op, right })
     }
 
+    #[inline(never)]
     fn is_expression(&mut self, left: Expr) -> Result<Expr> {
         let negated = self.accept("NOT");
         let left = Box::new(left);
@@ -233,6 +238,7 @@ impl Parser<'_> {
         })
     }
 
+    #[inline(never)]
     fn in_expression(&mut self, left: Expr, negated: bool) -> Result<Expr> {
         let expr = Box::new(left);
         if self.kind() == Kind::LeftParen && self.begins_query(1) {
@@ -247,6 +253,7 @@ impl Parser<'_> {
         Ok(Expr::InList { expr, list, negated })
     }
 
+    #[inline(never)]
     fn like(&mut self, left: Expr, negated: bool) -> Result<Expr> {
         let pattern = Box::new(self.climb(BIT)?);
         let escape_char = match self.accept("ESCAPE") {
@@ -264,6 +271,7 @@ impl Parser<'_> {
         }
     }
 
+    #[inline(never)]
     fn between(&mut self, left: Expr, negated: bool) -> Result<Expr> {
         let low = Box::new(self.climb(BIT)?);
         self.expect("AND")?;
@@ -272,6 +280,7 @@ impl Parser<'_> {
     }
 
     /// What an expression begins with: anything but an operator between two.
+    #[inline(never)]
     fn prefix(&mut self, level: u8) -> Result<Expr> {
         match self.kind() {
             Kind::Word => self.word_expression(level),
@@ -298,6 +307,7 @@ impl Parser<'_> {
     }
 
     /// A literal, perhaps with a sign; a `COLLATE` after it is left for the caller.
+    #[inline(never)]
     pub(super) fn literal(&mut self) -> Result<Expr> {
         match self.kind() {
             Kind::Minus | Kind::Plus => {
@@ -309,16 +319,19 @@ impl Parser<'_> {
         }
     }
 
+    #[inline(never)]
     fn sign(&mut self, op: UnaryOperator) -> Result<Expr> {
         self.at += 1;
         Ok(unary(op, self.simple()?))
     }
 
+    #[inline(never)]
     fn number(&mut self) -> Expr {
         let token = self.advance();
         value(Value::Number(self.text_of(token).to_owned(), false))
     }
 
+    #[inline(never)]
     fn bytes(&mut self) -> Expr {
         let token = self.advance();
         let written = self.text_of(token);
@@ -330,18 +343,21 @@ impl Parser<'_> {
         value(Value::HexStringLiteral(format!("{odd}{}", digits.to_ascii_uppercase())))
     }
 
+    #[inline(never)]
     fn national_text(&mut self) -> Expr {
         let token = self.advance();
         let said = unquote(&self.text_of(token)[1..], !self.mode.no_backslash_escapes);
         Expr::Prefixed { prefix: ident("_utf8mb3"), value: Box::new(text(said)) }
     }
 
+    #[inline(never)]
     fn parameter(&mut self) -> Expr {
         self.at += 1;
         self.parameters += 1;
         value(Value::Placeholder(format!("?{}", self.parameters)))
     }
 
+    #[inline(never)]
     fn user_variable(&mut self) -> Result<Expr> {
         let variable = Expr::Identifier(marked(VARIABLE_MARK, self.variable()?));
         if self.take(Kind::Assign) {
@@ -350,6 +366,7 @@ impl Parser<'_> {
         Ok(variable)
     }
 
+    #[inline(never)]
     fn system_variable(&mut self) -> Result<Expr> {
         let (scope, name) = self.system_variable_name()?;
         let scope = marked(VARIABLE_MARK, scope);
@@ -375,6 +392,7 @@ impl Parser<'_> {
     }
 
     /// `(…)`: a subquery, a row, or an expression, whose parentheses are forgotten.
+    #[inline(never)]
     fn parenthesised(&mut self) -> Result<Expr> {
         if self.begins_query(1) {
             return Ok(Expr::Subquery(self.subquery()?));
@@ -387,18 +405,20 @@ impl Parser<'_> {
         }
         let Some(mut only) = items.pop() else { return self.error() };
         if let Expr::Subquery(query) = only {
-            only = Expr::Subquery(Box::new(self.query_after_parens(*query)?));
+            only = Expr::Subquery(self.query_after_parens(query)?);
         }
         self.need(Kind::RightParen)?;
         Ok(only)
     }
 
     /// A query in parentheses.
+    #[inline(never)]
     pub(super) fn subquery(&mut self) -> Result<Box<Query>> {
-        self.parens(|p| p.query().map(Box::new))
+        self.parens(Self::query)
     }
 
     /// `{d '…'}`, `{t '…'}`, `{ts '…'}`, `{fn f(…)}`.
+    #[inline(never)]
     fn odbc(&mut self) -> Result<Expr> {
         self.need(Kind::LeftBrace)?;
         let kind = self.ident()?.to_ascii_lowercase();
@@ -418,6 +438,7 @@ impl Parser<'_> {
         })
     }
 
+    #[inline(never)]
     fn word_expression(&mut self, level: u8) -> Result<Expr> {
         let next = self.kind_at(1);
         match self.upper().as_str() {
@@ -463,6 +484,7 @@ impl Parser<'_> {
         }
     }
 
+    #[inline(never)]
     fn not(&mut self) -> Result<Expr> {
         self.at += 1;
         let level = if self.mode.high_not_precedence { SIMPLE } else { NOT };
@@ -478,6 +500,7 @@ impl Parser<'_> {
         words::is_introducer(self.text_of(self.token(0)))
     }
 
+    #[inline(never)]
     fn introduced(&mut self) -> Result<Expr> {
         let token = self.advance();
         let prefix = ident(self.text_of(token).to_ascii_lowercase());
@@ -485,12 +508,14 @@ impl Parser<'_> {
         Ok(Expr::Prefixed { prefix, value: Box::new(inner) })
     }
 
+    #[inline(never)]
     fn typed_text(&mut self, data_type: DataType) -> Result<Expr> {
         self.at += 1;
         let value = Value::SingleQuotedString(self.string()?).with_empty_span();
         Ok(Expr::TypedString(TypedString { data_type, value, uses_odbc_syntax: false }))
     }
 
+    #[inline(never)]
     fn case(&mut self) -> Result<Expr> {
         self.expect("CASE")?;
         let operand = match self.is("WHEN") {
@@ -516,6 +541,7 @@ impl Parser<'_> {
     }
 
     /// A column, perhaps with what JSON path follows; or a function of a database.
+    #[inline(never)]
     fn name_expression(&mut self) -> Result<Expr> {
         let mut parts = Vec::new();
         if self.take(Kind::Dot) {
@@ -580,6 +606,7 @@ impl Parser<'_> {
     }
 
     /// `INTERVAL n unit`.
+    #[inline(never)]
     pub(super) fn interval(&mut self) -> Result<Expr> {
         self.expect("INTERVAL")?;
         let value = Box::new(self.expression()?);

@@ -14,7 +14,7 @@ use sqlparser::ast::{
 /// What stands in parentheses where a table may.
 enum Parenthesised {
     Query(Box<Query>),
-    Tables(TableWithJoins),
+    Tables(Box<TableWithJoins>),
 }
 
 impl Parser<'_> {
@@ -32,6 +32,7 @@ impl Parser<'_> {
         self.list(Self::table_reference)
     }
 
+    #[inline(never)]
     fn table_reference(&mut self) -> Result<TableWithJoins> {
         if self.kind() == Kind::LeftBrace {
             return self.odbc_join();
@@ -41,15 +42,17 @@ impl Parser<'_> {
     }
 
     /// `{ OJ … }`.
+    #[inline(never)]
     fn odbc_join(&mut self) -> Result<TableWithJoins> {
         self.need(Kind::LeftBrace)?;
         self.ident()?;
-        let inner = self.table_reference()?;
+        let inner = self.deeper(Self::table_reference)?;
         self.need(Kind::RightBrace)?;
         self.joins_after(nested(inner))
     }
 
     /// The joins that follow a table.
+    #[inline(never)]
     fn joins_after(&mut self, relation: TableFactor) -> Result<TableWithJoins> {
         let mut joins = Vec::new();
         while let Some(kind) = self.join_kind()? {
@@ -92,6 +95,7 @@ impl Parser<'_> {
 
     /// A join after its words. `a JOIN b JOIN c ON x ON y` nests to the right; without a condition
     /// of its own (`a JOIN b JOIN c ON x`) it is read from left to right.
+    #[inline(never)]
     fn join(&mut self, kind: JoinKind, joins: &mut Vec<Join>) -> Result<()> {
         let relation = match self.kind() {
             Kind::LeftBrace => nested(self.odbc_join()?),
@@ -137,12 +141,13 @@ impl Parser<'_> {
         Ok(None)
     }
 
+    #[inline(never)]
     fn table_factor(&mut self) -> Result<TableFactor> {
         if self.kind() == Kind::LeftParen {
             return match self.parenthesised_tables()? {
                 Parenthesised::Query(subquery) => self.derived(false, subquery),
                 Parenthesised::Tables(tables) if tables.joins.is_empty() => Ok(tables.relation),
-                Parenthesised::Tables(tables) => Ok(nested(tables)),
+                Parenthesised::Tables(tables) => Ok(nested(*tables)),
             };
         }
         if self.accept("LATERAL") {
@@ -157,24 +162,25 @@ impl Parser<'_> {
 
     /// A query, or tables, in parentheses. Which it is shows only inside, perhaps after further
     /// parentheses; a query in parentheses may be an operand of a larger one.
+    #[inline(never)]
     fn parenthesised_tables(&mut self) -> Result<Parenthesised> {
         self.deeper(|p| {
             p.need(Kind::LeftParen)?;
             if p.begins_query(0) {
                 let query = p.query()?;
                 p.need(Kind::RightParen)?;
-                return Ok(Parenthesised::Query(Box::new(query)));
+                return Ok(Parenthesised::Query(query));
             }
             let first = match p.kind() {
                 Kind::LeftParen => p.parenthesised_tables()?,
-                _ => Parenthesised::Tables(p.table_reference()?),
+                _ => Parenthesised::Tables(Box::new(p.table_reference()?)),
             };
             let first = match first {
                 Parenthesised::Query(query) => {
                     if p.kind() == Kind::RightParen || p.continues_query() {
-                        let query = p.query_after_parens(*query)?;
+                        let query = p.query_after_parens(query)?;
                         p.need(Kind::RightParen)?;
-                        return Ok(Parenthesised::Query(Box::new(query)));
+                        return Ok(Parenthesised::Query(query));
                     }
                     let relation = p.derived(false, query)?;
                     p.joins_after(relation)?
@@ -183,13 +189,13 @@ impl Parser<'_> {
                     p.joins_after(tables.relation)?
                 }
                 Parenthesised::Tables(tables) => match p.join_follows() {
-                    true => p.joins_after(nested(tables))?,
-                    false => tables,
+                    true => p.joins_after(nested(*tables))?,
+                    false => *tables,
                 },
             };
             let tables = p.comma_joins(first)?;
             p.need(Kind::RightParen)?;
-            Ok(Parenthesised::Tables(tables))
+            Ok(Parenthesised::Tables(Box::new(tables)))
         })
     }
 
@@ -202,6 +208,7 @@ impl Parser<'_> {
     }
 
     /// Commas inside parentheses are joins without a condition.
+    #[inline(never)]
     fn comma_joins(&mut self, first: TableWithJoins) -> Result<TableWithJoins> {
         let mut all = first;
         while self.take(Kind::Comma) {
@@ -212,6 +219,7 @@ impl Parser<'_> {
         Ok(all)
     }
 
+    #[inline(never)]
     fn derived(&mut self, lateral: bool, subquery: Box<Query>) -> Result<TableFactor> {
         let Some(mut alias) = self.table_alias()? else {
             return Err(SqlError::new(1248, "Every derived table must have its own alias"));
@@ -230,6 +238,7 @@ impl Parser<'_> {
     }
 
     /// A table by name, with partitions, alias and index hints.
+    #[inline(never)]
     pub(super) fn named_table(&mut self) -> Result<TableFactor> {
         let table = self.table_name()?;
         let name = object(table.schema.into_iter().chain([table.name]));
@@ -272,6 +281,7 @@ impl Parser<'_> {
         Ok(hints)
     }
 
+    #[inline(never)]
     fn index_hint(&mut self) -> Result<TableIndexHints> {
         let hint_type = match self.expect_any(&["USE", "IGNORE", "FORCE"])? {
             "USE" => TableIndexHintType::Use,
@@ -298,6 +308,7 @@ impl Parser<'_> {
         Ok(TableIndexHints { hint_type, index_type, for_clause, index_names })
     }
 
+    #[inline(never)]
     fn json_table(&mut self) -> Result<TableFactor> {
         self.expect("JSON_TABLE")?;
         self.need(Kind::LeftParen)?;
@@ -313,11 +324,13 @@ impl Parser<'_> {
         Ok(TableFactor::JsonTable { json_expr, json_path, columns, alias })
     }
 
+    #[inline(never)]
     fn json_columns(&mut self) -> Result<Vec<JsonTableColumn>> {
         self.expect("COLUMNS")?;
         self.deeper(|p| p.parens_list(Self::json_column))
     }
 
+    #[inline(never)]
     fn json_column(&mut self) -> Result<JsonTableColumn> {
         if self.is("NESTED") && (self.is_at(1, "PATH") || self.kind_at(1) == Kind::Text) {
             self.at += 1;

@@ -21,6 +21,7 @@ impl Parser<'_> {
     }
 
     /// A word and what is in its parentheses.
+    #[inline(never)]
     pub(super) fn function_call(&mut self) -> Result<Expr> {
         let name = self.upper();
         let written = self.name_of_current();
@@ -50,6 +51,7 @@ impl Parser<'_> {
     }
 
     /// `(…)` after a function's name, and what may follow.
+    #[inline(never)]
     pub(super) fn arguments_of(&mut self, name: ObjectName) -> Result<Expr> {
         let arguments = self.parens(Self::argument_list)?;
         let mut function = with_arguments(name, arguments);
@@ -90,6 +92,7 @@ impl Parser<'_> {
         Ok(FunctionArgumentList { duplicate_treatment, args, clauses })
     }
 
+    #[inline(never)]
     fn argument_clauses(&mut self) -> Result<Vec<FunctionArgumentClause>> {
         let mut clauses = Vec::new();
         if self.is("ORDER") {
@@ -109,6 +112,7 @@ impl Parser<'_> {
         Ok(clauses)
     }
 
+    #[inline(never)]
     fn cast_arguments(&mut self) -> Result<Expr> {
         let mut expr = self.expression()?;
         if self.accept_all(&["AT", "TIME", "ZONE"]) {
@@ -126,6 +130,7 @@ impl Parser<'_> {
         Ok(expr)
     }
 
+    #[inline(never)]
     fn convert_arguments(&mut self) -> Result<Expr> {
         let expr = self.expression()?;
         if self.accept("USING") {
@@ -142,6 +147,7 @@ impl Parser<'_> {
     }
 
     /// A type of `CAST`, and the character set of its text.
+    #[inline(never)]
     pub(super) fn cast_type(&mut self) -> Result<(DataType, Option<String>)> {
         let word = self.upper();
         if self.kind() != Kind::Word {
@@ -220,6 +226,7 @@ impl Parser<'_> {
         })
     }
 
+    #[inline(never)]
     fn extract_arguments(&mut self) -> Result<Expr> {
         let field = field(self.unit()?);
         self.expect("FROM")?;
@@ -227,6 +234,7 @@ impl Parser<'_> {
         Ok(Expr::Extract { field, syntax: ExtractSyntax::From, expr })
     }
 
+    #[inline(never)]
     fn trim_arguments(&mut self) -> Result<Expr> {
         let trim_where = self.accept_any(&["BOTH", "LEADING", "TRAILING"]).map(|word| match word {
             "BOTH" => TrimWhereField::Both,
@@ -248,6 +256,7 @@ impl Parser<'_> {
     }
 
     /// Also `SUBSTRING(x FROM y FOR z)`, which means the same as with commas.
+    #[inline(never)]
     fn substring_arguments(&mut self, name: &str) -> Result<Expr> {
         let mut arguments = vec![self.expression()?];
         if self.accept("FROM") {
@@ -263,6 +272,7 @@ impl Parser<'_> {
     }
 
     /// `POSITION(a IN b)` is `LOCATE(a, b)`. The needle holds no `IN` outside parentheses.
+    #[inline(never)]
     fn position_arguments(&mut self) -> Result<Expr> {
         let needle = self.bit_expression()?;
         self.expect("IN")?;
@@ -270,6 +280,7 @@ impl Parser<'_> {
     }
 
     /// A date and an interval, or a number of days.
+    #[inline(never)]
     fn date_arguments(&mut self, name: &str) -> Result<Expr> {
         let date = self.expression()?;
         self.need(Kind::Comma)?;
@@ -280,6 +291,7 @@ impl Parser<'_> {
     }
 
     /// `TIMESTAMPADD(unit, n, x)` is `DATE_ADD(x, INTERVAL n unit)`.
+    #[inline(never)]
     fn timestamp_add_arguments(&mut self) -> Result<Expr> {
         let unit = self.unit()?;
         self.need(Kind::Comma)?;
@@ -288,6 +300,7 @@ impl Parser<'_> {
         Ok(function("date_add", vec![self.expression()?, interval(count, unit)]))
     }
 
+    #[inline(never)]
     fn timestamp_difference_arguments(&mut self, name: &str) -> Result<Expr> {
         let unit = unit_argument(self.unit()?);
         self.need(Kind::Comma)?;
@@ -296,18 +309,27 @@ impl Parser<'_> {
         Ok(function(name, vec![unit, from, self.expression()?]))
     }
 
+    #[inline(never)]
     fn get_format_arguments(&mut self, name: &str) -> Result<Expr> {
-        let kind = self.expect_any(&["DATE", "TIME", "DATETIME", "TIMESTAMP"])?;
-        let kind = if kind == "TIMESTAMP" { "DATETIME" } else { kind };
+        let kind = match self.kind() {
+            // As it is rendered.
+            Kind::Text => self.string()?,
+            _ => match self.expect_any(&["DATE", "TIME", "DATETIME", "TIMESTAMP"])? {
+                "TIMESTAMP" => "DATETIME".to_owned(),
+                kind => kind.to_owned(),
+            },
+        };
         self.need(Kind::Comma)?;
         Ok(function(name, vec![text(kind), self.expression()?]))
     }
 
+    #[inline(never)]
     fn char_arguments(&mut self, name: &str) -> Result<Expr> {
         let codes = function(name, self.list(Self::expression)?);
         if self.accept("USING") { self.converted_to_charset(codes) } else { Ok(codes) }
     }
 
+    #[inline(never)]
     fn weight_string_arguments(&mut self, name: &str) -> Result<Expr> {
         let mut expr = self.expression()?;
         if self.accept("AS") {
@@ -317,6 +339,7 @@ impl Parser<'_> {
         Ok(function(name, vec![expr]))
     }
 
+    #[inline(never)]
     pub(super) fn match_against(&mut self) -> Result<Expr> {
         let columns = match self.kind() {
             Kind::LeftParen => self.parens_list(Self::column_reference)?,
@@ -355,6 +378,7 @@ impl Parser<'_> {
     }
 
     /// `(… PARTITION BY … ORDER BY … ROWS …)`.
+    #[inline(never)]
     pub(super) fn window_specification(&mut self) -> Result<WindowSpec> {
         self.parens(|p| {
             let named = p.is_ident_at(0) && !p.are(&["PARTITION", "BY"]);

@@ -4,10 +4,10 @@
 //! the token at which it fails is the one that MySQL would name. Where two forms begin alike it
 //! looks ahead in the tokens and then decides.
 //!
-//! The stack is bounded: expressions, queries and parentheses around tables count their nesting in
-//! `depth` and are refused past [`MAX_DEPTH`]. So is the height of a tree (`height`), because a
-//! long chain of operators makes a tall one without nesting, and whoever walks or drops a tree does
-//! so on the stack.
+//! The stack is bounded: expressions, queries and parentheses around tables nest through `deeper`,
+//! which refuses past [`MAX_DEPTH`] levels or [`MAX_STACK_BYTES`] of stack, whichever is first. So
+//! is the height of a tree (`height`), because a long chain of operators makes a tall one without
+//! nesting, and whoever walks or drops a tree does so on the stack.
 
 mod account;
 mod admin;
@@ -32,7 +32,9 @@ use super::{Mode, words};
 use crate::error::{Result, SqlError};
 
 /// How deep expressions, queries and parentheses may nest.
-pub(crate) const MAX_DEPTH: u32 = 200;
+const MAX_DEPTH: u32 = 400;
+/// How much stack parsing may take: half of what Rust gives a thread.
+const MAX_STACK_BYTES: usize = 1 << 20;
 
 /// A parser over the tokens of one statement.
 pub(crate) struct Parser<'a> {
@@ -41,6 +43,8 @@ pub(crate) struct Parser<'a> {
     tokens: Vec<Token>,
     at: usize,
     depth: u32,
+    /// An address on the stack where parsing began.
+    stack_base: usize,
     height: u32,
     query_depth: u32,
     into_allowed: bool,
@@ -65,6 +69,7 @@ impl<'a> Parser<'a> {
             tokens,
             at: 0,
             depth: 0,
+            stack_base: stack_address(),
             height: 0,
             query_depth: 0,
             into_allowed: false,
@@ -199,7 +204,7 @@ impl<'a> Parser<'a> {
 
     /// Nests one deeper, or refuses.
     fn deeper<T>(&mut self, f: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
-        if self.depth >= MAX_DEPTH {
+        if self.depth >= MAX_DEPTH || self.stack_base.abs_diff(stack_address()) > MAX_STACK_BYTES {
             return self.too_complex();
         }
         self.depth += 1;
@@ -371,4 +376,11 @@ impl<'a> Parser<'a> {
         }
         hints
     }
+}
+
+/// Roughly where the stack is now.
+#[inline(never)]
+fn stack_address() -> usize {
+    let here = 0_u8;
+    std::ptr::from_ref(std::hint::black_box(&here)).addr()
 }

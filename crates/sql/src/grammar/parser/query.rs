@@ -25,7 +25,7 @@ impl Parser<'_> {
         let query = self.query();
         let into = std::mem::replace(&mut self.into, outer.1);
         self.into_allowed = outer.0;
-        Ok(ast::Select { query: query?, into })
+        Ok(ast::Select { query: *query?, into })
     }
 
     /// Whether a query begins some tokens ahead; there may be parentheses before its first word.
@@ -46,7 +46,8 @@ impl Parser<'_> {
     }
 
     /// A query with all its clauses.
-    pub(super) fn query(&mut self) -> Result<Query> {
+    #[inline(never)]
+    pub(super) fn query(&mut self) -> Result<Box<Query>> {
         self.deeper(|p| {
             let height = p.height;
             p.query_depth += 1;
@@ -60,17 +61,19 @@ impl Parser<'_> {
     }
 
     /// What may follow a query in parentheses that turned out to be the first operand of another.
-    pub(super) fn query_after_parens(&mut self, first: Query) -> Result<Query> {
+    #[inline(never)]
+    pub(super) fn query_after_parens(&mut self, first: Box<Query>) -> Result<Box<Query>> {
         if !self.is_any(&["UNION", "EXCEPT", "INTERSECT", "ORDER", "LIMIT", "FOR", "LOCK"]) {
             return Ok(first);
         }
-        let first = SetExpr::Query(Box::new(first));
+        let first = nested(first);
         let body = self.intersections(first)?;
         let body = self.set_operations(body)?;
         self.query_tail(None, body)
     }
 
     /// `WITH`, if it is there.
+    #[inline(never)]
     pub(super) fn with(&mut self) -> Result<Option<With>> {
         if !self.accept("WITH") {
             return Ok(None);
@@ -80,6 +83,7 @@ impl Parser<'_> {
         Ok(Some(With { with_token: AttachedToken::empty(), recursive, cte_tables }))
     }
 
+    #[inline(never)]
     fn common_table(&mut self) -> Result<Cte> {
         let name = ident(self.ident()?);
         let columns = self.alias_columns()?;
@@ -105,13 +109,15 @@ impl Parser<'_> {
         })
     }
 
-    fn query_body(&mut self) -> Result<SetExpr> {
+    #[inline(never)]
+    fn query_body(&mut self) -> Result<Box<SetExpr>> {
         let first = self.query_operand()?;
         let first = self.intersections(first)?;
         self.set_operations(first)
     }
 
-    fn set_operations(&mut self, mut left: SetExpr) -> Result<SetExpr> {
+    #[inline(never)]
+    fn set_operations(&mut self, mut left: Box<SetExpr>) -> Result<Box<SetExpr>> {
         for _ in 0..MAX_SET_OPERATIONS {
             let op = match self.accept_any(&["UNION", "EXCEPT"]) {
                 Some("UNION") => SetOperator::Union,
@@ -120,21 +126,22 @@ impl Parser<'_> {
             };
             let set_quantifier = self.set_quantifier();
             let right = self.query_operand()?;
-            let right = Box::new(self.intersections(right)?);
-            left = SetExpr::SetOperation { left: Box::new(left), op, set_quantifier, right };
+            let right = self.intersections(right)?;
+            left = set_operation(left, op, set_quantifier, right);
         }
         self.too_complex()
     }
 
-    fn intersections(&mut self, mut left: SetExpr) -> Result<SetExpr> {
+    #[inline(never)]
+    fn intersections(&mut self, mut left: Box<SetExpr>) -> Result<Box<SetExpr>> {
         for _ in 0..MAX_SET_OPERATIONS {
             if !self.accept("INTERSECT") {
                 return Ok(left);
             }
             let op = SetOperator::Intersect;
             let set_quantifier = self.set_quantifier();
-            let right = Box::new(self.query_operand()?);
-            left = SetExpr::SetOperation { left: Box::new(left), op, set_quantifier, right };
+            let right = self.query_operand()?;
+            left = set_operation(left, op, set_quantifier, right);
         }
         self.too_complex()
     }
@@ -147,34 +154,41 @@ impl Parser<'_> {
         }
     }
 
-    fn query_operand(&mut self) -> Result<SetExpr> {
+    #[inline(never)]
+    fn query_operand(&mut self) -> Result<Box<SetExpr>> {
         if self.kind() == Kind::LeftParen {
-            let query = self.parens(Self::query)?;
-            return Ok(SetExpr::Query(Box::new(query)));
+            return self.parens(Self::query).map(nested);
         }
         if self.is("SELECT") {
-            return Ok(SetExpr::Select(Box::new(self.select()?)));
+            return self.select().map(selected);
         }
-        if self.accept("VALUES") {
-            let rows = self.list(|p| {
-                p.expect("ROW")?;
-                let row = p.parens_maybe_empty(Self::expression)?;
-                Ok(Parens {
-                    opening_token: AttachedToken::empty(),
-                    content: row,
-                    closing_token: AttachedToken::empty(),
-                })
-            })?;
-            return Ok(SetExpr::Values(Values { explicit_row: true, value_keyword: false, rows }));
-        }
+        if self.is("VALUES") { self.row_values() } else { self.whole_table() }
+    }
+
+    #[inline(never)]
+    fn row_values(&mut self) -> Result<Box<SetExpr>> {
+        self.expect("VALUES")?;
+        let rows = self.list(|p| {
+            p.expect("ROW")?;
+            let content = p.parens_maybe_empty(Self::expression)?;
+            let (opening_token, closing_token) = (AttachedToken::empty(), AttachedToken::empty());
+            Ok(Parens { opening_token, content, closing_token })
+        })?;
+        let values = Values { explicit_row: true, value_keyword: false, rows };
+        Ok(Box::new(SetExpr::Values(values)))
+    }
+
+    #[inline(never)]
+    fn whole_table(&mut self) -> Result<Box<SetExpr>> {
         self.expect("TABLE")?;
         let table = self.table_name()?;
         let table = Table { table_name: Some(table.name), schema_name: table.schema };
-        Ok(SetExpr::Table(Box::new(table)))
+        Ok(Box::new(SetExpr::Table(Box::new(table))))
     }
 
     /// Order, limit, locks and `INTO` after a query's body.
-    fn query_tail(&mut self, with: Option<With>, body: SetExpr) -> Result<Query> {
+    #[inline(never)]
+    fn query_tail(&mut self, with: Option<With>, body: Box<SetExpr>) -> Result<Box<Query>> {
         let order_by = match self.is("ORDER") {
             true => Some(OrderBy {
                 kind: OrderByKind::Expressions(self.order_by()?),
@@ -186,9 +200,9 @@ impl Parser<'_> {
         self.accept_into()?;
         let locks = self.locks()?;
         self.accept_into()?;
-        Ok(Query {
+        Ok(Box::new(Query {
             with,
-            body: Box::new(body),
+            body,
             order_by,
             limit_clause,
             fetch: None,
@@ -197,7 +211,7 @@ impl Parser<'_> {
             settings: None,
             format_clause: None,
             pipe_operators: Vec::new(),
-        })
+        }))
     }
 
     /// `ORDER BY …`.
@@ -211,6 +225,7 @@ impl Parser<'_> {
         })
     }
 
+    #[inline(never)]
     fn limit_clause(&mut self) -> Result<Option<LimitClause>> {
         if !self.accept("LIMIT") {
             return Ok(None);
@@ -236,6 +251,7 @@ impl Parser<'_> {
     }
 
     /// `FOR UPDATE`, `FOR SHARE`, `LOCK IN SHARE MODE`. Each table of `OF` makes a clause.
+    #[inline(never)]
     fn locks(&mut self) -> Result<Vec<LockClause>> {
         let mut locks = Vec::new();
         loop {
@@ -275,7 +291,8 @@ impl Parser<'_> {
     }
 
     /// `SELECT` up to `HAVING` and `WINDOW`.
-    fn select(&mut self) -> Result<Select> {
+    #[inline(never)]
+    fn select(&mut self) -> Result<Box<Select>> {
         self.expect("SELECT")?;
         let optimizer_hints = self.hints().into_iter().map(|text| OptimizerHint {
             prefix: String::new(),
@@ -291,7 +308,7 @@ impl Parser<'_> {
         let group_by = self.group_by()?;
         let having = if self.accept("HAVING") { Some(self.expression()?) } else { None };
         let named_window = self.named_windows()?;
-        Ok(Select {
+        Ok(Box::new(Select {
             select_token: AttachedToken::empty(),
             optimizer_hints,
             distinct,
@@ -316,7 +333,7 @@ impl Parser<'_> {
             window_before_qualify: false,
             value_table_mode: None,
             flavor: SelectFlavor::Standard,
-        })
+        }))
     }
 
     /// `WHERE`, if it is there.
@@ -346,6 +363,7 @@ impl Parser<'_> {
         Ok((any.then_some(modifiers), (distinct == Some(true)).then_some(Distinct::Distinct)))
     }
 
+    #[inline(never)]
     fn projection(&mut self) -> Result<Vec<SelectItem>> {
         if self.take(Kind::Star) {
             let mut items = vec![SelectItem::Wildcard(WildcardAdditionalOptions::default())];
@@ -357,6 +375,7 @@ impl Parser<'_> {
         self.list(Self::select_item)
     }
 
+    #[inline(never)]
     fn select_item(&mut self) -> Result<SelectItem> {
         if let Some(wildcard) = self.qualified_wildcard()? {
             return Ok(wildcard);
@@ -412,6 +431,7 @@ impl Parser<'_> {
         if stands { Ok(Some(ident(self.ident_or_text()?))) } else { Ok(None) }
     }
 
+    #[inline(never)]
     fn group_by(&mut self) -> Result<GroupByExpr> {
         if !self.accept("GROUP") {
             return Ok(GroupByExpr::Expressions(Vec::new(), Vec::new()));
@@ -428,6 +448,7 @@ impl Parser<'_> {
         Ok(GroupByExpr::Expressions(expressions, modifiers))
     }
 
+    #[inline(never)]
     fn named_windows(&mut self) -> Result<Vec<NamedWindowDefinition>> {
         if !self.accept("WINDOW") {
             return Ok(Vec::new());
@@ -453,6 +474,7 @@ impl Parser<'_> {
         Ok(())
     }
 
+    #[inline(never)]
     fn into_target(&mut self) -> Result<ast::Into> {
         if self.accept("DUMPFILE") {
             return Ok(ast::Into::Dumpfile(self.string()?));
@@ -476,6 +498,29 @@ fn own_name(expr: &Expr, written: &str) -> Ident {
         _ => written,
     };
     marked(OWN_MARK, name)
+}
+
+// A `SetExpr` is large; it is made in functions that call none, so that the frames of those that do
+// stay small.
+
+#[inline(never)]
+fn nested(query: Box<Query>) -> Box<SetExpr> {
+    Box::new(SetExpr::Query(query))
+}
+
+#[inline(never)]
+fn selected(select: Box<Select>) -> Box<SetExpr> {
+    Box::new(SetExpr::Select(select))
+}
+
+#[inline(never)]
+fn set_operation(
+    left: Box<SetExpr>,
+    op: SetOperator,
+    set_quantifier: SetQuantifier,
+    right: Box<SetExpr>,
+) -> Box<SetExpr> {
+    Box::new(SetExpr::SetOperation { left, op, set_quantifier, right })
 }
 
 /// A query of nothing, to be replaced.

@@ -92,7 +92,7 @@ impl Parser<'_> {
         }
         self.expect("AS")?;
         let first = self.at;
-        view.query = self.query()?;
+        view.query = *self.query()?;
         view.query_text = self.text_since(first).to_owned();
         if self.accept("WITH") {
             let local = self.accept_any(&["CASCADED", "LOCAL"]) == Some("LOCAL");

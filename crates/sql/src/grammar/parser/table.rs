@@ -81,7 +81,7 @@ impl Parser<'_> {
         if !said && !follows {
             return Ok(None);
         }
-        Ok(Some(TableSource { on_conflict, query: self.query()? }))
+        Ok(Some(TableSource { on_conflict, query: *self.query()? }))
     }
 
     fn table_element(&mut self) -> Result<TableElement> {

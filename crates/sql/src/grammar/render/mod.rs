@@ -1,0 +1,70 @@
+//! Trees back to text, in MySQL's way: names in backquotes, parentheses around every operator.
+//!
+//! ```text
+//!   a+b*2 > f(x)   ──►   ((`a` + (`b` * 2)) > f(`x`))
+//! ```
+//!
+//! What is rendered parses back, under the default [`super::Mode`], to the same tree. That holds
+//! for the forms that this grammar makes; a node that it never makes is rendered as `sqlparser`
+//! does it. Columns that are named after their text get that name as an alias, so that a view keeps
+//! its columns' names.
+
+mod expression;
+mod query;
+
+use sqlparser::ast::{Expr, Query};
+
+/// An expression as text.
+#[must_use]
+pub fn render(expr: &Expr) -> String {
+    let mut out = String::new();
+    expression::expression(expr, &mut out);
+    out
+}
+
+/// A query as text.
+#[must_use]
+pub fn render_query(query: &Query) -> String {
+    let mut out = String::new();
+    query::query(query, &mut out);
+    out
+}
+
+/// A name in backquotes.
+fn name(name: &str, out: &mut String) {
+    out.push('`');
+    for c in name.chars() {
+        if c == '`' {
+            out.push('`');
+        }
+        out.push(c);
+    }
+    out.push('`');
+}
+
+/// A string in quotes.
+fn quoted(text: &str, out: &mut String) {
+    out.push('\'');
+    for c in text.chars() {
+        match c {
+            '\'' => out.push_str("''"),
+            '\\' => out.push_str("\\\\"),
+            '\0' => out.push_str("\\0"),
+            '\n' => out.push_str("\\n"),
+            '\r' => out.push_str("\\r"),
+            '\u{1a}' => out.push_str("\\Z"),
+            c => out.push(c),
+        }
+    }
+    out.push('\'');
+}
+
+/// Items with a separator between them.
+fn separated<T>(items: &[T], between: &str, out: &mut String, mut f: impl FnMut(&T, &mut String)) {
+    for (index, item) in items.iter().enumerate() {
+        if index > 0 {
+            out.push_str(between);
+        }
+        f(item, out);
+    }
+}

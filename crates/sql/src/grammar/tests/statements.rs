@@ -1,0 +1,124 @@
+//! Tables of statements that are taken, and of texts that are refused.
+
+use super::super::ast::Statement;
+use super::super::{Mode, parse};
+use super::{DDL, DML, SESSION, statements};
+use crate::error::SqlError;
+
+#[track_caller]
+fn takes_all(file: &'static str) {
+    let refused: Vec<_> = statements(file)
+        .filter_map(|text| parse(text, Mode::default()).err().map(|error| (text, error.message)))
+        .collect();
+    assert!(refused.is_empty(), "{refused:#?}");
+}
+
+#[test]
+fn definitions_are_taken() {
+    takes_all(DDL);
+}
+
+#[test]
+fn statements_of_session_server_and_accounts_are_taken() {
+    takes_all(SESSION);
+}
+
+#[test]
+fn reads_and_changes_of_rows_are_taken() {
+    takes_all(DML);
+}
+
+/// Each text is followed by what MySQL says after `near`, and the line.
+#[test]
+fn what_is_no_statement_is_refused_where_it_goes_wrong() {
+    let mut lines = include_str!("refused.txt").lines();
+    let mut wrong = Vec::new();
+    while let (Some(text), Some(expected)) = (lines.next(), lines.next()) {
+        let (near, line) = expected.strip_prefix("=> ").unwrap().rsplit_once(' ').unwrap();
+        let expected = format!("use near {near} at line {line}");
+        let text = text.replace("\\n", "\n");
+        match parse(&text, Mode::default()) {
+            Err(error) if error.code == 1064 && error.message.ends_with(&expected) => {}
+            Err(error) => wrong.push((text, expected, error.message)),
+            Ok(parsed) => wrong.push((text, expected, format!("{:?}", parsed.statement))),
+        }
+    }
+    assert!(wrong.is_empty(), "{wrong:#?}");
+}
+
+fn refusal(text: &str) -> SqlError {
+    parse(text, Mode::default()).unwrap_err()
+}
+
+#[test]
+fn a_text_without_a_statement_is_an_empty_query() {
+    for text in ["", "  ", ";", "-- nothing", "/* nothing */ ;"] {
+        assert_eq!(refusal(text).code, 1065, "{text}");
+    }
+}
+
+#[test]
+fn a_derived_table_needs_a_name() {
+    assert_eq!(refusal("SELECT * FROM (SELECT 1)").code, 1248);
+}
+
+#[test]
+fn stored_programs_are_named_and_refused_later() {
+    let text = "CREATE DEFINER=`a`@`b` PROCEDURE p() BEGIN SELECT 1; END";
+    let parsed = parse(text, Mode::default()).unwrap();
+    assert_eq!(parsed.statement, Statement::Unsupported { what: "CREATE PROCEDURE" });
+}
+
+#[test]
+fn parameters_are_counted() {
+    let text = "INSERT INTO t VALUES (?, ?) ON DUPLICATE KEY UPDATE a = ?, b = '?' -- ?";
+    assert_eq!(parse(text, Mode::default()).unwrap().parameter_count, 3);
+    let text = "WITH c AS (SELECT ?) SELECT * FROM c WHERE a = ? LIMIT ?";
+    assert_eq!(parse(text, Mode::default()).unwrap().parameter_count, 3);
+}
+
+#[test]
+fn nesting_is_refused_before_the_stack_ends() {
+    for (begin, middle, end) in [
+        ("(", "1", ")"),
+        ("-", "1", ""),
+        ("NOT ", "1", ""),
+        ("f(", "1", ")"),
+        ("CASE WHEN ", "1", " THEN 1 END"),
+        ("(SELECT ", "1", ")"),
+        ("EXISTS (SELECT * FROM t WHERE ", "1", ")"),
+        ("(SELECT * FROM (SELECT ", "1", ") d)"),
+    ] {
+        let depth = 100_000;
+        let text = format!("SELECT {}{middle}{}", begin.repeat(depth), end.repeat(depth));
+        assert!(refusal(&text).message.starts_with("memory exhausted"), "{begin}");
+        let depth = 30;
+        let text = format!("SELECT {}{middle}{}", begin.repeat(depth), end.repeat(depth));
+        parse(&text, Mode::default()).unwrap();
+    }
+    for (begin, opens) in
+        [("SELECT * FROM ", "("), ("SELECT ", "("), ("", "("), ("SELECT * FROM ", "{ OJ ")]
+    {
+        let text = format!("{begin}{}", opens.repeat(100_000));
+        assert_eq!(refusal(&text).code, 1064);
+    }
+}
+
+#[test]
+fn long_chains_are_shallow_or_refused() {
+    let chain = |operator: &str, length: usize| {
+        let operands = vec!["a = 1"; length].join(operator);
+        parse(&format!("SELECT * FROM t WHERE {operands}"), Mode::default())
+    };
+    chain(" OR ", 100_000).unwrap();
+    chain(" AND ", 100_000).unwrap();
+    assert!(chain(" + ", 100_000).is_err());
+    let numbers = vec!["1"; 100_000].join(", ");
+    parse(&format!("SELECT * FROM t WHERE a IN ({numbers})"), Mode::default()).unwrap();
+    let sum = vec!["1"; 900].join(" + ");
+    parse(&format!("SELECT {sum}"), Mode::default()).unwrap();
+    let unions = vec!["SELECT 1"; 5_000].join(" UNION ALL ");
+    assert!(parse(&unions, Mode::default()).is_err());
+    let joins = vec!["t"; 5_000].join(" JOIN ");
+    assert!(parse(&format!("SELECT * FROM {joins}"), Mode::default()).is_err());
+}
