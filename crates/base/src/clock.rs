@@ -9,6 +9,11 @@ pub trait Clock: Send + Sync {
 
     /// Milliseconds since the Unix epoch; may jump when somebody sets the clock.
     fn wall_time_ms(&self) -> u64;
+
+    /// Microseconds since the Unix epoch, as finely as the clock knows them.
+    fn wall_time_us(&self) -> u64 {
+        self.wall_time_ms().saturating_mul(1000)
+    }
 }
 
 /// The operating system's clocks.
@@ -24,5 +29,10 @@ impl Clock for SystemClock {
     fn wall_time_ms(&self) -> u64 {
         let now = rustix::time::clock_gettime(rustix::time::ClockId::Realtime);
         now.tv_sec as u64 * 1000 + now.tv_nsec as u64 / 1_000_000
+    }
+
+    fn wall_time_us(&self) -> u64 {
+        let now = rustix::time::clock_gettime(rustix::time::ClockId::Realtime);
+        now.tv_sec as u64 * 1_000_000 + now.tv_nsec as u64 / 1000
     }
 }

@@ -1,3 +1,27 @@
 //! Sessions: what a client's statements do, between the wire and a database node.
+//!
+//! ```text
+//!   wire ──► service ──► session ──► sql: grammar, plan, execute ──► api::rows (a database node)
+//!                           ├─ accounts, variables      what it may do, how it is set
+//!                           └─ plan_cache, status       shared by all sessions (instance)
+//! ```
+//!
+//! **Architecture invariant:** nothing here knows where rows are; a session speaks to a node through
+//! [`firn_api::rows`] alone.
 
+pub mod accounts;
+pub mod columns;
+pub mod facts;
+pub mod instance;
+pub mod plan_cache;
+pub mod privileges;
+pub mod service;
+pub mod session;
+pub mod sink;
+pub mod status;
+pub mod system_table;
+pub mod user_locks;
 pub mod variables;
+
+pub use instance::Instance;
+pub use service::SqlService;

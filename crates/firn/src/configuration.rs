@@ -20,6 +20,7 @@ pub(crate) mod sources;
 use std::collections::BTreeMap;
 use std::fmt::Display;
 use std::io;
+use std::net::{SocketAddr, ToSocketAddrs};
 use std::ops::RangeInclusive;
 use std::path::PathBuf;
 use std::str::FromStr;
@@ -28,8 +29,9 @@ use tracing_subscriber::filter::LevelFilter;
 
 use firn::memory::MemoryPlan;
 use setting::{
-    BUFFER_POOL, DATA_DIR, HISTORY_WINDOW_SECONDS, LOG_LEVEL, LOG_SEGMENT_SIZE,
-    MATERIALISE_BEHIND_LIMIT, MEMORY_BUDGET, SETTINGS,
+    BUFFER_POOL, DATA_DIR, HISTORY_WINDOW_SECONDS, LISTEN, LOG_LEVEL, LOG_SEGMENT_SIZE,
+    MATERIALISE_BEHIND_LIMIT, MAX_CONNECTIONS, MEMORY_BUDGET, SETTINGS, SOCKET, TLS_CERTIFICATE,
+    TLS_KEY,
 };
 use size::{Size, SizeError};
 use sources::{Origin, Sources};
@@ -46,6 +48,7 @@ const LOG_SEGMENT_SIZE_RANGE: RangeInclusive<Size> = Size(1 << 20)..=Size(16 << 
 const MATERIALISE_BEHIND_LIMIT_RANGE: RangeInclusive<Size> = Size(2 << 20)..=Size(1 << 44);
 /// Up to ten years.
 const HISTORY_WINDOW_RANGE: RangeInclusive<u64> = 0..=10 * 366 * 24 * 3600;
+const MAX_CONNECTIONS_RANGE: RangeInclusive<u64> = 1..=100_000;
 /// Log files are a whole number of these.
 const LOG_SEGMENT_GRANULE: Size = Size(4 << 10);
 
@@ -61,6 +64,16 @@ pub(crate) struct Placed<T> {
 pub(crate) struct Configuration {
     /// Where the node's files are.
     pub(crate) data_dir: Placed<PathBuf>,
+    /// Where clients connect.
+    pub(crate) listen: Placed<SocketAddr>,
+    /// A Unix socket; empty for none.
+    pub(crate) socket: Placed<String>,
+    /// How many clients can be connected at once.
+    pub(crate) max_connections: Placed<u64>,
+    /// The certificate's file; empty for a self-signed one.
+    pub(crate) tls_certificate: Placed<String>,
+    /// The private key's file.
+    pub(crate) tls_key: Placed<String>,
     /// Memory for cached pages.
     pub(crate) buffer_pool: Placed<Size>,
     /// Memory for the process as a whole; 0: what the buffer pool makes necessary.
@@ -164,6 +177,13 @@ impl Configuration {
         let texts = Texts::merge(sources);
         let configuration = Configuration {
             data_dir: texts.path(DATA_DIR)?,
+            listen: texts.address(LISTEN)?,
+            socket: texts.text(SOCKET).clone(),
+            max_connections: texts.in_range(MAX_CONNECTIONS, &MAX_CONNECTIONS_RANGE, |_| {
+                "is not a whole number".to_owned()
+            })?,
+            tls_certificate: texts.text(TLS_CERTIFICATE).clone(),
+            tls_key: texts.text(TLS_KEY).clone(),
             buffer_pool: texts.size(BUFFER_POOL, &BUFFER_POOL_RANGE)?,
             memory_budget: texts.size(MEMORY_BUDGET, &MEMORY_BUDGET_RANGE)?,
             log_segment_size: texts.size(LOG_SEGMENT_SIZE, &LOG_SEGMENT_SIZE_RANGE)?,
@@ -179,6 +199,15 @@ impl Configuration {
 
     /// What no value can break by itself.
     fn validate(&self) -> Result<(), ConfigurationError> {
+        if self.tls_certificate.value.is_empty() != self.tls_key.value.is_empty() {
+            let reason =
+                format!("does not go without the other of {TLS_CERTIFICATE} and {TLS_KEY}");
+            return Err(ConfigurationError::bad_value(
+                TLS_CERTIFICATE,
+                &self.tls_certificate,
+                reason,
+            ));
+        }
         let (budget, plan) = (&self.memory_budget, self.memory_plan());
         let least = MemoryPlan::for_pool(plan.buffer_pool_bytes.max(BUFFER_POOL_RANGE.start().0));
         if budget.value.0 != 0 && budget.value.0 < least.budget_bytes {
@@ -216,6 +245,11 @@ impl Configuration {
         }
         [
             (DATA_DIR, self.data_dir.value.display().to_string(), &self.data_dir.origin),
+            row(LISTEN, &self.listen),
+            row(SOCKET, &self.socket),
+            row(MAX_CONNECTIONS, &self.max_connections),
+            row(TLS_CERTIFICATE, &self.tls_certificate),
+            row(TLS_KEY, &self.tls_key),
             row(BUFFER_POOL, &self.buffer_pool),
             row(MEMORY_BUDGET, &self.memory_budget),
             row(LOG_SEGMENT_SIZE, &self.log_segment_size),
@@ -255,6 +289,16 @@ impl Texts {
             return Err(ConfigurationError::bad_value(setting, text, "is empty".to_owned()));
         }
         Ok(Placed { value: PathBuf::from(&text.value), origin: text.origin.clone() })
+    }
+
+    fn address(&self, setting: &'static str) -> Result<Placed<SocketAddr>, ConfigurationError> {
+        let text = self.text(setting);
+        let refuse = |reason| ConfigurationError::bad_value(setting, text, reason);
+        let mut found = text.value.to_socket_addrs().map_err(|error| {
+            refuse(format!("is no address to listen at ({error}); write HOST:PORT"))
+        })?;
+        let value = found.next().ok_or_else(|| refuse("names no address".to_owned()))?;
+        Ok(Placed { value, origin: text.origin.clone() })
     }
 
     fn size(

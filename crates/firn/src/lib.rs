@@ -1,4 +1,5 @@
 //! A Firn node in this process: what the binary starts, and what tests and benches start too.
 
+pub mod endpoint;
 pub mod memory;
 pub mod node;

@@ -17,6 +17,7 @@ use std::process::ExitCode;
 
 use bench::BenchError;
 use configuration::ConfigurationError;
+use firn::endpoint::EndpointError;
 use firn::node::NodeError;
 use firn_api::{LogError, PageStoreError};
 use firn_base::Lsn;
@@ -44,6 +45,9 @@ enum CommandError {
     /// The node cannot be opened or closed.
     #[error(transparent)]
     Node(#[from] NodeError),
+    /// Clients cannot be served.
+    #[error(transparent)]
+    Endpoint(#[from] EndpointError),
     /// The log cannot be read.
     #[error(transparent)]
     Log(#[from] LogError),

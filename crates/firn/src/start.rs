@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
+use firn::endpoint::Endpoint;
 use firn::node::LocalNode;
 use firn_api::LogStore;
 use firn_base::Environment;
@@ -29,15 +30,49 @@ pub(crate) fn run(configuration: &Configuration, out: &mut dyn Write) -> Result<
     let began = environment.clock.monotonic();
     let path = &configuration.data_dir.value;
     let node = LocalNode::open(&environment, path, &configuration.node_options())?;
+    let node = Arc::new(node);
     let opened_in = environment.clock.monotonic().saturating_sub(began);
     writeln!(out, "{}", what_was_recovered(configuration, &node, opened_in))?;
-    writeln!(out, "{WHAT_CAN_BE_DONE}")?;
+    let endpoint = Endpoint::start(&environment, &node, &configuration.endpoint_options())?;
+    writeln!(out, "{}", how_to_connect(configuration, &endpoint))?;
     out.flush()?;
-    let signal = wait_for_end(&node, &mut signals)?;
-    tracing::info!(signal, "closing");
-    node.close()?;
+    let ended = wait_for_end(&node, &mut signals);
+    if let Ok(signal) = &ended {
+        tracing::info!(signal, "closing");
+    }
+    if !endpoint.shutdown(STATEMENT_PATIENCE) {
+        tracing::warn!("some connections had to be cut off");
+    }
+    drop(endpoint);
+    let signal = ended?;
+    match Arc::try_unwrap(node) {
+        Ok(node) => node.close()?,
+        // Somebody is still at work: what was acknowledged is in the log, as after a crash.
+        Err(_) => tracing::warn!("the node could not be closed in order"),
+    }
     writeln!(out, "firn: closed after {signal}")?;
     Ok(())
+}
+
+/// How long statements that run may go on when the process is to end.
+const STATEMENT_PATIENCE: Duration = Duration::from_secs(10);
+
+/// A few lines for whoever has just started a server.
+fn how_to_connect(configuration: &Configuration, endpoint: &Endpoint) -> String {
+    let mut lines = Vec::new();
+    if let Some(address) = endpoint.address() {
+        let host = match address.ip() {
+            ip if ip.is_unspecified() => "127.0.0.1".to_owned(),
+            ip => ip.to_string(),
+        };
+        lines.push(format!("firn: listening at {address}; connect with any MySQL client:"));
+        lines.push(format!("        mysql -h {host} -P {} -u root", address.port()));
+    }
+    if !configuration.socket.value.is_empty() {
+        lines.push(format!("        mysql -S {} -u root", configuration.socket.value));
+    }
+    lines.push("firn: Ctrl-C or SIGTERM ends it".to_owned());
+    lines.join("\n")
 }
 
 /// Waits for a signal, and gives its name.
@@ -58,10 +93,6 @@ fn wait_for_end(node: &LocalNode, signals: &mut Signals) -> Result<&'static str,
 
 /// How often the node looks whether it is to end.
 const LOOK_INTERVAL: Duration = Duration::from_millis(100);
-
-const WHAT_CAN_BE_DONE: &str = "firn: this build is the storage engine: there is no SQL endpoint yet, \
-     and nothing listens. Ctrl-C or SIGTERM ends it; `firn bench engine` measures it, `firn admin \
-     check` checks a directory.";
 
 /// Takes over the signals that end the process. From the second one on they end it at once.
 fn listen() -> std::io::Result<Signals> {

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use firn_api::rows::{
@@ -28,7 +28,6 @@ pub struct EngineTransaction {
     dictionary: Arc<Dictionary>,
     buffers: WriteBuffers,
     row: RowBuffer,
-    cancelled: Option<Arc<AtomicBool>>,
 }
 
 impl EngineTransaction {
@@ -45,15 +44,7 @@ impl EngineTransaction {
             dictionary: Arc::clone(dictionary),
             buffers: WriteBuffers::default(),
             row: RowBuffer::default(),
-            cancelled: None,
         })
-    }
-
-    fn check_cancelled(&self) -> RowsResult<()> {
-        match &self.cancelled {
-            Some(flag) if flag.load(Ordering::Relaxed) => Err(RowsError::Cancelled),
-            _ => Ok(()),
-        }
     }
 }
 
@@ -75,8 +66,7 @@ impl RowsTransaction for EngineTransaction {
     }
 
     fn set_cancelled(&mut self, flag: Arc<AtomicBool>) {
-        self.inner.set_cancelled(Arc::clone(&flag));
-        self.cancelled = Some(flag);
+        self.inner.set_cancelled(flag);
     }
 
     fn open_snapshot(&mut self) {
@@ -219,7 +209,6 @@ impl Scan for EngineScan {
             code: 1030,
             message: "the transaction is of another database node".to_owned(),
         })?;
-        trx.check_cancelled()?;
         Ok(self.scan.fetch(&mut trx.inner)?)
     }
 

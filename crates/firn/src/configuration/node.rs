@@ -1,13 +1,29 @@
 //! What the settings mean to the parts of a node.
 
+use firn::endpoint::EndpointOptions;
 use firn::memory::MemoryPlan;
 use firn::node::NodeOptions;
+use std::path::PathBuf;
+
 use firn_storage::local::{LocalOptions, LogOptions, PageStoreOptions};
 
 use super::Configuration;
 use super::sources::Origin;
 
 impl Configuration {
+    /// Where and how clients connect.
+    pub(crate) fn endpoint_options(&self) -> EndpointOptions {
+        let named = |text: &str| (!text.is_empty()).then(|| PathBuf::from(text));
+        EndpointOptions {
+            listen: Some(self.listen.value),
+            socket: named(&self.socket.value),
+            max_connections: self.max_connections.value,
+            tls: named(&self.tls_certificate.value).zip(named(&self.tls_key.value)),
+            data_dir: self.data_dir.value.clone(),
+            buffer_pool_bytes: self.memory_plan().buffer_pool_bytes,
+        }
+    }
+
     /// A node's options, typed.
     pub(crate) fn node_options(&self) -> NodeOptions {
         let mut options = NodeOptions { storage: self.storage_options(), ..NodeOptions::default() };

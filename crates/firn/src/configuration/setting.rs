@@ -31,6 +31,16 @@ pub(crate) const VARIABLE_PREFIX: &str = "FIRN_";
 
 /// Where a node keeps its files.
 pub(crate) const DATA_DIR: &str = "data_dir";
+/// Where clients connect.
+pub(crate) const LISTEN: &str = "listen";
+/// A Unix socket for clients of this machine.
+pub(crate) const SOCKET: &str = "socket";
+/// How many clients can be connected.
+pub(crate) const MAX_CONNECTIONS: &str = "max_connections";
+/// The certificate that the server shows.
+pub(crate) const TLS_CERTIFICATE: &str = "tls_certificate";
+/// The certificate's private key.
+pub(crate) const TLS_KEY: &str = "tls_key";
 /// Memory for cached pages.
 pub(crate) const BUFFER_POOL: &str = "buffer_pool";
 /// Memory for the process as a whole.
@@ -45,12 +55,42 @@ pub(crate) const MATERIALISE_BEHIND_LIMIT: &str = "materialise_behind_limit";
 pub(crate) const LOG_LEVEL: &str = "log_level";
 
 /// All settings, in the order in which help and listings show them.
-pub(crate) const SETTINGS: [Setting; 7] = [
+pub(crate) const SETTINGS: [Setting; 12] = [
     Setting {
         name: DATA_DIR,
         value_name: "DIR",
         default: "data",
         help: "Directory of the node's files; made if it does not exist",
+    },
+    Setting {
+        name: LISTEN,
+        value_name: "HOST:PORT",
+        default: "127.0.0.1:3306",
+        help: "Where MySQL clients connect; port 0 takes a free one",
+    },
+    Setting {
+        name: SOCKET,
+        value_name: "FILE",
+        default: "",
+        help: "Unix socket for clients of this machine; none if empty",
+    },
+    Setting {
+        name: MAX_CONNECTIONS,
+        value_name: "NUMBER",
+        default: "10000",
+        help: "How many clients can be connected at once",
+    },
+    Setting {
+        name: TLS_CERTIFICATE,
+        value_name: "FILE",
+        default: "",
+        help: "Certificate in PEM; a self-signed one is made at each start if empty",
+    },
+    Setting {
+        name: TLS_KEY,
+        value_name: "FILE",
+        default: "",
+        help: "Private key of the certificate, in PEM",
     },
     Setting {
         name: BUFFER_POOL,

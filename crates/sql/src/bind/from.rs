@@ -113,7 +113,11 @@ impl Binder<'_> {
             }
         }
         let schema = self.schema_of(&name)?;
-        match self.context.catalog.relation(&schema, &name.name)? {
+        let found = self.context.catalog.relation(&schema, &name.name)?;
+        if self.definer_views == 0 {
+            self.named.push((Arc::clone(&schema), name.name.as_str().into()));
+        }
+        match found {
             CatalogRelation::Virtual(table) => self.virtual_table(table, shown_name),
             CatalogRelation::Table(table) if table.view().is_some() => {
                 self.view(&table, shown_name, null_supplied)

@@ -79,6 +79,10 @@ pub struct Binder<'a> {
     pub(crate) written: Vec<firn_base::TableId>,
     /// `NO_MERGE` and hints on the order of joins, for the block that is being bound.
     pub(crate) block_hints: hints::BlockHints,
+    /// Tables that the statement names, which its session must be allowed to read.
+    pub(crate) named: Vec<(Arc<str>, Arc<str>)>,
+    /// How many views with the rights of their definers are being bound.
+    pub(crate) definer_views: usize,
 }
 
 impl<'a> Binder<'a> {
@@ -98,6 +102,8 @@ impl<'a> Binder<'a> {
             is_cacheable: true,
             written: Vec::new(),
             block_hints: hints::BlockHints::default(),
+            named: Vec::new(),
+            definer_views: 0,
         }
     }
 

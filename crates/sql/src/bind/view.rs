@@ -45,7 +45,9 @@ impl Binder<'_> {
         let schema = std::mem::replace(&mut self.schema, Some(view.schema.clone()));
         let scopes = std::mem::take(&mut self.scopes);
         let names = std::mem::take(&mut self.common_names);
+        self.definer_views += usize::from(view.security_definer);
         let bound = self.deeper(|binder| binder.query(&select.query));
+        self.definer_views -= usize::from(view.security_definer);
         self.schema = schema;
         self.scopes = scopes;
         self.common_names = names;

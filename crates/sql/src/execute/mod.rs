@@ -19,7 +19,9 @@ mod aggregate;
 mod common_table;
 mod counters;
 mod cursor;
+mod definition;
 mod derived;
+mod detached;
 mod direct;
 mod distinct;
 pub mod error;
@@ -45,6 +47,8 @@ use crate::error::Result;
 use crate::plan::{NodeKind, PreparedPlan, QueryPlan, StatementPlan};
 
 pub use counters::{Counters, NodeCounters};
+pub use definition::DefinitionBinder;
+pub use detached::DetachedExpression;
 pub use execution::{Execution, ExecutionContext, Limits, Scratch, SessionState};
 pub use memory::{DEFAULT_LIMIT_BYTES, MemoryBudget, Reservation};
 pub use sink::ResultSink;

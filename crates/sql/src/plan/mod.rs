@@ -17,6 +17,7 @@ mod access;
 mod comparisons;
 mod context;
 mod derived;
+mod explain;
 pub(crate) mod finish;
 pub(crate) mod fold;
 mod grouping;
@@ -44,6 +45,7 @@ use crate::expression::{AggregateCall, Expression, Slot, SortKey};
 use crate::types::SqlType;
 
 pub use context::{PlanContext, UntypedVariables, VariableTypes};
+pub use explain::{ExplainRow, TABLE_COLUMNS, explain_json, explain_table, explain_tree};
 pub use statement::{plan_expressions, plan_statement};
 pub use write::{Assignment, DeletePlan, DuplicatePolicy, InsertPlan, UpdatePlan, WriteTarget};
 
@@ -62,8 +64,34 @@ pub struct PreparedPlan {
     pub definitions_version: u64,
     /// Estimated cost, in rows touched; what classifies a statement as transactional or analytic.
     pub cost: f64,
+    /// What whoever runs it must be allowed to do.
+    pub needs: Vec<PlanNeed>,
     /// Whether the result may be kept for the next execution of a cached plan (no session state in it).
     pub is_cacheable: bool,
+}
+
+/// A privilege that a statement needs on a table or view.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct PlanNeed {
+    /// Which.
+    pub privilege: NeededPrivilege,
+    /// The schema.
+    pub schema: Arc<str>,
+    /// The table or view.
+    pub table: Arc<str>,
+}
+
+/// Privileges that plans need.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum NeededPrivilege {
+    /// `SELECT`
+    Select,
+    /// `INSERT`
+    Insert,
+    /// `UPDATE`
+    Update,
+    /// `DELETE`
+    Delete,
 }
 
 /// What a statement does.

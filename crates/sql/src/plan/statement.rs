@@ -1,13 +1,16 @@
 //! The face of the planner.
 
+use std::sync::Arc;
+
 use crate::bind::Binder;
+use crate::catalog::model::TableModel;
 use crate::error::{Result, SqlError};
 use crate::expression::Expression;
 use crate::grammar::ast::Statement;
 
 use super::{
-    CommonTable, NodeKind, OutputColumn, PlanContext, PlanNode, PreparedPlan, QueryPlan,
-    StatementPlan,
+    CommonTable, DuplicatePolicy, NeededPrivilege, NodeKind, OutputColumn, PlanContext, PlanNeed,
+    PlanNode, PreparedPlan, QueryPlan, StatementPlan,
 };
 
 /// Plans a statement that reads or writes rows.
@@ -32,6 +35,7 @@ pub fn plan_statement(statement: &Statement, context: &PlanContext<'_>) -> Resul
         }
         _ => return Err(SqlError::not_supported("a plan of this statement")),
     };
+    let needs = needs_of(statement, &planned, &binder.named);
     let common_tables: Vec<CommonTable> = binder.common_tables.into_iter().flatten().collect();
     let cost = cost_of(&planned, &common_tables);
     Ok(PreparedPlan {
@@ -42,7 +46,57 @@ pub fn plan_statement(statement: &Statement, context: &PlanContext<'_>) -> Resul
         definitions_version,
         cost,
         is_cacheable: binder.is_cacheable,
+        needs,
     })
+}
+
+/// What a statement reads and writes, as privileges know it.
+fn needs_of(
+    statement: &Statement,
+    planned: &StatementPlan,
+    named: &[(Arc<str>, Arc<str>)],
+) -> Vec<PlanNeed> {
+    let mut needs: Vec<PlanNeed> = named
+        .iter()
+        .map(|(schema, table)| PlanNeed {
+            privilege: NeededPrivilege::Select,
+            schema: Arc::clone(schema),
+            table: Arc::clone(table),
+        })
+        .collect();
+    let mut write = |privilege, table: &TableModel| {
+        let (schema, table) = (Arc::clone(&table.schema), Arc::clone(&table.name));
+        needs.push(PlanNeed { privilege, schema, table });
+    };
+    match planned {
+        StatementPlan::Query(_) => {}
+        StatementPlan::Insert(insert) => {
+            write(NeededPrivilege::Insert, &insert.table);
+            match &insert.duplicates {
+                DuplicatePolicy::Refuse => {}
+                DuplicatePolicy::Replace => write(NeededPrivilege::Delete, &insert.table),
+                DuplicatePolicy::Update(_) => write(NeededPrivilege::Update, &insert.table),
+            }
+        }
+        StatementPlan::Update(update) => {
+            update.targets.iter().for_each(|one| write(NeededPrivilege::Update, &one.table));
+        }
+        StatementPlan::Delete(delete) => {
+            delete.targets.iter().for_each(|one| write(NeededPrivilege::Delete, &one.table));
+        }
+    }
+    // What is changed without a look at it need not be readable.
+    let is_blind = match statement {
+        Statement::Update(update) => update.selection.is_none(),
+        Statement::Delete(delete) => delete.selection.is_none(),
+        _ => false,
+    };
+    if is_blind {
+        needs.retain(|need| need.privilege != NeededPrivilege::Select);
+    }
+    needs.sort();
+    needs.dedup();
+    needs
 }
 
 /// Plans expressions without tables, such as those of `SET` and `DO`, as the columns of a query.

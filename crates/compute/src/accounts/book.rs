@@ -1,0 +1,175 @@
+//! The book of accounts: all of them, in memory, changed by storing first.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use parking_lot::{Mutex, RwLock};
+
+use super::account::{Account, AccountName};
+use super::document::{self, DocumentError};
+use super::grants::Grants;
+
+/// Why accounts could not be read or stored.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum StoreError {
+    /// The store did not do it.
+    #[error("accounts could not be stored: {0}")]
+    Rows(#[from] firn_api::rows::RowsError),
+    /// A stored account cannot be read.
+    #[error(transparent)]
+    Document(#[from] DocumentError),
+}
+
+/// Where accounts are kept.
+pub trait AccountStore: Send + Sync {
+    /// The documents of all accounts. Blocks.
+    ///
+    /// # Errors
+    /// Why they cannot be read.
+    fn load(&self) -> Result<Vec<Vec<u8>>, StoreError>;
+    /// Stores documents by account, and takes those out that have none now; all or nothing. Blocks until
+    /// it is durable.
+    ///
+    /// # Errors
+    /// Why they cannot be stored.
+    fn store(&self, changes: &[(AccountName, Option<Vec<u8>>)]) -> Result<(), StoreError>;
+}
+
+type Accounts = BTreeMap<AccountName, Arc<Account>>;
+
+/// See the module's page.
+pub struct AccountBook {
+    accounts: RwLock<Arc<Accounts>>,
+    version: AtomicU64,
+    store: Box<dyn AccountStore>,
+    /// Held while a change is worked out and stored: changes come one after the other. No reader waits
+    /// for it.
+    changing: Mutex<()>,
+}
+
+impl std::fmt::Debug for AccountBook {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("AccountBook").field("accounts", &*self.accounts.read()).finish()
+    }
+}
+
+impl AccountBook {
+    /// Reads the accounts; if there are none, makes `root` for loopback, without a password. Blocks.
+    ///
+    /// # Errors
+    /// Why the accounts cannot be read or stored.
+    pub fn open(store: Box<dyn AccountStore>) -> Result<AccountBook, StoreError> {
+        let mut accounts = Accounts::new();
+        for document in store.load()? {
+            let account = document::decode(&document)?;
+            accounts.insert(account.name.clone(), Arc::new(account));
+        }
+        let is_new = accounts.is_empty();
+        let book = AccountBook {
+            accounts: RwLock::new(Arc::new(accounts)),
+            version: AtomicU64::new(1),
+            store,
+            changing: Mutex::new(()),
+        };
+        if is_new {
+            let root = Account {
+                grants: Grants::everything(),
+                ..Account::new(AccountName::new("root", "localhost"))
+            };
+            book.change(|accounts| {
+                accounts.insert(root.name.clone(), Arc::new(root.clone()));
+                Ok::<_, StoreError>(())
+            })?;
+        }
+        Ok(book)
+    }
+
+    /// Moves with every change.
+    #[must_use]
+    pub fn version(&self) -> u64 {
+        self.version.load(Ordering::Acquire)
+    }
+
+    /// The account of exactly this name.
+    #[must_use]
+    pub fn get(&self, name: &AccountName) -> Option<Arc<Account>> {
+        self.accounts.read().get(name).cloned()
+    }
+
+    /// All accounts, by name.
+    #[must_use]
+    pub fn all(&self) -> Vec<Arc<Account>> {
+        self.accounts.read().values().cloned().collect()
+    }
+
+    /// The account that a client is: of those of that user that admit the host, the one with the most
+    /// specific host.
+    #[must_use]
+    pub fn find(&self, user: &str, host: &str) -> Option<Arc<Account>> {
+        let accounts = self.accounts.read();
+        let of_user = accounts.values().filter(|account| account.name.user == user);
+        let fitting = of_user.filter(|account| account.name.admits(host));
+        fitting.max_by_key(|account| specificity(&account.name.host)).cloned()
+    }
+
+    /// Whether some account could connect from elsewhere than loopback: it has a password, or a
+    /// certificate stands for one.
+    #[must_use]
+    pub fn has_remote_account(&self) -> bool {
+        let accounts = self.accounts.read();
+        let mut connecting = accounts.values().filter(|account| !account.locked);
+        connecting
+            .any(|account| !account.authentication.is_empty() && account.name.host != "localhost")
+    }
+
+    /// What an account may do with some roles switched on, their own roles included.
+    #[must_use]
+    pub fn effective(&self, account: &Account, roles: &BTreeSet<AccountName>) -> Grants {
+        let accounts = self.accounts.read();
+        let mut grants = account.grants.clone();
+        let mut open: Vec<&AccountName> = roles.iter().collect();
+        let mut seen = BTreeSet::new();
+        while let Some(name) = open.pop() {
+            let Some(role) = accounts.get(name) else { continue };
+            if seen.insert(name) {
+                grants.add(&role.grants);
+                open.extend(&role.roles);
+            }
+        }
+        grants
+    }
+
+    /// Changes accounts: `change` works on a copy; what it changed is stored, then put in place. Blocks.
+    ///
+    /// # Errors
+    /// What `change` says; nothing is changed then. Why it could not be stored.
+    pub fn change<T, E: From<StoreError>>(
+        &self,
+        change: impl FnOnce(&mut BTreeMap<AccountName, Arc<Account>>) -> Result<T, E>,
+    ) -> Result<T, E> {
+        let _one_at_a_time = self.changing.lock();
+        let before = Arc::clone(&self.accounts.read());
+        let mut after = (*before).clone();
+        let answer = change(&mut after)?;
+        self.store.store(&differences(&before, &after))?;
+        *self.accounts.write() = Arc::new(after);
+        self.version.fetch_add(1, Ordering::Release);
+        Ok(answer)
+    }
+}
+
+fn differences(before: &Accounts, after: &Accounts) -> Vec<(AccountName, Option<Vec<u8>>)> {
+    let is_same = |name: &AccountName, account: &Arc<Account>| {
+        before.get(name).is_some_and(|old| Arc::ptr_eq(old, account) || old == account)
+    };
+    let changed = after.iter().filter(|(name, account)| !is_same(name, account));
+    let changed = changed.map(|(name, account)| (name.clone(), Some(document::encode(account))));
+    let gone = before.keys().filter(|name| !after.contains_key(name));
+    changed.chain(gone.map(|name| (name.clone(), None))).collect()
+}
+
+/// How specific a host pattern is: literal characters before the first wildcard, all for a literal.
+fn specificity(host: &str) -> usize {
+    host.find(['%', '_']).unwrap_or(usize::MAX)
+}

@@ -1,0 +1,677 @@
+//! `CREATE USER`, `GRANT` and the other statements about accounts.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use firn_sql::error::{Condition, Level as Gravity, Result, SqlError};
+use firn_sql::grammar::ast::{
+    self, AlterUser, CreateUser, Grant, PrivilegeLevel, Privileges, Proof, Revoke, RoleChoice,
+    SetPassword, TlsRequirement, UserDefinition, UserOptions,
+};
+
+use super::account::{Account, AccountName};
+use super::book::{AccountBook, StoreError};
+use super::grants::{Grants, Level};
+use super::privilege::{DYNAMIC, Privilege, PrivilegeSet};
+
+type Accounts = BTreeMap<AccountName, Arc<Account>>;
+
+impl From<StoreError> for SqlError {
+    fn from(error: StoreError) -> SqlError {
+        let code = match &error {
+            StoreError::Rows(error) => error.mysql_code(),
+            StoreError::Document(_) => 1728,
+        };
+        SqlError::new(code, error.to_string())
+    }
+}
+
+/// Who changes accounts, and what they left to say.
+pub struct AccountContext<'a> {
+    /// The book.
+    pub book: &'a AccountBook,
+    /// The session's account.
+    pub current: &'a AccountName,
+    /// What it may do, its roles included.
+    pub grants: &'a Grants,
+    /// The current schema.
+    pub schema: Option<&'a str>,
+    /// Makes of a password what a plugin keeps; `None` for a plugin that is not there.
+    pub hash: &'a dyn Fn(&str, &str) -> Option<String>,
+    /// Notes, such as those of `IF EXISTS`.
+    pub conditions: Vec<Condition>,
+}
+
+impl AccountContext<'_> {
+    fn name(&self, account: &ast::Account) -> AccountName {
+        match account {
+            ast::Account::Named { user, host } => AccountName::new(user, host),
+            ast::Account::Current => self.current.clone(),
+        }
+    }
+
+    fn note(&mut self, code: u16, message: String) {
+        self.conditions.push(Condition { level: Gravity::Note, code, message });
+    }
+
+    fn require(&self, privilege: Privilege) -> Result<()> {
+        if self.grants.global.contains(privilege) {
+            return Ok(());
+        }
+        Err(denied(privilege.name))
+    }
+
+    /// `CREATE USER`.
+    ///
+    /// # Errors
+    /// 1396 for names that are taken; 1227 without the privilege; 1524 for an unknown plugin.
+    pub fn create_user(&mut self, statement: &CreateUser) -> Result<()> {
+        self.require(Privilege::CREATE_USER)?;
+        let mut taken = Vec::new();
+        self.book.change(|accounts| {
+            let mut refused = Vec::new();
+            for user in &statement.users {
+                let name = self.name(&user.account);
+                if name.user.is_empty() {
+                    return Err(SqlError::not_supported("anonymous accounts"));
+                }
+                if accounts.contains_key(&name) {
+                    refused.push(name);
+                    continue;
+                }
+                let mut account = Account::new(name.clone());
+                self.authenticate(&mut account, user)?;
+                apply_options(&mut account, &statement.options);
+                let roles = statement.default_roles.iter().map(|role| self.name(role));
+                account.default_roles = roles.collect();
+                account.roles.extend(account.default_roles.iter().cloned());
+                accounts.insert(name, Arc::new(account));
+            }
+            if !statement.if_not_exists && !refused.is_empty() {
+                return Err(failed("CREATE USER", &refused));
+            }
+            taken = refused;
+            Ok::<_, SqlError>(())
+        })?;
+        for name in taken {
+            let message = format!("Authorization ID {} already exists.", name.in_message());
+            self.note(3163, message);
+        }
+        Ok(())
+    }
+
+    fn authenticate(&self, account: &mut Account, user: &UserDefinition) -> Result<()> {
+        let Some(given) = &user.authentication else { return Ok(()) };
+        if let Some(plugin) = &given.plugin {
+            account.plugin = plugin.to_ascii_lowercase();
+        }
+        if (self.hash)(&account.plugin, "").is_none() {
+            let message = format!("Plugin '{}' is not loaded", account.plugin);
+            return Err(SqlError::new(1524, message));
+        }
+        match &given.proof {
+            Proof::None => account.authentication.clear(),
+            Proof::Password(password) => self.set_password(account, password)?,
+            Proof::RandomPassword => return Err(SqlError::not_supported("RANDOM PASSWORD")),
+            Proof::Hash(hash) => {
+                let hash = String::from_utf8(hash.clone());
+                let hash = hash.map_err(|_| {
+                    SqlError::new(1827, "The password hash doesn't have the expected format.")
+                })?;
+                account.authentication = hash;
+            }
+        }
+        account.expired = false;
+        Ok(())
+    }
+
+    fn set_password(&self, account: &mut Account, password: &str) -> Result<()> {
+        let hashed = (self.hash)(&account.plugin, password);
+        account.authentication = hashed.ok_or_else(|| {
+            SqlError::new(1524, format!("Plugin '{}' is not loaded", account.plugin))
+        })?;
+        account.expired = false;
+        Ok(())
+    }
+
+    /// `ALTER USER`.
+    ///
+    /// # Errors
+    /// 1396 for unknown accounts, 1227 without the privilege.
+    pub fn alter_user(&mut self, statement: &AlterUser) -> Result<()> {
+        let own = statement.users.iter().all(|user| self.name(&user.account) == *self.current);
+        if !own || statement.options != UserOptions::default() {
+            self.require(Privilege::CREATE_USER)?;
+        }
+        let mut absent = Vec::new();
+        self.book.change(|accounts| {
+            for user in &statement.users {
+                let name = self.name(&user.account);
+                let Some(account) = accounts.get_mut(&name) else {
+                    absent.push(name);
+                    continue;
+                };
+                let account = Arc::make_mut(account);
+                self.authenticate(account, user)?;
+                apply_options(account, &statement.options);
+                if let Some(choice) = &statement.default_role {
+                    account.default_roles = self.chosen(choice, account)?;
+                }
+            }
+            if absent.is_empty() || statement.if_exists {
+                return Ok(());
+            }
+            Err(failed("ALTER USER", &absent))
+        })?;
+        self.note_absent(absent);
+        Ok(())
+    }
+
+    fn note_absent(&mut self, absent: Vec<AccountName>) {
+        for name in absent {
+            self.note(3162, format!("Authorization ID {} does not exist.", name.in_message()));
+        }
+    }
+
+    /// The roles that a choice means for an account.
+    ///
+    /// # Errors
+    /// 3530 for a role that was not granted.
+    pub fn chosen(
+        &self,
+        choice: &RoleChoice,
+        account: &Account,
+    ) -> Result<std::collections::BTreeSet<AccountName>> {
+        Ok(match choice {
+            RoleChoice::None => std::collections::BTreeSet::new(),
+            RoleChoice::All => account.roles.clone(),
+            RoleChoice::Default => account.default_roles.clone(),
+            RoleChoice::AllExcept(roles) => {
+                let except: Vec<AccountName> = roles.iter().map(|role| self.name(role)).collect();
+                account.roles.iter().filter(|role| !except.contains(role)).cloned().collect()
+            }
+            RoleChoice::Roles(roles) => {
+                let roles = roles.iter().map(|role| self.name(role));
+                let granted = roles.map(|role| {
+                    if account.roles.contains(&role) {
+                        return Ok(role);
+                    }
+                    let (role, to) = (role.quoted(), account.name.quoted());
+                    Err(SqlError::new(3530, format!("{role} is not granted to {to}")))
+                });
+                granted.collect::<Result<_>>()?
+            }
+        })
+    }
+
+    /// `DROP USER` and `DROP ROLE`.
+    ///
+    /// # Errors
+    /// 1396 for unknown accounts; nothing is dropped then. 1227 without the privilege.
+    pub fn drop_accounts(
+        &mut self,
+        statement: &'static str,
+        if_exists: bool,
+        names: &[ast::Account],
+    ) -> Result<()> {
+        if !self.grants.global.contains(Privilege::DROP_ROLE) || statement == "DROP USER" {
+            self.require(Privilege::CREATE_USER)?;
+        }
+        let names: Vec<AccountName> = names.iter().map(|name| self.name(name)).collect();
+        let absent = self.book.change(|accounts| {
+            let absent: Vec<AccountName> =
+                names.iter().filter(|name| accounts.remove(name).is_none()).cloned().collect();
+            if !absent.is_empty() && !if_exists {
+                return Err(failed(statement, &absent));
+            }
+            for account in accounts.values_mut() {
+                let has = names.iter().any(|name| account.roles.contains(name));
+                if has {
+                    let account = Arc::make_mut(account);
+                    for name in &names {
+                        account.roles.remove(name);
+                        account.admin.remove(name);
+                        account.default_roles.remove(name);
+                    }
+                }
+            }
+            Ok(absent)
+        })?;
+        self.note_absent(absent);
+        Ok(())
+    }
+
+    /// `RENAME USER`.
+    ///
+    /// # Errors
+    /// 1396 for names that are not there or taken, 1227 without the privilege.
+    pub fn rename_user(&mut self, pairs: &[(ast::Account, ast::Account)]) -> Result<()> {
+        self.require(Privilege::CREATE_USER)?;
+        self.book.change(|accounts| {
+            for (old, new) in pairs {
+                let (old, new) = (self.name(old), self.name(new));
+                if accounts.contains_key(&new) {
+                    return Err(failed("RENAME USER", &[old]));
+                }
+                let account = accounts.remove(&old);
+                let account = account.ok_or_else(|| failed("RENAME USER", &[old]))?;
+                let account = Account { name: new.clone(), ..(*account).clone() };
+                accounts.insert(new, Arc::new(account));
+            }
+            Ok(())
+        })
+    }
+
+    /// `CREATE ROLE`.
+    ///
+    /// # Errors
+    /// 1396 for names that are taken, 1227 without the privilege.
+    pub fn create_role(&mut self, if_not_exists: bool, roles: &[ast::Account]) -> Result<()> {
+        if !self.grants.global.contains(Privilege::CREATE_ROLE) {
+            self.require(Privilege::CREATE_USER)?;
+        }
+        let roles: Vec<AccountName> = roles.iter().map(|role| self.name(role)).collect();
+        self.book.change(|accounts| {
+            for role in &roles {
+                if accounts.contains_key(role) {
+                    if if_not_exists {
+                        continue;
+                    }
+                    return Err(failed("CREATE ROLE", &[role.clone()]));
+                }
+                let account = Account { locked: true, expired: true, ..Account::new(role.clone()) };
+                accounts.insert(role.clone(), Arc::new(account));
+            }
+            Ok(())
+        })
+    }
+
+    /// `SET PASSWORD`.
+    ///
+    /// # Errors
+    /// 1133 for an unknown account, 1227 without the privilege.
+    pub fn change_password(&mut self, statement: &SetPassword) -> Result<()> {
+        let name = statement.account.as_ref().map_or(self.current.clone(), |name| self.name(name));
+        if name != *self.current {
+            self.require(Privilege::CREATE_USER)?;
+        }
+        let Some(password) = &statement.password else {
+            return Err(SqlError::not_supported("SET PASSWORD TO RANDOM"));
+        };
+        self.book.change(|accounts| {
+            let account = accounts.get_mut(&name).ok_or_else(|| {
+                SqlError::new(1133, "Can't find any matching row in the user table")
+            })?;
+            self.set_password(Arc::make_mut(account), password)
+        })
+    }
+
+    /// `GRANT` of privileges.
+    ///
+    /// # Errors
+    /// 1410 for accounts that are not there, 1144 for privileges that are not of the level, 1045 for
+    /// privileges that the giver does not have with `GRANT OPTION`.
+    pub fn grant(&mut self, statement: &Grant) -> Result<()> {
+        let level = self.level(&statement.level)?;
+        let mut wanted = self.wanted(&statement.privileges, &level)?;
+        if statement.with_grant_option {
+            wanted.whole = wanted.whole.with(Privilege::GRANT_OPTION);
+        }
+        self.may_grant(&level, &wanted)?;
+        self.book.change(|accounts| {
+            for to in &statement.to {
+                let name = self.name(to);
+                let account = accounts.get_mut(&name).ok_or_else(|| {
+                    SqlError::new(1410, "You are not allowed to create a user with GRANT")
+                })?;
+                wanted.give(
+                    &mut Arc::make_mut(account).grants,
+                    &level,
+                    statement.with_grant_option,
+                );
+            }
+            Ok(())
+        })
+    }
+
+    /// `REVOKE` of privileges.
+    ///
+    /// # Errors
+    /// 1141 and 1147 for what was not granted, and as [`AccountContext::grant`].
+    pub fn revoke(&mut self, statement: &Revoke) -> Result<()> {
+        let Some(level) = &statement.level else { return self.revoke_all(statement) };
+        let level = self.level(level)?;
+        let mut wanted = self.wanted(&statement.privileges, &level)?;
+        if statement.grant_option {
+            wanted.whole = wanted.whole.with(Privilege::GRANT_OPTION);
+        }
+        self.may_grant(&level, &wanted)?;
+        let absent = self.book.change(|accounts| {
+            let mut absent = Vec::new();
+            for from in &statement.from {
+                let name = self.name(from);
+                let Some(account) = accounts.get_mut(&name) else {
+                    absent.push(name);
+                    continue;
+                };
+                let taken = wanted.take(&mut Arc::make_mut(account).grants, &level);
+                if !taken && !statement.if_exists {
+                    return Err(not_granted(&name, &level));
+                }
+            }
+            if absent.is_empty() || statement.ignore_unknown_user {
+                return Ok(absent);
+            }
+            Err(unknown_user(&absent[0]))
+        })?;
+        self.note_absent(absent);
+        Ok(())
+    }
+
+    /// `REVOKE ALL PRIVILEGES, GRANT OPTION FROM …`.
+    fn revoke_all(&mut self, statement: &Revoke) -> Result<()> {
+        self.require(Privilege::CREATE_USER)?;
+        self.book.change(|accounts| {
+            for from in &statement.from {
+                let name = self.name(from);
+                match accounts.get_mut(&name) {
+                    Some(account) => Arc::make_mut(account).grants = Grants::default(),
+                    None if statement.ignore_unknown_user => {}
+                    None => {
+                        return Err(SqlError::new(
+                            1269,
+                            "Can't revoke all privileges for one or more of the requested users",
+                        ));
+                    }
+                }
+            }
+            Ok(())
+        })
+    }
+
+    /// `GRANT` of roles.
+    ///
+    /// # Errors
+    /// 3523 for roles or accounts that are not there, 1227 without the privilege.
+    pub fn grant_roles(
+        &mut self,
+        roles: &[ast::Account],
+        to: &[ast::Account],
+        with_admin_option: bool,
+    ) -> Result<()> {
+        let roles: Vec<AccountName> = roles.iter().map(|role| self.name(role)).collect();
+        self.may_hand_on(&roles)?;
+        let to: Vec<AccountName> = to.iter().map(|name| self.name(name)).collect();
+        self.book.change(|accounts| {
+            if let Some(unknown) = roles.iter().chain(&to).find(|name| !accounts.contains_key(name)) {
+                return Err(unknown_user(unknown));
+            }
+            for name in &to {
+                if roles.iter().any(|role| role == name || reaches(accounts, role, name)) {
+                    let message = format!("User account {} is directly or indirectly granted to the role {}. The GRANT would create a loop", name.quoted(), roles[0].quoted());
+                    return Err(SqlError::new(3573, message));
+                }
+                if let Some(account) = accounts.get_mut(name) {
+                    let account = Arc::make_mut(account);
+                    account.roles.extend(roles.iter().cloned());
+                    if with_admin_option {
+                        account.admin.extend(roles.iter().cloned());
+                    }
+                }
+            }
+            Ok(())
+        })
+    }
+
+    /// `REVOKE` of roles.
+    ///
+    /// # Errors
+    /// As [`AccountContext::grant_roles`].
+    pub fn revoke_roles(&mut self, roles: &[ast::Account], from: &[ast::Account]) -> Result<()> {
+        let roles: Vec<AccountName> = roles.iter().map(|role| self.name(role)).collect();
+        self.may_hand_on(&roles)?;
+        self.book.change(|accounts| {
+            for name in from.iter().map(|name| self.name(name)) {
+                let account = accounts.get_mut(&name).ok_or_else(|| unknown_user(&name))?;
+                let account = Arc::make_mut(account);
+                for role in &roles {
+                    account.roles.remove(role);
+                    account.admin.remove(role);
+                    account.default_roles.remove(role);
+                }
+            }
+            Ok(())
+        })
+    }
+
+    /// `SET DEFAULT ROLE`.
+    ///
+    /// # Errors
+    /// As [`AccountContext::chosen`], and 1227 for others' accounts without the privilege.
+    pub fn set_default_role(&mut self, choice: &RoleChoice, to: &[ast::Account]) -> Result<()> {
+        let names: Vec<AccountName> = to.iter().map(|name| self.name(name)).collect();
+        if names.iter().any(|name| name != self.current) {
+            self.require(Privilege::CREATE_USER)?;
+        }
+        self.book.change(|accounts| {
+            for name in &names {
+                let account = accounts.get_mut(name).ok_or_else(|| unknown_user(name))?;
+                let roles = self.chosen(choice, account)?;
+                Arc::make_mut(account).default_roles = roles;
+            }
+            Ok(())
+        })
+    }
+
+    fn may_hand_on(&self, roles: &[AccountName]) -> Result<()> {
+        let own = self.book.get(self.current);
+        let has = |role| own.as_ref().is_some_and(|own| own.admin.contains(role));
+        if self.grants.has_dynamic("ROLE_ADMIN") || roles.iter().all(has) {
+            return Ok(());
+        }
+        Err(denied("WITH ADMIN, ROLE_ADMIN, SUPER"))
+    }
+
+    fn level(&self, level: &PrivilegeLevel) -> Result<Level> {
+        let current = || {
+            let schema = self.schema.map(str::to_owned);
+            schema.ok_or_else(|| SqlError::new(1046, "No database selected"))
+        };
+        Ok(match level {
+            PrivilegeLevel::Global => Level::Global,
+            PrivilegeLevel::CurrentDatabase => Level::Schema(current()?),
+            PrivilegeLevel::Database(schema) => Level::Schema(schema.clone()),
+            PrivilegeLevel::Table(table) => {
+                let schema = table.schema.clone().map_or_else(current, Ok)?;
+                Level::Table(schema, table.name.clone())
+            }
+            PrivilegeLevel::Function(_) | PrivilegeLevel::Procedure(_) => {
+                return Err(SqlError::not_supported("privileges on routines"));
+            }
+            PrivilegeLevel::Proxy(_) => return Err(SqlError::not_supported("GRANT PROXY")),
+        })
+    }
+
+    fn wanted(&self, privileges: &Privileges, level: &Level) -> Result<Wanted> {
+        let Privileges::These(listed) = privileges else {
+            let dynamic = match level {
+                Level::Global => DYNAMIC.iter().map(|name| (*name).to_owned()).collect(),
+                _ => Vec::new(),
+            };
+            return Ok(Wanted { whole: Grants::all_at(level), dynamic, columns: Vec::new() });
+        };
+        let mut wanted = Wanted::default();
+        for one in listed {
+            if one.name == "USAGE" {
+                continue;
+            }
+            let Some(privilege) = Privilege::named(&one.name) else {
+                wanted.add_dynamic(&one.name, level)?;
+                continue;
+            };
+            let fits = match level {
+                Level::Global => true,
+                Level::Schema(_) => privilege.holds_on_schemas(),
+                Level::Table(..) if one.columns.is_empty() => privilege.holds_on_tables(),
+                Level::Table(..) => privilege.holds_on_columns(),
+            };
+            match (fits, level) {
+                (true, _) => {}
+                (false, Level::Schema(_)) => {
+                    return Err(SqlError::new(
+                        1221,
+                        "Incorrect usage of DB GRANT and GLOBAL PRIVILEGES",
+                    ));
+                }
+                (false, _) => {
+                    return Err(SqlError::new(
+                        1144,
+                        "Illegal GRANT/REVOKE command; please consult the manual to see which privileges can be used",
+                    ));
+                }
+            }
+            if one.columns.is_empty() {
+                wanted.whole = wanted.whole.with(privilege);
+            }
+            let columns = one.columns.iter().map(|column| (column.clone(), privilege));
+            wanted.columns.extend(columns);
+        }
+        Ok(wanted)
+    }
+
+    /// Who gives must have it, with `GRANT OPTION`.
+    fn may_grant(&self, level: &Level, wanted: &Wanted) -> Result<()> {
+        let own = match level {
+            Level::Global => self.grants.global,
+            Level::Schema(schema) => self.grants.on_schema(schema),
+            Level::Table(schema, table) => self.grants.on_table(schema, table),
+        };
+        let has_dynamic = |name: &String| self.grants.dynamic.get(name) == Some(&true);
+        let has_columns = wanted.columns.iter().all(|(_, privilege)| own.contains(*privilege));
+        if own.contains(Privilege::GRANT_OPTION)
+            && own.includes(wanted.whole)
+            && has_columns
+            && wanted.dynamic.iter().all(has_dynamic)
+        {
+            return Ok(());
+        }
+        let message =
+            format!("Access denied for user {} (using password: YES)", self.current.in_message());
+        Err(SqlError::new(1045, message))
+    }
+}
+
+/// Privileges of a statement.
+#[derive(Debug, Default)]
+struct Wanted {
+    whole: PrivilegeSet,
+    dynamic: Vec<String>,
+    columns: Vec<(String, Privilege)>,
+}
+
+impl Wanted {
+    fn add_dynamic(&mut self, name: &str, level: &Level) -> Result<()> {
+        if !DYNAMIC.contains(&name) {
+            let near = name;
+            return Err(SqlError::new(1149, format!("There is no privilege '{near}'")));
+        }
+        if *level != Level::Global {
+            let message = format!("Illegal privilege level specified for {name}");
+            return Err(SqlError::new(3619, message));
+        }
+        self.dynamic.push(name.to_owned());
+        Ok(())
+    }
+
+    fn give(&self, grants: &mut Grants, level: &Level, grantable: bool) {
+        grants.give(level, self.whole);
+        for name in &self.dynamic {
+            *grants.dynamic.entry(name.clone()).or_default() |= grantable;
+        }
+        if let Level::Table(schema, table) = level {
+            for (column, privilege) in &self.columns {
+                let key = (schema.clone(), table.clone());
+                grants.give_on_column(key, column, PrivilegeSet::NONE.with(*privilege));
+            }
+        }
+    }
+
+    /// False if nothing of it was granted at that level.
+    fn take(&self, grants: &mut Grants, level: &Level) -> bool {
+        let mut taken = grants.take(level, self.whole);
+        for name in &self.dynamic {
+            taken |= grants.dynamic.remove(name).is_some();
+        }
+        if let Level::Table(schema, table) = level {
+            for (column, privilege) in &self.columns {
+                let key = (schema.clone(), table.clone());
+                let privileges = PrivilegeSet::NONE.with(*privilege);
+                taken |= grants.take_on_column(&key, column, privileges);
+            }
+        }
+        taken
+    }
+}
+
+fn apply_options(account: &mut Account, options: &UserOptions) {
+    if let Some(locked) = options.locked {
+        account.locked = locked;
+    }
+    if let Some(require) = &options.require {
+        account.requires_tls = *require != TlsRequirement::None;
+    }
+    for policy in &options.password_policies {
+        match policy.as_str() {
+            "PASSWORD EXPIRE" => account.expired = true,
+            "PASSWORD EXPIRE NEVER" => account.expired = false,
+            _ => {}
+        }
+    }
+    if let Some(attribute) = &options.attribute {
+        account.attribute = Some(attribute.clone());
+    }
+    if let Some(comment) = &options.comment {
+        account.attribute = Some(serde_json::json!({ "comment": comment }).to_string());
+    }
+}
+
+/// Whether `from` has `to` among its roles, directly or not.
+fn reaches(accounts: &Accounts, from: &AccountName, to: &AccountName) -> bool {
+    let Some(account) = accounts.get(from) else { return false };
+    account.roles.iter().any(|role| role == to || reaches(accounts, role, to))
+}
+
+fn failed(statement: &str, names: &[AccountName]) -> SqlError {
+    let names: Vec<String> = names.iter().map(AccountName::in_message).collect();
+    SqlError::new(1396, format!("Operation {statement} failed for {}", names.join(",")))
+}
+
+fn denied(privileges: &str) -> SqlError {
+    SqlError::new(
+        1227,
+        format!(
+            "Access denied; you need (at least one of) the {privileges} privilege(s) for this \
+             operation"
+        ),
+    )
+}
+
+fn unknown_user(name: &AccountName) -> SqlError {
+    SqlError::new(3523, format!("Unknown authorization ID {}", name.quoted()))
+}
+
+fn not_granted(name: &AccountName, level: &Level) -> SqlError {
+    let (user, host) = (&name.user, &name.host);
+    match level {
+        Level::Table(_, table) => SqlError::new(
+            1147,
+            format!(
+                "There is no such grant defined for user '{user}' on host '{host}' on table '{table}'"
+            ),
+        ),
+        _ => SqlError::new(
+            1141,
+            format!("There is no such grant defined for user '{user}' on host '{host}'"),
+        ),
+    }
+}

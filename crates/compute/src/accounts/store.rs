@@ -1,0 +1,41 @@
+//! Accounts in a table of the server's own.
+
+use std::sync::Arc;
+
+use firn_api::rows::DatabaseNode;
+
+use crate::system_table::SystemTable;
+
+use super::account::AccountName;
+use super::book::{AccountStore, StoreError};
+
+/// The table's name.
+const TABLE: &str = "firn_accounts";
+
+/// See the module's page.
+pub struct RowsAccountStore {
+    table: SystemTable,
+}
+
+impl RowsAccountStore {
+    /// The accounts of a database node. Blocks.
+    ///
+    /// # Errors
+    /// If the table can be neither found nor made.
+    pub fn open(node: Arc<dyn DatabaseNode>) -> Result<RowsAccountStore, StoreError> {
+        Ok(RowsAccountStore { table: SystemTable::open(node, TABLE)? })
+    }
+}
+
+impl AccountStore for RowsAccountStore {
+    fn load(&self) -> Result<Vec<Vec<u8>>, StoreError> {
+        Ok(self.table.load()?.into_iter().map(|(_, document)| document).collect())
+    }
+
+    fn store(&self, changes: &[(AccountName, Option<Vec<u8>>)]) -> Result<(), StoreError> {
+        let key = |name: &AccountName| [name.user.as_bytes(), b"\0", name.host.as_bytes()].concat();
+        let changes: Vec<_> =
+            changes.iter().map(|(name, document)| (key(name), document.clone())).collect();
+        Ok(self.table.store(&changes)?)
+    }
+}

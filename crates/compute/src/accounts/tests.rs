@@ -1,0 +1,200 @@
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use expect_test::expect;
+use firn_sql::error::{Result, SqlError};
+use firn_sql::grammar::{self, ast::Statement};
+use parking_lot::Mutex;
+
+use super::account::matches_pattern;
+use super::book::StoreError;
+use super::{Account, AccountBook, AccountContext, AccountName, AccountStore, Privilege, document};
+
+/// Keeps documents in memory.
+#[derive(Clone, Default)]
+struct Memory(Arc<Mutex<std::collections::BTreeMap<AccountName, Vec<u8>>>>);
+
+impl AccountStore for Memory {
+    fn load(&self) -> std::result::Result<Vec<Vec<u8>>, StoreError> {
+        Ok(self.0.lock().values().cloned().collect())
+    }
+
+    fn store(
+        &self,
+        changes: &[(AccountName, Option<Vec<u8>>)],
+    ) -> std::result::Result<(), StoreError> {
+        for (name, document) in changes {
+            match document {
+                Some(document) => self.0.lock().insert(name.clone(), document.clone()),
+                None => self.0.lock().remove(name),
+            };
+        }
+        Ok(())
+    }
+}
+
+fn hash(plugin: &str, password: &str) -> Option<String> {
+    let known = matches!(plugin, "caching_sha2_password" | "mysql_native_password");
+    known.then(|| format!("hash of {password}"))
+}
+
+fn run_as(book: &AccountBook, user: &str, text: &str) -> Result<()> {
+    let account = book.find(user, "localhost").expect("an account");
+    let grants = book.effective(&account, &account.default_roles);
+    let current = account.name.clone();
+    let mut context = AccountContext {
+        book,
+        current: &current,
+        grants: &grants,
+        schema: Some("shop"),
+        hash: &hash,
+        conditions: Vec::new(),
+    };
+    match grammar::parse(text, grammar::Mode::default())?.statement {
+        Statement::CreateUser(statement) => context.create_user(&statement),
+        Statement::AlterUser(statement) => context.alter_user(&statement),
+        Statement::DropUser { if_exists, users } => {
+            context.drop_accounts("DROP USER", if_exists, &users)
+        }
+        Statement::RenameUser(pairs) => context.rename_user(&pairs),
+        Statement::CreateRole { if_not_exists, roles } => {
+            context.create_role(if_not_exists, &roles)
+        }
+        Statement::Grant(statement) => context.grant(&statement),
+        Statement::Revoke(statement) => context.revoke(&statement),
+        Statement::GrantRoles { roles, to, with_admin_option } => {
+            context.grant_roles(&roles, &to, with_admin_option)
+        }
+        Statement::SetDefaultRole { roles, to } => context.set_default_role(&roles, &to),
+        other => panic!("{other:?}"),
+    }
+}
+
+fn run(book: &AccountBook, text: &str) -> Result<()> {
+    run_as(book, "root", text)
+}
+
+fn book() -> AccountBook {
+    AccountBook::open(Box::new(Memory::default())).unwrap()
+}
+
+fn shown(book: &AccountBook, user: &str) -> String {
+    let account = book.find(user, "10.0.0.1").unwrap();
+    account.grants.shown(&account.name).join("\n")
+}
+
+#[test]
+fn a_new_book_has_root_for_loopback_only() {
+    let book = book();
+    assert!(book.find("root", "127.0.0.1").is_some());
+    assert!(book.find("root", "10.0.0.1").is_none());
+    assert!(book.find("", "127.0.0.1").is_none());
+    assert!(!book.has_remote_account());
+}
+
+#[test]
+fn grants_are_shown_as_they_were_given() {
+    let book = book();
+    run(&book, "CREATE USER app@'%' IDENTIFIED BY 'secret'").unwrap();
+    run(&book, "GRANT SELECT, INSERT ON shop.* TO app WITH GRANT OPTION").unwrap();
+    run(&book, "GRANT UPDATE (price, stock), DELETE ON shop.item TO app").unwrap();
+    run(&book, "GRANT ALL ON log.* TO app").unwrap();
+    run(&book, "GRANT PROCESS, BACKUP_ADMIN ON *.* TO app").unwrap();
+    run(&book, "REVOKE INSERT ON shop.* FROM app").unwrap();
+    expect![[r#"
+        GRANT PROCESS ON *.* TO `app`@`%`
+        GRANT BACKUP_ADMIN ON *.* TO `app`@`%`
+        GRANT ALL PRIVILEGES ON `log`.* TO `app`@`%`
+        GRANT SELECT ON `shop`.* TO `app`@`%` WITH GRANT OPTION
+        GRANT UPDATE (`price`, `stock`), DELETE ON `shop`.`item` TO `app`@`%`"#]]
+    .assert_eq(&shown(&book, "app"));
+}
+
+#[test]
+fn accounts_survive_a_restart_unchanged() {
+    let memory = Memory::default();
+    let book = AccountBook::open(Box::new(memory.clone())).unwrap();
+    run(&book, "CREATE ROLE reader").unwrap();
+    run(&book, "GRANT SELECT ON *.* TO reader").unwrap();
+    run(&book, "CREATE USER 'a b'@'10.%' IDENTIFIED WITH mysql_native_password BY 'x'").unwrap();
+    run(&book, "GRANT UPDATE (c) ON s.t TO 'a b'@'10.%'").unwrap();
+    run(&book, "GRANT reader TO 'a b'@'10.%' WITH ADMIN OPTION").unwrap();
+    let again = AccountBook::open(Box::new(memory)).unwrap();
+    assert_eq!(again.all(), book.all());
+}
+
+#[test]
+fn roles_give_what_they_have_when_they_are_on() {
+    let book = book();
+    for text in [
+        "CREATE ROLE reader, writer",
+        "GRANT SELECT ON shop.* TO reader",
+        "GRANT INSERT ON shop.* TO writer",
+        "GRANT reader TO writer",
+        "CREATE USER app",
+        "GRANT writer TO app",
+    ] {
+        run(&book, text).unwrap();
+    }
+    let app = book.find("app", "h").unwrap();
+    assert!(book.effective(&app, &BTreeSet::new()).on_schema("shop").is_empty());
+    let given = book.effective(&app, &app.roles).on_schema("shop");
+    assert!(given.contains(Privilege::SELECT) && given.contains(Privilege::INSERT));
+    let code = |result: Result<()>| result.map_err(|error| error.code);
+    assert_eq!(code(run(&book, "GRANT writer TO reader")), Err(3573), "a circle");
+    run(&book, "DROP USER writer").unwrap();
+    assert!(book.find("app", "h").unwrap().roles.is_empty());
+}
+
+#[test]
+fn who_has_not_cannot_give() {
+    let book = book();
+    run(&book, "CREATE USER app@localhost").unwrap();
+    run(&book, "GRANT SELECT ON shop.* TO app@localhost").unwrap();
+    let code = |result: std::result::Result<(), SqlError>| result.map_err(|error| error.code);
+    assert_eq!(code(run_as(&book, "app", "GRANT SELECT ON shop.* TO app@localhost")), Err(1045));
+    assert_eq!(code(run_as(&book, "app", "CREATE USER b")), Err(1227));
+    assert_eq!(code(run_as(&book, "app", "ALTER USER app@localhost IDENTIFIED BY 'n'")), Ok(()));
+    assert_eq!(code(run(&book, "CREATE USER app@localhost")), Err(1396));
+    assert_eq!(code(run(&book, "GRANT SELECT ON *.* TO nobody")), Err(1410));
+    assert_eq!(code(run(&book, "GRANT PROCESS ON shop.* TO app@localhost")), Err(1221));
+    assert_eq!(code(run(&book, "DROP USER nobody")), Err(1396));
+    assert_eq!(code(run(&book, "DROP USER IF EXISTS nobody")), Ok(()));
+}
+
+#[test]
+fn the_most_specific_host_wins() {
+    let book = book();
+    for host in ["%", "10.0.%", "10.0.0.7"] {
+        run(&book, &format!("CREATE USER app@'{host}'")).unwrap();
+    }
+    let found = |host| book.find("app", host).unwrap().name.host.clone();
+    assert_eq!(found("10.0.0.7"), "10.0.0.7");
+    assert_eq!(found("10.0.9.9"), "10.0.%");
+    assert_eq!(found("192.168.0.1"), "%");
+}
+
+#[test]
+fn patterns_match_as_like_does() {
+    for (pattern, name, matches) in [
+        ("%", "", true),
+        ("a%c", "abbbc", true),
+        ("a_c", "abc", true),
+        ("a_c", "abbc", false),
+        (r"a\_c", "abc", false),
+        (r"a\_c", "a_c", true),
+        ("%b%b%", "abab", true),
+        ("abc", "ABC", true),
+    ] {
+        assert_eq!(matches_pattern(pattern, name), matches, "{pattern} {name}");
+    }
+}
+
+#[test]
+fn a_document_of_another_version_is_refused() {
+    let document = document::encode(&Account::new(AccountName::new("a", "%")));
+    let text = String::from_utf8(document).unwrap();
+    assert!(document::decode(text.replace("\"version\":1", "\"version\":2").as_bytes()).is_err());
+    assert!(document::decode(b"{}").is_err());
+    assert!(document::decode(&[0xff]).is_err());
+}

@@ -1,0 +1,223 @@
+//! What functions and other sessions may know of a session, without waiting for it.
+
+use std::collections::BTreeSet;
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
+use std::time::Duration;
+
+use firn_base::Environment;
+use firn_base::event::Event;
+use firn_sql::functions::{LockAnswer, SessionFacts, SleepEnd};
+use firn_wire::{CancelReason, Canceller};
+use parking_lot::Mutex;
+
+use crate::accounts::AccountName;
+use crate::user_locks::UserLocks;
+
+/// The version that clients are told.
+pub const SERVER_VERSION: &str = "8.0.40-Firn";
+
+/// Shared by a session, its statements and those who watch it.
+pub struct Facts {
+    /// The connection's number.
+    pub id: u64,
+    /// The name and host that the client gave.
+    pub user: String,
+    /// Where the client comes from.
+    pub host: String,
+    /// The account that it was taken for.
+    pub account: AccountName,
+    /// Set while the running statement is to end. The engine looks at it, too.
+    pub cancelled: Arc<AtomicBool>,
+    pub(crate) last_insert_id: AtomicU64,
+    pub(crate) row_count: AtomicI64,
+    pub(crate) found_rows: AtomicU64,
+    is_running: AtomicBool,
+    is_ending: AtomicBool,
+    woken: Event,
+    pub(crate) schema: Mutex<Option<Arc<str>>>,
+    pub(crate) roles: Mutex<BTreeSet<AccountName>>,
+    pub(crate) encryption_mode: Mutex<Arc<str>>,
+    /// The text of the running statement, for the process list.
+    pub(crate) statement: Mutex<Option<Arc<str>>>,
+    locks: Arc<UserLocks>,
+    sequence: Arc<AtomicU64>,
+    node_id: u64,
+    environment: Environment,
+}
+
+impl fmt::Debug for Facts {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Facts").field("id", &self.id).field("user", &self.user).finish()
+    }
+}
+
+/// What all sessions of a server share of this.
+#[derive(Clone)]
+pub struct SharedFacts {
+    /// User-level locks.
+    pub locks: Arc<UserLocks>,
+    /// What UUIDs are numbered by.
+    pub sequence: Arc<AtomicU64>,
+    /// What tells this server from others.
+    pub node_id: u64,
+    /// Clock and randomness.
+    pub environment: Environment,
+}
+
+impl Facts {
+    /// The facts of a session that begins.
+    #[must_use]
+    pub fn new(
+        shared: &SharedFacts,
+        id: u64,
+        user: String,
+        host: String,
+        account: AccountName,
+    ) -> Facts {
+        Facts {
+            id,
+            user,
+            host,
+            account,
+            cancelled: Arc::new(AtomicBool::new(false)),
+            last_insert_id: AtomicU64::new(0),
+            row_count: AtomicI64::new(-1),
+            found_rows: AtomicU64::new(0),
+            is_running: AtomicBool::new(false),
+            is_ending: AtomicBool::new(false),
+            woken: Event::new(),
+            schema: Mutex::new(None),
+            roles: Mutex::new(BTreeSet::new()),
+            encryption_mode: Mutex::new("aes-128-ecb".into()),
+            statement: Mutex::new(None),
+            locks: Arc::clone(&shared.locks),
+            sequence: Arc::clone(&shared.sequence),
+            node_id: shared.node_id,
+            environment: shared.environment.clone(),
+        }
+    }
+
+    /// A command begins: cancellations that come from now on are meant for it.
+    pub(crate) fn begin_command(&self) {
+        self.cancelled.store(self.is_ending.load(Ordering::Relaxed), Ordering::Relaxed);
+        self.is_running.store(true, Ordering::Release);
+    }
+
+    /// A command has ended: what comes now finds nothing to cancel.
+    pub(crate) fn end_command(&self) {
+        self.is_running.store(false, Ordering::Release);
+    }
+
+    /// Whether the running statement is to end.
+    #[must_use]
+    pub fn is_cancelled(&self) -> bool {
+        self.cancelled.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn release_locks(&self) -> u64 {
+        self.locks.release_all(self.id)
+    }
+}
+
+impl Canceller for Facts {
+    fn cancel(&self, reason: CancelReason) {
+        if reason != CancelReason::KillQuery {
+            self.is_ending.store(true, Ordering::Relaxed);
+        }
+        if self.is_running.load(Ordering::Acquire) {
+            self.cancelled.store(true, Ordering::Relaxed);
+            self.woken.notify_all();
+        }
+    }
+}
+
+impl SessionFacts for Facts {
+    fn connection_id(&self) -> u64 {
+        self.id
+    }
+
+    fn user(&self) -> String {
+        format!("{}@{}", self.user, self.host)
+    }
+
+    fn current_user(&self) -> String {
+        self.account.to_string()
+    }
+
+    fn current_role(&self) -> String {
+        let roles = self.roles.lock();
+        if roles.is_empty() {
+            return "NONE".to_owned();
+        }
+        roles.iter().map(AccountName::quoted).collect::<Vec<_>>().join(",")
+    }
+
+    fn database(&self) -> Option<String> {
+        self.schema.lock().as_deref().map(str::to_owned)
+    }
+
+    fn version(&self) -> String {
+        SERVER_VERSION.to_owned()
+    }
+
+    fn last_insert_id(&self) -> u64 {
+        self.last_insert_id.load(Ordering::Relaxed)
+    }
+
+    fn set_last_insert_id(&self, id: u64) {
+        self.last_insert_id.store(id, Ordering::Relaxed);
+    }
+
+    fn row_count(&self) -> i64 {
+        self.row_count.load(Ordering::Relaxed)
+    }
+
+    fn found_rows(&self) -> u64 {
+        self.found_rows.load(Ordering::Relaxed)
+    }
+
+    fn block_encryption_mode(&self) -> String {
+        self.encryption_mode.lock().to_string()
+    }
+
+    fn wall_time_us(&self) -> i64 {
+        i64::try_from(self.environment.clock.wall_time_us()).unwrap_or(i64::MAX)
+    }
+
+    fn random_u64(&self) -> u64 {
+        self.environment.random.next_u64()
+    }
+
+    fn node_id(&self) -> u64 {
+        self.node_id
+    }
+
+    fn next_sequence(&self) -> u64 {
+        self.sequence.fetch_add(1, Ordering::Relaxed).wrapping_add(1)
+    }
+
+    fn sleep(&self, duration: Duration) -> SleepEnd {
+        match self.woken.wait_until(Some(duration), || self.is_cancelled()) {
+            true => SleepEnd::Killed,
+            false => SleepEnd::Elapsed,
+        }
+    }
+
+    fn get_lock(&self, name: &str, timeout: Option<Duration>) -> LockAnswer {
+        self.locks.get(self.id, name, timeout, &|| self.is_cancelled())
+    }
+
+    fn release_lock(&self, name: &str) -> Option<bool> {
+        self.locks.release(self.id, name)
+    }
+
+    fn release_all_locks(&self) -> u64 {
+        self.release_locks()
+    }
+
+    fn lock_owner(&self, name: &str) -> Option<u64> {
+        self.locks.owner(name)
+    }
+}

@@ -1,0 +1,137 @@
+//! Plans of statements that were seen before, shared by all sessions.
+//!
+//! ```text
+//!   SELECT c FROM t WHERE id = 7      text protocol ┐ normalised: SELECT c FROM t WHERE id = ?
+//!   SELECT c FROM t WHERE id = ?      prepared      ┘ key: that, schema, modes, types of parameters
+//! ```
+//!
+//! A plan is used for as long as the definitions have not moved since it was made. The cache is bounded:
+//! when a shard is full, plans that nobody has used since the last time go.
+//!
+//! Rule: a shard's lock is held for a look-up or an insertion, never while a plan is made.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+use firn_sql::plan::PreparedPlan;
+use firn_wire::EncodedColumns;
+use parking_lot::RwLock;
+use rustc_hash::{FxBuildHasher, FxHashMap};
+use std::hash::BuildHasher;
+
+/// A plan with what a session needs besides.
+#[derive(Debug)]
+pub struct CachedPlan {
+    /// The plan.
+    pub plan: PreparedPlan,
+    /// The result's columns as packets, as they are sent to clients whose results are in UTF-8.
+    pub columns: Option<EncodedColumns>,
+    /// What the session must be allowed to do.
+    pub needs: Vec<crate::privileges::Need>,
+    /// The kind of statement, for counters and for what ends a transaction.
+    pub kind: crate::privileges::StatementKind,
+    was_used: AtomicBool,
+}
+
+impl CachedPlan {
+    /// A plan that was just made.
+    #[must_use]
+    pub fn new(
+        plan: PreparedPlan,
+        columns: Option<EncodedColumns>,
+        needs: Vec<crate::privileges::Need>,
+        kind: crate::privileges::StatementKind,
+    ) -> CachedPlan {
+        CachedPlan { plan, columns, needs, kind, was_used: AtomicBool::new(true) }
+    }
+}
+
+type Shard = FxHashMap<Box<[u8]>, Arc<CachedPlan>>;
+
+/// See the module's page.
+#[derive(Debug)]
+pub struct PlanCache {
+    shards: Box<[RwLock<Shard>]>,
+    plans_per_shard: usize,
+    evictions: AtomicU64,
+}
+
+/// Shards of the cache.
+const SHARDS: usize = 16;
+/// Plans that are kept in all.
+const PLANS: usize = 4096;
+
+impl Default for PlanCache {
+    fn default() -> PlanCache {
+        PlanCache::new(PLANS)
+    }
+}
+
+impl PlanCache {
+    /// A cache of so many plans.
+    #[must_use]
+    pub fn new(plans: usize) -> PlanCache {
+        PlanCache {
+            shards: (0..SHARDS).map(|_| RwLock::default()).collect(),
+            plans_per_shard: plans.div_ceil(SHARDS).max(1),
+            evictions: AtomicU64::new(0),
+        }
+    }
+
+    fn shard(&self, key: &[u8]) -> &RwLock<Shard> {
+        let hash = FxBuildHasher.hash_one(key);
+        &self.shards[(hash >> 32) as usize % SHARDS]
+    }
+
+    /// The plan of a key that was made from these definitions.
+    #[must_use]
+    pub fn get(&self, key: &[u8], definitions_version: u64) -> Option<Arc<CachedPlan>> {
+        let shard = self.shard(key).read();
+        let found = shard.get(key)?;
+        if found.plan.definitions_version != definitions_version {
+            return None;
+        }
+        if !found.was_used.load(Ordering::Relaxed) {
+            found.was_used.store(true, Ordering::Relaxed);
+        }
+        Some(Arc::clone(found))
+    }
+
+    /// Keeps a plan.
+    pub fn put(&self, key: &[u8], plan: Arc<CachedPlan>) {
+        let mut shard = self.shard(key).write();
+        if shard.len() >= self.plans_per_shard && !shard.contains_key(key) {
+            let before = shard.len();
+            shard.retain(|_, plan| plan.was_used.swap(false, Ordering::Relaxed));
+            if shard.len() >= self.plans_per_shard {
+                shard.clear();
+            }
+            let gone = (before - shard.len()) as u64;
+            self.evictions.fetch_add(gone, Ordering::Relaxed);
+        }
+        shard.insert(key.into(), plan);
+    }
+
+    /// Forgets all plans.
+    pub fn clear(&self) {
+        self.shards.iter().for_each(|shard| shard.write().clear());
+    }
+
+    /// How many plans there are.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.shards.iter().map(|shard| shard.read().len()).sum()
+    }
+
+    /// Whether there are none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// How many plans had to go for others.
+    #[must_use]
+    pub fn evictions(&self) -> u64 {
+        self.evictions.load(Ordering::Relaxed)
+    }
+}

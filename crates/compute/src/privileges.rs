@@ -1,0 +1,145 @@
+//! What a statement needs to be allowed to do, and how it is refused.
+
+use firn_sql::error::{Result, SqlError};
+
+use crate::accounts::{AccountName, Grants, Privilege};
+
+/// A privilege that a statement needs on something.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Need {
+    /// The privilege.
+    pub privilege: Privilege,
+    /// On which schema; `None`: everywhere.
+    pub schema: Option<String>,
+    /// On which table; `None`: on the whole schema.
+    pub table: Option<String>,
+}
+
+/// What sort of statement a plan is of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum StatementKind {
+    /// `SELECT` and its like.
+    Select,
+    /// `SELECT … FOR UPDATE` and `FOR SHARE`: reads that lock.
+    LockingSelect,
+    /// `INSERT`
+    Insert,
+    /// `REPLACE`
+    Replace,
+    /// `UPDATE`
+    Update,
+    /// `DELETE`
+    Delete,
+}
+
+impl StatementKind {
+    /// Whether rows are written.
+    #[must_use]
+    pub fn writes(self) -> bool {
+        !matches!(self, StatementKind::Select | StatementKind::LockingSelect)
+    }
+
+    fn word(self) -> &'static str {
+        match self {
+            StatementKind::Select | StatementKind::LockingSelect => "SELECT",
+            StatementKind::Insert => "INSERT",
+            StatementKind::Replace => "REPLACE",
+            StatementKind::Update => "UPDATE",
+            StatementKind::Delete => "DELETE",
+        }
+    }
+}
+
+impl Need {
+    /// A privilege on a table.
+    #[must_use]
+    pub fn on_table(privilege: Privilege, schema: &str, table: &str) -> Need {
+        Need { privilege, schema: Some(schema.to_owned()), table: Some(table.to_owned()) }
+    }
+
+    /// A privilege on a schema.
+    #[must_use]
+    pub fn on_schema(privilege: Privilege, schema: &str) -> Need {
+        Need { privilege, schema: Some(schema.to_owned()), table: None }
+    }
+
+    /// A privilege everywhere.
+    #[must_use]
+    pub fn everywhere(privilege: Privilege) -> Need {
+        Need { privilege, schema: None, table: None }
+    }
+
+    /// Whether the grants give it. What is made up (`information_schema`) everybody may read: it shows only
+    /// what its reader may know of.
+    #[must_use]
+    pub fn is_met(&self, grants: &Grants) -> bool {
+        match (&self.schema, &self.table) {
+            (None, _) => grants.global.contains(self.privilege),
+            (Some(schema), _) if is_open(schema) && self.privilege == Privilege::SELECT => true,
+            (Some(schema), None) => grants.on_schema(schema).contains(self.privilege),
+            (Some(schema), Some(table)) => {
+                let given = grants.on_table(schema, table);
+                given.contains(self.privilege) || self.is_met_by_columns(grants, schema, table)
+            }
+        }
+    }
+
+    /// A grant on some columns lets a statement in.
+    fn is_met_by_columns(&self, grants: &Grants, schema: &str, table: &str) -> bool {
+        let own = grants.tables.get(&(schema.to_owned(), table.to_owned()));
+        own.is_some_and(|own| own.columns.values().any(|given| given.contains(self.privilege)))
+    }
+
+    /// The error for a session that lacks it.
+    #[must_use]
+    pub fn refusal(&self, account: &AccountName, host: &str) -> SqlError {
+        let user = &account.user;
+        match (&self.schema, &self.table) {
+            (None, _) => SqlError::new(
+                1227,
+                format!(
+                    "Access denied; you need (at least one of) the {} privilege(s) for this operation",
+                    self.privilege.name
+                ),
+            ),
+            (Some(schema), None) => SqlError::new(
+                1044,
+                format!(
+                    "Access denied for user '{user}'@'{}' to database '{schema}'",
+                    account.host
+                ),
+            ),
+            (Some(_), Some(table)) => SqlError::new(
+                1142,
+                format!(
+                    "{} command denied to user '{user}'@'{host}' for table '{table}'",
+                    self.privilege.name
+                ),
+            ),
+        }
+    }
+}
+
+/// Schemas that show their readers only what they may know of.
+fn is_open(schema: &str) -> bool {
+    ["information_schema", "performance_schema"]
+        .iter()
+        .any(|open| open.eq_ignore_ascii_case(schema))
+}
+
+/// Refuses unless all needs are met.
+///
+/// # Errors
+/// 1142, 1044 or 1227 for the first that is not.
+pub fn check(needs: &[Need], grants: &Grants, account: &AccountName, host: &str) -> Result<()> {
+    match needs.iter().find(|need| !need.is_met(grants)) {
+        Some(need) => Err(need.refusal(account, host)),
+        None => Ok(()),
+    }
+}
+
+impl std::fmt::Display for StatementKind {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.word())
+    }
+}

@@ -1,0 +1,153 @@
+//! The wire's service: who may log in, and the sessions that are opened for them.
+
+use std::sync::Arc;
+
+use firn_wire::auth::AuthPlugin;
+use firn_wire::{
+    Canceller, Credentials, Execution, FieldDefinition, Login, PeerAddress, Prepared, Query,
+    Replies, ServerError, Service, Session, WireError,
+};
+
+use crate::facts::Facts;
+use crate::instance::Instance;
+use crate::session::{Beginning, SqlSession, told};
+use crate::status::count;
+
+/// Serves the clients of an instance.
+pub struct SqlService {
+    instance: Arc<Instance>,
+}
+
+impl SqlService {
+    /// A service over an instance.
+    #[must_use]
+    pub fn new(instance: Arc<Instance>) -> SqlService {
+        SqlService { instance }
+    }
+}
+
+/// Whether an address is of this machine.
+fn is_loopback(peer: &PeerAddress) -> bool {
+    matches!(peer.host().as_str(), "localhost" | "127.0.0.1" | "::1")
+}
+
+impl Service for SqlService {
+    fn credentials(&self, user: &str, host: &str) -> Result<Credentials, ServerError> {
+        let Some(account) = self.instance.accounts.find(user, host) else {
+            return Ok(Credentials::nobody());
+        };
+        let Some(plugin) = AuthPlugin::from_name(&account.plugin) else {
+            return Ok(Credentials::nobody());
+        };
+        let name = account.name.to_string();
+        let mut credentials =
+            Credentials::new(name, plugin, account.authentication.clone().into_bytes());
+        credentials.requires_secure_transport = account.requires_tls;
+        Ok(credentials)
+    }
+
+    fn open(&self, login: Login) -> Result<Box<dyn Session>, ServerError> {
+        count(&self.instance.status.connections);
+        let host = login.peer().host();
+        let account = self.instance.accounts.find(&login.user, &host);
+        let account = account.filter(|account| account.name.to_string() == login.account);
+        let denied = || {
+            let message = format!("Access denied for user '{}'@'{host}'", login.user);
+            ServerError::new(1045, b"28000", message)
+        };
+        let account = account.ok_or_else(denied)?;
+        if account.locked {
+            let message =
+                format!("Access denied for user '{}'@'{host}'. Account is locked.", login.user);
+            return Err(ServerError::new(3118, b"HY000", message));
+        }
+        if account.authentication.is_empty() && !is_loopback(login.peer()) {
+            return Err(denied());
+        }
+        let beginning = Beginning {
+            control: Arc::clone(&login.connection),
+            connections: Arc::clone(&login.connections),
+            user: login.user.clone(),
+            host,
+            account,
+            schema: login.schema.clone(),
+            collation: login.collation,
+        };
+        let session = SqlSession::open(&self.instance, beginning);
+        let session =
+            session.map_err(|error| ServerError::new(error.code, &error.state, error.message))?;
+        Ok(Box::new(session))
+    }
+}
+
+/// Marks the time in which a session's command can be cancelled.
+struct Running(Arc<Facts>);
+
+impl Running {
+    fn new(facts: &Arc<Facts>) -> Running {
+        facts.begin_command();
+        Running(Arc::clone(facts))
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.0.end_command();
+    }
+}
+
+impl Session for SqlSession {
+    fn query(&mut self, query: Query<'_>, replies: &mut Replies<'_>) -> Result<(), WireError> {
+        let _running = Running::new(self.facts());
+        self.run_query(query, replies)
+    }
+
+    fn prepare(&mut self, statement: u32, text: &[u8]) -> Result<Prepared, WireError> {
+        let _running = Running::new(self.facts());
+        self.prepare_numbered(statement, text).map_err(told)
+    }
+
+    fn execute(
+        &mut self,
+        execution: Execution<'_>,
+        replies: &mut Replies<'_>,
+    ) -> Result<(), WireError> {
+        let _running = Running::new(self.facts());
+        self.execute_numbered(execution, replies)
+    }
+
+    fn close_statement(&mut self, statement: u32) {
+        self.forget_numbered(statement);
+    }
+
+    fn init_db(&mut self, schema: &[u8], replies: &mut Replies<'_>) -> Result<(), WireError> {
+        let schema = String::from_utf8_lossy(schema);
+        self.use_schema(&schema).map_err(told)?;
+        self.answer_plainly(replies)
+    }
+
+    fn reset(&mut self, replies: &mut Replies<'_>) -> Result<(), WireError> {
+        SqlSession::reset(self).map_err(told)?;
+        self.answer_plainly(replies)
+    }
+
+    fn statistics(&mut self) -> String {
+        self.statistics_line()
+    }
+
+    fn kill(&mut self, connection: u32) -> Result<(), WireError> {
+        self.kill_connection(u64::from(connection), false).map_err(told)
+    }
+
+    fn field_list(
+        &mut self,
+        table: &[u8],
+        pattern: &[u8],
+    ) -> Result<Vec<FieldDefinition>, WireError> {
+        self.fields_of(table, pattern).map_err(told)
+    }
+
+    fn canceller(&self) -> Arc<dyn Canceller> {
+        Arc::clone(self.facts()) as _
+    }
+}

@@ -1,0 +1,457 @@
+//! Planning and running queries and statements that write.
+//!
+//! ```text
+//!   text ─normalise─► key ─► cached plan ─┐
+//!   statement ─────────────► new plan ────┴─► transaction ─► execute ─► commit ─► answer
+//! ```
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use firn_sql::error::{Result, SqlError};
+use firn_sql::execute::{self, Execution, ExecutionContext, Outcome, ResultSink};
+use firn_sql::grammar::{self, LiteralValue, ast::Statement};
+use firn_sql::plan::{PlanContext, PreparedPlan, StatementPlan, plan_statement};
+use firn_sql::types::{Datum, Decimal, SqlType, TypeKind};
+use firn_wire::{Completion, Replies, WireError};
+
+use super::{SqlSession, told};
+use crate::columns;
+use crate::plan_cache::CachedPlan;
+use crate::privileges::{self, StatementKind};
+use crate::sink::WireSink;
+use crate::status::count;
+
+type Answered = std::result::Result<(), WireError>;
+
+/// Parameters that a plan was found or made for.
+#[derive(Debug, Default)]
+pub(super) struct Arguments {
+    pub(super) values: Vec<Datum>,
+    pub(super) types: Vec<SqlType>,
+}
+
+impl SqlSession {
+    /// Runs a text whose plan is in the cache. `None`: it is not, or the text is none that is kept.
+    pub(super) fn try_cached(&mut self, text: &str, replies: &mut Replies<'_>) -> Option<Answered> {
+        if !grammar::normalise(text, self.grammar_mode(), &mut self.normalised) {
+            return None;
+        }
+        if self.refresh_grants().is_err() || self.account.expired || self.state.is_private() {
+            return None;
+        }
+        let arguments = self.literal_arguments(text)?;
+        self.write_key(&arguments);
+        let version = self.catalog.definitions_version();
+        let plan = self.instance.plans.get(&self.key, version)?;
+        count(&self.instance.status.plan_cache_hits);
+        self.conditions.clear();
+        Some(self.run_plan(&plan, &arguments, replies))
+    }
+
+    /// The literals that were lifted out of the text. `None`: it has placeholders, which a text that is
+    /// run cannot have.
+    fn literal_arguments(&self, text: &str) -> Option<Arguments> {
+        let (collation, mode) = (self.settings.connection_collation, self.grammar_mode());
+        let mut arguments = Arguments::default();
+        for literal in self.normalised.literals() {
+            let (value, ty) = literal_value(literal.value(text, mode), collation)?;
+            arguments.values.push(value);
+            arguments.types.push(ty);
+        }
+        Some(arguments)
+    }
+
+    /// The key of the plan cache: all that the plan depends on besides the definitions.
+    fn write_key(&mut self, arguments: &Arguments) {
+        let normalised = std::mem::take(&mut self.normalised);
+        self.write_key_of(normalised.text(), arguments);
+        self.normalised = normalised;
+    }
+
+    pub(super) fn write_key_of(&mut self, text: &str, arguments: &Arguments) {
+        let key = &mut self.key;
+        key.clear();
+        key.extend_from_slice(text.as_bytes());
+        key.push(0);
+        key.extend_from_slice(self.state.schema.as_deref().unwrap_or("").as_bytes());
+        key.push(0);
+        key.extend_from_slice(&self.settings.sql_mode.0.to_le_bytes());
+        key.extend_from_slice(&self.settings.connection_collation.0.to_le_bytes());
+        key.push(self.settings.div_precision_increment);
+        for ty in &arguments.types {
+            write_tag(&ty.kind, key);
+        }
+    }
+
+    /// Whether a plan depends on nothing that only this session has.
+    fn is_shareable(&self, plan: &PreparedPlan) -> bool {
+        plan.is_cacheable && !self.state.is_private() && self.catalog.temporary_version() == 0
+    }
+
+    /// Plans and runs a statement that was just taken apart.
+    pub(super) fn run_planned(
+        &mut self,
+        text: &str,
+        statement: &Statement,
+        replies: &mut Replies<'_>,
+    ) -> Answered {
+        let planned = self.plan_text(text, statement);
+        match planned {
+            Ok((plan, arguments)) => match statement {
+                Statement::Select(select) if select.into.is_some() => {
+                    self.run_select_into(select, &plan, &arguments, replies)
+                }
+                _ => self.run_plan(&plan, &arguments, replies),
+            },
+            Err(error) => {
+                self.keep_error(&error);
+                Err(told(error))
+            }
+        }
+    }
+
+    /// A plan for a text, kept for the next time if it can be.
+    fn plan_text(
+        &mut self,
+        text: &str,
+        statement: &Statement,
+    ) -> Result<(Arc<CachedPlan>, Arguments)> {
+        count(&self.instance.status.plan_cache_misses);
+        let mode = self.grammar_mode();
+        if grammar::normalise(text, mode, &mut self.normalised) {
+            let lifted = self.normalised.text().to_owned();
+            if let Ok(parsed) = grammar::parse(&lifted, mode)
+                && let Some(arguments) = self.literal_arguments(text)
+            {
+                // Where a literal has to be a literal, the statement as it was written is planned instead.
+                if let Ok(plan) = self.plan(&parsed.statement, &arguments)
+                    && self.is_shareable(&plan.plan)
+                {
+                    let plan = Arc::new(plan);
+                    self.write_key(&arguments);
+                    self.instance.plans.put(&self.key, Arc::clone(&plan));
+                    return Ok((plan, arguments));
+                }
+            }
+        }
+        let arguments = Arguments::default();
+        Ok((Arc::new(self.plan(statement, &arguments)?), arguments))
+    }
+
+    /// Makes a plan.
+    ///
+    /// # Errors
+    /// What binding refuses.
+    pub(super) fn plan(
+        &mut self,
+        statement: &Statement,
+        arguments: &Arguments,
+    ) -> Result<CachedPlan> {
+        let context = PlanContext {
+            parameters: &arguments.types,
+            parameter_values: &arguments.values,
+            variables: &self.state,
+            ..PlanContext::new(&self.catalog, self.state.schema.as_deref(), &self.evaluation)
+        };
+        let plan = plan_statement(statement, &context)?;
+        self.conditions.extend(context.conditions.take());
+        let columns = match &plan.statement {
+            StatementPlan::Query(query) => {
+                Some(columns::encode(&query.columns, self.settings.presentation.charset))
+            }
+            _ => None,
+        };
+        let kind = kind_of(statement, &plan);
+        let needs = plan.needs.iter().map(super::tables::need).collect();
+        Ok(CachedPlan::new(plan, columns, needs, kind))
+    }
+
+    /// Runs a plan and answers.
+    pub(super) fn run_plan(
+        &mut self,
+        plan: &CachedPlan,
+        arguments: &Arguments,
+        replies: &mut Replies<'_>,
+    ) -> Answered {
+        self.count_kind(plan.kind);
+        let encoded = match self.settings.presentation.charset {
+            Some(charset) if !charset.is_unicode() => None,
+            _ => plan.columns.clone(),
+        };
+        let counts_found = replies.counts_found_rows();
+        let presentation = self.settings.presentation.clone();
+        let is_query = matches!(plan.plan.statement, StatementPlan::Query(_));
+        if !is_query {
+            let done = self.execute(plan, arguments, &mut NoRows);
+            return match done {
+                Ok(outcome) => self.answer_written(plan.kind, &outcome, counts_found, replies),
+                Err(error) => Err(self.refused(error)),
+            };
+        }
+        let mut sink = WireSink::new(replies, &presentation, encoded);
+        match self.execute(plan, arguments, &mut sink) {
+            Ok(_) => {
+                let status = self.status();
+                let warnings = self.warning_count();
+                sink.finish(&Completion { status, warnings, ..Completion::default() })
+            }
+            Err(error) => Err(sink.into_broken().unwrap_or_else(|| self.refused(error))),
+        }
+    }
+
+    fn refused(&mut self, error: SqlError) -> WireError {
+        self.keep_error(&error);
+        told(error)
+    }
+
+    fn answer_written(
+        &mut self,
+        kind: StatementKind,
+        outcome: &Outcome,
+        counts_found: bool,
+        replies: &mut Replies<'_>,
+    ) -> Answered {
+        let found = counts_found && kind == StatementKind::Update;
+        let affected = if found { outcome.found } else { outcome.affected };
+        self.facts.row_count.store(affected as i64, Ordering::Relaxed);
+        self.answer_affected(affected, outcome.last_insert_id, &outcome.info, replies)
+    }
+
+    /// Runs a plan in the session's transaction, which is committed if it is not to last. Rows go to
+    /// `sink`.
+    ///
+    /// # Errors
+    /// What the statement, the node or the commit answers.
+    pub(super) fn execute(
+        &mut self,
+        plan: &CachedPlan,
+        arguments: &Arguments,
+        sink: &mut dyn ResultSink,
+    ) -> Result<Outcome> {
+        let (account, host) = (&self.account.name, self.facts.host.as_str());
+        privileges::check(&plan.needs, &self.grants, account, host)?;
+        self.begin_execution(plan.kind)?;
+        let ran = self.execute_in_transaction(&plan.plan, arguments, sink);
+        let ran = match ran {
+            Ok(outcome) => self.transactions.statement_succeeded().map(|()| outcome),
+            Err(error) => {
+                self.transactions.statement_failed(&error);
+                Err(error)
+            }
+        };
+        self.conditions.extend(self.evaluation.take_conditions());
+        self.state.warning_count = self.conditions.len() as u64;
+        let outcome = ran?;
+        if let Some(id) = outcome.session_last_insert_id {
+            self.facts.last_insert_id.store(id, Ordering::Relaxed);
+        }
+        if !plan.kind.writes() {
+            self.facts.row_count.store(-1, Ordering::Relaxed);
+        }
+        Ok(outcome)
+    }
+
+    fn begin_execution(&mut self, kind: StatementKind) -> Result<()> {
+        use firn_sql::types::StatementKind as Evaluated;
+        self.evaluation.statement_kind =
+            if kind.writes() { Evaluated::Write } else { Evaluated::Read };
+        let node = &*self.instance.node;
+        let open = self.transactions.for_statement(node, &self.settings, &self.facts)?;
+        if kind.writes() && open.read_only {
+            return Err(SqlError::new(
+                1792,
+                "Cannot execute statement in a READ ONLY transaction.",
+            ));
+        }
+        if let Some(super::transaction::XaState::Idle(_)) = self.transactions.xa {
+            return Err(self.transactions.wrong_xa_state());
+        }
+        self.state.grants = Arc::clone(&self.grants);
+        Ok(())
+    }
+
+    fn execute_in_transaction(
+        &mut self,
+        plan: &PreparedPlan,
+        arguments: &Arguments,
+        sink: &mut dyn ResultSink,
+    ) -> Result<Outcome> {
+        let open = self.transactions.open.as_mut().expect("a statement runs in a transaction");
+        let counts = self.state.counts;
+        let context = ExecutionContext {
+            parameters: &arguments.values,
+            transaction: &mut *open.inner,
+            node: &*self.instance.node,
+            context: &self.evaluation,
+            catalog: &self.catalog,
+            session: &mut self.state,
+            cancelled: &self.facts.cancelled,
+        };
+        let scratch = std::mem::take(&mut self.scratch);
+        let clock = Arc::clone(&self.instance.facts.environment.clock);
+        let mut execution = Execution::new(plan, context, scratch);
+        execution.limits = self.settings.limits.clone();
+        execution.spill = self.instance.spill.as_ref().map(|spill| spill());
+        if counts {
+            execution.clock = Some(&*clock);
+            execution.counters = Some(execute::Counters::default());
+        }
+        let ran = execute::run(plan, &mut execution, sink);
+        let found_rows = execution.found_rows;
+        let counters = execution.counters.take();
+        self.scratch = execution.into_scratch();
+        if counts {
+            self.state.counters = counters;
+        }
+        if let Some(found) = found_rows {
+            self.facts.found_rows.store(found, Ordering::Relaxed);
+        }
+        ran
+    }
+
+    fn count_kind(&self, kind: StatementKind) {
+        let status = &self.instance.status;
+        count(match kind {
+            StatementKind::Select | StatementKind::LockingSelect => &status.selects,
+            StatementKind::Insert => &status.inserts,
+            StatementKind::Replace => &status.replaces,
+            StatementKind::Update => &status.updates,
+            StatementKind::Delete => &status.deletes,
+        });
+    }
+}
+
+/// What a statement that was planned is.
+fn kind_of(statement: &Statement, plan: &PreparedPlan) -> StatementKind {
+    match (statement, &plan.statement) {
+        (Statement::Insert(insert), _) if insert.replace => StatementKind::Replace,
+        (_, StatementPlan::Insert(_)) => StatementKind::Insert,
+        (_, StatementPlan::Update(_)) => StatementKind::Update,
+        (_, StatementPlan::Delete(_)) => StatementKind::Delete,
+        (Statement::Select(select), _) if !select.query.locks.is_empty() => {
+            StatementKind::LockingSelect
+        }
+        _ => StatementKind::Select,
+    }
+}
+
+/// A lifted literal as a value with its type. Lengths are left out of the types, so that literals of all
+/// lengths share a plan. `None` for a placeholder.
+fn literal_value(
+    literal: LiteralValue<'_>,
+    collation: firn_format::value::CollationId,
+) -> Option<(Datum, SqlType)> {
+    let (value, ty) = match literal {
+        LiteralValue::Integer(number) => (Datum::Int(number), SqlType::bigint()),
+        LiteralValue::Decimal(text) => return Some(number_value(text)),
+        LiteralValue::Float(number) => (Datum::Double(number), SqlType::double()),
+        LiteralValue::Text(text) => {
+            let ty = SqlType::varchar(LONGEST_LITERAL, collation);
+            (Datum::text(text.as_bytes()), ty)
+        }
+        LiteralValue::Bytes(bytes) => {
+            (Datum::text(bytes.as_slice()), SqlType::varbinary(LONGEST_LITERAL))
+        }
+        LiteralValue::Parameter => return None,
+    };
+    Some((value, ty.not_null()))
+}
+
+/// An exact number that was written out, with its type; all with the same digits after the point share a
+/// type.
+pub(super) fn number_value(text: &str) -> (Datum, SqlType) {
+    match Decimal::parse(text) {
+        Some(number) => {
+            let ty = SqlType::decimal(65, number.scale());
+            (Datum::Decimal(number), ty.not_null())
+        }
+        None => (Datum::Double(text.parse().unwrap_or(0.0)), SqlType::double().not_null()),
+    }
+}
+
+/// What of a parameter's type a plan depends on.
+pub(super) fn write_tag(kind: &TypeKind, out: &mut Vec<u8>) {
+    let tag = match kind {
+        TypeKind::Null => 0,
+        TypeKind::Integer { unsigned: false, .. } => 1,
+        TypeKind::Integer { unsigned: true, .. } => 2,
+        TypeKind::Float | TypeKind::Double => 3,
+        TypeKind::Decimal { scale, .. } => {
+            out.push(4);
+            *scale
+        }
+        TypeKind::Date => 5,
+        TypeKind::Time { .. } => 6,
+        TypeKind::DateTime { .. } | TypeKind::Timestamp { .. } => 7,
+        TypeKind::Binary { .. } | TypeKind::Varbinary { .. } | TypeKind::Blob { .. } => 8,
+        TypeKind::Json => 9,
+        _ => 10,
+    };
+    out.push(tag);
+}
+
+/// The length in the types of lifted strings.
+const LONGEST_LITERAL: u32 = 65_535;
+
+/// Takes the rows of a statement that has none.
+pub(super) struct NoRows;
+
+impl ResultSink for NoRows {
+    fn columns(&mut self, _: &[firn_sql::plan::OutputColumn]) -> Result<()> {
+        Ok(())
+    }
+    fn begin_row(&mut self) -> Result<()> {
+        Ok(())
+    }
+    fn stored(&mut self, _: firn_format::value::ValueRef<'_>, _: &SqlType) -> Result<()> {
+        Ok(())
+    }
+    fn datum(&mut self, _: &Datum, _: &SqlType) -> Result<()> {
+        Ok(())
+    }
+    fn end_row(&mut self) -> Result<()> {
+        Ok(())
+    }
+}
+
+/// Keeps a result's rows.
+#[derive(Default)]
+pub(super) struct Gathered {
+    pub(super) types: Vec<SqlType>,
+    pub(super) names: Vec<String>,
+    pub(super) rows: Vec<Vec<Datum>>,
+    time_zone: firn_sql::types::TimeZone,
+}
+
+impl Gathered {
+    pub(super) fn new(time_zone: firn_sql::types::TimeZone) -> Gathered {
+        Gathered { time_zone, ..Gathered::default() }
+    }
+}
+
+impl ResultSink for Gathered {
+    fn columns(&mut self, columns: &[firn_sql::plan::OutputColumn]) -> Result<()> {
+        self.types = columns.iter().map(|column| column.value.ty.clone()).collect();
+        self.names = columns.iter().map(|column| column.name.to_string()).collect();
+        Ok(())
+    }
+    fn begin_row(&mut self) -> Result<()> {
+        self.rows.push(Vec::with_capacity(self.types.len()));
+        Ok(())
+    }
+    fn stored(&mut self, value: firn_format::value::ValueRef<'_>, ty: &SqlType) -> Result<()> {
+        let datum =
+            Datum::from_value_ref(value, ty, &self.time_zone).map_err(crate::sink::damaged)?;
+        self.datum(&datum, ty)
+    }
+    fn datum(&mut self, value: &Datum, _: &SqlType) -> Result<()> {
+        if let Some(row) = self.rows.last_mut() {
+            row.push(value.clone());
+        }
+        Ok(())
+    }
+    fn end_row(&mut self) -> Result<()> {
+        Ok(())
+    }
+}

@@ -1,0 +1,264 @@
+//! Small parts of statements: expressions of `SET` and `KILL`, `EXPLAIN`, `SELECT … INTO`, what the protocol
+//! asks for besides statements.
+
+use firn_sql::error::{Result, SqlError};
+use firn_sql::execute::SessionState;
+use firn_sql::grammar;
+use firn_sql::grammar::ast::sql::Expr;
+use firn_sql::grammar::ast::{Explain, ExplainFormat, ExplainTarget, Into, Select, Statement};
+use firn_sql::plan::{ExplainRow, explain_json, explain_table, explain_tree};
+use firn_sql::types::{Datum, SqlType};
+use firn_wire::{FieldDefinition, Replies, WireError};
+
+use super::answer::Table;
+use super::execution::{Arguments, Gathered};
+use super::{SqlSession, told};
+use crate::columns;
+use crate::plan_cache::CachedPlan;
+
+type Answered = std::result::Result<(), WireError>;
+
+impl SqlSession {
+    /// The value of an expression that stands outside a query.
+    ///
+    /// # Errors
+    /// What binding and evaluation refuse.
+    pub(super) fn evaluate(&mut self, expression: &Expr) -> Result<(Datum, SqlType)> {
+        let arguments = Arguments::default();
+        let plan = self.plan(&Statement::Do(vec![expression.clone()]), &arguments)?;
+        let mut sink = Gathered::new(self.settings.presentation.time_zone.clone());
+        let kept = std::mem::take(&mut self.conditions);
+        let ran = self.execute(&plan, &arguments, &mut sink);
+        self.conditions = kept;
+        ran?;
+        let value = sink.rows.pop().and_then(|mut row| row.pop()).unwrap_or(Datum::Null);
+        let ty = sink.types.pop().unwrap_or_else(SqlType::null);
+        Ok((value, ty))
+    }
+
+    pub(super) fn evaluate_number(&mut self, expression: &Expr) -> Result<u64> {
+        match self.evaluate(expression)?.0 {
+            Datum::Int(number) => {
+                u64::try_from(number).map_err(|_| SqlError::new(1210, "Incorrect arguments"))
+            }
+            Datum::UInt(number) => Ok(number),
+            _ => Err(SqlError::new(1210, "Incorrect arguments")),
+        }
+    }
+
+    pub(super) fn evaluate_text(&mut self, expression: &Expr) -> Result<String> {
+        Ok(match self.evaluate(expression)?.0 {
+            Datum::Text(text) => String::from_utf8_lossy(&text).into_owned(),
+            Datum::Int(number) => number.to_string(),
+            other => format!("{other:?}"),
+        })
+    }
+
+    /// `EXPLAIN`
+    pub(super) fn run_explain(&mut self, wanted: &Explain, replies: &mut Replies<'_>) -> Answered {
+        let explained = self.explain(wanted);
+        match explained {
+            Ok(table) => self.answer_table(&table, replies),
+            Err(error) => {
+                self.keep_error(&error);
+                Err(told(error))
+            }
+        }
+    }
+
+    fn explain(&mut self, wanted: &Explain) -> Result<Table> {
+        let statement = match &wanted.target {
+            ExplainTarget::Statement(statement) => statement,
+            ExplainTarget::Connection(_) => {
+                return Err(SqlError::not_supported("EXPLAIN FOR CONNECTION"));
+            }
+        };
+        let arguments = Arguments::default();
+        let plan = self.plan(statement, &arguments)?;
+        if wanted.analyze {
+            let counters = self.execute_counted(&plan, &arguments)?;
+            let mut table = Table::of_text(&["EXPLAIN"]);
+            table.push_text(&[&explain_tree(&plan.plan, Some(&counters))]);
+            return Ok(table);
+        }
+        match wanted.format.unwrap_or_default() {
+            ExplainFormat::Traditional => Ok(explained_rows(explain_table(&plan.plan))),
+            ExplainFormat::Tree => {
+                let mut table = Table::of_text(&["EXPLAIN"]);
+                table.push_text(&[&explain_tree(&plan.plan, None)]);
+                Ok(table)
+            }
+            ExplainFormat::Json => {
+                let mut table = Table::of_text(&["EXPLAIN"]);
+                table.push_text(&[&explain_json(&plan.plan)]);
+                Ok(table)
+            }
+        }
+    }
+
+    /// `SELECT … INTO @a, @b`
+    pub(super) fn run_select_into(
+        &mut self,
+        select: &Select,
+        plan: &CachedPlan,
+        arguments: &Arguments,
+        replies: &mut Replies<'_>,
+    ) -> Answered {
+        let done = self.select_into(select, plan, arguments);
+        match done {
+            Ok(rows) => self.answer_affected(rows, 0, "", replies),
+            Err(error) => {
+                self.keep_error(&error);
+                Err(told(error))
+            }
+        }
+    }
+
+    fn select_into(
+        &mut self,
+        select: &Select,
+        plan: &CachedPlan,
+        arguments: &Arguments,
+    ) -> Result<u64> {
+        let Some(Into::Variables(names)) = &select.into else {
+            return Err(SqlError::new(
+                1290,
+                "The Firn server is running with the --secure-file-priv option so it cannot execute \
+                 this statement",
+            ));
+        };
+        let mut sink = Gathered::new(self.settings.presentation.time_zone.clone());
+        self.execute(plan, arguments, &mut sink)?;
+        if sink.types.len() != names.len() {
+            let why = "The used SELECT statements have a different number of columns";
+            return Err(SqlError::new(1222, why));
+        }
+        match sink.rows.as_slice() {
+            [] => {
+                self.evaluation.warn(1329, || {
+                    "No data - zero rows fetched, selected, or processed".to_owned()
+                });
+                self.conditions.extend(self.evaluation.take_conditions());
+                Ok(0)
+            }
+            [row] => {
+                for ((name, value), ty) in names.iter().zip(row).zip(&sink.types) {
+                    self.state.set_user_variable(&name.to_lowercase(), value, ty);
+                }
+                Ok(1)
+            }
+            _ => Err(SqlError::new(1172, "Result consisted of more than one row")),
+        }
+    }
+
+    /// `COM_STMT_CLOSE`
+    pub(crate) fn forget_numbered(&mut self, number: u32) {
+        self.statements.remove(&number);
+    }
+
+    /// OK to a command that is no statement.
+    pub(crate) fn answer_plainly(&mut self, replies: &mut Replies<'_>) -> Answered {
+        self.conditions.clear();
+        self.answer_ok(replies)
+    }
+
+    /// The line of `COM_STATISTICS`.
+    pub(crate) fn statistics_line(&self) -> String {
+        use std::sync::atomic::Ordering::Relaxed;
+        let status = &self.instance.status;
+        let uptime = self.instance.uptime_seconds();
+        let questions = status.questions.load(Relaxed);
+        format!(
+            "Uptime: {uptime}  Threads: {}  Questions: {questions}  Slow queries: {}  Opens: 0  Flush \
+             tables: 0  Open tables: 0  Queries per second avg: {:.3}",
+            self.connections.len(),
+            status.slow_queries.load(Relaxed),
+            questions as f64 / uptime.max(1) as f64,
+        )
+    }
+
+    /// `COM_FIELD_LIST`
+    ///
+    /// # Errors
+    /// 1146 if there is no such table.
+    pub(crate) fn fields_of(
+        &mut self,
+        table: &[u8],
+        pattern: &[u8],
+    ) -> Result<Vec<FieldDefinition>> {
+        let table = String::from_utf8_lossy(table);
+        let text = format!("SELECT * FROM `{}` LIMIT 0", table.replace('`', "``"));
+        let parsed = grammar::parse(&text, grammar::Mode::default())?;
+        let plan = self.plan(&parsed.statement, &Arguments::default())?;
+        let firn_sql::plan::StatementPlan::Query(query) = &plan.plan.statement else {
+            return Ok(Vec::new());
+        };
+        let collation = firn_sql::collation::get(firn_format::value::CollationId(45));
+        let pattern = match pattern {
+            b"" => b"%".as_slice(),
+            pattern => pattern,
+        };
+        let pattern = firn_sql::collation::LikePattern::new(collation, pattern, Some('\\'));
+        let charset = self.settings.presentation.charset;
+        let wanted = query.columns.iter().filter(|column| pattern.matches(column.name.as_bytes()));
+        Ok(wanted
+            .map(|column| FieldDefinition {
+                column: columns::definition(column, charset),
+                default: None,
+            })
+            .collect())
+    }
+
+    fn execute_counted(
+        &mut self,
+        plan: &CachedPlan,
+        arguments: &Arguments,
+    ) -> Result<firn_sql::execute::Counters> {
+        self.state.counts = true;
+        let ran = self.execute(plan, arguments, &mut super::execution::NoRows);
+        self.state.counts = false;
+        ran?;
+        Ok(self.state.counters.take().unwrap_or_default())
+    }
+}
+
+/// The rows of a traditional `EXPLAIN`.
+fn explained_rows(rows: Vec<ExplainRow>) -> Table {
+    use super::answer::text_type;
+    let number = SqlType::bigint_unsigned;
+    let columns = [
+        ("id", number()),
+        ("select_type", text_type()),
+        ("table", text_type()),
+        ("partitions", text_type()),
+        ("type", text_type()),
+        ("possible_keys", text_type()),
+        ("key", text_type()),
+        ("key_len", text_type()),
+        ("ref", text_type()),
+        ("rows", number()),
+        ("filtered", SqlType::double()),
+        ("Extra", text_type()),
+    ];
+    let text = |text: Option<&str>| text.map_or(Datum::Null, |text| Datum::text(text.as_bytes()));
+    let row = |row: ExplainRow| {
+        vec![
+            row.id.map_or(Datum::Null, Datum::UInt),
+            text(Some(row.select_type)),
+            text(row.table.as_deref()),
+            Datum::Null,
+            text(row.access),
+            text(row.possible_keys.as_deref()),
+            text(row.key.as_deref()),
+            text(row.key_length.as_deref()),
+            text(row.reference.as_deref()),
+            row.rows.map_or(Datum::Null, Datum::UInt),
+            row.filtered.map_or(Datum::Null, Datum::Double),
+            text(row.extra.as_deref()),
+        ]
+    };
+    Table {
+        columns: columns.map(|(name, ty)| (name.to_owned(), ty)).into(),
+        rows: rows.into_iter().map(row).collect(),
+    }
+}

@@ -1,0 +1,325 @@
+//! One client's session: its state, and the way of its statements.
+//!
+//! ```text
+//!   text ─► normalise ─► plan cache ──hit──────────────► run ─► rows to the client
+//!                            └─miss─► parse ─► plan ────┘
+//!                                       └─► SET, SHOW, BEGIN, CREATE …  each by its own file
+//! ```
+//!
+//! Invariants:
+//! * a statement is answered after what it did is durable, if it was to last;
+//! * one thread uses a session at a time; others see only its [`Facts`];
+//! * a session that ends rolls back, gives its locks back and drops its temporary tables.
+
+mod account;
+mod answer;
+mod definition;
+mod execution;
+mod kill;
+mod load;
+mod miscellany;
+mod prepared;
+mod query;
+mod set;
+mod settings;
+mod show;
+mod state;
+mod statement;
+mod tables;
+mod transaction;
+mod xa;
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use firn_sql::catalog::SessionCatalog;
+use firn_sql::error::{Condition, Level, Result, SqlError};
+use firn_sql::execute::Scratch;
+use firn_sql::functions::SessionFacts;
+use firn_sql::grammar;
+use firn_sql::types::EvaluationContext;
+use firn_wire::{ConnectionControl, Connections, ServerError, Status, WireError};
+use rustc_hash::FxHashMap;
+
+use crate::accounts::{Account, AccountName, Grants};
+use crate::facts::Facts;
+use crate::instance::Instance;
+use crate::variables::Setting;
+
+use prepared::PreparedStatement;
+use settings::Settings;
+use state::State;
+use transaction::Transactions;
+
+/// See the module's page.
+pub struct SqlSession {
+    instance: Arc<Instance>,
+    facts: Arc<Facts>,
+    control: Arc<ConnectionControl>,
+    connections: Arc<Connections>,
+    catalog: Arc<SessionCatalog>,
+    account: Arc<Account>,
+    grants: Arc<Grants>,
+    /// The version of the book of accounts that `grants` was made from.
+    accounts_version: u64,
+    settings: Settings,
+    state: State,
+    transactions: Transactions,
+    /// By the number that the wire gave.
+    statements: FxHashMap<u32, PreparedStatement>,
+    /// By the name that `PREPARE` gave, in lower case.
+    named: FxHashMap<String, PreparedStatement>,
+    conditions: Vec<Condition>,
+    /// Kept for the next statement, so that short ones allocate nothing.
+    scratch: Scratch,
+    evaluation: EvaluationContext,
+    normalised: grammar::Normalised,
+    key: Vec<u8>,
+    /// Kinds of the parameters of the execution at hand.
+    tags: Vec<u8>,
+    /// Moves with all that plans depend on besides definitions: settings and the current schema.
+    epoch: u64,
+    /// The client asked for the end of the connection (`COMMIT RELEASE`).
+    ends: bool,
+}
+
+/// How a session begins.
+pub struct Beginning {
+    /// The connection.
+    pub control: Arc<ConnectionControl>,
+    /// All connections, for `KILL`.
+    pub connections: Arc<Connections>,
+    /// The name that the client gave.
+    pub user: String,
+    /// Where the client comes from.
+    pub host: String,
+    /// The account.
+    pub account: Arc<Account>,
+    /// The schema to begin with.
+    pub schema: Option<String>,
+    /// The client's collation by its number.
+    pub collation: u16,
+}
+
+impl SqlSession {
+    /// Begins a session.
+    ///
+    /// # Errors
+    /// 1049 or 1044 for the schema.
+    pub fn open(instance: &Arc<Instance>, beginning: Beginning) -> Result<SqlSession> {
+        let Beginning { control, connections, user, host, account, schema, collation } = beginning;
+        let id = u64::from(control.id());
+        let facts = Facts::new(&instance.facts, id, user, host, account.name.clone());
+        *facts.roles.lock() = account.default_roles.clone();
+        let facts = Arc::new(facts);
+        let mut variables = instance.variables.session();
+        variables.install("pseudo_thread_id", Setting::Number(id as i64));
+        let settings = Settings::of(&variables)?;
+        let mut session = SqlSession {
+            catalog: Arc::new(SessionCatalog::new(Arc::clone(&instance.catalog), id)),
+            accounts_version: 0,
+            grants: Arc::new(Grants::default()),
+            state: State::new(
+                Arc::clone(instance),
+                Arc::clone(&facts),
+                Arc::clone(&connections),
+                variables,
+            ),
+            instance: Arc::clone(instance),
+            facts,
+            control,
+            connections,
+            account,
+            settings,
+            transactions: Transactions::default(),
+            statements: FxHashMap::default(),
+            named: FxHashMap::default(),
+            conditions: Vec::new(),
+            scratch: Scratch::default(),
+            evaluation: EvaluationContext::default(),
+            normalised: grammar::Normalised::default(),
+            key: Vec::new(),
+            tags: Vec::new(),
+            epoch: 0,
+            ends: false,
+        };
+        session.instance.register(&session.facts);
+        session.refresh_grants()?;
+        session.begin_with_collation(collation);
+        session.settings_changed()?;
+        if let Some(schema) = schema {
+            session.use_schema(&schema)?;
+        }
+        Ok(session)
+    }
+
+    /// What others may know of the session.
+    #[must_use]
+    pub fn facts(&self) -> &Arc<Facts> {
+        &self.facts
+    }
+
+    /// Puts everything back to how the session began.
+    ///
+    /// # Errors
+    /// If temporary tables could not be dropped.
+    pub fn reset(&mut self) -> Result<()> {
+        self.transactions.roll_back_quietly();
+        self.facts.release_locks();
+        self.statements.clear();
+        self.named.clear();
+        self.conditions.clear();
+        self.drop_temporary_tables();
+        self.state.reset(self.instance.variables.session());
+        self.facts.last_insert_id.store(0, Ordering::Relaxed);
+        *self.facts.roles.lock() = self.account.default_roles.clone();
+        self.accounts_version = 0;
+        self.transactions.next = transaction::NextTransaction::default();
+        self.settings_changed()
+    }
+
+    fn drop_temporary_tables(&mut self) {
+        if let Err(error) = self.catalog.drop_temporary_tables() {
+            tracing::warn!(%error, "temporary tables could not be dropped now; the next start does");
+        }
+    }
+
+    /// `USE`.
+    ///
+    /// # Errors
+    /// 1049 for an unknown schema, 1044 for one that the account may not see.
+    pub fn use_schema(&mut self, schema: &str) -> Result<()> {
+        let known = self.catalog.schemas();
+        let exact = known.iter().find(|name| ***name == *schema);
+        let virtually =
+            || known.iter().find(|name| is_virtual(name) && name.eq_ignore_ascii_case(schema));
+        let unknown = || SqlError::new(1049, format!("Unknown database '{schema}'"));
+        let name = exact.or_else(virtually).ok_or_else(unknown)?;
+        if !is_virtual(name) && !self.grants.sees_schema(name) {
+            let AccountName { user, host } = &self.account.name;
+            let why = format!("Access denied for user '{user}'@'{host}' to database '{schema}'");
+            return Err(SqlError::new(1044, why));
+        }
+        *self.facts.schema.lock() = Some(Arc::from(&**name));
+        self.state.schema = Some(Arc::from(&**name));
+        self.epoch += 1;
+        self.state.note_schema();
+        Ok(())
+    }
+
+    /// Takes over what the variables say since they were changed.
+    fn settings_changed(&mut self) -> Result<()> {
+        self.settings = Settings::of(&self.state.variables)?;
+        self.epoch += 1;
+        let settings = &self.settings;
+        self.evaluation.sql_mode = settings.sql_mode;
+        self.evaluation.time_zone = settings.presentation.time_zone.clone();
+        self.evaluation.div_precision_increment = settings.div_precision_increment;
+        self.evaluation.group_concat_max_length_bytes = settings.group_concat_max_length_bytes;
+        self.evaluation.max_allowed_packet_bytes = settings.max_allowed_packet_bytes;
+        self.evaluation.connection_collation = settings.connection_collation;
+        self.evaluation.default_week_format = settings.default_week_format;
+        self.evaluation.max_error_count = settings.max_error_count;
+        let facts: Arc<dyn SessionFacts> = Arc::clone(&self.facts) as _;
+        self.evaluation.session = facts;
+        let mode = self.state.variables.known("block_encryption_mode").as_text();
+        *self.facts.encryption_mode.lock() = mode.into();
+        let timeout = self.state.variables.known("wait_timeout").number();
+        self.control.set_wait_timeout(std::time::Duration::from_secs(timeout));
+        Ok(())
+    }
+
+    fn begin_with_collation(&mut self, collation: u16) {
+        let id = firn_format::value::CollationId(collation);
+        let Some(collation) = firn_sql::collation::by_id(id) else { return };
+        let charset = Setting::text(collation.charset.name());
+        for name in ["character_set_client", "character_set_connection", "character_set_results"] {
+            self.state.variables.install(name, charset.clone());
+        }
+        self.state.variables.install("collation_connection", Setting::text(collation.name));
+    }
+
+    /// Works out anew what the session may do, if accounts have changed.
+    fn refresh_grants(&mut self) -> Result<()> {
+        let version = self.instance.accounts.version();
+        if version == self.accounts_version {
+            return Ok(());
+        }
+        let Some(account) = self.instance.accounts.get(&self.account.name) else {
+            // The account was dropped: what runs goes on, without rights.
+            self.grants = Arc::new(Grants::default());
+            self.accounts_version = version;
+            return Ok(());
+        };
+        let roles: BTreeSet<AccountName> = {
+            let mut roles = self.facts.roles.lock();
+            roles.retain(|role| {
+                account.roles.contains(role) || account.default_roles.contains(role)
+            });
+            roles.clone()
+        };
+        self.grants = Arc::new(self.instance.accounts.effective(&account, &roles));
+        self.account = account;
+        self.accounts_version = version;
+        Ok(())
+    }
+
+    /// The grammar's switches under the present `sql_mode`.
+    fn grammar_mode(&self) -> grammar::Mode {
+        use firn_sql::types::SqlMode;
+        let mode = self.settings.sql_mode;
+        grammar::Mode {
+            ansi_quotes: mode.contains(SqlMode::ANSI_QUOTES),
+            pipes_as_concat: mode.contains(SqlMode::PIPES_AS_CONCAT),
+            no_backslash_escapes: mode.contains(SqlMode::NO_BACKSLASH_ESCAPES),
+            high_not_precedence: mode.contains(SqlMode::HIGH_NOT_PRECEDENCE),
+            ignore_space: mode.contains(SqlMode::IGNORE_SPACE),
+        }
+    }
+
+    /// The status that OK packets tell.
+    fn status(&self) -> Status {
+        use firn_sql::types::SqlMode;
+        let mut status = Status::empty();
+        status.set(Status::AUTOCOMMIT, self.settings.autocommit);
+        if let Some(open) = &self.transactions.open {
+            status.set(Status::IN_TRANSACTION, open.lasting);
+            status.set(Status::IN_TRANSACTION_READONLY, open.lasting && open.read_only);
+        }
+        let escapes = self.settings.sql_mode.contains(SqlMode::NO_BACKSLASH_ESCAPES);
+        status.set(Status::NO_BACKSLASH_ESCAPES, escapes);
+        status
+    }
+
+    /// How many warnings `SHOW WARNINGS` would show.
+    fn warning_count(&self) -> u16 {
+        u16::try_from(self.conditions.len()).unwrap_or(u16::MAX)
+    }
+
+    /// Keeps a statement's error as what `SHOW WARNINGS` shows.
+    fn keep_error(&mut self, error: &SqlError) {
+        self.conditions = self.evaluation.take_conditions();
+        let message = error.message.clone();
+        self.conditions.push(Condition { level: Level::Error, code: error.code, message });
+    }
+}
+
+impl Drop for SqlSession {
+    fn drop(&mut self) {
+        self.transactions.roll_back_quietly();
+        self.facts.release_locks();
+        self.drop_temporary_tables();
+        self.instance.unregister(&self.facts);
+    }
+}
+
+/// Schemas whose names are in any case of letters.
+fn is_virtual(schema: &str) -> bool {
+    firn_sql::catalog::information_schema::proper_schema(schema).is_some()
+}
+
+/// An error of SQL as the wire tells it.
+pub(crate) fn told(error: SqlError) -> WireError {
+    WireError::Refused(ServerError::new(error.code, &error.state, error.message))
+}

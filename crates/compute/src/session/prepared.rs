@@ -1,0 +1,345 @@
+//! Prepared statements: those of the binary protocol, and `PREPARE`, `EXECUTE`, `DEALLOCATE`.
+//!
+//! ```text
+//!   prepare   text ─► statement, number of parameters, columns as far as they are known
+//!   execute   values ─► types ─┬─ as last time, nothing has changed ─► the same plan
+//!                              └─ otherwise ─► plan cache ─► a new plan
+//! ```
+
+use std::sync::Arc;
+
+use firn_format::value as stored;
+use firn_sql::error::{Result, SqlError};
+use firn_sql::execute::SessionState;
+use firn_sql::grammar::{self, LiteralKind, ast::PrepareSource, ast::Statement};
+use firn_sql::types::{Datum, SqlType, TypeKind};
+use firn_wire::{
+    ColumnDefinition, EncodedColumns, Execution, Parameter, Prepared, Replies, WireError,
+};
+
+use super::execution::{Arguments, number_value, write_tag};
+use super::{SqlSession, told};
+use crate::columns;
+use crate::plan_cache::CachedPlan;
+use crate::status::count;
+
+type Answered = std::result::Result<(), WireError>;
+
+/// A prepared statement of a session.
+pub(super) struct PreparedStatement {
+    text: Arc<str>,
+    statement: Arc<Statement>,
+    parameter_count: usize,
+    /// What the plan cache knows it by.
+    key_text: Arc<str>,
+    /// The plan of the last execution.
+    last: Option<LastPlan>,
+}
+
+/// A plan and what it holds for.
+#[derive(Clone)]
+struct LastPlan {
+    plan: Arc<CachedPlan>,
+    /// The kinds of the parameters' types.
+    tags: Vec<u8>,
+    definitions_version: u64,
+    /// See [`SqlSession::epoch`].
+    epoch: u64,
+}
+
+impl SqlSession {
+    fn take_apart(&mut self, text: &str) -> Result<PreparedStatement> {
+        let mode = self.grammar_mode();
+        let parsed = grammar::parse(text, mode)?;
+        if let Statement::Prepare { .. } | Statement::Execute { .. } | Statement::Deallocate(_) =
+            parsed.statement
+        {
+            let why = "This command is not supported in the prepared statement protocol yet";
+            return Err(SqlError::new(1295, why));
+        }
+        let is_plain = grammar::normalise(text, mode, &mut self.normalised)
+            && self.normalised.literals().iter().all(|one| one.kind == LiteralKind::Parameter);
+        let key_text = match is_plain {
+            true => self.normalised.text().into(),
+            false => format!("\u{1}{text}").into(),
+        };
+        Ok(PreparedStatement {
+            text: text.into(),
+            statement: Arc::new(parsed.statement),
+            parameter_count: parsed.parameter_count as usize,
+            key_text,
+            last: None,
+        })
+    }
+
+    /// `COM_STMT_PREPARE`
+    ///
+    /// # Errors
+    /// What the grammar and binding refuse.
+    pub(crate) fn prepare_numbered(&mut self, number: u32, text: &[u8]) -> Result<Prepared> {
+        count(&self.instance.status.prepares);
+        let text = self.decode(text)?.into_owned();
+        let prepared = self.take_apart(&text)?;
+        let columns = self.known_columns(&prepared)?;
+        let parameters: Vec<ColumnDefinition> =
+            (0..prepared.parameter_count).map(|_| columns::parameter()).collect();
+        self.statements.insert(number, prepared);
+        Ok(Prepared { parameters: EncodedColumns::new(&parameters), columns, warnings: 0 })
+    }
+
+    /// The columns that a statement will answer, with parameters of unknown types.
+    fn known_columns(&mut self, prepared: &PreparedStatement) -> Result<EncodedColumns> {
+        self.refresh_grants()?;
+        let none = EncodedColumns::new(&[]);
+        match &*prepared.statement {
+            Statement::Select(_)
+            | Statement::Insert(_)
+            | Statement::Update(_)
+            | Statement::Delete(_) => {
+                let arguments = Arguments::default();
+                let plan = self.plan(&prepared.statement, &arguments)?;
+                Ok(plan.columns.unwrap_or(none))
+            }
+            Statement::Show(show) => self.show_columns(show),
+            _ => Ok(none),
+        }
+    }
+
+    /// `COM_STMT_EXECUTE`
+    pub(crate) fn execute_numbered(
+        &mut self,
+        execution: Execution<'_>,
+        replies: &mut Replies<'_>,
+    ) -> Answered {
+        count(&self.instance.status.executes);
+        let Some(mut prepared) = self.statements.remove(&execution.statement) else {
+            let number = execution.statement;
+            let why = format!(
+                "Unknown prepared statement handler ({number}) given to mysqld_stmt_execute"
+            );
+            return Err(told(SqlError::new(1243, why)));
+        };
+        let arguments = self.given_arguments(execution.parameters);
+        let done = match arguments {
+            Ok(arguments) => self.run_prepared(&mut prepared, &arguments, replies),
+            Err(error) => Err(told(error)),
+        };
+        self.statements.insert(execution.statement, prepared);
+        done
+    }
+
+    fn given_arguments(&self, parameters: &[Parameter<'_>]) -> Result<Arguments> {
+        let mut arguments = Arguments {
+            values: Vec::with_capacity(parameters.len()),
+            types: Vec::with_capacity(parameters.len()),
+        };
+        for parameter in parameters {
+            let (value, ty) = self.parameter_value(parameter)?;
+            arguments.values.push(value);
+            arguments.types.push(ty);
+        }
+        Ok(arguments)
+    }
+
+    fn parameter_value(&self, parameter: &Parameter<'_>) -> Result<(Datum, SqlType)> {
+        let of_kind = |kind| SqlType::new(kind).not_null();
+        Ok(match *parameter {
+            Parameter::Null => (Datum::Null, SqlType::null()),
+            Parameter::Int(number) => (Datum::Int(number), SqlType::bigint().not_null()),
+            Parameter::UInt(number) => (Datum::UInt(number), SqlType::bigint_unsigned().not_null()),
+            Parameter::Float(number) => {
+                (Datum::Double(f64::from(number)), SqlType::double().not_null())
+            }
+            Parameter::Double(number) => (Datum::Double(number), SqlType::double().not_null()),
+            Parameter::Decimal(text) => number_value(std::str::from_utf8(text).unwrap_or("0")),
+            Parameter::Text(text) => {
+                let text = self.decode(text)?;
+                let ty = SqlType::varchar(65_535, self.settings.connection_collation);
+                (Datum::text(text.as_bytes()), ty.not_null())
+            }
+            Parameter::Bytes(bytes) => (Datum::text(bytes), SqlType::varbinary(65_535).not_null()),
+            Parameter::Date(date) => {
+                (Datum::Date(packed_date(date).pack()), of_kind(TypeKind::Date))
+            }
+            Parameter::DateTime(value) => {
+                let packed = stored::DateTime {
+                    date: packed_date(value.date),
+                    hour: value.hour,
+                    minute: value.minute,
+                    second: value.second,
+                    microsecond: value.microsecond,
+                };
+                (Datum::DateTime(packed.pack()), of_kind(TypeKind::DateTime { fsp: 6 }))
+            }
+            Parameter::Time(value) => {
+                let packed = stored::Time {
+                    negative: value.negative,
+                    hours: u16::try_from(value.hours).unwrap_or(u16::MAX),
+                    minutes: value.minute,
+                    seconds: value.second,
+                    microseconds: value.microsecond,
+                };
+                (Datum::Time(packed.pack()), of_kind(TypeKind::Time { fsp: 6 }))
+            }
+        })
+    }
+
+    fn run_prepared(
+        &mut self,
+        prepared: &mut PreparedStatement,
+        arguments: &Arguments,
+        replies: &mut Replies<'_>,
+    ) -> Answered {
+        count(&self.instance.status.questions);
+        let text = Arc::clone(&prepared.text);
+        let began = self.statement_begins(&text);
+        let done = self.run_prepared_now(prepared, arguments, replies);
+        self.statement_ends(began, &text, &done);
+        done
+    }
+
+    fn run_prepared_now(
+        &mut self,
+        prepared: &mut PreparedStatement,
+        arguments: &Arguments,
+        replies: &mut Replies<'_>,
+    ) -> Answered {
+        if arguments.values.len() != prepared.parameter_count {
+            return Err(told(SqlError::new(1210, "Incorrect arguments to EXECUTE")));
+        }
+        match &*prepared.statement {
+            Statement::Select(select) if select.into.is_none() => {}
+            Statement::Insert(_) | Statement::Update(_) | Statement::Delete(_) => {}
+            _ if prepared.parameter_count == 0 => {
+                let statement = Arc::clone(&prepared.statement);
+                return self.run_statement(&prepared.text, &statement, replies);
+            }
+            _ => return Err(told(SqlError::not_supported("parameters in this statement"))),
+        }
+        self.conditions.clear();
+        let plan = self.refresh_grants().and_then(|()| self.plan_of(prepared, arguments));
+        match plan {
+            Ok(plan) => self.run_plan(&plan, arguments, replies),
+            Err(error) => {
+                self.keep_error(&error);
+                Err(told(error))
+            }
+        }
+    }
+
+    fn plan_of(
+        &mut self,
+        prepared: &mut PreparedStatement,
+        arguments: &Arguments,
+    ) -> Result<Arc<CachedPlan>> {
+        let definitions_version = self.catalog.definitions_version();
+        let mut tags = std::mem::take(&mut self.tags);
+        tags.clear();
+        arguments.types.iter().for_each(|ty| write_tag(&ty.kind, &mut tags));
+        if let Some(last) = &prepared.last
+            && last.epoch == self.epoch
+            && last.definitions_version == definitions_version
+            && last.tags == tags
+        {
+            self.tags = tags;
+            return Ok(Arc::clone(&last.plan));
+        }
+        let plan = self.find_plan(prepared, arguments, definitions_version)?;
+        let epoch = self.epoch;
+        prepared.last = plan.plan.is_cacheable.then(|| LastPlan {
+            plan: Arc::clone(&plan),
+            tags: tags.clone(),
+            definitions_version,
+            epoch,
+        });
+        self.tags = tags;
+        Ok(plan)
+    }
+
+    fn find_plan(
+        &mut self,
+        prepared: &PreparedStatement,
+        arguments: &Arguments,
+        definitions_version: u64,
+    ) -> Result<Arc<CachedPlan>> {
+        let may_share = !self.state.is_private() && self.catalog.temporary_version() == 0;
+        if may_share {
+            self.write_key_of(&prepared.key_text, arguments);
+            if let Some(plan) = self.instance.plans.get(&self.key, definitions_version) {
+                count(&self.instance.status.plan_cache_hits);
+                return Ok(plan);
+            }
+        }
+        count(&self.instance.status.plan_cache_misses);
+        let plan = Arc::new(self.plan(&prepared.statement, arguments)?);
+        if may_share && plan.plan.is_cacheable {
+            self.write_key_of(&prepared.key_text, arguments);
+            self.instance.plans.put(&self.key, Arc::clone(&plan));
+        }
+        Ok(plan)
+    }
+
+    /// `PREPARE … FROM`
+    ///
+    /// # Errors
+    /// What the grammar and binding refuse.
+    pub(super) fn run_prepare(&mut self, name: &str, source: &PrepareSource) -> Result<()> {
+        let text = match source {
+            PrepareSource::Text(text) => text.clone(),
+            PrepareSource::Variable(variable) => {
+                match self.state.user_variable(&variable.to_lowercase()) {
+                    Datum::Text(text) => String::from_utf8_lossy(&text).into_owned(),
+                    _ => "NULL".to_owned(),
+                }
+            }
+        };
+        self.named.remove(&name.to_lowercase());
+        let prepared = self.take_apart(&text)?;
+        self.known_columns(&prepared)?;
+        self.named.insert(name.to_lowercase(), prepared);
+        Ok(())
+    }
+
+    /// `EXECUTE … USING`
+    pub(super) fn run_named(
+        &mut self,
+        name: &str,
+        using: &[String],
+        replies: &mut Replies<'_>,
+    ) -> Answered {
+        let key = name.to_lowercase();
+        let Some(mut prepared) = self.named.remove(&key) else {
+            return Err(told(unknown_name(name, "EXECUTE")));
+        };
+        let mut arguments = Arguments::default();
+        for variable in using {
+            let found = self.state.user_variables.get(variable.to_lowercase().as_str());
+            let (value, ty) = found.cloned().unwrap_or((Datum::Null, SqlType::null()));
+            arguments.values.push(value);
+            arguments.types.push(ty);
+        }
+        let done = self.run_prepared_now(&mut prepared, &arguments, replies);
+        self.named.insert(key, prepared);
+        done
+    }
+
+    /// `DEALLOCATE PREPARE`
+    ///
+    /// # Errors
+    /// 1243 if there is none of that name.
+    pub(super) fn run_deallocate(&mut self, name: &str) -> Result<()> {
+        match self.named.remove(&name.to_lowercase()) {
+            Some(_) => Ok(()),
+            None => Err(unknown_name(name, "DEALLOCATE PREPARE")),
+        }
+    }
+}
+
+fn unknown_name(name: &str, given_to: &str) -> SqlError {
+    let why = format!("Unknown prepared statement handler ({name}) given to {given_to}");
+    SqlError::new(1243, why)
+}
+
+fn packed_date(date: firn_wire::Date) -> stored::Date {
+    stored::Date { year: date.year, month: date.month, day: date.day }
+}

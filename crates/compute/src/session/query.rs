@@ -1,0 +1,144 @@
+//! Texts of clients: one statement or several, taken apart and run one after the other.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use firn_sql::collation::Charset;
+use firn_sql::error::{Result, SqlError};
+use firn_sql::grammar;
+use firn_wire::{Query, Replies, WireError};
+
+use super::{SqlSession, told};
+use crate::status::count;
+
+impl SqlSession {
+    /// Runs a text. See [`firn_wire::Session::query`].
+    pub(crate) fn run_query(
+        &mut self,
+        query: Query<'_>,
+        replies: &mut Replies<'_>,
+    ) -> std::result::Result<(), WireError> {
+        let text = self.decode(query.text).map_err(told)?;
+        let mode = self.grammar_mode();
+        if !query.multi_statements {
+            return self.run_text(&text, replies);
+        }
+        let mut rest = grammar::split(&text, mode).peekable();
+        if rest.peek().is_none() {
+            return Err(told(SqlError::new(1065, "Query was empty")));
+        }
+        while let Some(statement) = rest.next() {
+            replies.set_more_results(rest.peek().is_some());
+            self.run_text(statement, replies)?;
+        }
+        Ok(())
+    }
+
+    /// A text of the client's character set as UTF-8.
+    ///
+    /// # Errors
+    /// 1300 if it is none of that character set.
+    pub(super) fn decode<'t>(&self, text: &'t [u8]) -> Result<Cow<'t, str>> {
+        let charset = self.settings.client_charset;
+        let invalid = || {
+            let name = charset.name();
+            SqlError::new(1300, format!("Invalid {name} character string"))
+        };
+        match charset {
+            Charset::Utf8mb4 | Charset::Utf8mb3 | Charset::Ascii => match std::str::from_utf8(text)
+            {
+                Ok(text) => Ok(Cow::Borrowed(text)),
+                // Bytes inside string literals may be meant for binary columns.
+                Err(_) => Err(invalid()),
+            },
+            other => match other.decode(text).ok_or_else(invalid)? {
+                Cow::Borrowed(text) => {
+                    std::str::from_utf8(text).map(Cow::Borrowed).map_err(|_| invalid())
+                }
+                Cow::Owned(text) => String::from_utf8(text).map(Cow::Owned).map_err(|_| invalid()),
+            },
+        }
+    }
+
+    /// Runs one statement, counts and times it.
+    pub(super) fn run_text(
+        &mut self,
+        text: &str,
+        replies: &mut Replies<'_>,
+    ) -> std::result::Result<(), WireError> {
+        count(&self.instance.status.questions);
+        let began = self.statement_begins(text);
+        let done = self.try_cached(text, replies).unwrap_or_else(|| self.run_parsed(text, replies));
+        self.statement_ends(began, text, &done);
+        done
+    }
+
+    /// Takes the statement apart and does what it says.
+    fn run_parsed(
+        &mut self,
+        text: &str,
+        replies: &mut Replies<'_>,
+    ) -> std::result::Result<(), WireError> {
+        let parsed = match grammar::parse(text, self.grammar_mode()) {
+            Ok(parsed) => parsed,
+            Err(error) => {
+                self.evaluation.take_conditions();
+                self.keep_error(&error);
+                return Err(told(error));
+            }
+        };
+        if parsed.parameter_count > 0 {
+            let error = SqlError::syntax("?", 1);
+            self.keep_error(&error);
+            return Err(told(error));
+        }
+        self.run_statement(text, &parsed.statement, replies)
+    }
+
+    pub(super) fn statement_begins(&mut self, text: &str) -> u64 {
+        *self.facts.statement.lock() = Some(Arc::from(text));
+        let now = self.instance.facts.environment.clock.wall_time_us();
+        self.evaluation.statement_time_us =
+            self.settings.fixed_time_us.unwrap_or(i64::try_from(now).unwrap_or(i64::MAX));
+        now
+    }
+
+    pub(super) fn statement_ends(
+        &mut self,
+        began_us: u64,
+        text: &str,
+        done: &std::result::Result<(), WireError>,
+    ) {
+        if let Err(WireError::Refused(error)) = done {
+            self.facts.row_count.store(-1, Ordering::Relaxed);
+            tracing::debug!(code = error.code, message = %error.message, "statement refused");
+        }
+        *self.facts.statement.lock() = None;
+        let now = self.instance.facts.environment.clock.wall_time_us();
+        let took_us = now.saturating_sub(began_us);
+        if took_us >= self.settings.long_query_us {
+            self.note_slow(took_us, text);
+        }
+    }
+
+    fn note_slow(&self, took_us: u64, text: &str) {
+        count(&self.instance.status.slow_queries);
+        if !self.instance.variables.get("slow_query_log").is_some_and(|on| on.is_on()) {
+            return;
+        }
+        let statement: String = text.chars().take(LONGEST_LOGGED_TEXT).collect();
+        tracing::warn!(
+            target: "firn::slow_query",
+            seconds = took_us as f64 / 1e6,
+            connection = self.facts.id,
+            user = %self.facts.user,
+            host = %self.facts.host,
+            schema = self.state.schema.as_deref().unwrap_or(""),
+            statement,
+        );
+    }
+}
+
+/// Characters of a slow statement that are logged.
+const LONGEST_LOGGED_TEXT: usize = 2000;

@@ -1,0 +1,316 @@
+//! `SET`: system variables, user variables, `SET NAMES`, `SET TRANSACTION`.
+
+use std::sync::Arc;
+
+use firn_sql::collation::Charset;
+use firn_sql::error::{Result, SqlError};
+use firn_sql::execute::SessionState;
+use firn_sql::grammar::ast::sql::Expr;
+use firn_sql::grammar::ast::{
+    AccessMode, SetItem, SetTransaction, SetValue, TransactionScope, VariableScope,
+};
+use firn_sql::types::Datum;
+
+use super::settings::{self, isolation, isolation_name};
+use super::transaction::NextTransaction;
+use super::{SqlSession, settings::charset};
+use crate::accounts::Privilege;
+use crate::variables::{self, Kind, Setting};
+
+impl SqlSession {
+    /// `SET`: all items, in order; the first that is refused ends it.
+    ///
+    /// # Errors
+    /// 1193 for unknown variables, 1231 and 1232 for values, 1227 without the privilege.
+    pub(super) fn run_set(&mut self, items: &[SetItem]) -> Result<()> {
+        for item in items {
+            match item {
+                SetItem::UserVariable { name, value } => {
+                    let (datum, ty) = self.evaluate(value)?;
+                    self.state.set_user_variable(&name.to_lowercase(), &datum, &ty);
+                }
+                SetItem::SystemVariable { scope, name, value } => {
+                    self.set_variable(*scope, &name.to_ascii_lowercase(), value)?;
+                }
+                SetItem::Names { charset, collation } => {
+                    self.set_names(charset.as_deref(), collation.as_deref())?;
+                }
+                SetItem::CharacterSet(charset) => self.set_character_set(charset.as_deref())?,
+            }
+        }
+        Ok(())
+    }
+
+    fn set_variable(&mut self, scope: VariableScope, name: &str, value: &SetValue) -> Result<()> {
+        let name = canonical(name);
+        let given = self.setting_of(name, value)?;
+        let given = given.map(|given| named_value(name, given)).transpose()?;
+        match scope {
+            VariableScope::Session => self.set_session_variable(name, given.as_ref()),
+            VariableScope::Global => self.set_global_variable(name, given.as_ref()),
+            VariableScope::Persist | VariableScope::PersistOnly => {
+                Err(SqlError::not_supported("SET PERSIST"))
+            }
+        }
+    }
+
+    /// The value as it was given; `None` for `DEFAULT`.
+    fn setting_of(&mut self, name: &str, value: &SetValue) -> Result<Option<Setting>> {
+        let definition = variables::find(name)
+            .ok_or_else(|| SqlError::new(1193, format!("Unknown system variable '{name}'")))?;
+        Ok(match value {
+            SetValue::Default => None,
+            SetValue::Word(word) => Some(Setting::text(word)),
+            // A bare name is a word here, whatever it would be elsewhere.
+            SetValue::Value(Expr::Identifier(word))
+                if firn_sql::grammar::user_variable(&Expr::Identifier(word.clone())).is_none() =>
+            {
+                Some(Setting::text(&word.value))
+            }
+            SetValue::Value(value) => {
+                let (datum, _) = self.evaluate(value)?;
+                Some(setting(&datum, definition.kind))
+            }
+        })
+    }
+
+    fn set_session_variable(&mut self, name: &str, given: Option<&Setting>) -> Result<()> {
+        self.refuse_within_transaction(name)?;
+        let before = self.state.variables.clone();
+        let moved = self.state.variables.set(name, given, &self.instance.variables)?;
+        if moved {
+            let shown = self.shown_given(given);
+            self.evaluation.warn(1292, || format!("Truncated incorrect {name} value: '{shown}'"));
+        }
+        if let Err(error) = self.follow(name) {
+            self.state.variables = before;
+            self.settings_changed()?;
+            return Err(error);
+        }
+        self.state.note_variable(name);
+        Ok(())
+    }
+
+    fn shown_given(&self, given: Option<&Setting>) -> String {
+        match given {
+            Some(Setting::Number(number)) => number.to_string(),
+            Some(Setting::Unsigned(number)) => number.to_string(),
+            Some(Setting::Real(number)) => number.to_string(),
+            Some(Setting::Text(text)) => text.to_string(),
+            Some(Setting::Null) | None => "NULL".to_owned(),
+        }
+    }
+
+    /// Does what follows from a changed variable.
+    fn follow(&mut self, name: &str) -> Result<()> {
+        let text = |session: &Self, name| session.state.variables.known(name).as_text().to_owned();
+        match name {
+            "collation_connection" => {
+                let collation = firn_sql::collation::get(settings::collation(&text(self, name))?);
+                let charset = Setting::text(collation.charset.name());
+                self.state.variables.install("character_set_connection", charset);
+            }
+            "character_set_connection" => {
+                let charset = charset(&text(self, name))?;
+                self.install_collation(charset);
+            }
+            "transaction_isolation" | "tx_isolation" => {
+                let value = self.state.variables.known(name).clone();
+                self.state.variables.install("transaction_isolation", value.clone());
+                self.state.variables.install("tx_isolation", value);
+            }
+            "transaction_read_only" | "tx_read_only" => {
+                let value = self.state.variables.known(name).clone();
+                self.state.variables.install("transaction_read_only", value.clone());
+                self.state.variables.install("tx_read_only", value);
+            }
+            "last_insert_id" | "identity" => {
+                let value = self.state.variables.known(name).number();
+                self.facts.last_insert_id.store(value, std::sync::atomic::Ordering::Relaxed);
+            }
+            _ => {}
+        }
+        let autocommit = self.settings.autocommit;
+        self.settings_changed()?;
+        if name == "autocommit" && !autocommit && self.settings.autocommit {
+            self.transactions.commit()?;
+        }
+        Ok(())
+    }
+
+    /// The level of a transaction cannot change while it runs.
+    fn refuse_within_transaction(&self, name: &str) -> Result<()> {
+        let is_its = matches!(name, "transaction_isolation" | "tx_isolation");
+        if is_its && self.transactions.xa.is_some() {
+            return Err(self.transactions.wrong_xa_state());
+        }
+        Ok(())
+    }
+
+    fn set_global_variable(&mut self, name: &str, given: Option<&Setting>) -> Result<()> {
+        let may = self.grants.global.contains(Privilege::SUPER)
+            || self.grants.has_dynamic("SYSTEM_VARIABLES_ADMIN");
+        if !may {
+            return Err(SqlError::new(
+                1227,
+                "Access denied; you need (at least one of) the SUPER or SYSTEM_VARIABLES_ADMIN \
+                 privilege(s) for this operation",
+            ));
+        }
+        let before = self.instance.variables.get(name);
+        let moved = self.instance.variables.set(name, given)?;
+        // What a new session could not begin with is put back.
+        if let Err(error) = settings::Settings::of(&self.instance.variables.session()) {
+            self.instance.variables.set(name, before.as_ref())?;
+            return Err(error);
+        }
+        if moved {
+            let shown = self.shown_given(given);
+            self.evaluation.warn(1292, || format!("Truncated incorrect {name} value: '{shown}'"));
+        }
+        Ok(())
+    }
+
+    fn set_names(&mut self, name: Option<&str>, collation: Option<&str>) -> Result<()> {
+        let name = name.unwrap_or("utf8mb4");
+        let set = client_charset(name)?;
+        for variable in
+            ["character_set_client", "character_set_results", "character_set_connection"]
+        {
+            self.state.variables.install(variable, Setting::text(set.name()));
+            self.state.note_variable(variable);
+        }
+        match collation {
+            Some(name) => {
+                let found = firn_sql::collation::get(settings::collation(name)?);
+                if found.charset != set {
+                    let why = format!(
+                        "COLLATION '{name}' is not valid for CHARACTER SET '{}'",
+                        set.name()
+                    );
+                    return Err(SqlError::new(1253, why));
+                }
+                let name = Setting::text(found.name);
+                self.state.variables.install("collation_connection", name);
+            }
+            None => self.install_collation(set),
+        }
+        self.settings_changed()
+    }
+
+    fn set_character_set(&mut self, name: Option<&str>) -> Result<()> {
+        let set = client_charset(name.unwrap_or("utf8mb4"))?;
+        for variable in ["character_set_client", "character_set_results"] {
+            self.state.variables.install(variable, Setting::text(set.name()));
+        }
+        let database = self.state.variables.known("collation_database").clone();
+        let found = firn_sql::collation::get(settings::collation(database.as_text())?);
+        self.state.variables.install("collation_connection", database);
+        let connection = Setting::text(found.charset.name());
+        self.state.variables.install("character_set_connection", connection);
+        self.settings_changed()
+    }
+
+    fn install_collation(&mut self, set: Charset) {
+        let collation = firn_sql::collation::get(set.default_collation());
+        self.state.variables.install("collation_connection", Setting::text(collation.name));
+        self.state.variables.install("character_set_connection", Setting::text(set.name()));
+    }
+
+    /// `SET TRANSACTION`
+    ///
+    /// # Errors
+    /// 1568 for the next transaction while one runs, and as for variables.
+    pub(super) fn run_set_transaction(&mut self, set: &SetTransaction) -> Result<()> {
+        let level = set.isolation.map(isolation_name);
+        let read_only = set.access.map(|access| access == AccessMode::ReadOnly);
+        if set.scope == TransactionScope::Next {
+            if self.transactions.is_lasting() {
+                let why = "Transaction characteristics can't be changed while a transaction is in progress";
+                return Err(SqlError::new(1568, why));
+            }
+            let before = self.transactions.next;
+            self.transactions.next = NextTransaction {
+                isolation: level.as_deref().map(isolation).or(before.isolation),
+                read_only: read_only.or(before.read_only),
+            };
+            return Ok(());
+        }
+        let mut set_one = |name: &str, value: Setting| match set.scope {
+            TransactionScope::Global => self.set_global_variable(name, Some(&value)),
+            _ => self.set_session_variable(name, Some(&value)),
+        };
+        if let Some(level) = level {
+            set_one("transaction_isolation", Setting::Text(level))?;
+        }
+        if let Some(read_only) = read_only {
+            set_one("transaction_read_only", Setting::Number(i64::from(read_only)))?;
+        }
+        Ok(())
+    }
+}
+
+/// The name that a variable goes by here.
+fn canonical(name: &str) -> &str {
+    match name {
+        "storage_engine" => "default_storage_engine",
+        "sql_log_update" => "sql_log_bin",
+        other => other,
+    }
+}
+
+/// Character sets that clients cannot speak are refused.
+fn client_charset(name: &str) -> Result<Charset> {
+    charset(name)
+}
+
+/// A value of SQL as a setting.
+fn setting(datum: &Datum, kind: Kind) -> Setting {
+    match datum {
+        Datum::Null => Setting::Null,
+        Datum::Int(number) => Setting::Number(*number),
+        Datum::UInt(number) => match i64::try_from(*number) {
+            Ok(number) => Setting::Number(number),
+            Err(_) => Setting::Unsigned(*number),
+        },
+        Datum::Double(number) => Setting::Real(*number),
+        Datum::Decimal(number) if matches!(kind, Kind::Real { .. }) => {
+            Setting::Real(number.to_string().parse().unwrap_or(0.0))
+        }
+        Datum::Text(text) => Setting::Text(Arc::from(&*String::from_utf8_lossy(text))),
+        other => Setting::text(&format!("{other:?}")),
+    }
+}
+
+/// Variables whose values are names, by number or by name.
+fn named_value(name: &str, given: Setting) -> Result<Setting> {
+    use firn_sql::collation;
+    let by_number = |number: i64| {
+        u16::try_from(number)
+            .ok()
+            .and_then(|id| collation::by_id(firn_format::value::CollationId(id)))
+    };
+    Ok(match (name, &given) {
+        ("sql_mode", Setting::Number(bits)) => {
+            Setting::text(&firn_sql::types::SqlMode(*bits as u64).to_string())
+        }
+        ("sql_mode", Setting::Text(names)) => {
+            let mode = firn_sql::types::SqlMode::parse(names).map_err(|name| {
+                let why = format!("Variable 'sql_mode' can't be set to the value of '{name}'");
+                SqlError::new(1231, why)
+            })?;
+            Setting::text(&mode.to_string())
+        }
+        (name, Setting::Text(text)) if name.starts_with("character_set_") => {
+            Setting::text(charset(text)?.name())
+        }
+        (name, Setting::Text(text)) if name.starts_with("collation_") => {
+            Setting::text(firn_sql::collation::get(settings::collation(text)?).name)
+        }
+        (name, Setting::Number(number)) if name.starts_with("collation_") => {
+            let unknown = || SqlError::new(1273, format!("Unknown collation: '{number}'"));
+            Setting::text(by_number(*number).ok_or_else(unknown)?.name)
+        }
+        _ => given,
+    })
+}

@@ -1,0 +1,160 @@
+//! The system variables that each statement looks at, taken out of their table once they change.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use firn_api::rows::IsolationLevel;
+use firn_format::value::CollationId;
+use firn_sql::collation::{self, Charset};
+use firn_sql::error::{Result, SqlError};
+use firn_sql::execute::Limits;
+use firn_sql::types::{SqlMode, TimeZone};
+
+use crate::sink::Presentation;
+use crate::variables::{SessionVariables, Setting};
+
+/// See the module's page.
+#[derive(Debug, Clone)]
+pub(crate) struct Settings {
+    pub(crate) autocommit: bool,
+    pub(crate) isolation: IsolationLevel,
+    pub(crate) read_only: bool,
+    pub(crate) chain: Completion,
+    pub(crate) sql_mode: SqlMode,
+    pub(crate) client_charset: Charset,
+    pub(crate) connection_collation: CollationId,
+    pub(crate) presentation: Presentation,
+    pub(crate) limits: Limits,
+    pub(crate) lock_wait_timeout: Duration,
+    /// `SET timestamp`, in microseconds.
+    pub(crate) fixed_time_us: Option<i64>,
+    pub(crate) div_precision_increment: u8,
+    pub(crate) group_concat_max_length_bytes: u64,
+    pub(crate) max_allowed_packet_bytes: u64,
+    pub(crate) default_week_format: u8,
+    pub(crate) max_error_count: usize,
+    pub(crate) long_query_us: u64,
+    pub(crate) max_execution_ms: u64,
+    pub(crate) notes: bool,
+    pub(crate) safe_updates: bool,
+}
+
+/// What `COMMIT` and `ROLLBACK` do beyond ending the transaction, unless they say it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Completion {
+    /// Nothing.
+    Nothing,
+    /// They begin the next one.
+    Chain,
+    /// They end the connection.
+    Release,
+}
+
+impl Settings {
+    /// What the variables say.
+    ///
+    /// # Errors
+    /// 1115, 1298 or 1231 for the one that cannot be; the caller puts it back.
+    pub(crate) fn of(variables: &SessionVariables) -> Result<Settings> {
+        let number = |name| variables.known(name).number();
+        let is_on = |name| variables.known(name).is_on();
+        let results = variables.known("character_set_results");
+        let results = match results {
+            Setting::Null => None,
+            name => Some(charset(name.as_text())?),
+        };
+        Ok(Settings {
+            autocommit: is_on("autocommit"),
+            isolation: isolation(variables.known("transaction_isolation").as_text()),
+            read_only: is_on("transaction_read_only"),
+            chain: match variables.known("completion_type").as_text() {
+                "CHAIN" => Completion::Chain,
+                "RELEASE" => Completion::Release,
+                _ => Completion::Nothing,
+            },
+            sql_mode: sql_mode(variables.known("sql_mode").as_text())?,
+            client_charset: charset(variables.known("character_set_client").as_text())?,
+            connection_collation: collation(variables.known("collation_connection").as_text())?,
+            presentation: Presentation {
+                charset: results.filter(|charset| *charset != Charset::Binary),
+                time_zone: time_zone(variables.known("time_zone").as_text())?,
+            },
+            limits: Limits {
+                select_rows: number("sql_select_limit"),
+                recursion_depth: number("cte_max_recursion_depth"),
+                foreign_key_checks: is_on("foreign_key_checks"),
+                auto_increment_increment: number("auto_increment_increment"),
+                auto_increment_offset: number("auto_increment_offset"),
+            },
+            lock_wait_timeout: Duration::from_secs(number("innodb_lock_wait_timeout")),
+            fixed_time_us: match variables.known("timestamp") {
+                Setting::Real(seconds) if *seconds > 0.0 => Some((seconds * 1e6) as i64),
+                _ => None,
+            },
+            div_precision_increment: number("div_precision_increment") as u8,
+            group_concat_max_length_bytes: number("group_concat_max_len"),
+            max_allowed_packet_bytes: number("max_allowed_packet"),
+            default_week_format: number("default_week_format") as u8,
+            max_error_count: number("max_error_count") as usize,
+            long_query_us: match variables.known("long_query_time") {
+                Setting::Real(seconds) => (seconds * 1e6) as u64,
+                _ => u64::MAX,
+            },
+            max_execution_ms: number("max_execution_time"),
+            notes: is_on("sql_notes"),
+            safe_updates: is_on("sql_safe_updates"),
+        })
+    }
+}
+
+/// A character set that text of clients may have.
+///
+/// # Errors
+/// 1115 if there is none of that name.
+pub(crate) fn charset(name: &str) -> Result<Charset> {
+    let unknown = || SqlError::new(1115, format!("Unknown character set: '{name}'"));
+    Charset::by_name(name).ok_or_else(unknown)
+}
+
+/// A collation by its name.
+///
+/// # Errors
+/// 1273 if there is none of that name.
+pub(crate) fn collation(name: &str) -> Result<CollationId> {
+    let unknown = || SqlError::new(1273, format!("Unknown collation: '{name}'"));
+    collation::by_name(name).map(|collation| collation.id).ok_or_else(unknown)
+}
+
+fn sql_mode(names: &str) -> Result<SqlMode> {
+    SqlMode::parse(names).map_err(|name| {
+        let why = format!("Variable 'sql_mode' can't be set to the value of '{name}'");
+        SqlError::new(1231, why)
+    })
+}
+
+fn time_zone(name: &str) -> Result<TimeZone> {
+    let unknown = || SqlError::new(1298, format!("Unknown or incorrect time zone: '{name}'"));
+    TimeZone::parse(name).ok_or_else(unknown)
+}
+
+/// The isolation level of a value of `transaction_isolation`. READ UNCOMMITTED gives what READ COMMITTED
+/// does: nothing that is not committed is ever seen.
+pub(crate) fn isolation(name: &str) -> IsolationLevel {
+    match name {
+        "READ-UNCOMMITTED" | "READ-COMMITTED" => IsolationLevel::ReadCommitted,
+        "SERIALIZABLE" => IsolationLevel::Serializable,
+        _ => IsolationLevel::RepeatableRead,
+    }
+}
+
+/// The value of `transaction_isolation` for a level.
+pub(crate) fn isolation_name(level: firn_sql::grammar::ast::IsolationLevel) -> Arc<str> {
+    use firn_sql::grammar::ast::IsolationLevel::*;
+    match level {
+        ReadUncommitted => "READ-UNCOMMITTED",
+        ReadCommitted => "READ-COMMITTED",
+        RepeatableRead => "REPEATABLE-READ",
+        Serializable => "SERIALIZABLE",
+    }
+    .into()
+}

@@ -1,0 +1,250 @@
+//! `SHOW`, `DESCRIBE`: what the session knows itself; the rest is the catalog's.
+
+use firn_sql::catalog::session::SessionTables;
+use firn_sql::catalog::show::{self, ShowAnswer, ShowContext};
+use firn_sql::error::{Condition, Level, Result, SqlError};
+use firn_sql::grammar::ast::{Show, ShowCreate, ShowFilter};
+use firn_sql::grammar::{self, ast};
+use firn_sql::types::{Datum, SqlType};
+use firn_wire::{EncodedColumns, Replies, WireError};
+
+use super::answer::{Table, text_type};
+use super::execution::Arguments;
+use super::{SqlSession, told};
+use crate::accounts::Privilege;
+use crate::columns;
+
+type Answered = std::result::Result<(), WireError>;
+
+/// How a `SHOW` is answered.
+enum Way {
+    Rows(Table),
+    Query(String),
+}
+
+impl SqlSession {
+    pub(super) fn run_show(&mut self, show: &Show, replies: &mut Replies<'_>) -> Answered {
+        let way = self.show_way(show);
+        self.answer_way(way, replies)
+    }
+
+    pub(super) fn run_describe(
+        &mut self,
+        table: &ast::TableName,
+        column: Option<&str>,
+        replies: &mut Replies<'_>,
+    ) -> Answered {
+        let filter = column.map(|column| ShowFilter::Like(column.to_owned()));
+        let show = Show::Columns { extended: false, full: false, table: table.clone(), filter };
+        self.run_show(&show, replies)
+    }
+
+    fn answer_way(&mut self, way: Result<Way>, replies: &mut Replies<'_>) -> Answered {
+        match way {
+            Ok(Way::Rows(table)) => self.answer_table(&table, replies),
+            Ok(Way::Query(text)) => self.run_own_query(&text, replies),
+            Err(error) => {
+                self.keep_error(&error);
+                Err(told(error))
+            }
+        }
+    }
+
+    /// Runs a query that a statement was rewritten to.
+    pub(super) fn run_own_query(&mut self, text: &str, replies: &mut Replies<'_>) -> Answered {
+        let parsed = grammar::parse(text, grammar::Mode::default());
+        let planned = parsed.and_then(|parsed| self.plan(&parsed.statement, &Arguments::default()));
+        match planned {
+            Ok(mut plan) => {
+                // The statement was allowed; what it reads shows only what its reader may know of.
+                plan.needs.clear();
+                self.run_plan(&plan, &Arguments::default(), replies)
+            }
+            Err(error) => {
+                self.keep_error(&error);
+                Err(told(error))
+            }
+        }
+    }
+
+    /// The columns that a prepared `SHOW` will answer.
+    pub(super) fn show_columns(&mut self, show: &Show) -> Result<EncodedColumns> {
+        match self.show_way(show)? {
+            Way::Rows(table) => {
+                let charset = self.settings.presentation.charset;
+                Ok(columns::encode(&table.output_columns(), charset))
+            }
+            Way::Query(text) => {
+                let parsed = grammar::parse(&text, grammar::Mode::default())?;
+                let plan = self.plan(&parsed.statement, &Arguments::default())?;
+                Ok(plan.columns.unwrap_or_else(|| EncodedColumns::new(&[])))
+            }
+        }
+    }
+
+    fn show_way(&mut self, show: &Show) -> Result<Way> {
+        self.state.grants = std::sync::Arc::clone(&self.grants);
+        Ok(match show {
+            Show::Variables { global, filter } => {
+                let rows = self.state.variables(*global);
+                let table = if *global { "global_variables" } else { "session_variables" };
+                pairs("Variable_name", "Value", rows, filter.as_ref(), table)
+            }
+            Show::Status { global, filter } => {
+                let rows = self.state.status(*global);
+                let table = if *global { "global_status" } else { "session_status" };
+                pairs("Variable_name", "Value", rows, filter.as_ref(), table)
+            }
+            Show::Processlist { full } => Way::Rows(self.show_processes(*full)),
+            Show::Warnings(limit) => Way::Rows(conditions(&self.conditions, *limit, |_| true)),
+            Show::Errors(limit) => {
+                Way::Rows(conditions(&self.conditions, *limit, |level| level == Level::Error))
+            }
+            Show::WarningCount => {
+                Way::Rows(one_number("@@session.warning_count", self.conditions.len()))
+            }
+            Show::ErrorCount => {
+                let errors = self.conditions.iter().filter(|one| one.level == Level::Error).count();
+                Way::Rows(one_number("@@session.error_count", errors))
+            }
+            Show::Grants { account, .. } => Way::Rows(self.show_grants(account.as_ref())?),
+            Show::Create(ShowCreate::User(account)) => Way::Rows(self.show_create_user(account)?),
+            Show::Engine { name, what } => Way::Rows(self.show_engine(name.as_deref(), what)?),
+            Show::Privileges => Way::Rows(privileges()),
+            Show::Profiles => Way::Rows(Table::of_text(&["Query_ID", "Duration", "Query"])),
+            Show::Profile => Way::Rows(Table::of_text(&["Status", "Duration"])),
+            other => self.show_of_catalog(other)?,
+        })
+    }
+
+    fn show_of_catalog(&self, show: &Show) -> Result<Way> {
+        let context =
+            ShowContext { catalog: &self.catalog, current_schema: self.state.schema.as_deref() };
+        Ok(match show::rewrite(&context, show)? {
+            ShowAnswer::Rows { columns, rows } => Way::Rows(Table { columns, rows }),
+            ShowAnswer::Query(text) => Way::Query(text),
+            ShowAnswer::Session => return Err(SqlError::not_supported("this SHOW")),
+        })
+    }
+
+    fn show_processes(&self, full: bool) -> Table {
+        let number = SqlType::bigint();
+        let text = text_type;
+        let columns = [
+            ("Id", number.clone()),
+            ("User", text()),
+            ("Host", text()),
+            ("db", text()),
+            ("Command", text()),
+            ("Time", number),
+            ("State", text()),
+            ("Info", text()),
+        ];
+        let columns = columns.map(|(name, ty)| (name.to_owned(), ty)).into();
+        let some =
+            |value: Option<String>| value.map_or(Datum::Null, |text| Datum::text(text.as_bytes()));
+        let row = |process: firn_sql::catalog::session::Process| {
+            let info = process.info.map(|info| match full {
+                true => info,
+                false => info.chars().take(100).collect(),
+            });
+            vec![
+                Datum::Int(process.id as i64),
+                Datum::text(process.user.as_bytes()),
+                Datum::text(process.host.as_bytes()),
+                some(process.schema),
+                Datum::text(process.command.as_bytes()),
+                Datum::Int(process.time_s as i64),
+                Datum::text(process.state.as_bytes()),
+                some(info),
+            ]
+        };
+        Table { columns, rows: self.state.processes().into_iter().map(row).collect() }
+    }
+
+    fn show_engine(&self, name: Option<&str>, what: &str) -> Result<Table> {
+        if let Some(name) = name
+            && !["innodb", "firn"].iter().any(|known| known.eq_ignore_ascii_case(name))
+        {
+            return Err(SqlError::new(1286, format!("Unknown storage engine '{name}'")));
+        }
+        if !self.grants.global.contains(Privilege::PROCESS) {
+            let why = "Access denied; you need (at least one of) the PROCESS privilege(s) for this operation";
+            return Err(SqlError::new(1227, why));
+        }
+        let mut table = Table::of_text(&["Type", "Name", "Status"]);
+        if what == "STATUS" {
+            let lines = (self.instance.report)();
+            let lines: Vec<String> =
+                lines.iter().map(|(name, value)| format!("{name} {value}")).collect();
+            table.push_text(&["Firn", "", &lines.join("\n")]);
+        }
+        Ok(table)
+    }
+}
+
+/// Name and value, as rows if a pattern is all there is to look at, otherwise as a query.
+fn pairs(
+    name: &str,
+    value: &str,
+    rows: Vec<(String, String)>,
+    filter: Option<&ShowFilter>,
+    table: &str,
+) -> Way {
+    if let Some(ShowFilter::Where(condition)) = filter {
+        let condition = grammar::render(condition);
+        return Way::Query(format!(
+            "SELECT * FROM (SELECT VARIABLE_NAME AS `{name}`, VARIABLE_VALUE AS `{value}` \
+             FROM performance_schema.{table}) AS shown WHERE {condition}"
+        ));
+    }
+    let mut answer = Table::of_text(&[name, value]);
+    for (name, value) in rows {
+        answer.push_text(&[&name, &value]);
+    }
+    if let Some(ShowFilter::Like(pattern)) = filter {
+        answer.keep_like(pattern);
+    }
+    Way::Rows(answer)
+}
+
+fn conditions(
+    conditions: &[Condition],
+    limit: Option<(u64, u64)>,
+    wanted: impl Fn(Level) -> bool,
+) -> Table {
+    let columns = [("Level", text_type()), ("Code", SqlType::bigint()), ("Message", text_type())];
+    let columns = columns.map(|(name, ty)| (name.to_owned(), ty)).into();
+    let (offset, count) = limit.unwrap_or((0, u64::MAX));
+    let at = |number: u64| usize::try_from(number).unwrap_or(usize::MAX);
+    let shown = conditions.iter().filter(|condition| wanted(condition.level));
+    let shown = shown.skip(at(offset)).take(at(count));
+    let rows = shown.map(|condition| {
+        let level = match condition.level {
+            Level::Note => "Note",
+            Level::Warning => "Warning",
+            Level::Error => "Error",
+        };
+        vec![
+            Datum::text(level.as_bytes()),
+            Datum::Int(i64::from(condition.code)),
+            Datum::text(condition.message.as_bytes()),
+        ]
+    });
+    Table { columns, rows: rows.collect() }
+}
+
+fn one_number(name: &str, number: usize) -> Table {
+    Table {
+        columns: vec![(name.to_owned(), SqlType::bigint())],
+        rows: vec![vec![Datum::Int(number as i64)]],
+    }
+}
+
+fn privileges() -> Table {
+    let mut table = Table::of_text(&["Privilege", "Context", "Comment"]);
+    for privilege in Privilege::ALL {
+        table.push_text(&[privilege.name, "Server Admin", ""]);
+    }
+    table
+}

@@ -1,0 +1,240 @@
+//! What statements read and change of their session while they run: variables, and what virtual tables show.
+
+use std::sync::Arc;
+
+use firn_sql::catalog::session::{Process, SessionTables};
+use firn_sql::error::{Result, SqlError};
+use firn_sql::execute::{Counters, SessionState};
+use firn_sql::plan::VariableTypes;
+use firn_sql::types::{Datum, SqlType};
+use firn_wire::Connections;
+use rustc_hash::FxHashMap;
+
+use crate::accounts::{Grants, Privilege};
+use crate::facts::Facts;
+use crate::instance::Instance;
+use crate::variables::{self, SessionVariables, Setting};
+
+/// A change that a client may want to hear of with the next OK.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Change {
+    Variable(&'static str, String),
+    Schema(Arc<str>),
+}
+
+/// See the module's page.
+pub(crate) struct State {
+    instance: Arc<Instance>,
+    facts: Arc<Facts>,
+    connections: Arc<Connections>,
+    pub(crate) variables: SessionVariables,
+    pub(crate) user_variables: FxHashMap<Arc<str>, (Datum, SqlType)>,
+    pub(crate) schema: Option<Arc<str>>,
+    pub(crate) grants: Arc<Grants>,
+    pub(crate) warning_count: u64,
+    pub(crate) error_count: u64,
+    pub(crate) changes: Vec<Change>,
+    /// The next execution is to be counted, for `EXPLAIN ANALYZE`.
+    pub(crate) counts: bool,
+    /// What it counted.
+    pub(crate) counters: Option<Counters>,
+    /// `LOCK TABLES` is in force.
+    pub(crate) holds_table_locks: bool,
+}
+
+impl State {
+    pub(crate) fn new(
+        instance: Arc<Instance>,
+        facts: Arc<Facts>,
+        connections: Arc<Connections>,
+        variables: SessionVariables,
+    ) -> State {
+        State {
+            instance,
+            facts,
+            connections,
+            variables,
+            user_variables: FxHashMap::default(),
+            schema: None,
+            grants: Arc::new(Grants::default()),
+            warning_count: 0,
+            error_count: 0,
+            changes: Vec::new(),
+            counts: false,
+            counters: None,
+            holds_table_locks: false,
+        }
+    }
+
+    pub(crate) fn reset(&mut self, variables: SessionVariables) {
+        self.variables = variables;
+        self.user_variables.clear();
+        self.changes.clear();
+    }
+
+    /// Whether plans depend on what only this session has: the types of its user variables.
+    pub(crate) fn is_private(&self) -> bool {
+        false
+    }
+
+    pub(crate) fn note_schema(&mut self) {
+        if let Some(schema) = &self.schema {
+            self.changes.push(Change::Schema(Arc::clone(schema)));
+        }
+    }
+
+    /// Remembers that a variable was set which the client follows.
+    pub(crate) fn note_variable(&mut self, name: &str) {
+        let followed = self.variables.known("session_track_system_variables").as_text();
+        let is_followed =
+            followed == "*" || followed.split(',').any(|one| one.trim().eq_ignore_ascii_case(name));
+        if let Some(definition) = variables::find(name).filter(|_| is_followed) {
+            let shown = definition.shown(self.variables.known(name));
+            self.changes.push(Change::Variable(definition.name, shown));
+        }
+    }
+
+    /// A session's value, also of variables that are worked out.
+    pub(crate) fn value(&self, name: &str, global: bool) -> Result<Setting> {
+        use std::sync::atomic::Ordering::Relaxed;
+        let number = |number: u64| Setting::Number(i64::try_from(number).unwrap_or(i64::MAX));
+        Ok(match name {
+            "last_insert_id" | "identity" if !global => {
+                number(self.facts.last_insert_id.load(Relaxed))
+            }
+            "warning_count" => number(self.warning_count),
+            "error_count" => number(self.error_count),
+            "timestamp" if self.variables.known(name) == &Setting::Real(0.0) => {
+                let now = self.instance.facts.environment.clock.wall_time_us();
+                Setting::Real(now as f64 / 1e6)
+            }
+            _ if global => {
+                let unknown = || SqlError::new(1193, format!("Unknown system variable '{name}'"));
+                self.instance.variables.get(name).ok_or_else(unknown)?
+            }
+            _ => self.variables.get(name, &self.instance.variables)?,
+        })
+    }
+}
+
+/// A setting as a value of SQL.
+pub(crate) fn datum_of(setting: &Setting, ty: &SqlType) -> Datum {
+    match setting {
+        Setting::Number(number) if ty.kind.is_unsigned() => Datum::UInt(number.unsigned_abs()),
+        Setting::Null => Datum::Null,
+        Setting::Number(number) => Datum::Int(*number),
+        Setting::Unsigned(number) => Datum::UInt(*number),
+        Setting::Real(number) => Datum::Double(*number),
+        Setting::Text(text) => Datum::text(text.as_bytes()),
+    }
+}
+
+impl SessionState for State {
+    fn user_variable(&self, name: &str) -> Datum {
+        self.user_variables.get(name).map_or(Datum::Null, |(value, _)| value.clone())
+    }
+
+    fn set_user_variable(&mut self, name: &str, value: &Datum, ty: &SqlType) {
+        self.user_variables.insert(name.into(), (value.clone(), ty.clone()));
+    }
+
+    fn system_variable(&self, name: &str, global: bool) -> Result<Datum> {
+        Ok(datum_of(&self.value(name, global)?, &self.system(name, global)?))
+    }
+
+    fn tables(&self) -> &dyn SessionTables {
+        self
+    }
+}
+
+impl VariableTypes for State {
+    fn system(&self, name: &str, _global: bool) -> Result<SqlType> {
+        let unknown = || SqlError::new(1193, format!("Unknown system variable '{name}'"));
+        let definition = variables::find(name).ok_or_else(unknown)?;
+        Ok(match definition.kind {
+            variables::Kind::Switch => SqlType::bigint(),
+            variables::Kind::Number { greatest, .. } if greatest > i64::MAX as u64 => {
+                SqlType::bigint_unsigned()
+            }
+            variables::Kind::Number { .. } => SqlType::bigint(),
+            variables::Kind::Real { .. } => SqlType::double(),
+            _ => super::answer::text_type(),
+        })
+    }
+
+    fn user(&self, name: &str) -> SqlType {
+        let known = self.user_variables.get(name).map(|(_, ty)| ty.clone());
+        known.unwrap_or_else(super::answer::text_type)
+    }
+}
+
+impl SessionTables for State {
+    fn variables(&self, global: bool) -> Vec<(String, String)> {
+        let shown = |definition: &'static variables::Definition| {
+            let is_there = !(global && definition.scope == variables::Scope::Session);
+            let value = is_there.then(|| self.value(definition.name, global).ok()).flatten()?;
+            Some((definition.name.to_owned(), definition.shown(&value)))
+        };
+        variables::DEFINITIONS.iter().filter_map(shown).collect()
+    }
+
+    fn status(&self, _global: bool) -> Vec<(String, String)> {
+        let mut rows: Vec<(String, String)> = Vec::new();
+        let counters = self.instance.status.counters();
+        rows.extend(counters.iter().map(|(name, count)| ((*name).to_owned(), count.to_string())));
+        let mut add = |name: &str, value: String| rows.push((name.to_owned(), value));
+        add("Uptime", self.instance.uptime_seconds().to_string());
+        add("Threads_connected", self.connections.len().max(1).to_string());
+        let running = self.connections.list().iter().filter(|one| one.command.is_some()).count();
+        add("Threads_running", running.max(1).to_string());
+        add("Firn_plan_cache_plans", self.instance.plans.len().to_string());
+        add("Firn_plan_cache_evictions", self.instance.plans.evictions().to_string());
+        add("Ssl_cipher", String::new());
+        for (name, value) in (self.instance.report)() {
+            add(&name, value.to_string());
+        }
+        rows.sort_unstable();
+        rows
+    }
+
+    fn processes(&self) -> Vec<Process> {
+        let sees_all = self.grants.global.contains(Privilege::PROCESS);
+        let now = self.instance.facts.environment.clock.monotonic();
+        let mut list = Vec::new();
+        for connection in self.connections.list() {
+            let Some(facts) = self.instance.session(u64::from(connection.id)) else { continue };
+            if !sees_all && facts.account != self.facts.account {
+                continue;
+            }
+            list.push(Process {
+                id: facts.id,
+                user: facts.user.clone(),
+                host: facts.host.clone(),
+                schema: facts.schema.lock().as_deref().map(str::to_owned),
+                command: connection.command.map_or("Sleep", |command| command.name()).to_owned(),
+                time_s: now.saturating_sub(connection.since).as_secs(),
+                state: if connection.command.is_some() { "executing" } else { "" }.to_owned(),
+                info: facts.statement.lock().as_deref().map(str::to_owned),
+            });
+        }
+        list
+    }
+
+    fn account(&self) -> String {
+        self.facts.account.to_string()
+    }
+
+    fn sees_schema(&self, schema: &str) -> bool {
+        super::is_virtual(schema)
+            || self.grants.global.contains(Privilege::SHOW_DATABASES)
+            || self.grants.sees_schema(schema)
+    }
+
+    fn sees_table(&self, schema: &str, table: &str) -> bool {
+        self.grants.sees_table(schema, table)
+    }
+
+    fn rows(&self, schema: &str, table: &str) -> Vec<Vec<Datum>> {
+        super::tables::rows(&self.instance, &self.facts.account, &self.grants, schema, table)
+    }
+}

@@ -1,0 +1,261 @@
+//! Statements by their kinds: each goes to the file that does it.
+
+use std::sync::atomic::Ordering;
+
+use firn_sql::error::{Result, SqlError};
+use firn_sql::grammar::ast::{self, Statement};
+use firn_wire::{Replies, WireError};
+
+use super::settings::Completion;
+use super::{SqlSession, told};
+use crate::status::count;
+
+type Answered = std::result::Result<(), WireError>;
+
+impl SqlSession {
+    /// Does what a statement says, and answers.
+    pub(super) fn run_statement(
+        &mut self,
+        text: &str,
+        statement: &Statement,
+        replies: &mut Replies<'_>,
+    ) -> Answered {
+        if !keeps_conditions(statement) {
+            self.conditions.clear();
+            self.evaluation.take_conditions();
+        }
+        if let Err(error) = self.refresh_grants().and_then(|()| self.may_run(statement)) {
+            self.keep_error(&error);
+            return Err(told(error));
+        }
+        match statement {
+            Statement::Select(_)
+            | Statement::Insert(_)
+            | Statement::Update(_)
+            | Statement::Delete(_)
+            | Statement::Do(_) => self.run_planned(text, statement, replies),
+            Statement::Show(show) => self.run_show(show, replies),
+            Statement::Describe { table, column } => {
+                self.run_describe(table, column.as_deref(), replies)
+            }
+            Statement::Explain(explain) => self.run_explain(explain, replies),
+            Statement::Execute { name, using } => self.run_named(name, using, replies),
+            Statement::TableMaintenance(work) => self.run_maintenance(work, replies),
+            Statement::LoadData(load) => self.run_load_data(load, replies),
+            Statement::Xa(xa) => {
+                let done = self.run_xa(xa);
+                self.answer_optional_table(done, replies)
+            }
+            Statement::CreateTable(_) | Statement::AlterTable(_) => {
+                self.run_definition(statement, replies)
+            }
+            other if firn_sql::catalog::ddl::is_ddl(other) => self.run_definition(other, replies),
+            other => {
+                let done = self.run_simple(other);
+                self.answer_done(done, replies)
+            }
+        }
+    }
+
+    fn answer_optional_table(
+        &mut self,
+        done: Result<Option<super::answer::Table>>,
+        replies: &mut Replies<'_>,
+    ) -> Answered {
+        match done {
+            Ok(Some(table)) => self.answer_table(&table, replies),
+            Ok(None) => self.answer_done(Ok(()), replies),
+            Err(error) => self.answer_done(Err(error), replies),
+        }
+    }
+
+    /// OK, or the error.
+    pub(super) fn answer_done(&mut self, done: Result<()>, replies: &mut Replies<'_>) -> Answered {
+        match done {
+            Ok(()) => {
+                self.conditions.extend(self.evaluation.take_conditions());
+                self.facts.row_count.store(0, Ordering::Relaxed);
+                self.answer_ok(replies)
+            }
+            Err(error) => {
+                self.keep_error(&error);
+                Err(told(error))
+            }
+        }
+    }
+
+    /// Refuses what a read-only transaction, an expired password or the state of XA do not allow.
+    fn may_run(&self, statement: &Statement) -> Result<()> {
+        if self.account.expired
+            && !matches!(
+                statement,
+                Statement::SetPassword(_) | Statement::AlterUser(_) | Statement::Set(_)
+            )
+        {
+            return Err(SqlError::new(
+                1820,
+                "You must reset your password using ALTER USER statement before executing this \
+                 statement.",
+            ));
+        }
+        if self.transactions.xa.is_some() && ends_transaction(statement) {
+            return Err(self.transactions.wrong_xa_state());
+        }
+        Ok(())
+    }
+
+    /// Statements that answer nothing but OK.
+    fn run_simple(&mut self, statement: &Statement) -> Result<()> {
+        match statement {
+            Statement::Begin(begin) => self.run_begin(begin),
+            Statement::Commit(completion) => {
+                count(&self.instance.status.commits);
+                self.transactions.commit()?;
+                self.complete(completion)
+            }
+            Statement::Rollback(completion) => {
+                count(&self.instance.status.rollbacks);
+                self.transactions.roll_back()?;
+                self.complete(completion)
+            }
+            Statement::Savepoint(name) => {
+                self.ensure_lasting_transaction()?;
+                self.transactions.set_savepoint(name);
+                Ok(())
+            }
+            Statement::RollbackTo(name) => self.transactions.roll_back_to(name),
+            Statement::ReleaseSavepoint(name) => self.transactions.release_savepoint(name),
+            Statement::SetTransaction(set) => self.run_set_transaction(set),
+            Statement::Set(items) => self.run_set(items),
+            Statement::Use(schema) => self.use_schema(schema),
+            Statement::Prepare { name, source } => self.run_prepare(name, source),
+            Statement::Deallocate(name) => self.run_deallocate(name),
+            Statement::Kill { query_only, id } => {
+                let id = self.evaluate_number(id)?;
+                self.kill_connection(id, *query_only)
+            }
+            Statement::LockTables(locks) => self.run_lock_tables(locks),
+            Statement::UnlockTables => self.run_unlock_tables(),
+            Statement::LockInstance | Statement::UnlockInstance => Ok(()),
+            Statement::Flush(what) => self.run_flush(what),
+            Statement::ResetPersist { .. } => Ok(()),
+            Statement::SetRole(_) => self.change_accounts(statement),
+            Statement::CreateUser(_)
+            | Statement::AlterUser(_)
+            | Statement::DropUser { .. }
+            | Statement::RenameUser(_)
+            | Statement::CreateRole { .. }
+            | Statement::DropRole { .. }
+            | Statement::Grant(_)
+            | Statement::Revoke(_)
+            | Statement::GrantRoles { .. }
+            | Statement::RevokeRoles { .. }
+            | Statement::SetPassword(_)
+            | Statement::SetDefaultRole { .. } => {
+                self.transactions.commit()?;
+                self.change_accounts(statement)
+            }
+            Statement::Signal(signal) => Err(self.signal(signal)),
+            Statement::Unsupported { what } => Err(SqlError::not_supported(what)),
+            Statement::Call(_) => Err(SqlError::not_supported("stored procedures")),
+            Statement::Handler(_) => Err(SqlError::not_supported("HANDLER")),
+            Statement::Help(_) => Err(SqlError::not_supported("HELP")),
+            Statement::GetDiagnostics(_) => Err(SqlError::not_supported("GET DIAGNOSTICS")),
+            Statement::Resignal(_) => Err(SqlError::new(1645, "RESIGNAL when handler not active")),
+            Statement::Reset(_) => Err(SqlError::not_supported("RESET")),
+            Statement::PurgeBinaryLogs(_) => Err(SqlError::not_supported("PURGE BINARY LOGS")),
+            _ => Err(SqlError::not_supported("this statement")),
+        }
+    }
+
+    fn run_begin(&mut self, begin: &ast::Begin) -> Result<()> {
+        count(&self.instance.status.begins);
+        self.transactions.commit()?;
+        let node = &*self.instance.node;
+        self.transactions.begin(node, &self.settings, &self.facts, true, begin.access)?;
+        if begin.consistent_snapshot
+            && let Some(open) = &mut self.transactions.open
+        {
+            open.inner.open_snapshot();
+        }
+        Ok(())
+    }
+
+    /// With `autocommit=0` a `SAVEPOINT` begins a transaction as any statement does.
+    fn ensure_lasting_transaction(&mut self) -> Result<()> {
+        if self.transactions.open.is_none() && !self.settings.autocommit {
+            let node = &*self.instance.node;
+            self.transactions.begin(node, &self.settings, &self.facts, true, None)?;
+        }
+        Ok(())
+    }
+
+    /// What follows `COMMIT` and `ROLLBACK`.
+    fn complete(&mut self, completion: &ast::Completion) -> Result<()> {
+        let configured = self.settings.chain;
+        let chain = completion.chain.unwrap_or(configured == Completion::Chain);
+        let release = completion.release.unwrap_or(configured == Completion::Release);
+        if chain {
+            let node = &*self.instance.node;
+            self.transactions.begin(node, &self.settings, &self.facts, true, None)?;
+        }
+        self.ends |= release;
+        Ok(())
+    }
+
+    fn run_flush(&mut self, what: &[ast::Flush]) -> Result<()> {
+        for one in what {
+            match one {
+                ast::Flush::Tables { with_read_lock: true, .. } => {
+                    return Err(SqlError::not_supported("FLUSH TABLES WITH READ LOCK"));
+                }
+                ast::Flush::Tables { .. } => self.instance.plans.clear(),
+                ast::Flush::Other(_) => {}
+            }
+        }
+        self.transactions.commit()
+    }
+
+    fn signal(&mut self, signal: &ast::Signal) -> SqlError {
+        let state = signal.sqlstate.as_deref().unwrap_or("45000");
+        let mut error = SqlError::new(1644, "Unhandled user-defined exception condition");
+        if let Ok(state) = <[u8; 5]>::try_from(state.as_bytes()) {
+            error.state = state;
+        }
+        for (item, value) in &signal.items {
+            let text = self.evaluate_text(value).unwrap_or_default();
+            match item.to_ascii_uppercase().as_str() {
+                "MESSAGE_TEXT" => error.message = text,
+                "MYSQL_ERRNO" => error.code = text.parse().unwrap_or(error.code),
+                _ => {}
+            }
+        }
+        error
+    }
+}
+
+/// Whether a statement leaves what `SHOW WARNINGS` shows.
+fn keeps_conditions(statement: &Statement) -> bool {
+    let Statement::Show(show) = statement else {
+        return matches!(statement, Statement::GetDiagnostics(_));
+    };
+    matches!(
+        **show,
+        ast::Show::Warnings(_)
+            | ast::Show::Errors(_)
+            | ast::Show::WarningCount
+            | ast::Show::ErrorCount
+    )
+}
+
+/// Whether a statement would end a transaction, which XA does not allow.
+fn ends_transaction(statement: &Statement) -> bool {
+    matches!(
+        statement,
+        Statement::Begin(_)
+            | Statement::Commit(_)
+            | Statement::Rollback(_)
+            | Statement::LockTables(_)
+    ) || firn_sql::catalog::ddl::is_ddl(statement)
+        && !firn_sql::catalog::ddl::is_temporary(statement)
+}

@@ -1,0 +1,128 @@
+//! What virtual tables show of accounts and privileges, and what plans need to be allowed.
+
+use std::sync::Arc;
+
+use firn_sql::plan::{NeededPrivilege, PlanNeed};
+use firn_sql::types::Datum;
+
+use crate::accounts::{Account, AccountName, Grants, Privilege, PrivilegeSet};
+use crate::instance::Instance;
+use crate::privileges::Need;
+
+/// What a plan needs, in the words of accounts.
+pub(super) fn need(need: &PlanNeed) -> Need {
+    let privilege = match need.privilege {
+        NeededPrivilege::Select => Privilege::SELECT,
+        NeededPrivilege::Insert => Privilege::INSERT,
+        NeededPrivilege::Update => Privilege::UPDATE,
+        NeededPrivilege::Delete => Privilege::DELETE,
+    };
+    Need::on_table(privilege, &need.schema, &need.table)
+}
+
+/// The rows of a virtual table that is the session layer's.
+pub(super) fn rows(
+    instance: &Instance,
+    account: &AccountName,
+    grants: &Grants,
+    schema: &str,
+    table: &str,
+) -> Vec<Vec<Datum>> {
+    let sees_all = grants.on_schema("mysql").contains(Privilege::SELECT);
+    let accounts = instance.accounts.all();
+    let seen = accounts.iter().filter(|one| sees_all || one.name == *account);
+    match (schema, table.to_ascii_uppercase().as_str()) {
+        ("information_schema", "USER_PRIVILEGES") => seen.flat_map(user_privileges).collect(),
+        ("information_schema", "SCHEMA_PRIVILEGES") => seen.flat_map(schema_privileges).collect(),
+        ("information_schema", "TABLE_PRIVILEGES") => seen.flat_map(table_privileges).collect(),
+        ("information_schema", "COLUMN_PRIVILEGES") => seen.flat_map(column_privileges).collect(),
+        ("mysql", "USER") => seen.map(user_row).collect(),
+        _ => Vec::new(),
+    }
+}
+
+fn text(text: &str) -> Datum {
+    Datum::text(text.as_bytes())
+}
+
+fn grantee(account: &Account) -> Datum {
+    text(&account.name.in_message())
+}
+
+fn yes(on: bool) -> Datum {
+    text(if on { "YES" } else { "NO" })
+}
+
+/// The names of a set's privileges, with whether they may be handed on.
+fn listed(set: PrivilegeSet) -> impl Iterator<Item = (&'static str, Datum)> {
+    let grantable = set.contains(Privilege::GRANT_OPTION);
+    let names = set.iter().filter(|privilege| *privilege != Privilege::GRANT_OPTION);
+    names.map(move |privilege| (privilege.name, yes(grantable)))
+}
+
+fn user_privileges(account: &Arc<Account>) -> Vec<Vec<Datum>> {
+    let row = |name: &str, grantable| vec![grantee(account), text("def"), text(name), grantable];
+    let set = account.grants.global;
+    let mut rows: Vec<Vec<Datum>> =
+        listed(set).map(|(name, grantable)| row(name, grantable)).collect();
+    if rows.is_empty() && account.grants.dynamic.is_empty() {
+        rows.push(row("USAGE", yes(false)));
+    }
+    let dynamic = account.grants.dynamic.iter();
+    rows.extend(dynamic.map(|(name, grantable)| row(name, yes(*grantable))));
+    rows
+}
+
+fn schema_privileges(account: &Arc<Account>) -> Vec<Vec<Datum>> {
+    let mut rows = Vec::new();
+    for (schema, set) in &account.grants.schemas {
+        for (name, grantable) in listed(*set) {
+            rows.push(vec![grantee(account), text("def"), text(schema), text(name), grantable]);
+        }
+    }
+    rows
+}
+
+fn table_privileges(account: &Arc<Account>) -> Vec<Vec<Datum>> {
+    let mut rows = Vec::new();
+    for ((schema, table), grants) in &account.grants.tables {
+        for (name, grantable) in listed(grants.privileges) {
+            let row = vec![
+                grantee(account),
+                text("def"),
+                text(schema),
+                text(table),
+                text(name),
+                grantable,
+            ];
+            rows.push(row);
+        }
+    }
+    rows
+}
+
+fn column_privileges(account: &Arc<Account>) -> Vec<Vec<Datum>> {
+    let mut rows = Vec::new();
+    for ((schema, table), grants) in &account.grants.tables {
+        for (column, set) in &grants.columns {
+            for (name, grantable) in listed(*set) {
+                let row = [grantee(account), text("def"), text(schema), text(table), text(column)];
+                rows.push(row.into_iter().chain([text(name), grantable]).collect());
+            }
+        }
+    }
+    rows
+}
+
+/// A row of `mysql.user`: host, user, plugin, what is kept of the password, whether it is locked.
+fn user_row(account: &Arc<Account>) -> Vec<Datum> {
+    let letter = |on: bool| text(if on { "Y" } else { "N" });
+    vec![
+        text(&account.name.host),
+        text(&account.name.user),
+        text(&account.plugin),
+        text(&account.authentication),
+        letter(account.expired),
+        letter(account.locked),
+    ]
+}

@@ -1,0 +1,293 @@
+//! A session's transaction: when it begins and ends, savepoints, XA.
+//!
+//! ```text
+//!   autocommit     statement ──► begin, run, commit
+//!   BEGIN          begin ── statement ── statement ── COMMIT
+//!   autocommit=0   first statement begins, COMMIT ends
+//!   XA START x     begin ── statements ── XA END ── XA PREPARE ── XA COMMIT (from any session)
+//! ```
+//!
+//! A statement that fails leaves the transaction as it was before it, unless the node has rolled the whole
+//! transaction back (deadlock).
+
+use std::sync::Arc;
+
+use firn_api::rows::{DatabaseNode, IsolationLevel, RowsError, Savepoint, Transaction};
+use firn_sql::error::{Result, SqlError};
+use firn_sql::execute::error::from_rows;
+use firn_sql::grammar::ast::{AccessMode, Xid};
+
+use super::settings::Settings;
+use crate::facts::Facts;
+
+/// An open transaction.
+pub(crate) struct OpenTransaction {
+    pub(crate) inner: Box<dyn Transaction>,
+    /// It goes on after the statement.
+    pub(crate) lasting: bool,
+    pub(crate) read_only: bool,
+    savepoints: Vec<(String, Savepoint)>,
+}
+
+/// What the next transaction only is to be.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct NextTransaction {
+    pub(crate) isolation: Option<IsolationLevel>,
+    pub(crate) read_only: Option<bool>,
+}
+
+/// Where an XA transaction of this session is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum XaState {
+    Active(Xid),
+    Idle(Xid),
+}
+
+/// See the module's page.
+#[derive(Default)]
+pub(crate) struct Transactions {
+    pub(crate) open: Option<OpenTransaction>,
+    pub(crate) next: NextTransaction,
+    pub(crate) xa: Option<XaState>,
+}
+
+impl Transactions {
+    /// The transaction for a statement; it begins if none is open.
+    ///
+    /// # Errors
+    /// If as many transactions are open as the node was set up for.
+    pub(crate) fn for_statement(
+        &mut self,
+        node: &dyn DatabaseNode,
+        settings: &Settings,
+        facts: &Facts,
+    ) -> Result<&mut OpenTransaction> {
+        if self.open.is_none() {
+            self.begin(node, settings, facts, !settings.autocommit, None)?;
+        }
+        Ok(self.open.as_mut().expect("just begun"))
+    }
+
+    /// Begins a transaction; the caller has ended the one before.
+    ///
+    /// # Errors
+    /// If as many transactions are open as the node was set up for.
+    pub(crate) fn begin(
+        &mut self,
+        node: &dyn DatabaseNode,
+        settings: &Settings,
+        facts: &Facts,
+        lasting: bool,
+        access: Option<AccessMode>,
+    ) -> Result<()> {
+        let next = std::mem::take(&mut self.next);
+        let isolation = next.isolation.unwrap_or(settings.isolation);
+        let mut inner = node.begin(isolation).map_err(from_rows)?;
+        inner.set_cancelled(Arc::clone(&facts.cancelled));
+        inner.set_lock_wait_timeout(settings.lock_wait_timeout);
+        let read_only = match access {
+            Some(access) => access == AccessMode::ReadOnly,
+            None => next.read_only.unwrap_or(settings.read_only),
+        };
+        self.open = Some(OpenTransaction { inner, lasting, read_only, savepoints: Vec::new() });
+        Ok(())
+    }
+
+    /// Whether a transaction goes on beyond statements.
+    pub(crate) fn is_lasting(&self) -> bool {
+        self.open.as_ref().is_some_and(|open| open.lasting)
+    }
+
+    /// Ends a statement that went well: what is not to last is committed. Blocks until it is durable.
+    ///
+    /// # Errors
+    /// If the log has failed.
+    pub(crate) fn statement_succeeded(&mut self) -> Result<()> {
+        match &mut self.open {
+            Some(open) if open.lasting => {
+                open.inner.end_statement();
+                Ok(())
+            }
+            Some(_) => self.commit(),
+            None => Ok(()),
+        }
+    }
+
+    /// Ends a statement that failed.
+    pub(crate) fn statement_failed(&mut self, error: &SqlError) {
+        let is_ended = error.code == DEADLOCK;
+        match &mut self.open {
+            Some(open) if open.lasting && !is_ended => open.inner.end_statement(),
+            Some(_) => self.roll_back_quietly(),
+            None => {}
+        }
+    }
+
+    /// Commits, if anything is open. Blocks until it is durable.
+    ///
+    /// # Errors
+    /// If the log has failed.
+    pub(crate) fn commit(&mut self) -> Result<()> {
+        match self.open.take() {
+            Some(open) => open.inner.commit().map_err(from_rows),
+            None => Ok(()),
+        }
+    }
+
+    /// Rolls back, if anything is open. Blocks.
+    ///
+    /// # Errors
+    /// Why a page or the log could not be had.
+    pub(crate) fn roll_back(&mut self) -> Result<()> {
+        self.xa = None;
+        match self.open.take() {
+            Some(open) => open.inner.rollback().map_err(from_rows),
+            None => Ok(()),
+        }
+    }
+
+    /// Rolls back where nobody can be told of an error: the next start would finish it.
+    pub(crate) fn roll_back_quietly(&mut self) {
+        if let Err(error) = self.roll_back() {
+            tracing::warn!(%error, "a transaction could not be rolled back now");
+        }
+    }
+
+    /// `SAVEPOINT`; one of the same name is replaced.
+    pub(crate) fn set_savepoint(&mut self, name: &str) {
+        let Some(open) = self.open.as_mut().filter(|open| open.lasting) else { return };
+        open.savepoints.retain(|(other, _)| !other.eq_ignore_ascii_case(name));
+        open.savepoints.push((name.to_owned(), open.inner.savepoint()));
+    }
+
+    /// `ROLLBACK TO SAVEPOINT`; those set after it are gone.
+    ///
+    /// # Errors
+    /// 1305 if there is none of that name.
+    pub(crate) fn roll_back_to(&mut self, name: &str) -> Result<()> {
+        let (open, at) = self.find_savepoint(name)?;
+        let savepoint = open.savepoints[at].1;
+        open.savepoints.truncate(at + 1);
+        open.inner.rollback_to(savepoint).map_err(from_rows)
+    }
+
+    /// `RELEASE SAVEPOINT`, with those set after it.
+    ///
+    /// # Errors
+    /// 1305 if there is none of that name.
+    pub(crate) fn release_savepoint(&mut self, name: &str) -> Result<()> {
+        let (open, at) = self.find_savepoint(name)?;
+        open.savepoints.truncate(at);
+        Ok(())
+    }
+
+    fn find_savepoint(&mut self, name: &str) -> Result<(&mut OpenTransaction, usize)> {
+        let unknown = || SqlError::new(1305, format!("SAVEPOINT {name} does not exist"));
+        let open = self.open.as_mut().ok_or_else(unknown)?;
+        let is_it = |(other, _): &(String, Savepoint)| other.eq_ignore_ascii_case(name);
+        let at = open.savepoints.iter().position(is_it).ok_or_else(unknown)?;
+        Ok((open, at))
+    }
+
+    /// The state of XA, for messages.
+    pub(crate) fn xa_state_name(&self) -> &'static str {
+        match &self.xa {
+            Some(XaState::Active(_)) => "ACTIVE",
+            Some(XaState::Idle(_)) => "IDLE",
+            None => "NON-EXISTING",
+        }
+    }
+
+    /// `XA END`
+    ///
+    /// # Errors
+    /// 1397 for another identifier, 1399 in the wrong state.
+    pub(crate) fn xa_end(&mut self, xid: &Xid) -> Result<()> {
+        match &self.xa {
+            Some(XaState::Active(active)) if active == xid => {
+                self.xa = Some(XaState::Idle(xid.clone()));
+                Ok(())
+            }
+            Some(XaState::Active(_)) => Err(unknown_xid()),
+            _ => Err(self.wrong_xa_state()),
+        }
+    }
+
+    /// `XA PREPARE`. Blocks until it is durable.
+    ///
+    /// # Errors
+    /// 1397 for another identifier, 1399 in the wrong state, 1440 for an identifier that is in use.
+    pub(crate) fn xa_prepare(&mut self, xid: &Xid) -> Result<()> {
+        self.take_idle(xid)?;
+        let Some(open) = self.open.take() else { return Err(unknown_xid()) };
+        open.inner.prepare(&encode_xid(xid)).map_err(from_rows)
+    }
+
+    /// `XA COMMIT … ONE PHASE`. Blocks until it is durable.
+    ///
+    /// # Errors
+    /// As [`Transactions::xa_prepare`].
+    pub(crate) fn xa_commit_one_phase(&mut self, xid: &Xid) -> Result<()> {
+        self.take_idle(xid)?;
+        self.commit()
+    }
+
+    /// `XA ROLLBACK` of this session's own transaction; false if it has none of that identifier.
+    ///
+    /// # Errors
+    /// 1399 while it is active.
+    pub(crate) fn xa_roll_back(&mut self, xid: &Xid) -> Result<bool> {
+        match &self.xa {
+            Some(XaState::Idle(idle)) if idle == xid => self.roll_back().map(|()| true),
+            Some(_) => Err(self.wrong_xa_state()),
+            None => Ok(false),
+        }
+    }
+
+    fn take_idle(&mut self, xid: &Xid) -> Result<()> {
+        match &self.xa {
+            Some(XaState::Idle(idle)) if idle == xid => {
+                self.xa = None;
+                Ok(())
+            }
+            Some(XaState::Idle(_)) => Err(unknown_xid()),
+            _ => Err(self.wrong_xa_state()),
+        }
+    }
+
+    /// The error for what cannot be done in the present state of XA.
+    pub(crate) fn wrong_xa_state(&self) -> SqlError {
+        let state = self.xa_state_name();
+        let message = format!(
+            "XAER_RMFAIL: The command cannot be executed when global transaction is in the  {state} \
+             state"
+        );
+        SqlError::new(1399, message)
+    }
+}
+
+/// The number of the error after which a transaction is gone.
+const DEADLOCK: u16 = 1213;
+
+fn unknown_xid() -> SqlError {
+    SqlError::new(RowsError::NoSuchPrepared.mysql_code(), "XAER_NOTA: Unknown XID")
+}
+
+/// An identifier as the node keeps it: format, length of the global part, both parts.
+pub(crate) fn encode_xid(xid: &Xid) -> Vec<u8> {
+    let mut bytes = Vec::with_capacity(9 + xid.global.len() + xid.branch.len());
+    bytes.extend_from_slice(&xid.format.to_le_bytes());
+    bytes.push(xid.global.len() as u8);
+    bytes.extend_from_slice(&xid.global);
+    bytes.extend_from_slice(&xid.branch);
+    bytes
+}
+
+/// The inverse of [`encode_xid`]; `None` for another client's identifiers.
+pub(crate) fn decode_xid(bytes: &[u8]) -> Option<Xid> {
+    let (format, rest) = bytes.split_first_chunk::<8>()?;
+    let (length, rest) = rest.split_first()?;
+    let (global, branch) = rest.split_at_checked(usize::from(*length))?;
+    let format = u64::from_le_bytes(*format);
+    Some(Xid { global: global.to_vec(), branch: branch.to_vec(), format })
+}

@@ -1,0 +1,105 @@
+//! `XA` statements.
+
+use std::fmt::Write;
+
+use firn_sql::error::{Result, SqlError};
+use firn_sql::execute::error::from_rows;
+use firn_sql::grammar::ast::{Xa, Xid};
+use firn_sql::types::{Datum, SqlType};
+
+use super::SqlSession;
+use super::answer::{Table, text_type};
+use super::transaction::{XaState, decode_xid, encode_xid};
+
+impl SqlSession {
+    /// Does what an `XA` statement says; rows of `XA RECOVER`.
+    ///
+    /// # Errors
+    /// 1397 for unknown identifiers, 1399 in the wrong state, 1400 inside a transaction, 1440 for an
+    /// identifier that is in use.
+    pub(super) fn run_xa(&mut self, statement: &Xa) -> Result<Option<Table>> {
+        match statement {
+            Xa::Start { join, resume, .. } if *join || *resume => {
+                return Err(SqlError::new(
+                    1398,
+                    "XAER_INVAL: Invalid arguments (or unsupported command)",
+                ));
+            }
+            Xa::Start { xid, .. } => self.xa_start(xid)?,
+            Xa::End { xid, suspend: false, .. } => self.transactions.xa_end(xid)?,
+            Xa::End { .. } => {
+                return Err(SqlError::new(
+                    1398,
+                    "XAER_INVAL: Invalid arguments (or unsupported command)",
+                ));
+            }
+            Xa::Prepare(xid) => self.transactions.xa_prepare(xid)?,
+            Xa::Commit { xid, one_phase: true } => self.transactions.xa_commit_one_phase(xid)?,
+            Xa::Commit { xid, one_phase: false } => {
+                self.refuse_inside()?;
+                self.instance.node.commit_prepared(&encode_xid(xid)).map_err(from_rows)?;
+            }
+            Xa::Rollback(xid) => {
+                if !self.transactions.xa_roll_back(xid)? {
+                    self.instance.node.rollback_prepared(&encode_xid(xid)).map_err(from_rows)?;
+                }
+            }
+            Xa::Recover { convert_xid } => return Ok(Some(self.xa_recover(*convert_xid))),
+        }
+        Ok(None)
+    }
+
+    fn refuse_inside(&self) -> Result<()> {
+        match self.transactions.xa {
+            Some(_) => Err(self.transactions.wrong_xa_state()),
+            None => Ok(()),
+        }
+    }
+
+    fn xa_start(&mut self, xid: &Xid) -> Result<()> {
+        self.refuse_inside()?;
+        if self.transactions.is_lasting() {
+            let why = "XAER_OUTSIDE: Some work is done outside global transaction";
+            return Err(SqlError::new(1400, why));
+        }
+        let taken = encode_xid(xid);
+        if self.instance.node.prepared_transactions().iter().any(|other| **other == *taken) {
+            return Err(SqlError::new(1440, "XAER_DUPID: The XID already exists"));
+        }
+        let node = &*self.instance.node;
+        self.transactions.begin(node, &self.settings, &self.facts, true, None)?;
+        self.transactions.xa = Some(XaState::Active(xid.clone()));
+        Ok(())
+    }
+
+    fn xa_recover(&self, convert: bool) -> Table {
+        let number = SqlType::bigint();
+        let columns = [
+            ("formatID", number.clone()),
+            ("gtrid_length", number.clone()),
+            ("bqual_length", number),
+            ("data", text_type()),
+        ];
+        let columns = columns.map(|(name, ty)| (name.to_owned(), ty)).into();
+        let xids = self.instance.node.prepared_transactions();
+        let rows = xids.iter().filter_map(|bytes| decode_xid(bytes)).map(|xid| {
+            let data = [xid.global.as_slice(), xid.branch.as_slice()].concat();
+            let data = if convert { hexadecimal(&data).into_bytes() } else { data };
+            vec![
+                Datum::Int(xid.format as i64),
+                Datum::Int(xid.global.len() as i64),
+                Datum::Int(xid.branch.len() as i64),
+                Datum::text(data.as_slice()),
+            ]
+        });
+        Table { columns, rows: rows.collect() }
+    }
+}
+
+fn hexadecimal(bytes: &[u8]) -> String {
+    let mut text = String::from("0x");
+    for byte in bytes {
+        let _ = write!(text, "{byte:02X}");
+    }
+    text
+}

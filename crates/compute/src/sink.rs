@@ -1,0 +1,239 @@
+//! Rows of the executor as rows of the wire.
+//!
+//! ```text
+//!   ResultSink::stored(ValueRef, type)  ──┐
+//!   ResultSink::datum(Datum, type)      ──┴──► Row::int, text, datetime …   straight into the output
+//! ```
+
+use firn_format::value as stored;
+use firn_format::value::ValueRef;
+use firn_sql::collation::Charset;
+use firn_sql::error::{Result, SqlError};
+use firn_sql::execute::ResultSink;
+use firn_sql::plan::OutputColumn;
+use firn_sql::types::{Datum, EvaluationContext, SqlType, TimeZone, TypeKind};
+use firn_wire::{Completion, EncodedColumns, Replies, ResultSet, Row, WireError};
+
+use crate::columns;
+
+/// How values are shown to a client.
+#[derive(Debug, Clone)]
+pub struct Presentation {
+    /// `character_set_results`; `None`: as it is stored.
+    pub charset: Option<Charset>,
+    /// The session's time zone, for timestamps.
+    pub time_zone: TimeZone,
+}
+
+/// Writes a result to a client.
+pub struct WireSink<'s, 'r, 'a> {
+    replies: Option<&'r mut Replies<'a>>,
+    /// The columns, if they have been encoded before.
+    encoded: Option<EncodedColumns>,
+    presentation: &'s Presentation,
+    set: Option<ResultSet<'r, 'a>>,
+    /// Why nothing more can be sent.
+    broken: Option<WireError>,
+    decimal: String,
+}
+
+impl<'s, 'r, 'a> WireSink<'s, 'r, 'a> {
+    /// A sink of one result.
+    pub fn new(
+        replies: &'r mut Replies<'a>,
+        presentation: &'s Presentation,
+        encoded: Option<EncodedColumns>,
+    ) -> WireSink<'s, 'r, 'a> {
+        WireSink {
+            replies: Some(replies),
+            encoded,
+            presentation,
+            set: None,
+            broken: None,
+            decimal: String::new(),
+        }
+    }
+
+    /// Ends the result set, if there was one.
+    ///
+    /// # Errors
+    /// If the client is gone.
+    pub fn finish(self, completion: &Completion<'_>) -> std::result::Result<(), WireError> {
+        match (self.broken, self.set, self.replies) {
+            (Some(broken), ..) => Err(broken),
+            (None, Some(set), _) => set.finish(completion),
+            (None, None, Some(replies)) => replies.ok(completion),
+            (None, None, None) => Ok(()),
+        }
+    }
+
+    /// Why nothing more could be sent.
+    pub fn into_broken(self) -> Option<WireError> {
+        self.broken
+    }
+
+    fn keep<T>(&mut self, sent: std::result::Result<T, WireError>) -> Result<T> {
+        sent.map_err(|error| {
+            self.broken = Some(error);
+            SqlError::new(1160, "Got an error writing communication packets")
+        })
+    }
+
+    fn row(&mut self) -> Row<'_> {
+        self.set.as_mut().expect("a row is in a result set").same_row()
+    }
+}
+
+impl ResultSink for WireSink<'_, '_, '_> {
+    fn columns(&mut self, columns: &[OutputColumn]) -> Result<()> {
+        let encoded = self.encoded.take();
+        let encoded =
+            encoded.unwrap_or_else(|| columns::encode(columns, self.presentation.charset));
+        let replies = self.replies.take().expect("a result begins once");
+        let set = replies.encoded_columns(&encoded);
+        self.set = Some(self.keep(set)?);
+        Ok(())
+    }
+
+    fn begin_row(&mut self) -> Result<()> {
+        let begun = self.set.as_mut().expect("rows follow columns").row().map(|_| ());
+        self.keep(begun)
+    }
+
+    #[inline]
+    fn stored(&mut self, value: ValueRef<'_>, ty: &SqlType) -> Result<()> {
+        let charset = self.presentation.charset;
+        match (value, &ty.kind) {
+            (ValueRef::Null, _) => self.row().null(),
+            (ValueRef::Int(number), _) => self.row().int(number),
+            (ValueRef::UInt(number), TypeKind::Bit { bits }) => {
+                put_bits(&mut self.row(), number, *bits)
+            }
+            (ValueRef::UInt(number), TypeKind::Enum { members, .. }) => {
+                put_text(&mut self.row(), members.name_of(number).as_bytes(), charset);
+            }
+            (ValueRef::UInt(bits), TypeKind::Set { members, .. }) => {
+                put_text(&mut self.row(), members.names_of(bits).as_bytes(), charset);
+            }
+            (ValueRef::UInt(number), _) => self.row().uint(number),
+            (ValueRef::Float(number), _) => self.row().float(number, NOT_FIXED),
+            (ValueRef::Double(number), _) => self.row().double(number, NOT_FIXED),
+            (ValueRef::Bytes(bytes), kind) if kind.is_text() => {
+                put_text(&mut self.row(), bytes, charset);
+            }
+            (ValueRef::Bytes(bytes), _) => self.row().bytes(bytes),
+            (ValueRef::Temporal(packed), TypeKind::Date) => {
+                self.row().date(wire_date(stored::Date::unpack(packed)));
+            }
+            (ValueRef::Temporal(packed), TypeKind::Time { fsp }) => {
+                self.row().time(wire_time(packed), *fsp);
+            }
+            (ValueRef::Temporal(packed), TypeKind::DateTime { fsp }) => {
+                self.row().datetime(wire_datetime(packed), *fsp);
+            }
+            (ValueRef::Temporal(_) | ValueRef::Decimal(_), _) => {
+                let context = EvaluationContext {
+                    time_zone: self.presentation.time_zone.clone(),
+                    ..EvaluationContext::default()
+                };
+                let datum =
+                    Datum::from_value_ref(value, ty, &context.time_zone).map_err(damaged)?;
+                return self.datum(&datum, ty);
+            }
+        }
+        Ok(())
+    }
+
+    fn datum(&mut self, value: &Datum, ty: &SqlType) -> Result<()> {
+        let charset = self.presentation.charset;
+        match (value, &ty.kind) {
+            (Datum::Null, _) => self.row().null(),
+            (Datum::Int(number), _) => self.row().int(*number),
+            (Datum::UInt(number), TypeKind::Bit { bits }) => {
+                put_bits(&mut self.row(), *number, *bits)
+            }
+            (Datum::UInt(number), TypeKind::Enum { members, .. }) => {
+                put_text(&mut self.row(), members.name_of(*number).as_bytes(), charset);
+            }
+            (Datum::UInt(bits), TypeKind::Set { members, .. }) => {
+                put_text(&mut self.row(), members.names_of(*bits).as_bytes(), charset);
+            }
+            (Datum::UInt(number), _) => self.row().uint(*number),
+            (Datum::Double(number), TypeKind::Float) => self.row().float(*number as f32, NOT_FIXED),
+            (Datum::Double(number), _) => self.row().double(*number, NOT_FIXED),
+            (Datum::Decimal(number), _) => {
+                use std::fmt::Write;
+                let mut text = std::mem::take(&mut self.decimal);
+                text.clear();
+                let _ = write!(text, "{number}");
+                self.row().decimal(&text);
+                self.decimal = text;
+            }
+            (Datum::Text(bytes), kind) if kind.is_text() => {
+                put_text(&mut self.row(), bytes, charset);
+            }
+            (Datum::Text(bytes), _) => self.row().bytes(bytes),
+            (Datum::Date(packed), _) => self.row().date(wire_date(stored::Date::unpack(*packed))),
+            (Datum::Time(packed), kind) => self.row().time(wire_time(*packed), kind.fsp()),
+            (Datum::DateTime(packed), kind) => {
+                self.row().datetime(wire_datetime(*packed), kind.fsp());
+            }
+            (Datum::Json(json), _) => {
+                let text = json.to_text();
+                put_text(&mut self.row(), text.as_bytes(), charset);
+            }
+        }
+        Ok(())
+    }
+
+    fn end_row(&mut self) -> Result<()> {
+        self.row().end();
+        Ok(())
+    }
+}
+
+/// The error for a stored value that is none of its type.
+pub(crate) fn damaged(error: stored::ValueError) -> SqlError {
+    SqlError::new(1034, format!("Damaged row: {error}"))
+}
+
+/// As many digits as tell a number from every other.
+const NOT_FIXED: u8 = 31;
+
+fn put_text(row: &mut Row<'_>, text: &[u8], charset: Option<Charset>) {
+    match charset {
+        Some(charset) if !charset.is_unicode() => row.bytes(&charset.encode(text)),
+        _ => row.bytes(text),
+    }
+}
+
+fn put_bits(row: &mut Row<'_>, number: u64, bits: u8) {
+    let bytes = usize::from(bits).div_ceil(8).clamp(1, 8);
+    row.bytes(&number.to_be_bytes()[8 - bytes..]);
+}
+
+fn wire_date(date: stored::Date) -> firn_wire::Date {
+    firn_wire::Date { year: date.year, month: date.month, day: date.day }
+}
+
+fn wire_datetime(packed: i64) -> firn_wire::DateTime {
+    let value = stored::DateTime::unpack(packed);
+    firn_wire::DateTime {
+        date: wire_date(value.date),
+        hour: value.hour,
+        minute: value.minute,
+        second: value.second,
+        microsecond: value.microsecond,
+    }
+}
+
+fn wire_time(packed: i64) -> firn_wire::Time {
+    let value = stored::Time::unpack(packed);
+    firn_wire::Time {
+        negative: value.negative,
+        hours: u32::from(value.hours),
+        minute: value.minutes,
+        second: value.seconds,
+        microsecond: value.microseconds,
+    }
+}

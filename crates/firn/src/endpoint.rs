@@ -1,0 +1,179 @@
+//! A node's SQL endpoint: the MySQL port over an engine in this process.
+//!
+//! ```text
+//!   clients ──► wire::Server ──► compute::SqlService ──► EngineNode (engine::rows) ──► LocalNode
+//! ```
+
+use std::io;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use firn_api::LogStore;
+use firn_api::rows::DatabaseNode;
+use firn_base::Environment;
+use firn_compute::accounts::StoreError;
+use firn_compute::facts::SERVER_VERSION;
+use firn_compute::variables::{GlobalVariables, Setting};
+use firn_compute::{Instance, SqlService};
+use firn_engine::EngineError;
+use firn_engine::rows::EngineNode;
+use firn_sql::collation::Collations;
+use firn_wire::{LimitValues, ListenAddress, Server, ServerOptions, TlsFiles, TlsMode};
+
+use crate::node::LocalNode;
+
+/// Where and how clients connect.
+#[derive(Debug, Clone)]
+pub struct EndpointOptions {
+    /// The TCP address; port 0 takes a free one.
+    pub listen: Option<SocketAddr>,
+    /// The Unix socket.
+    pub socket: Option<PathBuf>,
+    /// How many clients can be connected at once.
+    pub max_connections: u64,
+    /// Certificate and key; a self-signed certificate is made otherwise.
+    pub tls: Option<(PathBuf, PathBuf)>,
+    /// The node's directory, for those who ask where the data is.
+    pub data_dir: PathBuf,
+    /// The buffer pool's size, for those who ask.
+    pub buffer_pool_bytes: u64,
+}
+
+/// Why an endpoint did not start.
+#[derive(Debug, thiserror::Error)]
+pub enum EndpointError {
+    /// The dictionary.
+    #[error(transparent)]
+    Engine(#[from] EngineError),
+    /// The accounts.
+    #[error(transparent)]
+    Accounts(#[from] StoreError),
+    /// An address or a certificate.
+    #[error(transparent)]
+    Listen(#[from] io::Error),
+    /// Others than this machine could connect, and nobody has a password.
+    #[error(
+        "{0} can be reached from other machines, and no account has a password; listen at 127.0.0.1 first, \
+         create an account (CREATE USER 'name'@'%' IDENTIFIED BY '…'), then listen at {0}"
+    )]
+    NobodyHasPassword(SocketAddr),
+}
+
+/// A running endpoint. Dropping it ends it without waiting for statements.
+pub struct Endpoint {
+    server: Server,
+    instance: Arc<Instance>,
+}
+
+impl Endpoint {
+    /// Opens the dictionary of a node and listens. `report` gives gauges of the node. Blocks.
+    ///
+    /// # Errors
+    /// [`EndpointError`]: the accounts cannot be read, an address cannot be listened at, or it would be
+    /// open to the world without passwords.
+    pub fn start(
+        environment: &Environment,
+        node: &Arc<LocalNode>,
+        options: &EndpointOptions,
+    ) -> Result<Endpoint, EndpointError> {
+        let dictionary = node.engine().open_dictionary(Arc::new(Collations))?;
+        let rows: Arc<dyn DatabaseNode> = Arc::new(EngineNode::new(dictionary));
+        let watched = Arc::downgrade(node);
+        let report = move || watched.upgrade().map_or_else(Vec::new, |node| gauges(&node));
+        let variables = variables(options);
+        let instance = Instance::open(environment, rows, variables, Box::new(report))?;
+        let instance = Arc::new(instance);
+        if let Some(listen) = options.listen
+            && !listen.ip().is_loopback()
+            && !instance.accounts.has_remote_account()
+        {
+            return Err(EndpointError::NobodyHasPassword(listen));
+        }
+        let service = Arc::new(SqlService::new(Arc::clone(&instance)));
+        let server = Server::start(environment.clone(), server_options(options), service)?;
+        let endpoint = Endpoint { server, instance };
+        if let Some(address) = endpoint.address() {
+            let port = Setting::Number(i64::from(address.port()));
+            endpoint.instance.variables.install("port", port);
+        }
+        Ok(endpoint)
+    }
+
+    /// The TCP address at which clients connect.
+    #[must_use]
+    pub fn address(&self) -> Option<SocketAddr> {
+        self.server.addresses().iter().find_map(|address| match address {
+            ListenAddress::Tcp(address) => Some(*address),
+            ListenAddress::Unix(_) => None,
+        })
+    }
+
+    /// What the sessions share.
+    #[must_use]
+    pub fn instance(&self) -> &Arc<Instance> {
+        &self.instance
+    }
+
+    /// Takes no more statements, waits for those that run as long as `patience`, then interrupts them.
+    pub fn shutdown(&self, patience: Duration) -> bool {
+        self.server.shutdown(patience)
+    }
+}
+
+fn server_options(options: &EndpointOptions) -> ServerOptions {
+    let tcp = options.listen.map(ListenAddress::Tcp);
+    let unix = options.socket.clone().map(ListenAddress::Unix);
+    ServerOptions {
+        listen: tcp.into_iter().chain(unix).collect(),
+        server_version: SERVER_VERSION.to_owned(),
+        tls: match &options.tls {
+            Some((certificate, key)) => {
+                TlsMode::Files(TlsFiles { certificate: certificate.clone(), key: key.clone() })
+            }
+            None => TlsMode::SelfSigned,
+        },
+        limits: LimitValues { max_connections: options.max_connections, ..LimitValues::default() },
+        ..ServerOptions::default()
+    }
+}
+
+/// System variables that say how this server was set up.
+fn variables(options: &EndpointOptions) -> GlobalVariables {
+    let variables = GlobalVariables::default();
+    let data_dir = format!("{}/", options.data_dir.display());
+    variables.install("datadir", Setting::text(&data_dir));
+    if let Some(socket) = &options.socket {
+        variables.install("socket", Setting::text(&socket.display().to_string()));
+    }
+    if let Some(listen) = options.listen {
+        variables.install("bind_address", Setting::text(&listen.ip().to_string()));
+    }
+    let pool = Setting::Number(options.buffer_pool_bytes as i64);
+    variables.install("innodb_buffer_pool_size", pool);
+    let connections = Setting::Number(options.max_connections as i64);
+    variables.install("max_connections", connections);
+    variables
+}
+
+/// What a node tells of itself in `SHOW STATUS`.
+fn gauges(node: &LocalNode) -> Vec<(String, u64)> {
+    let memory = node.memory();
+    let rows = [
+        ("Firn_memory_budget", memory.budget),
+        ("Firn_memory_resident", memory.resident),
+        ("Firn_memory_buffer_pool", memory.buffer_pool),
+        ("Firn_memory_log_buffer", memory.log_buffer),
+        ("Firn_memory_log_index", memory.log_index),
+        ("Firn_memory_log_index_cache", memory.log_index_cache),
+        ("Firn_memory_page_images", memory.page_images),
+        ("Firn_memory_page_map", memory.page_map),
+        ("Firn_memory_transactions", memory.transactions),
+        ("Firn_memory_locks", memory.locks),
+        ("Innodb_buffer_pool_bytes_data", memory.buffer_pool),
+        ("Firn_log_end_lsn", node.storage().log.end_lsn().0),
+        ("Firn_log_truncated_lsn", node.storage().log.truncated_lsn().0),
+    ];
+    rows.map(|(name, value)| (name.to_owned(), value)).into()
+}

@@ -1,0 +1,231 @@
+//! Evaluation without a transaction: expressions of definitions, worked out over one row.
+//!
+//! ```text
+//!   row (by ordinal) ──► frame (by slot) ──► expression ──► value
+//! ```
+//!
+//! Definitions hold no subqueries and no variables, so nothing asks for the transaction or the session; if
+//! something does, it is refused.
+
+use std::ops::Range;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+
+use firn_api::rows::{
+    IsolationLevel, ReadMode, RowsError, RowsResult, Savepoint, Scan, ScanOptions, TableLock,
+    TableRef, Transaction,
+};
+use firn_base::{Cts, TableId};
+use firn_format::row::OverflowReference;
+use firn_format::value::ValueRef;
+
+use crate::catalog::session::NoSessionTables;
+use crate::catalog::{SessionCatalog, SessionTables};
+use crate::error::{Result, SqlError};
+use crate::expression::{Expression, Slot};
+use crate::plan::{NodeKind, PlanNode, PreparedPlan, QueryPlan, StatementPlan};
+use crate::types::{Datum, EvaluationContext, SqlType};
+
+use super::{Execution, ExecutionContext, Scratch, SessionState};
+
+/// An expression over slots that stand for the columns of one row.
+pub struct DetachedExpression {
+    catalog: Arc<SessionCatalog>,
+    expression: Expression,
+    /// Which column goes to which slot.
+    columns: Vec<(u16, Slot)>,
+    plan: PreparedPlan,
+}
+
+impl DetachedExpression {
+    /// An expression that reads the slots of `columns`, of a frame of `slots`.
+    #[must_use]
+    pub fn new(
+        catalog: Arc<SessionCatalog>,
+        expression: Expression,
+        columns: Vec<(u16, Slot)>,
+        slots: u32,
+    ) -> DetachedExpression {
+        let root = PlanNode { kind: NodeKind::OneRow, rows: 1.0, cost: 0.0 };
+        let plan = PreparedPlan {
+            statement: StatementPlan::Query(QueryPlan { root, columns: Vec::new() }),
+            frame_slots: slots,
+            parameters: Vec::new(),
+            common_tables: Vec::new(),
+            definitions_version: 0,
+            cost: 0.0,
+            is_cacheable: false,
+            needs: Vec::new(),
+        };
+        DetachedExpression { catalog, expression, columns, plan }
+    }
+
+    /// The type of its values.
+    #[must_use]
+    pub fn ty(&self) -> &SqlType {
+        &self.expression.ty
+    }
+
+    /// Its value over a row that has a value for each ordinal.
+    ///
+    /// # Errors
+    /// What evaluation refuses.
+    pub fn evaluate(&self, row: &[Datum], evaluation: &EvaluationContext) -> Result<Datum> {
+        let cancelled = AtomicBool::new(false);
+        let (mut transaction, mut session) = (NoTransaction, NoSession);
+        let context = ExecutionContext {
+            parameters: &[],
+            transaction: &mut transaction,
+            node: &**self.catalog.shared().node(),
+            context: evaluation,
+            catalog: &self.catalog,
+            session: &mut session,
+            cancelled: &cancelled,
+        };
+        let mut execution = Execution::new(&self.plan, context, Scratch::default());
+        for (ordinal, slot) in &self.columns {
+            if let Some(value) = row.get(usize::from(*ordinal)) {
+                execution.set(*slot, value.clone());
+            }
+        }
+        self.expression.evaluate(&mut execution)
+    }
+}
+
+/// The session of a definition: there is none.
+struct NoSession;
+
+impl SessionState for NoSession {
+    fn user_variable(&self, _name: &str) -> Datum {
+        Datum::Null
+    }
+
+    fn set_user_variable(&mut self, _name: &str, _value: &Datum, _ty: &SqlType) {}
+
+    fn system_variable(&self, name: &str, _global: bool) -> Result<Datum> {
+        Err(SqlError::new(1193, format!("Unknown system variable '{name}'")))
+    }
+
+    fn tables(&self) -> &dyn SessionTables {
+        &NoSessionTables
+    }
+}
+
+/// The transaction of a definition: there is none.
+struct NoTransaction;
+
+fn refused<T>() -> RowsResult<T> {
+    let message = "an expression of a definition cannot read tables".to_owned();
+    Err(RowsError::Other { code: 1235, message })
+}
+
+impl Transaction for NoTransaction {
+    fn isolation(&self) -> IsolationLevel {
+        IsolationLevel::ReadCommitted
+    }
+
+    fn id(&self) -> Option<u64> {
+        None
+    }
+
+    fn snapshot(&self) -> Option<Cts> {
+        None
+    }
+
+    fn set_lock_wait_timeout(&mut self, _timeout: Duration) {}
+
+    fn set_cancelled(&mut self, _flag: Arc<AtomicBool>) {}
+
+    fn open_snapshot(&mut self) {}
+
+    fn end_statement(&mut self) {}
+
+    fn table_for_read(&mut self, _table: TableId) -> RowsResult<TableRef> {
+        refused()
+    }
+
+    fn table_for_write(&mut self, _table: TableId) -> RowsResult<TableRef> {
+        refused()
+    }
+
+    fn lock_table(&mut self, _table: TableId, _lock: TableLock) -> RowsResult<()> {
+        refused()
+    }
+
+    fn get(
+        &mut self,
+        _table: &TableRef,
+        _key: &[u8],
+        _mode: ReadMode,
+        _payload: &mut Vec<u8>,
+    ) -> RowsResult<bool> {
+        refused()
+    }
+
+    fn get_by_entry(
+        &mut self,
+        _table: &TableRef,
+        _index: usize,
+        _entry: &[u8],
+        _mode: ReadMode,
+        _primary_key: &mut Vec<u8>,
+        _payload: &mut Vec<u8>,
+    ) -> RowsResult<bool> {
+        refused()
+    }
+
+    fn scan(&mut self, _table: &TableRef, _options: &ScanOptions) -> RowsResult<Box<dyn Scan>> {
+        refused()
+    }
+
+    fn unlock(&mut self, _table: &TableRef, _key: &[u8]) {}
+
+    fn read_overflow(
+        &self,
+        _table: &TableRef,
+        _reference: OverflowReference,
+        _range: Range<u64>,
+        _into: &mut Vec<u8>,
+    ) -> RowsResult<()> {
+        refused()
+    }
+
+    fn insert(&mut self, _table: &TableRef, _row: &[ValueRef<'_>]) -> RowsResult<()> {
+        refused()
+    }
+
+    fn update(
+        &mut self,
+        _table: &TableRef,
+        _key: &[u8],
+        _payload: &[u8],
+        _changes: &[(usize, ValueRef<'_>)],
+    ) -> RowsResult<()> {
+        refused()
+    }
+
+    fn delete(&mut self, _table: &TableRef, _key: &[u8], _payload: &[u8]) -> RowsResult<()> {
+        refused()
+    }
+
+    fn savepoint(&self) -> Savepoint {
+        Savepoint(0)
+    }
+
+    fn rollback_to(&mut self, _savepoint: Savepoint) -> RowsResult<()> {
+        Ok(())
+    }
+
+    fn commit(self: Box<Self>) -> RowsResult<()> {
+        Ok(())
+    }
+
+    fn rollback(self: Box<Self>) -> RowsResult<()> {
+        Ok(())
+    }
+
+    fn prepare(self: Box<Self>, _xid: &[u8]) -> RowsResult<()> {
+        refused()
+    }
+}
