@@ -11,6 +11,11 @@ pub(super) fn bytes(datum: &Datum) -> &[u8] {
     datum.as_bytes().unwrap_or_default()
 }
 
+/// What a hexadecimal literal is as a number: its last eight bytes, the highest first.
+fn number_of_bytes(bytes: &[u8]) -> u64 {
+    bytes.iter().fold(0, |number, byte| number << 8 | u64::from(*byte))
+}
+
 /// Text.
 pub(super) fn text(datum: &Datum) -> Cow<'_, str> {
     String::from_utf8_lossy(bytes(datum))
@@ -31,6 +36,7 @@ pub(super) fn wide_int(datum: &Datum) -> i128 {
             true => i128::MIN,
             false => i128::MAX,
         }),
+        Datum::Text(octets) => number_of_bytes(octets).into(),
         _ => 0,
     }
 }
@@ -54,6 +60,7 @@ pub(super) fn double(datum: &Datum) -> f64 {
         Datum::Int(number) => *number as f64,
         Datum::UInt(number) => *number as f64,
         Datum::Decimal(number) => number.to_double(),
+        Datum::Text(octets) => number_of_bytes(octets) as f64,
         _ => 0.0,
     }
 }
@@ -65,6 +72,7 @@ pub(super) fn decimal(datum: &Datum) -> Decimal {
         Datum::Int(number) => Decimal::from(*number),
         Datum::UInt(number) => Decimal::from(*number),
         Datum::Double(number) => Decimal::from_double(*number).unwrap_or(Decimal::ZERO),
+        Datum::Text(octets) => Decimal::from(number_of_bytes(octets)),
         _ => Decimal::ZERO,
     }
 }

@@ -42,9 +42,23 @@ pub(super) fn domain(kind: &TypeKind) -> Domain {
     }
 }
 
+/// Whether an argument is a hexadecimal literal, which counts as an integer where numbers are wanted.
+fn is_hexadecimal(types: &[SqlType], context: &ResolveContext<'_>, at: usize) -> bool {
+    types[at].kind.is_binary() && context.constant(at).is_some()
+}
+
+/// Each argument as a number.
+fn numbers(types: &[SqlType], context: &ResolveContext<'_>) -> Vec<SqlType> {
+    let number = |at| match is_hexadecimal(types, context, at) {
+        true => SqlType::bigint_unsigned().not_null(),
+        false => number_type(&types[at]),
+    };
+    (0..types.len()).map(number).collect()
+}
+
 /// The arguments as numbers, all doubles if one is.
-fn operands(types: &[SqlType]) -> (Vec<SqlType>, Domain) {
-    let numbers: Vec<SqlType> = types.iter().map(number_type).collect();
+fn operands(types: &[SqlType], context: &ResolveContext<'_>) -> (Vec<SqlType>, Domain) {
+    let numbers = numbers(types, context);
     let has = |wanted| numbers.iter().any(|ty| domain(&ty.kind) == wanted);
     if has(Domain::Double) {
         let doubles = numbers.iter().map(|ty| SqlType::double().with_nullable(ty.nullable));
@@ -54,8 +68,20 @@ fn operands(types: &[SqlType]) -> (Vec<SqlType>, Domain) {
     (numbers, together)
 }
 
-fn signature(arguments: Vec<SqlType>, result: SqlType, may_fail: bool) -> Result<Signature> {
+/// The signature over numbers; hexadecimal literals are left as they are.
+fn signature(
+    types: &[SqlType],
+    context: &ResolveContext<'_>,
+    mut arguments: Vec<SqlType>,
+    result: SqlType,
+    may_fail: bool,
+) -> Result<Signature> {
     let nullable = may_fail || any_nullable(&arguments);
+    for (at, argument) in arguments.iter_mut().enumerate() {
+        if is_hexadecimal(types, context, at) {
+            *argument = types[at].clone();
+        }
+    }
     Ok(Signature { arguments, result: result.with_nullable(nullable) })
 }
 
@@ -73,14 +99,14 @@ fn digits(ty: &SqlType) -> (u32, u32) {
     (precision.into(), scale.into())
 }
 
-fn resolve_sum(types: &[SqlType], _: &ResolveContext<'_>) -> Result<Signature> {
-    let (arguments, domain) = operands(types);
+fn resolve_sum(types: &[SqlType], context: &ResolveContext<'_>) -> Result<Signature> {
+    let (arguments, domain) = operands(types, context);
     let result = match domain {
         Domain::Double => SqlType::double(),
         Domain::Integer => bigint(arguments.iter().any(|ty| ty.kind.is_unsigned())),
         Domain::Exact => sum_type(&arguments),
     };
-    signature(arguments, result, false)
+    signature(types, context, arguments, result, false)
 }
 
 fn sum_type(arguments: &[SqlType]) -> SqlType {
@@ -98,8 +124,8 @@ fn resolve_difference(types: &[SqlType], context: &ResolveContext<'_>) -> Result
     Ok(signature)
 }
 
-fn resolve_product(types: &[SqlType], _: &ResolveContext<'_>) -> Result<Signature> {
-    let (arguments, domain) = operands(types);
+fn resolve_product(types: &[SqlType], context: &ResolveContext<'_>) -> Result<Signature> {
+    let (arguments, domain) = operands(types, context);
     let result = match domain {
         Domain::Double => SqlType::double(),
         Domain::Integer => bigint(arguments.iter().any(|ty| ty.kind.is_unsigned())),
@@ -108,11 +134,11 @@ fn resolve_product(types: &[SqlType], _: &ResolveContext<'_>) -> Result<Signatur
             exact(p1 + p2, s1 + s2)
         }
     };
-    signature(arguments, result, false)
+    signature(types, context, arguments, result, false)
 }
 
 fn resolve_quotient(types: &[SqlType], context: &ResolveContext<'_>) -> Result<Signature> {
-    let (arguments, domain) = operands(types);
+    let (arguments, domain) = operands(types, context);
     let result = if domain == Domain::Double {
         SqlType::double()
     } else {
@@ -120,18 +146,18 @@ fn resolve_quotient(types: &[SqlType], context: &ResolveContext<'_>) -> Result<S
         let more = u32::from(context.div_precision_increment);
         exact(p1 + s2 + more, s1 + more)
     };
-    signature(arguments, result, true)
+    signature(types, context, arguments, result, true)
 }
 
-fn resolve_whole_quotient(types: &[SqlType], _: &ResolveContext<'_>) -> Result<Signature> {
+fn resolve_whole_quotient(types: &[SqlType], context: &ResolveContext<'_>) -> Result<Signature> {
     // Even doubles are divided exactly.
-    let arguments: Vec<SqlType> = types.iter().map(number_type).collect();
+    let arguments = numbers(types, context);
     let result = bigint(arguments.iter().any(|ty| ty.kind.is_unsigned()));
-    signature(arguments, result, true)
+    signature(types, context, arguments, result, true)
 }
 
-fn resolve_remainder(types: &[SqlType], _: &ResolveContext<'_>) -> Result<Signature> {
-    let (arguments, domain) = operands(types);
+fn resolve_remainder(types: &[SqlType], context: &ResolveContext<'_>) -> Result<Signature> {
+    let (arguments, domain) = operands(types, context);
     let result = match domain {
         Domain::Double => SqlType::double(),
         Domain::Integer => bigint(arguments[0].kind.is_unsigned()),
@@ -141,17 +167,17 @@ fn resolve_remainder(types: &[SqlType], _: &ResolveContext<'_>) -> Result<Signat
             exact((p1 - s1).max(p2 - s2) + scale, scale)
         }
     };
-    signature(arguments, result, true)
+    signature(types, context, arguments, result, true)
 }
 
-fn resolve_negation(types: &[SqlType], _: &ResolveContext<'_>) -> Result<Signature> {
-    let arguments = vec![number_type(&types[0])];
+fn resolve_negation(types: &[SqlType], context: &ResolveContext<'_>) -> Result<Signature> {
+    let arguments = numbers(types, context);
     let result = match &arguments[0].kind {
         TypeKind::Integer { .. } => SqlType::bigint(),
         TypeKind::Decimal { precision, scale, .. } => SqlType::decimal(*precision, *scale),
         _ => SqlType::double(),
     };
-    signature(arguments, result, false)
+    signature(types, context, arguments, result, false)
 }
 
 /// An integer as a value of the call's type; error 1690 when it does not fit.
@@ -262,7 +288,8 @@ fn divide(arguments: &[Datum], call: &Call<'_>) -> Result<Datum> {
 fn divide_whole(arguments: &[Datum], call: &Call<'_>) -> Result<Datum> {
     let [a, b] = arguments else { return Ok(Datum::Null) };
     let shown = || infix(arguments, "DIV");
-    let is_integer = |datum: &Datum| matches!(datum, Datum::Int(_) | Datum::UInt(_));
+    let is_integer =
+        |datum: &Datum| matches!(datum, Datum::Int(_) | Datum::UInt(_) | Datum::Text(_));
     if is_integer(a) && is_integer(b) {
         return match wide_int(b) {
             0 => division_by_zero(call),

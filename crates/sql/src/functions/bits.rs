@@ -24,8 +24,14 @@ fn is_bit_string(types: &[SqlType], context: &ResolveContext<'_>, at: usize) -> 
     types[at].kind.is_binary() && context.constant(at).is_none()
 }
 
+/// Binary literals stay as they are, and count as the number that their bytes are.
 fn over_words(types: &[SqlType], context: &ResolveContext<'_>) -> Result<Signature> {
     let mut signature = fixed(types, context, &[Want::Int], unsigned)?;
+    for (at, argument) in signature.arguments.iter_mut().enumerate() {
+        if types[at].kind.is_binary() && context.constant(at).is_some() {
+            *argument = types[at].clone();
+        }
+    }
     let nullable = types.iter().any(|ty| ty.nullable);
     signature.result = signature.result.with_nullable(nullable);
     Ok(signature)
@@ -68,17 +74,19 @@ fn pairwise(arguments: &[Datum], call: &Call<'_>, operation: fn(u64, u64) -> u64
     Ok(Datum::Text(combined.collect()))
 }
 
-fn invert(arguments: &[Datum], _: &Call<'_>) -> Result<Datum> {
+fn invert(arguments: &[Datum], call: &Call<'_>) -> Result<Datum> {
     match &arguments[0] {
-        Datum::Text(octets) => Ok(Datum::Text(octets.iter().map(|byte| !byte).collect())),
+        Datum::Text(octets) if call.result.kind.is_binary() => {
+            Ok(Datum::Text(octets.iter().map(|byte| !byte).collect()))
+        }
         number => Ok(Datum::UInt(!word(number))),
     }
 }
 
-fn shift_left(arguments: &[Datum], _: &Call<'_>) -> Result<Datum> {
+fn shift_left(arguments: &[Datum], call: &Call<'_>) -> Result<Datum> {
     let distance = word(&arguments[1]);
     match &arguments[0] {
-        Datum::Text(octets) => {
+        Datum::Text(octets) if call.result.kind.is_binary() => {
             let source = |at: usize| octets.get(at).copied().unwrap_or(0);
             Ok(shift(octets.len(), distance, |at, bytes, bits| {
                 let pair = u16::from_be_bytes([source(at + bytes), source(at + bytes + 1)]);
@@ -89,10 +97,10 @@ fn shift_left(arguments: &[Datum], _: &Call<'_>) -> Result<Datum> {
     }
 }
 
-fn shift_right(arguments: &[Datum], _: &Call<'_>) -> Result<Datum> {
+fn shift_right(arguments: &[Datum], call: &Call<'_>) -> Result<Datum> {
     let distance = word(&arguments[1]);
     match &arguments[0] {
-        Datum::Text(octets) => {
+        Datum::Text(octets) if call.result.kind.is_binary() => {
             let source = |at: Option<usize>| at.and_then(|at| octets.get(at)).copied().unwrap_or(0);
             Ok(shift(octets.len(), distance, |at, bytes, bits| {
                 let low = at.checked_sub(bytes);

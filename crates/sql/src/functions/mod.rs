@@ -233,6 +233,14 @@ const ALIASES: &[(&str, &str)] = &[
 
 /// A function that is NULL when an argument is NULL.
 macro_rules! strict {
+    ($name:literal, $arity:expr, joined [$($want:ident),*] => $result:expr, $evaluate:expr) => {
+        $crate::functions::Function {
+            resolve: |types: &[$crate::types::SqlType], context: &$crate::functions::ResolveContext<'_>| {
+                $crate::functions::signature::joined(types, context, &[$($crate::functions::signature::Want::$want),*], $result)
+            },
+            ..$crate::functions::strict!($name, $arity, [] => $crate::functions::signature::bigint, $evaluate)
+        }
+    };
     ($name:literal, $arity:expr, [$($want:ident),*] => $result:expr, $evaluate:expr) => {
         $crate::functions::Function {
             name: $name,
@@ -261,6 +269,13 @@ macro_rules! strict {
 
 /// A function that deals with NULL itself.
 macro_rules! lenient {
+    ($name:literal, $arity:expr, joined [$($want:ident),*] => $result:expr, $evaluate:expr) => {
+        $crate::functions::Function {
+            evaluate: $evaluate,
+            strict: false,
+            ..$crate::functions::strict!($name, $arity, joined [$($want),*] => $result, $evaluate)
+        }
+    };
     ($name:literal, $arity:expr, [$($want:ident),*] => $result:expr, $evaluate:expr) => {
         $crate::functions::Function {
             evaluate: $evaluate,

@@ -74,6 +74,29 @@ pub(super) fn fixed(
     Ok(Signature { arguments, result })
 }
 
+/// As [`fixed`], for a result that is put together from the arguments' texts, or cut by them: bytes become
+/// text if the result is text.
+pub(super) fn joined(
+    types: &[SqlType],
+    context: &ResolveContext<'_>,
+    wants: &[Want],
+    result: ResultRule,
+) -> Result<Signature> {
+    let mut signature = fixed(types, context, wants, result)?;
+    if let Some(collation) = signature.result.collation().filter(|id| *id != CollationId::BINARY) {
+        for argument in signature.arguments.iter_mut().filter(|ty| ty.kind.is_binary()) {
+            *argument = decoded(argument, collation);
+        }
+    }
+    Ok(signature)
+}
+
+/// The text that bytes are.
+pub(super) fn decoded(ty: &SqlType, collation: CollationId) -> SqlType {
+    let text = SqlType::varchar(text_chars(ty), collation);
+    text.with_nullable(ty.nullable).with_coercibility(ty.coercibility)
+}
+
 /// Characters of a value's text form, at most.
 pub(super) fn text_chars(ty: &SqlType) -> u32 {
     ty.max_text_chars().min(MAX_CHARS)

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use super::path::Path;
 use crate::error::{Result, SqlError};
 use crate::functions::arguments::{bytes, text};
-use crate::functions::signature::{Want, text_type};
+use crate::functions::signature::{Want, decoded, text_type};
 use crate::functions::{Call, ResolveContext, Signature};
 use crate::types::json::JsonError;
 use crate::types::{Datum, JsonValue, SqlType, TypeKind};
@@ -87,7 +87,10 @@ pub(super) fn resolve_roles(
     let cast = |at: usize| match role(at) {
         Role::Document => document_type(types, at, function, context),
         Role::Value => Ok(value_type(&types[at], context)),
-        Role::Text => Ok(Want::Text.of(&types[at], context)),
+        Role::Text => Ok(match Want::Text.of(&types[at], context) {
+            bytes if bytes.kind.is_binary() => decoded(&bytes, context.connection_collation),
+            text => text,
+        }),
     };
     let arguments = (0..types.len()).map(cast).collect::<Result<_>>()?;
     Ok(Signature { arguments, result })

@@ -17,7 +17,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
         change_case(&a[0], call, collation::upper)
     }),
     strict!("REVERSE", 1..=1, [Text] => text_of_first, reverse),
-    strict!("REPLACE", 3..=3, [Text] => replaced, replace),
+    strict!("REPLACE", 3..=3, joined [Text] => replaced, replace),
     lenient!("QUOTE", 1..=1, [Text] => quoted, quote),
     strict!("SOUNDEX", 1..=1, [Text] => text_of_first, |a: &[Datum], _: &Call<'_>| {
         Ok(Datum::text(soundex(&text(&a[0]))))

@@ -13,7 +13,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
     strict!("LEFT", 2..=2, [Text, Int] => text_of_first, left),
     strict!("RIGHT", 2..=2, [Text, Int] => text_of_first, right),
     strict!("SUBSTRING", 2..=3, [Text, Int, Int] => text_of_first, substring),
-    strict!("SUBSTRING_INDEX", 3..=3, [Text, Text, Int] => text_of_first, substring_index),
+    strict!("SUBSTRING_INDEX", 3..=3, joined [Text, Text, Int] => text_of_first, substring_index),
     strict!("INSERT", 4..=4, resolve_insert, insert),
 ];
 
@@ -71,7 +71,7 @@ fn positions(text: &[u8], delimiter: &[u8]) -> Vec<usize> {
 
 fn resolve_insert(types: &[SqlType], context: &ResolveContext<'_>) -> Result<Signature> {
     let wants = [Want::Text, Want::Int, Want::Int, Want::Text];
-    crate::functions::signature::fixed(types, context, &wants, |types, context| {
+    crate::functions::signature::joined(types, context, &wants, |types, context| {
         let chars = u64::from(text_chars(&types[0])) + u64::from(text_chars(&types[3]));
         text_of(&[types[0].clone(), types[3].clone()], chars, context)
     })

@@ -11,11 +11,11 @@ use crate::functions::{Call, Function, ResolveContext, Signature, lenient, stric
 use crate::types::{Datum, Octets, SqlType, TypeKind};
 
 pub(super) const FUNCTIONS: &[Function] = &[
-    lenient!("ELT", 2..=usize::MAX, [Int, Text] => longest_of_rest, elt),
+    lenient!("ELT", 2..=usize::MAX, joined [Int, Text] => longest_of_rest, elt),
     lenient!("FIELD", 2..=usize::MAX, resolve_field, field),
     strict!("FIND_IN_SET", 2..=2, resolve_find_in_set, find_in_set),
-    lenient!("MAKE_SET", 2..=usize::MAX, [Int, Text] => joined_rest, make_set),
-    strict!("EXPORT_SET", 3..=5, [Int, Text, Text, Text, Int] => exported, export_set),
+    lenient!("MAKE_SET", 2..=usize::MAX, joined [Int, Text] => joined_rest, make_set),
+    strict!("EXPORT_SET", 3..=5, joined [Int, Text, Text, Text, Int] => exported, export_set),
 ];
 
 fn longest_of_rest(types: &[SqlType], context: &ResolveContext<'_>) -> SqlType {

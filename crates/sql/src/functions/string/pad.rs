@@ -3,7 +3,7 @@
 use crate::error::Result;
 use crate::functions::arguments::{bytes, fits_packet, int};
 use crate::functions::signature::{
-    MAX_CHARS, Want, fixed, merge_text, text_chars, text_of, text_of_all,
+    MAX_CHARS, Want, fixed, joined, merge_text, text_chars, text_of, text_of_all,
 };
 use crate::functions::string::Units;
 use crate::functions::{Call, Function, ResolveContext, Signature, lenient, strict};
@@ -27,7 +27,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
 
 fn resolve_concat(types: &[SqlType], context: &ResolveContext<'_>) -> Result<Signature> {
     merge_text(types, "concat")?;
-    let mut signature = fixed(types, context, &[Want::Text], text_of_all)?;
+    let mut signature = joined(types, context, &[Want::Text], text_of_all)?;
     let nullable = signature.arguments.iter().any(|ty| ty.nullable);
     signature.result = signature.result.with_nullable(nullable);
     Ok(signature)
@@ -35,7 +35,7 @@ fn resolve_concat(types: &[SqlType], context: &ResolveContext<'_>) -> Result<Sig
 
 fn resolve_concat_ws(types: &[SqlType], context: &ResolveContext<'_>) -> Result<Signature> {
     merge_text(types, "concat_ws")?;
-    fixed(types, context, &[Want::Text], |types, context| {
+    joined(types, context, &[Want::Text], |types, context| {
         let separators = types.len().saturating_sub(2) as u64 * u64::from(text_chars(&types[0]));
         let chars: u64 = types[1..].iter().map(|ty| u64::from(text_chars(ty))).sum();
         text_of(types, chars + separators, context)
@@ -75,7 +75,7 @@ fn concat_ws(arguments: &[Datum], call: &Call<'_>) -> Result<Datum> {
 
 fn resolve_pad(types: &[SqlType], context: &ResolveContext<'_>) -> Result<Signature> {
     merge_text(&[types[0].clone(), types[2].clone()], "lpad")?;
-    fixed(types, context, &[Want::Text, Want::Int, Want::Text], |types, context| {
+    joined(types, context, &[Want::Text, Want::Int, Want::Text], |types, context| {
         let chars =
             context.constant(1).map_or(MAX_CHARS.into(), |length| int(length).max(0) as u64);
         text_of(&[types[0].clone(), types[2].clone()], chars, context)

@@ -9,11 +9,11 @@ use crate::functions::{Call, Function, strict};
 use crate::types::Datum;
 
 pub(super) const FUNCTIONS: &[Function] = &[
-    strict!("TRIM", 1..=2, [Text] => text_of_first, |a: &[Datum], _: &Call<'_>| trim(a, true, true)),
-    strict!("TRIM LEADING", 1..=2, [Text] => text_of_first, |a: &[Datum], _: &Call<'_>| {
+    strict!("TRIM", 1..=2, joined [Text] => text_of_first, |a: &[Datum], _: &Call<'_>| trim(a, true, true)),
+    strict!("TRIM LEADING", 1..=2, joined [Text] => text_of_first, |a: &[Datum], _: &Call<'_>| {
         trim(a, true, false)
     }),
-    strict!("TRIM TRAILING", 1..=2, [Text] => text_of_first, |a: &[Datum], _: &Call<'_>| {
+    strict!("TRIM TRAILING", 1..=2, joined [Text] => text_of_first, |a: &[Datum], _: &Call<'_>| {
         trim(a, false, true)
     }),
     strict!("LTRIM", 1..=1, [Text] => text_of_first, |a: &[Datum], _: &Call<'_>| {

@@ -1,3 +1,11 @@
+mod digest;
+mod harness;
+mod json;
+mod numeric;
+mod properties;
+mod string;
+mod temporal;
+
 use super::*;
 
 #[test]
