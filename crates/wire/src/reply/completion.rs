@@ -89,10 +89,7 @@ pub(crate) fn put_completion(
     buffer.put_length_encoded_integer(completion.last_insert_id);
     buffer.put_u16(status.bits());
     buffer.put_u16(completion.warnings);
-    if !tracks {
-        buffer.put(completion.info.as_bytes());
-        return;
-    }
+    // With its length before it, also for clients that do not track the session, as MySQL itself does it.
     if has_changes || !completion.info.is_empty() {
         buffer.put_length_encoded_bytes(completion.info.as_bytes());
     }
