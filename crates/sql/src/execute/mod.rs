@@ -39,8 +39,11 @@ mod sink;
 mod sort;
 mod spill;
 pub(crate) mod subquery;
+#[cfg(test)]
+mod tests;
 pub(crate) mod values;
 mod virtual_scan;
+mod window;
 mod write;
 
 use crate::error::Result;

@@ -23,9 +23,10 @@ use super::join::{HashJoin, NestedLoop};
 use super::limit::Limit;
 use super::scan::TableScan;
 use super::set_operation::SetOperator;
-use super::simple::{Compute, Empty, Filter, OneRow, Refused, Values};
+use super::simple::{Compute, Empty, Filter, OneRow, Values};
 use super::sort::Sort;
 use super::virtual_scan::VirtualScan;
+use super::window::Window;
 
 /// A part of a plan at work.
 pub(crate) trait Operator {
@@ -68,7 +69,7 @@ fn build_uncounted<'p>(node: &'p PlanNode, execution: &Execution<'_>) -> Input<'
             Box::new(HashJoin::new(below(left), below(right), node))
         }
         NodeKind::Aggregate { input, .. } => Box::new(Aggregate::new(below(input), node)),
-        NodeKind::Window(_) => Box::new(Refused("window functions")),
+        NodeKind::Window(plan) => Box::new(Window::new(below(&plan.input), plan)),
         NodeKind::Sort { input, keys, keep, limit } => {
             Box::new(Sort::new(below(input), keys, keep, limit.as_ref()))
         }

@@ -7,7 +7,7 @@ use firn_format::value::ValueRef;
 use crate::error::Result;
 use crate::expression::Slot;
 use crate::plan::ScanPlan;
-use crate::types::{Datum, EvaluationContext, SqlType};
+use crate::types::{Datum, EvaluationContext, SqlType, TypeKind};
 
 use super::Execution;
 use super::cursor::Cursor;
@@ -122,11 +122,12 @@ fn fill_slot(
     ty: &SqlType,
     context: &EvaluationContext,
 ) -> Result<()> {
-    *slot = match value {
-        ValueRef::Null => Datum::Null,
-        ValueRef::Int(number) => Datum::Int(number),
-        value => values::datum(value, ty, context)?,
-    };
+    match value {
+        ValueRef::Null => *slot = Datum::Null,
+        ValueRef::Int(number) => *slot = Datum::Int(number),
+        ValueRef::Bytes(bytes) if ty.kind != TypeKind::Json => put_bytes(slot, bytes),
+        value => *slot = values::datum(value, ty, context)?,
+    }
     Ok(())
 }
 

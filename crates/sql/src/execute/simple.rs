@@ -1,6 +1,6 @@
 //! Operators that look at one row at a time.
 
-use crate::error::{Result, SqlError};
+use crate::error::Result;
 use crate::expression::{Expression, Slot};
 
 use super::Execution;
@@ -122,18 +122,5 @@ impl Operator for Compute<'_> {
             execution.set(*slot, value);
         }
         Ok(true)
-    }
-}
-
-/// What cannot be done.
-pub(crate) struct Refused(pub(crate) &'static str);
-
-impl Operator for Refused {
-    fn open(&mut self, _execution: &mut Execution<'_>) -> Result<()> {
-        Err(SqlError::not_supported(self.0))
-    }
-
-    fn next(&mut self, _execution: &mut Execution<'_>) -> Result<bool> {
-        Ok(false)
     }
 }

@@ -16,12 +16,14 @@ use super::concatenate::Concatenation;
 use super::number::{Sum, Variance};
 
 /// An aggregate at work.
+#[derive(Clone)]
 pub(crate) struct Accumulator {
     kind: Kind,
     /// Keys of the values seen, for `DISTINCT`.
     seen: Option<FxHashSet<Box<[u8]>>>,
 }
 
+#[derive(Clone)]
 enum Kind {
     Count(u64),
     Sum(Sum),

@@ -8,7 +8,7 @@ use super::super::memory::Reservation;
 use super::super::values;
 
 /// Texts that are to be joined.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(super) struct Concatenation {
     /// With their keys, if there is an order.
     parts: Vec<(Vec<u8>, Vec<u8>)>,

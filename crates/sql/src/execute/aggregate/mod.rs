@@ -52,6 +52,9 @@ pub(crate) struct Aggregate<'p> {
     held: Option<Reservation>,
     key: Vec<u8>,
     row: Vec<Datum>,
+    /// The input's own values of the group slots, where a group that came out has taken their place while
+    /// the input is at a later row.
+    displaced: Vec<Datum>,
 }
 
 enum State {
@@ -83,6 +86,7 @@ impl<'p> Aggregate<'p> {
             held: None,
             key: Vec::new(),
             row: Vec::new(),
+            displaced: Vec::new(),
         }
     }
 
@@ -133,6 +137,9 @@ impl<'p> Aggregate<'p> {
 
     /// Reads rows up to the end of a group.
     fn next_sorted(&mut self, execution: &mut Execution<'_>) -> Result<()> {
+        for ((slot, _), value) in self.groups.iter().zip(self.displaced.drain(..)) {
+            execution.set(*slot, value);
+        }
         loop {
             let more = self.input.next(execution)?;
             execution.check_cancelled()?;
@@ -147,6 +154,7 @@ impl<'p> Aggregate<'p> {
                 }
                 before => {
                     if more {
+                        self.held = None;
                         let mut group = self.new_group();
                         self.count(&mut group, execution)?;
                         self.state = State::Sorted { key: self.key.clone(), group };
@@ -172,7 +180,7 @@ impl<'p> Aggregate<'p> {
         let mut numbers: FxHashMap<Box<[u8]>, usize> = FxHashMap::default();
         let mut groups: Vec<Group> = Vec::new();
         let mut overflow: Option<Partitions> = None;
-        let mut held = execution.memory().reservation();
+        self.held = Some(execution.memory().reservation());
         while self.next_row(&mut part, execution)? {
             execution.check_cancelled()?;
             self.write_key();
@@ -182,7 +190,7 @@ impl<'p> Aggregate<'p> {
             }
             let size_bytes =
                 self.key.len() + size_of_values(&self.row) + 64 + 64 * self.calls.len();
-            if overflow.is_none() && held.grow(size_bytes) {
+            if overflow.is_none() && self.may_keep(size_bytes, execution) {
                 numbers.insert(self.key.as_slice().into(), groups.len());
                 let mut group = self.new_group();
                 self.count(&mut group, execution)?;
@@ -199,6 +207,13 @@ impl<'p> Aggregate<'p> {
         groups.reverse();
         self.ready = groups;
         overflow.map_or(Ok(Vec::new()), Partitions::into_readers)
+    }
+
+    /// Takes memory for another group: up to a half of the statement's, as what groups keep may grow.
+    fn may_keep(&mut self, size_bytes: usize, execution: &Execution<'_>) -> bool {
+        let memory = execution.memory();
+        let is_half_free = memory.used_bytes() <= memory.limit_bytes() / 2;
+        is_half_free && self.held.as_mut().is_some_and(|held| held.grow(size_bytes))
     }
 
     /// Has the next row's values in `self.row`.
@@ -220,7 +235,7 @@ impl<'p> Aggregate<'p> {
     /// All groups, and what they are rolled up into, in order.
     fn roll_up(&mut self, execution: &mut Execution<'_>) -> Result<()> {
         let mut groups: BTreeMap<Vec<u8>, Group> = BTreeMap::new();
-        let mut held = execution.memory().reservation();
+        self.held = Some(execution.memory().reservation());
         let mut ends = Vec::new();
         while self.next_row(&mut None, execution)? {
             execution.check_cancelled()?;
@@ -239,7 +254,8 @@ impl<'p> Aggregate<'p> {
                 let mut group = match groups.remove(&key) {
                     Some(group) => group,
                     None => {
-                        held.require(key.len() + size_of_values(&self.row) + 128)?;
+                        let size_bytes = key.len() + size_of_values(&self.row) + 128;
+                        self.held.as_mut().map_or(Ok(()), |held| held.require(size_bytes))?;
                         let mut group = self.new_group();
                         group.depth = depth;
                         group.values[depth..].fill(Datum::Null);
@@ -301,6 +317,7 @@ impl Operator for Aggregate<'_> {
         self.ready.clear();
         self.state = State::Opened;
         self.held = None;
+        self.displaced.clear();
         self.input.open(execution)
     }
 
@@ -309,6 +326,11 @@ impl Operator for Aggregate<'_> {
             return Ok(false);
         }
         let Some(group) = self.ready.pop() else { return Ok(false) };
+        if self.sorted {
+            self.displaced.clear();
+            let present = self.groups.iter().map(|(slot, _)| execution.get(*slot).clone());
+            self.displaced.extend(present);
+        }
         for ((slot, _), value) in self.groups.iter().zip(group.values) {
             execution.set(*slot, value);
         }

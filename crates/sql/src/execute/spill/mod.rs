@@ -10,6 +10,8 @@
 //! one process, so it has no version.
 
 mod codec;
+#[cfg(test)]
+mod tests;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

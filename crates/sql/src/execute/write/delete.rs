@@ -84,7 +84,7 @@ impl Target<'_> {
             self.held.require(key.len() + 32)?;
             seen.insert((*key).into());
         }
-        if !plan.gather_first {
+        if self.seen.is_none() {
             return self.delete(plan, &key, &payload, execution);
         }
         self.held.require(key.len() + payload.len() + 32)?;
@@ -99,7 +99,7 @@ impl Target<'_> {
         payload: &[u8],
         execution: &mut Execution<'_>,
     ) -> Result<u64> {
-        if !self.keys.may_cascade() {
+        if !self.keys.may_cascade(execution)? {
             return self.delete(plan, key, payload, execution);
         }
         // An earlier row's cascade may have changed or deleted this one.

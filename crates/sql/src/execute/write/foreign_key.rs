@@ -40,8 +40,8 @@ pub(super) struct ForeignKeys {
     model: Arc<TableModel>,
     /// Those of which the table is the child, with their parents.
     parents: Vec<Parent>,
-    /// Those of which it is the parent.
-    children: Arc<[ReferencingKey]>,
+    /// Those of which it is the parent; `None` before anybody asked.
+    children: Option<Arc<[ReferencingKey]>>,
 }
 
 struct Parent {
@@ -59,14 +59,13 @@ impl ForeignKeys {
     ) -> Result<ForeignKeys> {
         let model = Arc::clone(model);
         if !execution.limits.foreign_key_checks {
-            return Ok(ForeignKeys { model, parents: Vec::new(), children: Arc::default() });
+            return Ok(ForeignKeys { model, parents: Vec::new(), children: Some(Arc::default()) });
         }
         let mut parents = Vec::new();
         for (key, foreign_key) in model.foreign_keys.iter().enumerate() {
             parents.push(Parent { key, table: parent_table(&model, foreign_key, execution)? });
         }
-        let children = execution.catalog.shared().referencing(&model.schema, &model.name)?;
-        Ok(ForeignKeys { model, parents, children })
+        Ok(ForeignKeys { model, parents, children: None })
     }
 
     /// Whether rows need parents.
@@ -75,8 +74,17 @@ impl ForeignKeys {
     }
 
     /// Whether a change of a row may change other rows.
-    pub(super) fn may_cascade(&self) -> bool {
-        !self.children.is_empty()
+    pub(super) fn may_cascade(&mut self, execution: &Execution<'_>) -> Result<bool> {
+        Ok(!self.children(execution)?.is_empty())
+    }
+
+    fn children(&mut self, execution: &Execution<'_>) -> Result<Arc<[ReferencingKey]>> {
+        if let Some(children) = &self.children {
+            return Ok(Arc::clone(children));
+        }
+        let model = &self.model;
+        let children = execution.catalog.shared().referencing(&model.schema, &model.name)?;
+        Ok(Arc::clone(self.children.insert(children)))
     }
 
     /// Looks for the parents of a row. `changed`: only of keys that these ordinals are part of.
@@ -125,7 +133,7 @@ impl ForeignKeys {
         if self.is_child() {
             self.check_parents_of_update(table, old, changes, execution)?;
         }
-        for child in &*self.children.clone() {
+        for child in &*self.children(execution)? {
             let columns = parent_columns(&self.model, child.foreign_key())?;
             let new = |ordinal: u16| {
                 changes.iter().find(|(of, _)| *of == usize::from(ordinal)).map(|(_, value)| *value)
@@ -180,7 +188,7 @@ impl ForeignKeys {
         depth: usize,
         execution: &mut Execution<'_>,
     ) -> Result<()> {
-        for child in &*self.children.clone() {
+        for child in &*self.children(execution)? {
             let columns = parent_columns(&self.model, child.foreign_key())?;
             let old_values = values_of(table, old, &columns, execution)?;
             if !old_values.iter().any(Value::is_null) {

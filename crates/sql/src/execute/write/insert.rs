@@ -13,7 +13,7 @@ use crate::catalog::model::{ColumnModel, TableModel};
 use crate::error::{Result, SqlError};
 use crate::expression::{Expression, ExpressionKind, Slot};
 use crate::plan::{Assignment, DuplicatePolicy, InsertPlan, NodeKind};
-use crate::types::{Datum, EvaluationContext};
+use crate::types::{Datum, EvaluationContext, SqlType, cast};
 
 use super::super::access::Fitted;
 use super::super::error::from_rows;
@@ -107,12 +107,7 @@ impl<'p> Inserter<'p> {
         self.numbers.batch = rows.len() as u64;
         for row in rows {
             execution.check_cancelled()?;
-            for (slot, value) in slots.iter().zip(row) {
-                if !value.is_default() {
-                    let value = value.evaluate(execution)?;
-                    execution.set(*slot, value);
-                }
-            }
+            self.evaluate_values(row, slots, execution)?;
             let is_default = |number: usize| {
                 places[number]
                     .is_some_and(|place| row.get(place).is_some_and(Expression::is_default))
@@ -120,6 +115,48 @@ impl<'p> Inserter<'p> {
             self.row_number += 1;
             let given = self.given(&is_default, execution)?;
             self.insert_row(given, execution)?;
+        }
+        Ok(())
+    }
+
+    /// Works out a literal row. Its values may read columns of their own row that stand before.
+    fn evaluate_values(
+        &self,
+        row: &[Expression],
+        slots: &[Slot],
+        execution: &mut Execution<'_>,
+    ) -> Result<()> {
+        for (ordinal, slot) in &self.plan.old_row {
+            let column = self.plan.table.by_ordinal(*ordinal);
+            let default = column.and_then(|column| default_of(column, execution).ok());
+            execution.set(*slot, default.unwrap_or_default());
+        }
+        for (number, (slot, value)) in slots.iter().zip(row).enumerate() {
+            if value.is_default() {
+                continue;
+            }
+            let datum = value.evaluate(execution)?;
+            if !self.plan.old_row.is_empty() {
+                self.show_value(number, &datum, &value.ty, execution)?;
+            }
+            execution.set(*slot, datum);
+        }
+        Ok(())
+    }
+
+    /// Has the values behind it see what a column of their row is given.
+    fn show_value(
+        &self,
+        number: usize,
+        value: &Datum,
+        ty: &SqlType,
+        execution: &mut Execution<'_>,
+    ) -> Result<()> {
+        let Some(ordinal) = self.plan.columns.get(number) else { return Ok(()) };
+        let slot = self.plan.old_row.iter().find(|(of, _)| of == ordinal).map(|(_, slot)| *slot);
+        if let Some((slot, column)) = slot.zip(self.plan.table.by_ordinal(*ordinal)) {
+            let value = cast::cast(value, ty, &column.ty, execution.context)?;
+            execution.set(slot, value);
         }
         Ok(())
     }
@@ -273,7 +310,7 @@ impl<'p> Inserter<'p> {
         let number = self.numbers.take(&self.table, execution)?;
         let value = assign(
             &Datum::UInt(number),
-            &crate::types::SqlType::bigint_unsigned(),
+            &SqlType::bigint_unsigned(),
             column,
             self.row_number,
             execution,
@@ -497,9 +534,9 @@ impl Numbers {
         Ok(number)
     }
 
-    /// Whether a number is of those that were taken.
+    /// Whether the counter is beyond a number because of numbers that were taken.
     fn is_own(&self, number: u64) -> bool {
-        self.first_generated.is_some() && number < self.next
+        number < self.next
     }
 }
 

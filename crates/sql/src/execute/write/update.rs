@@ -80,7 +80,7 @@ impl RowChange<'_> {
         execution: &mut Execution<'_>,
     ) -> Result<Change> {
         let mut changes = Changes::new();
-        for assignment in self.assignments {
+        for assignment in self.assignments.iter().filter(|one| !self.is_generated(one.ordinal)) {
             let value = self.assigned(assignment, execution)?;
             self.put(assignment.ordinal, value, &mut changes, execution);
         }
@@ -118,6 +118,11 @@ impl RowChange<'_> {
                 assign(&value, &expression.ty, column, self.row_number, execution)
             }
         }
+    }
+
+    /// Generated columns may be set to their default, which is what they are worked out to.
+    fn is_generated(&self, ordinal: u16) -> bool {
+        self.model.by_ordinal(ordinal).is_some_and(|column| column.generated.is_some())
     }
 
     fn is_set_to_now(&self, column: &ColumnModel) -> bool {
@@ -273,7 +278,7 @@ pub(crate) fn update(plan: &UpdatePlan, execution: &mut Execution<'_>) -> Result
             plan: target,
             table: execution.table(&target.table, true)?,
             keys: ForeignKeys::of(&target.table, execution)?,
-            seen: (plan.targets.len() > 1 || plan.gather_first).then(FxHashSet::default),
+            seen: gathers(plan).then(FxHashSet::default),
             pending: VecDeque::new(),
             held: execution.memory().reservation(),
         });
@@ -290,6 +295,11 @@ pub(crate) fn update(plan: &UpdatePlan, execution: &mut Execution<'_>) -> Result
     drop(source);
     updater.make_pending(execution)?;
     Ok(updater.outcome(execution))
+}
+
+/// Whether all rows are looked for before the first is changed.
+fn gathers(plan: &UpdatePlan) -> bool {
+    plan.gather_first || plan.targets.len() > 1
 }
 
 impl Updater<'_> {
@@ -326,7 +336,7 @@ impl Updater<'_> {
             }
             Err(error) => return Err(error),
         };
-        if !self.plan.gather_first {
+        if !gathers(self.plan) {
             return self.make(number, &key, &payload, &changes, execution);
         }
         let values: SmallVec<[Datum; 4]> = changes.iter().map(|(_, value)| value.clone()).collect();
@@ -341,7 +351,7 @@ impl Updater<'_> {
             while let Some(pending) = self.targets[number].pending.pop_front() {
                 execution.check_cancelled()?;
                 let Pending { key, mut payload, changes } = pending;
-                if self.targets[number].keys.may_cascade() {
+                if self.targets[number].keys.may_cascade(execution)? {
                     // An earlier row's cascade may have changed this one.
                     let mut present = Vec::new();
                     let mode = ReadMode::Update(WaitPolicy::Wait);

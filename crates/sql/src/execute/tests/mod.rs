@@ -1,0 +1,6 @@
+//! Plans made by hand, run on a node over a temporary directory.
+
+mod fixture;
+mod operators;
+mod reads;
+mod writes;

@@ -1,0 +1,216 @@
+//! Window functions.
+//!
+//! ```text
+//!   input ─► sorted by PARTITION BY, ORDER BY ─► one partition in memory ─► each row with its functions
+//!
+//!   a row:  kept slots │ arguments of the calls │ bounds of the frame │ first order value │ keys
+//! ```
+//!
+//! A partition has to fit in the statement's memory; all of them together do not.
+
+mod frame;
+mod function;
+
+use crate::error::Result;
+use crate::expression::Expression;
+use crate::plan::{WindowCall, WindowFunction, WindowPlan};
+use crate::types::{Datum, write_sort_key};
+
+use super::Execution;
+use super::memory::{Reservation, size_of_values};
+use super::operator::{Input, Operator};
+use super::sort::{Sorted, Sorter, write_keys};
+
+use frame::Frames;
+use function::Running;
+
+/// Works window functions out.
+pub(crate) struct Window<'p> {
+    input: Input<'p>,
+    plan: &'p WindowPlan,
+    /// Where the parts of a row begin.
+    places: Places,
+    sorted: Option<Sorted>,
+    partition: Partition,
+    /// The row that belongs to the next partition.
+    ahead: Option<Box<[Datum]>>,
+    /// The row of the partition that comes next.
+    next: usize,
+    running: Vec<Running>,
+    held: Option<Reservation>,
+}
+
+/// Where the parts of a row begin.
+#[derive(Clone)]
+pub(super) struct Places {
+    /// Of each call, its arguments.
+    pub(super) calls: Vec<usize>,
+    /// The frame's bounds that are expressions: first start, then end.
+    pub(super) start_bound: usize,
+    pub(super) end_bound: usize,
+    /// The first value of the order.
+    pub(super) order: usize,
+    partition_key: usize,
+    order_key: usize,
+}
+
+/// The rows of one partition, in order.
+#[derive(Default)]
+pub(super) struct Partition {
+    pub(super) rows: Vec<Box<[Datum]>>,
+    /// Of each row, where its peers begin and end, and the number of their group.
+    pub(super) peers: Vec<(usize, usize, usize)>,
+}
+
+/// The arguments of a call, and of the aggregate in it.
+pub(super) fn arguments_of(call: &WindowCall) -> Vec<&Expression> {
+    match &call.function {
+        WindowFunction::Aggregate(aggregate) => {
+            let order = aggregate.order.iter().map(|key| &key.expression);
+            aggregate.arguments.iter().chain(order).collect()
+        }
+        _ => call.arguments.iter().collect(),
+    }
+}
+
+impl<'p> Window<'p> {
+    pub(crate) fn new(input: Input<'p>, plan: &'p WindowPlan) -> Window<'p> {
+        let mut at = plan.keep.len();
+        let mut place = |width: usize| {
+            at += width;
+            at - width
+        };
+        let calls = plan.calls.iter().map(|call| place(arguments_of(call).len())).collect();
+        let places = Places {
+            calls,
+            start_bound: place(1),
+            end_bound: place(1),
+            order: place(1),
+            partition_key: place(1),
+            order_key: place(1),
+        };
+        Window {
+            input,
+            plan,
+            places,
+            sorted: None,
+            partition: Partition::default(),
+            ahead: None,
+            next: 0,
+            running: Vec::new(),
+            held: None,
+        }
+    }
+
+    /// The present row as it is kept, and its key.
+    fn row(&self, key: &mut Vec<u8>, execution: &mut Execution<'_>) -> Result<Box<[Datum]>> {
+        let mut row: Vec<Datum> = execution.save(&self.plan.keep).into();
+        for call in &self.plan.calls {
+            for argument in arguments_of(call) {
+                row.push(argument.evaluate(execution)?);
+            }
+        }
+        for bound in [&self.plan.frame.start, &self.plan.frame.end] {
+            let bound = frame::expression(bound);
+            row.push(bound.map_or(Ok(Datum::Null), |bound| bound.evaluate(execution))?);
+        }
+        let order = self.plan.order.first();
+        row.push(order.map_or(Ok(Datum::Null), |key| key.expression.evaluate(execution))?);
+        key.clear();
+        for expression in &self.plan.partition {
+            let operand = expression.operand(execution)?;
+            write_sort_key(expression.of(&operand, execution)?, &expression.ty, false, key);
+        }
+        let partition_bytes = key.len();
+        write_keys(&self.plan.order, execution, key)?;
+        row.push(Datum::text(&key[..partition_bytes]));
+        row.push(Datum::text(&key[partition_bytes..]));
+        Ok(row.into())
+    }
+
+    /// Loads the next partition; false if there is none.
+    fn load(&mut self, execution: &mut Execution<'_>) -> Result<bool> {
+        let held = self.held.get_or_insert_with(|| execution.memory().reservation());
+        held.clear();
+        self.partition = Partition::default();
+        self.next = 0;
+        let Some(sorted) = &mut self.sorted else { return Ok(false) };
+        let first = match self.ahead.take() {
+            Some(first) => Some(first),
+            None => sorted.next()?,
+        };
+        let Some(first) = first else { return Ok(false) };
+        let key = first[self.places.partition_key].clone();
+        held.require(size_of_values(&first) + 64)?;
+        self.partition.rows.push(first);
+        while let Some(row) = sorted.next()? {
+            execution.check_cancelled()?;
+            if row[self.places.partition_key] != key {
+                self.ahead = Some(row);
+                break;
+            }
+            held.require(size_of_values(&row) + 64)?;
+            self.partition.rows.push(row);
+        }
+        self.partition.find_peers(self.places.order_key);
+        self.running = self.plan.calls.iter().map(Running::new).collect();
+        Ok(true)
+    }
+}
+
+impl Partition {
+    fn find_peers(&mut self, order_key: usize) {
+        let (rows, mut start, mut group) = (&self.rows, 0, 0);
+        while start < rows.len() {
+            let peers = rows[start..].iter();
+            let count = peers.take_while(|row| row[order_key] == rows[start][order_key]).count();
+            self.peers.extend(std::iter::repeat_n((start, start + count, group), count));
+            start += count;
+            group += 1;
+        }
+    }
+}
+
+impl Operator for Window<'_> {
+    fn open(&mut self, execution: &mut Execution<'_>) -> Result<()> {
+        self.partition = Partition::default();
+        self.ahead = None;
+        self.next = 0;
+        let mut sorter = Sorter::new(None, execution);
+        self.input.open(execution)?;
+        let mut key = Vec::new();
+        while self.input.next(execution)? {
+            execution.check_cancelled()?;
+            let row = self.row(&mut key, execution)?;
+            sorter.add(&key, execution, || row)?;
+        }
+        self.sorted = Some(sorter.finish(execution)?);
+        Ok(())
+    }
+
+    fn next(&mut self, execution: &mut Execution<'_>) -> Result<bool> {
+        if self.next == self.partition.rows.len() && !self.load(execution)? {
+            return Ok(false);
+        }
+        let number = self.next;
+        self.next += 1;
+        let frames = Frames { plan: self.plan, places: &self.places, partition: &self.partition };
+        let frame = frames.of(number)?;
+        for ((call, place), running) in
+            self.plan.calls.iter().zip(&self.places.calls).zip(&mut self.running)
+        {
+            execution.check_cancelled()?;
+            let value =
+                running.value(call, *place, &self.partition, number, frame.clone(), execution)?;
+            execution.set(call.output, value);
+        }
+        let kept = self.partition.rows[number].iter().cloned();
+        for (slot, value) in self.plan.keep.iter().zip(kept) {
+            // A function's own output may be among the slots that are read above.
+            if !self.plan.calls.iter().any(|call| call.output == *slot) {
+                execution.set(*slot, value);
+            }
+        }
+        Ok(true)
+    }
+}
