@@ -77,6 +77,10 @@ impl ServerError {
         ServerError::new(1210, b"HY000", format!("Incorrect arguments to {command}"))
     }
 
+    pub(crate) fn too_many_placeholders() -> ServerError {
+        ServerError::new(1390, b"HY000", "Prepared statement contains too many placeholders")
+    }
+
     pub(crate) fn no_open_cursor(id: u32) -> ServerError {
         ServerError::new(1421, b"HY000", format!("The statement ({id}) has no open cursor."))
     }

@@ -90,8 +90,11 @@ fn one_too_many_hears_error_1040() {
 
 #[test]
 fn clients_that_do_not_log_in_keep_nobody_out() {
-    let running = Running::with(|limits| limits.max_connections = 2);
-    let mut silent: Vec<_> = (0..1010).map(|_| running.connect()).collect();
+    let running = Running::with(|limits| {
+        limits.max_connections = 2;
+        limits.max_pending_logins = 20;
+    });
+    let mut silent: Vec<_> = (0..40).map(|_| running.connect()).collect();
     assert!(silent[0].is_closed(), "the one that has been silent for longest");
     let _clients = [running.log_in(), running.log_in()];
     silent.truncate(1);
@@ -152,6 +155,7 @@ fn an_idle_connection_is_told_that_it_waited_too_long() {
 #[test]
 fn a_client_that_goes_away_ends_its_statement() {
     let running = Running::new();
+    let mut fastest = Duration::MAX;
     for _ in 0..3 {
         let mut client = running.log_in();
         let before = running.service.cancelled.load(Ordering::SeqCst);
@@ -161,8 +165,10 @@ fn a_client_that_goes_away_ends_its_statement() {
         client.stream.shutdown(Shutdown::Both).unwrap();
         drop(client);
         soon("cancelled", || running.service.cancelled.load(Ordering::SeqCst) > before);
-        assert!(left.elapsed() < Duration::from_millis(200), "{:?}", left.elapsed());
+        fastest = fastest.min(left.elapsed());
     }
+    // A busy machine may be late, but not each time.
+    assert!(fastest < Duration::from_millis(200), "{fastest:?}");
     soon("dropped", || running.service.sessions.load(Ordering::SeqCst) == 0);
 }
 
@@ -219,6 +225,9 @@ fn a_panic_ends_its_connection_only() {
     let (mut unlucky, mut other) = (running.log_in(), running.log_in());
     unlucky.query("panic");
     assert!(unlucky.is_closed());
+    let mut unluckier = running.log_in();
+    unluckier.query("endbadly");
+    assert!(unluckier.is_closed());
     other.query("one");
     assert_eq!(other.read_result().len(), 4);
     soon("dropped", || running.service.sessions.load(Ordering::SeqCst) == 1);
@@ -276,6 +285,16 @@ fn prepared_statements_are_counted() {
     client.read();
     let mut other = running.log_in();
     assert_eq!(prepare(&mut other), 0);
+}
+
+#[test]
+fn a_statement_has_as_many_parameters_as_can_be_counted() {
+    let running = Running::new();
+    let mut client = running.log_in();
+    client.command(0x16, &[b'?'; 65_536]);
+    assert_eq!(client.read_error(), 1390);
+    client.command(0x16, &[b'?'; 65_535]);
+    assert_eq!(client.read()[..9], [0, 2, 0, 0, 0, 255, 255, 255, 255]);
 }
 
 #[test]

@@ -116,7 +116,7 @@ proptest! {
 #[test]
 fn a_long_payload_goes_through_every_way() {
     for compression in ways() {
-        for length in [0xff_fffe, 0xff_ffff, 0x100_0000, 0x200_0001] {
+        for length in [0xff_ffff, 0x200_0001] {
             let payloads = [vec![7; length], b"next".to_vec()];
             let mut channel = channel(reading(sent(&payloads, compression)), compression);
             let mut payload = Vec::new();

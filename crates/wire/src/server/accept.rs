@@ -13,10 +13,6 @@ use crate::reply::put_error;
 /// How many connections one listener gives before the others have their turn.
 const BATCH: usize = 64;
 
-/// How many clients can be on their way to a login at once. One more, and the one that has been at it for
-/// longest has to go: whoever connects and says nothing keeps nobody out.
-const MAX_LOGGING_IN: u64 = 1000;
-
 /// Accepts those who wait. An error means that the process cannot take more for now.
 pub(super) fn accept_all(shared: &Arc<Shared>, listener: &Listener) -> io::Result<()> {
     for _ in 0..BATCH {
@@ -47,7 +43,7 @@ fn greet(shared: &Arc<Shared>, socket: Socket, peer: PeerAddress) {
     if shared.connections.logged_in() >= shared.limits.max_connections() {
         return refuse(socket, &ServerError::too_many_connections());
     }
-    shared.connections.make_room(MAX_LOGGING_IN);
+    shared.connections.make_room(shared.limits.max_pending_logins());
     let mut connection = Box::new(Connection::new(shared, socket, peer));
     if connection.greet().is_ok() {
         shared.poller.park(shared, connection);

@@ -157,6 +157,11 @@ impl Connection {
         let statement = self.statements.next_number();
         let prepared = self.session().and_then(|session| session.prepare(statement, text));
         let prepared = prepared.inspect_err(|_| self.shared.release_statements(1))?;
+        if prepared.parameters.len() > usize::from(u16::MAX) {
+            self.shared.release_statements(1);
+            self.session()?.close_statement(statement);
+            return Err(ServerError::too_many_placeholders().into());
+        }
         self.statements.insert(statement, prepared.parameters.len());
         let status = self.session()?.status();
         let buffer = self.channel.output.begin();

@@ -86,6 +86,9 @@ fn to_ms(duration: Duration) -> u64 {
 limits! {
     /// How many clients can be connected; one more hears error 1040.
     max_connections, set_max_connections: u64 = 151, |value| value, |value| value;
+    /// How many clients can be on their way to a login at once. One more, and the one that has been at it for
+    /// longest has to go: whoever connects and says nothing keeps nobody out.
+    max_pending_logins, set_max_pending_logins: u64 = 1000, |value| value, |value| value;
     /// How long a client may take from its connection to its login.
     connect_timeout, set_connect_timeout: Duration = Duration::from_secs(10), to_ms, Duration::from_millis;
     /// The longest command, in bytes, that is taken.

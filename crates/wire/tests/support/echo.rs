@@ -5,7 +5,7 @@
 //!   echo TEXT        a row of that text            big N            a row of one text of N bytes
 //!   types            a row of every type           attributes       a row for each query attribute
 //!   use SCHEMA, set  OK, with session changes      infile NAME      reads the client's file
-//!   wait             runs until it is cancelled    panic            panics
+//!   wait             runs until it is cancelled    panic, endbadly  panics; again when it is dropped
 //!   refuse           an error                      partly           a row, then an error
 //!   A; B             several of these              anything else    error 1064
 //! ```
@@ -68,6 +68,7 @@ impl Service for EchoService {
             sessions: self.sessions.clone(),
             texts: Default::default(),
             one: EncodedColumns::new(&[ColumnDefinition::new("1", ColumnType::LongLong)]),
+            ends_badly: false,
         }))
     }
 }
@@ -90,11 +91,13 @@ struct EchoSession {
     sessions: Arc<AtomicU32>,
     texts: std::collections::HashMap<u32, String>,
     one: EncodedColumns,
+    ends_badly: bool,
 }
 
 impl Drop for EchoSession {
     fn drop(&mut self) {
         self.sessions.fetch_sub(1, Ordering::SeqCst);
+        assert!(!self.ends_badly, "asked to");
     }
 }
 
@@ -150,6 +153,10 @@ impl EchoSession {
             "infile" => read_file(rest, replies),
             "wait" => self.wait(),
             "panic" => panic!("asked to"),
+            "endbadly" => {
+                self.ends_badly = true;
+                panic!("asked to")
+            }
             "refuse" => Err(ServerError::new(1146, b"42S02", "Table 'x' doesn't exist").into()),
             "partly" => {
                 let mut rows = replies.encoded_columns(&self.one)?;
