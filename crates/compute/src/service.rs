@@ -131,6 +131,10 @@ impl Session for SqlSession {
         self.answer_plainly(replies)
     }
 
+    fn status(&self) -> firn_wire::Status {
+        SqlSession::status(self)
+    }
+
     fn statistics(&mut self) -> String {
         self.statistics_line()
     }

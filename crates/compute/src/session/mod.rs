@@ -13,6 +13,7 @@
 
 mod account;
 mod answer;
+mod binary_text;
 mod definition;
 mod execution;
 mod kill;
@@ -279,7 +280,7 @@ impl SqlSession {
     }
 
     /// The status that OK packets tell.
-    fn status(&self) -> Status {
+    pub(crate) fn status(&self) -> Status {
         use firn_sql::types::SqlMode;
         let mut status = Status::empty();
         status.set(Status::AUTOCOMMIT, self.settings.autocommit);

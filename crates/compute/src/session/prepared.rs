@@ -152,6 +152,10 @@ impl SqlSession {
             }
             Parameter::Double(number) => (Datum::Double(number), SqlType::double().not_null()),
             Parameter::Decimal(text) => number_value(std::str::from_utf8(text).unwrap_or("0")),
+            // What is no text of the client's character set can only be meant for binary columns.
+            Parameter::Text(bytes) if !self.is_client_text(bytes) => {
+                (Datum::text(bytes), SqlType::varbinary(65_535).not_null())
+            }
             Parameter::Text(text) => {
                 let text = self.decode(text)?;
                 let ty = SqlType::varchar(65_535, self.settings.connection_collation);

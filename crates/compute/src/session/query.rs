@@ -9,7 +9,7 @@ use firn_sql::error::{Result, SqlError};
 use firn_sql::grammar;
 use firn_wire::{Query, Replies, WireError};
 
-use super::{SqlSession, told};
+use super::{SqlSession, binary_text, told};
 use crate::status::count;
 
 impl SqlSession {
@@ -50,7 +50,10 @@ impl SqlSession {
             {
                 Ok(text) => Ok(Cow::Borrowed(text)),
                 // Bytes inside string literals may be meant for binary columns.
-                Err(_) => Err(invalid()),
+                Err(_) => {
+                    let escapes = !self.grammar_mode().no_backslash_escapes;
+                    binary_text::with_hexadecimal(text, escapes).map(Cow::Owned).ok_or_else(invalid)
+                }
             },
             other => match other.decode(text).ok_or_else(invalid)? {
                 Cow::Borrowed(text) => {
@@ -58,6 +61,15 @@ impl SqlSession {
                 }
                 Cow::Owned(text) => String::from_utf8(text).map(Cow::Owned).map_err(|_| invalid()),
             },
+        }
+    }
+
+    /// Whether bytes are text of the client's character set.
+    pub(super) fn is_client_text(&self, bytes: &[u8]) -> bool {
+        let charset = self.settings.client_charset;
+        match charset.is_unicode() || charset == Charset::Ascii {
+            true => std::str::from_utf8(bytes).is_ok(),
+            false => charset.decode(bytes).is_some(),
         }
     }
 

@@ -75,7 +75,7 @@ fn an_ok_with_all_that_it_can_tell() {
     // A client that does not follow the session hears only the line.
     let plain =
         record(RowFormat::Text, Some(Capabilities::PROTOCOL_41), |replies| replies.ok(&completion));
-    assert!(plain.ends_with(b"\x03\x00\x02\x00Records: 3"), "{}", packets(&plain));
+    assert!(plain.ends_with(b"\x03\x00\x02\x00\x0aRecords: 3"), "{}", packets(&plain));
 }
 
 #[test]

@@ -1,0 +1,89 @@
+#!/usr/bin/env bash
+# Real clients against a Firn of this checkout: `conformance/run.sh [CLIENT…]`. A server is started on a free port over a
+# temporary directory, and ended by its process id. Clients come from Debian's packages; one that cannot be
+# installed is skipped, and said to be.
+set -euo pipefail
+here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+repository=$(dirname "$here")
+work=$(mktemp -d)
+server=
+finish() {
+    [ -z "$server" ] || { kill "$server" 2>/dev/null; wait "$server" 2>/dev/null; } || true
+    rm -rf "$work"
+}
+trap finish EXIT
+
+have() { command -v "$1" >/dev/null 2>&1; }
+
+# Installs Debian packages, if that can be done here.
+install() {
+    local run=()
+    [ "$(id -u)" = 0 ] || run=(sudo -n)
+    have apt-get || return 1
+    "${run[@]}" apt-get install -y -qq --no-install-recommends "$@" >"$work/apt.log" 2>&1 && return 0
+    "${run[@]}" apt-get update -qq >>"$work/apt.log" 2>&1 &&
+        DEBIAN_FRONTEND=noninteractive "${run[@]}" apt-get install -y -qq --no-install-recommends "$@" >>"$work/apt.log" 2>&1
+}
+
+start() {
+    "$repository/scripts/cargo.sh" build --locked --release --quiet --package firn
+    local target=${CARGO_TARGET_DIR:-$repository/target}
+    "$target/release/firn" start --data-dir "$work/data" --listen 127.0.0.1:0 --socket "$work/firn.sock" \
+        --buffer-pool 64M >"$work/server.log" 2>&1 &
+    server=$!
+    for _ in $(seq 100); do
+        port=$(sed -n 's/^firn: listening at 127\.0\.0\.1:\([0-9]*\);.*/\1/p' "$work/server.log")
+        [ -n "$port" ] && return 0
+        kill -0 "$server" 2>/dev/null || break
+        sleep 0.1
+    done
+    cat "$work/server.log" >&2
+    return 1
+}
+
+# The mariadb program: text protocol, Unix socket, errors by code.
+mariadb_client() {
+    have mariadb || install mariadb-client || return 77
+    local run=(mariadb -h 127.0.0.1 -P "$port" -u root)
+    "${run[@]}" <"$here/mariadb.sql" >"$work/mariadb.out"
+    diff -u "$here/mariadb.expected" "$work/mariadb.out"
+    [ "$(mariadb -S "$work/firn.sock" -u root -N -e 'SELECT 7')" = 7 ]
+}
+
+# A dump of a schema goes back in and gives the same dump.
+dump() {
+    have mariadb-dump || install mariadb-client || return 77
+    local run=(mariadb -h 127.0.0.1 -P "$port" -u root)
+    local dump=(mariadb-dump -h 127.0.0.1 -P "$port" -u root --skip-dump-date --skip-comments)
+    "${run[@]}" -e 'DROP DATABASE IF EXISTS copied; CREATE DATABASE copied'
+    "${run[@]}" <"$here/mariadb.sql" >/dev/null
+    "${dump[@]}" conformance >"$work/first.sql"
+    "${run[@]}" copied <"$work/first.sql"
+    "${dump[@]}" copied >"$work/second.sql"
+    diff -u "$work/first.sql" "$work/second.sql"
+}
+
+# PyMySQL: types both ways, transactions, errors, large values, TLS, LOAD DATA LOCAL.
+pymysql() {
+    python3 -c 'import pymysql' 2>/dev/null || install python3-pymysql || return 77
+    python3 -c 'import pymysql' 2>/dev/null || return 77
+    python3 "$here/pymysql_smoke.py" "$port"
+}
+
+all="mariadb_client dump pymysql"
+[ $# -gt 0 ] || read -ra clients <<<"$all"
+[ $# = 0 ] || clients=("$@")
+start
+failed=0
+for client in "${clients[@]}"; do
+    status=0
+    # A subshell of its own, so that -e holds inside.
+    (set -e; "$client") || status=$?
+    case $status in
+        0) echo "$client: passed" ;;
+        77) echo "$client: skipped, it cannot be installed here" ;;
+        *) echo "$client: FAILED"; failed=1 ;;
+    esac
+done
+[ $failed = 0 ] || { echo "-- the server said:"; tail -20 "$work/server.log"; }
+exit $failed
