@@ -10,7 +10,7 @@ choose_cargo
 cd "$repository"
 export CARGO_BUILD_JOBS=${CARGO_BUILD_JOBS:-2}
 
-all_steps="formatting documents lints tests simulation crash_loop interleavings"
+all_steps="formatting documents lints tests conformance simulation crash_loop interleavings"
 steps=("$@")
 
 # Layout and lints are judged by the pinned toolchain alone: a later one knows more of both, and what
@@ -42,6 +42,11 @@ lints() {
 # what is built, are the same.
 tests() {
     cargo test --locked --release --workspace -- --skip simulated:: --skip kill_loop::
+}
+
+# Clients that others wrote, against a server of this checkout.
+conformance() {
+    conformance/run.sh
 }
 
 # A node on simulated disks: power loss, failing syncs, full disks. More seeds: FIRN_SEEDS=0..10000.
