@@ -17,8 +17,9 @@ use sqlparser::ast::{
 
 use crate::error::{Result, SqlError};
 use crate::expression::{AggregateCall, AggregateFunction, Expression, Slot, SortKey};
+use crate::functions::{ResolveContext, resolve_aggregate};
 use crate::plan::visit::{SlotSet, reads_of};
-use crate::types::{SqlType, TypeKind};
+use crate::types::SqlType;
 
 use super::same::{same_expression, same_list};
 use super::scope::Clause;
@@ -43,7 +44,6 @@ pub(crate) fn named(name: &str) -> Option<AggregateFunction> {
         "VAR_SAMP" => AggregateFunction::SampleVariance,
         "JSON_ARRAYAGG" => AggregateFunction::JsonArray,
         "JSON_OBJECTAGG" => AggregateFunction::JsonObject,
-        "ANY_VALUE" => AggregateFunction::AnyValue,
         _ => return None,
     })
 }
@@ -189,93 +189,22 @@ impl Binder<'_> {
         if !wanted.contains(&call.arguments.len()) {
             return Err(SqlError::syntax(")", 1));
         }
-        let Some(first) = call.arguments.first().map(|first| first.ty.clone()) else {
-            call.ty = SqlType::bigint().not_null();
-            return Ok(());
+        let types: Vec<SqlType> = call.arguments.iter().map(|one| one.ty.clone()).collect();
+        let signature = {
+            let evaluation = self.context.evaluation;
+            let context = ResolveContext {
+                sql_mode: evaluation.sql_mode,
+                connection_collation: evaluation.connection_collation,
+                div_precision_increment: evaluation.div_precision_increment,
+                constants: &[],
+            };
+            resolve_aggregate(call.function, &types, &context)?
         };
-        let increment = self.context.evaluation.div_precision_increment;
-        let exact = |ty: &SqlType| match &ty.kind {
-            TypeKind::Decimal { precision, scale, .. } => Some((*precision, *scale)),
-            kind if kind.is_integer() => Some((kind.integer_digits(), 0)),
-            _ => None,
-        };
-        call.ty = match call.function {
-            AggregateFunction::CountRows | AggregateFunction::Count => SqlType::bigint().not_null(),
-            AggregateFunction::Sum => match exact(&first) {
-                Some((precision, scale)) => SqlType::decimal(precision.saturating_add(22), scale),
-                None => SqlType::double(),
-            },
-            AggregateFunction::Average => match exact(&first) {
-                Some((precision, scale)) => {
-                    let scale = scale.saturating_add(increment).min(30);
-                    SqlType::decimal(precision.saturating_add(increment), scale)
-                }
-                None => SqlType::double(),
-            },
-            AggregateFunction::Min | AggregateFunction::Max | AggregateFunction::AnyValue => {
-                first.clone().with_nullable(true)
-            }
-            AggregateFunction::BitAnd | AggregateFunction::BitOr | AggregateFunction::BitXor => {
-                SqlType::bigint_unsigned().not_null()
-            }
-            AggregateFunction::GroupConcat => {
-                let texts = std::mem::take(&mut call.arguments);
-                call.arguments = texts.into_iter().map(|one| self.as_text(one)).collect();
-                let types: Vec<SqlType> = call.arguments.iter().map(|one| one.ty.clone()).collect();
-                let connection = self.context.evaluation.connection_collation;
-                let ty = crate::types::unify::unify(&types, connection, "group_concat")?;
-                match ty.collation() {
-                    Some(collation) if ty.kind.is_text() => {
-                        let max_bytes =
-                            u32::try_from(self.context.evaluation.group_concat_max_length_bytes);
-                        SqlType::new(TypeKind::Text {
-                            max_bytes: max_bytes.unwrap_or(u32::MAX),
-                            collation,
-                        })
-                        .with_coercibility(ty.coercibility)
-                    }
-                    _ => ty.with_nullable(true),
-                }
-            }
-            AggregateFunction::StandardDeviation
-            | AggregateFunction::SampleStandardDeviation
-            | AggregateFunction::Variance
-            | AggregateFunction::SampleVariance => SqlType::double(),
-            AggregateFunction::JsonArray | AggregateFunction::JsonObject => {
-                SqlType::new(TypeKind::Json)
-            }
-        };
-        self.cast_aggregate_argument(call, &first);
+        let arguments = std::mem::take(&mut call.arguments).into_iter();
+        let wanted = signature.arguments.into_iter();
+        call.arguments = arguments.zip(wanted).map(|(one, ty)| self.cast_to(one, ty)).collect();
+        call.ty = signature.result;
         Ok(())
-    }
-
-    /// Sums of what is no number are sums of doubles; bits are of integers.
-    fn cast_aggregate_argument(&mut self, call: &mut AggregateCall, first: &SqlType) {
-        let wanted = match call.function {
-            AggregateFunction::Sum | AggregateFunction::Average => {
-                (!first.kind.is_numeric()).then(SqlType::double)
-            }
-            AggregateFunction::StandardDeviation
-            | AggregateFunction::SampleStandardDeviation
-            | AggregateFunction::Variance
-            | AggregateFunction::SampleVariance => Some(SqlType::double()),
-            AggregateFunction::BitAnd | AggregateFunction::BitOr | AggregateFunction::BitXor => {
-                (!first.kind.is_integer()).then(SqlType::bigint_unsigned)
-            }
-            AggregateFunction::JsonObject => {
-                let key = call.arguments.remove(0);
-                let key = self.as_text(key);
-                call.arguments.insert(0, key);
-                None
-            }
-            _ => None,
-        };
-        if let Some(wanted) = wanted {
-            let argument = call.arguments.remove(0);
-            let wanted = wanted.with_nullable(argument.ty.nullable);
-            let argument = self.cast_to(argument, wanted);
-            call.arguments.insert(0, argument);
-        }
     }
 }
 

@@ -73,10 +73,8 @@ impl Binder<'_> {
         left: Expression,
         right: Expression,
     ) -> Result<(ComparisonKind, Expression, Expression)> {
-        let left = beside(left, &right.ty);
-        let right = beside(right, &left.ty);
-        let (left, right) = (whole_number(left, &right), right);
-        let (right, left) = (whole_number(right, &left), left);
+        let left = as_column(left, &right, operator);
+        let right = as_column(right, &left, operator);
         let kind = comparison_kind(&left.ty, &right.ty, operator_text(operator))?;
         let (wanted_left, wanted_right) =
             (kind.operand_type(&left.ty), kind.operand_type(&right.ty));
@@ -138,23 +136,34 @@ fn compare_literals(
     make::literal(Datum::from_bool(truth), SqlType::boolean())
 }
 
-/// Text that is a whole number beside an integer column, as that number: exact where a double would not be.
-fn whole_number(value: Expression, other: &Expression) -> Expression {
-    let is_column = matches!(other.kind, ExpressionKind::Slot(_)) && other.ty.kind.is_integer();
+/// Text beside a column, as a value that the column holds, where that means the same: a whole number beside
+/// integers (exact where a double would not be), the number of a name beside an enum.
+fn as_column(value: Expression, other: &Expression, operator: CompareOperator) -> Expression {
     let ExpressionKind::Literal(Datum::Text(text)) = &value.kind else { return value };
-    if !is_column || !value.ty.kind.is_text() {
+    if !matches!(other.kind, ExpressionKind::Slot(_)) || !value.ty.kind.is_text() {
         return value;
     }
-    match std::str::from_utf8(text).ok().and_then(|text| text.trim().parse::<i64>().ok()) {
-        Some(number) => make::integer(number),
-        None => value,
+    if other.ty.kind.is_integer() {
+        let number =
+            std::str::from_utf8(text).ok().and_then(|text| text.trim().parse::<i64>().ok());
+        return number.map_or(value, make::integer);
     }
-}
-
-/// A parameter of unknown type, beside something known, is of its type.
-fn beside(value: Expression, other: &SqlType) -> Expression {
-    let _ = other;
-    value
+    let is_equality = matches!(
+        operator,
+        CompareOperator::Equal | CompareOperator::NotEqual | CompareOperator::NullSafeEqual
+    );
+    match &other.ty.kind {
+        TypeKind::Enum { members, collation } if is_equality => {
+            let collation = crate::collation::get(*collation);
+            let is_it = |name: &Box<str>| collation.equal(name.as_bytes(), text);
+            let ordinal = members.names().iter().position(is_it);
+            let number = |place: usize| Datum::UInt(place as u64 + 1);
+            ordinal.map_or(value.clone(), |place| {
+                make::literal(number(place), SqlType::bigint_unsigned())
+            })
+        }
+        _ => value,
+    }
 }
 
 /// Whether values of one kind are values of the other without a change.

@@ -38,6 +38,10 @@ impl Binder<'_> {
             })?;
             relations.push(self.target_of(table, "DELETE")?);
         }
+        for relation in &relations {
+            let table = self.model_of(*relation)?.id;
+            self.written.push(table);
+        }
         let block = self.written_block(from.tree, from.conditions, delete.selection.as_ref())?;
         let count = if delete.targets.is_empty() { 1 } else { 2 };
         let (order, limit) = self.written_order(&delete.order_by, delete.limit.as_ref(), count)?;

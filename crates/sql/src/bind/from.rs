@@ -123,6 +123,12 @@ impl Binder<'_> {
                 self.view(&table, shown_name, null_supplied)
             }
             CatalogRelation::Table(table) => {
+                if self.depth > 0 && self.written.contains(&table.id) {
+                    let message = format!(
+                        "You can't specify target table '{shown_name}' for update in FROM clause"
+                    );
+                    return Err(SqlError::new(1093, message));
+                }
                 let hints = self.index_hints(&table, &shown_name, hints)?;
                 let (_, item) = self.base_table(table, shown_name, hints)?;
                 Ok(item)
@@ -229,7 +235,10 @@ impl Binder<'_> {
     ) -> Result<FromItem> {
         let last = self.scopes.len() - 1;
         let before = std::mem::replace(&mut self.scopes[last].is_hidden, !lateral);
+        // A derived table is worked out before rows are written.
+        let written = std::mem::take(&mut self.written);
         let bound = self.deeper(|binder| binder.query(subquery));
+        self.written = written;
         self.scopes[last].is_hidden = before;
         let names: Vec<&str> =
             alias.columns.iter().map(|column| column.name.value.as_str()).collect();

@@ -28,6 +28,7 @@ impl Binder<'_> {
         match name.as_str() {
             "VALUES" => self.values_function(function),
             "DEFAULT" => self.default_function(function),
+            "ANY_VALUE" => self.any_value(function),
             "GROUPING" => self.grouping_function(function),
             "DATE_ADD" | "DATE_SUB" | "ADDDATE" | "SUBDATE" => self.date_function(&name, function),
             _ => {
@@ -91,6 +92,17 @@ impl Binder<'_> {
                 self.call(name, arguments)
             }
         }
+    }
+
+    /// `ANY_VALUE(x)`: what it reads need not depend on the groups.
+    fn any_value(&mut self, function: &Function) -> Result<Expression> {
+        let mut arguments = self.arguments(function)?;
+        if arguments.len() != 1 {
+            return self.call("ANY_VALUE", arguments);
+        }
+        let value = arguments.remove(0);
+        crate::plan::visit::add_reads(&value, &mut self.scope().any_values);
+        Ok(value)
     }
 
     /// `GROUPING(a)`: whether a group is rolled up; several make a number of bits.

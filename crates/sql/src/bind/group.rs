@@ -80,7 +80,8 @@ impl Binder<'_> {
             if is_there {
                 continue;
             }
-            if strict && !determined.contains(slot) {
+            let is_any = self.scope().any_values.contains(slot);
+            if strict && !is_any && !determined.contains(slot) {
                 return Err(self.not_grouped(slot, clause, number, grouping.groups.is_empty()));
             }
             let ty = self.slot_type(slot);

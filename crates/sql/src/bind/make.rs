@@ -9,32 +9,32 @@ use super::Binder;
 
 /// A constant.
 #[must_use]
-pub fn literal(datum: Datum, ty: SqlType) -> Expression {
+pub(crate) fn literal(datum: Datum, ty: SqlType) -> Expression {
     let ty = ty.with_nullable(datum.is_null());
     Expression { kind: ExpressionKind::Literal(datum), ty }
 }
 
 /// An integer.
 #[must_use]
-pub fn integer(number: i64) -> Expression {
+pub(crate) fn integer(number: i64) -> Expression {
     literal(Datum::Int(number), SqlType::bigint())
 }
 
 /// NULL.
 #[must_use]
-pub fn null() -> Expression {
+pub(crate) fn null() -> Expression {
     literal(Datum::Null, SqlType::null())
 }
 
 /// A slot's value.
 #[must_use]
-pub fn slot(slot: Slot, ty: SqlType) -> Expression {
+pub(crate) fn slot(slot: Slot, ty: SqlType) -> Expression {
     Expression { kind: ExpressionKind::Slot(slot), ty }
 }
 
 /// `NOT x`
 #[must_use]
-pub fn not(operand: Expression) -> Expression {
+pub(crate) fn not(operand: Expression) -> Expression {
     let ty = SqlType::boolean().with_nullable(operand.ty.nullable);
     match operand.kind {
         ExpressionKind::Literal(Datum::Int(number)) => literal(Datum::from_bool(number == 0), ty),
@@ -47,7 +47,7 @@ pub fn not(operand: Expression) -> Expression {
 
 /// `x IS [NOT] …`
 #[must_use]
-pub fn is(operand: Expression, test: IsTest, negated: bool) -> Expression {
+pub(crate) fn is(operand: Expression, test: IsTest, negated: bool) -> Expression {
     let ty = SqlType::boolean().not_null();
     if test == IsTest::Null && !operand.ty.nullable && is_simple(&operand) {
         return literal(Datum::from_bool(negated), ty);
@@ -61,7 +61,7 @@ fn is_simple(expression: &Expression) -> bool {
 
 /// `a AND b …`, without ANDs in it.
 #[must_use]
-pub fn and(mut list: Vec<Expression>) -> Expression {
+pub(crate) fn and(mut list: Vec<Expression>) -> Expression {
     if list.len() == 1 {
         return list.swap_remove(0);
     }
@@ -75,7 +75,7 @@ pub fn and(mut list: Vec<Expression>) -> Expression {
 
 /// `a OR b …`, without ORs in it.
 #[must_use]
-pub fn or(mut list: Vec<Expression>) -> Expression {
+pub(crate) fn or(mut list: Vec<Expression>) -> Expression {
     if list.len() == 1 {
         return list.swap_remove(0);
     }
@@ -89,7 +89,7 @@ pub fn or(mut list: Vec<Expression>) -> Expression {
 
 /// The operator that is true where `operator` is false.
 #[must_use]
-pub fn opposite(operator: CompareOperator) -> Option<CompareOperator> {
+pub(crate) fn opposite(operator: CompareOperator) -> Option<CompareOperator> {
     Some(match operator {
         CompareOperator::Equal => CompareOperator::NotEqual,
         CompareOperator::NotEqual => CompareOperator::Equal,
@@ -103,7 +103,7 @@ pub fn opposite(operator: CompareOperator) -> Option<CompareOperator> {
 
 /// Whether an expression is a truth value already.
 #[must_use]
-pub fn is_truth(expression: &Expression) -> bool {
+pub(crate) fn is_truth(expression: &Expression) -> bool {
     matches!(
         expression.kind,
         ExpressionKind::Compare { .. }

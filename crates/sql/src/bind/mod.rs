@@ -16,6 +16,7 @@ mod cast;
 mod coerce;
 mod columns;
 mod cte;
+mod definitions;
 mod delete;
 mod expression;
 mod from;
@@ -36,6 +37,8 @@ mod union;
 mod update;
 mod view;
 mod window;
+
+pub use definitions::{BoundRowExpression, bind_row_expression, query_columns};
 
 pub mod logical;
 pub mod same;

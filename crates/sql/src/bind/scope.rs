@@ -14,6 +14,7 @@ use crate::catalog::model::{TableModel, same_name};
 use crate::error::{Result, SqlError};
 use crate::expression::{AggregateCall, Expression, ExpressionKind, Slot};
 use crate::plan::ColumnOrigin;
+use crate::plan::visit::SlotSet;
 use crate::types::SqlType;
 
 use super::Binder;
@@ -74,6 +75,8 @@ pub struct Scope {
     pub groups: Vec<(Slot, Expression)>,
     /// Slots of `GROUPING()`, by group.
     pub grouping_slots: Option<Vec<Slot>>,
+    /// Slots that `ANY_VALUE` reads.
+    pub any_values: SlotSet,
     /// Names in it cannot be seen (a derived table is being bound that is not lateral).
     pub is_hidden: bool,
     /// Whether aggregates may stand here.

@@ -80,6 +80,10 @@ impl Binder<'_> {
             ..Block::default()
         };
         let mut order = order;
+        if groups.is_empty() && !self.scope().aggregates.is_empty() {
+            // One row has no order.
+            order.clear();
+        }
         self.finish_groups(&mut block, groups, is_rollup, &mut columns, &mut order)?;
         block.windows = std::mem::take(&mut self.scope().windows);
         self.share_outputs(&mut block, &mut columns, &mut order);

@@ -34,6 +34,11 @@ impl Binder<'_> {
         let from = self.from(&update.tables)?;
         self.scope().shown = from.shown;
         self.scope().allows_aggregates = false;
+        for assignment in &update.assignments {
+            let (relation, _) = self.assigned_column(&assignment.column, "UPDATE")?;
+            let table = self.model_of(relation)?.id;
+            self.written.push(table);
+        }
         let mut targets: Vec<(RelationId, Vec<Assignment>)> = Vec::new();
         for assignment in &update.assignments {
             let (relation, ordinal) = self.assigned_column(&assignment.column, "UPDATE")?;

@@ -5,8 +5,6 @@
 //!     one window with two calls; each writes a slot
 //! ```
 
-use std::sync::Arc;
-
 use sqlparser::ast::{
     Expr, Function, Interval, WindowFrame as WrittenFrame, WindowFrameBound, WindowFrameUnits,
     WindowSpec, WindowType,
@@ -320,10 +318,4 @@ fn same_bound(one: &FrameBound, other: &FrameBound) -> bool {
         | (FrameBound::Following(one), FrameBound::Following(other)) => same_expression(one, other),
         (one, other) => std::mem::discriminant(one) == std::mem::discriminant(other),
     }
-}
-
-/// The name of a window function for messages.
-#[must_use]
-pub(crate) fn shown_name(name: &str) -> Arc<str> {
-    name.to_lowercase().into()
 }

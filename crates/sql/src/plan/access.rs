@@ -33,7 +33,7 @@ const ENTRY: f64 = 0.6;
 
 /// A way to a table's rows.
 #[derive(Debug, Clone)]
-pub struct Candidate {
+pub(crate) struct Candidate {
     /// The way.
     pub access: Access,
     /// Which way.
@@ -55,7 +55,7 @@ pub struct Candidate {
 }
 
 /// What is asked of a table.
-pub struct Wanted<'a> {
+pub(crate) struct Wanted<'a> {
     /// The table.
     pub table: &'a Arc<TableModel>,
     /// The slot of each column that is read, by ordinal.
@@ -75,7 +75,7 @@ pub struct Wanted<'a> {
 impl Wanted<'_> {
     /// All ways worth a thought, the full scan first.
     #[must_use]
-    pub fn candidates(&self) -> Vec<Candidate> {
+    pub(crate) fn candidates(&self) -> Vec<Candidate> {
         let columns: Vec<(Slot, &SqlType)> = self.read_columns();
         let own: SlotSet = self.slots.iter().flatten().copied().collect();
         let columns = Columns { slots: &columns, own: &own };

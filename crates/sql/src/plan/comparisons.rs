@@ -6,7 +6,11 @@ use crate::types::{ComparisonKind, SqlType, TypeKind};
 /// Whether a comparison of `kind` between a column and a value follows the order of the column's index, and
 /// if so whether the index finds no more than the comparison means.
 #[must_use]
-pub fn index_order(column: &SqlType, kind: &ComparisonKind, value: &SqlType) -> Option<bool> {
+pub(crate) fn index_order(
+    column: &SqlType,
+    kind: &ComparisonKind,
+    value: &SqlType,
+) -> Option<bool> {
     let is_numeric = value.kind.is_numeric() || value.kind == TypeKind::Null;
     match (kind, &column.kind) {
         (ComparisonKind::Integer | ComparisonKind::Decimal, of) if of.is_integer() => {
@@ -38,7 +42,7 @@ pub fn index_order(column: &SqlType, kind: &ComparisonKind, value: &SqlType) -> 
 /// Whether equality of `kind` between two such columns may be passed on: of three values two of which are
 /// equal to the third, all are equal, and any may stand for any.
 #[must_use]
-pub fn is_transitive(one: &SqlType, kind: &ComparisonKind, two: &SqlType) -> bool {
+pub(crate) fn is_transitive(one: &SqlType, kind: &ComparisonKind, two: &SqlType) -> bool {
     let both = |test: fn(&TypeKind) -> bool| test(&one.kind) && test(&two.kind);
     match kind {
         ComparisonKind::Integer => both(TypeKind::is_integer),
@@ -57,7 +61,7 @@ pub fn is_transitive(one: &SqlType, kind: &ComparisonKind, two: &SqlType) -> boo
 
 /// A side of an equality as a key of a hash join: cast so that the keys of both sides have one form.
 #[must_use]
-pub fn as_hash_key(side: Expression, kind: &ComparisonKind, other: &SqlType) -> Expression {
+pub(crate) fn as_hash_key(side: Expression, kind: &ComparisonKind, other: &SqlType) -> Expression {
     let is_same = side.ty.kind == other.kind
         || side.ty.kind.is_integer()
             && other.kind.is_integer()

@@ -21,7 +21,11 @@ impl Optimiser<'_, '_> {
     ///
     /// # Errors
     /// What planning them answers.
-    pub fn plan_derived(&mut self, tree: &JoinTree, conditions: &[Expression]) -> Result<()> {
+    pub(crate) fn plan_derived(
+        &mut self,
+        tree: &JoinTree,
+        conditions: &[Expression],
+    ) -> Result<()> {
         let is_alone = matches!(tree, JoinTree::Relation(_));
         self.plan_derived_in(tree, conditions, is_alone)
     }

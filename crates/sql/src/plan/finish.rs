@@ -14,13 +14,13 @@ use super::visit::{
 use super::{NodeKind, PlanNode, QueryPlan, ScanPlan};
 
 /// Finishes a query.
-pub fn finish_query(query: &mut QueryPlan) {
+pub(crate) fn finish_query(query: &mut QueryPlan) {
     let needed = reads_of(query.columns.iter().map(|column| &column.value));
     finish(&mut query.root, &needed);
 }
 
 /// Finishes a node of whose slots `needed` are read above it.
-pub fn finish(node: &mut PlanNode, needed: &SlotSet) {
+pub(crate) fn finish(node: &mut PlanNode, needed: &SlotSet) {
     let mut below = needed.clone();
     add_own_reads(node, &mut below);
     match &mut node.kind {

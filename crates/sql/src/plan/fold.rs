@@ -7,7 +7,7 @@ use crate::types::{Datum, EvaluationContext, cast};
 /// A call of a pure function, or a cast, of literals as its value; otherwise the expression itself. What
 /// fails or warns is left for the execution.
 #[must_use]
-pub fn fold(expression: Expression, context: &EvaluationContext) -> Expression {
+pub(crate) fn fold(expression: Expression, context: &EvaluationContext) -> Expression {
     let value = match &expression.kind {
         ExpressionKind::Call { function, arguments } if function.volatility == Volatility::Pure => {
             let Some(values) = literals(arguments) else { return expression };
@@ -65,6 +65,6 @@ fn literals(arguments: &[Expression]) -> Option<Vec<Datum>> {
 
 /// Whether a condition is false or NULL whatever the row.
 #[must_use]
-pub fn is_never_true(condition: &Expression) -> bool {
+pub(crate) fn is_never_true(condition: &Expression) -> bool {
     matches!(condition.kind, ExpressionKind::Literal(Datum::Null | Datum::Int(0)))
 }

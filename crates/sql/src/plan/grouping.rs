@@ -17,7 +17,7 @@ impl Optimiser<'_, '_> {
     ///
     /// # Errors
     /// What planning of a subquery answers.
-    pub fn plan_groups(
+    pub(crate) fn plan_groups(
         &mut self,
         pool: &mut Pool,
         grouping: Grouping,
@@ -51,7 +51,8 @@ impl Optimiser<'_, '_> {
             _ => return Ok(None),
         };
         let [argument] = call.arguments.as_slice() else { return Ok(None) };
-        let is_alone = grouping.groups.is_empty() && pool.items.len() == 1;
+        let is_table = matches!(pool.items.as_slice(), [item] if self.is_table_item(item));
+        let is_alone = grouping.groups.is_empty() && is_table;
         if !is_alone || !matches!(argument.kind, ExpressionKind::Slot(_)) {
             return Ok(None);
         }
@@ -118,7 +119,7 @@ fn aggregate(input: PlanNode, grouping: Grouping, sorted: bool, rows: f64) -> Or
 
 /// Window functions over rows.
 #[must_use]
-pub fn window(input: PlanNode, window: Window) -> PlanNode {
+pub(crate) fn window(input: PlanNode, window: Window) -> PlanNode {
     let rows = input.rows;
     let cost = input.cost + rows * (rows + 1.0).log2().max(1.0) * 0.2;
     let Window { partition, order, frame, calls } = window;

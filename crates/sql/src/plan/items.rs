@@ -27,7 +27,7 @@ const PROBE: f64 = 0.4;
 
 /// Conditions that can be looked at once an item is there.
 #[derive(Debug, Default)]
-pub struct Applicable {
+pub(crate) struct Applicable {
     /// Those that read nothing else of the pool.
     pub own: Vec<Expression>,
     /// Those that join it with what is bound.
@@ -36,7 +36,7 @@ pub struct Applicable {
 
 /// How an item joins what is bound.
 #[derive(Debug, Clone)]
-pub enum Method {
+pub(crate) enum Method {
     /// Once for each row.
     Nested {
         /// The way to a table's rows, if the item is one.
@@ -48,7 +48,7 @@ pub enum Method {
 
 /// An item's way with its price.
 #[derive(Debug, Clone)]
-pub struct Priced {
+pub(crate) struct Priced {
     /// How.
     pub method: Method,
     /// Cost and rows of the whole, for `left` rows of what is bound.
@@ -61,7 +61,7 @@ pub struct Priced {
 
 /// What is bound when an item is added.
 #[derive(Debug, Clone)]
-pub struct Bound {
+pub(crate) struct Bound {
     /// Slots of the pool that are filled.
     pub slots: SlotSet,
     /// Rows so far; one and nothing bound at the beginning.
@@ -75,7 +75,7 @@ pub struct Bound {
 impl Pool {
     /// The conditions that become applicable with an item.
     #[must_use]
-    pub fn applicable(&self, item: &Item, bound: &SlotSet) -> Applicable {
+    pub(crate) fn applicable(&self, item: &Item, bound: &SlotSet) -> Applicable {
         let mut found = Applicable::default();
         let mut with = bound.clone();
         with.extend(&item.fills);
@@ -100,7 +100,7 @@ impl Pool {
 
 /// The sides of an equality as key of the left and of the right side of a join.
 #[must_use]
-pub fn hash_key(
+pub(crate) fn hash_key(
     condition: &Expression,
     left: &SlotSet,
     right: &SlotSet,
@@ -131,7 +131,7 @@ impl Optimiser<'_, '_> {
     ///
     /// # Errors
     /// What planning of a subquery answers.
-    pub fn price(
+    pub(crate) fn price(
         &mut self,
         pool: &Pool,
         item: &Item,
@@ -142,6 +142,15 @@ impl Optimiser<'_, '_> {
         match &item.kind {
             ItemKind::Relation(relation) => {
                 self.price_relation(*relation, item, &applicable, bound, order)
+            }
+            ItemKind::Distinct { right, .. } => {
+                let (rows, alone) = self.price_pool(right)?;
+                let share: f64 = applicable.joining.iter().map(share_of_all).product();
+                let alone = alone + rows * 2.0;
+                let method =
+                    if bound.is_first { Method::Nested { candidate: None } } else { Method::Hash };
+                let cost = bound.cost + alone + bound.rows * PROBE;
+                Ok(vec![Priced { method, cost, rows: bound.rows * rows * share, ordered: false }])
             }
             ItemKind::Join { kind, right, on } => {
                 let mut priced = self.price_join(*kind, right, on, bound)?;
@@ -181,8 +190,7 @@ impl Optimiser<'_, '_> {
         let least = found.iter().map(|priced| priced.rows).fold(f64::INFINITY, f64::min);
         let keys =
             applicable.joining.iter().filter_map(|one| hash_key(one, &bound.slots, &item.fills));
-        let (keys, is_table) = (keys.count(), self.is_table(relation));
-        if keys > 0 || !is_table {
+        if keys.count() > 0 || self.is_costly(relation) {
             let alone = self.ways(relation, &applicable.own, &[]);
             let alone = alone.iter().min_by(|one, two| one.cost.total_cmp(&two.cost));
             let (cost, rows) = alone.map_or((1.0, 1.0), |way| (way.cost, way.rows));
@@ -216,7 +224,7 @@ impl Optimiser<'_, '_> {
     }
 
     /// The ways to a relation's rows.
-    pub fn ways(
+    pub(crate) fn ways(
         &mut self,
         relation: RelationId,
         conditions: &[Expression],
@@ -258,6 +266,17 @@ impl Optimiser<'_, '_> {
         }]
     }
 
+    /// Whether an item is a stored table.
+    pub(crate) fn is_table_item(&self, item: &Item) -> bool {
+        matches!(item.kind, ItemKind::Relation(relation) if self.is_table(relation))
+    }
+
+    /// Whether a relation's rows are worked out anew each time that it is opened.
+    fn is_costly(&self, relation: RelationId) -> bool {
+        let source = &self.binder.relations[relation.0].source;
+        matches!(source, RelationSource::Derived { .. } | RelationSource::Virtual(_))
+    }
+
     fn is_table(&self, relation: RelationId) -> bool {
         matches!(self.binder.relations[relation.0].source, RelationSource::Table(_))
     }
@@ -266,7 +285,7 @@ impl Optimiser<'_, '_> {
     ///
     /// # Errors
     /// What planning of a subquery answers.
-    pub fn join_item(
+    pub(crate) fn join_item(
         &mut self,
         pool: &Pool,
         item: &Item,
@@ -289,14 +308,15 @@ impl Optimiser<'_, '_> {
                 let ways = self.ways(*relation, &applicable.own, &[]);
                 let best = ways.into_iter().min_by(|one, two| one.cost.total_cmp(&two.cost));
                 let right = self.relation_node(*relation, applicable.own, best.as_ref());
-                let (mut keys, mut rest) = (Vec::new(), Vec::new());
-                for condition in applicable.joining {
-                    match hash_key(&condition, bound, &item.fills) {
-                        Some(key) => keys.push(key),
-                        None => rest.push(condition),
-                    }
-                }
+                let (keys, rest) = keys_of(applicable.joining, bound, &item.fills);
                 Ok(hash_join(left, right, JoinKind::Inner, keys, rest, priced))
+            }
+            (ItemKind::Distinct { right, slots }, _) => {
+                let right = self.distinct_node(right, slots)?;
+                let right = filter(right, applicable.own);
+                let Some(left) = left else { return Ok(right) };
+                let (keys, rest) = keys_of(applicable.joining, bound, &item.fills);
+                Ok(hash_join(Some(left), right, JoinKind::Inner, keys, rest, priced))
             }
             (ItemKind::Join { kind, right, on }, method) => {
                 let node = self.join_unit(*kind, right, on, left, bound, method, priced)?;
@@ -330,7 +350,7 @@ impl Optimiser<'_, '_> {
     }
 
     /// The node that gives a relation's rows.
-    pub fn relation_node(
+    pub(crate) fn relation_node(
         &mut self,
         relation: RelationId,
         conditions: Vec<Expression>,
@@ -395,7 +415,7 @@ fn numbered(slots: &[Option<Slot>]) -> Vec<(u16, Slot)> {
 
 /// Conditions with their conjuncts one by one.
 #[must_use]
-pub fn conjuncts(conditions: &[Expression]) -> Vec<Expression> {
+pub(crate) fn conjuncts(conditions: &[Expression]) -> Vec<Expression> {
     let mut found = Vec::with_capacity(conditions.len());
     for condition in conditions {
         match &condition.kind {
@@ -408,13 +428,13 @@ pub fn conjuncts(conditions: &[Expression]) -> Vec<Expression> {
 
 /// One row without columns.
 #[must_use]
-pub fn one_row() -> PlanNode {
+pub(crate) fn one_row() -> PlanNode {
     PlanNode { kind: NodeKind::OneRow, rows: 1.0, cost: 0.0 }
 }
 
 /// The rows for which all conditions are true.
 #[must_use]
-pub fn filter(input: PlanNode, conditions: Vec<Expression>) -> PlanNode {
+pub(crate) fn filter(input: PlanNode, conditions: Vec<Expression>) -> PlanNode {
     if conditions.is_empty() {
         return input;
     }
@@ -488,6 +508,18 @@ fn hash_pool(right: &Pool, on: &[Expression]) -> Pool {
 
 /// Pairs of keys (left, right, whether NULL equals NULL), and the conditions that are no such pairs.
 type HashParts = (Vec<(Expression, Expression, bool)>, Vec<Expression>);
+
+/// Conditions as keys of a hash join, and those that are none.
+fn keys_of(conditions: Vec<Expression>, bound: &SlotSet, right: &SlotSet) -> HashParts {
+    let (mut keys, mut rest) = (Vec::new(), Vec::new());
+    for condition in conditions {
+        match hash_key(&condition, bound, right) {
+            Some(key) => keys.push(key),
+            None => rest.push(condition),
+        }
+    }
+    (keys, rest)
+}
 
 /// What a hash table of a join's right side needs; `None` if it is of no use.
 fn hash_parts(right: &Pool, on: &[Expression], bound: &SlotSet) -> Option<HashParts> {

@@ -28,7 +28,7 @@ struct Path {
 
 /// A pool's plan, and whether its rows come in the order asked for.
 #[derive(Debug)]
-pub struct Ordered {
+pub(crate) struct Ordered {
     /// The plan.
     pub node: PlanNode,
     /// Whether it gives the order.
@@ -88,7 +88,7 @@ impl Optimiser<'_, '_> {
     ///
     /// # Errors
     /// What planning of a subquery answers.
-    pub fn plan_pool(
+    pub(crate) fn plan_pool(
         &mut self,
         pool: &Pool,
         order: &[SortKey],
@@ -102,7 +102,7 @@ impl Optimiser<'_, '_> {
     ///
     /// # Errors
     /// What planning of a subquery answers.
-    pub fn plan_ordered(
+    pub(crate) fn plan_ordered(
         &mut self,
         pool: &Pool,
         order: &[SortKey],
@@ -128,7 +128,7 @@ impl Optimiser<'_, '_> {
     ///
     /// # Errors
     /// What planning of a subquery answers.
-    pub fn price_pool(&mut self, pool: &Pool) -> Result<(f64, f64)> {
+    pub(crate) fn price_pool(&mut self, pool: &Pool) -> Result<(f64, f64)> {
         if pool.items.is_empty() || pool.conditions.iter().any(super::fold::is_never_true) {
             return Ok((0.0, 0.0));
         }

@@ -29,7 +29,10 @@ mod pool;
 mod predicates;
 mod ranges;
 mod selectivity;
+mod semijoin;
 mod statement;
+#[cfg(test)]
+mod tests;
 mod virtual_hints;
 pub mod visit;
 pub(crate) mod volatility;

@@ -10,7 +10,7 @@ use super::visit::{SlotSet, for_each_operand};
 
 /// The slots whose NULL makes a condition not true.
 #[must_use]
-pub fn rejected(condition: &Expression) -> SlotSet {
+pub(crate) fn rejected(condition: &Expression) -> SlotSet {
     match &condition.kind {
         ExpressionKind::And(list) => {
             let mut all = SlotSet::default();
@@ -32,7 +32,7 @@ pub fn rejected(condition: &Expression) -> SlotSet {
 
 /// The slots whose NULL makes an expression NULL.
 #[must_use]
-pub fn strict(expression: &Expression) -> SlotSet {
+pub(crate) fn strict(expression: &Expression) -> SlotSet {
     match &expression.kind {
         ExpressionKind::Slot(slot) => [*slot].into_iter().collect(),
         ExpressionKind::Cast(inner) | ExpressionKind::Not(inner) => strict(inner),

@@ -18,7 +18,7 @@ use super::visit::SlotSet;
 use super::{NodeKind, PlanNode, QueryPlan};
 
 /// Plans what a binder has bound.
-pub struct Optimiser<'b, 'a> {
+pub(crate) struct Optimiser<'b, 'a> {
     /// What it knows of the statement.
     pub binder: &'b mut Binder<'a>,
 }
@@ -45,7 +45,7 @@ impl Optimiser<'_, '_> {
     ///
     /// # Errors
     /// 1235 for what cannot be done.
-    pub fn plan_query(&mut self, query: Query) -> Result<QueryPlan> {
+    pub(crate) fn plan_query(&mut self, query: Query) -> Result<QueryPlan> {
         let limit = self.limit_value(&query);
         let Ordered { mut node, ordered } = match query.body {
             Body::Select(block) => self.plan_block(*block, &query.order, limit)?,
@@ -105,7 +105,8 @@ impl Optimiser<'_, '_> {
         let mut pool = match &from {
             Some(tree) => {
                 self.plan_derived(tree, &conditions)?;
-                Pool::new(tree, &conditions, self.binder)
+                let pool = Pool::new(tree, &conditions, self.binder);
+                if straight { pool } else { self.turn_semijoins(pool)? }
             }
             None => Pool::default().with_conditions(conditions),
         };
@@ -178,7 +179,7 @@ fn literal_count(datum: &Datum) -> Option<u64> {
 
 /// Sorted rows.
 #[must_use]
-pub fn sort(input: PlanNode, keys: Vec<SortKey>, limit: Option<Expression>) -> PlanNode {
+pub(crate) fn sort(input: PlanNode, keys: Vec<SortKey>, limit: Option<Expression>) -> PlanNode {
     let rows = input.rows;
     let cost = input.cost + rows * (rows + 1.0).log2().max(1.0) * 0.15;
     let kind = NodeKind::Sort { input: Box::new(input), keys, keep: Vec::new(), limit };

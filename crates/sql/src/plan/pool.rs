@@ -25,7 +25,7 @@ use super::volatility::is_row_dependent;
 
 /// Items and conditions of one level of inner joins.
 #[derive(Debug, Default, Clone)]
-pub struct Pool {
+pub(crate) struct Pool {
     /// What is joined.
     pub items: Vec<Item>,
     /// What must be true, equalities of classes left out.
@@ -38,7 +38,7 @@ pub struct Pool {
 
 /// Something to be joined.
 #[derive(Debug, Clone)]
-pub struct Item {
+pub(crate) struct Item {
     /// What it is.
     pub kind: ItemKind,
     /// What it fills.
@@ -49,7 +49,7 @@ pub struct Item {
 
 /// What an item is.
 #[derive(Debug, Clone)]
-pub enum ItemKind {
+pub(crate) enum ItemKind {
     /// A table reference.
     Relation(RelationId),
     /// The right side of an outer, semi or anti join.
@@ -61,11 +61,18 @@ pub enum ItemKind {
         /// `ON`.
         on: Vec<Expression>,
     },
+    /// The distinct values of a semi join's right side.
+    Distinct {
+        /// The right side.
+        right: Pool,
+        /// The columns.
+        slots: Vec<(Slot, SqlType)>,
+    },
 }
 
 /// Columns that must be equal, and perhaps equal to something known before.
 #[derive(Debug, Clone)]
-pub struct EqualityClass {
+pub(crate) struct EqualityClass {
     /// The columns.
     pub members: Vec<(Slot, SqlType)>,
     /// What they are compared as.
@@ -75,7 +82,7 @@ pub struct EqualityClass {
 }
 
 /// What relations fill, as the pool asks for it.
-pub trait Fills {
+pub(crate) trait Fills {
     /// The slots of a relation.
     fn fills(&self, relation: RelationId) -> SlotSet;
     /// What a relation reads itself (`LATERAL`).
@@ -85,7 +92,7 @@ pub trait Fills {
 impl Pool {
     /// Takes joins apart. `conditions` are those of `WHERE`.
     #[must_use]
-    pub fn new(tree: &JoinTree, conditions: &[Expression], relations: &dyn Fills) -> Pool {
+    pub(crate) fn new(tree: &JoinTree, conditions: &[Expression], relations: &dyn Fills) -> Pool {
         let mut rejecting = SlotSet::default();
         conditions.iter().for_each(|one| rejecting.extend(&rejected(one)));
         let mut pool = Pool::default();
@@ -97,7 +104,7 @@ impl Pool {
 
     /// The pool with more conditions.
     #[must_use]
-    pub fn with_conditions(&self, more: impl IntoIterator<Item = Expression>) -> Pool {
+    pub(crate) fn with_conditions(&self, more: impl IntoIterator<Item = Expression>) -> Pool {
         let mut pool = self.clone();
         more.into_iter().for_each(|condition| pool.add_condition(condition));
         pool.find_classes();
@@ -106,14 +113,14 @@ impl Pool {
 
     /// Whether anything in it reads one of these slots.
     #[must_use]
-    pub fn reads_any(&self, slots: &SlotSet) -> bool {
+    pub(crate) fn reads_any(&self, slots: &SlotSet) -> bool {
         let constants = self.classes.iter().filter_map(|class| class.constant.as_ref());
         self.items.iter().any(|item| !item.depends.is_disjoint(slots))
             || self.conditions.iter().chain(constants).any(|one| !reads(one).is_disjoint(slots))
     }
 
     /// Adds a condition, its conjuncts one by one.
-    pub fn add_condition(&mut self, condition: Expression) {
+    pub(crate) fn add_condition(&mut self, condition: Expression) {
         match condition.kind {
             ExpressionKind::And(list) => list.into_iter().for_each(|one| self.add_condition(one)),
             _ => self.conditions.push(condition),
@@ -175,7 +182,7 @@ impl Pool {
     }
 
     /// Moves equalities of columns from conditions into classes.
-    pub fn find_classes(&mut self) {
+    pub(crate) fn find_classes(&mut self) {
         let inner = self.inner_fills();
         let mut rest = Vec::with_capacity(self.conditions.len());
         for condition in std::mem::take(&mut self.conditions) {
@@ -191,7 +198,7 @@ impl Pool {
     fn inner_fills(&self) -> SlotSet {
         let mut fills = SlotSet::default();
         for item in &self.items {
-            if let ItemKind::Relation(_) = item.kind {
+            if let ItemKind::Relation(_) | ItemKind::Distinct { .. } = item.kind {
                 fills.extend(&item.fills);
             }
         }
@@ -265,7 +272,7 @@ impl Pool {
 
 /// What a tree's relations fill.
 #[must_use]
-pub fn fills_of(tree: &JoinTree, relations: &dyn Fills) -> SlotSet {
+pub(crate) fn fills_of(tree: &JoinTree, relations: &dyn Fills) -> SlotSet {
     let mut fills = SlotSet::default();
     tree.for_each_relation(&mut |relation| fills.extend(&relations.fills(relation)));
     fills
@@ -273,7 +280,12 @@ pub fn fills_of(tree: &JoinTree, relations: &dyn Fills) -> SlotSet {
 
 impl EqualityClass {
     /// The conditions by which the class binds what `item` fills to what is `bound` already.
-    pub fn conditions_for(&self, item: &SlotSet, bound: &SlotSet, into: &mut Vec<Expression>) {
+    pub(crate) fn conditions_for(
+        &self,
+        item: &SlotSet,
+        bound: &SlotSet,
+        into: &mut Vec<Expression>,
+    ) {
         let mut known = self.constant.clone();
         if known.is_none() {
             let there = self.members.iter().find(|(slot, _)| bound.contains(*slot));

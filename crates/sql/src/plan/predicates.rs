@@ -10,6 +10,7 @@
 //! looked at. It never says more. Values keep their types: the executor finds their place among those
 //! that the column can hold.
 
+use crate::collation::Charset;
 use crate::expression::{CompareOperator, Expression, ExpressionKind, IsTest, Slot};
 use crate::types::{ComparisonKind, Datum, SqlType};
 
@@ -18,7 +19,7 @@ use super::visit::{SlotSet, reads};
 
 /// What a condition says of a column.
 #[derive(Debug, Clone)]
-pub struct Predicate {
+pub(crate) struct Predicate {
     /// The column's slot.
     pub slot: Slot,
     /// What it says.
@@ -29,7 +30,7 @@ pub struct Predicate {
 
 /// A test that an index understands.
 #[derive(Debug, Clone)]
-pub enum ColumnTest {
+pub(crate) enum ColumnTest {
     /// Equal to a value.
     Equal {
         /// The value, of the column's type.
@@ -49,7 +50,7 @@ pub enum ColumnTest {
 }
 
 /// The columns of a relation that an index may be used for, with their types.
-pub struct Columns<'a> {
+pub(crate) struct Columns<'a> {
     /// Slot and type of each column that is read.
     pub slots: &'a [(Slot, &'a SqlType)],
     /// What is known before a row of the relation is looked for.
@@ -68,7 +69,7 @@ impl Columns<'_> {
 
     /// What a condition says of a column, if an index can use it.
     #[must_use]
-    pub fn predicate(&self, condition: &Expression) -> Option<Predicate> {
+    pub(crate) fn predicate(&self, condition: &Expression) -> Option<Predicate> {
         match &condition.kind {
             ExpressionKind::Compare { operator, kind, sides } => {
                 let [left, right] = &**sides;
@@ -168,18 +169,12 @@ impl Columns<'_> {
         if prefix.is_empty() {
             return None;
         }
-        let is_whole = prefix.len() == pattern.len();
-        let literal = |text: String| Expression {
-            kind: ExpressionKind::Literal(Datum::text(text.into_bytes())),
-            ty: ty.clone(),
+        let (lower, upper) = like_bounds(&prefix, prefix.len() == pattern.len(), ty)?;
+        let literal = |text: String| {
+            let kind = ExpressionKind::Literal(Datum::text(text.into_bytes()));
+            (Expression { kind, ty: ty.clone() }, true)
         };
-        let upper = match is_whole {
-            true => literal(prefix.clone()),
-            false => literal(format!("{prefix}{}", "\u{10ffff}".repeat(8))),
-        };
-        // Weights of a collation order `prefix…` behind `prefix`; the condition looks at the rest.
-        let test =
-            ColumnTest::Range { lower: Some((literal(prefix), true)), upper: Some((upper, true)) };
+        let test = ColumnTest::Range { lower: lower.map(literal), upper: upper.map(literal) };
         Some(Predicate { slot, test, is_exact: false })
     }
 }
@@ -193,6 +188,29 @@ fn pattern_collation(
         true => column.collation(),
         false => pattern.ty.collation(),
     }
+}
+
+/// Bounds of the texts that begin with a prefix, as their collation orders them; `None` if there are none.
+///
+/// A collation that pads with spaces has `abc⇥` before `abc`: the lower bound is then a character shorter.
+/// Only Unicode has a greatest character that stands behind all continuations.
+fn like_bounds(
+    prefix: &str,
+    is_whole: bool,
+    column: &SqlType,
+) -> Option<(Option<String>, Option<String>)> {
+    let collation = crate::collation::get(column.collation()?);
+    let mut lower = prefix.to_owned();
+    if collation.pads_with_spaces() {
+        lower.pop();
+    }
+    let lower = (!lower.is_empty()).then_some(lower);
+    let is_unicode = matches!(collation.charset, Charset::Utf8mb4 | Charset::Utf8mb3);
+    let upper = match is_whole {
+        true => Some(prefix.to_owned()),
+        false => is_unicode.then(|| format!("{prefix}{}", "\u{10ffff}".repeat(8))),
+    };
+    (lower.is_some() || upper.is_some()).then_some((lower, upper))
 }
 
 /// The text before the first wildcard of a pattern.
@@ -214,7 +232,7 @@ fn like_prefix(pattern: &str, escape: Option<char>) -> String {
 
 /// The operator with its sides exchanged.
 #[must_use]
-pub fn turned(operator: CompareOperator) -> CompareOperator {
+pub(crate) fn turned(operator: CompareOperator) -> CompareOperator {
     match operator {
         CompareOperator::Less => CompareOperator::Greater,
         CompareOperator::LessOrEqual => CompareOperator::GreaterOrEqual,

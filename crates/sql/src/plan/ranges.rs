@@ -18,7 +18,7 @@ const MOST_RANGES: usize = 512;
 
 /// Ranges of an index.
 #[derive(Debug, Clone)]
-pub struct IndexRanges {
+pub(crate) struct IndexRanges {
     /// The ranges.
     pub ranges: Vec<RangePlan>,
     /// Which conditions need not be looked at again.
@@ -34,7 +34,7 @@ pub struct IndexRanges {
 }
 
 /// An index's columns as slots; `None` for those that nobody reads, so that nothing is asked of them.
-pub type PartSlots = Vec<Option<Slot>>;
+pub(crate) type PartSlots = Vec<Option<Slot>>;
 
 /// A condition with its number, as long as a predicate on a column was found in it.
 #[derive(Debug, Clone)]
@@ -46,7 +46,7 @@ struct Numbered {
 /// Ranges of `index` that hold all rows for which `conditions` are true; `None` if they say nothing of the
 /// index's first column.
 #[must_use]
-pub fn ranges_of(
+pub(crate) fn ranges_of(
     index: &IndexModel,
     parts: &PartSlots,
     columns: &Columns<'_>,

@@ -17,7 +17,7 @@ const UNKNOWN: f64 = 0.5;
 
 /// Estimates for one statement.
 #[derive(Debug, Clone, Copy)]
-pub struct Estimator<'a> {
+pub(crate) struct Estimator<'a> {
     /// The values of parameters, if the statement is planned for an execution; shorter if not.
     pub parameters: &'a [Datum],
 }
@@ -33,7 +33,7 @@ impl Estimator<'_> {
 
     /// The share of a table's rows for which all conditions hold.
     #[must_use]
-    pub fn share(
+    pub(crate) fn share(
         &self,
         table: &TableModel,
         slots: &[Option<Slot>],
@@ -126,7 +126,7 @@ impl Estimator<'_> {
 
     /// Rows that ranges of an index hold.
     #[must_use]
-    pub fn examined(
+    pub(crate) fn examined(
         &self,
         table: &TableModel,
         index: &IndexModel,
@@ -158,7 +158,7 @@ impl Estimator<'_> {
 
     /// The share of the rows in an index's ranges for which the conditions beside it hold.
     #[must_use]
-    pub fn rest_share(
+    pub(crate) fn rest_share(
         &self,
         table: &TableModel,
         slots: &[Option<Slot>],
@@ -198,7 +198,7 @@ fn distinct_of_column(table: &TableModel, ordinal: u16) -> f64 {
 
 /// The share of rows for which a condition holds of which nothing is known.
 #[must_use]
-pub fn share_of_all(condition: &Expression) -> f64 {
+pub(crate) fn share_of_all(condition: &Expression) -> f64 {
     match &condition.kind {
         ExpressionKind::Literal(Datum::Int(0) | Datum::Null) => 0.0,
         ExpressionKind::Literal(_) => 1.0,

@@ -7,7 +7,7 @@ use super::visit::reads;
 
 /// Conditions `column = value` on hinted columns; they are looked at again behind the table.
 #[must_use]
-pub fn hints(
+pub(crate) fn hints(
     table: &dyn VirtualTable,
     slots: &[Option<Slot>],
     conditions: &[Expression],

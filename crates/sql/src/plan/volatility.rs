@@ -8,32 +8,21 @@ use super::visit::any;
 /// Whether two evaluations for the same row may differ, or have effects: such an expression is neither
 /// moved nor evaluated more or less often than it is written.
 #[must_use]
-pub fn is_row_dependent(expression: &Expression) -> bool {
+pub(crate) fn is_row_dependent(expression: &Expression) -> bool {
     any(expression, &|one| match &one.kind {
-        ExpressionKind::Call { function, .. } => function.volatility >= Volatility::Session,
-        ExpressionKind::AssignVariable { .. } | ExpressionKind::UserVariable(_) => true,
-        _ => false,
-    })
-}
-
-/// Whether the value is known when the statement is planned: literals and pure functions of them.
-#[must_use]
-pub fn is_constant(expression: &Expression) -> bool {
-    !any(expression, &|one| match &one.kind {
-        ExpressionKind::Call { function, .. } => function.volatility > Volatility::Pure,
-        ExpressionKind::Parameter(_)
-        | ExpressionKind::Slot(_)
-        | ExpressionKind::Subquery(_)
-        | ExpressionKind::UserVariable(_)
-        | ExpressionKind::AssignVariable { .. }
-        | ExpressionKind::SystemVariable { .. }
-        | ExpressionKind::Unresolved(_) => true,
+        // `LAST_INSERT_ID()` and `DATABASE()` stay as they are, `LAST_INSERT_ID(x)` and `GET_LOCK(…)` act.
+        ExpressionKind::Call { function, arguments } => match function.volatility {
+            Volatility::Row => true,
+            Volatility::Session => !arguments.is_empty(),
+            Volatility::Pure | Volatility::Statement => false,
+        },
+        ExpressionKind::AssignVariable { .. } => true,
         _ => false,
     })
 }
 
 /// Whether there is a subquery in it.
 #[must_use]
-pub fn has_subquery(expression: &Expression) -> bool {
+pub(crate) fn has_subquery(expression: &Expression) -> bool {
     any(expression, &|one| matches!(one.kind, ExpressionKind::Subquery(_)))
 }

@@ -1,0 +1,57 @@
+//! What changes of definitions ask: the meaning of an expression over a table's columns, and the columns
+//! of a query.
+
+use std::sync::Arc;
+
+use sqlparser::ast;
+
+use crate::catalog::model::TableModel;
+use crate::error::Result;
+use crate::expression::{Expression, Slot};
+use crate::grammar;
+use crate::plan::{OutputColumn, PlanContext};
+
+use super::Binder;
+use super::logical::RelationSource;
+use super::scope::{Scope, ShownColumn};
+
+/// An expression over the columns of one table.
+#[derive(Debug, Clone)]
+pub struct BoundRowExpression {
+    /// The expression.
+    pub expression: Expression,
+    /// The columns that it reads, by ordinal, and their slots.
+    pub columns: Vec<(u16, Slot)>,
+    /// How many slots its frame has.
+    pub frame_slots: u32,
+}
+
+/// Binds an expression's text over the columns of a table.
+///
+/// # Errors
+/// 1064, and what names and types answer.
+pub fn bind_row_expression(
+    table: &Arc<TableModel>,
+    text: &str,
+    context: &PlanContext<'_>,
+) -> Result<BoundRowExpression> {
+    let parsed = grammar::parse_expression(text, grammar::Mode::default())?;
+    let mut binder = Binder::new(context);
+    let source = RelationSource::Table(Arc::clone(table));
+    let relation = binder.add_relation(source, table.name.clone());
+    let row = binder.row_table(table, relation, table.name.clone());
+    let shown = (0..row.columns.len()).map(|column| ShownColumn { table: 0, column }).collect();
+    binder.scopes.push(Scope { tables: vec![row], shown, ..Scope::default() });
+    let expression = binder.bind_single(&parsed)?;
+    let columns = binder.row_slots(relation);
+    let frame_slots = u32::try_from(binder.owners.len()).unwrap_or(u32::MAX);
+    Ok(BoundRowExpression { expression, columns, frame_slots })
+}
+
+/// The columns of a query.
+///
+/// # Errors
+/// What names and types answer.
+pub fn query_columns(query: &ast::Query, context: &PlanContext<'_>) -> Result<Vec<OutputColumn>> {
+    Ok(Binder::new(context).query(query)?.columns)
+}

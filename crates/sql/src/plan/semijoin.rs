@@ -1,0 +1,97 @@
+//! Semi joins that begin with the subquery: its distinct values, joined as a table.
+//!
+//! ```text
+//!   t ⋉ u ON t.id = u.t     big t, few u:   Distinct(u.t) ⋈ t ON t.id = u.t     t by its key
+//! ```
+
+use crate::error::Result;
+use crate::expression::{CompareOperator, Expression, ExpressionKind, Slot};
+use crate::types::SqlType;
+
+use super::items::conjuncts;
+use super::optimiser::Optimiser;
+use super::pool::{Item, ItemKind, Pool};
+use super::visit::{SlotSet, reads};
+use super::{JoinKind, NodeKind, PlanNode};
+
+impl Optimiser<'_, '_> {
+    /// The pool with those semi joins turned into joins with distinct values for which that is cheaper.
+    ///
+    /// # Errors
+    /// What planning of a subquery answers.
+    pub(crate) fn turn_semijoins(&mut self, mut pool: Pool) -> Result<Pool> {
+        let is_semi =
+            |item: &Item| matches!(item.kind, ItemKind::Join { kind: JoinKind::Semi, .. });
+        for number in 0..pool.items.len() {
+            if !is_semi(&pool.items[number]) {
+                continue;
+            }
+            let Some(turned) = turned(&pool, number) else { continue };
+            let (_, cost) = self.price_pool(&pool)?;
+            let (_, turned_cost) = self.price_pool(&turned)?;
+            if turned_cost < cost {
+                pool = turned;
+            }
+        }
+        Ok(pool)
+    }
+
+    /// The distinct values of a pool's columns.
+    ///
+    /// # Errors
+    /// What planning of a subquery answers.
+    pub(crate) fn distinct_node(
+        &mut self,
+        right: &Pool,
+        slots: &[(Slot, SqlType)],
+    ) -> Result<PlanNode> {
+        let input = self.plan_pool(right, &[], false)?;
+        let (rows, cost) = (input.rows, input.cost + input.rows);
+        let kind =
+            NodeKind::Distinct { input: Box::new(input), slots: slots.to_vec(), keep: Vec::new() };
+        Ok(PlanNode { kind, rows, cost })
+    }
+}
+
+/// The pool with one semi join turned, if it is of equalities with columns only.
+fn turned(pool: &Pool, number: usize) -> Option<Pool> {
+    let ItemKind::Join { right, on, .. } = &pool.items[number].kind else { return None };
+    if right.reads_any(&pool.fills.difference(&right.fills)) {
+        return None;
+    }
+    let (mut inside, mut across, mut slots) = (Vec::new(), Vec::new(), Vec::new());
+    for condition in conjuncts(on) {
+        let read = reads(&condition);
+        if !read.is_empty() && read.is_subset(&right.fills) {
+            inside.push(condition);
+            continue;
+        }
+        slots.push(right_column(&condition, &right.fills)?);
+        across.push(condition);
+    }
+    if slots.is_empty() {
+        return None;
+    }
+    let right = right.with_conditions(inside);
+    let fills: SlotSet = slots.iter().map(|(slot, _)| *slot).collect();
+    let mut turned = pool.clone();
+    turned.items[number] =
+        Item { kind: ItemKind::Distinct { right, slots }, fills, depends: SlotSet::default() };
+    Some(turned.with_conditions(across))
+}
+
+/// The bare column of the right side in an equality with something outside.
+fn right_column(condition: &Expression, right: &SlotSet) -> Option<(Slot, SqlType)> {
+    let ExpressionKind::Compare { operator: CompareOperator::Equal, sides, .. } = &condition.kind
+    else {
+        return None;
+    };
+    let [one, two] = &**sides;
+    let column = |side: &Expression, other: &Expression| match side.kind {
+        ExpressionKind::Slot(slot) if right.contains(slot) && reads(other).is_disjoint(right) => {
+            Some((slot, side.ty.clone()))
+        }
+        _ => None,
+    };
+    column(one, two).or_else(|| column(two, one))
+}

@@ -1,0 +1,361 @@
+//! A node whose tables are as large as a test says, with tables made by statements.
+
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+
+use firn_api::rows::{
+    BuildProgress, DatabaseNode, Definitions, Estimate, IsolationLevel, NewIndex, RowsResult,
+    TableRef, Transaction,
+};
+use firn_base::{Environment, TableId};
+use firn_engine::rows::EngineNode;
+use firn_engine::transaction::IdLimits;
+use firn_engine::{Engine, EngineOptions, Storage};
+use firn_format::key::KeyRange;
+use firn_format::value::ValueRef;
+use firn_storage::local::{LocalOptions, LocalStorage};
+use rustc_hash::FxHashMap;
+
+use crate::bind::{bind_row_expression, query_columns};
+use crate::catalog::ddl::{self, DdlContext, ExpressionBinder, QueryColumn, RowExpression};
+use crate::catalog::model::TableModel;
+use crate::catalog::session::NoSessionTables;
+use crate::catalog::{Catalog, SessionCatalog, SessionTables};
+use crate::collation::Collations;
+use crate::error::{Result, SqlError};
+use crate::execute::{
+    Execution, ExecutionContext, ResultSink, Scratch, SessionState, SpillDirectory, run,
+};
+use crate::grammar;
+use crate::plan::{OutputColumn, PlanContext, PreparedPlan, StatementPlan, plan_statement};
+use crate::types::{Datum, EvaluationContext, SqlMode, SqlType, StatementKind};
+
+/// A node that says its tables have so many rows.
+struct SizedNode {
+    inner: EngineNode,
+    rows: FxHashMap<&'static str, f64>,
+}
+
+/// A database of one schema, `test`.
+pub(super) struct Database {
+    pub(super) node: Arc<dyn DatabaseNode>,
+    pub(super) catalog: SessionCatalog,
+    pub(super) evaluation: EvaluationContext,
+    spill: SpillDirectory,
+    _engine: Engine,
+    _storage: LocalStorage,
+    _folder: tempfile::TempDir,
+}
+
+impl Database {
+    /// A database with tables of these sizes.
+    pub(super) fn new(rows: &[(&'static str, f64)]) -> Database {
+        let folder = tempfile::tempdir().unwrap();
+        let environment = Environment::system();
+        let storage =
+            LocalStorage::open(&environment, folder.path(), LocalOptions::default()).unwrap();
+        let watermarks = storage.log.watermarks();
+        let seams = Storage {
+            log: storage.log.clone(),
+            pages: storage.pages.clone(),
+            limits: IdLimits { trx: watermarks.trx_id_limit, cts: watermarks.cts_limit },
+        };
+        let options = EngineOptions { buffer_pool_bytes: 32 << 20, ..EngineOptions::default() };
+        let engine = Engine::open(&environment, seams, &options).unwrap();
+        let inner = EngineNode::new(engine.open_dictionary(Arc::new(Collations)).unwrap());
+        let node: Arc<dyn DatabaseNode> =
+            Arc::new(SizedNode { inner, rows: rows.iter().copied().collect() });
+        let mut change = node.change_definitions().unwrap();
+        change.create_schema("test", &[]).unwrap();
+        change.commit().unwrap();
+        let catalog = SessionCatalog::new(Arc::new(Catalog::new(Arc::clone(&node))), 1);
+        let spill =
+            SpillDirectory::open(Arc::clone(&environment.disk), &folder.path().join("spill"));
+        Database {
+            node,
+            catalog,
+            evaluation: EvaluationContext::default(),
+            spill: spill.unwrap(),
+            _engine: engine,
+            _storage: storage,
+            _folder: folder,
+        }
+    }
+
+    /// Sets the modes.
+    pub(super) fn set_mode(&mut self, mode: SqlMode) {
+        self.evaluation.sql_mode = mode;
+    }
+
+    /// Changes definitions.
+    pub(super) fn ddl(&self, text: &str) {
+        for text in text.split(';').filter(|text| !text.trim().is_empty()) {
+            let statement = grammar::parse(text, grammar::Mode::default()).unwrap().statement;
+            let context = DdlContext {
+                catalog: &self.catalog,
+                current_schema: Some("test"),
+                evaluation: &self.evaluation,
+                account: "root@localhost",
+                lock_wait_timeout: Duration::from_secs(5),
+                foreign_key_checks: true,
+                require_primary_key: false,
+                expressions: self,
+                progress: &|_| true,
+            };
+            ddl::execute(&context, &statement).unwrap_or_else(|error| panic!("{text}: {error}"));
+        }
+    }
+
+    /// Plans a statement.
+    pub(super) fn plan(&self, text: &str) -> Result<PreparedPlan> {
+        self.plan_with(text, &[])
+    }
+
+    /// Plans a statement with parameters of these types.
+    pub(super) fn plan_with(&self, text: &str, parameters: &[SqlType]) -> Result<PreparedPlan> {
+        let statement = grammar::parse(text, grammar::Mode::default())?.statement;
+        let context = PlanContext {
+            parameters,
+            ..PlanContext::new(&self.catalog, Some("test"), &self.evaluation)
+        };
+        plan_statement(&statement, &context)
+    }
+
+    /// The tree of a statement's plan, or its error.
+    pub(super) fn tree(&self, text: &str) -> String {
+        match self.plan(text) {
+            Ok(plan) => plan.to_string(),
+            Err(error) => format!("{}: {}\n", error.code, error.message),
+        }
+    }
+
+    /// Plans and runs a statement; its rows as text, or its error.
+    pub(super) fn run(&mut self, text: &str) -> String {
+        match self.try_run(text) {
+            Ok(rows) => rows.join("\n"),
+            Err(error) => format!("{}: {}", error.code, error.message),
+        }
+    }
+
+    fn try_run(&mut self, text: &str) -> Result<Vec<String>> {
+        let plan = self.plan(text)?;
+        self.evaluation.statement_kind = match &plan.statement {
+            StatementPlan::Query(_) => StatementKind::Read,
+            _ => StatementKind::Write,
+        };
+        let mut transaction = self.node.begin(IsolationLevel::RepeatableRead).unwrap();
+        let cancelled = AtomicBool::new(false);
+        let mut session = Session::default();
+        let context = ExecutionContext {
+            parameters: &[],
+            transaction: &mut *transaction,
+            node: &*self.node,
+            context: &self.evaluation,
+            catalog: &self.catalog,
+            session: &mut session,
+            cancelled: &cancelled,
+        };
+        let mut execution = Execution::new(&plan, context, Scratch::default());
+        execution.spill = Some(self.spill.clone());
+        let mut sink = Rows { rows: Vec::new(), evaluation: &self.evaluation };
+        let outcome = run(&plan, &mut execution, &mut sink);
+        let rows = sink.rows;
+        drop(execution);
+        outcome?;
+        transaction.commit().unwrap();
+        Ok(rows)
+    }
+}
+
+#[derive(Default)]
+struct Session {
+    variables: FxHashMap<String, Datum>,
+}
+
+impl SessionState for Session {
+    fn user_variable(&self, name: &str) -> Datum {
+        self.variables.get(name).cloned().unwrap_or_default()
+    }
+
+    fn set_user_variable(&mut self, name: &str, value: &Datum, _ty: &SqlType) {
+        self.variables.insert(name.to_owned(), value.clone());
+    }
+
+    fn system_variable(&self, name: &str, _global: bool) -> Result<Datum> {
+        Err(SqlError::new(1193, format!("Unknown system variable '{name}'")))
+    }
+
+    fn tables(&self) -> &dyn SessionTables {
+        &NoSessionTables
+    }
+}
+
+struct Rows<'a> {
+    rows: Vec<String>,
+    evaluation: &'a EvaluationContext,
+}
+
+impl Rows<'_> {
+    fn push(&mut self, datum: &Datum, ty: &SqlType) {
+        let text = match datum {
+            Datum::Null => "NULL".to_owned(),
+            datum => {
+                let wanted = SqlType::varchar(u32::MAX, self.evaluation.connection_collation);
+                let text = crate::types::cast::cast(datum, ty, &wanted, self.evaluation).unwrap();
+                String::from_utf8_lossy(text.as_bytes().unwrap_or_default()).into_owned()
+            }
+        };
+        let row = self.rows.last_mut().unwrap();
+        if !row.is_empty() {
+            row.push(' ');
+        }
+        row.push_str(&text);
+    }
+}
+
+impl ResultSink for Rows<'_> {
+    fn columns(&mut self, _columns: &[OutputColumn]) -> Result<()> {
+        Ok(())
+    }
+
+    fn begin_row(&mut self) -> Result<()> {
+        self.rows.push(String::new());
+        Ok(())
+    }
+
+    fn stored(&mut self, value: ValueRef<'_>, ty: &SqlType) -> Result<()> {
+        let datum = crate::execute::values::datum(value, ty, self.evaluation)?;
+        self.push(&datum, ty);
+        Ok(())
+    }
+
+    fn datum(&mut self, value: &Datum, ty: &SqlType) -> Result<()> {
+        self.push(value, ty);
+        Ok(())
+    }
+
+    fn end_row(&mut self) -> Result<()> {
+        Ok(())
+    }
+}
+
+struct Bound {
+    ty: SqlType,
+    columns: Vec<u16>,
+}
+
+impl RowExpression for Bound {
+    fn ty(&self) -> &SqlType {
+        &self.ty
+    }
+
+    fn columns(&self) -> &[u16] {
+        &self.columns
+    }
+
+    fn evaluate(&self, _row: &[Datum], _evaluation: &EvaluationContext) -> Result<Datum> {
+        Ok(Datum::Null)
+    }
+}
+
+impl ExpressionBinder for Database {
+    fn bind(&self, table: &Arc<TableModel>, text: &str) -> Result<Box<dyn RowExpression>> {
+        let context = PlanContext::new(&self.catalog, Some("test"), &self.evaluation);
+        let bound = bind_row_expression(table, text, &context)?;
+        let columns = bound.columns.iter().map(|(ordinal, _)| *ordinal).collect();
+        Ok(Box::new(Bound { ty: bound.expression.ty, columns }))
+    }
+
+    fn query_columns(
+        &self,
+        query: &sqlparser::ast::Query,
+        schema: &str,
+    ) -> Result<Vec<QueryColumn>> {
+        let context = PlanContext::new(&self.catalog, Some(schema), &self.evaluation);
+        let columns = query_columns(query, &context)?;
+        let columns = columns.into_iter().map(|column| QueryColumn {
+            name: column.name.to_string(),
+            ty: column.value.ty,
+            origin: None,
+        });
+        Ok(columns.collect())
+    }
+}
+
+impl DatabaseNode for SizedNode {
+    fn begin(&self, isolation: IsolationLevel) -> RowsResult<Box<dyn Transaction>> {
+        self.inner.begin(isolation)
+    }
+
+    fn definitions_version(&self) -> u64 {
+        self.inner.definitions_version()
+    }
+
+    fn schemas(&self) -> Vec<Box<str>> {
+        self.inner.schemas()
+    }
+
+    fn schema_options(&self, schema: &str) -> Option<Arc<[u8]>> {
+        self.inner.schema_options(schema)
+    }
+
+    fn tables_of(&self, schema: &str) -> Option<Vec<TableRef>> {
+        self.inner.tables_of(schema)
+    }
+
+    fn table_named(&self, schema: &str, name: &str) -> Option<TableRef> {
+        self.inner.table_named(schema, name)
+    }
+
+    fn table(&self, table: TableId) -> Option<TableRef> {
+        self.inner.table(table)
+    }
+
+    fn change_definitions(&self) -> RowsResult<Box<dyn Definitions + '_>> {
+        self.inner.change_definitions()
+    }
+
+    fn add_index(
+        &self,
+        table: TableId,
+        new: &NewIndex,
+        progress: &mut dyn FnMut(BuildProgress) -> bool,
+    ) -> RowsResult<()> {
+        self.inner.add_index(table, new, progress)
+    }
+
+    fn take_auto_increment(&self, table: &TableRef, count: u64) -> RowsResult<u64> {
+        self.inner.take_auto_increment(table, count)
+    }
+
+    fn pass_auto_increment(&self, table: &TableRef, value: u64) -> RowsResult<()> {
+        self.inner.pass_auto_increment(table, value)
+    }
+
+    fn next_auto_increment(&self, table: &TableRef) -> RowsResult<u64> {
+        self.inner.next_auto_increment(table)
+    }
+
+    fn estimate(
+        &self,
+        table: &TableRef,
+        _index: Option<usize>,
+        _range: &KeyRange,
+    ) -> RowsResult<Estimate> {
+        let entries = self.rows.get(table.definition().name.as_str()).copied().unwrap_or(1000.0);
+        Ok(Estimate { entries, leaves: (entries / 100.0).ceil(), is_exact: true })
+    }
+
+    fn prepared_transactions(&self) -> Vec<Box<[u8]>> {
+        self.inner.prepared_transactions()
+    }
+
+    fn commit_prepared(&self, xid: &[u8]) -> RowsResult<()> {
+        self.inner.commit_prepared(xid)
+    }
+
+    fn rollback_prepared(&self, xid: &[u8]) -> RowsResult<()> {
+        self.inner.rollback_prepared(xid)
+    }
+}
