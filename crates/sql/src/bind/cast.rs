@@ -69,10 +69,8 @@ impl Binder<'_> {
         let nullable = operand.ty.nullable || !kind.is_numeric() && !kind.is_string();
         let ty =
             SqlType::new(kind).with_nullable(nullable).with_coercibility(Coercibility::Implicit);
-        let is_same = operand.ty.kind == ty.kind;
         let cast =
             Expression { kind: crate::expression::ExpressionKind::Cast(Box::new(operand)), ty };
-        let _ = is_same;
         Ok(self.fold(cast))
     }
 

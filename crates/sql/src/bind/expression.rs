@@ -6,7 +6,7 @@ use sqlparser::ast::{BinaryOperator, Expr, Ident, UnaryOperator};
 
 use crate::error::{Result, SqlError};
 use crate::expression::{CompareOperator, Expression, ExpressionKind, IsTest};
-use crate::types::{Datum, SqlMode, SqlType};
+use crate::types::{Datum, SqlType};
 
 use super::scope::ColumnPath;
 use super::{Binder, make};
@@ -179,17 +179,13 @@ impl Binder<'_> {
             },
             ExpressionKind::Not(inner) if make::is_truth(&inner) => *inner,
             ExpressionKind::And(list) => {
-                make::or(list.into_iter().map(|one| self.negated_condition(one)).collect())
+                make::or(list.into_iter().map(|one| self.negated(one)).collect())
             }
             ExpressionKind::Or(list) => {
-                make::and(list.into_iter().map(|one| self.negated_condition(one)).collect())
+                make::and(list.into_iter().map(|one| self.negated(one)).collect())
             }
             _ => make::not(operand),
         }
-    }
-
-    fn negated_condition(&mut self, operand: Expression) -> Expression {
-        self.negated(operand)
     }
 
     fn minus(&mut self, operand: &Expr) -> Result<Expression> {
@@ -237,7 +233,7 @@ impl Binder<'_> {
                 }
             }
             _ => {
-                let name = operator_name(op, self.context.evaluation.sql_mode)?;
+                let name = operator_name(op)?;
                 let arguments = vec![self.bind_single(left)?, self.bind_single(right)?];
                 self.call(name, arguments)
             }
@@ -289,8 +285,7 @@ pub(crate) fn comparison_operator(op: &BinaryOperator) -> Option<CompareOperator
     })
 }
 
-fn operator_name(op: &BinaryOperator, mode: SqlMode) -> Result<&'static str> {
-    let _ = mode;
+fn operator_name(op: &BinaryOperator) -> Result<&'static str> {
     Ok(match op {
         BinaryOperator::Plus => "+",
         BinaryOperator::Minus => "-",

@@ -92,11 +92,9 @@ pub(crate) fn number(text: &str) -> Result<Expression> {
     }
     match Decimal::parse(text).ok_or(()) {
         Ok(number) => {
-            let digits = text.bytes().filter(u8::is_ascii_digit).count();
             let scale = text.split_once('.').map_or(0, |(_, fraction)| fraction.len());
             let whole = text.trim_start_matches('-').split('.').next().unwrap_or_default();
             let leading = whole.trim_start_matches('0').len() + scale;
-            let _ = digits;
             let ty = SqlType::decimal(leading.clamp(1, 65) as u8, scale.min(30) as u8);
             Ok(make::literal(Datum::Decimal(number), ty))
         }

@@ -156,14 +156,9 @@ impl Binder<'_> {
         let wanted = signature.arguments.into_iter();
         let arguments = arguments.into_iter().zip(wanted).map(|(one, ty)| self.cast_to(one, ty));
         let arguments: Vec<Expression> = arguments.collect();
-        self.note_volatility(function);
         let call =
             Expression { kind: ExpressionKind::Call { function, arguments }, ty: signature.result };
         Ok(self.fold(call))
-    }
-
-    fn note_volatility(&mut self, function: &Function) {
-        let _ = function;
     }
 
     /// Refuses a row where one value must stand.

@@ -6,14 +6,14 @@
 //! ```
 
 use sqlparser::ast::{
-    Expr, Function, Interval, WindowFrame as WrittenFrame, WindowFrameBound, WindowFrameUnits,
-    WindowSpec, WindowType,
+    Expr, Function, WindowFrame as WrittenFrame, WindowFrameBound, WindowFrameUnits, WindowSpec,
+    WindowType,
 };
 
 use crate::error::{Result, SqlError};
 use crate::expression::{AggregateCall, Expression, SortKey};
 use crate::plan::{FrameBound, WindowCall, WindowFrame, WindowFunction};
-use crate::types::{SqlType, TypeKind};
+use crate::types::SqlType;
 
 use super::logical::Window;
 use super::same::{same_expression, same_list};
@@ -207,9 +207,9 @@ impl Binder<'_> {
             WindowFrameUnits::Range => false,
             WindowFrameUnits::Groups => return Err(SqlError::not_supported("GROUPS")),
         };
-        let start = self.bound(&frame.start_bound, rows, order, true)?;
+        let start = self.bound(&frame.start_bound, rows, order)?;
         let end = match &frame.end_bound {
-            Some(end) => self.bound(end, rows, order, false)?,
+            Some(end) => self.bound(end, rows, order)?,
             None => FrameBound::CurrentRow,
         };
         let wrong_start = matches!(start, FrameBound::UnboundedFollowing);
@@ -234,9 +234,7 @@ impl Binder<'_> {
         bound: &WindowFrameBound,
         rows: bool,
         order: &[SortKey],
-        is_start: bool,
     ) -> Result<FrameBound> {
-        let _ = is_start;
         Ok(match bound {
             WindowFrameBound::CurrentRow => FrameBound::CurrentRow,
             WindowFrameBound::Preceding(None) => FrameBound::UnboundedPreceding,
@@ -270,7 +268,9 @@ impl Binder<'_> {
         };
         let minus = is_preceding != key.descending;
         let moved = match distance {
-            Expr::Interval(interval) => self.moved_date(key.expression.clone(), interval, minus)?,
+            Expr::Interval(interval) => {
+                self.date_arithmetic(key.expression.clone(), interval, minus)?
+            }
             distance => {
                 let distance = self.bind_single(distance)?;
                 let sign = if minus { "-" } else { "+" };
@@ -278,19 +278,6 @@ impl Binder<'_> {
             }
         };
         Ok(moved)
-    }
-
-    fn moved_date(
-        &mut self,
-        key: Expression,
-        interval: &Interval,
-        minus: bool,
-    ) -> Result<Expression> {
-        let moved = self.date_arithmetic(key.clone(), interval, minus)?;
-        match moved.ty.kind {
-            TypeKind::Date if matches!(key.ty.kind, TypeKind::Date) => Ok(moved),
-            _ => Ok(moved),
-        }
     }
 }
 

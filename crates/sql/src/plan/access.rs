@@ -21,13 +21,15 @@ use crate::types::SqlType;
 use super::Access;
 use super::predicates::Columns;
 use super::ranges::{IndexRanges, PartSlots, ranges_of};
-use super::selectivity::Estimator;
+use super::selectivity::{Estimator, rows_of};
 use super::visit::SlotSet;
 
 /// To go down a tree.
 const SEEK: f64 = 1.5;
 /// To fetch a row that an index entry points to.
 const LOOKUP: f64 = 2.0;
+/// To lock a row that turns out not to be wanted, and to have others wait for it.
+const LOCK: f64 = 3.0;
 /// To read an entry of a covering index.
 const ENTRY: f64 = 0.6;
 
@@ -64,6 +66,8 @@ pub(crate) struct Wanted<'a> {
     pub conditions: &'a [Expression],
     /// Which indexes may be used.
     pub hints: &'a IndexHints,
+    /// Rows that are looked at are locked.
+    pub locking: bool,
     /// The whole row is wanted.
     pub whole_row: bool,
     /// The order that would spare a sort.
@@ -138,7 +142,7 @@ impl Wanted<'_> {
     }
 
     fn full(&self, index: Option<&IndexModel>) -> Candidate {
-        let examined = self.table.statistics.rows();
+        let examined = rows_of(self.table);
         let covered = index.is_some_and(|index| self.is_covered_by(index));
         let rows = examined * self.estimator.share(self.table, self.slots, self.conditions);
         let each = match (index, covered) {
@@ -156,7 +160,7 @@ impl Wanted<'_> {
             covered,
             examined,
             rows,
-            cost: SEEK + examined * each,
+            cost: SEEK + examined * (each + self.lock_cost()),
             consumed: Vec::new(),
             ordered: order.is_some(),
             single: false,
@@ -169,7 +173,7 @@ impl Wanted<'_> {
         let single = is_key && found.ranges.len() == 1;
         let examined = match is_key {
             true => found.ranges.len() as f64,
-            false => self.estimator.examined(self.table, index, self.slots, &found),
+            false => self.estimator.examined(self.table, index, &found),
         };
         let rest: Vec<Expression> = self.rest(&found.consumed);
         let share = self.estimator.rest_share(self.table, self.slots, &rest, index, &found);
@@ -179,7 +183,7 @@ impl Wanted<'_> {
             (false, false) => 1.0 + LOOKUP,
         };
         let order = self.order_of(index, &found.fixed);
-        let cost = found.ranges.len() as f64 * SEEK + examined * each;
+        let cost = found.ranges.len() as f64 * SEEK + examined * (each + self.lock_cost());
         Candidate {
             direction: order.unwrap_or_default(),
             covered,
@@ -191,6 +195,10 @@ impl Wanted<'_> {
             consumed: found.consumed.clone(),
             access: access_by(index, found, single),
         }
+    }
+
+    fn lock_cost(&self) -> f64 {
+        if self.locking { LOCK } else { 0.0 }
     }
 
     fn rest(&self, consumed: &[usize]) -> Vec<Expression> {
@@ -249,7 +257,7 @@ impl Wanted<'_> {
             cost += best.cost;
             parts.push(best.access);
         }
-        let rows = self.table.statistics.rows();
+        let rows = rows_of(self.table);
         let share = self.estimator.share(self.table, self.slots, self.conditions);
         Some(Candidate {
             access: Access::Union(parts),

@@ -239,6 +239,7 @@ impl Optimiser<'_, '_> {
                 slots: &relation.slots,
                 conditions,
                 hints: &relation.hints,
+                locking: relation.mode != firn_api::rows::ReadMode::Consistent,
                 whole_row: relation.row_slots.is_some(),
                 order,
                 estimator: &estimator,

@@ -15,6 +15,24 @@ const ONE_BOUND: f64 = 1.0 / 3.0;
 const TWO_BOUNDS: f64 = 1.0 / 9.0;
 const UNKNOWN: f64 = 0.5;
 
+/// A table has at least so many rows as far as plans go: they are kept while tables grow, and what is
+/// best for an empty table is bad soon.
+const FEWEST_ROWS: f64 = 100.0;
+
+/// How many rows plans take a table to have.
+pub(crate) fn rows_of(table: &TableModel) -> f64 {
+    table.statistics.rows().max(FEWEST_ROWS)
+}
+
+/// How many values plans take the first columns of an index to have.
+fn distinct_of(table: &TableModel, index: &IndexModel, parts: usize) -> f64 {
+    if table.statistics.rows() >= FEWEST_ROWS {
+        return table.statistics.distinct(index.number, parts).max(1.0);
+    }
+    let is_key = index.unique && parts >= index.parts.len();
+    if is_key { FEWEST_ROWS } else { FEWEST_ROWS / 10.0 }
+}
+
 /// Estimates for one statement.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Estimator<'a> {
@@ -130,10 +148,9 @@ impl Estimator<'_> {
         &self,
         table: &TableModel,
         index: &IndexModel,
-        slots: &[Option<Slot>],
         found: &IndexRanges,
     ) -> f64 {
-        let rows = table.statistics.rows();
+        let rows = rows_of(table);
         let each = found.ranges.iter().map(|range| {
             let count = range.equal.len();
             let known = match (count, range.equal.first()) {
@@ -144,7 +161,7 @@ impl Estimator<'_> {
             };
             let equal = match count {
                 0 => 1.0,
-                _ => 1.0 / table.statistics.distinct(index.number, count).max(1.0),
+                _ => 1.0 / distinct_of(table, index, count),
             };
             let bounded = range.lower.is_some() || range.upper.is_some();
             let part = index.parts.get(count).filter(|_| bounded);
@@ -152,7 +169,6 @@ impl Estimator<'_> {
                 .map_or(1.0, |part| self.between(table, part.ordinal, &range.lower, &range.upper));
             rows * known.map_or(equal, |known| known.min(equal * 10.0)) * between
         });
-        let _ = slots;
         each.sum::<f64>().clamp(1.0_f64.min(rows), rows)
     }
 
@@ -192,7 +208,7 @@ fn distinct_of_column(table: &TableModel, ordinal: u16) -> f64 {
     let first =
         |index: &&IndexModel| index.parts.first().is_some_and(|part| part.ordinal == ordinal);
     let known = table.indexes.iter().filter(first);
-    let most = known.map(|index| table.statistics.distinct(index.number, 1)).fold(0.0, f64::max);
+    let most = known.map(|index| distinct_of(table, index, 1)).fold(0.0, f64::max);
     if most > 0.0 { most.max(1.0) } else { 1.0 / EQUAL }
 }
 
