@@ -112,10 +112,10 @@ impl<'p> Cursor<'p> {
 
     fn advance_any(&mut self, execution: &mut Execution<'_>) -> Result<bool> {
         loop {
-            if let Source::Scan { scan, position, started } = &mut self.source {
-                if advance_scan(&mut **scan, position, started, execution)? {
-                    return Ok(true);
-                }
+            if let Source::Scan { scan, position, started } = &mut self.source
+                && advance_scan(&mut **scan, position, started, execution)?
+            {
+                return Ok(true);
             }
             self.source = Source::Nowhere;
             let Some((index, step)) = self.steps.pop() else { return Ok(false) };

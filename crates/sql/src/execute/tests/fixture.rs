@@ -30,7 +30,7 @@ use crate::expression::{CompareOperator, Expression, ExpressionKind, Slot};
 use crate::plan::{
     Access, NodeKind, OutputColumn, PlanNode, PreparedPlan, QueryPlan, ScanPlan, StatementPlan,
 };
-use crate::types::{Datum, EvaluationContext, SqlType, StatementKind, TypeKind, comparison_kind};
+use crate::types::{Datum, EvaluationContext, SqlType, StatementKind, comparison_kind};
 
 /// The collation `utf8mb4_0900_ai_ci`.
 pub(super) const AI_CI: CollationId = CollationId(255);
@@ -451,9 +451,4 @@ pub(super) fn values(rows: Vec<Vec<Expression>>, first: u32) -> PlanNode {
 pub(super) fn int_rows(rows: &[Vec<Option<i64>>], first: u32) -> PlanNode {
     let value = |number: &Option<i64>| number.map_or_else(null, literal);
     values(rows.iter().map(|row| row.iter().map(value).collect()).collect(), first)
-}
-
-/// The type of an integer column.
-pub(super) fn integer() -> TypeKind {
-    TypeKind::Integer { width: IntWidth::Four, unsigned: false }
 }

@@ -92,13 +92,12 @@ impl Frames<'_> {
             return Ok(None);
         }
         let kind = comparison_kind(&key.expression.ty, &limit.ty, "RANGE")?;
-        let is_before = |other: &Box<[Datum]>| {
-            let value = &other[self.places.order];
+        let is_before = |value: &Datum| {
             // NULL comes first, descending last.
             let ordering = kind.compare(value, wanted).unwrap_or(Ordering::Less);
             before(if key.descending { ordering.reverse() } else { ordering })
         };
-        Ok(Some(self.partition.rows.partition_point(is_before)))
+        Ok(Some(self.partition.rows.partition_point(|other| is_before(&other[self.places.order]))))
     }
 }
 

@@ -28,12 +28,16 @@ pub(super) fn delete_row(
     keys.after_delete(table, payload, 0, execution)
 }
 
+/// A row's key and its bytes.
+type KeyAndPayload = (Box<[u8]>, Box<[u8]>);
+
 struct Target<'p> {
     plan: &'p WriteTarget,
     table: TableRef,
     keys: ForeignKeys,
     seen: Option<FxHashSet<Box<[u8]>>>,
-    pending: VecDeque<(Box<[u8]>, Box<[u8]>)>,
+    /// Keys and bytes of rows that are deleted when all have been gathered.
+    pending: VecDeque<KeyAndPayload>,
     held: Reservation,
 }
 

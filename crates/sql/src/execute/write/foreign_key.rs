@@ -44,11 +44,17 @@ pub(super) struct ForeignKeys {
     children: Option<Arc<[ReferencingKey]>>,
 }
 
+/// A row's key and its bytes.
+type KeyAndPayload = (Box<[u8]>, Box<[u8]>);
+
+/// A table and its columns that a foreign key refers to.
+type ParentTable = (TableRef, SmallVec<[u16; 2]>);
+
 struct Parent {
     /// The foreign key's place in the child's list.
     key: usize,
     /// The parent's table and columns; `None` if it is not there.
-    table: Option<(TableRef, SmallVec<[u16; 2]>)>,
+    table: Option<ParentTable>,
 }
 
 impl ForeignKeys {
@@ -203,7 +209,7 @@ fn parent_table(
     child: &Arc<TableModel>,
     foreign_key: &ForeignKeyModel,
     execution: &mut Execution<'_>,
-) -> Result<Option<(TableRef, SmallVec<[u16; 2]>)>> {
+) -> Result<Option<ParentTable>> {
     let (schema, name) = (&foreign_key.parent_schema, &foreign_key.parent_table);
     let model = match *child.schema == **schema && *child.name == **name {
         true => Some(Arc::clone(child)),
@@ -257,7 +263,7 @@ fn child_changes(
         let found = visit_rows(&table, columns, &values, mode, execution, &mut |_, _| false)?;
         return if found > 0 { Err(has_children(&child.child, foreign_key)) } else { Ok(()) };
     }
-    let mut rows: Vec<(Box<[u8]>, Box<[u8]>)> = Vec::new();
+    let mut rows: Vec<KeyAndPayload> = Vec::new();
     let mode = ReadMode::Update(WaitPolicy::Wait);
     visit_rows(&table, &foreign_key.columns, &values, mode, execution, &mut |key, payload| {
         rows.push((key.into(), payload.into()));
