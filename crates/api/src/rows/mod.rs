@@ -27,6 +27,10 @@ use firn_format::value::{Value, ValueRef};
 
 pub use error::RowsError;
 
+/// A table in a schema with this prefix is one session's: no snapshot is too old for it, as nobody else
+/// writes it.
+pub const SESSION_SCHEMA_PREFIX: &str = "#temporary-";
+
 /// The result of a call to a database node.
 pub type RowsResult<T> = Result<T, RowsError>;
 

@@ -7,6 +7,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use firn_api::rows::SESSION_SCHEMA_PREFIX;
 use firn_base::{Cts, IndexId, PageNo, SpaceId, TableId};
 use firn_format::definition::{
     ColumnDefinition, IndexDefinition, IndexKind, IndexPart, IndexState, TableDefinition,
@@ -425,7 +426,11 @@ impl Ddl<'_> {
             Some(table) => Arc::clone(table.sequences()),
             None => Arc::new(TableSequences::new(&dictionary.sequences, id)),
         };
-        let visible_from = before.map_or(Cts::MAX, Table::visible_from);
+        let visible_from = match before {
+            Some(table) => table.visible_from(),
+            None if definition.schema_name.starts_with(SESSION_SCHEMA_PREFIX) => Cts(0),
+            None => Cts::MAX,
+        };
         let collations = Arc::clone(&dictionary.collations);
         let mut table = Table::new(definition, collations, sequences, visible_from)?;
         if let Some(before) = before {

@@ -20,7 +20,7 @@ use super::model::{ReferencingKey, TableModel};
 use super::options::SchemaOptions;
 
 /// Schemas with this prefix are namespaces of temporary tables.
-pub(super) const TEMPORARY_SCHEMA_PREFIX: &str = "#temporary-";
+pub(super) use firn_api::rows::SESSION_SCHEMA_PREFIX as TEMPORARY_SCHEMA_PREFIX;
 /// Tables with this prefix are the new form of a table that is being copied.
 pub(super) const COPY_PREFIX: &str = "#sql-";
 

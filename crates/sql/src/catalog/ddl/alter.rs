@@ -43,6 +43,7 @@ pub(super) fn alter_table(
     foreign_key::drop_superfluous_indexes(&mut after);
     check::whole(context, &after, table.foreign_keys.len().min(kept_keys(&table, &after)))?;
     let target = target(context, &table, &statement.actions)?;
+    follow_own_names(&table, &mut after, &target);
     let difference = Difference::new(&table, &after, &statement.actions);
     check_algorithm(statement, &difference)?;
     let forced = statement.algorithm.as_deref() == Some("COPY") && !difference.is_rename_only();
@@ -55,6 +56,35 @@ pub(super) fn alter_table(
         super::set_auto_increment(context, &table, start)?;
     }
     Ok(DdlOutcome::altered(0))
+}
+
+/// What of the table names the table itself or its columns has the new names.
+fn follow_own_names(table: &TableModel, after: &mut TableDraft, target: &Name) {
+    let renamed_column = |name: &Arc<str>| {
+        let before = table.column(name)?;
+        Some(Arc::clone(&after.numbered(before.ordinal)?.name))
+    };
+    let mut keys = after.foreign_keys.clone();
+    for key in &mut keys {
+        let is_kept = table.foreign_keys.iter().any(|own| own.name == key.name);
+        if key.parent_schema != table.schema || key.parent_table != table.name {
+            continue;
+        }
+        (key.parent_schema, key.parent_table) = target.clone();
+        for name in key.parent_columns.iter_mut().filter(|_| is_kept) {
+            *name = renamed_column(name).unwrap_or_else(|| Arc::clone(name));
+        }
+    }
+    after.foreign_keys = keys;
+    after.target = target.clone();
+    if table.name != target.1 {
+        rename::follow_table_name(
+            &mut after.checks,
+            &mut after.foreign_keys,
+            &table.name,
+            &target.1,
+        );
+    }
 }
 
 /// How many foreign keys at the beginning of the draft were there before.
@@ -195,7 +225,7 @@ fn change_definitions(
     change_in_place(&mut *definitions, table, after)?;
     alter_actions::tell_renamed_columns(context, &mut *definitions, table, after)?;
     // The table is locked now: what is there stays as it is looked at.
-    validate::new_constraints(context, table, after)?;
+    let _parents = validate::new_constraints(context, table, after)?;
     let before = (Arc::clone(&table.schema), Arc::clone(&table.name));
     if before != *target {
         rename::rename(context, &mut *definitions, table, &before, target)?;

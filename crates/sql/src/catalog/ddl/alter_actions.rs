@@ -589,7 +589,7 @@ pub(super) fn tell_renamed_columns(
     let references = context.catalog.shared().referencing(&table.schema, &table.name)?;
     let mut told = Vec::new();
     for reference in references.iter() {
-        if told.contains(&reference.child.id) {
+        if told.contains(&reference.child.id) || reference.child.id == table.id {
             continue;
         }
         told.push(reference.child.id);

@@ -96,7 +96,7 @@ fn swap(
     }
     let new = context.catalog.shared().table_by_id(id)?.ok_or_else(table_changed)?;
     let rows = Copy::new(context, table, after, &new)?.run(node)?;
-    validate::new_constraints_of_copy(context, table, after, &new)?;
+    let _parents = validate::new_constraints_of_copy(context, table, after, &new)?;
     carry_counter(context, table, after, &new)?;
     let before = (Arc::clone(&table.schema), Arc::clone(&table.name));
     if is_temporary_table(table) {

@@ -51,6 +51,8 @@ pub(super) struct TableDraft {
     /// `AUTO_INCREMENT = n`
     pub(super) auto_increment_start: Option<u64>,
     pub(super) temporary: bool,
+    /// Schema and name that the table is to have.
+    pub(super) target: (Arc<str>, Arc<str>),
 }
 
 impl TableDraft {
@@ -71,6 +73,7 @@ impl TableDraft {
             created_us: 0,
             auto_increment_start: None,
             temporary: false,
+            target: (schema.into(), name.into()),
         }
     }
 

@@ -20,7 +20,6 @@ mod default;
 mod difference;
 mod draft;
 mod drop;
-mod expression_text;
 mod foreign_key;
 mod index;
 mod rename;
@@ -46,8 +45,8 @@ use super::model::{TableKind, TableModel};
 use super::session::SessionCatalog;
 use draft::TableDraft;
 
+pub use crate::grammar::render as expression_text;
 pub use charset::{charset_named, collation_named, resolve as resolve_collation};
-pub use expression_text::expression_text;
 
 /// What DDL needs of the layers above: the meaning of expressions and queries.
 pub trait ExpressionBinder {

@@ -11,7 +11,7 @@ use crate::error::{Result, SqlError};
 use crate::grammar::ast;
 
 use super::super::lookup::no_such_table;
-use super::super::model::TableModel;
+use super::super::model::{CheckModel, ForeignKeyModel, TableModel};
 use super::super::options::TableOptions;
 use super::{DdlContext, DdlOutcome, create, from_rows, is_temporary_table};
 
@@ -89,7 +89,8 @@ pub(super) fn tell_children(
     let references = context.catalog.shared().referencing(&from.0, &from.1)?;
     let mut told: Vec<TableId> = Vec::new();
     for reference in references.iter() {
-        if told.contains(&reference.child.id) {
+        let child = (&reference.child.schema, &reference.child.name);
+        if told.contains(&reference.child.id) || child == (&from.0, &from.1) {
             continue;
         }
         told.push(reference.child.id);
@@ -104,31 +105,41 @@ pub(super) fn tell_children(
     Ok(())
 }
 
-/// Names that were made from the table's name follow it.
+/// Names that were made from the table's name follow it, as do keys to the table itself.
 fn rename_own_constraints(
     definitions: &mut dyn Definitions,
     table: &TableModel,
     from: &Name,
     to: &Name,
 ) -> Result<()> {
-    let renamed = |name: &Arc<str>, infix: &str| -> Option<Arc<str>> {
-        let number = name.strip_prefix(&*from.1)?.strip_prefix(infix)?;
-        number.parse::<u32>().ok()?;
-        Some(format!("{}{infix}{number}", to.1).into())
-    };
-    let concerned = table.checks.iter().any(|check| renamed(&check.name, "_chk_").is_some())
-        || table.foreign_keys.iter().any(|key| renamed(&key.name, "_ibfk_").is_some());
-    if !concerned {
+    if table.checks.is_empty() && table.foreign_keys.is_empty() {
         return Ok(());
     }
     change_options(definitions, table.id, &mut |options| {
-        for check in &mut options.checks {
-            check.name = renamed(&check.name, "_chk_").unwrap_or_else(|| Arc::clone(&check.name));
-        }
+        follow_table_name(&mut options.checks, &mut options.foreign_keys, &from.1, &to.1);
         for key in &mut options.foreign_keys {
-            key.name = renamed(&key.name, "_ibfk_").unwrap_or_else(|| Arc::clone(&key.name));
+            if (&key.parent_schema, &key.parent_table) == (&from.0, &from.1) {
+                (key.parent_schema, key.parent_table) = to.clone();
+            }
         }
     })
+}
+
+/// `t_chk_1` and `t_ibfk_1` become `u_chk_1` and `u_ibfk_1`; names that somebody chose stay.
+pub(super) fn follow_table_name(
+    checks: &mut [CheckModel],
+    keys: &mut [ForeignKeyModel],
+    from: &str,
+    to: &str,
+) {
+    let follow = |name: &mut Arc<str>, infix: &str| {
+        let number = name.strip_prefix(from).and_then(|rest| rest.strip_prefix(infix));
+        if let Some(number) = number.filter(|number| number.parse::<u32>().is_ok()) {
+            *name = format!("{to}{infix}{number}").into();
+        }
+    };
+    checks.iter_mut().for_each(|check| follow(&mut check.name, "_chk_"));
+    keys.iter_mut().for_each(|key| follow(&mut key.name, "_ibfk_"));
 }
 
 /// Changes a table's options in place.

@@ -244,8 +244,49 @@ fn a_table_is_shown_as_mysql_shows_it_and_made_again_from_that() {
             CHECK (z > 0), CONSTRAINT named CHECK (amount > 1) NOT ENFORCED
         ) COMMENT='all of it' ROW_FORMAT=DYNAMIC",
     );
-    session.shows("t", &expect![[""]]);
-    session.shows("p", &expect![[""]]);
+    session.shows("t", &expect![[r#"
+        CREATE TABLE `t` (
+          `id` bigint NOT NULL AUTO_INCREMENT,
+          `name` varchar(40) NOT NULL DEFAULT 'x''y' COMMENT 'it''s',
+          `flag` tinyint(1) DEFAULT '1',
+          `amount` decimal(10,2) unsigned DEFAULT '0.50',
+          `f` float(7,3) DEFAULT NULL,
+          `d` double DEFAULT NULL,
+          `body` mediumtext,
+          `raw` varbinary(16) DEFAULT NULL,
+          `bits` bit(9) DEFAULT b'101',
+          `made` timestamp NOT NULL DEFAULT CURRENT_TIMESTAMP ON UPDATE CURRENT_TIMESTAMP,
+          `seen` datetime(3) DEFAULT CURRENT_TIMESTAMP(3),
+          `day` date DEFAULT '2020-02-29',
+          `y` year DEFAULT NULL,
+          `e` enum('a','b,c') DEFAULT 'a',
+          `s` set('x','y') DEFAULT 'x,y',
+          `j` json DEFAULT NULL,
+          `c` char(3) CHARACTER SET latin1 COLLATE latin1_swedish_ci DEFAULT NULL,
+          `b` varchar(5) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin DEFAULT NULL,
+          `z` int(5) unsigned zerofill DEFAULT NULL,
+          `g` int GENERATED ALWAYS AS ((`z` + 1)) VIRTUAL,
+          `hidden` int DEFAULT NULL /*!80023 INVISIBLE */,
+          `parent` int unsigned DEFAULT NULL,
+          PRIMARY KEY (`id`),
+          UNIQUE KEY `name` (`name`),
+          KEY `part` (`body`(10),`name` DESC),
+          KEY `functional_index` (((`hidden` + 2))),
+          KEY `fk` (`parent`),
+          CONSTRAINT `fk` FOREIGN KEY (`parent`) REFERENCES `p` (`id`) ON DELETE CASCADE,
+          CONSTRAINT `t_chk_1` CHECK ((`z` > 0)),
+          CONSTRAINT `named` CHECK ((`amount` > 1)) /*!80016 NOT ENFORCED */
+        ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_0900_ai_ci ROW_FORMAT=DYNAMIC COMMENT='all of it'"#]]);
+    session.shows(
+        "p",
+        &expect![[r#"
+        CREATE TABLE `p` (
+          `id` int unsigned NOT NULL AUTO_INCREMENT,
+          `k` int DEFAULT NULL,
+          PRIMARY KEY (`id`),
+          KEY `k` (`k`)
+        ) ENGINE=InnoDB AUTO_INCREMENT=7 DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_0900_ai_ci"#]],
+    );
     session.round_trips("t");
 }
 
@@ -344,17 +385,17 @@ fn what_changes_no_row_is_changed_in_place() {
     session.shows(
         "u",
         &expect![[r#"
-        CREATE TABLE `u` (
-          `c` int NOT NULL DEFAULT '6',
-          `id` int NOT NULL,
-          `d` date DEFAULT NULL,
-          `name` varchar(40) DEFAULT NULL COMMENT 'wider',
-          `e` enum('x','y','z') DEFAULT NULL,
-          PRIMARY KEY (`id`),
-          UNIQUE KEY `v` (`name`),
-          KEY `c` (`c`,`name`),
-          CONSTRAINT `t_chk_1` CHECK ((`c` > 4))
-        ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_0900_ai_ci COMMENT='altered'"#]],
+            CREATE TABLE `u` (
+              `c` int NOT NULL DEFAULT '6',
+              `id` int NOT NULL,
+              `d` date DEFAULT NULL,
+              `name` varchar(40) DEFAULT NULL COMMENT 'wider',
+              `e` enum('x','y','z') DEFAULT NULL,
+              PRIMARY KEY (`id`),
+              UNIQUE KEY `v` (`name`),
+              KEY `c` (`c`,`name`),
+              CONSTRAINT `u_chk_1` CHECK ((`c` > 4))
+            ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_0900_ai_ci COMMENT='altered'"#]],
     );
     assert_eq!(session.rows("u"), "5 1 NULL one x; 5 2 NULL two y");
     for (text, code) in [
@@ -393,14 +434,14 @@ fn what_changes_rows_copies_them() {
     session.shows(
         "t",
         &expect![[r#"
-        CREATE TABLE `t` (
-          `x` int NOT NULL DEFAULT ((`a` + 1)),
-          `id` int NOT NULL AUTO_INCREMENT,
-          `a` bigint DEFAULT NULL,
-          `b` int DEFAULT NULL,
-          `g` int GENERATED ALWAYS AS ((`id` + 1)) STORED,
-          PRIMARY KEY (`id`)
-        ) ENGINE=InnoDB AUTO_INCREMENT=6 DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_0900_ai_ci"#]],
+            CREATE TABLE `t` (
+              `x` int NOT NULL DEFAULT ((`a` + 1)),
+              `id` int NOT NULL AUTO_INCREMENT,
+              `a` bigint DEFAULT NULL,
+              `b` int DEFAULT NULL,
+              `g` int GENERATED ALWAYS AS ((`b` + 1)) STORED,
+              PRIMARY KEY (`id`)
+            ) ENGINE=InnoDB AUTO_INCREMENT=6 DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_0900_ai_ci"#]],
     );
     session.refuses("ALTER TABLE t MODIFY b INT NOT NULL", 1138);
     session.refuses("ALTER TABLE t MODIFY x TINYINT UNSIGNED, MODIFY a DECIMAL(1,0)", 1264);

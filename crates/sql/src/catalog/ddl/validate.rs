@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use firn_api::rows::{
-    Direction, IsolationLevel, ReadMode, RowContent, ScanOptions, TableRef, Transaction,
+    Direction, IsolationLevel, ReadMode, RowContent, ScanOptions, TableLock, TableRef, Transaction,
 };
 use firn_format::key::KeyLayout;
 use firn_format::row::RowView;
@@ -27,7 +27,7 @@ pub(super) fn new_constraints(
     context: &DdlContext<'_>,
     table: &Arc<TableModel>,
     after: &TableDraft,
-) -> Result<()> {
+) -> Result<ParentLocks> {
     let is_new = |check: &&CheckModel| {
         check.enforced && !table.checks.iter().any(|old| old.name == check.name && old.enforced)
     };
@@ -45,7 +45,7 @@ pub(super) fn new_constraints_of_copy(
     table: &Arc<TableModel>,
     after: &TableDraft,
     new: &Arc<TableModel>,
-) -> Result<()> {
+) -> Result<ParentLocks> {
     let renumbered = after.renumbered();
     foreign_keys(context, table, &renumbered, new)
 }
@@ -125,28 +125,58 @@ fn each_row(
     Ok(())
 }
 
+/// Keeps parents from losing rows that children were found to have, until it is dropped.
+pub(super) struct ParentLocks(#[allow(dead_code)] Option<Box<dyn Transaction>>);
+
 /// Looks up the parent of every row of `rows`, whose columns have the draft's numbers.
 fn foreign_keys(
     context: &DdlContext<'_>,
     before: &TableModel,
     after: &TableDraft,
     rows: &Arc<TableModel>,
-) -> Result<()> {
+) -> Result<ParentLocks> {
+    let mut locks = None;
     if !context.foreign_key_checks {
-        return Ok(());
+        return Ok(ParentLocks(locks));
     }
     let is_new =
         |key: &&ForeignKeyModel| !before.foreign_keys.iter().any(|old| old.name == key.name);
     for key in after.foreign_keys.iter().filter(is_new) {
-        let is_self = key.parent_schema == after.schema && key.parent_table == after.name;
+        let is_self = is_own_key(key, before, after);
         let parent = match is_self {
             true => Some(Arc::clone(rows)),
             false => context.catalog.shared().find_table(&key.parent_schema, &key.parent_table)?,
         };
         let Some(parent) = parent else { continue };
+        if !is_self {
+            lock_parent(context, &parent, &mut locks)?;
+        }
         one_foreign_key(context, after, rows, key, &parent)?;
     }
-    Ok(())
+    Ok(ParentLocks(locks))
+}
+
+/// Whether a key is to the table itself, under its old name or its new one.
+fn is_own_key(key: &ForeignKeyModel, before: &TableModel, after: &TableDraft) -> bool {
+    let parent = (&key.parent_schema, &key.parent_table);
+    parent == (&before.schema, &before.name) || parent == (&after.target.0, &after.target.1)
+}
+
+fn lock_parent(
+    context: &DdlContext<'_>,
+    parent: &TableModel,
+    locks: &mut Option<Box<dyn Transaction>>,
+) -> Result<()> {
+    let trx = match locks {
+        Some(trx) => trx,
+        none => {
+            let node = context.catalog.shared().node();
+            let mut trx = node.begin(IsolationLevel::ReadCommitted).map_err(from_rows)?;
+            trx.set_lock_wait_timeout(context.lock_wait_timeout);
+            none.insert(trx)
+        }
+    };
+    trx.lock_table(parent.id, TableLock::Exclusive).map_err(from_rows)
 }
 
 fn one_foreign_key(

@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use crate::error::{Result, SqlError};
-use crate::grammar::ast;
+use crate::grammar::{ast, render_query};
 
 use super::super::model::{CheckOption, TableModel, ViewAlgorithm, ViewModel, same_name};
 use super::super::options::TableOptions;
@@ -98,7 +98,8 @@ fn view_of(context: &DdlContext<'_>, statement: &ast::CreateView, schema: &str) 
         Some(ast::Account::Current) | None => context.account.to_owned(),
     };
     ViewModel {
-        body: statement.query_text.as_str().into(),
+        // Without what `sql_mode` made of the text: it is parsed in the default mode again.
+        body: render_query(&statement.query).into(),
         schema: schema.into(),
         definer: definer.into(),
         security_definer: !statement.invoker_security,

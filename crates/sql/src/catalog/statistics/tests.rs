@@ -1,1 +1,148 @@
+//! Histograms, what is stored of statistics, and ANALYZE over a node.
 
+use std::sync::Arc;
+
+use firn_api::rows::IsolationLevel;
+use firn_base::{IndexId, PageNo, SpaceId, TableId};
+use firn_format::definition::{
+    ColumnDefinition, IndexDefinition, IndexKind, IndexPart, IndexState, TableDefinition,
+};
+use firn_format::row::RowVersion;
+use firn_format::value::{ColumnType, IntWidth, ValueRef};
+use proptest::prelude::*;
+
+use crate::catalog::Catalog;
+use crate::test_support::TestNode;
+use crate::types::{Datum, EvaluationContext, SqlType};
+
+use super::*;
+
+fn histogram(values: impl IntoIterator<Item = i64>) -> Histogram {
+    let values = values.into_iter().map(Datum::Int).collect();
+    Histogram::of(&SqlType::bigint(), values).unwrap()
+}
+
+fn between(histogram: &Histogram, lower: i64, upper: i64) -> f64 {
+    let (lower, upper) = (Datum::Int(lower), Datum::Int(upper));
+    histogram.between(&SqlType::bigint(), Some((&lower, true)), Some((&upper, true)))
+}
+
+#[test]
+fn a_histogram_tells_how_values_lie() {
+    let even = histogram(0..10_000);
+    assert!((between(&even, 1_000, 1_999) - 0.1).abs() < 0.01);
+    assert!((even.equal(&SqlType::bigint(), &Datum::Int(77)) - 0.0001).abs() < 0.000_01);
+    assert_eq!(even.equal(&SqlType::bigint(), &Datum::Int(20_000)), 0.0);
+    assert_eq!(between(&even, -5, -1), 0.0);
+
+    let skewed = histogram((0..1_000).map(|number| if number < 900 { 7 } else { number }));
+    let share = skewed.equal(&SqlType::bigint(), &Datum::Int(7));
+    assert!((share - 0.9).abs() < 0.01, "{share}");
+    assert!(between(&skewed, 8, 10_000) < 0.11);
+    assert!((between(&skewed, 7, 7) - 0.9).abs() < 0.01);
+}
+
+proptest! {
+    #[test]
+    fn shares_are_shares_and_grow_with_their_ranges(
+        values in prop::collection::vec(-50_i64..50, 1..300),
+        lower in -60_i64..60,
+        length in 0_i64..60,
+    ) {
+        let histogram = histogram(values.clone());
+        let narrow = between(&histogram, lower, lower + length);
+        let wide = between(&histogram, lower - 3, lower + length + 3);
+        prop_assert!((0.0..=1.0).contains(&narrow), "{}", narrow);
+        prop_assert!(narrow <= wide + 1e-9, "{} {}", narrow, wide);
+        prop_assert!((between(&histogram, -60, 60) - 1.0).abs() < 1e-9);
+        let count = values.iter().filter(|value| **value == lower).count();
+        let equal = histogram.equal(&SqlType::bigint(), &Datum::Int(lower));
+        // With fewer values than buckets each has its own.
+        if values.len() <= histogram::BUCKETS {
+            prop_assert!((equal - count as f64 / values.len() as f64).abs() < 1e-9);
+        }
+    }
+
+    #[test]
+    fn arbitrary_bytes_never_panic(mut bytes in prop::collection::vec(any::<u8>(), 0..200)) {
+        bytes.insert(0, 1);
+        let _ = stored::decode(&bytes);
+    }
+}
+
+fn node_with_table() -> (TestNode, Arc<Catalog>) {
+    let node = TestNode::new();
+    let int = ColumnType::Int(IntWidth::Four);
+    let index = |name: &str, kind, columns: &[u16]| IndexDefinition {
+        index_id: IndexId(0),
+        name: name.to_owned(),
+        kind,
+        state: IndexState::Ready,
+        root_page: PageNo::NONE,
+        parts: columns.iter().map(|column| IndexPart::ascending(*column)).collect(),
+        options: Vec::new(),
+    };
+    let definition = TableDefinition {
+        table_id: TableId(0),
+        space: SpaceId(0),
+        schema_name: "s".to_owned(),
+        name: "t".to_owned(),
+        schema_version: 0,
+        row_version: RowVersion(0),
+        columns: vec![
+            ColumnDefinition::new("id", int, false),
+            ColumnDefinition::new("few", int, true),
+            ColumnDefinition::new("many", int, false),
+        ],
+        indexes: vec![
+            index("PRIMARY", IndexKind::Clustered, &[0]),
+            index("both", IndexKind::Secondary, &[1, 2]),
+        ],
+        options: Vec::new(),
+    };
+    let mut definitions = node.node.change_definitions().unwrap();
+    definitions.create_schema("s", &[]).unwrap();
+    definitions.create_table(definition).unwrap();
+    definitions.commit().unwrap();
+    let catalog = Arc::new(Catalog::new(Arc::clone(&node.node)));
+    (node, catalog)
+}
+
+#[test]
+fn analyze_counts_and_others_read_what_it_has_counted() {
+    let (node, catalog) = node_with_table();
+    let table = catalog.table("s", "t").unwrap();
+    let mut trx = node.node.begin(IsolationLevel::ReadCommitted).unwrap();
+    let reference = trx.table_for_write(table.id).unwrap();
+    for id in 0..2_000 {
+        let few = if id % 4 == 0 { ValueRef::Null } else { ValueRef::Int(id % 4) };
+        let row = [ValueRef::Int(id), few, ValueRef::Int(id / 2)];
+        trx.insert(&reference, &row).unwrap();
+    }
+    trx.commit().unwrap();
+
+    let both = table.index("both").unwrap().number;
+    let guessed = table.statistics.distinct(both, 1);
+    let evaluation = EvaluationContext::default();
+    let gathered = analyze(&catalog, &table, &evaluation, &|| true).unwrap();
+    assert_eq!(gathered.rows, 2_000.0);
+    assert_eq!(gathered.indexes["both"], [4.0, 2_000.0]);
+    assert_ne!(table.statistics.distinct(both, 1), guessed);
+    assert_eq!(stored::decode(&stored::encode(&gathered)).unwrap(), *gathered);
+
+    // Another server over the same node reads what was stored.
+    let other = Catalog::new(Arc::clone(&node.node));
+    let table = other.table("s", "t").unwrap();
+    let statistics = &table.statistics;
+    assert_eq!(statistics.null_fraction(1), Some(0.25));
+    let share = statistics.selectivity(1, ValueRange::Equal(&Datum::Int(3))).unwrap();
+    assert!((share - 0.25).abs() < 0.01, "{share}");
+    let bound = Datum::Int(250);
+    let below = ValueRange::Between { lower: None, upper: Some((&bound, false)) };
+    let share = statistics.selectivity(2, below).unwrap();
+    assert!((share - 0.25).abs() < 0.01, "{share}");
+    assert!(statistics.histogram_json(table.column("many").unwrap()).is_some());
+
+    let stopped = analyze(&other, &table, &evaluation, &|| false).unwrap_err();
+    assert_eq!(stopped.code, 1317);
+}
