@@ -17,7 +17,15 @@ impl Running {
     fn start(directory: &Path) -> Running {
         let mut child = Command::new(env!("CARGO_BIN_EXE_firn"))
             .current_dir(directory)
-            .args(["start", "--buffer-pool", "16M", "--log-segment-size", "1M"])
+            .args([
+                "start",
+                "--buffer-pool",
+                "16M",
+                "--log-segment-size",
+                "1M",
+                "--listen",
+                "127.0.0.1:0",
+            ])
             .env_clear()
             .stdout(Stdio::piped())
             .spawn()
@@ -50,7 +58,7 @@ fn either_signal_closes_the_node() {
         node.signal(signal);
         let (status, rest) = node.wait();
         assert!(status.success(), "{status}");
-        assert!(rest.contains("no SQL endpoint yet"), "{rest}");
+        assert!(rest.contains("firn: listening at 127.0.0.1:"), "{rest}");
         assert!(rest.ends_with(&format!("firn: closed after SIG{signal}\n")), "{rest}");
     }
 }

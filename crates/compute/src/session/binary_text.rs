@@ -98,7 +98,8 @@ mod tests {
     fn binary_strings_become_hexadecimal_and_others_stay() {
         let rewritten = |text: &[u8]| with_hexadecimal(text, true);
         assert_eq!(
-            rewritten(b"INSERT INTO `t` VALUES ('a''b', '\\0\xff''\\'', \"\xfe\") -- '\n, 'z'").as_deref(),
+            rewritten(b"INSERT INTO `t` VALUES ('a''b', '\\0\xff''\\'', \"\xfe\") -- '\n, 'z'")
+                .as_deref(),
             Some("INSERT INTO `t` VALUES ('a''b', x'00FF2727', x'FE') -- '\n, 'z'")
         );
         assert_eq!(rewritten("SELECT 'é'".as_bytes()).as_deref(), Some("SELECT 'é'"));
