@@ -155,8 +155,8 @@ fn as_column(value: Expression, other: &Expression, operator: CompareOperator) -
     match &other.ty.kind {
         TypeKind::Enum { members, collation } if is_equality => {
             let collation = crate::collation::get(*collation);
-            let is_it = |name: &Box<str>| collation.equal(name.as_bytes(), text);
-            let ordinal = members.names().iter().position(is_it);
+            let mut names = members.names().iter();
+            let ordinal = names.position(|name| collation.equal(name.as_bytes(), text));
             let number = |place: usize| Datum::UInt(place as u64 + 1);
             ordinal.map_or(value.clone(), |place| {
                 make::literal(number(place), SqlType::bigint_unsigned())

@@ -189,10 +189,10 @@ impl Binder<'_> {
     }
 
     fn minus(&mut self, operand: &Expr) -> Result<Expression> {
-        if let Expr::Value(value) = operand {
-            if let Some(number) = self.negative_literal(&value.value) {
-                return Ok(number);
-            }
+        if let Expr::Value(value) = operand
+            && let Some(number) = self.negative_literal(&value.value)
+        {
+            return Ok(number);
         }
         let operand = self.bind_single(operand)?;
         self.call("NEG", vec![operand])

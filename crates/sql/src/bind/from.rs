@@ -107,10 +107,10 @@ impl Binder<'_> {
         let name = TableName::of(name);
         let shown_name: Arc<str> =
             alias.map_or(name.name.as_str(), |alias| &alias.name.value).into();
-        if name.schema.is_none() {
-            if let Some(item) = self.common_table(&name.name, &shown_name, null_supplied)? {
-                return Ok(item);
-            }
+        if name.schema.is_none()
+            && let Some(item) = self.common_table(&name.name, &shown_name, null_supplied)?
+        {
+            return Ok(item);
         }
         let schema = self.schema_of(&name)?;
         let found = self.context.catalog.relation(&schema, &name.name)?;

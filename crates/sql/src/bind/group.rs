@@ -234,12 +234,11 @@ fn add_equality(condition: &Expression, local: &SlotSet, into: &mut Vec<(Slot, S
 }
 
 fn add_tree(tree: &JoinTree, local: &SlotSet, into: &mut Vec<(Slot, SlotSet)>) {
-    if let JoinTree::Join { kind, left, right, conditions } = tree {
-        if matches!(kind, JoinKind::Inner | JoinKind::Left) {
-            conditions.iter().for_each(|one| add_equality(one, local, into));
-            add_tree(left, local, into);
-            add_tree(right, local, into);
-        }
+    if let JoinTree::Join { kind: JoinKind::Inner | JoinKind::Left, left, right, conditions } = tree
+    {
+        conditions.iter().for_each(|one| add_equality(one, local, into));
+        add_tree(left, local, into);
+        add_tree(right, local, into);
     }
 }
 

@@ -290,16 +290,17 @@ impl Binder<'_> {
         let clause = self.clause;
         let in_aggregate = self.scopes[number].in_aggregate;
         let prefers_alias = is_innermost && clause == Clause::Having && !in_aggregate;
-        if prefers_alias && path.table.is_none() {
-            if let Some(value) = self.having_name(number, path)? {
-                return Ok(Some(value));
-            }
+        if prefers_alias
+            && path.table.is_none()
+            && let Some(value) = self.having_name(number, path)?
+        {
+            return Ok(Some(value));
         }
         if let Some(place) = self.scopes[number].find(path, clause)? {
             return Ok(Some(self.column_value(number, place)));
         }
         let takes_alias = matches!(clause, Clause::Having | Clause::OrderBy | Clause::GroupBy);
-        if path.table.is_none() && (takes_alias && is_innermost || !is_innermost) {
+        if path.table.is_none() && (takes_alias || !is_innermost) {
             return self.alias_value(number, path.column, clause);
         }
         Ok(None)

@@ -321,10 +321,10 @@ impl Binder<'_> {
         }
         if let Expr::Identifier(name) = expr {
             let level = self.scopes.len() - 1;
-            if name.quote_style.is_none() {
-                if let Some(value) = self.alias_value(level, &name.value, Clause::OrderBy)? {
-                    return Ok(value);
-                }
+            if name.quote_style.is_none()
+                && let Some(value) = self.alias_value(level, &name.value, Clause::OrderBy)?
+            {
+                return Ok(value);
             }
         }
         self.bind_single(expr)

@@ -207,10 +207,10 @@ impl Binder<'_> {
 }
 
 fn moves(node: &PlanNode, target: &WriteTarget) -> bool {
-    if let NodeKind::Scan(scan) = &node.kind {
-        if scan.row_key == Some(target.row_key) {
-            return changes_way(&scan.access, target);
-        }
+    if let NodeKind::Scan(scan) = &node.kind
+        && scan.row_key == Some(target.row_key)
+    {
+        return changes_way(&scan.access, target);
     }
     let mut found = false;
     crate::plan::visit::for_each_input(node, &mut |input| found = found || moves(input, target));

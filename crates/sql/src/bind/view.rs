@@ -42,7 +42,7 @@ impl Binder<'_> {
         let parsed =
             grammar::parse(&view.body, grammar::Mode::default()).map_err(|_| invalid(table))?;
         let Statement::Select(select) = parsed.statement else { return Err(invalid(table)) };
-        let schema = std::mem::replace(&mut self.schema, Some(view.schema.clone()));
+        let schema = self.schema.replace(view.schema.clone());
         let scopes = std::mem::take(&mut self.scopes);
         let names = std::mem::take(&mut self.common_names);
         self.definer_views += usize::from(view.security_definer);

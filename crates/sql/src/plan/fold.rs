@@ -38,6 +38,7 @@ pub(crate) fn fold(expression: Expression, context: &EvaluationContext) -> Expre
     }
 }
 
+#[allow(clippy::field_reassign_with_default)] // the context has fields of its own module
 /// Runs `evaluate` so that its warnings are not the statement's; a warning is a failure.
 fn quietly<E>(
     context: &EvaluationContext,

@@ -340,11 +340,11 @@ impl Optimiser<'_, '_> {
         priced: &Priced,
     ) -> Result<PlanNode> {
         let left = left.unwrap_or_else(one_row);
-        if let Method::Hash = method {
-            if let Some((keys, rest)) = hash_parts(right, on, bound) {
-                let right = self.plan_pool(&hash_pool(right, on), &[], false)?;
-                return Ok(hash_join(Some(left), right, kind, keys, rest, priced));
-            }
+        if let Method::Hash = method
+            && let Some((keys, rest)) = hash_parts(right, on, bound)
+        {
+            let right = self.plan_pool(&hash_pool(right, on), &[], false)?;
+            return Ok(hash_join(Some(left), right, kind, keys, rest, priced));
         }
         let right = self.plan_pool(&nested_pool(right, on), &[], false)?;
         Ok(nested_loop(left, right, kind, priced))

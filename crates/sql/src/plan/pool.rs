@@ -211,7 +211,7 @@ impl Pool {
         condition: Expression,
         rest: &mut Vec<Expression>,
     ) {
-        let kind = equality.kind.clone();
+        let kind = equality.kind;
         let class = |pool: &Pool, slot: Slot| {
             let holds =
                 |class: &EqualityClass| class.members.iter().any(|(member, _)| *member == slot);
@@ -219,11 +219,7 @@ impl Pool {
         };
         let first = class(self, equality.left.0).unwrap_or_else(|| {
             let members = vec![equality.left.clone()];
-            self.classes.push(EqualityClass {
-                members,
-                kind: equality.kind.clone(),
-                constant: None,
-            });
+            self.classes.push(EqualityClass { members, kind, constant: None });
             self.classes.len() - 1
         });
         match equality.right {
@@ -309,7 +305,7 @@ fn equal(slot: Slot, ty: SqlType, other: Expression, kind: &ComparisonKind) -> E
     Expression {
         kind: ExpressionKind::Compare {
             operator: CompareOperator::Equal,
-            kind: kind.clone(),
+            kind: *kind,
             sides: Box::new([column(slot, ty), other]),
         },
         ty: SqlType::boolean().with_nullable(nullable),
@@ -349,11 +345,11 @@ impl Equality {
             (None, Some(one)) => (one, Side::Known(left.clone())),
             (None, None) => return None,
         };
-        if let Side::Known(value) = &right {
-            if !reads(value).is_disjoint(all) || is_row_dependent(value) {
-                return None;
-            }
+        if let Side::Known(value) = &right
+            && (!reads(value).is_disjoint(all) || is_row_dependent(value))
+        {
+            return None;
         }
-        Some(Equality { left, right, kind: kind.clone() })
+        Some(Equality { left, right, kind: *kind })
     }
 }
