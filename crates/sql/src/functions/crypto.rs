@@ -187,7 +187,7 @@ fn decrypt(
     if !matches!(chaining, Chaining::Ecb | Chaining::Cbc) {
         return Some(stream(cipher, chaining, vector, encrypted, false));
     }
-    if encrypted.is_empty() || encrypted.len() % BLOCK_BYTES != 0 {
+    if encrypted.is_empty() || !encrypted.len().is_multiple_of(BLOCK_BYTES) {
         return None;
     }
     let mut out = encrypted.to_vec();

@@ -29,7 +29,7 @@ fn uuid(call: &Call<'_>) -> Datum {
     let microseconds = session.wall_time_us().max(0) as u64;
     // The sequence counts the steps of 100 ns that the clock does not tell apart.
     let time = (microseconds.wrapping_mul(10).wrapping_add(GREGORIAN_EPOCH) + sequence % 10)
-        & (1 << 60) - 1;
+        & ((1 << 60) - 1);
     let clock_sequence = (sequence / 10) & 0x3fff | 0x8000;
     let node = session.node_id() & 0xffff_ffff_ffff;
     let (low, middle, high) = (time & 0xffff_ffff, time >> 32 & 0xffff, time >> 48 | 0x1000);

@@ -44,7 +44,7 @@ fn resolve_pairs(
     context: &ResolveContext<'_>,
     function: &str,
 ) -> Result<Signature> {
-    if types.len() % 2 == 0 {
+    if types.len().is_multiple_of(2) {
         let message =
             format!("Incorrect parameter count in the call to native function '{function}'");
         return Err(SqlError::new(1582, message));

@@ -17,7 +17,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
         Ok(fuzzy_part(a, call, |value| value.date.year.into()))
     }),
     strict!("QUARTER", 1..=1, [Temporal] => signature::int, |a: &[Datum], call: &Call<'_>| {
-        Ok(fuzzy_part(a, call, |value| quarter(value)))
+        Ok(fuzzy_part(a, call, quarter))
     }),
     strict!("MONTH", 1..=1, [Temporal] => signature::int, |a: &[Datum], call: &Call<'_>| {
         Ok(fuzzy_part(a, call, |value| value.date.month.into()))
