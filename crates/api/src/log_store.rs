@@ -38,6 +38,16 @@ pub enum LogError {
         /// The end of what can be read.
         to: Lsn,
     },
+    /// The disk would not give what is in the log. What is there may be good: a later try may succeed.
+    #[error("the log file {file} cannot be read at byte {offset}: {reason}; look after the disk")]
+    Unreadable {
+        /// The file.
+        file: String,
+        /// Where in the file.
+        offset: u64,
+        /// What the operating system said.
+        reason: String,
+    },
     /// The log was damaged after it was written.
     #[error(
         "the log file {file} is damaged at byte {offset}: {what}; restore the file from a backup or a replica"
@@ -78,7 +88,7 @@ pub trait LogStore: Send + Sync {
     /// position after what was read. Blocks for the read.
     ///
     /// # Errors
-    /// [`LogError::OutOfRange`] or [`LogError::Damaged`].
+    /// [`LogError::OutOfRange`], [`LogError::Unreadable`] or [`LogError::Damaged`].
     fn read(&self, from: Lsn, limit_bytes: usize, into: &mut Vec<u8>) -> Result<Lsn, LogError>;
 
     /// Whether writers should be told that the log is about to run out of room: what is left is kept for

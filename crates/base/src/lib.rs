@@ -9,6 +9,7 @@ pub mod environment;
 pub mod event;
 pub mod ids;
 pub mod random;
+pub mod sync;
 pub mod task;
 
 pub use environment::Environment;

@@ -39,6 +39,7 @@ mod test_support;
 #[cfg(test)]
 mod tests;
 mod translation;
+mod turns;
 
 pub use crossbeam_epoch::{Guard as EpochGuard, pin as pin_epoch};
 pub use frame::Access;
@@ -48,3 +49,4 @@ pub use optimistic::OptimisticGuard;
 pub use pool::{BufferPool, BufferPoolOptions, DurableLsn, MIN_FRAMES, RequestDurable};
 pub use reservation::FrameReservation;
 pub use statistics::PoolStatistics;
+pub use turns::{PINS_PER_TURN, Turn};

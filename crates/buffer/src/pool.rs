@@ -16,6 +16,7 @@ use crate::memory::slots::{FrameMemory, PageSlot};
 use crate::statistics::{Counters, PoolStatistics};
 use crate::sync::Mutex;
 use crate::translation::Translation;
+use crate::turns::{Allowance, PINS_PER_TURN};
 
 /// The fewest frames that a pool has, whatever its budget.
 pub const MIN_FRAMES: usize = if cfg!(feature = "shuttle") { 4 } else { 32 };
@@ -81,6 +82,9 @@ pub struct BufferPool {
     pub(crate) signals: Arc<Signals>,
     tasks: Mutex<Vec<Box<dyn TaskHandle>>>,
     prefetching: bool,
+    pub(crate) turns: Allowance,
+    /// Frames that are set aside for new pages.
+    pub(crate) reserved: Allowance,
     /// Frames without memory, see [`BufferPool::withhold`].
     withheld: Mutex<Vec<OwnedFrame>>,
     /// There until the pool is dropped.
@@ -116,6 +120,8 @@ impl BufferPool {
             signals: Arc::new(Signals::default()),
             tasks: Mutex::new(Vec::new()),
             prefetching: options.prefetch_tasks > 0,
+            turns: Allowance::new(count / 2 / PINS_PER_TURN),
+            reserved: Allowance::new(count / 4),
             withheld: Mutex::new(Vec::new()),
             memory: Some(memory),
         });

@@ -14,6 +14,7 @@ use crate::pool::BufferPool;
 pub struct FrameReservation<'a> {
     pool: &'a BufferPool,
     frames: Vec<OwnedFrame>,
+    count: usize,
 }
 
 impl FrameReservation<'_> {
@@ -35,17 +36,20 @@ impl Drop for FrameReservation<'_> {
         for frame in self.frames.drain(..) {
             self.pool.free.push(frame);
         }
+        self.pool.reserved.give_back(self.count);
     }
 }
 
 impl BufferPool {
-    /// Sets `count` frames aside. Blocks for room; called with no guard held.
+    /// Sets `count` frames aside. Blocks for room; called with no guard held, and by nobody who has a
+    /// reservation or a [`crate::Turn`].
     ///
     /// # Panics
     /// If more than a quarter of the pool is asked for.
     pub fn reserve(&self, count: usize) -> FrameReservation<'_> {
         assert!(count <= self.frame_count() / 4, "too many frames to reserve at once");
-        FrameReservation { pool: self, frames: self.take_frames(count) }
+        self.reserved.take(count);
+        FrameReservation { pool: self, frames: self.take_frames(count), count }
     }
 
     /// Begins the life of a page: zeroed, latched exclusively, cached. If an earlier life of the page is still

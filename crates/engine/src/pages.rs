@@ -3,12 +3,13 @@
 //! No latch is held across I/O (design rule 4). So an operation that needs a page which is not cached
 //! answers [`Restart::Need`]; [`Pages::run`] then loads the page with nothing held and runs the
 //! operation again from its start. Loaded pages stay pinned until the operation is through, so that two
-//! operations in a small pool cannot keep evicting each other's pages.
+//! operations in a small pool cannot keep evicting each other's pages; and an operation that pins has a turn,
+//! so that many of them cannot fill a small pool with pins while each waits for one more page.
 
 use std::sync::Arc;
 
 use firn_base::PageId;
-use firn_buffer::{BufferPool, Miss};
+use firn_buffer::{BufferPool, Miss, PINS_PER_TURN};
 use smallvec::SmallVec;
 
 use crate::error::EngineError;
@@ -48,7 +49,7 @@ pub struct Pages {
 }
 
 /// Pages that one operation keeps in memory; more than any operation latches at once.
-const PINS: usize = 8;
+const PINS: usize = PINS_PER_TURN;
 
 impl Pages {
     /// Runs `operation` until it comes to an end. Blocks for the I/O in between.
@@ -59,11 +60,14 @@ impl Pages {
         &self,
         mut operation: impl FnMut() -> Result<R, Restart>,
     ) -> Result<R, EngineError> {
+        // Let go after the pins.
+        let mut turn = None;
         let mut pins: SmallVec<[_; PINS]> = SmallVec::new();
         loop {
             match operation() {
                 Ok(result) => return Ok(result),
                 Err(Restart::Need(page)) => {
+                    turn.get_or_insert_with(|| self.pool.turn());
                     if pins.len() == PINS {
                         drop(pins.remove(0));
                     }
@@ -74,5 +78,54 @@ impl Pages {
                 Err(Restart::Fail(error)) => return Err(error),
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use firn_base::random::{RandomSource, SplitMix};
+    use firn_base::{PageNo, SpaceId};
+    use firn_format::page::PageKind;
+    use firn_format::redo::Change;
+
+    use super::*;
+    use crate::log::writer::Purpose;
+    use crate::mini_transaction::MiniTransaction;
+    use crate::test_support::memory_pages;
+
+    const PAGES: u64 = 300;
+
+    fn page(number: u64) -> PageId {
+        PageId::new(SpaceId(3), PageNo(number as u32))
+    }
+
+    #[test]
+    fn operations_that_need_more_pages_than_the_pool_has_take_turns() {
+        let pages = memory_pages(0);
+        for number in 0..PAGES {
+            let mut frames = pages.pool.reserve(1);
+            let mut mtr = MiniTransaction::begin(&pages, Purpose::Forward).unwrap();
+            let held = mtr.create(&mut frames, page(number));
+            mtr.change(held, &Change::Format { kind: PageKind::AllocationMap });
+            let _ = mtr.commit();
+        }
+        assert!(pages.pool.frame_count() < 10 * PINS);
+        std::thread::scope(|scope| {
+            for seed in 0..10 {
+                let pages = &pages;
+                scope.spawn(move || {
+                    let random = SplitMix::new(seed);
+                    for _ in 0..100 {
+                        let first = random.next_u64() % (PAGES - 8 * 30);
+                        let wanted = (0..8).map(|step| page(first + step * 30));
+                        let read = pages.run(|| {
+                            let guards = wanted.clone().map(|page| pages.pool.shared(page));
+                            Ok(guards.collect::<Result<Vec<_>, _>>()?.len())
+                        });
+                        assert_eq!(read.unwrap(), 8);
+                    }
+                });
+            }
+        });
     }
 }

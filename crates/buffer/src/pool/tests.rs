@@ -162,8 +162,8 @@ fn a_discarded_space_is_gone_and_others_stay() {
     assert_eq!(pool.free.count(), pool.frame_count() - 2, "the pinned frame is still out");
     drop(pin);
     // The clock finds the frame that was pinned.
-    let reserved: Vec<_> = (0..5).map(|_| pool.reserve(pool.frame_count() / 5)).collect();
-    assert_eq!(reserved.len(), 5);
+    let taken = pool.take_frames(pool.frame_count() - 1);
+    taken.into_iter().for_each(|frame| pool.free.push(frame));
 }
 
 #[test]

@@ -49,6 +49,29 @@ pub struct Spaces {
     retired_before: Mutex<Vec<PageId>>,
 }
 
+/// The part of an allocation map in which a free page is looked for.
+struct MapPart {
+    map: PageId,
+    /// The first page that the map covers.
+    first: u32,
+    /// The first entry to look at.
+    from: u16,
+}
+
+impl SpaceState {
+    /// All maps, from the hint on and round; the first one is looked at twice, at last from its start.
+    fn map_parts(&self, space: SpaceId) -> impl Iterator<Item = MapPart> + use<> {
+        let page_count = self.page_count.load(Ordering::Acquire);
+        let hint = self.hint.load(Ordering::Relaxed).min(page_count - 1);
+        let maps = page_count / PAGES_PER_MAP;
+        (0..=maps).map(move |step| {
+            let first = (hint / PAGES_PER_MAP + step) % maps * PAGES_PER_MAP;
+            let from = if step == 0 { (hint - first) as u16 } else { 0 };
+            MapPart { map: PageId::new(space, map_page_of(PageNo(first)).0), first, from }
+        })
+    }
+}
+
 /// How the pages of a space are used.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct SpaceUse {
@@ -202,17 +225,10 @@ impl Spaces {
         space: SpaceId,
     ) -> Result<[PageNo; N], Restart> {
         let state = self.state(space)?;
-        let page_count = state.page_count.load(Ordering::Acquire);
-        let maps = page_count / PAGES_PER_MAP;
-        let hint = state.hint.load(Ordering::Relaxed).min(page_count - 1);
-        for step in 0..=maps {
-            // The first map is looked at twice: from the hint on, and at last from its start.
-            let map_number = (hint / PAGES_PER_MAP + step) % maps;
-            let first = map_number * PAGES_PER_MAP;
-            let from = if step == 0 { hint - first } else { 0 };
-            let map = mtr.exclusive(PageId::new(space, map_page_of(PageNo(first)).0))?;
+        for MapPart { map, first, from } in state.map_parts(space) {
+            let map = mtr.exclusive(map)?;
             let picked = state.picked.lock();
-            let Some(indexes) = find_free::<N>(mtr, map, first, from as u16, &picked) else {
+            let Some(indexes) = find_free::<N>(mtr, map, first, from, &picked) else {
                 continue;
             };
             for index in indexes {

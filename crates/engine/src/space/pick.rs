@@ -23,11 +23,11 @@ use std::sync::atomic::Ordering;
 use firn_base::{PageId, PageNo, SpaceId};
 use firn_buffer::PagePin;
 use firn_format::redo::Change;
-use firn_format::space::{AllocationMap, PAGES_PER_MAP, PageState, map_page_of};
+use firn_format::space::{AllocationMap, PageState, map_page_of};
 
 use crate::error::EngineError;
 use crate::mini_transaction::MiniTransaction;
-use crate::space::{SpaceState, Spaces};
+use crate::space::{MapPart, SpaceState, Spaces};
 
 /// A free page that nobody else will be given (rule 2).
 #[must_use]
@@ -63,16 +63,9 @@ impl Spaces {
     pub fn pick(&self, space: SpaceId) -> Result<PickedPage<'_>, EngineError> {
         self.prepare(space)?;
         let state = self.pages.run(|| self.state(space))?;
-        let page_count = state.page_count.load(Ordering::Acquire);
-        let maps = page_count / PAGES_PER_MAP;
-        let hint = state.hint.load(Ordering::Relaxed).min(page_count - 1);
-        for step in 0..=maps {
-            // The first map is looked at twice: from the hint on, and at last from its start.
-            let map_number = (hint / PAGES_PER_MAP + step) % maps;
-            let first = map_number * PAGES_PER_MAP;
-            let from = if step == 0 { hint - first } else { 0 };
-            let map = self.pages.pool.load(PageId::new(space, map_page_of(PageNo(first)).0))?;
-            if let Some(index) = self.pick_from(&state, map.id(), first, from as u16)? {
+        for MapPart { map, first, from } in state.map_parts(space) {
+            let map = self.pages.pool.load(map)?;
+            if let Some(index) = self.pick_from(&state, map.id(), first, from)? {
                 let page_no = PageNo(first + u32::from(index));
                 return Ok(PickedPage { state, page_no, map, is_taken: false });
             }

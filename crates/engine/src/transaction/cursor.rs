@@ -21,6 +21,7 @@ use crate::transaction::handle::Transaction;
 use crate::transaction::read::{Locking, LockingRead, no_version};
 use crate::transaction::write::WriteGuard;
 use crate::tree::Target;
+use crate::tree::prefetch::Ahead;
 
 /// The keys that a cursor visits.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -57,6 +58,17 @@ pub struct Cursor {
     limit: usize,
     batch: Batch,
     is_range_locked: bool,
+    ahead: ReadAhead,
+}
+
+/// How far the leaves in front of a cursor were asked for.
+#[derive(Debug, Default)]
+struct ReadAhead {
+    /// Batches so far; short scans read nothing ahead.
+    batches: u32,
+    /// Where the cursor has to come before more is asked for, and where that begins.
+    asked: Option<(Vec<u8>, Vec<u8>)>,
+    is_over: bool,
 }
 
 /// Rows of a batch take from one copy of the leaf's bytes.
@@ -83,6 +95,12 @@ struct Unseen {
 /// Rows of a cursor's first batch; the following ones are larger, so that short scans copy little.
 const FIRST_LIMIT: usize = 16;
 const LAST_LIMIT: usize = 1024;
+/// Batches after which a cursor reads ahead.
+const AHEAD_AFTER: u32 = 3;
+/// Leaves that are asked for at once; as many again are on their way while the cursor goes over these.
+const AHEAD_LEAVES: usize = 32;
+/// One part in this many of the pool is filled ahead at once.
+const AHEAD_SHARE: usize = 32;
 
 impl Batch {
     fn clear(&mut self) {
@@ -126,6 +144,7 @@ impl Cursor {
             limit: FIRST_LIMIT,
             batch: Batch::default(),
             is_range_locked: false,
+            ahead: ReadAhead::default(),
         }
     }
 
@@ -168,6 +187,7 @@ impl Cursor {
                 Some((mode, policy)) => self.look_locking(trx, &from, mode, policy)?,
             };
             self.proceed(trx, stopped)?;
+            self.read_ahead(trx);
             if !self.batch.rows.is_empty() {
                 self.limit = (self.limit * 4).min(LAST_LIMIT);
                 return Ok(true);
@@ -175,6 +195,33 @@ impl Cursor {
             trx.check_cancelled()?;
         }
         Ok(false)
+    }
+
+    /// Has the leaves fetched that come after the next one, once the scan is not a short one.
+    fn read_ahead(&mut self, trx: &Transaction) {
+        let (Direction::Forward, Some(Bound::Included(at))) = (self.direction, &self.next) else {
+            return;
+        };
+        self.ahead.batches += 1;
+        if self.ahead.is_over || self.ahead.batches < AHEAD_AFTER {
+            return;
+        }
+        let from = match &self.ahead.asked {
+            Some((border, _)) if at < border => return,
+            Some((_, next)) => next.max(at),
+            None => at,
+        };
+        let forest = trx.system.forest();
+        // Two steps are in front of the cursor: what was read ahead must not be evicted before it is used.
+        let count = AHEAD_LEAVES.min(forest.pages().pool.frame_count() / AHEAD_SHARE).max(1);
+        self.ahead.asked = match forest.tree(self.index).prefetch_leaves(from, count) {
+            Ahead::From(next) if self.range.has(&next) => Some((from.clone(), next)),
+            Ahead::From(_) | Ahead::End => {
+                self.ahead.is_over = true;
+                None
+            }
+            Ahead::Unknown => None,
+        };
     }
 
     /// SERIALIZABLE locks the range itself, so that nothing appears in it.

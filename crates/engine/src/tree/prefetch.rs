@@ -1,10 +1,22 @@
 //! Batched key prepare (BKP, paper 001 §4.2): the pages behind a batch of keys are fetched in the
-//! background, so that a join finds them cached.
+//! background, so that a join finds them cached. And read-ahead: the leaves that a scan comes to next.
 
 use firn_base::PageId;
+use firn_format::page::PageBuf;
 
 use crate::pages::Restart;
 use crate::tree::{Target, Tree};
+
+/// What comes after leaves that are being fetched.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Ahead {
+    /// Leaves from this key on.
+    From(Vec<u8>),
+    /// Nothing.
+    End,
+    /// Ask again later.
+    Unknown,
+}
 
 impl Tree<'_> {
     /// Starts to fetch the leaves for `keys`. Returns at once; inner nodes that are not cached are
@@ -23,5 +35,50 @@ impl Tree<'_> {
         wanted.dedup();
         self.pages().pool.prefetch(&wanted);
         wanted.len()
+    }
+
+    /// Starts to fetch up to `count` leaves from the one for `from` on, as the inner node above them has them.
+    /// Says where the leaves after these begin. Does not wait: if the inner node is not cached, it is fetched
+    /// instead.
+    pub(crate) fn prefetch_leaves(&self, from: &[u8], count: usize) -> Ahead {
+        let pool = &self.pages().pool;
+        let epoch = crossbeam_epoch::pin();
+        let ahead = self.locate(Target::At(from), 1, &epoch).and_then(|parent| {
+            match pool.optimistic(parent, &epoch)? {
+                Some(image) => self.leaves_from(&image, from, count),
+                None => self.leaves_from(&*pool.shared(parent)?, from, count),
+            }
+        });
+        match ahead {
+            Ok((leaves, next)) => {
+                pool.prefetch(&leaves);
+                next
+            }
+            Err(Restart::Need(page)) => {
+                pool.prefetch(&[page]);
+                Ahead::Unknown
+            }
+            Err(_) => Ahead::Unknown,
+        }
+    }
+
+    /// The children of an inner node from the one for `from` on, and the key of the next one.
+    fn leaves_from(
+        &self,
+        parent: &PageBuf,
+        from: &[u8],
+        count: usize,
+    ) -> Result<(Vec<PageId>, Ahead), Restart> {
+        let node = self.node(parent)?;
+        let first = node.find_child(from).0;
+        let end = (first + count).min(node.slot_count());
+        let leaves = (first..end).map(|slot| self.page(node.child(slot))).collect();
+        if end < node.slot_count() {
+            let mut next = Vec::new();
+            node.key_into(end, &mut next);
+            return Ok((leaves, Ahead::From(next)));
+        }
+        let next = node.high_fence().map(|high| Ahead::From(high.to_vec()));
+        Ok((leaves, next.unwrap_or(Ahead::End)))
     }
 }

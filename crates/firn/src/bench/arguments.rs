@@ -21,6 +21,8 @@ pub(crate) enum Workload {
     Commits,
     /// Growing working sets up to ten times the buffer pool.
     LargerThanMemory,
+    /// Whole scans of what is larger than the buffer pool.
+    Scans,
     /// One after the other.
     All,
 }
@@ -33,6 +35,7 @@ impl ValueEnum for Workload {
             Workload::PointReads,
             Workload::Commits,
             Workload::LargerThanMemory,
+            Workload::Scans,
             Workload::All,
         ]
     }
@@ -48,6 +51,7 @@ impl ValueEnum for Workload {
             Workload::LargerThanMemory => {
                 ("larger-than-memory", "working sets up to ten times the buffer pool")
             }
+            Workload::Scans => ("scans", "scans of five buffer pools, read ahead or not"),
             Workload::All => ("all", "one after the other"),
         };
         Some(PossibleValue::new(name).help(help))

@@ -23,6 +23,7 @@ mod node;
 mod point_reads;
 mod progress;
 mod report;
+mod scans;
 mod snapshots;
 mod statistics;
 
@@ -106,6 +107,7 @@ fn measure(
         Workload::PointReads => point_reads::run(arguments, workshop, progress),
         Workload::Commits => commits::run(arguments, workshop, progress),
         Workload::LargerThanMemory => larger_than_memory::run(arguments, workshop, progress),
+        Workload::Scans => scans::run(arguments, workshop, progress),
         Workload::All => unreachable!("all stands for the others"),
     }
 }

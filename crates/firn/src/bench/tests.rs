@@ -18,7 +18,7 @@ fn without_flags_everything_is_measured() {
     let arguments = parse(&[]).unwrap();
     assert_eq!(arguments.duration, Duration::from_secs(2));
     assert_eq!((arguments.rounds, arguments.durability), (3, Durability::None));
-    assert_eq!(arguments.workloads().len(), 5);
+    assert_eq!(arguments.workloads().len(), 6);
     assert_eq!(arguments.threads_or(&[1, 8]), [1, 8]);
     assert_eq!(arguments.buffer_pool_or(64 << 20), 64 << 20);
 }
@@ -113,6 +113,12 @@ fn point_reads_are_measured() {
 fn commits_are_held_against_the_disk() {
     let text = smoke("commits", "--threads 1,4 --rows 500 --buffer-pool 32M");
     assert!(text.contains("disk allows/s"), "{text}");
+}
+
+#[test]
+fn scans_are_measured() {
+    let text = smoke("scans", "--rows 2000 --buffer-pool 8M");
+    assert!(text.contains("of these ahead"), "{text}");
 }
 
 #[test]

@@ -20,7 +20,7 @@ const READ_BLOCKS: usize = 2148;
 /// Reads the full blocks of `segment` that hold `from..to` and appends these bytes to `into`.
 ///
 /// # Errors
-/// [`LogError::Damaged`], also if the file cannot be read.
+/// [`LogError::Unreadable`] or [`LogError::Damaged`].
 fn read_full_blocks(
     segment: &Segment,
     from: Lsn,
@@ -37,7 +37,7 @@ fn read_full_blocks(
         segment
             .file
             .read_at(&mut scratch, segment.offset_of(lsn))
-            .map_err(|error| segment.damaged(lsn, format!("it cannot be read: {error}")))?;
+            .map_err(|error| segment.unreadable(lsn, &error))?;
         for bytes in scratch.chunks_exact(BLOCK_BYTES) {
             let block = open_full(bytes, lsn).map_err(|what| segment.damaged(lsn, what))?;
             let end = lsn.advance(BLOCK_DATA_BYTES as u64).min(to);
@@ -81,7 +81,7 @@ impl Shared {
     /// Appends the log bytes `from..to` to `into`. Blocks for the read.
     ///
     /// # Errors
-    /// [`LogError::OutOfRange`] or [`LogError::Damaged`].
+    /// [`LogError::OutOfRange`], [`LogError::Unreadable`] or [`LogError::Damaged`].
     pub(super) fn read_bytes(
         &self,
         from: Lsn,

@@ -270,6 +270,15 @@ impl Segment {
         Ok(block.header.incarnation)
     }
 
+    /// The error for a block that holds `lsn` and that the disk does not give.
+    pub(super) fn unreadable(&self, lsn: Lsn, error: &io::Error) -> LogError {
+        LogError::Unreadable {
+            file: self.path.display().to_string(),
+            offset: self.offset_of(lsn),
+            reason: error.to_string(),
+        }
+    }
+
     /// The error for bad bytes in the block that holds `lsn`.
     pub(super) fn damaged(&self, lsn: Lsn, what: impl Into<String>) -> LogError {
         LogError::Damaged {

@@ -1,0 +1,151 @@
+//! The primitives that lock-free parts and short mutexes synchronise with, twice: the machine's, and
+//! shuttle's, under which tests explore the orders of steps.
+//!
+//! ```text
+//!   crate::sync  ──►  machine     always there
+//!                └─►  explored    with the feature `shuttle`, for `cargo test --features shuttle` only
+//! ```
+//!
+//! A crate takes one of the two by a feature of its own, since Cargo gives all crates of a build the same
+//! features of this one.
+
+/// The machine's.
+pub mod machine {
+    pub use std::sync::atomic::{
+        AtomicBool, AtomicU8, AtomicU32, AtomicU64, AtomicUsize, Ordering,
+    };
+
+    pub use parking_lot::{Mutex, MutexGuard, RwLock, RwLockReadGuard, RwLockWriteGuard};
+
+    pub use crate::event::{Event, Ticket};
+    pub use crate::task::yield_now;
+
+    /// Waits a moment for another thread that is in the middle of a few instructions.
+    #[inline]
+    pub fn spin() {
+        std::hint::spin_loop();
+    }
+}
+
+/// Shuttle's.
+#[cfg(feature = "shuttle")]
+pub mod explored {
+    use std::time::Duration;
+
+    pub use shuttle::sync::atomic::{
+        AtomicBool, AtomicU8, AtomicU32, AtomicU64, AtomicUsize, Ordering,
+    };
+    pub use shuttle::sync::{MutexGuard, RwLockReadGuard, RwLockWriteGuard};
+    pub use shuttle::thread::yield_now;
+
+    /// Gives up the turn.
+    pub fn spin() {
+        yield_now();
+    }
+
+    /// A mutex without poisoning.
+    #[derive(Debug, Default)]
+    pub struct Mutex<T>(shuttle::sync::Mutex<T>);
+
+    impl<T> Mutex<T> {
+        /// A mutex around `value`.
+        pub fn new(value: T) -> Mutex<T> {
+            Mutex(shuttle::sync::Mutex::new(value))
+        }
+
+        /// Waits for the mutex.
+        pub fn lock(&self) -> MutexGuard<'_, T> {
+            self.0.lock().expect("no panic under the mutex")
+        }
+    }
+
+    /// A read-write lock without poisoning.
+    #[derive(Debug, Default)]
+    pub struct RwLock<T>(shuttle::sync::RwLock<T>);
+
+    impl<T> RwLock<T> {
+        /// A lock around `value`.
+        pub fn new(value: T) -> RwLock<T> {
+            RwLock(shuttle::sync::RwLock::new(value))
+        }
+
+        /// Waits until nobody writes.
+        pub fn read(&self) -> RwLockReadGuard<'_, T> {
+            self.0.read().expect("no panic under the lock")
+        }
+
+        /// Waits until nobody else is there.
+        pub fn write(&self) -> RwLockWriteGuard<'_, T> {
+            self.0.write().expect("no panic under the lock")
+        }
+
+        /// Does not wait.
+        pub fn try_read(&self) -> Option<RwLockReadGuard<'_, T>> {
+            self.0.try_read().ok()
+        }
+
+        /// Does not wait.
+        pub fn try_write(&self) -> Option<RwLockWriteGuard<'_, T>> {
+            self.0.try_write().ok()
+        }
+    }
+
+    /// An event count; a wait with a timeout gives up the turn once and is over.
+    #[derive(Debug, Default)]
+    pub struct Event {
+        count: Mutex<u32>,
+        moved: shuttle::sync::Condvar,
+    }
+
+    /// What the count was when the waiter began to look.
+    #[derive(Debug, Clone, Copy)]
+    pub struct Ticket(u32);
+
+    impl Event {
+        /// An event that nobody waits for.
+        pub fn new() -> Event {
+            Event::default()
+        }
+
+        /// See [`crate::event::Event::listen`].
+        pub fn listen(&self) -> Ticket {
+            Ticket(*self.count.lock())
+        }
+
+        /// See [`crate::event::Event::wait`].
+        pub fn wait(&self, ticket: Ticket, timeout: Option<Duration>) -> bool {
+            if timeout.is_some() {
+                yield_now();
+                return false;
+            }
+            let mut count = self.count.lock();
+            while *count == ticket.0 {
+                count = self.moved.wait(count).expect("no panic under the mutex");
+            }
+            true
+        }
+
+        /// See [`crate::event::Event::wait_until`].
+        pub fn wait_until(
+            &self,
+            timeout: Option<Duration>,
+            mut condition: impl FnMut() -> bool,
+        ) -> bool {
+            loop {
+                let ticket = self.listen();
+                if condition() {
+                    return true;
+                }
+                if !self.wait(ticket, timeout) {
+                    return condition();
+                }
+            }
+        }
+
+        /// See [`crate::event::Event::notify_all`].
+        pub fn notify_all(&self) {
+            *self.count.lock() += 1;
+            self.moved.notify_all();
+        }
+    }
+}

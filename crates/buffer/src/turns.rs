@@ -1,0 +1,65 @@
+//! Bounds on what is kept in memory by those who wait: operations that pin the pages which they were missing,
+//! and frames that are set aside for new pages.
+//!
+//! ```text
+//!   frames   ├── pinned by operations: ½ ──┤── reserved: ¼ ──┤── can always go: ¼ ──┤
+//! ```
+//!
+//! Without bounds, enough threads could each hold a few frames of a small pool and wait for one more. Whoever
+//! finds a bound reached waits with nothing pinned by this operation, so those who are inside come to their
+//! end. A reservation may be held by somebody who waits for a turn, not the other way round.
+
+use crate::pool::BufferPool;
+use crate::sync::{AtomicU64, Event, Ordering};
+
+/// Pages that an operation may keep pinned while it has a [`Turn`].
+pub const PINS_PER_TURN: usize = 8;
+
+/// Units of which a limited number is out at a time.
+pub(crate) struct Allowance {
+    limit: u64,
+    taken: AtomicU64,
+    returned: Event,
+}
+
+impl Allowance {
+    pub(crate) fn new(limit: usize) -> Allowance {
+        let limit = limit.max(1) as u64;
+        Allowance { limit, taken: AtomicU64::new(0), returned: Event::new() }
+    }
+
+    /// Takes `count` units. Waits until there are so many; a request beyond the limit waits until all are there.
+    pub(crate) fn take(&self, count: usize) {
+        let count = count as u64;
+        let room = self.limit.max(count);
+        self.returned.wait_until(None, || {
+            let more = |taken: u64| (taken + count <= room).then_some(taken + count);
+            self.taken.fetch_update(Ordering::AcqRel, Ordering::Acquire, more).is_ok()
+        });
+    }
+
+    /// Gives `count` units back.
+    pub(crate) fn give_back(&self, count: usize) {
+        self.taken.fetch_sub(count as u64, Ordering::AcqRel);
+        self.returned.notify_all();
+    }
+}
+
+/// The right to keep up to [`PINS_PER_TURN`] pages pinned while more are loaded.
+#[must_use]
+pub struct Turn<'a>(&'a Allowance);
+
+impl Drop for Turn<'_> {
+    fn drop(&mut self) {
+        self.0.give_back(1);
+    }
+}
+
+impl BufferPool {
+    /// Waits until few enough operations keep pages pinned. Called with no guard held and no page pinned;
+    /// one turn for a thread.
+    pub fn turn(&self) -> Turn<'_> {
+        self.turns.take(1);
+        Turn(&self.turns)
+    }
+}
