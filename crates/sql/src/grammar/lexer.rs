@@ -453,7 +453,7 @@ pub(crate) fn quoted_end(bytes: &[u8], open: usize, escapes: bool) -> (usize, bo
 fn digits_fit(kind: Kind, bytes: &[u8], open: usize, end: usize) -> bool {
     let inner = &bytes[open + 1..end - 1];
     match kind {
-        Kind::Hex => inner.len() % 2 == 0 && inner.iter().all(u8::is_ascii_hexdigit),
+        Kind::Hex => inner.len().is_multiple_of(2) && inner.iter().all(u8::is_ascii_hexdigit),
         Kind::Bits => inner.iter().all(|digit| matches!(digit, b'0' | b'1')),
         Kind::Quoted => !inner.contains(&0),
         _ => true,

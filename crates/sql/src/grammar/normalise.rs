@@ -23,8 +23,8 @@
 //!    strings (`DATE '…'`, `_latin1'…'`), and in window frames;
 //! 5. as the whole of a condition or at its begin (`WHERE 1 = 1`), so that it can be folded.
 //!
-//! `NULL`, `TRUE` and `FALSE` stay. Comments become a blank, optimizer hints stay. Rules 1 to 3
-//! hold up to a subquery, where they begin anew.
+//! `NULL`, `TRUE` and `FALSE` stay. Comments become a blank, except where rule 1 holds; optimizer
+//! hints stay. Rules 1 to 3 hold up to a subquery, where they begin anew.
 //!
 //! # Which statements are refused
 //!
@@ -251,7 +251,9 @@ impl Pass<'_, '_> {
         if gap.contains("/*!") || gap.contains("*/") && !gap.contains("/*") {
             return None;
         }
-        if gap.bytes().any(|byte| matches!(byte, b'/' | b'-' | b'#')) {
+        // Between `SELECT` and `FROM` they are part of columns' names.
+        let comments = gap.bytes().any(|byte| matches!(byte, b'/' | b'-' | b'#'));
+        if comments && self.state.region != Region::Items {
             self.copy_to(self.end);
             self.out.text.push(' ');
             self.copied = start;

@@ -37,9 +37,7 @@ impl Parser<'_> {
             srid: None,
             ignored: Vec::new(),
         };
-        if self.accept_all(&["GENERATED", "ALWAYS"]) {
-            self.generated(&mut column)?;
-        } else if self.is("AS") {
+        if self.accept_all(&["GENERATED", "ALWAYS"]) || self.is("AS") {
             self.generated(&mut column)?;
         }
         while self.column_attribute(&mut column)? {}

@@ -245,10 +245,11 @@ impl Parser<'_> {
             return Ok(Expr::InSubquery { expr, subquery: self.subquery()?, negated });
         }
         let mut list = self.parens_list(Self::expression)?;
-        if list.len() == 1 && matches!(list[0], Expr::Subquery(_)) {
-            if let Some(Expr::Subquery(subquery)) = list.pop() {
-                return Ok(Expr::InSubquery { expr, subquery, negated });
-            }
+        if list.len() == 1
+            && matches!(list[0], Expr::Subquery(_))
+            && let Some(Expr::Subquery(subquery)) = list.pop()
+        {
+            return Ok(Expr::InSubquery { expr, subquery, negated });
         }
         Ok(Expr::InList { expr, list, negated })
     }

@@ -269,8 +269,7 @@ impl Parser<'_> {
             };
             let tables = if self.accept("OF") { self.list(Self::table_name)? } else { Vec::new() };
             let nonblock = self.nonblock();
-            let clause =
-                |of| LockClause { lock_type: lock_type.clone(), of, nonblock: nonblock.clone() };
+            let clause = |of| LockClause { lock_type, of, nonblock };
             if tables.is_empty() {
                 locks.push(clause(None));
             }
@@ -470,12 +469,12 @@ impl Parser<'_> {
             return self.error();
         }
         self.at += 1;
-        self.into = Some(self.into_target()?);
+        self.into = Some(self.target_of_into()?);
         Ok(())
     }
 
     #[inline(never)]
-    fn into_target(&mut self) -> Result<ast::Into> {
+    fn target_of_into(&mut self) -> Result<ast::Into> {
         if self.accept("DUMPFILE") {
             return Ok(ast::Into::Dumpfile(self.string()?));
         }
@@ -488,7 +487,7 @@ impl Parser<'_> {
     }
 }
 
-/// The name of a column that has none: its text, or what a string says.
+/// The name of a column that has none: its text, or what a string says. No name holds a zero byte.
 fn own_name(expr: &Expr, written: &str) -> Ident {
     let name = match expr {
         Expr::Value(value) => match &value.value {
@@ -497,7 +496,7 @@ fn own_name(expr: &Expr, written: &str) -> Ident {
         },
         _ => written,
     };
-    marked(OWN_MARK, name)
+    marked(OWN_MARK, name.replace('\0', ""))
 }
 
 // A `SetExpr` is large; it is made in functions that call none, so that the frames of those that do

@@ -13,10 +13,8 @@ impl Parser<'_> {
         if extended || full {
             return self.show_with_words(extended, full);
         }
-        let global = match self.accept_any(&["GLOBAL", "SESSION", "LOCAL"]) {
-            Some(word) => Some(word == "GLOBAL"),
-            None => None,
-        };
+        let scope = self.accept_any(&["GLOBAL", "SESSION", "LOCAL"]);
+        let global = scope.map(|word| word == "GLOBAL");
         match self.upper().as_str() {
             "VARIABLES" => {
                 self.at += 1;

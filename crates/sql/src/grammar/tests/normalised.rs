@@ -58,8 +58,8 @@ fn only_values_are_lifted() {
           4
         SELECT a FROM t WHERE x = (SELECT MAX(y) + 1 FROM u WHERE z = ?) AND w = _latin1'q'
           5
-        SELECT a FROM t WHERE a LIKE ? ESCAPE '|' AND j->'$.k' = 7
-          'x%'
+        SELECT a FROM t WHERE a LIKE ? ESCAPE '|' AND j->'$.k' = ?
+          'x%' | 7
         INSERT INTO t (a, b) VALUES (?, ?, NOW(), NULL, -?), (?, b'1', ?) ON DUPLICATE KEY UPDATE b = VALUES(b) + ?
           1 | 'x' | 2 | 3 | 4 | 5
         UPDATE t SET a = a + ?, b = ? WHERE id = ? ORDER BY 1 LIMIT ?
@@ -116,7 +116,7 @@ fn a_parameter_and_a_literal_of_its_kind_share_a_key() {
     let literal = key("SELECT c FROM t WHERE id = 17", LiteralKind::Text);
     assert_eq!(key("SELECT c FROM t WHERE id = ?", LiteralKind::Integer), literal);
     assert_ne!(key("SELECT c FROM t WHERE id = ?", LiteralKind::Text), literal);
-    assert_eq!(key("SELECT c FROM t WHERE id = 4 -- x", LiteralKind::Text).count_ones() > 0, true);
+    assert_eq!(key("SELECT c FROM t WHERE id = 4", LiteralKind::Text), literal);
     assert_ne!(key("SELECT c FROM t WHERE id = 'x'", LiteralKind::Text), literal);
 }
 

@@ -110,10 +110,10 @@ fn long_chains_are_shallow_or_refused() {
         let operands = vec!["a = 1"; length].join(operator);
         parse(&format!("SELECT * FROM t WHERE {operands}"), Mode::default())
     };
-    chain(" OR ", 100_000).unwrap();
-    chain(" AND ", 100_000).unwrap();
-    assert!(chain(" + ", 100_000).is_err());
-    let numbers = vec!["1"; 100_000].join(", ");
+    chain(" OR ", 20_000).unwrap();
+    chain(" AND ", 20_000).unwrap();
+    assert!(chain(" + ", 20_000).is_err());
+    let numbers = vec!["1"; 20_000].join(", ");
     parse(&format!("SELECT * FROM t WHERE a IN ({numbers})"), Mode::default()).unwrap();
     let sum = vec!["1"; 900].join(" + ");
     parse(&format!("SELECT {sum}"), Mode::default()).unwrap();
