@@ -70,7 +70,7 @@ fn only_values_are_lifted() {
           1
         INSERT INTO t SELECT 1, a FROM u WHERE b = ?
           2
-        SELECT a FROM t WHERE d = ?
+        SELECT a /* b */ FROM t WHERE d = ?
           1
         SELECT /*+ NO_INDEX(t) */ a FROM t WHERE b = ?
           1
@@ -154,5 +154,5 @@ fn literals_put_back_give_the_tree_of_the_text() {
             assert_eq!(tree, whole, "{text}\n{}", out.text());
         }
     }
-    assert!(lifted > 100, "{lifted}");
+    assert!(lifted > 50, "{lifted}");
 }
