@@ -27,7 +27,7 @@ pub struct DocumentError(String);
 
 /// The document of an account.
 #[must_use]
-pub fn encode(account: &Account) -> Vec<u8> {
+pub(super) fn encode(account: &Account) -> Vec<u8> {
     let document = json!({
         "version": VERSION,
         "user": account.name.user,
@@ -50,7 +50,7 @@ pub fn encode(account: &Account) -> Vec<u8> {
 ///
 /// # Errors
 /// If the document was written by a later version or is damaged.
-pub fn decode(document: &[u8]) -> Result<Account, DocumentError> {
+pub(super) fn decode(document: &[u8]) -> Result<Account, DocumentError> {
     let document: Value =
         serde_json::from_slice(document).map_err(|error| DocumentError(error.to_string()))?;
     let fields = Fields(document.as_object().ok_or_else(|| missing("an object"))?);

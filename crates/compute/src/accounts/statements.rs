@@ -277,7 +277,7 @@ impl AccountContext<'_> {
                     if if_not_exists {
                         continue;
                     }
-                    return Err(failed("CREATE ROLE", &[role.clone()]));
+                    return Err(failed("CREATE ROLE", std::slice::from_ref(role)));
                 }
                 let account = Account { locked: true, expired: true, ..Account::new(role.clone()) };
                 accounts.insert(role.clone(), Arc::new(account));

@@ -231,7 +231,8 @@ impl SqlSession {
     ) -> Result<Outcome> {
         let (account, host) = (&self.account.name, self.facts.host.as_str());
         privileges::check(&plan.needs, &self.grants, account, host)?;
-        self.begin_execution(plan.kind)?;
+        self.begin_execution(plan)?;
+        let id_before = self.facts.last_insert_id.load(Ordering::Relaxed);
         let ran = self.execute_in_transaction(&plan.plan, arguments, sink);
         let ran = match ran {
             Ok(outcome) => self.transactions.statement_succeeded().map(|()| outcome),
@@ -242,7 +243,12 @@ impl SqlSession {
         };
         self.conditions.extend(self.evaluation.take_conditions());
         self.state.warning_count = self.conditions.len() as u64;
-        let outcome = ran?;
+        let mut outcome = ran?;
+        // `LAST_INSERT_ID(x)` tells its argument to the client as well.
+        let id_now = self.facts.last_insert_id.load(Ordering::Relaxed);
+        if outcome.last_insert_id == 0 && id_now != id_before {
+            outcome.last_insert_id = id_now;
+        }
         if let Some(id) = outcome.session_last_insert_id {
             self.facts.last_insert_id.store(id, Ordering::Relaxed);
         }
@@ -252,10 +258,20 @@ impl SqlSession {
         Ok(outcome)
     }
 
-    fn begin_execution(&mut self, kind: StatementKind) -> Result<()> {
+    fn begin_execution(&mut self, plan: &CachedPlan) -> Result<()> {
         use firn_sql::types::StatementKind as Evaluated;
-        self.evaluation.statement_kind =
-            if kind.writes() { Evaluated::Write } else { Evaluated::Read };
+        let kind = plan.kind;
+        let ignores = match &plan.plan.statement {
+            StatementPlan::Query(_) => false,
+            StatementPlan::Insert(insert) => insert.ignore,
+            StatementPlan::Update(update) => update.ignore,
+            StatementPlan::Delete(delete) => delete.ignore,
+        };
+        self.evaluation.statement_kind = match (kind.writes(), ignores) {
+            (false, _) => Evaluated::Read,
+            (true, false) => Evaluated::Write,
+            (true, true) => Evaluated::WriteIgnore,
+        };
         let node = &*self.instance.node;
         let open = self.transactions.for_statement(node, &self.settings, &self.facts)?;
         if kind.writes() && open.read_only {

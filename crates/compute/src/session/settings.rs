@@ -34,9 +34,6 @@ pub(crate) struct Settings {
     pub(crate) default_week_format: u8,
     pub(crate) max_error_count: usize,
     pub(crate) long_query_us: u64,
-    pub(crate) max_execution_ms: u64,
-    pub(crate) notes: bool,
-    pub(crate) safe_updates: bool,
 }
 
 /// What `COMMIT` and `ROLLBACK` do beyond ending the transaction, unless they say it.
@@ -100,9 +97,6 @@ impl Settings {
                 Setting::Real(seconds) => (seconds * 1e6) as u64,
                 _ => u64::MAX,
             },
-            max_execution_ms: number("max_execution_time"),
-            notes: is_on("sql_notes"),
-            safe_updates: is_on("sql_safe_updates"),
         })
     }
 }

@@ -31,11 +31,14 @@ pub struct Catalog {
     references: Mutex<Option<References>>,
 }
 
+/// Foreign keys by schema and name of their parent tables.
+type ReferencesByParent = FxHashMap<(Arc<str>, Arc<str>), Arc<[ReferencingKey]>>;
+
 /// Foreign keys by their parents, as of a version of the definitions.
 #[derive(Clone)]
 struct References {
     version: u64,
-    by_parent: Arc<FxHashMap<(Arc<str>, Arc<str>), Arc<[ReferencingKey]>>>,
+    by_parent: Arc<ReferencesByParent>,
 }
 
 impl std::fmt::Debug for Catalog {
@@ -171,7 +174,7 @@ impl Catalog {
         Ok(references)
     }
 
-    fn all_references(&self) -> Result<FxHashMap<(Arc<str>, Arc<str>), Arc<[ReferencingKey]>>> {
+    fn all_references(&self) -> Result<ReferencesByParent> {
         let mut by_parent: FxHashMap<_, Vec<ReferencingKey>> = FxHashMap::default();
         for schema in self.schemas() {
             // A schema that is dropped meanwhile has no tables.

@@ -101,12 +101,15 @@ impl SessionTables for NoSessionTables {
     }
 }
 
+/// A session's temporary tables by schema and name.
+type TemporaryTables = FxHashMap<(Box<str>, Box<str>), TableId>;
+
 /// What a session sees of the definitions.
 #[derive(Debug)]
 pub struct SessionCatalog {
     shared: Arc<Catalog>,
     namespace: String,
-    temporary: RwLock<FxHashMap<(Box<str>, Box<str>), TableId>>,
+    temporary: RwLock<TemporaryTables>,
     temporary_version: AtomicU64,
     next_temporary: AtomicU64,
 }

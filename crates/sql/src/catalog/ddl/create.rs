@@ -6,7 +6,7 @@ use firn_base::TableId;
 use firn_base::clock::{Clock, SystemClock};
 use firn_format::value::CollationId;
 
-use crate::error::{Level, Result, SqlError};
+use crate::error::{Result, SqlError};
 use crate::grammar::ast;
 use crate::types::{SqlType, TypeKind};
 
@@ -24,10 +24,7 @@ pub(super) fn create_table(
     statement: &ast::CreateTable,
 ) -> Result<DdlOutcome> {
     if statement.partitioning.is_some() {
-        context.evaluation.push(Level::Warning, 1235, || {
-            "This version of Firn doesn't yet support 'PARTITION BY'; the table is not partitioned"
-                .to_owned()
-        });
+        return Err(SqlError::not_supported("PARTITION BY"));
     }
     let (schema, name) = new_name(context, &statement.table)?;
     if exists(context, &schema, &name, statement.temporary)? {

@@ -76,13 +76,14 @@ fn of_literal(
 
 /// The session's context, refusing what a strict `INSERT` would refuse.
 pub(super) fn strict_context(evaluation: &EvaluationContext) -> EvaluationContext {
-    let mut strict = EvaluationContext::default();
-    strict.sql_mode = evaluation.sql_mode;
-    strict.time_zone = evaluation.time_zone.clone();
-    strict.statement_time_us = evaluation.statement_time_us;
-    strict.connection_collation = evaluation.connection_collation;
-    strict.statement_kind = StatementKind::Write;
-    strict
+    EvaluationContext {
+        sql_mode: evaluation.sql_mode,
+        time_zone: evaluation.time_zone.clone(),
+        statement_time_us: evaluation.statement_time_us,
+        connection_collation: evaluation.connection_collation,
+        statement_kind: StatementKind::Write,
+        ..EvaluationContext::default()
+    }
 }
 
 /// `Invalid default value for 'c'`
