@@ -206,7 +206,10 @@ fn several_tables() {
             WITH a AS (SELECT customer c, COUNT(*) n FROM orders GROUP BY customer) SELECT x.c FROM a x JOIN a y ON x.n = y.n AND x.c < y.c
                 2
             SELECT id, ROW_NUMBER() OVER (PARTITION BY customer ORDER BY id DESC) r, SUM(total) OVER () FROM orders ORDER BY id
-                1235: This version of Firn doesn't yet support 'window functions'
+                1 2 119.75
+                2 1 119.75
+                3 1 119.75
+                4 1 119.75
             VALUES ROW(1, 'a'), ROW(2, 'b')
                 1 a
                 2 b
