@@ -37,12 +37,26 @@ pub(super) fn all() -> Vec<MadeUp> {
         of("sys", "version", version_columns(), |_, _, emit| {
             emit(&[Datum::text("2.1.2"), Datum::text("8.0.40")]).map(|_| ())
         }),
+        of("mysql", "user", user_columns(), |context, _, emit| {
+            emit_all(context.session.rows("mysql", "user"), emit)
+        }),
         of("mysql", "time_zone_name", time_zone_columns(), nothing),
         of("mysql", "func", function_columns(), nothing),
         of("mysql", "plugin", vec![text("name", 64), text("dl", 128)], nothing),
         of("mysql", "help_topic", help_columns(), nothing),
         of("mysql", "general_log", log_columns(), nothing),
         of("mysql", "slow_log", log_columns(), nothing),
+    ]
+}
+
+fn user_columns() -> Vec<VirtualColumn> {
+    vec![
+        text("Host", 255),
+        text("User", 32),
+        text("plugin", 64),
+        text("authentication_string", 1024),
+        text("password_expired", 1),
+        text("account_locked", 1),
     ]
 }
 
