@@ -28,7 +28,7 @@ def types_both_ways(connection):
     row = (
         -128, 65535, -8388608, 2147483647, -(2**63), 0.5, decimal.Decimal("12345678901234567890.0123456789"),
         2.5e300, b"\x0a\xbc", "abc", "naïve – 漢字 😀", "x" * 300_000, b"\x00\xff'\"\\", bytes(range(256)) * 4096,
-        datetime.date(2024, 2, 29), datetime.timedelta(hours=-100, milliseconds=250),
+        datetime.date(2024, 2, 29), datetime.timedelta(hours=100, milliseconds=250),
         datetime.datetime(2024, 2, 29, 23, 59, 59, 999999), datetime.datetime(2030, 1, 1, 0, 0, 0, 1), 2155, "y",
         "a,c", '{"a": [1, 2.5, null, "z"]}',
     )

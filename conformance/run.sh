@@ -63,11 +63,21 @@ dump() {
     diff -u "$work/first.sql" "$work/second.sql"
 }
 
+# An interpreter that has a module: the one in front, else Debian's own.
+python_with() {
+    local python
+    for python in python3 /usr/bin/python3; do
+        "$python" -c "import $1" 2>/dev/null && { echo "$python"; return 0; }
+    done
+    return 1
+}
+
 # PyMySQL: types both ways, transactions, errors, large values, TLS, LOAD DATA LOCAL.
 pymysql() {
-    python3 -c 'import pymysql' 2>/dev/null || install python3-pymysql || return 77
-    python3 -c 'import pymysql' 2>/dev/null || return 77
-    python3 "$here/pymysql_smoke.py" "$port"
+    python_with pymysql >/dev/null || install python3 python3-pymysql || return 77
+    local python
+    python=$(python_with pymysql) || return 77
+    "$python" "$here/pymysql_smoke.py" "$port"
 }
 
 all="mariadb_client dump pymysql"
