@@ -157,6 +157,7 @@ impl SqlSession {
         let plan = plan_statement(statement, &context)?;
         self.conditions.extend(context.conditions.take());
         let columns = match &plan.statement {
+            StatementPlan::Query(_) if matches!(statement, Statement::Do(_)) => None,
             StatementPlan::Query(query) => {
                 Some(columns::encode(&query.columns, self.settings.presentation.charset))
             }
@@ -181,8 +182,8 @@ impl SqlSession {
         };
         let counts_found = replies.counts_found_rows();
         let presentation = self.settings.presentation.clone();
-        let is_query = matches!(plan.plan.statement, StatementPlan::Query(_));
-        if !is_query {
+        // `DO` is planned as a query, whose row nobody gets.
+        if plan.columns.is_none() {
             let done = self.execute(plan, arguments, &mut NoRows);
             return match done {
                 Ok(outcome) => self.answer_written(plan.kind, &outcome, counts_found, replies),
@@ -213,7 +214,11 @@ impl SqlSession {
         replies: &mut Replies<'_>,
     ) -> Answered {
         let found = counts_found && kind == StatementKind::Update;
-        let affected = if found { outcome.found } else { outcome.affected };
+        let affected = match kind.writes() {
+            true if found => outcome.found,
+            true => outcome.affected,
+            false => 0,
+        };
         self.facts.row_count.store(affected as i64, Ordering::Relaxed);
         self.answer_affected(affected, outcome.last_insert_id, &outcome.info, replies)
     }

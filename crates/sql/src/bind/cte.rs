@@ -9,10 +9,12 @@
 use std::sync::Arc;
 
 use sqlparser::ast::{
-    Query as WrittenQuery, SetExpr, SetOperator, SetQuantifier, TableFactor, TableWithJoins, With,
+    LimitClause, Query as WrittenQuery, SetExpr, SetOperator, SetQuantifier, TableFactor,
+    TableWithJoins, With,
 };
 
 use crate::error::{Result, SqlError};
+use crate::expression::Expression;
 use crate::plan::CommonTable;
 use crate::plan::visit::outer_slots;
 use crate::types::SqlType;
@@ -161,6 +163,7 @@ impl Binder<'_> {
         self.common_tables.push(Some(CommonTable {
             query: plan,
             recursive: None,
+            limit: None,
             distinct: false,
             types: types.clone(),
             outer_slots,
@@ -172,8 +175,13 @@ impl Binder<'_> {
         let table = self.common_names[place].clone();
         let (mut seeds, mut steps, mut all) = (Vec::new(), Vec::new(), true);
         split(&table.query.body, &table.name, &mut seeds, &mut steps, &mut all);
+        let name = &table.name;
+        if !matches!(table.query.body.as_ref(), SetExpr::SetOperation { .. } | SetExpr::Query(_)) {
+            let message =
+                format!("Recursive Common Table Expression '{name}' should contain a UNION");
+            return Err(SqlError::new(3573, message));
+        }
         if seeds.is_empty() || steps.is_empty() {
-            let name = &table.name;
             let message = format!(
                 "Recursive Common Table Expression '{name}' should have one or more non-recursive query \
                  blocks followed by one or more recursive ones"
@@ -207,6 +215,7 @@ impl Binder<'_> {
             ));
         }
         let step = self.plan_bound(step)?;
+        let limit = self.recursive_limit(table.query.limit_clause.as_ref())?;
         let mut slots = outer_slots(&seed);
         slots.extend(outer_slots(&step));
         slots.sort_unstable();
@@ -214,11 +223,29 @@ impl Binder<'_> {
         self.common_tables[number] = Some(CommonTable {
             query: seed,
             recursive: Some(step),
+            limit,
             distinct: !all,
             types,
             outer_slots: slots,
         });
         Ok(made)
+    }
+
+    /// The limit of a recursive query, and its offset.
+    fn recursive_limit(
+        &mut self,
+        clause: Option<&LimitClause>,
+    ) -> Result<Option<(Expression, Option<Expression>)>> {
+        let (limit, offset) = match clause {
+            None => return Ok(None),
+            Some(LimitClause::LimitOffset { limit, offset, .. }) => {
+                (limit.as_ref(), offset.as_ref().map(|offset| &offset.value))
+            }
+            Some(LimitClause::OffsetCommaLimit { offset, limit }) => (Some(limit), Some(offset)),
+        };
+        let Some(limit) = limit else { return Ok(None) };
+        let limit = self.limit(limit)?;
+        Ok(Some((limit, offset.map(|offset| self.limit(offset)).transpose()?)))
     }
 
     /// As [`Binder::where_it_stands`], with the common table itself seen as well.

@@ -174,7 +174,7 @@ impl Binder<'_> {
         self.scopes.push(Scope { tables: vec![scope_table], shown, ..Scope::default() });
         let bound = self.bind_rows(rows, columns, width);
         self.scopes.pop();
-        let rows = self.one_type_each(bound?, width)?;
+        let rows = bound?;
         let slots: Vec<_> = (0..width).map(|_| self.new_slot(None)).collect();
         let outputs = slots.iter().enumerate().map(|(number, slot)| {
             let first = rows.iter().map(|row: &Vec<Expression>| &row[number]);
@@ -213,43 +213,6 @@ impl Binder<'_> {
         Ok(bound)
     }
 
-    /// Where rows differ in a column's type, their common type.
-    fn one_type_each(
-        &mut self,
-        mut rows: Vec<Vec<Expression>>,
-        width: usize,
-    ) -> Result<Vec<Vec<Expression>>> {
-        for number in 0..width {
-            let given = |row: &Vec<Expression>| {
-                let value = &row[number];
-                let is_null = value.ty.kind == crate::types::TypeKind::Null;
-                (!super::update::is_default(value) && !is_null).then(|| value.ty.kind.clone())
-            };
-            let mut kinds = rows.iter().filter_map(given);
-            let first = kinds.next();
-            if kinds.all(|kind| Some(&kind) == first.as_ref()) && !has_null_first(&rows, number) {
-                continue;
-            }
-            let taken =
-                rows.iter_mut().map(|row| std::mem::replace(&mut row[number], make::null()));
-            let taken: Vec<Expression> = taken.collect();
-            let types: Vec<SqlType> = taken
-                .iter()
-                .filter(|value| !super::update::is_default(value))
-                .map(|value| value.ty.clone())
-                .collect();
-            let connection = self.context.evaluation.connection_collation;
-            let ty = crate::types::unify::unify(&types, connection, "INSERT")?;
-            for (row, value) in rows.iter_mut().zip(taken) {
-                row[number] = match super::update::is_default(&value) {
-                    true => value,
-                    false => self.cast_to(value, ty.clone()),
-                };
-            }
-        }
-        Ok(rows)
-    }
-
     /// A query that reads the table that is written, worked out before the first row is written.
     fn kept(&mut self, plan: QueryPlan) -> QueryPlan {
         let types: Vec<SqlType> =
@@ -259,6 +222,7 @@ impl Binder<'_> {
         self.common_tables.push(Some(CommonTable {
             query: plan,
             recursive: None,
+            limit: None,
             distinct: false,
             types: types.clone(),
             outer_slots: Vec::new(),
@@ -291,18 +255,19 @@ impl Binder<'_> {
         }
         let old_table = self.row_table(table, old, insert.table.name.as_str().into());
         let shown = (0..old_table.columns.len()).map(|column| ShownColumn { table: 0, column });
-        let shown = shown.collect();
+        let mut shown: Vec<ShownColumn> = shown.collect();
         let alias = insert.row_alias.as_ref().map_or("\u{0}new", |alias| alias.name.as_str());
         let mut new_table = self.row_table(table, new, alias.into());
         if let Some(row_alias) = insert.row_alias.as_ref().filter(|alias| !alias.columns.is_empty())
         {
             let given = insert_order(table, &insert.columns);
             for (name, ordinal) in row_alias.columns.iter().zip(given) {
-                let named = new_table.columns.iter_mut().find(|column| {
+                let named = new_table.columns.iter().position(|column| {
                     matches!(column.source, super::scope::ColumnSource::Relation(_, other) if other == ordinal)
                 });
                 if let Some(column) = named {
-                    column.name = name.as_str().into();
+                    new_table.columns[column].name = name.as_str().into();
+                    shown.push(ShownColumn { table: 1, column });
                 }
             }
         }
@@ -369,11 +334,6 @@ impl Binder<'_> {
             }
         }
     }
-}
-
-fn has_null_first(rows: &[Vec<Expression>], number: usize) -> bool {
-    let is_null = |row: &Vec<Expression>| row[number].ty.kind == crate::types::TypeKind::Null;
-    rows.first().is_some_and(is_null) && !rows.iter().all(is_null)
 }
 
 fn insert_order(table: &TableModel, written: &[String]) -> Vec<u16> {

@@ -149,7 +149,9 @@ impl Binder<'_> {
             common.push(if is_right { two } else { one });
             gone.extend([one, two]);
         }
-        let rest = left.shown.iter().chain(&right.shown).filter(|place| !gone.contains(place));
+        // The columns of a right join are those of the left join that it stands for.
+        let (outer, inside) = if is_right { (right, left) } else { (left, right) };
+        let rest = outer.shown.iter().chain(&inside.shown).filter(|place| !gone.contains(place));
         let shown = common.into_iter().chain(rest.copied()).collect();
         Ok((conditions, shown))
     }

@@ -160,6 +160,13 @@ impl Binder<'_> {
                         None => self.bind_single(&key.expr)?,
                     }
                 }
+                (None, sqlparser::ast::Expr::CompoundIdentifier(parts)) if parts.len() > 1 => {
+                    let table = &parts[parts.len() - 2].value;
+                    let message = format!(
+                        "Table '{table}' from one of the SELECTs cannot be used in global ORDER clause"
+                    );
+                    return Err(SqlError::new(1250, message));
+                }
                 (None, expr) => self.bind_single(expr)?,
             };
             Ok(SortKey { expression, descending: key.options.asc == Some(false) })

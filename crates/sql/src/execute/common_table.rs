@@ -139,21 +139,41 @@ fn work_out(
     let Some(recursive) = &table.recursive else {
         return Ok((Arc::new(gathering.rows), gathering.held));
     };
+    let (most, left_out) = limit_of(table, execution)?;
     let mut all = Vec::new();
     let mut steps = 0;
-    while !gathering.rows.is_empty() {
+    while !gathering.rows.is_empty() && all.len() < most {
         if steps > execution.limits.recursion_depth {
             return Err(too_deep(steps));
         }
         let delta = Arc::new(std::mem::take(&mut gathering.rows));
         all.extend(delta.iter().cloned());
+        if all.len() >= most {
+            break;
+        }
         execution.common_tables.0[number].delta = Some(delta);
         let step = gathering.add_all(recursive, execution);
         execution.common_tables.0[number].delta = None;
         step?;
         steps += 1;
     }
+    all.truncate(most);
+    all.drain(..left_out.min(all.len()));
     Ok((Arc::new(all), gathering.held))
+}
+
+/// At how many rows a recursive query ends, and how many of the first are left out.
+fn limit_of(table: &CommonTable, execution: &mut Execution<'_>) -> Result<(usize, usize)> {
+    let Some((limit, offset)) = &table.limit else { return Ok((usize::MAX, 0)) };
+    let number = |value: Datum| match value {
+        Datum::Int(number) => usize::try_from(number).unwrap_or(0),
+        Datum::UInt(number) => usize::try_from(number).unwrap_or(usize::MAX),
+        _ => 0,
+    };
+    let limit = number(limit.evaluate(execution)?);
+    let offset = offset.as_ref().map(|offset| offset.evaluate(execution)).transpose()?;
+    let offset = offset.map_or(0, number);
+    Ok((limit.saturating_add(offset), offset))
 }
 
 fn too_deep(steps: u64) -> SqlError {

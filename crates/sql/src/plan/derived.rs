@@ -79,8 +79,14 @@ impl Optimiser<'_, '_> {
             let rows = plan.root.rows;
             let types = plan.columns.iter().map(|column| column.value.ty.clone()).collect();
             let outer_slots = outer_slots(&plan);
-            let mut table =
-                CommonTable { query: plan, recursive: None, distinct: false, types, outer_slots };
+            let mut table = CommonTable {
+                query: plan,
+                recursive: None,
+                limit: None,
+                distinct: false,
+                types,
+                outer_slots,
+            };
             super::finish::finish_query(&mut table.query);
             self.binder.common_tables.push(Some(table));
             let number = self.binder.common_tables.len() - 1;

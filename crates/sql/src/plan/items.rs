@@ -141,7 +141,7 @@ impl Optimiser<'_, '_> {
         let applicable = pool.applicable(item, &bound.slots);
         match &item.kind {
             ItemKind::Relation(relation) => {
-                self.price_relation(*relation, item, &applicable, bound, order)
+                self.price_relation(pool, (*relation, item), &applicable, bound, order)
             }
             ItemKind::Distinct { right, .. } => {
                 let (rows, alone) = self.price_pool(right)?;
@@ -164,8 +164,8 @@ impl Optimiser<'_, '_> {
 
     fn price_relation(
         &mut self,
-        relation: RelationId,
-        item: &Item,
+        pool: &Pool,
+        (relation, item): (RelationId, &Item),
         applicable: &Applicable,
         bound: &Bound,
         order: &[SortKey],
@@ -173,13 +173,18 @@ impl Optimiser<'_, '_> {
         let mut all = applicable.own.clone();
         all.extend(applicable.joining.iter().cloned());
         let order = if bound.is_first { order } else { &[] };
+        // One item's order is that of the join only if no key is left to be compared behind it.
+        let is_whole = pool.items.len() == 1
+            || order.iter().all(|key| {
+                matches!(key.expression.kind, ExpressionKind::Slot(slot) if item.fills.contains(slot))
+            });
         let mut found: Vec<Priced> = self
             .ways(relation, &all, order)
             .into_iter()
             .map(|candidate| Priced {
                 cost: bound.cost + bound.rows.max(1.0) * candidate.cost,
                 rows: bound.rows * candidate.rows,
-                ordered: !bound.is_first || candidate.ordered,
+                ordered: !bound.is_first || candidate.ordered && is_whole,
                 method: Method::Nested { candidate: Some(Box::new(candidate)) },
             })
             .collect();

@@ -398,6 +398,8 @@ pub struct CommonTable {
     /// The part that is repeated with the rows that it gave last; reads them as a `CommonTable` node of
     /// this number.
     pub recursive: Option<QueryPlan>,
+    /// Of a recursive one: how many rows end it, and how many of them are left out.
+    pub limit: Option<(Expression, Option<Expression>)>,
     /// `UNION DISTINCT` between the steps of a recursive one.
     pub distinct: bool,
     /// The types of its columns.

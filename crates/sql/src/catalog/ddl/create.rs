@@ -319,19 +319,21 @@ pub(super) fn add_column_keys(
     Ok(())
 }
 
-/// Adds the columns of a query behind those that are defined; names the columns of the query in order.
+/// Adds the columns of a query behind those that are only defined; names the columns of the query in order.
 fn add_query_columns(
     context: &DdlContext<'_>,
     draft: &mut TableDraft,
     columns: Vec<QueryColumn>,
 ) -> Result<Vec<String>> {
     let mut names = Vec::with_capacity(columns.len());
-    let before = draft.columns.len();
+    let mut before = draft.columns.len();
     for column in columns {
         names.push(column.name.clone());
         // A column that is defined and selected is one, of the type that is defined.
-        let defined = draft.columns[..before].iter().any(|own| same_name(&own.name, &column.name));
-        if defined {
+        let mut defined = draft.columns[..before].iter();
+        if let Some(place) = defined.position(|own| same_name(&own.name, &column.name)) {
+            draft.columns[place..].rotate_left(1);
+            before -= 1;
             continue;
         }
         let number = draft.take_number();

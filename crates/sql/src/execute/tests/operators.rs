@@ -291,6 +291,7 @@ fn counting(last: i64) -> crate::plan::PreparedPlan {
     let table = CommonTable {
         query: query(node(NodeKind::OneRow), vec![literal(1)]),
         recursive: Some(query(filter, vec![call("+", vec![int_slot(1), literal(1)])])),
+        limit: None,
         distinct: false,
         types: vec![ty],
         outer_slots: vec![],

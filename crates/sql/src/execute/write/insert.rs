@@ -36,6 +36,8 @@ struct Inserter<'p> {
     foreign_keys: ForeignKeys,
     /// What each column of the row gets that the statement does not give, by ordinal.
     omitted: Vec<&'p ColumnModel>,
+    /// The types of the values that are given; rows in the text may each have their own.
+    types: Vec<&'p SqlType>,
     numbers: Numbers,
     row_number: u64,
     records: u64,
@@ -82,6 +84,7 @@ impl<'p> Inserter<'p> {
             table,
             foreign_keys,
             omitted: omitted.collect(),
+            types: plan.source.columns.iter().map(|column| &column.value.ty).collect(),
             numbers: Numbers::default(),
             row_number: 0,
             records: 0,
@@ -112,6 +115,11 @@ impl<'p> Inserter<'p> {
                 places[number]
                     .is_some_and(|place| row.get(place).is_some_and(Expression::is_default))
             };
+            for (ty, place) in self.types.iter_mut().zip(&places) {
+                if let Some(value) = place.and_then(|place| row.get(place)) {
+                    *ty = &value.ty;
+                }
+            }
             self.row_number += 1;
             let given = self.given(&is_default, execution)?;
             self.insert_row(given, execution)?;
@@ -197,6 +205,7 @@ impl<'p> Inserter<'p> {
         let ignores = self.plan.ignore;
         let before =
             (ignores && self.foreign_keys.is_child()).then(|| execution.transaction.savepoint());
+        let inserted_before = self.inserted;
         let inserted = self.build(given, execution).and_then(|(row, number)| {
             self.write(&row, execution)?;
             self.note_number(number, &row);
@@ -207,6 +216,7 @@ impl<'p> Inserter<'p> {
                 if let Some(before) = before {
                     execution.transaction.rollback_to(before).map_err(from_rows)?;
                 }
+                self.inserted = inserted_before;
                 execution.context.warn(error.code, || error.message.clone());
                 Ok(())
             }
@@ -238,7 +248,7 @@ impl<'p> Inserter<'p> {
                     wants_number = true;
                 }
                 Some(value) => {
-                    let ty = &self.plan.source.columns[number].value.ty;
+                    let ty = self.types[number];
                     row[usize::from(*ordinal)] =
                         assign(&value, ty, column, self.row_number, execution)?;
                 }
