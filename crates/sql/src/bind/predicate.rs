@@ -10,7 +10,7 @@ use sqlparser::ast::{CaseWhen, Expr, Value, ValueWithSpan};
 
 use crate::error::{Result, SqlError};
 use crate::expression::{CompareOperator, Expression, ExpressionKind};
-use crate::types::{ComparisonKind, Datum, SqlMode, SqlType};
+use crate::types::{ComparisonKind, Datum, SqlMode, SqlType, TypeKind};
 
 use super::{Binder, make};
 
@@ -112,7 +112,19 @@ impl Binder<'_> {
             let only = list.into_iter().next().unwrap_or_else(make::null);
             return self.compare(operator, operand, only);
         }
+        let operand = match list.iter().find(|item| item.ty.kind.is_string()) {
+            Some(text) => self.beside_text(operand, text),
+            None => operand,
+        };
         self.in_values(operand, list, negated)
+    }
+
+    /// In `CASE` and `IN` a document beside a text is compared as its own text.
+    fn beside_text(&mut self, operand: Expression, other: &Expression) -> Expression {
+        match operand.ty.kind == TypeKind::Json && other.ty.kind.is_string() {
+            true => self.as_text(operand),
+            false => operand,
+        }
     }
 
     /// All items compared in one way, if they all are of one; otherwise an `OR` of comparisons.
@@ -232,7 +244,11 @@ impl Binder<'_> {
                 .with_coercibility(side.ty.coercibility);
             match kind {
                 ComparisonKind::Text(firn_format::value::CollationId::BINARY) => {
-                    let ty = kind.operand_type(&side.ty);
+                    // Bytes are compared, whatever collation the text has.
+                    let kind = TypeKind::Varbinary { max_bytes: side.ty.max_text_chars() };
+                    let ty = SqlType::new(kind)
+                        .with_nullable(side.ty.nullable)
+                        .with_coercibility(side.ty.coercibility);
                     binder.cast_to(side, ty)
                 }
                 _ => binder.cast_to(side, ty),
@@ -292,7 +308,8 @@ impl Binder<'_> {
             let condition = self.bind(condition)?;
             tests.push(match &operand {
                 Some(operand) => {
-                    self.compare(CompareOperator::Equal, operand.clone(), condition)?
+                    let operand = self.beside_text(operand.clone(), &condition);
+                    self.compare(CompareOperator::Equal, operand, condition)?
                 }
                 None => self.condition(condition)?,
             });

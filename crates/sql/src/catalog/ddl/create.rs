@@ -33,7 +33,10 @@ pub(super) fn create_table(
     let mut draft = empty_draft(context, &schema, &name, &statement.options)?;
     draft.temporary = statement.temporary;
     let query_columns = match &statement.source {
-        Some(source) => context.expressions.query_columns(&source.query, &schema)?,
+        Some(source) => {
+            let current = context.current_schema.unwrap_or(&schema);
+            context.expressions.query_columns(&source.query, current)?
+        }
         None => Vec::new(),
     };
     add_columns(context, &mut draft, statement)?;

@@ -24,9 +24,11 @@ pub fn table_text(table: &TableModel, next_auto_increment: Option<u64>) -> Strin
     let mut lines: Vec<String> =
         table.shown_columns().map(|column| column_text(table, column)).collect();
     lines.extend(table.indexes.iter().map(|index| index_text(table, index)));
-    lines.extend(
-        table.foreign_keys.iter().map(|key| foreign_key_text(key, &table.columns, &table.schema)),
-    );
+    // By name, as MySQL lists them and as those who compare two tables rely on.
+    let mut foreign_keys: Vec<_> = table.foreign_keys.iter().collect();
+    foreign_keys.sort_by_key(|key| key.name.to_lowercase());
+    let foreign_keys = foreign_keys.into_iter();
+    lines.extend(foreign_keys.map(|key| foreign_key_text(key, &table.columns, &table.schema)));
     lines.extend(table.checks.iter().map(|check| {
         let enforced = if check.enforced { "" } else { " /*!80016 NOT ENFORCED */" };
         format!("CONSTRAINT {} CHECK ({}){enforced}", identifier(&check.name), check.text)

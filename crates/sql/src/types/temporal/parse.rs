@@ -29,6 +29,8 @@ pub const MAX_TIME: Time =
 const MAX_TIME_NUMBER: i64 = 8_385_959;
 /// Texts from this length on may be a datetime where a time is wanted.
 const SHORTEST_FULL_TIMESTAMP: usize = 12;
+/// The shortest date, `1-1-1`.
+const SHORTEST_DATE: usize = 5;
 
 /// Which dates are taken, and how fractions are cut.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -304,7 +306,7 @@ pub fn parse_time(text: &[u8], rules: DateRules) -> Parsed<Time> {
     let text = text.trim_ascii_start();
     let negative = text.first() == Some(&b'-');
     let unsigned = &text[usize::from(negative)..];
-    if text.len() >= SHORTEST_FULL_TIMESTAMP && !negative {
+    if text.len() >= SHORTEST_FULL_TIMESTAMP && !negative && may_be_date_time(text) {
         let full = parse_date_time(
             text,
             DateRules { truncate_fraction: rules.truncate_fraction, ..DateRules::LENIENT },
@@ -337,6 +339,20 @@ pub fn parse_time(text: &[u8], rules: DateRules) -> Parsed<Time> {
     let up = seventh_digit >= 5 && !rules.truncate_fraction;
     let clipped = round::clip_time(time.pack() + round::away_from_zero(time.negative, up.into()));
     Parsed { fault: clipped.fault.or(garbage), ..clipped }
+}
+
+/// Whether a text that is to be a time may be a date with a time: digits in a row, or a date before a space.
+/// `01:02:03.000004` is a time, however long it is.
+fn may_be_date_time(text: &[u8]) -> bool {
+    let is_digit = |byte: &u8| byte.is_ascii_digit();
+    let whole = text.split(|byte| *byte == b'.').next().unwrap_or_default();
+    if whole.iter().all(is_digit) {
+        return true;
+    }
+    let mut parts = text.splitn(2, |byte| matches!(byte, b' ' | b'T' | b't'));
+    let (date, time) = (parts.next().unwrap_or_default(), parts.next());
+    let is_date = date.len() >= SHORTEST_DATE && !date.contains(&b':');
+    time.is_some_and(|time| time.first().is_some_and(is_digit)) && is_date
 }
 
 /// The time of day of a date and time.
