@@ -191,6 +191,9 @@ pub trait Transaction: Any + Send {
     fn snapshot(&self) -> Option<Cts>;
     /// Sets the longest wait for a lock.
     fn set_lock_wait_timeout(&mut self, timeout: Duration);
+    /// Sets whether REPEATABLE READ refuses a write to a row that has changed since the snapshot
+    /// ([`RowsError::WriteConflict`]); it does unless told otherwise.
+    fn set_first_updater_wins(&mut self, refuses: bool);
     /// The flag by which others end this transaction's waits and scans with [`RowsError::Cancelled`].
     fn set_cancelled(&mut self, flag: Arc<AtomicBool>);
     /// Opens the snapshot now instead of with the first read.

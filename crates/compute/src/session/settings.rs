@@ -26,6 +26,7 @@ pub(crate) struct Settings {
     pub(crate) presentation: Presentation,
     pub(crate) limits: Limits,
     pub(crate) lock_wait_timeout: Duration,
+    pub(crate) first_updater_wins: bool,
     /// `SET timestamp`, in microseconds.
     pub(crate) fixed_time_us: Option<i64>,
     pub(crate) div_precision_increment: u8,
@@ -83,6 +84,7 @@ impl Settings {
                 auto_increment_increment: number("auto_increment_increment"),
                 auto_increment_offset: number("auto_increment_offset"),
             },
+            first_updater_wins: is_on("innodb_snapshot_isolation"),
             lock_wait_timeout: Duration::from_secs(number("innodb_lock_wait_timeout")),
             fixed_time_us: match variables.known("timestamp") {
                 Setting::Real(seconds) if *seconds > 0.0 => Some((seconds * 1e6) as i64),

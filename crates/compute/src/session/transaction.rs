@@ -85,6 +85,7 @@ impl Transactions {
         let mut inner = node.begin(isolation).map_err(from_rows)?;
         inner.set_cancelled(Arc::clone(&facts.cancelled));
         inner.set_lock_wait_timeout(settings.lock_wait_timeout);
+        inner.set_first_updater_wins(settings.first_updater_wins);
         let read_only = match access {
             Some(access) => access == AccessMode::ReadOnly,
             None => next.read_only.unwrap_or(settings.read_only),

@@ -65,6 +65,10 @@ impl RowsTransaction for EngineTransaction {
         self.inner.set_lock_wait_timeout(timeout);
     }
 
+    fn set_first_updater_wins(&mut self, refuses: bool) {
+        self.inner.set_first_updater_wins(refuses);
+    }
+
     fn set_cancelled(&mut self, flag: Arc<AtomicBool>) {
         self.inner.set_cancelled(flag);
     }

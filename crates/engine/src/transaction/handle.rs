@@ -49,6 +49,8 @@ pub struct Transaction {
     pub(crate) writer: Option<Writer>,
     pub(crate) observed: Cell<Lsn>,
     lock_wait_timeout: Duration,
+    /// A write to a record that has changed since the snapshot is refused.
+    pub(crate) first_updater_wins: bool,
     cancelled: Option<Arc<AtomicBool>>,
     ended: bool,
 }
@@ -71,6 +73,7 @@ impl Transaction {
             writer: None,
             observed: Cell::new(Lsn::default()),
             lock_wait_timeout: system.options().lock_wait_timeout,
+            first_updater_wins: system.options().first_updater_wins,
             cancelled: None,
             ended: false,
         })
@@ -111,6 +114,12 @@ impl Transaction {
             Some(flag) if flag.load(Ordering::Relaxed) => Err(LockError::Cancelled.into()),
             _ => Ok(()),
         }
+    }
+
+    /// Sets whether REPEATABLE READ refuses a write to a record that has changed since the snapshot; otherwise
+    /// it goes to the present version, and an update that others made in between is built upon unseen.
+    pub fn set_first_updater_wins(&mut self, refuses: bool) {
+        self.first_updater_wins = refuses;
     }
 
     /// Opens the snapshot now instead of with the first read. Under READ COMMITTED a statement calls

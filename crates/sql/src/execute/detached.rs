@@ -135,6 +135,8 @@ impl Transaction for NoTransaction {
 
     fn set_lock_wait_timeout(&mut self, _timeout: Duration) {}
 
+    fn set_first_updater_wins(&mut self, _refuses: bool) {}
+
     fn set_cancelled(&mut self, _flag: Arc<AtomicBool>) {}
 
     fn open_snapshot(&mut self) {}
