@@ -544,6 +544,6 @@ fn tables_exchange_names_and_views_have_them_too() {
     session.ok("CREATE TABLE s (two INT PRIMARY KEY) AS SELECT 1");
     let columns = session.table("s");
     let names: Vec<&str> = columns.shown_columns().map(|column| &*column.name).collect();
-    assert_eq!(names, ["two", "one"]);
+    assert_eq!(names, ["one", "two"], "a column of both parts stands where the query has it");
     session.ok("DROP DATABASE test");
 }
