@@ -211,6 +211,11 @@ impl Pool {
         condition: Expression,
         rest: &mut Vec<Expression>,
     ) {
+        // A column equals itself unless it is NULL: that is left to be looked at.
+        if matches!(&equality.right, Side::Column(slot, _) if *slot == equality.left.0) {
+            rest.push(condition);
+            return;
+        }
         let kind = equality.kind;
         let class = |pool: &Pool, slot: Slot| {
             let holds =
