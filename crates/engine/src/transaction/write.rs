@@ -141,8 +141,8 @@ impl Transaction {
     }
 
     pub(crate) fn write_guard<'k>(&self, index: IndexId, key: &'k [u8]) -> WriteGuard<'k> {
-        let checks_snapshot = self.isolation == IsolationLevel::RepeatableRead
-            && self.first_updater_wins;
+        let checks_snapshot =
+            self.isolation == IsolationLevel::RepeatableRead && self.first_updater_wins;
         WriteGuard {
             trx: self.id().expect("a transaction that writes has an id"),
             index,
