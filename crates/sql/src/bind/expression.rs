@@ -6,7 +6,7 @@ use sqlparser::ast::{BinaryOperator, Expr, Ident, UnaryOperator};
 
 use crate::error::{Result, SqlError};
 use crate::expression::{CompareOperator, Expression, ExpressionKind, IsTest};
-use crate::types::{Datum, SqlType};
+use crate::types::{Coercibility, Datum, SqlType};
 
 use super::scope::ColumnPath;
 use super::{Binder, make};
@@ -131,6 +131,7 @@ impl Binder<'_> {
         let global = scope.eq_ignore_ascii_case("global");
         let name: Arc<str> = name.to_lowercase().into();
         let ty = self.context.variables.system(&name, global)?;
+        let ty = ty.with_coercibility(Coercibility::SystemConstant);
         Ok(Expression { kind: ExpressionKind::SystemVariable { name, global }, ty })
     }
 

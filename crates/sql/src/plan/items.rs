@@ -218,7 +218,8 @@ impl Optimiser<'_, '_> {
             method: Method::Nested { candidate: None },
             cost: bound.cost + bound.rows.max(1.0) * probing(kind, nested_rows, nested_cost),
             rows,
-            ordered: true,
+            // In front of everything else it gives no order to what comes behind it.
+            ordered: !bound.is_first,
         }];
         if hash_parts(right, on, &bound.slots).is_some() {
             let (alone_rows, alone_cost) = self.price_pool(&hash_pool(right, on))?;
