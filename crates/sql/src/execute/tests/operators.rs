@@ -34,9 +34,12 @@ fn pairs(values: impl Strategy<Value = i64> + Clone, most: usize) -> impl Strate
     prop::collection::vec(prop::collection::vec(value, 2), 1..most)
 }
 
+fn slots_as_columns(slots: &[u32]) -> Vec<Expression> {
+    slots.iter().map(|number| int_slot(*number)).collect()
+}
+
 fn answer(database: &mut Database, root: PlanNode, slots: &[u32]) -> Vec<String> {
-    let columns = slots.iter().map(|number| int_slot(*number)).collect();
-    let rows = database.rows(query(root, columns)).unwrap();
+    let rows = database.rows(query(root, slots_as_columns(slots))).unwrap();
     rows.iter().map(|row| shown(row)).collect()
 }
 
@@ -95,7 +98,16 @@ fn joins_pair_rows() {
                     _ => &[0, 1],
                 };
                 let hash = hash_join(&left, &right, join, null_safe);
-                assert_eq!(sorted(answer(database, hash, slots)), expected, "{join:?} by hash");
+                // With little memory a part of equal keys may be too large: then it is refused, never wrong.
+                match database.rows(query(hash, slots_as_columns(slots))) {
+                    Ok(rows) => {
+                        let rows = rows.iter().map(|row| shown(row)).collect();
+                        assert_eq!(sorted(rows), expected, "{join:?} by hash");
+                    }
+                    Err(error) => {
+                        assert_eq!((error.code, database.memory_bytes), (1041, LITTLE));
+                    }
+                }
                 let nested = nested_loop(&left, &right, join, null_safe);
                 assert_eq!(sorted(answer(database, nested, slots)), expected, "{join:?} nested");
             }
