@@ -40,7 +40,7 @@ pub struct Instance {
     /// Gauges of the storage engine.
     pub report: NodeReport,
     /// Where statements put what they have no memory for.
-    pub spill: Option<Box<dyn Fn() -> firn_sql::execute::SpillDirectory + Send + Sync>>,
+    pub spill: Option<firn_sql::execute::SpillDirectory>,
     /// Open sessions by their connection's number.
     sessions: Mutex<FxHashMap<u64, Arc<Facts>>>,
 }

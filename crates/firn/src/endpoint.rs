@@ -20,6 +20,7 @@ use firn_compute::{Instance, SqlService};
 use firn_engine::EngineError;
 use firn_engine::rows::EngineNode;
 use firn_sql::collation::Collations;
+use firn_sql::execute::SpillDirectory;
 use firn_wire::{LimitValues, ListenAddress, Server, ServerOptions, TlsFiles, TlsMode};
 
 use crate::node::LocalNode;
@@ -83,7 +84,13 @@ impl Endpoint {
         let watched = Arc::downgrade(node);
         let report = move || watched.upgrade().map_or_else(Vec::new, |node| gauges(&node));
         let variables = variables(options);
-        let instance = Instance::open(environment, rows, variables, Box::new(report))?;
+        let mut instance = Instance::open(environment, rows, variables, Box::new(report))?;
+        let spill = SpillDirectory::open(environment.disk.clone(), &options.data_dir.join("spill"));
+        match spill.and_then(|spill| spill.clear().map(|()| spill)) {
+            Ok(spill) => instance.spill = Some(spill),
+            // Statements that would need it say so themselves.
+            Err(error) => tracing::warn!(%error, "large statements cannot put rows on the disk"),
+        }
         let instance = Arc::new(instance);
         if let Some(listen) = options.listen
             && !listen.ip().is_loopback()

@@ -313,7 +313,7 @@ impl SqlSession {
         let clock = Arc::clone(&self.instance.facts.environment.clock);
         let mut execution = Execution::new(plan, context, scratch);
         execution.limits = self.settings.limits.clone();
-        execution.spill = self.instance.spill.as_ref().map(|spill| spill());
+        execution.spill = self.instance.spill.clone();
         if counts {
             execution.clock = Some(&*clock);
             execution.counters = Some(execute::Counters::default());
