@@ -69,7 +69,8 @@ pub struct PreparedPlan {
     pub cost: f64,
     /// What whoever runs it must be allowed to do.
     pub needs: Vec<PlanNeed>,
-    /// Whether the result may be kept for the next execution of a cached plan (no session state in it).
+    /// Whether the plan may be kept for the same text (nothing of a session is in it, and it says all that
+    /// the text does).
     pub is_cacheable: bool,
 }
 

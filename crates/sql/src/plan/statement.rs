@@ -45,9 +45,14 @@ pub fn plan_statement(statement: &Statement, context: &PlanContext<'_>) -> Resul
         common_tables,
         definitions_version,
         cost,
-        is_cacheable: binder.is_cacheable,
+        is_cacheable: binder.is_cacheable && !is_into(statement),
         needs,
     })
+}
+
+/// Whether the rows go into variables: the plan says nothing of it, so it is no plan for the same text.
+fn is_into(statement: &Statement) -> bool {
+    matches!(statement, Statement::Select(select) if select.into.is_some())
 }
 
 /// What a statement reads and writes, as privileges know it.
