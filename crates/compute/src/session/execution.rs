@@ -37,7 +37,7 @@ impl SqlSession {
         if !grammar::normalise(text, self.grammar_mode(), &mut self.normalised) {
             return None;
         }
-        if self.refresh_grants().is_err() || self.account.expired || self.state.is_private() {
+        if self.refresh_grants().is_err() || self.account.expired || !self.shares_plans() {
             return None;
         }
         let arguments = self.literal_arguments(text)?;
@@ -84,9 +84,9 @@ impl SqlSession {
         }
     }
 
-    /// Whether a plan depends on nothing that only this session has.
-    fn is_shareable(&self, plan: &PreparedPlan) -> bool {
-        plan.is_cacheable && !self.state.is_private() && self.catalog.temporary_version() == 0
+    /// Whether names mean to this session what they mean to all: it has had no temporary tables.
+    pub(super) fn shares_plans(&self) -> bool {
+        self.catalog.temporary_version() == 0
     }
 
     /// Plans and runs a statement that was just taken apart.
@@ -126,7 +126,8 @@ impl SqlSession {
             {
                 // Where a literal has to be a literal, the statement as it was written is planned instead.
                 if let Ok(plan) = self.plan(&parsed.statement, &arguments)
-                    && self.is_shareable(&plan.plan)
+                    && plan.plan.is_cacheable
+                    && self.shares_plans()
                 {
                     let plan = Arc::new(plan);
                     self.write_key(&arguments);

@@ -266,7 +266,7 @@ impl SqlSession {
         arguments: &Arguments,
         definitions_version: u64,
     ) -> Result<Arc<CachedPlan>> {
-        let may_share = !self.state.is_private() && self.catalog.temporary_version() == 0;
+        let may_share = self.shares_plans();
         if may_share {
             self.write_key_of(&prepared.key_text, arguments);
             if let Some(plan) = self.instance.plans.get(&self.key, definitions_version) {

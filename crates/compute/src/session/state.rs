@@ -72,11 +72,6 @@ impl State {
         self.changes.clear();
     }
 
-    /// Whether plans depend on what only this session has: the types of its user variables.
-    pub(crate) fn is_private(&self) -> bool {
-        false
-    }
-
     pub(crate) fn note_schema(&mut self) {
         if let Some(schema) = &self.schema {
             self.changes.push(Change::Schema(Arc::clone(schema)));
