@@ -18,6 +18,7 @@ pub mod privileges;
 pub mod service;
 pub mod session;
 pub mod sink;
+pub mod statistics_keeper;
 pub mod status;
 pub mod system_table;
 pub mod user_locks;
@@ -25,3 +26,4 @@ pub mod variables;
 
 pub use instance::Instance;
 pub use service::SqlService;
+pub use statistics_keeper::StatisticsKeeper;

@@ -5,8 +5,9 @@
 //!   SELECT c FROM t WHERE id = ?      prepared      ┘ key: that, schema, modes, types of parameters
 //! ```
 //!
-//! A plan is used for as long as the definitions have not moved since it was made. The cache is bounded:
-//! when a shard is full, plans that nobody has used since the last time go.
+//! A plan is used for as long as neither the definitions nor the statistics have moved since it was begun:
+//! definitions have a version, statistics a generation here. The cache is bounded: when a shard is full,
+//! plans that nobody has used since the last time go.
 //!
 //! Rule: a shard's lock is held for a look-up or an insertion, never while a plan is made.
 
@@ -30,6 +31,8 @@ pub struct CachedPlan {
     pub needs: Vec<crate::privileges::Need>,
     /// The kind of statement, for counters and for what ends a transaction.
     pub kind: crate::privileges::StatementKind,
+    /// What [`PlanCache::generation`] was before it was made.
+    pub generation: u64,
     was_used: AtomicBool,
 }
 
@@ -41,8 +44,9 @@ impl CachedPlan {
         columns: Option<EncodedColumns>,
         needs: Vec<crate::privileges::Need>,
         kind: crate::privileges::StatementKind,
+        generation: u64,
     ) -> CachedPlan {
-        CachedPlan { plan, columns, needs, kind, was_used: AtomicBool::new(true) }
+        CachedPlan { plan, columns, needs, kind, generation, was_used: AtomicBool::new(true) }
     }
 }
 
@@ -54,6 +58,7 @@ pub struct PlanCache {
     shards: Box<[RwLock<Shard>]>,
     plans_per_shard: usize,
     evictions: AtomicU64,
+    generation: AtomicU64,
 }
 
 /// Shards of the cache.
@@ -75,6 +80,7 @@ impl PlanCache {
             shards: (0..SHARDS).map(|_| RwLock::default()).collect(),
             plans_per_shard: plans.div_ceil(SHARDS).max(1),
             evictions: AtomicU64::new(0),
+            generation: AtomicU64::new(0),
         }
     }
 
@@ -83,12 +89,21 @@ impl PlanCache {
         &self.shards[(hash >> 32) as usize % SHARDS]
     }
 
-    /// The plan of a key that was made from these definitions.
+    /// Moves whenever plans are to be made anew although the definitions are the same. It is read before a
+    /// plan is made, and goes into it.
+    #[must_use]
+    pub fn generation(&self) -> u64 {
+        self.generation.load(Ordering::Acquire)
+    }
+
+    /// The plan of a key that was made from these definitions and the present statistics.
     #[must_use]
     pub fn get(&self, key: &[u8], definitions_version: u64) -> Option<Arc<CachedPlan>> {
         let shard = self.shard(key).read();
         let found = shard.get(key)?;
-        if found.plan.definitions_version != definitions_version {
+        if found.plan.definitions_version != definitions_version
+            || found.generation != self.generation()
+        {
             return None;
         }
         if !found.was_used.load(Ordering::Relaxed) {
@@ -112,8 +127,9 @@ impl PlanCache {
         shard.insert(key.into(), plan);
     }
 
-    /// Forgets all plans.
+    /// Forgets all plans, those that sessions hold or are making included.
     pub fn clear(&self) {
+        self.generation.fetch_add(1, Ordering::Release);
         self.shards.iter().for_each(|shard| shard.write().clear());
     }
 

@@ -16,7 +16,7 @@ use firn_base::Environment;
 use firn_compute::accounts::StoreError;
 use firn_compute::facts::SERVER_VERSION;
 use firn_compute::variables::{GlobalVariables, Setting};
-use firn_compute::{Instance, SqlService};
+use firn_compute::{Instance, SqlService, StatisticsKeeper};
 use firn_engine::EngineError;
 use firn_engine::rows::EngineNode;
 use firn_sql::collation::Collations;
@@ -64,6 +64,7 @@ pub enum EndpointError {
 
 /// A running endpoint. Dropping it ends it without waiting for statements.
 pub struct Endpoint {
+    _statistics: StatisticsKeeper,
     server: Server,
     instance: Arc<Instance>,
 }
@@ -100,7 +101,8 @@ impl Endpoint {
         }
         let service = Arc::new(SqlService::new(Arc::clone(&instance)));
         let server = Server::start(environment.clone(), server_options(options), service)?;
-        let endpoint = Endpoint { server, instance };
+        let statistics = StatisticsKeeper::start(environment, Arc::clone(&instance));
+        let endpoint = Endpoint { _statistics: statistics, server, instance };
         if let Some(address) = endpoint.address() {
             let port = Setting::Number(i64::from(address.port()));
             endpoint.instance.variables.install("port", port);

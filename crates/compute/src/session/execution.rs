@@ -149,6 +149,7 @@ impl SqlSession {
         statement: &Statement,
         arguments: &Arguments,
     ) -> Result<CachedPlan> {
+        let generation = self.instance.plans.generation();
         let context = PlanContext {
             parameters: &arguments.types,
             parameter_values: &arguments.values,
@@ -166,7 +167,7 @@ impl SqlSession {
         };
         let kind = kind_of(statement, &plan);
         let needs = plan.needs.iter().map(super::tables::need).collect();
-        Ok(CachedPlan::new(plan, columns, needs, kind))
+        Ok(CachedPlan::new(plan, columns, needs, kind, generation))
     }
 
     /// Runs a plan and answers.

@@ -243,6 +243,7 @@ impl SqlSession {
         if let Some(last) = &prepared.last
             && last.epoch == self.epoch
             && last.definitions_version == definitions_version
+            && last.plan.generation == self.instance.plans.generation()
             && last.tags == tags
         {
             self.tags = tags;

@@ -144,6 +144,16 @@ impl Catalog {
         Ok(model)
     }
 
+    /// Tables whose statistics are stale, see [`super::statistics::TableStatistics::is_stale`]. Tables that nobody has used
+    /// since the start are not among them.
+    #[must_use]
+    pub fn stale_tables(&self) -> Vec<Arc<TableModel>> {
+        let is_stale = |model: &&Arc<TableModel>| {
+            model.statistics.is_stale() && !model.schema.starts_with(TEMPORARY_SCHEMA_PREFIX)
+        };
+        self.models.read().values().filter(is_stale).cloned().collect()
+    }
+
     /// Forgets models of tables that are gone.
     pub(super) fn forget_dropped(&self) {
         let known: Vec<TableId> = self.models.read().keys().copied().collect();

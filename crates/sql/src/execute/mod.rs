@@ -96,6 +96,7 @@ pub fn run(
             write::atomically(execution, |execution| write::delete(delete, execution))?
         }
     };
+    plan.statement.written().for_each(|table| table.statistics.note_written(outcome.affected));
     outcome.warnings = execution.context.warning_count();
     Ok(outcome)
 }

@@ -5,7 +5,20 @@ use std::sync::Arc;
 use crate::catalog::model::TableModel;
 use crate::expression::{Expression, Slot};
 
-use super::{PlanNode, QueryPlan};
+use super::{PlanNode, QueryPlan, StatementPlan};
+
+impl StatementPlan {
+    /// The tables that the statement writes to, cascades aside.
+    pub fn written(&self) -> impl Iterator<Item = &Arc<TableModel>> {
+        let (inserted, targets) = match self {
+            StatementPlan::Query(_) => (None, &[][..]),
+            StatementPlan::Insert(insert) => (Some(&insert.table), &[][..]),
+            StatementPlan::Update(update) => (None, &update.targets[..]),
+            StatementPlan::Delete(delete) => (None, &delete.targets[..]),
+        };
+        inserted.into_iter().chain(targets.iter().map(|target| &target.table))
+    }
+}
 
 /// A value for a column.
 #[derive(Debug)]

@@ -36,6 +36,11 @@ impl Client {
         Client { connection: Conn::new(options).expect("a connection") }
     }
 
+    /// For what scripts cannot say.
+    pub(crate) fn connection(&mut self) -> &mut Conn {
+        &mut self.connection
+    }
+
     pub(crate) fn make_schema(&mut self, schema: &str) {
         self.connection.query_drop(format!("DROP DATABASE IF EXISTS {schema}")).expect("a drop");
         self.connection.query_drop(format!("CREATE DATABASE {schema}")).expect("a schema");

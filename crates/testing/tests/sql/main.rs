@@ -9,6 +9,7 @@
 
 mod client;
 mod server;
+mod statistics;
 
 use std::path::PathBuf;
 

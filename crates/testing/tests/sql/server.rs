@@ -33,6 +33,11 @@ impl Server {
         Server { endpoint, _node: node, _directory: directory }
     }
 
+    /// What the sessions share.
+    pub(crate) fn instance(&self) -> &firn_compute::Instance {
+        self.endpoint.instance()
+    }
+
     pub(crate) fn port(&self) -> u16 {
         self.endpoint.address().expect("it listens at TCP").port()
     }

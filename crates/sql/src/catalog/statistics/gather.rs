@@ -37,8 +37,9 @@ pub fn analyze(
     evaluation: &EvaluationContext,
     go_on: &dyn Fn() -> bool,
 ) -> Result<Arc<Gathered>> {
+    let written_before = table.statistics.changes.written();
     let gathered = Arc::new(gather(catalog, table, evaluation, go_on)?);
-    table.statistics.set_gathered(Arc::clone(&gathered));
+    table.statistics.set_gathered(Arc::clone(&gathered), written_before);
     // A server that cannot write goes on with what it has in memory.
     let _ = stored::write(catalog, table.id, &gathered);
     Ok(gathered)

@@ -7,10 +7,12 @@
 //! ```
 //!
 //! What ANALYZE has gathered is kept with the table's model, in whatever version, and in the table
-//! `mysql.table_statistics` ([`stored`]), from where it is read when a table is first asked about.
+//! `mysql.table_statistics` ([`stored`]), from where it is read when a table is first asked about. Statements
+//! that write say how much ([`changes`]); whoever keeps statistics fresh gathers what has become stale.
 //!
 //! Rule: no lock is held while the node is asked.
 
+mod changes;
 mod gather;
 mod histogram;
 mod stored;
@@ -34,6 +36,7 @@ use super::build::type_kind;
 use super::model::ColumnModel;
 use super::options::ColumnOptions;
 
+use changes::Changes;
 pub use gather::analyze;
 pub use histogram::Histogram;
 
@@ -85,6 +88,7 @@ pub struct TableStatistics {
     gathered: RwLock<Option<Arc<Gathered>>>,
     /// Whether what is stored has been read.
     is_loaded: AtomicBool,
+    changes: Changes,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -110,6 +114,7 @@ impl TableStatistics {
             live: RwLock::default(),
             gathered: RwLock::default(),
             is_loaded: AtomicBool::new(false),
+            changes: Changes::default(),
         }
     }
 
@@ -119,6 +124,18 @@ impl TableStatistics {
         *self.live.write() = live;
         *self.gathered.write() = gathered;
         self.is_loaded.store(before.is_loaded.load(Ordering::Relaxed), Ordering::Relaxed);
+        self.changes.take_over(&before.changes);
+    }
+
+    /// A statement has written so many rows.
+    pub fn note_written(&self, rows: u64) {
+        self.changes.add(rows);
+    }
+
+    /// Whether so many rows were written since the statistics were gathered that they tell little.
+    #[must_use]
+    pub fn is_stale(&self) -> bool {
+        self.changes.is_stale()
     }
 
     /// Rows of the table, at least 1. May look at a few pages.
@@ -221,8 +238,9 @@ impl TableStatistics {
         self.gathered.read().clone()
     }
 
-    /// Has what was gathered from here on.
-    pub(super) fn set_gathered(&self, gathered: Arc<Gathered>) {
+    /// Has what was gathered from here on; `written_before` is what [`Changes::written`] said before.
+    fn set_gathered(&self, gathered: Arc<Gathered>, written_before: u64) {
+        self.changes.gathered(gathered.rows, written_before);
         self.is_loaded.store(true, Ordering::Relaxed);
         *self.gathered.write() = Some(gathered);
         *self.live.write() = None;

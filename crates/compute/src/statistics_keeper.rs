@@ -1,0 +1,118 @@
+//! Keeps the planner's statistics fresh: what was written to is read again, beside what clients do.
+//!
+//! ```text
+//!   every 10 s:  tables with a tenth of their rows written since ──► ANALYZE, one after the other
+//!                                                                       └─► plans are made anew
+//! ```
+//!
+//! Reading goes at a quarter of a core: after each batch the task sleeps three times as long as the batch
+//! took. `innodb_stats_auto_recalc = OFF` stops it. A table that cannot be read is tried again the next
+//! time round.
+//!
+//! Rule: no lock is held while a table is read or the task sleeps.
+
+use std::cell::Cell;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use firn_base::Environment;
+use firn_base::event::Event;
+use firn_base::task::TaskHandle;
+use firn_sql::catalog::model::TableModel;
+use firn_sql::catalog::statistics;
+use firn_sql::types::EvaluationContext;
+
+use crate::instance::Instance;
+use crate::variables::Setting;
+
+/// How often the keeper looks.
+const INTERVAL: Duration = Duration::from_secs(10);
+/// Time asleep for each time at work.
+const SLEEP_RATIO: u32 = 3;
+
+#[derive(Debug, Default)]
+struct Stop {
+    is_asked: AtomicBool,
+    event: Event,
+}
+
+/// The task. Dropping it ends it, and waits until it has ended.
+pub struct StatisticsKeeper {
+    stop: Arc<Stop>,
+    task: Option<Box<dyn TaskHandle>>,
+}
+
+impl StatisticsKeeper {
+    /// Starts the task for a server.
+    #[must_use]
+    pub fn start(environment: &Environment, instance: Arc<Instance>) -> StatisticsKeeper {
+        let stop = Arc::new(Stop::default());
+        let asked = Arc::clone(&stop);
+        let body = move || {
+            while asked.wait(INTERVAL) {
+                refresh(&instance, &|duration| asked.wait(duration));
+            }
+        };
+        let task = environment.spawner.spawn("statistics", Box::new(body));
+        StatisticsKeeper { stop, task: Some(task) }
+    }
+}
+
+impl Drop for StatisticsKeeper {
+    fn drop(&mut self) {
+        self.stop.is_asked.store(true, Ordering::Release);
+        self.stop.event.notify_all();
+        if let Some(task) = self.task.take() {
+            task.join();
+        }
+    }
+}
+
+impl Stop {
+    fn is_asked(&self) -> bool {
+        self.is_asked.load(Ordering::Acquire)
+    }
+
+    /// Waits; false if the task is to end.
+    fn wait(&self, duration: Duration) -> bool {
+        self.event.wait_until(Some(duration), || self.is_asked());
+        !self.is_asked()
+    }
+}
+
+/// Gathers the statistics of all tables whose own are stale, unless `innodb_stats_auto_recalc` is off. `pause` is
+/// asked after each batch of rows to wait so long, and ends it all by answering false. Blocks.
+pub fn refresh(instance: &Instance, pause: &dyn Fn(Duration) -> bool) {
+    if instance.variables.get("innodb_stats_auto_recalc") == Some(Setting::Number(0)) {
+        return;
+    }
+    for table in instance.catalog.stale_tables() {
+        if !pause(Duration::ZERO) {
+            return;
+        }
+        match gather(instance, pause, &table) {
+            Ok(()) => instance.plans.clear(),
+            Err(error) => {
+                tracing::debug!(%error, schema = &*table.schema, table = &*table.name, "statistics stay");
+            }
+        }
+    }
+}
+
+fn gather(
+    instance: &Instance,
+    pause: &dyn Fn(Duration) -> bool,
+    table: &Arc<TableModel>,
+) -> firn_sql::error::Result<()> {
+    let clock = &instance.facts.environment.clock;
+    let batch_began = Cell::new(clock.monotonic());
+    let go_on = || {
+        let took = clock.monotonic().saturating_sub(batch_began.get());
+        let goes_on = pause(took * SLEEP_RATIO);
+        batch_began.set(clock.monotonic());
+        goes_on
+    };
+    let evaluation = EvaluationContext::default();
+    statistics::analyze(&instance.catalog, table, &evaluation, &go_on).map(|_| ())
+}
