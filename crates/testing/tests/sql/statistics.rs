@@ -65,7 +65,7 @@ fn a_prepared_statement_is_planned_anew_when_statistics_are() {
     let connection = client.connection();
     connection.query_drop("CREATE TABLE t (id INT PRIMARY KEY, few INT, KEY few (few))").unwrap();
     let prepared = connection.prep("SELECT COUNT(*) FROM t WHERE few = ?").unwrap();
-    let mut count = |connection: &mut Conn| -> u64 {
+    let count = |connection: &mut Conn| -> u64 {
         connection.exec_first(&prepared, (1,)).expect("a query").expect("a row")
     };
     count(connection);
