@@ -50,7 +50,12 @@ impl StatisticsKeeper {
         let stop = Arc::new(Stop::default());
         let asked = Arc::clone(&stop);
         let body = move || {
+            let mut definitions_version = instance.catalog.definitions_version();
             while asked.wait(INTERVAL) {
+                let version = instance.catalog.definitions_version();
+                if std::mem::replace(&mut definitions_version, version) != version {
+                    forget_dropped(&instance);
+                }
                 refresh(&instance, &|duration| asked.wait(duration));
             }
         };
@@ -78,6 +83,13 @@ impl Stop {
     fn wait(&self, duration: Duration) -> bool {
         self.event.wait_until(Some(duration), || self.is_asked());
         !self.is_asked()
+    }
+}
+
+/// Removes the statistics of tables that are gone.
+fn forget_dropped(instance: &Instance) {
+    if let Err(error) = statistics::remove_gone(&instance.catalog) {
+        tracing::debug!(%error, "statistics of dropped tables stay");
     }
 }
 

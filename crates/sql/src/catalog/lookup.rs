@@ -16,7 +16,7 @@ use rustc_hash::FxHashMap;
 
 use crate::error::{Result, SqlError};
 
-use super::model::{ReferencingKey, TableModel};
+use super::model::{ReferencingKey, TableKind, TableModel};
 use super::options::SchemaOptions;
 
 /// Schemas with this prefix are namespaces of temporary tables.
@@ -144,14 +144,17 @@ impl Catalog {
         Ok(model)
     }
 
-    /// Tables whose statistics are stale, see [`super::statistics::TableStatistics::is_stale`]. Tables that nobody has used
-    /// since the start are not among them.
+    /// Tables whose statistics are stale, see [`super::statistics::TableStatistics::is_stale`]. Tables that
+    /// nobody has used since the start are not among them.
     #[must_use]
     pub fn stale_tables(&self) -> Vec<Arc<TableModel>> {
-        let is_stale = |model: &&Arc<TableModel>| {
-            model.statistics.is_stale() && !model.schema.starts_with(TEMPORARY_SCHEMA_PREFIX)
-        };
-        self.models.read().values().filter(is_stale).cloned().collect()
+        let mut models: Vec<_> = self.models.read().values().cloned().collect();
+        models.retain(|model| {
+            model.kind == TableKind::Base
+                && !model.schema.starts_with(TEMPORARY_SCHEMA_PREFIX)
+                && model.statistics.is_stale()
+        });
+        models
     }
 
     /// Forgets models of tables that are gone.

@@ -41,6 +41,10 @@ impl Client {
         &mut self.connection
     }
 
+    pub(crate) fn set_global(&mut self, assignment: &str) {
+        self.connection.query_drop(format!("SET GLOBAL {assignment}")).expect("a setting");
+    }
+
     pub(crate) fn make_schema(&mut self, schema: &str) {
         self.connection.query_drop(format!("DROP DATABASE IF EXISTS {schema}")).expect("a drop");
         self.connection.query_drop(format!("CREATE DATABASE {schema}")).expect("a schema");

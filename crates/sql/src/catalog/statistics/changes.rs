@@ -6,23 +6,29 @@
 //!   gathered                    ──► written = 0, limit = a tenth of the rows
 //! ```
 //!
-//! The numbers are hints: rows of transactions that were rolled back count, and a restart begins at 0.
+//! The numbers are hints: rows of transactions that were rolled back count, and a restart begins at 0. A table of
+//! which nothing is known is stale if it has rows; that is looked at once.
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 /// Fewer changes than this make no statistics stale: a table so small is read in no time by any plan.
-const MIN_CHANGES: u64 = 200;
+pub(super) const MIN_CHANGES: u64 = 200;
 
 /// Changes of a table.
 #[derive(Debug)]
 pub(super) struct Changes {
     written: AtomicU64,
     limit: AtomicU64,
+    was_looked_at: AtomicBool,
 }
 
 impl Default for Changes {
     fn default() -> Changes {
-        Changes { written: AtomicU64::new(0), limit: AtomicU64::new(MIN_CHANGES) }
+        Changes {
+            written: AtomicU64::new(0),
+            limit: AtomicU64::new(MIN_CHANGES),
+            was_looked_at: AtomicBool::new(false),
+        }
     }
 }
 
@@ -35,6 +41,11 @@ impl Changes {
     /// Whether so much was written that what was gathered tells little.
     pub(super) fn is_stale(&self) -> bool {
         self.written.load(Ordering::Relaxed) >= self.limit.load(Ordering::Relaxed)
+    }
+
+    /// Whether this is the first time that somebody asks.
+    pub(super) fn is_first_look(&self) -> bool {
+        !self.was_looked_at.swap(true, Ordering::Relaxed)
     }
 
     /// What the table holds is known, as it was when `written_before` was read; it has so many rows.

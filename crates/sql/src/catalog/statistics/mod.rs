@@ -39,6 +39,7 @@ use super::options::ColumnOptions;
 use changes::Changes;
 pub use gather::analyze;
 pub use histogram::Histogram;
+pub use stored::remove_gone;
 
 /// How long a look at the tree is believed.
 const LIVE_FOR: Duration = Duration::from_secs(2);
@@ -132,10 +133,14 @@ impl TableStatistics {
         self.changes.add(rows);
     }
 
-    /// Whether so many rows were written since the statistics were gathered that they tell little.
+    /// Whether so many rows were written since the statistics were gathered that they tell little, or nothing
+    /// was ever gathered of a table with rows. May look at a few pages.
     #[must_use]
     pub fn is_stale(&self) -> bool {
         self.changes.is_stale()
+            || self.changes.is_first_look()
+                && self.gathered().is_none()
+                && self.counted_rows() >= changes::MIN_CHANGES as f64
     }
 
     /// Rows of the table, at least 1. May look at a few pages.

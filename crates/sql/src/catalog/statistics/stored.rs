@@ -7,13 +7,15 @@
 use std::sync::Arc;
 
 use firn_api::rows::{
-    DatabaseNode, IsolationLevel, ReadMode, RowsError, TableRef, WaitPolicy, cell_value,
+    DatabaseNode, Direction, IsolationLevel, ReadMode, RowContent, RowsError, ScanOptions,
+    TableRef, WaitPolicy, cell_value,
 };
 use firn_base::TableId;
 use firn_format::definition::{
     ColumnDefinition, IndexDefinition, IndexKind, IndexPart, IndexState, TableDefinition,
 };
-use firn_format::row::{RowVersion, RowView};
+use firn_format::key::KeyRange;
+use firn_format::row::{ColumnValue, RowVersion, RowView};
 use firn_format::value::{ColumnType, IntWidth, ValueRef};
 
 use crate::error::Result;
@@ -71,6 +73,59 @@ pub(super) fn write(catalog: &Catalog, table: TableId, gathered: &Gathered) -> R
         trx.insert(&stored, &[ValueRef::UInt(table.0), value]).map_err(from_rows)?;
     }
     trx.commit().map_err(from_rows)
+}
+
+/// Removes what is kept of tables that are gone. Answers how many there were. Blocks.
+///
+/// # Errors
+/// What the node answers.
+pub fn remove_gone(catalog: &Catalog) -> Result<usize> {
+    let node = catalog.node();
+    let Some(stored) = node.table_named(SCHEMA, TABLE) else { return Ok(0) };
+    let gone = kept_of(node, &stored)?.into_iter().filter(|table| node.table(*table).is_none());
+    let gone: Vec<TableId> = gone.collect();
+    if gone.is_empty() {
+        return Ok(0);
+    }
+    let mut trx = node.begin(IsolationLevel::ReadCommitted).map_err(from_rows)?;
+    let stored = trx.table_for_write(stored.definition().table_id).map_err(from_rows)?;
+    let mut payload = Vec::new();
+    let mode = ReadMode::Update(WaitPolicy::Wait);
+    for table in &gone {
+        let Some(key) = key_of(&stored, *table) else { continue };
+        if trx.get(&stored, &key, mode, &mut payload).map_err(from_rows)? {
+            trx.delete(&stored, &key, &payload).map_err(from_rows)?;
+        }
+    }
+    trx.commit().map_err(from_rows)?;
+    Ok(gone.len())
+}
+
+/// The tables of which something is kept.
+fn kept_of(node: &Arc<dyn DatabaseNode>, stored: &TableRef) -> Result<Vec<TableId>> {
+    let mut trx = node.begin(IsolationLevel::ReadCommitted).map_err(from_rows)?;
+    let from = trx.table_for_read(stored.definition().table_id).map_err(from_rows)?;
+    let options = ScanOptions {
+        index: None,
+        range: KeyRange::all(),
+        direction: Direction::Forward,
+        mode: ReadMode::Consistent,
+        columns: None,
+    };
+    let mut scan = trx.scan(&from, &options).map_err(from_rows)?;
+    let mut tables = Vec::new();
+    while scan.fetch(&mut *trx).map_err(from_rows)? {
+        for number in 0..scan.len() {
+            let RowContent::Payload(payload) = scan.row(number).content else { continue };
+            let view = RowView::parse(&from.layout().row, payload);
+            // A row that cannot be read is nobody's; ANALYZE of its table writes it anew.
+            let cell = view.ok().and_then(|view| view.column(0).ok());
+            if let Some(ColumnValue::Inline(ValueRef::UInt(id))) = cell {
+                tables.push(TableId(id));
+            }
+        }
+    }
+    Ok(tables)
 }
 
 fn create(catalog: &Catalog) -> Result<TableId> {

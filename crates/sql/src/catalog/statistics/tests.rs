@@ -146,3 +146,37 @@ fn analyze_counts_and_others_read_what_it_has_counted() {
     let stopped = analyze(&other, &table, &evaluation, &|| false).unwrap_err();
     assert_eq!(stopped.code, 1317);
 }
+
+#[test]
+fn statistics_of_dropped_tables_go() {
+    let (node, catalog) = node_with_table();
+    let table = catalog.table("s", "t").unwrap();
+    analyze(&catalog, &table, &EvaluationContext::default(), &|| true).unwrap();
+    assert_eq!(remove_gone(&catalog).unwrap(), 0);
+    assert!(stored::read(&node.node, table.id).is_some());
+
+    let mut definitions = node.node.change_definitions().unwrap();
+    definitions.drop_table(table.id).unwrap();
+    definitions.commit().unwrap();
+    assert_eq!(remove_gone(&catalog).unwrap(), 1);
+    assert!(stored::read(&node.node, table.id).is_none());
+}
+
+#[test]
+fn statistics_become_stale_with_a_tenth_of_the_rows_and_not_with_a_few() {
+    let changes = Changes::default();
+    changes.add(199);
+    assert!(!changes.is_stale());
+    changes.add(1);
+    assert!(changes.is_stale());
+
+    // Five were written while the table was read.
+    let before = changes.written();
+    changes.add(5);
+    changes.gathered(10_000.0, before);
+    assert!(!changes.is_stale());
+    changes.add(994);
+    assert!(!changes.is_stale());
+    changes.add(1);
+    assert!(changes.is_stale());
+}
