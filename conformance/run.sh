@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Real clients against a Firn of this checkout: `conformance/run.sh [CLIENT…]`. A server is started on a free port over a
-# temporary directory, and ended by its process id. Clients come from Debian's packages; one that cannot be
-# installed is skipped, and said to be.
+# temporary directory, and ended by its process id. Clients come from Debian's packages and from their languages'
+# registries; one that cannot be installed is skipped, and said to be. What they build goes to the target directory.
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 repository=$(dirname "$here")
@@ -25,9 +25,11 @@ install() {
         DEBIAN_FRONTEND=noninteractive "${run[@]}" apt-get install -y -qq --no-install-recommends "$@" >>"$work/apt.log" 2>&1
 }
 
+target=${CARGO_TARGET_DIR:-$repository/target}
+built=$target/conformance
+
 start() {
     "$repository/scripts/cargo.sh" build --locked --release --quiet --package firn
-    local target=${CARGO_TARGET_DIR:-$repository/target}
     "$target/release/firn" start --data-dir "$work/data" --listen 127.0.0.1:0 --socket "$work/firn.sock" \
         --buffer-pool 64M >"$work/server.log" 2>&1 &
     server=$!
@@ -80,17 +82,55 @@ pymysql() {
     "$python" "$here/pymysql_smoke.py" "$port"
 }
 
-all="mariadb_client dump pymysql"
+# mysqlclient, which is the C library from Python.
+mysqlclient() {
+    python_with MySQLdb >/dev/null || install python3 python3-mysqldb || return 77
+    local python
+    python=$(python_with MySQLdb) || return 77
+    "$python" "$here/mysqlclient_smoke.py" "$port"
+}
+
+# go-sql-driver.
+go_sql_driver() {
+    have go || install golang-go || return 77
+    cd "$here/go"
+    go mod download >"$work/go.log" 2>&1 || return 77
+    go build -o "$built/go_sql_driver" .
+    "$built/go_sql_driver" "$port"
+}
+
+# Connector/J, without a build tool's project: Maven fetches the one archive, javac compiles the one file.
+connector_j() {
+    have javac || install default-jdk-headless || return 77
+    have mvn || install maven || return 77
+    local driver=$built/java/mysql-connector-j-9.1.0.jar
+    [ -f "$driver" ] || mvn -q -B dependency:copy -Dartifact=com.mysql:mysql-connector-j:9.1.0 \
+        -DoutputDirectory="$built/java" >"$work/maven.log" 2>&1 || return 77
+    javac -d "$built/java" "$here/java/Smoke.java"
+    java -cp "$built/java:$driver" Smoke "$port"
+}
+
+# mysql2.
+mysql2() {
+    have npm || install nodejs npm || return 77
+    [ -d "$here/node/node_modules/mysql2" ] || (cd "$here/node" && npm ci --no-audit --no-fund) >"$work/npm.log" 2>&1 || return 77
+    node "$here/node/smoke.js" "$port"
+}
+
+all="mariadb_client dump pymysql mysqlclient go_sql_driver connector_j mysql2"
 [ $# -gt 0 ] || read -ra clients <<<"$all"
 [ $# = 0 ] || clients=("$@")
 start
 failed=0
 for client in "${clients[@]}"; do
-    status=0
-    # A subshell of its own, so that -e holds inside.
-    (set -e; "$client") || status=$?
+    began=$SECONDS
+    # A subshell of its own and no `||` behind it, so that -e holds inside.
+    set +e
+    (set -e; "$client")
+    status=$?
+    set -e
     case $status in
-        0) echo "$client: passed" ;;
+        0) echo "$client: passed in $((SECONDS - began)) s" ;;
         77) echo "$client: skipped, it cannot be installed here" ;;
         *) echo "$client: FAILED"; failed=1 ;;
     esac

@@ -72,6 +72,7 @@ impl Service for SqlService {
             account,
             schema: login.schema.clone(),
             collation: login.collation,
+            tls: login.tls.clone(),
         };
         let session = SqlSession::open(&self.instance, beginning);
         let session =

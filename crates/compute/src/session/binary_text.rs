@@ -1,13 +1,11 @@
 //! Texts that hold bytes which are no UTF-8: clients write binary values into strings as they are.
 //!
 //! ```text
-//!   INSERT INTO t VALUES ('\0<ff>')   ──►   INSERT INTO t VALUES (x'00FF')
+//!   INSERT INTO t VALUES ('\0<ff>')   ──►   INSERT INTO t VALUES ( x'00FF')
 //! ```
 //!
 //! A string that is not UTF-8 becomes a hexadecimal literal of the bytes that it says, which is binary and
 //! goes to binary columns unchanged. Bytes outside of strings that are no UTF-8 are no SQL.
-
-use std::fmt::Write;
 
 /// The text with its binary strings written in hexadecimal; `None` if bytes outside of strings are no
 /// UTF-8.
@@ -22,10 +20,9 @@ pub(super) fn with_hexadecimal(text: &[u8], backslash_escapes: bool) -> Option<S
                 let (value, end) = read_string(text, at, backslash_escapes);
                 if std::str::from_utf8(&text[at..end]).is_err() {
                     out.push_str(std::str::from_utf8(&text[kept_from..at]).ok()?);
-                    out.push_str("x'");
-                    value.iter().for_each(|byte| {
-                        let _ = write!(out, "{byte:02X}");
-                    });
+                    // The space keeps it apart from an introducer: _binary'…'.
+                    out.push_str(" x'");
+                    out.extend(value.iter().flat_map(|byte| [digit(byte >> 4), digit(byte & 15)]));
                     out.push('\'');
                     kept_from = end;
                 }
@@ -42,6 +39,10 @@ pub(super) fn with_hexadecimal(text: &[u8], backslash_escapes: bool) -> Option<S
     }
     out.push_str(std::str::from_utf8(&text[kept_from..]).ok()?);
     Some(out)
+}
+
+fn digit(half: u8) -> char {
+    char::from(b"0123456789ABCDEF"[usize::from(half)])
 }
 
 /// Behind the next `mark`, or the end.
@@ -100,11 +101,12 @@ mod tests {
         assert_eq!(
             rewritten(b"INSERT INTO `t` VALUES ('a''b', '\\0\xff''\\'', \"\xfe\") -- '\n, 'z'")
                 .as_deref(),
-            Some("INSERT INTO `t` VALUES ('a''b', x'00FF2727', x'FE') -- '\n, 'z'")
+            Some("INSERT INTO `t` VALUES ('a''b',  x'00FF2727',  x'FE') -- '\n, 'z'")
         );
+        assert_eq!(rewritten(b"_binary'\xff'").as_deref(), Some("_binary x'FF'"));
         assert_eq!(rewritten("SELECT 'é'".as_bytes()).as_deref(), Some("SELECT 'é'"));
         assert_eq!(rewritten(b"SELECT \xff"), None);
-        assert_eq!(with_hexadecimal(b"'\\\xff'", false).as_deref(), Some("x'5CFF'"));
+        assert_eq!(with_hexadecimal(b"'\\\xff'", false).as_deref(), Some(" x'5CFF'"));
     }
 
     #[test]

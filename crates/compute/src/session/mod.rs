@@ -40,7 +40,7 @@ use firn_sql::execute::Scratch;
 use firn_sql::functions::SessionFacts;
 use firn_sql::grammar;
 use firn_sql::types::EvaluationContext;
-use firn_wire::{ConnectionControl, Connections, ServerError, Status, WireError};
+use firn_wire::{ConnectionControl, Connections, ServerError, Status, TlsInformation, WireError};
 use rustc_hash::FxHashMap;
 
 use crate::accounts::{Account, AccountName, Grants};
@@ -101,6 +101,8 @@ pub struct Beginning {
     pub schema: Option<String>,
     /// The client's collation by its number.
     pub collation: u16,
+    /// What was agreed for TLS.
+    pub tls: Option<TlsInformation>,
 }
 
 impl SqlSession {
@@ -109,7 +111,8 @@ impl SqlSession {
     /// # Errors
     /// 1049 or 1044 for the schema.
     pub fn open(instance: &Arc<Instance>, beginning: Beginning) -> Result<SqlSession> {
-        let Beginning { control, connections, user, host, account, schema, collation } = beginning;
+        let Beginning { control, connections, user, host, account, schema, collation, tls } =
+            beginning;
         let id = u64::from(control.id());
         let facts = Facts::new(&instance.facts, id, user, host, account.name.clone());
         *facts.roles.lock() = account.default_roles.clone();
@@ -126,6 +129,7 @@ impl SqlSession {
                 Arc::clone(&facts),
                 Arc::clone(&connections),
                 variables,
+                tls,
             ),
             instance: Arc::clone(instance),
             facts,

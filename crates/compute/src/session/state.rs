@@ -7,7 +7,7 @@ use firn_sql::error::{Result, SqlError};
 use firn_sql::execute::{Counters, SessionState};
 use firn_sql::plan::VariableTypes;
 use firn_sql::types::{Datum, SqlType};
-use firn_wire::Connections;
+use firn_wire::{Connections, TlsInformation};
 use rustc_hash::FxHashMap;
 
 use crate::accounts::{Grants, Privilege};
@@ -27,6 +27,7 @@ pub(crate) struct State {
     instance: Arc<Instance>,
     facts: Arc<Facts>,
     connections: Arc<Connections>,
+    tls: Option<TlsInformation>,
     pub(crate) variables: SessionVariables,
     pub(crate) user_variables: FxHashMap<Arc<str>, (Datum, SqlType)>,
     pub(crate) schema: Option<Arc<str>>,
@@ -48,11 +49,13 @@ impl State {
         facts: Arc<Facts>,
         connections: Arc<Connections>,
         variables: SessionVariables,
+        tls: Option<TlsInformation>,
     ) -> State {
         State {
             instance,
             facts,
             connections,
+            tls,
             variables,
             user_variables: FxHashMap::default(),
             schema: None,
@@ -184,7 +187,10 @@ impl SessionTables for State {
         add("Threads_running", running.max(1).to_string());
         add("Firn_plan_cache_plans", self.instance.plans.len().to_string());
         add("Firn_plan_cache_evictions", self.instance.plans.evictions().to_string());
-        add("Ssl_cipher", String::new());
+        let tls = self.tls.as_ref();
+        add("Ssl_version", tls.map_or_else(String::new, |tls| tls.version.to_owned()));
+        // As OpenSSL calls it.
+        add("Ssl_cipher", tls.map_or_else(String::new, |tls| tls.cipher.replace("TLS13_", "TLS_")));
         for (name, value) in (self.instance.report)() {
             add(&name, value.to_string());
         }
