@@ -5,9 +5,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use firn::node::{LocalNode, NodeOptions};
+use firn_api::rows::NewIndex;
 use firn_base::{Environment, IndexId, PageNo, SpaceId, TableId};
 use firn_engine::check::check;
-use firn_engine::dictionary::{Dictionary, NewIndex};
+use firn_engine::dictionary::Dictionary;
 use firn_engine::table::{ScanOptions, Table, WriteBuffers};
 use firn_engine::transaction::IsolationLevel;
 use firn_format::definition::{

@@ -13,8 +13,9 @@
 //! A unique index that finds two rows with the same values ends the build. A build that fails, or that a
 //! crash ends, is taken back: the index leaves the definition, and its pages are freed.
 
+use firn_api::rows::{BuildProgress, NewIndex};
 use firn_base::{IndexId, PageNo, TableId};
-use firn_format::definition::{IndexDefinition, IndexKind, IndexPart, IndexState};
+use firn_format::definition::{IndexDefinition, IndexKind, IndexState};
 use firn_format::key::IndexEntry;
 use std::ops::Bound;
 use std::sync::Arc;
@@ -31,28 +32,6 @@ use crate::transaction::{
 const BATCH_ROWS: usize = 500;
 /// How often in a row a batch may be the victim of a deadlock.
 const MAX_DEADLOCKS: usize = 100;
-
-/// An index that is to be added.
-#[derive(Debug, Clone)]
-pub struct NewIndex {
-    /// Its name.
-    pub name: String,
-    /// Whether equal values are refused.
-    pub unique: bool,
-    /// Its columns.
-    pub parts: Vec<IndexPart>,
-    /// The SQL layer's own.
-    pub options: Vec<u8>,
-}
-
-/// How far a build is.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct BuildProgress {
-    /// Rows that have their entries.
-    pub rows_done: u64,
-    /// Rows that there are, roughly.
-    pub rows_estimated: f64,
-}
 
 /// What a batch came to.
 struct BatchEnd {

@@ -53,7 +53,6 @@ use crate::table::Table;
 use crate::transaction::{IsolationLevel, KeyRange, ReadMode, Transaction, TransactionSystem};
 
 pub use ddl::Ddl;
-pub use index_build::{BuildProgress, NewIndex};
 pub use reclaim::PendingDrop;
 pub use sequence::{Sequence, TableSequences};
 pub use stored::SystemTrees;

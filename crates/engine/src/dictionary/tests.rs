@@ -1,6 +1,7 @@
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use expect_test::expect;
+use firn_api::rows::NewIndex;
 use firn_base::SpaceId;
 use firn_format::definition::{ColumnDefinition, IndexKind, IndexPart, TableDefinition};
 use firn_format::key::BinaryCollation;

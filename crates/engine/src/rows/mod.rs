@@ -27,7 +27,7 @@ use firn_base::TableId;
 use firn_format::definition::{TableDefinition, TableLayout};
 use firn_format::key::{CollationKeys, KeyRange};
 
-use crate::dictionary::{self, Dictionary};
+use crate::dictionary::Dictionary;
 use crate::error::EngineError;
 use crate::table::{SecondaryIndex, Table};
 
@@ -139,17 +139,7 @@ impl DatabaseNode for EngineNode {
         new: &NewIndex,
         progress: &mut dyn FnMut(BuildProgress) -> bool,
     ) -> RowsResult<()> {
-        let new = dictionary::NewIndex {
-            name: new.name.clone(),
-            unique: new.unique,
-            parts: new.parts.clone(),
-            options: new.options.clone(),
-        };
-        let report = |done: dictionary::BuildProgress| {
-            let (rows_done, rows_estimated) = (done.rows_done, done.rows_estimated);
-            progress(BuildProgress { rows_done, rows_estimated })
-        };
-        self.dictionary.add_index(table, &new, report)?;
+        self.dictionary.add_index(table, new, progress)?;
         Ok(())
     }
 
@@ -177,9 +167,7 @@ impl DatabaseNode for EngineNode {
             Some(number) => secondary(table, number)?.id,
         };
         let forest = self.dictionary.system().forest();
-        let found = forest.tree(tree).estimate(&range.start, range.end.as_deref())?;
-        let (entries, leaves, is_exact) = (found.entries, found.leaves, found.is_exact);
-        Ok(Estimate { entries, leaves, is_exact })
+        Ok(forest.tree(tree).estimate(&range.start, range.end.as_deref())?)
     }
 
     fn prepared_transactions(&self) -> Vec<Box<[u8]>> {

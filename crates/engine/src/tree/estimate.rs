@@ -4,6 +4,7 @@
 //! digits of a number. The difference of two fractions times the tree's estimated size is the answer; if
 //! both keys are in one leaf it is exact.
 
+use firn_api::rows::Estimate;
 use firn_base::PageId;
 use firn_format::tree::TreePage;
 use smallvec::SmallVec;
@@ -11,17 +12,6 @@ use smallvec::SmallVec;
 use crate::error::EngineError;
 use crate::pages::Restart;
 use crate::tree::{Target, Tree};
-
-/// What lies in a tree or a part of it, roughly.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Estimate {
-    /// Entries, delete-marked ones included.
-    pub entries: f64,
-    /// Leaves.
-    pub leaves: f64,
-    /// The numbers are counted, not estimated.
-    pub is_exact: bool,
-}
 
 /// Where a path went on one level.
 #[derive(Debug, Clone, Copy)]
