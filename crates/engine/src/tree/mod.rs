@@ -157,15 +157,29 @@ impl Forest {
         crossbeam_epoch::pin().flush();
         let mut pages = std::mem::take(&mut *self.unreachable.lock());
         pages.extend(self.spaces.take_retired());
-        for page in &pages {
-            self.pages.run(|| {
-                let mut mtr = MiniTransaction::begin(&self.pages, Purpose::Completion)?;
-                self.spaces.free(&mut mtr, *page)?;
-                let _ = mtr.commit();
-                Ok(())
-            })?;
+        let mut freed = 0;
+        while let Some(page) = pages.pop() {
+            match self.free_page(page) {
+                Ok(()) => freed += 1,
+                // It went with its space, which was dropped meanwhile.
+                Err(error) if error.is_absent_page() => {}
+                Err(error) => {
+                    pages.push(page);
+                    self.unreachable.lock().append(&mut pages);
+                    return Err(error);
+                }
+            }
         }
-        Ok(pages.len())
+        Ok(freed)
+    }
+
+    fn free_page(&self, page: PageId) -> Result<(), EngineError> {
+        self.pages.run(|| {
+            let mut mtr = MiniTransaction::begin(&self.pages, Purpose::Completion)?;
+            self.spaces.free(&mut mtr, page)?;
+            let _ = mtr.commit();
+            Ok(())
+        })
     }
 
     /// Excludes other structure changes of the tree, if that is how this forest was set up.

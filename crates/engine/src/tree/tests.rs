@@ -1,5 +1,7 @@
 use std::collections::BTreeMap;
 
+use firn_base::{SpaceId, TableId};
+use firn_format::space::SpacePurpose;
 use firn_format::tree::TreePage;
 use proptest::prelude::*;
 
@@ -10,12 +12,16 @@ use crate::test_support::{TEST_SPACE, memory_forest};
 const POOL_BYTES: usize = 32 << 20;
 
 fn new_tree(forest: &Forest) -> Tree<'_> {
+    new_tree_in(forest, TEST_SPACE)
+}
+
+fn new_tree_in(forest: &Forest, space: SpaceId) -> Tree<'_> {
     let mut frames = forest.pages().pool.reserve(1);
     let index = forest
         .pages()
         .run(|| {
             let mut mtr = MiniTransaction::begin(forest.pages(), Purpose::Forward)?;
-            let index = forest.create_root(&mut mtr, &mut frames, TEST_SPACE)?;
+            let index = forest.create_root(&mut mtr, &mut frames, space)?;
             let _ = mtr.commit();
             Ok(index)
         })
@@ -133,6 +139,26 @@ fn an_emptied_tree_gives_its_pages_back() {
     let empty = forest.spaces().usage(TEST_SPACE).unwrap();
     assert!(full.used > 200 && empty.used < 10, "{full:?} {empty:?}");
     assert_eq!(empty.retired, 0);
+}
+
+#[test]
+fn pages_that_wait_to_be_freed_go_with_their_space() {
+    const DROPPED: SpaceId = SpaceId(8);
+    let forest = memory_forest(POOL_BYTES, StructureChanges::Concurrent);
+    forest.spaces().create(DROPPED, SpacePurpose::Table, TableId(2)).unwrap();
+    let kept = new_tree(&forest);
+    let dropped = new_tree_in(&forest, DROPPED);
+    for tree in [kept, dropped, kept] {
+        (0..3_000).for_each(|number| set(tree, &key_of(number), &[1; 100]));
+        (0..3_000).for_each(|number| assert!(remove(tree, &key_of(number))));
+    }
+    assert!(forest.spaces().usage(DROPPED).unwrap().retired > 0);
+    forest.spaces().drop_space(DROPPED).unwrap();
+    for _ in 0..1000 {
+        forest.free_unreachable().unwrap();
+    }
+    assert_eq!(forest.spaces().usage(TEST_SPACE).unwrap().retired, 0);
+    assert!(forest.spaces().usage(DROPPED).unwrap_err().is_absent_page());
 }
 
 #[test]

@@ -127,11 +127,15 @@ impl TransactionSystem {
             }
             Ok(())
         });
-        match written {
+        let merged = match written {
             Ok(written) if written.is_underfull => tree.merge(key),
+            Ok(_) => Ok(()),
+            Err(error) => Err(error),
+        };
+        match merged {
             // The whole space may have been dropped since.
-            Err(error) if !error.is_absent_page() => Err(error),
-            _ => Ok(()),
+            Err(error) if error.is_absent_page() => Ok(()),
+            merged => merged,
         }
     }
 
