@@ -229,16 +229,8 @@ impl TableScan {
     }
 
     /// The rows of the present batch, in the scan's order.
-    pub fn rows(&self) -> impl Iterator<Item = ScanRow<'_>> {
-        let looked_up = matches!(self.path, Path::Lookup);
-        let from_cursor = self.cursor.rows().enumerate().filter(move |_| !looked_up);
-        let from_cursor = from_cursor.filter_map(|(number, row)| self.cursor_row(number, row));
-        let from_lookup = self.batch.rows.iter().map(|(key, payload)| ScanRow {
-            key: &self.batch.bytes[key.clone()],
-            content: Content::Row(&self.batch.bytes[payload.clone()]),
-            table: &self.table,
-        });
-        from_cursor.chain(from_lookup)
+    pub fn rows(&self) -> impl ExactSizeIterator<Item = ScanRow<'_>> {
+        (0..self.row_count()).map(|number| self.scan_row(number))
     }
 
     /// How many rows the present batch has.
@@ -256,39 +248,39 @@ impl TableScan {
     /// If there are not so many.
     #[must_use]
     pub fn row(&self, number: usize) -> api::ScanRow<'_> {
-        if let Path::Lookup = self.path {
-            let (key, payload) = &self.batch.rows[number];
-            let content = api::RowContent::Payload(&self.batch.bytes[payload.clone()]);
-            return api::ScanRow { key: &self.batch.bytes[key.clone()], content };
-        }
-        let (key, value) = self.cursor.row(number);
-        match &self.path {
-            Path::Covering(sources) => {
-                let values = &self.values[number * sources.len()..(number + 1) * sources.len()];
-                let key = self.primary_key_of(key, value).unwrap_or_default();
-                api::ScanRow { key, content: api::RowContent::Columns(values) }
+        let row = self.scan_row(number);
+        let content = match row.content {
+            Content::Row(payload) => api::RowContent::Payload(payload),
+            Content::Entry(_, values) => api::RowContent::Columns(values),
+        };
+        api::ScanRow { key: row.key, content }
+    }
+
+    fn scan_row(&self, number: usize) -> ScanRow<'_> {
+        let (key, content) = match &self.path {
+            Path::Clustered => {
+                let (key, value) = self.cursor.row(number);
+                (key, Content::Row(value))
             }
-            _ => api::ScanRow { key, content: api::RowContent::Payload(value) },
-        }
+            Path::Lookup => {
+                let ((key, payload), bytes) = (&self.batch.rows[number], &self.batch.bytes);
+                (&bytes[key.clone()], Content::Row(&bytes[payload.clone()]))
+            }
+            Path::Covering(sources) => {
+                let (key, value) = self.cursor.row(number);
+                let values = &self.values[number * sources.len()..(number + 1) * sources.len()];
+                // The batch was decoded, so the entry has a key.
+                let key = self.primary_key_of(key, value).unwrap_or_default();
+                (key, Content::Entry(sources, values))
+            }
+        };
+        ScanRow { key, content, table: &self.table }
     }
 
     /// The primary key in an entry of the scanned index.
     fn primary_key_of<'e>(&self, key: &'e [u8], value: &'e [u8]) -> Option<&'e [u8]> {
         let (_, layout) = self.table.find_secondary(self.index?).ok()?;
         layout.primary_key(key, value).ok()
-    }
-
-    fn cursor_row<'a>(
-        &'a self,
-        number: usize,
-        (key, value): (&'a [u8], &'a [u8]),
-    ) -> Option<ScanRow<'a>> {
-        let Path::Covering(sources) = &self.path else {
-            return Some(ScanRow { key, content: Content::Row(value), table: &self.table });
-        };
-        let values = self.values.get(number * sources.len()..(number + 1) * sources.len())?;
-        let key = self.primary_key_of(key, value)?;
-        Some(ScanRow { key, content: Content::Entry(sources, values), table: &self.table })
     }
 }
 

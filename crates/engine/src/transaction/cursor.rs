@@ -150,8 +150,7 @@ impl Cursor {
 
     /// The rows of the present batch: key and payload.
     pub fn rows(&self) -> impl ExactSizeIterator<Item = (&[u8], &[u8])> {
-        let bytes = &self.batch.bytes;
-        self.batch.rows.iter().map(|row| (&bytes[row.key.clone()], &bytes[row.payload.clone()]))
+        (0..self.batch.rows.len()).map(|number| self.row(number))
     }
 
     /// A row of the present batch: key and payload.
