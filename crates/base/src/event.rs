@@ -112,6 +112,20 @@ impl Event {
         }
     }
 
+    /// Ends the wait of one of those who listen now, and perhaps of more. For when what happened is of use to
+    /// one alone: whoever is woken and does not take it has to see to it that another one is.
+    pub fn notify_one(&self) {
+        self.count.fetch_add(1, Ordering::SeqCst);
+        if let Some(scheduler) = task::scheduler() {
+            scheduler.wake_one(self.key());
+            return;
+        }
+        if self.waiters.load(Ordering::SeqCst) > 0 {
+            // As above; those who have listened and do not wait yet go on without being woken.
+            let _ = futex::wake(&self.count, futex::Flags::PRIVATE, 1);
+        }
+    }
+
     /// What the scheduler knows this event by: its address, which does not change while somebody waits.
     fn key(&self) -> usize {
         std::ptr::from_ref(self) as usize

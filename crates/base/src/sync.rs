@@ -147,5 +147,11 @@ pub mod explored {
             *self.count.lock() += 1;
             self.moved.notify_all();
         }
+
+        /// See [`crate::event::Event::notify_one`].
+        pub fn notify_one(&self) {
+            *self.count.lock() += 1;
+            self.moved.notify_one();
+        }
     }
 }

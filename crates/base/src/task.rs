@@ -35,6 +35,9 @@ pub trait Scheduler: Send + Sync {
     /// Makes every task that waits for `key` ready to run. The caller keeps its turn.
     fn wake_all(&self, key: usize);
 
+    /// Makes one of the tasks that wait for `key` ready to run, if there are any. The caller keeps its turn.
+    fn wake_one(&self, key: usize);
+
     /// Gives up the turn and stays ready.
     fn yield_now(&self);
 

@@ -83,3 +83,27 @@ fn turns_passed_to_and_fro_lose_no_wake_up() {
     });
     assert_eq!(turn.load(Ordering::SeqCst), TURNS);
 }
+
+#[test]
+fn a_notification_of_one_reaches_somebody() {
+    const WAITERS: u64 = 8;
+    let event = Event::new();
+    let (permits, done) = (AtomicU64::new(0), AtomicU64::new(0));
+    let take =
+        || permits.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |left| left.checked_sub(1));
+    std::thread::scope(|scope| {
+        for _ in 0..WAITERS {
+            scope.spawn(|| {
+                assert!(event.wait_until(Some(LONG), || take().is_ok()));
+                done.fetch_add(1, Ordering::SeqCst);
+            });
+        }
+        for number in 0..WAITERS {
+            permits.fetch_add(1, Ordering::SeqCst);
+            event.notify_one();
+            while done.load(Ordering::SeqCst) <= number {
+                crate::task::yield_now();
+            }
+        }
+    });
+}

@@ -44,6 +44,9 @@ impl Scheduler for Counting {
     fn wake_all(&self, _key: usize) {
         self.wakes.fetch_add(1, Ordering::SeqCst);
     }
+    fn wake_one(&self, _key: usize) {
+        self.wakes.fetch_add(1, Ordering::SeqCst);
+    }
     fn yield_now(&self) {
         self.yields.fetch_add(1, Ordering::SeqCst);
     }
@@ -60,6 +63,7 @@ fn a_simulated_thread_asks_its_scheduler_for_everything() {
         scope.spawn(move || {
             install_scheduler(Some(installed));
             Event::new().notify_all();
+            Event::new().notify_one();
             yield_now();
             sleep(Duration::from_secs(3600));
             install_scheduler(None);
@@ -67,7 +71,7 @@ fn a_simulated_thread_asks_its_scheduler_for_everything() {
         });
     });
     let counts = [&scheduler.waits, &scheduler.wakes, &scheduler.yields];
-    assert_eq!(counts.map(|count| count.load(Ordering::SeqCst)), [1, 1, 1]);
+    assert_eq!(counts.map(|count| count.load(Ordering::SeqCst)), [1, 2, 1]);
 }
 
 struct NotifiesWhenDropped;

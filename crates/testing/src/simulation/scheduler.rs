@@ -324,6 +324,10 @@ impl Scheduler for TaskScheduler {
         self.core.state.lock().wake(WaitKey::Event(key));
     }
 
+    fn wake_one(&self, key: usize) {
+        self.core.state.lock().wake_one(WaitKey::Event(key));
+    }
+
     fn yield_now(&self) {
         self.core.switch(self.me, Intent::Yield);
     }

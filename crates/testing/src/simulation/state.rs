@@ -283,6 +283,15 @@ impl State {
         }
     }
 
+    /// Makes one of those ready who wait for `key`; the seed says which.
+    pub(super) fn wake_one(&mut self, key: WaitKey) {
+        let count = self.waiting.get(&key).map_or(0, Vec::len);
+        if count > 0 {
+            let chosen = self.random.index(count);
+            self.stop_waiting(self.waiting[&key][chosen]);
+        }
+    }
+
     /// Gives the turn to somebody who is ready; lets time jump if nobody is.
     pub(super) fn pass_turn(&mut self) {
         self.turn = None;
