@@ -1,19 +1,12 @@
-//! Who waits for the log to become durable: threads that block, and completions that are called.
-//!
-//! Threads wait on one of several events, chosen by the position that they wait for, so that a sync wakes
-//! those whose groups it covered, with one call for many of them, and leaves the others asleep.
+//! Commits that were handed over instead of waited for: what is called once they are durable.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use firn_api::LogError;
 use firn_base::Lsn;
-use firn_base::event::Event;
 use parking_lot::Mutex;
-
-const EVENTS: u64 = 64;
-/// Neighbouring groups share an event: about one commit's worth of log.
-const BYTES_PER_EVENT: u64 = 256;
 
 /// Called once the position is durable, or never will be. Runs on the log writer's task: hand over and
 /// return.
@@ -42,65 +35,50 @@ impl Ord for Pending {
 }
 
 /// See the module's page.
-pub struct Committers {
-    events: Box<[Event]>,
-    completions: Mutex<BinaryHeap<Reverse<Pending>>>,
+#[derive(Default)]
+pub struct Completions {
+    pending: Mutex<BinaryHeap<Reverse<Pending>>>,
+    count: AtomicUsize,
 }
 
-impl Default for Committers {
-    fn default() -> Committers {
-        Committers::new()
-    }
-}
-
-impl Committers {
-    /// Nobody waits.
-    #[must_use]
-    pub fn new() -> Committers {
-        Committers {
-            events: (0..EVENTS).map(|_| Event::new()).collect(),
-            completions: Mutex::new(BinaryHeap::new()),
-        }
+impl Completions {
+    /// Whether there are any, be they due or not.
+    pub fn is_pending(&self) -> bool {
+        self.count.load(Ordering::SeqCst) > 0
     }
 
-    /// The event to wait on for `lsn`.
-    pub fn event(&self, lsn: Lsn) -> &Event {
-        &self.events[(lsn.0 / BYTES_PER_EVENT % EVENTS) as usize]
-    }
-
-    /// Keeps `completion` until [`Committers::notify`] passes `lsn`.
+    /// Keeps `completion` until [`Completions::complete`] reaches `lsn`.
     pub fn push(&self, lsn: Lsn, completion: Completion) {
-        self.completions.lock().push(Reverse(Pending { lsn, completion }));
+        let mut pending = self.pending.lock();
+        pending.push(Reverse(Pending { lsn, completion }));
+        self.count.store(pending.len(), Ordering::SeqCst);
     }
 
-    /// Wakes whoever waits for a position in `(before, durable]`.
-    pub fn notify(&self, before: Lsn, durable: Lsn) {
-        let (first, last) = (before.0 / BYTES_PER_EVENT, durable.0 / BYTES_PER_EVENT);
-        for event in first..=last.min(first + EVENTS - 1) {
-            self.events[(event % EVENTS) as usize].notify_all();
-        }
-        self.complete(durable, &Ok(()));
+    /// Calls those that are durable.
+    pub fn complete(&self, durable: Lsn) {
+        self.call_up_to(durable, &Ok(()));
     }
 
-    /// Tells everybody that nothing more will be durable (rule 4).
+    /// Tells all that are left that nothing more will be durable (rule 4).
     pub fn fail(&self, error: &LogError) {
-        for event in &self.events {
-            event.notify_all();
-        }
-        self.complete(Lsn::MAX, &Err(error.clone()));
+        self.call_up_to(Lsn::MAX, &Err(error.clone()));
     }
 
-    fn complete(&self, durable: Lsn, result: &Result<(), LogError>) {
-        loop {
-            let next = {
-                let mut completions = self.completions.lock();
-                match completions.peek() {
-                    Some(Reverse(pending)) if pending.lsn <= durable => completions.pop(),
-                    _ => None,
-                }
-            };
-            let Some(Reverse(pending)) = next else { return };
-            (pending.completion)(result.clone());
+    fn call_up_to(&self, limit: Lsn, result: &Result<(), LogError>) {
+        while self.is_pending()
+            && let Some(completion) = self.pop(limit)
+        {
+            completion(result.clone());
         }
+    }
+
+    fn pop(&self, limit: Lsn) -> Option<Completion> {
+        let mut pending = self.pending.lock();
+        if pending.peek()?.0.lsn > limit {
+            return None;
+        }
+        let Reverse(next) = pending.pop()?;
+        self.count.store(pending.len(), Ordering::SeqCst);
+        Some(next.completion)
     }
 }

@@ -1,11 +1,14 @@
-//! The log writer: one task that takes groups from the buffer, gives them to the log store, makes them
-//! durable and wakes the committers.
+//! The redo log: appends, waiting for durability, and the work of whoever has the [writer's role](super::role).
 //!
-//! While a sync runs, other committers append; the next sync covers them all. That is group commit, and
-//! it needs no timer: the slower the disk, the larger the groups.
+//! ```text
+//!   who wants                        who writes
+//!   a commit that is waited for      its committer, if the role is free; else who has the role, or takes it next
+//!   a commit that is handed over     the task `log-writer`, which calls its completion too
+//!   room in the buffer, idle log     the task `log-writer`
+//! ```
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use firn_api::{LogError, LogStore};
@@ -16,7 +19,8 @@ use firn_format::redo::group::MAX_GROUP_BYTES;
 use parking_lot::Mutex;
 
 use crate::log::buffer::{Admission, LogBuffer, Placed};
-use crate::log::committers::{Committers, Completion};
+use crate::log::completions::{Completion, Completions};
+use crate::log::role::{HeldRole, WriterRole};
 
 /// How the redo log is set up.
 #[derive(Debug, Clone, Copy)]
@@ -42,13 +46,13 @@ const ROOM_RETRY: Duration = Duration::from_millis(50);
 pub struct RedoLog {
     buffer: LogBuffer,
     store: Arc<dyn LogStore>,
-    committers: Committers,
-    durable: AtomicU64,
-    /// The highest position that somebody waits for.
-    wanted: AtomicU64,
+    role: WriterRole,
+    completions: Completions,
+    /// What is being written; with who has the role.
+    batch: Mutex<Vec<u8>>,
+    /// The task `log-writer` waits here.
     work: Event,
     stopping: AtomicBool,
-    failure: OnceLock<LogError>,
     /// Told of every new durable position; the node publishes it in its fabric region.
     on_durable: Box<dyn Fn(Lsn) + Send + Sync>,
     syncs: AtomicU64,
@@ -78,12 +82,11 @@ impl RedoLog {
         let log = Arc::new(RedoLog {
             buffer: LogBuffer::new(end, options.buffer_bytes),
             store,
-            committers: Committers::new(),
-            durable: AtomicU64::new(end.0),
-            wanted: AtomicU64::new(0),
+            role: WriterRole::new(end),
+            completions: Completions::default(),
+            batch: Mutex::default(),
             work: Event::new(),
             stopping: AtomicBool::new(false),
-            failure: OnceLock::new(),
             on_durable,
             syncs: AtomicU64::new(0),
             options,
@@ -102,7 +105,7 @@ impl RedoLog {
     /// [`LogError::Failed`] after a failed sync.
     pub fn admit(&self, bytes: usize, purpose: Purpose) -> Result<Admission<'_>, LogError> {
         loop {
-            if let Some(failure) = self.failure.get() {
+            if let Some(failure) = self.role.failure() {
                 return Err(failure.clone());
             }
             if purpose == Purpose::Forward && self.store.is_room_low() {
@@ -122,7 +125,7 @@ impl RedoLog {
     /// Appends a finished group. Does not block.
     pub fn append(&self, admission: Admission<'_>, group: &[u8]) -> Placed {
         let placed = self.buffer.append(admission, group);
-        if self.buffer.used_bytes() > self.options.buffer_bytes as u64 / 4 {
+        if self.is_buffer_filling() {
             self.work.notify_all();
         }
         placed
@@ -130,7 +133,7 @@ impl RedoLog {
 
     /// The end of what is durable. Does not block.
     pub fn durable_lsn(&self) -> Lsn {
-        Lsn(self.durable.load(Ordering::Acquire))
+        self.role.durable()
     }
 
     /// Beyond every group that was appended so far. Does not block.
@@ -148,36 +151,34 @@ impl RedoLog {
         self.syncs.load(Ordering::Relaxed)
     }
 
-    /// Blocks until everything up to `lsn` is durable.
+    /// Blocks until everything up to `lsn` is durable; writes and syncs it if nobody else is at it.
     ///
     /// # Errors
     /// [`LogError::Failed`]: it may or may not become durable; the node has to stop.
     pub fn wait_durable(&self, lsn: Lsn) -> Result<(), LogError> {
-        if self.durable_lsn() >= lsn {
-            return Ok(());
+        self.role.wait_durable(lsn, |role| self.lead(role, lsn));
+        match self.role.failure() {
+            Some(failure) if self.durable_lsn() < lsn => Err(failure.clone()),
+            _ => Ok(()),
         }
-        self.want(lsn);
-        self.committers
-            .event(lsn)
-            .wait_until(None, || self.durable_lsn() >= lsn || self.failure.get().is_some());
-        self.outcome(lsn)
     }
 
     /// Calls `completion` once everything up to `lsn` is durable, so that one thread can have many
     /// commits in flight. Does not block; may call at once.
     pub fn when_durable(&self, lsn: Lsn, completion: Completion) {
-        self.committers.push(lsn, completion);
-        self.want(lsn);
+        self.completions.push(lsn, completion);
         if self.durable_lsn() >= lsn {
-            self.committers.notify(lsn, self.durable_lsn());
-        } else if let Some(failure) = self.failure.get() {
-            self.committers.fail(failure);
+            self.completions.complete(self.durable_lsn());
+        } else if let Some(failure) = self.role.failure() {
+            self.completions.fail(failure);
+        } else {
+            self.work.notify_all();
         }
     }
 
     /// Why the log has failed, if it has.
     pub fn failure(&self) -> Option<&LogError> {
-        self.failure.get()
+        self.role.failure()
     }
 
     /// Makes everything durable and ends the writer; whoever comes later is told that the log has failed.
@@ -188,69 +189,112 @@ impl RedoLog {
     pub fn close(&self) -> Result<(), LogError> {
         let end = self.end_lsn();
         let flushed = self.wait_durable(end);
-        self.stopping.store(true, Ordering::Release);
+        self.stopping.store(true, Ordering::SeqCst);
         self.work.notify_all();
         if let Some(task) = self.task.lock().take() {
             task.join();
         }
-        let closed = LogError::Failed {
-            place: "this node".to_owned(),
-            reason: "the engine is closed".to_owned(),
-        };
-        self.committers.fail(self.failure.get_or_init(|| closed));
         flushed
     }
 
-    fn outcome(&self, lsn: Lsn) -> Result<(), LogError> {
-        match self.failure.get() {
-            _ if self.durable_lsn() >= lsn => Ok(()),
-            Some(failure) => Err(failure.clone()),
-            None => Ok(()),
-        }
+    fn is_buffer_filling(&self) -> bool {
+        self.buffer.used_bytes() > self.options.buffer_bytes as u64 / 4
     }
 
-    fn want(&self, lsn: Lsn) {
-        if self.wanted.fetch_max(lsn.0, Ordering::AcqRel) < lsn.0 {
+    /// Works for a committer until what it waits for is durable, and passes the role on.
+    fn lead(&self, mut role: HeldRole<'_>, lsn: Lsn) {
+        while self.durable_lsn() < lsn {
+            match self.write_round(&mut role) {
+                Ok(Round::Written) => {}
+                // Its group, or one before it, is being copied at this moment.
+                Ok(Round::Nothing) => firn_base::task::yield_now(),
+                Err(error) => return self.fail(role, error),
+            }
+        }
+        drop(role);
+        self.call_task_if_wanted();
+    }
+
+    /// To be called after the role was given back: the task may have found it taken.
+    fn call_task_if_wanted(&self) {
+        let is_stopping = self.stopping.load(Ordering::SeqCst);
+        if is_stopping || self.completions.is_pending() || self.is_buffer_filling() {
             self.work.notify_all();
         }
     }
 
+    /// What the task `log-writer` does.
     fn run(&self) {
-        let limit = BATCH_BYTES.min(self.options.buffer_bytes / 2);
-        // A batch ends with the group that reaches the limit.
-        let mut batch = Vec::with_capacity(limit + MAX_GROUP_BYTES);
         loop {
             let ticket = self.work.listen();
-            batch.clear();
-            let start = self.buffer.take(&mut batch, limit);
-            if !batch.is_empty() {
-                if let Err(error) = self.write_and_sync(start, &batch) {
-                    self.fail(error);
-                    return;
+            self.completions.complete(self.durable_lsn());
+            if let Some(failure) = self.role.failure() {
+                return self.completions.fail(failure);
+            }
+            let turn = self.role.try_take().map(|role| self.task_turn(role));
+            match turn {
+                Some(Turn::Again) => {}
+                // Who has the role says so when it gives it back and there is work for this task.
+                Some(Turn::Idle) | None => {
+                    let patience = Duration::from_millis(self.options.idle_flush_ms);
+                    self.work.wait(ticket, Some(patience));
                 }
-                continue;
             }
-            if self.stopping.load(Ordering::Acquire) {
-                return;
-            }
-            if self.wanted.load(Ordering::Acquire) > self.durable.load(Ordering::Acquire) {
-                // Somebody waits for a group that is being copied at this moment.
-                firn_base::task::yield_now();
-                continue;
-            }
-            self.work.wait(ticket, Some(Duration::from_millis(self.options.idle_flush_ms)));
         }
+    }
+
+    /// One round of the task's.
+    fn task_turn(&self, mut role: HeldRole<'_>) -> Turn {
+        let is_stopping = self.stopping.load(Ordering::SeqCst);
+        match self.write_round(&mut role) {
+            Ok(Round::Written) => Turn::Again,
+            Ok(Round::Nothing) if is_stopping => {
+                role.fail(LogError::Failed {
+                    place: "this node".to_owned(),
+                    reason: "the engine is closed".to_owned(),
+                });
+                Turn::Again
+            }
+            Ok(Round::Nothing) if self.completions.is_pending() => {
+                // A group that is waited for is being copied at this moment.
+                drop(role);
+                firn_base::task::yield_now();
+                Turn::Again
+            }
+            Ok(Round::Nothing) => Turn::Idle,
+            Err(error) => {
+                self.fail(role, error);
+                Turn::Again
+            }
+        }
+    }
+
+    /// Writes and syncs what is in the buffer, up to the first hole. Blocks for I/O.
+    fn write_round(&self, role: &mut HeldRole<'_>) -> Result<Round, LogError> {
+        let limit = BATCH_BYTES.min(self.options.buffer_bytes / 2);
+        let mut batch = std::mem::take(&mut *self.batch.lock());
+        batch.clear();
+        // A batch ends with the group that reaches the limit.
+        batch.reserve(limit + MAX_GROUP_BYTES);
+        let start = self.buffer.take(&mut batch, limit);
+        let round = if batch.is_empty() {
+            Round::Nothing
+        } else {
+            role.begin_round(start.advance(batch.len() as u64));
+            self.write_and_sync(start, &batch)?;
+            role.end_round();
+            (self.on_durable)(self.durable_lsn());
+            Round::Written
+        };
+        *self.batch.lock() = batch;
+        Ok(round)
     }
 
     fn write_and_sync(&self, start: Lsn, batch: &[u8]) -> Result<(), LogError> {
         self.write(start, batch)?;
-        let before = self.durable_lsn();
         let durable = self.store.sync()?;
         self.syncs.fetch_add(1, Ordering::Relaxed);
         assert!(durable >= start.advance(batch.len() as u64), "a sync covers what was appended");
-        self.durable.store(durable.0, Ordering::Release);
-        (self.on_durable)(durable);
-        self.committers.notify(before, durable);
         Ok(())
     }
 
@@ -273,9 +317,27 @@ impl RedoLog {
         }
     }
 
-    fn fail(&self, error: LogError) {
+    fn fail(&self, role: HeldRole<'_>, error: LogError) {
         tracing::error!(%error, "the log has failed; nothing more is acknowledged");
-        let error = self.failure.get_or_init(|| error);
-        self.committers.fail(error);
+        role.fail(error);
+        self.work.notify_all();
     }
 }
+
+/// What a round came to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Round {
+    Written,
+    /// There is no whole group at the buffer's start.
+    Nothing,
+}
+
+/// What the task does next.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Turn {
+    Again,
+    Idle,
+}
+
+#[cfg(all(test, not(feature = "shuttle")))]
+mod tests;

@@ -21,7 +21,7 @@ use firn_format::undo::UndoPointer;
 
 use crate::error::EngineError;
 use crate::lock::{LockError, LockMode, LockTarget, Outcome as LockOutcome, Wait};
-use crate::log::committers::Completion;
+use crate::log::completions::Completion;
 use crate::transaction::snapshots::SnapshotSlot;
 use crate::transaction::system::TransactionSystem;
 use crate::transaction::undo::UndoLog;

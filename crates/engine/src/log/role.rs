@@ -1,0 +1,174 @@
+//! The writer's role: the right to take groups from the buffer, to write them and to make them durable. One
+//! task has it at a time. A committer that finds it free takes it and does the work itself, so a commit that
+//! nobody else is at work on is handed to no other thread; who finds it taken waits.
+//!
+//! ```text
+//!   free ──try_take──► held ──begin_round(end)──► writing [durable, taken) ──end_round──► held ──drop──► free
+//!                                                      │                                          │
+//!                                                      └── fails, or its task dies ──► nothing more is written
+//!
+//!          durable            taken               reserved
+//!   ──────────┴─ this round ────┴─ the next round ────┴──►      between rounds durable = taken
+//! ```
+//!
+//! Work goes in *rounds*. A round is known by where it begins, and each has an event for those who wait
+//! for its end. While a round runs, others append; the next round covers them all. That is group commit, and
+//! it needs no timer: the slower the disk, the larger the groups.
+//!
+//! Why no wake-up is lost. A waiter reads `durable` and `taken`, which tell in which round its group is,
+//! listens on that round's event, and then looks once more: unless the role is held and neither position
+//! has moved, it begins again. So, at the time of its listening, its round had not ended:
+//!
+//! * is it the running one, then the end of the round notifies it;
+//! * is it the next one, then either a holder begins that round, and its end notifies all who wait for it; or
+//!   the holder gives the role back before, and one of them is woken and tries to take the role. Whoever
+//!   is woken so finds it free and takes it, or finds that another one has it, who has the same duty.
+
+use std::sync::OnceLock;
+
+use crossbeam_utils::CachePadded;
+use firn_api::LogError;
+use firn_base::Lsn;
+
+use crate::sync::{AtomicBool, AtomicU64, Event, Ordering};
+
+/// Rounds that share an event merely wake each other's waiters for nothing.
+const EVENTS: u64 = 16;
+
+/// See the module's page.
+pub(crate) struct WriterRole {
+    held: CachePadded<AtomicBool>,
+    durable: AtomicU64,
+    taken: AtomicU64,
+    round_events: [CachePadded<Event>; EVENTS as usize],
+    /// Why nothing more will be durable. Set by who has the role.
+    failure: OnceLock<LogError>,
+}
+
+impl WriterRole {
+    /// A free role; everything up to `durable` is durable.
+    pub(crate) fn new(durable: Lsn) -> WriterRole {
+        WriterRole {
+            held: CachePadded::new(AtomicBool::new(false)),
+            durable: AtomicU64::new(durable.0),
+            taken: AtomicU64::new(durable.0),
+            round_events: std::array::from_fn(|_| CachePadded::new(Event::new())),
+            failure: OnceLock::new(),
+        }
+    }
+
+    /// The end of what is durable. Does not block.
+    pub(crate) fn durable(&self) -> Lsn {
+        Lsn(self.durable.load(Ordering::SeqCst))
+    }
+
+    fn taken(&self) -> Lsn {
+        Lsn(self.taken.load(Ordering::SeqCst))
+    }
+
+    /// Why nothing more will be durable, if that is so.
+    pub(crate) fn failure(&self) -> Option<&LogError> {
+        self.failure.get()
+    }
+
+    fn event_of(&self, round: Lsn) -> &Event {
+        &self.round_events[(round.0 / Lsn::ALIGNMENT % EVENTS) as usize]
+    }
+
+    /// Takes the role if it is free and the log has not failed. Does not block.
+    pub(crate) fn try_take(&self) -> Option<HeldRole<'_>> {
+        if self.held.load(Ordering::SeqCst) || self.held.swap(true, Ordering::SeqCst) {
+            return None;
+        }
+        let held = HeldRole { role: self, untold: None };
+        // Said by an earlier holder; if so, this one tells those who came since.
+        self.failure.get().is_none().then_some(held)
+    }
+
+    /// Blocks until everything up to `lsn` is durable or nothing more will be. Meanwhile `lead` is called
+    /// with the role whenever it is free.
+    pub(crate) fn wait_durable<'a>(&'a self, lsn: Lsn, lead: impl Fn(HeldRole<'a>)) {
+        while self.durable() < lsn && self.failure.get().is_none() {
+            match self.try_take() {
+                Some(role) => lead(role),
+                None => self.wait_for_round(lsn),
+            }
+        }
+    }
+
+    /// Blocks until the round is over that covers `lsn`, or the role may be free.
+    fn wait_for_round(&self, lsn: Lsn) {
+        let (durable, taken) = (self.durable(), self.taken());
+        let event = self.event_of(if lsn <= taken { durable } else { taken });
+        let ticket = event.listen();
+        let is_held = self.held.load(Ordering::SeqCst);
+        if is_held && durable < lsn && self.durable() == durable && self.taken() == taken {
+            event.wait(ticket, None);
+        }
+    }
+}
+
+/// The role, as who has it holds it. Dropping it gives it back and passes it on.
+pub(crate) struct HeldRole<'a> {
+    role: &'a WriterRole,
+    /// The round that has ended and whose waiters do not know yet.
+    untold: Option<Lsn>,
+}
+
+impl HeldRole<'_> {
+    /// Says that the next round covers everything up to `end`, which is now in the holder's hands.
+    pub(crate) fn begin_round(&mut self, end: Lsn) {
+        assert!(!self.is_writing() && end > self.role.taken(), "a round follows the one before");
+        self.tell_covered();
+        self.role.taken.store(end.0, Ordering::SeqCst);
+    }
+
+    /// Says that what the round covers is durable. Its waiters are woken by the next round or by the role's
+    /// return, whichever is first: not before the next writer can begin.
+    pub(crate) fn end_round(&mut self) {
+        assert!(self.is_writing(), "a round was begun");
+        self.untold = Some(self.role.durable());
+        self.role.durable.store(self.role.taken().0, Ordering::SeqCst);
+    }
+
+    /// Gives the role back for the last time: nothing more will be durable.
+    pub(crate) fn fail(self, error: LogError) {
+        self.role.failure.get_or_init(|| error);
+    }
+
+    fn is_writing(&self) -> bool {
+        self.role.durable() < self.role.taken()
+    }
+
+    fn tell_covered(&mut self) {
+        if let Some(round) = self.untold.take() {
+            self.role.event_of(round).notify_all();
+        }
+    }
+}
+
+impl Drop for HeldRole<'_> {
+    fn drop(&mut self) {
+        if self.is_writing() {
+            // What was taken is nowhere else.
+            self.role.failure.get_or_init(|| LogError::Failed {
+                place: "this node".to_owned(),
+                reason: "the task that wrote the log has died".to_owned(),
+            });
+        }
+        let next = self.role.taken();
+        self.role.held.store(false, Ordering::SeqCst);
+        if self.role.failure.get().is_some() {
+            self.role.round_events.iter().for_each(|event| event.notify_all());
+            return;
+        }
+        // First, so that it writes while the others are being woken.
+        self.role.event_of(next).notify_one();
+        self.tell_covered();
+    }
+}
+
+#[cfg(all(test, feature = "shuttle"))]
+mod interleavings;
+#[cfg(all(test, not(feature = "shuttle")))]
+mod tests;

@@ -1,0 +1,151 @@
+//! The hand-over of the role under many orders of steps. A wake-up that is lost is a deadlock to shuttle.
+
+use std::sync::Arc;
+
+use firn_base::{PageId, PageNo, SpaceId};
+use firn_format::redo::GroupBuilder;
+use shuttle::thread::{self, yield_now};
+
+use super::*;
+use crate::log::buffer::LogBuffer;
+
+const CAPACITY_BYTES: usize = 256;
+
+/// A buffer, the role, and a log store that merely counts.
+struct Log {
+    buffer: LogBuffer,
+    role: WriterRole,
+    syncs: AtomicU64,
+    /// The sync of this number fails.
+    failing_sync: u64,
+}
+
+impl Log {
+    fn new(failing_sync: u64) -> Arc<Log> {
+        Arc::new(Log {
+            buffer: LogBuffer::new(Lsn::FIRST, CAPACITY_BYTES),
+            role: WriterRole::new(Lsn::FIRST),
+            syncs: AtomicU64::new(0),
+            failing_sync,
+        })
+    }
+
+    /// A round, if there is a whole group; `Err` if the sync fails.
+    fn write_round(&self, role: &mut HeldRole<'_>) -> Result<bool, LogError> {
+        let mut batch = Vec::new();
+        let start = self.buffer.take(&mut batch, CAPACITY_BYTES);
+        if batch.is_empty() {
+            return Ok(false);
+        }
+        role.begin_round(start.advance(batch.len() as u64));
+        yield_now();
+        if self.syncs.fetch_add(1, Ordering::SeqCst) + 1 == self.failing_sync {
+            return Err(LogError::Failed { place: "a disk".into(), reason: "no sync".into() });
+        }
+        role.end_round();
+        Ok(true)
+    }
+
+    fn lead(&self, mut role: HeldRole<'_>, lsn: Lsn) {
+        while self.role.durable() < lsn {
+            match self.write_round(&mut role) {
+                Ok(true) => {}
+                Ok(false) => yield_now(),
+                Err(error) => return role.fail(error),
+            }
+        }
+    }
+
+    /// Appends a group and waits for it. False if the log has failed.
+    fn commit(&self, tag: u32) -> bool {
+        let mut builder = GroupBuilder::new();
+        builder.push(1, PageId::new(SpaceId(tag), PageNo(0)), |body| body.push(tag as u8));
+        let admission = loop {
+            if let Some(admission) = self.buffer.try_admit(64) {
+                break admission;
+            }
+            yield_now();
+        };
+        let end = self.buffer.append(admission, builder.finish()).end;
+        self.role.wait_durable(end, |role| self.lead(role, end));
+        let is_durable = self.role.durable() >= end;
+        assert!(is_durable || self.role.failure().is_some(), "a wait ended for no reason");
+        is_durable
+    }
+}
+
+fn explore(run: impl Fn() + Send + Sync + Clone + 'static) {
+    shuttle::check_random(run.clone(), 3_000);
+    shuttle::check_pct(run, 3_000, 3);
+}
+
+fn committers(log: &Arc<Log>, threads: u32, commits: u32) -> Vec<thread::JoinHandle<bool>> {
+    let committer = |tag| {
+        let log = Arc::clone(log);
+        thread::spawn(move || (0..commits).all(|_| log.commit(tag)))
+    };
+    (1..=threads).map(committer).collect()
+}
+
+#[test]
+fn every_committer_learns_that_its_group_is_durable() {
+    explore(|| {
+        let log = Log::new(0);
+        for committer in committers(&log, 3, 2) {
+            assert!(committer.join().expect("no panic"));
+        }
+        let syncs = log.syncs.load(Ordering::SeqCst);
+        assert!((1..=6).contains(&syncs), "{syncs} syncs for six commits");
+    });
+}
+
+#[test]
+fn a_role_that_is_given_back_unused_is_passed_on() {
+    explore(|| {
+        let log = Log::new(0);
+        let idler = Arc::clone(&log);
+        let idle = thread::spawn(move || {
+            for _ in 0..3 {
+                drop(idler.role.try_take());
+            }
+        });
+        for committer in committers(&log, 2, 2) {
+            assert!(committer.join().expect("no panic"));
+        }
+        idle.join().expect("no panic");
+    });
+}
+
+#[test]
+fn a_failed_sync_reaches_everybody_and_ends_the_log() {
+    explore(|| {
+        let log = Log::new(2);
+        let outcomes = committers(&log, 3, 2).into_iter().map(|thread| thread.join().unwrap());
+        let succeeded = outcomes.filter(|outcome| *outcome).count();
+        let syncs = log.syncs.load(Ordering::SeqCst);
+        assert!(syncs <= 2, "synced after a failure");
+        assert_eq!(syncs == 2, log.role.failure().is_some());
+        assert!(syncs == 2 || succeeded == 3);
+    });
+}
+
+#[test]
+fn a_holder_that_dies_with_groups_in_its_hands_ends_the_log() {
+    explore(|| {
+        let log = Log::new(0);
+        let dying = Arc::clone(&log);
+        let death = thread::spawn(move || {
+            if let Some(mut role) = dying.role.try_take() {
+                let mut batch = Vec::new();
+                let start = dying.buffer.take(&mut batch, CAPACITY_BYTES);
+                if !batch.is_empty() {
+                    role.begin_round(start.advance(batch.len() as u64));
+                }
+            }
+        });
+        let outcomes: Vec<_> =
+            committers(&log, 2, 2).into_iter().map(|thread| thread.join().unwrap()).collect();
+        death.join().expect("no panic");
+        assert_eq!(outcomes.contains(&false), log.role.failure().is_some());
+    });
+}
