@@ -6,14 +6,13 @@
 use std::sync::Arc;
 
 use firn_api::rows::{
-    DatabaseNode, Direction, IsolationLevel, ReadMode, RowContent, RowsError, RowsResult,
-    ScanOptions, TableRef, Transaction, WaitPolicy, cell_value,
+    DatabaseNode, IsolationLevel, ReadMode, RowContent, RowsError, RowsResult, ScanOptions,
+    TableRef, Transaction, WaitPolicy, cell_value,
 };
 use firn_base::{IndexId, PageNo, SpaceId, TableId};
 use firn_format::definition::{
     ColumnDefinition, IndexDefinition, IndexKind, IndexPart, IndexState, TableDefinition,
 };
-use firn_format::key::KeyRange;
 use firn_format::row::{RowVersion, RowView};
 use firn_format::value::{ColumnType, ValueRef};
 
@@ -52,13 +51,7 @@ impl SystemTable {
     pub fn load(&self) -> RowsResult<Vec<(Vec<u8>, Vec<u8>)>> {
         let mut trx = self.node.begin(IsolationLevel::RepeatableRead)?;
         let table = trx.table_for_read(self.table)?;
-        let options = ScanOptions {
-            index: None,
-            range: KeyRange::all(),
-            direction: Direction::Forward,
-            mode: ReadMode::Consistent,
-            columns: None,
-        };
+        let options = ScanOptions::all();
         let mut scan = trx.scan(&table, &options)?;
         let mut documents = Vec::new();
         while scan.fetch(&mut *trx)? {

@@ -129,6 +129,20 @@ pub struct ScanOptions {
     pub columns: Option<Box<[u16]>>,
 }
 
+impl ScanOptions {
+    /// All rows with all columns in the order of the primary key, as the transaction sees them.
+    #[must_use]
+    pub fn all() -> ScanOptions {
+        ScanOptions {
+            index: None,
+            range: KeyRange::all(),
+            direction: Direction::Forward,
+            mode: ReadMode::Consistent,
+            columns: None,
+        }
+    }
+}
+
 /// A row that a scan has found.
 #[derive(Debug, Clone, Copy)]
 pub struct ScanRow<'a> {

@@ -49,10 +49,9 @@ fn key(table: &TableRef, id: i64) -> Vec<u8> {
 fn names(trx: &mut dyn Transaction, table: &TableRef, index: Option<usize>) -> Vec<Value> {
     let options = ScanOptions {
         index,
-        range: KeyRange::all(),
         direction: Direction::Backward,
-        mode: ReadMode::Consistent,
         columns: Some([1].into()),
+        ..ScanOptions::all()
     };
     let mut scan = trx.scan(table, &options).unwrap();
     let mut found = Vec::new();
@@ -117,13 +116,7 @@ fn a_cancelled_transaction_scans_no_further() {
     let mut trx = node.begin(IsolationLevel::RepeatableRead).unwrap();
     trx.insert(&table, &row(1, "ada")).unwrap();
     trx.set_cancelled(Arc::new(AtomicBool::new(true)));
-    let options = ScanOptions {
-        index: None,
-        range: KeyRange::all(),
-        direction: Direction::Forward,
-        mode: ReadMode::Consistent,
-        columns: None,
-    };
+    let options = ScanOptions::all();
     let mut scan = trx.scan(&table, &options).unwrap();
     assert_eq!(scan.fetch(&mut *trx), Err(RowsError::Cancelled));
 }

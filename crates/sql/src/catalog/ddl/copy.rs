@@ -13,11 +13,10 @@
 use std::sync::Arc;
 
 use firn_api::rows::{
-    BuildProgress, DatabaseNode, Direction, IsolationLevel, ReadMode, RowContent, RowsError, Scan,
-    ScanOptions, TableRef, Transaction, cell_value,
+    BuildProgress, DatabaseNode, IsolationLevel, RowContent, RowsError, Scan, ScanOptions,
+    TableRef, Transaction, cell_value,
 };
 use firn_base::{IndexId, TableId};
-use firn_format::key::KeyRange;
 use firn_format::row::{RowError, RowView};
 use firn_format::value::{Value, ValueRef};
 
@@ -349,13 +348,7 @@ fn source(
 
 /// A scan of all rows in the order of the primary key, as the transaction sees them.
 pub(super) fn full_scan(trx: &mut dyn Transaction, table: &TableRef) -> Result<Box<dyn Scan>> {
-    let options = ScanOptions {
-        index: None,
-        range: KeyRange::all(),
-        direction: Direction::Forward,
-        mode: ReadMode::Consistent,
-        columns: None,
-    };
+    let options = ScanOptions::all();
     trx.scan(table, &options).map_err(from_rows)
 }
 

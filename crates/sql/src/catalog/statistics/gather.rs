@@ -7,10 +7,7 @@
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
-use firn_api::rows::{
-    Direction, IsolationLevel, ReadMode, RowContent, RowsError, ScanOptions, cell_value,
-};
-use firn_format::key::KeyRange;
+use firn_api::rows::{IsolationLevel, RowContent, RowsError, ScanOptions, cell_value};
 use firn_format::row::RowView;
 use rustc_hash::{FxHashSet, FxHasher};
 
@@ -58,13 +55,7 @@ fn gather(
     trx.open_snapshot();
     values.open_snapshot();
     let from = trx.table_for_read(table.id).map_err(told)?;
-    let options = ScanOptions {
-        index: None,
-        range: KeyRange::all(),
-        direction: Direction::Forward,
-        mode: ReadMode::Consistent,
-        columns: None,
-    };
+    let options = ScanOptions::all();
     let mut scan = trx.scan(&from, &options).map_err(told)?;
     let mut counts = Counts::new(table);
     let mut row = vec![Datum::Null; table.ordinals()];
