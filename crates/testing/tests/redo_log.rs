@@ -94,7 +94,7 @@ fn run(node: &Process, random: &Random, told: &Arc<Told>) -> firn_testing::simul
     node.spawn("node", move |environment| {
         let before = told.answers();
         // A sync may fail before there is a log.
-        let Ok((log, _store)) = start(&environment) else { return };
+        let Ok((log, _store)) = start(environment) else { return };
         let committers = (0..COMMITTERS).map(|_| {
             let (log, random, told) = (Arc::clone(&log), random.fork(), Arc::clone(&told));
             let body = Box::new(move || commit(&log, &random, &told));
@@ -142,7 +142,7 @@ fn losing_power_loses_nothing(world: &World) {
         node.crash();
         disk.set_faults(Faults::default());
         let verifier = world.start("verifier", &disk);
-        let end = verifier.run(|environment| open_store(&environment).map(|log| log.durable_lsn()));
+        let end = verifier.run(|environment| open_store(environment).map(|log| log.durable_lsn()));
         let end = end.expect("nobody kills the verifier").expect("a log without damage");
         assert!(end.0 >= told.acknowledged.load(Ordering::SeqCst), "an acknowledged group is lost");
     }
