@@ -4,7 +4,8 @@ use clap::{Arg, ArgMatches, Command};
 
 use crate::configuration::setting::SETTINGS;
 use crate::configuration::{CONFIGURATION_FLAG, Configuration, sources};
-use crate::{CommandError, admin, bench, logging, start};
+use crate::logging::Verbosity;
+use crate::{CommandError, admin, bench, client, logging, start};
 
 /// The whole command line of this build.
 pub(crate) fn command() -> Command {
@@ -16,6 +17,7 @@ pub(crate) fn command() -> Command {
         .subcommand(with_settings(
             Command::new("start").about("Run a node over a data directory until SIGINT or SIGTERM"),
         ))
+        .subcommand(client::command())
         .subcommand(bench::command())
         .subcommand(
             Command::new("admin")
@@ -39,14 +41,18 @@ pub(crate) fn command() -> Command {
 pub(crate) fn dispatch(matches: &ArgMatches) -> Result<(), CommandError> {
     let out = &mut std::io::stdout().lock();
     match matches.subcommand() {
-        Some(("start", matches)) => start::run(&started(matches)?, out),
+        Some(("start", matches)) => {
+            let (configuration, verbosity) = started(matches)?;
+            start::run(&configuration, verbosity, out)
+        }
         Some(("admin", matches)) => match matches.subcommand() {
             Some(("configuration", matches)) => {
                 admin::print_configuration(&configuration(matches)?, out)
             }
-            Some(("check", matches)) => admin::check(&started(matches)?, out),
+            Some(("check", matches)) => admin::check(&started(matches)?.0, out),
             _ => unreachable!("clap lets no other administrative command through"),
         },
+        Some(("sql", matches)) => Ok(client::run(matches, out)?),
         Some(("bench", matches)) => Ok(bench::dispatch(matches, out)?),
         _ => unreachable!("clap lets no other command through"),
     }
@@ -54,13 +60,13 @@ pub(crate) fn dispatch(matches: &ArgMatches) -> Result<(), CommandError> {
 
 /// The settings of a command that opens a data directory; starts logging, and reports what in the
 /// environment looks like a setting and is none.
-fn started(matches: &ArgMatches) -> Result<Configuration, CommandError> {
+fn started(matches: &ArgMatches) -> Result<(Configuration, Verbosity), CommandError> {
     let configuration = configuration(matches)?;
-    logging::start(configuration.log_level.value);
+    let verbosity = logging::start(configuration.log_level.value);
     for variable in &configuration.unknown_variables {
         tracing::warn!(variable, "names no setting and is ignored");
     }
-    Ok(configuration)
+    Ok((configuration, verbosity))
 }
 
 /// Gives `command` the configuration file's flag and one flag for each setting.

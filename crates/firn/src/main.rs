@@ -6,6 +6,7 @@
 mod admin;
 mod allocator;
 mod bench;
+mod client;
 mod command_line;
 mod configuration;
 mod logging;
@@ -16,6 +17,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use bench::BenchError;
+use client::ClientError;
 use configuration::ConfigurationError;
 use firn::endpoint::EndpointError;
 use firn::node::NodeError;
@@ -30,6 +32,9 @@ enum CommandError {
     /// The user's to mend: a setting, a file or a flag.
     #[error(transparent)]
     Configuration(#[from] ConfigurationError),
+    /// The client stopped.
+    #[error(transparent)]
+    Client(#[from] ClientError),
     /// A measurement did not come to its end.
     #[error(transparent)]
     Bench(#[from] BenchError),
@@ -77,7 +82,9 @@ impl CommandError {
     /// 2 where the command line or a setting is at fault (as the argument parser answers), else 1.
     fn exit_code(&self) -> ExitCode {
         match self {
-            CommandError::Configuration(_) => ExitCode::from(2),
+            CommandError::Configuration(_) | CommandError::Client(ClientError::Options(_)) => {
+                ExitCode::from(2)
+            }
             _ => ExitCode::from(1),
         }
     }
@@ -89,8 +96,10 @@ fn main() -> ExitCode {
     match command_line::dispatch(&matches) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            // Nobody is left to tell if standard error is closed.
-            let _ = writeln!(std::io::stderr(), "firn: {error}");
+            if !matches!(error, CommandError::Client(ClientError::Stopped)) {
+                // Nobody is left to tell if standard error is closed.
+                let _ = writeln!(std::io::stderr(), "firn: {error}");
+            }
             error.exit_code()
         }
     }

@@ -1,0 +1,134 @@
+//! A `firn start` of its own for a test, and the other commands over it.
+// Each test file uses a part of it.
+#![allow(dead_code)]
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdout, Command, ExitStatus, Output, Stdio};
+
+/// A running server; it is killed when this is dropped.
+pub struct Server {
+    child: Child,
+    output: BufReader<ChildStdout>,
+    /// What it printed until it was ready.
+    pub greeting: String,
+    /// Where its files and those of the test are.
+    pub directory: tempfile::TempDir,
+}
+
+impl Server {
+    /// Starts a server with further arguments and variables, and waits until clients can connect.
+    pub fn start(arguments: &[&str], variables: &[(&str, &str)]) -> Server {
+        Server::start_in(tempfile::tempdir().unwrap(), arguments, variables)
+    }
+
+    /// As [`Server::start`], over a directory that is there.
+    pub fn start_in(
+        directory: tempfile::TempDir,
+        arguments: &[&str],
+        variables: &[(&str, &str)],
+    ) -> Server {
+        let mut child = Command::new(env!("CARGO_BIN_EXE_firn"))
+            .current_dir(directory.path())
+            .args(["start", "--buffer-pool", "16M", "--log-segment-size", "1M"])
+            .args(["--listen", "127.0.0.1:0"])
+            .args(arguments)
+            .env_clear()
+            .envs(variables.iter().copied())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut output = BufReader::new(child.stdout.take().unwrap());
+        let mut greeting = String::new();
+        while !greeting.contains("SIGTERM ends it") {
+            if output.read_line(&mut greeting).unwrap() == 0 {
+                let mut errors = String::new();
+                child.stderr.take().unwrap().read_to_string(&mut errors).unwrap();
+                panic!("the server did not start: {greeting}{errors}");
+            }
+        }
+        Server { child, output, greeting, directory }
+    }
+
+    fn number_after(&self, before: &str) -> u16 {
+        let rest = self.greeting.split(before).nth(1).unwrap();
+        rest.split(|c: char| !c.is_ascii_digit()).next().unwrap().parse().unwrap()
+    }
+
+    /// The port of MySQL's protocol.
+    pub fn port(&self) -> u16 {
+        self.number_after("listening at 127.0.0.1:")
+    }
+
+    /// The port of `/metrics`.
+    pub fn metrics_port(&self) -> u16 {
+        self.number_after("metrics at http://127.0.0.1:")
+    }
+
+    /// A file in the data directory.
+    pub fn data_file(&self, name: &str) -> PathBuf {
+        self.directory.path().join("data").join(name)
+    }
+
+    /// A connection of the MySQL client library.
+    pub fn connect(&self) -> mysql::Conn {
+        let options =
+            mysql::OptsBuilder::new().ip_or_hostname(Some("127.0.0.1")).tcp_port(self.port());
+        mysql::Conn::new(options.user(Some("root")).prefer_socket(false)).unwrap()
+    }
+
+    /// Sends a signal by its name.
+    pub fn signal(&self, name: &str) {
+        let kill = format!("kill -{name} {}", self.child.id());
+        assert!(Command::new("sh").args(["-c", &kill]).status().unwrap().success());
+    }
+
+    /// Waits for the end, and gives how it ended and the rest of what it printed.
+    pub fn wait(&mut self) -> (ExitStatus, String) {
+        let mut rest = String::new();
+        self.output.read_to_string(&mut rest).unwrap();
+        (self.child.wait().unwrap(), rest)
+    }
+
+    /// Runs `firn sql` over the server with `input` as its standard input.
+    pub fn sql(&self, arguments: &[&str], input: &str) -> Output {
+        let mut child = Command::new(env!("CARGO_BIN_EXE_firn"))
+            .current_dir(self.directory.path())
+            .args(["sql", "--port", &self.port().to_string()])
+            .args(arguments)
+            .env_clear()
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        // A client that ends before it has read everything closes the pipe.
+        let _ = child.stdin.take().unwrap().write_all(input.as_bytes());
+        child.wait_with_output().unwrap()
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// Runs `firn` in a directory.
+pub fn firn(directory: &Path, arguments: &[&str], variables: &[(&str, &str)]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_firn"))
+        .current_dir(directory)
+        .args(arguments)
+        .env_clear()
+        .envs(variables.iter().copied())
+        .stdin(Stdio::null())
+        .output()
+        .unwrap()
+}
+
+/// Output as text.
+pub fn text(bytes: &[u8]) -> &str {
+    std::str::from_utf8(bytes).unwrap()
+}
