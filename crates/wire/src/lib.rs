@@ -32,7 +32,8 @@ pub use reply::{
     Row, RowFormat, SessionChange,
 };
 pub use server::{
-    ConnectionControl, ConnectionState, Connections, LimitValues, Limits, Server, ServerOptions,
+    ConnectionControl, ConnectionState, ConnectionStatistics, Connections, LimitValues, Limits,
+    Server, ServerOptions,
 };
 pub use service::{
     CancelReason, Canceller, Execution, FieldDefinition, Login, Prepared, Query, Service, Session,

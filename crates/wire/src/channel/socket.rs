@@ -7,6 +7,7 @@ use std::os::unix::fs::FileTypeExt;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use rustix::net::sockopt::{self, Timeout};
 use rustix::net::{RecvFlags, SendFlags, Shutdown};
@@ -65,6 +66,14 @@ impl std::fmt::Display for PeerAddress {
 #[derive(Debug)]
 pub(crate) struct Socket {
     descriptor: OwnedFd,
+    /// Bytes that came in and that went out; only the thread that has the connection adds to them.
+    received: AtomicU64,
+    sent: AtomicU64,
+}
+
+/// Adds to a counter that no other thread writes.
+fn add(counter: &AtomicU64, more: usize) {
+    counter.store(counter.load(Ordering::Relaxed) + more as u64, Ordering::Relaxed);
 }
 
 impl Socket {
@@ -75,7 +84,12 @@ impl Socket {
             sockopt::set_tcp_nodelay(&descriptor, true)?;
             sockopt::set_socket_keepalive(&descriptor, true)?;
         }
-        Ok(Socket { descriptor })
+        Ok(Socket { descriptor, received: AtomicU64::new(0), sent: AtomicU64::new(0) })
+    }
+
+    /// Bytes received and sent so far.
+    pub(crate) fn traffic(&self) -> (u64, u64) {
+        (self.received.load(Ordering::Relaxed), self.sent.load(Ordering::Relaxed))
     }
 
     /// Ends what the client sends: a read that waits or comes later finds the end. Replies still go out.
@@ -99,11 +113,14 @@ impl AsFd for Socket {
 impl ByteStream for Arc<Socket> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let (received, _) = rustix::net::recv(&self.descriptor, buffer, RecvFlags::empty())?;
+        add(&self.received, received);
         Ok(received)
     }
 
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        Ok(rustix::net::send(&self.descriptor, bytes, SendFlags::NOSIGNAL)?)
+        let sent = rustix::net::send(&self.descriptor, bytes, SendFlags::NOSIGNAL)?;
+        add(&self.sent, sent);
+        Ok(sent)
     }
 }
 

@@ -41,6 +41,7 @@ fn is_of_one_client(error: &io::Error) -> bool {
 fn greet(shared: &Arc<Shared>, socket: Socket, peer: PeerAddress) {
     let socket = Arc::new(socket);
     if shared.connections.logged_in() >= shared.limits.max_connections() {
+        shared.connections.count_refused();
         return refuse(socket, &ServerError::too_many_connections());
     }
     shared.connections.make_room(shared.limits.max_pending_logins());

@@ -35,6 +35,8 @@ pub struct ConnectionControl {
     wait_timeout_ms: AtomicU64,
     /// Counted among [`Connections::logged_in`].
     logged_in: AtomicBool,
+    /// The client said that it goes.
+    said_good_bye: AtomicBool,
 }
 
 impl std::fmt::Debug for ConnectionControl {
@@ -56,6 +58,7 @@ impl ConnectionControl {
             commands: AtomicU64::new(0),
             wait_timeout_ms: AtomicU64::new(u64::MAX),
             logged_in: AtomicBool::new(false),
+            said_good_bye: AtomicBool::new(false),
         }
     }
 
@@ -115,6 +118,17 @@ impl ConnectionControl {
     #[inline]
     pub(super) fn end_command(&self) {
         self.command.store(IDLE, Ordering::Release);
+    }
+
+    /// The client ends the connection in order.
+    pub(super) fn say_good_bye(&self) {
+        self.said_good_bye.store(true, Ordering::Relaxed);
+    }
+
+    /// Bytes received from the client and sent to it.
+    #[must_use]
+    pub fn traffic(&self) -> (u64, u64) {
+        self.socket.as_ref().map_or((0, 0), |socket| socket.traffic())
     }
 
     pub(super) fn idle_since(&self, now: Duration) {
@@ -177,6 +191,39 @@ pub struct ConnectionState {
     pub since: Duration,
 }
 
+/// Counts over all connections of a server, since its start.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct ConnectionStatistics {
+    /// Attempts to connect, those that were refused included.
+    pub attempts: u64,
+    /// Attempts that ended before the login was done.
+    pub aborted_logins: u64,
+    /// Connections whose client went without saying so, or that were ended by the server.
+    pub aborted_clients: u64,
+    /// Attempts that found `max_connections` others.
+    pub refused: u64,
+    /// How many were logged in at once at most.
+    pub most: u64,
+    /// Bytes received from clients.
+    pub received_bytes: u64,
+    /// Bytes sent to clients.
+    pub sent_bytes: u64,
+    /// Prepared statements that are open now.
+    pub prepared: u64,
+}
+
+/// The counters behind [`ConnectionStatistics`], without what connections that are open count themselves.
+#[derive(Debug, Default)]
+struct Tallies {
+    attempts: AtomicU64,
+    aborted_logins: AtomicU64,
+    aborted_clients: AtomicU64,
+    refused: AtomicU64,
+    most: AtomicU64,
+    received_bytes: AtomicU64,
+    sent_bytes: AtomicU64,
+}
+
 /// All connections of a server.
 #[derive(Default)]
 pub struct Connections {
@@ -184,6 +231,9 @@ pub struct Connections {
     last_id: AtomicU32,
     /// How many have logged in.
     logged_in: AtomicU64,
+    /// Prepared statements open in all connections.
+    pub(super) statements: AtomicU64,
+    tallies: Tallies,
     /// Notified when a connection has ended.
     pub(super) ended: Event,
 }
@@ -205,6 +255,40 @@ impl Connections {
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
+    }
+
+    /// What has been counted.
+    #[must_use]
+    pub fn statistics(&self) -> ConnectionStatistics {
+        let tallies = &self.tallies;
+        let read = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
+        let mut statistics = ConnectionStatistics {
+            attempts: read(&tallies.attempts),
+            aborted_logins: read(&tallies.aborted_logins),
+            aborted_clients: read(&tallies.aborted_clients),
+            refused: read(&tallies.refused),
+            most: read(&tallies.most),
+            received_bytes: read(&tallies.received_bytes),
+            sent_bytes: read(&tallies.sent_bytes),
+            prepared: read(&self.statements),
+        };
+        for connection in self.all() {
+            let (received, sent) = connection.traffic();
+            statistics.received_bytes += received;
+            statistics.sent_bytes += sent;
+        }
+        statistics
+    }
+
+    /// Forgets how many were logged in at once before (`FLUSH STATUS`).
+    pub fn forget_most(&self) {
+        self.tallies.most.store(self.logged_in(), Ordering::Relaxed);
+    }
+
+    /// A client was turned away because there were too many.
+    pub(super) fn count_refused(&self) {
+        self.tallies.attempts.fetch_add(1, Ordering::Relaxed);
+        self.tallies.refused.fetch_add(1, Ordering::Relaxed);
     }
 
     /// `KILL`: interrupts the connection's statement and closes it. False if there is no such connection.
@@ -251,6 +335,7 @@ impl Connections {
         peer: PeerAddress,
         socket: Arc<Socket>,
     ) -> Arc<ConnectionControl> {
+        self.tallies.attempts.fetch_add(1, Ordering::Relaxed);
         let mut by_id = self.by_id.lock();
         loop {
             // Numbers come around after four thousand million connections; 0 is nobody's.
@@ -266,10 +351,25 @@ impl Connections {
 
     pub(super) fn unregister(&self, id: u32) {
         let removed = self.by_id.lock().remove(&id);
-        if removed.is_some_and(|connection| connection.logged_in.load(Ordering::Relaxed)) {
-            self.logged_in.fetch_sub(1, Ordering::SeqCst);
+        if let Some(connection) = removed {
+            self.tally(&connection);
         }
         self.ended.notify_all();
+    }
+
+    /// Keeps what a connection that has ended counted.
+    fn tally(&self, connection: &ConnectionControl) {
+        let (received, sent) = connection.traffic();
+        self.tallies.received_bytes.fetch_add(received, Ordering::Relaxed);
+        self.tallies.sent_bytes.fetch_add(sent, Ordering::Relaxed);
+        if !connection.logged_in.load(Ordering::Relaxed) {
+            self.tallies.aborted_logins.fetch_add(1, Ordering::Relaxed);
+            return;
+        }
+        self.logged_in.fetch_sub(1, Ordering::SeqCst);
+        if !connection.said_good_bye.load(Ordering::Relaxed) {
+            self.tallies.aborted_clients.fetch_add(1, Ordering::Relaxed);
+        }
     }
 
     /// How many have logged in.
@@ -282,8 +382,14 @@ impl Connections {
         let counted = self.logged_in.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |count| {
             (count < limit).then_some(count + 1)
         });
-        if counted.is_ok() {
-            connection.logged_in.store(true, Ordering::Relaxed);
+        match counted {
+            Ok(before) => {
+                connection.logged_in.store(true, Ordering::Relaxed);
+                self.tallies.most.fetch_max(before + 1, Ordering::Relaxed);
+            }
+            Err(_) => {
+                self.tallies.refused.fetch_add(1, Ordering::Relaxed);
+            }
         }
         counted.is_ok()
     }

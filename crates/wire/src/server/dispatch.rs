@@ -41,7 +41,10 @@ impl Connection {
         let command = Command::decode(code, rest).map_err(|Malformed| WireError::malformed())?;
         self.control.begin_command(code, self.channel.clock().monotonic());
         match command {
-            Command::Quit => return Ok(ControlFlow::Break(())),
+            Command::Quit => {
+                self.control.say_good_bye();
+                return Ok(ControlFlow::Break(()));
+            }
             Command::InitDb(schema) => self.with_text(|session, to| session.init_db(schema, to))?,
             Command::Query(reader) => self.query(reader)?,
             Command::FieldList { table, pattern } => self.field_list(table, pattern)?,

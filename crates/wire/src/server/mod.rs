@@ -34,7 +34,7 @@ use parking_lot::Mutex;
 use crate::channel::{ListenAddress, Listener, TlsAcceptor};
 use crate::service::{CancelReason, Service};
 
-pub use connections::{ConnectionControl, ConnectionState, Connections};
+pub use connections::{ConnectionControl, ConnectionState, ConnectionStatistics, Connections};
 pub use options::{LimitValues, Limits, ServerOptions};
 use poller::Poller;
 use shared::Shared;

@@ -1,7 +1,7 @@
 //! What all threads of a server share.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use firn_base::Environment;
 
@@ -29,8 +29,6 @@ pub(super) struct Shared {
     pub(super) poller: Poller,
     pub(super) workers: Workers,
     pub(super) watch: DisconnectWatch,
-    /// Prepared statements open in all connections.
-    statements: AtomicU64,
     /// No new connections, and no new commands.
     stopping: AtomicBool,
 }
@@ -55,7 +53,6 @@ impl Shared {
             poller,
             workers: Workers::default(),
             watch: DisconnectWatch::default(),
-            statements: AtomicU64::new(0),
             stopping: AtomicBool::new(false),
         }
     }
@@ -70,7 +67,8 @@ impl Shared {
     /// Counts one more prepared statement, unless there are too many.
     pub(super) fn reserve_statement(&self) -> bool {
         let limit = self.limits.max_prepared_stmt_count();
-        self.statements
+        self.connections
+            .statements
             .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |open| {
                 (open < limit).then_some(open + 1)
             })
@@ -79,7 +77,7 @@ impl Shared {
 
     /// So many prepared statements were closed.
     pub(super) fn release_statements(&self, count: usize) {
-        self.statements.fetch_sub(count as u64, Ordering::Relaxed);
+        self.connections.statements.fetch_sub(count as u64, Ordering::Relaxed);
     }
 
     pub(super) fn stop(&self) {
