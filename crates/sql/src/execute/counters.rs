@@ -10,6 +10,54 @@ use crate::plan::PlanNode;
 use super::Execution;
 use super::operator::{Input, Operator};
 
+/// What an execution asked of the node, for status counters and the slow-query log. Always counted: an
+/// addition for each row costs nothing that can be measured beside reading it.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct RowCounts {
+    /// Look-ups by a full key.
+    pub points: u64,
+    /// Rows that look-ups found.
+    pub found: u64,
+    /// Scans that were begun.
+    pub scans: u64,
+    /// Rows that scans by an index gave.
+    pub by_index: u64,
+    /// Rows that scans of whole tables gave.
+    pub by_full_scan: u64,
+    /// Rows inserted.
+    pub inserted: u64,
+    /// Rows updated.
+    pub updated: u64,
+    /// Rows deleted.
+    pub deleted: u64,
+    /// Rows that were sorted.
+    pub sorted: u64,
+    /// Sorted runs that were put on the disk for want of memory.
+    pub sort_runs: u64,
+}
+
+impl RowCounts {
+    /// Adds what another execution asked for.
+    pub fn add(&mut self, other: &RowCounts) {
+        self.points += other.points;
+        self.found += other.found;
+        self.scans += other.scans;
+        self.by_index += other.by_index;
+        self.by_full_scan += other.by_full_scan;
+        self.inserted += other.inserted;
+        self.updated += other.updated;
+        self.deleted += other.deleted;
+        self.sorted += other.sorted;
+        self.sort_runs += other.sort_runs;
+    }
+
+    /// Rows that were looked at.
+    #[must_use]
+    pub fn examined(&self) -> u64 {
+        self.found + self.by_index + self.by_full_scan
+    }
+}
+
 /// What an operator did, with all below it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct NodeCounters {

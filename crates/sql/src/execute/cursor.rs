@@ -115,6 +115,10 @@ impl<'p> Cursor<'p> {
             if let Source::Scan { scan, position, started } = &mut self.source
                 && advance_scan(&mut **scan, position, started, execution)?
             {
+                match self.plan.access {
+                    Access::Full { index: None } => execution.rows.by_full_scan += 1,
+                    _ => execution.rows.by_index += 1,
+                }
                 return Ok(true);
             }
             self.source = Source::Nowhere;
@@ -140,7 +144,9 @@ impl<'p> Cursor<'p> {
                 let transaction = &mut *execution.transaction;
                 let mode = self.plan.mode;
                 let found = look_up(transaction, table, index, entry, mode, key, payload)?;
+                execution.rows.points += 1;
                 if found {
+                    execution.rows.found += 1;
                     self.source = Source::Buffers;
                 }
                 Ok(found)
@@ -154,6 +160,7 @@ impl<'p> Cursor<'p> {
                     columns: self.covered.clone(),
                 };
                 let scan = execution.transaction.scan(table, &options).map_err(from_rows)?;
+                execution.rows.scans += 1;
                 self.source = Source::Scan { scan, position: 0, started: false };
                 Ok(false)
             }

@@ -110,9 +110,11 @@ impl Direct<'_> {
         }
         payload.clear();
         let found = execution.transaction.get(&table, key, self.scan.mode, payload);
+        execution.rows.points += 1;
         if !found.map_err(from_rows)? {
             return Ok(false);
         }
+        execution.rows.found += 1;
         let row = ScanRow { key, content: RowContent::Payload(payload) };
         let overflow = &mut execution.scratch.overflow;
         self.emit(row, &table, &*execution.transaction, overflow, sink)?;

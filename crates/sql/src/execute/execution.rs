@@ -24,7 +24,7 @@ use crate::plan::PreparedPlan;
 use crate::types::{Datum, EvaluationContext, Octets, SqlType};
 
 use super::common_table::CommonTables;
-use super::counters::Counters;
+use super::counters::{Counters, RowCounts};
 use super::memory::MemoryBudget;
 use super::spill::{SpillDirectory, SpillFile};
 use super::subquery::Answers;
@@ -109,6 +109,8 @@ pub struct Execution<'a> {
     pub clock: Option<&'a dyn Clock>,
     /// What operators did, for `EXPLAIN ANALYZE`; `None` if nobody asks.
     pub counters: Option<Counters>,
+    /// What was asked of the node so far.
+    pub rows: RowCounts,
     /// Rows that a query would have given without its limit, for `FOUND_ROWS()`.
     pub found_rows: Option<u64>,
     pub(crate) scratch: Scratch,
@@ -172,6 +174,7 @@ impl<'a> Execution<'a> {
             spill: None,
             clock: None,
             counters: None,
+            rows: RowCounts::default(),
             found_rows: None,
             scratch,
             answers: Answers::default(),

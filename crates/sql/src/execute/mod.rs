@@ -49,7 +49,7 @@ mod write;
 use crate::error::Result;
 use crate::plan::{NodeKind, PreparedPlan, QueryPlan, StatementPlan};
 
-pub use counters::{Counters, NodeCounters};
+pub use counters::{Counters, NodeCounters, RowCounts};
 pub use definition::DefinitionBinder;
 pub use detached::DetachedExpression;
 pub use execution::{Execution, ExecutionContext, Limits, Scratch, SessionState};

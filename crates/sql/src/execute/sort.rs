@@ -239,6 +239,8 @@ impl Operator for Sort<'_> {
             write_keys(self.keys, execution, &mut key)?;
             sorter.add(&key, execution, || execution.save(self.keep))?;
         }
+        execution.rows.sorted += sorter.number;
+        execution.rows.sort_runs += sorter.runs.len() as u64;
         self.sorted = Some(sorter.finish(execution)?);
         Ok(())
     }

@@ -30,6 +30,7 @@ mod predicates;
 mod ranges;
 mod selectivity;
 mod semijoin;
+mod shape;
 mod statement;
 #[cfg(test)]
 mod tests;
@@ -49,6 +50,7 @@ use crate::types::SqlType;
 
 pub use context::{PlanContext, UntypedVariables, VariableTypes};
 pub use explain::{ExplainRow, TABLE_COLUMNS, explain_json, explain_table, explain_tree};
+pub use shape::PlanShape;
 pub use statement::{plan_expressions, plan_statement};
 pub use write::{Assignment, DeletePlan, DuplicatePolicy, InsertPlan, UpdatePlan, WriteTarget};
 

@@ -25,6 +25,7 @@ pub(super) fn delete_row(
     execution: &mut Execution<'_>,
 ) -> Result<()> {
     execution.transaction.delete(table, key, payload).map_err(from_rows)?;
+    execution.rows.deleted += 1;
     keys.after_delete(table, payload, 0, execution)
 }
 

@@ -284,6 +284,7 @@ fn child_changes(
         match (action, new) {
             (ReferentialAction::Cascade, None) => {
                 execution.transaction.delete(&table, &key, &payload).map_err(from_rows)?;
+                execution.rows.deleted += 1;
                 keys.after_delete(&table, &payload, depth + 1, execution)?;
             }
             (ReferentialAction::Cascade, Some(new)) => {
@@ -321,6 +322,7 @@ impl Cascade<'_> {
         let changes: SmallVec<[(usize, ValueRef<'v>); 2]> = ordinals.zip(values).collect();
         let updated = execution.transaction.update(self.table, self.key, self.payload, &changes);
         updated.map_err(from_rows)?;
+        execution.rows.updated += 1;
         keys.after_update(self.table, self.payload, &changes, self.depth + 1, execution)
     }
 }

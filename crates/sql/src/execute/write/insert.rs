@@ -380,6 +380,7 @@ impl<'p> Inserter<'p> {
         let stored = stored_row(row, &self.table, execution.context).map_err(Refusal::Other)?;
         let values: SmallVec<[ValueRef<'_>; 16]> = stored.iter().map(Fitted::as_ref).collect();
         let inserted = execution.transaction.insert(&self.table, &values);
+        execution.rows.inserted += u64::from(inserted.is_ok());
         inserted.map_err(|error| {
             let mut value = |ordinal: u16| row[usize::from(ordinal)].clone();
             refusal(error, &self.plan.table, &mut value, execution.context)

@@ -222,6 +222,7 @@ pub(super) fn update_row(
             |ordinal: u16| new_value(ordinal, model, table, payload, changes, execution);
         return Err(refusal(error, model, &mut value, context));
     }
+    execution.rows.updated += 1;
     keys.after_update(table, payload, &values, 0, execution).map_err(Refusal::Other)
 }
 
