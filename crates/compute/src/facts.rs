@@ -2,8 +2,8 @@
 
 use std::collections::BTreeSet;
 use std::fmt;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
+use std::sync::Arc;
 use std::time::Duration;
 
 use firn_base::Environment;
@@ -13,6 +13,7 @@ use firn_wire::{CancelReason, Canceller};
 use parking_lot::Mutex;
 
 use crate::accounts::AccountName;
+use crate::status::Status;
 use crate::user_locks::UserLocks;
 
 /// The version that clients are told.
@@ -39,6 +40,8 @@ pub struct Facts {
     pub(crate) schema: Mutex<Option<Arc<str>>>,
     pub(crate) roles: Mutex<BTreeSet<AccountName>>,
     pub(crate) encryption_mode: Mutex<Arc<str>>,
+    /// What the session has counted; its own thread adds.
+    pub status: Status,
     /// The text of the running statement, for the process list.
     pub(crate) statement: Mutex<Option<Arc<str>>>,
     locks: Arc<UserLocks>,
@@ -91,6 +94,7 @@ impl Facts {
             schema: Mutex::new(None),
             roles: Mutex::new(BTreeSet::new()),
             encryption_mode: Mutex::new("aes-128-ecb".into()),
+            status: Status::default(),
             statement: Mutex::new(None),
             locks: Arc::clone(&shared.locks),
             sequence: Arc::clone(&shared.sequence),

@@ -1,23 +1,29 @@
 //! What all sessions of a server share.
 
 use std::sync::Arc;
-use std::sync::atomic::AtomicU64;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use firn_api::rows::DatabaseNode;
 use firn_base::Environment;
 use firn_sql::catalog::Catalog;
+use firn_wire::Connections;
 use parking_lot::Mutex;
 use rustc_hash::FxHashMap;
 
 use crate::accounts::{AccountBook, RowsAccountStore, StoreError};
 use crate::facts::{Facts, SharedFacts};
+use crate::logs::Logs;
 use crate::plan_cache::PlanCache;
-use crate::status::Status;
+use crate::status::{Figure, Status, StatusCounts, server_figures};
 use crate::user_locks::UserLocks;
-use crate::variables::GlobalVariables;
+use crate::variables::{GlobalVariables, Setting};
 
-/// Rows of `SHOW ENGINE INNODB STATUS` and gauges of the storage engine, told by who runs it.
-pub type NodeReport = Box<dyn Fn() -> Vec<(String, u64)> + Send + Sync>;
+/// Counters and gauges of the storage engine, told by who runs it.
+pub type NodeReport = Box<dyn Fn() -> Vec<Figure> + Send + Sync>;
+/// The text of `SHOW ENGINE INNODB STATUS`, told by who runs the storage engine.
+pub type NodeText = Box<dyn Fn() -> String + Send + Sync>;
+/// Obeys `log_error_verbosity`.
+pub type VerbosityHook = Box<dyn Fn(u64) + Send + Sync>;
 
 /// See the module's page.
 pub struct Instance {
@@ -31,14 +37,22 @@ pub struct Instance {
     pub variables: GlobalVariables,
     /// Plans of statements that were seen before.
     pub plans: PlanCache,
-    /// Counters.
+    /// What sessions that have ended counted.
     pub status: Status,
+    /// The slow-query log and the general log.
+    pub logs: Logs,
     /// What functions share.
     pub facts: SharedFacts,
     /// When the server started, on the environment's monotonic clock.
     pub started: std::time::Duration,
     /// Gauges of the storage engine.
     pub report: NodeReport,
+    /// What `SHOW ENGINE INNODB STATUS` says.
+    pub node_text: Option<NodeText>,
+    /// Changes how much of the process's log is written.
+    pub verbosity_hook: Option<VerbosityHook>,
+    /// When `FLUSH STATUS` was last run, in milliseconds on the environment's monotonic clock.
+    flushed_ms: AtomicU64,
     /// Where statements put what they have no memory for.
     pub spill: Option<firn_sql::execute::SpillDirectory>,
     /// Open sessions by their connection's number.
@@ -74,25 +88,76 @@ impl Instance {
             node_id: environment.random.next_u64() & 0xffff_ffff_ffff,
             environment: environment.clone(),
         };
-        Ok(Instance {
+        let instance = Instance {
             node,
             catalog,
             accounts,
+            logs: Logs::new(environment),
             variables,
             plans: PlanCache::default(),
             status: Status::default(),
+            node_text: None,
+            verbosity_hook: None,
+            flushed_ms: AtomicU64::new(environment.clock.monotonic().as_millis() as u64),
             facts,
             started: environment.clock.monotonic(),
             report,
             spill: None,
             sessions: Mutex::default(),
-        })
+        };
+        let zone = system_time_zone(environment.clock.wall_time_us());
+        instance.variables.install("system_time_zone", Setting::text(&zone));
+        instance.logs.obey(&instance.variables);
+        Ok(instance)
     }
 
     /// Seconds since the server started.
     #[must_use]
     pub fn uptime_seconds(&self) -> u64 {
         self.facts.environment.clock.monotonic().saturating_sub(self.started).as_secs()
+    }
+
+    /// Seconds since `FLUSH STATUS`, or since the server started.
+    #[must_use]
+    pub fn seconds_since_flush(&self) -> u64 {
+        let now = self.facts.environment.clock.monotonic().as_millis() as u64;
+        now.saturating_sub(self.flushed_ms.load(Ordering::Relaxed)) / 1000
+    }
+
+    /// What all sessions have counted, those that have ended included.
+    #[must_use]
+    pub fn totals(&self) -> StatusCounts {
+        // Under the lock, so that a session that ends is counted once: this only adds numbers up.
+        let sessions = self.sessions.lock();
+        let mut totals = self.status.read();
+        sessions.values().for_each(|facts| totals.add(&facts.status.read()));
+        totals
+    }
+
+    /// All figures, for a scrape. `connections` are the server's.
+    #[must_use]
+    pub fn figures(&self, connections: &Connections) -> Vec<Figure> {
+        server_figures(self, connections, None)
+    }
+
+    /// `FLUSH STATUS`: the session's counters go to the sums and begin at zero.
+    pub(crate) fn flush_status(&self, facts: &Facts, connections: &Connections) {
+        let sessions = self.sessions.lock();
+        self.status.take_from(&facts.status);
+        drop(sessions);
+        connections.forget_most();
+        let now = self.facts.environment.clock.monotonic().as_millis() as u64;
+        self.flushed_ms.store(now, Ordering::Relaxed);
+    }
+
+    /// Obeys a global variable that was set.
+    pub(crate) fn global_changed(&self, name: &str) {
+        self.logs.obey(&self.variables);
+        if let Some(hook) = self.verbosity_hook.as_ref().filter(|_| name == "log_error_verbosity")
+            && let Some(level) = self.variables.get(name)
+        {
+            hook(level.number());
+        }
     }
 
     pub(crate) fn register(&self, facts: &Arc<Facts>) {
@@ -104,6 +169,7 @@ impl Instance {
         if sessions.get(&facts.id).is_some_and(|other| std::ptr::eq(&raw const **other, facts)) {
             sessions.remove(&facts.id);
         }
+        self.status.take_from(&facts.status);
     }
 
     /// The facts of an open session.
@@ -117,4 +183,12 @@ impl Instance {
     pub fn session_count(&self) -> usize {
         self.sessions.lock().len()
     }
+}
+
+/// The abbreviation of the process's time zone, such as `CET`.
+fn system_time_zone(now_us: u64) -> String {
+    let zone = jiff::tz::TimeZone::try_system().unwrap_or(jiff::tz::TimeZone::UTC);
+    let now = i64::try_from(now_us).ok().and_then(|us| jiff::Timestamp::from_microsecond(us).ok());
+    let now = now.unwrap_or(jiff::Timestamp::UNIX_EPOCH);
+    now.to_zoned(zone).strftime("%Z").to_string()
 }

@@ -13,6 +13,7 @@ pub mod accounts;
 pub mod columns;
 pub mod facts;
 pub mod instance;
+pub mod logs;
 pub mod plan_cache;
 pub mod privileges;
 pub mod service;

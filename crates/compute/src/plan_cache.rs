@@ -14,11 +14,13 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use firn_sql::plan::PreparedPlan;
+use firn_sql::plan::{PlanShape, PreparedPlan};
 use firn_wire::EncodedColumns;
 use parking_lot::RwLock;
 use rustc_hash::{FxBuildHasher, FxHashMap};
 use std::hash::BuildHasher;
+
+use crate::status::Command;
 
 /// A plan with what a session needs besides.
 #[derive(Debug)]
@@ -33,6 +35,10 @@ pub struct CachedPlan {
     pub kind: crate::privileges::StatementKind,
     /// What [`PlanCache::generation`] was before it was made.
     pub generation: u64,
+    /// What the statement counts as.
+    pub command: Command,
+    /// What the plan does as a whole, for counters.
+    pub shape: PlanShape,
     was_used: AtomicBool,
 }
 
@@ -46,7 +52,9 @@ impl CachedPlan {
         kind: crate::privileges::StatementKind,
         generation: u64,
     ) -> CachedPlan {
-        CachedPlan { plan, columns, needs, kind, generation, was_used: AtomicBool::new(true) }
+        let (command, shape) = (Command::of_plan(kind, &plan), PlanShape::of(&plan));
+        let was_used = AtomicBool::new(true);
+        CachedPlan { plan, columns, needs, kind, generation, command, shape, was_used }
     }
 }
 

@@ -11,7 +11,6 @@ use firn_wire::{
 use crate::facts::Facts;
 use crate::instance::Instance;
 use crate::session::{Beginning, SqlSession, told};
-use crate::status::count;
 
 /// Serves the clients of an instance.
 pub struct SqlService {
@@ -47,7 +46,6 @@ impl Service for SqlService {
     }
 
     fn open(&self, login: Login) -> Result<Box<dyn Session>, ServerError> {
-        count(&self.instance.status.connections);
         let host = login.peer().host();
         let account = self.instance.accounts.find(&login.user, &host);
         let account = account.filter(|account| account.name.to_string() == login.account);

@@ -35,6 +35,8 @@ pub struct WireSink<'s, 'r, 'a> {
     /// Why nothing more can be sent.
     broken: Option<WireError>,
     decimal: String,
+    /// Rows that were written.
+    rows: u64,
 }
 
 impl<'s, 'r, 'a> WireSink<'s, 'r, 'a> {
@@ -51,7 +53,14 @@ impl<'s, 'r, 'a> WireSink<'s, 'r, 'a> {
             set: None,
             broken: None,
             decimal: String::new(),
+            rows: 0,
         }
+    }
+
+    /// How many rows were written.
+    #[must_use]
+    pub fn rows(&self) -> u64 {
+        self.rows
     }
 
     /// Ends the result set, if there was one.
@@ -188,6 +197,7 @@ impl ResultSink for WireSink<'_, '_, '_> {
 
     fn end_row(&mut self) -> Result<()> {
         self.row().end();
+        self.rows += 1;
         Ok(())
     }
 }

@@ -44,7 +44,7 @@ impl SqlSession {
         self.write_key(&arguments);
         let version = self.catalog.definitions_version();
         let plan = self.instance.plans.get(&self.key, version)?;
-        count(&self.instance.status.plan_cache_hits);
+        count(&self.facts.status.plan_cache_hits);
         self.conditions.clear();
         Some(self.run_plan(&plan, &arguments, replies))
     }
@@ -117,7 +117,7 @@ impl SqlSession {
         text: &str,
         statement: &Statement,
     ) -> Result<(Arc<CachedPlan>, Arguments)> {
-        count(&self.instance.status.plan_cache_misses);
+        count(&self.facts.status.plan_cache_misses);
         let mode = self.grammar_mode();
         if grammar::normalise(text, mode, &mut self.normalised) {
             let lifted = self.normalised.text().to_owned();
@@ -177,7 +177,8 @@ impl SqlSession {
         arguments: &Arguments,
         replies: &mut Replies<'_>,
     ) -> Answered {
-        self.count_kind(plan.kind);
+        self.facts.status.count_command(plan.command);
+        self.measured.plan(plan);
         let encoded = match self.settings.presentation.charset {
             Some(charset) if !charset.is_unicode() => None,
             _ => plan.columns.clone(),
@@ -195,6 +196,7 @@ impl SqlSession {
         let mut sink = WireSink::new(replies, &presentation, encoded);
         match self.execute(plan, arguments, &mut sink) {
             Ok(_) => {
+                self.measured.rows_sent += sink.rows();
                 let status = self.status();
                 let warnings = self.warning_count();
                 sink.finish(&Completion { status, warnings, ..Completion::default() })
@@ -323,6 +325,7 @@ impl SqlSession {
         let ran = execute::run(plan, &mut execution, sink);
         let found_rows = execution.found_rows;
         let counters = execution.counters.take();
+        self.measured.rows.add(&execution.rows);
         self.scratch = execution.into_scratch();
         if counts {
             self.state.counters = counters;
@@ -331,17 +334,6 @@ impl SqlSession {
             self.facts.found_rows.store(found, Ordering::Relaxed);
         }
         ran
-    }
-
-    fn count_kind(&self, kind: StatementKind) {
-        let status = &self.instance.status;
-        count(match kind {
-            StatementKind::Select | StatementKind::LockingSelect => &status.selects,
-            StatementKind::Insert => &status.inserts,
-            StatementKind::Replace => &status.replaces,
-            StatementKind::Update => &status.updates,
-            StatementKind::Delete => &status.deletes,
-        });
     }
 }
 

@@ -153,6 +153,7 @@ impl SqlSession {
 
     /// `COM_STMT_CLOSE`
     pub(crate) fn forget_numbered(&mut self, number: u32) {
+        crate::status::count(&self.facts.status.closes);
         self.statements.remove(&number);
     }
 
@@ -164,15 +165,14 @@ impl SqlSession {
 
     /// The line of `COM_STATISTICS`.
     pub(crate) fn statistics_line(&self) -> String {
-        use std::sync::atomic::Ordering::Relaxed;
-        let status = &self.instance.status;
+        let status = self.instance.totals();
         let uptime = self.instance.uptime_seconds();
-        let questions = status.questions.load(Relaxed);
+        let questions = status.questions;
         format!(
             "Uptime: {uptime}  Threads: {}  Questions: {questions}  Slow queries: {}  Opens: 0  Flush \
              tables: 0  Open tables: 0  Queries per second avg: {:.3}",
             self.connections.len(),
-            status.slow_queries.load(Relaxed),
+            status.slow_queries,
             questions as f64 / uptime.max(1) as f64,
         )
     }

@@ -18,6 +18,7 @@ mod definition;
 mod execution;
 mod kill;
 mod load;
+mod measure;
 mod miscellany;
 mod prepared;
 mod query;
@@ -48,6 +49,7 @@ use crate::facts::Facts;
 use crate::instance::Instance;
 use crate::variables::Setting;
 
+use measure::Measured;
 use prepared::PreparedStatement;
 use settings::Settings;
 use state::State;
@@ -81,6 +83,8 @@ pub struct SqlSession {
     tags: Vec<u8>,
     /// Moves with all that plans depend on besides definitions: settings and the current schema.
     epoch: u64,
+    /// What the statement at hand did so far.
+    measured: Measured,
     /// The client asked for the end of the connection (`COMMIT RELEASE`).
     ends: bool,
 }
@@ -147,6 +151,7 @@ impl SqlSession {
             key: Vec::new(),
             tags: Vec::new(),
             epoch: 0,
+            measured: Measured::default(),
             ends: false,
         };
         session.instance.register(&session.facts);
@@ -156,6 +161,7 @@ impl SqlSession {
         if let Some(schema) = schema {
             session.use_schema(&schema)?;
         }
+        session.note_login();
         Ok(session)
     }
 
@@ -315,6 +321,7 @@ impl Drop for SqlSession {
         self.transactions.roll_back_quietly();
         self.facts.release_locks();
         self.drop_temporary_tables();
+        self.note_logout();
         self.instance.unregister(&self.facts);
     }
 }

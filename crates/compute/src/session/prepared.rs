@@ -21,7 +21,7 @@ use super::execution::{Arguments, number_value, write_tag};
 use super::{SqlSession, told};
 use crate::columns;
 use crate::plan_cache::CachedPlan;
-use crate::status::count;
+use crate::status::{Command, count};
 
 type Answered = std::result::Result<(), WireError>;
 
@@ -77,7 +77,7 @@ impl SqlSession {
     /// # Errors
     /// What the grammar and binding refuse.
     pub(crate) fn prepare_numbered(&mut self, number: u32, text: &[u8]) -> Result<Prepared> {
-        count(&self.instance.status.prepares);
+        self.facts.status.count_command(Command::StmtPrepare);
         let text = self.decode(text)?.into_owned();
         let prepared = self.take_apart(&text)?;
         let columns = self.known_columns(&prepared)?;
@@ -111,7 +111,7 @@ impl SqlSession {
         execution: Execution<'_>,
         replies: &mut Replies<'_>,
     ) -> Answered {
-        count(&self.instance.status.executes);
+        self.facts.status.count_command(Command::StmtExecute);
         let Some(mut prepared) = self.statements.remove(&execution.statement) else {
             let number = execution.statement;
             let why = format!(
@@ -194,7 +194,6 @@ impl SqlSession {
         arguments: &Arguments,
         replies: &mut Replies<'_>,
     ) -> Answered {
-        count(&self.instance.status.questions);
         let text = Arc::clone(&prepared.text);
         let began = self.statement_begins(&text);
         let done = self.run_prepared_now(prepared, arguments, replies);
@@ -271,11 +270,11 @@ impl SqlSession {
         if may_share {
             self.write_key_of(&prepared.key_text, arguments);
             if let Some(plan) = self.instance.plans.get(&self.key, definitions_version) {
-                count(&self.instance.status.plan_cache_hits);
+                count(&self.facts.status.plan_cache_hits);
                 return Ok(plan);
             }
         }
-        count(&self.instance.status.plan_cache_misses);
+        count(&self.facts.status.plan_cache_misses);
         let plan = Arc::new(self.plan(&prepared.statement, arguments)?);
         if may_share && plan.plan.is_cacheable {
             self.write_key_of(&prepared.key_text, arguments);

@@ -1,8 +1,6 @@
 //! Texts of clients: one statement or several, taken apart and run one after the other.
 
 use std::borrow::Cow;
-use std::sync::Arc;
-use std::sync::atomic::Ordering;
 
 use firn_sql::collation::Charset;
 use firn_sql::error::{Result, SqlError};
@@ -10,7 +8,6 @@ use firn_sql::grammar;
 use firn_wire::{Query, Replies, WireError};
 
 use super::{SqlSession, binary_text, told};
-use crate::status::count;
 
 impl SqlSession {
     /// Runs a text. See [`firn_wire::Session::query`].
@@ -79,7 +76,6 @@ impl SqlSession {
         text: &str,
         replies: &mut Replies<'_>,
     ) -> std::result::Result<(), WireError> {
-        count(&self.instance.status.questions);
         let began = self.statement_begins(text);
         let done = self.try_cached(text, replies).unwrap_or_else(|| self.run_parsed(text, replies));
         self.statement_ends(began, text, &done);
@@ -107,50 +103,4 @@ impl SqlSession {
         }
         self.run_statement(text, &parsed.statement, replies)
     }
-
-    pub(super) fn statement_begins(&mut self, text: &str) -> u64 {
-        *self.facts.statement.lock() = Some(Arc::from(text));
-        let now = self.instance.facts.environment.clock.wall_time_us();
-        self.evaluation.statement_time_us =
-            self.settings.fixed_time_us.unwrap_or(i64::try_from(now).unwrap_or(i64::MAX));
-        now
-    }
-
-    pub(super) fn statement_ends(
-        &mut self,
-        began_us: u64,
-        text: &str,
-        done: &std::result::Result<(), WireError>,
-    ) {
-        if let Err(WireError::Refused(error)) = done {
-            self.facts.row_count.store(-1, Ordering::Relaxed);
-            tracing::debug!(code = error.code, message = %error.message, "statement refused");
-        }
-        *self.facts.statement.lock() = None;
-        let now = self.instance.facts.environment.clock.wall_time_us();
-        let took_us = now.saturating_sub(began_us);
-        if took_us >= self.settings.long_query_us {
-            self.note_slow(took_us, text);
-        }
-    }
-
-    fn note_slow(&self, took_us: u64, text: &str) {
-        count(&self.instance.status.slow_queries);
-        if !self.instance.variables.get("slow_query_log").is_some_and(|on| on.is_on()) {
-            return;
-        }
-        let statement: String = text.chars().take(LONGEST_LOGGED_TEXT).collect();
-        tracing::warn!(
-            target: "firn::slow_query",
-            seconds = took_us as f64 / 1e6,
-            connection = self.facts.id,
-            user = %self.facts.user,
-            host = %self.facts.host,
-            schema = self.state.schema.as_deref().unwrap_or(""),
-            statement,
-        );
-    }
 }
-
-/// Characters of a slow statement that are logged.
-const LONGEST_LOGGED_TEXT: usize = 2000;

@@ -164,6 +164,7 @@ impl SqlSession {
             self.instance.variables.set(name, before.as_ref())?;
             return Err(error);
         }
+        self.instance.global_changed(name);
         if moved {
             let shown = self.shown_given(given);
             self.evaluation.warn(1292, || format!("Truncated incorrect {name} value: '{shown}'"));

@@ -174,10 +174,8 @@ impl SqlSession {
         }
         let mut table = Table::of_text(&["Type", "Name", "Status"]);
         if what == "STATUS" {
-            let lines = (self.instance.report)();
-            let lines: Vec<String> =
-                lines.iter().map(|(name, value)| format!("{name} {value}")).collect();
-            table.push_text(&["Firn", "", &lines.join("\n")]);
+            let text = self.instance.node_text.as_ref().map_or_else(String::new, |text| text());
+            table.push_text(&["InnoDB", "", &text]);
         }
         Ok(table)
     }

@@ -13,6 +13,7 @@ use rustc_hash::FxHashMap;
 use crate::accounts::{Grants, Privilege};
 use crate::facts::Facts;
 use crate::instance::Instance;
+use crate::status::server_figures;
 use crate::variables::{self, SessionVariables, Setting};
 
 /// A change that a client may want to hear of with the next OK.
@@ -176,24 +177,26 @@ impl SessionTables for State {
         variables::DEFINITIONS.iter().filter_map(shown).collect()
     }
 
-    fn status(&self, _global: bool) -> Vec<(String, String)> {
-        let mut rows: Vec<(String, String)> = Vec::new();
-        let counters = self.instance.status.counters();
-        rows.extend(counters.iter().map(|(name, count)| ((*name).to_owned(), count.to_string())));
-        let mut add = |name: &str, value: String| rows.push((name.to_owned(), value));
-        add("Uptime", self.instance.uptime_seconds().to_string());
-        add("Threads_connected", self.connections.len().max(1).to_string());
-        let running = self.connections.list().iter().filter(|one| one.command.is_some()).count();
-        add("Threads_running", running.max(1).to_string());
-        add("Firn_plan_cache_plans", self.instance.plans.len().to_string());
-        add("Firn_plan_cache_evictions", self.instance.plans.evictions().to_string());
-        let tls = self.tls.as_ref();
-        add("Ssl_version", tls.map_or_else(String::new, |tls| tls.version.to_owned()));
+    fn status(&self, global: bool) -> Vec<(String, String)> {
+        let counts = self.facts.status.read();
+        let traffic = || {
+            let id = u32::try_from(self.facts.id).ok()?;
+            Some(self.connections.get(id)?.traffic())
+        };
+        let own = (!global).then(|| (&counts, traffic().unwrap_or_default()));
+        let figures = server_figures(&self.instance, &self.connections, own);
+        let shown = figures.iter().filter(|figure| !figure.name.is_empty());
+        let mut rows: Vec<(String, String)> =
+            shown.map(|figure| (figure.name.to_owned(), figure.value.to_string())).collect();
+        let tls = self.tls.as_ref().filter(|_| !global);
         // As OpenSSL calls it.
-        add("Ssl_cipher", tls.map_or_else(String::new, |tls| tls.cipher.replace("TLS13_", "TLS_")));
-        for (name, value) in (self.instance.report)() {
-            add(&name, value.to_string());
-        }
+        let cipher = tls.map(|tls| tls.cipher.replace("TLS13_", "TLS_")).unwrap_or_default();
+        let version = tls.map(|tls| tls.version.to_owned()).unwrap_or_default();
+        rows.extend([
+            ("Ssl_cipher".to_owned(), cipher),
+            ("Ssl_version".to_owned(), version),
+            ("Compression".to_owned(), "OFF".to_owned()),
+        ]);
         rows.sort_unstable();
         rows
     }

@@ -8,7 +8,7 @@ use firn_wire::{Replies, WireError};
 
 use super::settings::Completion;
 use super::{SqlSession, told};
-use crate::status::count;
+use crate::status::Command;
 
 type Answered = std::result::Result<(), WireError>;
 
@@ -23,6 +23,9 @@ impl SqlSession {
         if !keeps_conditions(statement) {
             self.conditions.clear();
             self.evaluation.take_conditions();
+        }
+        if let Some(command) = Command::of(statement) {
+            self.facts.status.count_command(command);
         }
         if let Err(error) = self.refresh_grants().and_then(|()| self.may_run(statement)) {
             self.keep_error(&error);
@@ -109,12 +112,10 @@ impl SqlSession {
         match statement {
             Statement::Begin(begin) => self.run_begin(begin),
             Statement::Commit(completion) => {
-                count(&self.instance.status.commits);
                 self.transactions.commit()?;
                 self.complete(completion)
             }
             Statement::Rollback(completion) => {
-                count(&self.instance.status.rollbacks);
                 self.transactions.roll_back()?;
                 self.complete(completion)
             }
@@ -169,7 +170,6 @@ impl SqlSession {
     }
 
     fn run_begin(&mut self, begin: &ast::Begin) -> Result<()> {
-        count(&self.instance.status.begins);
         self.transactions.commit()?;
         let node = &*self.instance.node;
         self.transactions.begin(node, &self.settings, &self.facts, true, begin.access)?;
@@ -210,7 +210,7 @@ impl SqlSession {
                     return Err(SqlError::not_supported("FLUSH TABLES WITH READ LOCK"));
                 }
                 ast::Flush::Tables { .. } => self.instance.plans.clear(),
-                ast::Flush::Other(_) => {}
+                ast::Flush::Other(what) => self.flush_other(what)?,
             }
         }
         self.transactions.commit()

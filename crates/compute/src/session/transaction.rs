@@ -49,6 +49,15 @@ pub(crate) struct Transactions {
     pub(crate) open: Option<OpenTransaction>,
     pub(crate) next: NextTransaction,
     pub(crate) xa: Option<XaState>,
+    /// Commits and rollbacks that nobody has counted yet.
+    pub(crate) ended: Ended,
+}
+
+/// Transactions that ended.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Ended {
+    pub(crate) commits: u64,
+    pub(crate) rollbacks: u64,
 }
 
 impl Transactions {
@@ -130,7 +139,10 @@ impl Transactions {
     /// If the log has failed.
     pub(crate) fn commit(&mut self) -> Result<()> {
         match self.open.take() {
-            Some(open) => open.inner.commit().map_err(from_rows),
+            Some(open) => {
+                self.ended.commits += 1;
+                open.inner.commit().map_err(from_rows)
+            }
             None => Ok(()),
         }
     }
@@ -142,7 +154,10 @@ impl Transactions {
     pub(crate) fn roll_back(&mut self) -> Result<()> {
         self.xa = None;
         match self.open.take() {
-            Some(open) => open.inner.rollback().map_err(from_rows),
+            Some(open) => {
+                self.ended.rollbacks += 1;
+                open.inner.rollback().map_err(from_rows)
+            }
             None => Ok(()),
         }
     }
