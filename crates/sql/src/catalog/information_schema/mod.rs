@@ -12,6 +12,7 @@ mod columns;
 mod empty;
 mod keys;
 mod listing;
+mod monitors;
 mod performance;
 mod server;
 mod tables;
@@ -79,6 +80,7 @@ static REGISTRY: LazyLock<Registry> = LazyLock::new(|| {
     tables.extend(server::all());
     tables.extend(performance::all());
     tables.extend(empty::all());
+    tables.extend(monitors::all());
     tables.sort_by_key(|table| (table.schema, table.name));
     let names = tables.iter().enumerate();
     let by_name =

@@ -172,7 +172,7 @@ fn attribute_columns() -> Vec<VirtualColumn> {
 }
 
 fn setup_columns() -> Vec<VirtualColumn> {
-    vec![text("NAME", 128), text("ENABLED", 3)]
+    vec![text("NAME", 128), text("ENABLED", 3), text("TIMED", 3)]
 }
 
 fn version_columns() -> Vec<VirtualColumn> {
