@@ -30,8 +30,8 @@ use tracing_subscriber::filter::LevelFilter;
 use firn::memory::MemoryPlan;
 use setting::{
     BUFFER_POOL, DATA_DIR, HISTORY_WINDOW_SECONDS, LISTEN, LOG_LEVEL, LOG_SEGMENT_SIZE,
-    MATERIALISE_BEHIND_LIMIT, MAX_CONNECTIONS, MEMORY_BUDGET, SETTINGS, SOCKET, TLS_CERTIFICATE,
-    TLS_KEY,
+    MATERIALISE_BEHIND_LIMIT, MAX_CONNECTIONS, MEMORY_BUDGET, METRICS_LISTEN, SETTINGS,
+    SHUTDOWN_PATIENCE_SECONDS, SOCKET, TLS_CERTIFICATE, TLS_KEY,
 };
 use size::{Size, SizeError};
 use sources::{Origin, Sources};
@@ -48,6 +48,8 @@ const LOG_SEGMENT_SIZE_RANGE: RangeInclusive<Size> = Size(1 << 20)..=Size(16 << 
 const MATERIALISE_BEHIND_LIMIT_RANGE: RangeInclusive<Size> = Size(2 << 20)..=Size(1 << 44);
 /// Up to ten years.
 const HISTORY_WINDOW_RANGE: RangeInclusive<u64> = 0..=10 * 366 * 24 * 3600;
+/// Up to a day.
+const PATIENCE_RANGE: RangeInclusive<u64> = 0..=24 * 3600;
 const MAX_CONNECTIONS_RANGE: RangeInclusive<u64> = 1..=100_000;
 /// Log files are a whole number of these.
 const LOG_SEGMENT_GRANULE: Size = Size(4 << 10);
@@ -70,6 +72,10 @@ pub(crate) struct Configuration {
     pub(crate) socket: Placed<String>,
     /// How many clients can be connected at once.
     pub(crate) max_connections: Placed<u64>,
+    /// Where metrics are scraped, if anywhere.
+    pub(crate) metrics_listen: Placed<Option<SocketAddr>>,
+    /// How long statements may go on when the process is to end, in seconds.
+    pub(crate) shutdown_patience_seconds: Placed<u64>,
     /// The certificate's file; empty for a self-signed one.
     pub(crate) tls_certificate: Placed<String>,
     /// The private key's file.
@@ -182,6 +188,8 @@ impl Configuration {
             max_connections: texts.in_range(MAX_CONNECTIONS, &MAX_CONNECTIONS_RANGE, |_| {
                 "is not a whole number".to_owned()
             })?,
+            metrics_listen: texts.optional_address(METRICS_LISTEN)?,
+            shutdown_patience_seconds: texts.seconds(SHUTDOWN_PATIENCE_SECONDS, &PATIENCE_RANGE)?,
             tls_certificate: texts.text(TLS_CERTIFICATE).clone(),
             tls_key: texts.text(TLS_KEY).clone(),
             buffer_pool: texts.size(BUFFER_POOL, &BUFFER_POOL_RANGE)?,
@@ -248,6 +256,12 @@ impl Configuration {
             row(LISTEN, &self.listen),
             row(SOCKET, &self.socket),
             row(MAX_CONNECTIONS, &self.max_connections),
+            (
+                METRICS_LISTEN,
+                self.metrics_listen.value.map(|at| at.to_string()).unwrap_or_default(),
+                &self.metrics_listen.origin,
+            ),
+            row(SHUTDOWN_PATIENCE_SECONDS, &self.shutdown_patience_seconds),
             row(TLS_CERTIFICATE, &self.tls_certificate),
             row(TLS_KEY, &self.tls_key),
             row(BUFFER_POOL, &self.buffer_pool),
@@ -299,6 +313,18 @@ impl Texts {
         })?;
         let value = found.next().ok_or_else(|| refuse("names no address".to_owned()))?;
         Ok(Placed { value, origin: text.origin.clone() })
+    }
+
+    fn optional_address(
+        &self,
+        setting: &'static str,
+    ) -> Result<Placed<Option<SocketAddr>>, ConfigurationError> {
+        let text = self.text(setting);
+        if text.value.is_empty() {
+            return Ok(Placed { value: None, origin: text.origin.clone() });
+        }
+        self.address(setting)
+            .map(|placed| Placed { value: Some(placed.value), origin: placed.origin })
     }
 
     fn size(

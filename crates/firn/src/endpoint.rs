@@ -10,7 +10,6 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use firn_api::LogStore;
 use firn_api::rows::DatabaseNode;
 use firn_base::Environment;
 use firn_compute::accounts::StoreError;
@@ -23,10 +22,15 @@ use firn_sql::collation::Collations;
 use firn_sql::execute::SpillDirectory;
 use firn_wire::{LimitValues, ListenAddress, Server, ServerOptions, TlsFiles, TlsMode};
 
+use crate::metrics::{self, MetricsServer, Page};
 use crate::node::LocalNode;
+use crate::{engine_status, figures};
+
+/// Obeys `log_error_verbosity`: 1 errors, 2 warnings as well, 3 notes as well.
+pub type SetVerbosity = Arc<dyn Fn(u64) + Send + Sync>;
 
 /// Where and how clients connect.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub struct EndpointOptions {
     /// The TCP address; port 0 takes a free one.
     pub listen: Option<SocketAddr>,
@@ -36,10 +40,33 @@ pub struct EndpointOptions {
     pub max_connections: u64,
     /// Certificate and key; a self-signed certificate is made otherwise.
     pub tls: Option<(PathBuf, PathBuf)>,
+    /// Where metrics are scraped; nowhere unless said.
+    pub metrics_listen: Option<SocketAddr>,
+    /// How much of the process's log is written, as `log_error_verbosity` has it.
+    pub log_error_verbosity: u64,
+    /// Changes that.
+    pub set_verbosity: Option<SetVerbosity>,
     /// The node's directory, for those who ask where the data is.
     pub data_dir: PathBuf,
     /// The buffer pool's size, for those who ask.
     pub buffer_pool_bytes: u64,
+}
+
+impl Default for EndpointOptions {
+    /// Nothing listens.
+    fn default() -> EndpointOptions {
+        EndpointOptions {
+            listen: None,
+            socket: None,
+            max_connections: 1000,
+            tls: None,
+            metrics_listen: None,
+            log_error_verbosity: 2,
+            set_verbosity: None,
+            data_dir: PathBuf::new(),
+            buffer_pool_bytes: 0,
+        }
+    }
 }
 
 /// Why an endpoint did not start.
@@ -65,6 +92,8 @@ pub enum EndpointError {
 /// A running endpoint. Dropping it ends it without waiting for statements.
 pub struct Endpoint {
     _statistics: StatisticsKeeper,
+    /// Ends before what it shows.
+    metrics: Option<MetricsServer>,
     server: Server,
     instance: Arc<Instance>,
 }
@@ -83,26 +112,35 @@ impl Endpoint {
         let dictionary = node.engine().open_dictionary(Arc::new(Collations))?;
         let rows: Arc<dyn DatabaseNode> = Arc::new(EngineNode::new(dictionary));
         let watched = Arc::downgrade(node);
-        let report = move || watched.upgrade().map_or_else(Vec::new, |node| gauges(&node));
+        let report = move || watched.upgrade().map_or_else(Vec::new, |node| figures::of(&node));
         let variables = variables(options);
         let mut instance = Instance::open(environment, rows, variables, Box::new(report))?;
+        let watched = Arc::downgrade(node);
+        let text =
+            move || watched.upgrade().map_or_else(String::new, |node| engine_status::of(&node));
+        instance.node_text = Some(Box::new(text));
         let spill = SpillDirectory::open(environment.disk.clone(), &options.data_dir.join("spill"));
         match spill.and_then(|spill| spill.clear().map(|()| spill)) {
             Ok(spill) => instance.spill = Some(spill),
             // Statements that would need it say so themselves.
             Err(error) => tracing::warn!(%error, "large statements cannot put rows on the disk"),
         }
+        if let Some(set_verbosity) = options.set_verbosity.clone() {
+            instance.verbosity_hook = Some(Box::new(move |level| set_verbosity(level)));
+        }
         let instance = Arc::new(instance);
-        if let Some(listen) = options.listen
-            && !listen.ip().is_loopback()
-            && !instance.accounts.has_remote_account()
-        {
-            return Err(EndpointError::NobodyHasPassword(listen));
+        for listen in options.listen.iter().chain(&options.metrics_listen) {
+            if !listen.ip().is_loopback() && !instance.accounts.has_remote_account() {
+                return Err(EndpointError::NobodyHasPassword(*listen));
+            }
         }
         let service = Arc::new(SqlService::new(Arc::clone(&instance)));
         let server = Server::start(environment.clone(), server_options(options), service)?;
         let statistics = StatisticsKeeper::start(environment, Arc::clone(&instance));
-        let endpoint = Endpoint { _statistics: statistics, server, instance };
+        let page = || Page::new(Arc::clone(&instance), Arc::clone(server.connections()));
+        let metrics = options.metrics_listen.map(|at| metrics::serve(environment, at, page()));
+        let metrics = metrics.transpose()?;
+        let endpoint = Endpoint { _statistics: statistics, metrics, server, instance };
         if let Some(address) = endpoint.address() {
             let port = Setting::Number(i64::from(address.port()));
             endpoint.instance.variables.install("port", port);
@@ -117,6 +155,12 @@ impl Endpoint {
             ListenAddress::Tcp(address) => Some(*address),
             ListenAddress::Unix(_) => None,
         })
+    }
+
+    /// The address at which metrics are scraped.
+    #[must_use]
+    pub fn metrics_address(&self) -> Option<SocketAddr> {
+        self.metrics.as_ref().map(MetricsServer::address)
     }
 
     /// What the sessions share.
@@ -161,28 +205,9 @@ fn variables(options: &EndpointOptions) -> GlobalVariables {
     }
     let pool = Setting::Number(options.buffer_pool_bytes as i64);
     variables.install("innodb_buffer_pool_size", pool);
+    let verbosity = Setting::Number(options.log_error_verbosity as i64);
+    variables.install("log_error_verbosity", verbosity);
     let connections = Setting::Number(options.max_connections as i64);
     variables.install("max_connections", connections);
     variables
-}
-
-/// What a node tells of itself in `SHOW STATUS`.
-fn gauges(node: &LocalNode) -> Vec<(String, u64)> {
-    let memory = node.memory();
-    let rows = [
-        ("Firn_memory_budget", memory.budget),
-        ("Firn_memory_resident", memory.resident),
-        ("Firn_memory_buffer_pool", memory.buffer_pool),
-        ("Firn_memory_log_buffer", memory.log_buffer),
-        ("Firn_memory_log_index", memory.log_index),
-        ("Firn_memory_log_index_cache", memory.log_index_cache),
-        ("Firn_memory_page_images", memory.page_images),
-        ("Firn_memory_page_map", memory.page_map),
-        ("Firn_memory_transactions", memory.transactions),
-        ("Firn_memory_locks", memory.locks),
-        ("Innodb_buffer_pool_bytes_data", memory.buffer_pool),
-        ("Firn_log_end_lsn", node.storage().log.end_lsn().0),
-        ("Firn_log_truncated_lsn", node.storage().log.truncated_lsn().0),
-    ];
-    rows.map(|(name, value)| (name.to_owned(), value)).into()
 }

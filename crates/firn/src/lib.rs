@@ -1,5 +1,8 @@
 //! A Firn node in this process: what the binary starts, and what tests and benches start too.
 
 pub mod endpoint;
+pub mod engine_status;
+pub mod figures;
 pub mod memory;
+pub mod metrics;
 pub mod node;

@@ -2,7 +2,8 @@
 
 use std::path::Path;
 
-use firn_base::Environment;
+use firn_api::LogStore;
+use firn_base::{Environment, Lsn};
 use firn_engine::transaction::IdLimits;
 use firn_engine::{Engine, EngineError, EngineOptions, Storage};
 use firn_storage::local::{LocalOptions, LocalStorage, OpenError};
@@ -36,6 +37,7 @@ pub struct LocalNode {
     governor: Governor,
     engine: Engine,
     storage: LocalStorage,
+    opened_at: Lsn,
 }
 
 impl LocalNode {
@@ -58,13 +60,20 @@ impl LocalNode {
         let engine = Engine::open(environment, seams, &options.engine)?;
         let pool = &engine.system().pages().pool;
         let governor = Governor::start(environment, pool, options.memory_budget_bytes);
-        Ok(LocalNode { governor, engine, storage })
+        let opened_at = storage.log.end_lsn();
+        Ok(LocalNode { governor, engine, storage, opened_at })
     }
 
     /// The engine.
     #[must_use]
     pub fn engine(&self) -> &Engine {
         &self.engine
+    }
+
+    /// Where the log ended when the node had been opened.
+    #[must_use]
+    pub fn opened_at(&self) -> Lsn {
+        self.opened_at
     }
 
     /// Log and pages.

@@ -18,13 +18,18 @@ use signal_hook::low_level::signal_name;
 use crate::CommandError;
 use crate::configuration::Configuration;
 use crate::configuration::size::Size;
+use crate::logging::Verbosity;
 
 /// Runs a node until SIGINT or SIGTERM. A second signal while the node closes ends the process at once;
 /// nothing is lost then, since what was acknowledged is in the log.
 ///
 /// # Errors
 /// If the node cannot be opened or closed.
-pub(crate) fn run(configuration: &Configuration, out: &mut dyn Write) -> Result<(), CommandError> {
+pub(crate) fn run(
+    configuration: &Configuration,
+    verbosity: Verbosity,
+    out: &mut dyn Write,
+) -> Result<(), CommandError> {
     let mut signals = listen()?;
     let environment = Environment::system();
     let began = environment.clock.monotonic();
@@ -33,14 +38,17 @@ pub(crate) fn run(configuration: &Configuration, out: &mut dyn Write) -> Result<
     let node = Arc::new(node);
     let opened_in = environment.clock.monotonic().saturating_sub(began);
     writeln!(out, "{}", what_was_recovered(configuration, &node, opened_in))?;
-    let endpoint = Endpoint::start(&environment, &node, &configuration.endpoint_options())?;
+    let mut options = configuration.endpoint_options();
+    options.set_verbosity = Some(Arc::new(move |level| verbosity.set(level)));
+    let endpoint = Endpoint::start(&environment, &node, &options)?;
     writeln!(out, "{}", how_to_connect(configuration, &endpoint))?;
     out.flush()?;
     let ended = wait_for_end(&node, &mut signals);
     if let Ok(signal) = &ended {
         tracing::info!(signal, "closing");
     }
-    if !endpoint.shutdown(STATEMENT_PATIENCE) {
+    let patience = Duration::from_secs(configuration.shutdown_patience_seconds.value);
+    if !endpoint.shutdown(patience) {
         tracing::warn!("some connections had to be cut off");
     }
     drop(endpoint);
@@ -54,9 +62,6 @@ pub(crate) fn run(configuration: &Configuration, out: &mut dyn Write) -> Result<
     Ok(())
 }
 
-/// How long statements that run may go on when the process is to end.
-const STATEMENT_PATIENCE: Duration = Duration::from_secs(10);
-
 /// A few lines for whoever has just started a server.
 fn how_to_connect(configuration: &Configuration, endpoint: &Endpoint) -> String {
     let mut lines = Vec::new();
@@ -67,9 +72,13 @@ fn how_to_connect(configuration: &Configuration, endpoint: &Endpoint) -> String 
         };
         lines.push(format!("firn: listening at {address}; connect with any MySQL client:"));
         lines.push(format!("        mysql -h {host} -P {} -u root", address.port()));
+        lines.push(format!("        firn sql -h {host} -P {}", address.port()));
     }
     if !configuration.socket.value.is_empty() {
         lines.push(format!("        mysql -S {} -u root", configuration.socket.value));
+    }
+    if let Some(address) = endpoint.metrics_address() {
+        lines.push(format!("firn: metrics at http://{address}/metrics"));
     }
     lines.push("firn: Ctrl-C or SIGTERM ends it".to_owned());
     lines.join("\n")

@@ -9,6 +9,7 @@ use firn_storage::local::{LocalOptions, LogOptions, PageStoreOptions};
 
 use super::Configuration;
 use super::sources::Origin;
+use crate::logging::verbosity_of;
 
 impl Configuration {
     /// Where and how clients connect.
@@ -19,6 +20,9 @@ impl Configuration {
             socket: named(&self.socket.value),
             max_connections: self.max_connections.value,
             tls: named(&self.tls_certificate.value).zip(named(&self.tls_key.value)),
+            metrics_listen: self.metrics_listen.value,
+            log_error_verbosity: verbosity_of(self.log_level.value),
+            set_verbosity: None,
             data_dir: self.data_dir.value.clone(),
             buffer_pool_bytes: self.memory_plan().buffer_pool_bytes,
         }

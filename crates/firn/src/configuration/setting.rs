@@ -35,6 +35,10 @@ pub(crate) const DATA_DIR: &str = "data_dir";
 pub(crate) const LISTEN: &str = "listen";
 /// A Unix socket for clients of this machine.
 pub(crate) const SOCKET: &str = "socket";
+/// Where metrics are scraped.
+pub(crate) const METRICS_LISTEN: &str = "metrics_listen";
+/// How long statements may go on when the process is to end.
+pub(crate) const SHUTDOWN_PATIENCE_SECONDS: &str = "shutdown_patience_seconds";
 /// How many clients can be connected.
 pub(crate) const MAX_CONNECTIONS: &str = "max_connections";
 /// The certificate that the server shows.
@@ -55,7 +59,7 @@ pub(crate) const MATERIALISE_BEHIND_LIMIT: &str = "materialise_behind_limit";
 pub(crate) const LOG_LEVEL: &str = "log_level";
 
 /// All settings, in the order in which help and listings show them.
-pub(crate) const SETTINGS: [Setting; 12] = [
+pub(crate) const SETTINGS: [Setting; 14] = [
     Setting {
         name: DATA_DIR,
         value_name: "DIR",
@@ -79,6 +83,18 @@ pub(crate) const SETTINGS: [Setting; 12] = [
         value_name: "NUMBER",
         default: "10000",
         help: "How many clients can be connected at once",
+    },
+    Setting {
+        name: METRICS_LISTEN,
+        value_name: "HOST:PORT",
+        default: "",
+        help: "Where Prometheus scrapes /metrics; nowhere if empty",
+    },
+    Setting {
+        name: SHUTDOWN_PATIENCE_SECONDS,
+        value_name: "SECONDS",
+        default: "10",
+        help: "How long statements may go on after SIGTERM before they are ended",
     },
     Setting {
         name: TLS_CERTIFICATE,

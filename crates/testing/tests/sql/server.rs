@@ -23,11 +23,8 @@ impl Server {
         let node = Arc::new(node.expect("an empty directory opens"));
         let options = EndpointOptions {
             listen: Some(SocketAddr::from((Ipv4Addr::LOCALHOST, 0))),
-            socket: None,
-            max_connections: 1000,
-            tls: None,
             data_dir: directory.path().to_owned(),
-            buffer_pool_bytes: 0,
+            ..EndpointOptions::default()
         };
         let endpoint = Endpoint::start(&environment, &node, &options).expect("an endpoint");
         Server { endpoint, _node: node, _directory: directory }

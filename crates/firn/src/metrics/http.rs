@@ -1,0 +1,166 @@
+//! As much of HTTP as a scrape needs: one `GET`, one answer, the connection ends.
+//!
+//! One client is served at a time, and has [`PATIENCE`] for its request and as much for each write of the
+//! answer, so nobody holds more than one thread and nobody for long. Requests are taken apart by `httparse`.
+
+use std::fmt;
+use std::io::{self, Read, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use firn_base::Environment;
+use firn_base::clock::Clock;
+use firn_base::task::TaskHandle;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+
+/// How long a client may take for its request.
+const PATIENCE: Duration = Duration::from_secs(2);
+/// How long a wait for clients lasts before the end is looked for.
+const LOOK: Timespec = Timespec { tv_sec: 0, tv_nsec: 200_000_000 };
+/// Longer requests are refused.
+const LONGEST_REQUEST_BYTES: usize = 8 << 10;
+/// More header lines are refused.
+const MOST_HEADERS: usize = 64;
+
+/// The page, made for each scrape.
+pub(super) type Text = Box<dyn Fn() -> Result<String, fmt::Error> + Send + Sync>;
+
+/// A page that is being served. Dropping it ends that.
+pub struct MetricsServer {
+    address: SocketAddr,
+    ends: Arc<AtomicBool>,
+    task: Option<Box<dyn TaskHandle>>,
+}
+
+impl MetricsServer {
+    pub(super) fn start(
+        environment: &Environment,
+        address: SocketAddr,
+        text: Text,
+    ) -> io::Result<MetricsServer> {
+        let listener = TcpListener::bind(address).map_err(|error| {
+            io::Error::new(error.kind(), format!("cannot listen at {address} for metrics: {error}"))
+        })?;
+        listener.set_nonblocking(true)?;
+        let address = listener.local_addr()?;
+        let ends = Arc::new(AtomicBool::new(false));
+        let (seen, clock) = (Arc::clone(&ends), environment.clock.clone());
+        let body = move || serve(&listener, &seen, &*clock, &text);
+        let task = environment.spawner.spawn("metrics", Box::new(body));
+        Ok(MetricsServer { address, ends, task: Some(task) })
+    }
+
+    /// Where it listens, with the port that was found.
+    #[must_use]
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+}
+
+impl Drop for MetricsServer {
+    fn drop(&mut self) {
+        self.ends.store(true, Ordering::Relaxed);
+        if let Some(task) = self.task.take() {
+            task.join();
+        }
+    }
+}
+
+fn serve(listener: &TcpListener, ends: &AtomicBool, clock: &dyn Clock, text: &Text) {
+    while !ends.load(Ordering::Relaxed) {
+        let mut wait = [PollFd::new(listener, PollFlags::IN)];
+        // Interrupted or not, what follows looks whether somebody is there.
+        let _ = poll(&mut wait, Some(&LOOK));
+        let Ok((stream, _)) = listener.accept() else { continue };
+        if let Err(error) = answer(stream, clock, text) {
+            tracing::debug!(%error, "a scrape was given up");
+        }
+    }
+}
+
+fn answer(mut stream: TcpStream, clock: &dyn Clock, text: &Text) -> io::Result<()> {
+    stream.set_nonblocking(false)?;
+    stream.set_read_timeout(Some(PATIENCE))?;
+    stream.set_write_timeout(Some(PATIENCE))?;
+    let deadline = clock.monotonic() + PATIENCE;
+    let mut request = Vec::new();
+    let (status, body) = loop {
+        match respond(&request, text) {
+            Some(response) => break response,
+            None if clock.monotonic() >= deadline => return Err(io::ErrorKind::TimedOut.into()),
+            None => {}
+        }
+        let mut part = [0; 1024];
+        match stream.read(&mut part)? {
+            0 => return Err(io::ErrorKind::UnexpectedEof.into()),
+            length => request.extend_from_slice(&part[..length]),
+        }
+    };
+    let kind = match status {
+        OK => "application/openmetrics-text; version=1.0.0; charset=utf-8",
+        _ => "text/plain; charset=utf-8",
+    };
+    let head = format!(
+        "HTTP/1.1 {status}\r\nContent-Type: {kind}\r\nContent-Length: {}\r\nConnection: close\r\n\r\n",
+        body.len()
+    );
+    stream.write_all(head.as_bytes())?;
+    stream.write_all(body.as_bytes())
+}
+
+const OK: &str = "200 OK";
+
+/// Status and body for a request; `None` while it is not whole.
+fn respond(request: &[u8], text: &Text) -> Option<(&'static str, String)> {
+    let refused = |status: &'static str| Some((status, format!("{status}\n")));
+    let mut headers = [httparse::EMPTY_HEADER; MOST_HEADERS];
+    let mut parsed = httparse::Request::new(&mut headers);
+    match parsed.parse(request) {
+        Ok(httparse::Status::Partial) if request.len() < LONGEST_REQUEST_BYTES => return None,
+        Ok(httparse::Status::Complete(_)) => {}
+        Ok(httparse::Status::Partial) => return refused("431 Request Header Fields Too Large"),
+        Err(_) => return refused("400 Bad Request"),
+    }
+    let path = parsed.path.unwrap_or("").split('?').next().unwrap_or("");
+    match (parsed.method, path) {
+        (Some("GET"), "/metrics") => match text() {
+            Ok(text) => Some((OK, text)),
+            Err(_) => refused("500 Internal Server Error"),
+        },
+        (Some("GET"), _) => refused("404 Not Found"),
+        _ => refused("405 Method Not Allowed"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn status(request: &[u8]) -> Option<&'static str> {
+        let text: Text = Box::new(|| Ok("firn_x 1\n".to_owned()));
+        respond(request, &text).map(|(status, _)| status)
+    }
+
+    #[test]
+    fn only_the_page_is_served() {
+        assert_eq!(status(b"GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n"), Some(OK));
+        assert_eq!(status(b"GET /metrics?x=1 HTTP/1.0\r\n\r\n"), Some(OK));
+        assert_eq!(status(b"GET / HTTP/1.1\r\n\r\n"), Some("404 Not Found"));
+        assert_eq!(status(b"POST /metrics HTTP/1.1\r\n\r\n"), Some("405 Method Not Allowed"));
+        assert_eq!(status(b"GET /metrics HTTP/1.1\r\n"), None);
+        assert_eq!(status(b"\x00\x01\r\n\r\n"), Some("400 Bad Request"));
+        let long = [b"GET /".as_slice(), &vec![b'a'; LONGEST_REQUEST_BYTES]].concat();
+        assert_eq!(status(&long), Some("431 Request Header Fields Too Large"));
+    }
+
+    proptest! {
+        #[test]
+        fn any_bytes_are_answered(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
+            let _ = status(&bytes);
+        }
+    }
+}

@@ -1,0 +1,359 @@
+//! Running a server: metrics, logs, status, its end, its time zone.
+
+#![allow(clippy::disallowed_methods)]
+
+mod support;
+
+use std::io::{Read, Write};
+use std::net::TcpStream;
+use std::time::{Duration, Instant};
+
+use expect_test::expect;
+use mysql::prelude::Queryable;
+use support::{Server, firn, text};
+
+/// The answer to `GET path`, with its head.
+fn get(port: u16, path: &str) -> String {
+    let mut stream = TcpStream::connect(("127.0.0.1", port)).unwrap();
+    write!(stream, "GET {path} HTTP/1.1\r\nHost: firn\r\n\r\n").unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).unwrap();
+    answer
+}
+
+/// The value of a metric in a scrape.
+fn metric(page: &str, name: &str) -> f64 {
+    let line = page.lines().find(|line| line.split(' ').next() == Some(name));
+    let line = line.unwrap_or_else(|| panic!("{name} is not in\n{page}"));
+    line.split(' ').nth(1).unwrap().parse().unwrap()
+}
+
+fn status(client: &mut mysql::Conn, scope: &str, name: &str) -> String {
+    let statement = format!("SHOW {scope} STATUS LIKE '{name}'");
+    let row: Option<(String, String)> = client.query_first(statement).unwrap();
+    row.unwrap_or_else(|| panic!("{name} is not there")).1
+}
+
+fn number(client: &mut mysql::Conn, name: &str) -> u64 {
+    status(client, "GLOBAL", name).parse().unwrap()
+}
+
+#[test]
+fn metrics_and_status_tell_the_same() {
+    let server = Server::start(&["--metrics-listen", "127.0.0.1:0"], &[]);
+    let mut client = server.connect();
+    client.query_drop("CREATE DATABASE d").unwrap();
+    client.query_drop("CREATE TABLE d.t (a INT PRIMARY KEY, b INT)").unwrap();
+    client.query_drop("INSERT INTO d.t VALUES (1, 1), (2, 2), (3, 3)").unwrap();
+    for _ in 0..5 {
+        client.query_drop("SELECT b FROM d.t WHERE a = 2").unwrap();
+    }
+    client.query_drop("SELECT * FROM d.t ORDER BY b").unwrap();
+    assert!(client.query_drop("SELECT nothing FROM d.t").is_err());
+    let page = get(server.metrics_port(), "/metrics");
+    assert!(page.starts_with("HTTP/1.1 200 OK\r\n"), "{page}");
+    assert!(page.ends_with("# EOF\n"), "{page}");
+    for (name, shown) in [
+        ("firn_statements_total{command=\"insert\"}", "Com_insert"),
+        ("firn_row_operations_total{operation=\"insert\"}", "Handler_write"),
+        ("firn_row_operations_total{operation=\"read_key\"}", "Handler_read_key"),
+        ("firn_row_operations_total{operation=\"read_scan\"}", "Handler_read_rnd_next"),
+        ("firn_sorted_rows_total", "Sort_rows"),
+        ("firn_connections_open", "Threads_connected"),
+        ("firn_statement_errors_total", "Firn_statement_errors"),
+    ] {
+        assert_eq!(metric(&page, name) as u64, number(&mut client, shown), "{name}");
+    }
+    assert_eq!(number(&mut client, "Handler_write"), 3);
+    assert_eq!(number(&mut client, "Sort_rows"), 3);
+    assert!(metric(&page, "firn_statement_duration_seconds_count{class=\"read\"}") >= 6.0);
+    assert!(metric(&page, "firn_memory_resident_bytes") > 1e6);
+    assert!(metric(&page, "firn_network_bytes_total{direction=\"received\"}") > 100.0);
+    assert!(get(server.metrics_port(), "/").starts_with("HTTP/1.1 404 "));
+}
+
+#[test]
+fn every_metric_is_well_formed() {
+    let server = Server::start(&["--metrics-listen", "127.0.0.1:0"], &[]);
+    let page = get(server.metrics_port(), "/metrics");
+    let body = page.split("\r\n\r\n").nth(1).unwrap();
+    let mut seen = std::collections::BTreeSet::new();
+    for line in body.lines() {
+        if let Some(name) = line.strip_prefix("# TYPE ") {
+            assert!(seen.insert(name.to_owned()), "{name} comes twice");
+        }
+        if line.starts_with('#') {
+            continue;
+        }
+        let (name, value) = line.rsplit_once(' ').unwrap();
+        assert!(name.starts_with("firn_"), "{name}");
+        assert!(value.parse::<f64>().is_ok(), "{line}");
+    }
+    assert!(seen.len() > 40, "{}", seen.len());
+}
+
+#[test]
+fn a_session_counts_for_itself_until_it_is_flushed() {
+    let server = Server::start(&[], &[]);
+    let (mut one, mut two) = (server.connect(), server.connect());
+    for _ in 0..7 {
+        one.query_drop("DO 1").unwrap();
+    }
+    assert_eq!(status(&mut one, "SESSION", "Com_do"), "7");
+    assert_eq!(status(&mut two, "SESSION", "Com_do"), "0");
+    assert_eq!(status(&mut two, "GLOBAL", "Com_do"), "7");
+    one.query_drop("FLUSH STATUS").unwrap();
+    assert_eq!(status(&mut one, "SESSION", "Com_do"), "0");
+    drop(one);
+    assert_eq!(status(&mut two, "GLOBAL", "Com_do"), "7");
+    assert_eq!(number(&mut two, "Max_used_connections"), 2);
+    assert_eq!(number(&mut two, "Aborted_clients"), 0);
+}
+
+#[test]
+fn slow_statements_are_logged_as_mysql_does() {
+    let server = Server::start(&[], &[]);
+    let mut client = server.connect();
+    client.query_drop("CREATE DATABASE d").unwrap();
+    client.query_drop("USE d").unwrap();
+    client.query_drop("CREATE TABLE t (a INT PRIMARY KEY, b INT)").unwrap();
+    client.query_drop("INSERT INTO t VALUES (1, 1), (2, 2)").unwrap();
+    client.query_drop("SET GLOBAL slow_query_log = ON").unwrap();
+    client.query_drop("SET GLOBAL log_queries_not_using_indexes = ON").unwrap();
+    client.query_drop("SELECT a FROM t WHERE a = 1").unwrap();
+    client.query_drop("SELECT b FROM t WHERE b = 2").unwrap();
+    client.query_drop("SET min_examined_row_limit = 3").unwrap();
+    client.query_drop("SELECT b FROM t WHERE b = 1").unwrap();
+    client.query_drop("SET min_examined_row_limit = 0, long_query_time = 0").unwrap();
+    client.query_drop("CREATE USER u IDENTIFIED BY 'hidden'").unwrap();
+    client.query_drop("ALTER TABLE t ADD c INT").unwrap();
+    let log = std::fs::read_to_string(server.data_file("firn-slow.log")).unwrap();
+    assert!(!log.contains("WHERE a = 1") && !log.contains("WHERE b = 1"), "{log}");
+    assert!(!log.contains("hidden") && log.contains("IDENTIFIED BY <secret>;\n"), "{log}");
+    assert!(!log.contains("ALTER TABLE"), "{log}");
+    let entry: Vec<&str> = log.lines().take(6).collect();
+    assert!(entry[0].starts_with("# Time: 20") && entry[0].ends_with('Z'), "{log}");
+    assert!(entry[1].starts_with("# User@Host: root[root] @ "), "{log}");
+    assert!(entry[2].ends_with("Rows_sent: 1  Rows_examined: 2"), "{log}");
+    assert_eq!(entry[3], "use d;");
+    assert!(entry[4].starts_with("SET timestamp="), "{log}");
+    assert_eq!(entry[5], "SELECT b FROM t WHERE b = 2;");
+    assert!(number(&mut client, "Slow_queries") >= 2);
+}
+
+#[test]
+fn logs_are_rotated_by_flush_logs() {
+    let server = Server::start(&[], &[]);
+    let mut client = server.connect();
+    client.query_drop("SET GLOBAL general_log_file = 'all.log', GLOBAL general_log = ON").unwrap();
+    client.query_drop("DO 1").unwrap();
+    let (log, old) = (server.data_file("all.log"), server.data_file("all.log.1"));
+    std::fs::rename(&log, &old).unwrap();
+    client.query_drop("FLUSH LOGS").unwrap();
+    client.query_drop("DO 2").unwrap();
+    let (old, new) = (std::fs::read_to_string(old).unwrap(), std::fs::read_to_string(log).unwrap());
+    assert!(old.contains("Query\tDO 1\n") && !old.contains("DO 2"), "{old}");
+    assert!(new.contains("Query\tDO 2\n") && !new.contains("DO 1"), "{new}");
+    assert!(client.query_drop("SET GLOBAL log_output = 'TABLE'").is_err());
+}
+
+#[test]
+fn engine_status_has_figures() {
+    let server = Server::start(&[], &[]);
+    let mut client = server.connect();
+    let row: Option<(String, String, String)> =
+        client.query_first("SHOW ENGINE INNODB STATUS").unwrap();
+    let (kind, _, status) = row.unwrap();
+    assert_eq!(kind, "InnoDB");
+    for part in ["TRANSACTIONS", "BUFFER POOL AND MEMORY", "Log durable up to", "PAGE STORE"] {
+        assert!(status.contains(part), "{part}\n{status}");
+    }
+}
+
+#[test]
+fn a_process_list_shows_what_runs() {
+    let server = Server::start(&[], &[]);
+    let (mut watcher, mut sleeper) = (server.connect(), server.connect());
+    let id = sleeper.connection_id();
+    std::thread::scope(|scope| {
+        scope.spawn(|| sleeper.query_drop("SELECT SLEEP(30)"));
+        let deadline = Instant::now() + Duration::from_secs(10);
+        for table in ["information_schema.PROCESSLIST", "performance_schema.processlist"] {
+            let statement = format!("SELECT COMMAND, STATE, INFO FROM {table} WHERE ID = {id}");
+            loop {
+                let row: Option<(String, Option<String>, Option<String>)> =
+                    watcher.query_first(&statement).unwrap();
+                let (command, _, info) = row.unwrap();
+                if command == "Query" && info.as_deref() == Some("SELECT SLEEP(30)") {
+                    break;
+                }
+                assert!(Instant::now() < deadline, "{command} {info:?}");
+            }
+        }
+        watcher.query_drop(format!("KILL {id}")).unwrap();
+    });
+}
+
+#[test]
+fn a_server_that_ends_lets_statements_go_on_for_a_while() {
+    let mut server = Server::start(&["--shutdown-patience-seconds", "20"], &[]);
+    let mut running = server.connect();
+    let mut idle = server.connect();
+    let ended = std::thread::scope(|scope| {
+        let answer = scope.spawn(move || running.query_first::<u64, _>("SELECT SLEEP(2)"));
+        std::thread::sleep(Duration::from_millis(700));
+        server.signal("TERM");
+        std::thread::sleep(Duration::from_millis(500));
+        assert!(idle.query_drop("DO 1").is_err(), "idle sessions are ended");
+        answer.join().unwrap()
+    });
+    assert_eq!(ended.unwrap(), Some(0), "the statement came to its end");
+    let (status, rest) = server.wait();
+    assert!(status.success() && rest.ends_with("closed after SIGTERM\n"), "{status} {rest}");
+}
+
+#[test]
+fn statements_that_go_on_for_too_long_are_ended_and_rolled_back() {
+    let mut server = Server::start(&["--shutdown-patience-seconds", "0"], &[]);
+    let mut client = server.connect();
+    client.query_drop("CREATE DATABASE d").unwrap();
+    client.query_drop("CREATE TABLE d.t (a INT PRIMARY KEY)").unwrap();
+    client.query_drop("BEGIN").unwrap();
+    client.query_drop("INSERT INTO d.t VALUES (1)").unwrap();
+    let began = Instant::now();
+    std::thread::scope(|scope| {
+        scope.spawn(move || client.query_drop("SELECT SLEEP(60)"));
+        std::thread::sleep(Duration::from_millis(500));
+        server.signal("TERM");
+        let (status, _) = server.wait();
+        assert!(status.success(), "{status}");
+    });
+    assert!(began.elapsed() < Duration::from_secs(20));
+    let directory = std::mem::replace(&mut server.directory, tempfile::tempdir().unwrap());
+    let server = Server::start_in(directory, &[], &[]);
+    let count: Option<u64> = server.connect().query_first("SELECT COUNT(*) FROM d.t").unwrap();
+    assert_eq!(count, Some(0));
+}
+
+#[test]
+fn a_second_signal_ends_it_at_once() {
+    let mut server = Server::start(&["--shutdown-patience-seconds", "600"], &[]);
+    let mut client = server.connect();
+    std::thread::scope(|scope| {
+        scope.spawn(move || client.query_drop("SELECT SLEEP(60)"));
+        std::thread::sleep(Duration::from_millis(500));
+        server.signal("TERM");
+        std::thread::sleep(Duration::from_millis(500));
+        server.signal("TERM");
+        assert_eq!(server.wait().0.code(), Some(1));
+    });
+}
+
+#[test]
+fn the_world_is_let_in_only_with_passwords() {
+    let directory = tempfile::tempdir().unwrap();
+    for arguments in [
+        ["start", "--listen", "0.0.0.0:0", "--buffer-pool", "16M"].as_slice(),
+        &[
+            "start",
+            "--listen",
+            "127.0.0.1:0",
+            "--metrics-listen",
+            "0.0.0.0:0",
+            "--buffer-pool",
+            "16M",
+        ],
+    ] {
+        let output = firn(directory.path(), arguments, &[]);
+        assert_eq!(output.status.code(), Some(1));
+        assert!(text(&output.stderr).contains("no account has a password"), "{output:?}");
+    }
+    let server = Server::start_in(directory, &[], &[]);
+    server.connect().query_drop("CREATE USER u IDENTIFIED BY 'x'").unwrap();
+    let mut server = server;
+    server.signal("TERM");
+    server.wait();
+    let directory = std::mem::replace(&mut server.directory, tempfile::tempdir().unwrap());
+    let mut open = std::process::Command::new(env!("CARGO_BIN_EXE_firn"))
+        .current_dir(directory.path())
+        .args(["start", "--listen", "0.0.0.0:0", "--buffer-pool", "16M"])
+        .env_clear()
+        .stdout(std::process::Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut greeting = [0; 400];
+    let mut shown = String::new();
+    while !shown.contains("listening at 0.0.0.0:") {
+        let length = open.stdout.as_mut().unwrap().read(&mut greeting).unwrap();
+        assert!(length > 0, "{shown}");
+        shown.push_str(text(&greeting[..length]));
+    }
+    open.kill().unwrap();
+    open.wait().unwrap();
+}
+
+#[test]
+fn time_zones_are_the_systems_named_or_offsets() {
+    let server = Server::start(&[], &[("TZ", "Europe/Berlin")]);
+    let mut client = server.connect();
+    let zones: Option<(String, String)> =
+        client.query_first("SELECT @@time_zone, @@system_time_zone").unwrap();
+    let (zone, system) = zones.unwrap();
+    assert_eq!(zone, "SYSTEM");
+    assert!(["CET", "CEST"].contains(&system.as_str()), "{system}");
+    let shown = |client: &mut mysql::Conn, zone: &str| {
+        client.query_drop(format!("SET time_zone = '{zone}'")).unwrap();
+        let shown: Option<String> = client.query_first("SELECT FROM_UNIXTIME(1782900000)").unwrap();
+        shown.unwrap()
+    };
+    expect!["2026-07-01 12:00:00"].assert_eq(&shown(&mut client, "SYSTEM"));
+    expect!["2026-07-01 06:00:00"].assert_eq(&shown(&mut client, "America/New_York"));
+    expect!["2026-07-01 15:30:00"].assert_eq(&shown(&mut client, "+05:30"));
+    let converted: Option<(String, Option<String>)> = client
+        .query_first(
+            "SELECT CONVERT_TZ('2026-01-01 12:00:00', 'UTC', 'Europe/Berlin'), \
+             CONVERT_TZ('2026-01-01 12:00:00', 'UTC', 'Mars/Base')",
+        )
+        .unwrap();
+    assert_eq!(converted, Some(("2026-01-01 13:00:00".to_owned(), None)));
+    let wrong = client.query_drop("SET time_zone = 'Mars/Base'").unwrap_err().to_string();
+    assert!(wrong.contains("1298"), "{wrong}");
+}
+
+#[test]
+fn file_variable_and_flag_name_a_setting_alike_and_refusals_name_their_place() {
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("firn.toml");
+    let refusal = |arguments: &[&str], variables: &[(&str, &str)]| {
+        let output = firn(directory.path(), &[&["start"], arguments].concat(), variables);
+        assert_eq!(output.status.code(), Some(2));
+        text(&output.stderr).to_owned()
+    };
+    std::fs::write(&file, "\n\nshutdown_patience_seconds = 'soon'\n").unwrap();
+    expect![
+        "firn: firn.toml:3: shutdown_patience_seconds: 'soon' is not a whole number of seconds\n"
+    ]
+    .assert_eq(&refusal(&["--config", "firn.toml"], &[]));
+    std::fs::write(&file, "metrics_lisen = '127.0.0.1:1'\n").unwrap();
+    assert!(
+        refusal(&["--config", "firn.toml"], &[])
+            .starts_with("firn: firn.toml:1: there is no setting")
+    );
+    expect!["firn: FIRN_SHUTDOWN_PATIENCE_SECONDS: shutdown_patience_seconds: '1e9' is not a whole number of seconds\n"]
+        .assert_eq(&refusal(&[], &[("FIRN_SHUTDOWN_PATIENCE_SECONDS", "1e9")]));
+    assert!(
+        refusal(&["--metrics-listen", "nowhere"], &[])
+            .starts_with("firn: --metrics-listen: metrics_listen: 'nowhere' is no address")
+    );
+}
+
+#[test]
+fn verbosity_follows_the_level_and_can_be_changed() {
+    let server = Server::start(&["--log-level", "error"], &[]);
+    let mut client = server.connect();
+    let verbosity: Option<u64> = client.query_first("SELECT @@log_error_verbosity").unwrap();
+    assert_eq!(verbosity, Some(1));
+    client.query_drop("SET GLOBAL log_error_verbosity = 3").unwrap();
+    let verbosity: Option<u64> = client.query_first("SELECT @@log_error_verbosity").unwrap();
+    assert_eq!(verbosity, Some(3));
+}
