@@ -35,8 +35,8 @@ pub struct CachedPlan {
     pub kind: crate::privileges::StatementKind,
     /// What [`PlanCache::generation`] was before it was made.
     pub generation: u64,
-    /// What the statement counts as.
-    pub command: Command,
+    /// What the statement counts as; nothing if it stands for another one.
+    pub command: Option<Command>,
     /// What the plan does as a whole, for counters.
     pub shape: PlanShape,
     was_used: AtomicBool,
@@ -52,7 +52,7 @@ impl CachedPlan {
         kind: crate::privileges::StatementKind,
         generation: u64,
     ) -> CachedPlan {
-        let (command, shape) = (Command::of_plan(kind, &plan), PlanShape::of(&plan));
+        let (command, shape) = (Some(Command::of_plan(kind, &plan)), PlanShape::of(&plan));
         let was_used = AtomicBool::new(true);
         CachedPlan { plan, columns, needs, kind, generation, command, shape, was_used }
     }

@@ -2,7 +2,6 @@
 
 use std::path::Path;
 
-use firn_api::LogStore;
 use firn_base::{Environment, Lsn};
 use firn_engine::transaction::IdLimits;
 use firn_engine::{Engine, EngineError, EngineOptions, Storage};

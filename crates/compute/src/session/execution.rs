@@ -20,7 +20,7 @@ use crate::columns;
 use crate::plan_cache::CachedPlan;
 use crate::privileges::{self, StatementKind};
 use crate::sink::WireSink;
-use crate::status::count;
+use crate::status::{Command, count};
 
 type Answered = std::result::Result<(), WireError>;
 
@@ -167,7 +167,11 @@ impl SqlSession {
         };
         let kind = kind_of(statement, &plan);
         let needs = plan.needs.iter().map(super::tables::need).collect();
-        Ok(CachedPlan::new(plan, columns, needs, kind, generation))
+        let mut plan = CachedPlan::new(plan, columns, needs, kind, generation);
+        if matches!(statement, Statement::Do(_)) {
+            plan.command = Some(Command::Do);
+        }
+        Ok(plan)
     }
 
     /// Runs a plan and answers.
@@ -177,7 +181,9 @@ impl SqlSession {
         arguments: &Arguments,
         replies: &mut Replies<'_>,
     ) -> Answered {
-        self.facts.status.count_command(plan.command);
+        if let Some(command) = plan.command {
+            self.facts.status.count_command(command);
+        }
         self.measured.plan(plan);
         let encoded = match self.settings.presentation.charset {
             Some(charset) if !charset.is_unicode() => None,

@@ -58,6 +58,7 @@ impl SqlSession {
             Ok(mut plan) => {
                 // The statement was allowed; what it reads shows only what its reader may know of.
                 plan.needs.clear();
+                plan.command = None;
                 self.run_plan(&plan, &Arguments::default(), replies)
             }
             Err(error) => {

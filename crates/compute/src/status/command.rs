@@ -106,8 +106,8 @@ impl Command {
             | Statement::Insert(_)
             | Statement::Update(_)
             | Statement::Delete(_)
+            | Statement::Do(_)
             | Statement::Unsupported { .. } => return None,
-            Statement::Do(_) => C::Do,
             Statement::LoadData(_) => C::Load,
             Statement::Call(_) => C::CallProcedure,
             Statement::CreateDatabase(_) => C::CreateDb,

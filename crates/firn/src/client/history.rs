@@ -12,7 +12,7 @@ const KEYED: [&str; 4] = ["AES_ENCRYPT", "AES_DECRYPT", "SHA2", "MD5"];
 pub(crate) fn has_secret(text: &str) -> bool {
     words::words(text).any(|word| {
         let is = |known: &&str| known.eq_ignore_ascii_case(word);
-        SECRET.iter().any(|known| is(known)) || KEYED.iter().any(|known| is(known))
+        SECRET.iter().chain(&KEYED).any(is)
     })
 }
 

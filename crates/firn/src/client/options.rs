@@ -66,18 +66,21 @@ pub(crate) fn command() -> Command {
         .arg(
             text("host", "HOST", "Where the server is [default: 127.0.0.1]")
                 .short('h')
-                .env("MYSQL_HOST"),
+                .env("MYSQL_HOST")
+                .hide_env_values(true),
         )
         .arg(
             text("port", "PORT", "Its port [default: 3306]")
                 .short('P')
                 .env("MYSQL_TCP_PORT")
+                .hide_env_values(true)
                 .value_parser(clap::value_parser!(u16)),
         )
         .arg(
             text("socket", "FILE", "Its Unix socket, instead of host and port")
                 .short('S')
-                .env("MYSQL_UNIX_PORT"),
+                .env("MYSQL_UNIX_PORT")
+                .hide_env_values(true),
         )
         .arg(text("user", "NAME", "As whom to connect [default: root]").short('u'))
         .arg(
@@ -122,15 +125,12 @@ pub(crate) fn command() -> Command {
             "FILE",
             "Option file; its group [client] is read [default: ~/.my.cnf]",
         ))
-        .arg(
-            text(
-                "history",
-                "FILE",
-                "File of the statements that were typed; empty for none \
+        .arg(text(
+            "history",
+            "FILE",
+            "File of the statements that were typed; empty for none \
                    [default: ~/.firn_history]",
-            )
-            .env("FIRN_SQL_HISTORY"),
-        )
+        ))
 }
 
 const LONG_ABOUT: &str = "\

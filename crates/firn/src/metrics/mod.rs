@@ -85,16 +85,16 @@ fn encode_family(
     for figure in figures {
         let Some(own) = figure.metric else { continue };
         match own.label {
-            Some(label) => encode_value(family.encode_family(&[label])?, &own, figure.value)?,
-            None => encode_value(family.encode_family(&NO_LABELS)?, &own, figure.value)?,
+            Some(label) => {
+                encode_value(&mut family.encode_family(&[label])?, &own, figure.value)?;
+            }
+            None => encode_value(&mut family, &own, figure.value)?,
         }
     }
     Ok(())
 }
 
-const NO_LABELS: [(&str, &str); 0] = [];
-
-fn encode_value(mut encoder: MetricEncoder<'_>, metric: &Metric, value: u64) -> fmt::Result {
+fn encode_value(encoder: &mut MetricEncoder<'_>, metric: &Metric, value: u64) -> fmt::Result {
     match (metric.kind, metric.divisor) {
         (Kind::Gauge, 1) => encoder.encode_gauge(&value),
         (Kind::Gauge, divisor) => encoder.encode_gauge(&(value as f64 / f64::from(divisor))),
@@ -165,9 +165,14 @@ mod tests {
 
     #[test]
     fn units_are_told_apart_from_names() {
-        assert_eq!(split_unit("firn_lock_wait_seconds"), ("firn_lock_wait", Some(Unit::Seconds)));
-        assert_eq!(split_unit("firn_log_kept_bytes"), ("firn_log_kept", Some(Unit::Bytes)));
-        assert_eq!(split_unit("firn_commits"), ("firn_commits", None));
+        for (name, stem, unit) in [
+            ("firn_lock_wait_seconds", "firn_lock_wait", "seconds"),
+            ("firn_log_kept_bytes", "firn_log_kept", "bytes"),
+            ("firn_commits", "firn_commits", ""),
+        ] {
+            let (found, found_unit) = split_unit(name);
+            assert_eq!((found, found_unit.as_ref().map_or("", Unit::as_str)), (stem, unit));
+        }
     }
 
     #[test]

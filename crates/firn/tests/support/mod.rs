@@ -7,23 +7,23 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdout, Command, ExitStatus, Output, Stdio};
 
 /// A running server; it is killed when this is dropped.
-pub struct Server {
+pub(crate) struct Server {
     child: Child,
     output: BufReader<ChildStdout>,
     /// What it printed until it was ready.
-    pub greeting: String,
+    pub(crate) greeting: String,
     /// Where its files and those of the test are.
-    pub directory: tempfile::TempDir,
+    pub(crate) directory: tempfile::TempDir,
 }
 
 impl Server {
     /// Starts a server with further arguments and variables, and waits until clients can connect.
-    pub fn start(arguments: &[&str], variables: &[(&str, &str)]) -> Server {
+    pub(crate) fn start(arguments: &[&str], variables: &[(&str, &str)]) -> Server {
         Server::start_in(tempfile::tempdir().unwrap(), arguments, variables)
     }
 
     /// As [`Server::start`], over a directory that is there.
-    pub fn start_in(
+    pub(crate) fn start_in(
         directory: tempfile::TempDir,
         arguments: &[&str],
         variables: &[(&str, &str)],
@@ -57,42 +57,42 @@ impl Server {
     }
 
     /// The port of MySQL's protocol.
-    pub fn port(&self) -> u16 {
+    pub(crate) fn port(&self) -> u16 {
         self.number_after("listening at 127.0.0.1:")
     }
 
     /// The port of `/metrics`.
-    pub fn metrics_port(&self) -> u16 {
+    pub(crate) fn metrics_port(&self) -> u16 {
         self.number_after("metrics at http://127.0.0.1:")
     }
 
     /// A file in the data directory.
-    pub fn data_file(&self, name: &str) -> PathBuf {
+    pub(crate) fn data_file(&self, name: &str) -> PathBuf {
         self.directory.path().join("data").join(name)
     }
 
     /// A connection of the MySQL client library.
-    pub fn connect(&self) -> mysql::Conn {
+    pub(crate) fn connect(&self) -> mysql::Conn {
         let options =
             mysql::OptsBuilder::new().ip_or_hostname(Some("127.0.0.1")).tcp_port(self.port());
         mysql::Conn::new(options.user(Some("root")).prefer_socket(false)).unwrap()
     }
 
     /// Sends a signal by its name.
-    pub fn signal(&self, name: &str) {
+    pub(crate) fn signal(&self, name: &str) {
         let kill = format!("kill -{name} {}", self.child.id());
         assert!(Command::new("sh").args(["-c", &kill]).status().unwrap().success());
     }
 
     /// Waits for the end, and gives how it ended and the rest of what it printed.
-    pub fn wait(&mut self) -> (ExitStatus, String) {
+    pub(crate) fn wait(&mut self) -> (ExitStatus, String) {
         let mut rest = String::new();
         self.output.read_to_string(&mut rest).unwrap();
         (self.child.wait().unwrap(), rest)
     }
 
     /// Runs `firn sql` over the server with `input` as its standard input.
-    pub fn sql(&self, arguments: &[&str], input: &str) -> Output {
+    pub(crate) fn sql(&self, arguments: &[&str], input: &str) -> Output {
         let mut child = Command::new(env!("CARGO_BIN_EXE_firn"))
             .current_dir(self.directory.path())
             .args(["sql", "--port", &self.port().to_string()])
@@ -117,7 +117,7 @@ impl Drop for Server {
 }
 
 /// Runs `firn` in a directory.
-pub fn firn(directory: &Path, arguments: &[&str], variables: &[(&str, &str)]) -> Output {
+pub(crate) fn firn(directory: &Path, arguments: &[&str], variables: &[(&str, &str)]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_firn"))
         .current_dir(directory)
         .args(arguments)
@@ -129,6 +129,6 @@ pub fn firn(directory: &Path, arguments: &[&str], variables: &[(&str, &str)]) ->
 }
 
 /// Output as text.
-pub fn text(bytes: &[u8]) -> &str {
+pub(crate) fn text(bytes: &[u8]) -> &str {
     std::str::from_utf8(bytes).unwrap()
 }
