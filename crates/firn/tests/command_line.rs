@@ -33,18 +33,20 @@ fn the_configuration_is_merged_from_all_three_sources() {
         &[("FIRN_LOG_LEVEL", "info"), ("FIRN_PORT", "7")],
     );
     expect![[r#"
-        data_dir                  here            firn.toml:2
-        listen                    127.0.0.1:3306  default
-        socket                                    default
-        max_connections           10000           default
-        tls_certificate                           default
-        tls_key                                   default
-        buffer_pool               2G              --buffer-pool
-        memory_budget             0               default
-        log_segment_size          64M             default
-        history_window_seconds    0               default
-        materialise_behind_limit  1G              default
-        log_level                 info            FIRN_LOG_LEVEL
+        data_dir                   here            firn.toml:2
+        listen                     127.0.0.1:3306  default
+        socket                                     default
+        max_connections            10000           default
+        metrics_listen                             default
+        shutdown_patience_seconds  10              default
+        tls_certificate                            default
+        tls_key                                    default
+        buffer_pool                2G              --buffer-pool
+        memory_budget              0               default
+        log_segment_size           64M             default
+        history_window_seconds     0               default
+        materialise_behind_limit   1G              default
+        log_level                  info            FIRN_LOG_LEVEL
         FIRN_PORT names no setting and is ignored
     "#]]
     .assert_eq(text(&output.stdout));
