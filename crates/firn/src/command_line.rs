@@ -19,6 +19,7 @@ pub(crate) fn command() -> Command {
         ))
         .subcommand(client::command())
         .subcommand(bench::command())
+        .subcommand(bench::demo::command())
         .subcommand(
             Command::new("admin")
                 .about("Look at a node and its settings")
@@ -54,6 +55,7 @@ pub(crate) fn dispatch(matches: &ArgMatches) -> Result<(), CommandError> {
         },
         Some(("sql", matches)) => Ok(client::run(matches, out)?),
         Some(("bench", matches)) => Ok(bench::dispatch(matches, out)?),
+        Some(("demo", matches)) => bench::demo::run_demo(matches, out),
         _ => unreachable!("clap lets no other command through"),
     }
 }

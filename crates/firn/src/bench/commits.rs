@@ -14,10 +14,10 @@ use super::arguments::EngineArguments;
 use super::counts::Counts;
 use super::drive::{Drive, Driven};
 use super::node::{BenchNode, Workshop, fill};
-use super::progress::Progress;
-use super::report::{Report, Section};
-use super::statistics::{Ratios, median};
 use super::{BenchError, cores};
+use firn_bench::progress::Progress;
+use firn_bench::report::{Report, Section};
+use firn_bench::statistics::{Ratios, median};
 
 const THREADS: [usize; 2] = [1, 64];
 const ROWS: u64 = 100_000;

@@ -3,8 +3,8 @@
 use super::BenchError;
 use super::counts::Counts;
 use super::drive::Driven;
-use super::report::{Cell, Section};
-use super::statistics::{Ratios, median};
+use firn_bench::report::{Cell, Section};
+use firn_bench::statistics::{Ratios, median};
 
 /// One measurement of one side.
 pub(crate) struct Sample {

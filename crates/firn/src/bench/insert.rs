@@ -13,9 +13,9 @@ use super::comparison::{Comparison, Count, Sample, Side};
 use super::counts::Counts;
 use super::drive::Drive;
 use super::node::{BenchNode, Workshop, fill};
-use super::progress::Progress;
-use super::report::{Cell, Report, Section};
 use super::{BenchError, cores};
+use firn_bench::progress::Progress;
+use firn_bench::report::{Cell, Report, Section};
 
 const THREADS: [usize; 3] = [1, 8, 64];
 const ROWS: u64 = 20_000;

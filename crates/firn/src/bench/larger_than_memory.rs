@@ -17,10 +17,10 @@ use super::arguments::EngineArguments;
 use super::counts::Counts;
 use super::drive::{Drive, Driven};
 use super::node::{BenchNode, Workshop, check, fill};
-use super::progress::Progress;
-use super::report::{Report, Section};
-use super::statistics::{median, ratio};
 use super::{BenchError, cores};
+use firn_bench::progress::Progress;
+use firn_bench::report::{Report, Section};
+use firn_bench::statistics::{median, ratio};
 
 const THREADS: [usize; 1] = [8];
 const ROW_BYTES: usize = 1000;

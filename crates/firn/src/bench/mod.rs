@@ -16,16 +16,14 @@ mod arguments;
 mod commits;
 mod comparison;
 mod counts;
+pub(crate) mod demo;
 mod drive;
 mod insert;
 mod larger_than_memory;
 mod node;
 mod point_reads;
-mod progress;
-mod report;
 mod scans;
 mod snapshots;
-mod statistics;
 
 use std::fmt::Write as _;
 use std::io;
@@ -35,9 +33,9 @@ use firn_engine::EngineError;
 
 use self::arguments::{EngineArguments, Workload};
 use self::node::Workshop;
-use self::progress::Progress;
-use self::report::Report;
 use firn::node::NodeError;
+use firn_bench::progress::Progress;
+use firn_bench::report::Report;
 
 /// Why a measurement did not come to its end.
 #[derive(Debug, thiserror::Error)]
@@ -51,6 +49,9 @@ pub(crate) enum BenchError {
     /// An operation of the workload failed.
     #[error("the workload failed: {0}")]
     Engine(#[from] EngineError),
+    /// A workload at a server.
+    #[error(transparent)]
+    Workload(#[from] firn_bench::BenchError),
     /// A read gave something else than what was written.
     #[error("a read of row {row} gave something else than what was written")]
     WrongRow {
@@ -62,10 +63,11 @@ pub(crate) enum BenchError {
 /// The command and its flags.
 pub(crate) fn command() -> Command {
     Command::new("bench")
-        .about("Measure this build on this machine")
+        .about("Measure this build on this machine, or any MySQL server")
         .subcommand_required(true)
         .arg_required_else_help(true)
         .subcommand(arguments::engine_command())
+        .subcommands(firn_bench::commands())
 }
 
 /// Runs what the command line asks for and prints what was measured.
@@ -75,7 +77,8 @@ pub(crate) fn command() -> Command {
 pub(crate) fn dispatch(matches: &ArgMatches, out: &mut dyn io::Write) -> Result<(), BenchError> {
     match matches.subcommand() {
         Some(("engine", matches)) => run(&EngineArguments::from_matches(matches), out),
-        _ => unreachable!("clap lets no other measurement through"),
+        Some((workload, matches)) => Ok(firn_bench::dispatch(workload, matches, out)?),
+        None => unreachable!("clap asks for a measurement"),
     }
 }
 

@@ -8,10 +8,10 @@ use super::arguments::EngineArguments;
 use super::counts::Counts;
 use super::drive::{Drive, Driven};
 use super::node::{BenchNode, Workshop, check};
-use super::progress::Progress;
-use super::report::{Report, Section};
-use super::statistics::median;
 use super::{BenchError, cores};
+use firn_bench::progress::Progress;
+use firn_bench::report::{Report, Section};
+use firn_bench::statistics::median;
 
 const THREADS: [usize; 4] = [1, 2, 8, 64];
 const ROWS: u64 = 1_000_000;

@@ -15,10 +15,10 @@ use rustix::fs::{Advice, fadvise};
 use super::arguments::EngineArguments;
 use super::counts::Counts;
 use super::node::{BenchNode, Workshop};
-use super::progress::Progress;
-use super::report::{Report, Section};
-use super::statistics::median;
 use super::{BenchError, cores};
+use firn_bench::progress::Progress;
+use firn_bench::report::{Report, Section};
+use firn_bench::statistics::median;
 
 const ROW_BYTES: usize = 1000;
 const BUFFER_POOL: u64 = 64 << 20;

@@ -18,9 +18,9 @@ use super::comparison::{Comparison, Count, Sample, Side};
 use super::counts::Counts;
 use super::drive::Drive;
 use super::node::{BenchNode, Workshop, check, fill};
-use super::progress::Progress;
-use super::report::{Cell, Report, Section};
 use super::{BenchError, cores};
+use firn_bench::progress::Progress;
+use firn_bench::report::{Cell, Report, Section};
 
 const THREADS: [usize; 4] = [8, 64, 256, 512];
 const ROWS: u64 = 100_000;

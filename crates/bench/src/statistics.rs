@@ -1,7 +1,8 @@
-//! Medians and ratios.
+//! Medians, ratios and spreads.
 
 /// The median; of an even number of values the mean of the two in the middle. Zero of none.
-pub(crate) fn median(values: impl IntoIterator<Item = f64>) -> f64 {
+#[must_use]
+pub fn median(values: impl IntoIterator<Item = f64>) -> f64 {
     let mut values: Vec<f64> = values.into_iter().collect();
     values.sort_unstable_by(f64::total_cmp);
     let middle = values.len() / 2;
@@ -13,22 +14,38 @@ pub(crate) fn median(values: impl IntoIterator<Item = f64>) -> f64 {
 }
 
 /// `candidate / baseline`; nothing if the baseline is zero.
-pub(crate) fn ratio(candidate: f64, baseline: f64) -> Option<f64> {
+#[must_use]
+pub fn ratio(candidate: f64, baseline: f64) -> Option<f64> {
     (baseline != 0.0).then(|| candidate / baseline)
+}
+
+/// Standard deviation over mean: how much a figure sways. Nothing of fewer than two values, or of a mean of
+/// zero.
+#[must_use]
+pub fn jitter(values: &[f64]) -> Option<f64> {
+    if values.len() < 2 {
+        return None;
+    }
+    let mean = values.iter().sum::<f64>() / values.len() as f64;
+    let squares = values.iter().map(|value| (value - mean).powi(2)).sum::<f64>();
+    ratio((squares / values.len() as f64).sqrt(), mean)
 }
 
 /// The median of the ratios of each round, and their spread from the lowest to the highest; nothing if no
 /// round has a ratio.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) struct Ratios {
-    pub(crate) median: f64,
-    pub(crate) lowest: f64,
-    pub(crate) highest: f64,
+pub struct Ratios {
+    /// Of the rounds' ratios.
+    pub median: f64,
+    /// The lowest round's.
+    pub lowest: f64,
+    /// The highest round's.
+    pub highest: f64,
 }
 
 impl Ratios {
     /// Of rounds, each a figure of the candidate and of the baseline.
-    pub(crate) fn of(rounds: impl IntoIterator<Item = (f64, f64)>) -> Option<Ratios> {
+    pub fn of(rounds: impl IntoIterator<Item = (f64, f64)>) -> Option<Ratios> {
         let ratios =
             rounds.into_iter().filter_map(|(candidate, baseline)| ratio(candidate, baseline));
         let ratios: Vec<f64> = ratios.collect();
@@ -56,6 +73,14 @@ mod tests {
     fn a_ratio_to_nothing_is_none() {
         assert_eq!(ratio(6.0, 4.0), Some(1.5));
         assert_eq!(ratio(6.0, 0.0), None);
+    }
+
+    #[test]
+    fn jitter_is_relative() {
+        assert_eq!(jitter(&[5.0]), None);
+        assert_eq!(jitter(&[5.0, 5.0, 5.0]), Some(0.0));
+        assert_eq!(jitter(&[8.0, 12.0]), Some(0.2));
+        assert_eq!(jitter(&[0.0, 0.0]), None);
     }
 
     #[test]

@@ -8,8 +8,10 @@ use serde_json::{Map, Value, json};
 
 /// One figure, or one word.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) enum Cell {
+pub enum Cell {
+    /// A word.
     Text(String),
+    /// A figure, shown with about three digits.
     Number(f64),
     /// There is nothing to say.
     Empty,
@@ -39,6 +41,12 @@ impl From<usize> for Cell {
     }
 }
 
+impl From<u64> for Cell {
+    fn from(number: u64) -> Cell {
+        Cell::Number(number as f64)
+    }
+}
+
 impl From<Option<f64>> for Cell {
     fn from(number: Option<f64>) -> Cell {
         number.map_or(Cell::Empty, Cell::Number)
@@ -46,7 +54,9 @@ impl From<Option<f64>> for Cell {
 }
 
 impl Cell {
-    fn to_text(&self) -> String {
+    /// As a table shows it.
+    #[must_use]
+    pub fn to_text(&self) -> String {
         match self {
             Cell::Text(text) => text.clone(),
             Cell::Number(number) => readable(*number),
@@ -64,7 +74,8 @@ impl Cell {
 }
 
 /// About three digits; thousands are set apart.
-fn readable(number: f64) -> String {
+#[must_use]
+pub fn readable(number: f64) -> String {
     match number.abs() {
         0.0 => "0".to_owned(),
         size if size < 10.0 && number.fract() != 0.0 => format!("{number:.2}"),
@@ -86,29 +97,51 @@ fn thousands(number: i64) -> String {
 }
 
 /// A table of one workload.
-#[derive(Debug)]
-pub(crate) struct Section {
+#[derive(Debug, Clone)]
+pub struct Section {
     heading: String,
-    columns: Vec<&'static str>,
+    columns: Vec<String>,
     rows: Vec<Vec<Cell>>,
 }
 
 impl Section {
     /// A table without rows.
-    pub(crate) fn new(heading: impl Into<String>, columns: &[&'static str]) -> Section {
-        Section { heading: heading.into(), columns: columns.to_vec(), rows: Vec::new() }
+    #[must_use]
+    pub fn new(heading: impl Into<String>, columns: &[&str]) -> Section {
+        let columns = columns.iter().map(|column| (*column).to_owned()).collect();
+        Section { heading: heading.into(), columns, rows: Vec::new() }
+    }
+
+    /// What the table is about.
+    #[must_use]
+    pub fn heading(&self) -> &str {
+        &self.heading
+    }
+
+    /// The columns' names.
+    #[must_use]
+    pub fn columns(&self) -> &[String] {
+        &self.columns
+    }
+
+    /// The rows, each with a cell for every column.
+    #[must_use]
+    pub fn rows(&self) -> &[Vec<Cell>] {
+        &self.rows
     }
 
     /// Adds a row.
     ///
     /// # Panics
     /// If it has another number of cells than the table has columns.
-    pub(crate) fn push(&mut self, row: Vec<Cell>) {
+    pub fn push(&mut self, row: Vec<Cell>) {
         assert_eq!(row.len(), self.columns.len(), "a row fills the table's columns");
         self.rows.push(row);
     }
 
-    fn to_text(&self) -> String {
+    /// The heading and the table, for people.
+    #[must_use]
+    pub fn to_text(&self) -> String {
         let mut table = Table::new();
         table.load_style(ASCII_MARKDOWN).set_header(&self.columns);
         for row in &self.rows {
@@ -126,38 +159,58 @@ impl Section {
     fn to_json(&self) -> Value {
         let row = |cells: &Vec<Cell>| -> Map<String, Value> {
             let cells = self.columns.iter().zip(cells);
-            cells.map(|(column, cell)| ((*column).to_owned(), cell.to_json())).collect()
+            cells.map(|(column, cell)| (column.clone(), cell.to_json())).collect()
         };
         json!({ "heading": self.heading, "rows": self.rows.iter().map(row).collect::<Vec<_>>() })
     }
 }
 
 /// What one workload has come to.
-#[derive(Debug)]
-pub(crate) struct Report {
-    name: &'static str,
+#[derive(Debug, Clone)]
+pub struct Report {
+    name: String,
     notes: Vec<String>,
     sections: Vec<Section>,
 }
 
 impl Report {
     /// An empty report.
-    pub(crate) fn new(name: &'static str) -> Report {
-        Report { name, notes: Vec::new(), sections: Vec::new() }
+    #[must_use]
+    pub fn new(name: impl Into<String>) -> Report {
+        Report { name: name.into(), notes: Vec::new(), sections: Vec::new() }
+    }
+
+    /// The workload's name.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// How it was measured.
+    #[must_use]
+    pub fn notes(&self) -> &[String] {
+        &self.notes
+    }
+
+    /// The tables.
+    #[must_use]
+    pub fn sections(&self) -> &[Section] {
+        &self.sections
     }
 
     /// Says something about how it was measured.
-    pub(crate) fn note(&mut self, text: impl Into<String>) {
+    pub fn note(&mut self, text: impl Into<String>) {
         self.notes.push(text.into());
     }
 
     /// Adds a table.
-    pub(crate) fn add(&mut self, section: Section) {
+    pub fn add(&mut self, section: Section) {
         self.sections.push(section);
     }
 
     /// For people.
-    pub(crate) fn to_text(&self) -> String {
+    #[must_use]
+    pub fn to_text(&self) -> String {
         let mut text = format!("== {} ==\n", self.name);
         for note in &self.notes {
             // Writing into a string does not fail.
@@ -170,7 +223,8 @@ impl Report {
     }
 
     /// For programs.
-    pub(crate) fn to_json(&self) -> Value {
+    #[must_use]
+    pub fn to_json(&self) -> Value {
         let sections: Vec<_> = self.sections.iter().map(Section::to_json).collect();
         json!({ "workload": self.name, "notes": self.notes, "tables": sections })
     }

@@ -1,0 +1,40 @@
+//! Workloads against any server that speaks MySQL's protocol: Firn and its peers are measured by the same
+//! driver.
+//!
+//! ```text
+//!   command_line ──► Suite (tpcc, sysbench …) ──► run ──► Measured ──► summary, plot ──► output
+//!                         │                        │
+//!                      load, client ◄──────────────┘
+//! ```
+//!
+//! What measurements of every kind need (reports, statistics, progress) is here too.
+//!
+//! Architecture invariant: nothing here knows Firn's engine or SQL layer; a server is a URL.
+
+pub mod client;
+mod command_line;
+mod dispatch;
+mod error;
+pub mod live;
+pub mod load;
+pub mod measure;
+pub mod output;
+mod plot;
+pub mod progress;
+pub mod random;
+pub mod report;
+pub mod run;
+pub mod statistics;
+mod suites;
+pub mod summary;
+pub mod sysbench;
+pub mod tatp;
+pub mod tpcc;
+pub mod tpch;
+pub mod watch;
+pub mod workload;
+pub mod ycsb;
+
+pub use command_line::commands;
+pub use dispatch::dispatch;
+pub use error::{BenchError, Conflict};

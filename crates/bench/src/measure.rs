@@ -1,0 +1,232 @@
+//! What a run has come to: counts, latencies and their course over time.
+//!
+//! Each worker records into histograms of its own under a mutex that only the collector shares; every second
+//! the collector takes them away, so a second's figures and the whole run's come from the same samples.
+//!
+//! ```text
+//!   worker ──► Recorder ─┐
+//!   worker ──► Recorder ─┼─ each second ──► Measured { windows, kinds }
+//!   worker ──► Recorder ─┘
+//! ```
+
+use std::time::Duration;
+
+use hdrhistogram::Histogram;
+
+use crate::error::Conflict;
+use crate::statistics::jitter;
+
+/// Digits that latencies are kept with: to one part in a hundred.
+const DIGITS: u8 = 2;
+/// A day: longer times count as one.
+const LONGEST_NS: u64 = 86_400_000_000_000;
+
+pub(crate) fn histogram() -> Histogram<u64> {
+    Histogram::new(DIGITS).expect("two digits are a sound precision")
+}
+
+/// What is known of one kind of transactions.
+#[derive(Debug, Clone)]
+pub struct Kind {
+    /// Latencies of those that came to their end, other attempts included, in nanoseconds.
+    pub latency_ns: Histogram<u64>,
+    /// Transactions that were rolled back or found nothing, as the workload wants some to.
+    pub fruitless: u64,
+    /// Attempts that the server took back, by [`Conflict::index`].
+    pub conflicts: [u64; 3],
+}
+
+impl Kind {
+    pub(crate) fn new() -> Kind {
+        Kind { latency_ns: histogram(), fruitless: 0, conflicts: [0; 3] }
+    }
+
+    /// Counts one more.
+    pub(crate) fn record(&mut self, took: Duration) {
+        let took = u64::try_from(took.as_nanos()).unwrap_or(LONGEST_NS).clamp(1, LONGEST_NS);
+        // Grows as far as it must; the longest time fits.
+        self.latency_ns.record(took).expect("a histogram grows");
+    }
+
+    /// Transactions that came to their end, fruitless ones included.
+    #[must_use]
+    pub fn transactions(&self) -> u64 {
+        self.latency_ns.len()
+    }
+
+    /// The latency that `percent` of the transactions stay below, in milliseconds.
+    #[must_use]
+    pub fn percentile_ms(&self, percent: f64) -> f64 {
+        percentile_ms(&self.latency_ns, percent)
+    }
+
+    fn add(&mut self, other: &Kind) {
+        self.latency_ns += &other.latency_ns;
+        self.fruitless += other.fruitless;
+        for (sum, more) in self.conflicts.iter_mut().zip(other.conflicts) {
+            *sum += more;
+        }
+    }
+
+    fn clear(&mut self) {
+        self.latency_ns.reset();
+        (self.fruitless, self.conflicts) = (0, [0; 3]);
+    }
+}
+
+/// A percentile of nanoseconds, in milliseconds; zero of nothing.
+#[must_use]
+pub fn percentile_ms(latency_ns: &Histogram<u64>, percent: f64) -> f64 {
+    latency_ns.value_at_percentile(percent) as f64 / 1e6
+}
+
+/// What a worker writes down.
+pub(crate) struct Recorder {
+    kinds: Vec<Kind>,
+}
+
+impl Recorder {
+    pub(crate) fn new(kinds: usize) -> Recorder {
+        Recorder { kinds: (0..kinds).map(|_| Kind::new()).collect() }
+    }
+
+    pub(crate) fn record(&mut self, kind: usize, took: Duration, is_fruitless: bool) {
+        let kind = &mut self.kinds[kind];
+        kind.record(took);
+        kind.fruitless += u64::from(is_fruitless);
+    }
+
+    pub(crate) fn conflict(&mut self, kind: usize, conflict: Conflict) {
+        self.kinds[kind].conflicts[conflict.index()] += 1;
+    }
+}
+
+/// A second or so of a run.
+#[derive(Debug, Clone)]
+pub struct Window {
+    /// Its end, counted from the start of the measurement.
+    pub end: Duration,
+    /// Its length.
+    pub length: Duration,
+    /// Transactions that came to their end in it, by kind.
+    pub transactions: Vec<u64>,
+    /// Attempts that the server took back.
+    pub conflicts: u64,
+    /// P50, P95 and P99 of all kinds, in milliseconds.
+    pub latency_ms: [f64; 3],
+}
+
+impl Window {
+    /// Transactions a second.
+    #[must_use]
+    pub fn per_second(&self) -> f64 {
+        self.transactions.iter().sum::<u64>() as f64 / self.length.as_secs_f64().max(1e-9)
+    }
+}
+
+/// See the module's page.
+#[derive(Debug, Clone)]
+pub struct Measured {
+    /// Names of the kinds.
+    pub names: Vec<String>,
+    /// By kind.
+    pub kinds: Vec<Kind>,
+    /// The course, window by window; what ended in the warm-up is in none.
+    pub windows: Vec<Window>,
+    /// Time measured.
+    pub elapsed: Duration,
+    /// Time that this process was on a core meanwhile. The client's, if the server is another process.
+    pub processor_time: Duration,
+    /// Connections that worked.
+    pub connections: usize,
+}
+
+impl Measured {
+    pub(crate) fn new(names: Vec<String>, connections: usize) -> Measured {
+        let kinds = names.iter().map(|_| Kind::new()).collect();
+        let (elapsed, processor_time) = (Duration::ZERO, Duration::ZERO);
+        Measured { names, kinds, windows: Vec::new(), elapsed, processor_time, connections }
+    }
+
+    /// Takes what the workers have written down since the last time as the window that ends now.
+    pub(crate) fn collect<'a>(
+        &mut self,
+        recorders: impl Iterator<Item = &'a parking_lot::Mutex<Recorder>>,
+        end: Duration,
+    ) {
+        let mut all = histogram();
+        let mut transactions = vec![0; self.kinds.len()];
+        let mut conflicts = 0;
+        for recorder in recorders {
+            let mut recorder = recorder.lock();
+            for (index, kind) in recorder.kinds.iter_mut().enumerate() {
+                if kind.latency_ns.is_empty() && kind.conflicts == [0; 3] {
+                    continue;
+                }
+                self.kinds[index].add(kind);
+                transactions[index] += kind.transactions();
+                conflicts += kind.conflicts.iter().sum::<u64>();
+                all += &kind.latency_ns;
+                kind.clear();
+            }
+        }
+        let length = end.saturating_sub(self.elapsed);
+        self.elapsed = end;
+        let latency_ms = [50.0, 95.0, 99.0].map(|percent| percentile_ms(&all, percent));
+        self.windows.push(Window { end, length, transactions, conflicts, latency_ms });
+    }
+
+    /// All kinds together.
+    #[must_use]
+    pub fn total(&self) -> Kind {
+        let mut total = Kind::new();
+        for kind in &self.kinds {
+            total.add(kind);
+        }
+        total
+    }
+
+    /// Transactions a second, all kinds together.
+    #[must_use]
+    pub fn per_second(&self) -> f64 {
+        self.total().transactions() as f64 / self.elapsed.as_secs_f64().max(1e-9)
+    }
+
+    /// Transactions of one kind a second, fruitless ones not counted.
+    #[must_use]
+    pub fn fruitful_per_second(&self, kind: usize) -> f64 {
+        let kind = &self.kinds[kind];
+        (kind.transactions() - kind.fruitless) as f64 / self.elapsed.as_secs_f64().max(1e-9)
+    }
+
+    /// Throughput in windows of about `length`; what is left over at the end is in none.
+    #[must_use]
+    pub fn throughput(&self, length: Duration) -> Vec<f64> {
+        let (mut figures, mut count, mut time) = (Vec::new(), 0u64, Duration::ZERO);
+        for window in &self.windows {
+            count += window.transactions.iter().sum::<u64>();
+            time += window.length;
+            // A window ends a little before or after its second.
+            if time + window.length / 2 >= length {
+                figures.push(count as f64 / time.as_secs_f64().max(1e-9));
+                (count, time) = (0, Duration::ZERO);
+            }
+        }
+        figures
+    }
+
+    /// Standard deviation over mean of windows of ten seconds; nothing of a run of less than twenty.
+    #[must_use]
+    pub fn jitter(&self) -> Option<f64> {
+        jitter(&self.throughput(Duration::from_secs(10)))
+    }
+
+    /// The longest time that a transaction took, in milliseconds.
+    #[must_use]
+    pub fn longest_ms(&self) -> f64 {
+        self.total().latency_ns.max() as f64 / 1e6
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,189 @@
+//! What a workload is to those who prepare, run, check and compare them.
+//!
+//! ```text
+//!   Suite: tables and data ── cases() ──► Case: one thing to measure ── worker() ──► Worker: one connection
+//!   prepare · check · cleanup             kinds of transactions                       next() · attempt()
+//! ```
+
+use std::io;
+use std::time::Duration;
+
+use crate::client::{Session, Target};
+use crate::error::BenchError;
+use crate::measure::Measured;
+use crate::report::Section;
+
+/// How data is loaded.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum LoadBy {
+    /// `INSERT` of many rows each.
+    #[default]
+    Insert,
+    /// `LOAD DATA LOCAL INFILE`.
+    Infile,
+}
+
+/// How a load is run.
+#[derive(Debug, Clone, Copy)]
+pub struct LoadOptions {
+    /// Connections that load at once.
+    pub connections: usize,
+    /// How rows travel.
+    pub by: LoadBy,
+    /// Whether progress is told.
+    pub is_told: bool,
+}
+
+/// One condition on the data.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Condition {
+    /// Its name, with the specification's number if there is one.
+    pub name: String,
+    /// What violates it; `None` if it holds.
+    pub violation: Option<String>,
+}
+
+impl Condition {
+    /// Runs a query that returns what violates the condition.
+    ///
+    /// # Errors
+    /// What the server answers.
+    pub fn ask(session: &mut Session, name: &str, sql: &str) -> Result<Condition, BenchError> {
+        let rows = session.ask(sql)?;
+        let violation = rows.first().map(|row| {
+            let shown: Vec<String> = row.iter().map(crate::client::text).collect();
+            format!("{} rows, the first is ({})", rows.len(), shown.join(", "))
+        });
+        Ok(Condition { name: name.to_owned(), violation })
+    }
+}
+
+/// Data and what can be done with it.
+pub trait Suite: Sync {
+    /// As the command line says it; also the schema's name if the URL gives none.
+    fn name(&self) -> &'static str;
+
+    /// How it is set up, for reports.
+    fn setup(&self) -> String;
+
+    /// Makes the tables anew and loads them. Returns the rows loaded. Blocks.
+    ///
+    /// # Errors
+    /// If the server refuses.
+    fn prepare(&self, target: &Target, options: &LoadOptions) -> Result<u64, BenchError>;
+
+    /// Looks whether the data is consistent. Blocks.
+    ///
+    /// # Errors
+    /// If the server refuses.
+    fn check(&self, target: &Target) -> Result<Vec<Condition>, BenchError>;
+
+    /// The tables that [`Suite::prepare`] makes.
+    fn tables(&self) -> Vec<String>;
+
+    /// What can be measured with the data.
+    fn cases(&self) -> Vec<Box<dyn Case>>;
+
+    /// Drops the tables. Blocks.
+    ///
+    /// # Errors
+    /// If the server refuses.
+    fn cleanup(&self, target: &Target) -> Result<(), BenchError> {
+        crate::load::drop_tables(&mut target.connect()?, &self.tables())
+    }
+
+    /// Writes the data to files instead of a server, if the workload can.
+    ///
+    /// # Errors
+    /// If it cannot, or a file cannot be written.
+    fn export(
+        &self,
+        _directory: &std::path::Path,
+        _out: &mut dyn io::Write,
+    ) -> Result<(), BenchError> {
+        Err(BenchError::Usage(format!("{} has no files to export", self.name())))
+    }
+}
+
+/// One thing to measure.
+pub trait Case: Sync {
+    /// Its name.
+    fn label(&self) -> String;
+
+    /// The kinds of transactions, which [`Worker::next`] refers to by index.
+    fn kinds(&self) -> Vec<String>;
+
+    /// What a connection needs. Blocks for the server.
+    ///
+    /// # Errors
+    /// If the server refuses.
+    fn worker(
+        &self,
+        target: &Target,
+        number: usize,
+        seed: u64,
+    ) -> Result<Box<dyn Worker>, BenchError>;
+
+    /// How many transactions a connection does, where time does not say so.
+    fn operations(&self) -> Option<u64> {
+        None
+    }
+
+    /// The kinds that throughput counts; all by default.
+    fn counted(&self) -> Option<Counted> {
+        None
+    }
+
+    /// More tables about a run.
+    fn more(&self, _measured: &Measured) -> Vec<Section> {
+        Vec::new()
+    }
+}
+
+/// A rate by which a workload is known.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Counted {
+    /// The kind that is counted.
+    pub kind: usize,
+    /// What the rate is called.
+    pub name: &'static str,
+    /// Of how many seconds.
+    pub seconds: u32,
+}
+
+/// What is next.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Next {
+    /// The transaction's kind.
+    pub kind: usize,
+    /// A pause in front of it, as a person at a terminal makes it.
+    pub pause: Duration,
+}
+
+/// How a transaction ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Outcome {
+    /// It did what it should.
+    Done,
+    /// It was rolled back, or found nothing, as the workload wants some to.
+    Fruitless,
+}
+
+/// A connection's part in a run.
+pub trait Worker: Send {
+    /// Draws the next transaction with its input.
+    fn next(&mut self) -> Next;
+
+    /// Tries the transaction that was drawn; may be called again for the same input after
+    /// [`Worker::take_back`].
+    ///
+    /// # Errors
+    /// A conflict is worth another attempt; anything else ends the run.
+    fn attempt(&mut self) -> Result<Outcome, BenchError>;
+
+    /// Rolls back after a conflict.
+    ///
+    /// # Errors
+    /// If the server does not answer.
+    fn take_back(&mut self) -> Result<(), BenchError>;
+}

@@ -1,0 +1,191 @@
+//! Each workload of `firn bench`, in small, over a node in this process: what it loads and does leaves
+//! consistent data.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use firn::endpoint::{Endpoint, EndpointOptions};
+use firn::node::{LocalNode, NodeOptions};
+use firn_base::Environment;
+use firn_bench::client::{Mode, Target};
+use firn_bench::measure::Measured;
+use firn_bench::run::{RunOptions, run};
+use firn_bench::sysbench::{Distribution, Shape, Sysbench};
+use firn_bench::tatp::Tatp;
+use firn_bench::tpcc::{MIX, Scale, Tpcc};
+use firn_bench::tpch::Tpch;
+use firn_bench::workload::{LoadBy, LoadOptions, Suite};
+use firn_bench::ycsb::Ycsb;
+
+/// A node with its port. Fields are dropped in this order.
+struct Served {
+    endpoint: Endpoint,
+    _node: Arc<LocalNode>,
+    _directory: tempfile::TempDir,
+}
+
+fn serve() -> Served {
+    let directory = tempfile::tempdir().unwrap();
+    let environment = Environment::system();
+    let mut options = NodeOptions::default();
+    options.engine.buffer_pool_bytes = 64 << 20;
+    options.storage.log.segment_size_bytes = 8 << 20;
+    let node = Arc::new(LocalNode::open(&environment, directory.path(), &options).unwrap());
+    let options = EndpointOptions {
+        listen: Some("127.0.0.1:0".parse().unwrap()),
+        socket: None,
+        max_connections: 100,
+        tls: None,
+        data_dir: directory.path().to_owned(),
+        buffer_pool_bytes: 64 << 20,
+    };
+    let endpoint = Endpoint::start(&environment, &node, &options).unwrap();
+    Served { endpoint, _node: node, _directory: directory }
+}
+
+impl Served {
+    fn target(&self, suite: &dyn Suite) -> Target {
+        let url = format!("mysql://root@{}", self.endpoint.address().unwrap());
+        Target::parse(&url, suite.name()).unwrap()
+    }
+}
+
+fn load_options(by: LoadBy) -> LoadOptions {
+    LoadOptions { connections: 2, by, is_told: false }
+}
+
+fn check(suite: &dyn Suite, target: &Target) {
+    let conditions = suite.check(target).unwrap();
+    let violated: Vec<_> =
+        conditions.iter().filter(|condition| condition.violation.is_some()).collect();
+    assert!(!conditions.is_empty() && violated.is_empty(), "{violated:?}");
+}
+
+/// Loads, checks, runs each case for a moment, checks again and cleans up.
+fn exercise(suite: &dyn Suite, by: LoadBy, mode: Mode) -> Vec<Measured> {
+    let served = serve();
+    let target = served.target(suite).with_mode(mode);
+    assert!(suite.prepare(&target, &load_options(by)).unwrap() > 0);
+    check(suite, &target);
+    let options = RunOptions {
+        connections: 3,
+        duration: Duration::from_millis(700),
+        warm_up: Duration::from_millis(50),
+        seed: 3,
+    };
+    let runs = suite.cases().iter().map(|case| {
+        let measured = run(&**case, &target, &options, &mut ()).unwrap();
+        assert!(measured.total().transactions() > 0, "{} did nothing", case.label());
+        measured
+    });
+    let runs = runs.collect();
+    check(suite, &target);
+    suite.cleanup(&target).unwrap();
+    assert!(target.connect().unwrap().ask("SHOW TABLES").unwrap().is_empty());
+    runs
+}
+
+fn tpcc(warehouses: i64) -> Tpcc {
+    let scale = Scale { warehouses, items: 200, customers: 30 };
+    Tpcc { scale, mix: MIX, thinks: false, seed: 1 }
+}
+
+#[test]
+fn tpcc_stays_consistent() {
+    let runs = exercise(&tpcc(2), LoadBy::Insert, Mode::Prepared);
+    assert!(runs[0].kinds.iter().all(|kind| kind.transactions() > 0), "each kind was drawn");
+}
+
+#[test]
+fn tpcc_stays_consistent_as_text_loaded_from_files() {
+    exercise(&tpcc(1), LoadBy::Infile, Mode::Text);
+}
+
+#[test]
+fn a_damaged_warehouse_is_found() {
+    let (suite, served) = (tpcc(1), serve());
+    let target = served.target(&suite);
+    suite.prepare(&target, &load_options(LoadBy::Insert)).unwrap();
+    let mut session = target.connect().unwrap();
+    for damage in [
+        "UPDATE warehouse SET w_ytd = w_ytd + 1",
+        "DELETE FROM new_order WHERE no_d_id = 3 AND no_o_id = 25",
+        "UPDATE orders SET o_ol_cnt = o_ol_cnt + 1 WHERE o_d_id = 4 AND o_id = 1",
+        "UPDATE customer SET c_balance = c_balance - 1 WHERE c_d_id = 5 AND c_id = 1",
+        "UPDATE order_line SET ol_delivery_d = NULL WHERE ol_d_id = 6 AND ol_o_id = 1",
+    ] {
+        session.run(damage).unwrap();
+    }
+    let conditions = suite.check(&target).unwrap();
+    let violated: Vec<&str> = conditions
+        .iter()
+        .filter(|condition| condition.violation.is_some())
+        .map(|condition| condition.name.split(':').next().unwrap())
+        .collect();
+    assert_eq!(violated, ["1", "3", "4", "5", "6", "7", "8", "10", "11", "12"]);
+}
+
+fn sysbench() -> Sysbench {
+    Sysbench {
+        tables: 2,
+        rows: 600,
+        shapes: Shape::ALL.to_vec(),
+        distribution: Distribution::named("zipfian", 600).unwrap(),
+        seed: 1,
+    }
+}
+
+#[test]
+fn sysbench_shapes_keep_rows_and_indexes_together() {
+    exercise(&sysbench(), LoadBy::Insert, Mode::Prepared);
+}
+
+#[test]
+fn sysbench_shapes_run_as_text() {
+    let suite = Sysbench { shapes: vec![Shape::ReadWrite], ..sysbench() };
+    exercise(&suite, LoadBy::Infile, Mode::Text);
+}
+
+#[test]
+fn tatp_comes_to_something_as_often_as_it_should() {
+    let runs = exercise(&Tatp { subscribers: 500, seed: 1 }, LoadBy::Insert, Mode::Prepared);
+    let [data, destination, access, ..] = &runs[0].kinds[..] else { panic!("seven kinds") };
+    assert_eq!(data.fruitless, 0);
+    let share = |kind: &firn_bench::measure::Kind| {
+        1.0 - kind.fruitless as f64 / kind.transactions().max(1) as f64
+    };
+    assert!((0.5..0.75).contains(&share(access)), "{}", share(access));
+    assert!((0.1..0.4).contains(&share(destination)), "{}", share(destination));
+}
+
+#[test]
+fn ycsb_keeps_values_in_their_rows() {
+    let letters = Ycsb::letters_of("all").unwrap();
+    let suite = Ycsb { records: 300, letters, requests: None, seed: 1 };
+    exercise(&suite, LoadBy::Insert, Mode::Prepared);
+}
+
+#[test]
+fn tpch_queries_answer_the_same_however_the_rows_came() {
+    let suite = |against: Option<String>| Tpch {
+        scale: 0.001,
+        numbers: (1..=22).collect(),
+        passes: 1,
+        against,
+        answers: None,
+        seed: 1,
+    };
+    let (one, two) = (serve(), serve());
+    let (first, second) = (one.target(&suite(None)), two.target(&suite(None)));
+    let loaded = suite(None).prepare(&first, &load_options(LoadBy::Insert)).unwrap();
+    assert_eq!(suite(None).prepare(&second, &load_options(LoadBy::Infile)).unwrap(), loaded);
+    let url = format!("mysql://root@{}", two.endpoint.address().unwrap());
+    check(&suite(Some(url)), &first);
+    let options =
+        RunOptions { connections: 1, duration: Duration::ZERO, warm_up: Duration::ZERO, seed: 1 };
+    let case = &suite(None).cases()[0];
+    let measured = run(&**case, &first, &options, &mut ()).unwrap();
+    assert!(measured.kinds.iter().all(|kind| kind.transactions() == 1));
+    let missing = suite(None).check(&first);
+    assert!(missing.is_err(), "nobody says what is right");
+}
