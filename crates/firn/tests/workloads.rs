@@ -73,7 +73,8 @@ fn exercise(suite: &dyn Suite, by: LoadBy, mode: Mode) -> Vec<Measured> {
         warm_up: Duration::from_millis(50),
         seed: 3,
     };
-    let runs = suite.cases().iter().map(|case| {
+    let cases = suite.cases();
+    let runs = cases.iter().map(|case| {
         let measured = run(&**case, &target, &options, &mut ()).unwrap();
         assert!(measured.total().transactions() > 0, "{} did nothing", case.label());
         measured

@@ -12,7 +12,6 @@ use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
 use firn::endpoint::{Endpoint, EndpointOptions};
 use firn::memory::MemoryPlan;
 use firn::node::{LocalNode, NodeOptions};
-use firn_api::LogStore;
 use firn_base::Environment;
 use firn_base::task::sleep;
 use firn_bench::client::Target;
