@@ -142,11 +142,9 @@ pub(crate) fn run_demo(matches: &ArgMatches, out: &mut dyn Write) -> Result<(), 
 fn endpoint_options(demo: &Demo, path: &std::path::Path) -> EndpointOptions {
     EndpointOptions {
         listen: Some(demo.listen),
-        socket: None,
-        max_connections: 10_000,
-        tls: None,
         data_dir: path.to_owned(),
         buffer_pool_bytes: BUFFER_POOL_BYTES,
+        ..EndpointOptions::default()
     }
 }
 
