@@ -3,43 +3,26 @@
 # temporary directory, and ended by its process id. Clients come from Debian's packages and from their languages'
 # registries; one that cannot be installed is skipped, and said to be. What they build goes to the target directory.
 set -euo pipefail
-here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
-repository=$(dirname "$here")
-work=$(mktemp -d)
-server=
-finish() {
-    [ -z "$server" ] || { kill "$server" 2>/dev/null; wait "$server" 2>/dev/null; } || true
-    rm -rf "$work"
-}
-trap finish EXIT
+# shellcheck source=conformance/server.sh
+. "$(dirname "${BASH_SOURCE[0]}")/server.sh"
+here=$conformance
 
-have() { command -v "$1" >/dev/null 2>&1; }
-
-# Installs Debian packages, if that can be done here.
-install() {
-    local run=()
-    [ "$(id -u)" = 0 ] || run=(sudo -n)
-    have apt-get || return 1
-    "${run[@]}" apt-get install -y -qq --no-install-recommends "$@" >"$work/apt.log" 2>&1 && return 0
-    "${run[@]}" apt-get update -qq >>"$work/apt.log" 2>&1 &&
-        DEBIAN_FRONTEND=noninteractive "${run[@]}" apt-get install -y -qq --no-install-recommends "$@" >>"$work/apt.log" 2>&1
-}
-
-target=${CARGO_TARGET_DIR:-$repository/target}
-built=$target/conformance
-
-start() {
-    "$repository/scripts/cargo.sh" build --locked --release --quiet --package firn
-    "$target/release/firn" start --data-dir "$work/data" --listen 127.0.0.1:0 --socket "$work/firn.sock" \
-        --buffer-pool 64M >"$work/server.log" 2>&1 &
-    server=$!
+# A MariaDB of our own, once: sets mariadb_port.
+start_mariadb() {
+    [ -z "$mariadb_server" ] || return 0
+    have mariadbd || PATH=$PATH:/usr/sbin
+    have mariadbd && have mariadb-install-db || install mariadb-server || return 77
+    mariadb-install-db --no-defaults --user="$(id -un)" --datadir="$work/mariadb" --auth-root-authentication-method=normal \
+        --skip-test-db >"$work/mariadb-install.log" 2>&1 || return 77
+    mariadb_port=$(python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])')
+    mariadbd --no-defaults --user="$(id -un)" --datadir="$work/mariadb" --socket="$work/mariadb.sock" --port="$mariadb_port" \
+        --bind-address=127.0.0.1 --skip-log-bin --skip-name-resolve --innodb-buffer-pool-size=64M >"$work/mariadb.log" 2>&1 &
+    mariadb_server=$!
     for _ in $(seq 100); do
-        port=$(sed -n 's/^firn: listening at 127\.0\.0\.1:\([0-9]*\);.*/\1/p' "$work/server.log")
-        [ -n "$port" ] && return 0
-        kill -0 "$server" 2>/dev/null || break
-        sleep 0.1
+        mariadb -S "$work/mariadb.sock" -u root -e 'SELECT 1' >/dev/null 2>&1 && return 0
+        sleep 0.2
     done
-    cat "$work/server.log" >&2
+    cat "$work/mariadb.log" >&2
     return 1
 }
 
@@ -117,10 +100,59 @@ mysql2() {
     node "$here/node/smoke.js" "$port"
 }
 
-all="mariadb_client dump pymysql mysqlclient go_sql_driver connector_j mysql2"
+# Random queries, compared with MariaDB's answers. A longer run: RANDOM_QUERIES=10000 RANDOM_SEED=7.
+random_queries() {
+    local python
+    python_with pymysql >/dev/null || install python3 python3-pymysql || return 77
+    python=$(python_with pymysql) || return 77
+    [ -n "$mariadb_server" ] || return 77
+    "$python" "$here/random_queries" --firn "$port" --mariadb "$mariadb_port" --seed "${RANDOM_SEED:-1}" \
+        --count "${RANDOM_QUERIES:-300}"
+}
+
+# A schema with all types out of MariaDB into Firn, and from there into MariaDB again: rows and dumps are the same.
+exchange() {
+    [ -n "$mariadb_server" ] && have mariadb-dump || return 77
+    local firn=(-h 127.0.0.1 -P "$port" -u root) theirs=(-S "$work/mariadb.sock" -u root)
+    local options=(--skip-dump-date --skip-comments --hex-blob --single-transaction)
+    mariadb "${theirs[@]}" -e 'CREATE DATABASE exchange; CREATE DATABASE returned'
+    mariadb "${firn[@]}" -e 'DROP DATABASE IF EXISTS exchange; CREATE DATABASE exchange'
+    mariadb "${theirs[@]}" exchange <"$here/exchange.sql"
+    mariadb-dump "${options[@]}" "${theirs[@]}" exchange >"$work/theirs.sql"
+    mariadb "${firn[@]}" exchange <"$work/theirs.sql"
+    mariadb-dump "${options[@]}" "${firn[@]}" exchange >"$work/firn.sql"
+    # Collations that MariaDB does not have.
+    sed -e 's/utf8mb4_0900_ai_ci/utf8mb4_general_ci/g' "$work/firn.sql" | mariadb "${theirs[@]}" returned
+    mariadb-dump "${options[@]}" "${theirs[@]}" returned >"$work/returned.sql"
+    rows() { grep '^INSERT INTO' "$1"; }
+    diff <(rows "$work/theirs.sql") <(rows "$work/firn.sql")
+    diff <(rows "$work/theirs.sql") <(rows "$work/returned.sql")
+    diff "$work/theirs.sql" "$work/returned.sql"
+}
+
+# sysbench's own scripts, a second each: that they run, and how fast only to be seen.
+sysbench_scripts() {
+    have sysbench || install sysbench || return 77
+    local script run
+    for script in oltp_delete oltp_insert oltp_point_select oltp_read_only oltp_read_write oltp_update_index \
+        oltp_update_non_index oltp_write_only select_random_points select_random_ranges bulk_insert; do
+        run=(sysbench "$script" --db-driver=mysql --mysql-host=127.0.0.1 --mysql-port="$port" --mysql-user=root --threads=4)
+        [ "$script" = bulk_insert ] || run+=(--table-size=4000)
+        mariadb -h 127.0.0.1 -P "$port" -u root -e 'DROP DATABASE IF EXISTS sbtest; CREATE DATABASE sbtest'
+        "${run[@]}" prepare >"$work/sysbench.log" 2>&1 && "${run[@]}" --time=1 run >"$work/sysbench.log" 2>&1 || {
+            cut -c1-500 "$work/sysbench.log"
+            return 1
+        }
+        echo "  $script: $(sed -n 's/.*queries: .*(\(.*\) per sec.)/\1/p' "$work/sysbench.log") queries a second"
+    done
+}
+
+all="mariadb_client dump pymysql mysqlclient go_sql_driver connector_j mysql2 sysbench_scripts random_queries exchange"
 [ $# -gt 0 ] || read -ra clients <<<"$all"
 [ $# = 0 ] || clients=("$@")
 start
+# Outside of the subshells, which could not end it.
+case " ${clients[*]} " in *" random_queries "* | *" exchange "*) start_mariadb || true ;; esac
 failed=0
 for client in "${clients[@]}"; do
     began=$SECONDS

@@ -103,7 +103,9 @@ class SetOperation:
 
 
 # Lists that may lose a member, and the least number that stays.
-OPTIONAL = {"where": 0, "having": 0, "order": 0, "groups": 0, "on": 1, "items": 1, "sources": 1, "ctes": 0}
+OPTIONAL = {"where": 0, "having": 0, "groups": 0, "on": 1, "items": 1, "sources": 1}
+# Kinds for which 1 is a value as any other.
+NUMERIC = ("integer", "decimal", "double", "truth")
 
 
 def walk(node):
@@ -134,7 +136,9 @@ def cuts(root):
             continue
         for at, child in enumerate(children):
             if name in OPTIONAL and len(children) > OPTIONAL[name]:
-                yield place, lambda owner, children, at=at: children.pop(at)
+                yield place, lambda owner, children, at=at: without(owner, children, at)
+            if name == "order":
+                continue
             if isinstance(child, SetOperation):
                 for number in range(len(child.parts)):
                     yield place, lambda owner, children, at=at, number=number: children.__setitem__(
@@ -144,16 +148,29 @@ def cuts(root):
                     yield place, lambda owner, children, at=at, number=number: children.__setitem__(
                         at, parts_of(children[at], children[at].kind)[number])
                 if child.arguments:
-                    for constant in ("NULL", "1"):
+                    for constant in ("NULL", "1")[: 2 if child.kind in NUMERIC and name != "items" else 1]:
                         yield place, lambda owner, children, at=at, constant=constant: children.__setitem__(
                             at, Expression(children[at].kind, constant))
     for place, (owner, name, _) in enumerate(walk(root)):
         if isinstance(owner, Select) and name == "ctes":
-            for flag, off in (("distinct", False), ("rollup", False), ("limit", "")):
+            for flag in ("distinct", "rollup"):
                 if getattr(owner, flag):
-                    yield place, lambda owner, children, flag=flag, off=off: setattr(owner, flag, off)
-        if isinstance(owner, SetOperation) and name == "parts" and owner.limit:
-            yield place, lambda owner, children: setattr(owner, "limit", "")
+                    yield place, lambda owner, children, flag=flag: setattr(owner, flag, False)
+        if name == "order" and children:
+            yield place, lambda owner, children: unordered(owner)
+
+
+def unordered(owner):
+    """Without its order, and so without its limit: which rows a limit leaves would be anyone's guess."""
+    owner.order.clear()
+    owner.limit = ""
+
+
+def without(owner, children, at):
+    """Without one member of a list. The order stays one of all columns."""
+    children.pop(at)
+    if isinstance(owner, Select) and children is owner.items and owner.order:
+        owner.order[:] = [Expression("order", str(place + 1)) for place in range(len(children))]
 
 
 def changed(root, place, change):

@@ -21,6 +21,7 @@ use crate::functions::{ResolveContext, resolve_aggregate};
 use crate::plan::visit::{SlotSet, reads_of};
 use crate::types::SqlType;
 
+use super::quotient::unrounded;
 use super::same::{same_expression, same_list};
 use super::scope::Clause;
 use super::{Binder, make};
@@ -203,6 +204,9 @@ impl Binder<'_> {
         let arguments = std::mem::take(&mut call.arguments).into_iter();
         let wanted = signature.arguments.into_iter();
         call.arguments = arguments.zip(wanted).map(|(one, ty)| self.cast_to(one, ty)).collect();
+        if matches!(call.function, AggregateFunction::Sum | AggregateFunction::Average) {
+            call.arguments = call.arguments.drain(..).map(unrounded).collect();
+        }
         call.ty = signature.result;
         Ok(())
     }

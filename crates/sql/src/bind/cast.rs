@@ -10,6 +10,7 @@ use crate::error::{Result, SqlError};
 use crate::expression::Expression;
 use crate::types::{Coercibility, Datum, SqlType, TypeKind};
 
+use super::quotient::unrounded;
 use super::{Binder, make};
 
 impl Binder<'_> {
@@ -69,6 +70,7 @@ impl Binder<'_> {
         let nullable = operand.ty.nullable || !kind.is_numeric() && !kind.is_string();
         let ty =
             SqlType::new(kind).with_nullable(nullable).with_coercibility(Coercibility::Implicit);
+        let operand = if ty.kind.is_numeric() { unrounded(operand) } else { operand };
         let cast =
             Expression { kind: crate::expression::ExpressionKind::Cast(Box::new(operand)), ty };
         Ok(self.fold(cast))

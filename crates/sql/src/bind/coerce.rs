@@ -15,18 +15,24 @@ use crate::types::{
     ComparisonKind, Datum, SqlType, TypeKind, compare::comparison_kind, unify::unify,
 };
 
+use super::quotient::unrounded;
 use super::{Binder, make};
 
 impl Binder<'_> {
     /// The expression as a value of a type.
     pub(crate) fn cast_to(&mut self, expression: Expression, ty: SqlType) -> Expression {
-        if expression.ty.kind == ty.kind || is_same_representation(&expression.ty.kind, &ty.kind) {
+        // A cast is told by its type what to do: CAST('hello' AS CHAR(2)) stays so in a longer text.
+        let is_cast = matches!(expression.kind, ExpressionKind::Cast(_));
+        if expression.ty.kind == ty.kind
+            || !is_cast && is_same_representation(&expression.ty.kind, &ty.kind)
+        {
             return Expression { ty: retyped(expression.ty, ty), kind: expression.kind };
         }
         if let ExpressionKind::Literal(Datum::Null) = expression.kind {
             return Expression { kind: expression.kind, ty: ty.with_nullable(true) };
         }
         let nullable = ty.nullable || expression.ty.nullable;
+        let expression = if ty.kind.is_numeric() { unrounded(expression) } else { expression };
         let cast = Expression {
             kind: ExpressionKind::Cast(Box::new(expression)),
             ty: ty.with_nullable(nullable),

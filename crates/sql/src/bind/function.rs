@@ -56,6 +56,11 @@ impl Binder<'_> {
             ("NULLIF", 2) => {
                 let (one, two) = (arguments[0].clone(), arguments[1].clone());
                 let test = self.compare(CompareOperator::Equal, one.clone(), two)?;
+                // The names of an ENUM are texts from here on, and are ordered as such.
+                let one = match one.ty.kind.is_enum_or_set() {
+                    true => self.unified(vec![one], "nullif")?.0.remove(0),
+                    false => one,
+                };
                 let ty = one.ty.clone().with_nullable(true);
                 let branches = vec![(test, typed_null(ty.clone()))];
                 let kind = ExpressionKind::Case { branches, otherwise: Some(Box::new(one)) };

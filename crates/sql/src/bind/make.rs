@@ -5,7 +5,7 @@ use crate::expression::{CompareOperator, Expression, ExpressionKind, IsTest, Slo
 use crate::functions::{self, Function, ResolveContext};
 use crate::types::{Datum, SqlType, TypeKind};
 
-use super::Binder;
+use super::{Binder, quotient};
 
 /// A constant.
 #[must_use]
@@ -155,10 +155,17 @@ impl Binder<'_> {
         let signature = (function.resolve)(&types, &context)?;
         let wanted = signature.arguments.into_iter();
         let arguments = arguments.into_iter().zip(wanted).map(|(one, ty)| self.cast_to(one, ty));
-        let arguments: Vec<Expression> = arguments.collect();
+        let mut arguments: Vec<Expression> = arguments.collect();
+        if quotient::is_arithmetic(function.name) {
+            arguments = arguments.into_iter().map(quotient::unrounded).collect();
+        }
         let call =
             Expression { kind: ExpressionKind::Call { function, arguments }, ty: signature.result };
-        Ok(self.fold(call))
+        if function.name != "/" {
+            return Ok(self.fold(call));
+        }
+        let folded = self.fold(call.clone());
+        Ok(if quotient::has_more_digits(&call, &folded) { call } else { folded })
     }
 
     /// Refuses a row where one value must stand.

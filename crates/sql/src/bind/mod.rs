@@ -30,6 +30,7 @@ mod make;
 mod merge;
 mod predicate;
 mod query;
+mod quotient;
 mod select;
 mod subquery;
 mod target;

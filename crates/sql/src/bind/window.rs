@@ -88,7 +88,13 @@ impl Binder<'_> {
             let ty = call.ty.clone();
             return Ok((WindowFunction::Aggregate(call), Vec::new(), ty));
         }
-        let arguments = self.arguments(function)?;
+        let mut arguments = self.arguments(function)?;
+        // The names of an ENUM are texts in another row's place, and are ordered as such.
+        if arguments.first().is_some_and(|value| value.ty.kind.is_enum_or_set()) {
+            let value = arguments.remove(0);
+            let value = self.unified(vec![value], "window")?.0.remove(0);
+            arguments.insert(0, value);
+        }
         let number = SqlType::bigint_unsigned().not_null();
         let (of, ty, wanted) = match name {
             "ROW_NUMBER" => (WindowFunction::RowNumber, number, 0..=0),

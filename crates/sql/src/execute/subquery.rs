@@ -41,6 +41,8 @@ enum Answer {
 struct Rows {
     /// Keys of those without NULL, if the comparison is for equality.
     keys: FxHashSet<Box<[u8]>>,
+    /// The rows of the keys, if they have several columns: a NULL in one of them leaves the others to compare.
+    keyed: Vec<Vec<Datum>>,
     /// Those that are not among the keys.
     others: Vec<Vec<Datum>>,
     is_empty: bool,
@@ -129,7 +131,8 @@ fn rows(
     execution: &mut Execution<'_>,
 ) -> Result<Rows> {
     let mut held = execution.memory().reservation();
-    let (mut keys, mut others, mut is_empty) = (FxHashSet::default(), Vec::new(), true);
+    let (mut keys, mut keyed) = (FxHashSet::default(), Vec::new());
+    let (mut others, mut is_empty) = (Vec::new(), true);
     let (mut row, mut key) = (Vec::new(), Vec::new());
     while query.next(execution, &mut row)? {
         execution.check_cancelled()?;
@@ -143,6 +146,10 @@ fn rows(
             if !keys.contains(&key[..]) {
                 held.require(key.len() + 32)?;
                 keys.insert(key.as_slice().into());
+                if columns > 1 {
+                    held.require(size_of_values(&row))?;
+                    keyed.push(row.clone());
+                }
             }
             continue;
         }
@@ -152,7 +159,7 @@ fn rows(
         held.require(size_of_values(&row))?;
         others.push(row.clone());
     }
-    Ok(Rows { keys, others, is_empty, _held: held })
+    Ok(Rows { keys, keyed, others, is_empty, _held: held })
 }
 
 /// `values operator ANY | ALL (rows)`.
@@ -169,14 +176,16 @@ fn quantified(
     // The answer that ends the search: a true one for ANY, a false one for ALL.
     let decisive = !all;
     let mut unknown = false;
-    if !rows.keys.is_empty() {
+    let nulls = values.iter().filter(|value| value.is_null()).count();
+    let in_part = if nulls > 0 && nulls < values.len() { rows.keyed.as_slice() } else { &[] };
+    if !rows.keys.is_empty() && in_part.is_empty() {
         match among_keys(values, rows, operator, kinds, all) {
             Some(truth) if truth == decisive => return Some(decisive),
             Some(_) => {}
             None => unknown = true,
         }
     }
-    for row in &rows.others {
+    for row in in_part.iter().chain(&rows.others) {
         match compare_tuples(operator, kinds.iter(), values, row) {
             Some(truth) if truth == decisive => return Some(decisive),
             Some(_) => {}

@@ -282,7 +282,11 @@ fn divide(arguments: &[Datum], call: &Call<'_>) -> Result<Datum> {
         return division_by_zero(call);
     }
     let scale = exact_digits(&call.result.kind).1;
-    exact_result(decimal(a).divide(&divisor, scale, Rounding::HalfUp), call, shown)
+    // What is part of more arithmetic is asked for more digits, and those are cut.
+    let usual = digits(&call.arguments[0]).1 + u32::from(call.context.div_precision_increment);
+    let is_part = u32::from(scale) > usual;
+    let rounding = if is_part { Rounding::Truncate } else { Rounding::HalfUp };
+    exact_result(decimal(a).divide(&divisor, scale, rounding), call, shown)
 }
 
 fn divide_whole(arguments: &[Datum], call: &Call<'_>) -> Result<Datum> {
@@ -327,7 +331,9 @@ fn negate(arguments: &[Datum], call: &Call<'_>) -> Result<Datum> {
     let number = &arguments[0];
     match domain(&call.result.kind) {
         Domain::Integer => integer(-wide_int(number), call, || format!("-({})", shown(number))),
-        Domain::Exact => Ok(Datum::Decimal(decimal(number).negate())),
+        Domain::Exact => {
+            exact_result(Some(decimal(number).negate()), call, || format!("-({})", shown(number)))
+        }
         Domain::Double => Ok(Datum::Double(-double(number))),
     }
 }

@@ -128,7 +128,9 @@ fn absolute(arguments: &[Datum], call: &Call<'_>) -> Result<Datum> {
         Domain::Integer => {
             integer(wide_int(number).abs(), call, || format!("abs({})", shown(number)))
         }
-        Domain::Exact => Ok(Datum::Decimal(decimal(number).abs())),
+        Domain::Exact => {
+            exact_result(Some(decimal(number).abs()), call, || format!("abs({})", shown(number)))
+        }
         Domain::Double => Ok(Datum::Double(double(number).abs())),
     }
 }

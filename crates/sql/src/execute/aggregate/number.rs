@@ -50,7 +50,15 @@ impl Sum {
             return Ok(Datum::Null);
         }
         match &ty.kind {
-            TypeKind::Decimal { .. } => self.as_exact().map(Datum::Decimal),
+            TypeKind::Decimal { scale, .. } => {
+                let sum = self.as_exact()?;
+                // Quotients are added with more digits than their sum shows.
+                let rounded = match sum.scale() > *scale {
+                    true => sum.round((*scale).into(), Rounding::HalfUp),
+                    false => Some(sum),
+                };
+                rounded.map(Datum::Decimal).ok_or_else(out_of_range)
+            }
             TypeKind::Integer { .. } => {
                 i64::try_from(self.whole).map(Datum::Int).map_err(|_| out_of_range())
             }
