@@ -17,7 +17,7 @@ mkdir -p "$place"
 [ -x "$place/python/bin/python" ] || python3 -m venv "$place/python"
 "$place/python/bin/pip" install --quiet "django==$version" pymysql==1.2.4 cryptography
 if [ ! -d "$place/django-$version" ]; then
-    "$place/python/bin/pip" download --quiet --no-deps --no-binary :all: --dest "$place" "django==$version"
+    "$place/python/bin/pip" download --quiet --no-deps --no-binary django --dest "$place" "django==$version"
     tar -xzf "$place/django-$version.tar.gz" -C "$place"
 fi
 start

@@ -10,8 +10,7 @@ mkdir -p "$place"
 [ -x "$place/python/bin/python" ] || python3 -m venv "$place/python"
 "$place/python/bin/pip" install --quiet "sqlalchemy==$version" pymysql==1.2.4 cryptography pytest==9.2.0
 if [ ! -d "$place/sqlalchemy-$version" ]; then
-    "$place/python/bin/pip" download --quiet --no-deps --no-build-isolation --no-binary :all: --dest "$place" "sqlalchemy==$version" ||
-        "$place/python/bin/pip" download --quiet --no-deps --no-binary :all: --dest "$place" "sqlalchemy==$version"
+    "$place/python/bin/pip" download --quiet --no-deps --no-binary sqlalchemy --dest "$place" "sqlalchemy==$version"
     tar -xzf "$place/sqlalchemy-$version.tar.gz" -C "$place"
 fi
 start
