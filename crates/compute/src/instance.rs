@@ -1,7 +1,7 @@
 //! What all sessions of a server share.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use firn_api::rows::DatabaseNode;
 use firn_base::Environment;
@@ -22,8 +22,8 @@ use crate::variables::{GlobalVariables, Setting};
 pub type NodeReport = Box<dyn Fn() -> Vec<Figure> + Send + Sync>;
 /// The text of `SHOW ENGINE INNODB STATUS`, told by who runs the storage engine.
 pub type NodeText = Box<dyn Fn() -> String + Send + Sync>;
-/// Obeys `log_error_verbosity`.
-pub type VerbosityHook = Box<dyn Fn(u64) + Send + Sync>;
+/// Obeys a global variable that is not this layer's, by its name and value.
+pub type GlobalHook = Box<dyn Fn(&str, &Setting) + Send + Sync>;
 
 /// See the module's page.
 pub struct Instance {
@@ -49,8 +49,8 @@ pub struct Instance {
     pub report: NodeReport,
     /// What `SHOW ENGINE INNODB STATUS` says.
     pub node_text: Option<NodeText>,
-    /// Changes how much of the process's log is written.
-    pub verbosity_hook: Option<VerbosityHook>,
+    /// Obeys global variables that are not this layer's; set once, by who serves clients.
+    pub global_hook: OnceLock<GlobalHook>,
     /// When `FLUSH STATUS` was last run, in milliseconds on the environment's monotonic clock.
     flushed_ms: AtomicU64,
     /// Where statements put what they have no memory for.
@@ -97,7 +97,7 @@ impl Instance {
             plans: PlanCache::default(),
             status: Status::default(),
             node_text: None,
-            verbosity_hook: None,
+            global_hook: OnceLock::new(),
             flushed_ms: AtomicU64::new(environment.clock.monotonic().as_millis() as u64),
             facts,
             started: environment.clock.monotonic(),
@@ -153,10 +153,8 @@ impl Instance {
     /// Obeys a global variable that was set.
     pub(crate) fn global_changed(&self, name: &str) {
         self.logs.obey(&self.variables);
-        if let Some(hook) = self.verbosity_hook.as_ref().filter(|_| name == "log_error_verbosity")
-            && let Some(level) = self.variables.get(name)
-        {
-            hook(level.number());
+        if let (Some(hook), Some(value)) = (self.global_hook.get(), self.variables.get(name)) {
+            hook(name, &value);
         }
     }
 

@@ -20,7 +20,7 @@ use firn_engine::EngineError;
 use firn_engine::rows::EngineNode;
 use firn_sql::collation::Collations;
 use firn_sql::execute::SpillDirectory;
-use firn_wire::{LimitValues, ListenAddress, Server, ServerOptions, TlsFiles, TlsMode};
+use firn_wire::{LimitValues, Limits, ListenAddress, Server, ServerOptions, TlsFiles, TlsMode};
 
 use crate::metrics::{self, MetricsServer, Page};
 use crate::node::LocalNode;
@@ -125,9 +125,6 @@ impl Endpoint {
             // Statements that would need it say so themselves.
             Err(error) => tracing::warn!(%error, "large statements cannot put rows on the disk"),
         }
-        if let Some(set_verbosity) = options.set_verbosity.clone() {
-            instance.verbosity_hook = Some(Box::new(move |level| set_verbosity(level)));
-        }
         let instance = Arc::new(instance);
         for listen in options.listen.iter().chain(&options.metrics_listen) {
             if !listen.ip().is_loopback() && !instance.accounts.has_remote_account() {
@@ -136,6 +133,7 @@ impl Endpoint {
         }
         let service = Arc::new(SqlService::new(Arc::clone(&instance)));
         let server = Server::start(environment.clone(), server_options(options), service)?;
+        obey_variables(&instance, server.limits(), options.set_verbosity.clone());
         let statistics = StatisticsKeeper::start(environment, Arc::clone(&instance));
         let page = || Page::new(Arc::clone(&instance), Arc::clone(server.connections()));
         let metrics = options.metrics_listen.map(|at| metrics::serve(environment, at, page()));
@@ -192,6 +190,49 @@ fn server_options(options: &EndpointOptions) -> ServerOptions {
     }
 }
 
+/// Variables that the wire obeys.
+const OBEYED: [&str; 6] = [
+    "max_connections",
+    "connect_timeout",
+    "max_allowed_packet",
+    "net_read_timeout",
+    "net_write_timeout",
+    "max_prepared_stmt_count",
+];
+
+/// Has the wire and the process's log obey global variables, now and when they are set.
+fn obey_variables(instance: &Instance, limits: &Arc<Limits>, verbosity: Option<SetVerbosity>) {
+    for name in OBEYED {
+        let value = instance.variables.get(name);
+        value.iter().for_each(|value| obey_limit(limits, name, value.number()));
+    }
+    let limits = Arc::clone(limits);
+    let hook = move |name: &str, value: &Setting| match (name, &verbosity) {
+        ("log_error_verbosity", Some(set_verbosity)) => set_verbosity(value.number()),
+        _ => obey_limit(&limits, name, value.number()),
+    };
+    // There is one endpoint for an instance.
+    let _ = instance.global_hook.set(Box::new(hook));
+}
+
+fn obey_limit(limits: &Limits, name: &str, value: u64) {
+    match name {
+        "max_connections" => limits.set_max_connections(value),
+        "connect_timeout" => limits.set_connect_timeout(Duration::from_secs(value)),
+        "max_allowed_packet" => limits.set_max_allowed_packet(value),
+        "net_read_timeout" => limits.set_net_read_timeout(Duration::from_secs(value)),
+        "net_write_timeout" => limits.set_net_write_timeout(Duration::from_secs(value)),
+        "max_prepared_stmt_count" => limits.set_max_prepared_stmt_count(value),
+        _ => {}
+    }
+}
+
+/// The machine's name, for `@@hostname`.
+fn machine_name() -> Option<String> {
+    let name = std::fs::read_to_string("/proc/sys/kernel/hostname").ok()?;
+    Some(name.trim().to_owned()).filter(|name| !name.is_empty())
+}
+
 /// System variables that say how this server was set up.
 fn variables(options: &EndpointOptions) -> GlobalVariables {
     let variables = GlobalVariables::default();
@@ -202,6 +243,9 @@ fn variables(options: &EndpointOptions) -> GlobalVariables {
     }
     if let Some(listen) = options.listen {
         variables.install("bind_address", Setting::text(&listen.ip().to_string()));
+    }
+    if let Some(name) = machine_name() {
+        variables.install("hostname", Setting::text(&name));
     }
     let pool = Setting::Number(options.buffer_pool_bytes as i64);
     variables.install("innodb_buffer_pool_size", pool);

@@ -357,3 +357,21 @@ fn verbosity_follows_the_level_and_can_be_changed() {
     let verbosity: Option<u64> = client.query_first("SELECT @@log_error_verbosity").unwrap();
     assert_eq!(verbosity, Some(3));
 }
+
+#[test]
+fn limits_of_the_wire_follow_their_variables() {
+    let server = Server::start(&["--max-connections", "7"], &[]);
+    let mut first = server.connect();
+    let limits: Option<(u64, u64)> =
+        first.query_first("SELECT @@max_connections, @@max_prepared_stmt_count").unwrap();
+    assert_eq!(limits, Some((7, 65_536)));
+    first.query_drop("SET GLOBAL max_connections = 1").unwrap();
+    let port = server.port();
+    let options = mysql::OptsBuilder::new().ip_or_hostname(Some("127.0.0.1")).tcp_port(port);
+    let refused = mysql::Conn::new(options.user(Some("root")).prefer_socket(false));
+    let refused = refused.err().expect("there is one already").to_string();
+    assert!(refused.contains("1040"), "{refused}");
+    assert_eq!(number(&mut first, "Connection_errors_max_connections"), 1);
+    first.query_drop("SET GLOBAL max_connections = 2").unwrap();
+    server.connect();
+}

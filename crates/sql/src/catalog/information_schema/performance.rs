@@ -98,6 +98,14 @@ fn thread_columns() -> Vec<VirtualColumn> {
         number("PROCESSLIST_TIME"),
         text("PROCESSLIST_STATE", 64),
         long_text("PROCESSLIST_INFO"),
+        number("PARENT_THREAD_ID"),
+        text("ROLE", 64),
+        text("INSTRUMENTED", 3),
+        text("HISTORY", 3),
+        text("CONNECTION_TYPE", 16),
+        number("THREAD_OS_ID"),
+        text("RESOURCE_GROUP", 64),
+        text("EXECUTION_ENGINE", 16),
     ]
 }
 
@@ -110,6 +118,16 @@ fn fill_threads(context: &VirtualContext<'_>, _: &Hints<'_>, emit: EmitRow<'_>) 
             Datum::Int(seconds) => Datum::UInt((*seconds).max(0) as u64),
             other => other.clone(),
         };
+        row.extend([
+            Datum::Null,
+            Datum::Null,
+            Datum::text("NO"),
+            Datum::text("NO"),
+            Datum::Null,
+            Datum::Null,
+            Datum::Null,
+            Datum::text("PRIMARY"),
+        ]);
         row
     });
     emit_all(rows, emit)
