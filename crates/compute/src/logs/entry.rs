@@ -78,7 +78,7 @@ impl SlowEntry<'_> {
             writeln!(out, "use {schema};")?;
         }
         let statement = secrets::masked(self.statement);
-        let statement = statement.trim_end().trim_end_matches(';');
+        let statement = statement.trim_end_matches(|end: char| end == ';' || end.is_whitespace());
         writeln!(out, "SET timestamp={};\n{statement};", self.began_us / 1_000_000)
     }
 
