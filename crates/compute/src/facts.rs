@@ -37,6 +37,8 @@ pub struct Facts {
     is_running: AtomicBool,
     is_ending: AtomicBool,
     woken: Event,
+    /// When the running query has taken as long as it may, by the monotonic clock.
+    deadline: Mutex<Option<Duration>>,
     pub(crate) schema: Mutex<Option<Arc<str>>>,
     pub(crate) roles: Mutex<BTreeSet<AccountName>>,
     pub(crate) encryption_mode: Mutex<Arc<str>>,
@@ -91,6 +93,7 @@ impl Facts {
             is_running: AtomicBool::new(false),
             is_ending: AtomicBool::new(false),
             woken: Event::new(),
+            deadline: Mutex::new(None),
             schema: Mutex::new(None),
             roles: Mutex::new(BTreeSet::new()),
             encryption_mode: Mutex::new("aes-128-ecb".into()),
@@ -118,6 +121,11 @@ impl Facts {
     #[must_use]
     pub fn is_cancelled(&self) -> bool {
         self.cancelled.load(Ordering::Relaxed)
+    }
+
+    /// A query begins that may take so long.
+    pub(crate) fn set_deadline(&self, deadline: Option<Duration>) {
+        *self.deadline.lock() = deadline;
     }
 
     pub(crate) fn release_locks(&self) -> u64 {
@@ -203,9 +211,12 @@ impl SessionFacts for Facts {
     }
 
     fn sleep(&self, duration: Duration) -> SleepEnd {
-        match self.woken.wait_until(Some(duration), || self.is_cancelled()) {
-            true => SleepEnd::Killed,
-            false => SleepEnd::Elapsed,
+        let now = self.environment.clock.monotonic();
+        let left = self.deadline.lock().map(|deadline| deadline.saturating_sub(now));
+        let longest = left.map_or(duration, |left| left.min(duration));
+        match self.woken.wait_until(Some(longest), || self.is_cancelled()) {
+            false if longest == duration => SleepEnd::Elapsed,
+            _ => SleepEnd::Killed,
         }
     }
 

@@ -1,5 +1,7 @@
 //! What a statement needs to be allowed to do, and how it is refused.
 
+use std::sync::Arc;
+
 use firn_sql::error::{Result, SqlError};
 
 use crate::accounts::{AccountName, Grants, Privilege};
@@ -13,6 +15,10 @@ pub struct Need {
     pub schema: Option<String>,
     /// On which table; `None`: on the whole schema.
     pub table: Option<String>,
+    /// On which columns; none: on anything of the table.
+    pub columns: Vec<Arc<str>>,
+    /// The columns are all of the table, and were not named one by one.
+    pub whole: bool,
 }
 
 /// What sort of statement a plan is of.
@@ -54,19 +60,20 @@ impl Need {
     /// A privilege on a table.
     #[must_use]
     pub fn on_table(privilege: Privilege, schema: &str, table: &str) -> Need {
-        Need { privilege, schema: Some(schema.to_owned()), table: Some(table.to_owned()) }
+        let table = Some(table.to_owned());
+        Need { table, ..Need::on_schema(privilege, schema) }
     }
 
     /// A privilege on a schema.
     #[must_use]
     pub fn on_schema(privilege: Privilege, schema: &str) -> Need {
-        Need { privilege, schema: Some(schema.to_owned()), table: None }
+        Need { schema: Some(schema.to_owned()), ..Need::everywhere(privilege) }
     }
 
     /// A privilege everywhere.
     #[must_use]
     pub fn everywhere(privilege: Privilege) -> Need {
-        Need { privilege, schema: None, table: None }
+        Need { privilege, schema: None, table: None, columns: Vec::new(), whole: false }
     }
 
     /// Whether the grants give it. What is made up (`information_schema`) everybody may read: it shows only
@@ -77,6 +84,7 @@ impl Need {
             (None, _) => grants.global.contains(self.privilege),
             (Some(schema), _) if is_open(schema) && self.privilege == Privilege::SELECT => true,
             (Some(schema), None) => grants.on_schema(schema).contains(self.privilege),
+            (Some(schema), Some(_)) if grants.on_schema(schema).contains(self.privilege) => true,
             (Some(schema), Some(table)) => {
                 let given = grants.on_table(schema, table);
                 given.contains(self.privilege) || self.is_met_by_columns(grants, schema, table)
@@ -84,15 +92,26 @@ impl Need {
         }
     }
 
-    /// A grant on some columns lets a statement in.
+    /// Whether grants on columns give it on all columns that are asked for; where none are, any will do.
     fn is_met_by_columns(&self, grants: &Grants, schema: &str, table: &str) -> bool {
+        self.has_some_column(grants, schema, table)
+            && self.missing_column(grants, schema, table).is_none()
+    }
+
+    fn has_some_column(&self, grants: &Grants, schema: &str, table: &str) -> bool {
         let own = grants.tables.get(&(schema.to_owned(), table.to_owned()));
         own.is_some_and(|own| own.columns.values().any(|given| given.contains(self.privilege)))
     }
 
+    fn missing_column(&self, grants: &Grants, schema: &str, table: &str) -> Option<&Arc<str>> {
+        let is_missing =
+            |column: &&Arc<str>| !grants.on_column(schema, table, column).contains(self.privilege);
+        self.columns.iter().find(is_missing)
+    }
+
     /// The error for a session that lacks it.
     #[must_use]
-    pub fn refusal(&self, account: &AccountName, host: &str) -> SqlError {
+    pub fn refusal(&self, grants: &Grants, account: &AccountName, host: &str) -> SqlError {
         let user = &account.user;
         match (&self.schema, &self.table) {
             (None, _) => SqlError::new(
@@ -109,6 +128,20 @@ impl Need {
                     account.host
                 ),
             ),
+            (Some(schema), Some(table))
+                if !self.whole && self.has_some_column(grants, schema, table) =>
+            {
+                let column = self.missing_column(grants, schema, table);
+                let column = column.map_or("", |column| &**column);
+                SqlError::new(
+                    1143,
+                    format!(
+                        "{} command denied to user '{user}'@'{host}' for column '{column}' in table \
+                         '{table}'",
+                        self.privilege.name
+                    ),
+                )
+            }
             (Some(_), Some(table)) => SqlError::new(
                 1142,
                 format!(
@@ -130,10 +163,10 @@ fn is_open(schema: &str) -> bool {
 /// Refuses unless all needs are met.
 ///
 /// # Errors
-/// 1142, 1044 or 1227 for the first that is not.
+/// 1142, 1143, 1044 or 1227 for the first that is not.
 pub fn check(needs: &[Need], grants: &Grants, account: &AccountName, host: &str) -> Result<()> {
     match needs.iter().find(|need| !need.is_met(grants)) {
-        Some(need) => Err(need.refusal(account, host)),
+        Some(need) => Err(need.refusal(grants, account, host)),
         None => Ok(()),
     }
 }

@@ -198,7 +198,9 @@ impl Grants {
             if grants.columns.is_empty() {
                 lines.push(line(grants.privileges, &level, &on, &to));
             } else {
-                lines.push(format!("GRANT {} ON {on} TO {to}", with_columns(grants)));
+                let grantable = grants.privileges.contains(Privilege::GRANT_OPTION);
+                let option = if grantable { " WITH GRANT OPTION" } else { "" };
+                lines.push(format!("GRANT {} ON {on} TO {to}{option}", with_columns(grants)));
             }
         }
         lines
@@ -237,7 +239,8 @@ fn line(privileges: PrivilegeSet, level: &Level, on: &str, to: &str) -> String {
 /// Privileges of a table with those of its columns: `INSERT (`a`, `b`), SELECT`.
 fn with_columns(grants: &TableGrants) -> String {
     let mut parts = Vec::new();
-    for privilege in Privilege::ALL.iter().copied() {
+    let named = Privilege::ALL.iter().copied();
+    for privilege in named.filter(|privilege| *privilege != Privilege::GRANT_OPTION) {
         let columns = grants.columns.iter().filter(|(_, given)| given.contains(privilege));
         let columns: BTreeSet<String> = columns.map(|(column, _)| quoted(column)).collect();
         if grants.privileges.contains(privilege) {

@@ -1,12 +1,15 @@
 //! Statements about accounts.
 
+use std::collections::BTreeSet;
+
+use firn_sql::catalog::Relation;
 use firn_sql::error::{Result, SqlError};
 use firn_sql::grammar::ast::{self, Statement};
 use firn_wire::auth::AuthPlugin;
 
 use super::SqlSession;
 use super::answer::Table;
-use crate::accounts::{AccountContext, AccountName, Privilege};
+use crate::accounts::{Account, AccountContext, AccountName, Privilege};
 
 /// What a plugin keeps of a password; `None` for a plugin that is not there.
 fn hash(plugin: &str, password: &str) -> Option<String> {
@@ -47,7 +50,10 @@ impl SqlSession {
             Statement::DropRole { if_exists, roles } => {
                 context.drop_accounts("DROP ROLE", *if_exists, roles)?;
             }
-            Statement::Grant(statement) => context.grant(statement)?,
+            Statement::Grant(statement) => {
+                self.refuse_grant_on_missing(statement)?;
+                context.grant(statement)?;
+            }
             Statement::Revoke(statement) => context.revoke(statement)?,
             Statement::GrantRoles { roles, to, with_admin_option } => {
                 context.grant_roles(roles, to, *with_admin_option)?;
@@ -70,8 +76,13 @@ impl SqlSession {
     /// `SHOW GRANTS`.
     ///
     /// # Errors
-    /// 1141 for an unknown account, 1044 for another one's without the privilege.
-    pub(super) fn show_grants(&self, account: Option<&ast::Account>) -> Result<Table> {
+    /// 1141 for an unknown account, 1044 for another one's without the privilege, 3530 for roles of `USING`
+    /// that the account does not have.
+    pub(super) fn show_grants(
+        &self,
+        account: Option<&ast::Account>,
+        using: &[ast::Account],
+    ) -> Result<Table> {
         let name = match account {
             Some(ast::Account::Named { user, host }) => AccountName::new(user, host),
             Some(ast::Account::Current) | None => self.account.name.clone(),
@@ -87,10 +98,11 @@ impl SqlSession {
             let why = format!("There is no such grant defined for user '{user}' on host '{host}'");
             SqlError::new(1141, why)
         })?;
-        let grants = match account.name == self.account.name {
-            true => self.instance.accounts.effective(&account, &self.facts.roles.lock()),
-            false => account.grants.clone(),
+        let roles = match using {
+            [] if account.name == self.account.name => self.facts.roles.lock().clone(),
+            using => self.shown_roles(&account, using)?,
         };
+        let grants = self.instance.accounts.effective(&account, &roles);
         let mut table = Table::of_text(&[&format!("Grants for {user}@{host}")]);
         for line in grants.shown(&name) {
             table.push_text(&[&line]);
@@ -100,6 +112,54 @@ impl SqlSession {
             table.push_text(&[&format!("GRANT {} TO {}", roles.join(","), name.quoted())]);
         }
         Ok(table)
+    }
+
+    /// The roles that `SHOW GRANTS … USING` names.
+    fn shown_roles(
+        &self,
+        account: &Account,
+        using: &[ast::Account],
+    ) -> Result<BTreeSet<AccountName>> {
+        let named = using.iter().map(|role| {
+            let role = match role {
+                ast::Account::Named { user, host } => AccountName::new(user, host),
+                ast::Account::Current => self.account.name.clone(),
+            };
+            match account.roles.contains(&role) {
+                true => Ok(role),
+                false => {
+                    let (role, to) = (role.quoted(), account.name.quoted());
+                    Err(SqlError::new(3530, format!("{role} is not granted to {to}")))
+                }
+            }
+        });
+        named.collect()
+    }
+
+    /// What is granted on a table or column must be there, unless it may be created.
+    fn refuse_grant_on_missing(&self, statement: &ast::Grant) -> Result<()> {
+        let ast::PrivilegeLevel::Table(name) = &statement.level else { return Ok(()) };
+        let ast::Privileges::These(privileges) = &statement.privileges else {
+            return self.granted_table(name).map(|_| ());
+        };
+        if privileges.iter().any(|one| one.name == "CREATE") {
+            return Ok(());
+        }
+        let Relation::Table(table) = self.granted_table(name)? else { return Ok(()) };
+        let mut columns = privileges.iter().flat_map(|one| &one.columns);
+        match columns.find(|column| table.column(column).is_none()) {
+            Some(column) => {
+                let message = format!("Unknown column '{column}' in '{}'", table.name);
+                Err(SqlError::new(1054, message))
+            }
+            None => Ok(()),
+        }
+    }
+
+    fn granted_table(&self, name: &ast::TableName) -> Result<Relation> {
+        let schema = name.schema.as_deref().or(self.state.schema.as_deref());
+        let schema = schema.ok_or_else(|| SqlError::new(1046, "No database selected"))?;
+        self.catalog.relation(schema, &name.name)
     }
 
     /// `SHOW CREATE USER`.
@@ -114,7 +174,7 @@ impl SqlSession {
         self.show_grants(Some(&ast::Account::Named {
             user: name.user.clone(),
             host: name.host.clone(),
-        }))?;
+        }), &[])?;
         let Some(account) = self.instance.accounts.get(&name) else {
             return Err(SqlError::new(1141, "There is no such account"));
         };

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use firn_api::rows::{BuildProgress, TableLock};
 use firn_sql::catalog::ddl::{self, CreateTableAs, DdlContext, DdlOutcome};
+use firn_sql::catalog::model::TableModel;
 use firn_sql::catalog::statistics;
 use firn_sql::error::{Result, SqlError};
 use firn_sql::execute::DefinitionBinder;
@@ -15,6 +16,7 @@ use firn_sql::types::Datum;
 use firn_wire::{Replies, WireError};
 
 use super::answer::Table;
+use super::guards::LockedTable;
 use super::{SqlSession, told};
 use crate::accounts::Privilege;
 use crate::privileges::{self, Need};
@@ -43,6 +45,7 @@ impl SqlSession {
     fn define(&mut self, statement: &Statement) -> Result<(u64, String)> {
         let needs = self.definition_needs(statement);
         privileges::check(&needs, &self.grants, &self.account.name, &self.facts.host)?;
+        self.judge_definition(statement)?;
         if !ddl::is_temporary(statement) {
             self.transactions.commit()?;
         }
@@ -52,6 +55,21 @@ impl SqlSession {
             DdlOutcome::Done { affected, info } => Ok((affected, info)),
             DdlOutcome::CreateTableAs(rest) => self.fill_new_table(&rest),
         }
+    }
+
+    /// Under `LOCK TABLES` only tables that are locked for writing can be changed.
+    fn judge_definition(&self, statement: &Statement) -> Result<()> {
+        let changed: Vec<&TableName> = match statement {
+            Statement::AlterTable(alter) => vec![&alter.table],
+            Statement::DropTable { temporary: false, tables, .. } => tables.iter().collect(),
+            Statement::Truncate(table)
+            | Statement::CreateIndex { table, .. }
+            | Statement::DropIndex { table, .. } => vec![table],
+            _ => Vec::new(),
+        };
+        changed.into_iter().try_for_each(|table| {
+            self.judge_name(&self.schema_of(table), &table.name, &table.name, true)
+        })
     }
 
     fn with_ddl_context<T>(&self, run: impl FnOnce(&DdlContext<'_>) -> Result<T>) -> Result<T> {
@@ -240,8 +258,8 @@ impl SqlSession {
     /// Unknown tables, locks that were not granted, 1142 without the privilege.
     pub(super) fn run_lock_tables(&mut self, locks: &[ast::TableLock]) -> Result<()> {
         self.transactions.commit()?;
-        let node = Arc::clone(&self.instance.node);
-        let mut models = Vec::new();
+        self.locked_tables.clear();
+        let mut locked = Vec::new();
         for lock in locks {
             let schema = self.schema_of(&lock.table);
             let needs = [
@@ -249,23 +267,55 @@ impl SqlSession {
                 Need::on_table(Privilege::SELECT, &schema, &lock.table.name),
             ];
             privileges::check(&needs, &self.grants, &self.account.name, &self.facts.host)?;
-            models.push((self.catalog.table(&schema, &lock.table.name)?, lock.kind));
+            self.catalog.table(&schema, &lock.table.name)?;
+            let alias = lock.alias.as_deref().unwrap_or(&lock.table.name).to_owned();
+            if locked.iter().any(|other: &LockedTable| other.alias.eq_ignore_ascii_case(&alias)) {
+                return Err(SqlError::new(1066, format!("Not unique table/alias: '{alias}'")));
+            }
+            let table = lock.table.name.clone();
+            let writes = lock.kind == TableLockKind::Write;
+            locked.push(LockedTable { schema, table, alias, writes });
+        }
+        self.take_table_locks(&locked)?;
+        self.locked_tables = locked;
+        Ok(())
+    }
+
+    /// Takes the locks of `LOCK TABLES` again where a commit has given them back.
+    ///
+    /// # Errors
+    /// Tables that are gone, locks that were not granted.
+    pub(super) fn ensure_table_locks(&mut self) -> Result<()> {
+        if self.locked_tables.is_empty() || self.transactions.open.is_some() {
+            return Ok(());
+        }
+        let locked = std::mem::take(&mut self.locked_tables);
+        self.take_table_locks(&locked)?;
+        self.locked_tables = locked;
+        Ok(())
+    }
+
+    fn take_table_locks(&mut self, locked: &[LockedTable]) -> Result<()> {
+        let mut models: Vec<(Arc<TableModel>, bool)> = Vec::new();
+        for one in locked {
+            let model = self.catalog.table(&one.schema, &one.table)?;
+            match models.iter_mut().find(|(other, _)| other.id == model.id) {
+                Some((_, writes)) => *writes |= one.writes,
+                None => models.push((model, one.writes)),
+            }
         }
         // In one order for all, so that two of these do not wait for each other.
         models.sort_by_key(|(model, _)| model.id);
+        let node = Arc::clone(&self.instance.node);
         self.transactions.begin(&*node, &self.settings, &self.facts, true, None)?;
-        for (model, kind) in models {
-            let lock = match kind {
-                TableLockKind::Write => TableLock::Exclusive,
-                TableLockKind::Read | TableLockKind::ReadLocal => TableLock::Shared,
-            };
+        for (model, writes) in models {
+            let lock = if writes { TableLock::Exclusive } else { TableLock::Shared };
             let open = self.transactions.open.as_mut().expect("just begun");
             if let Err(error) = open.inner.lock_table(model.id, lock) {
                 self.transactions.roll_back_quietly();
                 return Err(from_rows(error));
             }
         }
-        self.state.holds_table_locks = true;
         Ok(())
     }
 
@@ -274,7 +324,7 @@ impl SqlSession {
     /// # Errors
     /// If the log has failed.
     pub(super) fn run_unlock_tables(&mut self) -> Result<()> {
-        if std::mem::take(&mut self.state.holds_table_locks) {
+        if !std::mem::take(&mut self.locked_tables).is_empty() {
             self.transactions.commit()?;
         }
         Ok(())

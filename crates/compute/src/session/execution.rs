@@ -8,6 +8,7 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+use firn_base::clock::Clock;
 use firn_sql::error::{Result, SqlError};
 use firn_sql::execute::{self, Execution, ExecutionContext, Outcome, ResultSink};
 use firn_sql::grammar::{self, LiteralValue, ast::Statement};
@@ -246,9 +247,12 @@ impl SqlSession {
     ) -> Result<Outcome> {
         let (account, host) = (&self.account.name, self.facts.host.as_str());
         privileges::check(&plan.needs, &self.grants, account, host)?;
+        self.guard(plan)?;
         self.begin_execution(plan)?;
         let id_before = self.facts.last_insert_id.load(Ordering::Relaxed);
-        let ran = self.execute_in_transaction(&plan.plan, arguments, sink);
+        let deadline = self.deadline(plan);
+        self.facts.set_deadline(deadline);
+        let ran = self.execute_in_transaction(&plan.plan, arguments, deadline, sink);
         let ran = match ran {
             Ok(outcome) => self.transactions.statement_succeeded().map(|()| outcome),
             Err(error) => {
@@ -287,6 +291,7 @@ impl SqlSession {
             (true, false) => Evaluated::Write,
             (true, true) => Evaluated::WriteIgnore,
         };
+        self.ensure_table_locks()?;
         let node = &*self.instance.node;
         let open = self.transactions.for_statement(node, &self.settings, &self.facts)?;
         if kind.writes() && open.read_only {
@@ -306,6 +311,7 @@ impl SqlSession {
         &mut self,
         plan: &PreparedPlan,
         arguments: &Arguments,
+        deadline: Option<std::time::Duration>,
         sink: &mut dyn ResultSink,
     ) -> Result<Outcome> {
         let open = self.transactions.open.as_mut().expect("a statement runs in a transaction");
@@ -324,6 +330,7 @@ impl SqlSession {
         let mut execution = Execution::new(plan, context, scratch);
         execution.limits = self.settings.limits.clone();
         execution.spill = self.instance.spill.clone();
+        execution.deadline = deadline.map(|deadline| (&*clock as &dyn Clock, deadline));
         if counts {
             execution.clock = Some(&*clock);
             execution.counters = Some(execute::Counters::default());

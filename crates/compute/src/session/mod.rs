@@ -16,6 +16,7 @@ mod answer;
 mod binary_text;
 mod definition;
 mod execution;
+mod guards;
 mod kill;
 mod load;
 mod measure;
@@ -87,6 +88,8 @@ pub struct SqlSession {
     measured: Measured,
     /// The client asked for the end of the connection (`COMMIT RELEASE`).
     ends: bool,
+    /// What `LOCK TABLES` has locked; empty if it is not in force.
+    locked_tables: Vec<guards::LockedTable>,
 }
 
 /// How a session begins.
@@ -153,6 +156,7 @@ impl SqlSession {
             epoch: 0,
             measured: Measured::default(),
             ends: false,
+            locked_tables: Vec::new(),
         };
         session.instance.register(&session.facts);
         session.refresh_grants()?;
@@ -178,6 +182,7 @@ impl SqlSession {
     pub fn reset(&mut self) -> Result<()> {
         self.transactions.roll_back_quietly();
         self.facts.release_locks();
+        self.locked_tables.clear();
         self.statements.clear();
         self.named.clear();
         self.conditions.clear();

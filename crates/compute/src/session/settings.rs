@@ -35,6 +35,9 @@ pub(crate) struct Settings {
     pub(crate) default_week_format: u8,
     pub(crate) max_error_count: usize,
     pub(crate) long_query_us: u64,
+    pub(crate) safe_updates: bool,
+    /// How long a query may run; 0: as long as it takes.
+    pub(crate) max_execution_time_ms: u64,
 }
 
 /// What `COMMIT` and `ROLLBACK` do beyond ending the transaction, unless they say it.
@@ -95,6 +98,8 @@ impl Settings {
             max_allowed_packet_bytes: number("max_allowed_packet"),
             default_week_format: number("default_week_format") as u8,
             max_error_count: number("max_error_count") as usize,
+            safe_updates: is_on("sql_safe_updates"),
+            max_execution_time_ms: number("max_execution_time"),
             long_query_us: match variables.known("long_query_time") {
                 Setting::Real(seconds) => (seconds * 1e6) as u64,
                 _ => u64::MAX,

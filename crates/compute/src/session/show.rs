@@ -108,7 +108,9 @@ impl SqlSession {
                 let errors = self.conditions.iter().filter(|one| one.level == Level::Error).count();
                 Way::Rows(one_number("@@session.error_count", errors))
             }
-            Show::Grants { account, .. } => Way::Rows(self.show_grants(account.as_ref())?),
+            Show::Grants { account, using } => {
+                Way::Rows(self.show_grants(account.as_ref(), using)?)
+            }
             Show::Create(ShowCreate::User(account)) => Way::Rows(self.show_create_user(account)?),
             Show::Engine { name, what } => Way::Rows(self.show_engine(name.as_deref(), what)?),
             Show::Privileges => Way::Rows(privileges()),

@@ -40,8 +40,6 @@ pub(crate) struct State {
     pub(crate) counts: bool,
     /// What it counted.
     pub(crate) counters: Option<Counters>,
-    /// `LOCK TABLES` is in force.
-    pub(crate) holds_table_locks: bool,
 }
 
 impl State {
@@ -66,7 +64,6 @@ impl State {
             changes: Vec::new(),
             counts: false,
             counters: None,
-            holds_table_locks: false,
         }
     }
 

@@ -171,6 +171,7 @@ impl SqlSession {
 
     fn run_begin(&mut self, begin: &ast::Begin) -> Result<()> {
         self.transactions.commit()?;
+        self.locked_tables.clear();
         let node = &*self.instance.node;
         self.transactions.begin(node, &self.settings, &self.facts, true, begin.access)?;
         if begin.consistent_snapshot

@@ -17,7 +17,8 @@ pub(super) fn need(need: &PlanNeed) -> Need {
         NeededPrivilege::Update => Privilege::UPDATE,
         NeededPrivilege::Delete => Privilege::DELETE,
     };
-    Need::on_table(privilege, &need.schema, &need.table)
+    let columns = need.columns.clone();
+    Need { columns, whole: need.whole, ..Need::on_table(privilege, &need.schema, &need.table) }
 }
 
 /// The rows of a virtual table that is the session layer's.

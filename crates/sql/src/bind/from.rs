@@ -114,13 +114,15 @@ impl Binder<'_> {
         }
         let schema = self.schema_of(&name)?;
         let found = self.context.catalog.relation(&schema, &name.name)?;
-        if self.definer_views == 0 {
-            self.named.push((Arc::clone(&schema), name.name.as_str().into()));
-        }
-        match found {
-            CatalogRelation::Virtual(table) => self.virtual_table(table, shown_name),
+        let model = match &found {
+            CatalogRelation::Table(table) => Some(Arc::clone(table)),
+            CatalogRelation::Virtual(_) => None,
+        };
+        let named = self.name_table(&schema, &name.name, &shown_name, model.as_deref());
+        let item = match found {
+            CatalogRelation::Virtual(table) => self.virtual_table(table, shown_name)?,
             CatalogRelation::Table(table) if table.view().is_some() => {
-                self.view(&table, shown_name, null_supplied)
+                self.view(&table, shown_name, null_supplied)?
             }
             CatalogRelation::Table(table) => {
                 if self.depth > 0 && self.written.contains(&table.id) {
@@ -130,10 +132,13 @@ impl Binder<'_> {
                     return Err(SqlError::new(1093, message));
                 }
                 let hints = self.index_hints(&table, &shown_name, hints)?;
-                let (_, item) = self.base_table(table, shown_name, hints)?;
-                Ok(item)
+                self.base_table(table, shown_name, hints)?.1
             }
+        };
+        if let Some(table) = self.scope().tables.last_mut() {
+            table.named = named;
         }
+        Ok(item)
     }
 
     /// The schema that a table's name means.
@@ -167,6 +172,8 @@ impl Binder<'_> {
             columns: columns.collect(),
             nullable: false,
             model: Some(table),
+            checks: Vec::new(),
+            named: None,
         };
         let shown = self.push_table(scope_table)?;
         let tree = Some(JoinTree::Relation(relation));
@@ -189,6 +196,8 @@ impl Binder<'_> {
             columns: columns.collect(),
             nullable: false,
             model: None,
+            checks: Vec::new(),
+            named: None,
         };
         let shown = self.push_table(scope_table)?;
         Ok(FromItem { tree: Some(JoinTree::Relation(relation)), shown, conditions: Vec::new() })
@@ -328,6 +337,8 @@ fn derived_table(alias: Arc<str>, columns: Vec<ScopeColumn>) -> ScopeTable {
         columns,
         nullable: false,
         model: None,
+        checks: Vec::new(),
+        named: None,
     }
 }
 

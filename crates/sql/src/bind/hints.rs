@@ -43,7 +43,6 @@ const KNOWN: &[&str] = &[
     "SEMIJOIN",
     "NO_SEMIJOIN",
     "SUBQUERY",
-    "MAX_EXECUTION_TIME",
     "RESOURCE_GROUP",
     "SET_VAR",
     "QB_NAME",
@@ -81,7 +80,7 @@ impl BlockHints {
 
 impl Binder<'_> {
     /// The hints of a block, from the texts of its comments; unknown ones warn.
-    pub(crate) fn block_hints(&self, texts: &[String]) -> BlockHints {
+    pub(crate) fn block_hints(&mut self, texts: &[String]) -> BlockHints {
         let mut found = BlockHints::default();
         for text in texts {
             for (name, arguments) in calls(text) {
@@ -89,12 +88,29 @@ impl Binder<'_> {
                     "JOIN_FIXED_ORDER" | "JOIN_ORDER" => found.straight = true,
                     "NO_MERGE" => found.no_merge = true,
                     "INDEX" | "NO_INDEX" => found.hints.push((name, arguments)),
+                    "MAX_EXECUTION_TIME" => self.limit_time(&arguments),
                     known if KNOWN.contains(&known) => {}
                     unknown => self.warn_of_hint(unknown),
                 }
             }
         }
         found
+    }
+
+    /// `MAX_EXECUTION_TIME(n)`: only the statement as a whole can have a limit.
+    fn limit_time(&mut self, arguments: &[String]) {
+        let limit = arguments.first().and_then(|limit| limit.parse::<u64>().ok());
+        let is_outermost = self.depth == 0 && self.scopes.is_empty() && !self.writes;
+        match limit.filter(|_| is_outermost) {
+            Some(limit) => self.max_execution_time_ms = Some(limit),
+            None => {
+                let message = "MAX_EXECUTION_TIME hint is supported by top-level standalone SELECT \
+                               statements only";
+                let condition =
+                    Condition { level: Level::Warning, code: 3125, message: message.to_owned() };
+                self.context.conditions.borrow_mut().push(condition);
+            }
+        }
     }
 
     fn warn_of_hint(&self, name: &str) {

@@ -17,8 +17,8 @@ use crate::expression::{Expression, ExpressionKind};
 use crate::grammar::ast::{self, InsertSource, ValueOrDefault};
 use crate::plan::finish::finish_query;
 use crate::plan::{
-    Assignment, CommonTable, DuplicatePolicy, InsertPlan, NodeKind, OutputColumn, PlanNode,
-    QueryPlan,
+    Assignment, CommonTable, DuplicatePolicy, InsertPlan, NeededPrivilege, NodeKind, OutputColumn,
+    PlanNode, QueryPlan, RowCheck,
 };
 use crate::types::SqlType;
 
@@ -26,6 +26,14 @@ use super::function::argument_expressions;
 use super::logical::{RelationId, RelationSource};
 use super::scope::{ColumnPath, Scope, ShownColumn};
 use super::{Binder, make};
+
+/// What stands behind a view that rows are inserted into.
+struct BehindView {
+    relation: RelationId,
+    /// The view's columns with those that they are.
+    names: Vec<(Arc<str>, u16)>,
+    checks: Vec<RowCheck>,
+}
 
 impl Binder<'_> {
     /// Binds and plans an `INSERT` or `REPLACE`.
@@ -36,11 +44,16 @@ impl Binder<'_> {
         if !insert.partitions.is_empty() {
             return Err(SqlError::new(1747, "PARTITION () clause on non partitioned table"));
         }
-        let (table, names) = self.insert_target(&insert.table)?;
-        let columns = self.insert_columns(&table, &names, &insert.columns)?;
+        let (table, view, named) = self.insert_target(&insert.table)?;
+        let names = view.as_ref().map(|view| &view.names);
+        let columns = self.insert_columns(&table, names, &insert.columns)?;
         let source_relation = RelationSource::Table(Arc::clone(&table));
-        let old = self.add_relation(source_relation, table.name.clone());
+        let old = match &view {
+            Some(view) => view.relation,
+            None => self.add_relation(source_relation, table.name.clone()),
+        };
         let new = self.add_relation(RelationSource::Table(Arc::clone(&table)), table.name.clone());
+        self.note_insert(insert, &table, view.as_ref(), named, &columns);
         let ready = self.relations.len();
         let source = match &insert.source {
             InsertSource::Values(rows) => self.insert_values(rows, &columns, old)?,
@@ -58,8 +71,9 @@ impl Binder<'_> {
         if source.columns.len() != columns.len() {
             return Err(SqlError::new(1136, "Column count doesn't match value count at row 1"));
         }
-        let duplicates = self.duplicates(insert, &table, old, new)?;
-        let rules = self.row_rules(old)?;
+        let duplicates = self.duplicates(insert, &table, old, new, named)?;
+        let mut rules = self.row_rules(old)?;
+        rules.checks.extend(view.into_iter().flat_map(|view| view.checks));
         Ok(InsertPlan {
             table,
             columns,
@@ -74,31 +88,61 @@ impl Binder<'_> {
         })
     }
 
+    /// Notes what is inserted, and deleted by `REPLACE`.
+    fn note_insert(
+        &mut self,
+        insert: &ast::Insert,
+        table: &TableModel,
+        view: Option<&BehindView>,
+        named: Option<usize>,
+        columns: &[u16],
+    ) {
+        self.note_only_target(named, insert.columns.is_empty());
+        let behind = view.map(|view| view.relation);
+        self.note_write(named, NeededPrivilege::Insert, None, behind.map(|of| (of, 0)));
+        for ordinal in columns {
+            let of_view = view.and_then(|view| view.names.iter().find(|(_, of)| of == ordinal));
+            let own = || table.by_ordinal(*ordinal).map(|column| column.name.clone());
+            if let Some(name) = of_view.map(|(name, _)| name.clone()).or_else(own) {
+                let behind = behind.map(|of| (of, *ordinal));
+                self.note_write(named, NeededPrivilege::Insert, Some(&name), behind);
+            }
+        }
+        if insert.replace {
+            self.note_write(named, NeededPrivilege::Delete, None, behind.map(|of| (of, 0)));
+        }
+    }
+
     /// The table that is inserted into, and its columns as the statement names them.
-    #[allow(clippy::type_complexity)]
     fn insert_target(
         &mut self,
         name: &ast::TableName,
-    ) -> Result<(Arc<TableModel>, Option<Vec<(Arc<str>, u16)>>)> {
+    ) -> Result<(Arc<TableModel>, Option<BehindView>, Option<usize>)> {
         let schema = self.schema_of(name)?;
+        let alias: Arc<str> = name.name.as_str().into();
         match self.context.catalog.relation(&schema, &name.name)? {
             CatalogRelation::Virtual(table) => Err(SqlError::new(
                 1044,
                 format!("Access denied for user to database '{}'", table.schema()),
             )),
-            CatalogRelation::Table(table) if table.view().is_none() => Ok((table, None)),
-            CatalogRelation::Table(view) => self.behind_view(&view),
+            CatalogRelation::Table(table) if table.view().is_none() => {
+                let named = self.name_table(&schema, &name.name, &alias, Some(&table));
+                Ok((table, None, named))
+            }
+            CatalogRelation::Table(view) => {
+                let named = self.name_table(&schema, &name.name, &alias, Some(&view));
+                let (table, behind) = self.behind_view(&view)?;
+                Ok((table, Some(behind), named))
+            }
         }
     }
 
     /// The table behind a view into which rows can be inserted.
-    #[allow(clippy::type_complexity)]
-    fn behind_view(
-        &mut self,
-        view: &Arc<TableModel>,
-    ) -> Result<(Arc<TableModel>, Option<Vec<(Arc<str>, u16)>>)> {
+    fn behind_view(&mut self, view: &Arc<TableModel>) -> Result<(Arc<TableModel>, BehindView)> {
         self.scopes.push(Scope::default());
+        self.writes_through_views = true;
         let placed = self.view(view, view.name.clone(), false);
+        self.writes_through_views = false;
         let level = self.scopes.len() - 1;
         let refused = || {
             let name = &view.name;
@@ -120,8 +164,10 @@ impl Binder<'_> {
                 of = Some(relation);
                 names.push((self.scopes[level].column(place).name.clone(), ordinal));
             }
-            let table = self.model_of(of.ok_or_else(refused)?)?;
-            Ok((table, Some(names)))
+            let relation = of.ok_or_else(refused)?;
+            let table = self.model_of(relation)?;
+            let checks = self.view_checks(relation);
+            Ok((table, BehindView { relation, names, checks }))
         });
         self.scopes.pop();
         found
@@ -130,7 +176,7 @@ impl Binder<'_> {
     fn insert_columns(
         &self,
         table: &TableModel,
-        names: &Option<Vec<(Arc<str>, u16)>>,
+        names: Option<&Vec<(Arc<str>, u16)>>,
         written: &[String],
     ) -> Result<Vec<u16>> {
         if written.is_empty() {
@@ -246,6 +292,7 @@ impl Binder<'_> {
         table: &Arc<TableModel>,
         old: RelationId,
         new: RelationId,
+        named: Option<usize>,
     ) -> Result<DuplicatePolicy> {
         if insert.replace {
             return Ok(DuplicatePolicy::Replace);
@@ -253,7 +300,8 @@ impl Binder<'_> {
         if insert.on_duplicate.is_empty() {
             return Ok(DuplicatePolicy::Refuse);
         }
-        let old_table = self.row_table(table, old, insert.table.name.as_str().into());
+        let mut old_table = self.row_table(table, old, insert.table.name.as_str().into());
+        old_table.named = named;
         let shown = (0..old_table.columns.len()).map(|column| ShownColumn { table: 0, column });
         let mut shown: Vec<ShownColumn> = shown.collect();
         let alias = insert.row_alias.as_ref().map_or("\u{0}new", |alias| alias.name.as_str());

@@ -28,6 +28,7 @@ mod join;
 mod literal;
 mod make;
 mod merge;
+mod named;
 mod predicate;
 mod query;
 mod quotient;
@@ -40,6 +41,7 @@ mod view;
 mod window;
 
 pub use definitions::{BoundRowExpression, bind_row_expression, query_columns};
+pub(crate) use view::{is_updatable, would_be_updatable};
 
 pub mod logical;
 pub mod same;
@@ -48,6 +50,7 @@ pub mod scope;
 use std::sync::Arc;
 
 use crate::error::{Result, SqlError};
+use crate::expression::Expression;
 use crate::plan::{CommonTable, PlanContext};
 
 use cte::CommonTableName;
@@ -84,9 +87,21 @@ pub struct Binder<'a> {
     /// `NO_MERGE` and hints on the order of joins, for the block that is being bound.
     pub(crate) block_hints: hints::BlockHints,
     /// Tables that the statement names, which its session must be allowed to read.
-    pub(crate) named: Vec<(Arc<str>, Arc<str>)>,
+    pub(crate) named: Vec<named::NamedUse>,
     /// How many views with the rights of their definers are being bound.
     pub(crate) definer_views: usize,
+    /// Tables that are being bound are to be written: views `WITH CHECK OPTION` keep their conditions.
+    pub(crate) writes_through_views: bool,
+    /// Conditions stay conditions, also where they could be joins.
+    pub(crate) keeps_conditions: bool,
+    /// By view that is being bound, the outermost first: conditions of the views within it.
+    pub(crate) conditions_within: Vec<Vec<Expression>>,
+    /// What rows must meet that are written through the view that is being bound.
+    pub(crate) view_conditions: Vec<Expression>,
+    /// How long the query may run, from its hint.
+    pub(crate) max_execution_time_ms: Option<u64>,
+    /// The statement writes rows.
+    pub(crate) writes: bool,
 }
 
 impl<'a> Binder<'a> {
@@ -108,6 +123,12 @@ impl<'a> Binder<'a> {
             block_hints: hints::BlockHints::default(),
             named: Vec::new(),
             definer_views: 0,
+            writes_through_views: false,
+            keeps_conditions: false,
+            conditions_within: Vec::new(),
+            view_conditions: Vec::new(),
+            max_execution_time_ms: None,
+            writes: false,
         }
     }
 
@@ -126,7 +147,7 @@ impl<'a> Binder<'a> {
     pub(crate) fn bind_alone(
         &mut self,
         expr: &sqlparser::ast::Expr,
-    ) -> Result<crate::expression::Expression> {
+    ) -> Result<Expression> {
         self.scopes.push(Scope::default());
         let bound = self.bind_single(expr);
         self.scopes.pop();

@@ -102,6 +102,10 @@ pub struct ScopeTable {
     pub nullable: bool,
     /// Its definition, if it is a table as such.
     pub model: Option<Arc<TableModel>>,
+    /// What rows must meet that are written through it: it is a view `WITH CHECK OPTION`.
+    pub checks: Vec<Expression>,
+    /// Which of the statement's named tables it is, if privileges on it are to be looked at.
+    pub(crate) named: Option<usize>,
 }
 
 /// A column of a table of a scope.
@@ -224,9 +228,12 @@ impl Binder<'_> {
         let table = &self.scopes[scope].tables[place.table];
         let column = &table.columns[place.column];
         let nullable = table.nullable || column.ty.nullable;
+        let (named, name) = (table.named, column.name.clone());
         let mut ty = column.ty.clone();
         ty.nullable = nullable;
-        match column.source.clone() {
+        let source = column.source.clone();
+        self.note_read(named, &name);
+        match source {
             ColumnSource::Relation(relation, number) => {
                 let slot = self.relation_slot(relation, number);
                 Expression { kind: ExpressionKind::Slot(slot), ty }

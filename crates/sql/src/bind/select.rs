@@ -271,6 +271,8 @@ impl Binder<'_> {
             }
         };
         for place in places {
+            let named = self.scopes[level].tables[place.table].named;
+            self.note_whole_read(named);
             let column = self.scopes[level].column(place);
             if column.invisible {
                 continue;

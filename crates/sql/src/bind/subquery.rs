@@ -161,6 +161,10 @@ impl Binder<'_> {
         joins: &mut Vec<SubqueryJoin>,
     ) -> Result<()> {
         match expr {
+            _ if self.keeps_conditions => {
+                conditions.extend(self.bind_condition(expr)?);
+                Ok(())
+            }
             Expr::BinaryOp { left, op: BinaryOperator::And, right } => {
                 self.bind_where(left, conditions, joins)?;
                 self.bind_where(right, conditions, joins)

@@ -13,6 +13,7 @@ use crate::catalog::model::{DefaultValue, TableModel};
 use crate::error::{Result, SqlError};
 use crate::expression::{Expression, ExpressionKind, Slot};
 use crate::grammar::{self, ast::ColumnName};
+use crate::plan::{CheckedBy, NeededPrivilege, RowCheck};
 
 use super::Binder;
 use super::logical::{RelationId, RelationSource};
@@ -21,7 +22,7 @@ use super::scope::{Clause, ColumnPath, ColumnSource, Scope, ScopeColumn, ScopeTa
 /// What is worked out over a written row.
 pub(crate) struct RowRules {
     pub(crate) generated: Vec<(u16, Expression)>,
-    pub(crate) checks: Vec<(Arc<str>, Expression)>,
+    pub(crate) checks: Vec<RowCheck>,
     pub(crate) defaults: Vec<(u16, Expression)>,
 }
 
@@ -47,7 +48,11 @@ impl Binder<'_> {
         })?;
         let alias = self.scopes[level].tables[place.table].alias.clone();
         let column = self.base_column(level, place);
-        column.ok_or_else(|| self.not_updatable(&alias, &name.column, verb))
+        let column = column.ok_or_else(|| self.not_updatable(&alias, &name.column, verb))?;
+        let named = self.scopes[level].tables[place.table].named;
+        let name = self.scopes[level].column(place).name.clone();
+        self.note_write(named, NeededPrivilege::Update, Some(&name), Some(column));
+        Ok(column)
     }
 
     fn not_updatable(&self, alias: &str, column: &str, verb: &str) -> SqlError {
@@ -105,7 +110,10 @@ impl Binder<'_> {
             }
             found = Some(relation);
         }
-        found.ok_or_else(refused)
+        let found = found.ok_or_else(refused)?;
+        let named = self.scopes[level].tables[table].named;
+        self.note_write(named, NeededPrivilege::Delete, None, Some((found, 0)));
+        Ok(found)
     }
 
     /// The definition of a table reference that is a table.
@@ -148,6 +156,8 @@ impl Binder<'_> {
             columns: columns.collect(),
             nullable: false,
             model: Some(Arc::clone(table)),
+            checks: Vec::new(),
+            named: None,
         }
     }
 
@@ -184,7 +194,8 @@ impl Binder<'_> {
         }
         rules.generated.sort_by_key(|(ordinal, _)| *ordinal);
         for check in table.checks.iter().filter(|check| check.enforced) {
-            rules.checks.push((check.name.clone(), self.stored_expression(&check.text)?));
+            let condition = self.stored_expression(&check.text)?;
+            rules.checks.push(RowCheck { of: CheckedBy::Constraint(check.name.clone()), condition });
         }
         Ok(())
     }
@@ -193,6 +204,28 @@ impl Binder<'_> {
     fn stored_expression(&mut self, text: &str) -> Result<Expression> {
         let parsed = grammar::parse_expression(text, grammar::Mode::default())?;
         self.bind_single(&parsed)
+    }
+
+    /// What rows of a table reference must meet because they are written through views.
+    pub(crate) fn view_checks(&self, relation: RelationId) -> Vec<RowCheck> {
+        let level = self.scopes.len() - 1;
+        let mut checks = Vec::new();
+        for (table, behind) in self.scopes[level].tables.iter().enumerate() {
+            let mut places =
+                (0..behind.columns.len()).map(|column| ShownColumn { table, column });
+            let is_its = |place| {
+                self.base_column(level, place).is_some_and(|(of, _)| of == relation)
+            };
+            if !behind.checks.is_empty() && places.any(is_its) {
+                let schema = behind.schema.as_deref().unwrap_or("");
+                let view: Arc<str> = format!("{schema}.{}", behind.original).into();
+                checks.extend(behind.checks.iter().map(|condition| RowCheck {
+                    of: CheckedBy::View(Arc::clone(&view)),
+                    condition: condition.clone(),
+                }));
+            }
+        }
+        checks
     }
 
     /// The slots of a table reference's columns.

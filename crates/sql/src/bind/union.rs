@@ -132,6 +132,8 @@ impl Binder<'_> {
             columns: columns.collect(),
             nullable: false,
             model: None,
+            checks: Vec::new(),
+            named: None,
         };
         let shown = (0..query.columns.len()).map(|column| ShownColumn { table: 0, column });
         let scope = Scope { shown: shown.collect(), tables: vec![table], ..Scope::default() };

@@ -31,7 +31,10 @@ impl Binder<'_> {
     }
 
     fn update_in_scope(&mut self, update: &ast::Update) -> Result<UpdatePlan> {
-        let from = self.from(&update.tables)?;
+        self.writes_through_views = true;
+        let from = self.from(&update.tables);
+        self.writes_through_views = false;
+        let from = from?;
         self.scope().shown = from.shown;
         self.scope().allows_aggregates = false;
         for assignment in &update.assignments {
@@ -154,6 +157,10 @@ impl Binder<'_> {
             },
             false => self.row_rules(relation)?,
         };
+        let mut checks = rules.checks;
+        if !assignments.is_empty() {
+            checks.extend(self.view_checks(relation));
+        }
         Ok(WriteTarget {
             table,
             row_key,
@@ -161,7 +168,7 @@ impl Binder<'_> {
             assignments,
             row: self.row_slots(relation),
             generated: rules.generated,
-            checks: rules.checks,
+            checks,
         })
     }
 
@@ -189,6 +196,7 @@ impl Binder<'_> {
             target.row.iter().for_each(|(_, slot)| needed.insert(*slot));
             let values = target.assignments.iter().filter_map(|one| one.value.as_ref());
             values.for_each(|value| add_reads(value, &mut needed));
+            target.checks.iter().for_each(|check| add_reads(&check.condition, &mut needed));
         }
         finish(&mut source, &needed);
         Ok(source)

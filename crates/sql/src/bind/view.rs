@@ -2,13 +2,21 @@
 
 use std::sync::Arc;
 
-use crate::catalog::model::{TableModel, ViewAlgorithm};
+use sqlparser::ast;
+
+use crate::catalog::SessionCatalog;
+use crate::catalog::model::{CheckOption, TableModel, ViewAlgorithm};
 use crate::error::{Result, SqlError};
+use crate::expression::Expression;
 use crate::grammar::{self, ast::Statement};
+use crate::plan::PlanContext;
+use crate::types::EvaluationContext;
 
 use super::Binder;
 use super::from::FromItem;
 use super::logical::Query;
+use super::same::same_expression;
+use super::scope::{Scope, ShownColumn};
 
 impl Binder<'_> {
     /// A view as a table of the innermost scope.
@@ -18,7 +26,15 @@ impl Binder<'_> {
         alias: Arc<str>,
         null_supplied: bool,
     ) -> Result<FromItem> {
-        let query = self.view_query(table)?;
+        let option = table.view().map_or(CheckOption::None, |view| view.check_option);
+        let keeps = self.keeps_conditions;
+        self.keeps_conditions |= self.writes_through_views && option != CheckOption::None;
+        let conditions_before = self.view_conditions.len();
+        self.conditions_within.push(Vec::new());
+        let query = self.view_query(table);
+        let within = self.conditions_within.pop().unwrap_or_default();
+        self.keeps_conditions = keeps;
+        let query = query?;
         let names: Vec<Arc<str>> =
             table.shown_columns().map(|column| column.name.clone()).collect();
         let names: Vec<&str> = names.iter().map(|name| &**name).collect();
@@ -29,11 +45,48 @@ impl Binder<'_> {
         let placed = self.place_query(query, alias, &names, false, null_supplied);
         self.block_hints.no_merge = before;
         let placed = placed.map_err(|_| invalid(table))?;
+        self.note_conditions(option, &placed.conditions, &within, conditions_before);
+        let is_outermost = self.conditions_within.is_empty();
+        let checks = match is_outermost {
+            true => std::mem::take(&mut self.view_conditions),
+            false => Vec::new(),
+        };
         if let Some(scope_table) = self.scope().tables.last_mut() {
+            scope_table.checks = checks;
             scope_table.schema = Some(table.schema.clone());
             scope_table.original = table.name.clone();
         }
         Ok(placed)
+    }
+
+    /// Adds what a view's `CHECK OPTION` asks of rows: a cascaded one asks for all conditions that were
+    /// merged into it, a local one for its own beside what the views within ask for themselves.
+    fn note_conditions(
+        &mut self,
+        option: CheckOption,
+        all: &[Expression],
+        within: &[Expression],
+        before: usize,
+    ) {
+        match option {
+            CheckOption::None => {}
+            CheckOption::Cascaded => {
+                self.view_conditions.truncate(before);
+                self.view_conditions.extend_from_slice(all);
+            }
+            CheckOption::Local => {
+                let mut own = all.to_vec();
+                for other in within {
+                    if let Some(at) = own.iter().position(|one| same_expression(one, other)) {
+                        own.remove(at);
+                    }
+                }
+                self.view_conditions.extend(own);
+            }
+        }
+        if let Some(around) = self.conditions_within.last_mut() {
+            around.extend_from_slice(all);
+        }
     }
 
     /// The body of a view, bound where no name of the statement is seen.
@@ -56,6 +109,39 @@ impl Binder<'_> {
             _ => error,
         })
     }
+}
+
+/// Whether rows of a view are rows of tables, so that they can be changed through it.
+pub(crate) fn is_updatable(
+    view: &Arc<TableModel>,
+    catalog: &SessionCatalog,
+    evaluation: &EvaluationContext,
+) -> bool {
+    let context = PlanContext::new(catalog, Some(&view.schema), evaluation);
+    let mut binder = Binder::new(&context);
+    binder.scopes.push(Scope::default());
+    if binder.view(view, view.name.clone(), false).is_err() {
+        return false;
+    }
+    shows_rows_of_tables(&binder)
+}
+
+/// As [`is_updatable`], for a view that is to be created.
+///
+/// # Errors
+/// What binding the query answers.
+pub(crate) fn would_be_updatable(query: &ast::Query, context: &PlanContext<'_>) -> Result<bool> {
+    let mut binder = Binder::new(context);
+    binder.scopes.push(Scope::default());
+    let query = binder.deeper(|binder| binder.query(query))?;
+    binder.place_query(query, "".into(), &[], false, false)?;
+    Ok(shows_rows_of_tables(&binder))
+}
+
+fn shows_rows_of_tables(binder: &Binder<'_>) -> bool {
+    let count = binder.scopes[0].tables[0].columns.len();
+    let mut places = (0..count).map(|column| ShownColumn { table: 0, column });
+    places.any(|place| binder.base_column(0, place).is_some())
 }
 
 fn invalid(table: &TableModel) -> SqlError {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use sqlparser::ast::Query;
 
-use crate::bind::Binder;
+use crate::bind::{Binder, would_be_updatable};
 use crate::bind::logical::RelationSource;
 use crate::bind::scope::{Scope, ShownColumn};
 use crate::catalog::SessionCatalog;
@@ -71,6 +71,11 @@ impl ExpressionBinder for DefinitionBinder<'_> {
         let catalog = Arc::clone(self.catalog);
         let inner = DetachedExpression::new(catalog, expression, slots, frame);
         Ok(Box::new(BoundExpression { inner, columns }))
+    }
+
+    fn is_updatable(&self, query: &Query, schema: &str) -> Result<bool> {
+        let context = PlanContext::new(self.catalog, Some(schema), self.evaluation);
+        would_be_updatable(query, &context)
     }
 
     fn query_columns(&self, query: &Query, schema: &str) -> Result<Vec<QueryColumn>> {

@@ -57,6 +57,8 @@ impl DetachedExpression {
             cost: 0.0,
             is_cacheable: false,
             needs: Vec::new(),
+            tables: Vec::new(),
+            max_execution_time_ms: None,
         };
         DetachedExpression { catalog, expression, columns, plan }
     }

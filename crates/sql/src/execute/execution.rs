@@ -107,6 +107,8 @@ pub struct Execution<'a> {
     pub spill: Option<SpillDirectory>,
     /// The clock of counters.
     pub clock: Option<&'a dyn Clock>,
+    /// When the statement has run for as long as it may, by the monotonic clock.
+    pub deadline: Option<(&'a dyn Clock, std::time::Duration)>,
     /// What operators did, for `EXPLAIN ANALYZE`; `None` if nobody asks.
     pub counters: Option<Counters>,
     /// What was asked of the node so far.
@@ -173,6 +175,7 @@ impl<'a> Execution<'a> {
             limits: Limits::default(),
             spill: None,
             clock: None,
+            deadline: None,
             counters: None,
             rows: RowCounts::default(),
             found_rows: None,
@@ -203,13 +206,16 @@ impl<'a> Execution<'a> {
     /// Asks whether the statement is to go on.
     ///
     /// # Errors
-    /// 1317 if somebody wants it to end.
+    /// 1317 if somebody wants it to end, 3024 if it has run for as long as it may.
     #[inline]
     pub fn check_cancelled(&self) -> Result<()> {
         if self.cancelled.load(Ordering::Relaxed) {
             return Err(SqlError::new(1317, "Query execution was interrupted"));
         }
-        Ok(())
+        match self.deadline {
+            Some((clock, deadline)) if clock.monotonic() >= deadline => Err(out_of_time()),
+            _ => Ok(()),
+        }
     }
 
     /// The table of a model in this transaction, for consistent reads or for writes and locking reads.
@@ -282,4 +288,10 @@ impl<'a> Execution<'a> {
         self.system_variables.insert(key, value.clone());
         Ok(value)
     }
+}
+
+#[cold]
+fn out_of_time() -> SqlError {
+    let message = "Query execution was interrupted, maximum statement execution time exceeded";
+    SqlError::new(3024, message)
 }

@@ -52,7 +52,9 @@ pub use context::{PlanContext, UntypedVariables, VariableTypes};
 pub use explain::{ExplainRow, TABLE_COLUMNS, explain_json, explain_table, explain_tree};
 pub use shape::PlanShape;
 pub use statement::{plan_expressions, plan_statement};
-pub use write::{Assignment, DeletePlan, DuplicatePolicy, InsertPlan, UpdatePlan, WriteTarget};
+pub use write::{
+    Assignment, CheckedBy, DeletePlan, DuplicatePolicy, InsertPlan, RowCheck, UpdatePlan, WriteTarget,
+};
 
 /// A planned statement.
 #[derive(Debug)]
@@ -71,6 +73,10 @@ pub struct PreparedPlan {
     pub cost: f64,
     /// What whoever runs it must be allowed to do.
     pub needs: Vec<PlanNeed>,
+    /// The tables and views that the statement names, those of views aside: what `LOCK TABLES` judges.
+    pub tables: Vec<NamedTable>,
+    /// How long a query may run, from its hint.
+    pub max_execution_time_ms: Option<u64>,
     /// Whether the plan may be kept for the same text (nothing of a session is in it, and it says all that
     /// the text does).
     pub is_cacheable: bool,
@@ -85,6 +91,23 @@ pub struct PlanNeed {
     pub schema: Arc<str>,
     /// The table or view.
     pub table: Arc<str>,
+    /// On these columns; none: on anything of the table.
+    pub columns: Vec<Arc<str>>,
+    /// The columns are all of the table, and the statement does not name them one by one.
+    pub whole: bool,
+}
+
+/// A table or view that a statement names.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NamedTable {
+    /// The schema.
+    pub schema: Arc<str>,
+    /// The table or view.
+    pub table: Arc<str>,
+    /// What the statement calls it.
+    pub alias: Arc<str>,
+    /// Whether rows of it are written.
+    pub writes: bool,
 }
 
 /// Privileges that plans need.

@@ -1,16 +1,13 @@
 //! The face of the planner.
 
-use std::sync::Arc;
-
 use crate::bind::Binder;
-use crate::catalog::model::TableModel;
 use crate::error::{Result, SqlError};
 use crate::expression::Expression;
 use crate::grammar::ast::Statement;
 
 use super::{
-    CommonTable, DuplicatePolicy, NeededPrivilege, NodeKind, OutputColumn, PlanContext, PlanNeed,
-    PlanNode, PreparedPlan, QueryPlan, StatementPlan,
+    CommonTable, NodeKind, OutputColumn, PlanContext, PlanNode, PreparedPlan, QueryPlan,
+    StatementPlan,
 };
 
 /// Plans a statement that reads or writes rows.
@@ -21,6 +18,7 @@ use super::{
 pub fn plan_statement(statement: &Statement, context: &PlanContext<'_>) -> Result<PreparedPlan> {
     let definitions_version = context.catalog.definitions_version();
     let mut binder = Binder::new(context);
+    binder.writes = !matches!(statement, Statement::Select(_) | Statement::Do(_));
     let planned = match statement {
         Statement::Select(select) => {
             let query = binder.query(&select.query)?;
@@ -35,7 +33,8 @@ pub fn plan_statement(statement: &Statement, context: &PlanContext<'_>) -> Resul
         }
         _ => return Err(SqlError::not_supported("a plan of this statement")),
     };
-    let needs = needs_of(statement, &planned, &binder.named);
+    let (needs, tables) = (binder.needs(), binder.named_tables());
+    let max_execution_time_ms = binder.max_execution_time_ms;
     let common_tables: Vec<CommonTable> = binder.common_tables.into_iter().flatten().collect();
     let cost = cost_of(&planned, &common_tables);
     Ok(PreparedPlan {
@@ -47,61 +46,14 @@ pub fn plan_statement(statement: &Statement, context: &PlanContext<'_>) -> Resul
         cost,
         is_cacheable: binder.is_cacheable && !is_into(statement),
         needs,
+        tables,
+        max_execution_time_ms,
     })
 }
 
 /// Whether the rows go into variables: the plan says nothing of it, so it is no plan for the same text.
 fn is_into(statement: &Statement) -> bool {
     matches!(statement, Statement::Select(select) if select.into.is_some())
-}
-
-/// What a statement reads and writes, as privileges know it.
-fn needs_of(
-    statement: &Statement,
-    planned: &StatementPlan,
-    named: &[(Arc<str>, Arc<str>)],
-) -> Vec<PlanNeed> {
-    let mut needs: Vec<PlanNeed> = named
-        .iter()
-        .map(|(schema, table)| PlanNeed {
-            privilege: NeededPrivilege::Select,
-            schema: Arc::clone(schema),
-            table: Arc::clone(table),
-        })
-        .collect();
-    let mut write = |privilege, table: &TableModel| {
-        let (schema, table) = (Arc::clone(&table.schema), Arc::clone(&table.name));
-        needs.push(PlanNeed { privilege, schema, table });
-    };
-    match planned {
-        StatementPlan::Query(_) => {}
-        StatementPlan::Insert(insert) => {
-            write(NeededPrivilege::Insert, &insert.table);
-            match &insert.duplicates {
-                DuplicatePolicy::Refuse => {}
-                DuplicatePolicy::Replace => write(NeededPrivilege::Delete, &insert.table),
-                DuplicatePolicy::Update(_) => write(NeededPrivilege::Update, &insert.table),
-            }
-        }
-        StatementPlan::Update(update) => {
-            update.targets.iter().for_each(|one| write(NeededPrivilege::Update, &one.table));
-        }
-        StatementPlan::Delete(delete) => {
-            delete.targets.iter().for_each(|one| write(NeededPrivilege::Delete, &one.table));
-        }
-    }
-    // What is changed without a look at it need not be readable.
-    let is_blind = match statement {
-        Statement::Update(update) => update.selection.is_none(),
-        Statement::Delete(delete) => delete.selection.is_none(),
-        _ => false,
-    };
-    if is_blind {
-        needs.retain(|need| need.privilege != NeededPrivilege::Select);
-    }
-    needs.sort();
-    needs.dedup();
-    needs
 }
 
 /// Plans expressions without tables, such as those of `SET` and `DO`, as the columns of a query.

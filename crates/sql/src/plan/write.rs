@@ -29,6 +29,24 @@ pub struct Assignment {
     pub value: Option<Expression>,
 }
 
+/// What a row must meet to be written.
+#[derive(Debug)]
+pub struct RowCheck {
+    /// Who asks for it.
+    pub of: CheckedBy,
+    /// Over the slots of the row.
+    pub condition: Expression,
+}
+
+/// Who asks for a check of rows.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum CheckedBy {
+    /// A `CHECK` of the table, by its name: the condition must not be false.
+    Constraint(Arc<str>),
+    /// A view `WITH CHECK OPTION`, by its schema and name: the condition must be true.
+    View(Arc<str>),
+}
+
 /// `INSERT` and `REPLACE`.
 #[derive(Debug)]
 pub struct InsertPlan {
@@ -50,8 +68,8 @@ pub struct InsertPlan {
     pub old_row: Vec<(u16, Slot)>,
     /// Generated columns in the order of dependence, over the slots of `old_row`.
     pub generated: Vec<(u16, Expression)>,
-    /// `CHECK`s with their names, over the slots of `old_row`.
-    pub checks: Vec<(Arc<str>, Expression)>,
+    /// Over the slots of `old_row`, in the order in which they are looked at.
+    pub checks: Vec<RowCheck>,
     /// Defaults that are expressions, over the slots of `old_row`.
     pub defaults: Vec<(u16, Expression)>,
 }
@@ -83,8 +101,8 @@ pub struct WriteTarget {
     pub row: Vec<(u16, Slot)>,
     /// Generated columns in the order of dependence.
     pub generated: Vec<(u16, Expression)>,
-    /// `CHECK`s with their names.
-    pub checks: Vec<(Arc<str>, Expression)>,
+    /// In the order in which they are looked at.
+    pub checks: Vec<RowCheck>,
 }
 
 /// `UPDATE`.

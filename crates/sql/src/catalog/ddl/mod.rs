@@ -60,6 +60,12 @@ pub trait ExpressionBinder {
     /// # Errors
     /// Unknown names, and what does not go together.
     fn query_columns(&self, query: &Query, schema: &str) -> Result<Vec<QueryColumn>>;
+
+    /// Whether rows could be changed through a view of this query.
+    ///
+    /// # Errors
+    /// What names and types answer.
+    fn is_updatable(&self, query: &Query, schema: &str) -> Result<bool>;
 }
 
 /// An expression over the columns of one table.

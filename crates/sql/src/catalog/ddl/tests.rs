@@ -38,6 +38,10 @@ impl ExpressionBinder for TestBinder {
         Ok(Box::new(TestExpression { table: Arc::clone(table), expression, ty, columns }))
     }
 
+    fn is_updatable(&self, _: &Query, _: &str) -> Result<bool> {
+        Ok(true)
+    }
+
     fn query_columns(&self, _query: &Query, _schema: &str) -> Result<Vec<QueryColumn>> {
         let column =
             |name: &str| QueryColumn { name: name.to_owned(), ty: SqlType::bigint(), origin: None };

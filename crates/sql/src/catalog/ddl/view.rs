@@ -19,6 +19,7 @@ pub(super) fn create(context: &DdlContext<'_>, statement: &ast::CreateView) -> R
     check_replaced(statement, before.as_deref(), &schema, &name)?;
     let current = context.current_schema.unwrap_or(&schema);
     let columns = context.expressions.query_columns(&statement.query, current)?;
+    refuse_idle_check(context, statement, current, &schema, &name)?;
     let mut draft = draft(context, &schema, &name, named(columns, &statement.columns)?)?;
     draft.created_us = create::now_us();
     let mut definition = draft.definition()?;
@@ -49,6 +50,24 @@ fn check_replaced(
         Some(_) if statement.alter || statement.or_replace => Ok(()),
         Some(_) => Err(SqlError::new(1050, format!("Table '{name}' already exists"))),
     }
+}
+
+/// A check of rows that can never be written is a mistake.
+fn refuse_idle_check(
+    context: &DdlContext<'_>,
+    statement: &ast::CreateView,
+    current: &str,
+    schema: &str,
+    name: &str,
+) -> Result<()> {
+    let is_apart = matches!(statement.algorithm, ast::ViewAlgorithm::TempTable);
+    if statement.check_option.is_some()
+        && (is_apart || !context.expressions.is_updatable(&statement.query, current)?)
+    {
+        let message = format!("CHECK OPTION on non-updatable view '{schema}.{name}'");
+        return Err(SqlError::new(1368, message));
+    }
+    Ok(())
 }
 
 /// The columns with the names that the statement gives them.

@@ -1,5 +1,6 @@
 //! `SCHEMATA`, `TABLES`, `VIEWS` and what else there is once a table.
 
+use crate::bind;
 use crate::collation;
 use crate::error::Result;
 use crate::types::{Datum, EvaluationContext, TypeKind};
@@ -254,6 +255,8 @@ fn fill_views(context: &VirtualContext<'_>, hints: &Hints<'_>, emit: EmitRow<'_>
             CheckOption::Local => "LOCAL",
             CheckOption::Cascaded => "CASCADED",
         };
+        let updatable = bind::is_updatable(table, context.catalog, context.evaluation);
+        let updatable = if updatable { "YES" } else { "NO" };
         let security = if view.security_definer { "DEFINER" } else { "INVOKER" };
         emit(&[
             def(),
@@ -261,7 +264,7 @@ fn fill_views(context: &VirtualContext<'_>, hints: &Hints<'_>, emit: EmitRow<'_>
             Datum::text(&*table.name),
             Datum::text(&*view.body),
             Datum::text(check),
-            Datum::text("NO"),
+            Datum::text(updatable),
             Datum::text(&*view.definer),
             Datum::text(security),
             Datum::text("utf8mb4"),

@@ -10,6 +10,7 @@ use crate::catalog::model::{ForeignKeyModel, ReferentialAction, TableModel};
 use crate::catalog::options::ColumnOptions;
 use crate::expression::{CompareOperator, Expression, Slot};
 use crate::plan::{
+    CheckedBy, RowCheck,
     Assignment, DeletePlan, DuplicatePolicy, InsertPlan, StatementPlan, UpdatePlan, WriteTarget,
 };
 
@@ -35,6 +36,10 @@ pub(super) fn insert_plan(
         checks: Vec::new(),
         defaults: Vec::new(),
     }
+}
+
+fn check(condition: Expression) -> RowCheck {
+    RowCheck { of: CheckedBy::Constraint("big".into()), condition }
 }
 
 fn update_plan(
@@ -220,11 +225,11 @@ fn generated_columns_and_checks_see_the_row() {
     let mut plan = insert_plan(&table, vec![0, 2], vec![vec![literal(4), text("x")]]);
     let id = slot(20, &column_type(&table, 0));
     plan.generated = vec![(1, call("+", vec![id, literal(100)]))];
-    plan.checks = vec![("big".into(), compare(a(), CompareOperator::Greater, literal(103)))];
+    plan.checks = vec![check(compare(a(), CompareOperator::Greater, literal(103)))];
     database.run(&insert(plan)).unwrap();
     assert_eq!(database.dump(&table), ["4 104 x"]);
     let mut plan = insert_plan(&table, vec![0, 1, 2], vec![row(1, 5, "x")]);
-    plan.checks = vec![("big".into(), compare(a(), CompareOperator::Greater, literal(103)))];
+    plan.checks = vec![check(compare(a(), CompareOperator::Greater, literal(103)))];
     let error = database.run(&insert(plan)).unwrap_err();
     assert_eq!((error.code, &*error.message), (3819, "Check constraint 'big' is violated."));
 }

@@ -12,7 +12,7 @@ use smallvec::SmallVec;
 use crate::catalog::model::{ColumnModel, TableModel};
 use crate::error::{Result, SqlError};
 use crate::expression::{Expression, ExpressionKind, Slot};
-use crate::plan::{Assignment, DuplicatePolicy, InsertPlan, NodeKind};
+use crate::plan::{Assignment, CheckedBy, DuplicatePolicy, InsertPlan, NodeKind, RowCheck};
 use crate::types::{Datum, EvaluationContext, SqlType, cast};
 
 use super::super::access::Fitted;
@@ -305,12 +305,7 @@ impl<'p> Inserter<'p> {
             row[usize::from(*ordinal)] = value;
             fill_slots(&self.plan.old_row, row, execution);
         }
-        for (name, check) in &self.plan.checks {
-            if check.truth(execution)? == Some(false) {
-                return Err(violated(name));
-            }
-        }
-        Ok(())
+        look_at_checks(&self.plan.checks, execution)
     }
 
     /// Puts the next number in the row's `AUTO_INCREMENT` column.
@@ -589,9 +584,22 @@ fn positive(value: &Datum) -> Option<u64> {
     .filter(|number| *number > 0)
 }
 
-/// Error 3819.
-pub(super) fn violated(check: &str) -> SqlError {
-    SqlError::new(3819, format!("Check constraint '{check}' is violated."))
+/// Looks at the checks of the row in the frame.
+pub(super) fn look_at_checks(checks: &[RowCheck], execution: &mut Execution<'_>) -> Result<()> {
+    for check in checks {
+        let truth = check.condition.truth(execution)?;
+        match &check.of {
+            CheckedBy::Constraint(name) if truth == Some(false) => {
+                let message = format!("Check constraint '{name}' is violated.");
+                return Err(SqlError::new(3819, message));
+            }
+            CheckedBy::View(view) if truth != Some(true) => {
+                return Err(SqlError::new(1369, format!("CHECK OPTION failed '{view}'")));
+            }
+            _ => {}
+        }
+    }
+    Ok(())
 }
 
 fn generated_given(column: &ColumnModel, table: &TableModel) -> SqlError {

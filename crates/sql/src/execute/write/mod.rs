@@ -50,5 +50,5 @@ fn ends_transaction(error: &SqlError) -> bool {
 
 /// Whether `IGNORE` leaves a row out that failed so, instead of ending the statement.
 fn is_ignorable(error: &SqlError) -> bool {
-    matches!(error.code, 1048 | 1062 | 1364 | 1451 | 1452 | 1526 | 1748 | 3819)
+    matches!(error.code, 1048 | 1062 | 1364 | 1369 | 1451 | 1452 | 1526 | 1748 | 3819)
 }

@@ -8,7 +8,6 @@
 //! changes are kept and made afterwards.
 
 use std::collections::VecDeque;
-use std::sync::Arc;
 
 use firn_api::rows::{ReadMode, TableRef, WaitPolicy};
 use firn_format::row::RowView;
@@ -19,7 +18,7 @@ use smallvec::SmallVec;
 use crate::catalog::model::{ColumnModel, TableModel};
 use crate::error::{Result, SqlError};
 use crate::expression::{Expression, Slot};
-use crate::plan::{Assignment, UpdatePlan, WriteTarget};
+use crate::plan::{Assignment, RowCheck, UpdatePlan, WriteTarget};
 use crate::types::Datum;
 
 use super::super::access::Fitted;
@@ -30,7 +29,7 @@ use super::super::{Execution, Outcome, values};
 use super::assign::{assign, default_of, now};
 use super::duplicate::{Refusal, refusal};
 use super::foreign_key::ForeignKeys;
-use super::insert::violated;
+use super::insert::look_at_checks;
 use super::is_ignorable;
 use super::row::{holds, store};
 
@@ -52,7 +51,7 @@ pub(super) struct RowChange<'p> {
     /// Slots that hold the row as it is; they are left as they were.
     pub(super) row: &'p [(u16, Slot)],
     pub(super) generated: &'p [(u16, Expression)],
-    pub(super) checks: &'p [(Arc<str>, Expression)],
+    pub(super) checks: &'p [RowCheck],
     pub(super) row_number: u64,
 }
 
@@ -100,11 +99,7 @@ impl RowChange<'_> {
             self.put(*ordinal, value, &mut changes, execution);
         }
         self.drop_unchanged(&mut changes, table, payload, execution)?;
-        for (name, check) in self.checks {
-            if check.truth(execution)? == Some(false) {
-                return Err(violated(name));
-            }
-        }
+        look_at_checks(self.checks, execution)?;
         Ok(Change::Columns(changes))
     }
 

@@ -267,6 +267,10 @@ impl ExpressionBinder for Database {
         Ok(Box::new(Bound { ty: bound.expression.ty, columns }))
     }
 
+    fn is_updatable(&self, _: &Query, _: &str) -> Result<bool> {
+        Ok(true)
+    }
+
     fn query_columns(
         &self,
         query: &sqlparser::ast::Query,

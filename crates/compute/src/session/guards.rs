@@ -1,0 +1,131 @@
+//! What a session asks of a plan before it runs it: that its tables are locked if `LOCK TABLES` is in force,
+//! that it does not write without looking (`sql_safe_updates`), how long it may take.
+//!
+//! ```text
+//!   LOCK TABLES t READ, u AS x WRITE
+//!     SELECT … FROM t      goes      INSERT INTO t   1099
+//!     UPDATE u AS x        goes      SELECT … FROM u 1100
+//! ```
+
+use std::time::Duration;
+
+use firn_sql::error::{Result, SqlError};
+use firn_sql::plan::visit::for_each_input;
+use firn_sql::plan::{Access, NamedTable, NodeKind, PlanNode, StatementPlan, WriteTarget};
+
+use super::{SqlSession, is_virtual};
+use crate::plan_cache::CachedPlan;
+use crate::privileges::StatementKind;
+
+/// A table that `LOCK TABLES` has locked.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct LockedTable {
+    pub(super) schema: String,
+    pub(super) table: String,
+    pub(super) alias: String,
+    pub(super) writes: bool,
+}
+
+impl SqlSession {
+    /// Refuses a plan that the session's state does not allow.
+    ///
+    /// # Errors
+    /// 1099 and 1100 under `LOCK TABLES`, 1175 under `sql_safe_updates`.
+    pub(super) fn guard(&self, plan: &CachedPlan) -> Result<()> {
+        if !self.locked_tables.is_empty() {
+            plan.plan.tables.iter().try_for_each(|table| self.judge(table))?;
+        }
+        match self.settings.safe_updates && writes_without_looking(&plan.plan.statement) {
+            true => Err(SqlError::new(
+                1175,
+                "You are using safe update mode and you tried to update a table without a WHERE that uses a \
+                 KEY column. ",
+            )),
+            false => Ok(()),
+        }
+    }
+
+    /// Whether a table may be used so under `LOCK TABLES`.
+    fn judge(&self, named: &NamedTable) -> Result<()> {
+        let is_temporary =
+            || self.catalog.temporary_version() > 0 && self.is_temporary(&named.schema, &named.table);
+        if is_virtual(&named.schema) || is_temporary() {
+            return Ok(());
+        }
+        self.judge_name(&named.schema, &named.table, &named.alias, named.writes)
+    }
+
+    /// As [`SqlSession::guard`], for a table by its name.
+    ///
+    /// # Errors
+    /// 1099, 1100.
+    pub(super) fn judge_name(
+        &self,
+        schema: &str,
+        table: &str,
+        alias: &str,
+        writes: bool,
+    ) -> Result<()> {
+        if self.locked_tables.is_empty() {
+            return Ok(());
+        }
+        let is_it = |locked: &&LockedTable| {
+            locked.schema == *schema
+                && locked.table == *table
+                && locked.alias.eq_ignore_ascii_case(alias)
+        };
+        match self.locked_tables.iter().find(is_it) {
+            None => {
+                let message = format!("Table '{alias}' was not locked with LOCK TABLES");
+                Err(SqlError::new(1100, message))
+            }
+            Some(locked) if writes && !locked.writes => {
+                let message =
+                    format!("Table '{alias}' was locked with a READ lock and can't be updated");
+                Err(SqlError::new(1099, message))
+            }
+            Some(_) => Ok(()),
+        }
+    }
+
+    fn is_temporary(&self, schema: &str, table: &str) -> bool {
+        let found = self.catalog.table(schema, table);
+        found.is_ok_and(|model| self.catalog.shared().find_table(schema, table).is_ok_and(|stored| {
+            stored.is_none_or(|stored| stored.id != model.id)
+        }))
+    }
+
+    /// When a query has run for as long as it may, by the monotonic clock.
+    pub(super) fn deadline(&self, plan: &CachedPlan) -> Option<Duration> {
+        if plan.kind != StatementKind::Select {
+            return None;
+        }
+        let limit_ms = plan.plan.max_execution_time_ms.unwrap_or(self.settings.max_execution_time_ms);
+        let now = || self.instance.facts.environment.clock.monotonic();
+        (limit_ms > 0).then(|| now() + Duration::from_millis(limit_ms))
+    }
+}
+
+/// Whether rows are changed that no key was used to find, without a limit.
+fn writes_without_looking(statement: &StatementPlan) -> bool {
+    let (source, targets) = match statement {
+        StatementPlan::Update(update) => (&update.source, &update.targets),
+        StatementPlan::Delete(delete) => (&delete.source, &delete.targets),
+        StatementPlan::Query(_) | StatementPlan::Insert(_) => return false,
+    };
+    targets.iter().any(|target| scans_all(source, target))
+}
+
+fn scans_all(node: &PlanNode, target: &WriteTarget) -> bool {
+    match &node.kind {
+        NodeKind::Limit { count: Some(_), .. } | NodeKind::Sort { limit: Some(_), .. } => false,
+        NodeKind::Scan(scan) if scan.row_key == Some(target.row_key) => {
+            matches!(scan.access, Access::Full { .. })
+        }
+        _ => {
+            let mut found = false;
+            for_each_input(node, &mut |input| found = found || scans_all(input, target));
+            found
+        }
+    }
+}
