@@ -12,11 +12,12 @@ use rustc_hash::FxHashMap;
 
 use crate::accounts::{AccountBook, RowsAccountStore, StoreError};
 use crate::facts::{Facts, SharedFacts};
+use crate::global_lock::GlobalLock;
 use crate::logs::Logs;
 use crate::plan_cache::PlanCache;
 use crate::status::{Figure, Status, StatusCounts, server_figures};
 use crate::user_locks::UserLocks;
-use crate::variables::{GlobalVariables, Setting};
+use crate::variables::{GlobalVariables, PersistedVariables, Setting};
 
 /// Counters and gauges of the storage engine, told by who runs it.
 pub type NodeReport = Box<dyn Fn() -> Vec<Figure> + Send + Sync>;
@@ -35,6 +36,10 @@ pub struct Instance {
     pub accounts: AccountBook,
     /// Global system variables.
     pub variables: GlobalVariables,
+    /// What of them the next start takes over.
+    pub persisted: PersistedVariables,
+    /// `FLUSH TABLES WITH READ LOCK`.
+    pub global_lock: Arc<GlobalLock>,
     /// Plans of statements that were seen before.
     pub plans: PlanCache,
     /// What sessions that have ended counted.
@@ -78,6 +83,8 @@ impl Instance {
         report: NodeReport,
     ) -> Result<Instance, StoreError> {
         let accounts = AccountBook::open(Box::new(RowsAccountStore::open(Arc::clone(&node))?))?;
+        let persisted = PersistedVariables::open(Arc::clone(&node)).map_err(StoreError::Rows)?;
+        persisted.apply(&variables).map_err(StoreError::Rows)?;
         let catalog = Arc::new(Catalog::new(Arc::clone(&node)));
         if let Err(error) = catalog.remove_leftovers() {
             tracing::warn!(%error, "temporary tables of an earlier life are left");
@@ -94,6 +101,8 @@ impl Instance {
             accounts,
             logs: Logs::new(environment),
             variables,
+            persisted,
+            global_lock: Arc::default(),
             plans: PlanCache::default(),
             status: Status::default(),
             node_text: None,

@@ -12,6 +12,7 @@
 pub mod accounts;
 pub mod columns;
 pub mod facts;
+pub mod global_lock;
 pub mod instance;
 pub mod logs;
 pub mod plan_cache;

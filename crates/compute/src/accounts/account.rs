@@ -3,6 +3,8 @@
 use std::collections::BTreeSet;
 use std::fmt;
 
+use firn_sql::catalog::type_text::identifier;
+
 use super::Grants;
 
 /// A user's name and the hosts it comes from.
@@ -24,8 +26,7 @@ impl AccountName {
     /// As `SHOW GRANTS` writes it.
     #[must_use]
     pub fn quoted(&self) -> String {
-        let quote = |name: &str| format!("`{}`", name.replace('`', "``"));
-        format!("{}@{}", quote(&self.user), quote(&self.host))
+        format!("{}@{}", identifier(&self.user), identifier(&self.host))
     }
 
     /// As error messages write it.

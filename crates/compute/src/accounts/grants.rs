@@ -2,6 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use firn_sql::catalog::type_text::identifier;
+
 use super::account::{AccountName, matches_pattern};
 use super::privilege::{DYNAMIC, Privilege, PrivilegeSet};
 
@@ -189,11 +191,11 @@ impl Grants {
         let mut lines = vec![line(self.global, &Level::Global, "*.*", &to)];
         lines.extend(self.dynamic_lines(&to));
         for (schema, privileges) in &self.schemas {
-            let on = format!("{}.*", quoted(schema));
+            let on = format!("{}.*", identifier(schema));
             lines.push(line(*privileges, &Level::Schema(schema.clone()), &on, &to));
         }
         for ((schema, table), grants) in &self.tables {
-            let on = format!("{}.{}", quoted(schema), quoted(table));
+            let on = format!("{}.{}", identifier(schema), identifier(table));
             let level = Level::Table(schema.clone(), table.clone());
             if grants.columns.is_empty() {
                 lines.push(line(grants.privileges, &level, &on, &to));
@@ -217,10 +219,6 @@ impl Grants {
     }
 }
 
-fn quoted(name: &str) -> String {
-    format!("`{}`", name.replace('`', "``"))
-}
-
 fn line(privileges: PrivilegeSet, level: &Level, on: &str, to: &str) -> String {
     let all = Grants::all_at(level);
     let plain = privileges.without(PrivilegeSet::NONE.with(Privilege::GRANT_OPTION));
@@ -242,7 +240,7 @@ fn with_columns(grants: &TableGrants) -> String {
     let named = Privilege::ALL.iter().copied();
     for privilege in named.filter(|privilege| *privilege != Privilege::GRANT_OPTION) {
         let columns = grants.columns.iter().filter(|(_, given)| given.contains(privilege));
-        let columns: BTreeSet<String> = columns.map(|(column, _)| quoted(column)).collect();
+        let columns: BTreeSet<String> = columns.map(|(column, _)| identifier(column)).collect();
         if grants.privileges.contains(privilege) {
             parts.push(privilege.name.to_owned());
         } else if !columns.is_empty() {

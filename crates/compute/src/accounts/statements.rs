@@ -1,5 +1,6 @@
 //! `CREATE USER`, `GRANT` and the other statements about accounts.
 
+use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -13,6 +14,10 @@ use super::account::{Account, AccountName};
 use super::book::{AccountBook, StoreError};
 use super::grants::{Grants, Level};
 use super::privilege::{DYNAMIC, Privilege, PrivilegeSet};
+
+/// What made passwords consist of.
+const PASSWORD_SIGNS: &[u8] =
+    b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789!#$%&()*+,-./:;<=>?@[]^_{|}~";
 
 type Accounts = BTreeMap<AccountName, Arc<Account>>;
 
@@ -38,6 +43,12 @@ pub struct AccountContext<'a> {
     pub schema: Option<&'a str>,
     /// Makes of a password what a plugin keeps; `None` for a plugin that is not there.
     pub hash: &'a dyn Fn(&str, &str) -> Option<String>,
+    /// Randomness for passwords.
+    pub random: &'a dyn Fn() -> u64,
+    /// How long made passwords are.
+    pub password_length: usize,
+    /// Passwords that were made, which their users are to be told.
+    pub made: RefCell<Vec<(AccountName, String)>>,
     /// Notes, such as those of `IF EXISTS`.
     pub conditions: Vec<Condition>,
 }
@@ -112,7 +123,10 @@ impl AccountContext<'_> {
         match &given.proof {
             Proof::None => account.authentication.clear(),
             Proof::Password(password) => self.set_password(account, password)?,
-            Proof::RandomPassword => return Err(SqlError::not_supported("RANDOM PASSWORD")),
+            Proof::RandomPassword => {
+                let password = self.make_password(&account.name);
+                self.set_password(account, &password)?;
+            }
             Proof::Hash(hash) => {
                 let hash = String::from_utf8(hash.clone());
                 let hash = hash.map_err(|_| {
@@ -123,6 +137,19 @@ impl AccountContext<'_> {
         }
         account.expired = false;
         Ok(())
+    }
+
+    /// A password of letters, digits and signs, each as likely as any other.
+    fn make_password(&self, name: &AccountName) -> String {
+        let sign = || loop {
+            let number = (self.random)() as usize & 127;
+            if let Some(sign) = PASSWORD_SIGNS.get(number) {
+                return char::from(*sign);
+            }
+        };
+        let password: String = (0..self.password_length).map(|_| sign()).collect();
+        self.made.borrow_mut().push((name.clone(), password.clone()));
+        password
     }
 
     fn set_password(&self, account: &mut Account, password: &str) -> Result<()> {
@@ -295,14 +322,15 @@ impl AccountContext<'_> {
         if name != *self.current {
             self.require(Privilege::CREATE_USER)?;
         }
-        let Some(password) = &statement.password else {
-            return Err(SqlError::not_supported("SET PASSWORD TO RANDOM"));
+        let password = match &statement.password {
+            Some(password) => password.clone(),
+            None => self.make_password(&name),
         };
         self.book.change(|accounts| {
             let account = accounts.get_mut(&name).ok_or_else(|| {
                 SqlError::new(1133, "Can't find any matching row in the user table")
             })?;
-            self.set_password(Arc::make_mut(account), password)
+            self.set_password(Arc::make_mut(account), &password)
         })
     }
 

@@ -48,6 +48,9 @@ fn run_as(book: &AccountBook, user: &str, text: &str) -> Result<()> {
         grants: &grants,
         schema: Some("shop"),
         hash: &hash,
+        random: &|| 7,
+        password_length: 20,
+        made: std::cell::RefCell::default(),
         conditions: Vec::new(),
     };
     match grammar::parse(text, grammar::Mode::default())?.statement {

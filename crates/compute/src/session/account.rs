@@ -1,9 +1,11 @@
 //! Statements about accounts.
 
+use std::cell::RefCell;
 use std::collections::BTreeSet;
 
 use firn_sql::catalog::Relation;
 use firn_sql::error::{Result, SqlError};
+use firn_sql::functions::SessionFacts;
 use firn_sql::grammar::ast::{self, Statement};
 use firn_wire::auth::AuthPlugin;
 
@@ -20,21 +22,36 @@ fn hash(plugin: &str, password: &str) -> Option<String> {
     })
 }
 
+/// The answer with passwords that the server made.
+fn made_passwords(made: &[(AccountName, String)]) -> Table {
+    let mut table = Table::of_text(&["user", "host", "generated password", "auth_factor"]);
+    for (name, password) in made {
+        table.push_text(&[&name.user, &name.host, password, "1"]);
+    }
+    table
+}
+
 impl SqlSession {
-    /// Does what a statement about accounts says.
+    /// Does what a statement about accounts says; answers the passwords that it made.
     ///
     /// # Errors
     /// See [`AccountContext`].
-    pub(super) fn change_accounts(&mut self, statement: &Statement) -> Result<()> {
+    pub(super) fn change_accounts(&mut self, statement: &Statement) -> Result<Option<Table>> {
         let current = self.account.name.clone();
         let grants = std::sync::Arc::clone(&self.grants);
         let schema = self.state.schema.clone();
+        let facts = std::sync::Arc::clone(&self.facts);
+        let length = self.state.variables.known("generated_random_password_length").number();
+        let password_length = usize::try_from(length).unwrap_or(20);
         let mut context = AccountContext {
             book: &self.instance.accounts,
             current: &current,
             grants: &grants,
             schema: schema.as_deref(),
             hash: &hash,
+            random: &|| facts.random_u64(),
+            password_length,
+            made: RefCell::default(),
             conditions: Vec::new(),
         };
         match statement {
@@ -69,8 +86,10 @@ impl SqlSession {
             }
             _ => return Err(SqlError::not_supported("this statement about accounts")),
         }
+        let made = context.made.take();
         self.conditions = context.conditions;
-        self.refresh_grants()
+        self.refresh_grants()?;
+        Ok((!made.is_empty()).then(|| made_passwords(&made)))
     }
 
     /// `SHOW GRANTS`.
@@ -171,10 +190,10 @@ impl SqlSession {
             ast::Account::Named { user, host } => AccountName::new(user, host),
             ast::Account::Current => self.account.name.clone(),
         };
-        self.show_grants(Some(&ast::Account::Named {
-            user: name.user.clone(),
-            host: name.host.clone(),
-        }), &[])?;
+        self.show_grants(
+            Some(&ast::Account::Named { user: name.user.clone(), host: name.host.clone() }),
+            &[],
+        )?;
         let Some(account) = self.instance.accounts.get(&name) else {
             return Err(SqlError::new(1141, "There is no such account"));
         };

@@ -6,6 +6,7 @@ use firn_api::rows::{BuildProgress, TableLock};
 use firn_sql::catalog::ddl::{self, CreateTableAs, DdlContext, DdlOutcome};
 use firn_sql::catalog::model::TableModel;
 use firn_sql::catalog::statistics;
+use firn_sql::catalog::type_text::identifier;
 use firn_sql::error::{Result, SqlError};
 use firn_sql::execute::DefinitionBinder;
 use firn_sql::execute::error::from_rows;
@@ -46,6 +47,7 @@ impl SqlSession {
         let needs = self.definition_needs(statement);
         privileges::check(&needs, &self.grants, &self.account.name, &self.facts.host)?;
         self.judge_definition(statement)?;
+        let _writing = self.begin_writing()?;
         if !ddl::is_temporary(statement) {
             self.transactions.commit()?;
         }
@@ -240,8 +242,11 @@ impl SqlSession {
                 Ok(("status", "OK".to_owned()))
             }
             MaintenanceOperation::Check => {
-                let text =
-                    format!("SELECT COUNT(*) FROM {}.{}", quoted(schema), quoted(&table.name));
+                let text = format!(
+                    "SELECT COUNT(*) FROM {}.{}",
+                    identifier(schema),
+                    identifier(&table.name)
+                );
                 self.gather(&text)?;
                 Ok(("status", "OK".to_owned()))
             }
@@ -324,6 +329,7 @@ impl SqlSession {
     /// # Errors
     /// If the log has failed.
     pub(super) fn run_unlock_tables(&mut self) -> Result<()> {
+        self.instance.global_lock.release(self.facts.id);
         if !std::mem::take(&mut self.locked_tables).is_empty() {
             self.transactions.commit()?;
         }
@@ -340,8 +346,4 @@ impl SqlSession {
         self.execute(&plan, &arguments, &mut sink)?;
         Ok(sink.rows)
     }
-}
-
-fn quoted(name: &str) -> String {
-    format!("`{}`", name.replace('`', "``"))
 }

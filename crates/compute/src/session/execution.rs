@@ -248,6 +248,7 @@ impl SqlSession {
         let (account, host) = (&self.account.name, self.facts.host.as_str());
         privileges::check(&plan.needs, &self.grants, account, host)?;
         self.guard(plan)?;
+        let _writing = plan.kind.writes().then(|| self.begin_writing()).transpose()?;
         self.begin_execution(plan)?;
         let id_before = self.facts.last_insert_id.load(Ordering::Relaxed);
         let deadline = self.deadline(plan);

@@ -14,8 +14,10 @@ use firn_sql::plan::visit::for_each_input;
 use firn_sql::plan::{Access, NamedTable, NodeKind, PlanNode, StatementPlan, WriteTarget};
 
 use super::{SqlSession, is_virtual};
+use crate::accounts::Privilege;
+use crate::global_lock::Writing;
 use crate::plan_cache::CachedPlan;
-use crate::privileges::StatementKind;
+use crate::privileges::{self, Need, StatementKind};
 
 /// A table that `LOCK TABLES` has locked.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -45,10 +47,34 @@ impl SqlSession {
         }
     }
 
+    /// Waits until the session may write, see [`GlobalLock`](crate::global_lock::GlobalLock).
+    ///
+    /// # Errors
+    /// 1223, 1205, 1317.
+    pub(super) fn begin_writing(&self) -> Result<Writing> {
+        let timeout = Duration::from_secs(self.state.variables.known("lock_wait_timeout").number());
+        let is_killed = || self.facts.is_cancelled();
+        self.instance.global_lock.write(self.facts.id, timeout, &is_killed)
+    }
+
+    /// `FLUSH TABLES WITH READ LOCK`.
+    ///
+    /// # Errors
+    /// 1227 without the privilege, 1205, 1317.
+    pub(super) fn take_global_lock(&mut self) -> Result<()> {
+        let needs = [Need::everywhere(Privilege::RELOAD)];
+        privileges::check(&needs, &self.grants, &self.account.name, &self.facts.host)?;
+        self.transactions.commit()?;
+        let timeout = Duration::from_secs(self.state.variables.known("lock_wait_timeout").number());
+        let is_killed = || self.facts.is_cancelled();
+        self.instance.global_lock.take(self.facts.id, timeout, &is_killed)
+    }
+
     /// Whether a table may be used so under `LOCK TABLES`.
     fn judge(&self, named: &NamedTable) -> Result<()> {
-        let is_temporary =
-            || self.catalog.temporary_version() > 0 && self.is_temporary(&named.schema, &named.table);
+        let is_temporary = || {
+            self.catalog.temporary_version() > 0 && self.is_temporary(&named.schema, &named.table)
+        };
         if is_virtual(&named.schema) || is_temporary() {
             return Ok(());
         }
@@ -90,9 +116,12 @@ impl SqlSession {
 
     fn is_temporary(&self, schema: &str, table: &str) -> bool {
         let found = self.catalog.table(schema, table);
-        found.is_ok_and(|model| self.catalog.shared().find_table(schema, table).is_ok_and(|stored| {
-            stored.is_none_or(|stored| stored.id != model.id)
-        }))
+        found.is_ok_and(|model| {
+            self.catalog
+                .shared()
+                .find_table(schema, table)
+                .is_ok_and(|stored| stored.is_none_or(|stored| stored.id != model.id))
+        })
     }
 
     /// When a query has run for as long as it may, by the monotonic clock.
@@ -100,7 +129,8 @@ impl SqlSession {
         if plan.kind != StatementKind::Select {
             return None;
         }
-        let limit_ms = plan.plan.max_execution_time_ms.unwrap_or(self.settings.max_execution_time_ms);
+        let limit_ms =
+            plan.plan.max_execution_time_ms.unwrap_or(self.settings.max_execution_time_ms);
         let now = || self.instance.facts.environment.clock.monotonic();
         (limit_ms > 0).then(|| now() + Duration::from_millis(limit_ms))
     }

@@ -1,6 +1,7 @@
 //! Small parts of statements: expressions of `SET` and `KILL`, `EXPLAIN`, `SELECT … INTO`, what the protocol
 //! asks for besides statements.
 
+use firn_sql::catalog::type_text::identifier;
 use firn_sql::error::{Result, SqlError};
 use firn_sql::execute::SessionState;
 use firn_sql::grammar;
@@ -120,12 +121,10 @@ impl SqlSession {
         plan: &CachedPlan,
         arguments: &Arguments,
     ) -> Result<u64> {
-        let Some(Into::Variables(names)) = &select.into else {
-            return Err(SqlError::new(
-                1290,
-                "The Firn server is running with the --secure-file-priv option so it cannot execute \
-                 this statement",
-            ));
+        let names = match &select.into {
+            Some(Into::Variables(names)) => names,
+            Some(file) => return self.select_into_file(file, plan, arguments),
+            None => return Ok(0),
         };
         let mut sink = Gathered::new(self.settings.presentation.time_zone.clone());
         self.execute(plan, arguments, &mut sink)?;
@@ -142,12 +141,19 @@ impl SqlSession {
                 Ok(0)
             }
             [row] => {
-                for ((name, value), ty) in names.iter().zip(row).zip(&sink.types) {
-                    self.state.set_user_variable(&name.to_lowercase(), value, ty);
-                }
+                self.keep_in_variables(names, row, &sink.types);
                 Ok(1)
             }
-            _ => Err(SqlError::new(1172, "Result consisted of more than one row")),
+            [first, ..] => {
+                self.keep_in_variables(names, first, &sink.types);
+                Err(SqlError::new(1172, "Result consisted of more than one row"))
+            }
+        }
+    }
+
+    fn keep_in_variables(&mut self, names: &[String], row: &[Datum], types: &[SqlType]) {
+        for ((name, value), ty) in names.iter().zip(row).zip(types) {
+            self.state.set_user_variable(&name.to_lowercase(), value, ty);
         }
     }
 
@@ -187,7 +193,7 @@ impl SqlSession {
         pattern: &[u8],
     ) -> Result<Vec<FieldDefinition>> {
         let table = String::from_utf8_lossy(table);
-        let text = format!("SELECT * FROM `{}` LIMIT 0", table.replace('`', "``"));
+        let text = format!("SELECT * FROM {} LIMIT 0", identifier(&table));
         let parsed = grammar::parse(&text, grammar::Mode::default())?;
         let plan = self.plan(&parsed.statement, &Arguments::default())?;
         let firn_sql::plan::StatementPlan::Query(query) = &plan.plan.statement else {

@@ -15,12 +15,14 @@ mod account;
 mod answer;
 mod binary_text;
 mod definition;
+mod diagnostics;
 mod execution;
 mod guards;
 mod kill;
 mod load;
 mod measure;
 mod miscellany;
+mod outfile;
 mod prepared;
 mod query;
 mod set;
@@ -182,6 +184,7 @@ impl SqlSession {
     pub fn reset(&mut self) -> Result<()> {
         self.transactions.roll_back_quietly();
         self.facts.release_locks();
+        self.instance.global_lock.release(self.facts.id);
         self.locked_tables.clear();
         self.statements.clear();
         self.named.clear();
@@ -325,6 +328,7 @@ impl Drop for SqlSession {
     fn drop(&mut self) {
         self.transactions.roll_back_quietly();
         self.facts.release_locks();
+        self.instance.global_lock.release(self.facts.id);
         self.drop_temporary_tables();
         self.note_logout();
         self.instance.unregister(&self.facts);

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use firn_sql::collation::Charset;
 use firn_sql::error::{Result, SqlError};
 use firn_sql::execute::SessionState;
+use firn_sql::execute::error::from_rows;
 use firn_sql::grammar::ast::sql::Expr;
 use firn_sql::grammar::ast::{
     AccessMode, SetItem, SetTransaction, SetValue, TransactionScope, VariableScope,
@@ -48,8 +49,15 @@ impl SqlSession {
         match scope {
             VariableScope::Session => self.set_session_variable(name, given.as_ref()),
             VariableScope::Global => self.set_global_variable(name, given.as_ref()),
-            VariableScope::Persist | VariableScope::PersistOnly => {
-                Err(SqlError::not_supported("SET PERSIST"))
+            VariableScope::Persist => {
+                self.set_global_variable(name, given.as_ref())?;
+                let kept = self.instance.variables.get(name).unwrap_or(Setting::Null);
+                self.instance.persisted.keep(name, &kept).map_err(from_rows)
+            }
+            VariableScope::PersistOnly => {
+                self.may_set_globals()?;
+                let kept = self.instance.variables.checked(name, given.as_ref())?;
+                self.instance.persisted.keep(name, &kept).map_err(from_rows)
             }
         }
     }
@@ -79,7 +87,7 @@ impl SqlSession {
         let before = self.state.variables.clone();
         let moved = self.state.variables.set(name, given, &self.instance.variables)?;
         if moved {
-            let shown = self.shown_given(given);
+            let shown = given.cloned().unwrap_or(Setting::Null);
             self.evaluation.warn(1292, || format!("Truncated incorrect {name} value: '{shown}'"));
         }
         if let Err(error) = self.follow(name) {
@@ -89,16 +97,6 @@ impl SqlSession {
         }
         self.state.note_variable(name);
         Ok(())
-    }
-
-    fn shown_given(&self, given: Option<&Setting>) -> String {
-        match given {
-            Some(Setting::Number(number)) => number.to_string(),
-            Some(Setting::Unsigned(number)) => number.to_string(),
-            Some(Setting::Real(number)) => number.to_string(),
-            Some(Setting::Text(text)) => text.to_string(),
-            Some(Setting::Null) | None => "NULL".to_owned(),
-        }
     }
 
     /// Does what follows from a changed variable.
@@ -148,15 +146,7 @@ impl SqlSession {
     }
 
     fn set_global_variable(&mut self, name: &str, given: Option<&Setting>) -> Result<()> {
-        let may = self.grants.global.contains(Privilege::SUPER)
-            || self.grants.has_dynamic("SYSTEM_VARIABLES_ADMIN");
-        if !may {
-            return Err(SqlError::new(
-                1227,
-                "Access denied; you need (at least one of) the SUPER or SYSTEM_VARIABLES_ADMIN \
-                 privilege(s) for this operation",
-            ));
-        }
+        self.may_set_globals()?;
         let before = self.instance.variables.get(name);
         let moved = self.instance.variables.set(name, given)?;
         // What a new session could not begin with is put back.
@@ -166,15 +156,51 @@ impl SqlSession {
         }
         self.instance.global_changed(name);
         if moved {
-            let shown = self.shown_given(given);
+            let shown = given.cloned().unwrap_or(Setting::Null);
             self.evaluation.warn(1292, || format!("Truncated incorrect {name} value: '{shown}'"));
         }
         Ok(())
     }
 
+    fn may_set_globals(&self) -> Result<()> {
+        let may = self.grants.global.contains(Privilege::SUPER)
+            || self.grants.has_dynamic("SYSTEM_VARIABLES_ADMIN");
+        if may {
+            return Ok(());
+        }
+        Err(SqlError::new(
+            1227,
+            "Access denied; you need (at least one of) the SUPER or SYSTEM_VARIABLES_ADMIN privilege(s) for \
+             this operation",
+        ))
+    }
+
+    /// `RESET PERSIST`
+    ///
+    /// # Errors
+    /// 3615 for a variable that is not kept, 1227 without the privilege.
+    pub(super) fn reset_persist(&mut self, if_exists: bool, variable: Option<&str>) -> Result<()> {
+        self.may_set_globals()?;
+        let kept = self.instance.persisted.load().map_err(from_rows)?;
+        let name = variable.map(str::to_ascii_lowercase);
+        if let Some(name) = &name
+            && !kept.iter().any(|(other, _)| other == name)
+        {
+            let why = format!("Variable {name} does not exist in persisted config file");
+            if if_exists {
+                self.evaluation.warn(3615, || why);
+                return Ok(());
+            }
+            return Err(SqlError::new(3615, why));
+        }
+        let names = kept.iter().map(|(name, _)| name.as_str());
+        let gone = names.filter(|one| name.as_deref().is_none_or(|name| name == *one));
+        self.instance.persisted.forget(gone).map_err(from_rows)
+    }
+
     fn set_names(&mut self, name: Option<&str>, collation: Option<&str>) -> Result<()> {
         let name = name.unwrap_or("utf8mb4");
-        let set = client_charset(name)?;
+        let set = charset(name)?;
         for variable in
             ["character_set_client", "character_set_results", "character_set_connection"]
         {
@@ -200,7 +226,7 @@ impl SqlSession {
     }
 
     fn set_character_set(&mut self, name: Option<&str>) -> Result<()> {
-        let set = client_charset(name.unwrap_or("utf8mb4"))?;
+        let set = charset(name.unwrap_or("utf8mb4"))?;
         for variable in ["character_set_client", "character_set_results"] {
             self.state.variables.install(variable, Setting::text(set.name()));
         }
@@ -258,11 +284,6 @@ fn canonical(name: &str) -> &str {
         "sql_log_update" => "sql_log_bin",
         other => other,
     }
-}
-
-/// Character sets that clients cannot speak are refused.
-fn client_charset(name: &str) -> Result<Charset> {
-    charset(name)
 }
 
 /// A value of SQL as a setting.

@@ -6,6 +6,7 @@ use firn_sql::error::{Result, SqlError};
 use firn_sql::grammar::ast::{self, Statement};
 use firn_wire::{Replies, WireError};
 
+use super::answer::Table;
 use super::settings::Completion;
 use super::{SqlSession, told};
 use crate::status::Command;
@@ -49,8 +50,14 @@ impl SqlSession {
                 let done = self.run_xa(xa);
                 self.answer_optional_table(done, replies)
             }
-            Statement::CreateTable(_) | Statement::AlterTable(_) => {
-                self.run_definition(statement, replies)
+            // There are no tables of help, so there are no topics.
+            Statement::Help(_) => {
+                self.answer_table(&Table::of_text(&["name", "is_it_category"]), replies)
+            }
+            Statement::CreateUser(_) | Statement::AlterUser(_) | Statement::SetPassword(_) => {
+                let done = self.transactions.commit();
+                let done = done.and_then(|()| self.change_accounts(statement));
+                self.answer_optional_table(done, replies)
             }
             other if firn_sql::catalog::ddl::is_ddl(other) => self.run_definition(other, replies),
             other => {
@@ -62,7 +69,7 @@ impl SqlSession {
 
     fn answer_optional_table(
         &mut self,
-        done: Result<Option<super::answer::Table>>,
+        done: Result<Option<Table>>,
         replies: &mut Replies<'_>,
     ) -> Answered {
         match done {
@@ -112,6 +119,8 @@ impl SqlSession {
         match statement {
             Statement::Begin(begin) => self.run_begin(begin),
             Statement::Commit(completion) => {
+                let _writing =
+                    self.transactions.is_lasting().then(|| self.begin_writing()).transpose()?;
                 self.transactions.commit()?;
                 self.complete(completion)
             }
@@ -139,11 +148,11 @@ impl SqlSession {
             Statement::UnlockTables => self.run_unlock_tables(),
             Statement::LockInstance | Statement::UnlockInstance => Ok(()),
             Statement::Flush(what) => self.run_flush(what),
-            Statement::ResetPersist { .. } => Ok(()),
-            Statement::SetRole(_) => self.change_accounts(statement),
-            Statement::CreateUser(_)
-            | Statement::AlterUser(_)
-            | Statement::DropUser { .. }
+            Statement::ResetPersist { if_exists, variable } => {
+                self.reset_persist(*if_exists, variable.as_deref())
+            }
+            Statement::SetRole(_) => self.change_accounts(statement).map(|_| ()),
+            Statement::DropUser { .. }
             | Statement::RenameUser(_)
             | Statement::CreateRole { .. }
             | Statement::DropRole { .. }
@@ -151,17 +160,15 @@ impl SqlSession {
             | Statement::Revoke(_)
             | Statement::GrantRoles { .. }
             | Statement::RevokeRoles { .. }
-            | Statement::SetPassword(_)
             | Statement::SetDefaultRole { .. } => {
                 self.transactions.commit()?;
-                self.change_accounts(statement)
+                self.change_accounts(statement).map(|_| ())
             }
             Statement::Signal(signal) => Err(self.signal(signal)),
             Statement::Unsupported { what } => Err(SqlError::not_supported(what)),
             Statement::Call(_) => Err(SqlError::not_supported("stored procedures")),
             Statement::Handler(_) => Err(SqlError::not_supported("HANDLER")),
-            Statement::Help(_) => Err(SqlError::not_supported("HELP")),
-            Statement::GetDiagnostics(_) => Err(SqlError::not_supported("GET DIAGNOSTICS")),
+            Statement::GetDiagnostics(get) => self.get_diagnostics(get),
             Statement::Resignal(_) => Err(SqlError::new(1645, "RESIGNAL when handler not active")),
             Statement::Reset(_) => Err(SqlError::not_supported("RESET")),
             Statement::PurgeBinaryLogs(_) => Err(SqlError::not_supported("PURGE BINARY LOGS")),
@@ -207,8 +214,17 @@ impl SqlSession {
     fn run_flush(&mut self, what: &[ast::Flush]) -> Result<()> {
         for one in what {
             match one {
-                ast::Flush::Tables { with_read_lock: true, .. } => {
-                    return Err(SqlError::not_supported("FLUSH TABLES WITH READ LOCK"));
+                ast::Flush::Tables { tables, with_read_lock: true, .. } if tables.is_empty() => {
+                    return self.take_global_lock();
+                }
+                ast::Flush::Tables { tables, with_read_lock: true, .. } => {
+                    let lock = |table: &ast::TableName| ast::TableLock {
+                        table: table.clone(),
+                        alias: None,
+                        kind: ast::TableLockKind::Read,
+                    };
+                    let locks: Vec<_> = tables.iter().map(lock).collect();
+                    return self.run_lock_tables(&locks);
                 }
                 ast::Flush::Tables { .. } => self.instance.plans.clear(),
                 ast::Flush::Other(what) => self.flush_other(what)?,

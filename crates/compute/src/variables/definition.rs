@@ -1,5 +1,6 @@
 //! What a system variable is: its name, scope, kind and default, and which values it takes.
 
+use std::fmt;
 use std::sync::Arc;
 
 use firn_sql::error::{Result, SqlError};
@@ -86,6 +87,18 @@ impl Setting {
         match self {
             Setting::Text(text) => text,
             _ => "",
+        }
+    }
+}
+
+impl fmt::Display for Setting {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Setting::Null => f.write_str("NULL"),
+            Setting::Number(number) => number.fmt(f),
+            Setting::Unsigned(number) => number.fmt(f),
+            Setting::Real(number) => number.fmt(f),
+            Setting::Text(text) => f.write_str(text),
         }
     }
 }
@@ -197,15 +210,8 @@ impl Definition {
     }
 
     fn wrong_value(&self, given: &Setting) -> SqlError {
-        let shown = match given {
-            Setting::Null => "NULL".to_owned(),
-            Setting::Number(number) => number.to_string(),
-            Setting::Unsigned(number) => number.to_string(),
-            Setting::Real(number) => number.to_string(),
-            Setting::Text(text) => text.to_string(),
-        };
         let name = self.name;
-        SqlError::new(1231, format!("Variable '{name}' can't be set to the value of '{shown}'"))
+        SqlError::new(1231, format!("Variable '{name}' can't be set to the value of '{given}'"))
     }
 
     fn wrong_type(&self) -> SqlError {

@@ -11,12 +11,14 @@
 //! Invariant: every stored value has passed [`Definition::check`].
 
 mod definition;
+mod persisted;
 mod store;
 mod table;
 #[cfg(test)]
 mod tests;
 
 pub use definition::{Definition, Kind, Scope, Setting};
+pub use persisted::PersistedVariables;
 pub use store::{GlobalVariables, SessionVariables};
 pub use table::find;
 

@@ -62,6 +62,18 @@ impl GlobalVariables {
         Ok(moved)
     }
 
+    /// A value as `SET GLOBAL` would keep it.
+    ///
+    /// # Errors
+    /// As [`GlobalVariables::set`].
+    pub fn checked(&self, name: &str, value: Option<&Setting>) -> Result<Setting> {
+        let (_, definition) = settable(name)?;
+        match value {
+            Some(value) => definition.check(value).map(|(value, _)| value),
+            None => Ok(definition.initial()),
+        }
+    }
+
     /// The values that a new session begins with.
     #[must_use]
     pub fn session(&self) -> SessionVariables {

@@ -135,6 +135,12 @@ pub(crate) static DEFINITIONS: &[Definition] = &[
     variable("general_log", Scope::Both, Kind::Switch, "OFF"),
     variable("general_log_file", Scope::Global, Kind::Text, "firn.log"),
     variable(
+        "generated_random_password_length",
+        Scope::Both,
+        Kind::Number { least: 5, greatest: 255 },
+        "20",
+    ),
+    variable(
         "group_concat_max_len",
         Scope::Both,
         Kind::Number { least: 4, greatest: 18446744073709551615 },

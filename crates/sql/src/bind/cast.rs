@@ -19,13 +19,17 @@ impl Binder<'_> {
         match expr {
             Expr::Cast { expr, data_type, array: false, .. } => {
                 let operand = self.bind_single(expr)?;
+                let operand = self.number_to_cast(expr, operand, data_type);
                 self.explicit_cast(operand, data_type, None)
             }
             Expr::Convert { expr, data_type, charset, .. } => {
                 let operand = self.bind_single(expr)?;
                 let charset = charset.as_ref().map(name_of);
                 match data_type {
-                    Some(data_type) => self.explicit_cast(operand, data_type, charset.as_deref()),
+                    Some(data_type) => {
+                        let operand = self.number_to_cast(expr, operand, data_type);
+                        self.explicit_cast(operand, data_type, charset.as_deref())
+                    }
                     None => self.convert_charset(operand, charset.as_deref().unwrap_or("utf8mb4")),
                 }
             }
@@ -57,6 +61,23 @@ impl Binder<'_> {
                 Err(SqlError::not_supported("INTERVAL outside of date arithmetic"))
             }
             other => Err(SqlError::not_supported(&other.to_string())),
+        }
+    }
+
+    /// A hexadecimal literal is a number where it is cast to one.
+    fn number_to_cast(&self, expr: &Expr, operand: Expression, to: &DataType) -> Expression {
+        let to_text = matches!(
+            to,
+            DataType::Char(_)
+                | DataType::Binary(_)
+                | DataType::JSON
+                | DataType::Date
+                | DataType::Datetime(_)
+                | DataType::Time(..)
+        );
+        match to_text {
+            true => operand,
+            false => self.number_of_bytes(expr).unwrap_or(operand),
         }
     }
 

@@ -81,7 +81,7 @@ impl Binder<'_> {
     ) -> Result<(ComparisonKind, Expression, Expression)> {
         let left = as_column(left, &right, operator);
         let right = as_column(right, &left, operator);
-        let kind = comparison_kind(&left.ty, &right.ty, operator_text(operator))?;
+        let kind = comparison_kind(&left.ty, &right.ty, operator.text())?;
         let (wanted_left, wanted_right) =
             (kind.operand_type(&left.ty), kind.operand_type(&right.ty));
         Ok((kind, self.cast_to(left, wanted_left), self.cast_to(right, wanted_right)))
@@ -106,19 +106,6 @@ impl Binder<'_> {
     }
 }
 
-/// What a comparison is called in messages.
-fn operator_text(operator: CompareOperator) -> &'static str {
-    match operator {
-        CompareOperator::Equal => "=",
-        CompareOperator::NullSafeEqual => "<=>",
-        CompareOperator::NotEqual => "<>",
-        CompareOperator::Less => "<",
-        CompareOperator::LessOrEqual => "<=",
-        CompareOperator::Greater => ">",
-        CompareOperator::GreaterOrEqual => ">=",
-    }
-}
-
 fn compare_literals(
     operator: CompareOperator,
     kind: ComparisonKind,
@@ -130,14 +117,7 @@ fn compare_literals(
         (true, _, CompareOperator::NullSafeEqual) | (_, true, CompareOperator::NullSafeEqual) => {
             Some(false)
         }
-        _ => kind.compare(one, two).map(|ordering| match operator {
-            CompareOperator::Equal | CompareOperator::NullSafeEqual => ordering.is_eq(),
-            CompareOperator::NotEqual => ordering.is_ne(),
-            CompareOperator::Less => ordering.is_lt(),
-            CompareOperator::LessOrEqual => ordering.is_le(),
-            CompareOperator::Greater => ordering.is_gt(),
-            CompareOperator::GreaterOrEqual => ordering.is_ge(),
-        }),
+        _ => kind.compare(one, two).map(|ordering| operator.holds(ordering)),
     };
     make::literal(Datum::from_bool(truth), SqlType::boolean())
 }

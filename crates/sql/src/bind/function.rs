@@ -1,10 +1,13 @@
 //! Function calls: conditional forms that have nodes of their own, aggregates, windows, and the rest.
 
-use sqlparser::ast::{Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments};
+use sqlparser::ast::{
+    BinaryOperator, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, UnaryOperator,
+};
 
 use crate::error::{Result, SqlError};
-use crate::expression::{CompareOperator, Expression, ExpressionKind};
-use crate::types::SqlType;
+use crate::expression::{CompareOperator, Expression, ExpressionKind, IsTest};
+use crate::types::json::JsonValue;
+use crate::types::{Datum, SqlType, TypeKind};
 
 use super::cast::{name_of, typed_null};
 use super::{Binder, make};
@@ -32,7 +35,12 @@ impl Binder<'_> {
             "GROUPING" => self.grouping_function(function),
             "DATE_ADD" | "DATE_SUB" | "ADDDATE" | "SUBDATE" => self.date_function(&name, function),
             _ => {
-                let arguments = self.arguments(function)?;
+                let mut arguments = self.arguments(function)?;
+                if takes_documents(&name) {
+                    let written = argument_expressions(function)?;
+                    let pairs = arguments.into_iter().zip(written);
+                    arguments = pairs.map(|(one, written)| json_truth(one, written)).collect();
+                }
                 self.named_call(&name, arguments)
             }
         }
@@ -68,7 +76,7 @@ impl Binder<'_> {
             }
             ("ISNULL", 1) => {
                 let operand = arguments.remove(0);
-                Ok(make::is(operand, crate::expression::IsTest::Null, false))
+                Ok(make::is(operand, IsTest::Null, false))
             }
             ("GREATEST" | "LEAST", 2..) => self.call(name, arguments),
             ("IF" | "IFNULL" | "NULLIF" | "ISNULL" | "COALESCE", _) => Err(SqlError::new(
@@ -138,6 +146,69 @@ impl Binder<'_> {
         }
         Ok(sum.unwrap_or_else(|| make::integer(0)))
     }
+}
+
+/// Functions that make documents of their arguments, in which truth values are `true` and `false`.
+fn takes_documents(name: &str) -> bool {
+    matches!(
+        name,
+        "JSON_ARRAY"
+            | "JSON_OBJECT"
+            | "JSON_SET"
+            | "JSON_INSERT"
+            | "JSON_REPLACE"
+            | "JSON_ARRAY_APPEND"
+            | "JSON_ARRAY_INSERT"
+    )
+}
+
+/// A truth value as a document; other values stay.
+fn json_truth(value: Expression, written: &Expr) -> Expression {
+    let json = SqlType::new(TypeKind::Json);
+    let of = |truth| make::literal(Datum::from(JsonValue::Bool(truth)), json.clone());
+    match written {
+        Expr::Value(literal) => match literal.value {
+            sqlparser::ast::Value::Boolean(truth) => of(truth),
+            _ => value,
+        },
+        _ if value.ty.kind == SqlType::boolean().kind => match value.kind {
+            ExpressionKind::Literal(Datum::Int(number)) if is_condition(written) => of(number != 0),
+            _ if !make::is_truth(&value) => value,
+            _ => document_of_truth(value, of),
+        },
+        _ => value,
+    }
+}
+
+/// Whether what is written asks for a truth value.
+fn is_condition(written: &Expr) -> bool {
+    match written {
+        Expr::Nested(inner) => is_condition(inner),
+        Expr::BinaryOp { op, .. } => {
+            super::expression::comparison_operator(op).is_some()
+                || matches!(op, BinaryOperator::And | BinaryOperator::Or | BinaryOperator::Xor)
+        }
+        Expr::UnaryOp { op, .. } => matches!(op, UnaryOperator::Not | UnaryOperator::BangNot),
+        Expr::IsNull(_)
+        | Expr::IsNotNull(_)
+        | Expr::IsTrue(_)
+        | Expr::IsNotTrue(_)
+        | Expr::IsFalse(_)
+        | Expr::IsNotFalse(_)
+        | Expr::InList { .. }
+        | Expr::Between { .. }
+        | Expr::Like { .. } => true,
+        _ => false,
+    }
+}
+
+fn document_of_truth(value: Expression, of: impl Fn(bool) -> Expression) -> Expression {
+    let json = SqlType::new(TypeKind::Json);
+    let is_true = make::is(value.clone(), IsTest::True, false);
+    let is_false = make::is(value, IsTest::False, false);
+    let branches = vec![(is_true, of(true)), (is_false, of(false))];
+    let kind = ExpressionKind::Case { branches, otherwise: None };
+    Expression { kind, ty: json.with_nullable(true) }
 }
 
 /// The arguments of a call that are expressions.

@@ -218,7 +218,7 @@ impl Binder<'_> {
         let shown = (0..scope_table.columns.len()).map(|column| ShownColumn { table: 0, column });
         let shown = shown.collect();
         self.scopes.push(Scope { tables: vec![scope_table], shown, ..Scope::default() });
-        let bound = self.bind_rows(rows, columns, width);
+        let bound = self.bind_rows(rows, &table, columns, width);
         self.scopes.pop();
         let rows = bound?;
         let slots: Vec<_> = (0..width).map(|_| self.new_slot(None)).collect();
@@ -240,6 +240,7 @@ impl Binder<'_> {
     fn bind_rows(
         &mut self,
         rows: &[Vec<ValueOrDefault>],
+        table: &TableModel,
         columns: &[u16],
         width: usize,
     ) -> Result<Vec<Vec<Expression>>> {
@@ -250,8 +251,15 @@ impl Binder<'_> {
                     format!("Column count doesn't match value count at row {}", number + 1);
                 return Err(SqlError::new(1136, message));
             }
-            let values = row.iter().map(|value| match value {
-                ValueOrDefault::Value(expr) => self.bind_single(expr),
+            let values = row.iter().enumerate().map(|(at, value)| match value {
+                ValueOrDefault::Value(expr) => {
+                    let bound = self.bind_single(expr)?;
+                    let column = columns.get(at).and_then(|ordinal| table.by_ordinal(*ordinal));
+                    Ok(match column {
+                        Some(column) => self.number_beside(expr, bound, &column.ty),
+                        None => bound,
+                    })
+                }
                 ValueOrDefault::Default => Ok(default_marker()),
             });
             bound.push(values.collect::<Result<Vec<_>>>()?);

@@ -1,6 +1,6 @@
 //! Literals and placeholders.
 
-use sqlparser::ast::{DataType, TypedString, Value};
+use sqlparser::ast::{DataType, Expr, TypedString, Value};
 
 use crate::error::{Result, SqlError};
 use crate::expression::{Expression, ExpressionKind};
@@ -49,6 +49,39 @@ impl Binder<'_> {
         let collation = self.context.evaluation.connection_collation;
         let ty = known.unwrap_or_else(|| SqlType::varchar(16_383, collation));
         Ok(Expression { kind: ExpressionKind::Parameter(number), ty: ty.with_nullable(true) })
+    }
+
+    /// A hexadecimal or bit literal as the number that it is beside numbers.
+    pub(crate) fn number_of_bytes(&self, expr: &Expr) -> Option<Expression> {
+        let bytes = match expr {
+            Expr::Nested(inner) => return self.number_of_bytes(inner),
+            Expr::Value(value) => match &value.value {
+                Value::HexStringLiteral(digits) => hex(digits).ok()?,
+                Value::SingleQuotedByteStringLiteral(bits) => binary_digits(bits).ok()?,
+                _ => return None,
+            },
+            _ => return None,
+        };
+        let beyond = bytes.len().saturating_sub(8);
+        let number = match bytes[..beyond].iter().all(|byte| *byte == 0) {
+            true => bytes[beyond..].iter().fold(0, |number, byte| number << 8 | u64::from(*byte)),
+            false => u64::MAX,
+        };
+        Some(make::literal(Datum::UInt(number), SqlType::bigint_unsigned()))
+    }
+
+    /// As [`Binder::number_of_bytes`], where the type on the other side is a number's; otherwise the
+    /// expression as it was bound.
+    pub(crate) fn number_beside(
+        &self,
+        expr: &Expr,
+        bound: Expression,
+        other: &SqlType,
+    ) -> Expression {
+        match other.kind.is_numeric() || matches!(other.kind, TypeKind::Year) {
+            true => self.number_of_bytes(expr).unwrap_or(bound),
+            false => bound,
+        }
     }
 
     /// `DATE '…'` and its kin.

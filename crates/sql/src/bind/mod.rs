@@ -144,10 +144,7 @@ impl<'a> Binder<'a> {
     ///
     /// # Errors
     /// As [`Binder::bind`].
-    pub(crate) fn bind_alone(
-        &mut self,
-        expr: &sqlparser::ast::Expr,
-    ) -> Result<Expression> {
+    pub(crate) fn bind_alone(&mut self, expr: &sqlparser::ast::Expr) -> Result<Expression> {
         self.scopes.push(Scope::default());
         let bound = self.bind_single(expr);
         self.scopes.pop();

@@ -142,7 +142,8 @@ impl NamedUse {
             whole,
         };
         let is_blind = (self.is_only_target || !self.writes.is_empty()) && self.reads.is_empty();
-        let read = (!is_blind).then(|| need(NeededPrivilege::Select, &self.reads, self.reads_whole));
+        let read =
+            (!is_blind).then(|| need(NeededPrivilege::Select, &self.reads, self.reads_whole));
         let writes = self.writes.iter();
         let writes = writes.map(|(of, columns)| need(*of, columns, self.writes_whole));
         read.into_iter().chain(writes).collect::<Vec<_>>().into_iter()

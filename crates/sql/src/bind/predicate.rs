@@ -10,6 +10,7 @@ use sqlparser::ast::{CaseWhen, Expr, Value, ValueWithSpan};
 
 use crate::error::{Result, SqlError};
 use crate::expression::{CompareOperator, Expression, ExpressionKind};
+use crate::plan::volatility::is_row_dependent;
 use crate::types::{ComparisonKind, Datum, SqlMode, SqlType, TypeKind};
 
 use super::{Binder, make};
@@ -25,9 +26,11 @@ impl Binder<'_> {
         if let Some(answer) = self.row_subquery_comparison(left, operator, right)? {
             return Ok(answer);
         }
-        let left = self.bind(left)?;
-        let right = self.bind(right)?;
-        self.compare_any(operator, left, right)
+        let (one, two) = (self.bind(left)?, self.bind(right)?);
+        let one_type = one.ty.clone();
+        let one = self.number_beside(left, one, &two.ty);
+        let two = self.number_beside(right, two, &one_type);
+        self.compare_any(operator, one, two)
     }
 
     /// `left operator right` of values or rows.
@@ -104,7 +107,7 @@ impl Binder<'_> {
         let operand = self.bind(operand)?;
         let list = self.bind_all(list)?;
         if let ExpressionKind::Row(_) = operand.kind {
-            return self.in_rows(operand, list, negated);
+            return self.in_any(operand, list, negated);
         }
         let list = list.into_iter().map(|one| self.single(one)).collect::<Result<Vec<_>>>()?;
         if let [_] = list.as_slice() {
@@ -146,7 +149,7 @@ impl Binder<'_> {
                 self.comparable(CompareOperator::Equal, operand.clone(), item.clone())?;
             let is_same_left = kind.is_none() || left.ty.kind == this_left.ty.kind;
             if kind.is_some_and(|kind| kind != this) || !is_same_left {
-                return self.in_mixed(operand, list, negated);
+                return self.in_any(operand, list, negated);
             }
             kind = Some(this);
             left = this_left;
@@ -160,21 +163,8 @@ impl Binder<'_> {
         })
     }
 
-    fn in_mixed(
-        &mut self,
-        operand: Expression,
-        list: Vec<Expression>,
-        negated: bool,
-    ) -> Result<Expression> {
-        let any = list
-            .into_iter()
-            .map(|item| self.compare(CompareOperator::Equal, operand.clone(), item))
-            .collect::<Result<Vec<_>>>()?;
-        let any = make::or(any);
-        Ok(if negated { self.negated(any) } else { any })
-    }
-
-    fn in_rows(
+    /// An `OR` of comparisons, each in its own way; of rows too.
+    fn in_any(
         &mut self,
         operand: Expression,
         list: Vec<Expression>,
@@ -198,9 +188,16 @@ impl Binder<'_> {
         let operand = self.bind_single(operand)?;
         let low = self.bind_single(low)?;
         let high = self.bind_single(high)?;
-        let from = self.compare(CompareOperator::GreaterOrEqual, operand.clone(), low)?;
-        let to = self.compare(CompareOperator::LessOrEqual, operand, high)?;
-        let both = make::and(vec![from, to]);
+        let is_kept = is_row_dependent(&operand);
+        let (first, again) = self.for_two(operand);
+        let from = self.compare(CompareOperator::GreaterOrEqual, first, low)?;
+        let to = self.compare(CompareOperator::LessOrEqual, again, high)?;
+        let mut both = make::and(vec![from, to]);
+        if is_kept {
+            // In one piece, so that the two sides stay together and in order.
+            let ty = both.ty.clone();
+            both = Expression { kind: ExpressionKind::Coalesce(vec![both]), ty };
+        }
         Ok(if negated { self.negated(both) } else { both })
     }
 
@@ -302,13 +299,20 @@ impl Binder<'_> {
         otherwise: Option<&Expr>,
     ) -> Result<Expression> {
         let operand = operand.map(|operand| self.bind_single(operand)).transpose()?;
+        let (mut operand, again) = match operand {
+            Some(operand) => {
+                let (first, again) = self.for_two(operand);
+                (Some(first), Some(again))
+            }
+            None => (None, None),
+        };
         let mut tests = Vec::with_capacity(conditions.len());
         let mut values = Vec::with_capacity(conditions.len() + 1);
         for CaseWhen { condition, result } in conditions {
             let condition = self.bind(condition)?;
-            tests.push(match &operand {
+            tests.push(match operand.take().or_else(|| again.clone()) {
                 Some(operand) => {
-                    let operand = self.beside_text(operand.clone(), &condition);
+                    let operand = self.beside_text(operand, &condition);
                     self.compare(CompareOperator::Equal, operand, condition)?
                 }
                 None => self.condition(condition)?,
@@ -317,6 +321,18 @@ impl Binder<'_> {
         }
         let otherwise = otherwise.map(|otherwise| self.bind_single(otherwise)).transpose()?;
         self.case_of(tests, values, otherwise)
+    }
+
+    /// An operand that stands in two places of an expression, the first of which is always worked out before
+    /// the others: one whose value may differ from time to time is kept.
+    fn for_two(&mut self, operand: Expression) -> (Expression, Expression) {
+        if !is_row_dependent(&operand) {
+            return (operand.clone(), operand);
+        }
+        let (slot, ty) = (self.new_slot(None), operand.ty.clone());
+        let kept = Expression { kind: ExpressionKind::Kept(slot), ty: ty.clone() };
+        let kind = ExpressionKind::Keep { slot, value: Box::new(operand) };
+        (Expression { kind, ty }, kept)
     }
 
     /// The value of the first true test.

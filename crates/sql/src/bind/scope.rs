@@ -75,6 +75,9 @@ pub struct Scope {
     pub groups: Vec<(Slot, Expression)>,
     /// Slots of `GROUPING()`, by group.
     pub grouping_slots: Option<Vec<Slot>>,
+    /// Subqueries of the select list and of `GROUP BY` with what they were bound to: one that is written
+    /// again is the same.
+    pub subqueries: Vec<(sqlparser::ast::Query, Expression)>,
     /// Slots that `ANY_VALUE` reads.
     pub any_values: SlotSet,
     /// Names in it cannot be seen (a derived table is being bound that is not lateral).

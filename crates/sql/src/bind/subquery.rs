@@ -21,6 +21,7 @@ use crate::types::SqlType;
 use super::expression::comparison_operator;
 use super::logical::{Block, Body, JoinTree, Query, RelationSource};
 use super::predicate::wrong_columns;
+use super::scope::{Clause, Scope};
 use super::{Binder, make};
 
 /// A semi or anti join that a condition of `WHERE` is.
@@ -57,12 +58,24 @@ impl Binder<'_> {
 
     /// `(SELECT …)` as a value.
     pub(crate) fn scalar_subquery(&mut self, query: &ast::Query) -> Result<Expression> {
+        let is_shared = matches!(self.clause, Clause::FieldList | Clause::GroupBy);
+        let repeated = |scope: &Scope| {
+            let mut known = scope.subqueries.iter();
+            known.find(|(other, _)| other == query).map(|(_, value)| value.clone())
+        };
+        if is_shared && let Some(value) = self.scopes.last().and_then(repeated) {
+            return Ok(value);
+        }
         let plan = self.planned(query)?;
         let [column] = plan.columns.as_slice() else {
             return Err(wrong_columns(1));
         };
         let ty = column.value.ty.clone().with_nullable(true);
-        Ok(self.subquery_expression(plan, SubqueryKind::Scalar, ty))
+        let value = self.subquery_expression(plan, SubqueryKind::Scalar, ty);
+        if is_shared && let Some(scope) = self.scopes.last_mut() {
+            scope.subqueries.push((query.clone(), value.clone()));
+        }
+        Ok(value)
     }
 
     /// `[NOT] EXISTS (SELECT …)`

@@ -195,7 +195,9 @@ impl Binder<'_> {
         rules.generated.sort_by_key(|(ordinal, _)| *ordinal);
         for check in table.checks.iter().filter(|check| check.enforced) {
             let condition = self.stored_expression(&check.text)?;
-            rules.checks.push(RowCheck { of: CheckedBy::Constraint(check.name.clone()), condition });
+            rules
+                .checks
+                .push(RowCheck { of: CheckedBy::Constraint(check.name.clone()), condition });
         }
         Ok(())
     }
@@ -211,11 +213,9 @@ impl Binder<'_> {
         let level = self.scopes.len() - 1;
         let mut checks = Vec::new();
         for (table, behind) in self.scopes[level].tables.iter().enumerate() {
-            let mut places =
-                (0..behind.columns.len()).map(|column| ShownColumn { table, column });
-            let is_its = |place| {
-                self.base_column(level, place).is_some_and(|(of, _)| of == relation)
-            };
+            let mut places = (0..behind.columns.len()).map(|column| ShownColumn { table, column });
+            let is_its =
+                |place| self.base_column(level, place).is_some_and(|(of, _)| of == relation);
             if !behind.checks.is_empty() && places.any(is_its) {
                 let schema = behind.schema.as_deref().unwrap_or("");
                 let view: Arc<str> = format!("{schema}.{}", behind.original).into();

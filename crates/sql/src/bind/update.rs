@@ -95,7 +95,14 @@ impl Binder<'_> {
         value: &ValueOrDefault,
     ) -> Result<Option<Expression>> {
         match value {
-            ValueOrDefault::Value(expr) => self.bind_single(expr).map(Some),
+            ValueOrDefault::Value(expr) => {
+                let bound = self.bind_single(expr)?;
+                let table = self.model_of(relation)?;
+                Ok(Some(match table.by_ordinal(ordinal) {
+                    Some(column) => self.number_beside(expr, bound, &column.ty),
+                    None => bound,
+                }))
+            }
             ValueOrDefault::Default => {
                 let rules = self.row_rules(relation)?;
                 let default = rules.defaults.into_iter().find(|(of, _)| *of == ordinal);

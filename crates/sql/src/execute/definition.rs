@@ -4,15 +4,13 @@ use std::sync::Arc;
 
 use sqlparser::ast::Query;
 
-use crate::bind::{Binder, would_be_updatable};
-use crate::bind::logical::RelationSource;
-use crate::bind::scope::{Scope, ShownColumn};
+use crate::bind::{BoundRowExpression, bind_row_expression, query_columns, would_be_updatable};
 use crate::catalog::SessionCatalog;
 use crate::catalog::ddl::{ExpressionBinder, QueryColumn, RowExpression};
 use crate::catalog::model::TableModel;
 use crate::error::Result;
-use crate::grammar::{self, ast::Select, ast::Statement};
-use crate::plan::{PlanContext, StatementPlan, plan_statement};
+use crate::plan::PlanContext;
+use crate::plan::volatility::volatile_function;
 use crate::types::{Datum, EvaluationContext, SqlType};
 
 use super::DetachedExpression;
@@ -38,11 +36,16 @@ impl<'a> DefinitionBinder<'a> {
 struct BoundExpression {
     inner: DetachedExpression,
     columns: Vec<u16>,
+    volatile: Option<&'static str>,
 }
 
 impl RowExpression for BoundExpression {
     fn ty(&self) -> &SqlType {
         self.inner.ty()
+    }
+
+    fn volatile_function(&self) -> Option<&'static str> {
+        self.volatile
     }
 
     fn columns(&self) -> &[u16] {
@@ -56,21 +59,14 @@ impl RowExpression for BoundExpression {
 
 impl ExpressionBinder for DefinitionBinder<'_> {
     fn bind(&self, table: &Arc<TableModel>, text: &str) -> Result<Box<dyn RowExpression>> {
-        let parsed = grammar::parse_expression(text, grammar::Mode::default())?;
         let context = PlanContext::new(self.catalog, None, self.evaluation);
-        let mut binder = Binder::new(&context);
-        let source = RelationSource::Table(Arc::clone(table));
-        let relation = binder.add_relation(source, Arc::clone(&table.name));
-        let row = binder.row_table(table, relation, Arc::clone(&table.name));
-        let shown = (0..row.columns.len()).map(|column| ShownColumn { table: 0, column }).collect();
-        binder.scopes.push(Scope { tables: vec![row], shown, ..Scope::default() });
-        let expression = binder.bind_single(&parsed)?;
-        let slots = binder.row_slots(relation);
+        let BoundRowExpression { expression, columns: slots, frame_slots } =
+            bind_row_expression(table, text, &context)?;
         let columns = slots.iter().map(|(ordinal, _)| *ordinal).collect();
-        let frame = u32::try_from(binder.owners.len()).unwrap_or(u32::MAX);
+        let volatile = volatile_function(&expression);
         let catalog = Arc::clone(self.catalog);
-        let inner = DetachedExpression::new(catalog, expression, slots, frame);
-        Ok(Box::new(BoundExpression { inner, columns }))
+        let inner = DetachedExpression::new(catalog, expression, slots, frame_slots);
+        Ok(Box::new(BoundExpression { inner, columns, volatile }))
     }
 
     fn is_updatable(&self, query: &Query, schema: &str) -> Result<bool> {
@@ -80,9 +76,7 @@ impl ExpressionBinder for DefinitionBinder<'_> {
 
     fn query_columns(&self, query: &Query, schema: &str) -> Result<Vec<QueryColumn>> {
         let context = PlanContext::new(self.catalog, Some(schema), self.evaluation);
-        let select = Select { query: query.clone(), into: None };
-        let plan = plan_statement(&Statement::Select(Box::new(select)), &context)?;
-        let StatementPlan::Query(query) = plan.statement else { return Ok(Vec::new()) };
+        let columns = query_columns(query, &context)?;
         let column = |column: crate::plan::OutputColumn| {
             let origin = column.origin.as_ref().and_then(|origin| {
                 let found = self.catalog.table(&origin.schema, &origin.original_table).ok()?;
@@ -91,6 +85,6 @@ impl ExpressionBinder for DefinitionBinder<'_> {
             });
             QueryColumn { name: column.name.to_string(), ty: column.value.ty, origin }
         };
-        Ok(query.columns.into_iter().map(column).collect())
+        Ok(columns.into_iter().map(column).collect())
     }
 }

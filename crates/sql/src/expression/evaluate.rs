@@ -83,6 +83,12 @@ impl Expression {
                 case(branches, otherwise.as_deref(), execution)
             }
             ExpressionKind::Coalesce(operands) => coalesce(operands, execution),
+            ExpressionKind::Keep { slot, value } => {
+                let datum = value.evaluate(execution)?;
+                execution.set(*slot, datum.clone());
+                Ok(datum)
+            }
+            ExpressionKind::Kept(slot) => Ok(execution.get(*slot).clone()),
             ExpressionKind::Subquery(subquery) => {
                 crate::execute::subquery::evaluate(subquery, execution)
             }

@@ -112,6 +112,16 @@ pub enum ExpressionKind {
         /// Otherwise; NULL if there is none.
         otherwise: Option<Box<Expression>>,
     },
+    /// A value that is worked out here and read again further on in the same expression, so that it is
+    /// worked out once.
+    Keep {
+        /// Where it is kept.
+        slot: Slot,
+        /// The value.
+        value: Box<Expression>,
+    },
+    /// What a [`ExpressionKind::Keep`] before it in the expression has kept.
+    Kept(Slot),
     /// The first argument that is not NULL.
     Coalesce(Vec<Expression>),
     /// A subquery where a value stands.
@@ -156,6 +166,22 @@ pub enum CompareOperator {
     Greater,
     /// `>=`
     GreaterOrEqual,
+}
+
+impl CompareOperator {
+    /// As it is written.
+    #[must_use]
+    pub fn text(self) -> &'static str {
+        match self {
+            CompareOperator::Equal => "=",
+            CompareOperator::NullSafeEqual => "<=>",
+            CompareOperator::NotEqual => "<>",
+            CompareOperator::Less => "<",
+            CompareOperator::LessOrEqual => "<=",
+            CompareOperator::Greater => ">",
+            CompareOperator::GreaterOrEqual => ">=",
+        }
+    }
 }
 
 /// What `IS` asks.

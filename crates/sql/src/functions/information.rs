@@ -163,10 +163,14 @@ fn interrupted() -> SqlError {
 
 /// Names are compared without regard to case and have at most 64 characters.
 fn lock_name(datum: &Datum) -> Result<String> {
-    let name = String::from_utf8_lossy(&collation::lower(bytes(datum))).into_owned();
+    let is_null = datum.is_null();
+    let name = match is_null {
+        true => String::new(),
+        false => String::from_utf8_lossy(&collation::lower(bytes(datum))).into_owned(),
+    };
     if name.is_empty() || name.chars().count() > 64 {
-        let shown = text(datum);
-        return Err(SqlError::new(4163, format!("Incorrect user-level lock name '{shown}'.")));
+        let shown = if is_null { "NULL".into() } else { text(datum) };
+        return Err(SqlError::new(3057, format!("Incorrect user-level lock name '{shown}'.")));
     }
     Ok(name)
 }

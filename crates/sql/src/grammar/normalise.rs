@@ -13,7 +13,7 @@
 //! # Which literals are lifted
 //!
 //! Only where a literal is nothing but a value. In `SELECT`, `INSERT`, `REPLACE`, `UPDATE` and
-//! `DELETE`, numbers of up to 18 digits, strings and hexadecimal literals, but not
+//! `DELETE`, numbers of up to 18 digits, strings and hexadecimal literals of more than 8 bytes, but not
 //!
 //! 1. between `SELECT` and `FROM`, since the text of an item names its column;
 //! 2. in `GROUP BY` and `ORDER BY`, where a number is a column's position;
@@ -42,6 +42,8 @@ use std::hash::Hasher;
 pub const MAX_LITERALS: usize = 256;
 /// How deep parentheses may nest.
 const MAX_PARENTHESES: usize = 64;
+/// Characters of `x'…'` with 8 bytes.
+const LONGEST_NUMBER_IN_HEX: usize = 19;
 /// Digits that surely fit an `i64`.
 const MAX_DIGITS: usize = 18;
 
@@ -309,7 +311,8 @@ impl Pass<'_, '_> {
             Kind::Decimal => LiteralKind::Decimal,
             Kind::Float => LiteralKind::Float,
             Kind::Text => LiteralKind::Text,
-            Kind::Hex => LiteralKind::Hex,
+            // Short ones may be numbers, which depends on what they stand beside.
+            Kind::Hex if length > LONGEST_NUMBER_IN_HEX => LiteralKind::Hex,
             _ => return Some(false),
         };
         if kind == LiteralKind::Text && self.state.last == Some(Kind::Text) {

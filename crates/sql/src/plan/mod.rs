@@ -53,7 +53,8 @@ pub use explain::{ExplainRow, TABLE_COLUMNS, explain_json, explain_table, explai
 pub use shape::PlanShape;
 pub use statement::{plan_expressions, plan_statement};
 pub use write::{
-    Assignment, CheckedBy, DeletePlan, DuplicatePolicy, InsertPlan, RowCheck, UpdatePlan, WriteTarget,
+    Assignment, CheckedBy, DeletePlan, DuplicatePolicy, InsertPlan, RowCheck, UpdatePlan,
+    WriteTarget,
 };
 
 /// A planned statement.

@@ -111,7 +111,9 @@ pub fn for_each_operand<'a>(expression: &'a Expression, visit: &mut dyn FnMut(&'
         | ExpressionKind::Row(list) => list.iter().for_each(visit),
         ExpressionKind::Cast(one) | ExpressionKind::Not(one) => visit(one),
         ExpressionKind::Is { operand, .. } => visit(operand),
-        ExpressionKind::AssignVariable { value, .. } => visit(value),
+        ExpressionKind::AssignVariable { value, .. } | ExpressionKind::Keep { value, .. } => {
+            visit(value);
+        }
         ExpressionKind::Compare { sides, .. } | ExpressionKind::Xor(sides) => {
             sides.iter().for_each(visit);
         }
@@ -138,6 +140,7 @@ pub fn for_each_operand<'a>(expression: &'a Expression, visit: &mut dyn FnMut(&'
         ExpressionKind::Literal(_)
         | ExpressionKind::Parameter(_)
         | ExpressionKind::Slot(_)
+        | ExpressionKind::Kept(_)
         | ExpressionKind::UserVariable(_)
         | ExpressionKind::SystemVariable { .. }
         | ExpressionKind::Unresolved(_) => {}
@@ -155,7 +158,9 @@ pub fn for_each_operand_mut(expression: &mut Expression, visit: &mut dyn FnMut(&
         | ExpressionKind::Row(list) => list.iter_mut().for_each(visit),
         ExpressionKind::Cast(one) | ExpressionKind::Not(one) => visit(one),
         ExpressionKind::Is { operand, .. } => visit(operand),
-        ExpressionKind::AssignVariable { value, .. } => visit(value),
+        ExpressionKind::AssignVariable { value, .. } | ExpressionKind::Keep { value, .. } => {
+            visit(value);
+        }
         ExpressionKind::Compare { sides, .. } | ExpressionKind::Xor(sides) => {
             sides.iter_mut().for_each(visit);
         }
@@ -177,6 +182,7 @@ pub fn for_each_operand_mut(expression: &mut Expression, visit: &mut dyn FnMut(&
         ExpressionKind::Literal(_)
         | ExpressionKind::Parameter(_)
         | ExpressionKind::Slot(_)
+        | ExpressionKind::Kept(_)
         | ExpressionKind::Subquery(_)
         | ExpressionKind::UserVariable(_)
         | ExpressionKind::SystemVariable { .. }

@@ -3,7 +3,7 @@
 use crate::expression::{Expression, ExpressionKind};
 use crate::functions::Volatility;
 
-use super::visit::any;
+use super::visit::{any, for_each_operand};
 
 /// Whether two evaluations for the same row may differ, or have effects: such an expression is neither
 /// moved nor evaluated more or less often than it is written.
@@ -19,6 +19,21 @@ pub(crate) fn is_row_dependent(expression: &Expression) -> bool {
         ExpressionKind::AssignVariable { .. } => true,
         _ => false,
     })
+}
+
+/// A function in it whose value does not depend on the row alone.
+#[must_use]
+pub(crate) fn volatile_function(expression: &Expression) -> Option<&'static str> {
+    if let ExpressionKind::Call { function, .. } = &expression.kind
+        && function.volatility != Volatility::Pure
+    {
+        return Some(function.name);
+    }
+    let mut found = None;
+    for_each_operand(expression, &mut |operand| {
+        found = found.or_else(|| volatile_function(operand));
+    });
+    found
 }
 
 /// Whether there is a subquery in it.

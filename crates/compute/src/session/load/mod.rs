@@ -10,6 +10,7 @@ mod fields;
 use std::fmt::Write;
 use std::io::{BufReader, Read};
 
+use firn_sql::catalog::type_text::identifier;
 use firn_sql::collation::Charset;
 use firn_sql::error::{Result, SqlError};
 use firn_sql::execute::SessionState;
@@ -47,11 +48,7 @@ impl SqlSession {
     pub(super) fn run_load_data(&mut self, load: &LoadData, replies: &mut Replies<'_>) -> Answered {
         let loaded = match load.local {
             true => self.load_from_client(load, replies)?,
-            false => Err(SqlError::new(
-                1290,
-                "The Firn server is running with the --secure-file-priv option so it cannot execute \
-                 this statement; use LOAD DATA LOCAL",
-            )),
+            false => self.load_from_server(load),
         };
         match loaded {
             Ok(totals) => {
@@ -87,6 +84,17 @@ impl SqlSession {
         }
         let file = replies.local_infile(load.path.as_bytes())?;
         Ok(self.load(load, file))
+    }
+
+    fn load_from_server(&mut self, load: &LoadData) -> Result<Totals> {
+        let path = self.secure_path(&load.path, true)?;
+        let schema = load.table.schema.as_deref().or(self.state.schema.as_deref()).unwrap_or("");
+        let needs = [Need::on_table(Privilege::INSERT, schema, &load.table.name)];
+        privileges::check(&needs, &self.grants, &self.account.name, &self.facts.host)?;
+        let file = std::fs::File::open(&path).map_err(|error| {
+            SqlError::new(29, format!("File '{}' not found ({error})", path.display()))
+        })?;
+        self.load(load, file)
     }
 
     fn load(&mut self, load: &LoadData, file: impl Read) -> Result<Totals> {
@@ -259,12 +267,12 @@ impl Loader<'_> {
         };
         let mut text = format!("{verb} INTO ");
         if let Some(schema) = &self.load.table.schema {
-            let _ = write!(text, "{}.", quoted(schema));
+            let _ = write!(text, "{}.", identifier(schema));
         }
-        text.push_str(&quoted(&self.load.table.name));
+        text.push_str(&identifier(&self.load.table.name));
         let columns = self.columns();
-        let set = self.load.set.iter().map(|one| quoted(&one.column.column));
-        let all: Vec<String> = columns.iter().map(|name| quoted(name)).chain(set).collect();
+        let set = self.load.set.iter().map(|one| identifier(&one.column.column));
+        let all: Vec<String> = columns.iter().map(|name| identifier(name)).chain(set).collect();
         let _ = write!(text, " ({}) VALUES ", all.join(","));
         let values = columns.iter().map(|_| "?".to_owned());
         let set = self.load.set.iter().map(|one| match &one.value {
@@ -308,8 +316,4 @@ fn decode(fields: &mut [Field], charset: Charset) -> Result<()> {
 
 fn reading(error: std::io::Error) -> SqlError {
     SqlError::new(2, format!("Error reading the file: {error}"))
-}
-
-fn quoted(name: &str) -> String {
-    format!("`{}`", name.replace('`', "``"))
 }

@@ -138,6 +138,7 @@ fn expressions(context: &DdlContext<'_>, draft: &TableDraft) -> Result<()> {
     for column in &draft.columns {
         if let Some(generated) = &column.generated {
             let bound = context.expressions.bind(&model, &generated.text)?;
+            refuse_volatile(column, &*bound)?;
             check_reads(draft, column, bound.columns())?;
         }
         if let super::super::model::DefaultValue::Expression(text) = &column.default {
@@ -146,6 +147,14 @@ fn expressions(context: &DdlContext<'_>, draft: &TableDraft) -> Result<()> {
     }
     for check in &draft.checks {
         let bound = context.expressions.bind(&model, &check.text)?;
+        if let Some(function) = bound.volatile_function() {
+            let message = format!(
+                "An expression of a check constraint '{}' contains disallowed function: {}.",
+                check.name,
+                function.to_lowercase()
+            );
+            return Err(SqlError::new(3814, message));
+        }
         let counts = |number: &u16| draft.numbered(*number).is_some_and(|own| own.auto_increment);
         if bound.columns().iter().any(counts) {
             let message = format!(
@@ -164,6 +173,29 @@ fn expressions(context: &DdlContext<'_>, draft: &TableDraft) -> Result<()> {
         }
     }
     Ok(())
+}
+
+/// What is stored with a row must follow from the row.
+fn refuse_volatile(
+    column: &super::super::model::ColumnModel,
+    bound: &dyn super::RowExpression,
+) -> Result<()> {
+    let Some(function) = bound.volatile_function() else { return Ok(()) };
+    let function = function.to_lowercase();
+    let index = column.hidden.then(|| column.name.split('!').nth(2)).flatten();
+    Err(match index {
+        Some(index) => SqlError::new(
+            3758,
+            format!("Expression of functional index '{index}' contains a disallowed function."),
+        ),
+        None => SqlError::new(
+            3763,
+            format!(
+                "Expression of generated column '{}' contains a disallowed function: {function}.",
+                column.name
+            ),
+        ),
+    })
 }
 
 /// A generated column reads generated columns before it only, and not the counter.

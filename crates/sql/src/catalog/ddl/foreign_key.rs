@@ -131,11 +131,9 @@ fn check_actions(draft: &TableDraft, key: &ForeignKeyModel) -> Result<()> {
 pub(super) fn begins_with(index: &IndexModel, columns: &[u16]) -> bool {
     index.special.is_none()
         && index.parts.len() >= columns.len()
-        && index
-            .parts
-            .iter()
-            .zip(columns)
-            .all(|(part, column)| part.ordinal == *column && part.prefix.is_none())
+        && index.parts.iter().zip(columns).all(|(part, column)| {
+            part.ordinal == *column && part.prefix.is_none() && !part.descending
+        })
 }
 
 fn ensure_index(

@@ -72,6 +72,8 @@ pub trait ExpressionBinder {
 pub trait RowExpression {
     /// The type of its values.
     fn ty(&self) -> &SqlType;
+    /// A function in it whose value does not depend on the row alone, by its name.
+    fn volatile_function(&self) -> Option<&'static str>;
     /// The ordinals of the columns that it reads.
     fn columns(&self) -> &[u16];
     /// Its value; `row` has a value for each ordinal.

@@ -72,6 +72,10 @@ impl RowExpression for TestExpression {
         &self.ty
     }
 
+    fn volatile_function(&self) -> Option<&'static str> {
+        None
+    }
+
     fn columns(&self) -> &[u16] {
         &self.columns
     }

@@ -309,8 +309,8 @@ pub(super) fn prepared(statement: StatementPlan) -> PreparedPlan {
         definitions_version: 0,
         cost: 0.0,
         needs: Vec::new(),
-            tables: Vec::new(),
-            max_execution_time_ms: None,
+        tables: Vec::new(),
+        max_execution_time_ms: None,
         is_cacheable: true,
     }
 }

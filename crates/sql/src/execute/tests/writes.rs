@@ -10,8 +10,8 @@ use crate::catalog::model::{ForeignKeyModel, ReferentialAction, TableModel};
 use crate::catalog::options::ColumnOptions;
 use crate::expression::{CompareOperator, Expression, Slot};
 use crate::plan::{
-    CheckedBy, RowCheck,
-    Assignment, DeletePlan, DuplicatePolicy, InsertPlan, StatementPlan, UpdatePlan, WriteTarget,
+    Assignment, CheckedBy, DeletePlan, DuplicatePolicy, InsertPlan, RowCheck, StatementPlan,
+    UpdatePlan, WriteTarget,
 };
 
 use super::fixture::*;

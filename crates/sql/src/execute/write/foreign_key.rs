@@ -22,12 +22,18 @@ use firn_format::row::RowView;
 use firn_format::value::{Value, ValueRef};
 use smallvec::SmallVec;
 
+use crate::bind::{BoundRowExpression, bind_row_expression};
 use crate::catalog::model::{ForeignKeyModel, ReferencingKey, ReferentialAction, TableModel};
+use crate::catalog::type_text::identifier as quoted;
 use crate::error::{Result, SqlError};
+use crate::plan::PlanContext;
+use crate::types::Datum;
 
-use super::super::Execution;
+use super::super::access::Fitted;
 use super::super::error::{from_key, from_row, from_rows};
-use super::row::stored_value;
+use super::super::{Execution, values};
+use super::assign::assign;
+use super::row::{store, stored_value};
 
 /// How deep a cascade goes.
 const MOST_CASCADES: usize = 15;
@@ -105,7 +111,13 @@ impl ForeignKeys {
             let is_part = |(ordinal, _): &(usize, ValueRef<'_>)| {
                 foreign_key.columns.iter().any(|column| usize::from(*column) == *ordinal)
             };
-            if changed.is_some_and(|changed| !changed.iter().any(is_part)) {
+            // A row under another primary key is a new row.
+            let moves = |changed: &StoredChanges<'_>| {
+                let parts = self.model.primary_key().into_iter().flat_map(|key| &key.parts);
+                let mut ordinals = parts.map(|part| usize::from(part.ordinal));
+                ordinals.any(|ordinal| changed.iter().any(|(of, _)| *of == ordinal))
+            };
+            if changed.is_some_and(|changed| !changed.iter().any(is_part) && !moves(changed)) {
                 continue;
             }
             let values: SmallVec<[ValueRef<'v>; 2]> =
@@ -279,6 +291,7 @@ fn child_changes(
         ));
     }
     let mut keys = ForeignKeys::of(&child.child, execution)?;
+    let generated = Generated::of(&child.child, execution)?;
     for (key, payload) in rows {
         execution.check_cancelled()?;
         match (action, new) {
@@ -289,12 +302,24 @@ fn child_changes(
             }
             (ReferentialAction::Cascade, Some(new)) => {
                 let values = new.iter().map(Value::as_ref);
-                let change = Cascade { table: &table, key: &key, payload: &payload, depth };
+                let change = Cascade {
+                    table: &table,
+                    key: &key,
+                    payload: &payload,
+                    depth,
+                    generated: &generated,
+                };
                 change.update(&foreign_key.columns, values, &mut keys, execution)?;
             }
             _ => {
                 let nulls = foreign_key.columns.iter().map(|_| ValueRef::Null);
-                let change = Cascade { table: &table, key: &key, payload: &payload, depth };
+                let change = Cascade {
+                    table: &table,
+                    key: &key,
+                    payload: &payload,
+                    depth,
+                    generated: &generated,
+                };
                 change.update(&foreign_key.columns, nulls, &mut keys, execution)?;
             }
         }
@@ -308,6 +333,7 @@ struct Cascade<'r> {
     key: &'r [u8],
     payload: &'r [u8],
     depth: usize,
+    generated: &'r Generated,
 }
 
 impl Cascade<'_> {
@@ -319,11 +345,89 @@ impl Cascade<'_> {
         execution: &mut Execution<'_>,
     ) -> Result<()> {
         let ordinals = columns.iter().map(|column| usize::from(*column));
-        let changes: SmallVec<[(usize, ValueRef<'v>); 2]> = ordinals.zip(values).collect();
+        let given: SmallVec<[(usize, ValueRef<'v>); 2]> = ordinals.zip(values).collect();
+        let generated = self.generated.of_row(self.table, self.payload, &given, execution)?;
+        let definitions = &self.table.definition().columns;
+        let context = execution.context;
+        let stored: Vec<(usize, Fitted<'_>)> = generated
+            .iter()
+            .map(|(ordinal, value)| {
+                let ordinal = usize::from(*ordinal);
+                Ok((ordinal, store(value, definitions[ordinal].column_type, context)?))
+            })
+            .collect::<Result<_>>()?;
+        let computed = stored.iter().map(|(ordinal, value)| (*ordinal, value.as_ref()));
+        let changes: SmallVec<[(usize, ValueRef<'_>); 2]> =
+            given.iter().copied().chain(computed).collect();
         let updated = execution.transaction.update(self.table, self.key, self.payload, &changes);
         updated.map_err(from_rows)?;
         execution.rows.updated += 1;
         keys.after_update(self.table, self.payload, &changes, self.depth + 1, execution)
+    }
+}
+
+/// The generated columns of a table, to be worked out anew where a cascade has changed a row.
+struct Generated {
+    model: Arc<TableModel>,
+    columns: Vec<(u16, BoundRowExpression)>,
+}
+
+impl Generated {
+    fn of(model: &Arc<TableModel>, execution: &Execution<'_>) -> Result<Generated> {
+        let context = PlanContext::new(execution.catalog, None, execution.context);
+        let columns = model.columns.iter().filter_map(|column| {
+            let text = &column.generated.as_ref()?.text;
+            let bound = bind_row_expression(model, text, &context);
+            Some(bound.map(|bound| (column.ordinal, bound)))
+        });
+        let mut columns = columns.collect::<Result<Vec<_>>>()?;
+        columns.sort_by_key(|(ordinal, _)| *ordinal);
+        Ok(Generated { model: Arc::clone(model), columns })
+    }
+
+    /// Their values over a row with these changes.
+    fn of_row(
+        &self,
+        table: &TableRef,
+        payload: &[u8],
+        changes: &[(usize, ValueRef<'_>)],
+        execution: &mut Execution<'_>,
+    ) -> Result<Vec<(u16, Datum)>> {
+        let mut values: Vec<(u16, Datum)> = Vec::with_capacity(self.columns.len());
+        for (ordinal, bound) in &self.columns {
+            let Some(column) = self.model.by_ordinal(*ordinal) else { continue };
+            let mut frame = vec![Datum::Null; bound.frame_slots as usize];
+            for (read, slot) in &bound.columns {
+                let known =
+                    values.iter().find(|(of, _)| of == read).map(|(_, value)| value.clone());
+                frame[slot.0 as usize] = match known {
+                    Some(value) => value,
+                    None => self.present(*read, table, payload, changes, execution)?,
+                };
+            }
+            let frame_before = std::mem::replace(&mut execution.frame, frame);
+            let value = bound.expression.evaluate(execution);
+            execution.frame = frame_before;
+            let value = assign(&value?, &bound.expression.ty, column, 1, execution)?;
+            values.push((*ordinal, value));
+        }
+        Ok(values)
+    }
+
+    fn present(
+        &self,
+        ordinal: u16,
+        table: &TableRef,
+        payload: &[u8],
+        changes: &[(usize, ValueRef<'_>)],
+        execution: &Execution<'_>,
+    ) -> Result<Datum> {
+        let Some(column) = self.model.by_ordinal(ordinal) else { return Ok(Datum::Null) };
+        if let Some((_, value)) = changes.iter().find(|(of, _)| *of == usize::from(ordinal)) {
+            return values::datum(*value, &column.ty, execution.context);
+        }
+        let stored = stored_value(payload, ordinal, table, &*execution.transaction)?;
+        values::datum(stored.as_ref(), &column.ty, execution.context)
     }
 }
 
@@ -428,7 +532,6 @@ fn has_children(child: &TableModel, foreign_key: &ForeignKeyModel) -> SqlError {
 
 /// `` `test`.`child`, CONSTRAINT `fk` FOREIGN KEY (`a`) REFERENCES `parent` (`id`) ON DELETE CASCADE ``
 fn describe(child: &TableModel, foreign_key: &ForeignKeyModel) -> String {
-    let quoted = |name: &str| format!("`{}`", name.replace('`', "``"));
     let names = |names: Vec<String>| names.join(", ");
     let columns = foreign_key.columns.iter().filter_map(|ordinal| child.by_ordinal(*ordinal));
     let columns = names(columns.map(|column| quoted(&column.name)).collect());

@@ -90,8 +90,8 @@ fn the_session() {
         SLEEP(-1) → 0 ~1210
         SLEEP(NULL) → 0 ~1210
         GET_LOCK('a', 1) → 1
-        GET_LOCK('', 1) → !4163
-        GET_LOCK(NULL, 1) → !4163
+        GET_LOCK('', 1) → !3057
+        GET_LOCK(NULL, 1) → !3057
         IS_FREE_LOCK('a') → 1
         RELEASE_LOCK('a') → NULL
         BENCHMARK(10, 1) → 0

@@ -138,9 +138,8 @@ impl Parser<'_> {
         self.expect("SET")?;
         let assignments = self.list(Self::assignment)?;
         let selection = self.where_clause()?;
-        let one = is_one_table(&tables);
-        let order_by = if one && self.is("ORDER") { self.order_by()? } else { Vec::new() };
-        let limit = match one && self.accept("LIMIT") {
+        let order_by = if self.is("ORDER") { self.order_by()? } else { Vec::new() };
+        let limit = match self.accept("LIMIT") {
             true => Some(self.limit_value()?),
             false => None,
         };
@@ -393,8 +392,4 @@ impl Parser<'_> {
             _ => HandlerPosition::Last,
         })
     }
-}
-
-fn is_one_table(tables: &[TableWithJoins]) -> bool {
-    tables.len() == 1 && tables[0].joins.is_empty()
 }

@@ -244,7 +244,17 @@ impl Parser<'_> {
         if self.kind() == Kind::LeftParen && self.begins_query(1) {
             return Ok(Expr::InSubquery { expr, subquery: self.subquery()?, negated });
         }
-        let mut list = self.parens_list(Self::expression)?;
+        self.need(Kind::LeftParen)?;
+        let mut list = vec![self.expression()?];
+        if matches!(list[0], Expr::Subquery(_))
+            && let Some(Expr::Subquery(first)) = list.pop()
+        {
+            list.push(Expr::Subquery(self.query_after_parens(first)?));
+        }
+        while self.take(Kind::Comma) {
+            list.push(self.expression()?);
+        }
+        self.need(Kind::RightParen)?;
         if list.len() == 1
             && matches!(list[0], Expr::Subquery(_))
             && let Some(Expr::Subquery(subquery)) = list.pop()

@@ -1,8 +1,6 @@
 //! Expressions as text.
 
-use crate::expression::{
-    AggregateCall, AggregateFunction, CompareOperator, Expression, ExpressionKind, IsTest,
-};
+use crate::expression::{AggregateCall, AggregateFunction, Expression, ExpressionKind, IsTest};
 use crate::plan::SubqueryKind;
 use crate::types::{Datum, EvaluationContext, SqlType, TypeKind, cast::cast};
 
@@ -20,7 +18,7 @@ pub(super) fn text(expression: &Expression, names: &Names) -> String {
             format!("cast({} as {})", of(inner), type_name(&expression.ty))
         }
         ExpressionKind::Compare { operator, sides, .. } => {
-            format!("({} {} {})", of(&sides[0]), sign(*operator), of(&sides[1]))
+            format!("({} {} {})", of(&sides[0]), operator.text(), of(&sides[1]))
         }
         ExpressionKind::And(list) => joined(list, " and ", names),
         ExpressionKind::Or(list) => joined(list, " or ", names),
@@ -62,12 +60,14 @@ pub(super) fn text(expression: &Expression, names: &Names) -> String {
                 format!(
                     "({} {} {quantifier} (subquery))",
                     list_text(operands, names),
-                    sign(*operator)
+                    operator.text()
                 )
             }
         },
         ExpressionKind::Row(list) => format!("row({})", list_text(list, names)),
         ExpressionKind::UserVariable(name) => format!("@{name}"),
+        ExpressionKind::Keep { value, .. } => of(value),
+        ExpressionKind::Kept(slot) => format!("#{}", slot.0),
         ExpressionKind::AssignVariable { name, value } => format!("(@{name} := {})", of(value)),
         ExpressionKind::SystemVariable { name, .. } => format!("@@{name}"),
         ExpressionKind::Unresolved(name) => name.to_lowercase(),
@@ -122,19 +122,6 @@ pub(super) fn aggregate(call: &AggregateCall, names: &Names) -> String {
     };
     let distinct = if call.distinct { "distinct " } else { "" };
     format!("{name}({distinct}{})", list_text(&call.arguments, names))
-}
-
-/// The sign of a comparison.
-pub(super) fn sign(operator: CompareOperator) -> &'static str {
-    match operator {
-        CompareOperator::Equal => "=",
-        CompareOperator::NullSafeEqual => "<=>",
-        CompareOperator::NotEqual => "<>",
-        CompareOperator::Less => "<",
-        CompareOperator::LessOrEqual => "<=",
-        CompareOperator::Greater => ">",
-        CompareOperator::GreaterOrEqual => ">=",
-    }
 }
 
 fn literal(datum: &Datum, ty: &SqlType) -> String {

@@ -250,6 +250,10 @@ impl RowExpression for Bound {
         &self.ty
     }
 
+    fn volatile_function(&self) -> Option<&'static str> {
+        None
+    }
+
     fn columns(&self) -> &[u16] {
         &self.columns
     }

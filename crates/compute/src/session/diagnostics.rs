@@ -1,0 +1,88 @@
+//! `GET DIAGNOSTICS`: what the statement before left, into user variables.
+//!
+//! ```text
+//!   INSERT … 1062
+//!   GET DIAGNOSTICS @n = NUMBER                     1
+//!   GET DIAGNOSTICS CONDITION 1 @e = MYSQL_ERRNO    1062
+//! ```
+
+use std::sync::atomic::Ordering;
+
+use firn_sql::error::{Condition, Result, SqlError, sql_state};
+use firn_sql::execute::SessionState;
+use firn_sql::grammar::ast::GetDiagnostics;
+use firn_sql::types::{Datum, SqlType};
+
+use super::SqlSession;
+use super::answer::text_type;
+
+impl SqlSession {
+    /// Sets the variables. A condition that there is not is an error of its own.
+    ///
+    /// # Errors
+    /// 1758 for the number of no condition, 1064 for items that there are not.
+    pub(super) fn get_diagnostics(&mut self, get: &GetDiagnostics) -> Result<()> {
+        if get.stacked {
+            return Err(SqlError::not_supported("GET STACKED DIAGNOSTICS outside of a handler"));
+        }
+        let kept = std::mem::take(&mut self.conditions);
+        let found = self.diagnostics(get, &kept);
+        self.conditions = kept;
+        for (name, value, ty) in found? {
+            self.state.set_user_variable(&name.to_lowercase(), &value, &ty);
+        }
+        Ok(())
+    }
+
+    fn diagnostics(
+        &mut self,
+        get: &GetDiagnostics,
+        conditions: &[Condition],
+    ) -> Result<Vec<(String, Datum, SqlType)>> {
+        let condition = match &get.condition {
+            None => None,
+            Some(number) => {
+                let number = self.evaluate_number(number)?;
+                let at = usize::try_from(number).ok().and_then(|number| number.checked_sub(1));
+                let condition = at.and_then(|at| conditions.get(at));
+                Some(condition.ok_or_else(|| SqlError::new(1758, "Invalid condition number"))?)
+            }
+        };
+        let item = |(variable, item): &(String, String)| {
+            let (value, ty) = match condition {
+                Some(condition) => condition_item(condition, item)?,
+                None => self.statement_item(item, conditions)?,
+            };
+            Ok((variable.clone(), value, ty))
+        };
+        get.items.iter().map(item).collect()
+    }
+
+    fn statement_item(&self, item: &str, conditions: &[Condition]) -> Result<(Datum, SqlType)> {
+        let number = match item {
+            "NUMBER" => conditions.len() as i64,
+            "ROW_COUNT" => self.facts.row_count.load(Ordering::Relaxed),
+            _ => return Err(SqlError::syntax(item, 1)),
+        };
+        Ok((Datum::Int(number), SqlType::bigint()))
+    }
+}
+
+fn condition_item(condition: &Condition, item: &str) -> Result<(Datum, SqlType)> {
+    let state = String::from_utf8_lossy(sql_state(condition.code)).into_owned();
+    let text = match item {
+        "MYSQL_ERRNO" => return Ok((Datum::Int(condition.code.into()), SqlType::bigint())),
+        "MESSAGE_TEXT" => condition.message.clone(),
+        "RETURNED_SQLSTATE" => state,
+        "CLASS_ORIGIN" | "SUBCLASS_ORIGIN" => {
+            // States of the standard begin with 0 to 4 and A to H.
+            let is_standard = matches!(state.as_bytes().first(), Some(b'0'..=b'4' | b'A'..=b'H'))
+                && !state.starts_with("HY");
+            if is_standard { "ISO 9075".to_owned() } else { "MySQL".to_owned() }
+        }
+        "CONSTRAINT_CATALOG" | "CONSTRAINT_SCHEMA" | "CONSTRAINT_NAME" | "CATALOG_NAME"
+        | "SCHEMA_NAME" | "TABLE_NAME" | "COLUMN_NAME" | "CURSOR_NAME" => String::new(),
+        _ => return Err(SqlError::syntax(item, 1)),
+    };
+    Ok((Datum::text(text.as_bytes()), text_type()))
+}

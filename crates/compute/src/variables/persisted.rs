@@ -1,0 +1,127 @@
+//! What `SET PERSIST` keeps: values of global variables that the next start takes over, in a table of the
+//! server's own.
+//!
+//! ```text
+//!   max_connections ─► "v1 n 500"     version, kind (n number, u unsigned, r real, t text, 0 NULL), value
+//! ```
+
+use std::sync::Arc;
+
+use firn_api::rows::{DatabaseNode, RowsResult};
+
+use super::{GlobalVariables, Setting};
+use crate::system_table::SystemTable;
+
+/// The table's name.
+const TABLE: &str = "firn_variables";
+
+/// See the module's page.
+pub struct PersistedVariables {
+    table: SystemTable,
+}
+
+impl PersistedVariables {
+    /// The variables of a node. Blocks.
+    ///
+    /// # Errors
+    /// If the table can be neither found nor made.
+    pub fn open(node: Arc<dyn DatabaseNode>) -> RowsResult<PersistedVariables> {
+        Ok(PersistedVariables { table: SystemTable::open(node, TABLE)? })
+    }
+
+    /// The names and values that are kept, as far as they can be read. Blocks.
+    ///
+    /// # Errors
+    /// If the table cannot be read.
+    pub fn load(&self) -> RowsResult<Vec<(String, Setting)>> {
+        let decoded = self.table.load()?.into_iter().filter_map(|(name, value)| {
+            let name = String::from_utf8(name).ok()?;
+            let setting = decode(&value);
+            if setting.is_none() {
+                tracing::warn!(variable = name, "a persisted value cannot be read");
+            }
+            Some((name, setting?))
+        });
+        Ok(decoded.collect())
+    }
+
+    /// Gives the global variables the values that are kept; what a variable does not take any more is left
+    /// out. Blocks.
+    ///
+    /// # Errors
+    /// If the table cannot be read.
+    pub fn apply(&self, variables: &GlobalVariables) -> RowsResult<()> {
+        for (name, value) in self.load()? {
+            if let Err(error) = variables.set(&name, Some(&value)) {
+                tracing::warn!(variable = name, %error, "a persisted value was not taken over");
+            }
+        }
+        Ok(())
+    }
+
+    /// Keeps a value. Blocks until it is durable.
+    ///
+    /// # Errors
+    /// If it cannot be stored.
+    pub fn keep(&self, name: &str, value: &Setting) -> RowsResult<()> {
+        self.table.store(&[(name.as_bytes().to_vec(), Some(encode(value)))])
+    }
+
+    /// Forgets values. Blocks until it is durable.
+    ///
+    /// # Errors
+    /// If it cannot be stored.
+    pub fn forget<'n>(&self, names: impl IntoIterator<Item = &'n str>) -> RowsResult<()> {
+        let changes: Vec<_> =
+            names.into_iter().map(|name| (name.as_bytes().to_vec(), None)).collect();
+        self.table.store(&changes)
+    }
+}
+
+fn encode(value: &Setting) -> Vec<u8> {
+    let kind = match value {
+        Setting::Number(_) => 'n',
+        Setting::Unsigned(_) => 'u',
+        Setting::Real(_) => 'r',
+        Setting::Text(_) => 't',
+        Setting::Null => '0',
+    };
+    format!("v1 {kind} {value}").into_bytes()
+}
+
+fn decode(document: &[u8]) -> Option<Setting> {
+    let text = std::str::from_utf8(document).ok()?.strip_prefix("v1 ")?;
+    let (kind, value) = text.split_once(' ')?;
+    Some(match kind {
+        "n" => Setting::Number(value.parse().ok()?),
+        "u" => Setting::Unsigned(value.parse().ok()?),
+        "r" => Setting::Real(value.parse().ok()?),
+        "t" => Setting::text(value),
+        "0" => Setting::Null,
+        _ => return None,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_come_back() {
+        let values = [
+            Setting::Number(-5),
+            Setting::Unsigned(u64::MAX),
+            Setting::Real(0.1),
+            Setting::text("a b"),
+            Setting::text(""),
+            Setting::Null,
+        ];
+        for value in values {
+            assert_eq!(decode(&encode(&value)), Some(value));
+        }
+        assert_eq!(encode(&Setting::Number(500)), b"v1 n 500");
+        for damaged in [&b""[..], b"v1", b"v1 n", b"v1 n x", b"v2 n 5", b"v1 q 5", b"\xff"] {
+            assert_eq!(decode(damaged), None);
+        }
+    }
+}
