@@ -30,8 +30,8 @@ use tracing_subscriber::filter::LevelFilter;
 use firn::memory::MemoryPlan;
 use setting::{
     BUFFER_POOL, DATA_DIR, HISTORY_WINDOW_SECONDS, LISTEN, LOG_LEVEL, LOG_SEGMENT_SIZE,
-    MATERIALISE_BEHIND_LIMIT, MAX_CONNECTIONS, MEMORY_BUDGET, METRICS_LISTEN, SETTINGS,
-    SHUTDOWN_PATIENCE_SECONDS, SOCKET, TLS_CERTIFICATE, TLS_KEY,
+    MATERIALISE_BEHIND_LIMIT, MAX_CONNECTIONS, MEMORY_BUDGET, METRICS_LISTEN, SECURE_FILE_PRIV,
+    SETTINGS, SHUTDOWN_PATIENCE_SECONDS, SOCKET, TLS_CERTIFICATE, TLS_KEY,
 };
 use size::{Size, SizeError};
 use sources::{Origin, Sources};
@@ -80,6 +80,8 @@ pub(crate) struct Configuration {
     pub(crate) tls_certificate: Placed<String>,
     /// The private key's file.
     pub(crate) tls_key: Placed<String>,
+    /// Where statements may read and write files; empty for nowhere.
+    pub(crate) secure_file_priv: Placed<String>,
     /// Memory for cached pages.
     pub(crate) buffer_pool: Placed<Size>,
     /// Memory for the process as a whole; 0: what the buffer pool makes necessary.
@@ -192,6 +194,7 @@ impl Configuration {
             shutdown_patience_seconds: texts.seconds(SHUTDOWN_PATIENCE_SECONDS, &PATIENCE_RANGE)?,
             tls_certificate: texts.text(TLS_CERTIFICATE).clone(),
             tls_key: texts.text(TLS_KEY).clone(),
+            secure_file_priv: texts.text(SECURE_FILE_PRIV).clone(),
             buffer_pool: texts.size(BUFFER_POOL, &BUFFER_POOL_RANGE)?,
             memory_budget: texts.size(MEMORY_BUDGET, &MEMORY_BUDGET_RANGE)?,
             log_segment_size: texts.size(LOG_SEGMENT_SIZE, &LOG_SEGMENT_SIZE_RANGE)?,
@@ -264,6 +267,7 @@ impl Configuration {
             row(SHUTDOWN_PATIENCE_SECONDS, &self.shutdown_patience_seconds),
             row(TLS_CERTIFICATE, &self.tls_certificate),
             row(TLS_KEY, &self.tls_key),
+            row(SECURE_FILE_PRIV, &self.secure_file_priv),
             row(BUFFER_POOL, &self.buffer_pool),
             row(MEMORY_BUDGET, &self.memory_budget),
             row(LOG_SEGMENT_SIZE, &self.log_segment_size),

@@ -48,6 +48,8 @@ pub struct EndpointOptions {
     pub set_verbosity: Option<SetVerbosity>,
     /// The node's directory, for those who ask where the data is.
     pub data_dir: PathBuf,
+    /// Below which directory statements may read and write files; none without it.
+    pub secure_file_priv: Option<PathBuf>,
     /// The buffer pool's size, for those who ask.
     pub buffer_pool_bytes: u64,
 }
@@ -246,6 +248,9 @@ fn variables(options: &EndpointOptions) -> GlobalVariables {
     }
     if let Some(name) = machine_name() {
         variables.install("hostname", Setting::text(&name));
+    }
+    if let Some(files) = &options.secure_file_priv {
+        variables.install("secure_file_priv", Setting::text(&files.display().to_string()));
     }
     let pool = Setting::Number(options.buffer_pool_bytes as i64);
     variables.install("innodb_buffer_pool_size", pool);

@@ -24,6 +24,7 @@ impl Configuration {
             log_error_verbosity: verbosity_of(self.log_level.value),
             set_verbosity: None,
             data_dir: self.data_dir.value.clone(),
+            secure_file_priv: named(&self.secure_file_priv.value),
             buffer_pool_bytes: self.memory_plan().buffer_pool_bytes,
         }
     }

@@ -45,6 +45,8 @@ pub(crate) const MAX_CONNECTIONS: &str = "max_connections";
 pub(crate) const TLS_CERTIFICATE: &str = "tls_certificate";
 /// The certificate's private key.
 pub(crate) const TLS_KEY: &str = "tls_key";
+/// Where statements may read and write files.
+pub(crate) const SECURE_FILE_PRIV: &str = "secure_file_priv";
 /// Memory for cached pages.
 pub(crate) const BUFFER_POOL: &str = "buffer_pool";
 /// Memory for the process as a whole.
@@ -59,7 +61,7 @@ pub(crate) const MATERIALISE_BEHIND_LIMIT: &str = "materialise_behind_limit";
 pub(crate) const LOG_LEVEL: &str = "log_level";
 
 /// All settings, in the order in which help and listings show them.
-pub(crate) const SETTINGS: [Setting; 14] = [
+pub(crate) const SETTINGS: [Setting; 15] = [
     Setting {
         name: DATA_DIR,
         value_name: "DIR",
@@ -107,6 +109,12 @@ pub(crate) const SETTINGS: [Setting; 14] = [
         value_name: "FILE",
         default: "",
         help: "Private key of the certificate, in PEM",
+    },
+    Setting {
+        name: SECURE_FILE_PRIV,
+        value_name: "DIR",
+        default: "",
+        help: "Directory below which SELECT … INTO OUTFILE writes and LOAD DATA reads; none if empty",
     },
     Setting {
         name: BUFFER_POOL,

@@ -21,9 +21,12 @@ impl Server {
         let environment = Environment::system();
         let node = LocalNode::open(&environment, directory.path(), &NodeOptions::default());
         let node = Arc::new(node.expect("an empty directory opens"));
+        let files = directory.path().join("files");
+        std::fs::create_dir(&files).expect("a directory for files of statements");
         let options = EndpointOptions {
             listen: Some(SocketAddr::from((Ipv4Addr::LOCALHOST, 0))),
             data_dir: directory.path().to_owned(),
+            secure_file_priv: Some(files),
             ..EndpointOptions::default()
         };
         let endpoint = Endpoint::start(&environment, &node, &options).expect("an endpoint");
