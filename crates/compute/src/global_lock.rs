@@ -42,6 +42,12 @@ impl Drop for Writing {
 const LOOK_INTERVAL: Duration = Duration::from_millis(50);
 
 impl GlobalLock {
+    /// Lets a statement write, if nobody holds the lock now. Does not block.
+    #[must_use]
+    pub fn try_write(self: &Arc<Self>) -> Option<Writing> {
+        self.try_enter().then(|| Writing(Arc::clone(self)))
+    }
+
     /// Lets a statement write, once nobody holds the lock. Blocks for `timeout` at most.
     ///
     /// # Errors

@@ -176,3 +176,34 @@ impl std::fmt::Display for StatementKind {
         f.write_str(self.word())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::accounts::{Level, PrivilegeSet};
+
+    fn select(columns: &[&str], whole: bool) -> Need {
+        let columns = columns.iter().map(|column| Arc::from(*column)).collect();
+        Need { columns, whole, ..Need::on_table(Privilege::SELECT, "s", "t") }
+    }
+
+    fn code(need: Need, grants: &Grants) -> u16 {
+        let account = AccountName::new("u", "%");
+        check(&[need], grants, &account, "here").map_or_else(|error| error.code, |()| 0)
+    }
+
+    #[test]
+    fn grants_on_columns_let_statements_at_those_columns_only() {
+        let mut grants = Grants::default();
+        assert_eq!(code(select(&["a"], false), &grants), 1142);
+        let given = PrivilegeSet::NONE.with(Privilege::SELECT);
+        grants.give_on_column(("s".to_owned(), "t".to_owned()), "A", given);
+        assert_eq!(code(select(&["a"], false), &grants), 0);
+        assert_eq!(code(select(&[], false), &grants), 0, "COUNT(*) reads no column");
+        assert_eq!(code(select(&["a", "b"], false), &grants), 1143);
+        assert_eq!(code(select(&["a", "b"], true), &grants), 1142, "of * no column is named");
+        assert_eq!(code(Need::on_table(Privilege::UPDATE, "s", "t"), &grants), 1142);
+        grants.give(&Level::Table("s".to_owned(), "t".to_owned()), given);
+        assert_eq!(code(select(&["a", "b"], false), &grants), 0);
+    }
+}

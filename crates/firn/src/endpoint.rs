@@ -66,6 +66,7 @@ impl Default for EndpointOptions {
             log_error_verbosity: 2,
             set_verbosity: None,
             data_dir: PathBuf::new(),
+            secure_file_priv: None,
             buffer_pool_bytes: 0,
         }
     }

@@ -41,6 +41,7 @@ fn the_configuration_is_merged_from_all_three_sources() {
         shutdown_patience_seconds  10              default
         tls_certificate                            default
         tls_key                                    default
+        secure_file_priv                           default
         buffer_pool                2G              --buffer-pool
         memory_budget              0               default
         log_segment_size           64M             default

@@ -47,12 +47,14 @@ impl SqlSession {
         let needs = self.definition_needs(statement);
         privileges::check(&needs, &self.grants, &self.account.name, &self.facts.host)?;
         self.judge_definition(statement)?;
-        let _writing = self.begin_writing()?;
+        let writing = self.begin_writing()?;
         if !ddl::is_temporary(statement) {
             self.transactions.commit()?;
         }
         self.evaluation.statement_kind = firn_sql::types::StatementKind::Write;
         let outcome = self.with_ddl_context(|context| ddl::execute(context, statement))?;
+        // The rows of CREATE TABLE AS are a statement of their own.
+        drop(writing);
         match outcome {
             DdlOutcome::Done { affected, info } => Ok((affected, info)),
             DdlOutcome::CreateTableAs(rest) => self.fill_new_table(&rest),
@@ -336,7 +338,7 @@ impl SqlSession {
         Ok(())
     }
 
-    /// The first column of a query's rows, as numbers where they are.
+    /// The rows of a query that a statement was rewritten to.
     pub(super) fn gather(&mut self, text: &str) -> Result<Vec<Vec<Datum>>> {
         let parsed = firn_sql::grammar::parse(text, firn_sql::grammar::Mode::default())?;
         let arguments = super::execution::Arguments::default();

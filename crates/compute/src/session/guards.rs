@@ -52,6 +52,9 @@ impl SqlSession {
     /// # Errors
     /// 1223, 1205, 1317.
     pub(super) fn begin_writing(&self) -> Result<Writing> {
+        if let Some(writing) = self.instance.global_lock.try_write() {
+            return Ok(writing);
+        }
         let timeout = Duration::from_secs(self.state.variables.known("lock_wait_timeout").number());
         let is_killed = || self.facts.is_cancelled();
         self.instance.global_lock.write(self.facts.id, timeout, &is_killed)

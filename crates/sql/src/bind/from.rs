@@ -92,7 +92,12 @@ impl Binder<'_> {
             TableFactor::NestedJoin { table_with_joins, .. } => {
                 self.table_with_joins(table_with_joins, null_supplied)
             }
-            TableFactor::JsonTable { .. } => Err(SqlError::not_supported("JSON_TABLE")),
+            TableFactor::JsonTable { json_expr, json_path, columns, alias } => {
+                let alias = alias.as_ref().ok_or_else(|| {
+                    SqlError::new(1248, "Every derived table must have its own alias")
+                })?;
+                self.json_table(json_expr, json_path, columns, alias)
+            }
             other => Err(SqlError::not_supported(&other.to_string())),
         }
     }

@@ -25,6 +25,7 @@ mod group;
 mod hints;
 mod insert;
 mod join;
+mod json_table;
 mod literal;
 mod make;
 mod merge;

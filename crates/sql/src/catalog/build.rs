@@ -103,37 +103,12 @@ fn column_of(column: &ColumnDefinition, ordinal: u16) -> Result<ColumnModel> {
 /// What values a column has, from how it is stored and what only SQL knows.
 #[must_use]
 pub fn type_kind(column_type: ColumnType, options: &ColumnOptions) -> TypeKind {
-    let members = || Arc::new(Members::new(options.members.iter().cloned()));
-    let member_collation = options.member_collation.unwrap_or(DEFAULT_COLLATION);
-    match column_type {
-        ColumnType::Int(width) => TypeKind::Integer { width, unsigned: false },
-        ColumnType::UInt(width) => TypeKind::Integer { width, unsigned: true },
-        ColumnType::Decimal(decimal) => TypeKind::Decimal {
-            precision: decimal.precision(),
-            scale: decimal.scale(),
-            unsigned: options.unsigned,
-        },
-        ColumnType::Float => TypeKind::Float,
-        ColumnType::Double => TypeKind::Double,
-        ColumnType::Bit { bits } => TypeKind::Bit { bits },
-        ColumnType::Char { max_chars, collation } => TypeKind::Char { max_chars, collation },
-        ColumnType::Varchar { max_chars, collation } => TypeKind::Varchar { max_chars, collation },
-        ColumnType::Text { max_bytes, collation } => TypeKind::Text { max_bytes, collation },
-        ColumnType::Binary { max_bytes } => TypeKind::Binary { max_bytes },
-        ColumnType::Varbinary { max_bytes } => TypeKind::Varbinary { max_bytes },
-        ColumnType::Blob { max_bytes } => TypeKind::Blob { max_bytes },
-        ColumnType::Date => TypeKind::Date,
-        ColumnType::Time { fsp } => TypeKind::Time { fsp },
-        ColumnType::DateTime { fsp } => TypeKind::DateTime { fsp },
-        ColumnType::Timestamp { fsp } => TypeKind::Timestamp { fsp },
-        ColumnType::Year => TypeKind::Year,
-        ColumnType::Enum { .. } => {
-            TypeKind::Enum { members: members(), collation: member_collation }
-        }
-        ColumnType::Set { .. } => TypeKind::Set { members: members(), collation: member_collation },
-        ColumnType::Json => TypeKind::Json,
-        ColumnType::Geometry => TypeKind::Geometry,
-    }
+    let is_named = matches!(column_type, ColumnType::Enum { .. } | ColumnType::Set { .. });
+    let members = is_named.then(|| {
+        let members = Members::new(options.members.iter().cloned());
+        (Arc::new(members), options.member_collation.unwrap_or(DEFAULT_COLLATION))
+    });
+    TypeKind::from_column_type(column_type, members, options.unsigned)
 }
 
 /// The indexes that can be read, the primary key first, then unique ones that hold no NULL, other unique

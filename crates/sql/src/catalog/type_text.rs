@@ -11,57 +11,12 @@ use crate::types::{IntWidth, TypeKind};
 
 use super::model::ColumnModel;
 
-/// The name of an integer type.
-#[must_use]
-pub fn integer_name(width: IntWidth) -> &'static str {
-    match width {
-        IntWidth::One => "tinyint",
-        IntWidth::Two => "smallint",
-        IntWidth::Three => "mediumint",
-        IntWidth::Four => "int",
-        IntWidth::Eight => "bigint",
-    }
-}
-
 /// `DATA_TYPE`: the type's name alone.
 #[must_use]
 pub fn base(column: &ColumnModel) -> &str {
     match &column.ty.kind {
-        TypeKind::Null => "null",
-        TypeKind::Integer { width, .. } => integer_name(*width),
-        TypeKind::Bit { .. } => "bit",
-        TypeKind::Year => "year",
-        TypeKind::Decimal { .. } => "decimal",
-        TypeKind::Float => "float",
-        TypeKind::Double => "double",
-        TypeKind::Char { .. } => "char",
-        TypeKind::Varchar { .. } => "varchar",
-        TypeKind::Text { max_bytes, .. } => lob_name(*max_bytes, true),
-        TypeKind::Binary { .. } => "binary",
-        TypeKind::Varbinary { .. } => "varbinary",
-        TypeKind::Blob { max_bytes } => lob_name(*max_bytes, false),
-        TypeKind::Date => "date",
-        TypeKind::Time { .. } => "time",
-        TypeKind::DateTime { .. } => "datetime",
-        TypeKind::Timestamp { .. } => "timestamp",
-        TypeKind::Enum { .. } => "enum",
-        TypeKind::Set { .. } => "set",
-        TypeKind::Json => "json",
-        TypeKind::Geometry if column.geometry.is_empty() => "geometry",
-        TypeKind::Geometry => &column.geometry,
-    }
-}
-
-fn lob_name(max_bytes: u32, text: bool) -> &'static str {
-    match (max_bytes, text) {
-        (0..=0xff, true) => "tinytext",
-        (0..=0xffff, true) => "text",
-        (0..=0xff_ffff, true) => "mediumtext",
-        (_, true) => "longtext",
-        (0..=0xff, false) => "tinyblob",
-        (0..=0xffff, false) => "blob",
-        (0..=0xff_ffff, false) => "mediumblob",
-        (_, false) => "longblob",
+        TypeKind::Geometry if !column.geometry.is_empty() => &column.geometry,
+        kind => kind.data_type_name(),
     }
 }
 

@@ -4,6 +4,8 @@
 //!   WITH RECURSIVE c AS (query UNION ALL recursive)
 //!     rows of `query` ─► delta ─► recursive reads delta ─► new delta ─► … until a delta is empty
 //! ```
+//!
+//! Rows that there is no memory for are kept on disk; those of a recursive one have to fit.
 
 use std::sync::Arc;
 
@@ -18,9 +20,14 @@ use super::Execution;
 use super::memory::{Reservation, size_of_values};
 use super::operator::{Operator, QueryRows};
 use super::row_key::write_row_key;
+use super::spill::{SpillFile, SpillReader};
 
 /// Rows that several readers share.
-pub(crate) type KeptRows = Arc<Vec<Box<[Datum]>>>;
+#[derive(Clone)]
+pub(crate) enum KeptRows {
+    Memory(Arc<Vec<Box<[Datum]>>>),
+    Disk(Arc<SpillReader>),
+}
 
 /// What an execution has of its plan's common tables, by their numbers.
 #[derive(Default)]
@@ -31,7 +38,7 @@ struct Kept {
     /// All rows, with the outer values that they hold for.
     rows: Option<(Vec<Datum>, KeptRows)>,
     /// While a recursive one is worked out: the rows that the last step gave.
-    delta: Option<KeptRows>,
+    delta: Option<Arc<Vec<Box<[Datum]>>>>,
     _held: Option<Reservation>,
 }
 
@@ -39,27 +46,51 @@ struct Kept {
 pub(crate) struct CommonTableScan<'p> {
     number: usize,
     slots: &'p [(u16, Slot)],
-    rows: KeptRows,
+    rows: Arc<Vec<Box<[Datum]>>>,
     next: usize,
+    /// Instead of `rows`, where they are on disk.
+    reader: Option<SpillReader>,
+    row: Vec<Datum>,
 }
 
 impl<'p> CommonTableScan<'p> {
     pub(crate) fn new(number: usize, slots: &'p [(u16, Slot)]) -> CommonTableScan<'p> {
-        CommonTableScan { number, slots, rows: KeptRows::default(), next: 0 }
+        CommonTableScan {
+            number,
+            slots,
+            rows: Arc::default(),
+            next: 0,
+            reader: None,
+            row: Vec::new(),
+        }
     }
 }
 
 impl Operator for CommonTableScan<'_> {
     fn open(&mut self, execution: &mut Execution<'_>) -> Result<()> {
-        self.rows = rows(self.number, execution)?;
         self.next = 0;
+        match rows(self.number, execution)? {
+            KeptRows::Memory(rows) => (self.rows, self.reader) = (rows, None),
+            KeptRows::Disk(reader) => self.reader = Some(reader.again()),
+        }
         Ok(())
     }
 
     fn next(&mut self, execution: &mut Execution<'_>) -> Result<bool> {
-        let Some(row) = self.rows.get(self.next) else { return Ok(false) };
-        self.next += 1;
         execution.check_cancelled()?;
+        let row = match &mut self.reader {
+            Some(reader) => {
+                if !reader.next(&mut self.row)? {
+                    return Ok(false);
+                }
+                &self.row[..]
+            }
+            None => {
+                let Some(row) = self.rows.get(self.next) else { return Ok(false) };
+                self.next += 1;
+                row
+            }
+        };
         for (column, slot) in self.slots {
             execution.frame[slot.0 as usize] = row[usize::from(*column)].clone();
         }
@@ -77,7 +108,7 @@ fn rows(number: usize, execution: &mut Execution<'_>) -> Result<KeptRows> {
     }
     let kept = &execution.common_tables.0[number];
     if let Some(delta) = &kept.delta {
-        return Ok(delta.clone());
+        return Ok(KeptRows::Memory(delta.clone()));
     }
     if let Some((outer, rows)) = &kept.rows {
         let mut same = table.outer_slots.iter().zip(outer);
@@ -98,6 +129,9 @@ struct Gathering<'t> {
     seen: Option<FxHashSet<Box<[u8]>>>,
     rows: Vec<Box<[Datum]>>,
     held: Reservation,
+    /// Rows may go to disk, and have gone there.
+    may_spill: bool,
+    file: Option<SpillFile>,
 }
 
 impl Gathering<'_> {
@@ -120,9 +154,28 @@ impl Gathering<'_> {
                 self.held.require(key.len() + 32)?;
                 seen.insert(key.as_slice().into());
             }
-            self.held.require(size_of_values(&row))?;
-            self.rows.push(row.as_slice().into());
+            self.add(&row, execution)?;
         }
+        Ok(())
+    }
+
+    fn add(&mut self, row: &[Datum], execution: &Execution<'_>) -> Result<()> {
+        if let Some(file) = &mut self.file {
+            return file.append(row);
+        }
+        if self.may_spill && !self.held.grow(size_of_values(row)) {
+            let mut file = execution.create_spill_file()?;
+            self.rows.iter().try_for_each(|row| file.append(row))?;
+            self.rows = Vec::new();
+            self.held.clear();
+            file.append(row)?;
+            self.file = Some(file);
+            return Ok(());
+        }
+        if !self.may_spill {
+            self.held.require(size_of_values(row))?;
+        }
+        self.rows.push(row.into());
         Ok(())
     }
 }
@@ -134,10 +187,21 @@ fn work_out(
 ) -> Result<(KeptRows, Reservation)> {
     let held = execution.memory().reservation();
     let seen = (table.recursive.is_some() && table.distinct).then(FxHashSet::default);
-    let mut gathering = Gathering { types: &table.types, seen, rows: Vec::new(), held };
+    let mut gathering = Gathering {
+        types: &table.types,
+        seen,
+        rows: Vec::new(),
+        held,
+        may_spill: table.recursive.is_none(),
+        file: None,
+    };
     gathering.add_all(&table.query, execution)?;
     let Some(recursive) = &table.recursive else {
-        return Ok((Arc::new(gathering.rows), gathering.held));
+        let rows = match gathering.file {
+            Some(file) => KeptRows::Disk(Arc::new(file.into_reader()?)),
+            None => KeptRows::Memory(Arc::new(gathering.rows)),
+        };
+        return Ok((rows, gathering.held));
     };
     let (most, left_out) = limit_of(table, execution)?;
     let mut all = Vec::new();
@@ -159,7 +223,7 @@ fn work_out(
     }
     all.truncate(most);
     all.drain(..left_out.min(all.len()));
-    Ok((Arc::new(all), gathering.held))
+    Ok((KeptRows::Memory(Arc::new(all)), gathering.held))
 }
 
 /// At how many rows a recursive query ends, and how many of the first are left out.

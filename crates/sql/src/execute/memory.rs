@@ -54,6 +54,16 @@ impl MemoryBudget {
         self.0.used_bytes.load(Ordering::Relaxed)
     }
 
+    /// The error of a statement that needs more than there is.
+    #[must_use]
+    pub fn refusal(&self) -> SqlError {
+        let limit_bytes = self.limit_bytes();
+        let message = format!(
+            "Out of memory; the statement needs more than its limit of {limit_bytes} bytes"
+        );
+        SqlError::new(1041, message)
+    }
+
     /// A reservation of nothing yet.
     #[must_use]
     pub fn reservation(&self) -> Reservation {
@@ -90,11 +100,7 @@ impl Reservation {
         if self.grow(size_bytes) {
             return Ok(());
         }
-        let limit_bytes = self.budget.limit_bytes();
-        let message = format!(
-            "Out of memory; the statement needs more than its limit of {limit_bytes} bytes"
-        );
-        Err(SqlError::new(1041, message))
+        Err(self.budget.refusal())
     }
 
     /// Gives everything back.

@@ -27,6 +27,7 @@ mod distinct;
 pub mod error;
 mod execution;
 mod join;
+pub(crate) mod json_table;
 mod limit;
 mod memory;
 mod operator;

@@ -20,6 +20,7 @@ use super::counters::Counted;
 use super::derived::Derived;
 use super::distinct::Distinct;
 use super::join::{HashJoin, NestedLoop};
+use super::json_table::JsonTable;
 use super::limit::Limit;
 use super::scan::TableScan;
 use super::set_operation::SetOperator;
@@ -58,6 +59,9 @@ fn build_uncounted<'p>(node: &'p PlanNode, execution: &Execution<'_>) -> Input<'
         NodeKind::Virtual { table, slots, hints } => {
             Box::new(VirtualScan::new(&**table, slots, hints))
         }
+        NodeKind::JsonTable { document, level, slots } => {
+            Box::new(JsonTable::new(document, level, slots))
+        }
         NodeKind::CommonTable { number, slots } => Box::new(CommonTableScan::new(*number, slots)),
         NodeKind::Derived { query, slots, .. } => Box::new(Derived::new(query, slots, execution)),
         NodeKind::Filter { input, conditions } => Box::new(Filter::new(below(input), conditions)),
@@ -80,7 +84,13 @@ fn build_uncounted<'p>(node: &'p PlanNode, execution: &Execution<'_>) -> Input<'
             Box::new(Distinct::new(below(input), slots, keep))
         }
         NodeKind::SetOperation { operation, all, inputs, slots } => {
-            Box::new(SetOperator::new(*operation, *all, inputs, slots, execution))
+            let set = SetOperator::new(*operation, *all, inputs, slots, execution);
+            match operation {
+                crate::plan::SetOperation::Union if !all => {
+                    Box::new(Distinct::new(Box::new(set), slots, &[]))
+                }
+                _ => Box::new(set),
+            }
         }
     }
 }

@@ -24,7 +24,7 @@ mod choose;
 mod crypto;
 mod digest;
 mod information;
-mod json;
+pub(crate) mod json;
 mod network;
 mod numeric;
 mod random;

@@ -68,7 +68,10 @@ pub(crate) fn finish(node: &mut PlanNode, needed: &SlotSet) {
             keep.retain(|slot| !slots.iter().any(|(other, _)| other == slot));
             finish(input, &below);
         }
-        NodeKind::OneRow | NodeKind::Empty | NodeKind::Values { .. } => {}
+        NodeKind::OneRow
+        | NodeKind::Empty
+        | NodeKind::JsonTable { .. }
+        | NodeKind::Values { .. } => {}
     }
 }
 

@@ -23,6 +23,7 @@ pub(crate) mod fold;
 mod grouping;
 mod items;
 mod join_order;
+pub mod json_table;
 mod nulls;
 pub(crate) mod optimiser;
 mod pool;
@@ -214,6 +215,15 @@ pub enum NodeKind {
         number: usize,
         /// Columns by number, and where they go.
         slots: Vec<(u16, Slot)>,
+    },
+    /// Rows made of a document.
+    JsonTable {
+        /// The document.
+        document: Expression,
+        /// What is read of it.
+        level: Box<json_table::JsonLevel>,
+        /// Where the columns go.
+        slots: Vec<Slot>,
     },
     /// A subquery in `FROM` that is run as part of this one: its output goes to slots.
     Derived {

@@ -89,7 +89,8 @@ impl PlanShape {
             | NodeKind::Empty
             | NodeKind::Values { .. }
             | NodeKind::Virtual { .. }
-            | NodeKind::CommonTable { .. } => {}
+            | NodeKind::CommonTable { .. }
+            | NodeKind::JsonTable { .. } => {}
         }
     }
 

@@ -255,6 +255,7 @@ pub fn add_own_reads(node: &PlanNode, into: &mut SlotSet) {
             all(&scan.conditions);
             add_access_reads(&scan.access, into);
         }
+        NodeKind::JsonTable { document, .. } => add_reads(document, into),
         NodeKind::Virtual { hints, .. } => {
             hints.iter().for_each(|(_, value)| add_reads(value, into));
         }
@@ -348,6 +349,7 @@ pub fn add_fills(node: &PlanNode, into: &mut SlotSet) {
     match &node.kind {
         NodeKind::Values { slots, .. } => slots.iter().for_each(|slot| into.insert(*slot)),
         NodeKind::Scan(scan) => add_scan_fills(scan, into),
+        NodeKind::JsonTable { slots, .. } => slots.iter().for_each(|slot| into.insert(*slot)),
         NodeKind::Virtual { slots, .. } | NodeKind::CommonTable { slots, .. } => {
             slots.iter().for_each(|(_, slot)| into.insert(*slot));
         }

@@ -24,10 +24,18 @@ pub(crate) fn is_row_dependent(expression: &Expression) -> bool {
 /// A function in it whose value does not depend on the row alone.
 #[must_use]
 pub(crate) fn volatile_function(expression: &Expression) -> Option<&'static str> {
-    if let ExpressionKind::Call { function, .. } = &expression.kind
-        && function.volatility != Volatility::Pure
-    {
-        return Some(function.name);
+    if let ExpressionKind::Call { function, arguments } = &expression.kind {
+        let is_volatile = match function.volatility {
+            Volatility::Pure => false,
+            Volatility::Row => true,
+            // Of a moment that is given, it says the same each time.
+            Volatility::Statement => function.name != "UNIX_TIMESTAMP" || arguments.is_empty(),
+            // A session's cipher mode is taken for a constant, as MySQL does.
+            Volatility::Session => !function.name.starts_with("AES_"),
+        };
+        if is_volatile {
+            return Some(function.name);
+        }
     }
     let mut found = None;
     for_each_operand(expression, &mut |operand| {

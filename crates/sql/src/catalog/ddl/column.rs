@@ -39,21 +39,12 @@ pub(super) fn column(
     let name = definition.name.as_str();
     check_column_name(name)?;
     let mut column = ColumnModel {
-        ordinal,
-        name: name.into(),
-        ty: SqlType::null(),
-        default: DefaultValue::None,
         on_update_now: definition.on_update_now,
         generated: definition.generated.as_ref().map(generated),
         auto_increment: definition.auto_increment,
         invisible: definition.visible == Some(false),
-        hidden: false,
         comment: definition.comment.as_deref().unwrap_or_default().into(),
-        zerofill: false,
-        unsigned: false,
-        display_width: None,
-        display_decimals: None,
-        geometry: Arc::default(),
+        ..blank(name, ordinal)
     };
     check_comment(name, &column.comment)?;
     let kind = set_type(&mut column, &definition.column_type, table_collation)?;
@@ -66,6 +57,39 @@ pub(super) fn column(
     check_attributes(&column, definition)?;
     column.default = default::of_column(context, &column, definition.default.as_ref())?;
     Ok(column)
+}
+
+/// The kind of values that a column type as it is written stands for.
+///
+/// # Errors
+/// Types out of range.
+pub(crate) fn kind(
+    name: &str,
+    column_type: &ast::ColumnType,
+    collation: CollationId,
+) -> Result<TypeKind> {
+    let mut column = blank(name, 0);
+    set_type(&mut column, column_type, collation)
+}
+
+fn blank(name: &str, ordinal: u16) -> ColumnModel {
+    ColumnModel {
+        ordinal,
+        name: name.into(),
+        ty: SqlType::null(),
+        default: DefaultValue::None,
+        on_update_now: None,
+        generated: None,
+        auto_increment: false,
+        invisible: false,
+        hidden: false,
+        comment: Arc::default(),
+        zerofill: false,
+        unsigned: false,
+        display_width: None,
+        display_decimals: None,
+        geometry: Arc::default(),
+    }
 }
 
 pub(super) fn null_in_primary_key() -> SqlError {

@@ -47,6 +47,7 @@ use draft::TableDraft;
 
 pub use crate::grammar::render as expression_text;
 pub use charset::{charset_named, collation_named, resolve as resolve_collation};
+pub(crate) use column::kind as column_kind;
 
 /// What DDL needs of the layers above: the meaning of expressions and queries.
 pub trait ExpressionBinder {

@@ -126,7 +126,9 @@ fn each_row(
 }
 
 /// Keeps parents from losing rows that children were found to have, until it is dropped.
-pub(super) struct ParentLocks(#[allow(dead_code)] Option<Box<dyn Transaction>>);
+pub(super) struct ParentLocks {
+    _held: Option<Box<dyn Transaction>>,
+}
 
 /// Looks up the parent of every row of `rows`, whose columns have the draft's numbers.
 fn foreign_keys(
@@ -137,7 +139,7 @@ fn foreign_keys(
 ) -> Result<ParentLocks> {
     let mut locks = None;
     if !context.foreign_key_checks {
-        return Ok(ParentLocks(locks));
+        return Ok(ParentLocks { _held: locks });
     }
     let is_new =
         |key: &&ForeignKeyModel| !before.foreign_keys.iter().any(|old| old.name == key.name);
@@ -153,7 +155,7 @@ fn foreign_keys(
         }
         one_foreign_key(context, after, rows, key, &parent)?;
     }
-    Ok(ParentLocks(locks))
+    Ok(ParentLocks { _held: locks })
 }
 
 /// Whether a key is to the table itself, under its old name or its new one.

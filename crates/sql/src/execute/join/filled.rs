@@ -21,6 +21,7 @@ fn collect(node: &PlanNode, slots: &mut Vec<Slot>) {
             slots.extend(plan.row_key);
             slots.extend(plan.row_payload);
         }
+        NodeKind::JsonTable { slots: filled, .. } => slots.extend(filled),
         NodeKind::Virtual { slots: filled, .. } | NodeKind::CommonTable { slots: filled, .. } => {
             slots.extend(filled.iter().map(|(_, slot)| *slot));
         }

@@ -151,6 +151,13 @@ pub(crate) struct SpillReader {
 }
 
 impl SpillReader {
+    /// A reader of the same rows, from the first on.
+    #[must_use]
+    pub(crate) fn again(&self) -> SpillReader {
+        let (file, length) = (Arc::clone(&self.file), self.length);
+        SpillReader { file, length, offset: 0, buffer: Vec::new(), position: 0 }
+    }
+
     /// Puts the next row in the place of `values`; false at the end.
     ///
     /// # Errors

@@ -252,7 +252,7 @@ fn groups_are_rolled_up_and_empty_input_has_one_group() {
 
 #[test]
 fn distinct_and_set_operations_follow_sets() {
-    check((pairs(0..8_i64, 150), pairs(0..8_i64, 150)), |database, left, right| {
+    check((pairs(0..16_i64, 200), pairs(0..16_i64, 200)), |database, left, right| {
         let ty = SqlType::bigint();
         let distinct = node(NodeKind::Distinct {
             input: Box::new(int_rows(&left, 0)),
@@ -324,6 +324,37 @@ fn recursive_tables_end_or_are_ended() {
     database.limits.recursion_depth = 20;
     let ended = database.run_in(&mut *transaction, &counting(50), &[], &mut Rows::default());
     assert_eq!(ended.unwrap_err().code, 3636);
+}
+
+#[test]
+fn common_tables_beyond_memory_are_read_from_disk() {
+    let mut database = Database::new();
+    let rows: Ints = (0..500).map(|number| vec![Some(number), Some(number * 2)]).collect();
+    let read = |first: u32| {
+        let slots = vec![(0, Slot(first)), (1, Slot(first + 1))];
+        node(NodeKind::CommonTable { number: 0, slots })
+    };
+    let join = node(NodeKind::NestedLoop {
+        left: Box::new(read(10)),
+        right: Box::new(read(12)),
+        join: JoinKind::Inner,
+        conditions: vec![compare(int_slot(10), CompareOperator::Equal, int_slot(13))],
+        right_slots: vec![Slot(12), Slot(13)],
+    });
+    let mut plan = prepared(StatementPlan::Query(query(join, vec![int_slot(10), int_slot(12)])));
+    plan.common_tables = vec![CommonTable {
+        query: query(int_rows(&rows, 0), vec![int_slot(0), int_slot(1)]),
+        recursive: None,
+        limit: None,
+        distinct: false,
+        types: vec![SqlType::bigint(), SqlType::bigint()],
+        outer_slots: vec![],
+    }];
+    database.memory_bytes = 2_000;
+    let mut transaction = database.begin();
+    let mut sink = Rows::default();
+    database.run_in(&mut *transaction, &plan, &[], &mut sink).unwrap();
+    assert_eq!(sink.rows.len(), 250);
 }
 
 /// `f(arguments) OVER (PARTITION BY slot 0 ORDER BY slot 1 frame)` in slot 10.

@@ -18,6 +18,7 @@ mod value;
 
 use crate::functions::Function;
 
+pub(crate) use path::Path;
 pub use value::json_value;
 
 pub(super) const FAMILIES: &[&[Function]] = &[

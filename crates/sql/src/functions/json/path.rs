@@ -45,7 +45,7 @@ pub(super) enum Leg {
 
 /// A path.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Path(pub(super) Vec<Leg>);
+pub(crate) struct Path(pub(super) Vec<Leg>);
 
 fn invalid(position: usize) -> SqlError {
     let message =
@@ -55,7 +55,7 @@ fn invalid(position: usize) -> SqlError {
 
 impl Path {
     /// Reads a path. Error 3143 when it is none.
-    pub(super) fn parse(text: &str) -> Result<Path> {
+    pub(crate) fn parse(text: &str) -> Result<Path> {
         let mut parser = Parser { text, at: 0 };
         parser.skip_space();
         if !parser.take('$') {
@@ -84,7 +84,7 @@ impl Path {
     }
 
     /// The values that the path leads to, each once, in the order of the document.
-    pub(super) fn find<'a>(&self, document: &'a JsonValue) -> Vec<&'a JsonValue> {
+    pub(crate) fn find<'a>(&self, document: &'a JsonValue) -> Vec<&'a JsonValue> {
         let mut found = Vec::new();
         seek(document, &self.0, &mut found);
         let ellipses = self.0.iter().filter(|leg| **leg == Leg::Ellipsis).count();
@@ -96,7 +96,7 @@ impl Path {
     }
 
     /// The first value that the path leads to.
-    pub(super) fn find_first<'a>(&self, document: &'a JsonValue) -> Option<&'a JsonValue> {
+    pub(crate) fn find_first<'a>(&self, document: &'a JsonValue) -> Option<&'a JsonValue> {
         self.find(document).into_iter().next()
     }
 

@@ -44,8 +44,8 @@ fn only_values_are_lifted() {
     expect![[r#"
         SELECT c FROM sbtest1 WHERE id=?
           12345
-        SELECT c, 1, 'x', f(2) FROM t WHERE a = ? AND b > ? OR c < ? AND d = ?
-          'it''s' | 1.5 | 1e3 | 0xFF
+        SELECT c, 1, 'x', f(2) FROM t WHERE a = ? AND b > ? OR c < ? AND d = 0xFF
+          'it''s' | 1.5 | 1e3
         SELECT a FROM t WHERE a = ? AND b = ? LIMIT ?, ?
           ? | 3 | 10 | 20
         SELECT a, value, 5 FROM t GROUP BY 1, a + 2 HAVING COUNT(*) > ? ORDER BY 1 LIMIT ?
@@ -89,8 +89,8 @@ fn only_values_are_lifted() {
 
 #[test]
 fn values_are_what_the_text_says() {
-    let text =
-        "DELETE FROM t WHERE a = 12 AND b = 1.50 AND c = 2e2 AND d = 'a\\n''b' AND e = 0x414";
+    let text = "DELETE FROM t WHERE a = 12 AND b = 1.50 AND c = 2e2 AND d = 'a\\n''b' \
+                AND e = 0x41400000000000000414";
     let mut out = Normalised::default();
     assert!(normalise(text, Mode::default(), &mut out));
     let values: Vec<_> =
@@ -100,7 +100,7 @@ fn values_are_what_the_text_says() {
         LiteralValue::Decimal("1.50"),
         LiteralValue::Float(200.0),
         LiteralValue::Text("a\n'b".to_owned()),
-        LiteralValue::Bytes(vec![0x04, 0x14]),
+        LiteralValue::Bytes(vec![0x41, 0x40, 0, 0, 0, 0, 0, 0, 0x04, 0x14]),
     ];
     assert_eq!(values, expected);
 }

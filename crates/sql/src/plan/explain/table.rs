@@ -149,6 +149,11 @@ impl Rows {
                 let table = Some(table.name().to_owned());
                 self.rows.push(ExplainRow { table, access: Some("ALL"), extra, ..empty(id, kind) });
             }
+            NodeKind::JsonTable { .. } => {
+                let extra = extra_of(remarks, vec!["Table function: json_table"]);
+                let access = Some("ALL");
+                self.rows.push(ExplainRow { access, extra, ..empty(id, kind) });
+            }
             NodeKind::CommonTable { number, .. } => {
                 let extra = extra_of(remarks, Vec::new());
                 self.rows.push(ExplainRow {

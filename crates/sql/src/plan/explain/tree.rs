@@ -145,6 +145,7 @@ impl<'p> Writer<'p> {
             NodeKind::Virtual { table, hints, .. } => {
                 format!("Table scan on {} ({} hints)", table.name(), hints.len())
             }
+            NodeKind::JsonTable { .. } => "Materialize table function".to_owned(),
             NodeKind::CommonTable { number, .. } => format!("Table scan on common table {number}"),
             NodeKind::Derived { lateral, .. } => {
                 if *lateral { "Derived table (lateral)" } else { "Derived table" }.to_owned()

@@ -1,0 +1,188 @@
+//! Rows of `JSON_TABLE`: a document's values, level by level.
+
+use crate::error::{Result, SqlError};
+use crate::expression::{Expression, Slot};
+use crate::functions::json::Path;
+use crate::plan::json_table::{JsonColumn, JsonColumnSource, JsonLevel, Otherwise};
+use crate::types::cast::{self, Target};
+use crate::types::json::JsonValue;
+use crate::types::{Datum, EvaluationContext, SqlMode, SqlType, StatementKind, TypeKind};
+
+use super::Execution;
+use super::memory::{Reservation, size_of_values};
+use super::operator::Operator;
+
+/// Makes the rows of a document when it is opened.
+pub(crate) struct JsonTable<'p> {
+    document: &'p Expression,
+    level: &'p JsonLevel,
+    slots: &'p [Slot],
+    rows: std::vec::IntoIter<Box<[Datum]>>,
+    held: Option<Reservation>,
+}
+
+impl<'p> JsonTable<'p> {
+    pub(crate) fn new(
+        document: &'p Expression,
+        level: &'p JsonLevel,
+        slots: &'p [Slot],
+    ) -> JsonTable<'p> {
+        JsonTable { document, level, slots, rows: Vec::new().into_iter(), held: None }
+    }
+}
+
+impl Operator for JsonTable<'_> {
+    fn open(&mut self, execution: &mut Execution<'_>) -> Result<()> {
+        self.rows = Vec::new().into_iter();
+        self.held = None;
+        let Datum::Json(document) = self.document.evaluate(execution)? else { return Ok(()) };
+        let mut rows = Rows {
+            row: vec![Datum::Null; self.slots.len()],
+            made: Vec::new(),
+            held: execution.memory().reservation(),
+            context: fitting_context(execution.context),
+        };
+        rows.add_level(self.level, &document, execution)?;
+        self.rows = rows.made.into_iter();
+        self.held = Some(rows.held);
+        Ok(())
+    }
+
+    fn next(&mut self, execution: &mut Execution<'_>) -> Result<bool> {
+        let Some(row) = self.rows.next() else { return Ok(false) };
+        for (slot, value) in self.slots.iter().zip(row) {
+            execution.set(*slot, value);
+        }
+        Ok(true)
+    }
+}
+
+struct Rows {
+    /// The row at hand: columns of levels around have their values.
+    row: Vec<Datum>,
+    made: Vec<Box<[Datum]>>,
+    held: Reservation,
+    context: EvaluationContext,
+}
+
+impl Rows {
+    /// Adds the rows of a level below a value; answers whether there were any.
+    fn add_level(
+        &mut self,
+        level: &JsonLevel,
+        around: &JsonValue,
+        execution: &Execution<'_>,
+    ) -> Result<bool> {
+        let found = level.path.find(around);
+        for (at, value) in found.iter().enumerate() {
+            execution.check_cancelled()?;
+            for column in &level.columns {
+                self.row[column.number] = self.value_of(column, value, at)?;
+            }
+            let mut has_below = false;
+            for nested in &level.nested {
+                has_below |= self.add_level(nested, value, execution)?;
+            }
+            if !has_below {
+                self.held.require(size_of_values(&self.row))?;
+                self.made.push(self.row.clone().into());
+            }
+        }
+        level.columns.iter().for_each(|column| self.row[column.number] = Datum::Null);
+        Ok(!found.is_empty())
+    }
+
+    fn value_of(&self, column: &JsonColumn, value: &JsonValue, at: usize) -> Result<Datum> {
+        match &column.source {
+            JsonColumnSource::Ordinality => Ok(Datum::UInt(at as u64 + 1)),
+            JsonColumnSource::Exists(path) => {
+                let exists = i64::from(path.find_first(value).is_some());
+                let target =
+                    Target { ty: &column.ty, column: &column.name, row: 1, ctx: &self.context };
+                cast::assign(&Datum::Int(exists), &SqlType::bigint(), target)
+            }
+            JsonColumnSource::Value { path, on_empty, on_error } => {
+                self.found_value(column, path, value, on_empty, on_error)
+            }
+        }
+    }
+
+    fn found_value(
+        &self,
+        column: &JsonColumn,
+        path: &Path,
+        value: &JsonValue,
+        on_empty: &Otherwise,
+        on_error: &Otherwise,
+    ) -> Result<Datum> {
+        let name = &column.name;
+        let found = path.find(value);
+        let fitting = match found.as_slice() {
+            [] => {
+                let missing = format!("Missing value for JSON_TABLE column '{name}'");
+                return on_empty.instead_of(SqlError::new(3665, missing));
+            }
+            [one] => fitting_value(one, &column.ty, name, &self.context),
+            several => {
+                let all = several.iter().map(|one| (*one).clone()).collect();
+                fitting_value(&JsonValue::Array(all), &column.ty, name, &self.context)
+            }
+        };
+        fitting.or_else(|error| on_error.instead_of(error))
+    }
+}
+
+impl Otherwise {
+    fn instead_of(&self, error: SqlError) -> Result<Datum> {
+        match self {
+            Otherwise::Null => Ok(Datum::Null),
+            Otherwise::Default(value) => Ok(value.clone()),
+            Otherwise::Error => Err(error),
+        }
+    }
+}
+
+/// A context in which a value that does not fit is an error.
+#[allow(clippy::field_reassign_with_default)] // the context has fields of its own module
+pub(crate) fn fitting_context(of: &EvaluationContext) -> EvaluationContext {
+    let mut context = EvaluationContext::default();
+    context.sql_mode = SqlMode(of.sql_mode.0 | SqlMode::STRICT_ALL_TABLES.0);
+    context.time_zone = of.time_zone.clone();
+    context.statement_time_us = of.statement_time_us;
+    context.connection_collation = of.connection_collation;
+    context.statement_kind = StatementKind::Write;
+    context
+}
+
+/// A part of a document as a value of a column.
+///
+/// # Errors
+/// 3666 for an array or object in a column that takes neither, and what storing the value answers.
+pub(crate) fn fitting_value(
+    value: &JsonValue,
+    ty: &SqlType,
+    column: &str,
+    context: &EvaluationContext,
+) -> Result<Datum> {
+    if ty.kind == TypeKind::Json {
+        return Ok(Datum::from(value.clone()));
+    }
+    let collation = context.connection_collation;
+    let text = |text: &str| {
+        let length = u32::try_from(text.chars().count()).unwrap_or(u32::MAX);
+        (Datum::text(text.as_bytes()), SqlType::varchar(length, collation))
+    };
+    let (datum, from) = match value {
+        JsonValue::Null => return Ok(Datum::Null),
+        JsonValue::Array(_) | JsonValue::Object(_) => {
+            let message = format!(
+                "Can't store an array or an object in the scalar JSON_TABLE column '{column}'"
+            );
+            return Err(SqlError::new(3666, message));
+        }
+        JsonValue::String(inner) => text(inner),
+        JsonValue::Bool(truth) if ty.kind.is_text() => text(if *truth { "true" } else { "false" }),
+        other => (Datum::from(other.clone()), SqlType::new(TypeKind::Json)),
+    };
+    cast::assign(&datum, &from, Target { ty, column, row: 1, ctx: context })
+}
