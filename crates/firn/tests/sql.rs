@@ -2,6 +2,9 @@
 
 mod support;
 
+use std::io::{Read, Write};
+use std::process::{ChildStdout, Command, Stdio};
+
 use expect_test::expect;
 use support::{Server, firn, text};
 
@@ -142,4 +145,74 @@ fn a_server_that_is_not_there_is_told_in_one_line() {
     assert_eq!(told.lines().count(), 1);
     let output = firn(directory.path(), &["sql", "--defaults-file", "nowhere.cnf"], &[]);
     assert_eq!(output.status.code(), Some(2));
+}
+
+/// What a terminal has shown, and how far it was looked at.
+struct Screen {
+    output: ChildStdout,
+    seen: Vec<u8>,
+    at: usize,
+}
+
+impl Screen {
+    /// Waits for a text that comes after those that were waited for before.
+    fn wait_for(&mut self, wanted: &str) {
+        let wanted = wanted.as_bytes();
+        let mut part = [0; 4096];
+        loop {
+            let rest = &self.seen[self.at..];
+            if let Some(place) = rest.windows(wanted.len()).position(|window| window == wanted) {
+                self.at += place + wanted.len();
+                return;
+            }
+            let length = self.output.read(&mut part).unwrap();
+            assert!(length > 0, "{}", String::from_utf8_lossy(&self.seen));
+            self.seen.extend_from_slice(&part[..length]);
+        }
+    }
+}
+
+#[test]
+fn the_prompt_takes_statements_of_several_lines_and_keeps_no_passwords() {
+    let server = shop();
+    let history = server.directory.path().join("history");
+    let client = format!(
+        "{} sql --port {} --history {} shop",
+        env!("CARGO_BIN_EXE_firn"),
+        server.port(),
+        history.display()
+    );
+    // `script` gives it a terminal.
+    let started = Command::new("script")
+        .args(["-qec", &client, "/dev/null"])
+        .env("TERM", "xterm")
+        .env("NO_COLOR", "1")
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn();
+    let Ok(mut terminal) = started else { return };
+    let mut keys = terminal.stdin.take().unwrap();
+    let mut screen = Screen { output: terminal.stdout.take().unwrap(), seen: Vec::new(), at: 0 };
+    for (typed, shown) in [
+        ("", "lists the other commands."),
+        ("SELECT 40 +\n2 AS answer;\n", "|     42 |"),
+        ("CREATE USER hidden IDENTIFIED BY 'x';\n", "Query OK"),
+        ("SELECT * FROM nope;\n", "ERROR 1146 (42S02): "),
+        ("SELECT 1/0;\n", "Warning (1365): Division by 0"),
+        ("\\d item\n", "| PRIMARY | id      | yes    |"),
+        ("SELECT 7 AS seven\\G\n", "seven: 7"),
+    ] {
+        keys.write_all(typed.as_bytes()).unwrap();
+        screen.wait_for(shown);
+        screen.wait_for("/shop> ");
+    }
+    keys.write_all(b"SELECT SLEEP(60);\n").unwrap();
+    let asleep = || text(&server.sql(&[], "SHOW PROCESSLIST").stdout).contains("SLEEP(60)");
+    while !asleep() {}
+    keys.write_all(b"\x03").unwrap();
+    screen.wait_for("row in set");
+    keys.write_all(b"\\q\n").unwrap();
+    assert!(terminal.wait().unwrap().success());
+    let kept = std::fs::read_to_string(history).unwrap();
+    assert!(kept.contains("SELECT 40 +\\n2 AS answer;") && !kept.contains("hidden"), "{kept}");
 }

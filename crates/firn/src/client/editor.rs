@@ -114,7 +114,7 @@ pub(super) fn run(shell: &mut Shell, out: &mut dyn Write) -> Result<(), ClientEr
         if is_wanted && editor.add_history_entry(input.as_str())? {
             keep(shell.options.history.as_deref(), &mut editor);
         }
-        match shell.take_line(format!("{input}\n").as_bytes(), out) {
+        match take_input(shell, &input, out) {
             Ok(Flow::Quit) => break,
             Ok(Flow::Continue | Flow::Failed) => {}
             Err(ClientError::Io(error)) if error.kind() == std::io::ErrorKind::BrokenPipe => {
@@ -122,12 +122,24 @@ pub(super) fn run(shell: &mut Shell, out: &mut dyn Write) -> Result<(), ClientEr
             }
             Err(error) => eprintln!("{error}"),
         }
+        // What is left is a comment.
+        shell.splitter.clear();
         out.flush()?;
         if let Some(assistant) = editor.helper_mut() {
             assistant.delimiter = shell.splitter.delimiter();
         }
     }
     Ok(())
+}
+
+/// Runs an input line by line: what was pasted may be several statements and commands of the prompt.
+fn take_input(shell: &mut Shell, input: &str, out: &mut dyn Write) -> Result<Flow, ClientError> {
+    for line in input.lines() {
+        if shell.take_line(format!("{line}\n").as_bytes(), out)? == Flow::Quit {
+            return Ok(Flow::Quit);
+        }
+    }
+    Ok(Flow::Continue)
 }
 
 fn greet(shell: &mut Shell, out: &mut dyn Write) -> Result<(), ClientError> {
