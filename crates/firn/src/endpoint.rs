@@ -136,7 +136,7 @@ impl Endpoint {
         }
         let service = Arc::new(SqlService::new(Arc::clone(&instance)));
         let server = Server::start(environment.clone(), server_options(options), service)?;
-        obey_variables(&instance, server.limits(), options.set_verbosity.clone());
+        obey_variables(&instance, server.limits(), options);
         let statistics = StatisticsKeeper::start(environment, Arc::clone(&instance));
         let page = || Page::new(Arc::clone(&instance), Arc::clone(server.connections()));
         let metrics = options.metrics_listen.map(|at| metrics::serve(environment, at, page()));
@@ -204,12 +204,19 @@ const OBEYED: [&str; 6] = [
 ];
 
 /// Has the wire and the process's log obey global variables, now and when they are set.
-fn obey_variables(instance: &Instance, limits: &Arc<Limits>, verbosity: Option<SetVerbosity>) {
+fn obey_variables(instance: &Instance, limits: &Arc<Limits>, options: &EndpointOptions) {
     for name in OBEYED {
         let value = instance.variables.get(name);
         value.iter().for_each(|value| obey_limit(limits, name, value.number()));
     }
-    let limits = Arc::clone(limits);
+    let (limits, verbosity) = (Arc::clone(limits), options.set_verbosity.clone());
+    // A value that was persisted outweighs the configuration's.
+    if let (Some(set_verbosity), Some(value)) =
+        (&verbosity, instance.variables.get("log_error_verbosity"))
+        && value.number() != options.log_error_verbosity
+    {
+        set_verbosity(value.number());
+    }
     let hook = move |name: &str, value: &Setting| match (name, &verbosity) {
         ("log_error_verbosity", Some(set_verbosity)) => set_verbosity(value.number()),
         _ => obey_limit(&limits, name, value.number()),
