@@ -78,10 +78,12 @@ fn with_settings(command: Command) -> Command {
         .value_name("FILE")
         .help("Settings file (TOML), weaker than FIRN_* variables and flags [env: FIRN_CONFIG]");
     let settings = SETTINGS.iter().map(|setting| {
-        Arg::new(setting.name)
-            .long(setting.flag())
-            .value_name(setting.value_name)
-            .help(format!("{} [default: {}]", setting.help, setting.default))
+        Arg::new(setting.name).long(setting.flag()).value_name(setting.value_name).help(
+            match setting.default {
+                "" => setting.help.to_owned(),
+                default => format!("{} [default: {default}]", setting.help),
+            },
+        )
     });
     command.arg(file).args(settings).after_help(
         "Every setting has one name: `buffer_pool = \"2G\"` in the file, FIRN_BUFFER_POOL=2G in \
