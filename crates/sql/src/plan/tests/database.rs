@@ -271,7 +271,7 @@ impl ExpressionBinder for Database {
         Ok(Box::new(Bound { ty: bound.expression.ty, columns }))
     }
 
-    fn is_updatable(&self, _: &Query, _: &str) -> Result<bool> {
+    fn is_updatable(&self, _: &sqlparser::ast::Query, _: &str) -> Result<bool> {
         Ok(true)
     }
 
