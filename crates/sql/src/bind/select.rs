@@ -16,7 +16,6 @@ use crate::error::{Result, SqlError};
 use crate::expression::{Expression, ExpressionKind, Slot, SortKey};
 use crate::grammar::ast::TableName;
 use crate::plan::{ColumnOrigin, OutputColumn};
-use crate::types::Datum;
 
 use super::aggregate::{positional, unknown_position};
 use super::from::FromItem;
@@ -228,11 +227,7 @@ impl Binder<'_> {
     }
 
     fn output(&mut self, expr: &Expr, name: Arc<str>, into: &mut Vec<OutputColumn>) -> Result<()> {
-        let mut value = self.bind_single(expr)?;
-        if self.depth == 0 && is_pi(expr) {
-            // As a column of a result it has six digits.
-            value = make::literal(Datum::Double(3.141_593), value.ty);
-        }
+        let value = self.bind_single(expr)?;
         let origin = self.origin(expr);
         into.push(OutputColumn { value, name, origin });
         Ok(())
@@ -466,11 +461,6 @@ impl Binder<'_> {
         block.grouping = Some(grouping);
         Ok(())
     }
-}
-
-fn is_pi(expr: &Expr) -> bool {
-    matches!(expr, Expr::Function(function)
-        if super::cast::name_of(&function.name).eq_ignore_ascii_case("PI"))
 }
 
 /// Whether a value need not be worked out.
