@@ -369,7 +369,7 @@ fn limits_of_the_wire_follow_their_variables() {
     let port = server.port();
     let options = mysql::OptsBuilder::new().ip_or_hostname(Some("127.0.0.1")).tcp_port(port);
     let refused = mysql::Conn::new(options.user(Some("root")).prefer_socket(false));
-    let refused = refused.err().expect("there is one already").to_string();
+    let refused = refused.expect_err("there is one already").to_string();
     assert!(refused.contains("1040"), "{refused}");
     assert_eq!(number(&mut first, "Connection_errors_max_connections"), 1);
     first.query_drop("SET GLOBAL max_connections = 2").unwrap();

@@ -58,9 +58,11 @@ impl SqlSession {
                 format!("Can't create/write to file '{}' ({error})", path.display()),
             ),
         })?;
-        let mut context = EvaluationContext::default();
-        context.time_zone = self.evaluation.time_zone.clone();
-        context.sql_mode = self.evaluation.sql_mode;
+        let context = EvaluationContext {
+            time_zone: self.evaluation.time_zone.clone(),
+            sql_mode: self.evaluation.sql_mode,
+            ..EvaluationContext::default()
+        };
         let mut sink = FileSink {
             output: Output { file, path: path.clone(), buffer: Vec::new(), offset: 0 },
             format: format.cloned().unwrap_or_default(),
