@@ -118,6 +118,22 @@ impl Collation {
         }
     }
 
+    /// The first eight bytes of a text's sort key, as a number: what is lower sorts before, and equal ones
+    /// say nothing. Cheaper than the key; `scratch` is memory for it.
+    #[must_use]
+    pub fn sort_key_head(&self, text: &[u8], scratch: &mut Vec<u8>) -> u64 {
+        scratch.clear();
+        match &self.rules {
+            Rules::Bytes => return head_of(text),
+            Rules::Weights(weights) => weights.write_sort_key(text, scratch),
+            Rules::Unicode(unicode) => unicode.write_key_head(text, scratch),
+            Rules::UnicodePadSpace(unicode) => {
+                unicode.write_key_head(without_padding(text), scratch);
+            }
+        }
+        head_of(scratch)
+    }
+
     /// Appends bytes that the sort keys of all texts begin with that begin with `prefix`; possibly of less
     /// than all of `prefix`.
     pub fn write_prefix_key(&self, prefix: &[u8], out: &mut Vec<u8>) {
@@ -190,6 +206,14 @@ impl Iterator for Characters<'_> {
         self.rest = &self.rest[character.map_or(1, char::len_utf8)..];
         Some(character.unwrap_or(char::REPLACEMENT_CHARACTER))
     }
+}
+
+/// The first eight bytes, highest first, with zeros behind the end.
+fn head_of(key: &[u8]) -> u64 {
+    let mut head = [0; 8];
+    let length = key.len().min(8);
+    head[..length].copy_from_slice(&key[..length]);
+    u64::from_be_bytes(head)
 }
 
 fn without_padding(text: &[u8]) -> &[u8] {

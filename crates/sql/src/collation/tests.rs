@@ -217,13 +217,25 @@ proptest! {
     }
 
     #[test]
-    fn the_ascii_table_writes_what_icu_writes(text in "[\\x00-\\x7f]{0,12}") {
+    fn the_ascii_table_writes_what_icu_writes(text in "[\\x00-\\x7f]{0,150}") {
         static ROOT: LazyLock<Unicode> =
             LazyLock::new(|| Unicode::new("und", icu_collator::options::Strength::Primary));
         let unicode = &*ROOT;
         let mut by_table = Vec::new();
         unicode.write_sort_key(text.as_bytes(), &mut by_table);
         prop_assert_eq!(by_table, unicode.key_by_icu(text.as_bytes()));
+    }
+
+    #[test]
+    fn heads_are_what_sort_keys_begin_with(
+        text in prop_oneof![any_text(), "[ -~]{0,40}", "[\\x00-\\x1fa ]{0,40}"],
+        which in 0..all().len(),
+    ) {
+        let collation = &all()[which];
+        let mut begin = [0; 8];
+        key(collation, &text).iter().zip(&mut begin).for_each(|(byte, place)| *place = *byte);
+        let head = collation.sort_key_head(text.as_bytes(), &mut Vec::new());
+        prop_assert_eq!(head, u64::from_be_bytes(begin), "{}", collation.name);
     }
 
     #[test]
