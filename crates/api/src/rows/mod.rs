@@ -161,6 +161,50 @@ pub enum RowContent<'a> {
     Columns(&'a [Value]),
 }
 
+/// Where a row of a batch lies in the batch's bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RowSpan {
+    /// Where its primary key begins.
+    pub key_start: u32,
+    /// Where its primary key ends.
+    pub key_end: u32,
+    /// Where the row's bytes begin.
+    pub row_start: u32,
+    /// Where the row's bytes end.
+    pub row_end: u32,
+}
+
+/// Rows of a batch, in one piece of memory: whoever goes over them makes no call for each.
+#[derive(Debug, Clone, Copy)]
+pub struct RowBatch<'a> {
+    /// Keys and rows.
+    pub bytes: &'a [u8],
+    /// One for each row, in the scan's order.
+    pub spans: &'a [RowSpan],
+}
+
+impl<'a> RowBatch<'a> {
+    /// The row of a span.
+    ///
+    /// # Panics
+    /// If the span is of another batch.
+    #[must_use]
+    #[inline]
+    pub fn row(&self, span: RowSpan) -> &'a [u8] {
+        &self.bytes[span.row_start as usize..span.row_end as usize]
+    }
+
+    /// The primary key of a span's row.
+    ///
+    /// # Panics
+    /// If the span is of another batch.
+    #[must_use]
+    #[inline]
+    pub fn key(&self, span: RowSpan) -> &'a [u8] {
+        &self.bytes[span.key_start as usize..span.key_end as usize]
+    }
+}
+
 /// A scan of a table in the order of one of its indexes.
 pub trait Scan: Send {
     /// Fetches the next batch; false at the end. A batch may be empty although more follow. Blocks for
@@ -180,6 +224,8 @@ pub trait Scan: Send {
     /// # Panics
     /// If there are not so many.
     fn row(&self, number: usize) -> ScanRow<'_>;
+    /// The present batch as it lies in memory; `None` if the rows come from the index alone.
+    fn batch(&self) -> Option<RowBatch<'_>>;
     /// Whether rows come from the index alone.
     fn is_covered(&self) -> bool;
 }
@@ -220,6 +266,13 @@ pub trait Transaction: Any + Send {
     /// # Errors
     /// [`RowsError::NoSuchTable`]; [`RowsError::TableChanged`] if the snapshot is too old for it.
     fn table_for_read(&mut self, table: TableId) -> RowsResult<TableRef>;
+    /// Whether `table`, looked up while [`DatabaseNode::definitions_version`] was `version`, is what
+    /// [`Transaction::table_for_read`] would give now; opens the snapshot. Cheaper than to ask for it, and
+    /// nothing that sessions share is written. False says nothing.
+    fn is_current(&mut self, table: &TableRef, version: u64) -> bool {
+        let _ = (table, version);
+        false
+    }
     /// A table for writes and locking reads; takes a shared lock on it until the transaction ends.
     ///
     /// # Errors

@@ -6,8 +6,8 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use firn_api::rows::{
-    IsolationLevel, ReadMode, RowsError, RowsResult, Savepoint, Scan, ScanOptions, ScanRow,
-    TableLock, TableRef, Transaction as RowsTransaction,
+    IsolationLevel, ReadMode, RowBatch, RowsError, RowsResult, Savepoint, Scan, ScanOptions,
+    ScanRow, TableLock, TableRef, Transaction as RowsTransaction,
 };
 use firn_base::{Cts, TableId};
 use firn_format::row::OverflowReference;
@@ -17,7 +17,7 @@ use firn_format::value::ValueRef;
 use crate::dictionary::Dictionary;
 use crate::error::EngineError;
 use crate::lock::LockMode;
-use crate::table::{self, RowBuffer, TableScan, WriteBuffers};
+use crate::table::{self, RowBuffer, Table, TableScan, WriteBuffers};
 use crate::transaction::{self, Transaction};
 
 use super::{engine_table, secondary, shared_engine_table};
@@ -83,6 +83,15 @@ impl RowsTransaction for EngineTransaction {
 
     fn table_for_read(&mut self, table: TableId) -> RowsResult<TableRef> {
         Ok(self.dictionary.table_for_read(&mut self.inner, table)?)
+    }
+
+    fn is_current(&mut self, table: &TableRef, version: u64) -> bool {
+        // The snapshot first: what is dropped from now on stays until it is closed.
+        self.inner.ensure_snapshot();
+        let is_visible = |table: &Table| {
+            self.inner.snapshot().is_none_or(|snapshot| snapshot >= table.visible_from())
+        };
+        self.dictionary.version() == version && engine_table(table).is_ok_and(is_visible)
     }
 
     fn table_for_write(&mut self, table: TableId) -> RowsResult<TableRef> {
@@ -222,6 +231,10 @@ impl Scan for EngineScan {
 
     fn row(&self, number: usize) -> ScanRow<'_> {
         self.scan.row(number)
+    }
+
+    fn batch(&self) -> Option<RowBatch<'_>> {
+        self.scan.batch()
     }
 
     fn is_covered(&self) -> bool {

@@ -7,7 +7,6 @@
 //! ```
 
 use std::ops::Bound;
-use std::ops::Range;
 use std::sync::Arc;
 
 use firn_api::rows as api;
@@ -82,7 +81,7 @@ pub struct TableScan {
 #[derive(Debug, Default)]
 struct Batch {
     bytes: Vec<u8>,
-    rows: Vec<(Range<usize>, Range<usize>)>,
+    rows: Vec<api::RowSpan>,
     payload: Vec<u8>,
 }
 
@@ -263,8 +262,9 @@ impl TableScan {
                 (key, Content::Row(value))
             }
             Path::Lookup => {
-                let ((key, payload), bytes) = (&self.batch.rows[number], &self.batch.bytes);
-                (&bytes[key.clone()], Content::Row(&bytes[payload.clone()]))
+                let batch = self.batch.view();
+                let span = batch.spans[number];
+                (batch.key(span), Content::Row(batch.row(span)))
             }
             Path::Covering(sources) => {
                 let (key, value) = self.cursor.row(number);
@@ -275,6 +275,16 @@ impl TableScan {
             }
         };
         ScanRow { key, content, table: &self.table }
+    }
+
+    /// The present batch as it lies in memory; `None` in a covering scan.
+    #[must_use]
+    pub fn batch(&self) -> Option<api::RowBatch<'_>> {
+        match self.path {
+            Path::Clustered => Some(self.cursor.batch()),
+            Path::Lookup => Some(self.batch.view()),
+            Path::Covering(_) => None,
+        }
     }
 
     /// The primary key in an entry of the scanned index.
@@ -296,7 +306,16 @@ impl Batch {
         self.bytes.extend_from_slice(key);
         let middle = self.bytes.len();
         self.bytes.extend_from_slice(&self.payload);
-        self.rows.push((start..middle, middle..self.bytes.len()));
+        self.rows.push(api::RowSpan {
+            key_start: start as u32,
+            key_end: middle as u32,
+            row_start: middle as u32,
+            row_end: self.bytes.len() as u32,
+        });
+    }
+
+    fn view(&self) -> api::RowBatch<'_> {
+        api::RowBatch { bytes: &self.bytes, spans: &self.rows }
     }
 }
 

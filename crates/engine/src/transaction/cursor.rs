@@ -10,8 +10,8 @@
 
 use std::ops::{Bound, Range};
 
-use firn_api::rows::{Direction, IsolationLevel, ReadMode, WaitPolicy};
-use firn_base::IndexId;
+use firn_api::rows::{Direction, IsolationLevel, ReadMode, RowBatch, RowSpan, WaitPolicy};
+use firn_base::{IndexId, TrxId};
 use firn_format::tree::{RecordVersion, TreePage};
 
 use crate::error::EngineError;
@@ -75,14 +75,8 @@ struct ReadAhead {
 #[derive(Debug, Default)]
 struct Batch {
     bytes: Vec<u8>,
-    rows: Vec<Row>,
+    rows: Vec<RowSpan>,
     unseen: Vec<Unseen>,
-}
-
-#[derive(Debug, Clone)]
-struct Row {
-    key: Range<usize>,
-    payload: Range<usize>,
 }
 
 /// A row whose newest version the reader does not see.
@@ -94,6 +88,8 @@ struct Unseen {
 
 /// Rows of a cursor's first batch; the following ones are larger, so that short scans copy little.
 const FIRST_LIMIT: usize = 16;
+/// How many times as many each following batch has.
+const LIMIT_GROWTH: usize = 8;
 const LAST_LIMIT: usize = 1024;
 /// Batches after which a cursor reads ahead.
 const AHEAD_AFTER: u32 = 3;
@@ -109,13 +105,24 @@ impl Batch {
         self.unseen.clear();
     }
 
-    fn push(&mut self, leaf: &TreePage<'_>, slot: usize, payload: &[u8]) {
+    #[inline]
+    fn push(&mut self, prefix: &[u8], suffix: &[u8], payload: &[u8]) {
         let start = self.bytes.len();
-        self.bytes.extend_from_slice(leaf.prefix());
-        self.bytes.extend_from_slice(leaf.suffix(slot));
+        self.bytes.reserve(prefix.len() + suffix.len() + payload.len());
+        self.bytes.extend_from_slice(prefix);
+        self.bytes.extend_from_slice(suffix);
         let middle = self.bytes.len();
         self.bytes.extend_from_slice(payload);
-        self.rows.push(Row { key: start..middle, payload: middle..self.bytes.len() });
+        self.rows.push(RowSpan {
+            key_start: start as u32,
+            key_end: middle as u32,
+            row_start: middle as u32,
+            row_end: self.bytes.len() as u32,
+        });
+    }
+
+    fn view(&self) -> RowBatch<'_> {
+        RowBatch { bytes: &self.bytes, spans: &self.rows }
     }
 }
 
@@ -153,14 +160,22 @@ impl Cursor {
         (0..self.batch.rows.len()).map(|number| self.row(number))
     }
 
+    /// The present batch as it lies in memory.
+    #[must_use]
+    pub fn batch(&self) -> RowBatch<'_> {
+        self.batch.view()
+    }
+
     /// A row of the present batch: key and payload.
     ///
     /// # Panics
     /// If there are not so many.
     #[must_use]
+    #[inline]
     pub fn row(&self, number: usize) -> (&[u8], &[u8]) {
-        let (row, bytes) = (&self.batch.rows[number], &self.batch.bytes);
-        (&bytes[row.key.clone()], &bytes[row.payload.clone()])
+        let batch = self.batch.view();
+        let span = batch.spans[number];
+        (batch.key(span), batch.row(span))
     }
 
     /// Fetches the next batch, which has at least one row; false at the end. Blocks for locks and I/O.
@@ -188,7 +203,7 @@ impl Cursor {
             self.proceed(trx, stopped)?;
             self.read_ahead(trx);
             if !self.batch.rows.is_empty() {
-                self.limit = (self.limit * 4).min(LAST_LIMIT);
+                self.limit = (self.limit * LIMIT_GROWTH).min(LAST_LIMIT);
                 return Ok(true);
             }
             trx.check_cancelled()?;
@@ -269,12 +284,13 @@ impl Cursor {
         let mut gone = vec![false; self.batch.rows.len()];
         for unseen in std::mem::take(&mut self.batch.unseen) {
             let row = &self.batch.rows[unseen.row];
-            let mut payload = self.batch.bytes[row.payload.clone()].to_vec();
+            let mut payload = self.batch.view().row(*row).to_vec();
             let found = trx.system.older_version(&reader, unseen.version, &mut payload)?;
             gone[unseen.row] = found.is_none_or(|version| version.deleted);
             let start = self.batch.bytes.len();
             self.batch.bytes.extend_from_slice(&payload);
-            self.batch.rows[unseen.row].payload = start..self.batch.bytes.len();
+            let row = &mut self.batch.rows[unseen.row];
+            (row.row_start, row.row_end) = (start as u32, self.batch.bytes.len() as u32);
         }
         let mut gone = gone.into_iter();
         self.batch.rows.retain(|_| !gone.next().unwrap_or(false));
@@ -351,6 +367,55 @@ impl Cursor {
         Ok(Stopped::Full { next })
     }
 
+    /// The slots of the leaf that come next and are in the range, and whether the range ends among the
+    /// leaf's keys.
+    fn slots_within(&self, leaf: &TreePage<'_>, from: &Bound<Vec<u8>>) -> (Range<usize>, bool) {
+        let slots = self.slots(leaf, from);
+        match (self.direction, &self.range.high, &self.range.low) {
+            (Direction::Forward, Bound::Included(high) | Bound::Excluded(high), _)
+                if leaf.high_fence().is_none_or(|fence| fence > &high[..]) =>
+            {
+                let end = match (leaf.search(high), &self.range.high) {
+                    (Ok(slot), Bound::Included(_)) => slot + 1,
+                    (Ok(slot) | Err(slot), _) => slot,
+                };
+                (slots.start..end.max(slots.start), end < leaf.slot_count())
+            }
+            (Direction::Backward, _, Bound::Included(low) | Bound::Excluded(low))
+                if leaf.low_fence() <= &low[..] =>
+            {
+                let start = match (leaf.search(low), &self.range.low) {
+                    (Ok(slot), Bound::Excluded(_)) => slot + 1,
+                    (Ok(slot) | Err(slot), _) => slot,
+                };
+                (start.min(slots.end)..slots.end, start > 0)
+            }
+            _ => (slots, false),
+        }
+    }
+
+    /// Calls `visit` for the leaf's records in the cursor's order until the batch is full or the range ends.
+    /// The range's end is looked for once and not compared with each key.
+    fn walk_within(
+        &self,
+        leaf: &TreePage<'_>,
+        from: &Bound<Vec<u8>>,
+        batch: &mut Batch,
+        mut visit: impl FnMut(&mut Batch, usize) -> Result<(), Restart>,
+    ) -> Result<Stopped, Restart> {
+        let (mut slots, is_end) = self.slots_within(leaf, from);
+        let is_forward = self.direction == Direction::Forward;
+        batch.rows.reserve(slots.len().min(self.limit));
+        while let Some(slot) = if is_forward { slots.next() } else { slots.next_back() } {
+            if batch.rows.len() == self.limit {
+                return Ok(Stopped::Full { next: Some(Bound::Included(leaf.key(slot))) });
+            }
+            visit(batch, slot)?;
+        }
+        let next = self.behind(leaf).filter(|next| !is_end && self.goes_on(next));
+        Ok(Stopped::Full { next })
+    }
+
     /// Whether the range has keys behind a leaf's border.
     fn goes_on(&self, next: &Bound<Vec<u8>>) -> bool {
         match (self.direction, next, &self.range.high, &self.range.low) {
@@ -375,19 +440,24 @@ impl Cursor {
         let mut batch = std::mem::take(&mut self.batch);
         let stopped = system.forest().tree(self.index).read(self.target(from), |leaf| {
             batch.clear();
-            self.walk(leaf, from, &mut batch, |batch, slot, _| {
-                let Some((version, payload)) = RecordVersion::parse(leaf.value(slot)) else {
+            let mut visible = TrxId::NONE;
+            self.walk_within(leaf, from, &mut batch, |batch, slot| {
+                let (suffix, value) = leaf.suffix_and_value(slot);
+                let Some((version, payload)) = RecordVersion::parse(value) else {
                     return Err(no_version(leaf.page_id()));
                 };
-                let sees = system.sees(&reader, version.trx)?;
-                if sees && version.deleted {
-                    return Ok(None);
-                }
-                if !sees {
+                // What was seen once is seen by the whole batch, and neighbours often have one writer.
+                let sees = version.trx == visible || system.sees(&reader, version.trx)?;
+                if sees {
+                    visible = version.trx;
+                    if version.deleted {
+                        return Ok(());
+                    }
+                } else {
                     batch.unseen.push(Unseen { row: batch.rows.len(), version });
                 }
-                batch.push(leaf, slot, payload);
-                Ok(None)
+                batch.push(leaf.prefix(), suffix, payload);
+                Ok(())
             })
         });
         self.batch = batch;
@@ -414,7 +484,9 @@ impl Cursor {
                 let locking = system.lock_record(Some(value), &guard, policy)?;
                 trx.note_observed(guard.observed.get());
                 match locking {
-                    Locking::Locked if !version.deleted => batch.push(leaf, slot, payload),
+                    Locking::Locked if !version.deleted => {
+                        batch.push(leaf.prefix(), leaf.suffix(slot), payload);
+                    }
                     Locking::Locked | Locking::Skip => {}
                     Locking::Wait(wait) => {
                         return Ok(Some(Stopped::Locked { at: key.to_vec(), wait }));

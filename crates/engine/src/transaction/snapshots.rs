@@ -69,7 +69,10 @@ impl Snapshots {
     /// [`TooManySnapshots`].
     pub fn take(&self) -> Result<SnapshotSlot, TooManySnapshots> {
         let index = self.free.lock().pop().ok_or(TooManySnapshots { limit: self.slots.len() })?;
-        self.used.fetch_max(index + 1, Ordering::SeqCst);
+        // Written by whoever is the first in a slot only, as all sessions read it.
+        if self.used.load(Ordering::SeqCst) <= index {
+            self.used.fetch_max(index + 1, Ordering::SeqCst);
+        }
         Ok(SnapshotSlot { index })
     }
 

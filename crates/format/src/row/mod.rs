@@ -42,6 +42,7 @@
 
 mod encode;
 mod layout;
+mod reader;
 #[cfg(test)]
 pub(crate) mod tests;
 mod view;
@@ -52,6 +53,7 @@ use crate::value::{ValueError, ValueRef};
 
 pub use encode::RowPlan;
 pub use layout::{RowColumn, RowLayout, RowVersion};
+pub use reader::ColumnReader;
 pub use view::RowView;
 
 /// The longest row. Beside a long key a row has to be shorter: see [`RowLayout::plan`].

@@ -264,6 +264,20 @@ impl<'a> TreePage<'a> {
         self.value_range(slot).and_then(|range| self.page.bytes().get(range)).unwrap_or_default()
     }
 
+    /// What follows the prefix in the key at `slot`, and the value; both empty if there is no such slot.
+    #[must_use]
+    #[inline]
+    pub fn suffix_and_value(&self, slot: usize) -> (&'a [u8], &'a [u8]) {
+        let found = self.slot(slot).and_then(|slot| {
+            let start = usize::from(slot.offset);
+            let entry = self.page.bytes().get(start..)?;
+            let (suffix, rest) = entry.split_at_checked(usize::from(slot.suffix_length))?;
+            let (length, rest) = rest.split_first_chunk::<2>()?;
+            Some((suffix, rest.get(..usize::from(u16::from_le_bytes(*length)))?))
+        });
+        found.unwrap_or_default()
+    }
+
     /// The child at `slot` of an inner node; [`PageNo::NONE`] if there is no such slot.
     #[must_use]
     #[inline]
