@@ -8,7 +8,7 @@
 //! a row comes once; ways of a union may cross, so their rows' keys are remembered.
 
 use firn_api::rows::{
-    Direction, ReadMode, RowContent, Scan, ScanOptions, ScanRow, TableRef, Transaction,
+    Direction, ReadMode, RowBatch, RowContent, Scan, ScanOptions, ScanRow, TableRef, Transaction,
 };
 use rustc_hash::FxHashSet;
 
@@ -17,6 +17,7 @@ use crate::plan::{Access, ScanPlan};
 
 use super::Execution;
 use super::access::{self, Step};
+use super::counters::RowCounts;
 use super::error::from_rows;
 use super::memory::Reservation;
 
@@ -110,15 +111,30 @@ impl<'p> Cursor<'p> {
         }
     }
 
+    /// The row that the cursor is at and those that come at once behind it, with their table; the cursor is
+    /// at the last of them then. `None` if there is but the one that [`Cursor::row`] gives.
+    pub(crate) fn take_batch(
+        &mut self,
+        counts: &mut RowCounts,
+    ) -> Option<(RowBatch<'_>, &TableRef)> {
+        if self.seen.is_some() {
+            return None;
+        }
+        let Source::Scan { scan, position, .. } = &mut self.source else { return None };
+        let batch = scan.batch()?;
+        let rest = batch.spans.get(*position..)?;
+        *position = batch.spans.len().saturating_sub(1);
+        // The first was counted when the cursor went to it.
+        count_rows(self.plan, rest.len().saturating_sub(1) as u64, counts);
+        Some((RowBatch { bytes: batch.bytes, spans: rest }, self.table.as_ref()?))
+    }
+
     fn advance_any(&mut self, execution: &mut Execution<'_>) -> Result<bool> {
         loop {
             if let Source::Scan { scan, position, started } = &mut self.source
                 && advance_scan(&mut **scan, position, started, execution)?
             {
-                match self.plan.access {
-                    Access::Full { index: None } => execution.rows.by_full_scan += 1,
-                    _ => execution.rows.by_index += 1,
-                }
+                count_rows(self.plan, 1, &mut execution.rows);
                 return Ok(true);
             }
             self.source = Source::Nowhere;
@@ -179,6 +195,14 @@ impl<'p> Cursor<'p> {
             }
             Source::Scan { scan, position, .. } => scan.row(*position),
         }
+    }
+}
+
+/// Counts rows that a scan gave.
+fn count_rows(plan: &ScanPlan, rows: u64, counts: &mut RowCounts) {
+    match plan.access {
+        Access::Full { index: None } => counts.by_full_scan += rows,
+        _ => counts.by_index += rows,
     }
 }
 

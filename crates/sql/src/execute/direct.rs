@@ -8,7 +8,8 @@
 //! no operator is built, no slot is filled, and with the session's buffers a point query allocates nothing.
 
 use firn_api::rows::{ReadMode, RowContent, ScanRow, TableRef, Transaction, cell_value};
-use firn_format::row::RowView;
+use firn_format::row::{ColumnReader, RowView};
+use firn_format::value::ValueRef;
 use smallvec::SmallVec;
 
 use crate::error::Result;
@@ -23,9 +24,12 @@ use super::error::{from_row, from_rows};
 use super::limit::row_count;
 use super::sink::ResultSink;
 
+/// What reads a query's columns; `None` for one that has to be looked for row by row.
+pub(crate) type Readers = SmallVec<[Option<ColumnReader>; 8]>;
+
 /// A query that can go the direct way.
 pub(crate) struct Direct<'p> {
-    scan: &'p ScanPlan,
+    pub(crate) scan: &'p ScanPlan,
     offset: Option<&'p Expression>,
     count: Option<&'p Expression>,
     /// The result's columns: which ordinal, at which place in the scan's list, and its type.
@@ -41,17 +45,7 @@ pub(crate) fn direct(query: &QueryPlan) -> Option<Direct<'_>> {
         }
         _ => return None,
     };
-    if !scan.conditions.is_empty() {
-        return None;
-    }
-    let column = |value: &'_ Expression| {
-        let ExpressionKind::Slot(slot) = value.kind else { return None };
-        let place = scan.slots.iter().position(|(_, filled)| *filled == slot)?;
-        let ordinal = scan.slots[place].0;
-        Some((ordinal, place, &scan.table.by_ordinal(ordinal)?.ty))
-    };
-    let columns = query.columns.iter().map(|output| column(&output.value));
-    Some(Direct { scan, offset, count, columns: columns.collect::<Option<_>>()? })
+    Direct::new(query, scan, offset, count)
 }
 
 fn scan_of(node: &PlanNode) -> Option<&ScanPlan> {
@@ -61,16 +55,43 @@ fn scan_of(node: &PlanNode) -> Option<&ScanPlan> {
     }
 }
 
-impl Direct<'_> {
+impl<'p> Direct<'p> {
+    /// The query's columns out of the bytes of a scan's rows; `None` if there is more to them, or if rows
+    /// have conditions.
+    pub(crate) fn new(
+        query: &'p QueryPlan,
+        scan: &'p ScanPlan,
+        offset: Option<&'p Expression>,
+        count: Option<&'p Expression>,
+    ) -> Option<Direct<'p>> {
+        if !scan.conditions.is_empty() {
+            return None;
+        }
+        let column = |value: &'_ Expression| {
+            let ExpressionKind::Slot(slot) = value.kind else { return None };
+            let place = scan.slots.iter().position(|(_, filled)| *filled == slot)?;
+            let ordinal = scan.slots[place].0;
+            Some((ordinal, place, &scan.table.by_ordinal(ordinal)?.ty))
+        };
+        let columns = query.columns.iter().map(|output| column(&output.value));
+        Some(Direct { scan, offset, count, columns: columns.collect::<Option<_>>()? })
+    }
+
+    /// How many rows are left out, and how many are wanted then.
+    pub(crate) fn bounds(&self, execution: &mut Execution<'_>) -> Result<(u64, u64)> {
+        let skip = self.offset.map_or(Ok(0), |offset| row_count(offset, execution))?;
+        let limit = execution.limits.select_rows;
+        let count = self.count.map_or(Ok(limit), |count| row_count(count, execution))?;
+        Ok((skip, count))
+    }
+
     /// Hands the rows to the sink; answers how many.
     pub(crate) fn run(
         &self,
         execution: &mut Execution<'_>,
         sink: &mut dyn ResultSink,
     ) -> Result<u64> {
-        let skip = self.offset.map_or(Ok(0), |offset| row_count(offset, execution))?;
-        let limit = execution.limits.select_rows;
-        let count = self.count.map_or(Ok(limit), |count| row_count(count, execution))?;
+        let (skip, count) = self.bounds(execution)?;
         if let Access::Point { index: None, key } = &self.scan.access {
             if skip > 0 || count == 0 {
                 return Ok(0);
@@ -103,21 +124,28 @@ impl Direct<'_> {
         sink: &mut dyn ResultSink,
     ) -> Result<bool> {
         execution.check_cancelled()?;
-        let write = self.scan.mode != ReadMode::Consistent;
-        let table = execution.table(&self.scan.table, write)?;
-        if !clustered_point(self.scan, &table, values, execution, key)? {
+        let (model, write) = (&*self.scan.table, self.scan.mode != ReadMode::Consistent);
+        let looked_up;
+        let table = match if write { None } else { execution.planned_table(model) } {
+            Some(table) => table,
+            None => {
+                looked_up = execution.table(model, write)?;
+                &looked_up
+            }
+        };
+        if !clustered_point(self.scan, table, values, execution, key)? {
             return Ok(false);
         }
         payload.clear();
-        let found = execution.transaction.get(&table, key, self.scan.mode, payload);
+        let found = execution.transaction.get(table, key, self.scan.mode, payload);
         execution.rows.points += 1;
         if !found.map_err(from_rows)? {
             return Ok(false);
         }
         execution.rows.found += 1;
-        let row = ScanRow { key, content: RowContent::Payload(payload) };
         let overflow = &mut execution.scratch.overflow;
-        self.emit(row, &table, &*execution.transaction, overflow, sink)?;
+        let transaction = &*execution.transaction;
+        self.emit_row(&self.readers(table), payload, table, transaction, overflow, sink)?;
         Ok(true)
     }
 
@@ -134,17 +162,25 @@ impl Direct<'_> {
         }
         let mut cursor = Cursor::new(self.scan);
         cursor.open(execution)?;
-        while cursor.advance(execution)? {
-            if skip > 0 {
-                skip -= 1;
-                continue;
-            }
-            let Some(table) = cursor.table() else { break };
+        while given < count && cursor.advance(execution)? {
             let overflow = &mut execution.scratch.overflow;
-            self.emit(cursor.row(), table, &*execution.transaction, overflow, sink)?;
-            given += 1;
-            if given == count {
-                break;
+            let transaction = &*execution.transaction;
+            if let Some((batch, table)) = cursor.take_batch(&mut execution.rows) {
+                let skipped = skip.min(batch.spans.len() as u64);
+                skip -= skipped;
+                let spans = &batch.spans[skipped as usize..];
+                let wanted = usize::try_from(count - given).unwrap_or(usize::MAX);
+                let readers = self.readers(table);
+                for span in spans.iter().take(wanted) {
+                    let row = batch.row(*span);
+                    self.emit_row(&readers, row, table, transaction, overflow, sink)?;
+                    given += 1;
+                }
+            } else if skip > 0 {
+                skip -= 1;
+            } else if let Some(table) = cursor.table() {
+                self.emit(cursor.row(), table, transaction, overflow, sink)?;
+                given += 1;
             }
         }
         Ok(given)
@@ -159,21 +195,66 @@ impl Direct<'_> {
         overflow: &mut Vec<u8>,
         sink: &mut dyn ResultSink,
     ) -> Result<()> {
-        sink.begin_row()?;
         match row.content {
             RowContent::Payload(payload) => {
-                let view = RowView::parse(&table.layout().row, payload).map_err(from_row)?;
-                for (ordinal, _, ty) in &self.columns {
-                    let cell = view.column(usize::from(*ordinal)).map_err(from_row)?;
-                    let value = cell_value(transaction, table, cell, overflow);
-                    sink.stored(value.map_err(from_rows)?, ty)?;
-                }
+                self.emit_row(&self.readers(table), payload, table, transaction, overflow, sink)
             }
             RowContent::Columns(values) => {
+                sink.begin_row()?;
                 for (_, place, ty) in &self.columns {
                     sink.stored(values[*place].as_ref(), ty)?;
                 }
+                sink.end_row()
             }
+        }
+    }
+
+    /// What reads the columns out of the rows of a table.
+    pub(crate) fn readers(&self, table: &TableRef) -> Readers {
+        let layout = &table.layout().row;
+        self.columns
+            .iter()
+            .map(|(ordinal, ..)| layout.column_reader(usize::from(*ordinal)))
+            .collect()
+    }
+
+    /// Hands a row's columns to the sink, out of its bytes.
+    #[inline]
+    pub(crate) fn emit_row(
+        &self,
+        readers: &Readers,
+        payload: &[u8],
+        table: &TableRef,
+        transaction: &dyn Transaction,
+        overflow: &mut Vec<u8>,
+        sink: &mut dyn ResultSink,
+    ) -> Result<()> {
+        let mut row: SmallVec<[(ValueRef<'_>, &SqlType); 8]> = SmallVec::new();
+        for ((_, _, ty), reader) in self.columns.iter().zip(readers) {
+            match reader.as_ref().and_then(|reader| reader.read(payload)) {
+                Some(value) => row.push((value, ty)),
+                None => return self.emit_view(payload, table, transaction, overflow, sink),
+            }
+        }
+        sink.stored_row(&row)
+    }
+
+    /// The same for a row of which not everything stands in its bytes as the table's present version has it.
+    #[cold]
+    fn emit_view(
+        &self,
+        payload: &[u8],
+        table: &TableRef,
+        transaction: &dyn Transaction,
+        overflow: &mut Vec<u8>,
+        sink: &mut dyn ResultSink,
+    ) -> Result<()> {
+        let view = RowView::parse(&table.layout().row, payload).map_err(from_row)?;
+        sink.begin_row()?;
+        for (ordinal, _, ty) in &self.columns {
+            let cell = view.column(usize::from(*ordinal)).map_err(from_row)?;
+            let value = cell_value(transaction, table, cell, overflow);
+            sink.stored(value.map_err(from_rows)?, ty)?;
         }
         sink.end_row()
     }

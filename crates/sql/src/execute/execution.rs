@@ -78,6 +78,8 @@ pub struct Scratch {
     pub(crate) key: Vec<u8>,
     pub(crate) payload: Vec<u8>,
     pub(crate) overflow: Vec<u8>,
+    /// Rows that are sorted as bytes.
+    pub(crate) rows: Vec<u8>,
     pub(crate) memory: MemoryBudget,
 }
 
@@ -218,6 +220,13 @@ impl<'a> Execution<'a> {
         }
     }
 
+    /// The table that the plan has for a model, if it holds for consistent reads of this transaction.
+    #[inline]
+    pub(crate) fn planned_table<'t>(&mut self, model: &'t TableModel) -> Option<&'t TableRef> {
+        let version = self.plan.definitions_version;
+        self.transaction.is_current(&model.table, version).then_some(&model.table)
+    }
+
     /// The table of a model in this transaction, for consistent reads or for writes and locking reads.
     ///
     /// # Errors
@@ -226,6 +235,9 @@ impl<'a> Execution<'a> {
         let known =
             |(id, writes, _): &&(TableId, bool, TableRef)| *id == model.id && *writes == write;
         if let Some((_, _, table)) = self.tables.iter().find(known) {
+            return Ok(table.clone());
+        }
+        if !write && let Some(table) = self.planned_table(model) {
             return Ok(table.clone());
         }
         let table = match write {

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!   PreparedPlan ──run──► Query   operators ─► expressions ─► ResultSink       (operator, scan, join, …)
-//!                   │         └─ bare columns of one table: bytes ─► ResultSink          (direct)
+//!                   │         └─ bare columns of one table: bytes ─► ResultSink          (direct, short_sort)
 //!                   └───► Insert, Update, Delete ─► Transaction                          (write)
 //! ```
 //!
@@ -35,6 +35,7 @@ mod partition;
 mod row_key;
 mod scan;
 mod set_operation;
+mod short_sort;
 mod simple;
 mod sink;
 mod sort;
@@ -109,13 +110,30 @@ fn run_query(
     sink: &mut dyn ResultSink,
 ) -> Result<Outcome> {
     sink.columns(&query.columns)?;
-    let direct = if execution.counters.is_none() { direct::direct(query) } else { None };
-    let given = match direct {
-        Some(direct) => direct.run(execution, sink)?,
+    let given = match run_directly(query, execution, sink)? {
+        Some(given) => given,
         None => run_operators(query, execution, sink)?,
     };
     execution.found_rows.get_or_insert(given);
     Ok(Outcome { affected: given, found: given, ..Outcome::default() })
+}
+
+/// Answers a query whose rows need not become values; `None` if they have to.
+fn run_directly(
+    query: &QueryPlan,
+    execution: &mut Execution<'_>,
+    sink: &mut dyn ResultSink,
+) -> Result<Option<u64>> {
+    if execution.counters.is_some() {
+        return Ok(None);
+    }
+    if let Some(direct) = direct::direct(query) {
+        return direct.run(execution, sink).map(Some);
+    }
+    match short_sort::short_sort(query) {
+        Some(sort) => sort.run(execution, sink),
+        None => Ok(None),
+    }
 }
 
 fn run_operators(

@@ -33,6 +33,17 @@ pub trait ResultSink {
     /// # Errors
     /// As [`ResultSink::columns`].
     fn datum(&mut self, value: &Datum, ty: &SqlType) -> Result<()>;
+    /// A whole row of values as their table stores them.
+    ///
+    /// # Errors
+    /// As [`ResultSink::stored`].
+    fn stored_row(&mut self, row: &[(ValueRef<'_>, &SqlType)]) -> Result<()> {
+        self.begin_row()?;
+        for (value, ty) in row {
+            self.stored(*value, ty)?;
+        }
+        self.end_row()
+    }
     /// The row is complete.
     ///
     /// # Errors

@@ -95,6 +95,25 @@ impl Accumulator {
         self.take(call, arguments, order, held, execution)
     }
 
+    /// Takes so many rows in, for `COUNT(*)`.
+    pub(crate) fn add_rows(&mut self, rows: u64) {
+        if let Kind::Count(count) = &mut self.kind {
+            *count += rows;
+        }
+    }
+
+    /// Takes an integer in, if it is but counted or summed up here; false if it has to go the way of all
+    /// arguments.
+    #[inline]
+    pub(crate) fn add_integer(&mut self, number: i64) -> bool {
+        match (&mut self.kind, &self.seen) {
+            (Kind::Sum(sum), None) => sum.add_integer(number),
+            (Kind::Count(count), None) => *count += 1,
+            _ => return false,
+        }
+        true
+    }
+
     /// Whether `DISTINCT` lets the arguments count.
     fn is_new(
         &mut self,

@@ -11,6 +11,7 @@
 mod accumulator;
 mod concatenate;
 mod number;
+mod over_scan;
 
 use std::collections::BTreeMap;
 
@@ -27,6 +28,7 @@ use super::operator::{Input, Operator};
 use super::partition::{PartitionReader, Partitions};
 
 pub(crate) use accumulator::Accumulator;
+pub(crate) use over_scan::AggregateOverScan;
 
 /// Stands for a rolled up value in a key: behind all values.
 const ROLLED_UP: u8 = 0xff;

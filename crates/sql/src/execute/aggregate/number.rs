@@ -35,6 +35,13 @@ impl Sum {
         Ok(())
     }
 
+    /// Adds an integer.
+    #[inline]
+    pub(crate) fn add_integer(&mut self, number: i64) {
+        self.whole += i128::from(number);
+        self.count += 1;
+    }
+
     fn as_double(&self) -> f64 {
         self.double + self.exact.to_double() + self.whole as f64
     }
