@@ -45,7 +45,7 @@ pub struct Facts {
     /// What the session has counted; its own thread adds.
     pub status: Status,
     /// The text of the running statement, for the process list.
-    pub(crate) statement: Mutex<Option<Arc<str>>>,
+    statement: Mutex<RunningText>,
     locks: Arc<UserLocks>,
     sequence: Arc<AtomicU64>,
     node_id: u64,
@@ -57,6 +57,16 @@ impl fmt::Debug for Facts {
         f.debug_struct("Facts").field("id", &self.id).field("user", &self.user).finish()
     }
 }
+
+/// A text in memory that is kept from one statement to the next.
+#[derive(Default)]
+struct RunningText {
+    text: String,
+    is_running: bool,
+}
+
+/// The memory for texts that is kept at most.
+const KEPT_TEXT_BYTES: usize = 64 << 10;
 
 /// What all sessions of a server share of this.
 #[derive(Clone)]
@@ -98,7 +108,7 @@ impl Facts {
             roles: Mutex::new(BTreeSet::new()),
             encryption_mode: Mutex::new("aes-128-ecb".into()),
             status: Status::default(),
-            statement: Mutex::new(None),
+            statement: Mutex::default(),
             locks: Arc::clone(&shared.locks),
             sequence: Arc::clone(&shared.sequence),
             node_id: shared.node_id,
@@ -115,6 +125,29 @@ impl Facts {
     /// A command has ended: what comes now finds nothing to cancel.
     pub(crate) fn end_command(&self) {
         self.is_running.store(false, Ordering::Release);
+    }
+
+    /// A statement begins.
+    pub(crate) fn begin_statement(&self, text: &str) {
+        let mut running = self.statement.lock();
+        running.text.clear();
+        running.text.push_str(text);
+        running.is_running = true;
+    }
+
+    /// The statement has ended.
+    pub(crate) fn end_statement(&self) {
+        let mut running = self.statement.lock();
+        running.is_running = false;
+        if running.text.capacity() > KEPT_TEXT_BYTES {
+            running.text = String::new();
+        }
+    }
+
+    /// The text of the running statement.
+    pub(crate) fn statement(&self) -> Option<String> {
+        let running = self.statement.lock();
+        running.is_running.then(|| running.text.clone())
     }
 
     /// Whether the running statement is to end.

@@ -56,6 +56,13 @@ impl CachedPlan {
         let was_used = AtomicBool::new(true);
         CachedPlan { plan, columns, needs, kind, generation, command, shape, was_used }
     }
+
+    /// Keeps the plan in the cache for another while.
+    fn is_used(&self) {
+        if !self.was_used.load(Ordering::Relaxed) {
+            self.was_used.store(true, Ordering::Relaxed);
+        }
+    }
 }
 
 type Shard = FxHashMap<Box<[u8]>, Arc<CachedPlan>>;
@@ -67,6 +74,42 @@ pub struct PlanCache {
     plans_per_shard: usize,
     evictions: AtomicU64,
     generation: AtomicU64,
+}
+
+/// Plans that one session found last, so that it need not ask for them where all sessions do.
+#[derive(Debug, Default)]
+pub struct RecentPlans {
+    plans: FxHashMap<Box<[u8]>, Arc<CachedPlan>>,
+}
+
+/// Plans that a session remembers.
+const RECENT_PLANS: usize = 64;
+
+impl RecentPlans {
+    /// The plan of a key that was made from these definitions and the present statistics: a remembered one,
+    /// or one of the cache.
+    pub fn find(
+        &mut self,
+        key: &[u8],
+        definitions_version: u64,
+        cache: &PlanCache,
+    ) -> Option<&CachedPlan> {
+        let generation = cache.generation();
+        let is_current = |plan: &Arc<CachedPlan>| {
+            plan.plan.definitions_version == definitions_version && plan.generation == generation
+        };
+        if !self.plans.get(key).is_some_and(is_current) {
+            let found = cache.get(key, definitions_version)?;
+            if self.plans.len() >= RECENT_PLANS {
+                self.plans.clear();
+            }
+            self.plans.insert(key.into(), found);
+        }
+        self.plans.get(key).map(|plan| {
+            plan.is_used();
+            &**plan
+        })
+    }
 }
 
 /// Shards of the cache.
@@ -114,9 +157,7 @@ impl PlanCache {
         {
             return None;
         }
-        if !found.was_used.load(Ordering::Relaxed) {
-            found.was_used.store(true, Ordering::Relaxed);
-        }
+        found.is_used();
         Some(Arc::clone(found))
     }
 

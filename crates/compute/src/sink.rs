@@ -11,7 +11,7 @@ use firn_sql::collation::Charset;
 use firn_sql::error::{Result, SqlError};
 use firn_sql::execute::ResultSink;
 use firn_sql::plan::OutputColumn;
-use firn_sql::types::{Datum, EvaluationContext, SqlType, TimeZone, TypeKind};
+use firn_sql::types::{Datum, SqlType, TimeZone, TypeKind};
 use firn_wire::{Completion, EncodedColumns, Replies, ResultSet, Row, WireError};
 
 use crate::columns;
@@ -29,8 +29,10 @@ pub struct Presentation {
 pub struct WireSink<'s, 'r, 'a> {
     replies: Option<&'r mut Replies<'a>>,
     /// The columns, if they have been encoded before.
-    encoded: Option<EncodedColumns>,
+    encoded: Option<&'s EncodedColumns>,
     presentation: &'s Presentation,
+    /// Texts are sent in another character set than they are stored in.
+    converts: bool,
     set: Option<ResultSet<'r, 'a>>,
     /// Why nothing more can be sent.
     broken: Option<WireError>,
@@ -44,12 +46,13 @@ impl<'s, 'r, 'a> WireSink<'s, 'r, 'a> {
     pub fn new(
         replies: &'r mut Replies<'a>,
         presentation: &'s Presentation,
-        encoded: Option<EncodedColumns>,
+        encoded: Option<&'s EncodedColumns>,
     ) -> WireSink<'s, 'r, 'a> {
         WireSink {
             replies: Some(replies),
             encoded,
             presentation,
+            converts: presentation.charset.is_some_and(|charset| !charset.is_unicode()),
             set: None,
             broken: None,
             decimal: String::new(),
@@ -82,12 +85,34 @@ impl<'s, 'r, 'a> WireSink<'s, 'r, 'a> {
     }
 
     fn keep<T>(&mut self, sent: std::result::Result<T, WireError>) -> Result<T> {
-        sent.map_err(|error| {
-            self.broken = Some(error);
-            SqlError::new(1160, "Got an error writing communication packets")
-        })
+        sent.or_else(|error| broken(&mut self.broken, error))
     }
 
+    fn unsigned(&mut self, number: u64, kind: &TypeKind) {
+        let charset = self.presentation.charset;
+        match kind {
+            TypeKind::Bit { bits } => put_bits(&mut self.row(), number, *bits),
+            TypeKind::Enum { members, .. } => {
+                put_text(&mut self.row(), members.name_of(number).as_bytes(), charset);
+            }
+            TypeKind::Set { members, .. } => {
+                put_text(&mut self.row(), members.names_of(number).as_bytes(), charset);
+            }
+            _ => self.row().uint(number),
+        }
+    }
+
+    fn bytes(&mut self, bytes: &[u8], kind: &TypeKind) {
+        match kind.is_text() {
+            true => {
+                let charset = self.presentation.charset;
+                put_text(&mut self.row(), bytes, charset);
+            }
+            false => self.row().bytes(bytes),
+        }
+    }
+
+    #[inline]
     fn row(&mut self) -> Row<'_> {
         self.set.as_mut().expect("a row is in a result set").same_row()
     }
@@ -95,42 +120,31 @@ impl<'s, 'r, 'a> WireSink<'s, 'r, 'a> {
 
 impl ResultSink for WireSink<'_, '_, '_> {
     fn columns(&mut self, columns: &[OutputColumn]) -> Result<()> {
-        let encoded = self.encoded.take();
-        let encoded =
-            encoded.unwrap_or_else(|| columns::encode(columns, self.presentation.charset));
         let replies = self.replies.take().expect("a result begins once");
-        let set = replies.encoded_columns(&encoded);
+        let set = match self.encoded {
+            Some(encoded) => replies.encoded_columns(encoded),
+            None => replies.encoded_columns(&columns::encode(columns, self.presentation.charset)),
+        };
         self.set = Some(self.keep(set)?);
         Ok(())
     }
 
+    #[inline]
     fn begin_row(&mut self) -> Result<()> {
         let begun = self.set.as_mut().expect("rows follow columns").row().map(|_| ());
-        self.keep(begun)
+        if begun.is_ok() { Ok(()) } else { self.keep(begun) }
     }
 
     #[inline]
     fn stored(&mut self, value: ValueRef<'_>, ty: &SqlType) -> Result<()> {
-        let charset = self.presentation.charset;
         match (value, &ty.kind) {
             (ValueRef::Null, _) => self.row().null(),
             (ValueRef::Int(number), _) => self.row().int(number),
-            (ValueRef::UInt(number), TypeKind::Bit { bits }) => {
-                put_bits(&mut self.row(), number, *bits)
-            }
-            (ValueRef::UInt(number), TypeKind::Enum { members, .. }) => {
-                put_text(&mut self.row(), members.name_of(number).as_bytes(), charset);
-            }
-            (ValueRef::UInt(bits), TypeKind::Set { members, .. }) => {
-                put_text(&mut self.row(), members.names_of(bits).as_bytes(), charset);
-            }
-            (ValueRef::UInt(number), _) => self.row().uint(number),
+            (ValueRef::UInt(number), kind) => self.unsigned(number, kind),
             (ValueRef::Float(number), _) => self.row().float(number, NOT_FIXED),
             (ValueRef::Double(number), _) => self.row().double(number, NOT_FIXED),
-            (ValueRef::Bytes(bytes), kind) if kind.is_text() => {
-                put_text(&mut self.row(), bytes, charset);
-            }
-            (ValueRef::Bytes(bytes), _) => self.row().bytes(bytes),
+            (ValueRef::Bytes(bytes), _) if !self.converts => self.row().bytes(bytes),
+            (ValueRef::Bytes(bytes), kind) => self.bytes(bytes, kind),
             (ValueRef::Temporal(packed), TypeKind::Date) => {
                 self.row().date(wire_date(stored::Date::unpack(packed)));
             }
@@ -141,33 +155,48 @@ impl ResultSink for WireSink<'_, '_, '_> {
                 self.row().datetime(wire_datetime(packed), *fsp);
             }
             (ValueRef::Temporal(_) | ValueRef::Decimal(_), _) => {
-                let context = EvaluationContext {
-                    time_zone: self.presentation.time_zone.clone(),
-                    ..EvaluationContext::default()
-                };
-                let datum =
-                    Datum::from_value_ref(value, ty, &context.time_zone).map_err(damaged)?;
-                return self.datum(&datum, ty);
+                let datum = Datum::from_value_ref(value, ty, &self.presentation.time_zone);
+                return self.datum(&datum.map_err(damaged)?, ty);
             }
         }
         Ok(())
     }
 
+    fn stored_row(&mut self, row: &[(ValueRef<'_>, &SqlType)]) -> Result<()> {
+        let converts = self.converts;
+        let is_plain = |(value, _): &(ValueRef<'_>, &SqlType)| match value {
+            ValueRef::Null | ValueRef::Int(_) => true,
+            ValueRef::Bytes(_) => !converts,
+            _ => false,
+        };
+        if !row.iter().all(is_plain) {
+            self.begin_row()?;
+            for (value, ty) in row {
+                self.stored(*value, ty)?;
+            }
+            return self.end_row();
+        }
+        let set = self.set.as_mut().expect("rows follow columns");
+        let mut fields = match set.row() {
+            Ok(fields) => fields,
+            Err(error) => return broken(&mut self.broken, error),
+        };
+        for (value, _) in row {
+            match value {
+                ValueRef::Int(number) => fields.int(*number),
+                ValueRef::Bytes(bytes) => fields.bytes(bytes),
+                _ => fields.null(),
+            }
+        }
+        fields.end();
+        Ok(())
+    }
+
     fn datum(&mut self, value: &Datum, ty: &SqlType) -> Result<()> {
-        let charset = self.presentation.charset;
         match (value, &ty.kind) {
             (Datum::Null, _) => self.row().null(),
             (Datum::Int(number), _) => self.row().int(*number),
-            (Datum::UInt(number), TypeKind::Bit { bits }) => {
-                put_bits(&mut self.row(), *number, *bits)
-            }
-            (Datum::UInt(number), TypeKind::Enum { members, .. }) => {
-                put_text(&mut self.row(), members.name_of(*number).as_bytes(), charset);
-            }
-            (Datum::UInt(bits), TypeKind::Set { members, .. }) => {
-                put_text(&mut self.row(), members.names_of(*bits).as_bytes(), charset);
-            }
-            (Datum::UInt(number), _) => self.row().uint(*number),
+            (Datum::UInt(number), kind) => self.unsigned(*number, kind),
             (Datum::Double(number), TypeKind::Float) => self.row().float(*number as f32, NOT_FIXED),
             (Datum::Double(number), _) => self.row().double(*number, NOT_FIXED),
             (Datum::Decimal(number), _) => {
@@ -178,10 +207,7 @@ impl ResultSink for WireSink<'_, '_, '_> {
                 self.row().decimal(&text);
                 self.decimal = text;
             }
-            (Datum::Text(bytes), kind) if kind.is_text() => {
-                put_text(&mut self.row(), bytes, charset);
-            }
-            (Datum::Text(bytes), _) => self.row().bytes(bytes),
+            (Datum::Text(bytes), kind) => self.bytes(bytes, kind),
             (Datum::Date(packed), _) => self.row().date(wire_date(stored::Date::unpack(*packed))),
             (Datum::Time(packed), kind) => self.row().time(wire_time(*packed), kind.fsp()),
             (Datum::DateTime(packed), kind) => {
@@ -189,17 +215,26 @@ impl ResultSink for WireSink<'_, '_, '_> {
             }
             (Datum::Json(json), _) => {
                 let text = json.to_text();
+                let charset = self.presentation.charset;
                 put_text(&mut self.row(), text.as_bytes(), charset);
             }
         }
         Ok(())
     }
 
+    #[inline]
     fn end_row(&mut self) -> Result<()> {
         self.row().end();
         self.rows += 1;
         Ok(())
     }
+}
+
+/// Remembers that the client is gone.
+#[cold]
+fn broken<T>(broken: &mut Option<WireError>, error: WireError) -> Result<T> {
+    *broken = Some(error);
+    Err(SqlError::new(1160, "Got an error writing communication packets"))
 }
 
 /// The error for a stored value that is none of its type.

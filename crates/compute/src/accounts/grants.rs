@@ -62,8 +62,12 @@ impl Grants {
     /// Whether all of `wanted` is given on a table; by the schema and the whole as well.
     #[must_use]
     pub fn on_table(&self, schema: &str, table: &str) -> PrivilegeSet {
+        let on_schema = self.on_schema(schema);
+        if self.tables.is_empty() {
+            return on_schema;
+        }
         let own = self.tables.get(&(schema.to_owned(), table.to_owned()));
-        self.on_schema(schema).union(own.map_or(PrivilegeSet::NONE, |grants| grants.privileges))
+        on_schema.union(own.map_or(PrivilegeSet::NONE, |grants| grants.privileges))
     }
 
     /// What is given on all of a schema.

@@ -43,18 +43,38 @@ impl SqlSession {
         }
         let arguments = self.literal_arguments(text)?;
         self.write_key(&arguments);
+        let answered = self.run_recent(&arguments, replies);
+        self.keep_arguments(arguments);
+        answered
+    }
+
+    /// Runs the plan of the session's key, if there is one. The session remembers the plans that it found
+    /// last: the cache's own count of who uses them is shared by all cores.
+    fn run_recent(&mut self, arguments: &Arguments, replies: &mut Replies<'_>) -> Option<Answered> {
         let version = self.catalog.definitions_version();
-        let plan = self.instance.plans.get(&self.key, version)?;
-        count(&self.facts.status.plan_cache_hits);
-        self.conditions.clear();
-        Some(self.run_plan(&plan, &arguments, replies))
+        let mut recent = std::mem::take(&mut self.recent);
+        let plan = recent.find(&self.key, version, &self.instance.plans);
+        let answered = plan.map(|plan| {
+            count(&self.facts.status.plan_cache_hits);
+            self.conditions.clear();
+            self.run_plan(plan, arguments, replies)
+        });
+        self.recent = recent;
+        answered
+    }
+
+    /// Takes back the memory of arguments that have been used.
+    pub(super) fn keep_arguments(&mut self, mut arguments: Arguments) {
+        arguments.values.clear();
+        arguments.types.clear();
+        self.arguments = arguments;
     }
 
     /// The literals that were lifted out of the text. `None`: it has placeholders, which a text that is
     /// run cannot have.
-    fn literal_arguments(&self, text: &str) -> Option<Arguments> {
+    fn literal_arguments(&mut self, text: &str) -> Option<Arguments> {
         let (collation, mode) = (self.settings.connection_collation, self.grammar_mode());
-        let mut arguments = Arguments::default();
+        let mut arguments = std::mem::take(&mut self.arguments);
         for literal in self.normalised.literals() {
             let (value, ty) = literal_value(literal.value(text, mode), collation)?;
             arguments.values.push(value);
@@ -188,10 +208,10 @@ impl SqlSession {
         self.measured.plan(plan);
         let encoded = match self.settings.presentation.charset {
             Some(charset) if !charset.is_unicode() => None,
-            _ => plan.columns.clone(),
+            _ => plan.columns.as_ref(),
         };
         let counts_found = replies.counts_found_rows();
-        let presentation = self.settings.presentation.clone();
+        let presentation = Arc::clone(&self.settings.presentation);
         // `DO` is planned as a query, whose row nobody gets.
         if plan.columns.is_none() {
             let done = self.execute(plan, arguments, &mut NoRows);
@@ -326,7 +346,7 @@ impl SqlSession {
             session: &mut self.state,
             cancelled: &self.facts.cancelled,
         };
-        let scratch = std::mem::take(&mut self.scratch);
+        let scratch = self.scratch.take().unwrap_or_default();
         let clock = Arc::clone(&self.instance.facts.environment.clock);
         let mut execution = Execution::new(plan, context, scratch);
         execution.limits = self.settings.limits.clone();
@@ -340,7 +360,7 @@ impl SqlSession {
         let found_rows = execution.found_rows;
         let counters = execution.counters.take();
         self.measured.rows.add(&execution.rows);
-        self.scratch = execution.into_scratch();
+        self.scratch = Some(execution.into_scratch());
         if counts {
             self.state.counters = counters;
         }

@@ -1,6 +1,5 @@
 //! Each statement measured: what it counts, and whether it goes to the logs.
 
-use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use firn_sql::error::{Result, SqlError};
@@ -73,7 +72,7 @@ impl Measured {
 impl SqlSession {
     /// A statement begins; answers when, in microseconds of wall time.
     pub(super) fn statement_begins(&mut self, text: &str) -> u64 {
-        *self.facts.statement.lock() = Some(Arc::from(text));
+        self.facts.begin_statement(text);
         count(&self.facts.status.questions);
         self.measured = Measured::default();
         let now = self.instance.facts.environment.clock.wall_time_us();
@@ -99,7 +98,7 @@ impl SqlSession {
             self.facts.row_count.store(-1, Ordering::Relaxed);
             tracing::debug!(code, message = %error.message, "statement refused");
         }
-        *self.facts.statement.lock() = None;
+        self.facts.end_statement();
         let now = self.instance.facts.environment.clock.wall_time_us();
         let took_us = now.saturating_sub(began_us);
         self.measured.count(&self.facts.status);

@@ -78,10 +78,14 @@ pub struct SqlSession {
     named: FxHashMap<String, PreparedStatement>,
     conditions: Vec<Condition>,
     /// Kept for the next statement, so that short ones allocate nothing.
-    scratch: Scratch,
+    scratch: Option<Scratch>,
+    /// Memory for the parameters of executions.
+    arguments: execution::Arguments,
     evaluation: EvaluationContext,
     normalised: grammar::Normalised,
     key: Vec<u8>,
+    /// Plans of the texts that the session ran last.
+    recent: crate::plan_cache::RecentPlans,
     /// Kinds of the parameters of the execution at hand.
     tags: Vec<u8>,
     /// Moves with all that plans depend on besides definitions: settings and the current schema.
@@ -150,10 +154,12 @@ impl SqlSession {
             statements: FxHashMap::default(),
             named: FxHashMap::default(),
             conditions: Vec::new(),
-            scratch: Scratch::default(),
+            scratch: None,
+            arguments: execution::Arguments::default(),
             evaluation: EvaluationContext::default(),
             normalised: grammar::Normalised::default(),
             key: Vec::new(),
+            recent: crate::plan_cache::RecentPlans::default(),
             tags: Vec::new(),
             epoch: 0,
             measured: Measured::default(),

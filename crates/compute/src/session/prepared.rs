@@ -37,7 +37,6 @@ pub(super) struct PreparedStatement {
 }
 
 /// A plan and what it holds for.
-#[derive(Clone)]
 struct LastPlan {
     plan: Arc<CachedPlan>,
     /// The kinds of the parameters' types.
@@ -119,26 +118,27 @@ impl SqlSession {
             );
             return Err(told(SqlError::new(1243, why)));
         };
-        let arguments = self.given_arguments(execution.parameters);
-        let done = match arguments {
-            Ok(arguments) => self.run_prepared(&mut prepared, &arguments, replies),
+        let mut arguments = std::mem::take(&mut self.arguments);
+        let done = match self.given_arguments(execution.parameters, &mut arguments) {
+            Ok(()) => self.run_prepared(&mut prepared, &arguments, replies),
             Err(error) => Err(told(error)),
         };
+        self.keep_arguments(arguments);
         self.statements.insert(execution.statement, prepared);
         done
     }
 
-    fn given_arguments(&self, parameters: &[Parameter<'_>]) -> Result<Arguments> {
-        let mut arguments = Arguments {
-            values: Vec::with_capacity(parameters.len()),
-            types: Vec::with_capacity(parameters.len()),
-        };
+    fn given_arguments(
+        &self,
+        parameters: &[Parameter<'_>],
+        arguments: &mut Arguments,
+    ) -> Result<()> {
         for parameter in parameters {
             let (value, ty) = self.parameter_value(parameter)?;
             arguments.values.push(value);
             arguments.types.push(ty);
         }
-        Ok(arguments)
+        Ok(())
     }
 
     fn parameter_value(&self, parameter: &Parameter<'_>) -> Result<(Datum, SqlType)> {
@@ -222,7 +222,12 @@ impl SqlSession {
         self.conditions.clear();
         let plan = self.refresh_grants().and_then(|()| self.plan_of(prepared, arguments));
         match plan {
-            Ok(plan) => self.run_plan(&plan, arguments, replies),
+            Ok(last) => {
+                // Taken out and put back: its count of users is shared by all sessions.
+                let answered = self.run_plan(&last.plan, arguments, replies);
+                prepared.last = last.plan.plan.is_cacheable.then_some(last);
+                answered
+            }
             Err(error) => {
                 self.keep_error(&error);
                 Err(told(error))
@@ -230,34 +235,31 @@ impl SqlSession {
         }
     }
 
+    /// The plan for an execution: that of the last one, which is taken out of the statement, if it holds.
     fn plan_of(
         &mut self,
         prepared: &mut PreparedStatement,
         arguments: &Arguments,
-    ) -> Result<Arc<CachedPlan>> {
+    ) -> Result<LastPlan> {
         let definitions_version = self.catalog.definitions_version();
         let mut tags = std::mem::take(&mut self.tags);
         tags.clear();
         arguments.types.iter().for_each(|ty| write_tag(&ty.kind, &mut tags));
-        if let Some(last) = &prepared.last
-            && last.epoch == self.epoch
-            && last.definitions_version == definitions_version
-            && last.plan.generation == self.instance.plans.generation()
-            && last.tags == tags
-        {
+        let generation = self.instance.plans.generation();
+        let holds = |last: &mut LastPlan| {
+            last.epoch == self.epoch
+                && last.definitions_version == definitions_version
+                && last.plan.generation == generation
+                && last.tags == tags
+        };
+        if let Some(last) = prepared.last.take_if(holds) {
             self.tags = tags;
-            return Ok(Arc::clone(&last.plan));
+            return Ok(last);
         }
         let plan = self.find_plan(prepared, arguments, definitions_version)?;
-        let epoch = self.epoch;
-        prepared.last = plan.plan.is_cacheable.then(|| LastPlan {
-            plan: Arc::clone(&plan),
-            tags: tags.clone(),
-            definitions_version,
-            epoch,
-        });
+        let last = LastPlan { plan, tags: tags.clone(), definitions_version, epoch: self.epoch };
         self.tags = tags;
-        Ok(plan)
+        Ok(last)
     }
 
     fn find_plan(

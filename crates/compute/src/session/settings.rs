@@ -23,7 +23,7 @@ pub(crate) struct Settings {
     pub(crate) sql_mode: SqlMode,
     pub(crate) client_charset: Charset,
     pub(crate) connection_collation: CollationId,
-    pub(crate) presentation: Presentation,
+    pub(crate) presentation: Arc<Presentation>,
     pub(crate) limits: Limits,
     pub(crate) lock_wait_timeout: Duration,
     pub(crate) first_updater_wins: bool,
@@ -76,10 +76,10 @@ impl Settings {
             sql_mode: sql_mode(variables.known("sql_mode").as_text())?,
             client_charset: charset(variables.known("character_set_client").as_text())?,
             connection_collation: collation(variables.known("collation_connection").as_text())?,
-            presentation: Presentation {
+            presentation: Arc::new(Presentation {
                 charset: results.filter(|charset| *charset != Charset::Binary),
                 time_zone: time_zone(variables.known("time_zone").as_text())?,
-            },
+            }),
             limits: Limits {
                 select_rows: number("sql_select_limit"),
                 recursion_depth: number("cte_max_recursion_depth"),

@@ -215,7 +215,7 @@ impl SessionTables for State {
                 command: connection.command.map_or("Sleep", |command| command.name()).to_owned(),
                 time_s: now.saturating_sub(connection.since).as_secs(),
                 state: if connection.command.is_some() { "executing" } else { "" }.to_owned(),
-                info: facts.statement.lock().as_deref().map(str::to_owned),
+                info: facts.statement(),
             });
         }
         list

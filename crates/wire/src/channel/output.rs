@@ -60,6 +60,7 @@ impl Output {
         self.committed = self.bytes.len();
     }
 
+    #[inline]
     fn write_header(&mut self, at: usize, length: usize) {
         let [a, b, c, ..] = (length as u32).to_le_bytes();
         self.bytes[at..at + HEADER_LENGTH].copy_from_slice(&[a, b, c, self.sequence]);

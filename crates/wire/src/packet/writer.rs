@@ -21,6 +21,7 @@ pub(crate) trait PayloadWriter {
     }
 
     /// An integer in one, three, four or nine bytes.
+    #[inline]
     fn put_length_encoded_integer(&mut self, value: u64) {
         match value {
             0..=0xfa => self.put_u8(value as u8),
@@ -40,6 +41,7 @@ pub(crate) trait PayloadWriter {
     }
 
     /// Bytes after their length.
+    #[inline]
     fn put_length_encoded_bytes(&mut self, bytes: &[u8]) {
         self.put_length_encoded_integer(bytes.len() as u64);
         self.put(bytes);

@@ -90,11 +90,14 @@ pub struct EncodedColumns {
     inner: Arc<Inner>,
 }
 
+/// What encoding a row has to know of each column.
+pub(super) type ColumnKinds = SmallVec<[ColumnKind; 8]>;
+
 #[derive(Debug)]
 struct Inner {
     packets: Vec<u8>,
     definitions: usize,
-    kinds: SmallVec<[ColumnKind; 8]>,
+    kinds: ColumnKinds,
 }
 
 impl EncodedColumns {
@@ -139,7 +142,7 @@ impl EncodedColumns {
         &self.inner.packets[self.inner.definitions..]
     }
 
-    pub(super) fn kinds(&self) -> &[ColumnKind] {
+    pub(super) fn kinds(&self) -> &ColumnKinds {
         &self.inner.kinds
     }
 }

@@ -5,7 +5,7 @@ use crate::error::WireError;
 use crate::flags::{Capabilities, Status};
 use crate::packet::PayloadWriter;
 
-use super::column::EncodedColumns;
+use super::column::{ColumnKinds, EncodedColumns};
 use super::completion::{Completion, put_end_of_rows};
 use super::row::Row;
 use super::{Progress, Replies, RowFormat};
@@ -46,7 +46,8 @@ impl CursorRows {
 /// A result set in work. It must be finished, unless the session returns an error.
 pub struct ResultSet<'r, 'a> {
     replies: &'r mut Replies<'a>,
-    columns: EncodedColumns,
+    /// A copy: the columns are shared by all who run the statement, and nothing of them is counted up here.
+    kinds: ColumnKinds,
     /// Fields of the present row that have been written.
     column: usize,
 }
@@ -71,13 +72,13 @@ impl<'r, 'a> ResultSet<'r, 'a> {
             }
             None => {}
         }
-        Ok(ResultSet { replies, columns: columns.clone(), column: 0 })
+        Ok(ResultSet { replies, kinds: columns.kinds().clone(), column: 0 })
     }
 
     /// How many columns a row has.
     #[must_use]
     pub fn column_count(&self) -> usize {
-        self.columns.len()
+        self.kinds.len()
     }
 
     /// How rows are encoded.
@@ -95,7 +96,7 @@ impl<'r, 'a> ResultSet<'r, 'a> {
         self.replies.channel.flush_if_full()?;
         let output: &mut Output = &mut self.replies.channel.output;
         let cursor = self.replies.cursor.as_deref_mut().and_then(Option::as_mut);
-        let (kinds, format) = (self.columns.kinds(), self.replies.format);
+        let (kinds, format) = (&self.kinds[..], self.replies.format);
         Ok(Row::begin(output, kinds, format, cursor, &mut self.column))
     }
 
@@ -105,7 +106,7 @@ impl<'r, 'a> ResultSet<'r, 'a> {
     pub fn same_row(&mut self) -> Row<'_> {
         let output: &mut Output = &mut self.replies.channel.output;
         let cursor = self.replies.cursor.as_deref_mut().and_then(Option::as_mut);
-        let (kinds, format) = (self.columns.kinds(), self.replies.format);
+        let (kinds, format) = (&self.kinds[..], self.replies.format);
         Row::resume(output, kinds, format, cursor, &mut self.column)
     }
 

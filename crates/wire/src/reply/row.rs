@@ -43,7 +43,11 @@ impl<'s> Row<'s> {
         let buffer = output.begin();
         if format == RowFormat::Binary {
             let header = buffer.len() + 1 + (kinds.len() + 9) / 8;
-            buffer.resize(header, 0);
+            // Most rows have few columns, and nine zeros hold the bits of 62.
+            match header - buffer.len() {
+                length @ ..=9 => buffer.extend_from_slice(&[0; 9][..length]),
+                _ => buffer.resize(header, 0),
+            }
         }
         *column = 0;
         Row { output, kinds, cursor, format, column }
@@ -186,6 +190,7 @@ impl<'s> Row<'s> {
         put_formatted(self.next().1, append);
     }
 
+    #[inline]
     fn check_takes_bytes(&self) {
         let column_type = self.kinds[*self.column].column_type;
         assert!(
@@ -209,6 +214,7 @@ impl<'s> Row<'s> {
 }
 
 /// Whether the binary protocol sends values of this type as bytes after their length.
+#[inline]
 fn is_length_encoded(column_type: ColumnType) -> bool {
     use ColumnType::*;
     !matches!(
