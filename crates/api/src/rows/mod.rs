@@ -260,6 +260,12 @@ pub trait Transaction: Any + Send {
     fn open_snapshot(&mut self);
     /// Ends a statement: READ COMMITTED lets go of its snapshot.
     fn end_statement(&mut self);
+    /// Another reader of what this transaction sees at this moment, for another thread: consistent reads
+    /// only. It is dropped before the snapshot is let go of, and before the transaction writes again.
+    /// `None`: reads of this transaction lock, or the node has no such readers.
+    fn reader(&mut self) -> Option<Box<dyn Transaction>> {
+        None
+    }
 
     /// A table for consistent reads; opens the snapshot.
     ///

@@ -81,6 +81,15 @@ impl RowsTransaction for EngineTransaction {
         self.inner.end_statement();
     }
 
+    fn reader(&mut self) -> Option<Box<dyn RowsTransaction>> {
+        Some(Box::new(EngineTransaction {
+            inner: self.inner.open_reader()?,
+            dictionary: Arc::clone(&self.dictionary),
+            buffers: WriteBuffers::default(),
+            row: RowBuffer::default(),
+        }))
+    }
+
     fn table_for_read(&mut self, table: TableId) -> RowsResult<TableRef> {
         Ok(self.dictionary.table_for_read(&mut self.inner, table)?)
     }

@@ -47,6 +47,8 @@ pub struct Transaction {
     slot: Option<SnapshotSlot>,
     view: Option<ReadView>,
     pub(crate) writer: Option<Writer>,
+    /// Whose writes it sees besides, if it is another's reader.
+    reads_as: Option<TrxId>,
     pub(crate) observed: Cell<Lsn>,
     lock_wait_timeout: Duration,
     /// A write to a record that has changed since the snapshot is refused.
@@ -71,6 +73,7 @@ impl Transaction {
             slot: Some(slot),
             view: None,
             writer: None,
+            reads_as: None,
             observed: Cell::new(Lsn::default()),
             lock_wait_timeout: system.options().lock_wait_timeout,
             first_updater_wins: system.options().first_updater_wins,
@@ -155,6 +158,32 @@ impl Transaction {
         }
     }
 
+    /// Another reader of the same snapshot and of this transaction's own writes. It has no slot in the
+    /// registry of snapshots: this transaction's slot keeps what both read. What the reader sees is in the log
+    /// by now, so this transaction waits with its end until the log is durable up to here.
+    ///
+    /// Dropped before the snapshot is let go of. `None` where reads lock.
+    pub fn open_reader(&mut self) -> Option<Transaction> {
+        if self.isolation == IsolationLevel::Serializable || self.ended {
+            return None;
+        }
+        self.ensure_snapshot();
+        self.note_observed(self.system.pages().log.end_lsn());
+        Some(Transaction {
+            system: Arc::clone(&self.system),
+            isolation: self.isolation,
+            slot: None,
+            view: self.view.clone(),
+            writer: None,
+            reads_as: self.id(),
+            observed: Cell::new(Lsn::default()),
+            lock_wait_timeout: self.lock_wait_timeout,
+            first_updater_wins: self.first_updater_wins,
+            cancelled: self.cancelled.clone(),
+            ended: false,
+        })
+    }
+
     /// The snapshot's timestamp, if a snapshot is open.
     #[must_use]
     pub fn snapshot(&self) -> Option<Cts> {
@@ -170,7 +199,7 @@ impl Transaction {
     /// If no snapshot is open.
     pub(crate) fn reader(&self) -> Reader<'_> {
         Reader {
-            own: self.id().unwrap_or(TrxId(u64::MAX)),
+            own: self.id().or(self.reads_as).unwrap_or(TrxId(u64::MAX)),
             view: self.view.as_ref().expect("a consistent read has a snapshot"),
             observed: &self.observed,
         }

@@ -47,20 +47,7 @@ impl DetachedExpression {
         columns: Vec<(u16, Slot)>,
         slots: u32,
     ) -> DetachedExpression {
-        let root = PlanNode { kind: NodeKind::OneRow, rows: 1.0, cost: 0.0 };
-        let plan = PreparedPlan {
-            statement: StatementPlan::Query(QueryPlan { root, columns: Vec::new() }),
-            frame_slots: slots,
-            parameters: Vec::new(),
-            common_tables: Vec::new(),
-            definitions_version: 0,
-            cost: 0.0,
-            is_cacheable: false,
-            needs: Vec::new(),
-            tables: Vec::new(),
-            max_execution_time_ms: None,
-        };
-        DetachedExpression { catalog, expression, columns, plan }
+        DetachedExpression { catalog, expression, columns, plan: blank_plan(slots) }
     }
 
     /// The type of its values.
@@ -95,8 +82,25 @@ impl DetachedExpression {
     }
 }
 
+/// A plan that does nothing, for a frame of its own.
+pub(super) fn blank_plan(frame_slots: u32) -> PreparedPlan {
+    let root = PlanNode { kind: NodeKind::OneRow, rows: 1.0, cost: 0.0 };
+    PreparedPlan {
+        statement: StatementPlan::Query(QueryPlan { root, columns: Vec::new() }),
+        frame_slots,
+        parameters: Vec::new(),
+        common_tables: Vec::new(),
+        definitions_version: 0,
+        cost: 0.0,
+        is_cacheable: false,
+        needs: Vec::new(),
+        tables: Vec::new(),
+        max_execution_time_ms: None,
+    }
+}
+
 /// The session of a definition: there is none.
-struct NoSession;
+pub(super) struct NoSession;
 
 impl SessionState for NoSession {
     fn user_variable(&self, _name: &str) -> Datum {
@@ -115,7 +119,7 @@ impl SessionState for NoSession {
 }
 
 /// The transaction of a definition: there is none.
-struct NoTransaction;
+pub(super) struct NoTransaction;
 
 fn refused<T>() -> RowsResult<T> {
     let message = "an expression of a definition cannot read tables".to_owned();

@@ -64,6 +64,28 @@ impl MemoryBudget {
         SqlError::new(1041, message)
     }
 
+    /// Takes so many bytes, for who keeps account of them himself; false, and nothing taken, if there are not
+    /// so many.
+    #[must_use]
+    pub fn take(&self, size_bytes: u64) -> bool {
+        let used_bytes = self.0.used_bytes.fetch_add(size_bytes, Ordering::Relaxed);
+        if used_bytes + size_bytes > self.limit_bytes() {
+            self.give_back(size_bytes);
+            return false;
+        }
+        true
+    }
+
+    /// Takes so many bytes, even if there are not so many.
+    pub fn take_anyway(&self, size_bytes: u64) {
+        self.0.used_bytes.fetch_add(size_bytes, Ordering::Relaxed);
+    }
+
+    /// Gives back what was taken.
+    pub fn give_back(&self, size_bytes: u64) {
+        self.0.used_bytes.fetch_sub(size_bytes, Ordering::Relaxed);
+    }
+
     /// A reservation of nothing yet.
     #[must_use]
     pub fn reservation(&self) -> Reservation {

@@ -44,6 +44,7 @@ pub(crate) mod subquery;
 #[cfg(test)]
 mod tests;
 pub(crate) mod values;
+pub mod vectorised;
 mod virtual_scan;
 mod window;
 mod write;

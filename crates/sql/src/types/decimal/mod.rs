@@ -133,6 +133,12 @@ impl Decimal {
         self.scale <= scale && self.integer_digits() <= precision.saturating_sub(scale)
     }
 
+    /// The number times `10^scale`, where that fits.
+    #[must_use]
+    pub fn unscaled(&self) -> Option<i128> {
+        self.signed_small()
+    }
+
     fn signed_small(&self) -> Option<i128> {
         let magnitude = i128::try_from(wide::to_u128(self.magnitude)?).ok()?;
         Some(if self.negative { -magnitude } else { magnitude })

@@ -1,0 +1,117 @@
+//! Aggregate functions over groups.
+//!
+//! ```text
+//!   values of a batch, group of each row ──add──► accumulator of all groups ──finish──► a column
+//!                                                  ▲ merge: that of another task
+//! ```
+//!
+//! Types and rounding are MySQL's. What has no accumulator here is accumulated by the row executor's own, a
+//! group at a time ([`rows`]).
+
+mod count;
+mod extreme;
+mod first;
+mod rows;
+mod sum;
+
+use std::any::Any;
+use std::sync::Arc;
+
+use arrow::array::ArrayRef;
+use firn_sql::expression::{AggregateCall, AggregateFunction};
+
+use crate::scope::Scope;
+use crate::stop::Result;
+use crate::value::Physical;
+
+/// What a function keeps of all groups.
+pub(crate) trait Accumulator: Any + Send {
+    /// Takes rows in; there are `total` groups by now.
+    fn add(&mut self, values: &[ArrayRef], groups: &[usize], total: usize) -> Result<()>;
+    /// Takes in what another accumulator of the same call has, whose groups are `groups` here.
+    fn merge(&mut self, other: Box<dyn Any>, groups: &[usize], total: usize) -> Result<()>;
+    /// The values of all groups.
+    fn finish(&mut self, total: usize) -> Result<ArrayRef>;
+    /// Bytes that it takes, roughly.
+    fn size_bytes(&self) -> usize;
+}
+
+/// A call of an aggregate function over columns.
+#[derive(Debug, Clone)]
+pub(crate) struct Call {
+    pub(crate) kind: CallKind,
+    /// The columns of its arguments, and their layouts.
+    pub(crate) arguments: Vec<(usize, Physical)>,
+    /// The layout of the result.
+    pub(crate) physical: Physical,
+}
+
+/// Which function a call is of.
+#[derive(Debug, Clone)]
+pub(crate) enum CallKind {
+    /// The first value of each group.
+    First,
+    /// A function of SQL; the number says where its arguments end and the keys of its order begin.
+    Function(Arc<AggregateCall>, usize, Arc<Scope>),
+}
+
+impl Call {
+    /// An accumulator for the call.
+    pub(crate) fn accumulator(&self) -> Box<dyn Accumulator> {
+        let (call, arguments, scope) = match &self.kind {
+            CallKind::First => return Box::new(first::First::new(self.physical)),
+            CallKind::Function(call, arguments, scope) => (call, *arguments, scope),
+        };
+        let is_plain = !call.distinct || self.is_extreme();
+        let argument = self.arguments.first().map(|(_, physical)| *physical);
+        match (call.function, argument) {
+            (AggregateFunction::CountRows, _) => Box::new(count::Count::default()),
+            (AggregateFunction::Count, _) if is_plain => Box::new(count::Count::default()),
+            (AggregateFunction::AnyValue, Some(_)) => Box::new(first::First::new(self.physical)),
+            (AggregateFunction::Sum | AggregateFunction::Average, Some(argument))
+                if is_plain && sum::Sum::takes(argument, self.physical) =>
+            {
+                Box::new(sum::Sum::new(call, argument, self.physical))
+            }
+            (AggregateFunction::Min | AggregateFunction::Max, Some(argument))
+                if argument == self.physical =>
+            {
+                let collation = call.arguments[0].ty.collation();
+                let is_max = call.function == AggregateFunction::Max;
+                extreme::accumulator(argument, is_max, collation)
+            }
+            _ => Box::new(rows::Rows::new(call, arguments, &self.arguments, self.physical, scope)),
+        }
+    }
+
+    /// Whether the groups of several tasks may be put together afterwards.
+    pub(crate) fn can_merge(&self) -> bool {
+        let CallKind::Function(call, ..) = &self.kind else { return true };
+        let is_double =
+            |(_, physical): &(usize, Physical)| matches!(physical, Physical::Double | Physical::Bytes);
+        match call.function {
+            AggregateFunction::CountRows | AggregateFunction::AnyValue => true,
+            AggregateFunction::Count => !call.distinct,
+            // Sums of doubles depend on their order.
+            AggregateFunction::Sum | AggregateFunction::Average => {
+                !call.distinct && !self.arguments.iter().any(is_double)
+            }
+            AggregateFunction::Min | AggregateFunction::Max => {
+                self.arguments.first().is_some_and(|(_, physical)| *physical == self.physical)
+            }
+            _ => false,
+        }
+    }
+
+    fn is_extreme(&self) -> bool {
+        let CallKind::Function(call, ..) = &self.kind else { return false };
+        matches!(call.function, AggregateFunction::Min | AggregateFunction::Max)
+    }
+}
+
+/// The other accumulator, which is of the same kind.
+fn same<T: 'static>(other: Box<dyn Any>) -> Result<Box<T>> {
+    other
+        .downcast::<T>()
+        .map_err(|_| crate::stop::Stop::Declined("accumulators differ between tasks".to_owned()))
+}

@@ -1,0 +1,165 @@
+//! `SUM` and `AVG`: exact for whole and exact numbers, in the order of the rows for doubles.
+
+use std::any::Any;
+use std::sync::Arc;
+
+use arrow::array::{Array, ArrayRef, AsArray, Float64Builder};
+use arrow::datatypes::{Decimal128Type, Float64Type, Int64Type, UInt64Type};
+use firn_sql::expression::{AggregateCall, AggregateFunction};
+use firn_sql::types::decimal::Rounding;
+use firn_sql::types::{Datum, Decimal};
+
+use super::{Accumulator, same};
+use crate::stop::{Result, declined};
+use crate::value::{Physical, beyond};
+
+/// Sums and counts of all groups.
+pub(super) struct Sum {
+    is_mean: bool,
+    argument: Physical,
+    physical: Physical,
+    exact: Vec<i128>,
+    doubles: Vec<f64>,
+    counts: Vec<u64>,
+}
+
+impl Sum {
+    /// Whether sums of such columns with such a result are worked out here.
+    pub(super) fn takes(argument: Physical, result: Physical) -> bool {
+        match argument {
+            Physical::Int | Physical::UInt => matches!(result, Physical::Decimal(_)),
+            Physical::Decimal(_) => matches!(result, Physical::Decimal(_)),
+            Physical::Double => result == Physical::Double,
+            _ => false,
+        }
+    }
+
+    pub(super) fn new(call: &AggregateCall, argument: Physical, physical: Physical) -> Sum {
+        Sum {
+            is_mean: call.function == AggregateFunction::Average,
+            argument,
+            physical,
+            exact: Vec::new(),
+            doubles: Vec::new(),
+            counts: Vec::new(),
+        }
+    }
+
+    fn resize(&mut self, total: usize) {
+        self.counts.resize(total, 0);
+        if self.argument == Physical::Double {
+            self.doubles.resize(total, 0.0);
+        } else {
+            self.exact.resize(total, 0);
+        }
+    }
+
+    /// Adds the numbers of a column, NULL aside.
+    fn add_exact(
+        &mut self,
+        column: &ArrayRef,
+        groups: &[usize],
+        number: impl Fn(usize) -> i128,
+    ) -> Result<()> {
+        let has_nulls = column.null_count() > 0;
+        for (row, &group) in groups.iter().enumerate() {
+            if has_nulls && column.is_null(row) {
+                continue;
+            }
+            let sum = &mut self.exact[group];
+            *sum = sum.checked_add(number(row)).ok_or_else(beyond)?;
+            self.counts[group] += 1;
+        }
+        Ok(())
+    }
+
+    fn value(&self, group: usize) -> Result<Datum> {
+        let count = self.counts[group];
+        if count == 0 {
+            return Ok(Datum::Null);
+        }
+        let from = match self.argument {
+            Physical::Decimal(scale) => scale,
+            _ => 0,
+        };
+        let sum = Decimal::from_unscaled(self.exact[group], from);
+        let Physical::Decimal(scale) = self.physical else { return declined("a sum has no scale") };
+        if !self.is_mean {
+            return Ok(Datum::Decimal(sum));
+        }
+        let mean = sum.divide(&Decimal::from(count), scale, Rounding::HalfUp);
+        mean.map(Datum::Decimal).ok_or_else(beyond)
+    }
+
+    fn finish_doubles(&mut self) -> Result<ArrayRef> {
+        let mut out = Float64Builder::with_capacity(self.counts.len());
+        for (sum, &count) in self.doubles.iter().zip(&self.counts) {
+            let value = if self.is_mean { sum / count as f64 } else { *sum };
+            if count > 0 && !value.is_finite() {
+                return declined("a sum of doubles is out of range");
+            }
+            out.append_option((count > 0).then_some(value));
+        }
+        Ok(Arc::new(out.finish()))
+    }
+}
+
+impl Accumulator for Sum {
+    fn add(&mut self, values: &[ArrayRef], groups: &[usize], total: usize) -> Result<()> {
+        self.resize(total);
+        let column = &values[0];
+        match self.argument {
+            Physical::Int => {
+                let numbers = column.as_primitive::<Int64Type>().values().clone();
+                self.add_exact(column, groups, |row| numbers[row].into())
+            }
+            Physical::UInt => {
+                let numbers = column.as_primitive::<UInt64Type>().values().clone();
+                self.add_exact(column, groups, |row| numbers[row].into())
+            }
+            Physical::Decimal(_) => {
+                let numbers = column.as_primitive::<Decimal128Type>().values().clone();
+                self.add_exact(column, groups, |row| numbers[row])
+            }
+            _ => {
+                let numbers = column.as_primitive::<Float64Type>();
+                for (row, &group) in groups.iter().enumerate() {
+                    if numbers.is_valid(row) {
+                        self.doubles[group] += numbers.value(row);
+                        self.counts[group] += 1;
+                    }
+                }
+                Ok(())
+            }
+        }
+    }
+
+    fn merge(&mut self, other: Box<dyn Any>, groups: &[usize], total: usize) -> Result<()> {
+        self.resize(total);
+        let other = same::<Sum>(other)?;
+        for (at, &group) in groups.iter().enumerate() {
+            if let Some(more) = other.exact.get(at) {
+                let sum = &mut self.exact[group];
+                *sum = sum.checked_add(*more).ok_or_else(beyond)?;
+                self.counts[group] += other.counts[at];
+            }
+        }
+        Ok(())
+    }
+
+    fn finish(&mut self, total: usize) -> Result<ArrayRef> {
+        self.resize(total);
+        if self.argument == Physical::Double {
+            return self.finish_doubles();
+        }
+        let mut builder = self.physical.builder(total);
+        for group in 0..total {
+            builder.append(&self.value(group)?)?;
+        }
+        Ok(builder.finish())
+    }
+
+    fn size_bytes(&self) -> usize {
+        self.exact.capacity() * 16 + self.doubles.capacity() * 8 + self.counts.capacity() * 8
+    }
+}

@@ -1,0 +1,178 @@
+//! The engine's face.
+
+use std::sync::OnceLock;
+
+use arrow::array::RecordBatch;
+use firn_api::rows::IsolationLevel;
+use firn_sql::error::SqlError;
+use firn_sql::execute::vectorised::{Attempt, Unsupported, VectorisedEngine};
+use firn_sql::execute::{Execution, Outcome, ResultSink};
+use firn_sql::plan::{PreparedPlan, QueryPlan, StatementPlan};
+use tokio::runtime::Runtime;
+
+use crate::stop::{Result, Stop, declined};
+use crate::translate::{self, Answer};
+
+/// Bytes of a result that are held back in case the attempt is given up.
+const HELD_BYTES: usize = 16 << 20;
+
+/// The vectorised engine of a process.
+#[derive(Debug)]
+pub struct Engine {
+    threads: usize,
+    runtime: OnceLock<Runtime>,
+}
+
+impl Engine {
+    /// An engine of so many threads, which begin with the first statement.
+    #[must_use]
+    pub fn new(threads: usize) -> Engine {
+        Engine { threads: threads.max(1), runtime: OnceLock::new() }
+    }
+
+    pub(crate) fn threads(&self) -> usize {
+        self.threads
+    }
+
+    /// The engine's threads.
+    pub(crate) fn handle(&self) -> Result<&tokio::runtime::Handle> {
+        if let Some(runtime) = self.runtime.get() {
+            return Ok(runtime.handle());
+        }
+        let built = tokio::runtime::Builder::new_multi_thread()
+            .worker_threads(self.threads)
+            .thread_name("vectorised")
+            .build();
+        match built {
+            Ok(runtime) => Ok(self.runtime.get_or_init(|| runtime).handle()),
+            Err(error) => declined(format!("there are no threads: {error}")),
+        }
+    }
+}
+
+impl Drop for Engine {
+    fn drop(&mut self) {
+        if let Some(runtime) = self.runtime.take() {
+            runtime.shutdown_background();
+        }
+    }
+}
+
+impl VectorisedEngine for Engine {
+    fn check(&self, plan: &PreparedPlan) -> std::result::Result<(), Unsupported> {
+        translate::check(plan).map_err(Unsupported::from)
+    }
+
+    fn run(
+        &self,
+        plan: &PreparedPlan,
+        execution: &mut Execution<'_>,
+        sink: &mut dyn ResultSink,
+    ) -> firn_sql::error::Result<Attempt> {
+        let StatementPlan::Query(query) = &plan.statement else {
+            return Ok(Attempt::Declined(Unsupported("it is no query".to_owned())));
+        };
+        if execution.transaction.isolation() == IsolationLevel::Serializable {
+            return Ok(Attempt::Declined(Unsupported("its reads lock".to_owned())));
+        }
+        let mut result = Held::new(query, sink, execution.limits.select_rows);
+        let ran = translate::answer(self, plan, query, execution, &mut |execution, answer, batch| {
+            result.take(execution, answer, batch)
+        });
+        let ran = ran.and_then(|warned| match warned && !result.has_begun {
+            true => declined("it warns"),
+            false => result.finish(execution),
+        });
+        match ran {
+            Ok(given) => {
+                execution.found_rows.get_or_insert(given);
+                let warnings = execution.context.warning_count();
+                Ok(Attempt::Done(Outcome {
+                    affected: given,
+                    found: given,
+                    warnings,
+                    ..Outcome::default()
+                }))
+            }
+            Err(Stop::Sql(error)) if result.has_begun || error.code == 1317 => Err(error),
+            Err(stop) if result.has_begun => Err(SqlError::new(1105, stop.to_string())),
+            Err(stop) => Ok(Attempt::Declined(stop.into())),
+        }
+    }
+}
+
+/// The result: held back at first, then passed on.
+struct Held<'r> {
+    query: &'r QueryPlan,
+    sink: &'r mut dyn ResultSink,
+    batches: Vec<RecordBatch>,
+    held_bytes: usize,
+    answer: Option<Answer>,
+    limit: u64,
+    given: u64,
+    has_begun: bool,
+}
+
+impl<'r> Held<'r> {
+    fn new(query: &'r QueryPlan, sink: &'r mut dyn ResultSink, select_rows: u64) -> Held<'r> {
+        let is_limited = matches!(query.root.kind, firn_sql::plan::NodeKind::Limit { .. });
+        Held {
+            query,
+            sink,
+            batches: Vec::new(),
+            held_bytes: 0,
+            answer: None,
+            limit: if is_limited { u64::MAX } else { select_rows },
+            given: 0,
+            has_begun: false,
+        }
+    }
+
+    fn take(
+        &mut self,
+        execution: &mut Execution<'_>,
+        answer: &Answer,
+        batch: RecordBatch,
+    ) -> Result<bool> {
+        self.answer.get_or_insert_with(|| answer.clone());
+        self.held_bytes += batch.get_array_memory_size();
+        self.batches.push(batch);
+        if self.held_bytes > HELD_BYTES {
+            self.pass_on(execution)?;
+        }
+        Ok(self.given < self.limit)
+    }
+
+    fn begin(&mut self) -> Result<()> {
+        if !self.has_begun {
+            self.has_begun = true;
+            self.sink.columns(&self.query.columns)?;
+        }
+        Ok(())
+    }
+
+    fn pass_on(&mut self, execution: &mut Execution<'_>) -> Result<()> {
+        self.begin()?;
+        let Some(answer) = self.answer.clone() else { return Ok(()) };
+        self.held_bytes = 0;
+        for batch in std::mem::take(&mut self.batches) {
+            for row in 0..batch.num_rows() {
+                if self.given == self.limit {
+                    return Ok(());
+                }
+                execution.check_cancelled()?;
+                self.sink.begin_row()?;
+                answer.pass_row(self.query, &batch, row, execution, self.sink)?;
+                self.sink.end_row()?;
+                self.given += 1;
+            }
+        }
+        Ok(())
+    }
+
+    fn finish(&mut self, execution: &mut Execution<'_>) -> Result<u64> {
+        self.pass_on(execution)?;
+        self.begin()?;
+        Ok(self.given)
+    }
+}

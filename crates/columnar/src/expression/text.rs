@@ -1,0 +1,117 @@
+//! Tests of text against constants, and the weights by which text compares.
+
+use std::sync::Arc;
+
+use arrow::array::{Array, ArrayRef, AsArray, BinaryBuilder, BooleanArray, RecordBatch};
+use firn_format::value::CollationId;
+use firn_sql::collation::{self, Collation, LikePattern};
+use firn_sql::expression::CompareOperator;
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use super::Kernel;
+use super::compare::test_rows;
+use crate::stop::Result;
+
+/// Values of one batch whose answers are remembered.
+const REMEMBERED: usize = 256;
+
+/// What is asked of a text.
+pub(crate) enum Question {
+    /// How it compares with a constant.
+    Compare(CompareOperator, &'static Collation, Box<[u8]>),
+    /// Whether its sort key is one of these; and whether NULL is in the list.
+    OneOf(&'static Collation, FxHashSet<Box<[u8]>>, bool),
+    /// Whether it has a pattern.
+    Like(LikePattern),
+}
+
+/// A text and what is asked of it.
+pub(crate) struct TextTest {
+    pub(crate) operand: Kernel,
+    pub(crate) question: Question,
+    pub(crate) negated: bool,
+}
+
+impl std::fmt::Debug for TextTest {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "TextTest({:?})", self.operand)
+    }
+}
+
+impl TextTest {
+    pub(super) fn truth(&self, batch: &RecordBatch) -> Result<BooleanArray> {
+        let array = self.operand.evaluate(batch)?;
+        let texts = array.as_binary::<i32>();
+        let mut answers: FxHashMap<&[u8], bool> = FxHashMap::default();
+        let mut key = Vec::new();
+        let mut ask = |text: &[u8]| {
+            let answer = match &self.question {
+                Question::Compare(operator, collation, other) => {
+                    operator.holds(collation.compare(text, other))
+                }
+                Question::OneOf(collation, keys, _) => {
+                    key.clear();
+                    collation.write_sort_key(text, &mut key);
+                    keys.contains(&*key)
+                }
+                Question::Like(pattern) => pattern.matches(text),
+            };
+            answer != self.negated
+        };
+        let truth = test_rows(&array, |row| {
+            if texts.is_null(row) {
+                return false;
+            }
+            let text = texts.value(row);
+            match answers.get(text) {
+                Some(answer) => *answer,
+                None => {
+                    let answer = ask(text);
+                    if answers.len() < REMEMBERED {
+                        answers.insert(text, answer);
+                    }
+                    answer
+                }
+            }
+        });
+        match self.question {
+            // Beside a NULL in the list, what was not found is unknown.
+            Question::OneOf(_, _, true) => {
+                let found = !self.negated;
+                let known = |row: usize| truth.is_valid(row) && truth.value(row) == found;
+                let rows = (0..truth.len()).map(|row| known(row).then_some(found));
+                Ok(rows.collect())
+            }
+            _ => Ok(truth),
+        }
+    }
+}
+
+/// Columns whose bytes compare as texts do; those of binary texts are the texts.
+pub(crate) fn weights(array: &ArrayRef, collation: CollationId) -> ArrayRef {
+    if collation == CollationId::BINARY {
+        return array.clone();
+    }
+    let collation = collation::get(collation);
+    let texts = array.as_binary::<i32>();
+    let mut keys: FxHashMap<&[u8], Box<[u8]>> = FxHashMap::default();
+    let mut out = BinaryBuilder::with_capacity(texts.len(), texts.len() * 16);
+    let mut key = Vec::new();
+    for text in texts {
+        let Some(text) = text else {
+            out.append_null();
+            continue;
+        };
+        if let Some(key) = keys.get(text) {
+            out.append_value(key);
+            continue;
+        }
+        key.clear();
+        collation.write_sort_key(text, &mut key);
+        out.append_value(&key);
+        if keys.len() < REMEMBERED {
+            keys.insert(text, key.as_slice().into());
+        }
+    }
+    Arc::new(out.finish())
+}

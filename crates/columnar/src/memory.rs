@@ -1,0 +1,48 @@
+//! The statement's memory as the library's memory pool: operators that are refused spill or end the attempt.
+
+use std::fmt;
+
+use datafusion_common::{DataFusionError, Result};
+use datafusion_execution::memory_pool::{MemoryLimit, MemoryPool, MemoryReservation};
+use firn_sql::execute::MemoryBudget;
+
+/// See the module's page.
+#[derive(Debug)]
+pub(crate) struct BudgetPool(pub(crate) MemoryBudget);
+
+impl fmt::Display for BudgetPool {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("statement")
+    }
+}
+
+impl MemoryPool for BudgetPool {
+    fn name(&self) -> &str {
+        "statement"
+    }
+
+    fn grow(&self, _: &MemoryReservation, additional: usize) {
+        self.0.take_anyway(additional as u64);
+    }
+
+    fn shrink(&self, _: &MemoryReservation, shrink: usize) {
+        self.0.give_back(shrink as u64);
+    }
+
+    fn try_grow(&self, _: &MemoryReservation, additional: usize) -> Result<()> {
+        if self.0.take(additional as u64) {
+            return Ok(());
+        }
+        let limit_bytes = self.0.limit_bytes();
+        let message = format!("the statement needs more than its {limit_bytes} bytes of memory");
+        Err(DataFusionError::ResourcesExhausted(message))
+    }
+
+    fn reserved(&self) -> usize {
+        self.0.used_bytes() as usize
+    }
+
+    fn memory_limit(&self) -> MemoryLimit {
+        MemoryLimit::Finite(self.0.limit_bytes() as usize)
+    }
+}

@@ -1,0 +1,122 @@
+//! Operators of the engine's own, beside those of the library.
+
+mod aggregate;
+mod batches;
+mod sequence;
+mod stage;
+
+use std::sync::Arc;
+
+use arrow::array::{Array, BooleanArray, RecordBatch};
+use arrow::compute;
+use arrow::datatypes::{Schema, SchemaRef};
+use datafusion_physical_expr::EquivalenceProperties;
+use datafusion_physical_plan::execution_plan::{Boundedness, EmissionType};
+use datafusion_physical_plan::{Partitioning, PlanProperties};
+
+use crate::expression::Kernel;
+use crate::stop::Result;
+use crate::value::Field;
+
+pub(crate) use aggregate::HashAggregate;
+pub(crate) use batches::Batches;
+pub(crate) use sequence::Sequence;
+pub(crate) use stage::{Output, Stage};
+
+/// What a leaf of a plan says of itself.
+macro_rules! leaf {
+    ($name:literal) => {
+        fn name(&self) -> &str {
+            $name
+        }
+
+        fn properties(&self) -> &Arc<PlanProperties> {
+            &self.properties
+        }
+
+        fn children(&self) -> Vec<&Arc<dyn ExecutionPlan>> {
+            Vec::new()
+        }
+
+        fn apply_expressions(
+            &self,
+            _: &mut dyn FnMut(
+                &Arc<dyn datafusion_physical_expr::PhysicalExpr>,
+            ) -> LibraryResult<
+                datafusion_common::tree_node::TreeNodeRecursion,
+            >,
+        ) -> LibraryResult<datafusion_common::tree_node::TreeNodeRecursion> {
+            Ok(datafusion_common::tree_node::TreeNodeRecursion::Continue)
+        }
+
+        fn with_new_children(
+            self: Arc<Self>,
+            _: Vec<Arc<dyn ExecutionPlan>>,
+        ) -> LibraryResult<Arc<dyn ExecutionPlan>> {
+            Ok(self)
+        }
+    };
+}
+pub(crate) use leaf;
+
+/// The schema of a relation: a column for each field, by its number.
+pub(crate) fn schema_of(fields: &[Field]) -> SchemaRef {
+    let column = |(number, field): (usize, &Field)| {
+        arrow::datatypes::Field::new(format!("c{number}"), field.physical.data_type(), true)
+    };
+    Arc::new(Schema::new(fields.iter().enumerate().map(column).collect::<Vec<_>>()))
+}
+
+/// The properties of an operator that promises no order.
+pub(crate) fn properties(schema: SchemaRef, partitions: usize) -> Arc<PlanProperties> {
+    Arc::new(PlanProperties::new(
+        EquivalenceProperties::new(schema),
+        Partitioning::UnknownPartitioning(partitions),
+        EmissionType::Incremental,
+        Boundedness::Bounded,
+    ))
+}
+
+/// The rows for which all conditions are true. What is not cheap is asked of the rows that are left.
+pub(crate) fn chosen(conditions: &[Kernel], batch: &RecordBatch) -> Result<BooleanArray> {
+    let mut so_far: Option<BooleanArray> = None;
+    for condition in conditions {
+        let next = match so_far {
+            None => is_true(&condition.truth(batch)?),
+            Some(known) if condition.is_cheap() => {
+                compute::and(&known, &is_true(&condition.truth(batch)?))?
+            }
+            Some(known) => among(condition, batch, &known)?,
+        };
+        let is_over = !next.has_true();
+        so_far = Some(next);
+        if is_over {
+            break;
+        }
+    }
+    Ok(so_far.unwrap_or_else(|| BooleanArray::from(vec![true; batch.num_rows()])))
+}
+
+fn is_true(truth: &BooleanArray) -> BooleanArray {
+    match truth.nulls() {
+        None => truth.clone(),
+        Some(nulls) => BooleanArray::new(truth.values() & nulls.inner(), None),
+    }
+}
+
+fn among(condition: &Kernel, batch: &RecordBatch, known: &BooleanArray) -> Result<BooleanArray> {
+    if known.true_count() == batch.num_rows() {
+        return Ok(is_true(&condition.truth(batch)?));
+    }
+    let part = compute::filter_record_batch(batch, known)?;
+    let truth = is_true(&condition.truth(&part)?);
+    let mut next = 0;
+    let rows = (0..batch.num_rows()).map(|row| {
+        if !known.value(row) {
+            return false;
+        }
+        next += 1;
+        truth.value(next - 1)
+    });
+    Ok(BooleanArray::from(rows.collect::<Vec<bool>>()))
+}

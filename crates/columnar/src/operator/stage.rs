@@ -1,0 +1,159 @@
+//! Conditions and computed columns over an input, in one pass.
+
+use std::fmt;
+use std::sync::Arc;
+
+use arrow::array::{ArrayRef, RecordBatch};
+use arrow::compute;
+use datafusion_common::Result as LibraryResult;
+use datafusion_execution::{SendableRecordBatchStream, TaskContext};
+use datafusion_physical_plan::stream::RecordBatchStreamAdapter;
+use datafusion_physical_plan::{
+    DisplayAs, DisplayFormatType, ExecutionPlan, ExecutionPlanProperties, PlanProperties,
+};
+use firn_format::value::CollationId;
+use futures::StreamExt;
+
+use super::{chosen, properties};
+use crate::expression::{Kernel, negate_zero_away, weights};
+use crate::scan::batch_of;
+use crate::stop::Result;
+use crate::value::Physical;
+
+/// A column that a stage gives.
+#[derive(Debug)]
+pub(crate) enum Output {
+    /// The value.
+    Value(Kernel),
+    /// Bytes that compare as the text does.
+    Weights(Kernel, CollationId),
+    /// A double in which both zeros are one.
+    Number(Kernel),
+}
+
+impl Output {
+    /// The column's layout.
+    pub(crate) fn physical(&self) -> Physical {
+        match self {
+            Output::Value(kernel) => kernel.physical(),
+            Output::Weights(..) => Physical::Bytes,
+            Output::Number(_) => Physical::Double,
+        }
+    }
+
+    fn evaluate(&self, batch: &RecordBatch) -> Result<ArrayRef> {
+        match self {
+            Output::Value(kernel) => kernel.evaluate(batch),
+            Output::Weights(kernel, collation) => Ok(weights(&kernel.evaluate(batch)?, *collation)),
+            Output::Number(kernel) => Ok(negate_zero_away(&kernel.evaluate(batch)?)),
+        }
+    }
+}
+
+/// See the module's page.
+#[derive(Debug)]
+pub(crate) struct Stage {
+    input: Arc<dyn ExecutionPlan>,
+    work: Arc<Work>,
+    properties: Arc<PlanProperties>,
+}
+
+#[derive(Debug)]
+struct Work {
+    conditions: Vec<Kernel>,
+    outputs: Vec<Output>,
+}
+
+impl Stage {
+    pub(crate) fn new(
+        input: Arc<dyn ExecutionPlan>,
+        conditions: Vec<Kernel>,
+        outputs: Vec<Output>,
+    ) -> Stage {
+        let column = |(number, output): (usize, &Output)| {
+            arrow::datatypes::Field::new(format!("c{number}"), output.physical().data_type(), true)
+        };
+        let fields: Vec<_> = outputs.iter().enumerate().map(column).collect();
+        let schema = Arc::new(arrow::datatypes::Schema::new(fields));
+        let properties = properties(schema, input.output_partitioning().partition_count());
+        Stage { input, work: Arc::new(Work { conditions, outputs }), properties }
+    }
+}
+
+impl DisplayAs for Stage {
+    fn fmt_as(&self, _: DisplayFormatType, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Stage")
+    }
+}
+
+impl ExecutionPlan for Stage {
+    fn name(&self) -> &str {
+        "Stage"
+    }
+
+    fn properties(&self) -> &Arc<PlanProperties> {
+        &self.properties
+    }
+
+    fn maintains_input_order(&self) -> Vec<bool> {
+        vec![true]
+    }
+
+    fn children(&self) -> Vec<&Arc<dyn ExecutionPlan>> {
+        vec![&self.input]
+    }
+
+    fn apply_expressions(
+        &self,
+        _: &mut dyn FnMut(
+            &Arc<dyn datafusion_physical_expr::PhysicalExpr>,
+        ) -> LibraryResult<datafusion_common::tree_node::TreeNodeRecursion>,
+    ) -> LibraryResult<datafusion_common::tree_node::TreeNodeRecursion> {
+        Ok(datafusion_common::tree_node::TreeNodeRecursion::Continue)
+    }
+
+    fn with_new_children(
+        self: Arc<Self>,
+        mut children: Vec<Arc<dyn ExecutionPlan>>,
+    ) -> LibraryResult<Arc<dyn ExecutionPlan>> {
+        let input = children.pop().unwrap_or_else(|| Arc::clone(&self.input));
+        let properties = Arc::clone(&self.properties);
+        Ok(Arc::new(Stage { input, work: Arc::clone(&self.work), properties }))
+    }
+
+    fn execute(
+        &self,
+        partition: usize,
+        context: Arc<TaskContext>,
+    ) -> LibraryResult<SendableRecordBatchStream> {
+        let input = self.input.execute(partition, context)?;
+        let (work, schema) = (Arc::clone(&self.work), self.schema());
+        let out_schema = Arc::clone(&schema);
+        let stream = input.filter_map(move |batch| {
+            let done = batch.map_err(Into::into).and_then(|batch| work.run(&batch, &out_schema));
+            futures::future::ready(done.map_err(Into::into).transpose())
+        });
+        Ok(Box::pin(RecordBatchStreamAdapter::new(schema, stream)))
+    }
+}
+
+impl Work {
+    fn run(
+        &self,
+        batch: &RecordBatch,
+        schema: &arrow::datatypes::SchemaRef,
+    ) -> Result<Option<RecordBatch>> {
+        let mut left = batch.clone();
+        if !self.conditions.is_empty() {
+            let chosen = chosen(&self.conditions, batch)?;
+            match chosen.true_count() {
+                0 => return Ok(None),
+                count if count == batch.num_rows() => {}
+                _ => left = compute::filter_record_batch(batch, &chosen)?,
+            }
+        }
+        let columns = self.outputs.iter().map(|output| output.evaluate(&left));
+        let columns = columns.collect::<Result<Vec<_>>>()?;
+        batch_of(Arc::clone(schema), columns, left.num_rows()).map(Some)
+    }
+}

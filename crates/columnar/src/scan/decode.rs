@@ -1,0 +1,172 @@
+//! Bytes of rows to columns, a column at a time.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use arrow::array::{
+    ArrayRef, BooleanArray, Decimal128Builder,
+};
+use arrow::datatypes::{Schema, SchemaRef};
+use firn_api::rows::{TableRef, Transaction, cell_value};
+use firn_format::row::RowView;
+use firn_format::value::{DecimalType, Value, ValueRef};
+use firn_sql::error::SqlError;
+use firn_sql::execute::error::{from_row, from_rows};
+use firn_sql::types::{Datum, SqlType, TimeZone, TypeKind};
+
+use super::{ScanColumn, ScanShape};
+use crate::stop::Result;
+use crate::value::{Builder, unscaled};
+
+/// Rows that were gathered.
+pub(super) struct Source<'a> {
+    pub(super) bytes: &'a [u8],
+    pub(super) ends: &'a [usize],
+    pub(super) table: &'a TableRef,
+    pub(super) transaction: &'a dyn Transaction,
+}
+
+/// Decodes rows of one scan.
+pub(crate) struct Decoder {
+    columns: Vec<ScanColumn>,
+    time_zone: TimeZone,
+    /// Builders for rows that come from an index alone.
+    values: Vec<Builder>,
+    value_rows: usize,
+    overflow: Vec<u8>,
+}
+
+/// The schema of decoded columns.
+pub(super) fn schema(columns: &[ScanColumn]) -> SchemaRef {
+    let field = |(number, column): (usize, &ScanColumn)| {
+        arrow::datatypes::Field::new(format!("c{number}"), column.field.physical.data_type(), true)
+    };
+    Arc::new(Schema::new(columns.iter().enumerate().map(field).collect::<Vec<_>>()))
+}
+
+impl Decoder {
+    pub(super) fn new(shape: &ScanShape) -> Decoder {
+        Decoder {
+            columns: shape.columns.clone(),
+            time_zone: shape.time_zone.clone(),
+            values: Vec::new(),
+            value_rows: 0,
+            overflow: Vec::new(),
+        }
+    }
+
+    /// Rows that came from an index alone and wait for [`Decoder::finish_values`].
+    pub(super) fn value_rows(&self) -> usize {
+        self.value_rows
+    }
+
+    /// Takes a row that came from an index alone.
+    pub(super) fn append_values(&mut self, values: &[Value]) -> Result<()> {
+        if self.values.is_empty() {
+            let builder = |column: &ScanColumn| column.field.physical.builder(super::BATCH_ROWS);
+            self.values = self.columns.iter().map(builder).collect();
+        }
+        for ((builder, column), value) in self.values.iter_mut().zip(&self.columns).zip(values) {
+            append(builder, value.as_ref(), &column.field.ty, &self.time_zone)?;
+        }
+        self.value_rows += 1;
+        Ok(())
+    }
+
+    /// The columns of the rows that were taken.
+    pub(super) fn finish_values(&mut self) -> Vec<ArrayRef> {
+        self.value_rows = 0;
+        std::mem::take(&mut self.values).iter_mut().map(Builder::finish).collect()
+    }
+
+    /// Columns of the gathered rows, or of those that are chosen.
+    pub(super) fn decode(
+        &mut self,
+        source: &Source<'_>,
+        columns: Range<usize>,
+        chosen: Option<&BooleanArray>,
+    ) -> Result<Vec<ArrayRef>> {
+        if columns.is_empty() {
+            return Ok(Vec::new());
+        }
+        let rows = chosen.map_or(source.ends.len(), BooleanArray::true_count);
+        let mut views = Vec::with_capacity(rows);
+        let (mut start, layout) = (0, &source.table.layout().row);
+        for (row, &end) in source.ends.iter().enumerate() {
+            if chosen.is_none_or(|chosen| chosen.value(row)) {
+                views.push(RowView::parse(layout, &source.bytes[start..end]).map_err(from_row)?);
+            }
+            start = end;
+        }
+        columns.map(|number| self.decode_column(number, &views, source)).collect()
+    }
+
+    fn decode_column(
+        &mut self,
+        number: usize,
+        views: &[RowView<'_>],
+        source: &Source<'_>,
+    ) -> Result<ArrayRef> {
+        let column = &self.columns[number];
+        let mut builder = column.field.physical.builder(views.len());
+        for view in views {
+            let cell = view.column(usize::from(column.ordinal)).map_err(from_row)?;
+            let value = cell_value(source.transaction, source.table, cell, &mut self.overflow);
+            let value = value.map_err(from_rows)?;
+            append(&mut builder, value, &column.field.ty, &self.time_zone)?;
+        }
+        Ok(builder.finish())
+    }
+}
+
+/// Appends a stored value to a column.
+#[inline]
+fn append(
+    builder: &mut Builder,
+    value: ValueRef<'_>,
+    ty: &SqlType,
+    time_zone: &TimeZone,
+) -> Result<()> {
+    match (&mut *builder, value) {
+        (Builder::Int(builder, _), ValueRef::Int(number)) => builder.append_value(number),
+        (Builder::UInt(builder), ValueRef::UInt(number)) => builder.append_value(number),
+        (Builder::Double(builder), ValueRef::Double(number)) => builder.append_value(number),
+        (Builder::Bytes(builder), ValueRef::Bytes(bytes)) => builder.append_value(bytes),
+        (Builder::Int(builder, _), ValueRef::Temporal(packed))
+            if !matches!(ty.kind, TypeKind::Timestamp { .. }) =>
+        {
+            builder.append_value(packed);
+        }
+        (Builder::Decimal(builder, _), ValueRef::Decimal(encoded)) => {
+            append_decimal(builder, encoded, ty)?;
+        }
+        (_, ValueRef::Null) => builder.append(&Datum::Null)?,
+        (_, value) => {
+            let datum = Datum::from_value_ref(value, ty, time_zone).map_err(damaged)?;
+            builder.append(&datum)?;
+        }
+    }
+    Ok(())
+}
+
+fn append_decimal(builder: &mut Decimal128Builder, encoded: &[u8], ty: &SqlType) -> Result<()> {
+    let TypeKind::Decimal { precision, scale, .. } = ty.kind else {
+        return crate::stop::declined("a decimal is stored where none is expected");
+    };
+    let Some(digits) = DecimalType::new(precision, scale) else {
+        return crate::stop::declined("a decimal's digits are out of range");
+    };
+    let number = if precision <= crate::value::DECIMAL_DIGITS {
+        digits.unpack_i128(encoded).map_err(damaged)?
+    } else {
+        let number = firn_sql::types::Decimal::from_stored(digits, encoded).map_err(damaged)?;
+        unscaled(&number, scale)?
+    };
+    builder.append_value(number);
+    Ok(())
+}
+
+fn damaged(error: firn_format::value::ValueError) -> SqlError {
+    SqlError::new(1034, format!("Damaged row: {error}"))
+}
+

@@ -1,0 +1,85 @@
+//! Why the engine stops: the statement has failed, or it is the row executor's.
+//!
+//! Both travel through the library's error type, and come out of it again at the session.
+
+use arrow::error::ArrowError;
+use datafusion_common::DataFusionError;
+use firn_sql::error::SqlError;
+use firn_sql::execute::vectorised::Unsupported;
+
+/// Why the engine stops.
+#[derive(Debug, Clone, thiserror::Error)]
+pub(crate) enum Stop {
+    /// The statement fails with this.
+    #[error("{0}")]
+    Sql(SqlError),
+    /// The row executor is to run the statement.
+    #[error("{0}")]
+    Declined(String),
+}
+
+/// A result that may stop the engine.
+pub(crate) type Result<T> = std::result::Result<T, Stop>;
+
+/// Leaves the statement to the row executor.
+pub(crate) fn declined<T>(why: impl Into<String>) -> Result<T> {
+    Err(Stop::Declined(why.into()))
+}
+
+impl From<SqlError> for Stop {
+    fn from(error: SqlError) -> Stop {
+        Stop::Sql(error)
+    }
+}
+
+impl From<Stop> for Unsupported {
+    fn from(stop: Stop) -> Unsupported {
+        Unsupported(stop.to_string())
+    }
+}
+
+impl From<ArrowError> for Stop {
+    fn from(error: ArrowError) -> Stop {
+        match error {
+            ArrowError::ExternalError(inner) => inner
+                .downcast_ref::<Stop>()
+                .cloned()
+                .unwrap_or_else(|| Stop::Declined(inner.to_string())),
+            other => Stop::Declined(other.to_string()),
+        }
+    }
+}
+
+impl From<DataFusionError> for Stop {
+    fn from(error: DataFusionError) -> Stop {
+        let mut at: Option<&(dyn std::error::Error + 'static)> = Some(&error);
+        while let Some(inner) = at {
+            if let Some(stop) = inner.downcast_ref::<Stop>() {
+                return stop.clone();
+            }
+            if let Some(DataFusionError::External(boxed)) = inner.downcast_ref()
+                && let Some(stop) = boxed.downcast_ref::<Stop>()
+            {
+                return stop.clone();
+            }
+            if let Some(DataFusionError::Shared(shared)) = inner.downcast_ref() {
+                at = Some(&**shared);
+                continue;
+            }
+            at = inner.source();
+        }
+        Stop::Declined(error.to_string())
+    }
+}
+
+impl From<Stop> for DataFusionError {
+    fn from(stop: Stop) -> DataFusionError {
+        DataFusionError::External(Box::new(stop))
+    }
+}
+
+impl From<Stop> for ArrowError {
+    fn from(stop: Stop) -> ArrowError {
+        ArrowError::ExternalError(Box::new(stop))
+    }
+}

@@ -1,0 +1,124 @@
+//! What is refused before anything is looked at closely.
+
+use firn_sql::expression::{Expression, ExpressionKind};
+use firn_sql::functions::Volatility;
+use firn_sql::plan::visit;
+use firn_sql::plan::{NodeKind, PlanNode, PreparedPlan, QueryPlan, StatementPlan};
+
+use crate::stop::{Result, declined};
+
+/// Whether a statement may be run over columns at all.
+pub(crate) fn check(plan: &PreparedPlan) -> Result<()> {
+    let StatementPlan::Query(query) = &plan.statement else {
+        return declined("it is no query");
+    };
+    let mut found = Found::default();
+    found.query(query);
+    for table in &plan.common_tables {
+        found.query(&table.query);
+    }
+    if !found.scans {
+        return declined("it reads no table");
+    }
+    if found.acts {
+        return declined("an expression acts, or differs from row to row");
+    }
+    if found.locks {
+        return declined("its reads lock");
+    }
+    Ok(())
+}
+
+#[derive(Default)]
+struct Found {
+    scans: bool,
+    acts: bool,
+    locks: bool,
+}
+
+impl Found {
+    fn query(&mut self, query: &QueryPlan) {
+        query.columns.iter().for_each(|column| self.expression(&column.value));
+        self.node(&query.root);
+    }
+
+    fn expression(&mut self, expression: &Expression) {
+        let mut subqueries = Vec::new();
+        gather(expression, &mut subqueries);
+        let acts = |one: &Expression| match &one.kind {
+            ExpressionKind::AssignVariable { .. } => true,
+            ExpressionKind::Call { function, arguments } => match function.volatility {
+                Volatility::Row => true,
+                Volatility::Session => !arguments.is_empty(),
+                Volatility::Pure | Volatility::Statement => false,
+            },
+            _ => false,
+        };
+        self.acts |= visit::any(expression, &acts);
+        for subquery in subqueries {
+            if let ExpressionKind::Subquery(subquery) = &subquery.kind {
+                self.query(&subquery.query);
+            }
+        }
+    }
+
+    fn node(&mut self, node: &PlanNode) {
+        match &node.kind {
+            NodeKind::Scan(scan) => {
+                self.scans = true;
+                self.locks |= scan.mode != firn_api::rows::ReadMode::Consistent;
+                scan.conditions.iter().for_each(|one| self.expression(one));
+            }
+            NodeKind::Filter { conditions, .. } | NodeKind::NestedLoop { conditions, .. } => {
+                conditions.iter().for_each(|one| self.expression(one));
+            }
+            NodeKind::HashJoin { conditions, keys, .. } => {
+                conditions.iter().for_each(|one| self.expression(one));
+                keys.iter().for_each(|(one, other)| {
+                    self.expression(one);
+                    self.expression(other);
+                });
+            }
+            NodeKind::Compute { outputs, .. } => {
+                outputs.iter().for_each(|(_, value)| self.expression(value));
+            }
+            NodeKind::Aggregate { groups, aggregates, .. } => {
+                groups.iter().for_each(|(_, value)| self.expression(value));
+                for call in aggregates {
+                    call.arguments.iter().for_each(|value| self.expression(value));
+                }
+            }
+            NodeKind::Sort { keys, .. } => {
+                keys.iter().for_each(|key| self.expression(&key.expression));
+            }
+            NodeKind::Window(window) => {
+                window.partition.iter().for_each(|value| self.expression(value));
+                window.order.iter().for_each(|key| self.expression(&key.expression));
+                for call in &window.calls {
+                    call.arguments.iter().for_each(|value| self.expression(value));
+                }
+            }
+            NodeKind::Values { rows, .. } => {
+                rows.iter().flatten().for_each(|value| self.expression(value));
+            }
+            NodeKind::Derived { query, .. } => {
+                query.columns.iter().for_each(|column| self.expression(&column.value));
+            }
+            NodeKind::SetOperation { inputs, .. } => {
+                for query in inputs {
+                    query.columns.iter().for_each(|column| self.expression(&column.value));
+                }
+            }
+            _ => {}
+        }
+        visit::for_each_input(node, &mut |input| self.node(input));
+    }
+}
+
+/// The subqueries in an expression.
+fn gather<'a>(expression: &'a Expression, into: &mut Vec<&'a Expression>) {
+    if matches!(expression.kind, ExpressionKind::Subquery(_)) {
+        into.push(expression);
+    }
+    visit::for_each_operand(expression, &mut |operand| gather(operand, into));
+}

@@ -1,0 +1,96 @@
+//! Scans.
+
+use std::sync::Arc;
+
+use firn_api::rows::ReadMode;
+use firn_sql::execute::vectorised::{ScanWays, scan_ways};
+use firn_sql::expression::{Expression, Slot};
+use firn_sql::plan::ScanPlan;
+use firn_sql::plan::visit::{self, SlotSet};
+
+use super::{Relation, Translator};
+use crate::scan::{ScanColumn, ScanPart, ScanShape, TableScan};
+use crate::stop::{Result, declined};
+use crate::value::Field;
+
+impl<'p> Translator<'p, '_, '_> {
+    pub(super) fn scan(
+        &mut self,
+        plan: &'p ScanPlan,
+        rows: f64,
+        needed: &SlotSet,
+    ) -> Result<Relation> {
+        if plan.mode != ReadMode::Consistent || plan.row_key.is_some() || plan.row_payload.is_some()
+        {
+            return declined("a locking read works on rows");
+        }
+        let Some(ways) = scan_ways(plan, self.execution)? else {
+            return declined("single rows are looked up one by one");
+        };
+        let slots: Vec<(u16, Slot)> = plan.slots.clone();
+        let conditions: Vec<&Expression> = plan.conditions.iter().collect();
+        self.scan_ways(plan, ways, &slots, &conditions, plan.covered, rows, needed)
+    }
+
+    /// A scan of these ranges, which fills these slots and gives those that are needed.
+    pub(super) fn scan_ways(
+        &mut self,
+        plan: &ScanPlan,
+        ways: ScanWays,
+        slots: &[(u16, Slot)],
+        conditions: &[&Expression],
+        covered: bool,
+        rows: f64,
+        needed: &SlotSet,
+    ) -> Result<Relation> {
+        let tested = visit::reads_of(conditions.iter().copied());
+        // An index gives its columns in the order that they are asked for, which the shape keeps.
+        let is_tested = |slot: &(u16, Slot)| tested.contains(slot.1);
+        let (first, rest): (Vec<_>, Vec<_>) = slots.iter().copied().partition(is_tested);
+        let rest = rest.into_iter().filter(|(_, slot)| needed.contains(*slot));
+        let (tested_count, mut columns) = (first.len(), Vec::new());
+        for (ordinal, slot) in first.into_iter().chain(rest) {
+            let Some(column) = plan.table.by_ordinal(ordinal) else {
+                return declined("the table has no such column");
+            };
+            columns.push(ScanColumn { ordinal, field: Field::new(slot, &column.ty)? });
+        }
+        let all: Vec<Field> = columns.iter().map(|column| column.field.clone()).collect();
+        let conditions = {
+            let mut compiler = self.compiler(&all);
+            conditions.iter().map(|one| compiler.compile(one)).collect::<Result<Vec<_>>>()?
+        };
+        let is_output = |&number: &usize| needed.contains(all[number].slot);
+        let output: Vec<usize> = (0..all.len()).filter(is_output).collect();
+        let fields = output.iter().map(|&number| all[number].clone()).collect();
+        let shape = ScanShape {
+            direction: plan.direction,
+            covered,
+            tested: if covered { columns.len() } else { tested_count },
+            columns,
+            conditions,
+            output,
+            time_zone: self.execution.context.time_zone.clone(),
+        };
+        let ScanWays { table, ranges } = ways;
+        let mut parts = Vec::new();
+        for ranges in self.split(&table, ranges)? {
+            let Some(reader) = self.execution.transaction.reader() else {
+                return declined("the node lends no readers");
+            };
+            let reader = self.scope.reader(reader);
+            parts.push(ScanPart { reader, table: Arc::clone(&table), ranges });
+        }
+        self.scans += 1;
+        Ok(Relation { plan: Arc::new(TableScan::new(shape, parts)), fields, rows })
+    }
+
+    /// The parts of a scan that are read at the same time.
+    fn split(
+        &mut self,
+        _: &firn_api::rows::TableRef,
+        ranges: Vec<(Option<usize>, firn_format::key::KeyRange)>,
+    ) -> Result<Vec<Vec<(Option<usize>, firn_format::key::KeyRange)>>> {
+        Ok(vec![ranges])
+    }
+}

@@ -1,0 +1,233 @@
+//! The seam to an engine that works on columns: how it is asked, and what of the row executor it may use.
+//!
+//! ```text
+//!   session ──run──► VectorisedEngine ──RowSource────► operators of the row executor, row by row
+//!                          │         ──RowEvaluator──► expressions over rows of the engine's own
+//!                          │         ──ScanWays──────► which keys a scan visits
+//!                          └─ Declined: the row executor runs the statement instead
+//! ```
+//!
+//! An engine may decline a statement while nothing of its result has gone out. So whatever it meets that it
+//! has no exact answer for (a sum beyond its numbers, an error of an expression that the row executor might
+//! never have evaluated, too little memory) is left to the row executor, whose word is the meaning.
+
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use firn_api::rows::TableRef;
+use firn_format::key::KeyRange;
+
+use crate::catalog::SessionCatalog;
+use crate::error::Result;
+use crate::expression::{AggregateCall, Expression, Slot};
+use crate::plan::{Access, PlanNode, PreparedPlan, ScanPlan};
+use crate::types::{Datum, EvaluationContext};
+
+use super::aggregate::Accumulator;
+use super::detached::{NoSession, NoTransaction, blank_plan};
+use super::operator::{Input, build};
+use super::{
+    Execution, ExecutionContext, Outcome, Reservation, ResultSink, Scratch, access, limit,
+};
+
+/// An engine that runs queries over columns.
+pub trait VectorisedEngine: Send + Sync {
+    /// Whether the engine has a way to run this statement.
+    ///
+    /// # Errors
+    /// Why it does not.
+    fn check(&self, plan: &PreparedPlan) -> std::result::Result<(), Unsupported>;
+
+    /// Runs a query whose plan [`VectorisedEngine::check`] has let pass. Blocks.
+    ///
+    /// # Errors
+    /// What the statement ends with.
+    fn run(
+        &self,
+        plan: &PreparedPlan,
+        execution: &mut Execution<'_>,
+        sink: &mut dyn ResultSink,
+    ) -> Result<Attempt>;
+}
+
+/// Why a statement is left to the row executor, in words for `EXPLAIN`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Unsupported(pub String);
+
+/// What came of a statement that an engine was given.
+#[derive(Debug)]
+pub enum Attempt {
+    /// It has been answered.
+    Done(Outcome),
+    /// Nothing of it has gone out; the row executor is to run it.
+    Declined(Unsupported),
+}
+
+/// A part of a plan at work in the row executor.
+pub struct RowSource<'p> {
+    root: Input<'p>,
+}
+
+impl<'p> RowSource<'p> {
+    /// The operators of a part of a plan; [`RowSource::open`] comes first.
+    #[must_use]
+    pub fn new(node: &'p PlanNode, execution: &Execution<'_>) -> RowSource<'p> {
+        RowSource { root: build(node, execution) }
+    }
+
+    /// Begins with the first row; slots of the operators to the left are filled.
+    ///
+    /// # Errors
+    /// What the operators answer.
+    pub fn open(&mut self, execution: &mut Execution<'_>) -> Result<()> {
+        self.root.open(execution)
+    }
+
+    /// Fills the slots with the next row's values; false if there is none.
+    ///
+    /// # Errors
+    /// What the operators answer.
+    pub fn next(&mut self, execution: &mut Execution<'_>) -> Result<bool> {
+        self.root.next(execution)
+    }
+}
+
+impl Execution<'_> {
+    /// The value of a slot.
+    #[must_use]
+    pub fn value(&self, slot: Slot) -> &Datum {
+        self.get(slot)
+    }
+
+    /// Puts a value in a slot.
+    pub fn put(&mut self, slot: Slot, value: Datum) {
+        self.set(slot, value);
+    }
+
+    /// The plan that is executed.
+    #[must_use]
+    pub fn plan(&self) -> &PreparedPlan {
+        self.plan
+    }
+
+    /// The value of a `LIMIT` or `OFFSET`.
+    ///
+    /// # Errors
+    /// 1210 if it is no count.
+    pub fn row_count(&mut self, expression: &Expression) -> Result<u64> {
+        limit::row_count(expression, self)
+    }
+}
+
+/// The keys that a scan visits, for readers of the engine's own.
+pub struct ScanWays {
+    /// The table.
+    pub table: TableRef,
+    /// Index and range, in the order of the scan; an index of `None` is the clustered one.
+    pub ranges: Vec<(Option<usize>, KeyRange)>,
+}
+
+/// The ranges that a scan visits. `None`: it looks single rows up, or may visit one twice.
+///
+/// # Errors
+/// What the values of the ranges answer, and [`Execution`]'s refusal of a table that has changed.
+pub fn scan_ways(plan: &ScanPlan, execution: &mut Execution<'_>) -> Result<Option<ScanWays>> {
+    if matches!(plan.access, Access::Union(_)) {
+        return Ok(None);
+    }
+    let table = execution.table(&plan.table, false)?;
+    let mut steps = Vec::new();
+    access::steps(plan, &table, execution, &mut steps)?;
+    let range = |(index, step)| match step {
+        access::Step::Range(range) => Some((index, range)),
+        access::Step::Point(_) => None,
+    };
+    let ranges: Option<Vec<_>> = steps.into_iter().rev().map(range).collect();
+    Ok(ranges.map(|ranges| ScanWays { table, ranges }))
+}
+
+/// All rows of the table of a scan, whatever way the plan takes.
+///
+/// # Errors
+/// As [`scan_ways`].
+pub fn full_scan(plan: &ScanPlan, execution: &mut Execution<'_>) -> Result<ScanWays> {
+    let table = execution.table(&plan.table, false)?;
+    Ok(ScanWays { table, ranges: vec![(None, KeyRange::all())] })
+}
+
+/// Evaluates expressions over rows of the engine's own, on any thread: without transaction, session and
+/// subqueries.
+pub struct RowEvaluator {
+    catalog: SessionCatalog,
+    plan: PreparedPlan,
+    parameters: Arc<[Datum]>,
+}
+
+impl RowEvaluator {
+    /// An evaluator for the expressions of a statement.
+    #[must_use]
+    pub fn new(execution: &Execution<'_>) -> RowEvaluator {
+        RowEvaluator {
+            catalog: SessionCatalog::new(Arc::clone(execution.catalog.shared()), u64::MAX),
+            plan: blank_plan(execution.plan.frame_slots),
+            parameters: execution.parameters.into(),
+        }
+    }
+
+    /// Lends a frame to `work`, which fills slots and evaluates.
+    ///
+    /// # Errors
+    /// What `work` answers.
+    pub fn with_frame<T>(
+        &self,
+        evaluation: &EvaluationContext,
+        work: impl FnOnce(&mut Execution<'_>) -> Result<T>,
+    ) -> Result<T> {
+        let cancelled = AtomicBool::new(false);
+        let (mut transaction, mut session) = (NoTransaction, NoSession);
+        let context = ExecutionContext {
+            parameters: &self.parameters,
+            transaction: &mut transaction,
+            node: &**self.catalog.shared().node(),
+            context: evaluation,
+            catalog: &self.catalog,
+            session: &mut session,
+            cancelled: &cancelled,
+        };
+        work(&mut Execution::new(&self.plan, context, Scratch::default()))
+    }
+}
+
+/// What an aggregate function of the row executor keeps of the values that it has seen.
+pub struct RowAccumulator(Accumulator);
+
+impl RowAccumulator {
+    /// One that has seen nothing.
+    #[must_use]
+    pub fn new(call: &AggregateCall) -> RowAccumulator {
+        RowAccumulator(Accumulator::new(call))
+    }
+
+    /// Takes a row's arguments in, and the values that `GROUP_CONCAT` orders by.
+    ///
+    /// # Errors
+    /// 1041 without memory, 1690 for a result that is out of range.
+    pub fn add(
+        &mut self,
+        call: &AggregateCall,
+        arguments: &[Datum],
+        order: &[Datum],
+        held: &mut Reservation,
+        execution: &Execution<'_>,
+    ) -> Result<()> {
+        self.0.add(call, arguments, order, held, execution)
+    }
+
+    /// The function's value.
+    ///
+    /// # Errors
+    /// 1690 for a result that is out of range.
+    pub fn finish(self, call: &AggregateCall, evaluation: &EvaluationContext) -> Result<Datum> {
+        self.0.finish(call, evaluation)
+    }
+}
