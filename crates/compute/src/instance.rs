@@ -60,6 +60,8 @@ pub struct Instance {
     flushed_ms: AtomicU64,
     /// Where statements put what they have no memory for.
     pub spill: Option<firn_sql::execute::SpillDirectory>,
+    /// What runs analytic statements; without it the row executor does.
+    pub vectorised: Option<Arc<dyn firn_sql::execute::vectorised::VectorisedEngine>>,
     /// Open sessions by their connection's number.
     sessions: Mutex<FxHashMap<u64, Arc<Facts>>>,
 }
@@ -112,6 +114,7 @@ impl Instance {
             started: environment.clock.monotonic(),
             report,
             spill: None,
+            vectorised: None,
             sessions: Mutex::default(),
         };
         let zone = system_time_zone(environment.clock.wall_time_us());

@@ -128,6 +128,8 @@ impl Endpoint {
             // Statements that would need it say so themselves.
             Err(error) => tracing::warn!(%error, "large statements cannot put rows on the disk"),
         }
+        let processors = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+        instance.vectorised = Some(Arc::new(firn_columnar::Engine::new(processors)));
         let instance = Arc::new(instance);
         for listen in options.listen.iter().chain(&options.metrics_listen) {
             if !listen.ip().is_loopback() && !instance.accounts.has_remote_account() {

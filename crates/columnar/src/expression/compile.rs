@@ -26,7 +26,7 @@ pub(crate) struct Compiler<'c, 'e, 'x> {
 }
 
 /// Whether an expression may be evaluated by any thread, any number of times.
-pub(crate) fn is_worker_safe(expression: &Expression) -> bool {
+fn is_worker_safe(expression: &Expression) -> bool {
     !visit::any(expression, &|one| match &one.kind {
         ExpressionKind::Subquery(_)
         | ExpressionKind::UserVariable(_)

@@ -9,6 +9,7 @@
 //! rows with true conditions need are decoded of those rows alone.
 
 mod decode;
+pub(crate) mod split;
 
 use std::fmt;
 use std::sync::Arc;

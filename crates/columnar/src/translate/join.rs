@@ -81,7 +81,7 @@ impl<'p> Translator<'p, '_, '_> {
         let shape = Shape { join: sides.join, keys, null_safe: is_safe, conditions, rows };
         let below = reads_below(&shape, needed);
         let left = self.node(sides.left, &below)?;
-        let right = self.node(sides.right, &below)?;
+        let right = self.unordered(sides.right, &below)?;
         self.join(left, right, shape, needed)
     }
 
@@ -102,7 +102,7 @@ impl<'p> Translator<'p, '_, '_> {
         let shape = Shape { join: sides.join, keys, null_safe: false, conditions, rows };
         let below = reads_below(&shape, needed);
         let left = self.node(sides.left, &below)?;
-        let right = self.node(sides.right, &below)?;
+        let right = self.unordered(sides.right, &below)?;
         if shape.keys.is_empty() && left.rows * right.rows > MOST_PAIRS {
             return declined("a join without keys works on rows");
         }
@@ -228,7 +228,10 @@ impl<'p> Translator<'p, '_, '_> {
         let below = reads_below(&shape, needed);
         let ways = full_scan(scan, self.execution)?;
         let table_rows = scan.table.statistics.rows() * 0.4_f64.powi(own.len() as i32);
-        let right = self.scan_ways(scan, ways, &slots, &own, false, table_rows, &below)?;
+        let ordered = std::mem::replace(&mut self.ordered, false);
+        let right = self.scan_ways(scan, ways, &slots, &own, false, table_rows, &below);
+        self.ordered = ordered;
+        let right = right?;
         self.join(left, right, shape, needed)
     }
 
@@ -250,7 +253,8 @@ impl<'p> Translator<'p, '_, '_> {
             left_keys.push(one);
             right_keys.push(other);
         }
-        let left_is_smaller = left.rows < right.rows;
+        // The side that is looked up keeps its order.
+        let left_is_smaller = !self.ordered && left.rows < right.rows;
         let left = side(left, left_keys, &own);
         let right = side(right, right_keys, &own);
         let filter = self.join_filter(&left, &right, &shape.conditions, left_is_smaller)?;

@@ -123,6 +123,9 @@ pub(crate) struct Translator<'p, 'e, 'x> {
     pub(crate) scans: usize,
     /// Slots that the plan does not know, made for columns that only a join reads.
     pub(crate) next_slot: u32,
+    /// Whether the order of the rows that are being translated may be what somebody above relies on: plans
+    /// have no sort where an index gives the order.
+    pub(crate) ordered: bool,
     /// Common tables that have been worked out.
     pub(crate) common: FxHashMap<usize, Arc<Vec<RecordBatch>>>,
 }
@@ -143,6 +146,7 @@ impl<'p, 'e, 'x> Translator<'p, 'e, 'x> {
             feeds: Vec::new(),
             scans: 0,
             next_slot: plan.frame_slots,
+            ordered: true,
             common: FxHashMap::default(),
         }
     }
@@ -190,8 +194,18 @@ impl<'p, 'e, 'x> Translator<'p, 'e, 'x> {
 
     /// A node's rows: by operators over batches where there are such, otherwise as a feed.
     pub(crate) fn node(&mut self, node: &'p PlanNode, needed: &SlotSet) -> Result<Relation> {
-        let (feeds, scans) = (self.feeds.len(), self.scans);
-        match self.vectorised(node, needed) {
+        let (feeds, scans, ordered) = (self.feeds.len(), self.scans, self.ordered);
+        self.ordered = match &node.kind {
+            NodeKind::Sort { .. } | NodeKind::Distinct { .. } => false,
+            NodeKind::Aggregate { groups, sorted, .. } => {
+                ordered && *sorted && !groups.is_empty()
+            }
+            NodeKind::Limit { .. } => true,
+            _ => ordered,
+        };
+        let done = self.vectorised(node, needed);
+        self.ordered = ordered;
+        match done {
             Err(Stop::Declined(_)) => {
                 self.feeds.truncate(feeds);
                 self.scans = scans;
@@ -199,6 +213,14 @@ impl<'p, 'e, 'x> Translator<'p, 'e, 'x> {
             }
             done => done,
         }
+    }
+
+    /// A node on whose order nobody relies.
+    pub(crate) fn unordered(&mut self, node: &'p PlanNode, needed: &SlotSet) -> Result<Relation> {
+        let ordered = std::mem::replace(&mut self.ordered, false);
+        let done = self.node(node, needed);
+        self.ordered = ordered;
+        done
     }
 
     fn vectorised(&mut self, node: &'p PlanNode, needed: &SlotSet) -> Result<Relation> {

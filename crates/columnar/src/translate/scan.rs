@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use firn_api::rows::ReadMode;
+use firn_format::key::KeyRange;
 use firn_sql::execute::vectorised::{ScanWays, scan_ways};
 use firn_sql::expression::{Expression, Slot};
 use firn_sql::plan::ScanPlan;
@@ -11,7 +12,14 @@ use firn_sql::plan::visit::{self, SlotSet};
 use super::{Relation, Translator};
 use crate::scan::{ScanColumn, ScanPart, ScanShape, TableScan};
 use crate::stop::{Result, declined};
+use crate::scan::split;
 use crate::value::Field;
+
+/// Rows of a table below which a scan is not split.
+const SPLIT_ROWS: f64 = 50_000.0;
+
+/// An index and a range of it.
+type Way = (Option<usize>, KeyRange);
 
 impl<'p> Translator<'p, '_, '_> {
     pub(super) fn scan(
@@ -32,6 +40,7 @@ impl<'p> Translator<'p, '_, '_> {
         self.scan_ways(plan, ways, &slots, &conditions, plan.covered, rows, needed)
     }
 
+    #[expect(clippy::too_many_arguments, reason = "a plan's scan and a join's differ in all of these")]
     /// A scan of these ranges, which fills these slots and gives those that are needed.
     pub(super) fn scan_ways(
         &mut self,
@@ -72,9 +81,9 @@ impl<'p> Translator<'p, '_, '_> {
             output,
             time_zone: self.execution.context.time_zone.clone(),
         };
-        let ScanWays { table, ranges } = ways;
-        let mut parts = Vec::new();
-        for ranges in self.split(&table, ranges)? {
+        let parted = self.split(plan, &ways);
+        let (table, mut parts) = (ways.table, Vec::new());
+        for ranges in parted {
             let Some(reader) = self.execution.transaction.reader() else {
                 return declined("the node lends no readers");
             };
@@ -86,11 +95,18 @@ impl<'p> Translator<'p, '_, '_> {
     }
 
     /// The parts of a scan that are read at the same time.
-    fn split(
-        &mut self,
-        _: &firn_api::rows::TableRef,
-        ranges: Vec<(Option<usize>, firn_format::key::KeyRange)>,
-    ) -> Result<Vec<Vec<(Option<usize>, firn_format::key::KeyRange)>>> {
-        Ok(vec![ranges])
+    fn split(&mut self, plan: &ScanPlan, ways: &ScanWays) -> Vec<Vec<Way>> {
+        let threads = self.engine.threads();
+        let [(index, range)] = &ways.ranges[..] else { return vec![ways.ranges.clone()] };
+        let is_worth_it = plan.table.statistics.rows() >= SPLIT_ROWS && threads > 1;
+        if self.ordered || !is_worth_it {
+            return vec![ways.ranges.clone()];
+        }
+        let estimate = |range: &KeyRange| {
+            let found = self.execution.node.estimate(&ways.table, *index, range);
+            found.map_or(0.0, |found| found.entries)
+        };
+        let ranges = split::split(range, threads, &estimate);
+        ranges.into_iter().map(|range| vec![(*index, range)]).collect()
     }
 }

@@ -16,7 +16,7 @@ use firn_sql::plan::{PlanContext, PreparedPlan, StatementPlan, plan_statement};
 use firn_sql::types::{Datum, Decimal, SqlType, TypeKind};
 use firn_wire::{Completion, Replies, WireError};
 
-use super::{SqlSession, told};
+use super::{SqlSession, executor, told};
 use crate::columns;
 use crate::plan_cache::CachedPlan;
 use crate::privileges::{self, StatementKind};
@@ -356,7 +356,8 @@ impl SqlSession {
             execution.clock = Some(&*clock);
             execution.counters = Some(execute::Counters::default());
         }
-        let ran = execute::run(plan, &mut execution, sink);
+        let (instance, settings, status) = (&self.instance, &self.settings, &self.facts.status);
+        let ran = executor::run(plan, instance, settings, status, &mut execution, sink);
         let found_rows = execution.found_rows;
         let counters = execution.counters.take();
         self.measured.rows.add(&execution.rows);

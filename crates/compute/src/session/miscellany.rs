@@ -2,7 +2,7 @@
 //! asks for besides statements.
 
 use firn_sql::catalog::type_text::identifier;
-use firn_sql::error::{Result, SqlError};
+use firn_sql::error::{Condition, Result, SqlError};
 use firn_sql::execute::SessionState;
 use firn_sql::grammar;
 use firn_sql::grammar::ast::sql::Expr;
@@ -13,7 +13,7 @@ use firn_wire::{FieldDefinition, Replies, WireError};
 
 use super::answer::Table;
 use super::execution::{Arguments, Gathered};
-use super::{SqlSession, told};
+use super::{SqlSession, executor, told};
 use crate::columns;
 use crate::plan_cache::CachedPlan;
 
@@ -76,22 +76,31 @@ impl SqlSession {
         };
         let arguments = Arguments::default();
         let plan = self.plan(statement, &arguments)?;
+        let executor = executor::explained(&plan.plan, &self.instance, &self.settings);
         if wanted.analyze {
+            let executor = "Executor: row (it counts what each operator does)";
             let counters = self.execute_counted(&plan, &arguments)?;
             let mut table = Table::of_text(&["EXPLAIN"]);
-            table.push_text(&[&explain_tree(&plan.plan, Some(&counters))]);
+            let tree = explain_tree(&plan.plan, Some(&counters));
+            table.push_text(&[&with_executor(&tree, executor)]);
             return Ok(table);
         }
         match wanted.format.unwrap_or_default() {
-            ExplainFormat::Traditional => Ok(explained_rows(explain_table(&plan.plan))),
+            ExplainFormat::Traditional => {
+                let level = firn_sql::error::Level::Note;
+                self.conditions.push(Condition { level, code: 1003, message: executor });
+                Ok(explained_rows(explain_table(&plan.plan)))
+            }
             ExplainFormat::Tree => {
                 let mut table = Table::of_text(&["EXPLAIN"]);
-                table.push_text(&[&explain_tree(&plan.plan, None)]);
+                let tree = explain_tree(&plan.plan, None);
+                table.push_text(&[&with_executor(&tree, &executor)]);
                 Ok(table)
             }
             ExplainFormat::Json => {
                 let mut table = Table::of_text(&["EXPLAIN"]);
-                table.push_text(&[&explain_json(&plan.plan)]);
+                let said = format!("{{\n  \"executor\": {},", serde_json::json!(executor));
+                table.push_text(&[&explain_json(&plan.plan).replacen('{', &said, 1)]);
                 Ok(table)
             }
         }
@@ -226,6 +235,11 @@ impl SqlSession {
         ran?;
         Ok(self.state.counters.take().unwrap_or_default())
     }
+}
+
+/// A tree with a line below that says who runs it.
+fn with_executor(tree: &str, executor: &str) -> String {
+    format!("{}\n{executor}\n", tree.trim_end_matches('\n'))
 }
 
 /// The rows of a traditional `EXPLAIN`.

@@ -18,6 +18,7 @@ mod definition;
 mod diagnostics;
 mod execution;
 mod guards;
+mod executor;
 mod kill;
 mod load;
 mod measure;

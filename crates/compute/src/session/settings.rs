@@ -8,6 +8,7 @@ use firn_format::value::CollationId;
 use firn_sql::collation::{self, Charset};
 use firn_sql::error::{Result, SqlError};
 use firn_sql::execute::Limits;
+use firn_sql::plan::Executor;
 use firn_sql::types::{SqlMode, TimeZone};
 
 use crate::sink::Presentation;
@@ -38,6 +39,10 @@ pub(crate) struct Settings {
     pub(crate) safe_updates: bool,
     /// How long a query may run; 0: as long as it takes.
     pub(crate) max_execution_time_ms: u64,
+    /// `firn_executor`; `None`: as the cost says.
+    pub(crate) executor: Option<Executor>,
+    /// `firn_analytic_cost`
+    pub(crate) analytic_cost: u64,
 }
 
 /// What `COMMIT` and `ROLLBACK` do beyond ending the transaction, unless they say it.
@@ -100,6 +105,12 @@ impl Settings {
             max_error_count: number("max_error_count") as usize,
             safe_updates: is_on("sql_safe_updates"),
             max_execution_time_ms: number("max_execution_time"),
+            executor: match variables.known("firn_executor").as_text() {
+                "ROW" => Some(Executor::Row),
+                "VECTORISED" => Some(Executor::Vectorised),
+                _ => None,
+            },
+            analytic_cost: number("firn_analytic_cost"),
             long_query_us: match variables.known("long_query_time") {
                 Setting::Real(seconds) => (seconds * 1e6) as u64,
                 _ => u64::MAX,

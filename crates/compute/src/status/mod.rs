@@ -164,6 +164,12 @@ counters! {
     plan_cache_hits "Firn_plan_cache_hits" counter("firn_plan_cache_hits", "Plans found in the cache");
     /// Plans that had to be made.
     plan_cache_misses "Firn_plan_cache_misses" counter("firn_plan_cache_misses", "Plans that had to be made");
+    /// Queries that the vectorised engine has answered.
+    vectorised_queries "Firn_queries_vectorised"
+        counter("firn_queries_vectorised", "Queries answered over columns");
+    /// Queries that it has begun and left to the row executor.
+    vectorised_declined "Firn_queries_vectorised_declined"
+        counter("firn_queries_vectorised_declined", "Queries begun over columns and left to the row executor");
     /// Rows sent to clients.
     rows_sent "Firn_rows_sent" counter("firn_rows_sent", "Rows sent to clients");
     /// Look-ups by a full key.

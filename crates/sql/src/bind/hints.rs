@@ -9,6 +9,7 @@ use sqlparser::ast::{TableIndexHintForClause, TableIndexHintType, TableIndexHint
 
 use crate::catalog::model::TableModel;
 use crate::error::{Condition, Level, Result, SqlError};
+use crate::plan::Executor;
 
 use super::Binder;
 use super::logical::IndexHints;
@@ -87,6 +88,7 @@ impl Binder<'_> {
                 match name.as_str() {
                     "JOIN_FIXED_ORDER" | "JOIN_ORDER" => found.straight = true,
                     "NO_MERGE" => found.no_merge = true,
+                    "EXECUTOR" => self.executor_hint(&arguments),
                     "INDEX" | "NO_INDEX" => found.hints.push((name, arguments)),
                     "MAX_EXECUTION_TIME" => self.limit_time(&arguments),
                     known if KNOWN.contains(&known) => {}
@@ -110,6 +112,16 @@ impl Binder<'_> {
                     Condition { level: Level::Warning, code: 3125, message: message.to_owned() };
                 self.context.conditions.borrow_mut().push(condition);
             }
+        }
+    }
+
+    /// `EXECUTOR(ROW)`, `EXECUTOR(VECTORISED)`
+    fn executor_hint(&self, arguments: &[String]) {
+        let named = |name: &str| matches!(arguments, [one] if one.eq_ignore_ascii_case(name));
+        match (named("ROW"), named("VECTORISED")) {
+            (true, _) => self.context.executor.set(Some(Executor::Row)),
+            (_, true) => self.context.executor.set(Some(Executor::Vectorised)),
+            _ => self.warn_of_hint("EXECUTOR"),
         }
     }
 

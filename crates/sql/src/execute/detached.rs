@@ -92,6 +92,7 @@ pub(super) fn blank_plan(frame_slots: u32) -> PreparedPlan {
         common_tables: Vec::new(),
         definitions_version: 0,
         cost: 0.0,
+        executor: None,
         is_cacheable: false,
         needs: Vec::new(),
         tables: Vec::new(),

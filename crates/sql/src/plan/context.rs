@@ -1,6 +1,6 @@
 //! What a statement is planned with.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 
 use firn_format::value::CollationId;
 
@@ -49,6 +49,17 @@ pub struct PlanContext<'a> {
     pub variables: &'a dyn VariableTypes,
     /// Warnings of planning, such as unknown hints.
     pub conditions: RefCell<Vec<Condition>>,
+    /// The executor that a hint names.
+    pub executor: Cell<Option<Executor>>,
+}
+
+/// Who runs a statement.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Executor {
+    /// Row by row.
+    Row,
+    /// Over columns.
+    Vectorised,
 }
 
 impl<'a> PlanContext<'a> {
@@ -67,6 +78,7 @@ impl<'a> PlanContext<'a> {
             parameter_values: &[],
             variables: &UntypedVariables,
             conditions: RefCell::default(),
+            executor: Cell::new(None),
         }
     }
 }

@@ -49,7 +49,7 @@ use crate::catalog::virtual_table::VirtualTable;
 use crate::expression::{AggregateCall, Expression, Slot, SortKey};
 use crate::types::SqlType;
 
-pub use context::{PlanContext, UntypedVariables, VariableTypes};
+pub use context::{Executor, PlanContext, UntypedVariables, VariableTypes};
 pub use explain::{ExplainRow, TABLE_COLUMNS, explain_json, explain_table, explain_tree};
 pub use shape::PlanShape;
 pub use statement::{plan_expressions, plan_statement};
@@ -73,6 +73,8 @@ pub struct PreparedPlan {
     pub definitions_version: u64,
     /// Estimated cost, in rows touched; what classifies a statement as transactional or analytic.
     pub cost: f64,
+    /// Who is to run it, if a hint says so.
+    pub executor: Option<Executor>,
     /// What whoever runs it must be allowed to do.
     pub needs: Vec<PlanNeed>,
     /// The tables and views that the statement names, those of views aside: what `LOCK TABLES` judges.

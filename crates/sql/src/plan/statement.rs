@@ -43,6 +43,7 @@ pub fn plan_statement(statement: &Statement, context: &PlanContext<'_>) -> Resul
         parameters: context.parameters.to_vec(),
         common_tables,
         definitions_version,
+        executor: context.executor.get(),
         cost,
         is_cacheable: binder.is_cacheable && !is_into(statement),
         needs,

@@ -45,6 +45,13 @@ impl Client {
         self.connection.query_drop(format!("SET GLOBAL {assignment}")).expect("a setting");
     }
 
+    /// A counter of the server.
+    pub(crate) fn status(&mut self, name: &str) -> u64 {
+        let found = self.connection.query_first(format!("SHOW GLOBAL STATUS LIKE '{name}'"));
+        let (_, count): (String, u64) = found.expect("a status").expect("a counter");
+        count
+    }
+
     pub(crate) fn make_schema(&mut self, schema: &str) {
         self.connection.query_drop(format!("DROP DATABASE IF EXISTS {schema}")).expect("a drop");
         self.connection.query_drop(format!("CREATE DATABASE {schema}")).expect("a schema");

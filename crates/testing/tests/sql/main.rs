@@ -15,7 +15,7 @@ use std::path::PathBuf;
 
 use client::Client;
 use server::Server;
-use sqllogictest::Runner;
+use sqllogictest::{Normalizer, Runner, Validator, default_validator};
 
 fn files() -> Vec<PathBuf> {
     let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/sql/files");
@@ -31,33 +31,69 @@ fn files() -> Vec<PathBuf> {
     files
 }
 
-#[test]
-fn scripts_give_what_they_say() {
-    let given = std::env::var("FIRN_SQL_PORT").ok();
-    let server = given.is_none().then(Server::start);
-    let port = match (&server, given) {
-        (Some(server), _) => server.port(),
-        (None, Some(port)) => port.parse().expect("FIRN_SQL_PORT is a port"),
-        (None, None) => unreachable!("a server is started if none is given"),
-    };
-    if server.is_some() {
-        // What EXPLAIN says is to depend on the script alone, not on how long it takes.
-        Client::connect(port, None).set_global("innodb_stats_auto_recalc = OFF");
+/// The server that scripts are run against: one of their own, or the one that is named.
+fn server() -> (Option<Server>, u16) {
+    if let Ok(given) = std::env::var("FIRN_SQL_PORT") {
+        return (None, given.parse().expect("FIRN_SQL_PORT is a port"));
     }
+    let server = Server::start();
+    let port = server.port();
+    // What EXPLAIN says is to depend on the script alone, not on how long it takes.
+    Client::connect(port, None).set_global("innodb_stats_auto_recalc = OFF");
+    (Some(server), port)
+}
+
+/// What is wrong with each file that does not give what it says.
+fn run_files(port: u16, prefix: &str, validator: Option<Validator>) -> Vec<String> {
     let mut failures = Vec::new();
     let files = files();
     assert!(!files.is_empty(), "no file matches FIRN_SQL_FILES");
     for file in files {
         let name = file.file_stem().unwrap_or_default().to_string_lossy().into_owned();
-        let schema = format!("slt_{name}");
+        let schema = format!("{prefix}_{name}");
         Client::connect(port, None).make_schema(&schema);
         let mut runner = Runner::new(|| {
             let schema = schema.clone();
             async move { Ok(Client::connect(port, Some(&schema))) }
         });
+        if let Some(validator) = validator {
+            runner.with_validator(validator);
+        }
         if let Err(error) = runner.run_file(&file) {
             failures.push(format!("{name}: {}", error.display(false)));
         }
     }
+    failures
+}
+
+#[test]
+fn scripts_give_what_they_say() {
+    let (_server, port) = server();
+    let failures = run_files(port, "slt", None);
     assert!(failures.is_empty(), "{}", failures.join("\n\n"));
+}
+
+/// The rows in any order: without `ORDER BY`, an engine that works in parallel has its own.
+fn same_rows(normalizer: Normalizer, actual: &[Vec<String>], expected: &[String]) -> bool {
+    if default_validator(normalizer, actual, expected) {
+        return true;
+    }
+    let (mut actual, mut expected) = (actual.to_vec(), expected.to_vec());
+    actual.sort_by_cached_key(|row| row.join(" "));
+    expected.sort();
+    default_validator(normalizer, &actual, &expected)
+}
+
+#[test]
+fn scripts_give_the_same_over_columns() {
+    let (server, port) = server();
+    let Some(_server) = server else { return };
+    Client::connect(port, None).set_global("firn_executor = VECTORISED");
+    let failures = run_files(port, "columns", Some(same_rows));
+    let mut client = Client::connect(port, None);
+    let (selects, ran) = (client.status("Com_select"), client.status("Firn_queries_vectorised"));
+    let declined = client.status("Firn_queries_vectorised_declined");
+    println!("{selects} queries: {ran} over columns, {declined} given up to the row executor");
+    assert!(failures.is_empty(), "{}", failures.join("\n\n"));
+    assert!(std::env::var("FIRN_SQL_FILES").is_ok() || ran > 100, "only {ran} took the engine");
 }

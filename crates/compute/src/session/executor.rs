@@ -1,0 +1,83 @@
+//! Who runs a statement: the row executor, or the vectorised engine (002 §VI-B).
+//!
+//! ```text
+//!   hint ─► firn_executor ─► cost against firn_analytic_cost
+//!     and the engine has a way to run it; otherwise the row executor
+//! ```
+//!
+//! Statements that write or lock are the row executor's. Whatever the engine begins and gives up before
+//! anything has gone out is run by the row executor after all.
+
+use firn_sql::error::Result;
+use firn_sql::execute::vectorised::{Attempt, Unsupported, VectorisedEngine};
+use firn_sql::execute::{self, Execution, Outcome, ResultSink};
+use firn_sql::plan::{Executor, PreparedPlan, StatementPlan};
+
+use super::settings::Settings;
+use crate::instance::Instance;
+use crate::status::{Status, count};
+
+/// The engine that is to run a statement.
+///
+/// # Errors
+/// Why it is the row executor's.
+pub(super) fn engine_for<'i>(
+    plan: &PreparedPlan,
+    instance: &'i Instance,
+    settings: &Settings,
+) -> std::result::Result<&'i dyn VectorisedEngine, Unsupported> {
+    let left = |why: &str| Err(Unsupported(why.to_owned()));
+    let Some(engine) = &instance.vectorised else { return left("there is no vectorised engine") };
+    if !matches!(plan.statement, StatementPlan::Query(_)) {
+        return left("it is no query");
+    }
+    match plan.executor.or(settings.executor) {
+        Some(Executor::Row) => return left("it was asked for"),
+        Some(Executor::Vectorised) => {}
+        None if plan.cost < settings.analytic_cost as f64 => {
+            return left("its cost is below firn_analytic_cost");
+        }
+        None => {}
+    }
+    engine.check(plan)?;
+    Ok(&**engine)
+}
+
+/// What `EXPLAIN` says of it.
+pub(super) fn explained(plan: &PreparedPlan, instance: &Instance, settings: &Settings) -> String {
+    match engine_for(plan, instance, settings) {
+        Ok(_) => "Executor: vectorised".to_owned(),
+        Err(why) => format!("Executor: row ({})", why.0),
+    }
+}
+
+/// Runs a statement. Blocks.
+///
+/// # Errors
+/// As [`execute::run`].
+pub(super) fn run(
+    plan: &PreparedPlan,
+    instance: &Instance,
+    settings: &Settings,
+    status: &Status,
+    execution: &mut Execution<'_>,
+    sink: &mut dyn ResultSink,
+) -> Result<Outcome> {
+    // What each operator did is counted by the row executor alone.
+    if execution.counters.is_none()
+        && let Ok(engine) = engine_for(plan, instance, settings)
+    {
+        match engine.run(plan, execution, sink)? {
+            Attempt::Done(outcome) => {
+                count(&status.vectorised_queries);
+                return Ok(outcome);
+            }
+            Attempt::Declined(why) => {
+                tracing::debug!(why = why.0, "a statement is left to the row executor");
+                count(&status.vectorised_declined);
+                execution.context.take_conditions();
+            }
+        }
+    }
+    execute::run(plan, execution, sink)
+}
