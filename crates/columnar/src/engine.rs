@@ -76,9 +76,10 @@ impl VectorisedEngine for Engine {
             return Ok(Attempt::Declined(Unsupported("its reads lock".to_owned())));
         }
         let mut result = Held::new(query, sink, execution.limits.select_rows);
-        let ran = translate::answer(self, plan, query, execution, &mut |execution, answer, batch| {
-            result.take(execution, answer, batch)
-        });
+        let ran =
+            translate::answer(self, plan, query, execution, &mut |execution, answer, batch| {
+                result.take(execution, answer, batch)
+            });
         let ran = ran.and_then(|warned| match warned && !result.has_begun {
             true => declined("it warns"),
             false => result.finish(execution),

@@ -150,7 +150,11 @@ pub(crate) fn unscaled(number: &Decimal, scale: u8) -> Result<i128> {
         return declined("a number has more digits after the point than its type");
     };
     let raised = digits.checked_mul(power_of_ten(raise.into())?).ok_or_else(beyond)?;
-    if raised.unsigned_abs() >= 10_u128.pow(DECIMAL_DIGITS.into()) { Err(beyond()) } else { Ok(raised) }
+    if raised.unsigned_abs() >= 10_u128.pow(DECIMAL_DIGITS.into()) {
+        Err(beyond())
+    } else {
+        Ok(raised)
+    }
 }
 
 /// A number has more digits than a column holds.

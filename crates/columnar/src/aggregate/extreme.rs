@@ -25,7 +25,9 @@ pub(super) fn accumulator(
             let order = |one: &f64, other: &f64| (one + 0.0).total_cmp(&(other + 0.0));
             Box::new(Numbers::<Float64Type>::new(is_max, physical, order))
         }
-        Physical::Decimal(_) => Box::new(Numbers::<Decimal128Type>::new(is_max, physical, Ord::cmp)),
+        Physical::Decimal(_) => {
+            Box::new(Numbers::<Decimal128Type>::new(is_max, physical, Ord::cmp))
+        }
         Physical::Bytes => Box::new(Texts {
             better: better(is_max),
             collation: collation::get(collation.unwrap_or(CollationId::BINARY)),

@@ -56,7 +56,8 @@ impl Accumulator for First {
         let column = compute::concat(&parts)?;
         // Without `GROUP BY` there is one group even without rows.
         if column.len() < total {
-            let nulls = self.physical.repeated(&firn_sql::types::Datum::Null, total - column.len())?;
+            let nulls =
+                self.physical.repeated(&firn_sql::types::Datum::Null, total - column.len())?;
             return Ok(compute::concat(&[&*column, &*nulls])?);
         }
         Ok(column)

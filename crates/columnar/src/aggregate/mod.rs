@@ -87,8 +87,9 @@ impl Call {
     /// Whether the groups of several tasks may be put together afterwards.
     pub(crate) fn can_merge(&self) -> bool {
         let CallKind::Function(call, ..) = &self.kind else { return true };
-        let is_double =
-            |(_, physical): &(usize, Physical)| matches!(physical, Physical::Double | Physical::Bytes);
+        let is_double = |(_, physical): &(usize, Physical)| {
+            matches!(physical, Physical::Double | Physical::Bytes)
+        };
         match call.function {
             AggregateFunction::CountRows | AggregateFunction::AnyValue => true,
             AggregateFunction::Count => !call.distinct,

@@ -76,7 +76,10 @@ impl Accumulator for Rows {
         let (call, groups) = (&self.call, std::mem::take(&mut self.groups));
         let values = self.scope.with_frame(|execution| {
             let context = execution.context;
-            groups.into_iter().map(|group| group.finish(call, context)).collect::<std::result::Result<Vec<_>, _>>()
+            groups
+                .into_iter()
+                .map(|group| group.finish(call, context))
+                .collect::<std::result::Result<Vec<_>, _>>()
         })?;
         let mut builder = self.physical.builder(total);
         for value in &values {

@@ -53,6 +53,7 @@ impl Arithmetic {
 
 fn finite(array: ArrayRef) -> Result<ArrayRef> {
     let numbers = array.as_primitive::<Float64Type>();
-    let is_finite = (0..numbers.len()).all(|row| numbers.is_null(row) || numbers.value(row).is_finite());
+    let is_finite =
+        (0..numbers.len()).all(|row| numbers.is_null(row) || numbers.value(row).is_finite());
     if is_finite { Ok(array) } else { declined("a double is out of range") }
 }

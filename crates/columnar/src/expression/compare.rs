@@ -120,7 +120,8 @@ pub(crate) fn convert(array: &ArrayRef, from: Physical, to: Physical) -> Result<
         }
         (P::Decimal(scale), P::Double) => {
             let array = array.as_primitive::<Decimal128Type>();
-            let double = |number| firn_sql::types::Decimal::from_unscaled(number, scale).to_double();
+            let double =
+                |number| firn_sql::types::Decimal::from_unscaled(number, scale).to_double();
             Ok(Arc::new(array.unary::<_, Float64Type>(double)))
         }
         (P::Date, P::DateTime) => {

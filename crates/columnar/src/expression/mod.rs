@@ -50,9 +50,18 @@ pub(crate) enum Kernel {
     /// From one layout to another.
     Convert(Box<Kernel>, Physical),
     /// A part of a date or of a datetime: so many bits from the lowest, behind so many.
-    DatePart { operand: Box<Kernel>, shift: u32, mask: i64, physical: Physical },
+    DatePart {
+        operand: Box<Kernel>,
+        shift: u32,
+        mask: i64,
+        physical: Physical,
+    },
     /// Conditions with values, and what is given otherwise.
-    Case { branches: Vec<(Kernel, Kernel)>, otherwise: Option<Box<Kernel>>, physical: Physical },
+    Case {
+        branches: Vec<(Kernel, Kernel)>,
+        otherwise: Option<Box<Kernel>>,
+        physical: Physical,
+    },
     Rows(Box<Rows>),
 }
 
@@ -93,7 +102,9 @@ impl Kernel {
     pub(crate) fn is_cheap(&self) -> bool {
         match self {
             Kernel::Column(..) | Kernel::Constant(..) => true,
-            Kernel::Compare(comparison) => comparison.left.is_cheap() && comparison.right.is_cheap(),
+            Kernel::Compare(comparison) => {
+                comparison.left.is_cheap() && comparison.right.is_cheap()
+            }
             Kernel::And(list) | Kernel::Or(list) => list.iter().all(Kernel::is_cheap),
             Kernel::Not(one) | Kernel::IsNull(one, _) => one.is_cheap(),
             Kernel::Convert(one, _) => one.is_cheap(),

@@ -42,10 +42,7 @@ impl Rows {
     fn each<T>(
         &self,
         batch: &RecordBatch,
-        work: impl Fn(
-            &Expression,
-            &mut firn_sql::execute::Execution<'_>,
-        ) -> firn_sql::error::Result<T>,
+        work: impl Fn(&Expression, &mut firn_sql::execute::Execution<'_>) -> firn_sql::error::Result<T>,
     ) -> Result<Vec<T>> {
         self.scope.with_frame(|execution| {
             let mut out = Vec::with_capacity(batch.num_rows());

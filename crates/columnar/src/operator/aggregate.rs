@@ -87,7 +87,8 @@ impl ExecutionPlan for HashAggregate {
         &self,
         _: &mut dyn FnMut(
             &Arc<dyn datafusion_physical_expr::PhysicalExpr>,
-        ) -> LibraryResult<datafusion_common::tree_node::TreeNodeRecursion>,
+        )
+            -> LibraryResult<datafusion_common::tree_node::TreeNodeRecursion>,
     ) -> LibraryResult<datafusion_common::tree_node::TreeNodeRecursion> {
         Ok(datafusion_common::tree_node::TreeNodeRecursion::Continue)
     }

@@ -3,9 +3,7 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use arrow::array::{
-    ArrayRef, BooleanArray, Decimal128Builder,
-};
+use arrow::array::{ArrayRef, BooleanArray, Decimal128Builder};
 use arrow::datatypes::{Schema, SchemaRef};
 use firn_api::rows::{TableRef, Transaction, cell_value};
 use firn_format::row::RowView;
@@ -169,4 +167,3 @@ fn append_decimal(builder: &mut Decimal128Builder, encoded: &[u8], ty: &SqlType)
 fn damaged(error: firn_format::value::ValueError) -> SqlError {
     SqlError::new(1034, format!("Damaged row: {error}"))
 }
-

@@ -229,7 +229,11 @@ impl Work {
         let tested = self.decoder.decode(&source, 0..shape.tested, None)?;
         if shape.conditions.is_empty() {
             let mut columns = tested;
-            columns.extend(self.decoder.decode(&source, shape.tested..shape.columns.len(), None)?);
+            columns.extend(self.decoder.decode(
+                &source,
+                shape.tested..shape.columns.len(),
+                None,
+            )?);
             return self.output(columns, self.ends.len()).map(Some);
         }
         let schema = decode::schema(&shape.columns[..shape.tested]);

@@ -31,6 +31,8 @@ use crate::value::{Field, Physical};
 
 /// Rows that a scan passes in the time of one lookup.
 const LOOKUP_ROWS: f64 = 12.0;
+/// Rows that a scan passes in the time that a lookup takes for each row that it touches.
+const ROW_ROWS: f64 = 4.0;
 /// Pairs of rows that a join without keys may look at.
 const MOST_PAIRS: f64 = 1e8;
 
@@ -124,10 +126,12 @@ impl<'p> Translator<'p, '_, '_> {
         let (feeds, scans) = (self.feeds.len(), self.scans);
         let left = self.node(sides.left, &below)?;
         if let NodeKind::Scan(scan) = &sides.right.kind
-            && left.rows * LOOKUP_ROWS > scan.table.statistics.rows()
+            && left.rows * (LOOKUP_ROWS + ROW_ROWS * sides.right.cost)
+                > scan.table.statistics.rows()
             && let Some((slots, keys)) = self.lookup_keys(scan)
         {
-            return self.instead_of_lookups(sides, left, left_fills, scan, slots, keys, rows, needed);
+            return self
+                .instead_of_lookups(sides, left, left_fills, scan, slots, keys, rows, needed);
         }
         if self.scans == scans {
             // Nothing on the left is over columns: the row executor does it all.
@@ -391,8 +395,13 @@ impl Join<'_> {
         let filter = self.filter.clone();
         if build.keys == 0 {
             let probe_plan = single(probe_plan);
-            let join =
-                NestedLoopJoinExec::try_new(build_plan, probe_plan, filter, &kind, Some(projection));
+            let join = NestedLoopJoinExec::try_new(
+                build_plan,
+                probe_plan,
+                filter,
+                &kind,
+                Some(projection),
+            );
             return Ok(Arc::new(join?));
         }
         let key = |number: usize| {
@@ -485,7 +494,6 @@ fn key_of(condition: &Expression, left_fills: &SlotSet) -> Option<Key> {
 /// A key as a condition.
 fn equality(key: Key) -> Expression {
     let sides = Box::new([key.right, key.left]);
-    let kind =
-        ExpressionKind::Compare { operator: CompareOperator::Equal, kind: key.kind, sides };
+    let kind = ExpressionKind::Compare { operator: CompareOperator::Equal, kind: key.kind, sides };
     Expression { kind, ty: SqlType::boolean() }
 }

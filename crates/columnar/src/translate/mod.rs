@@ -197,9 +197,7 @@ impl<'p, 'e, 'x> Translator<'p, 'e, 'x> {
         let (feeds, scans, ordered) = (self.feeds.len(), self.scans, self.ordered);
         self.ordered = match &node.kind {
             NodeKind::Sort { .. } | NodeKind::Distinct { .. } => false,
-            NodeKind::Aggregate { groups, sorted, .. } => {
-                ordered && *sorted && !groups.is_empty()
-            }
+            NodeKind::Aggregate { groups, sorted, .. } => ordered && *sorted && !groups.is_empty(),
             NodeKind::Limit { .. } => true,
             _ => ordered,
         };
@@ -308,7 +306,9 @@ impl<'p, 'e, 'x> Translator<'p, 'e, 'x> {
 
     /// All batches of a query's result.
     fn collect(&mut self, query: &'p QueryPlan) -> Result<(Vec<RecordBatch>, Vec<Physical>)> {
-        let mut inner = Translator::new(self.engine, self.plan, &self.scope, self.execution);
+        // A run waits for the readers of its scope, so it has one of its own.
+        let scope = Scope::new(self.execution);
+        let mut inner = Translator::new(self.engine, self.plan, &scope, self.execution);
         inner.next_slot = self.next_slot;
         inner.common.clone_from(&self.common);
         let (relation, answer) = inner.query(query)?;
@@ -322,6 +322,9 @@ impl<'p, 'e, 'x> Translator<'p, 'e, 'x> {
             batches.push(batch);
             Ok(true)
         })?;
+        if scope.has_warned() {
+            return declined("it warns");
+        }
         self.scans += scans;
         Ok((batches, layouts))
     }

@@ -10,9 +10,9 @@ use firn_sql::plan::ScanPlan;
 use firn_sql::plan::visit::{self, SlotSet};
 
 use super::{Relation, Translator};
+use crate::scan::split;
 use crate::scan::{ScanColumn, ScanPart, ScanShape, TableScan};
 use crate::stop::{Result, declined};
-use crate::scan::split;
 use crate::value::Field;
 
 /// Rows of a table below which a scan is not split.
@@ -40,7 +40,10 @@ impl<'p> Translator<'p, '_, '_> {
         self.scan_ways(plan, ways, &slots, &conditions, plan.covered, rows, needed)
     }
 
-    #[expect(clippy::too_many_arguments, reason = "a plan's scan and a join's differ in all of these")]
+    #[expect(
+        clippy::too_many_arguments,
+        reason = "a plan's scan and a join's differ in all of these"
+    )]
     /// A scan of these ranges, which fills these slots and gives those that are needed.
     pub(super) fn scan_ways(
         &mut self,

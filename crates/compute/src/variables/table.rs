@@ -127,7 +127,12 @@ pub(crate) static DEFINITIONS: &[Definition] = &[
     variable("explicit_defaults_for_timestamp", Scope::Both, Kind::Switch, "ON"),
     fixed("external_user", Scope::Session, Kind::TextOrNull, "NULL"),
     variable("flush", Scope::Global, Kind::Switch, "OFF"),
-    variable("firn_analytic_cost", Scope::Both, Kind::Number { least: 0, greatest: u64::MAX }, "100000"),
+    variable(
+        "firn_analytic_cost",
+        Scope::Both,
+        Kind::Number { least: 0, greatest: u64::MAX },
+        "100000",
+    ),
     variable("firn_executor", Scope::Both, Kind::Word(&["AUTO", "ROW", "VECTORISED"]), "AUTO"),
     variable("flush_time", Scope::Global, Kind::Number { least: 0, greatest: 31536000 }, "0"),
     variable("foreign_key_checks", Scope::Both, Kind::Switch, "ON"),
