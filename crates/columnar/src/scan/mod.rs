@@ -117,14 +117,16 @@ impl ExecutionPlan for TableScan {
         builder.spawn(async move {
             let mut work = Work::new(part, shape, schema);
             loop {
-                match work.next() {
-                    Ok(Some(batch)) => {
+                match work.step()? {
+                    Step::Batch(batch) => {
                         if sender.send(Ok(batch)).await.is_err() {
                             return Ok(());
                         }
                     }
-                    Ok(None) => return Ok(()),
-                    Err(stop) => return Err(stop.into()),
+                    // Whoever wants an end is heard between two batches, also where no row is let through.
+                    Step::Nothing if sender.is_closed() => return Ok(()),
+                    Step::Nothing => tokio::task::yield_now().await,
+                    Step::End => return Ok(()),
                 }
             }
         });
@@ -145,6 +147,14 @@ struct Work {
     ends: Vec<usize>,
 }
 
+/// What came of reading some rows.
+enum Step {
+    Batch(RecordBatch),
+    /// No row was let through.
+    Nothing,
+    End,
+}
+
 impl Work {
     fn new(part: ScanPart, shape: Arc<ScanShape>, schema: SchemaRef) -> Work {
         let decoder = Decoder::new(&shape);
@@ -152,23 +162,14 @@ impl Work {
         Work { part, shape, schema, decoder, scan: None, next_range: 0, bytes, ends }
     }
 
-    /// The next batch that has rows.
-    fn next(&mut self) -> Result<Option<RecordBatch>> {
-        loop {
-            if let Some((covered, rows)) = self.gather()? {
-                if let Some(batch) = self.finish(covered, rows)? {
-                    return Ok(Some(batch));
-                }
-                continue;
-            }
-            if self.ends.is_empty() {
-                return Ok(None);
-            }
-            let columns = self.decode_gathered()?;
-            if let Some(batch) = columns {
-                return Ok(Some(batch));
-            }
-        }
+    /// Reads some rows.
+    fn step(&mut self) -> Result<Step> {
+        let batch = match self.gather()? {
+            Some((covered, rows)) => self.finish(covered, rows)?,
+            None if self.ends.is_empty() => return Ok(Step::End),
+            None => self.decode_gathered()?,
+        };
+        Ok(batch.map_or(Step::Nothing, Step::Batch))
     }
 
     /// Gathers rows until there are enough for a batch or no more. Rows that come from an index alone are

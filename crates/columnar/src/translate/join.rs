@@ -19,7 +19,7 @@ use firn_api::rows::ReadMode;
 use firn_sql::execute::vectorised::{RowSource, full_scan};
 use firn_sql::expression::{CompareOperator, Expression, ExpressionKind, Slot};
 use firn_sql::plan::visit::{self, SlotSet};
-use firn_sql::plan::{Access, JoinKind, NodeKind, PlanNode, ScanPlan};
+use firn_sql::plan::{Access, JoinKind, NodeKind, PlanNode, RangePlan, ScanPlan};
 use firn_sql::types::{ComparisonKind, SqlType, comparison_kind};
 
 use super::{Relation, Translator, kept, single};
@@ -168,8 +168,10 @@ impl<'p> Translator<'p, '_, '_> {
         let (index, values): (_, &[Expression]) = match &scan.access {
             Access::Point { index, key } => (*index, key),
             Access::Ranges { index, ranges } => match &ranges[..] {
-                [range]
-                    if range.lower.is_none()
+                // Branches of an OR that have a key in common give the same range several times.
+                [range, others @ ..]
+                    if others.iter().all(|other| is_same(range, other))
+                        && range.lower.is_none()
                         && range.upper.is_none()
                         && !range.null_safe.contains(&true) =>
                 {
@@ -442,6 +444,10 @@ fn key_kind(column: &SqlType, value: &SqlType) -> Option<ComparisonKind> {
     let kind = comparison_kind(column, value, "=").ok()?;
     let same = |side: &SqlType| kind.operand_type(side).kind == side.kind;
     (same(column) && same(value) && kind != ComparisonKind::Json).then_some(kind)
+}
+
+fn is_same(one: &RangePlan, other: &RangePlan) -> bool {
+    format!("{one:?}") == format!("{other:?}")
 }
 
 /// Conditions that are equalities of a value of the left with one of the right, and the others.
