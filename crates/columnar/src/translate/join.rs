@@ -52,6 +52,9 @@ struct Key {
     kind: ComparisonKind,
 }
 
+/// The columns of a scan by ordinal, with their slots, and the keys that it is looked up by.
+type LookupKeys = (Vec<(u16, Slot)>, Vec<Key>);
+
 /// How a join that is not looked up goes.
 struct Shape<'a> {
     join: JoinKind,
@@ -160,7 +163,7 @@ impl<'p> Translator<'p, '_, '_> {
     }
 
     /// The columns that a lookup goes by, and what each equals; `None` if that is not all there is to it.
-    fn lookup_keys(&mut self, scan: &ScanPlan) -> Option<(Vec<(u16, Slot)>, Vec<Key>)> {
+    fn lookup_keys(&mut self, scan: &ScanPlan) -> Option<LookupKeys> {
         if scan.mode != ReadMode::Consistent || scan.row_key.is_some() || scan.row_payload.is_some()
         {
             return None;
