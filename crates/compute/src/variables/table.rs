@@ -126,7 +126,6 @@ pub(crate) static DEFINITIONS: &[Definition] = &[
     variable("expire_logs_days", Scope::Global, Kind::Number { least: 0, greatest: 99 }, "0"),
     variable("explicit_defaults_for_timestamp", Scope::Both, Kind::Switch, "ON"),
     fixed("external_user", Scope::Session, Kind::TextOrNull, "NULL"),
-    variable("flush", Scope::Global, Kind::Switch, "OFF"),
     variable(
         "firn_analytic_cost",
         Scope::Both,
@@ -134,6 +133,7 @@ pub(crate) static DEFINITIONS: &[Definition] = &[
         "100000",
     ),
     variable("firn_executor", Scope::Both, Kind::Word(&["AUTO", "ROW", "VECTORISED"]), "AUTO"),
+    variable("flush", Scope::Global, Kind::Switch, "OFF"),
     variable("flush_time", Scope::Global, Kind::Number { least: 0, greatest: 31536000 }, "0"),
     variable("foreign_key_checks", Scope::Both, Kind::Switch, "ON"),
     variable("ft_boolean_syntax", Scope::Global, Kind::Text, "+ -><()~*:\"\"&|"),

@@ -8,6 +8,7 @@
 //! `FIRN_SQL_PORT` runs them against a server that is there already, such as MariaDB.
 
 mod client;
+mod executors;
 mod server;
 mod statistics;
 
