@@ -6,7 +6,7 @@
 use firn_format::key::KeyRange;
 
 /// Steps of a bisection at most; each looks at one path of the tree.
-const STEPS: u32 = 40;
+const STEPS: u32 = 64;
 /// How far a part may be from its share.
 const TOLERANCE: f64 = 0.02;
 
