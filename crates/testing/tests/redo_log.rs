@@ -111,15 +111,17 @@ fn run(node: &Process, random: &Random, told: &Arc<Told>) -> firn_testing::simul
     })
 }
 
-fn faults(sync_failure: f64) -> Faults {
-    Faults { sync_failure, max_latency: Duration::from_micros(100), ..Faults::default() }
+/// A fast disk or a slow one.
+fn faults(random: &Random, sync_failure: f64) -> Faults {
+    let max_latency = Duration::from_micros(*random.pick(&[100, 3_000]));
+    Faults { sync_failure, max_latency, ..Faults::default() }
 }
 
 #[test]
 fn simulated_committers_write_for_each_other() {
     for_each_seed(0..300, |world: &World| {
         let disk = world.new_disk();
-        disk.set_faults(faults(0.0));
+        disk.set_faults(faults(&world.random(), 0.0));
         let told = Arc::new(Told::default());
         let node = world.start("node", &disk);
         run(&node, &world.random(), &told).join().expect("nobody kills it");
@@ -131,11 +133,11 @@ fn simulated_committers_write_for_each_other() {
 fn losing_power_loses_nothing(world: &World) {
     let (disk, random, told) = (world.new_disk(), world.random(), Arc::new(Told::default()));
     for _ in 0..3 {
-        disk.set_faults(faults(*random.pick(&[0.0, 0.0, 0.05])));
+        disk.set_faults(faults(&random, *random.pick(&[0.0, 0.0, 0.05])));
         let node = world.start("node", &disk);
         let task = run(&node, &random, &told);
         if random.chance(0.8) {
-            world.sleep(Duration::from_micros(random.between(1, 5_000)));
+            world.sleep(Duration::from_micros(random.between(1, 30_000)));
         } else {
             let _ = task.join();
         }

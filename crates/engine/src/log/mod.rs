@@ -18,7 +18,8 @@
 //! 4. After a failed sync, or when who has the role dies with groups in its hands, nothing is written any more
 //!    and nothing is acknowledged any more.
 //! 5. The role is given back before those are woken whose groups are durable, and one who waits for the next
-//!    round is woken with it. Whoever takes the role works until its own group is durable, not longer.
+//!    round is woken with it. Whoever takes the role works until its own group is durable, not longer. It first
+//!    lets those append whom the last round has woken, for a quarter of a sync at most.
 //! 6. Completions are called by the task `log-writer` or by who hands them over, never by a committer that has,
 //!    or had, the role.
 

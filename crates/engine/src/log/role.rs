@@ -25,6 +25,7 @@
 //!   is woken so finds it free and takes it, or finds that another one has it, who has the same duty.
 
 use std::sync::OnceLock;
+use std::time::Duration;
 
 use crossbeam_utils::CachePadded;
 use firn_api::LogError;
@@ -41,6 +42,15 @@ pub(crate) struct WriterRole {
     durable: AtomicU64,
     taken: AtomicU64,
     round_events: [CachePadded<Event>; EVENTS as usize],
+    /// How many commits were waited for so far.
+    arrivals: CachePadded<AtomicU64>,
+    /// That number when the last round began, and how much more it was than a round before: what the round covers.
+    arrivals_at_begin: AtomicU64,
+    covered: AtomicU64,
+    /// That number once all are back whom the last round has woken.
+    arrivals_expected: AtomicU64,
+    /// Notified when they are.
+    gathered: Event,
     /// Why nothing more will be durable. Set by who has the role.
     failure: OnceLock<LogError>,
 }
@@ -53,6 +63,11 @@ impl WriterRole {
             durable: AtomicU64::new(durable.0),
             taken: AtomicU64::new(durable.0),
             round_events: std::array::from_fn(|_| CachePadded::new(Event::new())),
+            arrivals: CachePadded::new(AtomicU64::new(0)),
+            arrivals_at_begin: AtomicU64::new(0),
+            covered: AtomicU64::new(0),
+            arrivals_expected: AtomicU64::new(0),
+            gathered: Event::new(),
             failure: OnceLock::new(),
         }
     }
@@ -88,6 +103,13 @@ impl WriterRole {
     /// Blocks until everything up to `lsn` is durable or nothing more will be. Meanwhile `lead` is called
     /// with the role whenever it is free.
     pub(crate) fn wait_durable<'a>(&'a self, lsn: Lsn, lead: impl Fn(HeldRole<'a>)) {
+        if self.durable() >= lsn {
+            return;
+        }
+        let arrivals = self.arrivals.fetch_add(1, Ordering::SeqCst) + 1;
+        if arrivals == self.arrivals_expected.load(Ordering::SeqCst) {
+            self.gathered.notify_all();
+        }
         while self.durable() < lsn && self.failure.get().is_none() {
             match self.try_take() {
                 Some(role) => lead(role),
@@ -116,10 +138,24 @@ pub(crate) struct HeldRole<'a> {
 }
 
 impl HeldRole<'_> {
+    /// Whether somebody whom the last round has woken is not back yet: about to append again, perhaps.
+    pub(crate) fn expects_more(&self) -> bool {
+        let expected = self.role.arrivals_expected.load(Ordering::SeqCst);
+        self.role.arrivals.load(Ordering::SeqCst) < expected
+    }
+
+    /// Waits until all are back whom the last round has woken, `patience` at most.
+    pub(crate) fn gather(&self, patience: Duration) {
+        self.role.gathered.wait_until(Some(patience), || !self.expects_more());
+    }
+
     /// Says that the next round covers everything up to `end`, which is now in the holder's hands.
     pub(crate) fn begin_round(&mut self, end: Lsn) {
         assert!(!self.is_writing() && end > self.role.taken(), "a round follows the one before");
         self.tell_covered();
+        let arrivals = self.role.arrivals.load(Ordering::SeqCst);
+        let before = self.role.arrivals_at_begin.swap(arrivals, Ordering::SeqCst);
+        self.role.covered.store(arrivals - before, Ordering::SeqCst);
         self.role.taken.store(end.0, Ordering::SeqCst);
     }
 
@@ -128,6 +164,9 @@ impl HeldRole<'_> {
     pub(crate) fn end_round(&mut self) {
         assert!(self.is_writing(), "a round was begun");
         self.untold = Some(self.role.durable());
+        let arrivals = self.role.arrivals.load(Ordering::SeqCst);
+        let expected = arrivals + self.role.covered.load(Ordering::SeqCst);
+        self.role.arrivals_expected.store(expected, Ordering::SeqCst);
         self.role.durable.store(self.role.taken().0, Ordering::SeqCst);
     }
 

@@ -12,6 +12,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use firn_api::{LogError, LogStore};
+use firn_base::clock::Clock;
 use firn_base::event::Event;
 use firn_base::task::TaskHandle;
 use firn_base::{Environment, Lsn};
@@ -39,6 +40,13 @@ impl Default for RedoLogOptions {
 
 /// The most that goes to the log store in one call.
 const BATCH_BYTES: usize = 4 << 20;
+/// Who leads a round waits for those whom the last one has woken, for this part of a sync at most: with a round
+/// of their own they would wait for two syncs, and each sync would serve half of the committers.
+const GATHERING_PART: u32 = 4;
+/// A wait up to this is not worth going to sleep for.
+const SHORT_WAIT: Duration = Duration::from_micros(100);
+/// Looks between two looks at the clock.
+const LOOKS: u32 = 32;
 /// How long the writer waits before it tries again to find room.
 const ROOM_RETRY: Duration = Duration::from_millis(50);
 
@@ -56,6 +64,9 @@ pub struct RedoLog {
     /// Told of every new durable position; the node publishes it in its fabric region.
     on_durable: Box<dyn Fn(Lsn) + Send + Sync>,
     syncs: AtomicU64,
+    clock: Arc<dyn Clock>,
+    /// How long the last sync took.
+    sync_ns: AtomicU64,
     options: RedoLogOptions,
     task: Mutex<Option<Box<dyn TaskHandle>>>,
 }
@@ -89,6 +100,8 @@ impl RedoLog {
             stopping: AtomicBool::new(false),
             on_durable,
             syncs: AtomicU64::new(0),
+            clock: Arc::clone(&environment.clock),
+            sync_ns: AtomicU64::new(0),
             options,
             task: Mutex::new(None),
         });
@@ -203,6 +216,7 @@ impl RedoLog {
 
     /// Works for a committer until what it waits for is durable, and passes the role on.
     fn lead(&self, mut role: HeldRole<'_>, lsn: Lsn) {
+        self.gather(&role);
         while self.durable_lsn() < lsn {
             match self.write_round(&mut role) {
                 Ok(Round::Written) => {}
@@ -213,6 +227,26 @@ impl RedoLog {
         }
         drop(role);
         self.call_task_if_wanted();
+    }
+
+    /// Lets those append whom the last round has woken.
+    fn gather(&self, role: &HeldRole<'_>) {
+        let patience = Duration::from_nanos(self.sync_ns.load(Ordering::Relaxed)) / GATHERING_PART;
+        if patience > SHORT_WAIT {
+            return role.gather(patience);
+        }
+        if !role.expects_more() {
+            return;
+        }
+        let mut now = self.clock.monotonic();
+        let until = now.saturating_add(patience);
+        while role.expects_more() && now < until {
+            (0..LOOKS).for_each(|_| std::hint::spin_loop());
+            let before = std::mem::replace(&mut now, self.clock.monotonic());
+            if now == before {
+                return; // a clock that stands still while nobody waits: the simulator's
+            }
+        }
     }
 
     /// To be called after the role was given back: the task may have found it taken.
@@ -292,7 +326,10 @@ impl RedoLog {
 
     fn write_and_sync(&self, start: Lsn, batch: &[u8]) -> Result<(), LogError> {
         self.write(start, batch)?;
+        let began = self.clock.monotonic();
         let durable = self.store.sync()?;
+        let took = self.clock.monotonic().saturating_sub(began);
+        self.sync_ns.store(u64::try_from(took.as_nanos()).unwrap_or(u64::MAX), Ordering::Relaxed);
         self.syncs.fetch_add(1, Ordering::Relaxed);
         assert!(durable >= start.advance(batch.len() as u64), "a sync covers what was appended");
         Ok(())

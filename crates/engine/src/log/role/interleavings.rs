@@ -47,6 +47,7 @@ impl Log {
     }
 
     fn lead(&self, mut role: HeldRole<'_>, lsn: Lsn) {
+        role.gather(Duration::from_millis(1));
         while self.role.durable() < lsn {
             match self.write_round(&mut role) {
                 Ok(true) => {}

@@ -39,6 +39,33 @@ fn a_round_that_does_not_end_ends_the_log() {
 }
 
 #[test]
+fn those_whom_the_last_round_has_woken_are_waited_for() {
+    const LONG: Duration = Duration::from_secs(60);
+    let role = WriterRole::new(Lsn::FIRST);
+    let later = end().advance(64);
+    let mut first = role.try_take().expect("nobody has it");
+    first.gather(LONG);
+    first.begin_round(end());
+    std::thread::scope(|scope| {
+        let covered =
+            scope.spawn(|| role.wait_durable(end(), |_| panic!("its round runs already")));
+        while role.arrivals.load(Ordering::SeqCst) == 0 {
+            firn_base::task::yield_now();
+        }
+        first.end_round();
+        drop(first);
+        covered.join().unwrap();
+        let mut second = role.try_take().expect("it was given back");
+        let again = scope.spawn(|| role.wait_durable(later, |_| panic!("the second one writes")));
+        second.gather(LONG);
+        second.begin_round(later);
+        second.end_round();
+        drop(second);
+        again.join().unwrap();
+    });
+}
+
+#[test]
 fn who_waits_for_the_next_round_gets_the_role() {
     let role = WriterRole::new(Lsn::FIRST);
     let later = end().advance(64);
