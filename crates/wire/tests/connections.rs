@@ -309,6 +309,7 @@ fn a_command_beyond_the_limit_is_refused_and_one_below_is_not() {
     packet[3] = 0;
     packet.push(3);
     packet.extend_from_slice(text.as_bytes());
+    client.sequence = 1;
     if client.stream.write_all(&packet).is_ok()
         && let Ok(answer) = client.try_read()
     {

@@ -125,6 +125,12 @@ impl Reservation {
         Err(self.budget.refusal())
     }
 
+    /// What it has taken.
+    #[must_use]
+    pub fn size_bytes(&self) -> u64 {
+        self.size_bytes
+    }
+
     /// Gives everything back.
     pub fn clear(&mut self) {
         self.budget.0.used_bytes.fetch_sub(self.size_bytes, Ordering::Relaxed);

@@ -8,9 +8,9 @@
 //! ```
 //!
 //! Without `ALL` a [`Distinct`] gives each row of `UNION` once, and each row of the first side of `EXCEPT`.
-//! The counts of the sides
-//! behind the first are kept in memory; where they do not fit, all sides are put on disk, split by their
-//! keys, and gone through part by part.
+//! The counts of the sides behind the first are kept in memory, where they leave as much to that `Distinct` as
+//! they take; where they do not fit, all sides are put on disk, split by their keys, and gone through part by
+//! part.
 
 use rustc_hash::FxHashMap;
 
@@ -136,6 +136,14 @@ impl<'p> SetOperator<'p> {
         true
     }
 
+    /// Whether the counts leave memory for the rows of the first side, if those are kept.
+    fn leaves_memory(&self, execution: &Execution<'_>) -> bool {
+        let budget = execution.memory();
+        let left = budget.limit_bytes().saturating_sub(budget.used_bytes());
+        let held = self.held.as_ref().map_or(0, Reservation::size_bytes);
+        self.distinct_first.is_none() || held <= left
+    }
+
     /// Counts the rows of the sides behind the first: of `INTERSECT` what all of them have, of `EXCEPT`
     /// what any of them has. False if there is no memory for it.
     fn count_others(&mut self, execution: &mut Execution<'_>) -> Result<bool> {
@@ -144,7 +152,7 @@ impl<'p> SetOperator<'p> {
             self.open_side(side, execution)?;
             while self.next_of(side, execution)? {
                 self.write_key(execution);
-                if !self.count(execution) {
+                if !self.count(execution) || !self.leaves_memory(execution) {
                     return Ok(false);
                 }
             }

@@ -45,13 +45,13 @@ fn server() -> (Option<Server>, u16) {
 }
 
 /// What is wrong with each file that does not give what it says.
-fn run_files(port: u16, prefix: &str, validator: Option<Validator>) -> Vec<String> {
+fn run_files(port: u16, validator: Option<Validator>) -> Vec<String> {
     let mut failures = Vec::new();
     let files = files();
     assert!(!files.is_empty(), "no file matches FIRN_SQL_FILES");
     for file in files {
         let name = file.file_stem().unwrap_or_default().to_string_lossy().into_owned();
-        let schema = format!("{prefix}_{name}");
+        let schema = format!("slt_{name}");
         Client::connect(port, None).make_schema(&schema);
         let mut runner = Runner::new(|| {
             let schema = schema.clone();
@@ -70,7 +70,7 @@ fn run_files(port: u16, prefix: &str, validator: Option<Validator>) -> Vec<Strin
 #[test]
 fn scripts_give_what_they_say() {
     let (_server, port) = server();
-    let failures = run_files(port, "slt", None);
+    let failures = run_files(port, None);
     assert!(failures.is_empty(), "{}", failures.join("\n\n"));
 }
 
@@ -90,7 +90,7 @@ fn scripts_give_the_same_over_columns() {
     let (server, port) = server();
     let Some(_server) = server else { return };
     Client::connect(port, None).set_global("firn_executor = VECTORISED");
-    let failures = run_files(port, "columns", Some(same_rows));
+    let failures = run_files(port, Some(same_rows));
     let mut client = Client::connect(port, None);
     let (selects, ran) = (client.status("Com_select"), client.status("Firn_queries_vectorised"));
     let declined = client.status("Firn_queries_vectorised_declined");

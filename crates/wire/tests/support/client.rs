@@ -12,7 +12,7 @@ pub(crate) struct Client {
     pub(crate) id: u32,
     pub(crate) scramble: Vec<u8>,
     pub(crate) capabilities: Capabilities,
-    sequence: u8,
+    pub(crate) sequence: u8,
     /// What was said, if it is kept.
     transcript: Option<String>,
 }
