@@ -47,7 +47,7 @@ tests() {
 # Clients that others wrote, against a server of this checkout.
 conformance() {
     # The binary that the tests have: another set of features would compile the large crates once more.
-    cargo test --locked --release --workspace --no-run --quiet 2>/dev/null
+    cargo test --locked --release --workspace --no-run --quiet
     FIRN=${CARGO_TARGET_DIR:-$repository/target}/release/firn conformance/run.sh
 }
 

@@ -177,12 +177,12 @@ fn the_prompt_takes_statements_of_several_lines_and_keeps_no_passwords() {
     let server = shop();
     let history = server.directory.path().join("history");
     let client = format!(
-        "{} sql --port {} --history {} shop",
+        "exec {} sql --port {} --history {} shop",
         env!("CARGO_BIN_EXE_firn"),
         server.port(),
         history.display()
     );
-    // `script` gives it a terminal.
+    // `script` gives it a terminal; without `exec` a shell may stay in front and end of the interrupt itself.
     let started = Command::new("script")
         .args(["-qec", &client, "/dev/null"])
         .env("TERM", "xterm")
