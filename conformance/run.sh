@@ -6,6 +6,8 @@ set -euo pipefail
 # shellcheck source=conformance/server.sh
 . "$(dirname "${BASH_SOURCE[0]}")/server.sh"
 here=$conformance
+# What clients print and compilers read is UTF-8, whatever the caller's locale.
+export LC_ALL=C.UTF-8
 
 # A MariaDB of our own, once: sets mariadb_port.
 start_mariadb() {
