@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use arrow::array::ArrayRef;
 use firn_sql::execute::Reservation;
-use firn_sql::execute::vectorised::RowAccumulator;
+use firn_sql::execute::vectorised::Accumulator as RowAccumulator;
 use firn_sql::expression::AggregateCall;
 use firn_sql::types::Datum;
 

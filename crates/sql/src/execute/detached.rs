@@ -1,10 +1,11 @@
-//! Evaluation without a transaction: expressions of definitions, worked out over one row.
+//! Evaluation without a transaction: expressions of definitions, worked out over one row, and those of an engine
+//! that has rows of its own.
 //!
 //! ```text
 //!   row (by ordinal) ──► frame (by slot) ──► expression ──► value
 //! ```
 //!
-//! Definitions hold no subqueries and no variables, so nothing asks for the transaction or the session; if
+//! Such expressions hold no subqueries and no variables, so nothing asks for the transaction or the session; if
 //! something does, it is refused.
 
 use std::ops::Range;
@@ -29,13 +30,56 @@ use crate::types::{Datum, EvaluationContext, SqlType};
 
 use super::{Execution, ExecutionContext, Scratch, SessionState};
 
+/// Evaluates expressions over rows that the caller puts in a frame, on any thread: without transaction, session
+/// and subqueries.
+pub struct RowEvaluator {
+    catalog: Arc<SessionCatalog>,
+    plan: PreparedPlan,
+    parameters: Arc<[Datum]>,
+}
+
+impl RowEvaluator {
+    /// An evaluator for the expressions of a statement.
+    #[must_use]
+    pub fn new(execution: &Execution<'_>) -> RowEvaluator {
+        let catalog = SessionCatalog::new(Arc::clone(execution.catalog.shared()), u64::MAX);
+        RowEvaluator {
+            catalog: Arc::new(catalog),
+            plan: blank_plan(execution.plan.frame_slots),
+            parameters: execution.parameters.into(),
+        }
+    }
+
+    /// Lends a frame to `work`, which fills slots and evaluates.
+    ///
+    /// # Errors
+    /// What `work` answers.
+    pub fn with_frame<T>(
+        &self,
+        evaluation: &EvaluationContext,
+        work: impl FnOnce(&mut Execution<'_>) -> Result<T>,
+    ) -> Result<T> {
+        let cancelled = AtomicBool::new(false);
+        let (mut transaction, mut session) = (NoTransaction, NoSession);
+        let context = ExecutionContext {
+            parameters: &self.parameters,
+            transaction: &mut transaction,
+            node: &**self.catalog.shared().node(),
+            context: evaluation,
+            catalog: &self.catalog,
+            session: &mut session,
+            cancelled: &cancelled,
+        };
+        work(&mut Execution::new(&self.plan, context, Scratch::default()))
+    }
+}
+
 /// An expression over slots that stand for the columns of one row.
 pub struct DetachedExpression {
-    catalog: Arc<SessionCatalog>,
     expression: Expression,
     /// Which column goes to which slot.
     columns: Vec<(u16, Slot)>,
-    plan: PreparedPlan,
+    evaluator: RowEvaluator,
 }
 
 impl DetachedExpression {
@@ -47,7 +91,9 @@ impl DetachedExpression {
         columns: Vec<(u16, Slot)>,
         slots: u32,
     ) -> DetachedExpression {
-        DetachedExpression { catalog, expression, columns, plan: blank_plan(slots) }
+        let (plan, parameters) = (blank_plan(slots), Arc::from([]));
+        let evaluator = RowEvaluator { catalog, plan, parameters };
+        DetachedExpression { expression, columns, evaluator }
     }
 
     /// The type of its values.
@@ -61,29 +107,19 @@ impl DetachedExpression {
     /// # Errors
     /// What evaluation refuses.
     pub fn evaluate(&self, row: &[Datum], evaluation: &EvaluationContext) -> Result<Datum> {
-        let cancelled = AtomicBool::new(false);
-        let (mut transaction, mut session) = (NoTransaction, NoSession);
-        let context = ExecutionContext {
-            parameters: &[],
-            transaction: &mut transaction,
-            node: &**self.catalog.shared().node(),
-            context: evaluation,
-            catalog: &self.catalog,
-            session: &mut session,
-            cancelled: &cancelled,
-        };
-        let mut execution = Execution::new(&self.plan, context, Scratch::default());
-        for (ordinal, slot) in &self.columns {
-            if let Some(value) = row.get(usize::from(*ordinal)) {
-                execution.set(*slot, value.clone());
+        self.evaluator.with_frame(evaluation, |execution| {
+            for (ordinal, slot) in &self.columns {
+                if let Some(value) = row.get(usize::from(*ordinal)) {
+                    execution.set(*slot, value.clone());
+                }
             }
-        }
-        self.expression.evaluate(&mut execution)
+            self.expression.evaluate(execution)
+        })
     }
 }
 
 /// A plan that does nothing, for a frame of its own.
-pub(super) fn blank_plan(frame_slots: u32) -> PreparedPlan {
+fn blank_plan(frame_slots: u32) -> PreparedPlan {
     let root = PlanNode { kind: NodeKind::OneRow, rows: 1.0, cost: 0.0 };
     PreparedPlan {
         statement: StatementPlan::Query(QueryPlan { root, columns: Vec::new() }),
@@ -101,7 +137,7 @@ pub(super) fn blank_plan(frame_slots: u32) -> PreparedPlan {
 }
 
 /// The session of a definition: there is none.
-pub(super) struct NoSession;
+struct NoSession;
 
 impl SessionState for NoSession {
     fn user_variable(&self, _name: &str) -> Datum {
@@ -120,7 +156,7 @@ impl SessionState for NoSession {
 }
 
 /// The transaction of a definition: there is none.
-pub(super) struct NoTransaction;
+struct NoTransaction;
 
 fn refused<T>() -> RowsResult<T> {
     let message = "an expression of a definition cannot read tables".to_owned();

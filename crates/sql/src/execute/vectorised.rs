@@ -11,24 +11,19 @@
 //! has no exact answer for (a sum beyond its numbers, an error of an expression that the row executor might
 //! never have evaluated, too little memory) is left to the row executor, whose word is the meaning.
 
-use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
-
 use firn_api::rows::TableRef;
 use firn_format::key::KeyRange;
 
-use crate::catalog::SessionCatalog;
 use crate::error::Result;
-use crate::expression::{AggregateCall, Expression, Slot};
+use crate::expression::{Expression, Slot};
 use crate::plan::{Access, PlanNode, PreparedPlan, ScanPlan};
-use crate::types::{Datum, EvaluationContext};
+use crate::types::Datum;
 
-use super::aggregate::Accumulator;
-use super::detached::{NoSession, NoTransaction, blank_plan};
 use super::operator::{Input, build};
-use super::{
-    Execution, ExecutionContext, Outcome, Reservation, ResultSink, Scratch, access, limit,
-};
+use super::{Execution, Outcome, ResultSink, access, limit};
+
+pub use super::aggregate::Accumulator;
+pub use super::detached::RowEvaluator;
 
 /// An engine that runs queries over columns.
 pub trait VectorisedEngine: Send + Sync {
@@ -153,81 +148,4 @@ pub fn scan_ways(plan: &ScanPlan, execution: &mut Execution<'_>) -> Result<Optio
 pub fn full_scan(plan: &ScanPlan, execution: &mut Execution<'_>) -> Result<ScanWays> {
     let table = execution.table(&plan.table, false)?;
     Ok(ScanWays { table, ranges: vec![(None, KeyRange::all())] })
-}
-
-/// Evaluates expressions over rows of the engine's own, on any thread: without transaction, session and
-/// subqueries.
-pub struct RowEvaluator {
-    catalog: SessionCatalog,
-    plan: PreparedPlan,
-    parameters: Arc<[Datum]>,
-}
-
-impl RowEvaluator {
-    /// An evaluator for the expressions of a statement.
-    #[must_use]
-    pub fn new(execution: &Execution<'_>) -> RowEvaluator {
-        RowEvaluator {
-            catalog: SessionCatalog::new(Arc::clone(execution.catalog.shared()), u64::MAX),
-            plan: blank_plan(execution.plan.frame_slots),
-            parameters: execution.parameters.into(),
-        }
-    }
-
-    /// Lends a frame to `work`, which fills slots and evaluates.
-    ///
-    /// # Errors
-    /// What `work` answers.
-    pub fn with_frame<T>(
-        &self,
-        evaluation: &EvaluationContext,
-        work: impl FnOnce(&mut Execution<'_>) -> Result<T>,
-    ) -> Result<T> {
-        let cancelled = AtomicBool::new(false);
-        let (mut transaction, mut session) = (NoTransaction, NoSession);
-        let context = ExecutionContext {
-            parameters: &self.parameters,
-            transaction: &mut transaction,
-            node: &**self.catalog.shared().node(),
-            context: evaluation,
-            catalog: &self.catalog,
-            session: &mut session,
-            cancelled: &cancelled,
-        };
-        work(&mut Execution::new(&self.plan, context, Scratch::default()))
-    }
-}
-
-/// What an aggregate function of the row executor keeps of the values that it has seen.
-pub struct RowAccumulator(Accumulator);
-
-impl RowAccumulator {
-    /// One that has seen nothing.
-    #[must_use]
-    pub fn new(call: &AggregateCall) -> RowAccumulator {
-        RowAccumulator(Accumulator::new(call))
-    }
-
-    /// Takes a row's arguments in, and the values that `GROUP_CONCAT` orders by.
-    ///
-    /// # Errors
-    /// 1041 without memory, 1690 for a result that is out of range.
-    pub fn add(
-        &mut self,
-        call: &AggregateCall,
-        arguments: &[Datum],
-        order: &[Datum],
-        held: &mut Reservation,
-        execution: &Execution<'_>,
-    ) -> Result<()> {
-        self.0.add(call, arguments, order, held, execution)
-    }
-
-    /// The function's value.
-    ///
-    /// # Errors
-    /// 1690 for a result that is out of range.
-    pub fn finish(self, call: &AggregateCall, evaluation: &EvaluationContext) -> Result<Datum> {
-        self.0.finish(call, evaluation)
-    }
 }

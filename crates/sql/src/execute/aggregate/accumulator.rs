@@ -17,7 +17,7 @@ use super::number::{Sum, Variance};
 
 /// An aggregate at work.
 #[derive(Clone)]
-pub(crate) struct Accumulator {
+pub struct Accumulator {
     kind: Kind,
     /// Keys of the values seen, for `DISTINCT`.
     seen: Option<FxHashSet<Box<[u8]>>>,
@@ -41,7 +41,8 @@ enum Kind {
 
 impl Accumulator {
     /// One that has seen nothing.
-    pub(crate) fn new(call: &AggregateCall) -> Accumulator {
+    #[must_use]
+    pub fn new(call: &AggregateCall) -> Accumulator {
         use AggregateFunction as F;
         let is_binary = call.ty.kind.is_binary();
         let kind = match call.function {
@@ -65,8 +66,11 @@ impl Accumulator {
         Accumulator { kind, seen: distinct.then(FxHashSet::default) }
     }
 
-    /// Takes a row's arguments in.
-    pub(crate) fn add(
+    /// Takes a row's arguments in, and the values that `GROUP_CONCAT` orders by.
+    ///
+    /// # Errors
+    /// 1041 without memory, 1690 for a result that is out of range.
+    pub fn add(
         &mut self,
         call: &AggregateCall,
         arguments: &[Datum],
@@ -181,7 +185,10 @@ impl Accumulator {
     }
 
     /// The function's value.
-    pub(crate) fn finish(self, call: &AggregateCall, context: &EvaluationContext) -> Result<Datum> {
+    ///
+    /// # Errors
+    /// 1690 for a result that is out of range.
+    pub fn finish(self, call: &AggregateCall, context: &EvaluationContext) -> Result<Datum> {
         use AggregateFunction as F;
         Ok(match self.kind {
             Kind::Count(count) => Datum::Int(count as i64),

@@ -27,7 +27,7 @@ use super::memory::{Reservation, size_of_values};
 use super::operator::{Input, Operator};
 use super::partition::{PartitionReader, Partitions};
 
-pub(crate) use accumulator::Accumulator;
+pub use accumulator::Accumulator;
 pub(crate) use over_scan::AggregateOverScan;
 
 /// Stands for a rolled up value in a key: behind all values.
