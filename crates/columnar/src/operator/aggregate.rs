@@ -23,7 +23,7 @@ use datafusion_physical_plan::{
 use futures::StreamExt;
 use tokio::task::JoinSet;
 
-use super::properties;
+use super::{own, properties};
 use crate::aggregate::{Accumulator, Call};
 use crate::scan::{BATCH_ROWS, batch_of};
 use crate::stop::{Result, Stop};
@@ -71,26 +71,10 @@ impl DisplayAs for HashAggregate {
 }
 
 impl ExecutionPlan for HashAggregate {
-    fn name(&self) -> &str {
-        "HashAggregate"
-    }
-
-    fn properties(&self) -> &Arc<PlanProperties> {
-        &self.properties
-    }
+    own!("HashAggregate");
 
     fn children(&self) -> Vec<&Arc<dyn ExecutionPlan>> {
         vec![&self.input]
-    }
-
-    fn apply_expressions(
-        &self,
-        _: &mut dyn FnMut(
-            &Arc<dyn datafusion_physical_expr::PhysicalExpr>,
-        )
-            -> LibraryResult<datafusion_common::tree_node::TreeNodeRecursion>,
-    ) -> LibraryResult<datafusion_common::tree_node::TreeNodeRecursion> {
-        Ok(datafusion_common::tree_node::TreeNodeRecursion::Continue)
     }
 
     fn with_new_children(

@@ -23,8 +23,8 @@ pub(crate) use batches::Batches;
 pub(crate) use sequence::Sequence;
 pub(crate) use stage::{Output, Stage};
 
-/// What a leaf of a plan says of itself.
-macro_rules! leaf {
+/// What an operator of the engine's own says of itself: it has `properties`, and no expressions of the library.
+macro_rules! own {
     ($name:literal) => {
         fn name(&self) -> &str {
             $name
@@ -32,10 +32,6 @@ macro_rules! leaf {
 
         fn properties(&self) -> &Arc<PlanProperties> {
             &self.properties
-        }
-
-        fn children(&self) -> Vec<&Arc<dyn ExecutionPlan>> {
-            Vec::new()
         }
 
         fn apply_expressions(
@@ -46,6 +42,18 @@ macro_rules! leaf {
                 -> LibraryResult<datafusion_common::tree_node::TreeNodeRecursion>,
         ) -> LibraryResult<datafusion_common::tree_node::TreeNodeRecursion> {
             Ok(datafusion_common::tree_node::TreeNodeRecursion::Continue)
+        }
+    };
+}
+pub(crate) use own;
+
+/// What a leaf of a plan says of itself.
+macro_rules! leaf {
+    ($name:literal) => {
+        $crate::operator::own!($name);
+
+        fn children(&self) -> Vec<&Arc<dyn ExecutionPlan>> {
+            Vec::new()
         }
 
         fn with_new_children(

@@ -14,7 +14,7 @@ use datafusion_physical_plan::{
 use firn_format::value::CollationId;
 use futures::StreamExt;
 
-use super::{chosen, properties};
+use super::{chosen, own, properties};
 use crate::expression::{Kernel, negate_zero_away, weights};
 use crate::scan::batch_of;
 use crate::stop::Result;
@@ -87,13 +87,7 @@ impl DisplayAs for Stage {
 }
 
 impl ExecutionPlan for Stage {
-    fn name(&self) -> &str {
-        "Stage"
-    }
-
-    fn properties(&self) -> &Arc<PlanProperties> {
-        &self.properties
-    }
+    own!("Stage");
 
     fn maintains_input_order(&self) -> Vec<bool> {
         vec![true]
@@ -101,16 +95,6 @@ impl ExecutionPlan for Stage {
 
     fn children(&self) -> Vec<&Arc<dyn ExecutionPlan>> {
         vec![&self.input]
-    }
-
-    fn apply_expressions(
-        &self,
-        _: &mut dyn FnMut(
-            &Arc<dyn datafusion_physical_expr::PhysicalExpr>,
-        )
-            -> LibraryResult<datafusion_common::tree_node::TreeNodeRecursion>,
-    ) -> LibraryResult<datafusion_common::tree_node::TreeNodeRecursion> {
-        Ok(datafusion_common::tree_node::TreeNodeRecursion::Continue)
     }
 
     fn with_new_children(
