@@ -82,28 +82,29 @@ fn over_time(caption: &str, lines: &[Line]) -> Result<String, BenchError> {
             .x_desc("seconds")
             .draw()
             .map_err(drawing)?;
-        for (index, line) in lines.iter().enumerate() {
-            let style = COLORS[index % COLORS.len()].stroke_width(2);
-            chart
-                .draw_series(LineSeries::new(line.points.iter().copied(), style))
-                .map_err(drawing)?
-                .label(&line.name)
-                .legend(move |(x, y)| PathElement::new([(x, y), (x + 16, y)], style));
-        }
-        legend(&mut chart).map_err(drawing)?;
+        draw(&mut chart, lines).map_err(drawing)?;
         area.present().map_err(drawing)?;
     }
     Ok(svg)
 }
 
-fn legend<'a, 'b, X, Y, B>(
+/// Each line in a colour of its own, and what they are called.
+fn draw<'a, B, X, Y>(
     chart: &mut ChartContext<'a, B, Cartesian2d<X, Y>>,
+    lines: &[Line],
 ) -> Result<(), DrawingAreaErrorKind<B::ErrorType>>
 where
-    X: Ranged,
-    Y: Ranged,
-    B: DrawingBackend + 'a + 'b,
+    B: DrawingBackend + 'a,
+    X: Ranged<ValueType = f64>,
+    Y: Ranged<ValueType = f64>,
 {
+    for (index, line) in lines.iter().enumerate() {
+        let style = COLORS[index % COLORS.len()].stroke_width(2);
+        chart
+            .draw_series(LineSeries::new(line.points.iter().copied(), style))?
+            .label(&line.name)
+            .legend(move |(x, y)| PathElement::new([(x, y), (x + 16, y)], style));
+    }
     chart
         .configure_series_labels()
         .position(SeriesLabelPosition::UpperLeft)
@@ -156,15 +157,7 @@ fn distribution(measured: &Measured) -> Result<String, BenchError> {
             .y_label_formatter(&|latency| crate::report::readable(*latency))
             .draw()
             .map_err(drawing)?;
-        for (index, line) in lines.iter().enumerate() {
-            let style = COLORS[index % COLORS.len()].stroke_width(2);
-            chart
-                .draw_series(LineSeries::new(line.points.iter().copied(), style))
-                .map_err(drawing)?
-                .label(&line.name)
-                .legend(move |(x, y)| PathElement::new([(x, y), (x + 16, y)], style));
-        }
-        legend(&mut chart).map_err(drawing)?;
+        draw(&mut chart, &lines).map_err(drawing)?;
         area.present().map_err(drawing)?;
     }
     Ok(svg)

@@ -151,6 +151,8 @@ macro_rules! counters {
 
 use figure::{counter, labelled};
 
+const ASKED_OF_THE_NODE: &str = "What statements asked of the node";
+
 counters! {
     /// Statements of clients, those inside prepared ones included.
     questions "Questions" counter("firn_questions", "Statements that clients sent");
@@ -174,25 +176,25 @@ counters! {
     rows_sent "Firn_rows_sent" counter("firn_rows_sent", "Rows sent to clients");
     /// Look-ups by a full key.
     handler_read_key "Handler_read_key"
-        labelled("firn_row_operations", "operation", "read_key", "What statements asked of the node");
+        labelled("firn_row_operations", "operation", "read_key", ASKED_OF_THE_NODE);
     /// Scans that were begun.
     handler_read_first "Handler_read_first"
-        labelled("firn_row_operations", "operation", "begin_scan", "What statements asked of the node");
+        labelled("firn_row_operations", "operation", "begin_scan", ASKED_OF_THE_NODE);
     /// Rows read in the order of an index.
     handler_read_next "Handler_read_next"
-        labelled("firn_row_operations", "operation", "read_next", "What statements asked of the node");
+        labelled("firn_row_operations", "operation", "read_next", ASKED_OF_THE_NODE);
     /// Rows read by scans of whole tables.
     handler_read_rnd_next "Handler_read_rnd_next"
-        labelled("firn_row_operations", "operation", "read_scan", "What statements asked of the node");
+        labelled("firn_row_operations", "operation", "read_scan", ASKED_OF_THE_NODE);
     /// Rows inserted.
     handler_write "Handler_write"
-        labelled("firn_row_operations", "operation", "insert", "What statements asked of the node");
+        labelled("firn_row_operations", "operation", "insert", ASKED_OF_THE_NODE);
     /// Rows updated.
     handler_update "Handler_update"
-        labelled("firn_row_operations", "operation", "update", "What statements asked of the node");
+        labelled("firn_row_operations", "operation", "update", ASKED_OF_THE_NODE);
     /// Rows deleted.
     handler_delete "Handler_delete"
-        labelled("firn_row_operations", "operation", "delete", "What statements asked of the node");
+        labelled("firn_row_operations", "operation", "delete", ASKED_OF_THE_NODE);
     /// Transactions committed, those of single statements included.
     handler_commit "Handler_commit" counter("firn_commits", "Transactions committed, of single statements too");
     /// Transactions rolled back.

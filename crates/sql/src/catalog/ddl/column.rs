@@ -72,7 +72,7 @@ pub(crate) fn kind(
     set_type(&mut column, column_type, collation)
 }
 
-fn blank(name: &str, ordinal: u16) -> ColumnModel {
+pub(super) fn blank(name: &str, ordinal: u16) -> ColumnModel {
     ColumnModel {
         ordinal,
         name: name.into(),

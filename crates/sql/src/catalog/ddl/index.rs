@@ -12,7 +12,7 @@ use super::super::model::{
     ColumnModel, DefaultValue, Generated, IndexModel, IndexPartModel, SpecialIndex, same_name,
 };
 use super::super::type_text;
-use super::column::null_in_primary_key;
+use super::column::{blank, null_in_primary_key};
 use super::draft::{NEW_INDEX, TableDraft, duplicate_column};
 use super::{DdlContext, check_identifier, expression_text};
 
@@ -217,21 +217,11 @@ fn add_hidden_column(
     }
     let ordinal = draft.take_number();
     let column = ColumnModel {
-        ordinal,
-        name: name.into(),
         ty: SqlType { nullable: true, ..ty },
-        default: DefaultValue::None,
-        on_update_now: None,
         generated: Some(Generated { text: text.into(), stored: false }),
-        auto_increment: false,
         invisible: true,
         hidden: true,
-        comment: Arc::default(),
-        zerofill: false,
-        unsigned: false,
-        display_width: None,
-        display_decimals: None,
-        geometry: Arc::default(),
+        ..blank(name, ordinal)
     };
     draft.add_column(column, None)?;
     Ok(ordinal)

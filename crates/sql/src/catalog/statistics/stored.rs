@@ -7,14 +7,13 @@
 use std::sync::Arc;
 
 use firn_api::rows::{
-    DatabaseNode, Direction, IsolationLevel, ReadMode, RowContent, RowsError, ScanOptions,
-    TableRef, WaitPolicy, cell_value,
+    DatabaseNode, IsolationLevel, ReadMode, RowContent, RowsError, ScanOptions, TableRef,
+    WaitPolicy, cell_value,
 };
 use firn_base::TableId;
 use firn_format::definition::{
     ColumnDefinition, IndexDefinition, IndexKind, IndexPart, IndexState, TableDefinition,
 };
-use firn_format::key::KeyRange;
 use firn_format::row::{ColumnValue, RowVersion, RowView};
 use firn_format::value::{ColumnType, IntWidth, ValueRef};
 
@@ -105,14 +104,7 @@ pub fn remove_gone(catalog: &Catalog) -> Result<usize> {
 fn kept_of(node: &Arc<dyn DatabaseNode>, stored: &TableRef) -> Result<Vec<TableId>> {
     let mut trx = node.begin(IsolationLevel::ReadCommitted).map_err(from_rows)?;
     let from = trx.table_for_read(stored.definition().table_id).map_err(from_rows)?;
-    let options = ScanOptions {
-        index: None,
-        range: KeyRange::all(),
-        direction: Direction::Forward,
-        mode: ReadMode::Consistent,
-        columns: None,
-    };
-    let mut scan = trx.scan(&from, &options).map_err(from_rows)?;
+    let mut scan = trx.scan(&from, &ScanOptions::all()).map_err(from_rows)?;
     let mut tables = Vec::new();
     while scan.fetch(&mut *trx).map_err(from_rows)? {
         for number in 0..scan.len() {

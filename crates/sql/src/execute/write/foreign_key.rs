@@ -294,6 +294,8 @@ fn child_changes(
     let generated = Generated::of(&child.child, execution)?;
     for (key, payload) in rows {
         execution.check_cancelled()?;
+        let generated = &generated;
+        let change = Cascade { table: &table, key: &key, payload: &payload, depth, generated };
         match (action, new) {
             (ReferentialAction::Cascade, None) => {
                 execution.transaction.delete(&table, &key, &payload).map_err(from_rows)?;
@@ -302,24 +304,10 @@ fn child_changes(
             }
             (ReferentialAction::Cascade, Some(new)) => {
                 let values = new.iter().map(Value::as_ref);
-                let change = Cascade {
-                    table: &table,
-                    key: &key,
-                    payload: &payload,
-                    depth,
-                    generated: &generated,
-                };
                 change.update(&foreign_key.columns, values, &mut keys, execution)?;
             }
             _ => {
                 let nulls = foreign_key.columns.iter().map(|_| ValueRef::Null);
-                let change = Cascade {
-                    table: &table,
-                    key: &key,
-                    payload: &payload,
-                    depth,
-                    generated: &generated,
-                };
                 change.update(&foreign_key.columns, nulls, &mut keys, execution)?;
             }
         }
