@@ -87,6 +87,8 @@ impl ValueEnum for Durability {
 pub(crate) struct EngineArguments {
     pub(crate) workload: Workload,
     pub(crate) threads: Option<Vec<usize>>,
+    /// Commits that a thread has in flight.
+    pub(crate) in_flight: Option<usize>,
     /// How long one measurement takes.
     pub(crate) duration: Duration,
     pub(crate) rounds: usize,
@@ -118,6 +120,10 @@ pub(crate) fn engine_command() -> Command {
         .arg(
             flag("threads", "N,…", "Numbers of threads, one measurement each")
                 .value_delimiter(',')
+                .value_parser(value_parser!(u64).range(1..=MAX_THREADS)),
+        )
+        .arg(
+            flag("in-flight", "N", "Commits of each thread in flight; more than 1 are handed over")
                 .value_parser(value_parser!(u64).range(1..=MAX_THREADS)),
         )
         .arg(flag("seconds", "N", "Length of one measurement [default: 2]").value_parser(seconds))
@@ -177,6 +183,7 @@ impl EngineArguments {
         EngineArguments {
             workload: *matches.get_one("workload").expect("the workload has a default"),
             threads: threads.map(|threads| threads.map(|count| *count as usize).collect()),
+            in_flight: number("in-flight").map(|count| count as usize),
             duration: matches
                 .get_one("seconds")
                 .copied()

@@ -1,5 +1,5 @@
-//! Durable commits of single-row updates, and what the disk allows: a loop that writes as many bytes as the
-//! log does for each sync, into a file that was written before, and syncs them.
+//! Durable commits of single-row updates, waited for or handed over, and what the disk allows: a loop that writes
+//! as many bytes as the log does for each sync, into a file that was written before, and syncs them.
 
 use std::path::Path;
 use std::time::Duration;
@@ -13,16 +13,41 @@ use firn_engine::transaction::IsolationLevel;
 use super::arguments::EngineArguments;
 use super::counts::Counts;
 use super::drive::{Drive, Driven};
+use super::in_flight::Window;
 use super::node::{BenchNode, Workshop, fill};
 use super::{BenchError, cores};
 use firn_bench::progress::Progress;
 use firn_bench::report::{Report, Section};
 use firn_bench::statistics::{Ratios, median};
 
-const THREADS: [usize; 2] = [1, 64];
+/// What is measured if nothing else is asked for.
+const WRITERS: [Writers; 3] = [
+    Writers { threads: 1, in_flight: 1 },
+    Writers { threads: 64, in_flight: 1 },
+    Writers { threads: 2, in_flight: 64 },
+];
 const ROWS: u64 = 100_000;
 const ROW_BYTES: usize = 100;
 const BUFFER_POOL: u64 = 256 << 20;
+
+/// Who commits.
+#[derive(Debug, Clone, Copy)]
+struct Writers {
+    threads: usize,
+    /// Commits of each thread that are not durable yet, at most. One: it waits for each.
+    in_flight: usize,
+}
+
+impl Writers {
+    fn asked_for(arguments: &EngineArguments) -> Vec<Writers> {
+        if arguments.threads.is_none() && arguments.in_flight.is_none() {
+            return WRITERS.to_vec();
+        }
+        let in_flight = arguments.in_flight.unwrap_or(1);
+        let threads = arguments.threads_or(&[1, 64]);
+        threads.into_iter().map(|threads| Writers { threads, in_flight }).collect()
+    }
+}
 
 /// One measurement, and the loop's that followed it.
 struct Round {
@@ -55,20 +80,23 @@ pub(crate) fn run(
     workshop: &Workshop,
     progress: &Progress,
 ) -> Result<Report, BenchError> {
-    let threads = arguments.threads_or(&THREADS);
-    progress.plan(1 + threads.len() * arguments.rounds * 2);
+    let writers = Writers::asked_for(arguments);
+    progress.plan(1 + writers.len() * arguments.rounds * 2);
     progress.step("commits: loading");
     let mut options = NodeOptions::default();
     options.engine.buffer_pool_bytes = arguments.buffer_pool_or(BUFFER_POOL);
     let node = workshop.node(&options)?;
-    let rows = arguments.rows.unwrap_or(ROWS).max(*threads.iter().max().unwrap_or(&1) as u64);
+    let rows = arguments
+        .rows
+        .unwrap_or(ROWS)
+        .max(writers.iter().map(|writers| writers.threads as u64).max().unwrap_or(1));
     node.load(rows, arguments.row_bytes.unwrap_or(ROW_BYTES), |row| row)?;
     let disk = DiskLoop::open(&node.path().join("disk-loop"))?;
-    let mut by_threads: Vec<Vec<Round>> = threads.iter().map(|_| Vec::new()).collect();
+    let mut by_writers: Vec<Vec<Round>> = writers.iter().map(|_| Vec::new()).collect();
     for _ in 0..arguments.rounds {
-        for (threads, rounds) in threads.iter().zip(&mut by_threads) {
-            progress.step(&format!("commits: {threads} threads"));
-            let (driven, counts) = measure(arguments, &node, rows, *threads)?;
+        for (writers, rounds) in writers.iter().zip(&mut by_writers) {
+            progress.step(&format!("commits: {} threads", writers.threads));
+            let (driven, counts) = measure(arguments, &node, rows, *writers)?;
             let mut round = Round { driven, counts, disk_per_second: 0.0, disk_us: 0.0 };
             progress.step("commits: what the disk allows");
             node.settle()?;
@@ -79,14 +107,15 @@ pub(crate) fn run(
         }
     }
     node.close()?;
-    Ok(report(arguments, &threads, &by_threads))
+    Ok(report(arguments, &writers, &by_writers))
 }
 
-fn report(arguments: &EngineArguments, threads: &[usize], by_threads: &[Vec<Round>]) -> Report {
+fn report(arguments: &EngineArguments, writers: &[Writers], by_writers: &[Vec<Round>]) -> Report {
     let mut section = Section::new(
         "Commits a second (more is better), and latency of a commit",
         &[
             "threads",
+            "in flight each",
             "commits/s",
             "P50 us",
             "P95 us",
@@ -101,14 +130,15 @@ fn report(arguments: &EngineArguments, threads: &[usize], by_threads: &[Vec<Roun
             "to first row (more is better)",
         ],
     );
-    for (threads, rounds) in threads.iter().zip(by_threads) {
+    for (writers, rounds) in writers.iter().zip(by_writers) {
         let middle = |figure: fn(&Round) -> f64| median(rounds.iter().map(figure));
         let of_allowed =
             rounds.iter().map(|round| (round.driven.per_second(), round.allowed_per_second()));
-        let first = by_threads[0].iter().map(|round| round.driven.per_second());
+        let first = by_writers[0].iter().map(|round| round.driven.per_second());
         let to_first = rounds.iter().map(|round| round.driven.per_second()).zip(first);
         section.push(vec![
-            (*threads).into(),
+            writers.threads.into(),
+            writers.in_flight.into(),
             middle(|round| round.driven.per_second()).into(),
             middle(|round| round.driven.percentile_us(50.0)).into(),
             middle(|round| round.driven.percentile_us(95.0)).into(),
@@ -141,16 +171,19 @@ fn measure(
     arguments: &EngineArguments,
     node: &BenchNode,
     rows: u64,
-    threads: usize,
+    writers: Writers,
 ) -> Result<(Driven, Counts), BenchError> {
     let before = Counts::read(node.system());
-    let drive = Drive { threads, duration: arguments.duration, timed_one_in: 1 };
-    let own_rows = rows / threads as u64;
-    let driven = drive.run(|number| {
+    let drive = Drive { threads: writers.threads, duration: arguments.duration, timed_one_in: 1 };
+    let own_rows = rows / writers.threads as u64;
+    let windows: Vec<_> = (0..writers.threads).map(|_| Window::new(writers.in_flight)).collect();
+    let mut driven = drive.run(|number| {
         let random = SplitMix::new(firn_seed(number));
         let mut payload = vec![0; arguments.row_bytes.unwrap_or(ROW_BYTES)];
         let first_own = own_rows * number as u64;
+        let window = (writers.in_flight > 1).then_some(&windows[number]);
         move || {
+            let entered = window.map(Window::enter).transpose()?;
             let row = first_own + random.next_u64() % own_rows;
             fill(&mut payload, row);
             if let [.., last] = &mut payload[..] {
@@ -158,9 +191,16 @@ fn measure(
             }
             let mut trx = node.begin(IsolationLevel::RepeatableRead)?;
             trx.update(node.index(), &row.to_be_bytes(), &payload)?;
-            Ok(trx.commit()?)
+            match entered {
+                None => Ok(trx.commit()?),
+                Some(entered) => Ok(trx.commit_then(Box::new(|outcome| entered.leave(outcome)))?),
+            }
         }
     })?;
+    let latencies: Vec<_> = windows.iter().map(|window| window.drain()).collect();
+    if writers.in_flight > 1 {
+        driven.set_latencies(&latencies);
+    }
     Ok((driven, Counts::read(node.system()).since(&before)))
 }
 

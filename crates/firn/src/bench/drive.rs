@@ -32,6 +32,12 @@ impl Driven {
         self.processor_time.as_secs_f64() * 1e6 / self.operations.max(1) as f64
     }
 
+    /// Puts latencies that were taken elsewhere in the place of those that the threads have seen.
+    pub(crate) fn set_latencies(&mut self, latencies_ns: &[Histogram<u64>]) {
+        self.latency_ns = histogram();
+        latencies_ns.iter().for_each(|part| self.latency_ns += part);
+    }
+
     /// The latency that `percent` of the operations stay below, in microseconds.
     pub(crate) fn percentile_us(&self, percent: f64) -> f64 {
         self.latency_ns.value_at_percentile(percent) as f64 / 1000.0
@@ -57,7 +63,8 @@ struct Own {
     latency_ns: Histogram<u64>,
 }
 
-fn histogram() -> Histogram<u64> {
+/// One without latencies.
+pub(super) fn histogram() -> Histogram<u64> {
     Histogram::new_with_bounds(1, LONGEST_NS, DIGITS).expect("the bounds are sound")
 }
 

@@ -18,6 +18,7 @@ mod comparison;
 mod counts;
 pub(crate) mod demo;
 mod drive;
+mod in_flight;
 mod insert;
 mod larger_than_memory;
 mod node;

@@ -25,7 +25,7 @@ fn without_flags_everything_is_measured() {
 
 #[test]
 fn every_flag_is_taken() {
-    let text = "insert --threads 1,8,64 --seconds 0.5 --rounds 7 --durability commit --rows 10 \
+    let text = "insert --threads 1,8,64 --in-flight 3 --seconds 0.5 --rounds 7 --durability commit --rows 10 \
                 --row-bytes 99 --buffer-pool 2G --data-dir /d --json out.json";
     let arguments = parse(&text.split_whitespace().collect::<Vec<_>>()).unwrap();
     assert_eq!(
@@ -33,6 +33,7 @@ fn every_flag_is_taken() {
         EngineArguments {
             workload: Workload::Insert,
             threads: Some(vec![1, 8, 64]),
+            in_flight: Some(3),
             duration: Duration::from_millis(500),
             rounds: 7,
             durability: Durability::Commit,
@@ -112,6 +113,8 @@ fn point_reads_are_measured() {
 #[test]
 fn commits_are_held_against_the_disk() {
     let text = smoke("commits", "--threads 1,4 --rows 500 --buffer-pool 32M");
+    assert!(text.contains("disk allows/s"), "{text}");
+    let text = smoke("commits", "--threads 2 --in-flight 8 --rows 500 --buffer-pool 32M");
     assert!(text.contains("disk allows/s"), "{text}");
 }
 

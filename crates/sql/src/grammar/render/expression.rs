@@ -223,7 +223,9 @@ fn identifier(ident: &Ident, out: &mut String) {
     match ident.quote_style {
         Some(VARIABLE_MARK) => {
             out.push('@');
-            name(&ident.value, out);
+            // A name between backticks cannot hold it, a quoted one can.
+            let is_quoted = ident.value.contains('\0');
+            if is_quoted { quoted(&ident.value, out) } else { name(&ident.value, out) }
         }
         Some(OWN_MARK) => out.push_str(&ident.value),
         _ => name(&ident.value, out),

@@ -23,6 +23,7 @@ fn operators_stand_in_parentheses_and_names_in_backquotes() {
         "CASE a WHEN 1 THEN 'x' ELSE NULL END",
         "_latin1'a' COLLATE latin1_bin",
         "@a := @@global.x",
+        "@'a\0b'",
         "EXISTS (SELECT a, 1 FROM t u JOIN v USING (id))",
         "COUNT(DISTINCT a)",
     ];
@@ -42,6 +43,7 @@ fn operators_stand_in_parentheses_and_names_in_backquotes() {
         (case `a` when 1 then 'x' else null end)
         (_latin1 'a' collate `latin1_bin`)
         (@`a` := @@global.`x`)
+        @'a\0b'
         exists(select `a`,1 AS `1` from `t` `u` join `v` using (`id`))
         COUNT(distinct `a`)"#]]
     .assert_eq(&lines.join("\n"));
