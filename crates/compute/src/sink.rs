@@ -37,7 +37,7 @@ pub struct WireSink<'s, 'r, 'a> {
     /// Why nothing more can be sent.
     broken: Option<WireError>,
     decimal: String,
-    /// Rows that were written.
+    /// Rows that were begun.
     rows: u64,
 }
 
@@ -120,6 +120,9 @@ impl<'s, 'r, 'a> WireSink<'s, 'r, 'a> {
 
 impl ResultSink for WireSink<'_, '_, '_> {
     fn columns(&mut self, columns: &[OutputColumn]) -> Result<()> {
+        if self.set.is_some() {
+            return Ok(());
+        }
         let replies = self.replies.take().expect("a result begins once");
         let set = match self.encoded {
             Some(encoded) => replies.encoded_columns(encoded),
@@ -131,6 +134,7 @@ impl ResultSink for WireSink<'_, '_, '_> {
 
     #[inline]
     fn begin_row(&mut self) -> Result<()> {
+        self.rows += 1;
         let begun = self.set.as_mut().expect("rows follow columns").row().map(|_| ());
         if begun.is_ok() { Ok(()) } else { self.keep(begun) }
     }
@@ -176,6 +180,7 @@ impl ResultSink for WireSink<'_, '_, '_> {
             }
             return self.end_row();
         }
+        self.rows += 1;
         let set = self.set.as_mut().expect("rows follow columns");
         let mut fields = match set.row() {
             Ok(fields) => fields,
@@ -225,8 +230,11 @@ impl ResultSink for WireSink<'_, '_, '_> {
     #[inline]
     fn end_row(&mut self) -> Result<()> {
         self.row().end();
-        self.rows += 1;
         Ok(())
+    }
+
+    fn restart(&mut self) -> bool {
+        self.rows == 0
     }
 }
 

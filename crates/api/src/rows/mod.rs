@@ -114,6 +114,10 @@ pub type TableRef = Arc<dyn Table>;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Savepoint(pub u64);
 
+/// How much a transaction has read from its snapshot; the default: nothing.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct ReadMark(pub u32);
+
 /// What a scan visits, and how.
 #[derive(Debug, Clone)]
 pub struct ScanOptions {
@@ -260,6 +264,23 @@ pub trait Transaction: Any + Send {
     fn open_snapshot(&mut self);
     /// Ends a statement: READ COMMITTED lets go of its snapshot.
     fn end_statement(&mut self);
+    /// From now on remembers what is read from the snapshot, so that it can be renewed later.
+    fn keep_reads(&mut self) {}
+    /// How much has been read from the snapshot so far.
+    fn read_mark(&self) -> ReadMark {
+        ReadMark::default()
+    }
+    /// After a statement was refused with [`RowsError::WriteConflict`] and taken back: takes a snapshot anew
+    /// that has the change, and locks the row that was met, so that the statement can be run again. False
+    /// if that is not to be had, as what was read up to `before`, when the statement began, is not the same in
+    /// it. Blocks for locks and I/O.
+    ///
+    /// # Errors
+    /// The lock was not granted, or why a page could not be had.
+    fn renew_snapshot(&mut self, before: ReadMark) -> RowsResult<bool> {
+        let _ = before;
+        Ok(false)
+    }
     /// Another reader of what this transaction sees at this moment, for another thread: consistent reads
     /// only. It is dropped before the snapshot is let go of, and before the transaction writes again.
     /// `None`: reads of this transaction lock, or the node has no such readers.

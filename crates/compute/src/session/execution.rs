@@ -273,7 +273,7 @@ impl SqlSession {
         let id_before = self.facts.last_insert_id.load(Ordering::Relaxed);
         let deadline = self.deadline(plan);
         self.facts.set_deadline(deadline);
-        let ran = self.execute_in_transaction(&plan.plan, arguments, deadline, sink);
+        let ran = self.execute_renewing(&plan.plan, arguments, deadline, sink);
         let ran = match ran {
             Ok(outcome) => self.transactions.statement_succeeded().map(|()| outcome),
             Err(error) => {
@@ -328,7 +328,7 @@ impl SqlSession {
         Ok(())
     }
 
-    fn execute_in_transaction(
+    pub(super) fn execute_in_transaction(
         &mut self,
         plan: &PreparedPlan,
         arguments: &Arguments,
@@ -463,6 +463,9 @@ impl ResultSink for NoRows {
     fn end_row(&mut self) -> Result<()> {
         Ok(())
     }
+    fn restart(&mut self) -> bool {
+        true
+    }
 }
 
 /// Keeps a result's rows.
@@ -503,5 +506,9 @@ impl ResultSink for Gathered {
     }
     fn end_row(&mut self) -> Result<()> {
         Ok(())
+    }
+    fn restart(&mut self) -> bool {
+        self.rows.clear();
+        true
     }
 }

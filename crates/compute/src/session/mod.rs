@@ -26,6 +26,7 @@ mod miscellany;
 mod outfile;
 mod prepared;
 mod query;
+mod renewal;
 mod set;
 mod settings;
 mod show;

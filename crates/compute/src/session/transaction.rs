@@ -12,7 +12,7 @@
 
 use std::sync::Arc;
 
-use firn_api::rows::{DatabaseNode, IsolationLevel, RowsError, Savepoint, Transaction};
+use firn_api::rows::{DatabaseNode, IsolationLevel, ReadMark, RowsError, Savepoint, Transaction};
 use firn_sql::error::{Result, SqlError};
 use firn_sql::execute::error::from_rows;
 use firn_sql::grammar::ast::{AccessMode, Xid};
@@ -99,8 +99,17 @@ impl Transactions {
             Some(access) => access == AccessMode::ReadOnly,
             None => next.read_only.unwrap_or(settings.read_only),
         };
+        let may_conflict = isolation == IsolationLevel::RepeatableRead && !read_only;
+        if lasting && may_conflict && settings.first_updater_wins {
+            inner.keep_reads();
+        }
         self.open = Some(OpenTransaction { inner, lasting, read_only, savepoints: Vec::new() });
         Ok(())
+    }
+
+    /// How much the open transaction has read from its snapshot.
+    pub(crate) fn read_mark(&self) -> ReadMark {
+        self.open.as_ref().map_or_else(ReadMark::default, |open| open.inner.read_mark())
     }
 
     /// Whether a transaction goes on beyond statements.

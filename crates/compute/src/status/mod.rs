@@ -199,6 +199,9 @@ counters! {
     handler_commit "Handler_commit" counter("firn_commits", "Transactions committed, of single statements too");
     /// Transactions rolled back.
     handler_rollback "Handler_rollback" counter("firn_rollbacks", "Transactions rolled back");
+    /// Statements that were run again with a newer snapshot.
+    snapshot_renewals "Firn_snapshot_renewals"
+        counter("firn_snapshot_renewals", "Statements run again with a newer snapshot, not refused with 1020");
     /// Joins whose first table was read whole.
     select_scan "Select_scan" None;
     /// Joins that read ranges of an index of the first table.

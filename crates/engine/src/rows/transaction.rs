@@ -6,8 +6,8 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use firn_api::rows::{
-    IsolationLevel, ReadMode, RowBatch, RowsError, RowsResult, Savepoint, Scan, ScanOptions,
-    ScanRow, TableLock, TableRef, Transaction as RowsTransaction,
+    IsolationLevel, ReadMark, ReadMode, RowBatch, RowsError, RowsResult, Savepoint, Scan,
+    ScanOptions, ScanRow, TableLock, TableRef, Transaction as RowsTransaction,
 };
 use firn_base::{Cts, TableId};
 use firn_format::row::OverflowReference;
@@ -79,6 +79,18 @@ impl RowsTransaction for EngineTransaction {
 
     fn end_statement(&mut self) {
         self.inner.end_statement();
+    }
+
+    fn keep_reads(&mut self) {
+        self.inner.keep_reads();
+    }
+
+    fn read_mark(&self) -> ReadMark {
+        self.inner.read_mark()
+    }
+
+    fn renew_snapshot(&mut self, before: ReadMark) -> RowsResult<bool> {
+        Ok(self.inner.renew_snapshot(before)?)
     }
 
     fn reader(&mut self) -> Option<Box<dyn RowsTransaction>> {

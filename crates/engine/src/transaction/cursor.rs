@@ -57,7 +57,7 @@ pub struct Cursor {
     next: Option<Bound<Vec<u8>>>,
     limit: usize,
     batch: Batch,
-    is_range_locked: bool,
+    is_begun: bool,
     ahead: ReadAhead,
 }
 
@@ -150,7 +150,7 @@ impl Cursor {
             next: Some(next),
             limit: FIRST_LIMIT,
             batch: Batch::default(),
-            is_range_locked: false,
+            is_begun: false,
             ahead: ReadAhead::default(),
         }
     }
@@ -193,7 +193,10 @@ impl Cursor {
                 trx.ensure_writer()?;
             }
         }
-        self.lock_range(trx, lock)?;
+        if !std::mem::replace(&mut self.is_begun, true) {
+            trx.keep_range(self.index, &self.range);
+            self.lock_range(trx, lock)?;
+        }
         while let Some(from) = self.next.take() {
             self.batch.clear();
             let stopped = match lock {
@@ -240,12 +243,11 @@ impl Cursor {
 
     /// SERIALIZABLE locks the range itself, so that nothing appears in it.
     fn lock_range(
-        &mut self,
+        &self,
         trx: &mut Transaction,
         lock: Option<(LockMode, WaitPolicy)>,
     ) -> Result<(), EngineError> {
-        let (Some((mode, _)), false) = (lock, self.is_range_locked) else { return Ok(()) };
-        self.is_range_locked = true;
+        let Some((mode, _)) = lock else { return Ok(()) };
         if trx.isolation != IsolationLevel::Serializable {
             return Ok(());
         }
@@ -481,7 +483,11 @@ impl Cursor {
                     return Err(no_version(leaf.page_id()));
                 };
                 let guard = WriteGuard { mode, ..trx.write_guard(self.index, key) };
-                let locking = system.lock_record(Some(value), &guard, policy)?;
+                let locking = system.lock_record(Some(value), &guard, policy);
+                if let Err(Restart::Fail(EngineError::WriteConflict)) = &locking {
+                    trx.reads.note_conflict(&guard);
+                }
+                let locking = locking?;
                 trx.note_observed(guard.observed.get());
                 match locking {
                     Locking::Locked if !version.deleted => {

@@ -22,6 +22,7 @@ use firn_format::undo::UndoPointer;
 use crate::error::EngineError;
 use crate::lock::{LockError, LockMode, LockTarget, Outcome as LockOutcome, Wait};
 use crate::log::completions::Completion;
+use crate::transaction::renewal::Reads;
 use crate::transaction::snapshots::SnapshotSlot;
 use crate::transaction::system::TransactionSystem;
 use crate::transaction::undo::UndoLog;
@@ -44,8 +45,9 @@ pub struct Savepoint(pub(crate) UndoPointer);
 pub struct Transaction {
     pub(crate) system: Arc<TransactionSystem>,
     pub(crate) isolation: IsolationLevel,
-    slot: Option<SnapshotSlot>,
-    view: Option<ReadView>,
+    pub(super) slot: Option<SnapshotSlot>,
+    pub(super) view: Option<ReadView>,
+    pub(super) reads: Reads,
     pub(crate) writer: Option<Writer>,
     /// Whose writes it sees besides, if it is another's reader.
     reads_as: Option<TrxId>,
@@ -72,6 +74,7 @@ impl Transaction {
             isolation,
             slot: Some(slot),
             view: None,
+            reads: Reads::default(),
             writer: None,
             reads_as: None,
             observed: Cell::new(Lsn::default()),
@@ -126,8 +129,14 @@ impl Transaction {
     }
 
     /// Opens the snapshot now instead of with the first read. Under READ COMMITTED a statement calls
-    /// this first, so that all of it sees the same.
+    /// this first, so that all of it sees the same. Whoever asks for the present moment gets it for good:
+    /// such a snapshot is not renewed once it was read from.
     pub fn open_snapshot(&mut self) {
+        self.open_view();
+        self.reads.lose();
+    }
+
+    fn open_view(&mut self) {
         if let Some(slot) = &self.slot {
             let snapshot = self.system.snapshots().open(slot, self.system.order());
             self.view = Some(match self.system.active_list() {
@@ -144,7 +153,8 @@ impl Transaction {
         }
     }
 
-    fn close_snapshot(&mut self) {
+    pub(super) fn close_snapshot(&mut self) {
+        self.reads.clear();
         if self.view.take().is_some()
             && let Some(slot) = &self.slot
         {
@@ -154,7 +164,7 @@ impl Transaction {
 
     pub(crate) fn ensure_snapshot(&mut self) {
         if self.view.is_none() {
-            self.open_snapshot();
+            self.open_view();
         }
     }
 
@@ -168,12 +178,14 @@ impl Transaction {
             return None;
         }
         self.ensure_snapshot();
+        self.reads.lose();
         self.note_observed(self.system.pages().log.end_lsn());
         Some(Transaction {
             system: Arc::clone(&self.system),
             isolation: self.isolation,
             slot: None,
             view: self.view.clone(),
+            reads: Reads::default(),
             writer: None,
             reads_as: self.id(),
             observed: Cell::new(Lsn::default()),

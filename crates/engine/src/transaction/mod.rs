@@ -6,6 +6,7 @@ pub mod cursor;
 pub mod handle;
 pub mod prepared;
 pub mod read;
+pub mod renewal;
 pub mod snapshots;
 pub mod system;
 pub mod table;
@@ -14,7 +15,7 @@ pub(crate) mod versions;
 pub mod write;
 
 pub use cursor::{Cursor, KeyRange};
-pub use firn_api::rows::{Direction, IsolationLevel, ReadMode, WaitPolicy};
+pub use firn_api::rows::{Direction, IsolationLevel, ReadMark, ReadMode, WaitPolicy};
 pub use handle::{Savepoint, Transaction};
 pub use system::{IdLimits, SnapshotKind, TransactionOptions, TransactionSystem};
 

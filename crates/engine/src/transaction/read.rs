@@ -75,6 +75,7 @@ impl Transaction {
         payload: &mut Vec<u8>,
     ) -> Result<bool, EngineError> {
         self.ensure_snapshot();
+        self.keep_record(index, key);
         let (system, reader) = (&self.system, self.reader());
         let look = system.forest().tree(index).read(Target::At(key), |leaf| {
             payload.clear();
@@ -102,7 +103,7 @@ impl Transaction {
         }
     }
 
-    fn get_locking(
+    pub(super) fn get_locking(
         &mut self,
         index: IndexId,
         key: &[u8],
@@ -111,6 +112,7 @@ impl Transaction {
         payload: &mut Vec<u8>,
     ) -> Result<bool, EngineError> {
         self.ensure_writer()?;
+        self.keep_record(index, key);
         loop {
             let guard = WriteGuard { mode, ..self.write_guard(index, key) };
             let locks_absent = self.isolation == IsolationLevel::Serializable;
@@ -128,10 +130,13 @@ impl Transaction {
                     payload.extend_from_slice(bytes);
                 }
                 Ok((locking, live.is_some()))
-            })?;
+            });
             let met = guard.observed.get();
             self.note_observed(met);
-            match locked {
+            if let Err(EngineError::WriteConflict) = &locked {
+                self.reads.note_conflict(&guard);
+            }
+            match locked? {
                 (Locking::Locked, is_present) => return Ok(is_present),
                 (Locking::Skip, _) => return Ok(false),
                 (Locking::Wait(wait), _) => self.wait(wait)?,

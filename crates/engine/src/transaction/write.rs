@@ -135,9 +135,28 @@ impl Transaction {
                 (Some(_), Change::Delete) => writer.put_version(leaf, &guard, None),
                 (None, Change::Update(_) | Change::Delete) => Ok(Step::Done(false)),
             }
-        })?;
+        });
         writer.publish_weight();
-        Ok(written.result)
+        match written {
+            Ok(written) => {
+                if matches!(written.result, Step::Done(false)) {
+                    self.keep_record(index, key);
+                }
+                Ok(written.result)
+            }
+            Err(error) => Err(self.not_written(error, &guard)),
+        }
+    }
+
+    /// Remembers why a record was not written, as far as a newer snapshot could answer otherwise.
+    #[cold]
+    fn not_written(&mut self, error: EngineError, guard: &WriteGuard<'_>) -> EngineError {
+        match error {
+            EngineError::WriteConflict => self.reads.note_conflict(guard),
+            EngineError::DuplicateKey { .. } => self.keep_record(guard.index, guard.key),
+            _ => {}
+        }
+        error
     }
 
     pub(crate) fn write_guard<'k>(&self, index: IndexId, key: &'k [u8]) -> WriteGuard<'k> {

@@ -254,6 +254,7 @@ impl Binder<'_> {
             return Err(SqlError::not_supported("an assignment to what is no variable"));
         };
         self.is_cacheable = false;
+        self.is_repeatable = false;
         let value = self.bind_single(right)?;
         let name: Arc<str> = name.value.to_lowercase().into();
         let ty = value.ty.clone();

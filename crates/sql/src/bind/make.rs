@@ -3,6 +3,7 @@
 use crate::error::{Result, SqlError};
 use crate::expression::{CompareOperator, Expression, ExpressionKind, IsTest, Slot};
 use crate::functions::{self, Function, ResolveContext};
+use crate::plan::volatility;
 use crate::types::{Datum, SqlType, TypeKind};
 
 use super::{Binder, quotient};
@@ -141,6 +142,7 @@ impl Binder<'_> {
         arguments: Vec<Expression>,
     ) -> Result<Expression> {
         function.check_arity(arguments.len())?;
+        self.is_repeatable &= !volatility::acts(function);
         let arguments = arguments.into_iter().map(|one| self.single(one));
         let arguments = arguments.collect::<Result<Vec<_>>>()?;
         let types: Vec<SqlType> = arguments.iter().map(|one| one.ty.clone()).collect();

@@ -83,6 +83,8 @@ pub struct Binder<'a> {
     pub(crate) depth: usize,
     /// Whether the plan holds for other executions as well.
     pub is_cacheable: bool,
+    /// Whether the statement does nothing that outlasts a transaction that is taken back.
+    pub is_repeatable: bool,
     /// Tables that may not be read, as the statement writes them.
     pub(crate) written: Vec<firn_base::TableId>,
     /// `NO_MERGE` and hints on the order of joins, for the block that is being bound.
@@ -120,6 +122,7 @@ impl<'a> Binder<'a> {
             schema: context.schema.map(Arc::from),
             depth: 0,
             is_cacheable: true,
+            is_repeatable: true,
             written: Vec::new(),
             block_hints: hints::BlockHints::default(),
             named: Vec::new(),

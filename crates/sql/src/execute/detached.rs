@@ -130,6 +130,7 @@ fn blank_plan(frame_slots: u32) -> PreparedPlan {
         cost: 0.0,
         executor: None,
         is_cacheable: false,
+        is_repeatable: false,
         needs: Vec::new(),
         tables: Vec::new(),
         max_execution_time_ms: None,

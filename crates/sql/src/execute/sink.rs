@@ -12,7 +12,7 @@ use crate::types::{Datum, SqlType};
 
 /// Takes a result's rows, value by value.
 pub trait ResultSink {
-    /// The result begins; called once, before the first row.
+    /// The result begins; called before the first row, and again after [`ResultSink::restart`].
     ///
     /// # Errors
     /// If nobody takes the result any longer; the statement ends with it.
@@ -49,4 +49,8 @@ pub trait ResultSink {
     /// # Errors
     /// As [`ResultSink::columns`].
     fn end_row(&mut self) -> Result<()>;
+    /// Forgets the rows so far, as the statement is about to be run again; false if they are gone.
+    fn restart(&mut self) -> bool {
+        false
+    }
 }

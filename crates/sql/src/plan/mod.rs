@@ -84,6 +84,9 @@ pub struct PreparedPlan {
     /// Whether the plan may be kept for the same text (nothing of a session is in it, and it says all that
     /// the text does).
     pub is_cacheable: bool,
+    /// Whether it may be run again after its transaction took it back: it sets no user variable, takes no
+    /// named lock and does not sleep.
+    pub is_repeatable: bool,
 }
 
 /// A privilege that a statement needs on a table or view.

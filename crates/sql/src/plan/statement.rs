@@ -46,6 +46,7 @@ pub fn plan_statement(statement: &Statement, context: &PlanContext<'_>) -> Resul
         executor: context.executor.get(),
         cost,
         is_cacheable: binder.is_cacheable && !is_into(statement),
+        is_repeatable: binder.is_repeatable,
         needs,
         tables,
         max_execution_time_ms,

@@ -1,7 +1,7 @@
 //! When the value of an expression may change: from row to row, or from execution to execution.
 
 use crate::expression::{Expression, ExpressionKind};
-use crate::functions::Volatility;
+use crate::functions::{Function, Volatility};
 
 use super::visit::{any, for_each_operand};
 
@@ -19,6 +19,12 @@ pub(crate) fn is_row_dependent(expression: &Expression) -> bool {
         ExpressionKind::AssignVariable { .. } => true,
         _ => false,
     })
+}
+
+/// Whether a call does what outlasts a transaction that is taken back, or takes its time on purpose.
+#[must_use]
+pub(crate) fn acts(function: &Function) -> bool {
+    matches!(function.name, "SLEEP" | "GET_LOCK" | "RELEASE_LOCK" | "RELEASE_ALL_LOCKS")
 }
 
 /// A function in it whose value does not depend on the row alone.

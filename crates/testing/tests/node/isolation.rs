@@ -24,6 +24,8 @@ pub(crate) struct EngineSession<'a> {
     engine: &'a Engine,
     index: IndexId,
     level: IsolationLevel,
+    /// Statements that met a newer row are run again, if the snapshot can be renewed.
+    renews: bool,
     trx: Option<Transaction>,
 }
 
@@ -33,20 +35,44 @@ impl<'a> EngineSession<'a> {
         index: IndexId,
         level: IsolationLevel,
     ) -> EngineSession<'a> {
-        EngineSession { engine, index, level, trx: None }
+        EngineSession { engine, index, level, renews: false, trx: None }
+    }
+
+    fn renewing(mut self, renews: bool) -> Self {
+        self.renews = renews;
+        self
+    }
+
+    /// Runs a statement as often as the snapshot can be renewed for it.
+    fn run_renewing<R>(
+        &self,
+        trx: &mut Transaction,
+        run: impl Fn(&mut Transaction, IndexId) -> Result<R, EngineError>,
+    ) -> Result<R, EngineError> {
+        let (mark, savepoint) = (trx.read_mark(), trx.savepoint());
+        loop {
+            match run(trx, self.index) {
+                Err(EngineError::WriteConflict) if self.renews => {
+                    trx.rollback_to(savepoint)?;
+                    if !trx.renew_snapshot(mark)? {
+                        return Err(EngineError::WriteConflict);
+                    }
+                }
+                done => return done,
+            }
+        }
     }
 
     /// Runs one statement; whatever fails ends the transaction.
     fn statement<R>(
         &mut self,
-        run: impl FnOnce(&mut Transaction, IndexId) -> Result<R, EngineError>,
+        run: impl Fn(&mut Transaction, IndexId) -> Result<R, EngineError>,
     ) -> Result<R, Refused> {
-        let index = self.index;
         let mut trx = self.trx.take().expect("a transaction is open");
         if self.level == IsolationLevel::ReadCommitted {
             trx.open_snapshot();
         }
-        match run(&mut trx, index) {
+        match self.run_renewing(&mut trx, run) {
             Ok(result) => {
                 trx.end_statement();
                 self.trx = Some(trx);
@@ -76,6 +102,9 @@ impl Session for EngineSession<'_> {
     fn begin(&mut self) -> Result<Option<Cts>, Refused> {
         let mut trx = self.engine.begin(self.level).expect("few transactions are open");
         trx.set_lock_wait_timeout(Duration::from_secs(5));
+        if self.renews {
+            trx.keep_reads();
+        }
         self.trx = Some(trx);
         Ok(None)
     }
@@ -152,7 +181,7 @@ fn record(level: IsolationLevel, seed: u64, options: WorkloadOptions) -> History
         for id in 0..SESSIONS {
             let (workload, recorder, engine) = (&workload, &recorder, node.engine());
             scope.spawn(move || {
-                let mut session = EngineSession::new(engine, index, level);
+                let mut session = EngineSession::new(engine, index, level).renewing(id % 4 != 0);
                 workload.run(&mut session, id, TRANSACTIONS, recorder);
             });
         }

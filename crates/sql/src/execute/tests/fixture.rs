@@ -313,6 +313,7 @@ pub(super) fn prepared(statement: StatementPlan) -> PreparedPlan {
         tables: Vec::new(),
         max_execution_time_ms: None,
         is_cacheable: true,
+        is_repeatable: true,
     }
 }
 

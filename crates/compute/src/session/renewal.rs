@@ -1,0 +1,69 @@
+//! Statements that are run again, unseen by the client, with a newer snapshot.
+//!
+//! ```text
+//!   run ─► a row has changed since the snapshot (1020)
+//!           └─► taken back ─► could the transaction just as well have begun now? ─┬─ yes: run again
+//!                                                                                └─ no: 1020
+//! ```
+//!
+//! The node answers the question ([`Transaction::renew_snapshot`]). A statement is run again only if its first
+//! run has left nothing: no row with the client, no user variable set, no named lock taken. `LAST_INSERT_ID()`
+//! goes back to what it was; numbers of `AUTO_INCREMENT` stay taken, as they do after every rollback.
+//!
+//! [`Transaction::renew_snapshot`]: firn_api::rows::Transaction::renew_snapshot
+
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use firn_api::rows::{ReadMark, RowsError};
+use firn_sql::error::{Result, SqlError};
+use firn_sql::execute::error::from_rows;
+use firn_sql::execute::{Outcome, ResultSink};
+use firn_sql::plan::PreparedPlan;
+
+use super::SqlSession;
+use super::execution::Arguments;
+
+/// How often a statement is run again. Each time one row more is locked that it had met.
+const MOST_RENEWALS: usize = 32;
+
+impl SqlSession {
+    /// Runs a plan in the session's transaction, again and with a newer snapshot where that may be done.
+    ///
+    /// # Errors
+    /// What the statement or the node answers.
+    pub(super) fn execute_renewing(
+        &mut self,
+        plan: &PreparedPlan,
+        arguments: &Arguments,
+        deadline: Option<Duration>,
+        sink: &mut dyn ResultSink,
+    ) -> Result<Outcome> {
+        let before = self.transactions.read_mark();
+        let id_before = self.facts.last_insert_id.load(Ordering::Relaxed);
+        for _ in 0..MOST_RENEWALS {
+            let ran = self.execute_in_transaction(plan, arguments, deadline, sink);
+            let Err(refused) = &ran else { return ran };
+            let may_renew = is_conflict(refused) && plan.is_repeatable && sink.restart();
+            if !may_renew || !self.renew_snapshot(before)? {
+                return ran;
+            }
+            self.evaluation.take_conditions();
+            self.facts.last_insert_id.store(id_before, Ordering::Relaxed);
+        }
+        self.execute_in_transaction(plan, arguments, deadline, sink)
+    }
+
+    fn renew_snapshot(&mut self, before: ReadMark) -> Result<bool> {
+        let Some(open) = &mut self.transactions.open else { return Ok(false) };
+        let renewed = open.inner.renew_snapshot(before).map_err(from_rows)?;
+        if renewed {
+            crate::status::count(&self.facts.status.snapshot_renewals);
+        }
+        Ok(renewed)
+    }
+}
+
+fn is_conflict(error: &SqlError) -> bool {
+    error.code == RowsError::WriteConflict.mysql_code()
+}

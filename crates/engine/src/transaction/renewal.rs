@@ -1,0 +1,329 @@
+//! Renewing a snapshot.
+//!
+//! A write of a record that has changed since the snapshot is refused: the change would be lost. The
+//! transaction need not fail for it if it could just as well have begun later, which is so if a newer snapshot
+//! has everything that it has read as it was:
+//!
+//! ```text
+//!   S1: read a ─ read b…d ─ write e, which has changed since S1: refused, the statement is taken back
+//!                              └─► lock e ─► S2 ─► are a and b…d the same in S2?
+//!                                                   ├─ yes: S2 is the snapshot, and the statement is run again
+//!                                                   └─ no:  S1 stays, and the refusal
+//! ```
+//!
+//! If nothing was read from S1 before the statement, any newer snapshot will do. CockroachDB moves the
+//! timestamps of its transactions in this way.
+//!
+//! Rules, cited by number:
+//!
+//! 1. S1 stays registered until everything has been looked at: what was deleted since has not been purged then.
+//! 2. The record is locked before S2 is taken, so that nobody changes it until the statement comes to it again.
+//! 3. What the transaction has written itself nobody else has changed since S1: the write would have been refused,
+//!    and from then on the record is locked.
+//! 4. Reads are kept up to a limit. Beyond that, and where reads do not come by here, the snapshot is not renewed.
+
+use std::cell::Cell;
+use std::ops::Bound;
+
+use firn_api::rows::{ReadMark, WaitPolicy};
+use firn_base::{Cts, IndexId, TrxId};
+use firn_format::tree::{RecordVersion, TreePage};
+use smallvec::SmallVec;
+
+use crate::error::EngineError;
+use crate::lock::LockMode;
+use crate::pages::Restart;
+use crate::transaction::cursor::KeyRange;
+use crate::transaction::handle::Transaction;
+use crate::transaction::read::no_version;
+use crate::transaction::snapshots::SnapshotSlot;
+use crate::transaction::table::Outcome;
+use crate::transaction::versions::{ReadView, Reader};
+use crate::transaction::write::WriteGuard;
+use crate::tree::Target;
+
+/// Reads that a transaction remembers.
+const MOST_READS: usize = 256;
+/// Records that are looked at for one renewal.
+const MOST_RECORDS: usize = 4096;
+/// The mark of a transaction that does not know all that it has read.
+const UNKNOWN: ReadMark = ReadMark(u32::MAX);
+
+/// What a transaction has read from its snapshot, and which record it could not write for it.
+#[derive(Default)]
+pub(crate) struct Reads {
+    spans: Vec<Span>,
+    keeps: bool,
+    /// Something was read that is not among the spans (rule 4).
+    is_lost: bool,
+    conflict: Cell<Option<Box<Conflict>>>,
+}
+
+/// A record, there or not, or a range of keys.
+enum Span {
+    Record(IndexId, SmallVec<[u8; 24]>),
+    Range(IndexId, KeyRange),
+}
+
+/// A record that has changed since the snapshot, and the lock that was wanted on it.
+struct Conflict {
+    index: IndexId,
+    key: Box<[u8]>,
+    mode: LockMode,
+}
+
+impl Reads {
+    /// Reads are made that nobody tells of (rule 4).
+    pub(super) fn lose(&mut self) {
+        self.spans.clear();
+        self.is_lost = true;
+    }
+
+    /// There is no snapshot any more.
+    pub(super) fn clear(&mut self) {
+        self.spans.clear();
+        self.is_lost = false;
+    }
+
+    pub(super) fn note_conflict(&self, guard: &WriteGuard<'_>) {
+        let (index, key, mode) = (guard.index, guard.key.into(), guard.mode);
+        self.conflict.set(Some(Box::new(Conflict { index, key, mode })));
+    }
+
+    #[inline]
+    fn keep(&mut self, span: impl FnOnce() -> Span) {
+        if !self.keeps || self.is_lost {
+            return;
+        }
+        if self.spans.len() == MOST_READS {
+            return self.lose();
+        }
+        self.spans.push(span());
+    }
+}
+
+/// What a look at records came to.
+struct Looked {
+    /// All that could be judged is as it was.
+    is_same: bool,
+    /// Records whose newest version is in neither snapshot, with their payloads.
+    newer: Vec<(RecordVersion, Vec<u8>)>,
+    records: usize,
+}
+
+/// How a version stands to two snapshots.
+enum Age {
+    Old,
+    Between,
+    Newer,
+}
+
+impl Transaction {
+    /// From now on remembers what is read from the snapshot, so that it can be renewed later.
+    pub fn keep_reads(&mut self) {
+        self.reads.keeps = true;
+    }
+
+    /// How much has been read from the snapshot so far.
+    #[must_use]
+    pub fn read_mark(&self) -> ReadMark {
+        match &self.view {
+            None => ReadMark::default(),
+            Some(_) if !self.reads.keeps || self.reads.is_lost => UNKNOWN,
+            Some(_) => ReadMark(self.reads.spans.len() as u32),
+        }
+    }
+
+    #[inline]
+    pub(super) fn keep_record(&mut self, index: IndexId, key: &[u8]) {
+        if self.view.is_some() {
+            self.reads.keep(|| Span::Record(index, SmallVec::from_slice(key)));
+        }
+    }
+
+    #[inline]
+    pub(super) fn keep_range(&mut self, index: IndexId, range: &KeyRange) {
+        if self.view.is_some() {
+            self.reads.keep(|| Span::Range(index, range.clone()));
+        }
+    }
+
+    /// After [`EngineError::WriteConflict`] and a rollback to where the transaction stood at the mark `before`:
+    /// locks the record that was met and takes a newer snapshot, unless what was read before the mark is not the
+    /// same in it. Blocks for locks and I/O.
+    ///
+    /// # Errors
+    /// The lock was not granted, or why a page could not be had.
+    pub fn renew_snapshot(&mut self, before: ReadMark) -> Result<bool, EngineError> {
+        self.check_open()?;
+        let Some(conflict) = self.reads.conflict.take() else { return Ok(false) };
+        if before == UNKNOWN {
+            return Ok(false);
+        }
+        self.lock_conflict(&conflict)?;
+        self.reads.spans.truncate(before.0 as usize);
+        if before == ReadMark::default() {
+            self.close_snapshot();
+            return Ok(true);
+        }
+        let Some(ReadView::Timestamp(old)) = self.view else { return Ok(false) };
+        let slot = self.system.snapshots().take()?;
+        let new = self.system.snapshots().open(&slot, self.system.order());
+        match self.are_reads_same(old, new) {
+            Ok(true) => {
+                self.replace_snapshot(slot, new);
+                Ok(true)
+            }
+            other => {
+                self.system.snapshots().give_back(slot);
+                other
+            }
+        }
+    }
+
+    fn replace_snapshot(&mut self, slot: SnapshotSlot, new: Cts) {
+        self.view = Some(ReadView::Timestamp(new));
+        if let Some(old) = self.slot.replace(slot) {
+            self.system.snapshots().give_back(old);
+        }
+    }
+
+    /// Rule 2. Without a snapshot nothing is refused for it; it stays registered (rule 1).
+    fn lock_conflict(&mut self, conflict: &Conflict) -> Result<(), EngineError> {
+        let view = self.view.take();
+        let Conflict { index, key, mode } = conflict;
+        let locked = self.get_locking(*index, key, *mode, WaitPolicy::Wait, &mut Vec::new());
+        // To break a deadlock the transaction may have been ended.
+        if self.check_open().is_ok() {
+            self.view = view;
+        }
+        locked.map(|_| ())
+    }
+
+    /// Whether the reads that are kept give in the snapshot `new` what they gave in `old`.
+    fn are_reads_same(&self, old: Cts, new: Cts) -> Result<bool, EngineError> {
+        let mut looked = Looked { is_same: true, newer: Vec::new(), records: 0 };
+        for span in &self.reads.spans {
+            match span {
+                Span::Record(index, key) => {
+                    self.look_at_record(*index, key, (old, new), &mut looked)?
+                }
+                Span::Range(index, range) => {
+                    self.look_at_range(*index, range, (old, new), &mut looked)?
+                }
+            }
+            if !looked.is_same || looked.records > MOST_RECORDS {
+                return Ok(false);
+            }
+        }
+        self.are_older_same(looked.newer, (old, new))
+    }
+
+    fn look_at_record(
+        &self,
+        index: IndexId,
+        key: &[u8],
+        between: (Cts, Cts),
+        looked: &mut Looked,
+    ) -> Result<(), EngineError> {
+        self.system.forest().tree(index).read(Target::At(key), |leaf| match leaf.search(key) {
+            Ok(slot) => self.look_at_slot(leaf, slot, between, looked),
+            // What S1 saw here, if anything, would not have been purged (rule 1).
+            Err(_) => Ok(()),
+        })
+    }
+
+    fn look_at_range(
+        &self,
+        index: IndexId,
+        range: &KeyRange,
+        between: (Cts, Cts),
+        looked: &mut Looked,
+    ) -> Result<(), EngineError> {
+        let mut next = match &range.low {
+            Bound::Unbounded => Some(Vec::new()),
+            Bound::Included(low) | Bound::Excluded(low) => Some(low.clone()),
+        };
+        while let Some(from) = next.take() {
+            let tree = self.system.forest().tree(index);
+            next = tree.read(Target::At(&from), |leaf| {
+                let mut key = Vec::new();
+                for slot in leaf.lower_bound(&from)..leaf.slot_count() {
+                    leaf.key_into(slot, &mut key);
+                    if is_beyond(range, &key) || looked.records > MOST_RECORDS {
+                        return Ok(None);
+                    }
+                    self.look_at_slot(leaf, slot, between, looked)?;
+                }
+                Ok(leaf.high_fence().filter(|fence| !is_beyond(range, fence)).map(<[u8]>::to_vec))
+            })?;
+        }
+        Ok(())
+    }
+
+    fn look_at_slot(
+        &self,
+        leaf: &TreePage<'_>,
+        slot: usize,
+        between: (Cts, Cts),
+        looked: &mut Looked,
+    ) -> Result<(), Restart> {
+        looked.records += 1;
+        let Some((version, payload)) = RecordVersion::parse(leaf.value(slot)) else {
+            return Err(no_version(leaf.page_id()));
+        };
+        match self.age(version.trx, between)? {
+            Age::Old => {}
+            Age::Between => looked.is_same = false,
+            Age::Newer => looked.newer.push((version, payload.to_vec())),
+        }
+        Ok(())
+    }
+
+    fn age(&self, trx: TrxId, (old, new): (Cts, Cts)) -> Result<Age, Restart> {
+        // Rule 3.
+        if trx == TrxId::NONE || Some(trx) == self.id() {
+            return Ok(Age::Old);
+        }
+        Ok(match self.system.table().outcome(trx) {
+            Outcome::Settled => Age::Old,
+            Outcome::Committing => return Err(Restart::Again),
+            Outcome::Committed(cts, _) if cts <= old => Age::Old,
+            Outcome::Committed(cts, _) if cts <= new => Age::Between,
+            Outcome::Committed(..) | Outcome::Active => Age::Newer,
+        })
+    }
+
+    /// Whether of records with versions that neither snapshot sees the ones before are the same in both.
+    fn are_older_same(
+        &self,
+        records: Vec<(RecordVersion, Vec<u8>)>,
+        between: (Cts, Cts),
+    ) -> Result<bool, EngineError> {
+        let view = ReadView::Timestamp(between.1);
+        let own = self.id().unwrap_or(TrxId(u64::MAX));
+        let reader = Reader { own, view: &view, observed: &self.observed };
+        for (version, mut payload) in records {
+            let Some(seen) = self.system.older_version(&reader, version, &mut payload)? else {
+                continue;
+            };
+            let is_old =
+                self.system.pages().run(|| Ok(matches!(self.age(seen.trx, between)?, Age::Old)));
+            if !is_old? {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+}
+
+fn is_beyond(range: &KeyRange, key: &[u8]) -> bool {
+    match &range.high {
+        Bound::Unbounded => false,
+        Bound::Included(high) => key > &high[..],
+        Bound::Excluded(high) => key >= &high[..],
+    }
+}
+
+#[cfg(test)]
+mod tests;
