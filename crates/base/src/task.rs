@@ -5,9 +5,9 @@
 //! [`yield_now`] and at every disk call, and a seeded scheduler says who is next. Since no latch is held
 //! across any of these, a simulated task never meets a latch that somebody else holds.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use crate::clock::{Clock, SystemClock};
@@ -51,6 +51,24 @@ static SIMULATED: AtomicBool = AtomicBool::new(false);
 
 thread_local! {
     static SCHEDULER: RefCell<Option<Arc<dyn Scheduler>>> = const { RefCell::new(None) };
+}
+
+thread_local! {
+    static NUMBER: Cell<usize> = const { Cell::new(usize::MAX) };
+}
+
+/// A small number of this thread's, given in turn: what many threads use at once is kept in several copies, and
+/// each takes the one that its number says.
+#[inline]
+#[must_use]
+pub fn thread_number() -> usize {
+    static NEXT: AtomicUsize = AtomicUsize::new(0);
+    NUMBER.with(|number| {
+        if number.get() == usize::MAX {
+            number.set(NEXT.fetch_add(1, Ordering::Relaxed));
+        }
+        number.get()
+    })
 }
 
 /// Puts this thread under `scheduler`, or back under the operating system.

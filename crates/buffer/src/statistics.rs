@@ -1,10 +1,10 @@
 //! What the pool counts, on counters that threads rarely share.
 
-use std::cell::Cell;
 // Not shuttle's: counters decide nothing.
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use crossbeam_utils::CachePadded;
+use firn_base::task::thread_number;
 
 const SHARDS: usize = 32;
 
@@ -76,20 +76,6 @@ pub struct PoolStatistics {
     pub reads_in_flight: u64,
 }
 
-thread_local! {
-    static SHARD: Cell<usize> = const { Cell::new(usize::MAX) };
-}
-
-fn shard_of_thread() -> usize {
-    static NEXT: AtomicUsize = AtomicUsize::new(0);
-    SHARD.with(|shard| {
-        if shard.get() == usize::MAX {
-            shard.set(NEXT.fetch_add(1, Ordering::Relaxed) % SHARDS);
-        }
-        shard.get()
-    })
-}
-
 impl Counters {
     pub(crate) fn new() -> Counters {
         Counters {
@@ -105,7 +91,8 @@ impl Counters {
 
     /// Counts `number`.
     pub(crate) fn add(&self, counter: Counter, number: u64) {
-        self.shards[shard_of_thread()][counter as usize].fetch_add(number, Ordering::Relaxed);
+        self.shards[thread_number() % SHARDS][counter as usize]
+            .fetch_add(number, Ordering::Relaxed);
     }
 
     fn sum(&self, counter: Counter) -> u64 {

@@ -4,6 +4,7 @@ pub mod check;
 pub mod dictionary;
 pub mod engine;
 pub mod error;
+mod free_list;
 pub mod lock;
 pub mod log;
 pub mod mini_transaction;

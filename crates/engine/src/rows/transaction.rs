@@ -119,6 +119,11 @@ impl RowsTransaction for EngineTransaction {
         Ok(self.dictionary.table_for_write(&mut self.inner, table)?)
     }
 
+    fn lock_current(&mut self, table: &TableRef, version: u64) -> RowsResult<bool> {
+        self.inner.lock_table(engine_table(table)?.id(), LockMode::Shared)?;
+        Ok(self.dictionary.version() == version)
+    }
+
     fn lock_table(&mut self, table: TableId, lock: TableLock) -> RowsResult<()> {
         let mode = match lock {
             TableLock::Shared => LockMode::Shared,

@@ -15,7 +15,8 @@
 use crossbeam_utils::CachePadded;
 use firn_base::Cts;
 
-use crate::sync::{AtomicU64, AtomicUsize, Mutex, Ordering};
+use crate::free_list::FreeList;
+use crate::sync::{AtomicU64, AtomicUsize, Ordering};
 use crate::transaction::commit_order::CommitOrder;
 
 const FREE: u64 = u64::MAX;
@@ -24,7 +25,7 @@ const FREE: u64 = u64::MAX;
 #[derive(Debug)]
 pub struct Snapshots {
     slots: Box<[CachePadded<AtomicU64>]>,
-    free: Mutex<Vec<usize>>,
+    free: FreeList<usize>,
     /// Slots at and above this index were never used.
     used: AtomicUsize,
     announced: AtomicU64,
@@ -51,7 +52,7 @@ impl Snapshots {
     pub fn new(limit: usize, horizon: Cts) -> Snapshots {
         Snapshots {
             slots: (0..limit).map(|_| CachePadded::new(AtomicU64::new(FREE))).collect(),
-            free: Mutex::new((0..limit).rev().collect()),
+            free: FreeList::new(),
             used: AtomicUsize::new(0),
             announced: AtomicU64::new(horizon.0),
             horizon: AtomicU64::new(horizon.0),
@@ -68,18 +69,22 @@ impl Snapshots {
     /// # Errors
     /// [`TooManySnapshots`].
     pub fn take(&self) -> Result<SnapshotSlot, TooManySnapshots> {
-        let index = self.free.lock().pop().ok_or(TooManySnapshots { limit: self.slots.len() })?;
-        // Written by whoever is the first in a slot only, as all sessions read it.
-        if self.used.load(Ordering::SeqCst) <= index {
-            self.used.fetch_max(index + 1, Ordering::SeqCst);
-        }
-        Ok(SnapshotSlot { index })
+        let index = self.free.take().or_else(|| self.take_unused());
+        index
+            .map(|index| SnapshotSlot { index })
+            .ok_or(TooManySnapshots { limit: self.slots.len() })
+    }
+
+    #[cold]
+    fn take_unused(&self) -> Option<usize> {
+        let next = |used: usize| (used < self.slots.len()).then_some(used + 1);
+        self.used.fetch_update(Ordering::SeqCst, Ordering::SeqCst, next).ok()
     }
 
     /// Closes the slot's snapshot, if one is open, and frees the slot.
     pub fn give_back(&self, slot: SnapshotSlot) {
         self.close(&slot);
-        self.free.lock().push(slot.index);
+        self.free.put(slot.index);
     }
 
     /// Opens a snapshot of everything committed so far.

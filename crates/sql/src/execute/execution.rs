@@ -9,7 +9,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use firn_api::rows::{DatabaseNode, TableRef, Transaction};
+use firn_api::rows::{DatabaseNode, RowsResult, TableRef, Transaction};
 use firn_base::TableId;
 use firn_base::clock::Clock;
 use rustc_hash::FxHashMap;
@@ -227,6 +227,12 @@ impl<'a> Execution<'a> {
         self.transaction.is_current(&model.table, version).then_some(&model.table)
     }
 
+    /// Whether no foreign key refers to a table that the plan writes to.
+    pub(crate) fn has_no_children(&self) -> bool {
+        !self.plan.writes_parents
+            && self.plan.definitions_version == self.catalog.definitions_version()
+    }
+
     /// The table of a model in this transaction, for consistent reads or for writes and locking reads.
     ///
     /// # Errors
@@ -241,7 +247,7 @@ impl<'a> Execution<'a> {
             return Ok(table.clone());
         }
         let table = match write {
-            true => self.transaction.table_for_write(model.id),
+            true => self.table_for_write(model),
             false => self.transaction.table_for_read(model.id),
         };
         let table = table.map_err(super::error::from_rows)?;
@@ -251,6 +257,14 @@ impl<'a> Execution<'a> {
         }
         self.tables.push((model.id, write, table.clone()));
         Ok(table)
+    }
+
+    fn table_for_write(&mut self, model: &TableModel) -> RowsResult<TableRef> {
+        let version = self.plan.definitions_version;
+        match self.transaction.lock_current(&model.table, version)? {
+            true => Ok(model.table.clone()),
+            false => self.transaction.table_for_write(model.id),
+        }
     }
 
     /// Puts a value in a slot.

@@ -71,6 +71,8 @@ pub struct PreparedPlan {
     pub common_tables: Vec<CommonTable>,
     /// The version of the definitions that the plan was made from.
     pub definitions_version: u64,
+    /// Whether foreign keys referred to a table that is written when the plan was made.
+    pub writes_parents: bool,
     /// Estimated cost, in rows touched; what classifies a statement as transactional or analytic.
     pub cost: f64,
     /// Who is to run it, if a hint says so.

@@ -37,12 +37,14 @@ pub fn plan_statement(statement: &Statement, context: &PlanContext<'_>) -> Resul
     let max_execution_time_ms = binder.max_execution_time_ms;
     let common_tables: Vec<CommonTable> = binder.common_tables.into_iter().flatten().collect();
     let cost = cost_of(&planned, &common_tables);
+    let writes_parents = writes_parents(&planned, context)?;
     Ok(PreparedPlan {
         statement: planned,
         frame_slots: u32::try_from(binder.owners.len()).unwrap_or(u32::MAX),
         parameters: context.parameters.to_vec(),
         common_tables,
         definitions_version,
+        writes_parents,
         executor: context.executor.get(),
         cost,
         is_cacheable: binder.is_cacheable && !is_into(statement),
@@ -51,6 +53,16 @@ pub fn plan_statement(statement: &Statement, context: &PlanContext<'_>) -> Resul
         tables,
         max_execution_time_ms,
     })
+}
+
+fn writes_parents(statement: &StatementPlan, context: &PlanContext<'_>) -> Result<bool> {
+    for table in statement.written() {
+        let references = context.catalog.shared().referencing(&table.schema, &table.name)?;
+        if !references.is_empty() {
+            return Ok(true);
+        }
+    }
+    Ok(false)
 }
 
 /// Whether the rows go into variables: the plan says nothing of it, so it is no plan for the same text.

@@ -29,6 +29,7 @@ use firn_format::undo::{
 use parking_lot::{Mutex, RwLock};
 
 use crate::error::EngineError;
+use crate::free_list::FreeList;
 use crate::log::writer::Purpose;
 use crate::mini_transaction::{Held, MiniTransaction};
 use crate::pages::{Pages, Restart};
@@ -93,7 +94,7 @@ pub(crate) struct UndoSegments {
     pages: Pages,
     spaces: Arc<Spaces>,
     all: RwLock<Vec<Arc<Segment>>>,
-    free: Mutex<Vec<Arc<Segment>>>,
+    free: FreeList<Arc<Segment>>,
 }
 
 /// A transaction's end of the segment that it is bound to.
@@ -111,7 +112,7 @@ pub(crate) struct UndoLog {
 
 impl UndoSegments {
     pub(crate) fn new(pages: Pages, spaces: Arc<Spaces>) -> UndoSegments {
-        UndoSegments { pages, spaces, all: RwLock::default(), free: Mutex::default() }
+        UndoSegments { pages, spaces, all: RwLock::default(), free: FreeList::new() }
     }
 
     /// Every segment that there is.
@@ -126,13 +127,12 @@ impl UndoSegments {
 
     /// Gives a segment back whose transaction has ended.
     pub(crate) fn release(&self, segment: Arc<Segment>) {
-        self.free.lock().push(segment);
+        self.free.put(segment);
     }
 
     /// Binds a segment to `trx`. Blocks if a new one has to be made.
     pub(crate) fn bind(&self, trx: TrxId) -> Result<UndoLog, EngineError> {
-        let free = self.free.lock().pop();
-        let segment = match free {
+        let segment = match self.free.take() {
             Some(segment) => segment,
             None => self.create()?,
         };

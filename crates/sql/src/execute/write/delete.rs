@@ -15,6 +15,7 @@ use super::super::operator::build;
 use super::super::{Execution, Outcome};
 use super::foreign_key::ForeignKeys;
 use super::is_ignorable;
+use super::point::Point;
 
 /// Deletes a row, and does what its children's foreign keys say.
 pub(super) fn delete_row(
@@ -56,15 +57,17 @@ pub(crate) fn delete(plan: &DeletePlan, execution: &mut Execution<'_>) -> Result
         });
     }
     let mut affected = 0;
-    let mut source = build(&plan.source, execution);
-    source.open(execution)?;
-    while source.next(execution)? {
-        execution.check_cancelled()?;
-        for target in &mut targets {
-            affected += target.visit(plan, execution)?;
+    match Point::of(&plan.source, execution) {
+        Some(point) => {
+            let target = &mut targets[0];
+            let table = target.table.clone();
+            point.visit(&table, execution, |row, execution| {
+                affected += target.delete(plan, &row.key, &row.payload, execution)?;
+                Ok(())
+            })?;
         }
+        None => delete_source(plan, &mut targets, &mut affected, execution)?,
     }
-    drop(source);
     for target in &mut targets {
         while let Some((key, payload)) = target.pending.pop_front() {
             execution.check_cancelled()?;
@@ -72,6 +75,23 @@ pub(crate) fn delete(plan: &DeletePlan, execution: &mut Execution<'_>) -> Result
         }
     }
     Ok(Outcome { affected, found: affected, ..Outcome::default() })
+}
+
+fn delete_source(
+    plan: &DeletePlan,
+    targets: &mut [Target<'_>],
+    affected: &mut u64,
+    execution: &mut Execution<'_>,
+) -> Result<()> {
+    let mut source = build(&plan.source, execution);
+    source.open(execution)?;
+    while source.next(execution)? {
+        execution.check_cancelled()?;
+        for target in &mut *targets {
+            *affected += target.visit(plan, execution)?;
+        }
+    }
+    Ok(())
 }
 
 impl Target<'_> {

@@ -46,8 +46,15 @@ pub(super) struct ForeignKeys {
     model: Arc<TableModel>,
     /// Those of which the table is the child, with their parents.
     parents: Vec<Parent>,
-    /// Those of which it is the parent; `None` before anybody asked.
-    children: Option<Arc<[ReferencingKey]>>,
+    children: Children,
+}
+
+/// Foreign keys of which a table is the parent.
+enum Children {
+    /// Nobody has asked yet.
+    Unknown,
+    None,
+    Known(Arc<[ReferencingKey]>),
 }
 
 /// A row's key and its bytes.
@@ -71,13 +78,17 @@ impl ForeignKeys {
     ) -> Result<ForeignKeys> {
         let model = Arc::clone(model);
         if !execution.limits.foreign_key_checks {
-            return Ok(ForeignKeys { model, parents: Vec::new(), children: Some(Arc::default()) });
+            return Ok(ForeignKeys { model, parents: Vec::new(), children: Children::None });
         }
         let mut parents = Vec::new();
         for (key, foreign_key) in model.foreign_keys.iter().enumerate() {
             parents.push(Parent { key, table: parent_table(&model, foreign_key, execution)? });
         }
-        Ok(ForeignKeys { model, parents, children: None })
+        let children = match execution.has_no_children() {
+            true => Children::None,
+            false => Children::Unknown,
+        };
+        Ok(ForeignKeys { model, parents, children })
     }
 
     /// Whether rows need parents.
@@ -87,16 +98,19 @@ impl ForeignKeys {
 
     /// Whether a change of a row may change other rows.
     pub(super) fn may_cascade(&mut self, execution: &Execution<'_>) -> Result<bool> {
-        Ok(!self.children(execution)?.is_empty())
+        Ok(self.children(execution)?.is_some())
     }
 
-    fn children(&mut self, execution: &Execution<'_>) -> Result<Arc<[ReferencingKey]>> {
-        if let Some(children) = &self.children {
-            return Ok(Arc::clone(children));
+    fn children(&mut self, execution: &Execution<'_>) -> Result<Option<Arc<[ReferencingKey]>>> {
+        if let Children::Unknown = self.children {
+            let model = &self.model;
+            let found = execution.catalog.shared().referencing(&model.schema, &model.name)?;
+            self.children = if found.is_empty() { Children::None } else { Children::Known(found) };
         }
-        let model = &self.model;
-        let children = execution.catalog.shared().referencing(&model.schema, &model.name)?;
-        Ok(Arc::clone(self.children.insert(children)))
+        Ok(match &self.children {
+            Children::Known(children) => Some(Arc::clone(children)),
+            _ => None,
+        })
     }
 
     /// Looks for the parents of a row. `changed`: only of keys that these ordinals are part of.
@@ -151,7 +165,8 @@ impl ForeignKeys {
         if self.is_child() {
             self.check_parents_of_update(table, old, changes, execution)?;
         }
-        for child in &*self.children(execution)? {
+        let Some(children) = self.children(execution)? else { return Ok(()) };
+        for child in &*children {
             let columns = parent_columns(&self.model, child.foreign_key())?;
             let new = |ordinal: u16| {
                 changes.iter().find(|(of, _)| *of == usize::from(ordinal)).map(|(_, value)| *value)
@@ -206,7 +221,8 @@ impl ForeignKeys {
         depth: usize,
         execution: &mut Execution<'_>,
     ) -> Result<()> {
-        for child in &*self.children(execution)? {
+        let Some(children) = self.children(execution)? else { return Ok(()) };
+        for child in &*children {
             let columns = parent_columns(&self.model, child.foreign_key())?;
             let old_values = values_of(table, old, &columns, execution)?;
             if !old_values.iter().any(Value::is_null) {

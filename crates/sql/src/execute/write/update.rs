@@ -31,6 +31,7 @@ use super::duplicate::{Refusal, refusal};
 use super::foreign_key::ForeignKeys;
 use super::insert::look_at_checks;
 use super::is_ignorable;
+use super::point::Point;
 use super::row::{holds, store};
 
 /// Columns and their new values.
@@ -280,15 +281,15 @@ pub(crate) fn update(plan: &UpdatePlan, execution: &mut Execution<'_>) -> Result
         });
     }
     let mut updater = Updater { plan, targets, found: 0, changed: 0 };
-    let mut source = build(&plan.source, execution);
-    source.open(execution)?;
-    while source.next(execution)? {
-        execution.check_cancelled()?;
-        for number in 0..updater.targets.len() {
-            updater.visit(number, execution)?;
+    match Point::of(&plan.source, execution) {
+        Some(point) => {
+            let table = updater.targets[0].table.clone();
+            point.visit(&table, execution, |row, execution| {
+                updater.change(0, &row.key, &row.payload, execution)
+            })?;
         }
+        None => updater.update_source(execution)?,
     }
-    drop(source);
     updater.make_pending(execution)?;
     Ok(updater.outcome(execution))
 }
@@ -299,20 +300,44 @@ fn gathers(plan: &UpdatePlan) -> bool {
 }
 
 impl Updater<'_> {
+    fn update_source(&mut self, execution: &mut Execution<'_>) -> Result<()> {
+        let mut source = build(&self.plan.source, execution);
+        source.open(execution)?;
+        while source.next(execution)? {
+            execution.check_cancelled()?;
+            for number in 0..self.targets.len() {
+                self.visit(number, execution)?;
+            }
+        }
+        Ok(())
+    }
+
     /// Looks at a target's row in the frame.
     fn visit(&mut self, number: usize, execution: &mut Execution<'_>) -> Result<()> {
-        let target = &mut self.targets[number];
+        let target = self.targets[number].plan;
         // NULL: the row of an outer join that matched nothing.
-        let Datum::Text(key) = execution.get(target.plan.row_key).clone() else { return Ok(()) };
-        let Datum::Text(payload) = execution.get(target.plan.row_payload).clone() else {
+        let Datum::Text(key) = execution.get(target.row_key).clone() else { return Ok(()) };
+        let Datum::Text(payload) = execution.get(target.row_payload).clone() else {
             return Ok(());
         };
+        self.change(number, &key, &payload, execution)
+    }
+
+    /// Works out the change of a target's row whose values are in the frame, and makes it if its time is now.
+    fn change(
+        &mut self,
+        number: usize,
+        key: &[u8],
+        payload: &[u8],
+        execution: &mut Execution<'_>,
+    ) -> Result<()> {
+        let target = &mut self.targets[number];
         if let Some(seen) = &mut target.seen {
-            if seen.contains(&key[..]) {
+            if seen.contains(key) {
                 return Ok(());
             }
             target.held.require(key.len() + 32)?;
-            seen.insert((*key).into());
+            seen.insert(key.into());
         }
         self.found += 1;
         let change = RowChange {
@@ -323,7 +348,7 @@ impl Updater<'_> {
             checks: &target.plan.checks,
             row_number: self.found,
         };
-        let changes = match change.work_out(&target.table, &payload, execution) {
+        let changes = match change.work_out(&target.table, payload, execution) {
             Ok(Change::None) => return Ok(()),
             Ok(Change::Columns(changes)) => changes,
             Err(error) if self.plan.ignore && is_ignorable(&error) => {
@@ -333,11 +358,11 @@ impl Updater<'_> {
             Err(error) => return Err(error),
         };
         if !gathers(self.plan) {
-            return self.make(number, &key, &payload, &changes, execution);
+            return self.make(number, key, payload, &changes, execution);
         }
         let values: SmallVec<[Datum; 4]> = changes.iter().map(|(_, value)| value.clone()).collect();
         target.held.require(key.len() + payload.len() + size_of_values(&values) + 64)?;
-        let (key, payload) = ((*key).into(), (*payload).into());
+        let (key, payload) = (key.into(), payload.into());
         target.pending.push_back(Pending { key, payload, changes });
         Ok(())
     }
