@@ -10,7 +10,7 @@ use std::sync::atomic::Ordering;
 
 use firn_base::clock::Clock;
 use firn_sql::error::{Result, SqlError};
-use firn_sql::execute::{self, Execution, ExecutionContext, Outcome, ResultSink};
+use firn_sql::execute::{self, Execution, ExecutionContext, GivenRows, Outcome, ResultSink};
 use firn_sql::grammar::{self, LiteralValue, ast::Statement};
 use firn_sql::plan::{PlanContext, PreparedPlan, StatementPlan, plan_statement};
 use firn_sql::types::{Datum, Decimal, SqlType, TypeKind};
@@ -30,6 +30,15 @@ type Answered = std::result::Result<(), WireError>;
 pub(super) struct Arguments {
     pub(super) values: Vec<Datum>,
     pub(super) types: Vec<SqlType>,
+}
+
+/// What is executed.
+#[derive(Clone, Copy)]
+pub(super) struct Input<'i> {
+    pub(super) plan: &'i PreparedPlan,
+    pub(super) arguments: &'i Arguments,
+    /// When it has run for as long as it may.
+    pub(super) deadline: Option<std::time::Duration>,
 }
 
 impl SqlSession {
@@ -202,10 +211,7 @@ impl SqlSession {
         arguments: &Arguments,
         replies: &mut Replies<'_>,
     ) -> Answered {
-        if let Some(command) = plan.command {
-            self.facts.status.count_command(command);
-        }
-        self.measured.plan(plan);
+        self.note_plan(plan);
         let encoded = match self.settings.presentation.charset {
             Some(charset) if !charset.is_unicode() => None,
             _ => plan.columns.as_ref(),
@@ -232,12 +238,20 @@ impl SqlSession {
         }
     }
 
-    fn refused(&mut self, error: SqlError) -> WireError {
+    /// Counts what is about to be run.
+    pub(super) fn note_plan(&mut self, plan: &CachedPlan) {
+        if let Some(command) = plan.command {
+            self.facts.status.count_command(command);
+        }
+        self.measured.plan(plan);
+    }
+
+    pub(super) fn refused(&mut self, error: SqlError) -> WireError {
         self.keep_error(&error);
         told(error)
     }
 
-    fn answer_written(
+    pub(super) fn answer_written(
         &mut self,
         kind: StatementKind,
         outcome: &Outcome,
@@ -265,6 +279,20 @@ impl SqlSession {
         arguments: &Arguments,
         sink: &mut dyn ResultSink,
     ) -> Result<Outcome> {
+        self.execute_given(plan, arguments, None, sink)
+    }
+
+    /// As [`SqlSession::execute`]; an `INSERT` that takes rows is given these.
+    ///
+    /// # Errors
+    /// As [`SqlSession::execute`].
+    pub(super) fn execute_given(
+        &mut self,
+        plan: &CachedPlan,
+        arguments: &Arguments,
+        given: Option<&mut dyn GivenRows>,
+        sink: &mut dyn ResultSink,
+    ) -> Result<Outcome> {
         let (account, host) = (&self.account.name, self.facts.host.as_str());
         privileges::check(&plan.needs, &self.grants, account, host)?;
         self.guard(plan)?;
@@ -273,7 +301,8 @@ impl SqlSession {
         let id_before = self.facts.last_insert_id.load(Ordering::Relaxed);
         let deadline = self.deadline(plan);
         self.facts.set_deadline(deadline);
-        let ran = self.execute_renewing(&plan.plan, arguments, deadline, sink);
+        let input = Input { plan: &plan.plan, arguments, deadline };
+        let ran = self.execute_renewing(&input, given, sink);
         let ran = match ran {
             Ok(outcome) => self.transactions.statement_succeeded().map(|()| outcome),
             Err(error) => {
@@ -330,11 +359,11 @@ impl SqlSession {
 
     pub(super) fn execute_in_transaction(
         &mut self,
-        plan: &PreparedPlan,
-        arguments: &Arguments,
-        deadline: Option<std::time::Duration>,
+        input: &Input<'_>,
+        given: Option<&mut dyn GivenRows>,
         sink: &mut dyn ResultSink,
     ) -> Result<Outcome> {
+        let Input { plan, arguments, deadline } = *input;
         let open = self.transactions.open.as_mut().expect("a statement runs in a transaction");
         let counts = self.state.counts;
         let context = ExecutionContext {
@@ -349,6 +378,9 @@ impl SqlSession {
         let scratch = self.scratch.take().unwrap_or_default();
         let clock = Arc::clone(&self.instance.facts.environment.clock);
         let mut execution = Execution::new(plan, context, scratch);
+        if let Some(rows) = given {
+            execution.given = Some(rows);
+        }
         execution.limits = self.settings.limits.clone();
         execution.spill = self.instance.spill.clone();
         execution.deadline = deadline.map(|deadline| (&*clock as &dyn Clock, deadline));
@@ -388,7 +420,7 @@ fn kind_of(statement: &Statement, plan: &PreparedPlan) -> StatementKind {
 
 /// A lifted literal as a value with its type. Lengths are left out of the types, so that literals of all
 /// lengths share a plan. `None` for a placeholder.
-fn literal_value(
+pub(super) fn literal_value(
     literal: LiteralValue<'_>,
     collation: firn_format::value::CollationId,
 ) -> Option<(Datum, SqlType)> {

@@ -27,6 +27,7 @@ mod outfile;
 mod prepared;
 mod query;
 mod renewal;
+mod rows;
 mod set;
 mod settings;
 mod show;
@@ -85,6 +86,7 @@ pub struct SqlSession {
     arguments: execution::Arguments,
     evaluation: EvaluationContext,
     normalised: grammar::Normalised,
+    literal_rows: grammar::LiteralRows,
     key: Vec<u8>,
     /// Plans of the texts that the session ran last.
     recent: crate::plan_cache::RecentPlans,
@@ -160,6 +162,7 @@ impl SqlSession {
             arguments: execution::Arguments::default(),
             evaluation: EvaluationContext::default(),
             normalised: grammar::Normalised::default(),
+            literal_rows: grammar::LiteralRows::default(),
             key: Vec::new(),
             recent: crate::plan_cache::RecentPlans::default(),
             tags: Vec::new(),

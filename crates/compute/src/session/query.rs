@@ -77,7 +77,8 @@ impl SqlSession {
         replies: &mut Replies<'_>,
     ) -> std::result::Result<(), WireError> {
         let began = self.statement_begins(text);
-        let done = self.try_cached(text, replies).unwrap_or_else(|| self.run_parsed(text, replies));
+        let done = self.try_rows(text, replies).or_else(|| self.try_cached(text, replies));
+        let done = done.unwrap_or_else(|| self.run_parsed(text, replies));
         self.statement_ends(began, text, &done);
         done
     }

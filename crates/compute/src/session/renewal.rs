@@ -13,45 +13,45 @@
 //! [`Transaction::renew_snapshot`]: firn_api::rows::Transaction::renew_snapshot
 
 use std::sync::atomic::Ordering;
-use std::time::Duration;
 
 use firn_api::rows::{ReadMark, RowsError};
 use firn_sql::error::{Result, SqlError};
 use firn_sql::execute::error::from_rows;
-use firn_sql::execute::{Outcome, ResultSink};
-use firn_sql::plan::PreparedPlan;
+use firn_sql::execute::{GivenRows, Outcome, ResultSink};
 
 use super::SqlSession;
-use super::execution::Arguments;
+use super::execution::Input;
 
 /// How often a statement is run again. Each time one row more is locked that it had met.
 const MOST_RENEWALS: usize = 32;
 
 impl SqlSession {
-    /// Runs a plan in the session's transaction, again and with a newer snapshot where that may be done.
+    /// Runs a statement in the session's transaction, again and with a newer snapshot where that may be done.
     ///
     /// # Errors
     /// What the statement or the node answers.
     pub(super) fn execute_renewing(
         &mut self,
-        plan: &PreparedPlan,
-        arguments: &Arguments,
-        deadline: Option<Duration>,
+        input: &Input<'_>,
+        mut given: Option<&mut dyn GivenRows>,
         sink: &mut dyn ResultSink,
     ) -> Result<Outcome> {
         let before = self.transactions.read_mark();
         let id_before = self.facts.last_insert_id.load(Ordering::Relaxed);
         for _ in 0..MOST_RENEWALS {
-            let ran = self.execute_in_transaction(plan, arguments, deadline, sink);
+            let ran = self.execute_in_transaction(input, again(&mut given), sink);
             let Err(refused) = &ran else { return ran };
-            let may_renew = is_conflict(refused) && plan.is_repeatable && sink.restart();
+            let may_renew = is_conflict(refused)
+                && input.plan.is_repeatable
+                && sink.restart()
+                && given.as_mut().is_none_or(|rows| rows.rewind());
             if !may_renew || !self.renew_snapshot(before)? {
                 return ran;
             }
             self.evaluation.take_conditions();
             self.facts.last_insert_id.store(id_before, Ordering::Relaxed);
         }
-        self.execute_in_transaction(plan, arguments, deadline, sink)
+        self.execute_in_transaction(input, given, sink)
     }
 
     fn renew_snapshot(&mut self, before: ReadMark) -> Result<bool> {
@@ -61,6 +61,14 @@ impl SqlSession {
             crate::status::count(&self.facts.status.snapshot_renewals);
         }
         Ok(renewed)
+    }
+}
+
+/// The rows for one more run.
+fn again<'r>(given: &'r mut Option<&mut dyn GivenRows>) -> Option<&'r mut dyn GivenRows> {
+    match given {
+        Some(rows) => Some(&mut **rows),
+        None => None,
     }
 }
 

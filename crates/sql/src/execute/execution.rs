@@ -25,6 +25,7 @@ use crate::types::{Datum, EvaluationContext, Octets, SqlType};
 
 use super::common_table::CommonTables;
 use super::counters::{Counters, RowCounts};
+use super::given::GivenRows;
 use super::memory::MemoryBudget;
 use super::spill::{SpillDirectory, SpillFile};
 use super::subquery::Answers;
@@ -103,6 +104,8 @@ pub struct Execution<'a> {
     pub session: &'a mut dyn SessionState,
     /// Set by others to end the statement.
     pub cancelled: &'a AtomicBool,
+    /// What an `INSERT` inserts instead of its one row of parameters.
+    pub given: Option<&'a mut dyn GivenRows>,
     /// The session's numbers.
     pub limits: Limits,
     /// Where operators put what they have no memory for; without it they fail with 1041.
@@ -174,6 +177,7 @@ impl<'a> Execution<'a> {
             catalog,
             session,
             cancelled,
+            given: None,
             limits: Limits::default(),
             spill: None,
             clock: None,

@@ -11,6 +11,8 @@
 //! Neither is an end of anything inside quotes. All bounds are those of characters, since every
 //! byte that is looked at is ASCII and other bytes are only ever part of a longer token.
 
+use std::borrow::Cow;
+
 use super::Mode;
 
 /// The version whose `/*!` comments are executed.
@@ -467,10 +469,15 @@ fn find(bytes: &[u8], what: &[u8], from: usize) -> Option<usize> {
 
 /// What quotes say: without them, doubled quotes made single, escapes resolved.
 pub(crate) fn unquote(text: &str, escapes: bool) -> String {
+    unquoted(text, escapes).into_owned()
+}
+
+/// As [`unquote`], without a copy where nothing is escaped.
+pub(crate) fn unquoted(text: &str, escapes: bool) -> Cow<'_, str> {
     let quote = text.as_bytes()[0] as char;
     let inner = &text[1..text.len() - 1];
     if !inner.contains(quote) && (!escapes || !inner.contains('\\')) {
-        return inner.to_owned();
+        return Cow::Borrowed(inner);
     }
     let mut out = String::with_capacity(inner.len());
     let mut chars = inner.chars();
@@ -486,7 +493,7 @@ pub(crate) fn unquote(text: &str, escapes: bool) -> String {
             out.push(c);
         }
     }
-    out
+    Cow::Owned(out)
 }
 
 /// `\%` and `\_` stay as they are, since `LIKE` reads them.

@@ -87,6 +87,7 @@ mod lexer;
 mod normalise;
 mod parser;
 mod render;
+mod rows;
 mod split;
 #[cfg(test)]
 mod tests;
@@ -94,6 +95,7 @@ mod words;
 
 pub use normalise::{Literal, LiteralKind, LiteralValue, MAX_LITERALS, Normalised, normalise};
 pub use render::{render, render_query};
+pub use rows::{LiteralRows, literal_rows};
 pub use split::{Split, split};
 
 use crate::error::{Result, SqlError};

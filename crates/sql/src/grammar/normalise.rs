@@ -33,8 +33,9 @@
 //! of 4 GiB. They are parsed as they are.
 
 use super::Mode;
-use super::lexer::{Kind, Lexer, Token, unquote};
+use super::lexer::{Kind, Lexer, Token, unquoted};
 use rustc_hash::FxHasher;
+use std::borrow::Cow;
 use std::hash::Hasher;
 
 /// How many literals and parameters a statement may have: an insert of more rows is another
@@ -43,9 +44,9 @@ pub const MAX_LITERALS: usize = 256;
 /// How deep parentheses may nest.
 const MAX_PARENTHESES: usize = 64;
 /// Characters of `x'…'` with 8 bytes.
-const LONGEST_NUMBER_IN_HEX: usize = 19;
+pub(super) const LONGEST_NUMBER_IN_HEX: usize = 19;
 /// Digits that surely fit an `i64`.
-const MAX_DIGITS: usize = 18;
+pub(super) const MAX_DIGITS: usize = 18;
 
 /// What a lifted literal is. Plans differ by it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -89,7 +90,7 @@ impl Literal {
             LiteralKind::Integer => LiteralValue::Integer(written.parse().unwrap_or(0)),
             LiteralKind::Decimal => LiteralValue::Decimal(written),
             LiteralKind::Float => LiteralValue::Float(written.parse().unwrap_or(0.0)),
-            LiteralKind::Text => LiteralValue::Text(unquote(written, !mode.no_backslash_escapes)),
+            LiteralKind::Text => LiteralValue::Text(unquoted(written, !mode.no_backslash_escapes)),
             LiteralKind::Hex => LiteralValue::Bytes(hex(written)),
             LiteralKind::Parameter => LiteralValue::Parameter,
         }
@@ -106,7 +107,7 @@ pub enum LiteralValue<'a> {
     /// A floating number.
     Float(f64),
     /// A string.
-    Text(String),
+    Text(Cow<'a, str>),
     /// Bytes.
     Bytes(Vec<u8>),
     /// Not a literal: the parameter that the client binds next.
@@ -466,7 +467,7 @@ impl Word {
     }
 }
 
-fn hex(written: &str) -> Vec<u8> {
+pub(super) fn hex(written: &str) -> Vec<u8> {
     let digits = written[2..].trim_end_matches('\'').as_bytes();
     let value = |chunk: &[u8]| {
         chunk.iter().fold(0, |byte, digit| byte * 16 + char::from(*digit).to_digit(16).unwrap_or(0))

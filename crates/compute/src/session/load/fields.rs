@@ -17,8 +17,6 @@ pub(super) struct FieldReader<R> {
     input: R,
     format: Marks,
     longest_field_bytes: usize,
-    /// Lines read so far.
-    pub(super) lines: u64,
 }
 
 /// The marks of a format, as bytes.
@@ -28,10 +26,71 @@ struct Marks {
     line_end: Vec<u8>,
     enclosure: Option<u8>,
     escape: Option<u8>,
+    /// Bytes at which a field without an enclosure may end or go on otherwise.
+    stops: Stops,
+    /// The same within an enclosure.
+    enclosed_stops: Stops,
 }
 
-/// A field; `None` is NULL.
-pub(super) type Field = Option<Vec<u8>>;
+/// A set of bytes.
+type Stops = Box<[bool; 256]>;
+
+fn stops(bytes: impl IntoIterator<Item = Option<u8>>) -> Stops {
+    let mut stops = Box::new([false; 256]);
+    bytes.into_iter().flatten().for_each(|byte| stops[usize::from(byte)] = true);
+    stops
+}
+
+/// The fields of a line, in one piece of memory that the next line uses again.
+#[derive(Debug, Default)]
+pub(super) struct Line {
+    bytes: Vec<u8>,
+    fields: Vec<FieldEnd>,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct FieldEnd {
+    end: usize,
+    is_null: bool,
+}
+
+impl Line {
+    /// How many fields there are.
+    pub(super) fn len(&self) -> usize {
+        self.fields.len()
+    }
+
+    /// A field; `None` is NULL, and what is behind the last one.
+    pub(super) fn field(&self, number: usize) -> Option<&[u8]> {
+        let field = self.fields.get(number).filter(|field| !field.is_null)?;
+        let start = number.checked_sub(1).map_or(0, |before| self.fields[before].end);
+        Some(&self.bytes[start..field.end])
+    }
+
+    /// Appends a field.
+    pub(super) fn push(&mut self, field: Option<&[u8]>) {
+        self.bytes.extend_from_slice(field.unwrap_or_default());
+        self.end_field(field.is_none());
+    }
+
+    /// Forgets all fields.
+    pub(super) fn clear(&mut self) {
+        self.bytes.clear();
+        self.fields.clear();
+    }
+
+    fn start(&self) -> usize {
+        self.fields.last().map_or(0, |field| field.end)
+    }
+
+    fn end_field(&mut self, is_null: bool) {
+        if is_null {
+            let start = self.start();
+            self.bytes.truncate(start);
+        }
+        self.fields.push(FieldEnd { end: self.bytes.len(), is_null });
+    }
+}
 
 /// How a field has ended.
 enum End {
@@ -44,36 +103,35 @@ impl<R: BufRead> FieldReader<R> {
     /// A reader of that format.
     pub(super) fn new(input: R, format: &FileFormat, longest_field_bytes: usize) -> FieldReader<R> {
         let bytes = |text: &str| text.as_bytes().to_vec();
+        let last = |text: &str| text.bytes().next_back();
+        let enclosure = format.enclosed_by.bytes().next();
+        let escape = format.escaped_by.bytes().next();
+        let ends = [last(&format.fields_terminated_by), last(&format.lines_terminated_by)];
         FieldReader {
             input,
             format: Marks {
                 field_end: bytes(&format.fields_terminated_by),
                 line_start: bytes(&format.lines_starting_by),
                 line_end: bytes(&format.lines_terminated_by),
-                enclosure: format.enclosed_by.bytes().next(),
-                escape: format.escaped_by.bytes().next(),
+                enclosure,
+                escape,
+                stops: stops(ends.into_iter().chain([escape])),
+                enclosed_stops: stops([enclosure, escape]),
             },
             longest_field_bytes,
-            lines: 0,
         }
     }
 
-    /// The fields of the next line; false at the end of the file. `fields` is filled from its beginning, and
-    /// is as long as the line has fields.
-    pub(super) fn read_line(&mut self, fields: &mut Vec<Field>) -> io::Result<bool> {
-        fields.clear();
+    /// The fields of the next line; false at the end of the file.
+    pub(super) fn read_line(&mut self, line: &mut Line) -> io::Result<bool> {
+        line.clear();
         if !self.skip_line_start()? || self.input.fill_buf()?.is_empty() {
             return Ok(false);
         }
         loop {
-            let (field, end) = self.read_field()?;
-            fields.push(field);
-            match end {
+            match self.read_field(line)? {
                 End::Field => {}
-                End::Line | End::File => {
-                    self.lines += 1;
-                    return Ok(true);
-                }
+                End::Line | End::File => return Ok(true),
             }
         }
     }
@@ -103,38 +161,60 @@ impl<R: BufRead> FieldReader<R> {
         Ok(byte)
     }
 
-    fn read_field(&mut self) -> io::Result<(Field, End)> {
+    /// Takes over what stands before the next of `stops`; false at the end of the file.
+    fn read_run(&mut self, enclosed: bool, into: &mut Vec<u8>) -> io::Result<bool> {
+        let stops = if enclosed { &self.format.enclosed_stops } else { &self.format.stops };
+        loop {
+            let chunk = self.input.fill_buf()?;
+            if chunk.is_empty() {
+                return Ok(false);
+            }
+            let run = chunk.iter().position(|byte| stops[usize::from(*byte)]);
+            let length = run.unwrap_or(chunk.len());
+            into.extend_from_slice(&chunk[..length]);
+            self.input.consume(length);
+            if run.is_some() || into.len() > self.longest_field_bytes {
+                return Ok(true);
+            }
+        }
+    }
+
+    fn read_field(&mut self, line: &mut Line) -> io::Result<End> {
         let is_enclosed = self.format.enclosure.is_some()
             && self.input.fill_buf()?.first().copied() == self.format.enclosure;
         if is_enclosed {
             self.input.consume(1);
-            return self.read_enclosed();
+            return self.read_enclosed(line);
         }
-        let mut field = Vec::new();
+        let start = line.start();
         let mut is_null = false;
         let end = loop {
+            if !self.read_run(false, &mut line.bytes)? {
+                break End::File;
+            }
             let Some(byte) = self.next_byte()? else { break End::File };
             if Some(byte) == self.format.escape {
-                is_null |= self.read_escaped(&mut field)?;
+                is_null |= self.read_escaped(&mut line.bytes)?;
                 continue;
             }
-            field.push(byte);
-            if let Some(end) = self.ending(&mut field) {
+            line.bytes.push(byte);
+            if let Some(end) = self.ending(&mut line.bytes, start) {
                 break end;
             }
-            self.check_length(&field)?;
+            self.check_length(line)?;
         };
         let has_escape = self.format.escape.is_some();
-        let is_null = is_null && field.is_empty() || !has_escape && field == b"NULL";
-        Ok(((!is_null).then_some(field), end))
+        let field = &line.bytes[start..];
+        line.end_field(is_null && field.is_empty() || !has_escape && field == b"NULL");
+        Ok(end)
     }
 
-    /// Takes an end mark off the field, if it ends with one.
-    fn ending(&self, field: &mut Vec<u8>) -> Option<End> {
+    /// Takes an end mark off what begins at `start`, if it ends with one.
+    fn ending(&self, bytes: &mut Vec<u8>, start: usize) -> Option<End> {
         let marks = &self.format;
         for (mark, end) in [(&marks.line_end, End::Line), (&marks.field_end, End::Field)] {
-            if !mark.is_empty() && field.ends_with(mark) {
-                field.truncate(field.len() - mark.len());
+            if !mark.is_empty() && bytes[start..].ends_with(mark) {
+                bytes.truncate(bytes.len() - mark.len());
                 return Some(end);
             }
         }
@@ -157,26 +237,28 @@ impl<R: BufRead> FieldReader<R> {
         Ok(false)
     }
 
-    fn read_enclosed(&mut self) -> io::Result<(Field, End)> {
-        let mut field = Vec::new();
+    fn read_enclosed(&mut self, line: &mut Line) -> io::Result<End> {
         let enclosure = self.format.enclosure;
-        loop {
-            let Some(byte) = self.next_byte()? else { return Ok((Some(field), End::File)) };
-            if Some(byte) == self.format.escape && self.format.escape != enclosure {
-                self.read_escaped(&mut field)?;
-            } else if Some(byte) == enclosure {
-                // Doubled, it stands for itself; otherwise the field ends if a mark follows.
-                if self.input.fill_buf()?.first().copied() == enclosure {
-                    self.input.consume(1);
-                    field.push(byte);
-                } else if let Some(end) = self.end_behind_enclosure(&mut field, byte)? {
-                    return Ok((Some(field), end));
-                }
-            } else {
-                field.push(byte);
+        let end = loop {
+            if !self.read_run(true, &mut line.bytes)? {
+                break End::File;
             }
-            self.check_length(&field)?;
-        }
+            let Some(byte) = self.next_byte()? else { break End::File };
+            if Some(byte) == self.format.escape && self.format.escape != enclosure {
+                self.read_escaped(&mut line.bytes)?;
+            } else if Some(byte) != enclosure {
+                line.bytes.push(byte);
+            } else if self.input.fill_buf()?.first().copied() == enclosure {
+                // Doubled, it stands for itself; otherwise the field ends if a mark follows.
+                self.input.consume(1);
+                line.bytes.push(byte);
+            } else if let Some(end) = self.end_behind_enclosure(&mut line.bytes, byte)? {
+                break end;
+            }
+            self.check_length(line)?;
+        };
+        line.end_field(false);
+        Ok(end)
     }
 
     /// Reads the mark behind a closing enclosure. `None`: none follows, the enclosure is content.
@@ -190,7 +272,7 @@ impl<R: BufRead> FieldReader<R> {
         while behind.len() < longest {
             let Some(byte) = self.next_byte()? else { break };
             behind.push(byte);
-            if let Some(end) = self.ending(&mut behind)
+            if let Some(end) = self.ending(&mut behind, 0)
                 && behind.is_empty()
             {
                 return Ok(Some(end));
@@ -204,8 +286,8 @@ impl<R: BufRead> FieldReader<R> {
         Ok(None)
     }
 
-    fn check_length(&self, field: &[u8]) -> io::Result<()> {
-        if field.len() <= self.longest_field_bytes {
+    fn check_length(&self, line: &Line) -> io::Result<()> {
+        if line.bytes.len() - line.start() <= self.longest_field_bytes {
             return Ok(());
         }
         let why = format!("a field is longer than {} bytes", self.longest_field_bytes);
@@ -219,11 +301,11 @@ mod tests {
 
     fn lines(text: &str, format: &FileFormat) -> Vec<Vec<Option<String>>> {
         let mut reader = FieldReader::new(text.as_bytes(), format, 100);
-        let (mut lines, mut fields) = (Vec::new(), Vec::new());
-        while reader.read_line(&mut fields).unwrap() {
-            let shown = fields.iter().cloned();
-            let shown = shown.map(|field| field.map(|field| String::from_utf8(field).unwrap()));
-            lines.push(shown.collect());
+        let (mut lines, mut line) = (Vec::new(), Line::default());
+        while reader.read_line(&mut line).unwrap() {
+            let fields = (0..line.len()).map(|number| line.field(number));
+            let text = |field: &[u8]| String::from_utf8(field.to_vec()).unwrap();
+            lines.push(fields.map(|field| field.map(text)).collect());
         }
         lines
     }
@@ -271,6 +353,6 @@ mod tests {
         let text = "x".repeat(1000);
         let format = FileFormat::default();
         let mut reader = FieldReader::new(text.as_bytes(), &format, 100);
-        assert!(reader.read_line(&mut Vec::new()).is_err());
+        assert!(reader.read_line(&mut Line::default()).is_err());
     }
 }

@@ -1,22 +1,25 @@
-//! `LOAD DATA`: lines of a file as rows, inserted in batches by one plan.
+//! `LOAD DATA`: lines of a file as rows, inserted by one plan.
 //!
 //! ```text
-//!   file ─► lines of fields ─► parameters of INSERT … VALUES (?, …), (?, …), …   100 rows at a time
-//!                          └─► user variables, and INSERT … SELECT ?, expression   with SET or @variables
+//!   file ─► lines of fields ─► rows of INSERT … VALUES (?, …)                    one execution for all lines
+//!                          └─► user variables, and INSERT … VALUES (?, expression)   line by line, with SET or
+//!                                                                                    @variables
 //! ```
 
 mod fields;
+mod lines;
 
 use std::fmt::Write;
-use std::io::{BufReader, Read};
+use std::io::{BufRead, BufReader, Read};
 
 use firn_sql::catalog::type_text::identifier;
 use firn_sql::collation::Charset;
 use firn_sql::error::{Result, SqlError};
-use firn_sql::execute::SessionState;
+use firn_sql::execute::{GivenRows, SessionState};
 use firn_sql::grammar::{
     self, ast::LoadData, ast::LoadTarget, ast::OnConflict, ast::ValueOrDefault,
 };
+use firn_sql::plan::StatementPlan;
 use firn_sql::types::{Datum, SqlType};
 use firn_wire::{Replies, WireError};
 
@@ -25,12 +28,11 @@ use super::{SqlSession, told};
 use crate::accounts::Privilege;
 use crate::plan_cache::CachedPlan;
 use crate::privileges::{self, Need};
-use fields::{Field, FieldReader};
+use fields::{FieldReader, Line};
+use lines::LineRows;
 
 type Answered = std::result::Result<(), WireError>;
 
-/// Rows in one execution of the plan.
-const BATCH_ROWS: usize = 100;
 /// The longest field that is taken.
 const LONGEST_FIELD_BYTES: usize = 1 << 30;
 /// Bytes that are read from the file at once.
@@ -109,7 +111,7 @@ impl SqlSession {
             self.transactions.begin(&*node, &self.settings, &self.facts, true, None)?;
         }
         let savepoint = self.transactions.open.as_ref().map(|open| open.inner.savepoint());
-        let loaded = self.load_batches(load, file, charset);
+        let loaded = self.load_lines(load, file, charset);
         match (&loaded, lasting) {
             (Ok(_), true) => {}
             (Ok(_), false) => self.transactions.commit()?,
@@ -125,38 +127,96 @@ impl SqlSession {
         loaded
     }
 
-    fn load_batches(
-        &mut self,
-        load: &LoadData,
-        file: impl Read,
-        charset: Charset,
-    ) -> Result<Totals> {
+    fn load_lines(&mut self, load: &LoadData, file: impl Read, charset: Charset) -> Result<Totals> {
         let input = BufReader::with_capacity(READ_BYTES, file);
         let mut reader = FieldReader::new(input, &load.format, LONGEST_FIELD_BYTES);
-        let mut fields = Vec::new();
+        let mut line = Line::default();
         for _ in 0..load.ignore_lines {
-            if !reader.read_line(&mut fields).map_err(reading)? {
+            if !reader.read_line(&mut line).map_err(reading)? {
                 break;
             }
         }
-        let batch_rows = if is_plain(load) { BATCH_ROWS } else { 1 };
-        let targets = self.load_targets(load)?;
-        let mut loader = Loader { load, targets, whole: None, batch_rows };
-        let mut totals = Totals::default();
-        let mut rows: Vec<Vec<Field>> = Vec::with_capacity(batch_rows);
-        loop {
-            let more = reader.read_line(&mut fields).map_err(reading)?;
-            if more {
-                decode(&mut fields, charset)?;
-                rows.push(std::mem::take(&mut fields));
-            }
-            if rows.len() == batch_rows || !more && !rows.is_empty() {
-                self.load_batch(&mut loader, &mut rows, &mut totals)?;
-            }
-            if !more {
-                return Ok(totals);
-            }
+        let loader = Loader { load, targets: self.load_targets(load)? };
+        let ignores = load.on_conflict == OnConflict::Ignore;
+        let is_strict = self.settings.sql_mode.is_strict() && !ignores;
+        let ty = SqlType::varchar(65_535, self.settings.connection_collation);
+        let mut rows = LineRows {
+            reader,
+            line,
+            charset,
+            ty,
+            is_strict,
+            wanted: loader.targets.len(),
+            read: 0,
+        };
+        match self.load_plan(&loader)? {
+            Some(plan) => self.load_at_once(&plan, &mut rows),
+            None => self.load_one_by_one(&loader, &mut rows),
         }
+    }
+
+    /// The plan that takes all lines; `None` if what is inserted is more than their fields.
+    fn load_plan(&mut self, loader: &Loader<'_>) -> Result<Option<CachedPlan>> {
+        if !is_plain(loader) {
+            return Ok(None);
+        }
+        let ty = SqlType::varchar(65_535, self.settings.connection_collation);
+        let values = vec![Datum::Null; loader.targets.len()];
+        let arguments = Arguments { types: vec![ty; values.len()], values };
+        let parsed = grammar::parse(&loader.statement(), grammar::Mode::default())?;
+        let plan = self.plan(&parsed.statement, &arguments)?;
+        let takes_rows =
+            matches!(&plan.plan.statement, StatementPlan::Insert(insert) if insert.takes_rows());
+        Ok(takes_rows.then_some(plan))
+    }
+
+    fn load_at_once(
+        &mut self,
+        plan: &CachedPlan,
+        rows: &mut LineRows<impl BufRead>,
+    ) -> Result<Totals> {
+        let arguments = Arguments::default();
+        let outcome = self.execute_given(plan, &arguments, Some(rows), &mut NoRows)?;
+        let (records, affected) = (rows.read, outcome.affected);
+        Ok(Totals { records, affected, skipped: records.saturating_sub(affected) })
+    }
+
+    fn load_one_by_one(
+        &mut self,
+        loader: &Loader<'_>,
+        rows: &mut LineRows<impl BufRead>,
+    ) -> Result<Totals> {
+        let text = loader.statement();
+        let mut totals = Totals::default();
+        let mut kept: Option<CachedPlan> = None;
+        while rows.advance(&self.evaluation)? {
+            let mut arguments = Arguments::default();
+            for (number, target) in loader.targets.iter().enumerate() {
+                let value = rows.take(number);
+                match target {
+                    LoadTarget::Column(_) => {
+                        arguments.values.push(value);
+                        arguments.types.push(rows.ty.clone());
+                    }
+                    LoadTarget::Variable(name) => {
+                        self.state.set_user_variable(&name.to_lowercase(), &value, &rows.ty);
+                    }
+                }
+            }
+            let plan = match kept.take() {
+                Some(plan) => plan,
+                None => {
+                    let parsed = grammar::parse(&text, grammar::Mode::default())?;
+                    self.plan(&parsed.statement, &arguments)?
+                }
+            };
+            let outcome = self.execute(&plan, &arguments, &mut NoRows)?;
+            kept = plan.plan.is_cacheable.then_some(plan);
+            totals.records += 1;
+            totals.affected += outcome.affected;
+            totals.skipped += 1_u64.saturating_sub(outcome.affected);
+        }
+        Ok(totals)
     }
 
     /// Where the fields go, all columns if the statement does not say.
@@ -170,96 +230,17 @@ impl SqlSession {
         let given = table.visible_columns().filter(|column| column.generated.is_none());
         Ok(given.map(|column| LoadTarget::Column(column.name.to_string())).collect())
     }
-
-    fn load_batch(
-        &mut self,
-        loader: &mut Loader<'_>,
-        rows: &mut Vec<Vec<Field>>,
-        totals: &mut Totals,
-    ) -> Result<()> {
-        let mut arguments = Arguments::default();
-        let ty = SqlType::varchar(65_535, self.settings.connection_collation);
-        for row in rows.iter_mut() {
-            self.check_fields(loader, row, totals.records)?;
-            for (number, target) in loader.targets.iter().enumerate() {
-                let field = row.get_mut(number).and_then(Option::take);
-                let value = field.map_or(Datum::Null, |bytes| Datum::text(bytes.as_slice()));
-                match target {
-                    LoadTarget::Column(_) => {
-                        arguments.values.push(value);
-                        arguments.types.push(ty.clone());
-                    }
-                    LoadTarget::Variable(name) => {
-                        self.state.set_user_variable(&name.to_lowercase(), &value, &ty);
-                    }
-                }
-            }
-            totals.records += 1;
-        }
-        let count = rows.len();
-        rows.clear();
-        let plan = match loader.whole.take() {
-            Some(plan) if count == loader.batch_rows => plan,
-            _ => self.load_plan(loader, count, &arguments)?,
-        };
-        let outcome = self.execute(&plan, &arguments, &mut NoRows)?;
-        if count == loader.batch_rows && plan.plan.is_cacheable {
-            loader.whole = Some(plan);
-        }
-        totals.affected += outcome.affected;
-        totals.skipped += (count as u64).saturating_sub(outcome.affected);
-        Ok(())
-    }
-
-    /// Lines that are too short or too long.
-    fn check_fields(&self, loader: &Loader<'_>, row: &[Field], record: u64) -> Result<()> {
-        let (given, wanted) = (row.len(), loader.targets.len());
-        let row = record + 1;
-        let ignores = loader.load.on_conflict == OnConflict::Ignore;
-        let strict = self.settings.sql_mode.is_strict() && !ignores;
-        let (code, message) = match given {
-            given if given < wanted => {
-                (1261, format!("Row {row} doesn't contain data for all columns"))
-            }
-            given if given > wanted => (
-                1262,
-                format!(
-                    "Row {row} was truncated; it contained more data than there were input columns"
-                ),
-            ),
-            _ => return Ok(()),
-        };
-        if strict {
-            return Err(SqlError::new(code, message));
-        }
-        self.evaluation.warn(code, || message);
-        Ok(())
-    }
-
-    fn load_plan(
-        &mut self,
-        loader: &Loader<'_>,
-        rows: usize,
-        arguments: &Arguments,
-    ) -> Result<CachedPlan> {
-        let text = loader.statement(rows);
-        let parsed = grammar::parse(&text, grammar::Mode::default())?;
-        self.plan(&parsed.statement, arguments)
-    }
 }
 
 /// How the rows of a file become rows of a table.
 struct Loader<'a> {
     load: &'a LoadData,
     targets: Vec<LoadTarget>,
-    /// The plan of a whole batch.
-    whole: Option<CachedPlan>,
-    batch_rows: usize,
 }
 
 impl Loader<'_> {
-    /// The statement that inserts so many rows.
-    fn statement(&self, rows: usize) -> String {
+    /// The statement that inserts a row.
+    fn statement(&self) -> String {
         let verb = match self.load.on_conflict {
             OnConflict::Replace => "REPLACE",
             OnConflict::Ignore => "INSERT IGNORE",
@@ -279,8 +260,7 @@ impl Loader<'_> {
             ValueOrDefault::Value(value) => grammar::render(value),
             ValueOrDefault::Default => "DEFAULT".to_owned(),
         });
-        let row = format!("({})", values.chain(set).collect::<Vec<_>>().join(","));
-        text.push_str(&vec![row; rows].join(","));
+        let _ = write!(text, "({})", values.chain(set).collect::<Vec<_>>().join(","));
         text
     }
 
@@ -296,22 +276,9 @@ impl Loader<'_> {
 }
 
 /// Whether every field goes to a column as it is.
-fn is_plain(load: &LoadData) -> bool {
+fn is_plain(loader: &Loader<'_>) -> bool {
     let is_column = |target: &LoadTarget| matches!(target, LoadTarget::Column(_));
-    load.set.is_empty() && load.targets.iter().all(is_column)
-}
-
-fn decode(fields: &mut [Field], charset: Charset) -> Result<()> {
-    if charset.is_unicode() || charset == Charset::Binary {
-        return Ok(());
-    }
-    for field in fields.iter_mut().flatten() {
-        let decoded = charset.decode(field).ok_or_else(|| {
-            SqlError::new(1300, format!("Invalid {} character string", charset.name()))
-        })?;
-        *field = decoded.into_owned();
-    }
-    Ok(())
+    loader.load.set.is_empty() && loader.targets.iter().all(is_column)
 }
 
 fn reading(error: std::io::Error) -> SqlError {

@@ -21,6 +21,20 @@ pub(super) fn assign(
     cast::assign(value, from, Target { ty, column: name, row: row_number, ctx: execution.context })
 }
 
+/// As [`assign`], of a value that nobody else needs.
+pub(super) fn assign_owned(
+    value: Datum,
+    from: &SqlType,
+    column: &ColumnModel,
+    row_number: u64,
+    execution: &Execution<'_>,
+) -> Result<Datum> {
+    match cast::is_stored_as_it_is(&value, from, &column.ty) {
+        true => Ok(value),
+        false => assign(&value, from, column, row_number, execution),
+    }
+}
+
 /// Whether bad values are adjusted, with warnings, instead of refused.
 pub(super) fn adjusts(execution: &Execution<'_>) -> bool {
     let context = execution.context;

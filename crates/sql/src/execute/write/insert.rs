@@ -17,9 +17,10 @@ use crate::types::{Datum, EvaluationContext, SqlType, cast};
 
 use super::super::access::Fitted;
 use super::super::error::from_rows;
+use super::super::given::GivenRows;
 use super::super::operator::QueryRows;
 use super::super::{Execution, Outcome};
-use super::assign::{asks_for_next, assign, default_of};
+use super::assign::{asks_for_next, assign, assign_owned, default_of};
 use super::duplicate::{Refusal, refusal};
 use super::foreign_key::ForeignKeys;
 use super::row::store;
@@ -36,10 +37,12 @@ struct Inserter<'p> {
     foreign_keys: ForeignKeys,
     /// What each column of the row gets that the statement does not give, by ordinal.
     omitted: Vec<&'p ColumnModel>,
-    /// The types of the values that are given; rows in the text may each have their own.
-    types: Vec<&'p SqlType>,
     numbers: Numbers,
+    /// Memory for a row.
+    row: Row,
     row_number: u64,
+    /// There is one row, and no more can follow.
+    is_single_row: bool,
     records: u64,
     inserted: u64,
     deleted: u64,
@@ -62,6 +65,10 @@ struct Numbers {
 /// Inserts the rows of a plan.
 pub(crate) fn insert(plan: &InsertPlan, execution: &mut Execution<'_>) -> Result<Outcome> {
     let mut inserter = Inserter::new(plan, execution)?;
+    if let Some(rows) = execution.given.take() {
+        inserter.insert_given(rows, execution)?;
+        return Ok(inserter.outcome(execution));
+    }
     match &plan.source.root.kind {
         NodeKind::Values { rows, slots } => inserter.insert_values(rows, slots, execution)?,
         _ => inserter.insert_query(execution)?,
@@ -71,6 +78,10 @@ pub(crate) fn insert(plan: &InsertPlan, execution: &mut Execution<'_>) -> Result
 
 /// A row's values by ordinal.
 type Row = Vec<Datum>;
+/// What the source gives for the columns of the statement; `None` where `DEFAULT` stands.
+type Given = SmallVec<[Option<Datum>; 8]>;
+/// The types of these values; rows in the text may each have their own.
+type Types<'t> = SmallVec<[&'t SqlType; 8]>;
 
 impl<'p> Inserter<'p> {
     fn new(plan: &'p InsertPlan, execution: &mut Execution<'_>) -> Result<Inserter<'p>> {
@@ -84,15 +95,38 @@ impl<'p> Inserter<'p> {
             table,
             foreign_keys,
             omitted: omitted.collect(),
-            types: plan.source.columns.iter().map(|column| &column.value.ty).collect(),
             numbers: Numbers::default(),
+            row: Row::new(),
             row_number: 0,
             records: 0,
             inserted: 0,
             deleted: 0,
             updated: 0,
             unchanged: 0,
+            is_single_row: matches!(
+                &plan.source.root.kind,
+                NodeKind::Values { rows, .. } if rows.len() <= 1
+            ) || matches!(plan.source.root.kind, NodeKind::OneRow),
         })
+    }
+
+    /// Inserts rows as they come.
+    fn insert_given(
+        &mut self,
+        rows: &mut dyn GivenRows,
+        execution: &mut Execution<'_>,
+    ) -> Result<()> {
+        let columns = self.plan.columns.len();
+        self.is_single_row = false;
+        self.numbers.batch = rows.count().max(1);
+        while rows.advance(execution.context)? {
+            execution.check_cancelled()?;
+            self.row_number += 1;
+            let given = (0..columns).map(|column| Some(rows.take(column))).collect();
+            let types: Types<'_> = (0..columns).map(|column| rows.ty(column)).collect();
+            self.insert_row(given, &types, execution)?;
+        }
+        Ok(())
     }
 
     fn insert_values(
@@ -108,6 +142,7 @@ impl<'p> Inserter<'p> {
         let columns = self.plan.source.columns.iter();
         let places: Vec<Option<usize>> = columns.map(|column| place(&column.value)).collect();
         self.numbers.batch = rows.len() as u64;
+        let mut types = self.source_types();
         for row in rows {
             execution.check_cancelled()?;
             self.evaluate_values(row, slots, execution)?;
@@ -115,16 +150,20 @@ impl<'p> Inserter<'p> {
                 places[number]
                     .is_some_and(|place| row.get(place).is_some_and(Expression::is_default))
             };
-            for (ty, place) in self.types.iter_mut().zip(&places) {
+            for (ty, place) in types.iter_mut().zip(&places) {
                 if let Some(value) = place.and_then(|place| row.get(place)) {
                     *ty = &value.ty;
                 }
             }
             self.row_number += 1;
             let given = self.given(&is_default, execution)?;
-            self.insert_row(given, execution)?;
+            self.insert_row(given, &types, execution)?;
         }
         Ok(())
+    }
+
+    fn source_types(&self) -> Types<'p> {
+        self.plan.source.columns.iter().map(|column| &column.value.ty).collect()
     }
 
     /// Works out a literal row. Its values may read columns of their own row that stand before.
@@ -171,12 +210,13 @@ impl<'p> Inserter<'p> {
 
     fn insert_query(&mut self, execution: &mut Execution<'_>) -> Result<()> {
         self.numbers.batch = 1;
+        let types = self.source_types();
         let mut query = QueryRows::open(&self.plan.source, execution)?;
         while query.advance(execution)? {
             execution.check_cancelled()?;
             self.row_number += 1;
             let given = self.given(&|_| false, execution)?;
-            self.insert_row(given, execution)?;
+            self.insert_row(given, &types, execution)?;
         }
         Ok(())
     }
@@ -186,7 +226,7 @@ impl<'p> Inserter<'p> {
         &self,
         is_default: &dyn Fn(usize) -> bool,
         execution: &mut Execution<'_>,
-    ) -> Result<SmallVec<[Option<Datum>; 8]>> {
+    ) -> Result<Given> {
         let columns = self.plan.source.columns.iter().enumerate();
         columns
             .map(|(number, column)| match column.value.is_default() || is_default(number) {
@@ -198,7 +238,8 @@ impl<'p> Inserter<'p> {
 
     fn insert_row(
         &mut self,
-        given: SmallVec<[Option<Datum>; 8]>,
+        given: Given,
+        types: &[&SqlType],
         execution: &mut Execution<'_>,
     ) -> Result<()> {
         self.records += 1;
@@ -206,11 +247,13 @@ impl<'p> Inserter<'p> {
         let before =
             (ignores && self.foreign_keys.is_child()).then(|| execution.transaction.savepoint());
         let inserted_before = self.inserted;
-        let inserted = self.build(given, execution).and_then(|(row, number)| {
+        let mut row = std::mem::take(&mut self.row);
+        let inserted = self.build(given, types, &mut row, execution).and_then(|number| {
             self.write(&row, execution)?;
             self.note_number(number, &row);
             Ok(())
         });
+        self.row = row;
         match inserted {
             Err(error) if ignores && is_ignorable(&error) => {
                 if let Some(before) = before {
@@ -224,13 +267,16 @@ impl<'p> Inserter<'p> {
         }
     }
 
-    /// The row as it is to be stored, and the number that was generated for it.
+    /// Puts the row together as it is to be stored; answers the number that was generated for it.
     fn build(
         &mut self,
-        mut given: SmallVec<[Option<Datum>; 8]>,
+        mut given: Given,
+        types: &[&SqlType],
+        row: &mut Row,
         execution: &mut Execution<'_>,
-    ) -> Result<(Row, Option<u64>)> {
-        let mut row = vec![Datum::Null; self.plan.table.ordinals()];
+    ) -> Result<Option<u64>> {
+        row.clear();
+        row.resize(self.plan.table.ordinals(), Datum::Null);
         let mut defaults: SmallVec<[&'p ColumnModel; 8]> = SmallVec::from_slice(&self.omitted);
         let mut wants_number = self.omits_number();
         for (number, ordinal) in self.plan.columns.iter().enumerate() {
@@ -248,16 +294,15 @@ impl<'p> Inserter<'p> {
                     wants_number = true;
                 }
                 Some(value) => {
-                    let ty = self.types[number];
                     row[usize::from(*ordinal)] =
-                        assign(&value, ty, column, self.row_number, execution)?;
+                        assign_owned(value, types[number], column, self.row_number, execution)?;
                 }
             }
         }
-        let number = if wants_number { self.generate(&mut row, execution)? } else { None };
-        self.fill_defaults(&defaults, &mut row, execution)?;
-        self.finish(&mut row, execution)?;
-        Ok((row, number))
+        let number = if wants_number { self.generate(row, execution)? } else { None };
+        self.fill_defaults(&defaults, row, execution)?;
+        self.finish(row, execution)?;
+        Ok(number)
     }
 
     fn omits_number(&self) -> bool {
@@ -495,16 +540,12 @@ impl<'p> Inserter<'p> {
     }
 
     fn outcome(self, execution: &Execution<'_>) -> Outcome {
-        let is_single_row = matches!(
-            &self.plan.source.root.kind,
-            NodeKind::Values { rows, .. } if rows.len() <= 1
-        ) || matches!(self.plan.source.root.kind, NodeKind::OneRow);
         let duplicates = match self.plan.duplicates {
             DuplicatePolicy::Refuse => self.records - self.inserted,
             _ => self.deleted + self.updated,
         };
         let warnings = execution.context.warning_count();
-        let info = match is_single_row {
+        let info = match self.is_single_row {
             true => String::new(),
             false => {
                 format!("Records: {}  Duplicates: {duplicates}  Warnings: {warnings}", self.records)

@@ -99,7 +99,7 @@ fn values_are_what_the_text_says() {
         LiteralValue::Integer(12),
         LiteralValue::Decimal("1.50"),
         LiteralValue::Float(200.0),
-        LiteralValue::Text("a\n'b".to_owned()),
+        LiteralValue::Text("a\n'b".into()),
         LiteralValue::Bytes(vec![0x41, 0x40, 0, 0, 0, 0, 0, 0, 0x04, 0x14]),
     ];
     assert_eq!(values, expected);
@@ -139,7 +139,7 @@ fn literals_put_back_give_the_tree_of_the_text() {
                 LiteralKind::Text => format!(
                     "SingleQuotedString({:?})",
                     match literal.value(text, Mode::default()) {
-                        LiteralValue::Text(text) => text,
+                        LiteralValue::Text(text) => text.into_owned(),
                         other => panic!("{other:?}"),
                     }
                 ),

@@ -32,6 +32,28 @@ pub use number::{to_decimal, to_double, to_signed, to_unsigned};
 pub use temporal::{to_date, to_date_time, to_time, to_year};
 pub use text::{to_binary, to_text};
 
+/// Whether [`assign`] would answer the value that it is given; false says nothing.
+#[must_use]
+pub fn is_stored_as_it_is(datum: &Datum, from: &SqlType, to: &SqlType) -> bool {
+    match (datum, &to.kind) {
+        (Datum::Int(number), TypeKind::Integer { width, unsigned: false }) => {
+            let unused_bits = 64 - width.bytes() as u32 * 8;
+            (number << unused_bits) >> unused_bits == *number
+        }
+        (Datum::Text(text), TypeKind::Varchar { max_chars, .. }) => {
+            from.kind.is_text() && text.len() <= *max_chars as usize && text.is_ascii()
+        }
+        (Datum::Text(text), TypeKind::Char { max_chars, .. }) => {
+            let fits = text.len() <= *max_chars as usize && text.last() != Some(&b' ');
+            from.kind.is_text() && fits && text.is_ascii()
+        }
+        (Datum::Text(text), TypeKind::Text { max_bytes, .. }) => {
+            from.kind.is_text() && text.len() as u64 <= u64::from(*max_bytes) && text.is_ascii()
+        }
+        _ => false,
+    }
+}
+
 /// Characters of a value that a message shows.
 const SHOWN_CHARACTERS: usize = 128;
 

@@ -1,0 +1,90 @@
+//! The lines of a file as rows for an `INSERT`: each field is a text.
+
+use std::io::BufRead;
+
+use firn_sql::collation::Charset;
+use firn_sql::error::{Result, SqlError};
+use firn_sql::execute::GivenRows;
+use firn_sql::types::{Datum, EvaluationContext, SqlType};
+
+use super::fields::{FieldReader, Line};
+use super::reading;
+
+/// See the module's page.
+pub(super) struct LineRows<R> {
+    pub(super) reader: FieldReader<R>,
+    /// The present one.
+    pub(super) line: Line,
+    /// What the file is written in.
+    pub(super) charset: Charset,
+    /// The type of each field.
+    pub(super) ty: SqlType,
+    /// A line of another length than was wanted is an error.
+    pub(super) is_strict: bool,
+    /// How many fields a line is to have.
+    pub(super) wanted: usize,
+    /// Lines so far.
+    pub(super) read: u64,
+}
+
+impl<R: BufRead> LineRows<R> {
+    fn decode(&mut self) -> Result<()> {
+        if self.charset.is_unicode() || self.charset == Charset::Binary {
+            return Ok(());
+        }
+        let mut decoded = Line::default();
+        for number in 0..self.line.len() {
+            let field = self.line.field(number);
+            let text = field.map(|field| self.charset.decode(field).ok_or_else(|| self.invalid()));
+            decoded.push(text.transpose()?.as_deref());
+        }
+        self.line = decoded;
+        Ok(())
+    }
+
+    fn invalid(&self) -> SqlError {
+        SqlError::new(1300, format!("Invalid {} character string", self.charset.name()))
+    }
+
+    /// Lines that are too short or too long.
+    fn check_length(&self, context: &EvaluationContext) -> Result<()> {
+        let (given, row) = (self.line.len(), self.read);
+        let (code, message) = if given < self.wanted {
+            (1261, format!("Row {row} doesn't contain data for all columns"))
+        } else if given > self.wanted {
+            let why = "it contained more data than there were input columns";
+            (1262, format!("Row {row} was truncated; {why}"))
+        } else {
+            return Ok(());
+        };
+        if self.is_strict {
+            return Err(SqlError::new(code, message));
+        }
+        context.warn(code, || message);
+        Ok(())
+    }
+}
+
+impl<R: BufRead> GivenRows for LineRows<R> {
+    fn advance(&mut self, context: &EvaluationContext) -> Result<bool> {
+        if !self.reader.read_line(&mut self.line).map_err(reading)? {
+            return Ok(false);
+        }
+        self.read += 1;
+        self.decode()?;
+        self.check_length(context)?;
+        Ok(true)
+    }
+
+    fn take(&mut self, column: usize) -> Datum {
+        self.line.field(column).map_or(Datum::Null, Datum::text)
+    }
+
+    fn ty(&self, _: usize) -> &SqlType {
+        &self.ty
+    }
+
+    fn count(&self) -> u64 {
+        0
+    }
+}

@@ -1,0 +1,154 @@
+//! `INSERT … VALUES` of many rows of literals, as `mysqldump` writes them: one plan, whatever the number of rows,
+//! which is run with the values as they stand in the text.
+
+use firn_sql::error::Result;
+use firn_sql::execute::GivenRows;
+use firn_sql::grammar::{self, LiteralRows};
+use firn_sql::plan::StatementPlan;
+use firn_sql::types::{Datum, EvaluationContext, SqlType};
+use firn_wire::{Replies, WireError};
+use std::sync::Arc;
+
+use super::SqlSession;
+use super::execution::{Arguments, NoRows, literal_value};
+use crate::plan_cache::CachedPlan;
+use crate::status::count;
+use firn_format::value::CollationId;
+
+type Answered = std::result::Result<(), WireError>;
+
+/// Shorter texts have few rows: their plans are found by the whole text.
+const SHORTEST_TEXT_BYTES: usize = 512;
+
+impl SqlSession {
+    /// Runs a text that inserts rows of literals. `None`: it is none, or has to be looked at as a whole.
+    pub(super) fn try_rows(&mut self, text: &str, replies: &mut Replies<'_>) -> Option<Answered> {
+        if text.len() < SHORTEST_TEXT_BYTES {
+            return None;
+        }
+        let mut rows = std::mem::take(&mut self.literal_rows);
+        let answered = match grammar::literal_rows(text, self.grammar_mode(), &mut rows) {
+            true => self.run_rows(text, &rows, replies),
+            false => None,
+        };
+        rows.shrink();
+        self.literal_rows = rows;
+        answered
+    }
+
+    fn run_rows(
+        &mut self,
+        text: &str,
+        rows: &LiteralRows,
+        replies: &mut Replies<'_>,
+    ) -> Option<Answered> {
+        if self.refresh_grants().is_err() || self.account.expired || !self.shares_plans() {
+            return None;
+        }
+        let plan = self.rows_plan(text, rows)?;
+        let collation = self.settings.connection_collation;
+        let mut given =
+            TextRows { text, mode: self.grammar_mode(), rows, collation, next: 0, row: Vec::new() };
+        self.conditions.clear();
+        Some(self.run_given(&plan, &mut given, replies))
+    }
+
+    /// The plan for one such row; `None` if it is not to be had, which the statement as a whole will tell of.
+    fn rows_plan(&mut self, text: &str, rows: &LiteralRows) -> Option<Arc<CachedPlan>> {
+        let mut template = String::new();
+        rows.template(text, &mut template);
+        let arguments = Arguments {
+            values: vec![Datum::Null; rows.columns()],
+            types: vec![SqlType::null(); rows.columns()],
+        };
+        let version = self.catalog.definitions_version();
+        template.push('\u{1}');
+        self.write_key_of(&template, &arguments);
+        template.pop();
+        let found = self.instance.plans.get(&self.key, version);
+        let plan = match found {
+            Some(plan) => {
+                count(&self.facts.status.plan_cache_hits);
+                plan
+            }
+            None => self.make_rows_plan(&template, &arguments)?,
+        };
+        let StatementPlan::Insert(insert) = &plan.plan.statement else { return None };
+        let is_number = |column: usize| {
+            let model =
+                insert.columns.get(column).and_then(|ordinal| insert.table.by_ordinal(*ordinal));
+            model.is_none_or(|model| !model.ty.kind.is_text() && !model.ty.kind.is_binary())
+        };
+        let depends = |column: usize| rows.has_short_hex(column) && is_number(column);
+        (insert.takes_rows() && !(0..rows.columns()).any(depends)).then_some(plan)
+    }
+
+    fn make_rows_plan(&mut self, template: &str, arguments: &Arguments) -> Option<Arc<CachedPlan>> {
+        let parsed = grammar::parse(template, self.grammar_mode()).ok()?;
+        let plan = Arc::new(self.plan(&parsed.statement, arguments).ok()?);
+        count(&self.facts.status.plan_cache_misses);
+        if plan.plan.is_cacheable {
+            self.instance.plans.put(&self.key, Arc::clone(&plan));
+        }
+        Some(plan)
+    }
+
+    /// Runs a plan that inserts given rows, and answers.
+    fn run_given(
+        &mut self,
+        plan: &CachedPlan,
+        rows: &mut dyn GivenRows,
+        replies: &mut Replies<'_>,
+    ) -> Answered {
+        self.note_plan(plan);
+        let counts_found = replies.counts_found_rows();
+        match self.execute_given(plan, &Arguments::default(), Some(rows), &mut NoRows) {
+            Ok(outcome) => self.answer_written(plan.kind, &outcome, counts_found, replies),
+            Err(error) => Err(self.refused(error)),
+        }
+    }
+}
+
+/// The rows of a text.
+struct TextRows<'t> {
+    text: &'t str,
+    mode: grammar::Mode,
+    rows: &'t LiteralRows,
+    collation: CollationId,
+    next: usize,
+    /// The present one.
+    row: Vec<(Datum, SqlType)>,
+}
+
+impl GivenRows for TextRows<'_> {
+    fn advance(&mut self, _: &EvaluationContext) -> Result<bool> {
+        if self.next == self.rows.len() {
+            return Ok(false);
+        }
+        self.row.clear();
+        for column in 0..self.rows.columns() {
+            let literal = self.rows.value(self.text, self.mode, self.next, column);
+            let value = literal.and_then(|literal| literal_value(literal, self.collation));
+            self.row.push(value.unwrap_or_else(|| (Datum::Null, SqlType::null())));
+        }
+        self.next += 1;
+        Ok(true)
+    }
+
+    fn take(&mut self, column: usize) -> Datum {
+        std::mem::take(&mut self.row[column].0)
+    }
+
+    fn ty(&self, column: usize) -> &SqlType {
+        &self.row[column].1
+    }
+
+    fn count(&self) -> u64 {
+        self.rows.len() as u64
+    }
+
+    fn rewind(&mut self) -> bool {
+        self.next = 0;
+        true
+    }
+}
