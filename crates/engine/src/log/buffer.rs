@@ -90,6 +90,13 @@ impl LogBuffer {
         (lsn / WORD_BYTES) as usize & (self.ring.len() - 1)
     }
 
+    /// The ring's words from a place in the log on.
+    fn places(&self, lsn: u64, words: usize) -> impl Iterator<Item = &AtomicU64> {
+        let first = self.slot(lsn);
+        let before_end = words.min(self.ring.len() - first);
+        self.ring[first..first + before_end].iter().chain(&self.ring[..words - before_end])
+    }
+
     /// The end of what was reserved: beyond every group that was appended so far.
     pub fn reserved_lsn(&self) -> Lsn {
         Lsn(self.reserved.load(Ordering::Acquire))
@@ -128,9 +135,9 @@ impl LogBuffer {
         drop(admission);
         let (words, rest) = group.as_chunks::<{ WORD_BYTES as usize }>();
         assert!(rest.is_empty() && !words.is_empty(), "a group is padded to whole words");
-        for (index, word) in words.iter().enumerate().skip(1) {
-            let slot = self.slot(start + index as u64 * WORD_BYTES);
-            self.ring[slot].store(u64::from_le_bytes(*word), Ordering::Relaxed);
+        let places = self.places(start, words.len());
+        for (place, word) in places.zip(words).skip(1) {
+            place.store(u64::from_le_bytes(*word), Ordering::Relaxed);
         }
         self.ring[self.slot(start)].store(u64::from_le_bytes(words[0]), Ordering::Release);
         Placed { start: Lsn(start), end: Lsn(start + length) }
@@ -147,10 +154,13 @@ impl LogBuffer {
                 break;
             }
             let length = header & u64::from(u32::MAX);
-            for offset in (0..length).step_by(WORD_BYTES as usize) {
-                let word = &self.ring[self.slot(position + offset)];
-                into.extend_from_slice(&word.load(Ordering::Relaxed).to_le_bytes());
-                word.store(0, Ordering::Relaxed);
+            let taken = into.len();
+            into.resize(taken + length as usize, 0);
+            let (words, _) = into[taken..].as_chunks_mut::<{ WORD_BYTES as usize }>();
+            let places = self.places(position, words.len());
+            for (word, place) in words.iter_mut().zip(places) {
+                *word = place.load(Ordering::Relaxed).to_le_bytes();
+                place.store(0, Ordering::Relaxed);
             }
             position += length;
         }

@@ -10,6 +10,7 @@
 //! Nothing is decided here: errors are told in the seam's words, and tables are taken back out of the
 //! references that the seam hands round. A reference to another node's table is refused.
 
+mod buffers;
 mod definitions;
 mod error;
 #[cfg(test)]

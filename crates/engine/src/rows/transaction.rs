@@ -17,17 +17,17 @@ use firn_format::value::ValueRef;
 use crate::dictionary::Dictionary;
 use crate::error::EngineError;
 use crate::lock::LockMode;
-use crate::table::{self, RowBuffer, Table, TableScan, WriteBuffers};
+use crate::table::{self, Table, TableScan};
 use crate::transaction::{self, Transaction};
 
+use super::buffers::SpareBuffers;
 use super::{engine_table, secondary, shared_engine_table};
 
 /// An open transaction of this process's engine.
 pub struct EngineTransaction {
     inner: Transaction,
     dictionary: Arc<Dictionary>,
-    buffers: WriteBuffers,
-    row: RowBuffer,
+    buffers: SpareBuffers,
 }
 
 impl EngineTransaction {
@@ -42,8 +42,7 @@ impl EngineTransaction {
         Ok(EngineTransaction {
             inner: Transaction::begin(dictionary.system(), isolation)?,
             dictionary: Arc::clone(dictionary),
-            buffers: WriteBuffers::default(),
-            row: RowBuffer::default(),
+            buffers: SpareBuffers::default(),
         })
     }
 }
@@ -97,8 +96,7 @@ impl RowsTransaction for EngineTransaction {
         Some(Box::new(EngineTransaction {
             inner: self.inner.open_reader()?,
             dictionary: Arc::clone(&self.dictionary),
-            buffers: WriteBuffers::default(),
-            row: RowBuffer::default(),
+            buffers: SpareBuffers::default(),
         }))
     }
 
@@ -154,7 +152,7 @@ impl RowsTransaction for EngineTransaction {
     ) -> RowsResult<bool> {
         let table = engine_table(table)?;
         let index = secondary(table, index)?;
-        let row = &mut self.row;
+        let row = &mut self.buffers.get().row;
         std::mem::swap(&mut row.key, primary_key);
         std::mem::swap(&mut row.payload, payload);
         let found = table.get_by_entry(&mut self.inner, index, entry, mode, row);
@@ -195,7 +193,7 @@ impl RowsTransaction for EngineTransaction {
     }
 
     fn insert(&mut self, table: &TableRef, row: &[ValueRef<'_>]) -> RowsResult<()> {
-        Ok(engine_table(table)?.insert(&mut self.inner, row, &mut self.buffers)?)
+        Ok(engine_table(table)?.insert(&mut self.inner, row, &mut self.buffers.get().write)?)
     }
 
     fn update(
@@ -206,11 +204,22 @@ impl RowsTransaction for EngineTransaction {
         changes: &[(usize, ValueRef<'_>)],
     ) -> RowsResult<()> {
         let table = engine_table(table)?;
-        Ok(table.update_columns(&mut self.inner, key, payload, changes, &mut self.buffers)?)
+        Ok(table.update_columns(
+            &mut self.inner,
+            key,
+            payload,
+            changes,
+            &mut self.buffers.get().write,
+        )?)
     }
 
     fn delete(&mut self, table: &TableRef, key: &[u8], payload: &[u8]) -> RowsResult<()> {
-        Ok(engine_table(table)?.delete_row(&mut self.inner, key, payload, &mut self.buffers)?)
+        Ok(engine_table(table)?.delete_row(
+            &mut self.inner,
+            key,
+            payload,
+            &mut self.buffers.get().write,
+        )?)
     }
 
     fn savepoint(&self) -> Savepoint {

@@ -37,6 +37,9 @@ pub(crate) struct Writer {
     pub(crate) scratch: Vec<u8>,
 }
 
+/// Most records are no longer.
+const USUAL_RECORD_BYTES: usize = 512;
+
 /// A place in a transaction to which it can be rolled back.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Savepoint(pub(crate) UndoPointer);
@@ -241,7 +244,8 @@ impl Transaction {
         };
         let weight = Arc::new(AtomicU64::new(0));
         self.system.locks().register(trx, Arc::clone(&weight));
-        self.writer = Some(Writer { undo, weight, scratch: Vec::new() });
+        let scratch = Vec::with_capacity(USUAL_RECORD_BYTES);
+        self.writer = Some(Writer { undo, weight, scratch });
         Ok(trx)
     }
 

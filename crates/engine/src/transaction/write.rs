@@ -16,7 +16,10 @@ use std::cell::Cell;
 use firn_api::rows::IsolationLevel;
 use firn_base::{IndexId, Lsn, TrxId};
 use firn_format::tree::{RECORD_VERSION_BYTES, RecordVersion};
-use firn_format::undo::{OldPayload, UNDO_RECORD_HEADER_BYTES, UndoOperation, UndoPointer};
+use firn_format::undo::{
+    OldPayload, UNDO_RECORD_HEADER_BYTES, UndoOperation, UndoPointer, common_prefix_length,
+    common_suffix_length,
+};
 
 use crate::error::EngineError;
 use crate::lock::{LockMode, LockTarget, Outcome as LockOutcome, Wait};
@@ -368,10 +371,9 @@ fn changed_range(old: &[u8], new: &[u8]) -> Option<std::ops::Range<usize>> {
     if old.len() != new.len() {
         return None;
     }
-    let differs = |at: &usize| old[*at] != new[*at];
-    let Some(first) = (0..new.len()).find(differs) else { return Some(0..0) };
-    let last = (first..new.len()).rfind(differs).unwrap_or(first);
-    Some(first..last + 1)
+    let first = common_prefix_length(old, new);
+    let last = new.len() - common_suffix_length(&old[first..], &new[first..]);
+    Some(first..last)
 }
 
 fn with_flags(pointer: UndoPointer, flags: u16) -> UndoPointer {

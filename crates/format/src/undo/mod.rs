@@ -30,7 +30,7 @@ mod record;
 pub use header::{SegmentState, UndoSegmentHeader};
 pub(crate) use page::{END, LAST_RECORD, NEXT, PREVIOUS, SEGMENT};
 pub use page::{UndoPage, UndoRecords};
-pub use payload::{OldPayload, PatchIter, Patches};
+pub use payload::{OldPayload, PatchIter, Patches, common_prefix_length, common_suffix_length};
 pub use pointer::UndoPointer;
 pub use record::{UNDO_RECORD_HEADER_BYTES, UndoDamage, UndoOperation, UndoRecord, record_length};
 

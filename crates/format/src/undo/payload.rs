@@ -156,14 +156,37 @@ fn read_patch<'a>(reader: &mut ByteReader<'a>) -> Option<(usize, &'a [u8])> {
     Some((at, reader.take(length)?))
 }
 
+/// How many bytes two strings begin with in common.
+#[must_use]
+#[inline]
+pub fn common_prefix_length(one: &[u8], other: &[u8]) -> usize {
+    let (words, _) = one.as_chunks::<8>();
+    let (others, _) = other.as_chunks::<8>();
+    let same = words.iter().zip(others).take_while(|(word, other)| word == other).count() * 8;
+    let rest = one[same..].iter().zip(&other[same..]);
+    same + rest.take_while(|(byte, other)| byte == other).count()
+}
+
+/// How many bytes two strings of one length end with in common.
+#[must_use]
+#[inline]
+pub fn common_suffix_length(one: &[u8], other: &[u8]) -> usize {
+    let (_, words) = one.as_rchunks::<8>();
+    let (_, others) = other.as_rchunks::<8>();
+    let words = words.iter().rev().zip(others.iter().rev());
+    let same = words.take_while(|(word, other)| word == other).count() * 8;
+    let rest = one[..one.len() - same].iter().rev().zip(other[..other.len() - same].iter().rev());
+    same + rest.take_while(|(byte, other)| byte == other).count()
+}
+
 /// Writes the bytes of `old` that are not in `new` at the same place.
 fn write_patches(old: &[u8], new: &[u8], into: &mut Vec<u8>) {
     let differs = |at: usize| new.get(at) != old.get(at);
     let mut at = 0;
-    while at < old.len() {
-        if !differs(at) {
-            at += 1;
-            continue;
+    loop {
+        at += common_prefix_length(&old[at..], new.get(at..).unwrap_or_default());
+        if at == old.len() {
+            return;
         }
         let start = at;
         let mut end = at + 1;

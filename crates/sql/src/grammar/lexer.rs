@@ -435,20 +435,36 @@ fn is_blank_or_end(byte: u8) -> bool {
 /// The byte after the quotes that open at `open`, and whether they close.
 pub(crate) fn quoted_end(bytes: &[u8], open: usize, escapes: bool) -> (usize, bool) {
     let quote = bytes[open];
+    let escape = if escapes { b'\\' } else { quote };
     let mut at = open + 1;
-    while let Some(&byte) = bytes.get(at) {
-        if byte == quote {
-            if bytes.get(at + 1) != Some(&quote) {
+    loop {
+        at = find_either(bytes, at, quote, escape);
+        match bytes.get(at) {
+            None => return (bytes.len(), false),
+            Some(&byte) if byte == quote && bytes.get(at + 1) != Some(&quote) => {
                 return (at + 1, true);
             }
-            at += 2;
-        } else if byte == b'\\' && escapes {
-            at += 2;
-        } else {
-            at += 1;
+            Some(_) => at += 2,
         }
     }
-    (bytes.len(), false)
+}
+
+/// The first place from `at` on with one of two bytes, or the end: eight bytes at a time.
+fn find_either(bytes: &[u8], mut at: usize, one: u8, other: u8) -> usize {
+    const ONES: u64 = 0x0101_0101_0101_0101;
+    let zeros = |word: u64| word.wrapping_sub(ONES) & !word & (ONES << 7);
+    while let Some(chunk) = bytes.get(at..).and_then(|rest| rest.first_chunk::<8>()) {
+        let word = u64::from_le_bytes(*chunk);
+        let equals = |byte: u8| zeros(word ^ (ONES * u64::from(byte)));
+        let found = equals(one) | equals(other);
+        if found != 0 {
+            return at + found.trailing_zeros() as usize / 8;
+        }
+        at += 8;
+    }
+    let rest = bytes.get(at..).unwrap_or_default();
+    let found = rest.iter().position(|&byte| byte == one || byte == other);
+    found.map_or(bytes.len(), |found| at + found)
 }
 
 /// Whether what stands in `x'…'` or `b'…'` are digits of it.

@@ -42,6 +42,10 @@ impl<'a> Iterator for Split<'a> {
             return None;
         }
         let begin = self.begin;
+        if begin == 0 && !self.text.contains(';') {
+            self.ended = true;
+            return Some(self.text.trim());
+        }
         let mut program = Program::default();
         let mut tokens = 0;
         loop {

@@ -26,7 +26,7 @@ use super::super::error::{from_row, from_rows};
 use super::super::memory::{Reservation, size_of_values};
 use super::super::operator::build;
 use super::super::{Execution, Outcome, values};
-use super::assign::{assign, default_of, now};
+use super::assign::{assign, assign_owned, default_of, now};
 use super::duplicate::{Refusal, refusal};
 use super::foreign_key::ForeignKeys;
 use super::insert::look_at_checks;
@@ -88,6 +88,7 @@ impl RowChange<'_> {
         if changes.is_empty() {
             return Ok(Change::None);
         }
+        let given = changes.len();
         for column in self.model.columns.iter().filter(|column| self.is_set_to_now(column)) {
             let fsp = column.on_update_now.unwrap_or(0);
             let value = now(fsp, &column.ty, execution.context)?;
@@ -99,7 +100,9 @@ impl RowChange<'_> {
             let value = assign(&value, &expression.ty, column, self.row_number, execution)?;
             self.put(*ordinal, value, &mut changes, execution);
         }
-        self.drop_unchanged(&mut changes, table, payload, execution)?;
+        if changes.len() > given {
+            self.drop_unchanged(&mut changes, table, payload, execution)?;
+        }
         look_at_checks(self.checks, execution)?;
         Ok(Change::Columns(changes))
     }
@@ -111,7 +114,7 @@ impl RowChange<'_> {
             None => default_of(column, execution),
             Some(expression) => {
                 let value = expression.evaluate(execution)?;
-                assign(&value, &expression.ty, column, self.row_number, execution)
+                assign_owned(value, &expression.ty, column, self.row_number, execution)
             }
         }
     }
