@@ -9,6 +9,7 @@
 
 mod client;
 mod executors;
+mod renewal;
 mod server;
 mod statistics;
 
