@@ -131,6 +131,8 @@ pub struct ScanOptions {
     pub mode: ReadMode,
     /// The ordinals that are wanted, if not all. If a secondary index has them all, rows are not visited.
     pub columns: Option<Box<[u16]>>,
+    /// Rows of a batch at most: how many a locking scan locks before anybody asks for them.
+    pub batch_rows: usize,
 }
 
 impl ScanOptions {
@@ -143,6 +145,7 @@ impl ScanOptions {
             direction: Direction::Forward,
             mode: ReadMode::Consistent,
             columns: None,
+            batch_rows: usize::MAX,
         }
     }
 }

@@ -213,6 +213,7 @@ impl Work {
             direction: self.shape.direction,
             mode: ReadMode::Consistent,
             columns: self.shape.covered.then(ordinals),
+            batch_rows: usize::MAX,
         };
         let table = &self.part.table;
         self.scan = Some(self.part.reader.transaction().scan(table, &options).map_err(sql)?);

@@ -170,6 +170,7 @@ impl RowsTransaction for EngineTransaction {
             direction: options.direction,
             mode: options.mode,
             columns: options.columns.clone(),
+            batch_rows: options.batch_rows,
         };
         Ok(Box::new(EngineScan { scan: table.scan(&mut self.inner, options)? }))
     }

@@ -33,6 +33,8 @@ pub struct ScanOptions {
     /// The ordinals that are wanted, if not all. If a secondary index has them all, rows are not visited;
     /// [`TableScan::is_covered`] says so.
     pub columns: Option<Box<[u16]>>,
+    /// Rows of a batch at most.
+    pub batch_rows: usize,
 }
 
 impl ScanOptions {
@@ -45,6 +47,7 @@ impl ScanOptions {
             direction: Direction::Forward,
             mode: ReadMode::Consistent,
             columns: None,
+            batch_rows: usize::MAX,
         }
     }
 }
@@ -129,7 +132,8 @@ impl Table {
             table: Arc::clone(self),
             index: options.index.map(|index| index.id),
             mode: options.mode,
-            cursor: Cursor::new(tree, range, options.direction, options.mode),
+            cursor: Cursor::new(tree, range, options.direction, options.mode)
+                .with_batches_of(options.batch_rows),
             path,
             batch: Batch::default(),
             values: Vec::new(),

@@ -56,6 +56,8 @@ pub struct Cursor {
     /// Where the next batch begins; `None` at the end.
     next: Option<Bound<Vec<u8>>>,
     limit: usize,
+    /// What `limit` grows to.
+    last_limit: usize,
     batch: Batch,
     is_begun: bool,
     ahead: ReadAhead,
@@ -149,10 +151,19 @@ impl Cursor {
             mode,
             next: Some(next),
             limit: FIRST_LIMIT,
+            last_limit: LAST_LIMIT,
             batch: Batch::default(),
             is_begun: false,
             ahead: ReadAhead::default(),
         }
+    }
+
+    /// The cursor with no more than so many rows in a batch: a locking one locks what is in a batch.
+    #[must_use]
+    pub fn with_batches_of(mut self, rows: usize) -> Cursor {
+        self.last_limit = self.last_limit.min(rows.max(1));
+        self.limit = self.limit.min(self.last_limit);
+        self
     }
 
     /// The rows of the present batch: key and payload.
@@ -206,7 +217,7 @@ impl Cursor {
             self.proceed(trx, stopped)?;
             self.read_ahead(trx);
             if !self.batch.rows.is_empty() {
-                self.limit = (self.limit * LIMIT_GROWTH).min(LAST_LIMIT);
+                self.limit = (self.limit * LIMIT_GROWTH).min(self.last_limit);
                 return Ok(true);
             }
             trx.check_cancelled()?;

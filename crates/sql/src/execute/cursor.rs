@@ -33,6 +33,8 @@ pub(crate) struct Cursor<'p> {
     /// Ordinals that an index gives by itself.
     covered: Option<Box<[u16]>>,
     seen: Option<Seen>,
+    /// See [`ScanOptions::batch_rows`].
+    batch_rows: usize,
 }
 
 /// Where the present row is.
@@ -63,7 +65,16 @@ impl<'p> Cursor<'p> {
             payload: Vec::new(),
             covered,
             seen: None,
+            batch_rows: usize::MAX,
         }
+    }
+
+    /// The cursor of somebody who may want no more than so many rows: no others are locked ahead.
+    pub(crate) fn wanting(mut self, rows: u64) -> Cursor<'p> {
+        if self.plan.mode != ReadMode::Consistent {
+            self.batch_rows = usize::try_from(rows).unwrap_or(usize::MAX);
+        }
+        self
     }
 
     /// The table, once the cursor has been opened.
@@ -174,6 +185,7 @@ impl<'p> Cursor<'p> {
                     direction: self.plan.direction,
                     mode: self.plan.mode,
                     columns: self.covered.clone(),
+                    batch_rows: self.batch_rows,
                 };
                 let scan = execution.transaction.scan(table, &options).map_err(from_rows)?;
                 execution.rows.scans += 1;

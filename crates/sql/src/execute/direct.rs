@@ -160,7 +160,7 @@ impl<'p> Direct<'p> {
         if count == 0 {
             return Ok(0);
         }
-        let mut cursor = Cursor::new(self.scan);
+        let mut cursor = Cursor::new(self.scan).wanting(skip.saturating_add(count));
         cursor.open(execution)?;
         while given < count && cursor.advance(execution)? {
             let overflow = &mut execution.scratch.overflow;

@@ -49,6 +49,23 @@ pub(crate) fn row_count(expression: &Expression, execution: &mut Execution<'_>) 
     }
 }
 
+/// How many rows of its input a `LIMIT` wants at least, if that is known before it begins.
+pub(crate) fn rows_wanted(
+    offset: Option<&Expression>,
+    count: Option<&Expression>,
+    execution: &Execution<'_>,
+) -> u64 {
+    let known = |expression: Option<&Expression>| match expression?.place(execution)? {
+        Datum::UInt(count) => Some(*count),
+        Datum::Int(count) => u64::try_from(*count).ok(),
+        _ => None,
+    };
+    match count {
+        None => u64::MAX,
+        Some(_) => known(count).map_or(1, |count| count.saturating_add(known(offset).unwrap_or(0))),
+    }
+}
+
 impl Operator for Limit<'_> {
     fn open(&mut self, execution: &mut Execution<'_>) -> Result<()> {
         self.skip = self.offset.map_or(Ok(0), |offset| row_count(offset, execution))?;

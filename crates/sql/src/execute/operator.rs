@@ -21,7 +21,7 @@ use super::derived::Derived;
 use super::distinct::Distinct;
 use super::join::{HashJoin, NestedLoop};
 use super::json_table::JsonTable;
-use super::limit::Limit;
+use super::limit::{Limit, rows_wanted};
 use super::scan::TableScan;
 use super::set_operation::SetOperator;
 use super::simple::{Compute, Empty, Filter, OneRow, Values};
@@ -82,7 +82,18 @@ fn build_uncounted<'p>(node: &'p PlanNode, execution: &Execution<'_>) -> Input<'
             Box::new(Sort::new(below(input), keys, keep, limit.as_ref()))
         }
         NodeKind::Limit { input, offset, count, count_all } => {
-            Box::new(Limit::new(below(input), offset.as_ref(), count.as_ref(), *count_all))
+            let input = match &input.kind {
+                NodeKind::Scan(plan) if execution.counters.is_none() && !count_all => {
+                    // How many have to be looked at for those that are wanted, nobody knows.
+                    let wanted = match plan.conditions.is_empty() {
+                        true => rows_wanted(offset.as_ref(), count.as_ref(), execution),
+                        false => 1,
+                    };
+                    Box::new(TableScan::new(plan).wanting(wanted))
+                }
+                _ => below(input),
+            };
+            Box::new(Limit::new(input, offset.as_ref(), count.as_ref(), *count_all))
         }
         NodeKind::Distinct { input, slots, keep } => {
             Box::new(Distinct::new(below(input), slots, keep))

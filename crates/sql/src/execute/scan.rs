@@ -32,6 +32,12 @@ impl<'p> TableScan<'p> {
         TableScan { plan, cursor: Cursor::new(plan), columns, overflow: Vec::new() }
     }
 
+    /// See [`Cursor::wanting`].
+    pub(crate) fn wanting(mut self, rows: u64) -> TableScan<'p> {
+        self.cursor = self.cursor.wanting(rows);
+        self
+    }
+
     /// Fills the slots with the values of the row that the cursor is at.
     fn fill(&mut self, execution: &mut Execution<'_>) -> Result<()> {
         let row = self.cursor.row();

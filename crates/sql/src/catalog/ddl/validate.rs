@@ -247,6 +247,7 @@ fn has_parent(
         direction: Direction::Forward,
         mode: ReadMode::Consistent,
         columns: Some([].into()),
+        batch_rows: 1,
     };
     let mut scan = trx.scan(&table, &options).map_err(from_rows)?;
     while scan.fetch(trx).map_err(from_rows)? {

@@ -447,7 +447,16 @@ fn visit_rows(
     let way = index_over(table, columns, values)?;
     let checks_rows = way.is_none();
     let (index, range) = way.unwrap_or_else(|| (None, KeyRange::all()));
-    let options = ScanOptions { index, range, direction: Direction::Forward, mode, columns: None };
+    // Who shares a row wants to know only whether there is one.
+    let batch_rows = if matches!(mode, ReadMode::Share(_)) { 1 } else { usize::MAX };
+    let options = ScanOptions {
+        index,
+        range,
+        direction: Direction::Forward,
+        mode,
+        columns: None,
+        batch_rows,
+    };
     let mut scan = execution.transaction.scan(table, &options).map_err(from_rows)?;
     let mut shown = 0;
     while scan.fetch(execution.transaction).map_err(from_rows)? {
