@@ -3,6 +3,7 @@
 //!
 //! Architecture invariant: this crate knows nothing of pages, logs or transactions.
 
+pub mod bytes;
 pub mod clock;
 pub mod disk;
 pub mod environment;

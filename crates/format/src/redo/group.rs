@@ -50,29 +50,26 @@ pub struct RawRecord<'a> {
     pub body: &'a [u8],
 }
 
-/// Collects the records of one mini-transaction.
-#[derive(Debug, Clone)]
+/// Collects the records of one mini-transaction. The default one is to be cleared before it is used; it takes no
+/// memory.
+#[derive(Debug, Clone, Default)]
 pub struct GroupBuilder {
     bytes: Vec<u8>,
     records: u16,
-}
-
-impl Default for GroupBuilder {
-    fn default() -> GroupBuilder {
-        GroupBuilder::new()
-    }
 }
 
 impl GroupBuilder {
     /// An empty group.
     #[must_use]
     pub fn new() -> GroupBuilder {
-        GroupBuilder { bytes: vec![0; GROUP_HEADER_BYTES], records: 0 }
+        let mut group = GroupBuilder::default();
+        group.clear();
+        group
     }
 
     /// Empties the group and keeps its memory.
     pub fn clear(&mut self) {
-        self.bytes.truncate(GROUP_HEADER_BYTES);
+        self.bytes.resize(GROUP_HEADER_BYTES, 0);
         self.records = 0;
     }
 

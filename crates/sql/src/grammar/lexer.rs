@@ -13,6 +13,8 @@
 
 use std::borrow::Cow;
 
+use firn_base::bytes::find_any;
+
 use super::Mode;
 
 /// The version whose `/*!` comments are executed.
@@ -438,33 +440,14 @@ pub(crate) fn quoted_end(bytes: &[u8], open: usize, escapes: bool) -> (usize, bo
     let escape = if escapes { b'\\' } else { quote };
     let mut at = open + 1;
     loop {
-        at = find_either(bytes, at, quote, escape);
-        match bytes.get(at) {
-            None => return (bytes.len(), false),
-            Some(&byte) if byte == quote && bytes.get(at + 1) != Some(&quote) => {
-                return (at + 1, true);
-            }
-            Some(_) => at += 2,
+        let rest = bytes.get(at..).unwrap_or_default();
+        let Some(found) = find_any(rest, [quote, escape]) else { return (bytes.len(), false) };
+        at += found;
+        if bytes[at] == quote && bytes.get(at + 1) != Some(&quote) {
+            return (at + 1, true);
         }
+        at += 2;
     }
-}
-
-/// The first place from `at` on with one of two bytes, or the end: eight bytes at a time.
-fn find_either(bytes: &[u8], mut at: usize, one: u8, other: u8) -> usize {
-    const ONES: u64 = 0x0101_0101_0101_0101;
-    let zeros = |word: u64| word.wrapping_sub(ONES) & !word & (ONES << 7);
-    while let Some(chunk) = bytes.get(at..).and_then(|rest| rest.first_chunk::<8>()) {
-        let word = u64::from_le_bytes(*chunk);
-        let equals = |byte: u8| zeros(word ^ (ONES * u64::from(byte)));
-        let found = equals(one) | equals(other);
-        if found != 0 {
-            return at + found.trailing_zeros() as usize / 8;
-        }
-        at += 8;
-    }
-    let rest = bytes.get(at..).unwrap_or_default();
-    let found = rest.iter().position(|&byte| byte == one || byte == other);
-    found.map_or(bytes.len(), |found| at + found)
 }
 
 /// Whether what stands in `x'…'` or `b'…'` are digits of it.

@@ -10,6 +10,7 @@
 
 use std::io::{self, BufRead};
 
+use firn_base::bytes::find_any;
 use firn_sql::grammar::ast::FileFormat;
 
 /// Reads lines of fields.
@@ -26,19 +27,18 @@ struct Marks {
     line_end: Vec<u8>,
     enclosure: Option<u8>,
     escape: Option<u8>,
-    /// Bytes at which a field without an enclosure may end or go on otherwise.
-    stops: Stops,
+    /// Bytes at which a field without an enclosure may end or go on otherwise; none: there are no such bytes.
+    stops: Option<Stops>,
     /// The same within an enclosure.
-    enclosed_stops: Stops,
+    enclosed_stops: Option<Stops>,
 }
 
 /// A set of bytes.
-type Stops = Box<[bool; 256]>;
+type Stops = [u8; 3];
 
-fn stops(bytes: impl IntoIterator<Item = Option<u8>>) -> Stops {
-    let mut stops = Box::new([false; 256]);
-    bytes.into_iter().flatten().for_each(|byte| stops[usize::from(byte)] = true);
-    stops
+fn stops(bytes: [Option<u8>; 3]) -> Option<Stops> {
+    let any = bytes.into_iter().flatten().next()?;
+    Some(bytes.map(|byte| byte.unwrap_or(any)))
 }
 
 /// The fields of a line, in one piece of memory that the next line uses again.
@@ -106,7 +106,8 @@ impl<R: BufRead> FieldReader<R> {
         let last = |text: &str| text.bytes().next_back();
         let enclosure = format.enclosed_by.bytes().next();
         let escape = format.escaped_by.bytes().next();
-        let ends = [last(&format.fields_terminated_by), last(&format.lines_terminated_by)];
+        let field_end = last(&format.fields_terminated_by);
+        let line_end = last(&format.lines_terminated_by);
         FieldReader {
             input,
             format: Marks {
@@ -115,8 +116,8 @@ impl<R: BufRead> FieldReader<R> {
                 line_end: bytes(&format.lines_terminated_by),
                 enclosure,
                 escape,
-                stops: stops(ends.into_iter().chain([escape])),
-                enclosed_stops: stops([enclosure, escape]),
+                stops: stops([field_end, line_end, escape]),
+                enclosed_stops: stops([enclosure, escape, None]),
             },
             longest_field_bytes,
         }
@@ -163,13 +164,13 @@ impl<R: BufRead> FieldReader<R> {
 
     /// Takes over what stands before the next of `stops`; false at the end of the file.
     fn read_run(&mut self, enclosed: bool, into: &mut Vec<u8>) -> io::Result<bool> {
-        let stops = if enclosed { &self.format.enclosed_stops } else { &self.format.stops };
+        let stops = if enclosed { self.format.enclosed_stops } else { self.format.stops };
         loop {
             let chunk = self.input.fill_buf()?;
             if chunk.is_empty() {
                 return Ok(false);
             }
-            let run = chunk.iter().position(|byte| stops[usize::from(*byte)]);
+            let run = stops.and_then(|stops| find_any(chunk, stops));
             let length = run.unwrap_or(chunk.len());
             into.extend_from_slice(&chunk[..length]);
             self.input.consume(length);

@@ -8,6 +8,7 @@
 //! changes are kept and made afterwards.
 
 use std::collections::VecDeque;
+use std::fmt::Write;
 
 use firn_api::rows::{ReadMode, TableRef, WaitPolicy};
 use firn_format::row::RowView;
@@ -33,6 +34,9 @@ use super::insert::look_at_checks;
 use super::is_ignorable;
 use super::point::Point;
 use super::row::{holds, store};
+
+/// Room for what the client is told of an update.
+const INFO_BYTES: usize = 64;
 
 /// Columns and their new values.
 pub(super) type Changes = SmallVec<[(u16, Datum); 4]>;
@@ -419,7 +423,8 @@ impl Updater<'_> {
     fn outcome(&self, execution: &Execution<'_>) -> Outcome {
         let warnings = execution.context.warning_count();
         let (found, affected) = (self.found, self.changed);
-        let info = format!("Rows matched: {found}  Changed: {affected}  Warnings: {warnings}");
+        let mut info = String::with_capacity(INFO_BYTES);
+        let _ = write!(info, "Rows matched: {found}  Changed: {affected}  Warnings: {warnings}");
         Outcome { affected, found, warnings, info, ..Outcome::default() }
     }
 }
