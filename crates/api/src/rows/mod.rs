@@ -11,6 +11,7 @@
 //! them: nothing is decoded that nobody asks for. Calls block; none needs a session's thread to be a
 //! particular one. An index is named by its number in [`TableDefinition::indexes`].
 
+mod batch;
 mod error;
 
 use std::any::Any;
@@ -25,6 +26,7 @@ use firn_format::key::{CollationKeys, KeyRange};
 use firn_format::row::{ColumnValue, OverflowReference};
 use firn_format::value::{Value, ValueRef};
 
+pub use batch::{RowBatch, RowSpan};
 pub use error::RowsError;
 
 /// A table in a schema with this prefix is one session's: no snapshot is too old for it, as nobody else
@@ -166,50 +168,6 @@ pub enum RowContent<'a> {
     Payload(&'a [u8]),
     /// From the index alone: the wanted columns' values, in the order of [`ScanOptions::columns`].
     Columns(&'a [Value]),
-}
-
-/// Where a row of a batch lies in the batch's bytes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct RowSpan {
-    /// Where its primary key begins.
-    pub key_start: u32,
-    /// Where its primary key ends.
-    pub key_end: u32,
-    /// Where the row's bytes begin.
-    pub row_start: u32,
-    /// Where the row's bytes end.
-    pub row_end: u32,
-}
-
-/// Rows of a batch, in one piece of memory: whoever goes over them makes no call for each.
-#[derive(Debug, Clone, Copy)]
-pub struct RowBatch<'a> {
-    /// Keys and rows.
-    pub bytes: &'a [u8],
-    /// One for each row, in the scan's order.
-    pub spans: &'a [RowSpan],
-}
-
-impl<'a> RowBatch<'a> {
-    /// The row of a span.
-    ///
-    /// # Panics
-    /// If the span is of another batch.
-    #[must_use]
-    #[inline]
-    pub fn row(&self, span: RowSpan) -> &'a [u8] {
-        &self.bytes[span.row_start as usize..span.row_end as usize]
-    }
-
-    /// The primary key of a span's row.
-    ///
-    /// # Panics
-    /// If the span is of another batch.
-    #[must_use]
-    #[inline]
-    pub fn key(&self, span: RowSpan) -> &'a [u8] {
-        &self.bytes[span.key_start as usize..span.key_end as usize]
-    }
 }
 
 /// A scan of a table in the order of one of its indexes.

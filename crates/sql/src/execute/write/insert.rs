@@ -23,6 +23,7 @@ use super::super::{Execution, Outcome};
 use super::assign::{asks_for_next, assign, assign_owned, default_of};
 use super::duplicate::{Refusal, refusal};
 use super::foreign_key::ForeignKeys;
+use super::numbers::{Numbers, positive};
 use super::row::store;
 use super::update::{Change, Changes, RowChange};
 use super::{delete, is_ignorable};
@@ -49,17 +50,6 @@ struct Inserter<'p> {
     updated: u64,
     /// Rows that `ON DUPLICATE KEY UPDATE` found as they were to be.
     unchanged: u64,
-}
-
-/// `AUTO_INCREMENT` values that have been taken, and what the client is told of them.
-#[derive(Default)]
-struct Numbers {
-    next: u64,
-    left: u64,
-    /// How many are taken next time.
-    batch: u64,
-    first_generated: Option<u64>,
-    last_given: u64,
 }
 
 /// Inserts the rows of a plan.
@@ -563,40 +553,6 @@ impl<'p> Inserter<'p> {
     }
 }
 
-impl Numbers {
-    /// The next number.
-    fn take(&mut self, table: &TableRef, execution: &Execution<'_>) -> Result<u64> {
-        let step = execution.limits.auto_increment_increment.max(1);
-        let offset = execution.limits.auto_increment_offset;
-        if self.left == 0 {
-            let count = self.batch.clamp(1, 1 << 16);
-            let taken = execution.node.take_auto_increment(table, count.saturating_mul(step));
-            self.next = taken.map_err(from_rows)?;
-            self.left = count;
-            self.batch = count.saturating_mul(2);
-        }
-        self.left -= 1;
-        let number = aligned(self.next, step, offset);
-        self.next = self.next.saturating_add(step);
-        Ok(number)
-    }
-
-    /// Whether the counter is beyond a number because of numbers that were taken.
-    fn is_own(&self, number: u64) -> bool {
-        number < self.next
-    }
-}
-
-/// The first number from `from` on that is `offset` more than a multiple of `step`.
-fn aligned(from: u64, step: u64, offset: u64) -> u64 {
-    if step == 1 || offset > step {
-        return from;
-    }
-    let beyond =
-        (u128::from(from) + u128::from(step) - u128::from(offset % step)) % u128::from(step);
-    if beyond == 0 { from } else { from.saturating_add(step - beyond as u64) }
-}
-
 /// Puts a row's values in slots.
 pub(super) fn fill_slots(slots: &[(u16, Slot)], row: &Row, execution: &mut Execution<'_>) {
     for (ordinal, slot) in slots {
@@ -613,16 +569,6 @@ fn stored_row<'r>(
     let columns = &table.definition().columns;
     let stored = row.iter().zip(columns);
     stored.map(|(value, column)| store(value, column.column_type, context)).collect()
-}
-
-fn positive(value: &Datum) -> Option<u64> {
-    match value {
-        Datum::UInt(number) => Some(*number),
-        Datum::Int(number) => u64::try_from(*number).ok(),
-        Datum::Double(number) if *number > 0.0 => Some(*number as u64),
-        _ => None,
-    }
-    .filter(|number| *number > 0)
 }
 
 /// Looks at the checks of the row in the frame.

@@ -14,6 +14,7 @@ mod delete;
 mod duplicate;
 mod foreign_key;
 mod insert;
+mod numbers;
 mod point;
 mod row;
 mod update;
