@@ -58,14 +58,16 @@ thread_local! {
 }
 
 /// A small number of this thread's, given in turn: what many threads use at once is kept in several copies, and
-/// each takes the one that its number says.
+/// each takes the one that its number says. All simulated threads have the same, as what they do is to depend on
+/// the seed alone.
 #[inline]
 #[must_use]
 pub fn thread_number() -> usize {
     static NEXT: AtomicUsize = AtomicUsize::new(0);
     NUMBER.with(|number| {
         if number.get() == usize::MAX {
-            number.set(NEXT.fetch_add(1, Ordering::Relaxed));
+            let is_simulated = scheduler().is_some();
+            number.set(if is_simulated { 0 } else { NEXT.fetch_add(1, Ordering::Relaxed) });
         }
         number.get()
     })
