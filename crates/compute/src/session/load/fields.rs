@@ -190,10 +190,10 @@ impl<R: BufRead> FieldReader<R> {
         let start = line.start();
         let mut is_null = false;
         let end = loop {
-            if !self.read_run(false, &mut line.bytes)? {
-                break End::File;
-            }
-            let Some(byte) = self.next_byte()? else { break End::File };
+            let goes_on = self.read_run(false, &mut line.bytes)?;
+            self.check_length(line)?;
+            let next = if goes_on { self.next_byte()? } else { None };
+            let Some(byte) = next else { break End::File };
             if Some(byte) == self.format.escape {
                 is_null |= self.read_escaped(&mut line.bytes)?;
                 continue;
@@ -202,7 +202,6 @@ impl<R: BufRead> FieldReader<R> {
             if let Some(end) = self.ending(&mut line.bytes, start) {
                 break end;
             }
-            self.check_length(line)?;
         };
         let has_escape = self.format.escape.is_some();
         let field = &line.bytes[start..];
@@ -241,10 +240,10 @@ impl<R: BufRead> FieldReader<R> {
     fn read_enclosed(&mut self, line: &mut Line) -> io::Result<End> {
         let enclosure = self.format.enclosure;
         let end = loop {
-            if !self.read_run(true, &mut line.bytes)? {
-                break End::File;
-            }
-            let Some(byte) = self.next_byte()? else { break End::File };
+            let goes_on = self.read_run(true, &mut line.bytes)?;
+            self.check_length(line)?;
+            let next = if goes_on { self.next_byte()? } else { None };
+            let Some(byte) = next else { break End::File };
             if Some(byte) == self.format.escape && self.format.escape != enclosure {
                 self.read_escaped(&mut line.bytes)?;
             } else if Some(byte) != enclosure {
@@ -256,7 +255,6 @@ impl<R: BufRead> FieldReader<R> {
             } else if let Some(end) = self.end_behind_enclosure(&mut line.bytes, byte)? {
                 break end;
             }
-            self.check_length(line)?;
         };
         line.end_field(false);
         Ok(end)
