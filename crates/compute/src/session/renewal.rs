@@ -66,10 +66,8 @@ impl SqlSession {
 
 /// The rows for one more run.
 fn again<'r>(given: &'r mut Option<&mut dyn GivenRows>) -> Option<&'r mut dyn GivenRows> {
-    match given {
-        Some(rows) => Some(&mut **rows),
-        None => None,
-    }
+    let rows = given.as_mut()?;
+    Some(&mut **rows)
 }
 
 fn is_conflict(error: &SqlError) -> bool {
