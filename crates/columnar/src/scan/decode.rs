@@ -87,31 +87,39 @@ impl Decoder {
         if columns.is_empty() {
             return Ok(Vec::new());
         }
-        let rows = chosen.map_or(source.ends.len(), BooleanArray::true_count);
-        let mut views = Vec::with_capacity(rows);
-        let (mut start, layout) = (0, &source.table.layout().row);
+        let mut rows =
+            Vec::with_capacity(chosen.map_or(source.ends.len(), BooleanArray::true_count));
+        let mut start = 0;
         for (row, &end) in source.ends.iter().enumerate() {
             if chosen.is_none_or(|chosen| chosen.value(row)) {
-                views.push(RowView::parse(layout, &source.bytes[start..end]).map_err(from_row)?);
+                rows.push(&source.bytes[start..end]);
             }
             start = end;
         }
-        columns.map(|number| self.decode_column(number, &views, source)).collect()
+        columns.map(|number| self.decode_column(number, &rows, source)).collect()
     }
 
     fn decode_column(
         &mut self,
         number: usize,
-        views: &[RowView<'_>],
+        rows: &[&[u8]],
         source: &Source<'_>,
     ) -> Result<ArrayRef> {
-        let column = &self.columns[number];
-        let mut builder = column.field.physical.builder(views.len());
-        for view in views {
-            let cell = view.column(usize::from(column.ordinal)).map_err(from_row)?;
-            let value = cell_value(source.transaction, source.table, cell, &mut self.overflow);
-            let value = value.map_err(from_rows)?;
-            append(&mut builder, value, &column.field.ty, &self.time_zone)?;
+        let ScanColumn { ordinal, field } = &self.columns[number];
+        let layout = &source.table.layout().row;
+        let reader = layout.column_reader(usize::from(*ordinal));
+        let mut builder = field.physical.builder(rows.len());
+        for row in rows {
+            let value = match reader.and_then(|reader| reader.read(row)) {
+                Some(value) => value,
+                None => {
+                    let view = RowView::parse(layout, row).map_err(from_row)?;
+                    let cell = view.column(usize::from(*ordinal)).map_err(from_row)?;
+                    let (transaction, table) = (source.transaction, source.table);
+                    cell_value(transaction, table, cell, &mut self.overflow).map_err(from_rows)?
+                }
+            };
+            append(&mut builder, value, &field.ty, &self.time_zone)?;
         }
         Ok(builder.finish())
     }

@@ -25,6 +25,8 @@ const POWERS_OF_TEN: [u32; DIGITS_PER_GROUP + 1] =
     [1, 10, 100, 1_000, 10_000, 100_000, 1_000_000, 10_000_000, 100_000_000, 1_000_000_000];
 /// Digits that always fit an `i128`.
 const I128_DIGITS: u8 = 38;
+/// Digits that always fit a `u64`, which is multiplied in one step.
+const U64_DIGITS: u8 = 19;
 
 /// Precision and scale of a decimal column: `1 <= precision <= 65`, `scale <= min(precision, 30)`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -110,6 +112,14 @@ impl DecimalType {
     pub fn unpack_i128(self, encoded: &[u8]) -> Result<i128, ValueError> {
         if self.precision > I128_DIGITS {
             return Err(ValueError::OutOfRange(ColumnType::Decimal(self)));
+        }
+        if self.precision <= U64_DIGITS {
+            let mut magnitude = 0_u64;
+            let negative = self.read_groups(encoded, |digits, group| {
+                magnitude = magnitude * u64::from(POWERS_OF_TEN[digits]) + u64::from(group);
+            })?;
+            let magnitude = i128::from(magnitude);
+            return Ok(if negative { -magnitude } else { magnitude });
         }
         let mut magnitude = 0_i128;
         let negative = self.read_groups(encoded, |digits, group| {
