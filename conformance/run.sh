@@ -102,6 +102,18 @@ mysql2() {
     node "$here/node/smoke.js" "$port"
 }
 
+# sqlx, built apart from the workspace: its features are not to change those of Firn's libraries.
+sqlx() {
+    # shellcheck source=scripts/toolchain.sh
+    . "$repository/scripts/toolchain.sh"
+    choose_cargo || return 77
+    cd "$here/sqlx"
+    export CARGO_TARGET_DIR=$built/rust
+    cargo fetch --locked >"$work/cargo.log" 2>&1 || return 77
+    cargo build --locked --quiet
+    "$CARGO_TARGET_DIR/debug/sqlx_smoke" "$port"
+}
+
 # Random queries, compared with MariaDB's answers. A longer run: RANDOM_QUERIES=10000 RANDOM_SEED=7.
 random_queries() {
     local python
@@ -149,7 +161,7 @@ sysbench_scripts() {
     done
 }
 
-all="mariadb_client dump pymysql mysqlclient go_sql_driver connector_j mysql2 sysbench_scripts random_queries exchange"
+all="mariadb_client dump pymysql mysqlclient go_sql_driver connector_j mysql2 sqlx sysbench_scripts random_queries exchange"
 [ $# -gt 0 ] || read -ra clients <<<"$all"
 [ $# = 0 ] || clients=("$@")
 start

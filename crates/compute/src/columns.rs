@@ -24,6 +24,7 @@ pub fn definition(column: &OutputColumn, results: Option<Charset>) -> ColumnDefi
         definition.original_table = origin.original_table.to_string();
         definition.original_name = origin.original_name.to_string();
         definition.flags |= ColumnFlags::from_bits_truncate(origin.flags);
+        definition.length_bytes = origin.display_width.map_or(definition.length_bytes, u32::from);
     }
     definition
 }

@@ -2,6 +2,8 @@
 
 mod support;
 
+use std::time::Duration;
+
 use expect_test::{Expect, expect};
 use firn_wire::Capabilities;
 use support::{Client, Running};
@@ -220,6 +222,26 @@ fn a_prepared_statement_lives_from_prepare_to_close() {
               73 74 6d 74 5f 65 78 65 63 75 74 65             |stmt_execute
         "#]],
     );
+}
+
+/// A client with Nagle's algorithm sends the next command only when the one that has no answer is acknowledged.
+#[test]
+fn a_command_without_an_answer_does_not_hold_the_next_one_up() {
+    const TIMES: u32 = 100;
+    let running = Running::new();
+    let mut client = running.connect();
+    client.log_in();
+    client.stream.set_nodelay(false).unwrap();
+    #[allow(clippy::disallowed_methods)]
+    let began = std::time::Instant::now();
+    for _ in 0..TIMES {
+        client.command(0x19, &7_u32.to_le_bytes());
+        client.command(0x0e, b"");
+        client.read_result();
+    }
+    let taken = began.elapsed();
+    // The system waits 40 ms before it acknowledges by itself.
+    assert!(taken < TIMES * Duration::from_millis(20), "{TIMES} times take {taken:?}");
 }
 
 #[test]

@@ -55,6 +55,13 @@ pub(crate) fn flags(model: &TableModel, source: &ColumnSource) -> u16 {
     of_column | key_flags(model, *ordinal)
 }
 
+/// The width that a column's definition shows.
+#[must_use]
+pub(crate) fn display_width(model: &TableModel, source: &ColumnSource) -> Option<u16> {
+    let ColumnSource::Relation(_, ordinal) = source else { return None };
+    model.by_ordinal(*ordinal)?.display_width
+}
+
 fn key_flags(model: &TableModel, ordinal: u16) -> u16 {
     let mut flags = 0;
     for index in &model.indexes {

@@ -18,7 +18,7 @@ use crate::plan::visit::SlotSet;
 use crate::types::SqlType;
 
 use super::Binder;
-use super::columns::flags;
+use super::columns::{display_width, flags};
 use super::logical::{RelationId, Window};
 
 /// The clause that is being bound, as error messages name it.
@@ -353,12 +353,14 @@ impl Binder<'_> {
     pub fn origin_of(&self, scope: usize, place: ShownColumn) -> Option<ColumnOrigin> {
         let table = &self.scopes[scope].tables[place.table];
         let column = &table.columns[place.column];
+        let model = table.model.as_ref();
         Some(ColumnOrigin {
             schema: table.schema.clone().unwrap_or_default(),
             table: table.alias.clone(),
             original_table: table.original.clone(),
             original_name: column.name.clone(),
-            flags: table.model.as_ref().map_or(0, |model| flags(model, &column.source)),
+            flags: model.map_or(0, |model| flags(model, &column.source)),
+            display_width: model.and_then(|model| display_width(model, &column.source)),
         })
     }
 }

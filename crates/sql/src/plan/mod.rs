@@ -178,6 +178,8 @@ pub struct ColumnOrigin {
     pub original_name: Arc<str>,
     /// `PRI_KEY`, `UNIQUE_KEY`, `MULTIPLE_KEY`, `AUTO_INCREMENT` and others, as in the protocol.
     pub flags: u16,
+    /// The width that its definition shows: clients tell truth values, `TINYINT(1)`, by it.
+    pub display_width: Option<u16>,
 }
 
 /// A part of a query's plan.

@@ -207,6 +207,11 @@ impl Channel {
         }
     }
 
+    /// Some of the next packet has been received already.
+    pub(crate) fn has_input(&self) -> bool {
+        !self.is_quiet()
+    }
+
     /// Nothing of a packet has been received.
     fn is_quiet(&self) -> bool {
         self.input.len() == 0 && self.compression.as_ref().is_none_or(Compression::is_quiet)

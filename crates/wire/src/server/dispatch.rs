@@ -17,13 +17,14 @@ impl Connection {
     pub(super) fn answer(&mut self, payload: &[u8]) -> Result<ControlFlow<()>, WireError> {
         let result = self.dispatch(payload);
         match result {
+            // A client that waits for no answer would take one for that of its next command.
+            Ok(_) | Err(WireError::Refused(_)) if is_never_answered(payload) => {
+                self.acknowledge();
+                Ok(ControlFlow::Continue(()))
+            }
             Ok(flow) => {
                 self.channel.flush()?;
                 Ok(flow)
-            }
-            // A client that waits for no answer would take one for that of its next command.
-            Err(WireError::Refused(_)) if is_never_answered(payload) => {
-                Ok(ControlFlow::Continue(()))
             }
             Err(WireError::Refused(error)) => {
                 put_error(self.channel.output.begin(), &error, true);
@@ -32,6 +33,15 @@ impl Connection {
                 Ok(ControlFlow::Continue(()))
             }
             Err(error) => Err(error),
+        }
+    }
+
+    /// No answer will acknowledge the command.
+    fn acknowledge(&self) {
+        if !self.channel.has_input()
+            && let Some(socket) = self.control.socket()
+        {
+            socket.acknowledge();
         }
     }
 
