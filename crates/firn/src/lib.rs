@@ -6,3 +6,4 @@ pub mod figures;
 pub mod memory;
 pub mod metrics;
 pub mod node;
+mod server_uuid;

@@ -2,12 +2,17 @@
 
 use std::sync::atomic::Ordering;
 
+use firn_sql::catalog::show::create::literal_text;
+use firn_sql::catalog::type_text::quoted;
 use firn_sql::error::{Result, SqlError};
 use firn_sql::execute::RowCounts;
+use firn_sql::grammar::{self, LiteralKind};
 use firn_sql::plan::PlanShape;
+use firn_sql::types::{Datum, SqlType};
 use firn_wire::WireError;
 
 use super::SqlSession;
+use super::execution::Arguments;
 use crate::accounts::Privilege;
 use crate::logs::{SlowEntry, Who, is_administrative};
 use crate::plan_cache::CachedPlan;
@@ -71,7 +76,7 @@ impl Measured {
 
 impl SqlSession {
     /// A statement begins; answers when, in microseconds of wall time.
-    pub(super) fn statement_begins(&mut self, text: &str) -> u64 {
+    pub(super) fn statement_begins(&mut self, text: &str, arguments: Option<&Arguments>) -> u64 {
         self.facts.begin_statement(text);
         count(&self.facts.status.questions);
         self.measured = Measured::default();
@@ -79,7 +84,14 @@ impl SqlSession {
         self.evaluation.statement_time_us =
             self.settings.fixed_time_us.unwrap_or(i64::try_from(now).unwrap_or(i64::MAX));
         if self.instance.logs.wants_all() {
-            self.instance.logs.general(now, self.facts.id, "Query", text);
+            let shown = arguments.and_then(|arguments| self.with_values(text, arguments));
+            let command = if arguments.is_some() { "Execute" } else { "Query" };
+            self.instance.logs.general(
+                now,
+                self.facts.id,
+                command,
+                shown.as_deref().unwrap_or(text),
+            );
         }
         now
     }
@@ -89,6 +101,7 @@ impl SqlSession {
         &mut self,
         began_us: u64,
         text: &str,
+        arguments: Option<&Arguments>,
         done: &std::result::Result<(), WireError>,
     ) {
         let mut code = 0;
@@ -106,8 +119,28 @@ impl SqlSession {
         self.count_ended();
         let is_slow = took_us >= self.settings.long_query_us;
         if is_slow || self.is_unindexed() {
-            self.note_slow(is_slow, began_us, took_us, text, code);
+            let shown = arguments.and_then(|arguments| self.with_values(text, arguments));
+            self.note_slow(is_slow, began_us, took_us, shown.as_deref().unwrap_or(text), code);
         }
+    }
+
+    /// The text of a prepared statement with its values in the places of the parameters; `None` if it is none whose
+    /// parameters can be told from its text.
+    fn with_values(&mut self, text: &str, arguments: &Arguments) -> Option<String> {
+        if !grammar::normalise(text, self.grammar_mode(), &mut self.normalised) {
+            return None;
+        }
+        let (mut shown, mut at) = (String::with_capacity(text.len()), 0);
+        let literals = self.normalised.literals().iter();
+        let parameters = literals.filter(|literal| literal.kind == LiteralKind::Parameter);
+        for (parameter, value) in parameters.zip(arguments.values.iter().zip(&arguments.types)) {
+            let place = parameter.range();
+            shown.push_str(&text[at..place.start]);
+            shown.push_str(&shown_value(value.0, value.1));
+            at = place.end;
+        }
+        shown.push_str(&text[at..]);
+        Some(shown)
     }
 
     /// Counts the transactions that have ended since the last time.
@@ -209,5 +242,32 @@ impl SqlSession {
             false => self.instance.logs.reopen(),
         }
         Ok(())
+    }
+}
+
+/// Characters of a value that logs show.
+const SHOWN_CHARS: usize = 1000;
+
+/// A value as logs show it: as it would be written in a statement, long ones cut.
+fn shown_value(value: &Datum, ty: &SqlType) -> String {
+    match value {
+        Datum::Text(bytes) => match bytes.as_str() {
+            Some(text) => quoted(&cut(text)),
+            None => {
+                let shown = bytes.iter().take(SHOWN_CHARS / 2).map(|byte| format!("{byte:02X}"));
+                format!("x'{}'", shown.collect::<String>())
+            }
+        },
+        Datum::Date(_) | Datum::Time(_) | Datum::DateTime(_) | Datum::Json(_) => {
+            quoted(&cut(&literal_text(value, ty)))
+        }
+        _ => literal_text(value, ty),
+    }
+}
+
+fn cut(text: &str) -> std::borrow::Cow<'_, str> {
+    match text.char_indices().nth(SHOWN_CHARS) {
+        Some((end, _)) => format!("{}...", &text[..end]).into(),
+        None => text.into(),
     }
 }

@@ -195,9 +195,9 @@ impl SqlSession {
         replies: &mut Replies<'_>,
     ) -> Answered {
         let text = Arc::clone(&prepared.text);
-        let began = self.statement_begins(&text);
+        let began = self.statement_begins(&text, Some(arguments));
         let done = self.run_prepared_now(prepared, arguments, replies);
-        self.statement_ends(began, &text, &done);
+        self.statement_ends(began, &text, Some(arguments), &done);
         done
     }
 

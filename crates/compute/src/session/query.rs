@@ -76,10 +76,10 @@ impl SqlSession {
         text: &str,
         replies: &mut Replies<'_>,
     ) -> std::result::Result<(), WireError> {
-        let began = self.statement_begins(text);
+        let began = self.statement_begins(text, None);
         let done = self.try_rows(text, replies).or_else(|| self.try_cached(text, replies));
         let done = done.unwrap_or_else(|| self.run_parsed(text, replies));
-        self.statement_ends(began, text, &done);
+        self.statement_ends(began, text, None, &done);
         done
     }
 

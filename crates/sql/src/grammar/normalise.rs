@@ -82,6 +82,12 @@ impl Literal {
         &text[self.start as usize..self.end as usize]
     }
 
+    /// Where in the text it is.
+    #[must_use]
+    pub fn range(&self) -> std::ops::Range<usize> {
+        self.start as usize..self.end as usize
+    }
+
     /// The literal's value, out of the text that was normalised and under the same mode.
     #[must_use]
     pub fn value<'a>(&self, text: &'a str, mode: Mode) -> LiteralValue<'a> {
