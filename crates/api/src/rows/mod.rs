@@ -221,6 +221,11 @@ pub trait Transaction: Any + Send {
     fn set_first_updater_wins(&mut self, refuses: bool);
     /// The flag by which others end this transaction's waits and scans with [`RowsError::Cancelled`].
     fn set_cancelled(&mut self, flag: Arc<AtomicBool>);
+    /// Tables that another transaction of the session has locked, and keeps locked for longer than this one lasts
+    /// (`LOCK TABLES`): this one shares those locks.
+    fn set_locked_elsewhere(&mut self, tables: Arc<[TableId]>) {
+        let _ = tables;
+    }
     /// Opens the snapshot now instead of with the first read.
     fn open_snapshot(&mut self);
     /// Ends a statement: READ COMMITTED lets go of its snapshot.

@@ -9,7 +9,6 @@ use firn_sql::catalog::statistics;
 use firn_sql::catalog::type_text::identifier;
 use firn_sql::error::{Result, SqlError};
 use firn_sql::execute::DefinitionBinder;
-use firn_sql::execute::error::from_rows;
 use firn_sql::grammar::ast::{
     self, MaintenanceOperation, Statement, TableLockKind, TableMaintenance, TableName,
 };
@@ -49,7 +48,8 @@ impl SqlSession {
         self.judge_definition(statement)?;
         let writing = self.begin_writing()?;
         if !ddl::is_temporary(statement) {
-            self.transactions.commit()?;
+            // They would be in the way of the definition's own; the next statement takes them again.
+            self.transactions.unlock_tables()?;
         }
         self.evaluation.statement_kind = firn_sql::types::StatementKind::Write;
         let outcome = self.with_ddl_context(|context| ddl::execute(context, statement))?;
@@ -136,7 +136,7 @@ impl SqlSession {
         Ok((outcome.affected, outcome.info))
     }
 
-    fn schema_of(&self, table: &TableName) -> String {
+    pub(super) fn schema_of(&self, table: &TableName) -> String {
         let named = table.schema.as_deref().or(self.state.schema.as_deref());
         named.unwrap_or("").to_owned()
     }
@@ -200,7 +200,7 @@ impl SqlSession {
             MaintenanceOperation::Optimize => "optimize",
             MaintenanceOperation::Repair => "repair",
         };
-        let committed = self.transactions.commit();
+        let committed = self.transactions.unlock_tables();
         if let Err(error) = committed {
             self.keep_error(&error);
             return Err(told(error));
@@ -259,13 +259,13 @@ impl SqlSession {
         }
     }
 
-    /// `LOCK TABLES`: the locks are those of a transaction that lasts until `UNLOCK TABLES`.
+    /// `LOCK TABLES`
     ///
     /// # Errors
     /// Unknown tables, locks that were not granted, 1142 without the privilege.
     pub(super) fn run_lock_tables(&mut self, locks: &[ast::TableLock]) -> Result<()> {
-        self.transactions.commit()?;
         self.locked_tables.clear();
+        self.transactions.unlock_tables()?;
         let mut locked = Vec::new();
         for lock in locks {
             let schema = self.schema_of(&lock.table);
@@ -288,12 +288,12 @@ impl SqlSession {
         Ok(())
     }
 
-    /// Takes the locks of `LOCK TABLES` again where a commit has given them back.
+    /// Takes the locks of `LOCK TABLES` again where a change of definitions has given them back.
     ///
     /// # Errors
     /// Tables that are gone, locks that were not granted.
     pub(super) fn ensure_table_locks(&mut self) -> Result<()> {
-        if self.locked_tables.is_empty() || self.transactions.open.is_some() {
+        if self.locked_tables.is_empty() || self.transactions.has_table_locks() {
             return Ok(());
         }
         let locked = std::mem::take(&mut self.locked_tables);
@@ -313,17 +313,12 @@ impl SqlSession {
         }
         // In one order for all, so that two of these do not wait for each other.
         models.sort_by_key(|(model, _)| model.id);
-        let node = Arc::clone(&self.instance.node);
-        self.transactions.begin(&*node, &self.settings, &self.facts, true, None)?;
-        for (model, writes) in models {
-            let lock = if writes { TableLock::Exclusive } else { TableLock::Shared };
-            let open = self.transactions.open.as_mut().expect("just begun");
-            if let Err(error) = open.inner.lock_table(model.id, lock) {
-                self.transactions.roll_back_quietly();
-                return Err(from_rows(error));
-            }
-        }
-        Ok(())
+        let lock = |(model, writes): (Arc<TableModel>, bool)| {
+            (model.id, if writes { TableLock::Exclusive } else { TableLock::Shared })
+        };
+        let tables: Vec<_> = models.into_iter().map(lock).collect();
+        let node = &*self.instance.node;
+        self.transactions.lock_tables(node, &self.settings, &self.facts, &tables)
     }
 
     /// `UNLOCK TABLES`
@@ -333,7 +328,7 @@ impl SqlSession {
     pub(super) fn run_unlock_tables(&mut self) -> Result<()> {
         self.instance.global_lock.release(self.facts.id);
         if !std::mem::take(&mut self.locked_tables).is_empty() {
-            self.transactions.commit()?;
+            self.transactions.unlock_tables()?;
         }
         Ok(())
     }

@@ -7,12 +7,18 @@
 //!   XA START x     begin ── statements ── XA END ── XA PREPARE ── XA COMMIT (from any session)
 //! ```
 //!
+//! `LOCK TABLES` takes its locks in a transaction that does nothing else, so that they outlive those of the
+//! statements, which share them.
+//!
 //! A statement that fails leaves the transaction as it was before it, unless the node has rolled the whole
 //! transaction back (deadlock).
 
 use std::sync::Arc;
 
-use firn_api::rows::{DatabaseNode, IsolationLevel, ReadMark, RowsError, Savepoint, Transaction};
+use firn_api::rows::{
+    DatabaseNode, IsolationLevel, ReadMark, RowsError, Savepoint, TableLock, Transaction,
+};
+use firn_base::TableId;
 use firn_sql::error::{Result, SqlError};
 use firn_sql::execute::error::from_rows;
 use firn_sql::grammar::ast::{AccessMode, Xid};
@@ -51,6 +57,13 @@ pub(crate) struct Transactions {
     pub(crate) xa: Option<XaState>,
     /// Commits and rollbacks that nobody has counted yet.
     pub(crate) ended: Ended,
+    table_locks: Option<TableLocks>,
+}
+
+/// The locks of `LOCK TABLES`.
+struct TableLocks {
+    holder: Box<dyn Transaction>,
+    tables: Arc<[TableId]>,
 }
 
 /// Transactions that ended.
@@ -103,6 +116,9 @@ impl Transactions {
         if lasting && may_conflict && settings.first_updater_wins {
             inner.keep_reads();
         }
+        if let Some(locks) = &self.table_locks {
+            inner.set_locked_elsewhere(Arc::clone(&locks.tables));
+        }
         self.open = Some(OpenTransaction { inner, lasting, read_only, savepoints: Vec::new() });
         Ok(())
     }
@@ -110,6 +126,55 @@ impl Transactions {
     /// How much the open transaction has read from its snapshot.
     pub(crate) fn read_mark(&self) -> ReadMark {
         self.open.as_ref().map_or_else(ReadMark::default, |open| open.inner.read_mark())
+    }
+
+    /// Locks tables until [`Transactions::unlock_tables`]. Blocks.
+    ///
+    /// # Errors
+    /// If a lock is not granted; there are none then.
+    pub(crate) fn lock_tables(
+        &mut self,
+        node: &dyn DatabaseNode,
+        settings: &Settings,
+        facts: &Facts,
+        tables: &[(TableId, TableLock)],
+    ) -> Result<()> {
+        let mut holder = node.begin(IsolationLevel::ReadCommitted).map_err(from_rows)?;
+        holder.set_cancelled(Arc::clone(&facts.cancelled));
+        holder.set_lock_wait_timeout(settings.lock_wait_timeout);
+        for (table, lock) in tables {
+            holder.lock_table(*table, *lock).map_err(from_rows)?;
+        }
+        let tables: Arc<[TableId]> = tables.iter().map(|(table, _)| *table).collect();
+        if let Some(open) = &mut self.open {
+            open.inner.set_locked_elsewhere(Arc::clone(&tables));
+        }
+        self.table_locks = Some(TableLocks { holder, tables });
+        Ok(())
+    }
+
+    /// Whether tables are locked.
+    pub(crate) fn has_table_locks(&self) -> bool {
+        self.table_locks.is_some()
+    }
+
+    /// Commits what is open and lets go of the locks of `LOCK TABLES`. Blocks.
+    ///
+    /// # Errors
+    /// If the log has failed.
+    pub(crate) fn unlock_tables(&mut self) -> Result<()> {
+        let committed = self.commit();
+        self.forget_table_locks();
+        committed
+    }
+
+    /// Lets go of the locks of `LOCK TABLES`; nothing that uses them is open.
+    pub(crate) fn forget_table_locks(&mut self) {
+        if let Some(locks) = self.table_locks.take()
+            && let Err(error) = locks.holder.rollback()
+        {
+            tracing::warn!(%error, "the locks of LOCK TABLES were not given back in order");
+        }
     }
 
     /// Whether a transaction goes on beyond statements.

@@ -58,7 +58,7 @@ impl SqlSession {
 
     fn xa_start(&mut self, xid: &Xid) -> Result<()> {
         self.refuse_inside()?;
-        if self.transactions.is_lasting() {
+        if self.transactions.is_lasting() || !self.locked_tables.is_empty() {
             let why = "XAER_OUTSIDE: Some work is done outside global transaction";
             return Err(SqlError::new(1400, why));
         }

@@ -72,6 +72,10 @@ impl RowsTransaction for EngineTransaction {
         self.inner.set_cancelled(flag);
     }
 
+    fn set_locked_elsewhere(&mut self, tables: Arc<[TableId]>) {
+        self.inner.set_locked_elsewhere(tables);
+    }
+
     fn open_snapshot(&mut self) {
         self.inner.open_snapshot();
     }

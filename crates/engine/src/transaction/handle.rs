@@ -59,6 +59,8 @@ pub struct Transaction {
     /// A write to a record that has changed since the snapshot is refused.
     pub(crate) first_updater_wins: bool,
     cancelled: Option<Arc<AtomicBool>>,
+    /// Tables that another transaction has locked for this one too.
+    locked_elsewhere: Option<Arc<[TableId]>>,
     ended: bool,
 }
 
@@ -84,6 +86,7 @@ impl Transaction {
             lock_wait_timeout: system.options().lock_wait_timeout,
             first_updater_wins: system.options().first_updater_wins,
             cancelled: None,
+            locked_elsewhere: None,
             ended: false,
         })
     }
@@ -129,6 +132,12 @@ impl Transaction {
     /// it goes to the present version, and an update that others made in between is built upon unseen.
     pub fn set_first_updater_wins(&mut self, refuses: bool) {
         self.first_updater_wins = refuses;
+    }
+
+    /// Tables that another transaction has locked for this one too, and keeps locked until this one has ended. What
+    /// keeps others from those tables is that transaction's lock.
+    pub fn set_locked_elsewhere(&mut self, tables: Arc<[TableId]>) {
+        self.locked_elsewhere = Some(tables);
     }
 
     /// Opens the snapshot now instead of with the first read. Under READ COMMITTED a statement calls
@@ -195,6 +204,7 @@ impl Transaction {
             lock_wait_timeout: self.lock_wait_timeout,
             first_updater_wins: self.first_updater_wins,
             cancelled: self.cancelled.clone(),
+            locked_elsewhere: None,
             ended: false,
         })
     }
@@ -255,6 +265,10 @@ impl Transaction {
     /// If the lock is not granted.
     pub fn lock_table(&mut self, table: TableId, mode: LockMode) -> Result<(), EngineError> {
         let trx = self.ensure_writer()?;
+        let elsewhere = self.locked_elsewhere.as_deref().unwrap_or_default();
+        if mode == LockMode::Shared && elsewhere.contains(&table) {
+            return Ok(());
+        }
         match self.system.locks().request(trx, LockTarget::Table { table }, mode) {
             LockOutcome::Granted | LockOutcome::Held => Ok(()),
             LockOutcome::Queued(wait) => self.wait(wait),
