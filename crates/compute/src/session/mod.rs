@@ -19,6 +19,7 @@ mod diagnostics;
 mod execution;
 mod executor;
 mod guards;
+mod handler;
 mod kill;
 mod load;
 mod measure;
@@ -100,6 +101,8 @@ pub struct SqlSession {
     ends: bool,
     /// What `LOCK TABLES` has locked; empty if it is not in force.
     locked_tables: Vec<guards::LockedTable>,
+    /// What `HANDLER` has opened.
+    handlers: Vec<handler::OpenHandler>,
 }
 
 /// How a session begins.
@@ -170,6 +173,7 @@ impl SqlSession {
             measured: Measured::default(),
             ends: false,
             locked_tables: Vec::new(),
+            handlers: Vec::new(),
         };
         session.instance.register(&session.facts);
         session.refresh_grants()?;
@@ -194,9 +198,11 @@ impl SqlSession {
     /// If temporary tables could not be dropped.
     pub fn reset(&mut self) -> Result<()> {
         self.transactions.roll_back_quietly();
+        self.transactions.forget_table_locks();
         self.facts.release_locks();
         self.instance.global_lock.release(self.facts.id);
         self.locked_tables.clear();
+        self.handlers.clear();
         self.statements.clear();
         self.named.clear();
         self.conditions.clear();
@@ -338,6 +344,7 @@ impl SqlSession {
 impl Drop for SqlSession {
     fn drop(&mut self) {
         self.transactions.roll_back_quietly();
+        self.transactions.forget_table_locks();
         self.facts.release_locks();
         self.instance.global_lock.release(self.facts.id);
         self.drop_temporary_tables();

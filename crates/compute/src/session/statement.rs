@@ -50,6 +50,7 @@ impl SqlSession {
                 let done = self.run_xa(xa);
                 self.answer_optional_table(done, replies)
             }
+            Statement::Handler(handler) => self.run_handler(handler, replies),
             // There are no tables of help, so there are no topics.
             Statement::Help(_) => {
                 self.answer_table(&Table::of_text(&["name", "is_it_category"]), replies)
@@ -167,7 +168,6 @@ impl SqlSession {
             Statement::Signal(signal) => Err(self.signal(signal)),
             Statement::Unsupported { what } => Err(SqlError::not_supported(what)),
             Statement::Call(_) => Err(SqlError::not_supported("stored procedures")),
-            Statement::Handler(_) => Err(SqlError::not_supported("HANDLER")),
             Statement::GetDiagnostics(get) => self.get_diagnostics(get),
             Statement::Resignal(_) => Err(SqlError::new(1645, "RESIGNAL when handler not active")),
             Statement::Reset(_) => Err(SqlError::not_supported("RESET")),
@@ -177,8 +177,8 @@ impl SqlSession {
     }
 
     fn run_begin(&mut self, begin: &ast::Begin) -> Result<()> {
-        self.transactions.commit()?;
         self.locked_tables.clear();
+        self.transactions.unlock_tables()?;
         let node = &*self.instance.node;
         self.transactions.begin(node, &self.settings, &self.facts, true, begin.access)?;
         if begin.consistent_snapshot

@@ -1,0 +1,330 @@
+//! `HANDLER`: a table read row by row in the order of an index, from a place that the session keeps.
+//!
+//! ```text
+//!   HANDLER t OPEN            HANDLER t READ i >= (5)       the first row from there on
+//!                             HANDLER t READ i NEXT         the one behind the row that was read last
+//!
+//!   READ i NEXT, last row (a = 5, id = 7)  ──►  SELECT … WHERE a > 5 OR a <=> 5 AND id > 7 ORDER BY a, id LIMIT 1
+//! ```
+//!
+//! Each read is a query of its own, so it sees what any query of the session's transaction would see. A place is the
+//! values of the index's columns and of the primary key, which makes it unique: a table without a primary key can be read
+//! by unique indexes alone.
+
+use std::fmt::Write;
+use std::sync::Arc;
+
+use firn_sql::catalog::model::{IndexModel, TableModel};
+use firn_sql::catalog::type_text::identifier;
+use firn_sql::error::{Result, SqlError};
+use firn_sql::grammar;
+use firn_sql::grammar::ast::sql::{BinaryOperator, Expr};
+use firn_sql::grammar::ast::{Handler, HandlerPosition, HandlerRead, TableName};
+use firn_sql::types::{Datum, SqlType};
+use firn_wire::{Replies, WireError};
+
+use super::answer::Table;
+use super::execution::{Arguments, Gathered};
+use super::{SqlSession, told};
+
+/// A table that is open for reading.
+#[derive(Debug, Clone)]
+pub(super) struct OpenHandler {
+    /// The name that statements know it by.
+    alias: String,
+    schema: String,
+    table: String,
+    place: Option<Place>,
+}
+
+/// The row that was read last.
+#[derive(Debug, Clone)]
+struct Place {
+    /// The index by which it was read; `None` for the table's own order.
+    index: Option<String>,
+    /// The values of the columns that make the order.
+    values: Vec<(Datum, SqlType)>,
+}
+
+/// A column of an order.
+struct OrderColumn {
+    name: String,
+    descending: bool,
+}
+
+/// A query in the making: its text, and the values of its placeholders.
+#[derive(Default)]
+struct Draft {
+    text: String,
+    arguments: Arguments,
+}
+
+/// A value that a column is compared with.
+enum Bound<'v> {
+    Value(&'v (Datum, SqlType)),
+    Written(String),
+}
+
+impl SqlSession {
+    /// Does what a `HANDLER` statement says, and answers.
+    pub(super) fn run_handler(
+        &mut self,
+        handler: &Handler,
+        replies: &mut Replies<'_>,
+    ) -> std::result::Result<(), WireError> {
+        let done = match handler {
+            Handler::Open { table, alias } => {
+                self.open_handler(table, alias.as_deref()).map(|()| None)
+            }
+            Handler::Close(alias) => self.close_handler(alias).map(|()| None),
+            Handler::Read(read) => self.read_handler(read).map(Some),
+        };
+        match done {
+            Ok(Some(table)) => self.answer_table(&table, replies),
+            Ok(None) => self.answer_ok(replies),
+            Err(error) => {
+                self.keep_error(&error);
+                Err(told(error))
+            }
+        }
+    }
+
+    fn open_handler(&mut self, table: &TableName, alias: Option<&str>) -> Result<()> {
+        let schema = self.schema_of(table);
+        let model = self.catalog.table(&schema, &table.name)?;
+        if !model.has_rows() {
+            let name = format!("{schema}.{}", table.name);
+            return Err(SqlError::new(1347, format!("'{name}' is not BASE TABLE")));
+        }
+        let alias = alias.unwrap_or(&table.name).to_owned();
+        if self.handlers.iter().any(|open| open.alias.eq_ignore_ascii_case(&alias)) {
+            return Err(SqlError::new(1066, format!("Not unique table/alias: '{alias}'")));
+        }
+        self.handlers.push(OpenHandler { alias, schema, table: table.name.clone(), place: None });
+        Ok(())
+    }
+
+    fn close_handler(&mut self, alias: &str) -> Result<()> {
+        let at = self.find_handler(alias)?;
+        self.handlers.remove(at);
+        Ok(())
+    }
+
+    fn find_handler(&self, alias: &str) -> Result<usize> {
+        let found = self.handlers.iter().position(|open| open.alias.eq_ignore_ascii_case(alias));
+        found.ok_or_else(|| SqlError::new(1109, format!("Unknown table '{alias}' in HANDLER")))
+    }
+
+    fn read_handler(&mut self, read: &HandlerRead) -> Result<Table> {
+        let at = self.find_handler(&read.table.name)?;
+        let open = self.handlers[at].clone();
+        let model = self.catalog.table(&open.schema, &open.table)?;
+        let index = read.index.as_deref().map(|name| index_of(&model, name, &open.alias));
+        let index = index.transpose()?;
+        let order = order_of(&model, index)?;
+        let draft = draft(&open, &model, &order, read)?;
+        let mode = grammar::Mode::default();
+        let parsed = grammar::parse(&draft.text, mode)?;
+        let plan = self.plan(&parsed.statement, &draft.arguments)?;
+        let mut sink = Gathered::new(self.settings.presentation.time_zone.clone());
+        self.execute(&plan, &draft.arguments, &mut sink)?;
+        if let Some(last) = sink.rows.last() {
+            let values = last.iter().cloned().zip(sink.types.iter().cloned());
+            let values = values.take(order.len()).collect();
+            self.handlers[at].place = Some(Place { index: read.index.clone(), values });
+        }
+        Ok(shown(sink, order.len()))
+    }
+}
+
+/// What the client gets: the rows without the columns of the order, which come first.
+fn shown(sink: Gathered, hidden: usize) -> Table {
+    let columns = sink.names.into_iter().zip(sink.types).skip(hidden).collect();
+    let without = |mut row: Vec<Datum>| row.split_off(hidden);
+    Table { columns, rows: sink.rows.into_iter().map(without).collect() }
+}
+
+fn index_of<'m>(model: &'m TableModel, name: &str, alias: &str) -> Result<&'m IndexModel> {
+    model.index(name).ok_or_else(|| {
+        SqlError::new(1176, format!("Key '{name}' doesn't exist in table '{alias}'"))
+    })
+}
+
+/// The columns by which rows come, so many that no two rows have the same values in them.
+fn order_of(model: &Arc<TableModel>, index: Option<&IndexModel>) -> Result<Vec<OrderColumn>> {
+    let primary = model.primary_key();
+    let mut order: Vec<OrderColumn> = Vec::new();
+    for part in index.into_iter().chain(primary).flat_map(|index| &index.parts) {
+        let Some(column) = model.by_ordinal(part.ordinal) else { continue };
+        if part.prefix.is_some() || column.hidden {
+            return Err(SqlError::not_supported("HANDLER by an index of parts of columns"));
+        }
+        if !order.iter().any(|other| *other.name == *column.name) {
+            let name = column.name.to_string();
+            order.push(OrderColumn { name, descending: part.descending });
+        }
+    }
+    let is_unique = index.is_some_and(|index| index.unique);
+    match primary.is_some() || is_unique {
+        true => Ok(order),
+        false => Err(SqlError::not_supported("HANDLER of a table without a primary key")),
+    }
+}
+
+/// The query of a read.
+fn draft(
+    open: &OpenHandler,
+    model: &TableModel,
+    order: &[OrderColumn],
+    read: &HandlerRead,
+) -> Result<Draft> {
+    let mut draft = Draft::default();
+    let hidden = order.iter().map(|column| &*column.name);
+    let shown = model.visible_columns().map(|column| &*column.name);
+    let columns: Vec<String> = hidden.chain(shown).map(identifier).collect();
+    let (schema, table) = (identifier(&open.schema), identifier(&open.table));
+    let (columns, alias) = (columns.join(", "), identifier(&open.alias));
+    draft.push(&format!("SELECT {columns} FROM {schema}.{table} AS {alias}"));
+    if let Some(index) = &read.index {
+        draft.push(&format!(" FORCE INDEX ({})", identifier(index)));
+    }
+    draft.push(" WHERE (");
+    let backwards = draft.position(open, order, read)?;
+    draft.push(")");
+    if let Some(selection) = &read.selection {
+        draft.push(&format!(" AND ({})", grammar::render(selection)));
+    }
+    draft.push(" ORDER BY ");
+    for (number, column) in order.iter().enumerate() {
+        let comma = if number == 0 { "" } else { ", " };
+        let way = if column.descending == backwards { "" } else { " DESC" };
+        draft.push(&format!("{comma}{}{way}", identifier(&column.name)));
+    }
+    let count =
+        |expr: Option<&Expr>, otherwise: &str| expr.map_or(otherwise.to_owned(), grammar::render);
+    let (limit, offset) = (count(read.limit.as_ref(), "1"), count(read.offset.as_ref(), "0"));
+    draft.push(&format!(" LIMIT {limit} OFFSET {offset}"));
+    Ok(draft)
+}
+
+impl Draft {
+    fn push(&mut self, text: &str) {
+        self.text.push_str(text);
+    }
+
+    /// The condition that rows are where the statement wants to go; whether they come backwards.
+    fn position(
+        &mut self,
+        open: &OpenHandler,
+        order: &[OrderColumn],
+        read: &HandlerRead,
+    ) -> Result<bool> {
+        let place = open.place.as_ref().filter(|place| {
+            let names = (&place.index, &read.index);
+            match names {
+                (Some(one), Some(other)) => one.eq_ignore_ascii_case(other),
+                (None, None) => place.values.len() == order.len(),
+                _ => false,
+            }
+        });
+        match (&read.position, place) {
+            (HandlerPosition::Key { comparison, values }, _) => {
+                return self.key(comparison, values, order);
+            }
+            (HandlerPosition::Next, Some(place)) => self.beyond(place, order, false),
+            (HandlerPosition::Previous, Some(place)) => self.beyond(place, order, true),
+            _ => self.push("TRUE"),
+        }
+        Ok(matches!(read.position, HandlerPosition::Previous | HandlerPosition::Last))
+    }
+
+    fn beyond(&mut self, place: &Place, order: &[OrderColumn], backwards: bool) {
+        let bounds: Vec<Bound<'_>> = place.values.iter().map(Bound::Value).collect();
+        self.side(order, &bounds, backwards);
+    }
+
+    fn key(
+        &mut self,
+        comparison: &BinaryOperator,
+        values: &[Expr],
+        order: &[OrderColumn],
+    ) -> Result<bool> {
+        if values.len() > order.len() {
+            let most = order.len();
+            return Err(SqlError::new(
+                1070,
+                format!("Too many key parts specified; max {most} parts allowed"),
+            ));
+        }
+        let bounds: Vec<Bound<'_>> =
+            values.iter().map(|value| Bound::Written(grammar::render(value))).collect();
+        let order = &order[..values.len()];
+        let backwards = matches!(comparison, BinaryOperator::Lt | BinaryOperator::LtEq);
+        let is_equal_too =
+            matches!(comparison, BinaryOperator::Eq | BinaryOperator::GtEq | BinaryOperator::LtEq);
+        if *comparison != BinaryOperator::Eq {
+            self.side(order, &bounds, backwards);
+        }
+        if is_equal_too {
+            self.push(if *comparison == BinaryOperator::Eq { "" } else { " OR " });
+            self.equal(order, &bounds);
+        }
+        Ok(backwards)
+    }
+
+    /// Rows behind the bounds, or before them.
+    fn side(&mut self, order: &[OrderColumn], bounds: &[Bound<'_>], backwards: bool) {
+        for (number, (column, bound)) in order.iter().zip(bounds).enumerate() {
+            self.push(if number == 0 { "(" } else { " OR (" });
+            if number > 0 {
+                self.equal(&order[..number], &bounds[..number]);
+                self.push(" AND ");
+            }
+            let name = identifier(&column.name);
+            match (backwards == column.descending, bound.is_null()) {
+                (true, true) => self.push(&format!("{name} IS NOT NULL")),
+                (true, false) => {
+                    self.push(&format!("{name} > "));
+                    self.bound(bound);
+                }
+                // NULL is the least.
+                (false, true) => self.push("FALSE"),
+                (false, false) => {
+                    self.push(&format!("({name} IS NULL OR {name} < "));
+                    self.bound(bound);
+                    self.push(")");
+                }
+            }
+            self.push(")");
+        }
+    }
+
+    fn equal(&mut self, order: &[OrderColumn], bounds: &[Bound<'_>]) {
+        for (number, (column, bound)) in order.iter().zip(bounds).enumerate() {
+            let and = if number == 0 { "" } else { " AND " };
+            // Writing to a String cannot fail.
+            let _ = write!(self.text, "{and}{} <=> ", identifier(&column.name));
+            self.bound(bound);
+        }
+    }
+
+    fn bound(&mut self, bound: &Bound<'_>) {
+        match bound {
+            Bound::Written(text) => self.push(text),
+            Bound::Value((value, ty)) => {
+                self.push("?");
+                self.arguments.values.push(value.clone());
+                self.arguments.types.push(ty.clone());
+            }
+        }
+    }
+}
+
+impl Bound<'_> {
+    fn is_null(&self) -> bool {
+        match self {
+            Bound::Value((value, _)) => value.is_null(),
+            Bound::Written(text) => text.eq_ignore_ascii_case("NULL"),
+        }
+    }
+}
