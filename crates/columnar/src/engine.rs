@@ -1,5 +1,11 @@
 //! The engine's face.
+//!
+//! A statement is first run with its groups and the smaller sides of its joins in hash tables. If its memory does not
+//! do for that, it begins anew with sorts in their place, which go to disk ([`Way::Disk`]); and if that fails too, the
+//! row executor has it.
 
+use std::io;
+use std::path::Path;
 use std::sync::OnceLock;
 
 use arrow::array::RecordBatch;
@@ -10,24 +16,50 @@ use firn_sql::execute::{Execution, Outcome, ResultSink};
 use firn_sql::plan::{PreparedPlan, QueryPlan, StatementPlan};
 use tokio::runtime::Runtime;
 
+use crate::spill::Spill;
 use crate::stop::{Result, Stop, declined};
 use crate::translate::{self, Answer};
 
 /// Bytes of a result that are held back in case the attempt is given up.
 const HELD_BYTES: usize = 16 << 20;
 
+/// How groups are gathered and joins are made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Way {
+    /// By hash tables in memory.
+    Memory,
+    /// By sorts, which put on disk what they have no memory for.
+    Disk,
+}
+
 /// The vectorised engine of a process.
 #[derive(Debug)]
 pub struct Engine {
     threads: usize,
     runtime: OnceLock<Runtime>,
+    spill: Option<Spill>,
 }
 
 impl Engine {
     /// An engine of so many threads, which begin with the first statement.
     #[must_use]
     pub fn new(threads: usize) -> Engine {
-        Engine { threads: threads.max(1), runtime: OnceLock::new() }
+        Engine { threads: threads.max(1), runtime: OnceLock::new(), spill: None }
+    }
+
+    /// The engine with a directory, there for nothing else, where statements put what they have no memory for: each so
+    /// many bytes at most. What an earlier life of the process has left in it is removed.
+    ///
+    /// # Errors
+    /// If the directory can be neither emptied nor made.
+    pub fn with_spill(mut self, directory: &Path, limit_bytes: u64) -> io::Result<Engine> {
+        self.spill = Some(Spill::open(directory, limit_bytes)?);
+        Ok(self)
+    }
+
+    /// Where statements put what they have no memory for.
+    pub(crate) fn spill(&self) -> Option<&Spill> {
+        self.spill.as_ref()
     }
 
     pub(crate) fn threads(&self) -> usize {
@@ -76,14 +108,11 @@ impl VectorisedEngine for Engine {
             return Ok(Attempt::Declined(Unsupported("its reads lock".to_owned())));
         }
         let mut result = Held::new(query, sink, execution.limits.select_rows);
-        let ran =
-            translate::answer(self, plan, query, execution, &mut |execution, answer, batch| {
-                result.take(execution, answer, batch)
-            });
-        let ran = ran.and_then(|warned| match warned && !result.has_begun {
-            true => declined("it warns"),
-            false => result.finish(execution),
-        });
+        let mut ran = self.attempt(plan, query, Way::Memory, execution, &mut result);
+        if self.spill.is_some() && !result.has_begun && ran.as_ref().is_err_and(Stop::is_memory) {
+            result.forget();
+            ran = self.attempt(plan, query, Way::Disk, execution, &mut result);
+        }
         match ran {
             Ok(given) => {
                 execution.found_rows.get_or_insert(given);
@@ -98,6 +127,26 @@ impl VectorisedEngine for Engine {
             Err(Stop::Sql(error)) if result.has_begun || error.code == 1317 => Err(error),
             Err(stop) if result.has_begun => Err(SqlError::new(1105, stop.to_string())),
             Err(stop) => Ok(Attempt::Declined(stop.into())),
+        }
+    }
+}
+
+impl Engine {
+    fn attempt<'x>(
+        &self,
+        plan: &PreparedPlan,
+        query: &QueryPlan,
+        way: Way,
+        execution: &mut Execution<'x>,
+        result: &mut Held<'_>,
+    ) -> Result<u64> {
+        let mut take = |execution: &mut Execution<'x>, answer: &Answer, batch| {
+            result.take(execution, answer, batch)
+        };
+        let warned = translate::answer(self, way, plan, query, execution, &mut take)?;
+        match warned && !result.has_begun {
+            true => declined("it warns"),
+            false => result.finish(execution),
         }
     }
 }
@@ -127,6 +176,13 @@ impl<'r> Held<'r> {
             given: 0,
             has_begun: false,
         }
+    }
+
+    /// Nothing has been taken yet.
+    fn forget(&mut self) {
+        self.batches.clear();
+        self.held_bytes = 0;
+        self.answer = None;
     }
 
     fn take(

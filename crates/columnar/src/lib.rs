@@ -23,6 +23,7 @@ mod operator;
 mod run;
 mod scan;
 mod scope;
+mod spill;
 mod stop;
 mod translate;
 mod value;

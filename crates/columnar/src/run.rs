@@ -11,9 +11,9 @@ use datafusion_execution::runtime_env::RuntimeEnvBuilder;
 use datafusion_physical_plan::{ExecutionPlan, execute_stream};
 use firn_sql::execute::Execution;
 use futures::StreamExt;
-use tokio::runtime::Handle;
 use tokio::sync::Semaphore;
 
+use crate::engine::Engine;
 use crate::feed::{Feed, Inbox, Message};
 use crate::memory::BudgetPool;
 use crate::scan::BATCH_ROWS;
@@ -25,12 +25,15 @@ const LOOK_EVERY: Duration = Duration::from_millis(20);
 /// Batches of the result that wait for the session at most.
 const RESULTS_AHEAD: usize = 4;
 
+/// Kept free by a sort, so that it can merge what it has put on disk.
+const MERGE_BYTES: usize = 8 << 20;
+
 /// Takes batches of a result; false when it wants no more.
 pub(crate) type Taker<'t, 'x> = dyn FnMut(&mut Execution<'x>, RecordBatch) -> Result<bool> + 't;
 
 /// Runs a plan on the runtime's threads, and feeds it. When this returns no task of it is left.
 pub(crate) fn drive<'x>(
-    handle: &Handle,
+    engine: &Engine,
     plan: Arc<dyn ExecutionPlan>,
     feeds: &mut [Feed<'_>],
     inbox: &Arc<Inbox>,
@@ -39,11 +42,11 @@ pub(crate) fn drive<'x>(
     take: &mut Taker<'_, 'x>,
 ) -> Result<()> {
     let permits = Arc::new(Semaphore::new(RESULTS_AHEAD));
-    let context = task_context(scope)?;
-    let root = handle.spawn(root(plan, context, Arc::clone(inbox), Arc::clone(&permits)));
+    let context = task_context(engine, scope)?;
+    let root = engine.handle()?.spawn(root(plan, context, Arc::clone(inbox), Arc::clone(&permits)));
     let done = attend(feeds, inbox, &permits, execution, take);
     root.abort();
-    scope.wait_for_readers();
+    scope.end();
     done
 }
 
@@ -102,14 +105,22 @@ fn attend<'x>(
     }
 }
 
-/// What the library's operators ask: batches' size, memory, no files.
-fn task_context(scope: &Scope) -> Result<Arc<TaskContext>> {
-    let disk = DiskManagerBuilder::default().with_mode(DiskManagerMode::Disabled);
+/// What the library's operators ask: batches' size, memory, files.
+fn task_context(engine: &Engine, scope: &Arc<Scope>) -> Result<Arc<TaskContext>> {
+    let disk = match engine.spill() {
+        Some(spill) => spill.files(),
+        None => DiskManagerBuilder::default().with_mode(DiskManagerMode::Disabled),
+    };
+    let limit_bytes = usize::try_from(scope.memory.limit_bytes()).unwrap_or(usize::MAX);
     let runtime = RuntimeEnvBuilder::new()
         .with_memory_pool(Arc::new(BudgetPool(scope.memory.clone())))
         .with_disk_manager_builder(disk)
         .build_arc()?;
-    let config = SessionConfig::new().with_batch_size(BATCH_ROWS).with_target_partitions(1);
+    let config = SessionConfig::new()
+        .with_batch_size(BATCH_ROWS)
+        .with_target_partitions(1)
+        .with_sort_spill_reservation_bytes(MERGE_BYTES.min(limit_bytes / 8))
+        .with_extension(Arc::clone(scope));
     let context = TaskContext::default().with_session_config(config).with_runtime(runtime);
     Ok(Arc::new(context))
 }

@@ -2,16 +2,19 @@
 //! that have to be gone before the session's snapshot may be.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
+use datafusion_execution::TaskContext;
 use firn_api::rows::Transaction;
 use firn_base::event::Event;
 use firn_sql::execute::vectorised::RowEvaluator;
 use firn_sql::execute::{Execution, MemoryBudget};
 use firn_sql::types::EvaluationContext;
+use futures::future::{Either, select};
 use parking_lot::Mutex;
+use tokio::sync::Semaphore;
 
-use crate::stop::Result;
+use crate::stop::{Result, Stop, declined};
 
 /// See the module's page.
 pub(crate) struct Scope {
@@ -22,6 +25,9 @@ pub(crate) struct Scope {
     pub(crate) memory: MemoryBudget,
     readers: AtomicUsize,
     reader_gone: Event,
+    has_ended: AtomicBool,
+    /// Without permits; closed when the run ends.
+    end: Semaphore,
 }
 
 impl std::fmt::Debug for Scope {
@@ -39,7 +45,15 @@ impl Scope {
             memory: execution.memory().clone(),
             readers: AtomicUsize::new(0),
             reader_gone: Event::new(),
+            has_ended: AtomicBool::new(false),
+            end: Semaphore::new(0),
         })
+    }
+
+    /// The scope of a run whose operators are being started.
+    pub(crate) fn of(context: &TaskContext) -> Result<Arc<Scope>> {
+        let scope = context.session_config().get_extension::<Scope>();
+        scope.ok_or_else(|| Stop::Declined("a task has no scope".to_owned()))
     }
 
     /// Lends a frame and a context to `work`.
@@ -65,9 +79,31 @@ impl Scope {
         Reader { inner: Some(inner), scope: Arc::clone(self) }
     }
 
-    /// Waits until all readers are gone.
-    pub(crate) fn wait_for_readers(&self) {
+    /// Tells all tasks to stop where they are, and waits until all readers are gone.
+    pub(crate) fn end(&self) {
+        self.has_ended.store(true, Ordering::SeqCst);
+        self.end.close();
         self.reader_gone.wait_until(None, || self.readers.load(Ordering::SeqCst) == 0);
+    }
+}
+
+impl Scope {
+    /// Stops a task whose run has ended. Tasks ask between two batches: while all that they wait for is there, they
+    /// would not hear of it otherwise.
+    pub(crate) fn check(&self) -> Result<()> {
+        match self.has_ended.load(Ordering::Relaxed) {
+            true => declined("the run has ended"),
+            false => Ok(()),
+        }
+    }
+
+    /// Waits for something, but no longer than to the end of the run.
+    pub(crate) async fn until_end<T>(&self, awaited: impl Future<Output = T>) -> Option<T> {
+        let (awaited, end) = (std::pin::pin!(awaited), std::pin::pin!(self.end.acquire()));
+        match select(awaited, end).await {
+            Either::Left((value, _)) => Some(value),
+            Either::Right(_) => None,
+        }
     }
 }
 
@@ -80,6 +116,10 @@ pub(crate) struct Reader {
 impl Reader {
     pub(crate) fn transaction(&mut self) -> &mut dyn Transaction {
         &mut **self.inner.as_mut().expect("a reader has its transaction until it is dropped")
+    }
+
+    pub(crate) fn scope(&self) -> &Arc<Scope> {
+        &self.scope
     }
 
     pub(crate) fn shared(&self) -> &dyn Transaction {

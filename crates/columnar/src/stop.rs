@@ -16,7 +16,24 @@ pub(crate) enum Stop {
     /// The row executor is to run the statement.
     #[error("{0}")]
     Declined(String),
+    /// The statement's memory does not do for this way to run it.
+    #[error("{0}")]
+    Memory(String),
 }
+
+impl Stop {
+    /// Whether more memory would have helped.
+    pub(crate) fn is_memory(&self) -> bool {
+        match self {
+            Stop::Memory(_) => true,
+            Stop::Sql(error) => error.code == OUT_OF_MEMORY,
+            Stop::Declined(_) => false,
+        }
+    }
+}
+
+/// The error of a statement that needs more memory than it may have.
+const OUT_OF_MEMORY: u16 = 1041;
 
 /// A result that may stop the engine.
 pub(crate) type Result<T> = std::result::Result<T, Stop>;
@@ -61,6 +78,9 @@ impl From<DataFusionError> for Stop {
                 && let Some(stop) = boxed.downcast_ref::<Stop>()
             {
                 return stop.clone();
+            }
+            if let Some(DataFusionError::ResourcesExhausted(why)) = inner.downcast_ref() {
+                return Stop::Memory(why.clone());
             }
             if let Some(DataFusionError::Shared(shared)) = inner.downcast_ref() {
                 at = Some(&**shared);

@@ -6,7 +6,7 @@
 
 use std::io;
 use std::net::SocketAddr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -24,7 +24,7 @@ use firn_wire::{LimitValues, Limits, ListenAddress, Server, ServerOptions, TlsFi
 
 use crate::metrics::{self, MetricsServer, Page};
 use crate::node::LocalNode;
-use crate::{engine_status, figures};
+use crate::{engine_status, figures, server_uuid};
 
 /// Obeys `log_error_verbosity`: 1 errors, 2 warnings as well, 3 notes as well.
 pub type SetVerbosity = Arc<dyn Fn(u64) + Send + Sync>;
@@ -117,6 +117,8 @@ impl Endpoint {
         let watched = Arc::downgrade(node);
         let report = move || watched.upgrade().map_or_else(Vec::new, |node| figures::of(&node));
         let variables = variables(options);
+        let uuid = server_uuid::of_directory(environment, &options.data_dir)?;
+        variables.install("server_uuid", Setting::text(&uuid));
         let mut instance = Instance::open(environment, rows, variables, Box::new(report))?;
         let watched = Arc::downgrade(node);
         let text =
@@ -129,7 +131,7 @@ impl Endpoint {
             Err(error) => tracing::warn!(%error, "large statements cannot put rows on the disk"),
         }
         let processors = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
-        instance.vectorised = Some(Arc::new(firn_columnar::Engine::new(processors)));
+        instance.vectorised = Some(Arc::new(vectorised(processors, &options.data_dir)));
         let instance = Arc::new(instance);
         for listen in options.listen.iter().chain(&options.metrics_listen) {
             if !listen.ip().is_loopback() && !instance.accounts.has_remote_account() {
@@ -176,6 +178,18 @@ impl Endpoint {
     pub fn shutdown(&self, patience: Duration) -> bool {
         self.server.shutdown(patience)
     }
+}
+
+/// What a statement over columns may put on the disk.
+const MOST_SPILLED_BYTES: u64 = 64 << 30;
+
+fn vectorised(processors: usize, data_dir: &Path) -> firn_columnar::Engine {
+    let directory = data_dir.join("spill-columns");
+    let engine = firn_columnar::Engine::new(processors).with_spill(&directory, MOST_SPILLED_BYTES);
+    engine.unwrap_or_else(|error| {
+        tracing::warn!(%error, "statements over columns cannot put rows on the disk");
+        firn_columnar::Engine::new(processors)
+    })
 }
 
 fn server_options(options: &EndpointOptions) -> ServerOptions {

@@ -104,6 +104,13 @@ impl Call {
         }
     }
 
+    /// Whether the result is the same in whatever order rows come.
+    pub(crate) fn ignores_order(&self) -> bool {
+        let CallKind::Function(call, ..) = &self.kind else { return true };
+        let is_count = call.function == AggregateFunction::Count;
+        is_count || self.can_merge()
+    }
+
     fn is_extreme(&self) -> bool {
         let CallKind::Function(call, ..) = &self.kind else { return false };
         matches!(call.function, AggregateFunction::Min | AggregateFunction::Max)

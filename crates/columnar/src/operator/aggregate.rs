@@ -20,12 +20,14 @@ use datafusion_physical_plan::stream::RecordBatchReceiverStreamBuilder;
 use datafusion_physical_plan::{
     DisplayAs, DisplayFormatType, ExecutionPlan, ExecutionPlanProperties, PlanProperties,
 };
+use firn_sql::execute::free;
 use futures::StreamExt;
 use tokio::task::JoinSet;
 
 use super::{own, properties};
 use crate::aggregate::{Accumulator, Call};
 use crate::scan::{BATCH_ROWS, batch_of};
+use crate::scope::Scope;
 use crate::stop::{Result, Stop};
 
 /// See the module's page. Its columns are the keys and then the calls.
@@ -36,12 +38,27 @@ pub(crate) struct HashAggregate {
     properties: Arc<PlanProperties>,
 }
 
+/// What is grouped, and what comes out.
 #[derive(Debug)]
-struct Shape {
+pub(super) struct Shape {
     /// The first columns of the input.
-    key_schema: SchemaRef,
+    pub(super) key_schema: SchemaRef,
     calls: Vec<Call>,
-    schema: SchemaRef,
+    pub(super) schema: SchemaRef,
+}
+
+impl Shape {
+    /// Groups by the first `keys` columns of an input.
+    pub(super) fn new(input: &SchemaRef, keys: usize, calls: Vec<Call>) -> Shape {
+        let mut fields: Vec<_> = input.fields().iter().take(keys).cloned().collect();
+        let key_schema = Arc::new(Schema::new(fields.clone()));
+        for call in &calls {
+            let name = format!("c{}", fields.len());
+            let field = arrow::datatypes::Field::new(name, call.physical.data_type(), true);
+            fields.push(Arc::new(field));
+        }
+        Shape { key_schema, calls, schema: Arc::new(Schema::new(fields)) }
+    }
 }
 
 impl HashAggregate {
@@ -51,16 +68,9 @@ impl HashAggregate {
         keys: usize,
         calls: Vec<Call>,
     ) -> HashAggregate {
-        let mut fields: Vec<_> = input.schema().fields().iter().take(keys).cloned().collect();
-        let key_schema = Arc::new(Schema::new(fields.clone()));
-        for call in &calls {
-            let name = format!("c{}", fields.len());
-            let field = arrow::datatypes::Field::new(name, call.physical.data_type(), true);
-            fields.push(Arc::new(field));
-        }
-        let schema = Arc::new(Schema::new(fields));
-        let properties = properties(Arc::clone(&schema), 1);
-        HashAggregate { input, shape: Arc::new(Shape { key_schema, calls, schema }), properties }
+        let shape = Arc::new(Shape::new(&input.schema(), keys, calls));
+        let properties = properties(Arc::clone(&shape.schema), 1);
+        HashAggregate { input, shape, properties }
     }
 }
 
@@ -149,15 +159,17 @@ async fn group(
     shape: &Shape,
     context: &TaskContext,
 ) -> Result<Groups> {
+    let scope = Scope::of(context)?;
     let mut groups = Groups::new(shape, context)?;
     while let Some(batch) = stream.next().await {
+        scope.check()?;
         groups.add(&batch?, shape)?;
     }
     Ok(groups)
 }
 
 /// The groups of a partition.
-struct Groups {
+pub(super) struct Groups {
     keys: Option<Box<dyn GroupValues>>,
     accumulators: Vec<Box<dyn Accumulator>>,
     numbers: Vec<usize>,
@@ -165,7 +177,7 @@ struct Groups {
 }
 
 impl Groups {
-    fn new(shape: &Shape, context: &TaskContext) -> Result<Groups> {
+    pub(super) fn new(shape: &Shape, context: &TaskContext) -> Result<Groups> {
         let keys = match shape.key_schema.fields().is_empty() {
             true => None,
             false => Some(new_group_values(Arc::clone(&shape.key_schema), &GroupOrdering::None)?),
@@ -176,7 +188,7 @@ impl Groups {
     }
 
     /// How many groups there are; without keys there is one, rows or none.
-    fn total(&self) -> usize {
+    pub(super) fn total(&self) -> usize {
         self.keys.as_ref().map_or(1, |keys| keys.len())
     }
 
@@ -191,7 +203,7 @@ impl Groups {
         Ok(())
     }
 
-    fn add(&mut self, batch: &RecordBatch, shape: &Shape) -> Result<()> {
+    pub(super) fn add(&mut self, batch: &RecordBatch, shape: &Shape) -> Result<()> {
         let keys = shape.key_schema.fields().len();
         self.intern(&batch.columns()[..keys], batch.num_rows())?;
         let total = self.total();
@@ -217,14 +229,15 @@ impl Groups {
         };
         self.intern(&columns, rows)?;
         let total = self.total();
-        for (accumulator, other) in self.accumulators.iter_mut().zip(other.accumulators) {
+        let others = std::mem::take(&mut other.accumulators);
+        for (accumulator, other) in self.accumulators.iter_mut().zip(others) {
             let other: Box<dyn Any> = other;
             accumulator.merge(other, &self.numbers, total)?;
         }
         Ok(())
     }
 
-    fn finish(mut self, shape: &Shape) -> Result<Vec<RecordBatch>> {
+    pub(super) fn finish(mut self, shape: &Shape) -> Result<Vec<RecordBatch>> {
         let total = self.total();
         let mut columns = match &mut self.keys {
             Some(keys) if total > 0 => keys.emit(EmitTo::All)?,
@@ -237,5 +250,11 @@ impl Groups {
         let batch = batch_of(Arc::clone(&shape.schema), columns, total)?;
         let starts = (0..total).step_by(BATCH_ROWS);
         Ok(starts.map(|start| batch.slice(start, BATCH_ROWS.min(total - start))).collect())
+    }
+}
+
+impl Drop for Groups {
+    fn drop(&mut self) {
+        free(self.total(), || std::mem::take(&mut self.accumulators));
     }
 }

@@ -3,6 +3,7 @@
 mod aggregate;
 mod batches;
 mod sequence;
+mod sorted_aggregate;
 mod stage;
 
 use std::sync::Arc;
@@ -21,6 +22,7 @@ use crate::value::Field;
 pub(crate) use aggregate::HashAggregate;
 pub(crate) use batches::Batches;
 pub(crate) use sequence::Sequence;
+pub(crate) use sorted_aggregate::SortedAggregate;
 pub(crate) use stage::{Output, Stage};
 
 /// What an operator of the engine's own says of itself: it has `properties`, and no expressions of the library.

@@ -17,6 +17,7 @@ use futures::StreamExt;
 use super::{chosen, own, properties};
 use crate::expression::{Kernel, negate_zero_away, weights};
 use crate::scan::batch_of;
+use crate::scope::Scope;
 use crate::stop::Result;
 use crate::value::Physical;
 
@@ -111,11 +112,13 @@ impl ExecutionPlan for Stage {
         partition: usize,
         context: Arc<TaskContext>,
     ) -> LibraryResult<SendableRecordBatchStream> {
+        let scope = Scope::of(&context)?;
         let input = self.input.execute(partition, context)?;
         let (work, schema) = (Arc::clone(&self.work), self.schema());
         let out_schema = Arc::clone(&schema);
         let stream = input.filter_map(move |batch| {
-            let done = batch.map_err(Into::into).and_then(|batch| work.run(&batch, &out_schema));
+            let batch = scope.check().and_then(|()| Ok(batch?));
+            let done = batch.and_then(|batch| work.run(&batch, &out_schema));
             futures::future::ready(done.map_err(Into::into).transpose())
         });
         Ok(Box::pin(RecordBatchStreamAdapter::new(schema, stream)))

@@ -116,19 +116,20 @@ impl ExecutionPlan for TableScan {
         let (sender, shape, schema) = (builder.tx(), Arc::clone(&self.shape), self.schema());
         builder.spawn(async move {
             let mut work = Work::new(part, shape, schema);
-            loop {
+            let scope = Arc::clone(work.part.reader.scope());
+            while scope.check().is_ok() {
                 match work.step()? {
-                    Step::Batch(batch) => {
-                        if sender.send(Ok(batch)).await.is_err() {
-                            return Ok(());
-                        }
-                    }
+                    Step::Batch(batch) => match scope.until_end(sender.send(Ok(batch))).await {
+                        Some(Ok(())) => {}
+                        _ => break,
+                    },
                     // Whoever wants an end is heard between two batches, also where no row is let through.
-                    Step::Nothing if sender.is_closed() => return Ok(()),
+                    Step::Nothing if sender.is_closed() => break,
                     Step::Nothing => tokio::task::yield_now().await,
-                    Step::End => return Ok(()),
+                    Step::End => break,
                 }
             }
+            Ok(())
         });
         Ok(builder.build())
     }

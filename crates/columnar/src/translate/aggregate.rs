@@ -2,16 +2,18 @@
 
 use std::sync::Arc;
 
+use datafusion_physical_plan::ExecutionPlan;
 use firn_sql::expression::{AggregateCall, Expression, Slot};
 use firn_sql::plan::PlanNode;
 use firn_sql::plan::visit::{self, SlotSet};
 use firn_sql::types::SqlType;
 
-use super::sort::key_output;
+use super::sort::{key_output, sorted_by};
 use super::{Relation, Translator, single};
 use crate::aggregate::{Call, CallKind};
+use crate::engine::Way;
 use crate::expression::Kernel;
-use crate::operator::{HashAggregate, Output, Stage};
+use crate::operator::{HashAggregate, Output, SortedAggregate, Stage};
 use crate::stop::{Result, declined};
 use crate::value::{Field, Physical};
 
@@ -58,7 +60,7 @@ impl<'p> Translator<'p, '_, '_> {
         for call in aggregates.iter().filter(|call| needed.contains(call.output)) {
             self.call(call, &input.fields, &mut columns)?;
         }
-        Ok(columns.finish(input, keys, rows))
+        self.grouped(columns, input, keys, rows)
     }
 
     fn call(&mut self, call: &AggregateCall, below: &[Field], columns: &mut Columns) -> Result<()> {
@@ -126,7 +128,24 @@ impl<'p> Translator<'p, '_, '_> {
             }
         }
         columns.take_firsts();
-        Ok(columns.finish(input, keys, rows))
+        self.grouped(columns, input, keys, rows)
+    }
+
+    /// The groups of a relation by the first `keys` columns.
+    fn grouped(
+        &self,
+        columns: Columns,
+        input: Relation,
+        keys: usize,
+        rows: f64,
+    ) -> Result<Relation> {
+        if self.way == Way::Memory || keys == 0 {
+            return Ok(columns.finish(input, keys, Way::Memory, rows));
+        }
+        if self.ordered || !columns.calls.iter().all(Call::ignores_order) {
+            return declined("sorting would disturb an order that counts");
+        }
+        Ok(columns.finish(input, keys, Way::Disk, rows))
     }
 }
 
@@ -163,11 +182,16 @@ impl Columns {
         }
     }
 
-    fn finish(self, input: Relation, keys: usize, rows: f64) -> Relation {
-        let can_merge = self.calls.iter().all(Call::can_merge);
+    fn finish(self, input: Relation, keys: usize, way: Way, rows: f64) -> Relation {
+        let can_merge = way == Way::Memory && self.calls.iter().all(Call::can_merge);
         let below = if can_merge { input.plan } else { single(input.plan) };
         let staged = Arc::new(Stage::new(below, Vec::new(), self.outputs));
-        let grouped = Arc::new(HashAggregate::new(staged, keys, self.calls));
+        let grouped: Arc<dyn ExecutionPlan> = match way {
+            Way::Memory => Arc::new(HashAggregate::new(staged, keys, self.calls)),
+            Way::Disk => {
+                Arc::new(SortedAggregate::new(sorted_by(staged, 0..keys), keys, self.calls))
+            }
+        };
         let (mut fields, mut outputs) = (Vec::new(), Vec::new());
         for (field, place) in self.fields {
             let number = match place {

@@ -10,11 +10,14 @@
 
 use std::sync::Arc;
 
+use arrow::compute::SortOptions;
 use arrow::datatypes::Schema;
 use datafusion_common::{JoinSide, JoinType, NullEquality};
 use datafusion_physical_plan::ExecutionPlan;
 use datafusion_physical_plan::joins::utils::{ColumnIndex, JoinFilter};
-use datafusion_physical_plan::joins::{HashJoinExec, NestedLoopJoinExec, PartitionMode};
+use datafusion_physical_plan::joins::{
+    HashJoinExec, NestedLoopJoinExec, PartitionMode, SortMergeJoinExec,
+};
 use firn_api::rows::ReadMode;
 use firn_sql::execute::vectorised::{RowSource, full_scan};
 use firn_sql::expression::{CompareOperator, Expression, ExpressionKind, Slot};
@@ -22,7 +25,9 @@ use firn_sql::plan::visit::{self, SlotSet};
 use firn_sql::plan::{Access, JoinKind, NodeKind, PlanNode, RangePlan, ScanPlan};
 use firn_sql::types::{ComparisonKind, SqlType, comparison_kind};
 
+use super::sort::sorted_by;
 use super::{Relation, Translator, kept, single};
+use crate::engine::Way;
 use crate::expression::{Kernel, KernelExpression, column};
 use crate::feed::Work;
 use crate::operator::{Output, Stage};
@@ -262,12 +267,16 @@ impl<'p> Translator<'p, '_, '_> {
             left_keys.push(one);
             right_keys.push(other);
         }
-        // The side that is looked up keeps its order.
-        let left_is_smaller = !self.ordered && left.rows < right.rows;
+        let is_sorted = self.way == Way::Disk && !shape.keys.is_empty();
+        if is_sorted && self.ordered {
+            return declined("sorting would disturb an order that counts");
+        }
+        // The side that is looked up keeps its order. A join of sorted sides has the left one first.
+        let left_is_smaller = is_sorted || !self.ordered && left.rows < right.rows;
         let left = side(left, left_keys, &own);
         let right = side(right, right_keys, &own);
         let filter = self.join_filter(&left, &right, &shape.conditions, left_is_smaller)?;
-        let join = Join { left, right, left_is_smaller, shape: &shape, filter };
+        let join = Join { left, right, left_is_smaller, is_sorted, shape: &shape, filter };
         join.build(needed)
     }
 
@@ -352,6 +361,8 @@ struct Join<'a> {
     right: Side,
     /// The left side is put in the hash table.
     left_is_smaller: bool,
+    /// Both sides are sorted by their keys, and then merged.
+    is_sorted: bool,
     shape: &'a Shape<'a>,
     filter: Option<JoinFilter>,
 }
@@ -387,11 +398,17 @@ impl Join<'_> {
                 }
             }
         }
-        let plan = self.plan(kind, projection)?;
+        let plan = self.plan(kind, projection, &fields)?;
         Ok(Relation { plan, fields, rows: self.shape.rows })
     }
 
-    fn plan(&self, kind: JoinType, projection: Vec<usize>) -> Result<Arc<dyn ExecutionPlan>> {
+    /// The join; of what it gives, the columns `projection`, which are `fields`.
+    fn plan(
+        &self,
+        kind: JoinType,
+        projection: Vec<usize>,
+        fields: &[Field],
+    ) -> Result<Arc<dyn ExecutionPlan>> {
         let (build, probe) = match self.left_is_smaller {
             true => (&self.left, &self.right),
             false => (&self.right, &self.left),
@@ -412,14 +429,29 @@ impl Join<'_> {
         let key = |number: usize| {
             (column(build.fields.len() + number), column(probe.fields.len() + number))
         };
+        let keys = (0..build.keys).map(key).collect();
         let equality = match self.shape.null_safe {
             true => NullEquality::NullEqualsNull,
             false => NullEquality::NullEqualsNothing,
         };
+        if self.is_sorted {
+            let sorted = |side: &Side| {
+                let keys = side.fields.len()..side.fields.len() + side.keys;
+                sorted_by(single(Arc::clone(&side.plan)), keys)
+            };
+            let order = vec![SortOptions::default(); build.keys];
+            let (left, right) = (sorted(build), sorted(probe));
+            let join =
+                SortMergeJoinExec::try_new(left, right, keys, filter, kind, order, equality)?;
+            let wanted = projection.iter().zip(fields);
+            let wanted = wanted.map(|(&number, field)| Kernel::Column(number, field.physical));
+            let outputs = wanted.map(Output::Value).collect();
+            return Ok(Arc::new(Stage::new(Arc::new(join), Vec::new(), outputs)));
+        }
         let join = HashJoinExec::try_new(
             build_plan,
             probe_plan,
-            (0..build.keys).map(key).collect(),
+            keys,
             filter,
             &kind,
             Some(projection),

@@ -31,7 +31,7 @@ use firn_sql::plan::{NodeKind, PlanNode, PreparedPlan, QueryPlan};
 use firn_sql::types::SqlType;
 use rustc_hash::FxHashMap;
 
-use crate::engine::Engine;
+use crate::engine::{Engine, Way};
 use crate::expression::{Compiler, Kernel};
 use crate::feed::{Feed, FeedLeaf, Inbox, Source, Work};
 use crate::operator::{Output, Stage};
@@ -96,13 +96,14 @@ pub(crate) type AnswerTaker<'t, 'x> =
 /// Answers a query in batches; whether evaluation has left warnings with the engine's threads.
 pub(crate) fn answer<'x>(
     engine: &Engine,
+    way: Way,
     plan: &PreparedPlan,
     query: &QueryPlan,
     execution: &mut Execution<'x>,
     take: &mut AnswerTaker<'_, 'x>,
 ) -> Result<bool> {
     let scope = Scope::new(execution);
-    let mut translator = Translator::new(engine, plan, &scope, execution);
+    let mut translator = Translator::new(engine, way, plan, &scope, execution);
     let (relation, answer) = translator.query(query)?;
     if translator.scans == 0 {
         return declined("no part of it is over columns");
@@ -114,6 +115,7 @@ pub(crate) fn answer<'x>(
 /// A translation at work.
 pub(crate) struct Translator<'p, 'e, 'x> {
     pub(crate) engine: &'e Engine,
+    pub(crate) way: Way,
     pub(crate) plan: &'p PreparedPlan,
     pub(crate) scope: Arc<Scope>,
     pub(crate) execution: &'e mut Execution<'x>,
@@ -133,12 +135,14 @@ pub(crate) struct Translator<'p, 'e, 'x> {
 impl<'p, 'e, 'x> Translator<'p, 'e, 'x> {
     fn new(
         engine: &'e Engine,
+        way: Way,
         plan: &'p PreparedPlan,
         scope: &Arc<Scope>,
         execution: &'e mut Execution<'x>,
     ) -> Translator<'p, 'e, 'x> {
         Translator {
             engine,
+            way,
             plan,
             scope: Arc::clone(scope),
             execution,
@@ -158,8 +162,8 @@ impl<'p, 'e, 'x> Translator<'p, 'e, 'x> {
         take: &mut crate::run::Taker<'_, 'x>,
     ) -> Result<()> {
         let plan = single(plan);
-        let handle = self.engine.handle()?;
-        drive(handle, plan, &mut self.feeds, &self.inbox, &self.scope, self.execution, take)
+        let Translator { engine, inbox, scope, execution, .. } = self;
+        drive(engine, plan, &mut self.feeds, &inbox, &scope, execution, take)
     }
 
     /// A query with its columns worked out.
@@ -308,7 +312,7 @@ impl<'p, 'e, 'x> Translator<'p, 'e, 'x> {
     fn collect(&mut self, query: &'p QueryPlan) -> Result<(Vec<RecordBatch>, Vec<Physical>)> {
         // A run waits for the readers of its scope, so it has one of its own.
         let scope = Scope::new(self.execution);
-        let mut inner = Translator::new(self.engine, self.plan, &scope, self.execution);
+        let mut inner = Translator::new(self.engine, self.way, self.plan, &scope, self.execution);
         inner.next_slot = self.next_slot;
         inner.common.clone_from(&self.common);
         let (relation, answer) = inner.query(query)?;

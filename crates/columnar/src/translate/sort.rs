@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use arrow::compute::SortOptions;
 use datafusion_physical_expr::{LexOrdering, PhysicalSortExpr};
+use datafusion_physical_plan::ExecutionPlan;
 use datafusion_physical_plan::limit::GlobalLimitExec;
 use datafusion_physical_plan::sorts::sort::SortExec;
 use firn_format::value::CollationId;
@@ -29,6 +30,18 @@ pub(super) fn key_output(kernel: Kernel, ty: &SqlType) -> Output {
         },
         Physical::Double => Output::Number(kernel),
         _ => Output::Value(kernel),
+    }
+}
+
+/// A plan's rows, in the order of some of its columns.
+pub(super) fn sorted_by(
+    plan: Arc<dyn ExecutionPlan>,
+    columns: std::ops::Range<usize>,
+) -> Arc<dyn ExecutionPlan> {
+    let order = columns.map(|number| PhysicalSortExpr::new(column(number), SortOptions::default()));
+    match LexOrdering::new(order) {
+        Some(order) => Arc::new(SortExec::new(order, plan)),
+        None => plan,
     }
 }
 

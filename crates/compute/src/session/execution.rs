@@ -382,6 +382,7 @@ impl SqlSession {
             execution.given = Some(rows);
         }
         execution.limits = self.settings.limits.clone();
+        execution.memory().set_limit_bytes(self.settings.statement_memory_bytes);
         execution.spill = self.instance.spill.clone();
         execution.deadline = deadline.map(|deadline| (&*clock as &dyn Clock, deadline));
         if counts {

@@ -43,6 +43,8 @@ pub(crate) struct Settings {
     pub(crate) executor: Option<Executor>,
     /// `firn_analytic_cost`
     pub(crate) analytic_cost: u64,
+    /// `firn_statement_memory`: what a statement may hold before it puts rows on the disk.
+    pub(crate) statement_memory_bytes: u64,
 }
 
 /// What `COMMIT` and `ROLLBACK` do beyond ending the transaction, unless they say it.
@@ -111,6 +113,7 @@ impl Settings {
                 _ => None,
             },
             analytic_cost: number("firn_analytic_cost"),
+            statement_memory_bytes: number("firn_statement_memory"),
             long_query_us: match variables.known("long_query_time") {
                 Setting::Real(seconds) => (seconds * 1e6) as u64,
                 _ => u64::MAX,

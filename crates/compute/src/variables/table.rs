@@ -133,6 +133,12 @@ pub(crate) static DEFINITIONS: &[Definition] = &[
         "100000",
     ),
     variable("firn_executor", Scope::Both, Kind::Word(&["AUTO", "ROW", "VECTORISED"]), "AUTO"),
+    variable(
+        "firn_statement_memory",
+        Scope::Both,
+        Kind::Number { least: 65536, greatest: 18446744073709551615 },
+        "268435456",
+    ),
     variable("flush", Scope::Global, Kind::Switch, "OFF"),
     variable("flush_time", Scope::Global, Kind::Number { least: 0, greatest: 31536000 }, "0"),
     variable("foreign_key_checks", Scope::Both, Kind::Switch, "ON"),

@@ -5,7 +5,8 @@
 //!     rows of `query` ─► delta ─► recursive reads delta ─► new delta ─► … until a delta is empty
 //! ```
 //!
-//! Rows that there is no memory for are kept on disk; those of a recursive one have to fit.
+//! Rows that there is no memory for are kept on disk: all that there are, and those of a step. What a recursive one
+//! remembers so that its rows are distinct has to fit.
 
 use std::sync::Arc;
 
@@ -17,6 +18,7 @@ use crate::plan::{CommonTable, QueryPlan};
 use crate::types::{Datum, SqlType, cast};
 
 use super::Execution;
+use super::bulk::Bulk;
 use super::memory::{Reservation, size_of_values};
 use super::operator::{Operator, QueryRows};
 use super::row_key::write_row_key;
@@ -25,7 +27,7 @@ use super::spill::{SpillFile, SpillReader};
 /// Rows that several readers share.
 #[derive(Clone)]
 pub(crate) enum KeptRows {
-    Memory(Arc<Vec<Box<[Datum]>>>),
+    Memory(Arc<Bulk<Vec<Box<[Datum]>>>>),
     Disk(Arc<SpillReader>),
 }
 
@@ -38,7 +40,7 @@ struct Kept {
     /// All rows, with the outer values that they hold for.
     rows: Option<(Vec<Datum>, KeptRows)>,
     /// While a recursive one is worked out: the rows that the last step gave.
-    delta: Option<Arc<Vec<Box<[Datum]>>>>,
+    delta: Option<KeptRows>,
     _held: Option<Reservation>,
 }
 
@@ -46,7 +48,7 @@ struct Kept {
 pub(crate) struct CommonTableScan<'p> {
     number: usize,
     slots: &'p [(u16, Slot)],
-    rows: Arc<Vec<Box<[Datum]>>>,
+    rows: Arc<Bulk<Vec<Box<[Datum]>>>>,
     next: usize,
     /// Instead of `rows`, where they are on disk.
     reader: Option<SpillReader>,
@@ -108,7 +110,7 @@ fn rows(number: usize, execution: &mut Execution<'_>) -> Result<KeptRows> {
     }
     let kept = &execution.common_tables.0[number];
     if let Some(delta) = &kept.delta {
-        return Ok(KeptRows::Memory(delta.clone()));
+        return Ok(delta.clone());
     }
     if let Some((outer, rows)) = &kept.rows {
         let mut same = table.outer_slots.iter().zip(outer);
@@ -123,15 +125,75 @@ fn rows(number: usize, execution: &mut Execution<'_>) -> Result<KeptRows> {
     Ok(rows)
 }
 
+/// Rows that are kept in memory as long as they fit, then on disk.
+struct Growing {
+    rows: Bulk<Vec<Box<[Datum]>>>,
+    held: Reservation,
+    file: Option<SpillFile>,
+    count: usize,
+}
+
+impl Growing {
+    fn new(execution: &Execution<'_>) -> Growing {
+        let held = execution.memory().reservation();
+        Growing { rows: Bulk::default(), held, file: None, count: 0 }
+    }
+
+    fn add(&mut self, row: &[Datum], execution: &Execution<'_>) -> Result<()> {
+        self.count += 1;
+        if let Some(file) = &mut self.file {
+            return file.append(row);
+        }
+        if self.held.grow(size_of_values(row)) {
+            self.rows.push(row.into());
+            return Ok(());
+        }
+        let mut file = execution.create_spill_file()?;
+        self.rows.iter().try_for_each(|row| file.append(row))?;
+        file.append(row)?;
+        self.rows.discard();
+        self.held.clear();
+        self.file = Some(file);
+        Ok(())
+    }
+
+    /// The rows, and what they hold of the memory.
+    fn finish(self) -> Result<(KeptRows, Reservation)> {
+        let rows = match self.file {
+            Some(file) => KeptRows::Disk(Arc::new(file.into_reader()?)),
+            None => KeptRows::Memory(Arc::new(self.rows)),
+        };
+        Ok((rows, self.held))
+    }
+}
+
+impl KeptRows {
+    /// Calls `take` with each row, as long as it wants more.
+    fn each(&self, mut take: impl FnMut(&[Datum]) -> Result<bool>) -> Result<()> {
+        match self {
+            KeptRows::Memory(rows) => {
+                for row in rows.iter() {
+                    if !take(row)? {
+                        break;
+                    }
+                }
+            }
+            KeptRows::Disk(reader) => {
+                let (mut reader, mut row) = (reader.again(), Vec::new());
+                while reader.next(&mut row)? && take(&row)? {}
+            }
+        }
+        Ok(())
+    }
+}
+
 /// Takes rows in; of equal ones only the first, if they are to be distinct.
 struct Gathering<'t> {
     types: &'t [SqlType],
-    seen: Option<FxHashSet<Box<[u8]>>>,
-    rows: Vec<Box<[Datum]>>,
-    held: Reservation,
-    /// Rows may go to disk, and have gone there.
-    may_spill: bool,
-    file: Option<SpillFile>,
+    seen: Option<Bulk<FxHashSet<Box<[u8]>>>>,
+    /// What the keys in `seen` hold of the memory.
+    seen_held: Reservation,
+    rows: Growing,
 }
 
 impl Gathering<'_> {
@@ -151,31 +213,11 @@ impl Gathering<'_> {
                 if seen.contains(&key[..]) {
                     continue;
                 }
-                self.held.require(key.len() + 32)?;
+                self.seen_held.require(key.len() + 32)?;
                 seen.insert(key.as_slice().into());
             }
-            self.add(&row, execution)?;
+            self.rows.add(&row, execution)?;
         }
-        Ok(())
-    }
-
-    fn add(&mut self, row: &[Datum], execution: &Execution<'_>) -> Result<()> {
-        if let Some(file) = &mut self.file {
-            return file.append(row);
-        }
-        if self.may_spill && !self.held.grow(size_of_values(row)) {
-            let mut file = execution.create_spill_file()?;
-            self.rows.iter().try_for_each(|row| file.append(row))?;
-            self.rows = Vec::new();
-            self.held.clear();
-            file.append(row)?;
-            self.file = Some(file);
-            return Ok(());
-        }
-        if !self.may_spill {
-            self.held.require(size_of_values(row))?;
-        }
-        self.rows.push(row.into());
         Ok(())
     }
 }
@@ -185,34 +227,30 @@ fn work_out(
     table: &CommonTable,
     execution: &mut Execution<'_>,
 ) -> Result<(KeptRows, Reservation)> {
-    let held = execution.memory().reservation();
-    let seen = (table.recursive.is_some() && table.distinct).then(FxHashSet::default);
-    let mut gathering = Gathering {
-        types: &table.types,
-        seen,
-        rows: Vec::new(),
-        held,
-        may_spill: table.recursive.is_none(),
-        file: None,
-    };
+    let seen = (table.recursive.is_some() && table.distinct).then(Bulk::default);
+    let (seen_held, rows) = (execution.memory().reservation(), Growing::new(execution));
+    let mut gathering = Gathering { types: &table.types, seen, seen_held, rows };
     gathering.add_all(&table.query, execution)?;
-    let Some(recursive) = &table.recursive else {
-        let rows = match gathering.file {
-            Some(file) => KeptRows::Disk(Arc::new(file.into_reader()?)),
-            None => KeptRows::Memory(Arc::new(gathering.rows)),
-        };
-        return Ok((rows, gathering.held));
-    };
+    let Some(recursive) = &table.recursive else { return gathering.rows.finish() };
     let (most, left_out) = limit_of(table, execution)?;
-    let mut all = Vec::new();
+    let mut all = Growing::new(execution);
+    let mut passed = 0;
     let mut steps = 0;
-    while !gathering.rows.is_empty() && all.len() < most {
+    while gathering.rows.count > 0 && passed < most {
         if steps > execution.limits.recursion_depth {
             return Err(too_deep(steps));
         }
-        let delta = Arc::new(std::mem::take(&mut gathering.rows));
-        all.extend(delta.iter().cloned());
-        if all.len() >= most {
+        let given = std::mem::replace(&mut gathering.rows, Growing::new(execution));
+        let (delta, _held) = given.finish()?;
+        delta.each(|row| {
+            execution.check_cancelled()?;
+            passed += 1;
+            if passed > left_out {
+                all.add(row, execution)?;
+            }
+            Ok(passed < most)
+        })?;
+        if passed >= most {
             break;
         }
         execution.common_tables.0[number].delta = Some(delta);
@@ -221,9 +259,7 @@ fn work_out(
         step?;
         steps += 1;
     }
-    all.truncate(most);
-    all.drain(..left_out.min(all.len()));
-    Ok((KeptRows::Memory(Arc::new(all)), gathering.held))
+    all.finish()
 }
 
 /// At how many rows a recursive query ends, and how many of the first are left out.

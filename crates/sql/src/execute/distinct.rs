@@ -10,6 +10,7 @@ use crate::expression::Slot;
 use crate::types::{Datum, SqlType, write_sort_key};
 
 use super::Execution;
+use super::bulk::Bulk;
 use super::memory::Reservation;
 use super::operator::{Input, Operator};
 use super::partition::{PartitionReader, Partitions};
@@ -20,7 +21,7 @@ pub(crate) struct Distinct<'p> {
     slots: &'p [(Slot, SqlType)],
     /// All slots that are read above.
     saved: Vec<Slot>,
-    seen: FxHashSet<Box<[u8]>>,
+    seen: Bulk<FxHashSet<Box<[u8]>>>,
     held: Option<Reservation>,
     overflow: Option<Partitions>,
     pending: Vec<PartitionReader>,
@@ -39,7 +40,7 @@ impl<'p> Distinct<'p> {
             input,
             slots,
             saved: saved.collect(),
-            seen: FxHashSet::default(),
+            seen: Bulk::default(),
             held: None,
             overflow: None,
             pending: Vec::new(),
@@ -86,7 +87,7 @@ impl<'p> Distinct<'p> {
 
     /// Goes on with a part that was put on disk; false if there is none.
     fn next_part(&mut self) -> Result<bool> {
-        self.seen.clear();
+        self.seen.discard();
         if let Some(held) = &mut self.held {
             held.clear();
         }
@@ -100,7 +101,7 @@ impl<'p> Distinct<'p> {
 
 impl Operator for Distinct<'_> {
     fn open(&mut self, execution: &mut Execution<'_>) -> Result<()> {
-        self.seen.clear();
+        self.seen.discard();
         self.held = None;
         self.overflow = None;
         self.pending.clear();

@@ -16,6 +16,7 @@
 
 mod access;
 mod aggregate;
+mod bulk;
 mod common_table;
 mod counters;
 mod cursor;
@@ -53,6 +54,7 @@ mod write;
 use crate::error::Result;
 use crate::plan::{NodeKind, PreparedPlan, QueryPlan, StatementPlan};
 
+pub use bulk::free;
 pub use counters::{Counters, NodeCounters, RowCounts};
 pub use definition::DefinitionBinder;
 pub use detached::DetachedExpression;

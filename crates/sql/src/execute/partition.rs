@@ -81,6 +81,11 @@ impl PartitionReader {
         self.level
     }
 
+    /// A reader of the same rows, from the first on.
+    pub(crate) fn again(&self) -> PartitionReader {
+        PartitionReader { level: self.level, reader: self.reader.again() }
+    }
+
     /// Puts the next row in the place of `row`; false at the end.
     pub(crate) fn next(&mut self, row: &mut Vec<Datum>) -> Result<bool> {
         self.reader.next(row)

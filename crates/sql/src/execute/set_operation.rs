@@ -20,6 +20,7 @@ use crate::plan::{QueryPlan, SetOperation};
 use crate::types::{Datum, SqlType, write_sort_key};
 
 use super::Execution;
+use super::bulk::Bulk;
 use super::distinct::Distinct;
 use super::memory::Reservation;
 use super::operator::{Input, Operator, build};
@@ -47,7 +48,7 @@ pub(crate) struct SetOperator<'p> {
     key: Vec<u8>,
 }
 
-type Counts = FxHashMap<Box<[u8]>, u64>;
+type Counts = Bulk<FxHashMap<Box<[u8]>, u64>>;
 
 /// Rows of all sides whose keys are in one part.
 struct Part {
@@ -76,7 +77,7 @@ impl<'p> SetOperator<'p> {
             inputs: inputs.collect(),
             slots,
             side: 0,
-            counts: FxHashMap::default(),
+            counts: Counts::default(),
             held: None,
             is_split: false,
             parts: Vec::new(),
@@ -196,7 +197,7 @@ impl<'p> SetOperator<'p> {
     }
 
     fn forget(&mut self) {
-        self.counts = FxHashMap::default();
+        self.counts = Counts::default();
         self.held = None;
     }
 
@@ -267,10 +268,7 @@ impl<'p> SetOperator<'p> {
 }
 
 /// Keys that are in both, as often as in the one that has them less often.
-fn both(
-    mut one: FxHashMap<Box<[u8]>, u64>,
-    other: &FxHashMap<Box<[u8]>, u64>,
-) -> FxHashMap<Box<[u8]>, u64> {
+fn both(mut one: Counts, other: &Counts) -> Counts {
     one.retain(|key, count| {
         *count = (*count).min(other.get(key).copied().unwrap_or(0));
         *count > 0

@@ -2,18 +2,23 @@
 //!
 //! ```text
 //!   few wanted     heap of the first n
-//!   fits           sorted in memory
-//!   does not fit   sorted runs on disk ─► merged
+//!   more           sorted in short runs as they come ─► merged
+//!   does not fit   runs in memory ─► merged to a run on disk, and those with the last ones in memory
 //! ```
+//!
+//! No run is so long that a statement which is to end would have to wait for its sorting.
 
 use std::cmp::{Ordering, Reverse};
 use std::collections::BinaryHeap;
+use std::collections::binary_heap::PeekMut;
+use std::vec::IntoIter;
 
 use crate::error::Result;
 use crate::expression::{Expression, Slot, SortKey};
 use crate::types::{Datum, write_sort_key};
 
 use super::Execution;
+use super::bulk::Bulk;
 use super::limit::row_count;
 use super::memory::{Reservation, size_of_values};
 use super::operator::{Input, Operator};
@@ -21,6 +26,8 @@ use super::spill::SpillReader;
 
 /// Above so many wanted rows all are sorted.
 const MOST_HEAP_ROWS: u64 = 10_000;
+/// Rows of a run that is sorted in one go; that takes some milliseconds.
+const RUN_ROWS: usize = 1 << 15;
 
 /// A row that waits for its turn.
 pub(crate) struct Entry {
@@ -54,7 +61,11 @@ impl Ord for Entry {
 pub(crate) struct Sorter {
     heap: BinaryHeap<Entry>,
     wanted: Option<u64>,
+    /// What came last, in no order yet.
     entries: Vec<Entry>,
+    /// Runs in memory.
+    sorted: Vec<Bulk<IntoIter<Entry>>>,
+    /// Runs on disk.
     runs: Vec<SpillReader>,
     held: Reservation,
     number: u64,
@@ -67,6 +78,7 @@ impl Sorter {
             heap: BinaryHeap::new(),
             wanted: wanted.filter(|wanted| *wanted <= MOST_HEAP_ROWS),
             entries: Vec::new(),
+            sorted: Vec::new(),
             runs: Vec::new(),
             held: execution.memory().reservation(),
             number: 0,
@@ -91,7 +103,18 @@ impl Sorter {
             self.held.require(size_bytes)?;
         }
         self.entries.push(entry);
+        if self.entries.len() == RUN_ROWS {
+            self.end_run();
+        }
         Ok(())
+    }
+
+    /// Sorts what came last.
+    fn end_run(&mut self) {
+        if !self.entries.is_empty() {
+            self.entries.sort_unstable();
+            self.sorted.push(std::mem::take(&mut self.entries).into_iter().into());
+        }
     }
 
     fn add_to_heap(
@@ -115,13 +138,15 @@ impl Sorter {
 
     /// Puts what is in memory on disk, sorted.
     fn write_run(&mut self, execution: &Execution<'_>) -> Result<()> {
-        if self.entries.is_empty() {
+        self.end_run();
+        if self.sorted.is_empty() {
             return Ok(());
         }
-        self.entries.sort_unstable();
+        let mut merge = Merge::new(self.sorted.drain(..).map(Run::Memory).collect())?;
         let mut file = execution.create_spill_file()?;
         let mut row = Vec::new();
-        for entry in self.entries.drain(..) {
+        while let Some(entry) = merge.next()? {
+            execution.check_cancelled()?;
             row.clear();
             row.extend([Datum::text(&*entry.key), Datum::UInt(entry.number)]);
             row.extend(entry.values);
@@ -133,27 +158,78 @@ impl Sorter {
     }
 
     /// The rows in order.
-    pub(crate) fn finish(mut self, execution: &Execution<'_>) -> Result<Sorted> {
+    pub(crate) fn finish(mut self) -> Result<Sorted> {
         if self.wanted.is_some() {
-            let entries = std::mem::take(&mut self.heap).into_sorted_vec();
-            return Ok(Sorted::Memory { entries: entries.into_iter(), _held: self.held });
+            self.entries = std::mem::take(&mut self.heap).into_sorted_vec();
         }
-        if self.runs.is_empty() {
-            self.entries.sort_unstable();
-            return Ok(Sorted::Memory { entries: self.entries.into_iter(), _held: self.held });
-        }
-        self.write_run(execution)?;
-        let mut heads = BinaryHeap::new();
-        let mut runs = self.runs;
-        for (number, run) in runs.iter_mut().enumerate() {
-            heads.extend(head(run)?.map(|entry| Reverse((entry, number))));
-        }
-        Ok(Sorted::Runs { runs, heads })
+        self.end_run();
+        let memory = self.sorted.into_iter().map(Run::Memory);
+        let runs = memory.chain(self.runs.into_iter().map(Run::Disk)).collect();
+        Ok(Sorted { merge: Merge::new(runs)?, _held: self.held })
     }
 }
 
-/// The next row of a run.
-fn head(run: &mut SpillReader) -> Result<Option<Entry>> {
+/// Sorted rows.
+pub(crate) struct Sorted {
+    merge: Merge,
+    _held: Reservation,
+}
+
+impl Sorted {
+    /// The next row's values.
+    pub(crate) fn next(&mut self) -> Result<Option<Box<[Datum]>>> {
+        Ok(self.merge.next()?.map(|entry| entry.values))
+    }
+}
+
+/// Rows in order.
+enum Run {
+    Memory(Bulk<IntoIter<Entry>>),
+    Disk(SpillReader),
+}
+
+impl Run {
+    fn next(&mut self) -> Result<Option<Entry>> {
+        match self {
+            Run::Memory(entries) => Ok(entries.next()),
+            Run::Disk(reader) => next_on_disk(reader),
+        }
+    }
+}
+
+/// Several runs as one: `heads` has the next row of each.
+struct Merge {
+    runs: Vec<Run>,
+    heads: BinaryHeap<Reverse<(Entry, usize)>>,
+}
+
+impl Merge {
+    fn new(mut runs: Vec<Run>) -> Result<Merge> {
+        let mut heads = BinaryHeap::new();
+        // A single run needs no comparisons.
+        if runs.len() > 1 {
+            for (number, run) in runs.iter_mut().enumerate() {
+                heads.extend(run.next()?.map(|entry| Reverse((entry, number))));
+            }
+        }
+        Ok(Merge { runs, heads })
+    }
+
+    fn next(&mut self) -> Result<Option<Entry>> {
+        if let [only] = &mut self.runs[..] {
+            return only.next();
+        }
+        let Some(mut least) = self.heads.peek_mut() else { return Ok(None) };
+        let Reverse((entry, number)) = &mut *least;
+        match self.runs[*number].next()? {
+            Some(next) => Ok(Some(std::mem::replace(entry, next))),
+            None => Ok(Some(PeekMut::pop(least).0.0)),
+        }
+    }
+}
+
+/// The next row of a run on disk.
+fn next_on_disk(run: &mut SpillReader) -> Result<Option<Entry>> {
     let mut row = Vec::new();
     if !run.next(&mut row)? {
         return Ok(None);
@@ -168,28 +244,6 @@ fn head(run: &mut SpillReader) -> Result<Option<Entry>> {
         _ => 0,
     };
     Ok(Some(Entry { key, number, values: row.collect() }))
-}
-
-/// Sorted rows.
-pub(crate) enum Sorted {
-    /// All in memory.
-    Memory { entries: std::vec::IntoIter<Entry>, _held: Reservation },
-    /// Runs on disk, each with its first row here.
-    Runs { runs: Vec<SpillReader>, heads: BinaryHeap<Reverse<(Entry, usize)>> },
-}
-
-impl Sorted {
-    /// The next row's values.
-    pub(crate) fn next(&mut self) -> Result<Option<Box<[Datum]>>> {
-        match self {
-            Sorted::Memory { entries, .. } => Ok(entries.next().map(|entry| entry.values)),
-            Sorted::Runs { runs, heads } => {
-                let Some(Reverse((entry, number))) = heads.pop() else { return Ok(None) };
-                heads.extend(head(&mut runs[number])?.map(|entry| Reverse((entry, number))));
-                Ok(Some(entry.values))
-            }
-        }
-    }
 }
 
 /// Appends the key of the present row.
@@ -241,7 +295,7 @@ impl Operator for Sort<'_> {
         }
         execution.rows.sorted += sorter.number;
         execution.rows.sort_runs += sorter.runs.len() as u64;
-        self.sorted = Some(sorter.finish(execution)?);
+        self.sorted = Some(sorter.finish()?);
         Ok(())
     }
 

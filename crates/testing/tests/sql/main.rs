@@ -10,7 +10,9 @@
 mod client;
 mod executors;
 mod renewal;
+mod kill;
 mod server;
+mod spilling;
 mod statistics;
 
 use std::path::PathBuf;

@@ -1,6 +1,7 @@
 //! A server for tests: a node over a temporary directory that listens at a free port.
 
 use std::net::{Ipv4Addr, SocketAddr};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -12,7 +13,7 @@ use firn_base::Environment;
 pub(crate) struct Server {
     endpoint: Endpoint,
     _node: Arc<LocalNode>,
-    _directory: tempfile::TempDir,
+    directory: tempfile::TempDir,
 }
 
 impl Server {
@@ -30,12 +31,22 @@ impl Server {
             ..EndpointOptions::default()
         };
         let endpoint = Endpoint::start(&environment, &node, &options).expect("an endpoint");
-        Server { endpoint, _node: node, _directory: directory }
+        Server { endpoint, _node: node, directory }
     }
 
     /// What the sessions share.
     pub(crate) fn instance(&self) -> &firn_compute::Instance {
         self.endpoint.instance()
+    }
+
+    /// Files that statements have put rows in and that are still there.
+    pub(crate) fn spilled_files(&self) -> Vec<PathBuf> {
+        let entries = |folder: &str| {
+            let entries = std::fs::read_dir(self.directory.path().join(folder));
+            entries.expect("a folder for what is put on disk")
+        };
+        let found = entries("spill").chain(entries("spill-columns"));
+        found.map(|entry| entry.expect("an entry").path()).collect()
     }
 
     pub(crate) fn port(&self) -> u16 {

@@ -11,6 +11,7 @@ use crate::types::json::JsonObject;
 use crate::types::{Datum, EvaluationContext, JsonValue, SqlType, TypeKind, cast, write_sort_key};
 
 use super::super::Execution;
+use super::super::bulk::Bulk;
 use super::super::memory::{Reservation, size_of_values};
 use super::concatenate::Concatenation;
 use super::number::{Sum, Variance};
@@ -20,7 +21,7 @@ use super::number::{Sum, Variance};
 pub struct Accumulator {
     kind: Kind,
     /// Keys of the values seen, for `DISTINCT`.
-    seen: Option<FxHashSet<Box<[u8]>>>,
+    seen: Option<Bulk<FxHashSet<Box<[u8]>>>>,
 }
 
 #[derive(Clone)]
@@ -63,7 +64,7 @@ impl Accumulator {
         };
         // The extremes of distinct values are those of all.
         let distinct = call.distinct && !matches!(call.function, F::Min | F::Max);
-        Accumulator { kind, seen: distinct.then(FxHashSet::default) }
+        Accumulator { kind, seen: distinct.then(Bulk::default) }
     }
 
     /// Takes a row's arguments in, and the values that `GROUP_CONCAT` orders by.

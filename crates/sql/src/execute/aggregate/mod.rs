@@ -5,15 +5,14 @@
 //!     sorted      one group at a time
 //!     hashed      all groups at once; rows of groups that there is no memory for go to disk, split by
 //!                 their keys, and come back part by part
-//!     rollup      each row counts for its group and for all that it is rolled up into
+//!     rollup      rows sorted by their groups; each counts for its group and for all that it is rolled up into, which
+//!                 come out when the next group begins
 //! ```
 
 mod accumulator;
 mod concatenate;
 mod number;
 mod over_scan;
-
-use std::collections::BTreeMap;
 
 use rustc_hash::FxHashMap;
 
@@ -23,15 +22,14 @@ use crate::plan::{NodeKind, PlanNode};
 use crate::types::{Datum, SqlType, write_sort_key};
 
 use super::Execution;
+use super::bulk::Bulk;
 use super::memory::{Reservation, size_of_values};
 use super::operator::{Input, Operator};
 use super::partition::{PartitionReader, Partitions};
+use super::sort::{Sorted, Sorter};
 
 pub use accumulator::Accumulator;
 pub(crate) use over_scan::AggregateOverScan;
-
-/// Stands for a rolled up value in a key: behind all values.
-const ROLLED_UP: u8 = 0xff;
 
 /// A group at work.
 struct Group {
@@ -49,7 +47,7 @@ pub(crate) struct Aggregate<'p> {
     sorted: bool,
     rollup: Option<&'p [Slot]>,
     /// Groups that are complete, the next one last.
-    ready: Vec<Group>,
+    ready: Bulk<Vec<Group>>,
     state: State,
     held: Option<Reservation>,
     key: Vec<u8>,
@@ -66,8 +64,44 @@ enum State {
     Sorted { key: Vec<u8>, group: Group },
     /// Parts on disk that are still to be gone through.
     Parts(Vec<PartitionReader>),
+    /// The rows of a rollup, in order.
+    Rollup(Rollup),
     /// There is no more.
     Ended,
+}
+
+/// Rows in the order of their groups, and the groups that the last of them counts for: all of it first, then those of
+/// ever more group values.
+struct Rollup {
+    rows: Sorted,
+    open: Vec<OpenGroup>,
+    key: Vec<u8>,
+    /// Where in the key that of each group value ends.
+    ends: Vec<usize>,
+}
+
+/// A group, and what it holds of the memory.
+struct OpenGroup {
+    group: Group,
+    held: Option<Reservation>,
+}
+
+impl Rollup {
+    /// How many of the first group values are those of the last row.
+    fn common_depth(&self, key: &[u8], ends: &[usize]) -> usize {
+        let same = |(one, other): &(&usize, &usize)| key.get(..**one) == self.key.get(..**other);
+        ends.iter().zip(&self.ends).take_while(same).count()
+    }
+
+    /// Begins the groups that are not open.
+    fn open_groups(&mut self, values: usize, new: impl Fn() -> Group) {
+        for depth in self.open.len()..=values {
+            let mut group = new();
+            group.depth = depth;
+            group.values[depth..].fill(Datum::Null);
+            self.open.push(OpenGroup { group, held: None });
+        }
+    }
 }
 
 impl<'p> Aggregate<'p> {
@@ -83,7 +117,7 @@ impl<'p> Aggregate<'p> {
             calls: aggregates,
             sorted: *sorted && !groups.is_empty(),
             rollup: rollup.as_deref(),
-            ready: Vec::new(),
+            ready: Bulk::default(),
             state: State::Opened,
             held: None,
             key: Vec::new(),
@@ -179,8 +213,8 @@ impl<'p> Aggregate<'p> {
         mut part: Option<PartitionReader>,
         execution: &mut Execution<'_>,
     ) -> Result<Vec<PartitionReader>> {
-        let mut numbers: FxHashMap<Box<[u8]>, usize> = FxHashMap::default();
-        let mut groups: Vec<Group> = Vec::new();
+        let mut numbers: Bulk<FxHashMap<Box<[u8]>, usize>> = Bulk::default();
+        let mut groups: Bulk<Vec<Group>> = Bulk::default();
         let mut overflow: Option<Partitions> = None;
         self.held = Some(execution.memory().reservation());
         while self.next_row(&mut part, execution)? {
@@ -234,42 +268,60 @@ impl<'p> Aggregate<'p> {
         Ok(true)
     }
 
-    /// All groups, and what they are rolled up into, in order.
-    fn roll_up(&mut self, execution: &mut Execution<'_>) -> Result<()> {
-        let mut groups: BTreeMap<Vec<u8>, Group> = BTreeMap::new();
-        self.held = Some(execution.memory().reservation());
-        let mut ends = Vec::new();
+    /// Puts all rows in order.
+    fn begin_rollup(&mut self, execution: &mut Execution<'_>) -> Result<Rollup> {
+        let mut sorter = Sorter::new(None, execution);
         while self.next_row(&mut None, execution)? {
             execution.check_cancelled()?;
-            ends.clear();
-            self.key.clear();
-            ends.push(0);
-            for (value, ty) in self.row.iter().zip(types_of(self.groups)) {
-                write_sort_key(value, ty, false, &mut self.key);
-                ends.push(self.key.len());
+            self.write_key();
+            sorter.add(&self.key, execution, || self.row.as_slice().into())?;
+        }
+        Ok(Rollup { rows: sorter.finish()?, open: Vec::new(), key: Vec::new(), ends: Vec::new() })
+    }
+
+    /// Reads rows up to the end of a group; false if there are no more.
+    fn next_rolled_up(
+        &mut self,
+        rollup: &mut Rollup,
+        execution: &mut Execution<'_>,
+    ) -> Result<bool> {
+        while let Some(row) = rollup.rows.next()? {
+            execution.check_cancelled()?;
+            self.row = row.into();
+            let ends = self.write_key_ends();
+            let common = rollup.common_depth(&self.key, &ends);
+            let is_new = common < self.groups.len() || rollup.open.is_empty();
+            if is_new {
+                // The last one comes out first.
+                let complete = rollup.open.drain((common + 1).min(rollup.open.len())..);
+                *self.ready = complete.map(|open| open.group).collect();
+                rollup.open_groups(self.groups.len(), || self.new_group());
+                std::mem::swap(&mut rollup.key, &mut self.key);
+                rollup.ends = ends;
             }
-            for (depth, end) in ends.iter().enumerate() {
-                let mut key = self.key[..*end].to_vec();
-                if depth < self.groups.len() {
-                    key.push(ROLLED_UP);
-                }
-                let mut group = match groups.remove(&key) {
-                    Some(group) => group,
-                    None => {
-                        let size_bytes = key.len() + size_of_values(&self.row) + 128;
-                        self.held.as_mut().map_or(Ok(()), |held| held.require(size_bytes))?;
-                        let mut group = self.new_group();
-                        group.depth = depth;
-                        group.values[depth..].fill(Datum::Null);
-                        group
-                    }
-                };
-                self.count(&mut group, execution)?;
-                groups.insert(key, group);
+            for OpenGroup { group, held } in &mut rollup.open {
+                std::mem::swap(&mut self.held, held);
+                let counted = self.count(group, execution);
+                std::mem::swap(&mut self.held, held);
+                counted?;
+            }
+            if !self.ready.is_empty() {
+                return Ok(true);
             }
         }
-        self.ready = groups.into_values().rev().collect();
-        Ok(())
+        *self.ready = rollup.open.drain(..).map(|open| open.group).collect();
+        Ok(!self.ready.is_empty())
+    }
+
+    /// The present row's key, and where in it the key of each group value ends.
+    fn write_key_ends(&mut self) -> Vec<usize> {
+        self.key.clear();
+        let mut ends = Vec::with_capacity(self.groups.len());
+        for (value, ty) in self.row.iter().zip(types_of(self.groups)) {
+            write_sort_key(value, ty, false, &mut self.key);
+            ends.push(self.key.len());
+        }
+        ends
     }
 
     /// Goes on until a group is ready; false if there is none left.
@@ -277,8 +329,18 @@ impl<'p> Aggregate<'p> {
         while self.ready.is_empty() {
             match &mut self.state {
                 State::Opened if self.rollup.is_some() => {
-                    self.roll_up(execution)?;
-                    self.state = State::Ended;
+                    let rollup = self.begin_rollup(execution)?;
+                    self.state = State::Rollup(rollup);
+                }
+                State::Rollup(_) => {
+                    let State::Rollup(mut rollup) =
+                        std::mem::replace(&mut self.state, State::Ended)
+                    else {
+                        continue;
+                    };
+                    if self.next_rolled_up(&mut rollup, execution)? {
+                        self.state = State::Rollup(rollup);
+                    }
                 }
                 State::Opened if !self.sorted => {
                     let parts = self.hash(None, execution)?;
@@ -305,7 +367,8 @@ impl<'p> Aggregate<'p> {
     fn add_empty_group(&mut self) {
         if self.groups.is_empty() && self.ready.is_empty() {
             self.row.clear();
-            self.ready.push(self.new_group());
+            let group = self.new_group();
+            self.ready.push(group);
         }
     }
 }
@@ -316,7 +379,7 @@ fn types_of(groups: &[(Slot, Expression)]) -> impl Iterator<Item = &SqlType> {
 
 impl Operator for Aggregate<'_> {
     fn open(&mut self, execution: &mut Execution<'_>) -> Result<()> {
-        self.ready.clear();
+        self.ready.discard();
         self.state = State::Opened;
         self.held = None;
         self.displaced.clear();

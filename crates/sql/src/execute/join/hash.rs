@@ -3,19 +3,21 @@
 //! ```text
 //!   right fits       table of all of it;  left streams past
 //!   it does not      both sides on disk, split by their keys; part by part as above
+//!   a part does not  as much of its right side as fits;  its left side streams past, once for each such piece
 //! ```
 //!
 //! Rows whose key is NULL match nothing, unless the pair is compared by `<=>`.
 
 use rustc_hash::FxHashMap;
 
-use crate::error::{Result, SqlError};
+use crate::error::Result;
 use crate::expression::{Expression, Slot};
 use crate::plan::{JoinKind, NodeKind, PlanNode};
 use crate::types::sort_key::write_comparison_key;
 use crate::types::{ComparisonKind, Datum, comparison_kind};
 
 use super::super::Execution;
+use super::super::bulk::Bulk;
 use super::super::memory::{Reservation, size_of_values};
 use super::super::operator::{Input, Operator, all_true};
 use super::super::partition::{PartitionReader, Partitions};
@@ -54,14 +56,46 @@ struct Plan<'p> {
 struct Parts {
     left: Vec<PartitionReader>,
     right: Vec<PartitionReader>,
-    /// The left side of the part that is in the table.
-    present: Option<PartitionReader>,
+    present: Option<Part>,
+}
+
+/// The part that is gone through.
+struct Part {
+    left: PartitionReader,
+    /// The number of the left row that was read last, from 1.
+    number: usize,
+    /// What of the right side has not been in the table yet, and the row that did not fit any more.
+    right: PartitionReader,
+    ahead: Option<(Box<[u8]>, Vec<Datum>)>,
+    /// Left rows that have matched something in an earlier piece of the right side.
+    matched: Vec<bool>,
+    held: Reservation,
+}
+
+impl Part {
+    /// Whether all of the right side that is left is in the table.
+    fn is_last_piece(&self) -> bool {
+        self.ahead.is_none()
+    }
+
+    /// Notes that the present left row has matched, for the pieces to come.
+    fn note_match(&mut self) -> Result<()> {
+        if self.is_last_piece() {
+            return Ok(());
+        }
+        if self.matched.len() < self.number {
+            self.held.require(self.number - self.matched.len())?;
+            self.matched.resize(self.number, false);
+        }
+        self.matched[self.number - 1] = true;
+        Ok(())
+    }
 }
 
 #[derive(Default)]
 struct Table {
-    heads: FxHashMap<Box<[u8]>, u32>,
-    rows: Vec<(Box<[Datum]>, u32)>,
+    heads: Bulk<FxHashMap<Box<[u8]>, u32>>,
+    rows: Bulk<Vec<(Box<[Datum]>, u32)>>,
     held: Option<Reservation>,
 }
 
@@ -148,7 +182,7 @@ impl<'p> HashJoin<'p> {
         let mut right = Partitions::new(0, execution)?;
         right.add(&self.key, &with_key(&self.key, row), execution)?;
         let table = std::mem::take(&mut self.table);
-        for (key, head) in &table.heads {
+        for (key, head) in &*table.heads {
             let mut number = *head;
             while let Some((row, next)) = table.rows.get(number as usize) {
                 right.add(key, &with_key(key, row), execution)?;
@@ -185,40 +219,68 @@ impl<'p> HashJoin<'p> {
         let mut row = Vec::new();
         loop {
             let Some(parts) = &mut self.parts else { return Ok(false) };
-            if let Some(present) = &mut parts.present
-                && present.next(&mut row)?
-            {
-                execution.restore(&self.plan.left_slots, row);
-                return Ok(true);
+            if let Some(present) = &mut parts.present {
+                if present.left.next(&mut row)? {
+                    present.number += 1;
+                    execution.restore(&self.plan.left_slots, row);
+                    return Ok(true);
+                }
+                if !present.is_last_piece() {
+                    present.left = present.left.again();
+                    present.number = 0;
+                    self.load(execution)?;
+                    continue;
+                }
             }
             let Some((left, right)) = parts.left.pop().zip(parts.right.pop()) else {
                 parts.present = None;
                 return Ok(false);
             };
-            parts.present = Some(left);
-            self.load(right, execution)?;
+            let (matched, held) = (Vec::new(), execution.memory().reservation());
+            parts.present = Some(Part { left, number: 0, right, ahead: None, matched, held });
+            self.load(execution)?;
         }
     }
 
-    /// Puts a part of the right side in the table.
-    fn load(&mut self, mut right: PartitionReader, execution: &Execution<'_>) -> Result<()> {
+    /// Puts the next piece of the present part's right side in the table.
+    fn load(&mut self, execution: &Execution<'_>) -> Result<()> {
         self.table.clear();
+        let Some(part) = self.parts.as_mut().and_then(|parts| parts.present.as_mut()) else {
+            return Ok(());
+        };
+        if let Some((key, row)) = part.ahead.take()
+            && !self.table.add(&key, &row, execution)
+        {
+            return Err(execution.memory().refusal());
+        }
         let mut row = Vec::new();
-        while right.next(&mut row)? {
+        while part.right.next(&mut row)? {
             execution.check_cancelled()?;
             let Some(Datum::Text(key)) = row.pop() else { continue };
             if !self.table.add(&key, &row, execution) {
-                let message = "Out of memory; a part of a hash join is larger than the limit";
-                return Err(SqlError::new(1041, message));
+                if self.table.rows.is_empty() {
+                    return Err(execution.memory().refusal());
+                }
+                part.ahead = Some(((*key).into(), row));
+                return Ok(());
             }
         }
         Ok(())
     }
 
+    fn part(&mut self) -> Option<&mut Part> {
+        self.parts.as_mut()?.present.as_mut()
+    }
+
+    /// Whether the present left row has matched in an earlier piece of the right side.
+    fn has_matched_before(&mut self) -> bool {
+        self.part().is_some_and(|part| part.matched.get(part.number.wrapping_sub(1)) == Some(&true))
+    }
+
     /// Looks a left row up.
     fn look_up(&mut self, execution: &mut Execution<'_>) -> Result<()> {
         self.is_inside = true;
-        self.has_matched = false;
+        self.has_matched = self.has_matched_before();
         self.chain = match self.plan.left_key(&mut self.key, execution)? {
             true => self.table.heads.get(&self.key[..]).copied().unwrap_or(NONE),
             false => NONE,
@@ -229,6 +291,7 @@ impl<'p> HashJoin<'p> {
     /// Goes to the next pair that matches; false if the left row has no more.
     fn next_match(&mut self, execution: &mut Execution<'_>) -> Result<bool> {
         while let Some((row, next)) = self.table.rows.get(self.chain as usize) {
+            execution.check_cancelled()?;
             self.chain = *next;
             for (slot, value) in self.plan.right_slots.iter().zip(row) {
                 execution.frame[slot.0 as usize] = value.clone();
@@ -300,9 +363,14 @@ impl Operator for HashJoin<'_> {
                 }
                 execution.check_cancelled()?;
                 self.look_up(execution)?;
+                if self.has_matched && matches!(self.plan.join, JoinKind::Semi | JoinKind::Anti) {
+                    self.is_inside = false;
+                    continue;
+                }
             }
             if self.next_match(execution)? {
                 self.has_matched = true;
+                self.part().map_or(Ok(()), Part::note_match)?;
                 match self.plan.join {
                     JoinKind::Inner | JoinKind::Left => return Ok(true),
                     JoinKind::Semi => {
@@ -316,7 +384,9 @@ impl Operator for HashJoin<'_> {
                 }
             }
             self.is_inside = false;
-            if !self.has_matched && matches!(self.plan.join, JoinKind::Left | JoinKind::Anti) {
+            let may_match_yet = self.part().is_some_and(|part| !part.is_last_piece());
+            let comes_alone = matches!(self.plan.join, JoinKind::Left | JoinKind::Anti);
+            if !self.has_matched && !may_match_yet && comes_alone {
                 fill_null(self.plan.right_slots, execution);
                 return Ok(true);
             }

@@ -119,6 +119,12 @@ impl SpillFile {
         self.rows
     }
 
+    /// Where the next row will be.
+    #[must_use]
+    pub(crate) fn end(&self) -> u64 {
+        self.length + self.buffer.len() as u64
+    }
+
     fn flush(&mut self) -> Result<()> {
         let written = self.file.file.write_at(&self.buffer, self.length);
         written.map_err(|error| {
@@ -156,6 +162,13 @@ impl SpillReader {
     pub(crate) fn again(&self) -> SpillReader {
         let (file, length) = (Arc::clone(&self.file), self.length);
         SpillReader { file, length, offset: 0, buffer: Vec::new(), position: 0 }
+    }
+
+    /// Goes on with the row at a place that [`SpillFile::end`] has named.
+    pub(crate) fn seek(&mut self, place: u64) {
+        self.buffer.clear();
+        self.position = 0;
+        self.offset = place;
     }
 
     /// Puts the next row in the place of `values`; false at the end.

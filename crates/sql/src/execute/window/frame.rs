@@ -46,7 +46,7 @@ impl Frames<'_> {
 
     /// The row that a bound of `ROWS` names; `None` for the partition's own bound.
     fn row_bound(&self, row: usize, bound: &FrameBound, place: usize) -> Result<Option<i128>> {
-        let offset = || offset_of(&self.partition.rows[row][place]);
+        let offset = || offset_of(&self.partition.rows.get(row)?[place]);
         Ok(match bound {
             FrameBound::UnboundedPreceding | FrameBound::UnboundedFollowing => None,
             FrameBound::CurrentRow => Some(row as i128),
@@ -59,10 +59,10 @@ impl Frames<'_> {
         Ok(match bound {
             FrameBound::UnboundedPreceding => 0,
             FrameBound::UnboundedFollowing => self.partition.rows.len(),
-            FrameBound::CurrentRow => self.partition.peers[row].0,
+            FrameBound::CurrentRow => self.partition.peers[row].0 as usize,
             FrameBound::Preceding(limit) | FrameBound::Following(limit) => self
                 .first_from(row, limit, self.places.start_bound, Ordering::is_lt)?
-                .unwrap_or(self.partition.peers[row].0),
+                .unwrap_or(self.partition.peers[row].0 as usize),
         })
     }
 
@@ -70,10 +70,10 @@ impl Frames<'_> {
         Ok(match bound {
             FrameBound::UnboundedPreceding => 0,
             FrameBound::UnboundedFollowing => self.partition.rows.len(),
-            FrameBound::CurrentRow => self.partition.peers[row].1,
+            FrameBound::CurrentRow => self.partition.peers[row].1 as usize,
             FrameBound::Preceding(limit) | FrameBound::Following(limit) => self
                 .first_from(row, limit, self.places.end_bound, Ordering::is_le)?
-                .unwrap_or(self.partition.peers[row].1),
+                .unwrap_or(self.partition.peers[row].1 as usize),
         })
     }
 
@@ -87,7 +87,9 @@ impl Frames<'_> {
         before: fn(Ordering) -> bool,
     ) -> Result<Option<usize>> {
         let Some(key) = self.plan.order.first() else { return Ok(None) };
-        let wanted = &self.partition.rows[row][place];
+        let rows = &self.partition.rows;
+        let present = rows.get(row)?;
+        let wanted = &present[place];
         if wanted.is_null() {
             return Ok(None);
         }
@@ -97,7 +99,15 @@ impl Frames<'_> {
             let ordering = kind.compare(value, wanted).unwrap_or(Ordering::Less);
             before(if key.descending { ordering.reverse() } else { ordering })
         };
-        Ok(Some(self.partition.rows.partition_point(|other| is_before(&other[self.places.order]))))
+        let (mut low, mut high) = (0, rows.len());
+        while low < high {
+            let middle = low + (high - low) / 2;
+            match is_before(&rows.get(middle)?[self.places.order]) {
+                true => low = middle + 1,
+                false => high = middle,
+            }
+        }
+        Ok(Some(low))
     }
 }
 

@@ -41,42 +41,45 @@ impl Running {
     ) -> Result<Datum> {
         let count = partition.rows.len();
         let (first_peer, after_peers, group) = partition.peers[row];
-        let argument = |row: usize, number: usize| &partition.rows[row][place + number];
+        let (first_peer, after_peers) = (first_peer as usize, after_peers as usize);
+        let argument = |row: usize, number: usize| -> Result<Datum> {
+            Ok(partition.rows.get(row)?[place + number].clone())
+        };
         let in_frame = |at: Option<usize>| {
-            at.filter(|at| frame.contains(at)).map_or(Datum::Null, |at| argument(at, 0).clone())
+            at.filter(|at| frame.contains(at)).map_or(Ok(Datum::Null), |at| argument(at, 0))
         };
         let number = |number: usize| count_of(number as u64, &call.ty);
         Ok(match &call.function {
             WindowFunction::RowNumber => number(row + 1),
             WindowFunction::Rank => number(first_peer + 1),
-            WindowFunction::DenseRank => number(group + 1),
+            WindowFunction::DenseRank => number(group as usize + 1),
             WindowFunction::PercentRank if count == 1 => Datum::Double(0.0),
             WindowFunction::PercentRank => Datum::Double(first_peer as f64 / (count - 1) as f64),
             WindowFunction::CumulativeDistribution => {
                 Datum::Double(after_peers as f64 / count as f64)
             }
-            WindowFunction::Ntile => match argument(row, 0) {
+            WindowFunction::Ntile => match argument(row, 0)? {
                 Datum::Null => Datum::Null,
-                tiles => number(ntile(positive(tiles, "ntile")?, row, count)),
+                tiles => number(ntile(positive(&tiles, "ntile")?, row, count)),
             },
             WindowFunction::Lag | WindowFunction::Lead => {
                 let offset = match call.arguments.len() {
                     1 => 1,
-                    _ => offset(argument(row, 1))?,
+                    _ => offset(&argument(row, 1)?)?,
                 };
                 let is_lag = matches!(call.function, WindowFunction::Lag);
                 let at = if is_lag { row.checked_sub(offset) } else { row.checked_add(offset) };
                 match at.filter(|at| *at < count) {
-                    Some(at) => argument(at, 0).clone(),
-                    None if call.arguments.len() > 2 => argument(row, 2).clone(),
+                    Some(at) => argument(at, 0)?,
+                    None if call.arguments.len() > 2 => argument(row, 2)?,
                     None => Datum::Null,
                 }
             }
-            WindowFunction::FirstValue => in_frame(Some(frame.start)),
-            WindowFunction::LastValue => in_frame(frame.end.checked_sub(1)),
-            WindowFunction::NthValue => match argument(row, 1) {
+            WindowFunction::FirstValue => in_frame(Some(frame.start))?,
+            WindowFunction::LastValue => in_frame(frame.end.checked_sub(1))?,
+            WindowFunction::NthValue => match argument(row, 1)? {
                 Datum::Null => Datum::Null,
-                nth => in_frame(frame.start.checked_add(positive(nth, "nth_value")? - 1)),
+                nth => in_frame(frame.start.checked_add(positive(&nth, "nth_value")? - 1))?,
             },
             WindowFunction::Aggregate(aggregate) => {
                 self.aggregate(aggregate, place, partition, frame, execution)?
@@ -103,8 +106,9 @@ impl Running {
             self.frame = frame.start..frame.start;
         }
         let Some(accumulator) = &mut self.accumulator else { return Ok(Datum::Null) };
-        for row in &partition.rows[self.frame.end..frame.end] {
+        for row in self.frame.end..frame.end {
             execution.check_cancelled()?;
+            let row = partition.rows.get(row)?;
             let (arguments, rest) = row[place..].split_at(call.arguments.len());
             accumulator.add(call, arguments, &rest[..call.order.len()], held, execution)?;
         }

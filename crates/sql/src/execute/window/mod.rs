@@ -6,10 +6,12 @@
 //!   a row:  kept slots │ arguments of the calls │ bounds of the frame │ first order value │ keys
 //! ```
 //!
-//! A partition has to fit in the statement's memory; all of them together do not.
+//! A partition that does not fit in the statement's memory is on disk ([`rows`]). What is known of each of its rows in
+//! memory, three numbers, has to fit.
 
 mod frame;
 mod function;
+mod rows;
 
 use crate::error::Result;
 use crate::expression::Expression;
@@ -17,12 +19,13 @@ use crate::plan::{WindowCall, WindowFunction, WindowPlan};
 use crate::types::{Datum, write_sort_key};
 
 use super::Execution;
-use super::memory::{Reservation, size_of_values};
+use super::memory::Reservation;
 use super::operator::{Input, Operator};
 use super::sort::{Sorted, Sorter, write_keys};
 
 use frame::Frames;
 use function::Running;
+use rows::Rows;
 
 /// Works window functions out.
 pub(crate) struct Window<'p> {
@@ -57,9 +60,9 @@ pub(super) struct Places {
 /// The rows of one partition, in order.
 #[derive(Default)]
 pub(super) struct Partition {
-    pub(super) rows: Vec<Box<[Datum]>>,
+    rows: Rows,
     /// Of each row, where its peers begin and end, and the number of their group.
-    pub(super) peers: Vec<(usize, usize, usize)>,
+    pub(super) peers: Vec<(u32, u32, u32)>,
 }
 
 /// The arguments of a call, and of the aggregate in it.
@@ -141,33 +144,39 @@ impl<'p> Window<'p> {
         };
         let Some(first) = first else { return Ok(false) };
         let key = first[self.places.partition_key].clone();
-        held.require(size_of_values(&first) + 64)?;
-        self.partition.rows.push(first);
+        self.partition.rows.push(first, held, execution)?;
         while let Some(row) = sorted.next()? {
             execution.check_cancelled()?;
             if row[self.places.partition_key] != key {
                 self.ahead = Some(row);
                 break;
             }
-            held.require(size_of_values(&row) + 64)?;
-            self.partition.rows.push(row);
+            self.partition.rows.push(row, held, execution)?;
         }
-        self.partition.find_peers(self.places.order_key);
+        self.partition.rows.complete()?;
+        held.require(self.partition.rows.len() * size_of::<(u32, u32, u32)>())?;
+        self.partition.find_peers(self.places.order_key, execution)?;
         self.running = self.plan.calls.iter().map(Running::new).collect();
         Ok(true)
     }
 }
 
 impl Partition {
-    fn find_peers(&mut self, order_key: usize) {
-        let (rows, mut start, mut group) = (&self.rows, 0, 0);
+    fn find_peers(&mut self, order_key: usize, execution: &Execution<'_>) -> Result<()> {
+        let (rows, mut start, mut group) = (&self.rows, 0, 0_u32);
         while start < rows.len() {
-            let peers = rows[start..].iter();
-            let count = peers.take_while(|row| row[order_key] == rows[start][order_key]).count();
-            self.peers.extend(std::iter::repeat_n((start, start + count, group), count));
-            start += count;
+            let key = rows.get(start)?[order_key].clone();
+            let mut end = start + 1;
+            while end < rows.len() && rows.get(end)?[order_key] == key {
+                execution.check_cancelled()?;
+                end += 1;
+            }
+            let peers = (start as u32, end as u32, group);
+            self.peers.extend(std::iter::repeat_n(peers, end - start));
+            start = end;
             group += 1;
         }
+        Ok(())
     }
 }
 
@@ -184,7 +193,7 @@ impl Operator for Window<'_> {
             let row = self.row(&mut key, execution)?;
             sorter.add(&key, execution, || row)?;
         }
-        self.sorted = Some(sorter.finish(execution)?);
+        self.sorted = Some(sorter.finish()?);
         Ok(())
     }
 
@@ -204,8 +213,8 @@ impl Operator for Window<'_> {
                 running.value(call, *place, &self.partition, number, frame.clone(), execution)?;
             execution.set(call.output, value);
         }
-        let kept = self.partition.rows[number].iter().cloned();
-        for (slot, value) in self.plan.keep.iter().zip(kept) {
+        let row = self.partition.rows.get(number)?;
+        for (slot, value) in self.plan.keep.iter().zip(row.iter().cloned()) {
             // A function's own output may be among the slots that are read above.
             if !self.plan.calls.iter().any(|call| call.output == *slot) {
                 execution.set(*slot, value);

@@ -1,0 +1,114 @@
+//! Statements that have far less memory than they need: both executors put rows on disk, and answer what they answer
+//! with enough of it.
+
+use mysql::prelude::Queryable;
+use mysql::{Row, Value};
+
+use crate::client::Client;
+use crate::server::Server;
+
+const ROWS: u32 = 60_000;
+
+/// All need many times what [`LITTLE`] allows.
+const QUERIES: &[&str] = &[
+    "SELECT * FROM wide ORDER BY s, id",
+    "SELECT * FROM wide ORDER BY g DESC, id DESC",
+    "SELECT s, COUNT(*), SUM(g), MIN(id), MAX(d) FROM wide GROUP BY s ORDER BY s",
+    "SELECT d, COUNT(*), AVG(d), MIN(s) FROM wide GROUP BY d ORDER BY d",
+    "SELECT g, COUNT(DISTINCT s) FROM wide GROUP BY g ORDER BY g",
+    "SELECT DISTINCT s, g FROM wide ORDER BY s, g",
+    "SELECT COUNT(*), SUM(a.id), SUM(b.g) FROM wide a JOIN other b ON a.s = b.s",
+    "SELECT a.id, b.id FROM wide a LEFT JOIN other b ON a.s = b.s AND b.g > 20 ORDER BY a.id, b.id",
+    "SELECT COUNT(*), SUM(id) FROM wide WHERE s IN (SELECT s FROM other WHERE g < 900)",
+    "SELECT COUNT(*), SUM(id) FROM wide a WHERE NOT EXISTS (SELECT 1 FROM other b WHERE a.s = b.s AND a.g < b.g)",
+    "SELECT COUNT(*), SUM(a.id + b.id) FROM wide a JOIN other b ON a.one = b.one WHERE a.id < 300",
+    "SELECT s, g FROM wide UNION SELECT s, id FROM other ORDER BY 1, 2",
+    "SELECT COUNT(*) FROM (SELECT s, d FROM wide INTERSECT SELECT s, d FROM other) x",
+];
+
+/// What the row executor alone has an operator for.
+const ROW_QUERIES: &[&str] = &[
+    "SELECT s, d, COUNT(*), SUM(g) FROM wide GROUP BY s, d WITH ROLLUP",
+    "SELECT id, SUM(g) OVER (ORDER BY id) FROM wide ORDER BY id",
+    "SELECT id, ROW_NUMBER() OVER (ORDER BY s DESC, id), LAG(s, 3) OVER (ORDER BY s DESC, id) FROM wide ORDER BY id",
+    "SELECT id, AVG(g) OVER (ORDER BY id ROWS BETWEEN 3 PRECEDING AND 2 FOLLOWING) FROM wide ORDER BY id",
+    "WITH RECURSIVE n AS (SELECT 1 i, REPEAT('x', 100) t UNION ALL SELECT i + 1, t FROM n WHERE i < 50000)
+        SELECT COUNT(*), SUM(i), MIN(LENGTH(t)) FROM n",
+    "SELECT COUNT(*), SUM(a.g) FROM other b JOIN wide a ON a.one = b.one WHERE b.id < 40",
+];
+
+/// Bytes for a statement.
+const LITTLE: u32 = 2 << 20;
+
+fn fill(client: &mut Client) {
+    client.make_schema("spilling");
+    for statement in [
+        "USE spilling",
+        "SET cte_max_recursion_depth = 1000000",
+        "CREATE TABLE wide (id INT PRIMARY KEY, g INT, d DECIMAL(20, 4), s VARCHAR(200), one INT)",
+        &format!(
+            "INSERT INTO wide WITH RECURSIVE n AS (SELECT 0 i UNION ALL SELECT i + 1 FROM n WHERE i < {})
+            SELECT i, i * 7919 % 1009, i * 104729 % 30011 / 8, REPEAT(MD5(i * 7919 % 40009), 4), 1 FROM n",
+            ROWS - 1
+        ),
+        "CREATE TABLE other (id INT PRIMARY KEY, g INT, d DECIMAL(20, 4), s VARCHAR(200), one INT)",
+        "INSERT INTO other SELECT * FROM wide WHERE id % 2 = 0",
+        "INSERT INTO other SELECT id, g + 7, d + 1, s, one FROM wide WHERE id % 11 = 1",
+        "ANALYZE TABLE wide, other",
+    ] {
+        client.connection().query_drop(statement).expect("filled tables");
+    }
+}
+
+fn answer(client: &mut Client, query: &str) -> Vec<String> {
+    let rows: Result<Vec<Row>, mysql::Error> = client.connection().query(query);
+    let shown = |value: &Value| value.as_sql(false);
+    let line = |row: Row| row.unwrap().iter().map(shown).collect::<Vec<_>>().join("|");
+    match rows {
+        Ok(rows) => rows.into_iter().map(line).collect(),
+        Err(error) => vec![error.to_string()],
+    }
+}
+
+/// The query with all memory and with little of it.
+fn both(client: &mut Client, query: &str) -> (Vec<String>, Vec<String>) {
+    client.connection().query_drop("SET firn_statement_memory = DEFAULT").expect("a setting");
+    let enough = answer(client, query);
+    let little = format!("SET firn_statement_memory = {LITTLE}");
+    client.connection().query_drop(little).expect("a setting");
+    (enough, answer(client, query))
+}
+
+fn differing(client: &mut Client, executor: &str, queries: &[&str]) -> Vec<String> {
+    let setting = format!("SET firn_executor = {executor}");
+    client.connection().query_drop(setting).expect("a setting");
+    let mut differing = Vec::new();
+    for query in queries {
+        let (enough, little) = both(client, query);
+        if enough != little {
+            let at = enough.iter().zip(&little).find(|(one, other)| one != other);
+            differing.push(format!("{executor}: {query}\n   {at:?}"));
+        }
+    }
+    differing
+}
+
+#[test]
+fn statements_with_little_memory_answer_the_same() {
+    let server = Server::start();
+    let mut client = Client::connect(server.port(), None);
+    fill(&mut client);
+    let mut wrong = differing(&mut client, "ROW", QUERIES);
+    wrong.extend(differing(&mut client, "ROW", ROW_QUERIES));
+    let before = client.status("Firn_queries_vectorised");
+    wrong.extend(differing(&mut client, "VECTORISED", QUERIES));
+    let ran = client.status("Firn_queries_vectorised") - before;
+    assert!(wrong.is_empty(), "{} differ:\n{}", wrong.len(), wrong.join("\n"));
+    println!("{ran} of {} ran over columns", 2 * QUERIES.len());
+    assert!(
+        ran as usize >= 2 * QUERIES.len() - 4,
+        "only {ran} of {} ran over columns",
+        2 * QUERIES.len()
+    );
+    assert!(server.spilled_files().is_empty(), "files stay behind: {:?}", server.spilled_files());
+}
