@@ -31,6 +31,10 @@ use super::sort::{Sorted, Sorter};
 pub use accumulator::Accumulator;
 pub(crate) use over_scan::AggregateOverScan;
 
+/// So many groups are kept whatever memory there is: the one group of a query without `GROUP BY` among them, and as
+/// many of each part on disk that parts get smaller.
+const LEAST_GROUPS: usize = 16;
+
 /// A group at work.
 struct Group {
     values: Vec<Datum>,
@@ -226,7 +230,8 @@ impl<'p> Aggregate<'p> {
             }
             let size_bytes =
                 self.key.len() + size_of_values(&self.row) + 64 + 64 * self.calls.len();
-            if overflow.is_none() && self.may_keep(size_bytes, execution) {
+            let is_kept = self.may_keep(size_bytes, execution) || groups.len() < LEAST_GROUPS;
+            if overflow.is_none() && is_kept {
                 numbers.insert(self.key.as_slice().into(), groups.len());
                 let mut group = self.new_group();
                 self.count(&mut group, execution)?;
