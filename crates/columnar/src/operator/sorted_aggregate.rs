@@ -17,7 +17,7 @@ use datafusion_physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan, Plan
 use futures::StreamExt;
 
 use super::aggregate::{Groups, Shape};
-use super::properties;
+use super::{own, properties};
 use crate::aggregate::Call;
 use crate::scope::Scope;
 use crate::stop::Result;
@@ -53,26 +53,10 @@ impl DisplayAs for SortedAggregate {
 }
 
 impl ExecutionPlan for SortedAggregate {
-    fn name(&self) -> &str {
-        "SortedAggregate"
-    }
-
-    fn properties(&self) -> &Arc<PlanProperties> {
-        &self.properties
-    }
+    own!("SortedAggregate");
 
     fn children(&self) -> Vec<&Arc<dyn ExecutionPlan>> {
         vec![&self.input]
-    }
-
-    fn apply_expressions(
-        &self,
-        _: &mut dyn FnMut(
-            &Arc<dyn datafusion_physical_expr::PhysicalExpr>,
-        )
-            -> LibraryResult<datafusion_common::tree_node::TreeNodeRecursion>,
-    ) -> LibraryResult<datafusion_common::tree_node::TreeNodeRecursion> {
-        Ok(datafusion_common::tree_node::TreeNodeRecursion::Continue)
     }
 
     fn with_new_children(
