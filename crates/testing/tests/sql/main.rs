@@ -9,8 +9,8 @@
 
 mod client;
 mod executors;
-mod renewal;
 mod kill;
+mod renewal;
 mod server;
 mod spilling;
 mod statistics;
