@@ -33,7 +33,7 @@ pub(crate) use over_scan::AggregateOverScan;
 
 /// So many groups are kept whatever memory there is: the one group of a query without `GROUP BY` among them, and as
 /// many of each part on disk that parts get smaller.
-const LEAST_GROUPS: usize = 16;
+const LEAST_GROUPS: usize = 4;
 
 /// A group at work.
 struct Group {
