@@ -24,14 +24,14 @@ use firn_sql::execute::free;
 use futures::StreamExt;
 use tokio::task::JoinSet;
 
-use super::{own, properties};
+use super::{over_input, properties};
 use crate::aggregate::{Accumulator, Call};
 use crate::scan::{BATCH_ROWS, batch_of};
 use crate::scope::Scope;
 use crate::stop::{Result, Stop};
 
 /// See the module's page. Its columns are the keys and then the calls.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct HashAggregate {
     input: Arc<dyn ExecutionPlan>,
     shape: Arc<Shape>,
@@ -81,20 +81,7 @@ impl DisplayAs for HashAggregate {
 }
 
 impl ExecutionPlan for HashAggregate {
-    own!("HashAggregate");
-
-    fn children(&self) -> Vec<&Arc<dyn ExecutionPlan>> {
-        vec![&self.input]
-    }
-
-    fn with_new_children(
-        self: Arc<Self>,
-        mut children: Vec<Arc<dyn ExecutionPlan>>,
-    ) -> LibraryResult<Arc<dyn ExecutionPlan>> {
-        let input = children.pop().unwrap_or_else(|| Arc::clone(&self.input));
-        let properties = Arc::clone(&self.properties);
-        Ok(Arc::new(HashAggregate { input, shape: Arc::clone(&self.shape), properties }))
-    }
+    over_input!("HashAggregate");
 
     fn execute(
         &self,

@@ -49,6 +49,26 @@ macro_rules! own {
 }
 pub(crate) use own;
 
+/// What an operator over one `input` says of itself. It is cloned with another one.
+macro_rules! over_input {
+    ($name:literal) => {
+        $crate::operator::own!($name);
+
+        fn children(&self) -> Vec<&Arc<dyn ExecutionPlan>> {
+            vec![&self.input]
+        }
+
+        fn with_new_children(
+            self: Arc<Self>,
+            mut children: Vec<Arc<dyn ExecutionPlan>>,
+        ) -> LibraryResult<Arc<dyn ExecutionPlan>> {
+            let input = children.pop().unwrap_or_else(|| Arc::clone(&self.input));
+            Ok(Arc::new(Self { input, ..Self::clone(&self) }))
+        }
+    };
+}
+pub(crate) use over_input;
+
 /// What a leaf of a plan says of itself.
 macro_rules! leaf {
     ($name:literal) => {

@@ -17,7 +17,7 @@ use datafusion_physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan, Plan
 use futures::StreamExt;
 
 use super::aggregate::{Groups, Shape};
-use super::{own, properties};
+use super::{over_input, properties};
 use crate::aggregate::Call;
 use crate::scope::Scope;
 use crate::stop::Result;
@@ -26,7 +26,7 @@ use crate::stop::Result;
 const MANY_GROUPS: usize = 4096;
 
 /// See the module's page. Its input has one partition; its columns are the keys and then the calls.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct SortedAggregate {
     input: Arc<dyn ExecutionPlan>,
     shape: Arc<Shape>,
@@ -53,20 +53,7 @@ impl DisplayAs for SortedAggregate {
 }
 
 impl ExecutionPlan for SortedAggregate {
-    own!("SortedAggregate");
-
-    fn children(&self) -> Vec<&Arc<dyn ExecutionPlan>> {
-        vec![&self.input]
-    }
-
-    fn with_new_children(
-        self: Arc<Self>,
-        mut children: Vec<Arc<dyn ExecutionPlan>>,
-    ) -> LibraryResult<Arc<dyn ExecutionPlan>> {
-        let input = children.pop().unwrap_or_else(|| Arc::clone(&self.input));
-        let properties = Arc::clone(&self.properties);
-        Ok(Arc::new(SortedAggregate { input, shape: Arc::clone(&self.shape), properties }))
-    }
+    over_input!("SortedAggregate");
 
     fn execute(
         &self,

@@ -14,7 +14,7 @@ use datafusion_physical_plan::{
 use firn_format::value::CollationId;
 use futures::StreamExt;
 
-use super::{chosen, own, properties};
+use super::{chosen, over_input, properties};
 use crate::expression::{Kernel, negate_zero_away, weights};
 use crate::scan::batch_of;
 use crate::scope::Scope;
@@ -52,7 +52,7 @@ impl Output {
 }
 
 /// See the module's page.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct Stage {
     input: Arc<dyn ExecutionPlan>,
     work: Arc<Work>,
@@ -88,23 +88,10 @@ impl DisplayAs for Stage {
 }
 
 impl ExecutionPlan for Stage {
-    own!("Stage");
+    over_input!("Stage");
 
     fn maintains_input_order(&self) -> Vec<bool> {
         vec![true]
-    }
-
-    fn children(&self) -> Vec<&Arc<dyn ExecutionPlan>> {
-        vec![&self.input]
-    }
-
-    fn with_new_children(
-        self: Arc<Self>,
-        mut children: Vec<Arc<dyn ExecutionPlan>>,
-    ) -> LibraryResult<Arc<dyn ExecutionPlan>> {
-        let input = children.pop().unwrap_or_else(|| Arc::clone(&self.input));
-        let properties = Arc::clone(&self.properties);
-        Ok(Arc::new(Stage { input, work: Arc::clone(&self.work), properties }))
     }
 
     fn execute(
