@@ -1,9 +1,11 @@
 //! Any text is a statement or refused; without its literals it has as many parameters as were
-//! lifted; an expression that is one renders to a text that is the same one.
+//! lifted; an expression that is one renders to a text that is one too, or nests too deep with the
+//! parentheses around each of its operators.
 
 #![no_main]
 
 use firn_fuzz::Input;
+use firn_sql::error::SqlError;
 use firn_sql::grammar::{Mode, Normalised, normalise, parse, parse_expression, render, split};
 use libfuzzer_sys::fuzz_target;
 
@@ -30,6 +32,7 @@ fuzz_target!(|bytes: &[u8]| {
     if let Ok(tree) = parse_expression(&text, Mode::default()) {
         let rendered = render(&tree);
         let again = parse_expression(&rendered, Mode::default());
-        assert!(again.is_ok(), "{rendered}");
+        let nests_too_deep = |error: &SqlError| error.message.starts_with("memory exhausted");
+        assert!(again.as_ref().err().is_none_or(nests_too_deep), "{rendered}");
     }
 });

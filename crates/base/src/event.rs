@@ -126,6 +126,12 @@ impl Event {
         }
     }
 
+    /// Whether anybody waits at this moment. Says nothing under a scheduler.
+    #[must_use]
+    pub fn is_awaited(&self) -> bool {
+        self.waiters.load(Ordering::SeqCst) > 0
+    }
+
     /// What the scheduler knows this event by: its address, which does not change while somebody waits.
     fn key(&self) -> usize {
         std::ptr::from_ref(self) as usize

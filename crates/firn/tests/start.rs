@@ -36,6 +36,15 @@ impl Running {
         Running { child, output, greeting }
     }
 
+    /// Waits until it listens: then nothing of its own is under way any more.
+    fn until_it_listens(&mut self) {
+        let mut line = String::new();
+        while !line.contains("listening at") {
+            line.clear();
+            assert!(self.output.read_line(&mut line).unwrap() > 0, "it has ended");
+        }
+    }
+
     fn signal(&self, name: &str) {
         let kill = format!("kill -{name} {}", self.child.id());
         assert!(Command::new("sh").args(["-c", &kill]).status().unwrap().success());
@@ -46,6 +55,15 @@ impl Running {
         let mut rest = String::new();
         self.output.read_to_string(&mut rest).unwrap();
         (self.child.wait().unwrap(), rest)
+    }
+}
+
+impl Drop for Running {
+    /// A test that fails leaves no process behind.
+    fn drop(&mut self) {
+        // Most have ended by now.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
     }
 }
 
@@ -67,8 +85,9 @@ fn either_signal_closes_the_node() {
 fn a_killed_node_starts_again() {
     let directory = tempfile::tempdir().unwrap();
     for _ in 0..3 {
-        let node = Running::start(directory.path());
+        let mut node = Running::start(directory.path());
         assert!(node.greeting.contains("0 transactions to roll back"), "{}", node.greeting);
+        node.until_it_listens();
         node.signal("KILL");
         assert!(!node.wait().0.success());
     }

@@ -338,6 +338,14 @@ pub trait Transaction: Any + Send {
     /// [`RowsError::DuplicateKey`], values that do not fit, locks that were not granted. Nothing of the row
     /// is left then.
     fn insert(&mut self, table: &TableRef, row: &[ValueRef<'_>]) -> RowsResult<()>;
+
+    /// Inserts rows: a value for each ordinal, row after row. Costs far less than one by one where rows come in
+    /// the order of the primary key.
+    ///
+    /// # Errors
+    /// As [`Transaction::insert`], of any of the rows. Nothing of all of them is left then.
+    fn insert_rows(&mut self, table: &TableRef, values: &[ValueRef<'_>]) -> RowsResult<()>;
+
     /// Changes columns of a row that was read with [`ReadMode::Update`]; `payload` is what was read.
     ///
     /// # Errors

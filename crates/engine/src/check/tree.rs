@@ -122,6 +122,11 @@ impl Checker<'_> {
                     {
                         None
                     }
+                    UndoOperation::InsertRun { index: of, first, last }
+                        if of == index && (first..=last).contains(&key) =>
+                    {
+                        None
+                    }
                     _ => Some("it is about something else".to_owned()),
                 },
             },

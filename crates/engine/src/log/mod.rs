@@ -19,7 +19,7 @@
 //!    and nothing is acknowledged any more.
 //! 5. The role is given back before those are woken whose groups are durable, and one who waits for the next
 //!    round is woken with it. Whoever takes the role works until its own group is durable, not longer. It first
-//!    lets those append whom the last round has woken, for a quarter of a sync at most.
+//!    lets those append whom the last round has woken, for two syncs at most.
 //! 6. Completions are called by the task `log-writer` or by who hands them over, never by a committer that has,
 //!    or had, the role.
 

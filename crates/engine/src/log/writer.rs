@@ -40,13 +40,14 @@ impl Default for RedoLogOptions {
 
 /// The most that goes to the log store in one call.
 const BATCH_BYTES: usize = 4 << 20;
-/// Who leads a round waits for those whom the last one has woken, for this part of a sync at most: with a round
-/// of their own they would wait for two syncs, and each sync would serve half of the committers.
-const GATHERING_PART: u32 = 4;
-/// A wait up to this is not worth going to sleep for.
-const SHORT_WAIT: Duration = Duration::from_micros(100);
-/// Looks between two looks at the clock.
-const LOOKS: u32 = 32;
+/// Who leads a round waits for those whom the last one has woken, for so many syncs at most. With a round of their own
+/// they would wait for two syncs, each sync would serve half of the committers, and what it takes of the processors
+/// would be lost to those who are on their way. Whoever leads sleeps meanwhile: the others need its processor.
+const GATHERING_SYNCS: u32 = 2;
+/// A wait up to this is not worth going to sleep for: nobody is waited for then.
+const SHORT_WAIT: Duration = Duration::from_micros(20);
+/// How much a sync counts in what syncs take on average: a single slow one is not to slow the next ones down.
+const SYNC_WEIGHT: u64 = 8;
 /// How long the writer waits before it tries again to find room.
 const ROOM_RETRY: Duration = Duration::from_millis(50);
 
@@ -65,7 +66,7 @@ pub struct RedoLog {
     on_durable: Box<dyn Fn(Lsn) + Send + Sync>,
     syncs: AtomicU64,
     clock: Arc<dyn Clock>,
-    /// How long the last sync took.
+    /// How long syncs took lately.
     sync_ns: AtomicU64,
     options: RedoLogOptions,
     task: Mutex<Option<Box<dyn TaskHandle>>>,
@@ -231,21 +232,9 @@ impl RedoLog {
 
     /// Lets those append whom the last round has woken.
     fn gather(&self, role: &HeldRole<'_>) {
-        let patience = Duration::from_nanos(self.sync_ns.load(Ordering::Relaxed)) / GATHERING_PART;
-        if patience > SHORT_WAIT {
-            return role.gather(patience);
-        }
-        if !role.expects_more() {
-            return;
-        }
-        let mut now = self.clock.monotonic();
-        let until = now.saturating_add(patience);
-        while role.expects_more() && now < until {
-            (0..LOOKS).for_each(|_| std::hint::spin_loop());
-            let before = std::mem::replace(&mut now, self.clock.monotonic());
-            if now == before {
-                return; // a clock that stands still while nobody waits: the simulator's
-            }
+        let patience = Duration::from_nanos(self.sync_ns.load(Ordering::Relaxed)) * GATHERING_SYNCS;
+        if patience > SHORT_WAIT && role.expects_more() {
+            role.gather(patience);
         }
     }
 
@@ -329,7 +318,10 @@ impl RedoLog {
         let began = self.clock.monotonic();
         let durable = self.store.sync()?;
         let took = self.clock.monotonic().saturating_sub(began);
-        self.sync_ns.store(u64::try_from(took.as_nanos()).unwrap_or(u64::MAX), Ordering::Relaxed);
+        let before = self.sync_ns.load(Ordering::Relaxed);
+        let took = took.as_nanos().min(1 << 40) as u64;
+        let average = (before * (SYNC_WEIGHT - 1) + took) / SYNC_WEIGHT;
+        self.sync_ns.store(average, Ordering::Relaxed);
         self.syncs.fetch_add(1, Ordering::Relaxed);
         assert!(durable >= start.advance(batch.len() as u64), "a sync covers what was appended");
         Ok(())

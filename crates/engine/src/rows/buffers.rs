@@ -29,7 +29,8 @@ impl SpareBuffers {
 
 impl Drop for SpareBuffers {
     fn drop(&mut self) {
-        if let Some(buffers) = self.0.take() {
+        if let Some(mut buffers) = self.0.take() {
+            buffers.write.shrink();
             // The slot is gone while a thread's other locals are being dropped at its end.
             let _ = SPARE.try_with(|spare| spare.set(Some(buffers)));
         }

@@ -201,6 +201,11 @@ impl RowsTransaction for EngineTransaction {
         Ok(engine_table(table)?.insert(&mut self.inner, row, &mut self.buffers.get().write)?)
     }
 
+    fn insert_rows(&mut self, table: &TableRef, values: &[ValueRef<'_>]) -> RowsResult<()> {
+        let buffers = &mut self.buffers.get().write;
+        Ok(engine_table(table)?.insert_rows(&mut self.inner, values, buffers)?)
+    }
+
     fn update(
         &mut self,
         table: &TableRef,

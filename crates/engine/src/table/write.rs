@@ -8,6 +8,8 @@
 //!                    new entry       inserted
 //! ```
 
+use std::borrow::Cow;
+
 use firn_base::IndexId;
 use firn_format::definition::IndexState;
 use firn_format::key::{IndexEntry, KeyLayout, SecondaryLayout};
@@ -18,7 +20,7 @@ use smallvec::SmallVec;
 
 use crate::error::EngineError;
 use crate::table::{SecondaryIndex, Table, WriteBuffers, overflow};
-use crate::transaction::{ReadMode, Transaction, WaitPolicy};
+use crate::transaction::{ReadMode, RecordRun, Transaction, WaitPolicy};
 
 /// The cells of a row, one for each ordinal.
 type Cells<'a> = SmallVec<[ColumnValue<'a>; 16]>;
@@ -42,15 +44,74 @@ impl Table {
         buffers: &mut WriteBuffers,
     ) -> Result<(), EngineError> {
         let savepoint = trx.savepoint();
-        let inserted = match self.row_id_column {
-            Some(column) if column < row.len() => self.next_row_id().and_then(|row_id| {
-                let mut row: Values<'_> = row.iter().copied().collect();
-                row[column] = ValueRef::UInt(row_id);
-                self.insert_row(trx, &row, buffers)
-            }),
-            _ => self.insert_row(trx, row, buffers),
-        };
+        let inserted = self.with_row_id(row).and_then(|row| self.insert_row(trx, &row, buffers));
         or_back_to(trx, savepoint, inserted)
+    }
+
+    /// Inserts rows: a value for each ordinal, row after row. Rows in the order of the primary key cost far less so
+    /// than one by one. Blocks for locks and I/O.
+    ///
+    /// # Errors
+    /// As [`Table::insert`]; no row is inserted then. Which one was refused is not said.
+    pub fn insert_rows(
+        &self,
+        trx: &mut Transaction,
+        values: &[ValueRef<'_>],
+        buffers: &mut WriteBuffers,
+    ) -> Result<(), EngineError> {
+        let savepoint = trx.savepoint();
+        let mut rows = std::mem::take(&mut buffers.rows);
+        let mut entries = std::mem::take(&mut buffers.entries);
+        let inserted = self.insert_runs(trx, values, buffers, [&mut rows, &mut entries]);
+        (buffers.rows, buffers.entries) = (rows, entries);
+        or_back_to(trx, savepoint, inserted)
+    }
+
+    fn insert_runs(
+        &self,
+        trx: &mut Transaction,
+        values: &[ValueRef<'_>],
+        buffers: &mut WriteBuffers,
+        [rows, entries]: [&mut RecordRun; 2],
+    ) -> Result<(), EngineError> {
+        let width = self.definition.columns.len();
+        assert!(values.len().is_multiple_of(width), "rows have a value for each ordinal");
+        rows.clear();
+        for row in values.chunks_exact(width) {
+            let row = self.with_row_id(row)?;
+            buffers.key.clear();
+            self.layout.clustered.encode_row(&row, self.collations(), &mut buffers.key)?;
+            let cells: Cells<'_> = row.iter().map(|value| ColumnValue::Inline(*value)).collect();
+            self.encode_payload(trx, cells, buffers.key.len(), &mut buffers.payload)?;
+            rows.push(&buffers.key, &buffers.payload);
+        }
+        trx.insert_run(self.clustered, rows)?;
+        for (index, layout) in self.secondary_with_layout() {
+            entries.clear();
+            for (number, row) in values.chunks_exact(width).enumerate() {
+                let entry = &mut buffers.entry;
+                layout.write_entry(row, rows.key(number), self.collations(), entry)?;
+                entries.push(&entry.key, &entry.value);
+            }
+            entries.sort();
+            trx.insert_run(index.id, entries)?;
+        }
+        Ok(())
+    }
+
+    /// The row, with a number of its own if the table has a hidden column for it.
+    fn with_row_id<'a>(
+        &self,
+        row: &'a [ValueRef<'a>],
+    ) -> Result<Cow<'a, [ValueRef<'a>]>, EngineError> {
+        match self.row_id_column {
+            Some(column) if column < row.len() => {
+                let mut row = row.to_vec();
+                row[column] = ValueRef::UInt(self.next_row_id()?);
+                Ok(Cow::Owned(row))
+            }
+            _ => Ok(Cow::Borrowed(row)),
+        }
     }
 
     fn next_row_id(&self) -> Result<u64, EngineError> {

@@ -7,6 +7,7 @@ pub mod handle;
 pub mod prepared;
 pub mod read;
 pub mod renewal;
+pub mod run;
 pub mod snapshots;
 pub mod system;
 pub mod table;
@@ -17,6 +18,7 @@ pub mod write;
 pub use cursor::{Cursor, KeyRange};
 pub use firn_api::rows::{Direction, IsolationLevel, ReadMark, ReadMode, WaitPolicy};
 pub use handle::{Savepoint, Transaction};
+pub use run::RecordRun;
 pub use system::{IdLimits, SnapshotKind, TransactionOptions, TransactionSystem};
 
 #[cfg(test)]

@@ -115,8 +115,9 @@ impl TransactionSystem {
                 page: next.page_id(),
                 what: damage.to_string(),
             })?;
-            if let UndoOperation::Insert { index, .. } | UndoOperation::Update { index, .. } =
-                parsed.operation
+            if let UndoOperation::Insert { index, .. }
+            | UndoOperation::InsertRun { index, .. }
+            | UndoOperation::Update { index, .. } = parsed.operation
             {
                 spaces.insert(index.root().space);
             }

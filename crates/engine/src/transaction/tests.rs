@@ -442,3 +442,85 @@ fn transactions_without_changes_can_be_prepared_without_end() {
     }
     assert!(node.undo_pages() > 4);
 }
+
+fn key_of(number: u32) -> Vec<u8> {
+    number.to_be_bytes().to_vec()
+}
+
+fn run_of(numbers: impl Iterator<Item = u32>) -> RecordRun {
+    let mut run = RecordRun::default();
+    numbers.for_each(|number| run.push(&key_of(number), &[number as u8; 50]));
+    run
+}
+
+fn numbers(rows: &[(Vec<u8>, Vec<u8>)]) -> Vec<u32> {
+    rows.iter().map(|(key, _)| u32::from_be_bytes(key.as_slice().try_into().unwrap())).collect()
+}
+
+#[test]
+fn a_run_goes_between_the_records_that_are_there() {
+    let node = Node::new();
+    for number in [500, 501, 900, 2_000] {
+        put(&node, &key_of(number), b"old");
+    }
+    let others = |number: &u32| ![500, 501, 900, 2_000].contains(number);
+    let mut trx = snapshot_isolation(&node);
+    trx.insert_run(node.index, &mut run_of((0..3_000).filter(others))).unwrap();
+    let undo_records = trx.writer.as_ref().unwrap().undo.records;
+    assert!(undo_records < 60, "{undo_records} undo records of 2,996 rows of 100 bytes");
+    let mut other = snapshot_isolation(&node);
+    assert_eq!(numbers(&scan(&node, &mut other, Direction::Forward)), [500, 501, 900, 2_000]);
+    trx.commit().unwrap();
+    let mut later = snapshot_isolation(&node);
+    let rows = scan(&node, &mut later, Direction::Backward);
+    assert!(numbers(&rows).into_iter().rev().eq(0..3_000));
+    assert_eq!(get(&node, &mut later, &key_of(77)), Some(vec![77; 50]));
+}
+
+#[test]
+fn a_run_is_taken_back_without_what_others_have_put_between() {
+    let node = Node::new();
+    let mut trx = snapshot_isolation(&node);
+    trx.insert_run(node.index, &mut run_of((0..4_000).step_by(2))).unwrap();
+    assert!(trx.update(node.index, &key_of(10), b"changed").unwrap());
+    assert!(trx.delete(node.index, &key_of(12)).unwrap());
+    put(&node, &key_of(101), b"another's");
+    put(&node, &key_of(3_999), b"another's");
+    let savepoint = trx.savepoint();
+    trx.insert_run(node.index, &mut run_of((4_000..6_000).rev())).unwrap();
+    trx.rollback_to(savepoint).unwrap();
+    assert_eq!(scan(&node, &mut trx, Direction::Forward).len(), 2_000 - 1 + 2);
+    trx.rollback().unwrap();
+    let mut later = snapshot_isolation(&node);
+    assert_eq!(numbers(&scan(&node, &mut later, Direction::Forward)), [101, 3_999]);
+}
+
+#[test]
+fn a_run_meets_taken_keys_deleted_records_and_locks() {
+    let node = Node::new();
+    put(&node, &key_of(5), b"taken");
+    put(&node, &key_of(7), b"to be deleted");
+    let mut trx = snapshot_isolation(&node);
+    assert!(trx.delete(node.index, &key_of(7)).unwrap());
+    trx.insert_run(node.index, &mut run_of(6..10)).unwrap();
+    let savepoint = trx.savepoint();
+    let error = trx.insert_run(node.index, &mut run_of(0..10)).unwrap_err();
+    assert!(matches!(error, EngineError::DuplicateKey { .. }), "{error}");
+    trx.rollback_to(savepoint).unwrap();
+    assert_eq!(numbers(&scan(&node, &mut trx, Direction::Forward)), [5, 6, 7, 8, 9]);
+    trx.commit().unwrap();
+
+    let mut owner = begin(&node, IsolationLevel::Serializable);
+    let mut payload = Vec::new();
+    let mode = ReadMode::Update(WaitPolicy::Wait);
+    assert!(!owner.get(node.index, &key_of(23), mode, &mut payload).unwrap());
+    let mut blocked = snapshot_isolation(&node);
+    blocked.set_lock_wait_timeout(Duration::from_millis(20));
+    let error = blocked.insert_run(node.index, &mut run_of(20..30)).unwrap_err();
+    assert!(matches!(error, EngineError::Lock(LockError::Timeout)), "{error}");
+    owner.commit().unwrap();
+    blocked.rollback().unwrap();
+    let mut free = snapshot_isolation(&node);
+    free.insert_run(node.index, &mut run_of(20..30)).unwrap();
+    free.commit().unwrap();
+}

@@ -112,7 +112,7 @@ impl TransactionSystem {
                     form.restore(payload, older).map_err(|damage| corrupt(damage.to_string()))?;
                     Ok(Some(previous))
                 }
-                UndoOperation::Insert { .. } => Ok(None),
+                UndoOperation::Insert { .. } | UndoOperation::InsertRun { .. } => Ok(None),
                 _ => Err(corrupt("a version leads to a record that is no change".to_owned())),
             }
         })

@@ -31,12 +31,22 @@ use crate::transaction::table::Outcome;
 use crate::tree::LeafWrite;
 
 /// What one try came to.
-enum Step<R> {
+pub(super) enum Step<R> {
     Done(R),
     /// Wait for the lock and try again.
     Wait(Wait),
     /// The undo page is full.
     ExtendUndo,
+}
+
+impl<R> Step<R> {
+    pub(super) fn map<T>(self, f: impl FnOnce(R) -> T) -> Step<T> {
+        match self {
+            Step::Done(result) => Step::Done(f(result)),
+            Step::Wait(wait) => Step::Wait(wait),
+            Step::ExtendUndo => Step::ExtendUndo,
+        }
+    }
 }
 
 /// What a write does with the record that it finds.
@@ -279,7 +289,7 @@ impl TransactionSystem {
 }
 
 impl Writer {
-    fn insert_new(
+    pub(super) fn insert_new(
         &mut self,
         leaf: &mut LeafWrite<'_, '_>,
         guard: &WriteGuard<'_>,
@@ -376,6 +386,6 @@ fn changed_range(old: &[u8], new: &[u8]) -> Option<std::ops::Range<usize>> {
     Some(first..last)
 }
 
-fn with_flags(pointer: UndoPointer, flags: u16) -> UndoPointer {
+pub(super) fn with_flags(pointer: UndoPointer, flags: u16) -> UndoPointer {
     UndoPointer::new(pointer.page_id().page_no, pointer.offset(), flags)
 }

@@ -1,17 +1,18 @@
-//! Durable commits of single-row updates, waited for or handed over, and what the disk allows: a loop that writes
-//! as many bytes as the log does for each sync, into a file that was written before, and syncs them.
-
-use std::path::Path;
-use std::time::Duration;
+//! Durable commits of single-row updates, waited for or handed over, and what they are held against:
+//!
+//! * what the disk allows: a loop that writes as many bytes as the log does for each sync, into a file that was
+//!   written before, and syncs them;
+//! * what the machine allows as many threads that wait: [`super::bare`], commits without transactions.
 
 use firn::node::NodeOptions;
 use firn_base::clock::{Clock, SystemClock};
-use firn_base::disk::{Disk, File, OpenMode, SystemDisk};
 use firn_base::random::{RandomSource, SplitMix};
 use firn_engine::transaction::IsolationLevel;
 
 use super::arguments::EngineArguments;
+use super::bare::BareCommits;
 use super::counts::Counts;
+use super::disk_loop::DiskLoop;
 use super::drive::{Drive, Driven};
 use super::in_flight::Window;
 use super::node::{BenchNode, Workshop, fill};
@@ -57,6 +58,8 @@ struct Round {
     disk_per_second: f64,
     /// The median of its syncs, in microseconds.
     disk_us: f64,
+    /// Commits without transactions, if each is waited for.
+    bare: Option<Driven>,
 }
 
 impl Round {
@@ -81,7 +84,7 @@ pub(crate) fn run(
     progress: &Progress,
 ) -> Result<Report, BenchError> {
     let writers = Writers::asked_for(arguments);
-    progress.plan(1 + writers.len() * arguments.rounds * 2);
+    progress.plan(1 + writers.len() * arguments.rounds * 3);
     progress.step("commits: loading");
     let mut options = NodeOptions::default();
     options.engine.buffer_pool_bytes = arguments.buffer_pool_or(BUFFER_POOL);
@@ -97,12 +100,19 @@ pub(crate) fn run(
         for (writers, rounds) in writers.iter().zip(&mut by_writers) {
             progress.step(&format!("commits: {} threads", writers.threads));
             let (driven, counts) = measure(arguments, &node, rows, *writers)?;
-            let mut round = Round { driven, counts, disk_per_second: 0.0, disk_us: 0.0 };
+            let mut round =
+                Round { driven, counts, disk_per_second: 0.0, disk_us: 0.0, bare: None };
             progress.step("commits: what the disk allows");
             node.settle()?;
             let times = disk.sync_times(round.bytes_per_sync() as usize, arguments.duration)?;
             round.disk_per_second = times.len() as f64 / times.iter().sum::<f64>();
             round.disk_us = median(times) * 1e6;
+            progress.step("commits: threads that only wait");
+            if writers.in_flight == 1 {
+                let bytes = round.bytes_per_sync() / round.group();
+                let bare = BareCommits::new(&disk, bytes as usize);
+                round.bare = Some(bare.drive(writers.threads, arguments.duration)?);
+            }
             rounds.push(round);
         }
     }
@@ -127,6 +137,9 @@ fn report(arguments: &EngineArguments, writers: &[Writers], by_writers: &[Vec<Ro
             "disk P50 us",
             "disk allows/s",
             "of that (1 is all)",
+            "bare commits/s",
+            "bare CPU us/commit",
+            "of bare (1 is all)",
             "to first row (more is better)",
         ],
     );
@@ -134,6 +147,14 @@ fn report(arguments: &EngineArguments, writers: &[Writers], by_writers: &[Vec<Ro
         let middle = |figure: fn(&Round) -> f64| median(rounds.iter().map(figure));
         let of_allowed =
             rounds.iter().map(|round| (round.driven.per_second(), round.allowed_per_second()));
+        let of_bare = rounds.iter().filter_map(|round| {
+            Some((round.driven.per_second(), round.bare.as_ref()?.per_second()))
+        });
+        let bare = |figure: fn(&Driven) -> f64| {
+            let figures = rounds.iter().filter_map(|round| round.bare.as_ref().map(figure));
+            let figures: Vec<f64> = figures.collect();
+            (!figures.is_empty()).then(|| median(figures))
+        };
         let first = by_writers[0].iter().map(|round| round.driven.per_second());
         let to_first = rounds.iter().map(|round| round.driven.per_second()).zip(first);
         section.push(vec![
@@ -150,6 +171,9 @@ fn report(arguments: &EngineArguments, writers: &[Writers], by_writers: &[Vec<Ro
             middle(|round| round.disk_us).into(),
             middle(Round::allowed_per_second).into(),
             Ratios::of(of_allowed).map(|ratios| ratios.median).into(),
+            bare(Driven::per_second).into(),
+            bare(Driven::processor_us).into(),
+            Ratios::of(of_bare).map(|ratios| ratios.median).into(),
             Ratios::of(to_first).map(|ratios| ratios.median).into(),
         ]);
     }
@@ -157,7 +181,8 @@ fn report(arguments: &EngineArguments, writers: &[Writers], by_writers: &[Vec<Ro
     report.note(format!(
         "Updates of one row of {} bytes, each acknowledged after its log was synced. What the disk allows: \
          with all pages brought up to date and nothing else to do, syncs of a loop that writes the same bytes for each sync to the same file system, times the commits \
-         that shared a sync. {} cores, median of {} rounds of {} s.",
+         that shared a sync. Bare: as many threads, whose commits are a number that they add to, a write and a sync for all \
+         that have added, and their waking. {} cores, median of {} rounds of {} s.",
         arguments.row_bytes.unwrap_or(ROW_BYTES),
         cores(),
         arguments.rounds,
@@ -207,68 +232,4 @@ fn measure(
 /// Seeds that differ from thread to thread and run to run.
 fn firn_seed(thread: usize) -> u64 {
     SystemClock.wall_time_ms().wrapping_mul(4099).wrapping_add(thread as u64)
-}
-
-/// The file that the loop writes to.
-struct DiskLoop {
-    file: std::sync::Arc<dyn File>,
-}
-
-const LOOP_FILE_BYTES: u64 = 64 << 20;
-/// The log fills up what it writes to whole pages of memory.
-const WRITE_UNIT: usize = 4096;
-
-impl DiskLoop {
-    /// Makes the file and writes all of it, so that a sync has no blocks to allocate. Blocks for I/O.
-    fn open(path: &Path) -> Result<DiskLoop, BenchError> {
-        let file = SystemDisk.open(path, OpenMode::CreateNew)?;
-        file.allocate(LOOP_FILE_BYTES)?;
-        let zeros = vec![0; 1 << 20];
-        for offset in (0..LOOP_FILE_BYTES).step_by(zeros.len()) {
-            file.write_at(&zeros, offset)?;
-        }
-        file.sync_data()?;
-        Ok(DiskLoop { file })
-    }
-
-    /// Writes `bytes`, one after the other as a log does, and syncs, for `duration`. Returns how long each
-    /// write and sync took, in seconds; at least one. Blocks for I/O.
-    fn sync_times(&self, bytes: usize, duration: Duration) -> Result<Vec<f64>, BenchError> {
-        let bytes = bytes.clamp(1, LOOP_FILE_BYTES as usize / 2);
-        let buffer = vec![7; bytes.next_multiple_of(WRITE_UNIT) + WRITE_UNIT];
-        let (mut position, mut times) = (0_u64, Vec::new());
-        let began = SystemClock.monotonic();
-        let mut last = began;
-        loop {
-            let (start, end) = written_range(position, bytes);
-            self.file.write_at(&buffer[..(end - start) as usize], start)?;
-            self.file.sync_data()?;
-            let is_near_end = end + buffer.len() as u64 >= LOOP_FILE_BYTES;
-            position = if is_near_end { 0 } else { position + bytes as u64 };
-            let now = SystemClock.monotonic();
-            times.push(now.saturating_sub(last).as_secs_f64());
-            if now.saturating_sub(began) >= duration {
-                return Ok(times);
-            }
-            last = now;
-        }
-    }
-}
-
-/// The whole pages of memory that `bytes` bytes at `position` lie in.
-fn written_range(position: u64, bytes: usize) -> (u64, u64) {
-    let unit = WRITE_UNIT as u64;
-    (position / unit * unit, (position + bytes as u64).next_multiple_of(unit))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_loop_writes_whole_pages() {
-        assert_eq!(written_range(0, 1), (0, 4096));
-        assert_eq!(written_range(4000, 200), (0, 8192));
-        assert_eq!(written_range(8192, 4096), (8192, 12288));
-    }
 }

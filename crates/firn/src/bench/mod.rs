@@ -13,10 +13,12 @@
 //! below 1 is.
 
 mod arguments;
+mod bare;
 mod commits;
 mod comparison;
 mod counts;
 pub(crate) mod demo;
+mod disk_loop;
 mod drive;
 mod in_flight;
 mod insert;

@@ -84,6 +84,7 @@ pub fn apply(page: &mut PageBuf, id: PageId, change: &Change<'_>) -> Result<(), 
             tree::init(page, id, &header, entries)
         }
         Change::TreeInsert { slot, key, value } => tree::insert(page, slot.into(), key, value),
+        Change::TreeInsertRun { slot, entries } => tree::insert_run(page, slot.into(), entries),
         Change::TreeSetValue { slot, value } => tree::set_value(page, slot.into(), value),
         Change::TreePatchValue { slot, at, bytes } => {
             tree::patch_value(page, slot.into(), at.into(), bytes)

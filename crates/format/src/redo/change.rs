@@ -20,6 +20,7 @@
 //!   15  OverflowInit     u32 next, u64 owner, bytes
 //!   16  SpaceDropped     -                                  not about a page; the space is in the header
 //!   17  Watermark        u64 transaction id, u64 commit timestamp              not about a page
+//!   18  TreeInsertRun    u16 slot, entries
 //!
 //!   bound: u16 length (0xFFFF: +infinity), bytes            the last field takes what is left
 //! ```
@@ -65,6 +66,13 @@ pub enum Change<'a> {
         key: &'a [u8],
         /// The value.
         value: &'a [u8],
+    },
+    /// New entries of a leaf come before the one at `slot`, one after the other in key order.
+    TreeInsertRun {
+        /// Where, such that the keys stay in order.
+        slot: u16,
+        /// The entries, at least one; their common prefix is the page's.
+        entries: Entries<'a>,
     },
     /// The entry gets another value, of any length.
     TreeSetValue {
@@ -189,6 +197,7 @@ const UNDO_APPEND: u8 = 14;
 const OVERFLOW_INIT: u8 = 15;
 const SPACE_DROPPED: u8 = 16;
 const WATERMARK: u8 = 17;
+const TREE_INSERT_RUN: u8 = 18;
 
 const INFINITE: u16 = u16::MAX;
 
@@ -207,6 +216,7 @@ impl<'a> Change<'a> {
             Change::Format { .. } => FORMAT,
             Change::TreeInit { .. } => TREE_INIT,
             Change::TreeInsert { .. } => TREE_INSERT,
+            Change::TreeInsertRun { .. } => TREE_INSERT_RUN,
             Change::TreeSetValue { .. } => TREE_SET_VALUE,
             Change::TreePatchValue { .. } => TREE_PATCH_VALUE,
             Change::TreeRemove { .. } => TREE_REMOVE,
@@ -254,6 +264,10 @@ impl<'a> Change<'a> {
                 body.extend_from_slice(&slot.to_le_bytes());
                 write_bound(body, Some(key));
                 body.extend_from_slice(value);
+            }
+            Change::TreeInsertRun { slot, entries } => {
+                body.extend_from_slice(&slot.to_le_bytes());
+                body.extend_from_slice(entries.encoded());
             }
             Change::TreeSetValue { slot, value } => {
                 body.extend_from_slice(&slot.to_le_bytes());
@@ -314,7 +328,7 @@ impl<'a> Change<'a> {
     /// # Errors
     /// Why it is not a change; nothing can be applied after it.
     pub fn decode(record: &RawRecord<'a>) -> Result<Change<'a>, ChangeDamage> {
-        if !(FORMAT..=WATERMARK).contains(&record.kind) {
+        if !(FORMAT..=TREE_INSERT_RUN).contains(&record.kind) {
             return Err(ChangeDamage::Kind(record.kind));
         }
         let mut body = ByteReader::new(record.body);
@@ -369,6 +383,10 @@ fn read_body<'a>(kind: u8, body: &mut ByteReader<'a>) -> Option<Change<'a>> {
         TREE_INSERT => {
             let (slot, key) = (body.u16()?, read_bound(body)??);
             Change::TreeInsert { slot, key, value: body.take_all() }
+        }
+        TREE_INSERT_RUN => {
+            let (slot, entries) = (body.u16()?, Entries::parse(body.take_all())?);
+            Change::TreeInsertRun { slot, entries }
         }
         TREE_SET_VALUE => Change::TreeSetValue { slot: body.u16()?, value: body.take_all() },
         TREE_PATCH_VALUE => {

@@ -129,10 +129,9 @@ impl EntryList {
     /// If the prefix is longer than 65,535 bytes.
     #[must_use]
     pub fn with_prefix(prefix: &[u8]) -> EntryList {
-        let length = u16::try_from(prefix.len()).expect("a prefix fits in a page");
-        let mut encoded = length.to_le_bytes().to_vec();
-        encoded.extend_from_slice(prefix);
-        EntryList { encoded, prefix_length: prefix.len() }
+        let mut list = EntryList { encoded: Vec::new(), prefix_length: 0 };
+        list.restart(prefix);
+        list
     }
 
     /// Makes room for about `bytes` bytes of entries, so that pushing them need not.
@@ -145,12 +144,34 @@ impl EntryList {
     /// # Panics
     /// If a part is longer than 65,535 bytes.
     pub fn push(&mut self, suffix: &[u8], value: &[u8]) {
+        self.push_parts(suffix, value, &[]);
+    }
+
+    /// Adds an entry whose value is in two parts, as [`EntryList::push`] does one.
+    ///
+    /// # Panics
+    /// As [`EntryList::push`].
+    pub fn push_parts(&mut self, suffix: &[u8], first: &[u8], second: &[u8]) {
+        let value_length = first.len() + second.len();
         let suffix_length = u16::try_from(suffix.len()).expect("a key fits in a page");
-        let value_length = u16::try_from(value.len()).expect("a value fits in a page");
+        let value_length = u16::try_from(value_length).expect("a value fits in a page");
         self.encoded.extend_from_slice(&suffix_length.to_le_bytes());
         self.encoded.extend_from_slice(&value_length.to_le_bytes());
         self.encoded.extend_from_slice(suffix);
-        self.encoded.extend_from_slice(value);
+        self.encoded.extend_from_slice(first);
+        self.encoded.extend_from_slice(second);
+    }
+
+    /// Makes it an empty run whose keys all begin with `prefix`; the memory stays.
+    ///
+    /// # Panics
+    /// As [`EntryList::with_prefix`].
+    pub fn restart(&mut self, prefix: &[u8]) {
+        let length = u16::try_from(prefix.len()).expect("a prefix fits in a page");
+        self.encoded.clear();
+        self.encoded.extend_from_slice(&length.to_le_bytes());
+        self.encoded.extend_from_slice(prefix);
+        self.prefix_length = prefix.len();
     }
 
     /// The run as a redo record takes it.

@@ -14,6 +14,7 @@
 //!    8  RolledBack        -
 //!    9  Prepared          identifier that the coordinator knows
 //!   10  RollingBack       -        rollback of a prepared transaction has begun
+//!   11  InsertRun         u64 index, u16 first length, first key, last key
 //! ```
 
 use firn_base::{Cts, IndexId, PageNo, SpaceId, TrxId};
@@ -36,6 +37,7 @@ const COMMITTED: u8 = 7;
 const ROLLED_BACK: u8 = 8;
 const PREPARED: u8 = 9;
 const ROLLING_BACK: u8 = 10;
+const INSERT_RUN: u8 = 11;
 
 /// Flag of an update whose new version is deleted.
 const DELETES: u8 = 128;
@@ -66,6 +68,16 @@ pub enum UndoOperation<'a> {
         index: IndexId,
         /// The record's key.
         key: &'a [u8],
+    },
+    /// Records came one after the other where there were none between: rollback removes those of them
+    /// whose version leads here.
+    InsertRun {
+        /// The tree.
+        index: IndexId,
+        /// The key of the first one.
+        first: &'a [u8],
+        /// The key of the last one.
+        last: &'a [u8],
     },
     /// A record got a new version, perhaps one that is deleted.
     Update {
@@ -168,7 +180,7 @@ impl<'a> UndoRecord<'a> {
             return Err(UndoDamage::Bounds);
         }
         let kind = bytes[2];
-        if !(INSERT..=ROLLING_BACK).contains(&kind) {
+        if !(INSERT..=INSERT_RUN).contains(&kind) {
             return Err(UndoDamage::Kind(kind));
         }
         let mut reader = ByteReader::new(&bytes[3..]);
@@ -205,6 +217,7 @@ impl<'a> UndoOperation<'a> {
             UndoOperation::RolledBack => (ROLLED_BACK, 0),
             UndoOperation::Prepared { .. } => (PREPARED, 0),
             UndoOperation::RollingBack => (ROLLING_BACK, 0),
+            UndoOperation::InsertRun { .. } => (INSERT_RUN, 0),
         }
     }
 
@@ -213,6 +226,13 @@ impl<'a> UndoOperation<'a> {
             UndoOperation::Insert { index, key } => {
                 into.extend_from_slice(&index.0.to_le_bytes());
                 into.extend_from_slice(key);
+            }
+            UndoOperation::InsertRun { index, first, last } => {
+                let first_length = u16::try_from(first.len()).expect("a key fits in a page");
+                into.extend_from_slice(&index.0.to_le_bytes());
+                into.extend_from_slice(&first_length.to_le_bytes());
+                into.extend_from_slice(first);
+                into.extend_from_slice(last);
             }
             UndoOperation::Update { index, key, previous, payload, .. } => {
                 let key_length = u16::try_from(key.len()).expect("a key fits in a page");
@@ -254,6 +274,11 @@ impl<'a> UndoOperation<'a> {
             INSERT => {
                 let index = IndexId(reader.u64()?);
                 UndoOperation::Insert { index, key: reader.take_all() }
+            }
+            INSERT_RUN => {
+                let (index, first_length) = (IndexId(reader.u64()?), usize::from(reader.u16()?));
+                let first = reader.take(first_length)?;
+                UndoOperation::InsertRun { index, first, last: reader.take_all() }
             }
             UPDATE => {
                 let index = IndexId(reader.u64()?);

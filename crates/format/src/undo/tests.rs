@@ -88,6 +88,11 @@ fn records_are_laid_out_as_drawn() {
         draw("RolledBack", UndoOperation::RolledBack, &[]),
         draw("Prepared", UndoOperation::Prepared { xid: b"xid" }, &[(3, "xid")]),
         draw("RollingBack", UndoOperation::RollingBack, &[]),
+        draw(
+            "InsertRun",
+            UndoOperation::InsertRun { index, first: b"key", last: b"keys" },
+            &[(8, "index"), (2, "first length"), (3, "first key"), (4, "last key")],
+        ),
     ];
     expect![[r#"
         Insert
@@ -193,6 +198,16 @@ fn records_are_laid_out_as_drawn() {
         3      00                        flags
         4      0a00000000000000          transaction
         12     0000300009000000          previous of the transaction: flags, offset, page
+        InsertRun
+        0      2500                      length
+        2      0b                        kind
+        3      00                        flags
+        4      0a00000000000000          transaction
+        12     0000300009000000          previous of the transaction: flags, offset, page
+        20     0200000007000000          index
+        28     0300                      first length
+        30     6b6579                    first key
+        33     6b657973                  last key
     "#]]
     .assert_eq(&drawings.concat());
 }

@@ -242,6 +242,10 @@ impl Transaction for NoTransaction {
         refused()
     }
 
+    fn insert_rows(&mut self, _table: &TableRef, _values: &[ValueRef<'_>]) -> RowsResult<()> {
+        refused()
+    }
+
     fn update(
         &mut self,
         _table: &TableRef,

@@ -3,13 +3,13 @@
 use firn_base::{IndexId, SpaceId, TableId};
 use firn_engine::log::writer::Purpose;
 use firn_engine::mini_transaction::MiniTransaction;
-use firn_engine::transaction::{IsolationLevel, ReadMode, Transaction};
+use firn_engine::transaction::{IsolationLevel, ReadMode, RecordRun, Transaction};
 use firn_engine::{Engine, EngineError};
 use firn_format::space::SpacePurpose;
 
 use crate::plan::{
-    OPENING_BALANCE, Plan, Shape, Step, Transfer, account_key, account_payload, counter_key,
-    index_key, parse_account,
+    OPENING_BALANCE, Plan, Shape, Step, Tagged, Transfer, account_key, account_payload,
+    counter_key, index_key, parse_account,
 };
 
 /// The space that both trees lie in.
@@ -73,6 +73,7 @@ impl Trees {
     fn do_step(&self, trx: &mut Transaction, thread: u32, step: &Step) -> Result<(), EngineError> {
         match step {
             Step::Put { key, tag, value } => self.put(trx, thread, key, *tag, value),
+            Step::Fill(records) => self.fill(trx, thread, records),
             Step::Delete { key } => self.delete(trx, thread, key),
             Step::Undone(steps) => {
                 let savepoint = trx.savepoint();
@@ -101,6 +102,24 @@ impl Trees {
             None => trx.insert(self.table, key, &payload)?,
         }
         trx.insert(self.index, &index_key(thread, tag), key)
+    }
+
+    fn fill(
+        &self,
+        trx: &mut Transaction,
+        thread: u32,
+        records: &[(Vec<u8>, Tagged)],
+    ) -> Result<(), EngineError> {
+        let (mut rows, mut entries) = (RecordRun::default(), RecordRun::default());
+        for (key, (tag, value)) in records {
+            if self.tag_of(trx, key)?.is_none() {
+                rows.push(key, &[&tag[..], value].concat());
+                entries.push(&index_key(thread, *tag), key);
+            }
+        }
+        entries.sort();
+        trx.insert_run(self.table, &mut rows)?;
+        trx.insert_run(self.index, &mut entries)
     }
 
     fn delete(&self, trx: &mut Transaction, thread: u32, key: &[u8]) -> Result<(), EngineError> {

@@ -35,6 +35,8 @@ pub(crate) struct Shape {
 pub(crate) enum Step {
     /// The record has this tag and value from now on.
     Put { key: Vec<u8>, tag: [u8; 8], value: Vec<u8> },
+    /// Those of these records that are not there come, all at once.
+    Fill(Vec<(Vec<u8>, Tagged)>),
     /// The record is gone.
     Delete { key: Vec<u8> },
     /// These are done behind a savepoint, and taken back.
@@ -121,21 +123,31 @@ impl Plan {
 }
 
 fn draw_step(shape: &Shape, thread: u32, random: &Random) -> Step {
-    let key = record_key(thread, random.below(shape.keys));
+    let number = random.below(shape.keys);
+    if random.chance(0.05) {
+        let end = (number + random.between(2, 40)).min(shape.keys);
+        let record = |number| (record_key(thread, number), draw_tagged(shape, random));
+        return Step::Fill((number..end).map(record).collect());
+    }
+    let key = record_key(thread, number);
     if random.chance(0.25) {
         return Step::Delete { key };
     }
+    let (tag, value) = draw_tagged(shape, random);
+    Step::Put { key, tag, value }
+}
+
+/// A tag and a value.
+pub(crate) type Tagged = ([u8; 8], Vec<u8>);
+
+fn draw_tagged(shape: &Shape, random: &Random) -> Tagged {
     let tag = random.word().to_be_bytes();
     let length = match random.chance(0.1) {
         true => random.below(shape.value_bytes),
         false => random.below(shape.value_bytes / 10 + 1),
     };
-    let value = vec![tag[0]; length as usize];
-    Step::Put { key, tag, value }
+    (tag, vec![tag[0]; length as usize])
 }
-
-/// A tag and a value.
-type Tagged = ([u8; 8], Vec<u8>);
 
 /// What the database must be.
 #[derive(Debug, Clone)]
@@ -174,6 +186,11 @@ impl Model {
             match step {
                 Step::Put { key, tag, value } => {
                     records.insert(key.clone(), (*tag, value.clone()));
+                }
+                Step::Fill(new) => {
+                    for (key, tagged) in new {
+                        records.entry(key.clone()).or_insert_with(|| tagged.clone());
+                    }
                 }
                 Step::Delete { key } => {
                     records.remove(key);

@@ -213,7 +213,12 @@ impl<R: BufRead> FieldReader<R> {
     fn ending(&self, bytes: &mut Vec<u8>, start: usize) -> Option<End> {
         let marks = &self.format;
         for (mark, end) in [(&marks.line_end, End::Line), (&marks.field_end, End::Field)] {
-            if !mark.is_empty() && bytes[start..].ends_with(mark) {
+            let is_there = match mark.as_slice() {
+                [] => false,
+                [only] => bytes[start..].last() == Some(only),
+                mark => bytes[start..].ends_with(mark),
+            };
+            if is_there {
                 bytes.truncate(bytes.len() - mark.len());
                 return Some(end);
             }

@@ -90,14 +90,18 @@ impl LogStore for GatedStore {
     }
 }
 
-/// A log whose task comes by itself only after a minute.
+/// A log whose task waits, and comes by itself only after a minute.
 fn start(store: &Arc<GatedStore>) -> Arc<RedoLog> {
-    RedoLog::start(
+    let log = RedoLog::start(
         &Environment::system(),
         Arc::clone(store) as Arc<dyn LogStore>,
         RedoLogOptions { idle_flush_ms: 60_000, ..RedoLogOptions::default() },
         Box::new(|_| {}),
-    )
+    );
+    while !log.work.is_awaited() {
+        firn_base::task::yield_now();
+    }
+    log
 }
 
 fn append(log: &RedoLog) -> Lsn {

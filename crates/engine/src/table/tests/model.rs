@@ -9,6 +9,7 @@ use super::*;
 #[derive(Debug, Clone)]
 enum Step {
     Insert { id: i64, email: Option<u8>, age: Option<u8>, body: usize },
+    InsertRows(Vec<(i64, Person)>),
     Update { id: i64, email: Option<Option<u8>>, age: Option<Option<u8>>, body: Option<usize> },
     Move { id: i64, to: i64 },
     Delete { id: i64 },
@@ -35,6 +36,10 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
     let step = prop_oneof![
         6 => (id(), small(), small(), body())
             .prop_map(|(id, email, age, body)| Step::Insert { id, email, age, body }),
+        3 => proptest::collection::vec((id(), small(), small(), body()), 1..8).prop_map(|rows| {
+            let row = |(id, email, age, body)| (id, Person { email, age, body });
+            Step::InsertRows(rows.into_iter().map(row).collect())
+        }),
         5 => (
             id(),
             proptest::option::of(small()),
@@ -108,6 +113,7 @@ impl Run {
     fn step(&mut self, step: &Step) {
         match *step {
             Step::Insert { id, email, age, body } => self.insert(id, Person { email, age, body }),
+            Step::InsertRows(ref rows) => self.insert_rows(rows),
             Step::Update { id, email, age, body } => self.update(id, email, age, body),
             Step::Move { id, to } => self.shift(id, to),
             Step::Delete { id } => {
@@ -154,6 +160,31 @@ impl Run {
         assert_eq!(inserted.is_err(), taken, "{inserted:?}");
         if !taken {
             self.people.insert(id, person);
+        }
+    }
+
+    fn insert_rows(&mut self, rows: &[(i64, Person)]) {
+        let texts = rows.iter().map(|(_, one)| (one.email.map(email_of), body_of(one.body)));
+        let texts: Vec<(Option<String>, Vec<u8>)> = texts.collect();
+        let values: Vec<ValueRef<'_>> = rows
+            .iter()
+            .zip(&texts)
+            .flat_map(|((id, person), (email, body))| {
+                let email = email.as_deref().map_or(ValueRef::Null, text);
+                [int(*id), email, optional_int(person.age), ValueRef::Bytes(body)]
+            })
+            .collect();
+        let trx = self.trx.as_mut().unwrap();
+        let inserted = self.table.insert_rows(trx, &values, &mut self.buffers);
+        let mut people = self.people.clone();
+        let all_new = rows.iter().all(|(id, person)| {
+            let is_new = !people.contains_key(id) && !is_taken(&people, *id, person.email);
+            people.insert(*id, person.clone());
+            is_new
+        });
+        assert_eq!(inserted.is_ok(), all_new, "{inserted:?}");
+        if all_new {
+            self.people = people;
         }
     }
 

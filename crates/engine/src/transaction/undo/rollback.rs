@@ -62,6 +62,9 @@ impl TransactionSystem {
     ) -> Result<(), EngineError> {
         match *operation {
             UndoOperation::Insert { index, key } => self.undo_insert(pointer, index, key),
+            UndoOperation::InsertRun { index, first, last } => {
+                self.undo_insert_run(pointer, index, first, last)
+            }
             UndoOperation::Update { index, key, previous, payload, .. } => {
                 self.undo_update(pointer, index, key, previous, payload)
             }
@@ -94,6 +97,27 @@ impl TransactionSystem {
         if written.is_underfull { tree.merge(key) } else { Ok(()) }
     }
 
+    /// Undoes a run leaf by leaf; others may have inserted between its records since.
+    fn undo_insert_run(
+        &self,
+        pointer: UndoPointer,
+        index: IndexId,
+        first: &[u8],
+        last: &[u8],
+    ) -> Result<(), EngineError> {
+        let tree = self.forest().tree(index);
+        let mut next = Some(first.to_vec());
+        while let Some(from) = next {
+            let written = tree
+                .write(&from, Purpose::Completion, |leaf| Ok(remove_of_run(leaf, pointer, last)))?;
+            if written.is_underfull {
+                tree.merge(&from)?;
+            }
+            next = written.result;
+        }
+        Ok(())
+    }
+
     fn undo_update(
         &self,
         pointer: UndoPointer,
@@ -119,6 +143,39 @@ impl TransactionSystem {
             Ok(())
         })?;
         Ok(())
+    }
+}
+
+/// So many records of a run are removed in one log group at most.
+const MOST_REMOVED: usize = 512;
+
+/// Removes from the leaf what a run has put there, from the write's key on; returns where to go on.
+fn remove_of_run(
+    leaf: &mut LeafWrite<'_, '_>,
+    pointer: UndoPointer,
+    last: &[u8],
+) -> Option<Vec<u8>> {
+    let (Ok(mut slot) | Err(mut slot)) = leaf.slot;
+    let (mut removed, mut key) = (0, Vec::new());
+    loop {
+        let page = leaf.page();
+        if slot == page.slot_count() {
+            return page.high_fence().filter(|high| *high <= last).map(<[u8]>::to_vec);
+        }
+        page.key_into(slot, &mut key);
+        if key.as_slice() > last {
+            return None;
+        }
+        if removed == MOST_REMOVED {
+            return Some(key);
+        }
+        leaf.slot = Ok(slot);
+        if wrote(leaf, pointer).is_some() {
+            leaf.remove();
+            removed += 1;
+        } else {
+            slot += 1;
+        }
     }
 }
 

@@ -9,7 +9,9 @@ use super::{ApplyError, apply};
 use crate::page::{PAGE_SIZE, PageBuf, PageKind};
 use crate::redo::{Change, Group, GroupBuilder, RawRecord};
 use crate::space::PageState;
-use crate::tree::{Entries, EntryList, MAX_ENTRY_BYTES, MAX_KEY_BYTES, TreePage};
+use crate::tree::{
+    ENTRY_OVERHEAD_BYTES, Entries, EntryList, MAX_ENTRY_BYTES, MAX_KEY_BYTES, TreePage,
+};
 
 const LEFT: PageId = PageId::new(SpaceId(7), PageNo(3));
 const RIGHT: PageId = PageId::new(SpaceId(7), PageNo(4));
@@ -73,6 +75,8 @@ fn init<'a>(
 #[derive(Debug, Clone)]
 enum Step {
     Insert(Vec<u8>, Vec<u8>),
+    /// As many of these as go one after the other.
+    InsertRun(Model),
     Set(usize, Vec<u8>),
     Patch(usize, usize, Vec<u8>),
     Remove(usize),
@@ -98,6 +102,7 @@ fn value() -> impl Strategy<Value = Vec<u8>> {
 fn step() -> impl Strategy<Value = Step> {
     prop_oneof![
         8 => (key(), value()).prop_map(|(key, value)| Step::Insert(key, value)),
+        3 => proptest::collection::btree_map(key(), value(), 1..12).prop_map(Step::InsertRun),
         3 => (any::<usize>(), value()).prop_map(|(slot, value)| Step::Set(slot, value)),
         1 => (any::<usize>(), 0usize..70, proptest::collection::vec(any::<u8>(), 0..20))
             .prop_map(|(slot, at, bytes)| Step::Patch(slot, at, bytes)),
@@ -142,6 +147,44 @@ fn run_insert(model: &mut Model, logged: &mut Logged, key: &[u8], value: &[u8]) 
     }
 }
 
+fn run_insert_run(model: &mut Model, logged: &mut Logged, run: &Model) {
+    let view = logged.view();
+    let belongs = |key: &[u8]| {
+        let is_short = key.len() + run[key].len() <= MAX_ENTRY_BYTES;
+        is_short && view.covers(key) == crate::tree::Position::Inside
+    };
+    let Some(first) = run.keys().find(|key| belongs(key) && view.search(key).is_err()) else {
+        return;
+    };
+    let slot = view.lower_bound(first);
+    let gap = run.range(first.clone()..).take_while(|(key, _)| {
+        belongs(key) && (slot == view.slot_count() || **key < view.key(slot))
+    });
+    let gap: Model = gap.map(|(key, value)| (key.clone(), value.clone())).collect();
+    let list = |entries: &mut dyn Iterator<Item = (&Vec<u8>, &Vec<u8>)>| {
+        let mut list = EntryList::with_prefix(view.prefix());
+        entries.for_each(|(key, value)| list.push(&key[view.prefix().len()..], value));
+        list
+    };
+    let (run, reversed) = (list(&mut gap.iter()), list(&mut gap.iter().rev()));
+    let needed = |(key, value): (&Vec<u8>, &Vec<u8>)| {
+        ENTRY_OVERHEAD_BYTES + key.len() - view.prefix().len() + value.len()
+    };
+    let fits = gap.iter().map(needed).sum::<usize>() <= view.free_bytes();
+    let slot = slot as u16;
+    if gap.len() > 1 {
+        let change = Change::TreeInsertRun { slot, entries: reversed.as_entries() };
+        logged.apply(change).expect_err("keys ascend");
+    }
+    let result = logged.apply(Change::TreeInsertRun { slot, entries: run.as_entries() });
+    if fits {
+        result.expect("it fits");
+        model.extend(gap);
+    } else {
+        assert_eq!(result, Err(ApplyError::NoRoom { page: LEFT }));
+    }
+}
+
 fn run_set(model: &mut Model, logged: &mut Logged, slot: usize, value: &[u8]) {
     let fits = logged.view().fits_replacement(slot, value.len());
     let key = logged.view().key(slot);
@@ -178,10 +221,10 @@ fn run_split(model: &mut Model, logged: &mut Logged, slot: usize, keep: bool) {
     if keep {
         return;
     }
-    assert!(logged.view().can_absorb(&sibling.view(), 0) || logged.view().free_bytes() < 4000);
     let moved = sibling.view().entries(0..usize::MAX);
     let merged_bytes = logged.view().merged_bytes(&sibling.view());
     let fits = merged_bytes <= crate::tree::TREE_BODY_BYTES;
+    assert!(fits || !logged.view().can_absorb(&sibling.view(), 0));
     let absorb = Change::TreeAbsorb { entries: moved.as_entries(), high: high.as_deref(), right };
     assert_eq!(logged.apply(absorb).is_ok(), fits);
     if fits {
@@ -204,6 +247,7 @@ fn run(model: &mut Model, logged: &mut Logged, step: &Step) {
                 logged.apply(change).expect_err("the key belongs elsewhere");
             }
         }
+        Step::InsertRun(run) => run_insert_run(model, logged, run),
         Step::Set(slot, value) if count > 0 => run_set(model, logged, slot % count, value),
         Step::Patch(slot, at, bytes) if count > 0 => {
             let slot = slot % count;
@@ -372,7 +416,7 @@ impl OwnedChange {
 
 /// Bodies that mostly are what their kind wants.
 fn any_change() -> impl Strategy<Value = OwnedChange> {
-    let plausible = (1u8..18, 0u16..12, key(), value(), key(), any::<u32>(), any::<bool>());
+    let plausible = (1u8..19, 0u16..12, key(), value(), key(), any::<u32>(), any::<bool>());
     let plausible = plausible.prop_map(|(kind, slot, mut key, value, other, number, flag)| {
         key.truncate(60_000);
         let mut entries = EntryList::new();
@@ -401,6 +445,7 @@ fn any_change() -> impl Strategy<Value = OwnedChange> {
             14 => Change::UndoAppend { record: &value },
             15 => Change::OverflowInit { next: right, owner: TrxId(7), bytes: &value },
             16 => Change::SpaceDropped,
+            18 => Change::TreeInsertRun { slot, entries },
             17 => Change::Watermark { trx_id_limit: TrxId(9), cts_limit: Cts(u64::from(number)) },
             _ => Change::TreeKill,
         };

@@ -54,6 +54,105 @@ pub(super) fn insert(
     Ok(())
 }
 
+pub(super) fn insert_run(
+    page: &mut PageBuf,
+    slot: usize,
+    entries: Entries<'_>,
+) -> Result<(), ApplyError> {
+    let view = live_view(page)?;
+    let run = check_run(&view, slot, entries)?;
+    let slot_bytes = run.count * layout::SLOT_BYTES;
+    if slot_bytes + run.entry_bytes > view.contiguous_bytes() {
+        if slot_bytes + run.entry_bytes > view.free_bytes() {
+            return Err(ApplyError::NoRoom { page: page.page_id() });
+        }
+        let mut builder = TreeBuilder::new(view.page_id(), &TreeHeader::of(&view))?;
+        push_slots(&mut builder, &view, 0..slot, None)?;
+        for entry in entries {
+            builder.push(entry.prefix, entry.suffix, entry.value)?;
+        }
+        push_slots(&mut builder, &view, slot..view.slot_count(), None)?;
+        return builder.replace(page);
+    }
+    let (count, mut heap_start) = (view.slot_count(), view.heap_start());
+    let bytes = page.bytes_mut();
+    let (from, to) = (slot_at(slot), slot_at(slot + run.count));
+    bytes.copy_within(from..slot_at(count), to);
+    for (number, entry) in entries.iter().enumerate() {
+        let end = heap_start;
+        heap_start -= entry.suffix.len() + 2 + entry.value.len();
+        write_entry(&mut bytes[heap_start..end], entry.suffix, entry.value);
+        let new = Slot {
+            head: head_of(entry.suffix),
+            offset: heap_start as u16,
+            suffix_length: entry.suffix.len() as u16,
+        };
+        let at = from + number * layout::SLOT_BYTES;
+        bytes[at..at + layout::SLOT_BYTES].copy_from_slice(&new.to_bytes());
+    }
+    page.put_u16(layout::SLOT_COUNT, (count + run.count) as u16);
+    page.put_u16(layout::HEAP_START, heap_start as u16);
+    Ok(())
+}
+
+/// How many entries a run has, and what they take in the heap.
+struct RunSize {
+    count: usize,
+    entry_bytes: usize,
+}
+
+/// Checks that the entries are in order and belong before `slot`.
+fn check_run(
+    view: &TreePage<'_>,
+    slot: usize,
+    entries: Entries<'_>,
+) -> Result<RunSize, ApplyError> {
+    let mut size = RunSize { count: 0, entry_bytes: 0 };
+    let mut last: Option<&[u8]> = None;
+    for entry in entries {
+        if entry.prefix != view.prefix() {
+            return mismatch(view, "the prefix of a run is not the page's");
+        }
+        let is_above = match last {
+            Some(last) => last < entry.suffix,
+            None => slot <= view.slot_count() && is_above_left(view, slot, entry.suffix),
+        };
+        if !is_above {
+            return mismatch(view, "a key of a run does not belong at the slot");
+        }
+        last = Some(entry.suffix);
+        size.count += 1;
+        size.entry_bytes += entry.suffix.len() + 2 + entry.value.len();
+    }
+    let Some(last) = last.filter(|_| view.is_leaf()) else {
+        return mismatch(view, "a run without entries, or in an inner node");
+    };
+    if !is_below_right(view, slot, last) {
+        return mismatch(view, "the last key of a run does not belong at the slot");
+    }
+    Ok(size)
+}
+
+/// Whether the key with this suffix is above what stands before `slot`.
+fn is_above_left(view: &TreePage<'_>, slot: usize, suffix: &[u8]) -> bool {
+    match slot.checked_sub(1) {
+        Some(left) => view.suffix(left) < suffix,
+        // The prefix is the first part of the low fence.
+        None => view.low_fence().get(view.prefix().len()..).is_none_or(|low| low <= suffix),
+    }
+}
+
+/// Whether the key with this suffix is below what stands at `slot`.
+fn is_below_right(view: &TreePage<'_>, slot: usize, suffix: &[u8]) -> bool {
+    if slot < view.slot_count() {
+        return suffix < view.suffix(slot);
+    }
+    view.high_fence().is_none_or(|high| match high.strip_prefix(view.prefix()) {
+        Some(high) => suffix < high,
+        None => view.prefix() < high,
+    })
+}
+
 /// Checks that the key belongs at `slot`; returns its suffix.
 fn check_insert<'k>(
     view: &TreePage<'_>,
@@ -61,20 +160,11 @@ fn check_insert<'k>(
     key: &'k [u8],
     value: &[u8],
 ) -> Result<&'k [u8], ApplyError> {
-    let count = view.slot_count();
-    let Some(suffix) = key.strip_prefix(view.prefix()).filter(|_| slot <= count) else {
+    let is_slot = slot <= view.slot_count();
+    let Some(suffix) = key.strip_prefix(view.prefix()).filter(|_| is_slot) else {
         return mismatch(view, "the key does not belong in the page");
     };
-    let above_left = match slot.checked_sub(1) {
-        Some(left) => view.suffix(left) < suffix,
-        None => view.low_fence() <= key,
-    };
-    let below_right = if slot < count {
-        suffix < view.suffix(slot)
-    } else {
-        view.high_fence().is_none_or(|high| key < high)
-    };
-    if !above_left || !below_right {
+    if !is_above_left(view, slot, suffix) || !is_below_right(view, slot, suffix) {
         return mismatch(view, "the key does not belong at the slot");
     }
     check_value(view, value.len())?;

@@ -86,6 +86,11 @@ fn tree_changes_are_laid_out_as_drawn() {
             &[&absorb_fields[..], &ENTRIES].concat(),
         ),
         draw("TreeKill", Change::TreeKill, &[]),
+        draw(
+            "TreeInsertRun",
+            Change::TreeInsertRun { slot: 5, entries },
+            &[&[(2, "slot")], &ENTRIES[..]].concat(),
+        ),
     ];
     expect![[r#"
         TreeInit
@@ -170,6 +175,19 @@ fn tree_changes_are_laid_out_as_drawn() {
         2      0000                      body length
         4      07000000                  space
         8      03000000                  page
+        TreeInsertRun
+        0      12                        kind
+        1      00                        reserved
+        2      0e00                      body length
+        4      07000000                  space
+        8      03000000                  page
+        12     0500                      slot
+        14     0200                      entries: prefix length
+        16     6162                      prefix
+        18     0100                      suffix length
+        20     0300                      value length
+        22     63                        suffix
+        23     6f6e65                    value
     "#]]
     .assert_eq(&drawings.concat());
 }
@@ -293,7 +311,7 @@ fn a_record_is_about_a_page_exactly_if_its_change_is() {
     assert_eq!(decode(TREE_KILL, nowhere, &[]), Err(ChangeDamage::Page(TREE_KILL, nowhere)));
     assert_eq!(decode(SPACE_DROPPED, PAGE, &[]), Err(ChangeDamage::Page(SPACE_DROPPED, PAGE)));
     assert_eq!(decode(0, PAGE, &[]), Err(ChangeDamage::Kind(0)));
-    assert_eq!(decode(18, PAGE, &[]), Err(ChangeDamage::Kind(18)));
+    assert_eq!(decode(19, PAGE, &[]), Err(ChangeDamage::Kind(19)));
     assert_eq!(decode(TREE_KILL, PAGE, &[0]), Err(ChangeDamage::Body(TREE_KILL)));
 }
 

@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use crate::error::{Result, SqlError};
-use crate::grammar::{ast, render_query};
+use crate::grammar::{self, ast, render_query};
 
 use super::super::model::{CheckOption, TableModel, ViewAlgorithm, ViewModel, same_name};
 use super::super::options::TableOptions;
@@ -24,7 +24,7 @@ pub(super) fn create(context: &DdlContext<'_>, statement: &ast::CreateView) -> R
     draft.created_us = create::now_us();
     let mut definition = draft.definition()?;
     let options =
-        TableOptions { view: Some(view_of(context, statement, current)), ..draft.table_options() };
+        TableOptions { view: Some(view_of(context, statement, current)?), ..draft.table_options() };
     definition.options = options.encode();
     let mut definitions = context.definitions()?;
     if let Some(before) = before {
@@ -111,14 +111,21 @@ fn draft(
     Ok(draft)
 }
 
-fn view_of(context: &DdlContext<'_>, statement: &ast::CreateView, schema: &str) -> ViewModel {
+fn view_of(
+    context: &DdlContext<'_>,
+    statement: &ast::CreateView,
+    schema: &str,
+) -> Result<ViewModel> {
+    // Without what `sql_mode` made of the text: it is parsed in the default mode again. Parentheses
+    // around every operator can take it beyond what may nest, and then there is no such view.
+    let body = render_query(&statement.query);
+    grammar::parse(&body, grammar::Mode::default())?;
     let definer = match &statement.definer {
         Some(ast::Account::Named { user, host }) => format!("{user}@{host}"),
         Some(ast::Account::Current) | None => context.account.to_owned(),
     };
-    ViewModel {
-        // Without what `sql_mode` made of the text: it is parsed in the default mode again.
-        body: render_query(&statement.query).into(),
+    Ok(ViewModel {
+        body: body.into(),
         schema: schema.into(),
         definer: definer.into(),
         security_definer: !statement.invoker_security,
@@ -132,7 +139,7 @@ fn view_of(context: &DdlContext<'_>, statement: &ast::CreateView, schema: &str) 
             Some(ast::CheckOption::Local) => CheckOption::Local,
             Some(ast::CheckOption::Cascaded) => CheckOption::Cascaded,
         },
-    }
+    })
 }
 
 pub(super) fn drop(

@@ -4,8 +4,11 @@
 //!   given columns ─► defaults, AUTO_INCREMENT, generated ─► checks ─► insert ─┬─► parents exist?
 //!                                                                 taken key ─┴─► refuse │ delete and insert │ update
 //! ```
+//!
+//! Rows that come one after the other and have no parents to look for are [held back](super::pending) and inserted
+//! many at once, until a key is taken.
 
-use firn_api::rows::{ReadMode, TableRef, WaitPolicy};
+use firn_api::rows::{ReadMode, RowsError, TableRef, WaitPolicy};
 use firn_format::value::ValueRef;
 use smallvec::SmallVec;
 
@@ -24,6 +27,7 @@ use super::assign::{asks_for_next, assign, assign_owned, default_of};
 use super::duplicate::{Refusal, refusal};
 use super::foreign_key::ForeignKeys;
 use super::numbers::{Numbers, positive};
+use super::pending::{Pending, Row};
 use super::row::store;
 use super::update::{Change, Changes, RowChange};
 use super::{delete, is_ignorable};
@@ -44,6 +48,9 @@ struct Inserter<'p> {
     row_number: u64,
     /// There is one row, and no more can follow.
     is_single_row: bool,
+    /// Rows are held back and written many at once.
+    holds_back: bool,
+    pending: Pending,
     records: u64,
     inserted: u64,
     deleted: u64,
@@ -66,12 +73,45 @@ pub(crate) fn insert(plan: &InsertPlan, execution: &mut Execution<'_>) -> Result
     Ok(inserter.outcome(execution))
 }
 
-/// A row's values by ordinal.
-type Row = Vec<Datum>;
-/// What the source gives for the columns of the statement; `None` where `DEFAULT` stands.
-type Given = SmallVec<[Option<Datum>; 8]>;
-/// The types of these values; rows in the text may each have their own.
+/// What the source gives for the columns of the statement.
+trait Given {
+    /// A column's value, to be taken once; `None` where `DEFAULT` stands.
+    fn take(&mut self, number: usize) -> Option<Datum>;
+    /// The value's type; rows in the text may each have their own.
+    fn ty(&self, number: usize) -> &SqlType;
+}
+
+/// A row of those that are given as they are.
+struct Taken<'r>(&'r mut dyn GivenRows);
+
+impl Given for Taken<'_> {
+    fn take(&mut self, number: usize) -> Option<Datum> {
+        Some(self.0.take(number))
+    }
+
+    fn ty(&self, number: usize) -> &SqlType {
+        self.0.ty(number)
+    }
+}
+
+/// A row whose values were worked out.
+struct Worked<'t> {
+    values: Values,
+    types: &'t [&'t SqlType],
+}
+
+type Values = SmallVec<[Option<Datum>; 8]>;
 type Types<'t> = SmallVec<[&'t SqlType; 8]>;
+
+impl Given for Worked<'_> {
+    fn take(&mut self, number: usize) -> Option<Datum> {
+        self.values.get_mut(number).and_then(Option::take)
+    }
+
+    fn ty(&self, number: usize) -> &SqlType {
+        self.types[number]
+    }
+}
 
 impl<'p> Inserter<'p> {
     fn new(plan: &'p InsertPlan, execution: &mut Execution<'_>) -> Result<Inserter<'p>> {
@@ -88,6 +128,8 @@ impl<'p> Inserter<'p> {
             numbers: Numbers::default(),
             row: Row::new(),
             row_number: 0,
+            holds_back: false,
+            pending: Pending::default(),
             records: 0,
             inserted: 0,
             deleted: 0,
@@ -106,17 +148,15 @@ impl<'p> Inserter<'p> {
         rows: &mut dyn GivenRows,
         execution: &mut Execution<'_>,
     ) -> Result<()> {
-        let columns = self.plan.columns.len();
         self.is_single_row = false;
+        self.holds_back = !self.foreign_keys.is_child();
         self.numbers.batch = rows.count().max(1);
         while rows.advance(execution.context)? {
             execution.check_cancelled()?;
             self.row_number += 1;
-            let given = (0..columns).map(|column| Some(rows.take(column))).collect();
-            let types: Types<'_> = (0..columns).map(|column| rows.ty(column)).collect();
-            self.insert_row(given, &types, execution)?;
+            self.insert_row(&mut Taken(rows), execution)?;
         }
-        Ok(())
+        self.write_pending(execution)
     }
 
     fn insert_values(
@@ -146,8 +186,8 @@ impl<'p> Inserter<'p> {
                 }
             }
             self.row_number += 1;
-            let given = self.given(&is_default, execution)?;
-            self.insert_row(given, &types, execution)?;
+            let values = self.given(&is_default, execution)?;
+            self.insert_row(&mut Worked { values, types: &types }, execution)?;
         }
         Ok(())
     }
@@ -200,15 +240,16 @@ impl<'p> Inserter<'p> {
 
     fn insert_query(&mut self, execution: &mut Execution<'_>) -> Result<()> {
         self.numbers.batch = 1;
+        self.holds_back = !self.is_single_row && !self.foreign_keys.is_child();
         let types = self.source_types();
         let mut query = QueryRows::open(&self.plan.source, execution)?;
         while query.advance(execution)? {
             execution.check_cancelled()?;
             self.row_number += 1;
-            let given = self.given(&|_| false, execution)?;
-            self.insert_row(given, &types, execution)?;
+            let values = self.given(&|_| false, execution)?;
+            self.insert_row(&mut Worked { values, types: &types }, execution)?;
         }
-        Ok(())
+        self.write_pending(execution)
     }
 
     /// The row with the values that the source gives now; `None` where `DEFAULT` stands.
@@ -216,7 +257,7 @@ impl<'p> Inserter<'p> {
         &self,
         is_default: &dyn Fn(usize) -> bool,
         execution: &mut Execution<'_>,
-    ) -> Result<Given> {
+    ) -> Result<Values> {
         let columns = self.plan.source.columns.iter().enumerate();
         columns
             .map(|(number, column)| match column.value.is_default() || is_default(number) {
@@ -226,42 +267,110 @@ impl<'p> Inserter<'p> {
             .collect()
     }
 
-    fn insert_row(
+    fn insert_row(&mut self, given: &mut dyn Given, execution: &mut Execution<'_>) -> Result<()> {
+        self.records += 1;
+        let mut row = std::mem::take(&mut self.row);
+        let done = match self.build(given, &mut row, execution) {
+            Ok(number) if self.holds_back => self.hold_back(&mut row, number, execution),
+            Ok(number) => self.write_row(&row, number, execution),
+            // What would have been written before it fails first.
+            Err(error) => {
+                self.write_pending(execution).and_then(|()| self.or_ignored(error, execution))
+            }
+        };
+        self.row = row;
+        done
+    }
+
+    /// Writes the row later, together with others.
+    fn hold_back(
         &mut self,
-        given: Given,
-        types: &[&SqlType],
+        row: &mut Row,
+        number: Option<u64>,
         execution: &mut Execution<'_>,
     ) -> Result<()> {
-        self.records += 1;
-        let ignores = self.plan.ignore;
-        let before =
-            (ignores && self.foreign_keys.is_child()).then(|| execution.transaction.savepoint());
-        let inserted_before = self.inserted;
-        let mut row = std::mem::take(&mut self.row);
-        let inserted = self.build(given, types, &mut row, execution).and_then(|number| {
-            self.write(&row, execution)?;
-            self.note_number(number, &row);
-            Ok(())
-        });
-        self.row = row;
-        match inserted {
-            Err(error) if ignores && is_ignorable(&error) => {
-                if let Some(before) = before {
-                    execution.transaction.rollback_to(before).map_err(from_rows)?;
-                }
-                self.inserted = inserted_before;
-                execution.context.warn(error.code, || error.message.clone());
-                Ok(())
-            }
-            done => done,
+        // The rows behind it count from the number that it gives.
+        self.pass_number(row, execution)?;
+        self.pending.push(row, number);
+        if self.pending.is_full() { self.write_pending(execution) } else { Ok(()) }
+    }
+
+    /// Writes all rows that were held back.
+    fn write_pending(&mut self, execution: &mut Execution<'_>) -> Result<()> {
+        let rows = self.pending.take();
+        if rows.is_empty() {
+            return Ok(());
         }
+        match self.try_insert_all(&rows, execution)? {
+            Ok(()) => {
+                self.inserted += rows.len() as u64;
+                rows.iter().for_each(|(row, number)| self.note_number(*number, row));
+            }
+            Err(RowsError::DuplicateKey { .. } | RowsError::Other { .. }) => {
+                // More of them may follow.
+                self.holds_back = false;
+                for (row, number) in &rows {
+                    self.write_row(row, *number, execution)?;
+                }
+            }
+            Err(error) => return Err(from_rows(error)),
+        }
+        self.pending.give_back(rows);
+        Ok(())
+    }
+
+    /// Inserts all of the rows or none.
+    fn try_insert_all(
+        &self,
+        rows: &[(Row, Option<u64>)],
+        execution: &mut Execution<'_>,
+    ) -> Result<std::result::Result<(), RowsError>> {
+        let mut stored = Vec::with_capacity(rows.len() * self.plan.table.ordinals());
+        for (row, _) in rows {
+            extend_stored(row, &self.table, execution.context, &mut stored)?;
+        }
+        let values: Vec<ValueRef<'_>> = stored.iter().map(Fitted::as_ref).collect();
+        let inserted = execution.transaction.insert_rows(&self.table, &values);
+        if inserted.is_ok() {
+            execution.rows.inserted += rows.len() as u64;
+        }
+        Ok(inserted)
+    }
+
+    fn write_row(
+        &mut self,
+        row: &Row,
+        number: Option<u64>,
+        execution: &mut Execution<'_>,
+    ) -> Result<()> {
+        let ignores = self.plan.ignore && self.foreign_keys.is_child();
+        let before = ignores.then(|| execution.transaction.savepoint());
+        let inserted_before = self.inserted;
+        let Err(error) = self.write(row, execution) else {
+            self.note_number(number, row);
+            return Ok(());
+        };
+        self.or_ignored(error, execution)?;
+        if let Some(before) = before {
+            execution.transaction.rollback_to(before).map_err(from_rows)?;
+        }
+        self.inserted = inserted_before;
+        Ok(())
+    }
+
+    /// Makes a warning of an error about a row if the statement is to go on without the row.
+    fn or_ignored(&self, error: SqlError, execution: &mut Execution<'_>) -> Result<()> {
+        if !self.plan.ignore || !is_ignorable(&error) {
+            return Err(error);
+        }
+        execution.context.warn(error.code, || error.message.clone());
+        Ok(())
     }
 
     /// Puts the row together as it is to be stored; answers the number that was generated for it.
     fn build(
         &mut self,
-        mut given: Given,
-        types: &[&SqlType],
+        given: &mut dyn Given,
         row: &mut Row,
         execution: &mut Execution<'_>,
     ) -> Result<Option<u64>> {
@@ -271,7 +380,7 @@ impl<'p> Inserter<'p> {
         let mut wants_number = self.omits_number();
         for (number, ordinal) in self.plan.columns.iter().enumerate() {
             let Some(column) = self.plan.table.by_ordinal(*ordinal) else { continue };
-            match given.get_mut(number).and_then(Option::take) {
+            match given.take(number) {
                 None if column.generated.is_some() => {}
                 None if column.auto_increment => wants_number = true,
                 None => defaults.push(column),
@@ -285,7 +394,7 @@ impl<'p> Inserter<'p> {
                 }
                 Some(value) => {
                     row[usize::from(*ordinal)] =
-                        assign_owned(value, types[number], column, self.row_number, execution)?;
+                        assign_owned(value, given.ty(number), column, self.row_number, execution)?;
                 }
             }
         }
@@ -566,9 +675,22 @@ fn stored_row<'r>(
     table: &TableRef,
     context: &EvaluationContext,
 ) -> Result<SmallVec<[Fitted<'r>; 16]>> {
-    let columns = &table.definition().columns;
-    let stored = row.iter().zip(columns);
-    stored.map(|(value, column)| store(value, column.column_type, context)).collect()
+    let mut stored = SmallVec::new();
+    extend_stored(row, table, context, &mut stored)?;
+    Ok(stored)
+}
+
+/// Adds a row's values as the node takes them.
+fn extend_stored<'r>(
+    row: &'r Row,
+    table: &TableRef,
+    context: &EvaluationContext,
+    stored: &mut impl Extend<Fitted<'r>>,
+) -> Result<()> {
+    for (value, column) in row.iter().zip(&table.definition().columns) {
+        stored.extend([store(value, column.column_type, context)?]);
+    }
+    Ok(())
 }
 
 /// Looks at the checks of the row in the frame.

@@ -15,6 +15,7 @@ mod duplicate;
 mod foreign_key;
 mod insert;
 mod numbers;
+mod pending;
 mod point;
 mod row;
 mod update;

@@ -395,11 +395,20 @@ impl Parser<'_> {
             scope = said.to_ascii_lowercase();
             self.at += 1;
         }
-        let mut name = self.any_ident()?.to_ascii_lowercase();
+        let mut name = self.variable_part()?;
         if self.take(Kind::Dot) {
-            name = format!("{name}.{}", self.any_ident()?.to_ascii_lowercase());
+            name = format!("{name}.{}", self.variable_part()?);
         }
         Ok((scope, name))
+    }
+
+    /// A part of a system variable's name. None has a point within it, so that the whole name has its parts.
+    fn variable_part(&mut self) -> Result<String> {
+        let part = self.any_ident()?.to_ascii_lowercase();
+        if part.contains('.') {
+            return Err(SqlError::new(1193, format!("Unknown system variable '{part}'")));
+        }
+        Ok(part)
     }
 
     /// `(…)`: a subquery, a row, or an expression, whose parentheses are forgotten.

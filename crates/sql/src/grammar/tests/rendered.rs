@@ -73,3 +73,9 @@ fn queries_render_to_themselves() {
 fn a_minus_before_a_minus_is_no_comment() {
     assert_eq!(rendered("-(-1)"), rendered(&rendered("-(-1)")));
 }
+
+#[test]
+fn no_part_of_a_system_variables_name_has_a_point() {
+    let refused = parse_expression("@@`.H`.H", Mode::default()).unwrap_err();
+    assert_eq!(refused.code, 1193);
+}

@@ -12,7 +12,7 @@ use crate::types::number_text::parse_double_prefix;
 use crate::types::sql_type::{Members, SqlType, TypeKind};
 
 use super::number::{Number, double_text, number_of, plain_type};
-use super::{json, shown, store_temporal, store_text};
+use super::{json, plain, shown, store_temporal, store_text};
 
 const CODE_NULL: u16 = 1048;
 const CODE_OUT_OF_RANGE: u16 = 1264;
@@ -41,6 +41,17 @@ pub struct Target<'a> {
 /// # Errors
 /// 1048, 1264, 1265, 1292, 1366, 1406, 3140 as MySQL has them.
 pub fn assign(datum: &Datum, from: &SqlType, target: Target<'_>) -> Result<Datum> {
+    if let Datum::Text(text) = datum
+        && from.kind.is_text()
+        && let Some(plain) = plain::read(text, &target.ty.kind)
+    {
+        return Ok(plain);
+    }
+    assign_any(datum, from, target)
+}
+
+/// As [`assign`], of any value in any form.
+pub(super) fn assign_any(datum: &Datum, from: &SqlType, target: Target<'_>) -> Result<Datum> {
     if datum.is_null() {
         return target.null();
     }

@@ -13,6 +13,7 @@
 mod assign;
 mod json;
 mod number;
+mod plain;
 mod store_temporal;
 mod store_text;
 mod temporal;

@@ -1,0 +1,241 @@
+//! Inserting many records at once: those that follow each other in key order go to a leaf together.
+//!
+//! ```text
+//!   to insert    7 8 9 12 15        leaf  … 5 │ 11 14 …        high fence 20
+//!
+//!   run 1        7 8 9              between 5 and 11: one undo record, one redo record
+//!   run 2        12                 between 11 and 14
+//!   run 3        15                 after 14
+//! ```
+//!
+//! A run ends where a record is in the way, where the leaf or the group is full, and before a key that is locked
+//! or not above the one before. So rows that are loaded in key order cost a descent, a latch and a log group for
+//! each page instead of for each row. A run of one record is an insert like any other.
+//!
+//! The paper (000 §4) logs record by record; nothing else of it is departed from.
+
+use firn_base::IndexId;
+use firn_format::tree::{EntryList, RECORD_VERSION_BYTES, RecordVersion};
+use firn_format::undo::{UNDO_RECORD_HEADER_BYTES, UndoOperation, UndoPointer};
+
+use crate::error::EngineError;
+use crate::lock::LockManager;
+use crate::log::writer::Purpose;
+use crate::pages::Restart;
+use crate::transaction::handle::{Transaction, Writer};
+use crate::transaction::write::{Step, WriteGuard, with_flags};
+use crate::tree::LeafWrite;
+
+/// What a run takes in its log group at most, beside its undo record.
+const MAX_RUN_BYTES: usize = 16 * 1024;
+/// What an undo record of a run takes beside its header and two keys.
+const RUN_UNDO_BYTES: usize = 8 + 2;
+
+/// Records to insert: keys and payloads, one after the other in one piece of memory.
+#[derive(Debug, Default)]
+pub struct RecordRun {
+    bytes: Vec<u8>,
+    records: Vec<Place>,
+    /// What of them goes to a leaf.
+    entries: EntryList,
+}
+
+/// Where a record is: its key, and its payload behind that.
+#[derive(Debug, Clone, Copy)]
+struct Place {
+    start: usize,
+    key_end: usize,
+    end: usize,
+}
+
+impl RecordRun {
+    /// Takes all records out; the memory stays.
+    pub fn clear(&mut self) {
+        self.bytes.clear();
+        self.records.clear();
+    }
+
+    /// Adds a record.
+    pub fn push(&mut self, key: &[u8], payload: &[u8]) {
+        let start = self.bytes.len();
+        self.bytes.extend_from_slice(key);
+        self.bytes.extend_from_slice(payload);
+        let key_end = start + key.len();
+        self.records.push(Place { start, key_end, end: self.bytes.len() });
+    }
+
+    /// Puts the records in key order.
+    pub fn sort(&mut self) {
+        let bytes = &self.bytes;
+        let key = |place: &Place| &bytes[place.start..place.key_end];
+        self.records.sort_unstable_by(|left, right| key(left).cmp(key(right)));
+    }
+
+    /// What the records take in memory, in bytes, and those that were there before.
+    #[must_use]
+    pub fn memory_bytes(&self) -> usize {
+        self.bytes.capacity() + self.records.capacity() * size_of::<Place>()
+    }
+
+    /// How many records there are.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.records.len()
+    }
+
+    /// Whether there are none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.records.is_empty()
+    }
+
+    /// The key of a record.
+    ///
+    /// # Panics
+    /// If there are not so many.
+    #[must_use]
+    pub fn key(&self, number: usize) -> &[u8] {
+        let place = self.records[number];
+        &self.bytes[place.start..place.key_end]
+    }
+
+    fn payload(&self, number: usize) -> &[u8] {
+        let place = self.records[number];
+        &self.bytes[place.key_end..place.end]
+    }
+
+    /// How many records from `from` on go between the slot of the first one and the next slot of its leaf.
+    fn count_in_gap(
+        &self,
+        from: usize,
+        leaf: &LeafWrite<'_, '_>,
+        is_free: impl Fn(&[u8]) -> bool,
+    ) -> usize {
+        let mut room_bytes = leaf.page().free_bytes().min(MAX_RUN_BYTES);
+        let mut last: Option<&[u8]> = None;
+        let mut count = 0;
+        for number in from..self.len() {
+            let (key, payload) = (self.key(number), self.payload(number));
+            let bytes = leaf.entry_bytes(RECORD_VERSION_BYTES + payload.len(), key);
+            let follows = last.is_none_or(|last| last < key && leaf.is_before_next(key));
+            if bytes > room_bytes || !follows || !is_free(key) {
+                break;
+            }
+            room_bytes -= bytes;
+            last = Some(key);
+            count += 1;
+        }
+        count
+    }
+
+    /// Makes a list of some records for a leaf whose keys begin with `prefix`, each with its version in front.
+    fn list(&mut self, records: std::ops::Range<usize>, prefix: &[u8], version: &RecordVersion) {
+        let head = version.encode();
+        let mut entries = std::mem::take(&mut self.entries);
+        entries.restart(prefix);
+        for number in records {
+            let suffix = &self.key(number)[prefix.len()..];
+            entries.push_parts(suffix, &head, self.payload(number));
+        }
+        self.entries = entries;
+    }
+}
+
+impl Transaction {
+    /// Inserts records in the order in which they are. Blocks for locks and I/O.
+    ///
+    /// # Errors
+    /// As [`Transaction::insert`]. The records before the one that was refused are inserted then: the caller
+    /// rolls back to its savepoint.
+    pub fn insert_run(&mut self, index: IndexId, run: &mut RecordRun) -> Result<(), EngineError> {
+        let mut done = 0;
+        while done < run.len() {
+            self.check_cancelled()?;
+            done += match self.insert_part(index, run, done)? {
+                // A deleted record with this key is there still, or it is taken.
+                0 => {
+                    self.insert(index, run.key(done), run.payload(done))?;
+                    1
+                }
+                count => count,
+            };
+        }
+        Ok(())
+    }
+
+    /// Inserts as many records as go to a leaf together; none if there is one with the first key.
+    fn insert_part(
+        &mut self,
+        index: IndexId,
+        run: &mut RecordRun,
+        from: usize,
+    ) -> Result<usize, EngineError> {
+        self.check_open()?;
+        self.ensure_writer()?;
+        loop {
+            match self.try_insert_part(index, run, from)? {
+                Step::Done(count) => return Ok(count),
+                Step::Wait(wait) => self.wait(wait)?,
+                Step::ExtendUndo => self.extend_undo()?,
+            }
+        }
+    }
+
+    fn try_insert_part(
+        &mut self,
+        index: IndexId,
+        run: &mut RecordRun,
+        from: usize,
+    ) -> Result<Step<usize>, EngineError> {
+        let key = run.key(from).to_vec();
+        let guard = self.write_guard(index, &key);
+        let (system, writer) = (&self.system, self.writer.as_mut().expect("just ensured"));
+        let tree = system.forest().tree(index);
+        let written = tree.write(&key, Purpose::Forward, |leaf| {
+            if leaf.slot.is_ok() {
+                return Ok(Step::Done(0));
+            }
+            if let Some(wait) = system.admit_write(None, &guard)? {
+                return Ok(Step::Wait(wait));
+            }
+            writer.insert_part(leaf, system.locks(), &guard, run, from)
+        })?;
+        writer.publish_weight();
+        Ok(written.result)
+    }
+}
+
+impl Writer {
+    fn insert_part(
+        &mut self,
+        leaf: &mut LeafWrite<'_, '_>,
+        locks: &LockManager,
+        guard: &WriteGuard<'_>,
+        run: &mut RecordRun,
+        from: usize,
+    ) -> Result<Step<usize>, Restart> {
+        leaf.require_room(RECORD_VERSION_BYTES + run.payload(from).len())?;
+        let is_free = |key: &[u8]| !locks.has_conflict(guard.trx, guard.index, key, guard.mode);
+        // The first one is admitted: a lock of its own is no obstacle.
+        let count = run.count_in_gap(from, leaf, |key| key == guard.key || is_free(key));
+        if count <= 1 {
+            let step = self.insert_new(leaf, guard, run.payload(from))?;
+            return Ok(step.map(|_| 1));
+        }
+        let last = run.key(from + count - 1);
+        let undo_bytes = UNDO_RECORD_HEADER_BYTES + RUN_UNDO_BYTES + guard.key.len() + last.len();
+        let Some(held) = self.undo.latch(leaf.mtr, undo_bytes)? else {
+            return Ok(Step::ExtendUndo);
+        };
+        let operation = UndoOperation::InsertRun { index: guard.index, first: guard.key, last };
+        let pointer = self.undo.append(leaf.mtr, held, operation);
+        let version = RecordVersion {
+            trx: guard.trx,
+            undo: with_flags(pointer, UndoPointer::NO_EARLIER_VERSION),
+            deleted: false,
+        };
+        run.list(from..from + count, leaf.page().prefix(), &version);
+        leaf.insert_run(run.entries.as_entries());
+        Ok(Step::Done(count))
+    }
+}
