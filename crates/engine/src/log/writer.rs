@@ -3,7 +3,8 @@
 //! ```text
 //!   who wants                        who writes
 //!   a commit that is waited for      its committer, if the role is free; else who has the role, or takes it next
-//!   a commit that is handed over     the task `log-writer`, which calls its completion too
+//!   a commit that is handed over     the task `log-writer`; its completion is called by the task `log-completer`,
+//!                                    while the next round is being written
 //!   room in the buffer, idle log     the task `log-writer`
 //! ```
 
@@ -61,6 +62,8 @@ pub struct RedoLog {
     batch: Mutex<Vec<u8>>,
     /// The task `log-writer` waits here.
     work: Event,
+    /// The task `log-completer` waits here.
+    completable: Event,
     stopping: AtomicBool,
     /// Told of every new durable position; the node publishes it in its fabric region.
     on_durable: Box<dyn Fn(Lsn) + Send + Sync>,
@@ -69,7 +72,8 @@ pub struct RedoLog {
     /// How long syncs took lately.
     sync_ns: AtomicU64,
     options: RedoLogOptions,
-    task: Mutex<Option<Box<dyn TaskHandle>>>,
+    /// In the order in which they end.
+    tasks: Mutex<Vec<Box<dyn TaskHandle>>>,
 }
 
 /// Who asks for room in the log.
@@ -98,17 +102,21 @@ impl RedoLog {
             completions: Completions::default(),
             batch: Mutex::default(),
             work: Event::new(),
+            completable: Event::new(),
             stopping: AtomicBool::new(false),
             on_durable,
             syncs: AtomicU64::new(0),
             clock: Arc::clone(&environment.clock),
             sync_ns: AtomicU64::new(0),
             options,
-            task: Mutex::new(None),
+            tasks: Mutex::default(),
         });
-        let writer = Arc::clone(&log);
-        let task = environment.spawner.spawn("log-writer", Box::new(move || writer.run()));
-        *log.task.lock() = Some(task);
+        let (writer, completer) = (Arc::clone(&log), Arc::clone(&log));
+        let spawner = &environment.spawner;
+        *log.tasks.lock() = vec![
+            spawner.spawn("log-writer", Box::new(move || writer.run())),
+            spawner.spawn("log-completer", Box::new(move || completer.run_completer())),
+        ];
         log
     }
 
@@ -205,9 +213,10 @@ impl RedoLog {
         let flushed = self.wait_durable(end);
         self.stopping.store(true, Ordering::SeqCst);
         self.work.notify_all();
-        if let Some(task) = self.task.lock().take() {
+        let tasks = std::mem::take(&mut *self.tasks.lock());
+        tasks.into_iter().for_each(|task| {
             task.join();
-        }
+        });
         flushed
     }
 
@@ -241,7 +250,8 @@ impl RedoLog {
     /// To be called after the role was given back: the task may have found it taken.
     fn call_task_if_wanted(&self) {
         let is_stopping = self.stopping.load(Ordering::SeqCst);
-        if is_stopping || self.completions.is_pending() || self.is_buffer_filling() {
+        let is_handed_over = self.completions.are_beyond(self.durable_lsn());
+        if is_stopping || is_handed_over || self.is_buffer_filling() {
             self.work.notify_all();
         }
     }
@@ -250,9 +260,8 @@ impl RedoLog {
     fn run(&self) {
         loop {
             let ticket = self.work.listen();
-            self.completions.complete(self.durable_lsn());
-            if let Some(failure) = self.role.failure() {
-                return self.completions.fail(failure);
+            if self.role.failure().is_some() {
+                return self.completable.notify_all();
             }
             let turn = self.role.try_take().map(|role| self.task_turn(role));
             match turn {
@@ -263,6 +272,20 @@ impl RedoLog {
                     self.work.wait(ticket, Some(patience));
                 }
             }
+        }
+    }
+
+    /// What the task `log-completer` does: calling completions takes time in which the next round can be under way.
+    fn run_completer(&self) {
+        loop {
+            let ticket = self.completable.listen();
+            self.completions.complete(self.durable_lsn());
+            if let Some(failure) = self.role.failure() {
+                return self.completions.fail(failure);
+            }
+            // Who dies with the role in its hands tells nobody.
+            let patience = Duration::from_millis(self.options.idle_flush_ms);
+            self.completable.wait(ticket, Some(patience));
         }
     }
 
@@ -278,7 +301,7 @@ impl RedoLog {
                 });
                 Turn::Again
             }
-            Ok(Round::Nothing) if self.completions.is_pending() => {
+            Ok(Round::Nothing) if self.completions.are_beyond(self.durable_lsn()) => {
                 // A group that is waited for is being copied at this moment.
                 drop(role);
                 firn_base::task::yield_now();
@@ -307,6 +330,10 @@ impl RedoLog {
             self.write_and_sync(start, &batch)?;
             role.end_round();
             (self.on_durable)(self.durable_lsn());
+            // Whoever hands one over from now on sees that it is durable.
+            if self.completions.is_pending() {
+                self.completable.notify_all();
+            }
             Round::Written
         };
         *self.batch.lock() = batch;
@@ -350,6 +377,7 @@ impl RedoLog {
         tracing::error!(%error, "the log has failed; nothing more is acknowledged");
         role.fail(error);
         self.work.notify_all();
+        self.completable.notify_all();
     }
 }
 
