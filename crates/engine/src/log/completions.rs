@@ -2,13 +2,13 @@
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use firn_api::LogError;
 use firn_base::Lsn;
 use parking_lot::Mutex;
 
-/// Called once the position is durable, or never will be. Runs on the log's completing task: hand over and
+/// Called once the position is durable, or never will be. Runs on the log writer's task: hand over and
 /// return.
 pub type Completion = Box<dyn FnOnce(Result<(), LogError>) + Send>;
 
@@ -39,8 +39,6 @@ impl Ord for Pending {
 pub struct Completions {
     pending: Mutex<BinaryHeap<Reverse<Pending>>>,
     count: AtomicUsize,
-    /// The highest position that one was ever kept for.
-    highest: AtomicU64,
 }
 
 impl Completions {
@@ -49,17 +47,11 @@ impl Completions {
         self.count.load(Ordering::SeqCst) > 0
     }
 
-    /// Whether one was kept for a position beyond this one.
-    pub fn are_beyond(&self, durable: Lsn) -> bool {
-        self.highest.load(Ordering::SeqCst) > durable.0
-    }
-
     /// Keeps `completion` until [`Completions::complete`] reaches `lsn`.
     pub fn push(&self, lsn: Lsn, completion: Completion) {
         let mut pending = self.pending.lock();
         pending.push(Reverse(Pending { lsn, completion }));
         self.count.store(pending.len(), Ordering::SeqCst);
-        self.highest.fetch_max(lsn.0, Ordering::SeqCst);
     }
 
     /// Calls those that are durable.

@@ -20,7 +20,7 @@
 //! 5. The role is given back before those are woken whose groups are durable, and one who waits for the next
 //!    round is woken with it. Whoever takes the role works until its own group is durable, not longer. It first
 //!    lets those append whom the last round has woken, for two syncs at most.
-//! 6. Completions are called by the task `log-completer` or by who hands them over, never by a committer that has,
+//! 6. Completions are called by the task `log-writer` or by who hands them over, never by a committer that has,
 //!    or had, the role.
 
 pub mod buffer;

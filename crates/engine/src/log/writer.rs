@@ -3,8 +3,7 @@
 //! ```text
 //!   who wants                        who writes
 //!   a commit that is waited for      its committer, if the role is free; else who has the role, or takes it next
-//!   a commit that is handed over     the task `log-writer`; its completion is called by the task `log-completer`,
-//!                                    while the next round is being written
+//!   a commit that is handed over     the task `log-writer`, which calls its completion too
 //!   room in the buffer, idle log     the task `log-writer`
 //! ```
 
@@ -62,8 +61,6 @@ pub struct RedoLog {
     batch: Mutex<Vec<u8>>,
     /// The task `log-writer` waits here.
     work: Event,
-    /// The task `log-completer` waits here.
-    completable: Event,
     stopping: AtomicBool,
     /// Told of every new durable position; the node publishes it in its fabric region.
     on_durable: Box<dyn Fn(Lsn) + Send + Sync>,
@@ -72,8 +69,7 @@ pub struct RedoLog {
     /// How long syncs took lately.
     sync_ns: AtomicU64,
     options: RedoLogOptions,
-    /// In the order in which they end.
-    tasks: Mutex<Vec<Box<dyn TaskHandle>>>,
+    task: Mutex<Option<Box<dyn TaskHandle>>>,
 }
 
 /// Who asks for room in the log.
@@ -102,21 +98,17 @@ impl RedoLog {
             completions: Completions::default(),
             batch: Mutex::default(),
             work: Event::new(),
-            completable: Event::new(),
             stopping: AtomicBool::new(false),
             on_durable,
             syncs: AtomicU64::new(0),
             clock: Arc::clone(&environment.clock),
             sync_ns: AtomicU64::new(0),
             options,
-            tasks: Mutex::default(),
+            task: Mutex::new(None),
         });
-        let (writer, completer) = (Arc::clone(&log), Arc::clone(&log));
-        let spawner = &environment.spawner;
-        *log.tasks.lock() = vec![
-            spawner.spawn("log-writer", Box::new(move || writer.run())),
-            spawner.spawn("log-completer", Box::new(move || completer.run_completer())),
-        ];
+        let writer = Arc::clone(&log);
+        let task = environment.spawner.spawn("log-writer", Box::new(move || writer.run()));
+        *log.task.lock() = Some(task);
         log
     }
 
@@ -213,10 +205,9 @@ impl RedoLog {
         let flushed = self.wait_durable(end);
         self.stopping.store(true, Ordering::SeqCst);
         self.work.notify_all();
-        let tasks = std::mem::take(&mut *self.tasks.lock());
-        tasks.into_iter().for_each(|task| {
+        if let Some(task) = self.task.lock().take() {
             task.join();
-        });
+        }
         flushed
     }
 
@@ -250,8 +241,7 @@ impl RedoLog {
     /// To be called after the role was given back: the task may have found it taken.
     fn call_task_if_wanted(&self) {
         let is_stopping = self.stopping.load(Ordering::SeqCst);
-        let is_handed_over = self.completions.are_beyond(self.durable_lsn());
-        if is_stopping || is_handed_over || self.is_buffer_filling() {
+        if is_stopping || self.completions.is_pending() || self.is_buffer_filling() {
             self.work.notify_all();
         }
     }
@@ -260,8 +250,9 @@ impl RedoLog {
     fn run(&self) {
         loop {
             let ticket = self.work.listen();
-            if self.role.failure().is_some() {
-                return self.completable.notify_all();
+            self.completions.complete(self.durable_lsn());
+            if let Some(failure) = self.role.failure() {
+                return self.completions.fail(failure);
             }
             let turn = self.role.try_take().map(|role| self.task_turn(role));
             match turn {
@@ -272,20 +263,6 @@ impl RedoLog {
                     self.work.wait(ticket, Some(patience));
                 }
             }
-        }
-    }
-
-    /// What the task `log-completer` does: calling completions takes time in which the next round can be under way.
-    fn run_completer(&self) {
-        loop {
-            let ticket = self.completable.listen();
-            self.completions.complete(self.durable_lsn());
-            if let Some(failure) = self.role.failure() {
-                return self.completions.fail(failure);
-            }
-            // Who dies with the role in its hands tells nobody.
-            let patience = Duration::from_millis(self.options.idle_flush_ms);
-            self.completable.wait(ticket, Some(patience));
         }
     }
 
@@ -301,7 +278,7 @@ impl RedoLog {
                 });
                 Turn::Again
             }
-            Ok(Round::Nothing) if self.completions.are_beyond(self.durable_lsn()) => {
+            Ok(Round::Nothing) if self.completions.is_pending() => {
                 // A group that is waited for is being copied at this moment.
                 drop(role);
                 firn_base::task::yield_now();
@@ -330,10 +307,6 @@ impl RedoLog {
             self.write_and_sync(start, &batch)?;
             role.end_round();
             (self.on_durable)(self.durable_lsn());
-            // Whoever hands one over from now on sees that it is durable.
-            if self.completions.is_pending() {
-                self.completable.notify_all();
-            }
             Round::Written
         };
         *self.batch.lock() = batch;
@@ -377,7 +350,6 @@ impl RedoLog {
         tracing::error!(%error, "the log has failed; nothing more is acknowledged");
         role.fail(error);
         self.work.notify_all();
-        self.completable.notify_all();
     }
 }
 

@@ -171,7 +171,7 @@ fn completions_are_called_by_the_task_whoever_has_synced() {
         store.open_gate();
     });
     assert!(outcomes.into_iter().all(|outcome| outcome.unwrap().is_ok()));
-    assert_eq!(called_by.recv().unwrap(), (true, Some("log-completer".to_owned())));
+    assert_eq!(called_by.recv().unwrap(), (true, Some("log-writer".to_owned())));
     log.close().unwrap();
 }
 
