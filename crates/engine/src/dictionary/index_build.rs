@@ -25,11 +25,13 @@ use crate::error::EngineError;
 use crate::lock::LockError;
 use crate::table::Table;
 use crate::transaction::{
-    Cursor, Direction, IsolationLevel, KeyRange, ReadMode, Transaction, WaitPolicy,
+    Cursor, Direction, IsolationLevel, KeyRange, ReadMode, RecordRun, Transaction, WaitPolicy,
 };
 
-/// Rows in a batch, about: how many row locks a build holds at once.
-const BATCH_ROWS: usize = 500;
+/// Rows in a batch, about: how many row locks a build holds at once. It begins with few and doubles them, since of
+/// more rows more entries share pages, and has half of them again where it meets writers.
+const FEWEST_BATCH_ROWS: usize = 500;
+const MOST_BATCH_ROWS: usize = 8_000;
 /// How often in a row a batch may be the victim of a deadlock.
 const MAX_DEADLOCKS: usize = 100;
 
@@ -135,15 +137,18 @@ impl Dictionary {
         let clustered = self.table(table).ok_or(EngineError::NoSuchTable(table))?.clustered();
         let estimate = self.system.forest().tree(clustered).estimate(&[], None)?;
         let (mut after, mut rows_done, mut deadlocks) = (None, 0, 0);
+        let mut batch_rows = FEWEST_BATCH_ROWS;
         loop {
-            let end = match self.fill_batch(table, index, after.as_deref()) {
+            let end = match self.fill_batch(table, index, after.as_deref(), batch_rows) {
                 Err(EngineError::Lock(LockError::Deadlock { .. })) if deadlocks < MAX_DEADLOCKS => {
                     deadlocks += 1;
+                    batch_rows = (batch_rows / 2).max(FEWEST_BATCH_ROWS);
                     continue;
                 }
                 other => other?,
             };
             deadlocks = 0;
+            batch_rows = (batch_rows * 2).min(MOST_BATCH_ROWS);
             rows_done += end.rows;
             let rows_estimated = estimate.entries.max(rows_done as f64);
             if !progress(BuildProgress { rows_done, rows_estimated }) {
@@ -162,6 +167,7 @@ impl Dictionary {
         table: TableId,
         index: IndexId,
         after: Option<&[u8]>,
+        batch_rows: usize,
     ) -> Result<BatchEnd, EngineError> {
         let mut trx = Transaction::begin(&self.system, IsolationLevel::ReadCommitted)?;
         let table = self.table_for_write(&mut trx, table)?;
@@ -170,7 +176,7 @@ impl Dictionary {
         let mode = ReadMode::Share(WaitPolicy::Wait);
         let mut cursor = Cursor::new(table.clustered(), range, Direction::Forward, mode);
         let (mut entries, mut last) = (Vec::new(), None);
-        while entries.len() < BATCH_ROWS && cursor.fetch(&mut trx)? {
+        while entries.len() < batch_rows && cursor.fetch(&mut trx)? {
             for (key, payload) in cursor.rows() {
                 entries.push(entry_of(&table, &trx, index, key, payload)?);
             }
@@ -178,10 +184,8 @@ impl Dictionary {
         }
         // In key order, neighbours share pages.
         entries.sort_unstable_by(|one, other| one.key.cmp(&other.key));
-        for entry in &entries {
-            put_entry(&mut trx, index, entry)?;
-        }
-        let is_end = entries.len() < BATCH_ROWS;
+        put_entries(&mut trx, index, &entries)?;
+        let is_end = entries.len() < batch_rows;
         trx.commit_then(Box::new(|_| {}))?;
         Ok(BatchEnd { rows: entries.len() as u64, last: last.filter(|_| !is_end) })
     }
@@ -196,6 +200,24 @@ fn entry_of(
 ) -> Result<IndexEntry, EngineError> {
     let (_, layout) = table.find_secondary(index)?;
     table.entry(trx, layout, key, payload)
+}
+
+/// Puts entries in that are in key order, unless a writer has done so.
+fn put_entries(
+    trx: &mut Transaction,
+    index: IndexId,
+    entries: &[IndexEntry],
+) -> Result<(), EngineError> {
+    let mut run = RecordRun::default();
+    entries.iter().for_each(|entry| run.push(&entry.key, &entry.value));
+    let savepoint = trx.savepoint();
+    match trx.insert_run(index, &mut run) {
+        Err(EngineError::DuplicateKey { .. }) => {
+            trx.rollback_to(savepoint)?;
+            entries.iter().try_for_each(|entry| put_entry(trx, index, entry))
+        }
+        other => other,
+    }
 }
 
 /// Puts an entry in, unless a writer has done so.

@@ -1,7 +1,7 @@
 //! `ANALYZE TABLE`: reading rows and counting what they hold.
 //!
 //! Rows are read by a snapshot, so nobody waits. Of a table with more than [`MAX_ROWS`] rows only so many
-//! are read; what was counted is scaled up. Distinct values are counted by hashes of their sort keys,
+//! are read; what was counted is scaled up. Distinct values are [counted](super::distinct) by hashes of their sort keys,
 //! histograms are made of a sample of at most [`SAMPLE_ROWS`] values.
 
 use std::hash::{Hash, Hasher};
@@ -9,13 +9,14 @@ use std::sync::Arc;
 
 use firn_api::rows::{IsolationLevel, RowContent, RowsError, ScanOptions, cell_value};
 use firn_format::row::RowView;
-use rustc_hash::{FxHashSet, FxHasher};
+use rustc_hash::FxHasher;
 
 use crate::error::{Result, SqlError};
 use crate::types::{Datum, EvaluationContext, SqlType, TypeKind, sort_key};
 
 use super::super::lookup::Catalog;
 use super::super::model::{ColumnModel, IndexModel, TableModel};
+use super::distinct::DistinctCount;
 use super::{ColumnStatistics, Gathered, Histogram, stored};
 
 /// Rows that are read at most.
@@ -102,7 +103,7 @@ struct Counts<'a> {
 struct ColumnCount<'a> {
     column: &'a ColumnModel,
     nulls: u64,
-    distinct: FxHashSet<u64>,
+    distinct: DistinctCount,
     sample: Vec<Datum>,
     seen: u64,
 }
@@ -110,7 +111,7 @@ struct ColumnCount<'a> {
 struct IndexCount<'a> {
     index: &'a IndexModel,
     /// For the first one, two … columns.
-    distinct: Vec<FxHashSet<u64>>,
+    distinct: Vec<DistinctCount>,
 }
 
 impl<'a> Counts<'a> {
@@ -127,14 +128,14 @@ impl<'a> Counts<'a> {
         let columns = table.columns.iter().filter(is_counted).map(|column| ColumnCount {
             column,
             nulls: 0,
-            distinct: FxHashSet::default(),
+            distinct: DistinctCount::default(),
             sample: Vec::new(),
             seen: 0,
         });
         let indexes = table.indexes.iter().filter(|index| index.parts.len() > 1 || !index.unique);
         let indexes = indexes.map(|index| IndexCount {
             index,
-            distinct: vec![FxHashSet::default(); index.parts.len()],
+            distinct: vec![DistinctCount::default(); index.parts.len()],
         });
         Counts {
             rows: 0,
@@ -155,7 +156,7 @@ impl<'a> Counts<'a> {
             }
             self.key.clear();
             sort_key::write_sort_key(datum, &counted.column.ty, false, &mut self.key);
-            counted.distinct.insert(hash(&self.key));
+            counted.distinct.add(hash(&self.key));
             counted.keep(datum);
         }
         for counted in &mut self.indexes {
@@ -164,24 +165,24 @@ impl<'a> Counts<'a> {
                 let Some(column) = self.table.by_ordinal(part.ordinal) else { continue };
                 let datum = &row[usize::from(part.ordinal)];
                 sort_key::write_sort_key(datum, &column.ty, false, &mut self.key);
-                distinct.insert(hash(&self.key));
+                distinct.add(hash(&self.key));
             }
         }
     }
 
     fn finish(self, rows: f64) -> Gathered {
         let read = self.rows as f64;
-        let scale = |distinct: usize| super::scaled(distinct as f64, read, rows);
+        let scale = |distinct: &DistinctCount| super::scaled(distinct.estimate(), read, rows);
         let columns = self.columns.into_iter().map(|counted| {
             let statistics = ColumnStatistics {
                 null_fraction: if read > 0.0 { counted.nulls as f64 / read } else { 0.0 },
-                distinct: scale(counted.distinct.len()),
+                distinct: scale(&counted.distinct),
                 histogram: histogram(&counted.column.ty, counted.sample),
             };
             (counted.column.name.as_ref().into(), statistics)
         });
         let indexes = self.indexes.into_iter().map(|counted| {
-            let distinct = counted.distinct.iter().map(|values| scale(values.len())).collect();
+            let distinct = counted.distinct.iter().map(scale).collect();
             (counted.index.name.as_ref().into(), distinct)
         });
         Gathered { rows, columns: columns.collect(), indexes: indexes.collect() }

@@ -13,6 +13,7 @@
 //! Rule: no lock is held while the node is asked.
 
 mod changes;
+mod distinct;
 mod gather;
 mod histogram;
 mod stored;
