@@ -175,16 +175,17 @@ impl Dictionary {
         let range = KeyRange { low, high: Bound::Unbounded };
         let mode = ReadMode::Share(WaitPolicy::Wait);
         let mut cursor = Cursor::new(table.clustered(), range, Direction::Forward, mode);
-        let (mut entries, mut last) = (Vec::new(), None);
+        let (mut entries, mut last) = (RecordRun::default(), None);
         while entries.len() < batch_rows && cursor.fetch(&mut trx)? {
             for (key, payload) in cursor.rows() {
-                entries.push(entry_of(&table, &trx, index, key, payload)?);
+                let entry = entry_of(&table, &trx, index, key, payload)?;
+                entries.push(&entry.key, &entry.value);
             }
             last = cursor.rows().last().map(|(key, _)| key.to_vec());
         }
         // In key order, neighbours share pages.
-        entries.sort_unstable_by(|one, other| one.key.cmp(&other.key));
-        put_entries(&mut trx, index, &entries)?;
+        entries.sort();
+        put_entries(&mut trx, index, &mut entries)?;
         let is_end = entries.len() < batch_rows;
         trx.commit_then(Box::new(|_| {}))?;
         Ok(BatchEnd { rows: entries.len() as u64, last: last.filter(|_| !is_end) })
@@ -206,31 +207,36 @@ fn entry_of(
 fn put_entries(
     trx: &mut Transaction,
     index: IndexId,
-    entries: &[IndexEntry],
+    entries: &mut RecordRun,
 ) -> Result<(), EngineError> {
-    let mut run = RecordRun::default();
-    entries.iter().for_each(|entry| run.push(&entry.key, &entry.value));
     let savepoint = trx.savepoint();
-    match trx.insert_run(index, &mut run) {
+    match trx.insert_run(index, entries) {
         Err(EngineError::DuplicateKey { .. }) => {
             trx.rollback_to(savepoint)?;
-            entries.iter().try_for_each(|entry| put_entry(trx, index, entry))
+            (0..entries.len()).try_for_each(|number| {
+                put_entry(trx, index, entries.key(number), entries.payload(number))
+            })
         }
         other => other,
     }
 }
 
 /// Puts an entry in, unless a writer has done so.
-fn put_entry(trx: &mut Transaction, index: IndexId, entry: &IndexEntry) -> Result<(), EngineError> {
-    let mut value = Vec::new();
+fn put_entry(
+    trx: &mut Transaction,
+    index: IndexId,
+    key: &[u8],
+    value: &[u8],
+) -> Result<(), EngineError> {
+    let mut found = Vec::new();
     loop {
-        let duplicate = match trx.insert(index, &entry.key, &entry.value) {
+        let duplicate = match trx.insert(index, key, value) {
             Err(error @ EngineError::DuplicateKey { .. }) => error,
             other => return other,
         };
         let mode = ReadMode::Share(WaitPolicy::Wait);
-        if trx.get(index, &entry.key, mode, &mut value)? {
-            return if value == entry.value { Ok(()) } else { Err(duplicate) };
+        if trx.get(index, key, mode, &mut found)? {
+            return if found == value { Ok(()) } else { Err(duplicate) };
         }
     }
 }

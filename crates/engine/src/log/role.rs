@@ -139,7 +139,7 @@ pub(crate) struct HeldRole<'a> {
 
 impl HeldRole<'_> {
     /// Whether somebody whom the last round has woken is not back yet: about to append again, perhaps.
-    pub(crate) fn expects_more(&self) -> bool {
+    fn expects_more(&self) -> bool {
         let expected = self.role.arrivals_expected.load(Ordering::SeqCst);
         self.role.arrivals.load(Ordering::SeqCst) < expected
     }

@@ -233,7 +233,7 @@ impl RedoLog {
     /// Lets those append whom the last round has woken.
     fn gather(&self, role: &HeldRole<'_>) {
         let patience = Duration::from_nanos(self.sync_ns.load(Ordering::Relaxed)) * GATHERING_SYNCS;
-        if patience > SHORT_WAIT && role.expects_more() {
+        if patience > SHORT_WAIT {
             role.gather(patience);
         }
     }

@@ -8,8 +8,6 @@
 //!                    new entry       inserted
 //! ```
 
-use std::borrow::Cow;
-
 use firn_base::IndexId;
 use firn_format::definition::IndexState;
 use firn_format::key::{IndexEntry, KeyLayout, SecondaryLayout};
@@ -20,7 +18,7 @@ use smallvec::SmallVec;
 
 use crate::error::EngineError;
 use crate::table::{SecondaryIndex, Table, WriteBuffers, overflow};
-use crate::transaction::{ReadMode, RecordRun, Transaction, WaitPolicy};
+use crate::transaction::{ReadMode, Transaction, WaitPolicy};
 
 /// The cells of a row, one for each ordinal.
 type Cells<'a> = SmallVec<[ColumnValue<'a>; 16]>;
@@ -43,9 +41,7 @@ impl Table {
         row: &[ValueRef<'_>],
         buffers: &mut WriteBuffers,
     ) -> Result<(), EngineError> {
-        let savepoint = trx.savepoint();
-        let inserted = self.with_row_id(row).and_then(|row| self.insert_row(trx, &row, buffers));
-        or_back_to(trx, savepoint, inserted)
+        all_or_nothing(trx, |trx| self.insert_row(trx, row, buffers))
     }
 
     /// Inserts rows: a value for each ordinal, row after row. Rows in the order of the primary key cost far less so
@@ -59,12 +55,7 @@ impl Table {
         values: &[ValueRef<'_>],
         buffers: &mut WriteBuffers,
     ) -> Result<(), EngineError> {
-        let savepoint = trx.savepoint();
-        let mut rows = std::mem::take(&mut buffers.rows);
-        let mut entries = std::mem::take(&mut buffers.entries);
-        let inserted = self.insert_runs(trx, values, buffers, [&mut rows, &mut entries]);
-        (buffers.rows, buffers.entries) = (rows, entries);
-        or_back_to(trx, savepoint, inserted)
+        all_or_nothing(trx, |trx| self.insert_runs(trx, values, buffers))
     }
 
     fn insert_runs(
@@ -72,24 +63,19 @@ impl Table {
         trx: &mut Transaction,
         values: &[ValueRef<'_>],
         buffers: &mut WriteBuffers,
-        [rows, entries]: [&mut RecordRun; 2],
     ) -> Result<(), EngineError> {
         let width = self.definition.columns.len();
         assert!(values.len().is_multiple_of(width), "rows have a value for each ordinal");
+        let WriteBuffers { key, payload, entry, rows, entries, .. } = buffers;
         rows.clear();
         for row in values.chunks_exact(width) {
-            let row = self.with_row_id(row)?;
-            buffers.key.clear();
-            self.layout.clustered.encode_row(&row, self.collations(), &mut buffers.key)?;
-            let cells: Cells<'_> = row.iter().map(|value| ColumnValue::Inline(*value)).collect();
-            self.encode_payload(trx, cells, buffers.key.len(), &mut buffers.payload)?;
-            rows.push(&buffers.key, &buffers.payload);
+            self.encode_row(trx, row, key, payload)?;
+            rows.push(key, payload);
         }
         trx.insert_run(self.clustered, rows)?;
         for (index, layout) in self.secondary_with_layout() {
             entries.clear();
             for (number, row) in values.chunks_exact(width).enumerate() {
-                let entry = &mut buffers.entry;
                 layout.write_entry(row, rows.key(number), self.collations(), entry)?;
                 entries.push(&entry.key, &entry.value);
             }
@@ -99,41 +85,50 @@ impl Table {
         Ok(())
     }
 
-    /// The row, with a number of its own if the table has a hidden column for it.
-    fn with_row_id<'a>(
-        &self,
-        row: &'a [ValueRef<'a>],
-    ) -> Result<Cow<'a, [ValueRef<'a>]>, EngineError> {
-        match self.row_id_column {
-            Some(column) if column < row.len() => {
-                let mut row = row.to_vec();
-                row[column] = ValueRef::UInt(self.next_row_id()?);
-                Ok(Cow::Owned(row))
-            }
-            _ => Ok(Cow::Borrowed(row)),
-        }
-    }
-
-    fn next_row_id(&self) -> Result<u64, EngineError> {
-        self.sequences().row_id.take(1)
-    }
-
     fn insert_row(
         &self,
         trx: &mut Transaction,
         row: &[ValueRef<'_>],
         buffers: &mut WriteBuffers,
     ) -> Result<(), EngineError> {
-        buffers.key.clear();
-        self.layout.clustered.encode_row(row, self.collations(), &mut buffers.key)?;
-        let cells: Cells<'_> = row.iter().map(|value| ColumnValue::Inline(*value)).collect();
-        self.encode_payload(trx, cells, buffers.key.len(), &mut buffers.payload)?;
-        trx.insert(self.clustered, &buffers.key, &buffers.payload)?;
+        let WriteBuffers { key, payload, entry, .. } = buffers;
+        self.encode_row(trx, row, key, payload)?;
+        trx.insert(self.clustered, key, payload)?;
         for (index, layout) in self.secondary_with_layout() {
-            layout.write_entry(row, &buffers.key, self.collations(), &mut buffers.entry)?;
-            trx.insert(index.id, &buffers.entry.key, &buffers.entry.value)?;
+            layout.write_entry(row, key, self.collations(), entry)?;
+            trx.insert(index.id, &entry.key, &entry.value)?;
         }
         Ok(())
+    }
+
+    /// A new row's key and bytes; a number of its own is filled in if the table has a hidden column for it.
+    fn encode_row(
+        &self,
+        trx: &mut Transaction,
+        row: &[ValueRef<'_>],
+        key: &mut Vec<u8>,
+        payload: &mut Vec<u8>,
+    ) -> Result<(), EngineError> {
+        let numbered = self.with_row_id(row)?;
+        let row = numbered.as_deref().unwrap_or(row);
+        key.clear();
+        self.layout.clustered.encode_row(row, self.collations(), key)?;
+        let cells: Cells<'_> = row.iter().map(|value| ColumnValue::Inline(*value)).collect();
+        self.encode_payload(trx, cells, key.len(), payload)
+    }
+
+    /// The row with a number of its own, if the table has a hidden column for it.
+    fn with_row_id<'a>(&self, row: &[ValueRef<'a>]) -> Result<Option<Values<'a>>, EngineError> {
+        let Some(column) = self.row_id_column.filter(|column| *column < row.len()) else {
+            return Ok(None);
+        };
+        let mut row = Values::from_slice(row);
+        row[column] = ValueRef::UInt(self.next_row_id()?);
+        Ok(Some(row))
+    }
+
+    fn next_row_id(&self) -> Result<u64, EngineError> {
+        self.sequences().row_id.take(1)
     }
 
     /// The row's bytes; values that make it too long go to overflow pages first.
@@ -189,9 +184,7 @@ impl Table {
         payload: &[u8],
         buffers: &mut WriteBuffers,
     ) -> Result<(), EngineError> {
-        let savepoint = trx.savepoint();
-        let deleted = self.delete_parts(trx, key, payload, buffers);
-        or_back_to(trx, savepoint, deleted)
+        all_or_nothing(trx, |trx| self.delete_parts(trx, key, payload, buffers))
     }
 
     fn delete_parts(
@@ -257,9 +250,7 @@ impl Table {
             *cell.ok_or(firn_format::row::RowError::NoSuchColumn(*ordinal))? =
                 ColumnValue::Inline(*value);
         }
-        let savepoint = trx.savepoint();
-        let updated = self.update_parts(trx, key, payload, cells, buffers);
-        or_back_to(trx, savepoint, updated)
+        all_or_nothing(trx, |trx| self.update_parts(trx, key, payload, cells, buffers))
     }
 
     fn update_parts(
@@ -464,13 +455,13 @@ fn values_of<'a>(cells: &[ColumnValue<'a>], fetched: &'a Fetched) -> Values<'a> 
     values
 }
 
-/// Undoes what an operation did that failed (rule 2).
-fn or_back_to<R>(
+/// Runs an operation, and undoes what it did if it failed (rule 2).
+fn all_or_nothing(
     trx: &mut Transaction,
-    savepoint: crate::transaction::Savepoint,
-    outcome: Result<R, EngineError>,
-) -> Result<R, EngineError> {
-    let Err(error) = outcome else { return outcome };
+    operation: impl FnOnce(&mut Transaction) -> Result<(), EngineError>,
+) -> Result<(), EngineError> {
+    let savepoint = trx.savepoint();
+    let Err(error) = operation(trx) else { return Ok(()) };
     match trx.rollback_to(savepoint) {
         // A transaction that broke a deadlock was rolled back as a whole.
         Ok(()) | Err(EngineError::TransactionEnded) => Err(error),

@@ -16,14 +16,14 @@
 
 use firn_base::IndexId;
 use firn_format::tree::{EntryList, RECORD_VERSION_BYTES, RecordVersion};
-use firn_format::undo::{UNDO_RECORD_HEADER_BYTES, UndoOperation, UndoPointer};
+use firn_format::undo::{UNDO_RECORD_HEADER_BYTES, UndoOperation};
 
 use crate::error::EngineError;
 use crate::lock::LockManager;
 use crate::log::writer::Purpose;
 use crate::pages::Restart;
 use crate::transaction::handle::{Transaction, Writer};
-use crate::transaction::write::{Step, WriteGuard, with_flags};
+use crate::transaction::write::{Step, WriteGuard};
 use crate::tree::LeafWrite;
 
 /// What a run takes in its log group at most, beside its undo record.
@@ -99,7 +99,12 @@ impl RecordRun {
         &self.bytes[place.start..place.key_end]
     }
 
-    fn payload(&self, number: usize) -> &[u8] {
+    /// What is behind the key of a record.
+    ///
+    /// # Panics
+    /// If there are not so many.
+    #[must_use]
+    pub fn payload(&self, number: usize) -> &[u8] {
         let place = self.records[number];
         &self.bytes[place.key_end..place.end]
     }
@@ -111,13 +116,18 @@ impl RecordRun {
         leaf: &LeafWrite<'_, '_>,
         is_free: impl Fn(&[u8]) -> bool,
     ) -> usize {
-        let mut room_bytes = leaf.page().free_bytes().min(MAX_RUN_BYTES);
+        let page = leaf.page();
+        let slot = leaf.slot.expect_err("a run goes between two entries");
+        let mut room_bytes = page.free_bytes().min(MAX_RUN_BYTES);
         let mut last: Option<&[u8]> = None;
         let mut count = 0;
         for number in from..self.len() {
             let (key, payload) = (self.key(number), self.payload(number));
-            let bytes = leaf.entry_bytes(RECORD_VERSION_BYTES + payload.len(), key);
-            let follows = last.is_none_or(|last| last < key && leaf.is_before_next(key));
+            let bytes = page.needed_bytes(key.len(), RECORD_VERSION_BYTES + payload.len());
+            let is_below = |key: &[u8]| {
+                key.strip_prefix(page.prefix()).is_some_and(|suffix| page.is_below(slot, suffix))
+            };
+            let follows = last.is_none_or(|last| last < key && is_below(key));
             if bytes > room_bytes || !follows || !is_free(key) {
                 break;
             }
@@ -170,15 +180,7 @@ impl Transaction {
         run: &mut RecordRun,
         from: usize,
     ) -> Result<usize, EngineError> {
-        self.check_open()?;
-        self.ensure_writer()?;
-        loop {
-            match self.try_insert_part(index, run, from)? {
-                Step::Done(count) => return Ok(count),
-                Step::Wait(wait) => self.wait(wait)?,
-                Step::ExtendUndo => self.extend_undo()?,
-            }
-        }
+        self.until_done(|trx| trx.try_insert_part(index, run, from))
     }
 
     fn try_insert_part(
@@ -229,11 +231,7 @@ impl Writer {
         };
         let operation = UndoOperation::InsertRun { index: guard.index, first: guard.key, last };
         let pointer = self.undo.append(leaf.mtr, held, operation);
-        let version = RecordVersion {
-            trx: guard.trx,
-            undo: with_flags(pointer, UndoPointer::NO_EARLIER_VERSION),
-            deleted: false,
-        };
+        let version = guard.first_version(pointer);
         run.list(from..from + count, leaf.page().prefix(), &version);
         leaf.insert_run(run.entries.as_entries());
         Ok(Step::Done(count))

@@ -102,11 +102,19 @@ impl Transaction {
         key: &[u8],
         change: Change<'_>,
     ) -> Result<bool, EngineError> {
+        self.until_done(|trx| trx.try_change(index, key, change))
+    }
+
+    /// Tries until there is nothing to wait for any more. Blocks for locks and I/O.
+    pub(super) fn until_done<R>(
+        &mut self,
+        mut attempt: impl FnMut(&mut Transaction) -> Result<Step<R>, EngineError>,
+    ) -> Result<R, EngineError> {
         self.check_open()?;
         self.ensure_writer()?;
         loop {
-            match self.try_change(index, key, change)? {
-                Step::Done(found) => return Ok(found),
+            match attempt(self)? {
+                Step::Done(result) => return Ok(result),
                 Step::Wait(wait) => self.wait(wait)?,
                 Step::ExtendUndo => self.extend_undo()?,
             }
@@ -234,6 +242,15 @@ pub(crate) struct WriteGuard<'k> {
     pub(crate) observed: Cell<Lsn>,
 }
 
+impl WriteGuard<'_> {
+    /// The version of a record that was not there before; `pointer` is to the undo record that takes it back.
+    pub(super) fn first_version(&self, pointer: UndoPointer) -> RecordVersion {
+        let page_no = pointer.page_id().page_no;
+        let undo = UndoPointer::new(page_no, pointer.offset(), UndoPointer::NO_EARLIER_VERSION);
+        RecordVersion { trx: self.trx, undo, deleted: false }
+    }
+}
+
 impl TransactionSystem {
     /// Looks whether the record with this value may be written (or locked); if not yet, what to wait for.
     /// The leaf is latched.
@@ -302,13 +319,8 @@ impl Writer {
         };
         let operation = UndoOperation::Insert { index: guard.index, key: guard.key };
         let pointer = self.undo.append(leaf.mtr, held, operation);
-        let version = RecordVersion {
-            trx: guard.trx,
-            undo: with_flags(pointer, UndoPointer::NO_EARLIER_VERSION),
-            deleted: false,
-        };
         self.scratch.clear();
-        self.scratch.extend_from_slice(&version.encode());
+        self.scratch.extend_from_slice(&guard.first_version(pointer).encode());
         self.scratch.extend_from_slice(payload);
         leaf.set(&self.scratch);
         Ok(Step::Done(true))
@@ -384,8 +396,4 @@ fn changed_range(old: &[u8], new: &[u8]) -> Option<std::ops::Range<usize>> {
     let first = common_prefix_length(old, new);
     let last = new.len() - common_suffix_length(&old[first..], &new[first..]);
     Some(first..last)
-}
-
-pub(super) fn with_flags(pointer: UndoPointer, flags: u16) -> UndoPointer {
-    UndoPointer::new(pointer.page_id().page_no, pointer.offset(), flags)
 }

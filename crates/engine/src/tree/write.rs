@@ -2,9 +2,7 @@
 
 use firn_base::Lsn;
 use firn_format::redo::Change;
-use firn_format::tree::{
-    ENTRY_OVERHEAD_BYTES, Entries, MAX_ENTRY_BYTES, MAX_KEY_BYTES, TREE_BODY_BYTES, TreePage,
-};
+use firn_format::tree::{Entries, MAX_ENTRY_BYTES, MAX_KEY_BYTES, TREE_BODY_BYTES, TreePage};
 
 use crate::error::EngineError;
 use crate::log::writer::Purpose;
@@ -81,24 +79,6 @@ impl LeafWrite<'_, '_> {
                 self.slot = Ok(slot);
             }
         }
-    }
-
-    /// Whether a key above this write's one comes before the next slot and belongs in the leaf.
-    #[must_use]
-    pub fn is_before_next(&self, key: &[u8]) -> bool {
-        let page = self.page();
-        let (Ok(slot) | Err(slot)) = self.slot.map(|slot| slot + 1);
-        match key.strip_prefix(page.prefix()) {
-            Some(suffix) if slot < page.slot_count() => suffix < page.suffix(slot),
-            Some(_) => page.high_fence().is_none_or(|high| key < high),
-            None => false,
-        }
-    }
-
-    /// What an entry of this leaf takes.
-    #[must_use]
-    pub fn entry_bytes(&self, value_length: usize, key: &[u8]) -> usize {
-        ENTRY_OVERHEAD_BYTES + key.len().saturating_sub(self.page().prefix().len()) + value_length
     }
 
     /// Inserts entries that follow each other in key order; this write's key is the first one's. There must be

@@ -28,7 +28,6 @@ pub(super) struct BareCommits<'d> {
     taken: AtomicU64,
     durable: AtomicU64,
     is_led: AtomicBool,
-    position: AtomicU64,
     rounds: [Event; EVENTS as usize],
 }
 
@@ -42,7 +41,6 @@ impl<'d> BareCommits<'d> {
             taken: AtomicU64::new(0),
             durable: AtomicU64::new(0),
             is_led: AtomicBool::new(false),
-            position: AtomicU64::new(0),
             rounds: std::array::from_fn(|_| Event::new()),
         }
     }
@@ -86,17 +84,13 @@ impl<'d> BareCommits<'d> {
 
     fn lead(&self, own: u64) -> Result<(), BenchError> {
         let from = self.durable.load(Ordering::SeqCst);
-        let mut written = Ok(0);
-        let mut end = from;
+        let (mut end, mut written) = (from, Ok(()));
         if from < own {
             end = self.appended.load(Ordering::SeqCst);
             self.taken.store(end, Ordering::SeqCst);
+            let position = from * self.bytes_per_commit as u64;
             let bytes = (end - from) as usize * self.bytes_per_commit;
-            let position = self.position.load(Ordering::Relaxed);
             written = self.disk.write_and_sync(position, bytes);
-            if let Ok(next) = written {
-                self.position.store(next, Ordering::Relaxed);
-            }
             // After an error too: the run ends with it, and nobody is to wait for ever.
             self.durable.store(end, Ordering::SeqCst);
         }
@@ -105,6 +99,6 @@ impl<'d> BareCommits<'d> {
         if from < end {
             self.event_of(from).notify_all();
         }
-        written.map(|_| ())
+        written
     }
 }

@@ -21,6 +21,8 @@ const LOOP_FILE_BYTES: u64 = 64 << 20;
 const MOST_BYTES: usize = 4 << 20;
 /// The log fills up what it writes to whole pages of memory.
 const WRITE_UNIT: usize = 4096;
+/// Before this there is room for whatever is written.
+const LAST_POSITION: u64 = LOOP_FILE_BYTES - (MOST_BYTES + 2 * WRITE_UNIT) as u64;
 
 impl DiskLoop {
     /// Makes the file and writes all of it, so that a sync has no blocks to allocate. Blocks for I/O.
@@ -46,7 +48,8 @@ impl DiskLoop {
         let began = SystemClock.monotonic();
         let mut last = began;
         loop {
-            position = self.write_and_sync(position, bytes)?;
+            self.write_and_sync(position, bytes)?;
+            position += bytes as u64;
             let now = SystemClock.monotonic();
             times.push(now.saturating_sub(last).as_secs_f64());
             if now.saturating_sub(began) >= duration {
@@ -56,14 +59,13 @@ impl DiskLoop {
         }
     }
 
-    /// Writes so many bytes at `position` and syncs; returns where to write next. Blocks for I/O.
-    pub(super) fn write_and_sync(&self, position: u64, bytes: usize) -> Result<u64, BenchError> {
+    /// Writes so many bytes at `position` of a log without an end, which goes round in the file, and syncs. Blocks for
+    /// I/O.
+    pub(super) fn write_and_sync(&self, position: u64, bytes: usize) -> Result<(), BenchError> {
         let bytes = bytes.clamp(1, MOST_BYTES);
-        let (start, end) = written_range(position, bytes);
+        let (start, end) = written_range(position % LAST_POSITION, bytes);
         self.file.write_at(&self.content[..(end - start) as usize], start)?;
-        self.file.sync_data()?;
-        let is_near_end = end + self.content.len() as u64 >= LOOP_FILE_BYTES;
-        Ok(if is_near_end { 0 } else { position + bytes as u64 })
+        Ok(self.file.sync_data()?)
     }
 }
 

@@ -233,6 +233,28 @@ impl<'a> TreePage<'a> {
         self.slot(slot).map_or(&[], |slot| self.suffix_of(slot))
     }
 
+    /// Whether the key with this suffix is above what stands before `slot`, and not below the low fence.
+    #[must_use]
+    pub fn is_above(&self, slot: usize, suffix: &[u8]) -> bool {
+        match slot.checked_sub(1) {
+            Some(left) => self.suffix(left) < suffix,
+            // The prefix is the first part of the low fence.
+            None => self.low.get(self.prefix.len()..).is_none_or(|low| low <= suffix),
+        }
+    }
+
+    /// Whether the key with this suffix is below what stands at `slot`, and below the high fence.
+    #[must_use]
+    pub fn is_below(&self, slot: usize, suffix: &[u8]) -> bool {
+        if slot < self.slots.len() {
+            return suffix < self.suffix(slot);
+        }
+        self.high.is_none_or(|high| match high.strip_prefix(self.prefix) {
+            Some(high) => suffix < high,
+            None => self.prefix < high,
+        })
+    }
+
     /// Writes the key at `slot` into `key`, replacing what was there.
     #[inline]
     pub fn key_into(&self, slot: usize, key: &mut Vec<u8>) {
@@ -325,11 +347,16 @@ impl<'a> TreePage<'a> {
         TREE_BODY_BYTES - self.free_bytes()
     }
 
+    /// What an entry with a key (of this page's range) and a value of these lengths takes.
+    #[must_use]
+    pub fn needed_bytes(&self, key_length: usize, value_length: usize) -> usize {
+        ENTRY_OVERHEAD_BYTES + key_length.saturating_sub(self.prefix.len()) + value_length
+    }
+
     /// Whether an entry with a key (of this page's range) and a value of these lengths can be inserted.
     #[must_use]
     pub fn fits(&self, key_length: usize, value_length: usize) -> bool {
-        let suffix_length = key_length.saturating_sub(self.prefix.len());
-        ENTRY_OVERHEAD_BYTES + suffix_length + value_length <= self.free_bytes()
+        self.needed_bytes(key_length, value_length) <= self.free_bytes()
     }
 
     /// Whether the value at `slot` can be replaced by one of this length.

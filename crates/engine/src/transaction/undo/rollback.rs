@@ -61,9 +61,9 @@ impl TransactionSystem {
         operation: &UndoOperation<'_>,
     ) -> Result<(), EngineError> {
         match *operation {
-            UndoOperation::Insert { index, key } => self.undo_insert(pointer, index, key),
+            UndoOperation::Insert { index, key } => self.undo_insert(pointer, index, key, key),
             UndoOperation::InsertRun { index, first, last } => {
-                self.undo_insert_run(pointer, index, first, last)
+                self.undo_insert(pointer, index, first, last)
             }
             UndoOperation::Update { index, key, previous, payload, .. } => {
                 self.undo_update(pointer, index, key, previous, payload)
@@ -81,24 +81,8 @@ impl TransactionSystem {
         }
     }
 
+    /// Takes out what was inserted, leaf by leaf; others may have inserted between the records of a run since.
     fn undo_insert(
-        &self,
-        pointer: UndoPointer,
-        index: IndexId,
-        key: &[u8],
-    ) -> Result<(), EngineError> {
-        let tree = self.forest().tree(index);
-        let written = tree.write(key, Purpose::Completion, |leaf| {
-            if wrote(leaf, pointer).is_some() {
-                leaf.remove();
-            }
-            Ok(())
-        })?;
-        if written.is_underfull { tree.merge(key) } else { Ok(()) }
-    }
-
-    /// Undoes a run leaf by leaf; others may have inserted between its records since.
-    fn undo_insert_run(
         &self,
         pointer: UndoPointer,
         index: IndexId,

@@ -115,7 +115,7 @@ fn check_run(
         }
         let is_above = match last {
             Some(last) => last < entry.suffix,
-            None => slot <= view.slot_count() && is_above_left(view, slot, entry.suffix),
+            None => slot <= view.slot_count() && view.is_above(slot, entry.suffix),
         };
         if !is_above {
             return mismatch(view, "a key of a run does not belong at the slot");
@@ -127,30 +127,10 @@ fn check_run(
     let Some(last) = last.filter(|_| view.is_leaf()) else {
         return mismatch(view, "a run without entries, or in an inner node");
     };
-    if !is_below_right(view, slot, last) {
+    if !view.is_below(slot, last) {
         return mismatch(view, "the last key of a run does not belong at the slot");
     }
     Ok(size)
-}
-
-/// Whether the key with this suffix is above what stands before `slot`.
-fn is_above_left(view: &TreePage<'_>, slot: usize, suffix: &[u8]) -> bool {
-    match slot.checked_sub(1) {
-        Some(left) => view.suffix(left) < suffix,
-        // The prefix is the first part of the low fence.
-        None => view.low_fence().get(view.prefix().len()..).is_none_or(|low| low <= suffix),
-    }
-}
-
-/// Whether the key with this suffix is below what stands at `slot`.
-fn is_below_right(view: &TreePage<'_>, slot: usize, suffix: &[u8]) -> bool {
-    if slot < view.slot_count() {
-        return suffix < view.suffix(slot);
-    }
-    view.high_fence().is_none_or(|high| match high.strip_prefix(view.prefix()) {
-        Some(high) => suffix < high,
-        None => view.prefix() < high,
-    })
 }
 
 /// Checks that the key belongs at `slot`; returns its suffix.
@@ -164,7 +144,7 @@ fn check_insert<'k>(
     let Some(suffix) = key.strip_prefix(view.prefix()).filter(|_| is_slot) else {
         return mismatch(view, "the key does not belong in the page");
     };
-    if !is_above_left(view, slot, suffix) || !is_below_right(view, slot, suffix) {
+    if !view.is_above(slot, suffix) || !view.is_below(slot, suffix) {
         return mismatch(view, "the key does not belong at the slot");
     }
     check_value(view, value.len())?;
