@@ -126,5 +126,5 @@ fn gather(
         goes_on
     };
     let evaluation = EvaluationContext::default();
-    statistics::analyze(&instance.catalog, table, &evaluation, &go_on).map(|_| ())
+    statistics::analyze(&instance.catalog, table, &evaluation, &go_on)
 }

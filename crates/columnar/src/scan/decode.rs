@@ -5,21 +5,52 @@ use std::sync::Arc;
 
 use arrow::array::{ArrayRef, BooleanArray, Decimal128Builder};
 use arrow::datatypes::{Schema, SchemaRef};
-use firn_api::rows::{TableRef, Transaction, cell_value};
-use firn_format::row::RowView;
+use firn_api::rows::{RowBatch, RowSpan, TableRef, Transaction, cell_value};
+use firn_format::row::{NumberReader, RowView};
 use firn_format::value::{DecimalType, Value, ValueRef};
 use firn_sql::error::SqlError;
 use firn_sql::execute::error::{from_row, from_rows};
 use firn_sql::types::{Datum, SqlType, TimeZone, TypeKind};
 
-use super::{ScanColumn, ScanShape};
+use super::{BATCH_BYTES, BATCH_ROWS, ScanColumn, ScanShape};
 use crate::stop::Result;
 use crate::value::{Builder, unscaled};
 
-/// Rows that were gathered.
+/// Rows that were gathered: bytes of theirs in one piece, and where in them each row is.
+#[derive(Default)]
+pub(super) struct Gathered {
+    bytes: Vec<u8>,
+    rows: Vec<Range<usize>>,
+}
+
+impl Gathered {
+    pub(super) fn clear(&mut self) {
+        self.bytes.clear();
+        self.rows.clear();
+    }
+
+    /// How many rows there are.
+    pub(super) fn len(&self) -> usize {
+        self.rows.len()
+    }
+
+    /// Whether no row is to be added any more.
+    pub(super) fn is_full(&self) -> bool {
+        self.rows.len() >= BATCH_ROWS || self.bytes.len() >= BATCH_BYTES
+    }
+
+    /// Adds rows as they lie in memory.
+    pub(super) fn append(&mut self, batch: &RowBatch<'_>) {
+        let start = self.bytes.len();
+        self.bytes.extend_from_slice(batch.bytes);
+        let place = |span: &RowSpan| start + span.row_start as usize..start + span.row_end as usize;
+        self.rows.extend(batch.spans.iter().map(place));
+    }
+}
+
+/// Where rows that were gathered come from.
 pub(super) struct Source<'a> {
-    pub(super) bytes: &'a [u8],
-    pub(super) ends: &'a [usize],
+    pub(super) gathered: &'a Gathered,
     pub(super) table: &'a TableRef,
     pub(super) transaction: &'a dyn Transaction,
 }
@@ -61,7 +92,7 @@ impl Decoder {
     /// Takes a row that came from an index alone.
     pub(super) fn append_values(&mut self, values: &[Value]) -> Result<()> {
         if self.values.is_empty() {
-            let builder = |column: &ScanColumn| column.field.physical.builder(super::BATCH_ROWS);
+            let builder = |column: &ScanColumn| column.field.physical.builder(BATCH_ROWS);
             self.values = self.columns.iter().map(builder).collect();
         }
         for ((builder, column), value) in self.values.iter_mut().zip(&self.columns).zip(values) {
@@ -87,15 +118,14 @@ impl Decoder {
         if columns.is_empty() {
             return Ok(Vec::new());
         }
-        let mut rows =
-            Vec::with_capacity(chosen.map_or(source.ends.len(), BooleanArray::true_count));
-        let mut start = 0;
-        for (row, &end) in source.ends.iter().enumerate() {
-            if chosen.is_none_or(|chosen| chosen.value(row)) {
-                rows.push(&source.bytes[start..end]);
+        let Gathered { bytes, rows } = source.gathered;
+        let row = |row: &Range<usize>| &bytes[row.clone()];
+        let rows: Vec<&[u8]> = match chosen {
+            None => rows.iter().map(row).collect(),
+            Some(chosen) => {
+                chosen.values().set_indices().map(|number| row(&rows[number])).collect()
             }
-            start = end;
-        }
+        };
         columns.map(|number| self.decode_column(number, &rows, source)).collect()
     }
 
@@ -107,9 +137,14 @@ impl Decoder {
     ) -> Result<ArrayRef> {
         let ScanColumn { ordinal, field } = &self.columns[number];
         let layout = &source.table.layout().row;
+        let numbers = layout.number_reader(usize::from(*ordinal));
         let reader = layout.column_reader(usize::from(*ordinal));
         let mut builder = field.physical.builder(rows.len());
-        for row in rows {
+        let mut rest = rows;
+        loop {
+            let read = numbers.map_or(0, |numbers| append_numbers(&mut builder, &numbers, rest));
+            let Some((row, behind)) = rest[read..].split_first() else { break };
+            rest = behind;
             let value = match reader.and_then(|reader| reader.read(row)) {
                 Some(value) => value,
                 None => {
@@ -122,6 +157,20 @@ impl Decoder {
             append(&mut builder, value, &field.ty, &self.time_zone)?;
         }
         Ok(builder.finish())
+    }
+}
+
+/// Appends a column's numbers, as far as they can be read all in one way; returns of how many rows.
+fn append_numbers(builder: &mut Builder, reader: &NumberReader, rows: &[&[u8]]) -> usize {
+    match builder {
+        Builder::Int(builder, _) => reader.read_all(rows, |number| builder.append_option(number)),
+        Builder::UInt(builder) => {
+            reader.read_all(rows, |number| builder.append_option(number.map(|bits| bits as u64)))
+        }
+        Builder::Decimal(builder, _) => {
+            reader.read_all(rows, |number| builder.append_option(number.map(i128::from)))
+        }
+        Builder::Double(_) | Builder::Bytes(_) => 0,
     }
 }
 

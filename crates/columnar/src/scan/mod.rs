@@ -35,6 +35,7 @@ use crate::stop::{Result, Stop};
 use crate::value::Field;
 
 pub(crate) use decode::Decoder;
+use decode::Gathered;
 
 /// Rows of a batch.
 pub(crate) const BATCH_ROWS: usize = 8192;
@@ -143,9 +144,7 @@ struct Work {
     decoder: Decoder,
     scan: Option<Box<dyn firn_api::rows::Scan>>,
     next_range: usize,
-    /// Rows that are gathered: their bytes one behind the other, and where each ends.
-    bytes: Vec<u8>,
-    ends: Vec<usize>,
+    gathered: Gathered,
 }
 
 /// What came of reading some rows.
@@ -159,15 +158,15 @@ enum Step {
 impl Work {
     fn new(part: ScanPart, shape: Arc<ScanShape>, schema: SchemaRef) -> Work {
         let decoder = Decoder::new(&shape);
-        let (bytes, ends) = (Vec::new(), Vec::new());
-        Work { part, shape, schema, decoder, scan: None, next_range: 0, bytes, ends }
+        let gathered = Gathered::default();
+        Work { part, shape, schema, decoder, scan: None, next_range: 0, gathered }
     }
 
     /// Reads some rows.
     fn step(&mut self) -> Result<Step> {
         let batch = match self.gather()? {
             Some((covered, rows)) => self.finish(covered, rows)?,
-            None if self.ends.is_empty() => return Ok(Step::End),
+            None if self.gathered.len() == 0 => return Ok(Step::End),
             None => self.decode_gathered()?,
         };
         Ok(batch.map_or(Step::Nothing, Step::Batch))
@@ -176,9 +175,8 @@ impl Work {
     /// Gathers rows until there are enough for a batch or no more. Rows that come from an index alone are
     /// answered as columns.
     fn gather(&mut self) -> Result<Option<(Vec<arrow::array::ArrayRef>, usize)>> {
-        self.bytes.clear();
-        self.ends.clear();
-        while self.ends.len() < BATCH_ROWS && self.bytes.len() < BATCH_BYTES {
+        self.gathered.clear();
+        while !self.gathered.is_full() {
             if self.scan.is_none() && !self.begin_range()? {
                 break;
             }
@@ -187,13 +185,13 @@ impl Work {
                 self.scan = None;
                 continue;
             }
+            if let Some(batch) = scan.batch() {
+                self.gathered.append(&batch);
+                continue;
+            }
             for number in 0..scan.len() {
-                match scan.row(number).content {
-                    RowContent::Payload(payload) => {
-                        self.bytes.extend_from_slice(payload);
-                        self.ends.push(self.bytes.len());
-                    }
-                    RowContent::Columns(values) => self.decoder.append_values(values)?,
+                if let RowContent::Columns(values) = scan.row(number).content {
+                    self.decoder.append_values(values)?;
                 }
             }
             if self.decoder.value_rows() >= BATCH_ROWS {
@@ -224,8 +222,7 @@ impl Work {
     fn decode_gathered(&mut self) -> Result<Option<RecordBatch>> {
         let shape = Arc::clone(&self.shape);
         let source = decode::Source {
-            bytes: &self.bytes,
-            ends: &self.ends,
+            gathered: &self.gathered,
             table: &self.part.table,
             transaction: self.part.reader.shared(),
         };
@@ -237,10 +234,10 @@ impl Work {
                 shape.tested..shape.columns.len(),
                 None,
             )?);
-            return self.output(columns, self.ends.len()).map(Some);
+            return self.output(columns, self.gathered.len()).map(Some);
         }
         let schema = decode::schema(&shape.columns[..shape.tested]);
-        let batch = batch_of(schema, tested, self.ends.len())?;
+        let batch = batch_of(schema, tested, self.gathered.len())?;
         let chosen = crate::operator::chosen(&shape.conditions, &batch)?;
         let chosen_rows = chosen.true_count();
         if chosen_rows == 0 {

@@ -3,6 +3,9 @@
 //! A key's place is a fraction: its slot on each level over the number of slots, level by level, like the
 //! digits of a number. The difference of two fractions times the tree's estimated size is the answer; if
 //! both keys are in one leaf it is exact.
+//!
+//! The tree's size is what it had if all pages had as many slots as those on a path. The paths of a long range's ends
+//! are often a tree's edges, whose pages are emptier than others, so a few paths between them are looked at instead.
 
 use firn_api::rows::Estimate;
 use firn_base::PageId;
@@ -22,9 +25,14 @@ struct Turn {
 }
 
 type Path = SmallVec<[Turn; 8]>;
+type Paths = SmallVec<[Path; SAMPLES]>;
+
+/// So many paths of a long range are looked at.
+const SAMPLES: usize = 3;
 
 impl Tree<'_> {
-    /// Entries with `low ≤ key < high`; no `high` means up to the end. Reads one leaf per bound.
+    /// Entries with `low ≤ key < high`; no `high` means up to the end. Reads one leaf per bound, and [`SAMPLES`] of
+    /// a range that is long.
     ///
     /// # Errors
     /// Why a page could not be had.
@@ -39,10 +47,31 @@ impl Tree<'_> {
             let entries = to_leaf.slot.saturating_sub(from_leaf.slot) as f64;
             return Ok(Estimate { entries, leaves: 1.0, is_exact: true });
         }
-        let leaves = (size(&from, true) + size(&to, true)) / 2.0;
-        let entries = (size(&from, false) + size(&to, false)) / 2.0;
         let share = (fraction(&to) - fraction(&from)).max(0.0);
-        Ok(Estimate { entries: share * entries, leaves: share * leaves, is_exact: false })
+        let mut paths = self.paths_between(&from, &to)?;
+        if paths.is_empty() {
+            paths.extend([from, to]);
+        }
+        let mean =
+            |leaves| paths.iter().map(|path| size(path, leaves)).sum::<f64>() / paths.len() as f64;
+        Ok(Estimate { entries: share * mean(false), leaves: share * mean(true), is_exact: false })
+    }
+
+    /// Some paths between two others; none if the range is short.
+    fn paths_between(&self, from: &Path, to: &Path) -> Result<Paths, EngineError> {
+        let parted = from.iter().zip(to).find(|(from, to)| from.slot != to.slot);
+        let Some((from, to)) = parted.filter(|(from, to)| from.page == to.page) else {
+            return Ok(Paths::new());
+        };
+        let keys = self.pages().run(|| {
+            let guard = self.pages().pool.shared(from.page)?;
+            let node = self.node(&*guard)?;
+            // The page may have changed since.
+            let slots = from.slot + 1..to.slot.min(node.slot_count());
+            let step = slots.len().div_ceil(SAMPLES).max(1);
+            Ok(slots.step_by(step).map(|slot| node.key(slot)).collect::<Vec<_>>())
+        })?;
+        keys.iter().map(|key| self.path(Target::At(key), |leaf| leaf.lower_bound(key))).collect()
     }
 
     /// The path to a leaf; `place` finds the slot there.

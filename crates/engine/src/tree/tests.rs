@@ -212,6 +212,27 @@ fn estimates_are_near_and_exact_within_a_leaf() {
 }
 
 #[test]
+fn a_tree_is_estimated_without_its_emptier_edges() {
+    let forest = memory_forest(POOL_BYTES, StructureChanges::Concurrent);
+    let tree = new_tree(&forest);
+    for number in 0..40_000 {
+        set(tree, &key_of(number), &[1; 60]);
+    }
+    // The first and the last leaf have one entry each.
+    let keys = |at: &[u8]| {
+        let entries = tree.read(Target::At(at), |leaf| Ok(entries_of(leaf))).unwrap();
+        entries.into_iter().map(|(key, _)| key).collect::<Vec<_>>()
+    };
+    let (first, last) = (keys(&[]), keys(&key_of(39_999)));
+    for key in first[1..].iter().chain(&last[..last.len() - 1]) {
+        assert!(remove(tree, key));
+    }
+    let left = 40_000.0 - (first.len() + last.len() - 2) as f64;
+    let all = tree.estimate(&[], None).unwrap();
+    assert!((all.entries - left).abs() < left * 0.05, "{all:?}");
+}
+
+#[test]
 fn a_split_that_was_left_half_done_is_completed_by_who_meets_it() {
     let forest = memory_forest(POOL_BYTES, StructureChanges::Concurrent);
     let tree = new_tree(&forest);

@@ -53,7 +53,7 @@ use crate::value::{ValueError, ValueRef};
 
 pub use encode::RowPlan;
 pub use layout::{RowColumn, RowLayout, RowVersion};
-pub use reader::ColumnReader;
+pub use reader::{ColumnReader, NumberReader};
 pub use view::RowView;
 
 /// The longest row. Beside a long key a row has to be shorter: see [`RowLayout::plan`].

@@ -1,7 +1,7 @@
 use expect_test::expect;
 use proptest::prelude::*;
 
-use crate::value::{CollationId, ColumnType, IntWidth, Value};
+use crate::value::{CollationId, ColumnType, Decimal, DecimalType, IntWidth, Value};
 
 use super::*;
 
@@ -12,6 +12,38 @@ const BLOB: ColumnType = ColumnType::Blob { max_bytes: u32::MAX };
 fn layout(columns: &[(ColumnType, bool)]) -> RowLayout {
     let columns = columns.iter().map(|&(column_type, null)| RowColumn::new(column_type, null));
     RowLayout::new(RowVersion(0), columns.collect()).expect("a possible table")
+}
+
+/// Has the readers of single columns say the same as the view of the row, wherever they say something.
+fn compare_readers(layout: &RowLayout, row: &[u8]) {
+    let view = RowView::parse(layout, row);
+    for ordinal in 0..layout.columns().len() {
+        let cell = view.as_ref().ok().map(|view| view.column(ordinal).expect("a column"));
+        let value = cell.and_then(|cell| cell.inline());
+        let read = layout.column_reader(ordinal).and_then(|reader| reader.read(row));
+        assert!(read.is_none() || read == value, "column {ordinal}: {read:?}, not {value:?}");
+        let Some(reader) = layout.number_reader(ordinal) else { continue };
+        let mut numbers = Vec::new();
+        let count = reader.read_all(&[row, row], |number| numbers.push(number));
+        let number = value.and_then(|value| number(value, layout.columns()[ordinal].column_type));
+        match number {
+            Some(number) => assert_eq!((numbers, count), (vec![number; 2], 2), "column {ordinal}"),
+            None => assert_eq!(count, 0, "column {ordinal}"),
+        }
+    }
+}
+
+/// What a reader of numbers says of a value.
+fn number(value: ValueRef<'_>, column_type: ColumnType) -> Option<Option<i64>> {
+    Some(match (value, column_type) {
+        (ValueRef::Null, _) => None,
+        (ValueRef::Int(number) | ValueRef::Temporal(number), _) => Some(number),
+        (ValueRef::UInt(number), _) => Some(number as i64),
+        (ValueRef::Decimal(encoded), ColumnType::Decimal(decimal)) => {
+            Some(decimal.unpack_i128(encoded).ok()?.try_into().expect("few digits"))
+        }
+        other => panic!("{other:?} is no number"),
+    })
 }
 
 fn read_all(layout: &RowLayout, row: &[u8]) -> Vec<Value> {
@@ -273,24 +305,39 @@ fn damaged_rows_are_refused() {
 
 /// A column type with a strategy for its values.
 fn any_column() -> impl Strategy<Value = (ColumnType, BoxedStrategy<Value>)> {
-    use crate::value::{Decimal, DecimalType};
+    let any_decimal = (1_u8..25).prop_flat_map(|precision| {
+        (0..=precision).prop_map(move |scale| DecimalType::new(precision, scale).expect("a type"))
+    });
+    (any_column_of_a_kind(), any_decimal).prop_map(|(column, decimal)| match column {
+        (ColumnType::Decimal(_), _) => (ColumnType::Decimal(decimal), decimals(decimal).boxed()),
+        other => other,
+    })
+}
+
+fn decimals(decimal: DecimalType) -> impl Strategy<Value = Value> {
+    let digits = prop::collection::vec(0_u8..10, usize::from(decimal.precision()));
+    (any::<bool>(), digits).prop_map(move |(negative, digits)| {
+        let decimal = Decimal::from_digits(decimal, negative, &digits).expect("digits");
+        Value::Decimal(decimal.encoded())
+    })
+}
+
+fn any_column_of_a_kind() -> impl Strategy<Value = (ColumnType, BoxedStrategy<Value>)> {
     let decimal = DecimalType::new(20, 4).expect("a possible type");
-    let decimals =
-        (any::<bool>(), prop::collection::vec(0_u8..10, 20)).prop_map(move |(negative, digits)| {
-            let decimal = Decimal::from_digits(decimal, negative, &digits).expect("digits");
-            Value::Decimal(decimal.encoded())
-        });
     let bytes = prop::collection::vec(any::<u8>(), 0..60).prop_map(|b| Value::Bytes(b.into()));
     let small = any::<i16>().prop_map(|number| Value::Int(number.into()));
     let big = any::<u64>().prop_map(Value::UInt);
     let doubles = prop::num::f64::NORMAL.prop_map(Value::Double);
     let times = (-3_020_399_999_999_i64..3_020_399_999_999).prop_map(Value::Temporal);
+    let seconds = (0_i64..1 << 40).prop_map(|seconds| Value::Temporal(seconds << 20));
     prop::sample::select(vec![
         (ColumnType::Int(IntWidth::Two), small.boxed()),
         (ColumnType::UInt(IntWidth::Eight), big.boxed()),
         (ColumnType::Double, doubles.boxed()),
-        (ColumnType::Decimal(decimal), decimals.boxed()),
+        (ColumnType::Decimal(decimal), decimals(decimal).boxed()),
         (ColumnType::Time { fsp: 6 }, times.boxed()),
+        (ColumnType::Date, (0_i64..1 << 24).prop_map(Value::Temporal).boxed()),
+        (ColumnType::DateTime { fsp: 0 }, seconds.boxed()),
         (TEXT, bytes.clone().boxed()),
         (BLOB, bytes.boxed()),
     ])
@@ -385,6 +432,7 @@ proptest! {
         prop_assert_eq!(layout.plan(&values, usize::MAX).expect("fits").row_bytes, encoded.len());
         let given: Vec<_> = row.iter().map(|(_, _, value)| value.clone()).collect();
         prop_assert_eq!(read_all(&layout, &encoded), given);
+        compare_readers(&layout, &encoded);
     }
 
     #[test]
@@ -405,6 +453,10 @@ proptest! {
         for bytes in [&damaged, &bytes, &tagged] {
             if let Ok(view) = RowView::parse(&layout, bytes) {
                 assert_eq!(view.columns().count(), columns.len());
+            }
+            for ordinal in 0..columns.len() {
+                let _ = layout.column_reader(ordinal).map(|reader| reader.read(bytes).is_some());
+                let _ = layout.number_reader(ordinal).map(|reader| reader.read_all(&[bytes], drop));
             }
         }
     }

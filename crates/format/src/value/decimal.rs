@@ -180,6 +180,62 @@ impl DecimalType {
     }
 }
 
+/// A decimal type whose encoded form fits a word of eight bytes, ready to read many numbers.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ShortDecimal {
+    sign: u64,
+    bits: u64,
+    groups: [ShortGroup; SHORT_GROUPS],
+}
+
+/// Groups of digits that eight bytes hold at most: some that are left over, nine, some that are left over.
+const SHORT_GROUPS: usize = 3;
+
+/// Where in the word a group is. One without digits is nothing.
+#[derive(Clone, Copy, Debug)]
+struct ShortGroup {
+    shift: u32,
+    bits: u64,
+    limit: u64,
+}
+
+impl ShortDecimal {
+    /// `None` if the encoded form is longer.
+    pub(crate) fn new(decimal_type: DecimalType) -> Option<ShortDecimal> {
+        let bits = decimal_type.encoded_length() as u32 * u8::BITS;
+        if bits > u64::BITS {
+            return None;
+        }
+        let mut groups = [ShortGroup { shift: 0, bits: 0, limit: 1 }; SHORT_GROUPS];
+        let mut shift = bits;
+        for (group, digits) in groups.iter_mut().zip(decimal_type.groups()) {
+            let width = GROUP_BYTES[digits] as u32 * u8::BITS;
+            shift -= width;
+            *group =
+                ShortGroup { shift, bits: (1 << width) - 1, limit: POWERS_OF_TEN[digits].into() };
+        }
+        let all = u64::MAX >> (u64::BITS - bits);
+        Some(ShortDecimal { sign: 1 << (bits - 1), bits: all, groups })
+    }
+
+    /// The unscaled number whose encoded form is `word`, big endian; `None` if there is none.
+    #[inline]
+    pub(crate) fn read(&self, word: u64) -> Option<i64> {
+        let is_negative = word & self.sign == 0;
+        let digits = if is_negative { !word & self.bits } else { word } ^ self.sign;
+        let mut magnitude = 0;
+        for group in &self.groups {
+            let number = digits >> group.shift & group.bits;
+            if number >= group.limit {
+                return None;
+            }
+            magnitude = magnitude * group.limit + number;
+        }
+        let magnitude = magnitude as i64;
+        Some(if is_negative { -magnitude } else { magnitude })
+    }
+}
+
 const fn digits_bytes(digits: usize) -> usize {
     digits / DIGITS_PER_GROUP * BYTES_PER_GROUP + GROUP_BYTES[digits % DIGITS_PER_GROUP]
 }

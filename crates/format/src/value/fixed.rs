@@ -23,7 +23,7 @@ const TIME_BIAS_SECONDS: i64 = 1 << 23;
 /// The year that is not stored, before the first that is.
 const YEAR_BIAS: u64 = 1900;
 /// Bits of a packed datetime that hold the microseconds.
-const DATETIME_MICROSECOND_BITS: u32 = 20;
+pub(crate) const DATETIME_MICROSECOND_BITS: u32 = 20;
 
 /// Writes `value` into `out`, which is `fixed_length` bytes.
 #[inline]

@@ -20,7 +20,7 @@
 //! values do (`fixed`), so that the row and the key share one form.
 
 mod column_type;
-mod decimal;
+pub(crate) mod decimal;
 pub(crate) mod fixed;
 mod temporal;
 #[cfg(test)]

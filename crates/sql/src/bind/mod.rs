@@ -27,7 +27,7 @@ mod insert;
 mod join;
 mod json_table;
 mod literal;
-mod make;
+pub(crate) mod make;
 mod merge;
 mod named;
 mod predicate;

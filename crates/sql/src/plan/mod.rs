@@ -17,6 +17,7 @@ mod access;
 mod comparisons;
 mod context;
 mod derived;
+mod disjunctions;
 mod explain;
 pub(crate) mod finish;
 pub(crate) mod fold;

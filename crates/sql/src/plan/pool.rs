@@ -19,6 +19,7 @@ use crate::types::{ComparisonKind, SqlType};
 
 use super::JoinKind;
 use super::comparisons::is_transitive;
+use super::disjunctions::Disjunction;
 use super::nulls::rejected;
 use super::visit::{SlotSet, reads, reads_of};
 use super::volatility::is_row_dependent;
@@ -181,8 +182,38 @@ impl Pool {
         self.items.push(item);
     }
 
+    /// Adds what disjunctions over several relations say of one, or in all their branches.
+    fn split_disjunctions(&mut self) {
+        for condition in std::mem::take(&mut self.conditions) {
+            let slots = reads(&condition);
+            let is_of_one = |slots: &SlotSet| {
+                let of_all = slots.intersection(&self.fills);
+                self.items.iter().any(|item| of_all.is_subset(&item.fills))
+            };
+            let disjunction = Disjunction::of(&condition).filter(|_| !is_of_one(&slots));
+            let Some(mut disjunction) = disjunction else {
+                self.conditions.push(condition);
+                continue;
+            };
+            let common = disjunction.take_common(|one| !is_of_one(&reads(one)));
+            let relations = self.items.iter().filter_map(|item| match item.kind {
+                ItemKind::Relation(_) => disjunction.implied(&item.fills),
+                _ => None,
+            });
+            let implied: Vec<_> = relations.collect();
+            self.conditions.extend(common);
+            for one in disjunction.into_condition().into_iter().chain(implied) {
+                // A pool that gets more conditions has been through this.
+                if !self.conditions.iter().any(|other| same_expression(&one, other)) {
+                    self.conditions.push(one);
+                }
+            }
+        }
+    }
+
     /// Moves equalities of columns from conditions into classes.
     pub(crate) fn find_classes(&mut self) {
+        self.split_disjunctions();
         let inner = self.inner_fills();
         let mut rest = Vec::with_capacity(self.conditions.len());
         for condition in std::mem::take(&mut self.conditions) {

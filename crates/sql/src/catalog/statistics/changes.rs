@@ -20,6 +20,16 @@ pub(super) struct Changes {
     written: AtomicU64,
     limit: AtomicU64,
     was_looked_at: AtomicBool,
+    /// How often somebody began to gather, and the last of them who is done.
+    begun: AtomicU64,
+    done: AtomicU64,
+}
+
+/// A look at a whole table that has begun.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Look {
+    number: u64,
+    written_before: u64,
 }
 
 impl Default for Changes {
@@ -28,6 +38,8 @@ impl Default for Changes {
             written: AtomicU64::new(0),
             limit: AtomicU64::new(MIN_CHANGES),
             was_looked_at: AtomicBool::new(false),
+            begun: AtomicU64::new(0),
+            done: AtomicU64::new(0),
         }
     }
 }
@@ -48,20 +60,27 @@ impl Changes {
         !self.was_looked_at.swap(true, Ordering::Relaxed)
     }
 
-    /// What the table holds is known, as it was when `written_before` was read; it has so many rows.
-    pub(super) fn gathered(&self, rows: f64, written_before: u64) {
-        self.limit.store(MIN_CHANGES.max((rows / 10.0) as u64), Ordering::Relaxed);
-        self.written.fetch_sub(written_before, Ordering::Relaxed);
+    /// Somebody begins to look at the table as a whole.
+    pub(super) fn begin_look(&self) -> Look {
+        let number = self.begun.fetch_add(1, Ordering::Relaxed) + 1;
+        Look { number, written_before: self.written.load(Ordering::Relaxed) }
     }
 
-    /// Rows written since the statistics were gathered.
-    pub(super) fn written(&self) -> u64 {
-        self.written.load(Ordering::Relaxed)
+    /// What the table held when `look` began is known: so many rows. False if somebody who began later is done already:
+    /// that is newer.
+    pub(super) fn end_look(&self, look: Look, rows: f64) -> bool {
+        if self.done.fetch_max(look.number, Ordering::Relaxed) > look.number {
+            return false;
+        }
+        self.limit.store(MIN_CHANGES.max((rows / 10.0) as u64), Ordering::Relaxed);
+        let without = |written: u64| Some(written.saturating_sub(look.written_before));
+        let _ = self.written.fetch_update(Ordering::Relaxed, Ordering::Relaxed, without);
+        true
     }
 
     /// Goes on with what was counted for an earlier version of the table.
     pub(super) fn take_over(&self, before: &Changes) {
-        self.written.store(before.written(), Ordering::Relaxed);
+        self.written.store(before.written.load(Ordering::Relaxed), Ordering::Relaxed);
         self.limit.store(before.limit.load(Ordering::Relaxed), Ordering::Relaxed);
     }
 }

@@ -24,8 +24,11 @@ const MAX_ROWS: u64 = 1_000_000;
 /// Values of a column that a histogram is made of at most.
 const SAMPLE_ROWS: usize = 16_384;
 
-/// Reads a table and keeps what it holds, for the planner. Blocks for as long as that takes; `go_on` is
-/// asked after each batch.
+/// How often a table is read at most whose definition changes meanwhile.
+const MOST_LOOKS: usize = 3;
+
+/// Reads a table and keeps what it holds, for the planner; of somebody who has done so meanwhile, what is newer. Blocks
+/// for as long as that takes; `go_on` is asked after each batch.
 ///
 /// # Errors
 /// If rows cannot be read; 1317 if `go_on` answers false.
@@ -34,13 +37,25 @@ pub fn analyze(
     table: &Arc<TableModel>,
     evaluation: &EvaluationContext,
     go_on: &dyn Fn() -> bool,
-) -> Result<Arc<Gathered>> {
-    let written_before = table.statistics.changes.written();
-    let gathered = Arc::new(gather(catalog, table, evaluation, go_on)?);
-    table.statistics.set_gathered(Arc::clone(&gathered), written_before);
-    // A server that cannot write goes on with what it has in memory.
-    let _ = stored::write(catalog, table.id, &gathered);
-    Ok(gathered)
+) -> Result<()> {
+    let mut table = Arc::clone(table);
+    for _ in 0..MOST_LOOKS {
+        let look = table.statistics.changes.begin_look();
+        let gathered = Arc::new(gather(catalog, &table, evaluation, go_on)?);
+        match catalog.table_by_id(table.id)? {
+            Some(current) if Arc::ptr_eq(&current, &table) => {
+                if table.statistics.set_gathered(Arc::clone(&gathered), look) {
+                    // A server that cannot write goes on with what it has in memory.
+                    let _ = stored::write(catalog, table.id, &gathered);
+                }
+                return Ok(());
+            }
+            // What is known of an index that has come meanwhile is not to be lost.
+            Some(current) => table = current,
+            None => return Ok(()),
+        }
+    }
+    Ok(())
 }
 
 fn gather(

@@ -37,7 +37,7 @@ use super::build::type_kind;
 use super::model::ColumnModel;
 use super::options::ColumnOptions;
 
-use changes::Changes;
+use changes::{Changes, Look};
 pub use gather::analyze;
 pub use histogram::Histogram;
 pub use stored::remove_gone;
@@ -244,12 +244,15 @@ impl TableStatistics {
         self.gathered.read().clone()
     }
 
-    /// Has what was gathered from here on; `written_before` is what [`Changes::written`] said before.
-    fn set_gathered(&self, gathered: Arc<Gathered>, written_before: u64) {
-        self.changes.gathered(gathered.rows, written_before);
+    /// Has what was gathered by a look from here on. False if there is something newer already.
+    fn set_gathered(&self, gathered: Arc<Gathered>, look: Look) -> bool {
+        if !self.changes.end_look(look, gathered.rows) {
+            return false;
+        }
         self.is_loaded.store(true, Ordering::Relaxed);
         *self.gathered.write() = Some(gathered);
         *self.live.write() = None;
+        true
     }
 
     fn live(&self) -> Live {

@@ -124,7 +124,8 @@ fn analyze_counts_and_others_read_what_it_has_counted() {
     let both = table.index("both").unwrap().number;
     let guessed = table.statistics.distinct(both, 1);
     let evaluation = EvaluationContext::default();
-    let gathered = analyze(&catalog, &table, &evaluation, &|| true).unwrap();
+    analyze(&catalog, &table, &evaluation, &|| true).unwrap();
+    let gathered = table.statistics.gathered().unwrap();
     assert_eq!(gathered.rows, 2_000.0);
     assert_eq!(gathered.indexes["both"], [4.0, 2_000.0]);
     assert_ne!(table.statistics.distinct(both, 1), guessed);
@@ -145,6 +146,49 @@ fn analyze_counts_and_others_read_what_it_has_counted() {
 
     let stopped = analyze(&other, &table, &evaluation, &|| false).unwrap_err();
     assert_eq!(stopped.code, 1317);
+}
+
+#[test]
+fn whoever_begins_later_and_ends_earlier_knows_more() {
+    let changes = Changes::default();
+    changes.add(500);
+    let (early, late) = (changes.begin_look(), changes.begin_look());
+    assert!(changes.end_look(late, 1_000.0));
+    assert!(!changes.end_look(early, 1_000.0));
+    assert!(!changes.is_stale(), "what was written before is not taken off twice");
+}
+
+#[test]
+fn an_index_that_comes_while_a_table_is_read_is_counted_too() {
+    let (node, catalog) = node_with_table();
+    let table = catalog.table("s", "t").unwrap();
+    let mut trx = node.node.begin(IsolationLevel::ReadCommitted).unwrap();
+    let reference = trx.table_for_write(table.id).unwrap();
+    for id in 0..300 {
+        trx.insert(&reference, &[id, id % 3, id % 7].map(ValueRef::Int)).unwrap();
+    }
+    trx.commit().unwrap();
+
+    let new = firn_api::rows::NewIndex {
+        name: "later".to_owned(),
+        unique: false,
+        parts: vec![IndexPart::ascending(2)],
+        options: Vec::new(),
+    };
+    let is_added = std::cell::Cell::new(false);
+    let go_on = || {
+        if !is_added.replace(true) {
+            node.node.add_index(table.id, &new, &mut |_| true).unwrap();
+            let current = catalog.table("s", "t").unwrap();
+            analyze(&catalog, &current, &EvaluationContext::default(), &|| true).unwrap();
+        }
+        true
+    };
+    analyze(&catalog, &table, &EvaluationContext::default(), &go_on).unwrap();
+    let stored = stored::read(&node.node, table.id).unwrap();
+    assert_eq!(stored.indexes["later"], [7.0]);
+    let current = catalog.table("s", "t").unwrap();
+    assert_eq!(*current.statistics.gathered().unwrap(), stored);
 }
 
 #[test]
@@ -171,9 +215,9 @@ fn statistics_become_stale_with_a_tenth_of_the_rows_and_not_with_a_few() {
     assert!(changes.is_stale());
 
     // Five were written while the table was read.
-    let before = changes.written();
+    let look = changes.begin_look();
     changes.add(5);
-    changes.gathered(10_000.0, before);
+    assert!(changes.end_look(look, 10_000.0));
     assert!(!changes.is_stale());
     changes.add(994);
     assert!(!changes.is_stale());

@@ -283,3 +283,32 @@ fn writes() {
         "#]],
     );
 }
+
+#[test]
+fn disjunctions_over_tables() {
+    check(
+        &[
+            "SELECT c.name, o.id FROM orders o, customer c WHERE (c.id = o.customer AND c.name = 'Ada' AND o.total > 10) OR (c.id = o.customer AND c.name = 'Bob' AND o.total > 9) ORDER BY 2",
+            "SELECT c.name, o.id FROM orders o, customer c WHERE (c.id = o.customer AND c.name = 'Ada') OR c.id = o.customer ORDER BY 2",
+            "SELECT c.name, o.id FROM orders o LEFT JOIN customer c ON (c.id = o.customer AND c.name = 'Ada') OR (c.id = o.customer AND o.total IS NULL) ORDER BY 2",
+            "SELECT c.name, o.id FROM orders o, customer c WHERE (c.country = 'fr' AND o.total > 1) OR (c.country IS NULL AND o.total = 100)",
+        ],
+        expect![[r#"
+            SELECT c.name, o.id FROM orders o, customer c WHERE (c.id = o.customer AND c.name = 'Ada' AND o.total > 10) OR (c.id = o.customer AND c.name = 'Bob' AND o.total > 9) ORDER BY 2
+                Ada 1
+                Bob 3
+            SELECT c.name, o.id FROM orders o, customer c WHERE (c.id = o.customer AND c.name = 'Ada') OR c.id = o.customer ORDER BY 2
+                Ada 1
+                Ada 2
+                Bob 3
+                Dora 4
+            SELECT c.name, o.id FROM orders o LEFT JOIN customer c ON (c.id = o.customer AND c.name = 'Ada') OR (c.id = o.customer AND o.total IS NULL) ORDER BY 2
+                Ada 1
+                Ada 2
+                NULL 3
+                Dora 4
+            SELECT c.name, o.id FROM orders o, customer c WHERE (c.country = 'fr' AND o.total > 1) OR (c.country IS NULL AND o.total = 100)
+                Cid 3
+        "#]],
+    );
+}

@@ -303,3 +303,41 @@ fn writes_find_their_rows() {
         "#]],
     );
 }
+
+#[test]
+fn disjunctions_say_something_of_each_table() {
+    check(
+        &[
+            "SELECT COUNT(*) FROM orders o, customer c WHERE (c.id = o.customer AND c.name = 'Ada' AND o.total > 5) OR (c.id = o.customer AND c.name = 'Bob' AND o.total > 9)",
+            "SELECT COUNT(*) FROM orders o, customer c WHERE (c.id = o.customer AND c.name = 'Ada') OR c.id = o.customer",
+            "SELECT COUNT(*) FROM orders o, customer c WHERE c.id = o.customer AND (c.name = 'Ada' OR o.total > 5)",
+            "SELECT COUNT(*) FROM orders o, customer c WHERE (c.name = 'Ada' AND o.id = 7) OR (c.name = 'Bob' AND RAND() < 0.5)",
+        ],
+        expect![[r#"
+            SELECT COUNT(*) FROM orders o, customer c WHERE (c.id = o.customer AND c.name = 'Ada' AND o.total > 5) OR (c.id = o.customer AND c.name = 'Bob' AND o.total > 9)
+            -> Aggregate: count(*)  (cost=12263 rows=1)
+                -> Hash inner join (o.customer = c.id), extra (((c.name = 'Ada') and (o.total > 5)) or ((c.name = 'Bob') and (o.total > 9)))  (cost=12263 rows=0.74)
+                    -> Table scan on o, filter ((o.total > 5) or (o.total > 9))  (cost=10002 rows=5556)
+                    -> Covering index range scan on c using by_name over (name='Ada' or name='Bob'), filter ((c.name = 'Ada') or (c.name = 'Bob'))  (cost=15 rows=20)
+
+            SELECT COUNT(*) FROM orders o, customer c WHERE (c.id = o.customer AND c.name = 'Ada') OR c.id = o.customer
+            -> Aggregate: count(*)  (cost=18803 rows=1)
+                -> Hash inner join (o.customer = c.id)  (cost=12803 rows=10000)
+                    -> Covering index scan on o using by_customer  (cost=6002 rows=10000)
+                    -> Covering index scan on c using by_name  (cost=602 rows=1000)
+
+            SELECT COUNT(*) FROM orders o, customer c WHERE c.id = o.customer AND (c.name = 'Ada' OR o.total > 5)
+            -> Aggregate: count(*)  (cost=18183 rows=1)
+                -> Hash inner join (o.customer = c.id), extra ((c.name = 'Ada') or (o.total > 5))  (cost=16143 rows=3400)
+                    -> Table scan on o  (cost=10002 rows=10000)
+                    -> Covering index scan on c using by_name  (cost=602 rows=1000)
+
+            SELECT COUNT(*) FROM orders o, customer c WHERE (c.name = 'Ada' AND o.id = 7) OR (c.name = 'Bob' AND RAND() < 0.5)
+            -> Aggregate: count(*)  (cost=124046 rows=1)
+                -> Nested loop inner join  (cost=120045 rows=6669)
+                    -> Covering index range scan on c using by_name over (name='Ada' or name='Bob'), filter ((c.name = 'Ada') or (c.name = 'Bob'))  (cost=15 rows=20)
+                    -> Covering index scan on o using by_customer, filter (((c.name = 'Ada') and (o.id = 7)) or ((c.name = 'Bob') and (rand() < 0.5)))  (cost=6002 rows=333)
+
+        "#]],
+    );
+}
