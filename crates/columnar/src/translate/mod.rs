@@ -16,6 +16,7 @@ mod join;
 mod scan;
 mod simple;
 mod sort;
+mod subquery;
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -171,6 +172,7 @@ impl<'p, 'e, 'x> Translator<'p, 'e, 'x> {
         let columns: Vec<&Expression> = query.columns.iter().map(|column| &column.value).collect();
         let needed = visit::reads_of(columns.iter().copied());
         let relation = self.node(&query.root, &needed)?;
+        self.answer_subqueries(columns.iter().copied())?;
         match self.project(&relation.fields, &columns) {
             Ok(outputs) => {
                 let layouts = outputs.iter().map(Output::physical).collect();

@@ -35,6 +35,7 @@ impl<'p> Translator<'p, '_, '_> {
         let Some(ways) = scan_ways(plan, self.execution)? else {
             return declined("single rows are looked up one by one");
         };
+        self.answer_subqueries(&plan.conditions)?;
         let slots: Vec<(u16, Slot)> = plan.slots.clone();
         let conditions: Vec<&Expression> = plan.conditions.iter().collect();
         self.scan_ways(plan, ways, &slots, &conditions, plan.covered, rows, needed)

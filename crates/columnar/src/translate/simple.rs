@@ -36,6 +36,7 @@ impl<'p> Translator<'p, '_, '_> {
         let mut below = visit::reads_of(conditions);
         below.extend(needed);
         let input = self.node(input, &below)?;
+        self.answer_subqueries(conditions)?;
         let compiled = self.compiler(&input.fields).compile_all(conditions);
         let (fields, outputs) = kept(&input.fields, needed);
         match compiled {
@@ -59,6 +60,7 @@ impl<'p> Translator<'p, '_, '_> {
         let mut below = visit::reads_of(computed.iter().map(|(_, value)| value));
         below.extend(needed);
         let input = self.node(input, &below)?;
+        self.answer_subqueries(computed.iter().map(|(_, value)| value))?;
         // What is computed may stand in the place of a slot of the input.
         let mut passed = needed.clone();
         computed.iter().for_each(|(slot, _)| passed.remove(*slot));

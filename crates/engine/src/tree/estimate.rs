@@ -65,7 +65,7 @@ impl Tree<'_> {
         };
         let keys = self.pages().run(|| {
             let guard = self.pages().pool.shared(from.page)?;
-            let node = self.node(&*guard)?;
+            let node = self.node(&guard)?;
             // The page may have changed since.
             let slots = from.slot + 1..to.slot.min(node.slot_count());
             let step = slots.len().div_ceil(SAMPLES).max(1);

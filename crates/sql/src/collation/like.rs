@@ -1,6 +1,11 @@
 //! `LIKE`: patterns with `%` and `_`, compared character by character as the collation holds them equal.
+//!
+//! ```text
+//!   '%Snow_ice'   over ASCII: pieces '' and 'Snow_ice', each character the first one that is equal to it (S ─► s)
+//!                 other text: Any, S, n, o, w, One, i, c, e
+//! ```
 
-use super::Collation;
+use super::{ASCII, AsciiClasses, Collation};
 
 /// A piece of a pattern.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -18,6 +23,67 @@ enum Token {
 pub struct LikePattern {
     collation: &'static Collation,
     tokens: Vec<Token>,
+    /// The same for texts of ASCII characters; `None` if it has others itself.
+    pieces: Option<Pieces>,
+}
+
+/// What stands between `%`s, with the first and the last piece at the ends of the text.
+#[derive(Clone, Debug)]
+struct Pieces {
+    classes: &'static AsciiClasses,
+    /// Classes of characters, or [`ANY_CLASS`].
+    pieces: Vec<Vec<u8>>,
+}
+
+/// Stands for all classes.
+const ANY_CLASS: u8 = u8::MAX;
+
+impl Pieces {
+    fn new(collation: &'static Collation, tokens: &[Token]) -> Option<Pieces> {
+        let classes = collation.ascii_classes();
+        let class = |token: &Token| match token {
+            Token::Character(character) => {
+                let byte = u8::try_from(*character).ok().filter(u8::is_ascii)?;
+                Some(classes[usize::from(byte)])
+            }
+            _ => Some(ANY_CLASS),
+        };
+        let pieces = tokens.split(|token| *token == Token::Any);
+        let pieces = pieces.map(|piece| piece.iter().map(class).collect::<Option<Vec<u8>>>());
+        Some(Pieces { classes, pieces: pieces.collect::<Option<_>>()? })
+    }
+
+    /// Whether a text of ASCII characters is of the pattern.
+    fn matches(&self, text: &[u8]) -> bool {
+        let Some((first, rest)) = self.pieces.split_first() else { return text.is_empty() };
+        let Some((last, middle)) = rest.split_last() else {
+            return text.len() == first.len() && self.begins(text, first);
+        };
+        if text.len() < first.len() + last.len() || !self.begins(text, first) {
+            return false;
+        }
+        let (text, end) = text[first.len()..].split_at(text.len() - first.len() - last.len());
+        self.begins(end, last) && self.has_all(text, middle)
+    }
+
+    /// Whether the pieces stand in the text, in their order; each is taken where it stands first.
+    fn has_all(&self, mut text: &[u8], pieces: &[Vec<u8>]) -> bool {
+        for piece in pieces {
+            // Two `%` that follow each other are one, so no piece in the middle is empty.
+            let place = text.windows(piece.len().max(1)).position(|text| self.begins(text, piece));
+            let Some(at) = place else { return false };
+            text = &text[at + piece.len()..];
+        }
+        true
+    }
+
+    #[inline]
+    fn begins(&self, text: &[u8], piece: &[u8]) -> bool {
+        let is_of = |(byte, class): (&u8, &u8)| {
+            *class == ANY_CLASS || self.classes[usize::from(*byte) % ASCII] == *class
+        };
+        text.iter().zip(piece).all(is_of)
+    }
 }
 
 impl LikePattern {
@@ -38,12 +104,21 @@ impl LikePattern {
             };
             tokens.push(token);
         }
-        LikePattern { collation, tokens }
+        let pieces = Pieces::new(collation, &tokens);
+        LikePattern { collation, tokens, pieces }
     }
 
     /// Whether a text is of the pattern.
     #[must_use]
     pub fn matches(&self, text: &[u8]) -> bool {
+        match &self.pieces {
+            Some(pieces) if text.is_ascii() => pieces.matches(text),
+            _ => self.matches_any(text),
+        }
+    }
+
+    /// Whether a text of any characters is of the pattern.
+    pub(super) fn matches_any(&self, text: &[u8]) -> bool {
         let mut text = self.collation.characters(text);
         let mut at = 0;
         // Where to go on when what follows the last `%` does not match: one character later.

@@ -19,7 +19,7 @@ mod unicode;
 mod weights;
 
 use std::cmp::Ordering;
-use std::sync::LazyLock;
+use std::sync::{LazyLock, OnceLock};
 
 use firn_format::key::CollationKeys;
 use firn_format::value::CollationId;
@@ -44,7 +44,13 @@ pub struct Collation {
     /// What `SHOW COLLATION` says under `Sortlen`.
     pub sort_length: u8,
     rules: Rules,
+    ascii: OnceLock<AsciiClasses>,
 }
+
+/// How many ASCII characters there are.
+const ASCII: usize = 128;
+/// For each of them the first one that is equal to it.
+type AsciiClasses = [u8; ASCII];
 
 /// How a collation orders.
 enum Rules {
@@ -162,6 +168,18 @@ impl Collation {
                 unicode.compare(a, b.encode_utf8(&mut of_b).as_bytes()).is_eq()
             }
         }
+    }
+
+    /// Which ASCII characters are equal; worked out the first time.
+    fn ascii_classes(&self) -> &AsciiClasses {
+        self.ascii.get_or_init(|| {
+            let mut classes = [0; ASCII];
+            for byte in 0..ASCII as u8 {
+                let is_same = |other: &u8| self.is_same_character((*other).into(), byte.into());
+                classes[usize::from(byte)] = (0..byte).find(is_same).unwrap_or(byte);
+            }
+            classes
+        })
     }
 
     /// The characters of a text; of a binary string its bytes, each as the character of its number.

@@ -1,6 +1,6 @@
 //! The collations that there are.
 
-use std::sync::LazyLock;
+use std::sync::{LazyLock, OnceLock};
 
 use firn_format::value::CollationId;
 use icu_collator::options::Strength;
@@ -40,7 +40,7 @@ pub fn by_name(name: &str) -> Option<&'static Collation> {
 /// All collations.
 #[must_use]
 pub fn all() -> &'static [Collation] {
-    ALL
+    &ALL
 }
 
 macro_rules! unicode {
@@ -58,13 +58,13 @@ const fn collation(
     sort_length: u8,
     rules: Rules,
 ) -> Collation {
-    Collation { id: CollationId(id), name, charset, sort_length, rules }
+    Collation { id: CollationId(id), name, charset, sort_length, rules, ascii: OnceLock::new() }
 }
 
 use Charset::{Ascii, Binary, Latin1, Utf8mb3, Utf8mb4};
 
 #[rustfmt::skip]
-static ALL: &[Collation] = &[
+static ALL: [Collation; 57] = [
     collation(255, "utf8mb4_0900_ai_ci", Utf8mb4, 0, Rules::Unicode(unicode!("und", Primary))),
     collation(305, "utf8mb4_0900_as_ci", Utf8mb4, 0, Rules::Unicode(unicode!("und", Secondary))),
     collation(278, "utf8mb4_0900_as_cs", Utf8mb4, 0, Rules::Unicode(unicode!("und", Tertiary))),

@@ -119,6 +119,21 @@ fn like_matches_by_the_collation() {
     assert!(like("utf8mb4_bin", "a\\", "a\\"));
 }
 
+proptest! {
+    #[test]
+    fn like_matches_ascii_as_it_matches_other_text(
+        pattern in "[aAbB%_ \\\\\u{0}\u{7f}]{0,8}",
+        text in "[aAbB \u{0}\u{7f}]{0,12}",
+        name in prop::sample::select(vec![
+            "utf8mb4_0900_ai_ci", "utf8mb4_0900_as_cs", "utf8mb4_general_ci", "utf8mb4_unicode_ci",
+            "utf8mb4_bin", "latin1_swedish_ci", "binary",
+        ]),
+    ) {
+        let pattern = LikePattern::new(named(name), pattern.as_bytes(), Some('\\'));
+        prop_assert_eq!(pattern.matches(text.as_bytes()), pattern.matches_any(text.as_bytes()));
+    }
+}
+
 /// Stored in indexes: a change of these bytes needs all indexes over text to be built anew.
 #[test]
 fn sort_keys_never_change() {

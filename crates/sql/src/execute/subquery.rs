@@ -82,6 +82,24 @@ pub(crate) fn row(subquery: &Subquery, execution: &mut Execution<'_>) -> Result<
     }
 }
 
+impl Execution<'_> {
+    /// Whether there is an answer of a subquery for some values of what it reads outside of itself.
+    #[must_use]
+    pub fn has_answer(&self, subquery: &Subquery) -> bool {
+        self.answers.0.contains_key(&(std::ptr::from_ref(subquery) as usize))
+    }
+
+    /// Keeps the answer of a subquery that reads nothing outside of itself: its only row, or that it has none.
+    ///
+    /// # Panics
+    /// If it does read something.
+    pub fn keep_answer(&mut self, subquery: &Subquery, row: Option<Vec<Datum>>) {
+        assert!(subquery.outer_slots.is_empty(), "an answer for all rows");
+        let kept = Kept { outer: Vec::new(), answer: Answer::Row(row) };
+        self.answers.0.insert(std::ptr::from_ref(subquery) as usize, kept);
+    }
+}
+
 /// Sees to it that the kept answer is the one for the present values of the outer slots.
 fn prepare(key: usize, subquery: &Subquery, execution: &mut Execution<'_>) -> Result<()> {
     if let Some(kept) = execution.answers.0.get(&key) {

@@ -1,0 +1,62 @@
+//! Subqueries with one answer for all rows: each by a run of its own, before what asks for it is translated.
+//!
+//! What is answered so is a constant to the expressions around it. The row executor answers the others, and those that
+//! have too many rows: it words the error.
+
+use arrow::array::RecordBatch;
+use firn_sql::expression::{Expression, ExpressionKind};
+use firn_sql::plan::visit;
+use firn_sql::plan::{Subquery, SubqueryKind};
+use firn_sql::types::Datum;
+
+use super::Translator;
+use crate::stop::{Result, Stop};
+use crate::value::Physical;
+
+impl<'p> Translator<'p, '_, '_> {
+    /// Answers the subqueries in expressions, as far as they can be answered over columns. Blocks.
+    pub(super) fn answer_subqueries(
+        &mut self,
+        expressions: impl IntoIterator<Item = &'p Expression>,
+    ) -> Result<()> {
+        let mut subqueries = Vec::new();
+        expressions.into_iter().for_each(|one| gather(one, &mut subqueries));
+        subqueries.into_iter().try_for_each(|subquery| self.answer_subquery(subquery))
+    }
+
+    fn answer_subquery(&mut self, subquery: &'p Subquery) -> Result<()> {
+        let is_value = matches!(subquery.kind, SubqueryKind::Scalar);
+        let is_constant = is_value && subquery.outer_slots.is_empty();
+        if !is_constant || self.execution.has_answer(subquery) {
+            return Ok(());
+        }
+        match self.collect(&subquery.query) {
+            Ok((batches, layouts)) => {
+                if let Some(row) = only_row(&batches, &layouts) {
+                    self.execution.keep_answer(subquery, row);
+                }
+                Ok(())
+            }
+            Err(Stop::Declined(_) | Stop::Memory(_)) => Ok(()),
+            Err(stop) => Err(stop),
+        }
+    }
+}
+
+fn gather<'p>(expression: &'p Expression, into: &mut Vec<&'p Subquery>) {
+    if let ExpressionKind::Subquery(subquery) = &expression.kind {
+        into.push(subquery);
+    }
+    visit::for_each_operand(expression, &mut |operand| gather(operand, into));
+}
+
+/// The only row of a result, or that it has none; `None` if it has more.
+fn only_row(batches: &[RecordBatch], layouts: &[Physical]) -> Option<Option<Vec<Datum>>> {
+    let mut batches = batches.iter().filter(|batch| batch.num_rows() > 0);
+    let Some(batch) = batches.next() else { return Some(None) };
+    if batch.num_rows() > 1 || batches.next().is_some() {
+        return None;
+    }
+    let columns = layouts.iter().zip(batch.columns());
+    Some(Some(columns.map(|(layout, column)| layout.datum(&**column, 0)).collect()))
+}
