@@ -41,7 +41,7 @@ make_bare_debian() {
         chroot "$root" update-ca-certificates >/dev/null 2>&1
     fi
     local folder
-    for folder in proc dev; do
+    for folder in proc dev dev/pts; do
         mount --bind "/$folder" "$root/$folder"
         mounted=("$root/$folder" "${mounted[@]}")
     done

@@ -3,16 +3,23 @@
 //! It keeps memory that was freed in *arenas*, eight for each core unless told otherwise, and threads are
 //! spread over them. What one thread takes another frees here all the time (a batch of log, an answer), so
 //! each arena keeps some of everything; a few arenas keep less and are hardly less quick.
+//!
+//! Small pieces that are freed it puts on lists without joining them to their neighbours, and some time later joins all
+//! of them at once, with the arena locked. After a statement with millions of values that takes longer than a
+//! statement that is killed may take to end, so each is joined when it is freed.
 
 /// Arenas of the allocator.
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
 const ARENAS: libc::c_int = 4;
 
-/// Limits what the allocator keeps. To be called first in `main`: arenas that are there stay.
-pub(crate) fn limit_arenas() {
+/// Limits what the allocator keeps, and for how long it may work at once. To be called first in `main`: arenas that
+/// are there stay.
+pub(crate) fn tune() {
     #[cfg(all(target_os = "linux", target_env = "gnu"))]
     {
-        // SAFETY: `mallopt` sets a number of the allocator under its own lock. Refusal costs memory only.
-        let _ = unsafe { libc::mallopt(libc::M_ARENA_MAX, ARENAS) };
+        for (setting, value) in [(libc::M_ARENA_MAX, ARENAS), (libc::M_MXFAST, 0)] {
+            // SAFETY: `mallopt` sets a number of the allocator under its own lock. Refusal costs memory or time only.
+            let _ = unsafe { libc::mallopt(setting, value) };
+        }
     }
 }

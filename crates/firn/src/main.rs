@@ -91,7 +91,7 @@ impl CommandError {
 }
 
 fn main() -> ExitCode {
-    allocator::limit_arenas();
+    allocator::tune();
     let matches = command_line::command().get_matches();
     match command_line::dispatch(&matches) {
         Ok(()) => ExitCode::SUCCESS,

@@ -125,6 +125,13 @@ impl Reservation {
         Err(self.budget.refusal())
     }
 
+    /// Gives so many bytes back, of those that it has taken.
+    pub fn shrink(&mut self, size_bytes: usize) {
+        let size_bytes = self.size_bytes.min(size_bytes as u64);
+        self.budget.give_back(size_bytes);
+        self.size_bytes -= size_bytes;
+    }
+
     /// What it has taken.
     #[must_use]
     pub fn size_bytes(&self) -> u64 {
@@ -133,7 +140,7 @@ impl Reservation {
 
     /// Gives everything back.
     pub fn clear(&mut self) {
-        self.budget.0.used_bytes.fetch_sub(self.size_bytes, Ordering::Relaxed);
+        self.budget.give_back(self.size_bytes);
         self.size_bytes = 0;
     }
 }

@@ -18,7 +18,7 @@ use crate::expression::{Expression, Slot, SortKey};
 use crate::types::{Datum, write_sort_key};
 
 use super::Execution;
-use super::bulk::Bulk;
+use super::bulk::{Bulk, Collection};
 use super::limit::row_count;
 use super::memory::{Reservation, size_of_values};
 use super::operator::{Input, Operator};
@@ -64,7 +64,7 @@ pub(crate) struct Sorter {
     /// What came last, in no order yet.
     entries: Vec<Entry>,
     /// Runs in memory.
-    sorted: Vec<Bulk<IntoIter<Entry>>>,
+    sorted: Bulk<Runs>,
     /// Runs on disk.
     runs: Vec<SpillReader>,
     held: Reservation,
@@ -78,7 +78,7 @@ impl Sorter {
             heap: BinaryHeap::new(),
             wanted: wanted.filter(|wanted| *wanted <= MOST_HEAP_ROWS),
             entries: Vec::new(),
-            sorted: Vec::new(),
+            sorted: Bulk::default(),
             runs: Vec::new(),
             held: execution.memory().reservation(),
             number: 0,
@@ -113,7 +113,7 @@ impl Sorter {
     fn end_run(&mut self) {
         if !self.entries.is_empty() {
             self.entries.sort_unstable();
-            self.sorted.push(std::mem::take(&mut self.entries).into_iter().into());
+            self.sorted.list.push(Run::Memory(std::mem::take(&mut self.entries).into_iter()));
         }
     }
 
@@ -139,10 +139,10 @@ impl Sorter {
     /// Puts what is in memory on disk, sorted.
     fn write_run(&mut self, execution: &Execution<'_>) -> Result<()> {
         self.end_run();
-        if self.sorted.is_empty() {
+        if self.sorted.list.is_empty() {
             return Ok(());
         }
-        let mut merge = Merge::new(self.sorted.drain(..).map(Run::Memory).collect())?;
+        let mut merge = Merge::new(std::mem::take(&mut self.sorted))?;
         let mut file = execution.create_spill_file()?;
         let mut row = Vec::new();
         while let Some(entry) = merge.next()? {
@@ -163,8 +163,8 @@ impl Sorter {
             self.entries = std::mem::take(&mut self.heap).into_sorted_vec();
         }
         self.end_run();
-        let memory = self.sorted.into_iter().map(Run::Memory);
-        let runs = memory.chain(self.runs.into_iter().map(Run::Disk)).collect();
+        let mut runs = self.sorted;
+        runs.list.extend(self.runs.into_iter().map(Run::Disk));
         Ok(Sorted { merge: Merge::new(runs)?, _held: self.held })
     }
 }
@@ -184,8 +184,24 @@ impl Sorted {
 
 /// Rows in order.
 enum Run {
-    Memory(Bulk<IntoIter<Entry>>),
+    Memory(IntoIter<Entry>),
     Disk(SpillReader),
+}
+
+/// They are freed together: a thread for each of many would keep the processors from everybody else.
+#[derive(Default)]
+struct Runs {
+    list: Vec<Run>,
+}
+
+impl Collection for Runs {
+    fn count(&self) -> usize {
+        let in_memory = self.list.iter().map(|run| match run {
+            Run::Memory(entries) => entries.len(),
+            Run::Disk(_) => 0,
+        });
+        in_memory.sum()
+    }
 }
 
 impl Run {
@@ -199,16 +215,16 @@ impl Run {
 
 /// Several runs as one: `heads` has the next row of each.
 struct Merge {
-    runs: Vec<Run>,
+    runs: Bulk<Runs>,
     heads: BinaryHeap<Reverse<(Entry, usize)>>,
 }
 
 impl Merge {
-    fn new(mut runs: Vec<Run>) -> Result<Merge> {
+    fn new(mut runs: Bulk<Runs>) -> Result<Merge> {
         let mut heads = BinaryHeap::new();
         // A single run needs no comparisons.
-        if runs.len() > 1 {
-            for (number, run) in runs.iter_mut().enumerate() {
+        if runs.list.len() > 1 {
+            for (number, run) in runs.list.iter_mut().enumerate() {
                 heads.extend(run.next()?.map(|entry| Reverse((entry, number))));
             }
         }
@@ -216,12 +232,12 @@ impl Merge {
     }
 
     fn next(&mut self) -> Result<Option<Entry>> {
-        if let [only] = &mut self.runs[..] {
+        if let [only] = &mut self.runs.list[..] {
             return only.next();
         }
         let Some(mut least) = self.heads.peek_mut() else { return Ok(None) };
         let Reverse((entry, number)) = &mut *least;
-        match self.runs[*number].next()? {
+        match self.runs.list[*number].next()? {
             Some(next) => Ok(Some(std::mem::replace(entry, next))),
             None => Ok(Some(PeekMut::pop(least).0.0)),
         }

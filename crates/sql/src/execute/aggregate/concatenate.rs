@@ -1,4 +1,13 @@
 //! `GROUP_CONCAT`: texts side by side, in an order of their own, up to the session's longest result.
+//!
+//! ```text
+//!   longest 9, separator ','     kept: 'ant', 'bee', 'elk'     'cat' comes: 'elk' is beyond the end now, and goes
+//! ```
+//!
+//! With an order, those that come first in it are kept, and no more than the longest result takes.
+
+use std::cmp::Ordering;
+use std::collections::BinaryHeap;
 
 use crate::error::Result;
 use crate::expression::AggregateCall;
@@ -10,12 +19,48 @@ use super::super::values;
 /// Texts that are to be joined.
 #[derive(Clone, Default)]
 pub(super) struct Concatenation {
-    /// With their keys, if there is an order.
-    parts: Vec<(Vec<u8>, Vec<u8>)>,
+    /// What comes first, if there is an order.
+    parts: BinaryHeap<Part>,
+    /// What those take in the result, each with a separator.
+    parts_bytes: usize,
     /// All parts so far, if there is none.
     joined: Option<Vec<u8>>,
     rows: u64,
     cut_at: Option<u64>,
+}
+
+/// A row's text, and where it comes. Equal keys are in the order of the rows.
+#[derive(Clone)]
+struct Part {
+    key: Vec<u8>,
+    number: u64,
+    text: Vec<u8>,
+}
+
+impl Part {
+    fn memory_bytes(&self) -> usize {
+        self.key.len() + self.text.len() + size_of::<Part>()
+    }
+}
+
+impl PartialEq for Part {
+    fn eq(&self, other: &Part) -> bool {
+        self.cmp(other).is_eq()
+    }
+}
+
+impl Eq for Part {}
+
+impl PartialOrd for Part {
+    fn partial_cmp(&self, other: &Part) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for Part {
+    fn cmp(&self, other: &Part) -> Ordering {
+        self.key.cmp(&other.key).then(self.number.cmp(&other.number))
+    }
 }
 
 impl Concatenation {
@@ -47,9 +92,26 @@ impl Concatenation {
         for (value, by) in order.iter().zip(&call.order) {
             write_sort_key(value, &by.expression.ty, by.descending, &mut key);
         }
-        held.require(text.len() + key.len() + 64)?;
-        self.parts.push((key, text));
+        let part = Part { key, number: self.rows, text };
+        held.require(part.memory_bytes())?;
+        self.parts_bytes += part.text.len() + call.separator.len();
+        self.parts.push(part);
+        self.drop_parts(call, held, longest(context));
         Ok(())
+    }
+
+    /// Lets go of what is beyond the longest result even without a last separator.
+    fn drop_parts(&mut self, call: &AggregateCall, held: &mut Reservation, longest: usize) {
+        let separator_bytes = call.separator.len();
+        while let Some(last) = self.parts.peek() {
+            let before_bytes = self.parts_bytes - last.text.len() - separator_bytes;
+            if before_bytes.saturating_sub(separator_bytes) <= longest {
+                return;
+            }
+            held.shrink(last.memory_bytes());
+            self.parts_bytes = before_bytes;
+            self.parts.pop();
+        }
     }
 
     fn join(&mut self, text: &[u8], call: &AggregateCall, context: &EvaluationContext) {
@@ -61,7 +123,7 @@ impl Concatenation {
             None => self.joined.insert(Vec::new()),
         };
         joined.extend_from_slice(text);
-        let longest = usize::try_from(context.group_concat_max_length_bytes).unwrap_or(usize::MAX);
+        let longest = longest(context);
         if joined.len() > longest {
             joined.truncate(whole_characters(joined, longest));
             self.cut_at = Some(self.rows);
@@ -70,14 +132,13 @@ impl Concatenation {
 
     /// The text; NULL of no rows.
     pub(super) fn finish(mut self, call: &AggregateCall, context: &EvaluationContext) -> Datum {
-        let mut parts = std::mem::take(&mut self.parts);
-        parts.sort_by(|(one, _), (other, _)| one.cmp(other));
+        let parts = std::mem::take(&mut self.parts).into_sorted_vec();
         if !parts.is_empty() {
             self.rows = 0;
         }
-        for (_, text) in parts {
+        for part in parts {
             self.rows += 1;
-            self.join(&text, call, context);
+            self.join(&part.text, call, context);
             if self.cut_at.is_some() {
                 break;
             }
@@ -87,6 +148,10 @@ impl Concatenation {
         }
         self.joined.map_or(Datum::Null, Datum::text)
     }
+}
+
+fn longest(context: &EvaluationContext) -> usize {
+    usize::try_from(context.group_concat_max_length_bytes).unwrap_or(usize::MAX)
 }
 
 /// The most bytes up to `longest` that end with a whole character.
