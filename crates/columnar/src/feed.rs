@@ -33,6 +33,7 @@ use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::task::JoinSet;
 
 use crate::operator::{leaf, properties, schema_of};
+use crate::run::caught;
 use crate::scan::batch_of;
 use crate::stop::Result;
 use crate::value::{Builder, Field};
@@ -385,23 +386,29 @@ impl ExecutionPlan for FeedLeaf {
 }
 
 async fn pass_input(
-    mut stream: SendableRecordBatchStream,
+    stream: SendableRecordBatchStream,
     number: usize,
     inbox: Arc<Inbox>,
     permits: Arc<Semaphore>,
 ) {
-    while let Some(batch) = stream.next().await {
-        match batch {
-            Ok(batch) => {
-                let Ok(permit) = permits.acquire().await else { return };
-                permit.forget();
-                inbox.push(Message::Input(number, Some(batch)));
-            }
-            Err(error) => {
-                inbox.push(Message::End(Err(error.into())));
-                return;
-            }
-        }
+    match caught(pass_batches(stream, number, &inbox, &permits)).await {
+        Ok(()) => inbox.push(Message::Input(number, None)),
+        Err(stop) => inbox.push(Message::End(Err(stop))),
     }
-    inbox.push(Message::Input(number, None));
+}
+
+async fn pass_batches(
+    mut stream: SendableRecordBatchStream,
+    number: usize,
+    inbox: &Inbox,
+    permits: &Semaphore,
+) -> Result<()> {
+    while let Some(batch) = stream.next().await {
+        let batch = batch?;
+        // It is closed when the run has ended.
+        let Ok(permit) = permits.acquire().await else { return Ok(()) };
+        permit.forget();
+        inbox.push(Message::Input(number, Some(batch)));
+    }
+    Ok(())
 }

@@ -1,5 +1,6 @@
 //! Runs a plan: tasks work, the session feeds them, takes the result and looks whether it is to go on.
 
+use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -10,7 +11,7 @@ use datafusion_execution::disk_manager::{DiskManagerBuilder, DiskManagerMode};
 use datafusion_execution::runtime_env::RuntimeEnvBuilder;
 use datafusion_physical_plan::{ExecutionPlan, execute_stream};
 use firn_sql::execute::Execution;
-use futures::StreamExt;
+use futures::{FutureExt, StreamExt};
 use tokio::sync::Semaphore;
 
 use crate::engine::Engine;
@@ -18,7 +19,7 @@ use crate::feed::{Feed, Inbox, Message};
 use crate::memory::BudgetPool;
 use crate::scan::BATCH_ROWS;
 use crate::scope::Scope;
-use crate::stop::Result;
+use crate::stop::{Result, declined};
 
 /// How long the session waits before it looks again whether it is to go on.
 const LOOK_EVERY: Duration = Duration::from_millis(20);
@@ -56,8 +57,14 @@ async fn root(
     inbox: Arc<Inbox>,
     permits: Arc<Semaphore>,
 ) {
-    let done = pass_result(plan, context, &inbox, &permits).await;
+    let done = caught(pass_result(plan, context, &inbox, &permits)).await;
     inbox.push(Message::End(done));
+}
+
+/// What a task answers, or that it has panicked: the session would wait for its last word for ever.
+pub(crate) async fn caught<T>(work: impl Future<Output = Result<T>>) -> Result<T> {
+    let done = AssertUnwindSafe(work).catch_unwind().await;
+    done.unwrap_or_else(|_| declined("a task of the engine has panicked"))
 }
 
 async fn pass_result(
@@ -123,4 +130,17 @@ fn task_context(engine: &Engine, scope: &Arc<Scope>) -> Result<Arc<TaskContext>>
         .with_extension(Arc::clone(scope));
     let context = TaskContext::default().with_session_config(config).with_runtime(runtime);
     Ok(Arc::new(context))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::stop::Stop;
+
+    #[test]
+    fn a_task_that_panics_leaves_the_statement_to_the_row_executor() {
+        let work = async { if true { panic!("on purpose") } else { Ok(7) } };
+        let done = caught(work).now_or_never().expect("it waits for nothing");
+        assert!(matches!(done, Err(Stop::Declined(_))), "{done:?}");
+    }
 }

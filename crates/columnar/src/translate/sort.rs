@@ -15,7 +15,7 @@ use firn_sql::types::SqlType;
 
 use super::{Relation, Translator, kept, single};
 use crate::expression::{Kernel, column};
-use crate::operator::{Output, Stage};
+use crate::operator::{Batches, Output, Stage, schema_of};
 use crate::stop::{Result, declined};
 use crate::value::{Field, Physical};
 
@@ -78,6 +78,11 @@ impl<'p> Translator<'p, '_, '_> {
             Some(limit) => usize::try_from(self.execution.row_count(limit)?).ok(),
             None => None,
         };
+        if fetch == Some(0) {
+            // The library has no sort of nothing.
+            let plan = Arc::new(Batches::new(schema_of(&fields), Vec::new()));
+            return Ok(Relation { plan, fields, rows: 0.0 });
+        }
         let sorted = Arc::new(SortExec::new(order, staged).with_fetch(fetch));
         let plain = |(number, field): (usize, &Field)| {
             Output::Value(Kernel::Column(number, field.physical))

@@ -204,7 +204,9 @@ impl Binder<'_> {
         let arguments = std::mem::take(&mut call.arguments).into_iter();
         let wanted = signature.arguments.into_iter();
         call.arguments = arguments.zip(wanted).map(|(one, ty)| self.cast_to(one, ty)).collect();
-        if matches!(call.function, AggregateFunction::Sum | AggregateFunction::Average) {
+        // Those that are told apart are told apart as they are shown.
+        let adds = matches!(call.function, AggregateFunction::Sum | AggregateFunction::Average);
+        if adds && !call.distinct {
             call.arguments = call.arguments.drain(..).map(unrounded).collect();
         }
         call.ty = signature.result;

@@ -20,7 +20,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use firn_base::{Cts, PageId, PageNo, TrxId};
-use firn_format::page::PageKind;
+use firn_format::page::{PageBuf, PageKind};
 use firn_format::redo::Change;
 use firn_format::space::{HEADER_PAGE, SpaceHeader, UNDO_SPACE};
 use firn_format::undo::{
@@ -139,32 +139,25 @@ impl UndoSegments {
         Ok(UndoLog { segment, trx, last: UndoPointer::NONE, records: 0, work: Work::None })
     }
 
+    /// Makes a segment. Several may be made at once.
     fn create(&self) -> Result<Arc<Segment>, EngineError> {
-        // Numbers are handed out one at a time: the directory is filled without gaps.
-        let mut all = self.all.write();
-        let number = all.len() as u32;
-        if all.len() == MAX_SEGMENTS {
-            return Err(EngineError::TooManyWriters { limit: MAX_SEGMENTS });
-        }
         self.spaces.prepare(UNDO_SPACE)?;
-        let [header, first] = self.write_segment(number)?;
-        let stream = Stream {
-            first_page: first,
-            last_page: first,
-            purged: UndoPointer::NONE,
-            finished: VecDeque::new(),
-        };
-        let header = PageId::new(UNDO_SPACE, header);
-        let segment = Arc::new(Segment { number, header, stream: Mutex::new(stream) });
-        all.push(Arc::clone(&segment));
+        let segment = Arc::new(self.write_segment()?);
+        self.all.write().push(Arc::clone(&segment));
         Ok(segment)
     }
 
-    fn write_segment(&self, number: u32) -> Result<[PageNo; 2], EngineError> {
+    fn write_segment(&self) -> Result<Segment, EngineError> {
         let mut frames = self.pages.pool.reserve(2);
         self.pages.run(|| {
             let mut mtr = MiniTransaction::begin(&self.pages, Purpose::Completion)?;
+            // Numbers are handed out by who has the directory latched, so it is filled without gaps.
             let directory = mtr.exclusive(PageId::new(UNDO_SPACE, HEADER_PAGE))?;
+            let number = directory_entries(mtr.page(directory)).count();
+            if number == MAX_SEGMENTS {
+                return Err(EngineError::TooManyWriters { limit: MAX_SEGMENTS }.into());
+            }
+            let number = number as u32;
             let [header_no, first] = self.spaces.allocate_pair(&mut mtr, UNDO_SPACE)?;
             let header = mtr.create(&mut frames, PageId::new(UNDO_SPACE, header_no));
             mtr.change(header, &Change::Format { kind: PageKind::UndoHeader });
@@ -184,7 +177,14 @@ impl UndoSegments {
             let entry = header_no.0.to_le_bytes();
             mtr.change(directory, &Change::WriteBytes { at, bytes: &entry });
             let _ = mtr.commit();
-            Ok([header_no, first])
+            let stream = Stream {
+                first_page: first,
+                last_page: first,
+                purged: UndoPointer::NONE,
+                finished: VecDeque::new(),
+            };
+            let header = PageId::new(UNDO_SPACE, header_no);
+            Ok(Segment { number, header, stream: Mutex::new(stream) })
         })
     }
 
@@ -214,14 +214,18 @@ impl UndoSegments {
     pub(crate) fn directory(&self) -> Result<Vec<PageId>, EngineError> {
         self.pages.run(|| {
             let page = self.pages.pool.shared(PageId::new(UNDO_SPACE, HEADER_PAGE))?;
-            let entries = (0..MAX_SEGMENTS).map(|number| {
-                let offset = number * usize::from(DIRECTORY_ENTRY_BYTES);
-                PageNo(page.get_u32(usize::from(SpaceHeader::OWNER_AREA_AT) + offset))
-            });
-            let used = entries.take_while(|page_no| page_no.0 != 0);
-            Ok(used.map(|page_no| PageId::new(UNDO_SPACE, page_no)).collect())
+            Ok(directory_entries(&page).map(|page_no| PageId::new(UNDO_SPACE, page_no)).collect())
         })
     }
+}
+
+/// The header pages that the directory names, in order of their segments' numbers.
+fn directory_entries(directory: &PageBuf) -> impl Iterator<Item = PageNo> {
+    let entries = (0..MAX_SEGMENTS).map(|number| {
+        let offset = number * usize::from(DIRECTORY_ENTRY_BYTES);
+        PageNo(directory.get_u32(usize::from(SpaceHeader::OWNER_AREA_AT) + offset))
+    });
+    entries.take_while(|page_no| page_no.0 != 0)
 }
 
 const DIRECTORY_ENTRY_BYTES: u16 = 4;
