@@ -6,12 +6,14 @@
 //!   a BETWEEN x AND y   a >= x AND a <= y
 //! ```
 
+use firn_format::value::CollationId;
 use sqlparser::ast::{CaseWhen, Expr, Value, ValueWithSpan};
 
 use crate::error::{Result, SqlError};
 use crate::expression::{CompareOperator, Expression, ExpressionKind};
 use crate::plan::volatility::is_row_dependent;
-use crate::types::{ComparisonKind, Datum, SqlMode, SqlType, TypeKind};
+use crate::types::collate::{comparison_collation, merge_collations};
+use crate::types::{Coercibility, ComparisonKind, Datum, SqlMode, SqlType, TypeKind};
 
 use super::{Binder, make};
 
@@ -119,6 +121,7 @@ impl Binder<'_> {
             Some(text) => self.beside_text(operand, text),
             None => operand,
         };
+        let operand = self.beside_all(operand, &list, "in")?;
         self.in_values(operand, list, negated)
     }
 
@@ -188,6 +191,9 @@ impl Binder<'_> {
         let operand = self.bind_single(operand)?;
         let low = self.bind_single(low)?;
         let high = self.bind_single(high)?;
+        let ends = [low, high];
+        let operand = self.beside_all(operand, &ends, "between")?;
+        let [low, high] = ends;
         let is_kept = is_row_dependent(&operand);
         let (first, again) = self.for_two(operand);
         let from = self.compare(CompareOperator::GreaterOrEqual, first, low)?;
@@ -230,28 +236,51 @@ impl Binder<'_> {
         operation: &str,
     ) -> Result<(Expression, Expression)> {
         let (one, two) = (self.as_text(one), self.as_text(two));
-        let collation = crate::types::collate::comparison_collation(&one.ty, &two.ty, operation)?;
-        let kind = ComparisonKind::Text(collation);
-        let under = |binder: &mut Self, side: Expression| {
-            if side.ty.collation() == Some(collation) {
-                return side;
+        let collation = comparison_collation(&one.ty, &two.ty, operation)?;
+        Ok((self.under(one, collation), self.under(two, collation)))
+    }
+
+    /// A text with a collation, which it binds as strongly as its own.
+    fn under(&mut self, side: Expression, collation: CollationId) -> Expression {
+        if side.ty.collation() == Some(collation) {
+            return side;
+        }
+        let ty = match collation {
+            // Bytes are compared, whatever collation the text has.
+            CollationId::BINARY => {
+                SqlType::new(TypeKind::Varbinary { max_bytes: side.ty.max_text_chars() })
             }
-            let ty = SqlType::varchar(side.ty.max_text_chars(), collation)
-                .with_nullable(side.ty.nullable)
-                .with_coercibility(side.ty.coercibility);
-            match kind {
-                ComparisonKind::Text(firn_format::value::CollationId::BINARY) => {
-                    // Bytes are compared, whatever collation the text has.
-                    let kind = TypeKind::Varbinary { max_bytes: side.ty.max_text_chars() };
-                    let ty = SqlType::new(kind)
-                        .with_nullable(side.ty.nullable)
-                        .with_coercibility(side.ty.coercibility);
-                    binder.cast_to(side, ty)
-                }
-                _ => binder.cast_to(side, ty),
-            }
+            _ => SqlType::varchar(side.ty.max_text_chars(), collation),
         };
-        Ok((under(self, one), under(self, two)))
+        let ty = ty.with_nullable(side.ty.nullable).with_coercibility(side.ty.coercibility);
+        self.cast_to(side, ty)
+    }
+
+    /// A text with the collation by which it is compared with all of several texts: one decides for all pairs.
+    fn beside_all(
+        &mut self,
+        operand: Expression,
+        others: &[Expression],
+        operation: &str,
+    ) -> Result<Expression> {
+        let is_text = |one: &Expression| one.ty.kind.is_string();
+        if !is_text(&operand) || !others.iter().all(is_text) {
+            return Ok(operand);
+        }
+        let types = std::iter::once(&operand).chain(others).map(|one| &one.ty);
+        let Some((collation, strength)) = merge_collations(types, operation)? else {
+            return Ok(operand);
+        };
+        let of_pair =
+            |other: &Expression| comparison_collation(&operand.ty, &other.ty, operation).ok();
+        if strength == Coercibility::None
+            || others.iter().all(|one| of_pair(one) == Some(collation))
+        {
+            return Ok(operand);
+        }
+        let mut operand = self.under(operand, collation);
+        operand.ty.coercibility = Coercibility::Explicit;
+        Ok(operand)
     }
 
     /// The value as text, as it is written.
