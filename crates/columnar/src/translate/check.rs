@@ -5,6 +5,7 @@ use firn_sql::functions::Volatility;
 use firn_sql::plan::visit;
 use firn_sql::plan::{NodeKind, PlanNode, PreparedPlan, QueryPlan, StatementPlan};
 
+use super::subquery::add_subqueries;
 use crate::stop::{Result, declined};
 
 /// Whether a statement may be run over columns at all.
@@ -44,7 +45,7 @@ impl Found {
 
     fn expression(&mut self, expression: &Expression) {
         let mut subqueries = Vec::new();
-        gather(expression, &mut subqueries);
+        add_subqueries(expression, &mut subqueries);
         let acts = |one: &Expression| match &one.kind {
             ExpressionKind::AssignVariable { .. } => true,
             ExpressionKind::Call { function, arguments } => match function.volatility {
@@ -55,11 +56,7 @@ impl Found {
             _ => false,
         };
         self.acts |= visit::any(expression, &acts);
-        for subquery in subqueries {
-            if let ExpressionKind::Subquery(subquery) = &subquery.kind {
-                self.query(&subquery.query);
-            }
-        }
+        subqueries.into_iter().for_each(|subquery| self.query(&subquery.query));
     }
 
     fn node(&mut self, node: &PlanNode) {
@@ -113,12 +110,4 @@ impl Found {
         }
         visit::for_each_input(node, &mut |input| self.node(input));
     }
-}
-
-/// The subqueries in an expression.
-fn gather<'a>(expression: &'a Expression, into: &mut Vec<&'a Expression>) {
-    if matches!(expression.kind, ExpressionKind::Subquery(_)) {
-        into.push(expression);
-    }
-    visit::for_each_operand(expression, &mut |operand| gather(operand, into));
 }

@@ -20,7 +20,7 @@ impl<'p> Translator<'p, '_, '_> {
         expressions: impl IntoIterator<Item = &'p Expression>,
     ) -> Result<()> {
         let mut subqueries = Vec::new();
-        expressions.into_iter().for_each(|one| gather(one, &mut subqueries));
+        expressions.into_iter().for_each(|one| add_subqueries(one, &mut subqueries));
         subqueries.into_iter().try_for_each(|subquery| self.answer_subquery(subquery))
     }
 
@@ -43,11 +43,12 @@ impl<'p> Translator<'p, '_, '_> {
     }
 }
 
-fn gather<'p>(expression: &'p Expression, into: &mut Vec<&'p Subquery>) {
+/// Adds the subqueries in an expression, but for those within them.
+pub(super) fn add_subqueries<'p>(expression: &'p Expression, into: &mut Vec<&'p Subquery>) {
     if let ExpressionKind::Subquery(subquery) = &expression.kind {
         into.push(subquery);
     }
-    visit::for_each_operand(expression, &mut |operand| gather(operand, into));
+    visit::for_each_operand(expression, &mut |operand| add_subqueries(operand, into));
 }
 
 /// The only row of a result, or that it has none; `None` if it has more.

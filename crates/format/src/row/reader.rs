@@ -13,14 +13,41 @@ use super::layout::{END_OFFSET_LENGTH, Place, RowLayout, Slot, VERSION_LENGTH};
 #[derive(Clone, Copy, Debug)]
 pub struct ColumnReader {
     slot: Slot,
-    version: [u8; VERSION_LENGTH],
+    presence: Presence,
     /// Where the column's end offset stands, for a variable column.
     end_at: usize,
     /// Where the variable part begins.
     data_start: usize,
 }
 
+/// Where a row of a version says whether it has a value in a column.
+#[derive(Clone, Copy, Debug)]
+struct Presence {
+    version: [u8; VERSION_LENGTH],
+    /// The byte of the column's null bit, and the bit.
+    null: Option<(usize, u8)>,
+}
+
+impl Presence {
+    /// `None` for rows of other versions, and such as are too short.
+    #[inline]
+    fn is_null(&self, row: &[u8]) -> Option<bool> {
+        if *row.first_chunk::<VERSION_LENGTH>()? != self.version {
+            return None;
+        }
+        match self.null {
+            Some((byte, bit)) => Some(row.get(byte)? & bit != 0),
+            None => Some(false),
+        }
+    }
+}
+
 impl RowLayout {
+    fn presence(&self, slot: Slot) -> Presence {
+        let null = slot.null_bit.map(|bit| (VERSION_LENGTH + usize::from(bit / 8), 1 << (bit % 8)));
+        Presence { version: self.version().0.to_le_bytes(), null }
+    }
+
     /// A reader of the column with this ordinal; `None` if rows of the layout's version do not have it.
     #[must_use]
     pub fn column_reader(&self, ordinal: usize) -> Option<ColumnReader> {
@@ -33,8 +60,8 @@ impl RowLayout {
                 generation.offsets_start + usize::from(index) * END_OFFSET_LENGTH
             }
         };
-        let version = self.version().0.to_le_bytes();
-        Some(ColumnReader { slot, version, end_at, data_start: generation.data_start })
+        let presence = self.presence(slot);
+        Some(ColumnReader { slot, presence, end_at, data_start: generation.data_start })
     }
 }
 
@@ -42,9 +69,7 @@ impl RowLayout {
 /// taken for all.
 #[derive(Clone, Copy, Debug)]
 pub struct NumberReader {
-    version: [u8; VERSION_LENGTH],
-    /// The byte of the column's null bit, and the bit.
-    null: Option<(usize, u8)>,
+    presence: Presence,
     offset: usize,
     length: usize,
     form: Form,
@@ -82,10 +107,8 @@ impl RowLayout {
             ColumnType::Decimal(decimal_type) => Form::Decimal(ShortDecimal::new(decimal_type)?),
             _ => return None,
         };
-        let null = slot.null_bit.map(|bit| (VERSION_LENGTH + usize::from(bit / 8), 1 << (bit % 8)));
-        let version = self.version().0.to_le_bytes();
         let (offset, length) = (usize::from(offset), usize::from(length));
-        Some(NumberReader { version, null, offset, length, form })
+        Some(NumberReader { presence: self.presence(slot), offset, length, form })
     }
 }
 
@@ -125,15 +148,10 @@ impl NumberReader {
 
     #[inline]
     fn word(&self, row: &[u8]) -> Word {
-        if row.first_chunk() != Some(&self.version) {
-            return Word::Unknown;
-        }
-        if let Some((byte, bit)) = self.null {
-            match row.get(byte) {
-                Some(byte) if byte & bit != 0 => return Word::Null,
-                Some(_) => {}
-                None => return Word::Unknown,
-            }
+        match self.presence.is_null(row) {
+            Some(false) => {}
+            Some(true) => return Word::Null,
+            None => return Word::Unknown,
         }
         let bytes = row.get(self.offset..).unwrap_or_default();
         // What stands behind the column is shifted out.
@@ -155,14 +173,8 @@ impl ColumnReader {
     #[must_use]
     #[inline]
     pub fn read<'a>(&self, row: &'a [u8]) -> Option<ValueRef<'a>> {
-        if *row.first_chunk::<VERSION_LENGTH>()? != self.version {
-            return None;
-        }
-        if let Some(bit) = self.slot.null_bit {
-            let byte = row.get(VERSION_LENGTH + usize::from(bit / 8))?;
-            if byte >> (bit % 8) & 1 == 1 {
-                return Some(ValueRef::Null);
-            }
+        if self.presence.is_null(row)? {
+            return Some(ValueRef::Null);
         }
         match self.slot.place {
             Place::Fixed { offset, length } => {

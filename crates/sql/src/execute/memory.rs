@@ -104,14 +104,11 @@ impl Reservation {
     /// Takes so many bytes more; false, and nothing taken, if there are not so many.
     #[must_use]
     pub fn grow(&mut self, size_bytes: usize) -> bool {
-        let account = &self.budget.0;
-        let used_bytes = account.used_bytes.fetch_add(size_bytes as u64, Ordering::Relaxed);
-        if used_bytes + size_bytes as u64 > account.limit_bytes.load(Ordering::Relaxed) {
-            account.used_bytes.fetch_sub(size_bytes as u64, Ordering::Relaxed);
-            return false;
+        let is_taken = self.budget.take(size_bytes as u64);
+        if is_taken {
+            self.size_bytes += size_bytes as u64;
         }
-        self.size_bytes += size_bytes as u64;
-        true
+        is_taken
     }
 
     /// Takes so many bytes more, for what cannot spill.

@@ -29,30 +29,33 @@ const MOST_HEAP_ROWS: u64 = 10_000;
 /// Rows of a run that is sorted in one go; that takes some milliseconds.
 const RUN_ROWS: usize = 1 << 15;
 
-/// A row that waits for its turn.
-pub(crate) struct Entry {
-    key: Box<[u8]>,
+/// What is kept of a row that waits for its turn.
+#[derive(Clone)]
+pub(crate) struct Keyed<T> {
+    pub(crate) key: Box<[u8]>,
     /// Counts the rows that came; what is equal stays in order.
-    number: u64,
-    values: Box<[Datum]>,
+    pub(crate) number: u64,
+    pub(crate) kept: T,
 }
 
-impl PartialEq for Entry {
-    fn eq(&self, other: &Entry) -> bool {
+type Entry = Keyed<Box<[Datum]>>;
+
+impl<T> PartialEq for Keyed<T> {
+    fn eq(&self, other: &Keyed<T>) -> bool {
         self.cmp(other).is_eq()
     }
 }
 
-impl Eq for Entry {}
+impl<T> Eq for Keyed<T> {}
 
-impl PartialOrd for Entry {
-    fn partial_cmp(&self, other: &Entry) -> Option<Ordering> {
+impl<T> PartialOrd for Keyed<T> {
+    fn partial_cmp(&self, other: &Keyed<T>) -> Option<Ordering> {
         Some(self.cmp(other))
     }
 }
 
-impl Ord for Entry {
-    fn cmp(&self, other: &Entry) -> Ordering {
+impl<T> Ord for Keyed<T> {
+    fn cmp(&self, other: &Keyed<T>) -> Ordering {
         self.key.cmp(&other.key).then(self.number.cmp(&other.number))
     }
 }
@@ -96,8 +99,8 @@ impl Sorter {
         if let Some(wanted) = self.wanted {
             return self.add_to_heap(key, wanted, values);
         }
-        let entry = Entry { key: key.into(), number: self.number, values: values() };
-        let size_bytes = entry.key.len() + size_of_values(&entry.values) + size_of::<Entry>();
+        let entry = Entry { key: key.into(), number: self.number, kept: values() };
+        let size_bytes = entry.key.len() + size_of_values(&entry.kept) + size_of::<Entry>();
         if !self.held.grow(size_bytes) {
             self.write_run(execution)?;
             self.held.require(size_bytes)?;
@@ -130,8 +133,8 @@ impl Sorter {
             }
             self.heap.pop();
         }
-        let entry = Entry { key: key.into(), number: self.number, values: values() };
-        self.held.require(entry.key.len() + size_of_values(&entry.values) + size_of::<Entry>())?;
+        let entry = Entry { key: key.into(), number: self.number, kept: values() };
+        self.held.require(entry.key.len() + size_of_values(&entry.kept) + size_of::<Entry>())?;
         self.heap.push(entry);
         Ok(())
     }
@@ -149,7 +152,7 @@ impl Sorter {
             execution.check_cancelled()?;
             row.clear();
             row.extend([Datum::text(&*entry.key), Datum::UInt(entry.number)]);
-            row.extend(entry.values);
+            row.extend(entry.kept);
             file.append(&row)?;
         }
         self.held.clear();
@@ -178,7 +181,7 @@ pub(crate) struct Sorted {
 impl Sorted {
     /// The next row's values.
     pub(crate) fn next(&mut self) -> Result<Option<Box<[Datum]>>> {
-        Ok(self.merge.next()?.map(|entry| entry.values))
+        Ok(self.merge.next()?.map(|entry| entry.kept))
     }
 }
 
@@ -259,7 +262,7 @@ fn next_on_disk(run: &mut SpillReader) -> Result<Option<Entry>> {
         Some(Datum::UInt(number)) => number,
         _ => 0,
     };
-    Ok(Some(Entry { key, number, values: row.collect() }))
+    Ok(Some(Entry { key, number, kept: row.collect() }))
 }
 
 /// Appends the key of the present row.

@@ -51,7 +51,7 @@ struct Rows {
 
 /// The value of a subquery where one value stands.
 pub(crate) fn evaluate(subquery: &Subquery, execution: &mut Execution<'_>) -> Result<Datum> {
-    let key = std::ptr::from_ref(subquery) as usize;
+    let key = key_of(subquery);
     if let SubqueryKind::Quantified { operands, operator, kinds, all } = &subquery.kind {
         let values: Vec<Datum> =
             operands.iter().map(|operand| operand.evaluate(execution)).collect::<Result<_>>()?;
@@ -73,7 +73,7 @@ pub(crate) fn evaluate(subquery: &Subquery, execution: &mut Execution<'_>) -> Re
 
 /// The values of a subquery where a row stands: all NULL without rows.
 pub(crate) fn row(subquery: &Subquery, execution: &mut Execution<'_>) -> Result<Vec<Datum>> {
-    let key = std::ptr::from_ref(subquery) as usize;
+    let key = key_of(subquery);
     prepare(key, subquery, execution)?;
     match execution.answers.0.get(&key).map(|kept| &kept.answer) {
         Some(Answer::Row(Some(row))) => Ok(row.clone()),
@@ -82,11 +82,16 @@ pub(crate) fn row(subquery: &Subquery, execution: &mut Execution<'_>) -> Result<
     }
 }
 
+/// What its answers are kept by: the plan does not move.
+fn key_of(subquery: &Subquery) -> usize {
+    std::ptr::from_ref(subquery) as usize
+}
+
 impl Execution<'_> {
     /// Whether there is an answer of a subquery for some values of what it reads outside of itself.
     #[must_use]
     pub fn has_answer(&self, subquery: &Subquery) -> bool {
-        self.answers.0.contains_key(&(std::ptr::from_ref(subquery) as usize))
+        self.answers.0.contains_key(&key_of(subquery))
     }
 
     /// Keeps the answer of a subquery that reads nothing outside of itself: its only row, or that it has none.
@@ -96,7 +101,7 @@ impl Execution<'_> {
     pub fn keep_answer(&mut self, subquery: &Subquery, row: Option<Vec<Datum>>) {
         assert!(subquery.outer_slots.is_empty(), "an answer for all rows");
         let kept = Kept { outer: Vec::new(), answer: Answer::Row(row) };
-        self.answers.0.insert(std::ptr::from_ref(subquery) as usize, kept);
+        self.answers.0.insert(key_of(subquery), kept);
     }
 }
 

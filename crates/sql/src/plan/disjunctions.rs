@@ -15,6 +15,7 @@ use crate::bind::make::{and, or};
 use crate::bind::same::same_expression;
 use crate::expression::{Expression, ExpressionKind};
 
+use super::items::conjuncts;
 use super::visit::{SlotSet, reads};
 use super::volatility::{has_subquery, is_row_dependent};
 
@@ -27,11 +28,8 @@ impl Disjunction {
     /// `None` for another condition.
     pub(super) fn of(condition: &Expression) -> Option<Disjunction> {
         let ExpressionKind::Or(branches) = &condition.kind else { return None };
-        let conjuncts = |branch: &Expression| match &branch.kind {
-            ExpressionKind::And(list) => list.clone(),
-            _ => vec![branch.clone()],
-        };
-        Some(Disjunction { branches: branches.iter().map(conjuncts).collect() })
+        let branches = branches.iter().map(|branch| conjuncts(std::slice::from_ref(branch)));
+        Some(Disjunction { branches: branches.collect() })
     }
 
     /// Takes out what stands in all branches, as far as it is wanted.

@@ -185,17 +185,19 @@ impl Pool {
     /// Adds what disjunctions over several relations say of one, or in all their branches.
     fn split_disjunctions(&mut self) {
         for condition in std::mem::take(&mut self.conditions) {
-            let slots = reads(&condition);
-            let is_of_one = |slots: &SlotSet| {
-                let of_all = slots.intersection(&self.fills);
-                self.items.iter().any(|item| of_all.is_subset(&item.fills))
+            let is_of_several = |one: &Expression| {
+                let slots = reads(one).intersection(&self.fills);
+                !self.items.iter().any(|item| slots.is_subset(&item.fills))
             };
-            let disjunction = Disjunction::of(&condition).filter(|_| !is_of_one(&slots));
+            let disjunction = match condition.kind {
+                ExpressionKind::Or(_) if is_of_several(&condition) => Disjunction::of(&condition),
+                _ => None,
+            };
             let Some(mut disjunction) = disjunction else {
                 self.conditions.push(condition);
                 continue;
             };
-            let common = disjunction.take_common(|one| !is_of_one(&reads(one)));
+            let common = disjunction.take_common(is_of_several);
             let relations = self.items.iter().filter_map(|item| match item.kind {
                 ItemKind::Relation(_) => disjunction.implied(&item.fills),
                 _ => None,

@@ -108,18 +108,22 @@ fn node_with_table() -> (TestNode, Arc<Catalog>) {
     (node, catalog)
 }
 
+/// Inserts so many rows, each from its number.
+fn fill(node: &TestNode, table: TableId, rows: i64, row: impl Fn(i64) -> [ValueRef<'static>; 3]) {
+    let mut trx = node.node.begin(IsolationLevel::ReadCommitted).unwrap();
+    let reference = trx.table_for_write(table).unwrap();
+    for id in 0..rows {
+        trx.insert(&reference, &row(id)).unwrap();
+    }
+    trx.commit().unwrap();
+}
+
 #[test]
 fn analyze_counts_and_others_read_what_it_has_counted() {
     let (node, catalog) = node_with_table();
     let table = catalog.table("s", "t").unwrap();
-    let mut trx = node.node.begin(IsolationLevel::ReadCommitted).unwrap();
-    let reference = trx.table_for_write(table.id).unwrap();
-    for id in 0..2_000 {
-        let few = if id % 4 == 0 { ValueRef::Null } else { ValueRef::Int(id % 4) };
-        let row = [ValueRef::Int(id), few, ValueRef::Int(id / 2)];
-        trx.insert(&reference, &row).unwrap();
-    }
-    trx.commit().unwrap();
+    let few = |id| if id % 4 == 0 { ValueRef::Null } else { ValueRef::Int(id % 4) };
+    fill(&node, table.id, 2_000, |id| [ValueRef::Int(id), few(id), ValueRef::Int(id / 2)]);
 
     let both = table.index("both").unwrap().number;
     let guessed = table.statistics.distinct(both, 1);
@@ -162,12 +166,7 @@ fn whoever_begins_later_and_ends_earlier_knows_more() {
 fn an_index_that_comes_while_a_table_is_read_is_counted_too() {
     let (node, catalog) = node_with_table();
     let table = catalog.table("s", "t").unwrap();
-    let mut trx = node.node.begin(IsolationLevel::ReadCommitted).unwrap();
-    let reference = trx.table_for_write(table.id).unwrap();
-    for id in 0..300 {
-        trx.insert(&reference, &[id, id % 3, id % 7].map(ValueRef::Int)).unwrap();
-    }
-    trx.commit().unwrap();
+    fill(&node, table.id, 300, |id| [id, id % 3, id % 7].map(ValueRef::Int));
 
     let new = firn_api::rows::NewIndex {
         name: "later".to_owned(),

@@ -6,7 +6,6 @@
 //!
 //! With an order, those that come first in it are kept, and no more than the longest result takes.
 
-use std::cmp::Ordering;
 use std::collections::BinaryHeap;
 
 use crate::error::Result;
@@ -14,6 +13,7 @@ use crate::expression::AggregateCall;
 use crate::types::{Datum, EvaluationContext, write_sort_key};
 
 use super::super::memory::Reservation;
+use super::super::sort::Keyed;
 use super::super::values;
 
 /// Texts that are to be joined.
@@ -29,38 +29,11 @@ pub(super) struct Concatenation {
     cut_at: Option<u64>,
 }
 
-/// A row's text, and where it comes. Equal keys are in the order of the rows.
-#[derive(Clone)]
-struct Part {
-    key: Vec<u8>,
-    number: u64,
-    text: Vec<u8>,
-}
+/// A row's text, and where it comes.
+type Part = Keyed<Vec<u8>>;
 
-impl Part {
-    fn memory_bytes(&self) -> usize {
-        self.key.len() + self.text.len() + size_of::<Part>()
-    }
-}
-
-impl PartialEq for Part {
-    fn eq(&self, other: &Part) -> bool {
-        self.cmp(other).is_eq()
-    }
-}
-
-impl Eq for Part {}
-
-impl PartialOrd for Part {
-    fn partial_cmp(&self, other: &Part) -> Option<Ordering> {
-        Some(self.cmp(other))
-    }
-}
-
-impl Ord for Part {
-    fn cmp(&self, other: &Part) -> Ordering {
-        self.key.cmp(&other.key).then(self.number.cmp(&other.number))
-    }
+fn memory_bytes(part: &Part) -> usize {
+    part.key.len() + part.kept.len() + size_of::<Part>()
 }
 
 impl Concatenation {
@@ -92,9 +65,9 @@ impl Concatenation {
         for (value, by) in order.iter().zip(&call.order) {
             write_sort_key(value, &by.expression.ty, by.descending, &mut key);
         }
-        let part = Part { key, number: self.rows, text };
-        held.require(part.memory_bytes())?;
-        self.parts_bytes += part.text.len() + call.separator.len();
+        let part = Keyed { key: key.into(), number: self.rows, kept: text };
+        held.require(memory_bytes(&part))?;
+        self.parts_bytes += part.kept.len() + call.separator.len();
         self.parts.push(part);
         self.drop_parts(call, held, longest(context));
         Ok(())
@@ -104,11 +77,11 @@ impl Concatenation {
     fn drop_parts(&mut self, call: &AggregateCall, held: &mut Reservation, longest: usize) {
         let separator_bytes = call.separator.len();
         while let Some(last) = self.parts.peek() {
-            let before_bytes = self.parts_bytes - last.text.len() - separator_bytes;
+            let before_bytes = self.parts_bytes - last.kept.len() - separator_bytes;
             if before_bytes.saturating_sub(separator_bytes) <= longest {
                 return;
             }
-            held.shrink(last.memory_bytes());
+            held.shrink(memory_bytes(last));
             self.parts_bytes = before_bytes;
             self.parts.pop();
         }
@@ -138,7 +111,7 @@ impl Concatenation {
         }
         for part in parts {
             self.rows += 1;
-            self.join(&part.text, call, context);
+            self.join(&part.kept, call, context);
             if self.cut_at.is_some() {
                 break;
             }
