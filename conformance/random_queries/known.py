@@ -43,8 +43,8 @@ RULES = [
     ),
     (
         "digits of doubles",
-        "MariaDB gives PERCENT_RANK, CUME_DIST and deviations a fixed number of digits, MySQL all of them",
-        lambda text, firn, mariadb: bool(re.search("PERCENT_RANK|CUME_DIST|STD|VAR", text))
+        "MariaDB gives PERCENT_RANK, CUME_DIST, deviations and means of whole doubles a fixed number of digits, MySQL all of them",
+        lambda text, firn, mariadb: bool(re.search(r"PERCENT_RANK|CUME_DIST|STD|VAR|AVG\((DISTINCT )?(FLOOR|CEIL)", text))
         and (loose(firn) == loose(mariadb) or "ORDER BY 1" in text),
     ),
     ("REPLACE by NULL", "NULL in MySQL; MariaDB keeps a text in which nothing was found", has(r"REPLACE\(")),
@@ -97,6 +97,21 @@ RULES = [
         "rows compared across an outer join",
         "(a, b) < (c, NULL) is true if a < c; MariaDB makes an inner join of such an outer one",
         has(r" JOIN .*\([^()]+, [^()]+\) (=|<>|<|<=|>|>=) \([^()]+, [^()]+\)"),
+    ),
+    (
+        "NULL among FIELD's arguments across an outer join",
+        "FIELD(NULL, ...) is 0; MariaDB makes an inner join of the outer one",
+        has(r" JOIN .*FIELD\("),
+    ),
+    (
+        "DISTINCT in the total of groups by a unique key",
+        "MariaDB forgets it, since each group has one row",
+        has(r"\(DISTINCT .*GROUP BY \S*id WITH ROLLUP"),
+    ),
+    (
+        "bytes that are no text in a column of texts",
+        "MariaDB puts a question mark for each",
+        lambda text, firn, mariadb: "UNHEX(" in text and "?" in str(mariadb),
     ),
     ("rows that are UNKNOWN", "MariaDB ends a comparison of rows at the first NULL", has(r", \S+\)\) IS UNKNOWN")),
     (

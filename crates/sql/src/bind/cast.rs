@@ -94,7 +94,8 @@ impl Binder<'_> {
         let operand = if ty.kind.is_numeric() { unrounded(operand) } else { operand };
         let cast =
             Expression { kind: crate::expression::ExpressionKind::Cast(Box::new(operand)), ty };
-        Ok(self.fold(cast))
+        // A literal of bytes would be a number beside numbers.
+        Ok(if cast.ty.kind.is_binary() { cast } else { self.fold(cast) })
     }
 
     fn cast_kind(

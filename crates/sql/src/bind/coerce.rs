@@ -57,6 +57,9 @@ impl Binder<'_> {
     ) -> Result<Expression> {
         let (kind, left, right) = self.comparable(operator, left, right)?;
         let is_null_safe = operator == CompareOperator::NullSafeEqual;
+        if !is_null_safe && [&left, &right].into_iter().any(is_null) {
+            return Ok(make::literal(Datum::Null, SqlType::boolean().with_nullable(true)));
+        }
         let nullable = !is_null_safe && (left.ty.nullable || right.ty.nullable);
         if let (ExpressionKind::Literal(one), ExpressionKind::Literal(two)) =
             (&left.kind, &right.kind)
@@ -84,7 +87,8 @@ impl Binder<'_> {
         let kind = comparison_kind(&left.ty, &right.ty, operator.text())?;
         let (wanted_left, wanted_right) =
             (kind.operand_type(&left.ty), kind.operand_type(&right.ty));
-        Ok((kind, self.cast_to(left, wanted_left), self.cast_to(right, wanted_right)))
+        let (left, right) = (self.cast_to(left, wanted_left), self.cast_to(right, wanted_right));
+        Ok((kind, unrounded(left), unrounded(right)))
     }
 
     /// Several expressions as values of their common type.
@@ -104,6 +108,10 @@ impl Binder<'_> {
         });
         Ok((list.collect(), ty))
     }
+}
+
+fn is_null(expression: &Expression) -> bool {
+    matches!(expression.kind, ExpressionKind::Literal(Datum::Null))
 }
 
 fn compare_literals(

@@ -158,16 +158,14 @@ impl Binder<'_> {
         let wanted = signature.arguments.into_iter();
         let arguments = arguments.into_iter().zip(wanted).map(|(one, ty)| self.cast_to(one, ty));
         let mut arguments: Vec<Expression> = arguments.collect();
-        if quotient::is_arithmetic(function.name) {
+        if quotient::takes_all_digits(function.name) {
             arguments = arguments.into_iter().map(quotient::unrounded).collect();
         }
         let call =
             Expression { kind: ExpressionKind::Call { function, arguments }, ty: signature.result };
-        if function.name != "/" {
-            return Ok(self.fold(call));
-        }
         let folded = self.fold(call.clone());
-        Ok(if quotient::has_more_digits(&call, &folded) { call } else { folded })
+        let has_more = quotient::has_more_digits(&call, &folded, |call| self.fold(call));
+        Ok(if has_more { call } else { folded })
     }
 
     /// Refuses a row where one value must stand.
@@ -187,7 +185,7 @@ impl Binder<'_> {
     pub(crate) fn condition(&mut self, expression: Expression) -> Result<Expression> {
         let expression = self.single(expression)?;
         if is_truth(&expression) || expression.ty.kind.is_numeric() {
-            return Ok(expression);
+            return Ok(quotient::unrounded(expression));
         }
         match expression.ty.kind {
             TypeKind::Null => Ok(expression),

@@ -263,7 +263,7 @@ impl Binder<'_> {
         others: &[Expression],
         operation: &str,
     ) -> Result<Expression> {
-        let is_text = |one: &Expression| one.ty.kind.is_string();
+        let is_text = |one: &Expression| one.ty.kind.is_string() || one.ty.kind.is_enum_or_set();
         if !is_text(&operand) || !others.iter().all(is_text) {
             return Ok(operand);
         }

@@ -3,74 +3,99 @@
 //! ```text
 //!   1 / 3            0.3333
 //!   1 / 3 * 3        1.0000 and not 0.9999: what is multiplied is 0.333333333
+//!   1 / 30000 > 0    true: what is compared is 0.000033333
 //! ```
 //!
 //! MySQL keeps exact numbers in groups of nine digits and divides until the last group is full; a number is cut to the
-//! scale of its type where it leaves the arithmetic. Here an inner operation gets a type of that larger scale, which
-//! is all that it goes by; the type of the outermost one stays what MySQL tells of it.
+//! scale of its type where it leaves the expression or becomes a text. Here an inner operation gets a type of that larger
+//! scale, which is all that it goes by; the type of the outermost one stays what MySQL tells of it.
 
 use crate::expression::{Expression, ExpressionKind};
-use crate::types::decimal::{MAX_PRECISION, MAX_SCALE};
+use crate::types::decimal::{MAX_PRECISION, MAX_SCALE, quotient_digits};
 use crate::types::{Datum, TypeKind};
 
-/// Digits of a group.
-const GROUP: u8 = 9;
+/// Whether a function goes by all digits of its arguments.
+pub(super) fn takes_all_digits(name: &str) -> bool {
+    is_arithmetic(name)
+        || matches!(
+            name,
+            "ROUND" | "TRUNCATE" | "FLOOR" | "CEILING" | "SIGN" | "FORMAT" | "INTERVAL"
+        )
+}
 
-/// Whether a function is arithmetic that hands on the digits of its arguments.
-pub(super) fn is_arithmetic(name: &str) -> bool {
+fn is_arithmetic(name: &str) -> bool {
     matches!(name, "+" | "-" | "*" | "/" | "%" | "DIV" | "NEG" | "ABS")
 }
 
 /// The expression as an operand: an exact quotient in it keeps the digits of its last group.
 #[must_use]
 pub(super) fn unrounded(mut expression: Expression) -> Expression {
-    let ExpressionKind::Call { function, arguments } = &expression.kind else { return expression };
     let TypeKind::Decimal { scale: shown, unsigned, .. } = expression.ty.kind else {
         return expression;
     };
-    let scales = arguments.iter().map(|argument| scale_of(&argument.ty.kind));
-    let wanted = match function.name {
-        "/" => {
-            let scales: Vec<u8> = scales.collect();
-            let groups = scales.iter().map(|scale| scale.next_multiple_of(GROUP)).sum::<u8>();
-            let gained = groups - scales.iter().sum::<u8>();
-            let more = shown.saturating_sub(scales[0]).saturating_sub(gained);
-            (groups + more).next_multiple_of(GROUP)
+    let scale = match &mut expression.kind {
+        ExpressionKind::Call { function, arguments } => {
+            scale_of_call(function.name, arguments, shown)
         }
-        "*" => scales.fold(0, u8::saturating_add),
-        "+" | "-" | "%" | "NEG" | "ABS" => scales.max().unwrap_or(0),
+        ExpressionKind::Case { branches, otherwise } => {
+            let values = branches.iter_mut().map(|(_, value)| value);
+            unround(values.chain(otherwise.as_deref_mut()))
+        }
+        ExpressionKind::Coalesce(list) => unround(list.iter_mut()),
         _ => return expression,
     };
-    let scale = wanted.min(MAX_SCALE);
+    let scale = scale.min(MAX_SCALE);
     if scale > shown {
         expression.ty.kind = TypeKind::Decimal { precision: MAX_PRECISION, scale, unsigned };
     }
     expression
 }
 
+/// Unrounds values of which one is handed on, and says how many digits they have at most.
+fn unround<'e>(values: impl Iterator<Item = &'e mut Expression>) -> u8 {
+    let scales = values.map(|value| {
+        *value = unrounded(value.clone());
+        scale_of(&value.ty.kind)
+    });
+    scales.max().unwrap_or(0)
+}
+
+/// The digits of what a function makes of its arguments.
+fn scale_of_call(name: &str, arguments: &[Expression], shown: u8) -> u8 {
+    let scales = arguments.iter().map(|argument| scale_of(&argument.ty.kind));
+    match name {
+        "/" => {
+            let scales: Vec<u8> = scales.collect();
+            quotient_digits(scales[0], scales[1], shown.saturating_sub(scales[0]))
+        }
+        "*" => scales.fold(0, u8::saturating_add),
+        _ if is_arithmetic(name) => scales.max().unwrap_or(0),
+        _ => shown,
+    }
+}
+
 fn scale_of(kind: &TypeKind) -> u8 {
     if let TypeKind::Decimal { scale, .. } = kind { *scale } else { 0 }
 }
 
-/// Whether a call is a quotient of constants with digits behind those that it shows: it must not become a constant
-/// of its type before it is known what it is part of.
+/// Whether arithmetic of constants, of which `folded` is the value that is shown, has digits behind those: it must not
+/// become a constant of its type before it is known what it is part of.
 #[must_use]
-pub(super) fn has_more_digits(call: &Expression, folded: &Expression) -> bool {
-    let ExpressionKind::Call { function, arguments } = &call.kind else { return false };
-    let number = |expression: &Expression| match &expression.kind {
-        ExpressionKind::Literal(Datum::Decimal(number)) => Some(*number),
-        ExpressionKind::Literal(Datum::Int(number)) => Some((*number).into()),
-        ExpressionKind::Literal(Datum::UInt(number)) => Some((*number).into()),
-        _ => None,
+pub(super) fn has_more_digits(
+    call: &Expression,
+    folded: &Expression,
+    fold: impl FnOnce(Expression) -> Expression,
+) -> bool {
+    let (ExpressionKind::Call { function, .. }, ExpressionKind::Literal(Datum::Decimal(shown))) =
+        (&call.kind, &folded.kind)
+    else {
+        return false;
     };
-    if function.name != "/" {
+    if !is_arithmetic(function.name) {
         return false;
     }
-    let ([dividend, divisor], Some(quotient)) = (arguments.as_slice(), number(folded)) else {
-        return false;
-    };
-    match (number(dividend), number(divisor)) {
-        (Some(dividend), Some(divisor)) => quotient.multiply(&divisor) != Some(dividend),
+    match fold(unrounded(call.clone())).kind {
+        ExpressionKind::Literal(Datum::Decimal(all)) => all.cmp(shown).is_ne(),
         _ => false,
     }
 }

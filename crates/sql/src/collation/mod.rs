@@ -114,6 +114,13 @@ impl Collation {
         self.compare(a, b).is_eq()
     }
 
+    /// Whether two texts are equal, spaces at their ends included.
+    #[must_use]
+    pub fn equal_unpadded(&self, a: &[u8], b: &[u8]) -> bool {
+        let padding = |text: &[u8]| text.len() - without_padding(text).len();
+        (!self.pads_with_spaces() || padding(a) == padding(b)) && self.equal(a, b)
+    }
+
     /// Appends bytes that compare as the texts do.
     pub fn write_sort_key(&self, text: &[u8], out: &mut Vec<u8>) {
         match &self.rules {

@@ -7,7 +7,7 @@ use std::collections::{HashMap, HashSet};
 use std::ops::{Deref, DerefMut};
 
 /// So many elements are freed where they are.
-const FEW: usize = 20_000;
+const FEW: usize = 4_000;
 
 /// Something with elements.
 pub(crate) trait Collection: Default + Send + 'static {

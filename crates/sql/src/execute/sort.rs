@@ -64,10 +64,8 @@ impl<T> Ord for Keyed<T> {
 pub(crate) struct Sorter {
     heap: BinaryHeap<Entry>,
     wanted: Option<u64>,
-    /// What came last, in no order yet.
-    entries: Vec<Entry>,
-    /// Runs in memory.
-    sorted: Bulk<Runs>,
+    /// What is in memory.
+    in_memory: Bulk<Runs>,
     /// Runs on disk.
     runs: Vec<SpillReader>,
     held: Reservation,
@@ -80,8 +78,7 @@ impl Sorter {
         Sorter {
             heap: BinaryHeap::new(),
             wanted: wanted.filter(|wanted| *wanted <= MOST_HEAP_ROWS),
-            entries: Vec::new(),
-            sorted: Bulk::default(),
+            in_memory: Bulk::default(),
             runs: Vec::new(),
             held: execution.memory().reservation(),
             number: 0,
@@ -105,19 +102,11 @@ impl Sorter {
             self.write_run(execution)?;
             self.held.require(size_bytes)?;
         }
-        self.entries.push(entry);
-        if self.entries.len() == RUN_ROWS {
-            self.end_run();
+        self.in_memory.last.push(entry);
+        if self.in_memory.last.len() == RUN_ROWS {
+            self.in_memory.end_last();
         }
         Ok(())
-    }
-
-    /// Sorts what came last.
-    fn end_run(&mut self) {
-        if !self.entries.is_empty() {
-            self.entries.sort_unstable();
-            self.sorted.list.push(Run::Memory(std::mem::take(&mut self.entries).into_iter()));
-        }
     }
 
     fn add_to_heap(
@@ -141,11 +130,11 @@ impl Sorter {
 
     /// Puts what is in memory on disk, sorted.
     fn write_run(&mut self, execution: &Execution<'_>) -> Result<()> {
-        self.end_run();
-        if self.sorted.list.is_empty() {
+        self.in_memory.end_last();
+        if self.in_memory.list.is_empty() {
             return Ok(());
         }
-        let mut merge = Merge::new(std::mem::take(&mut self.sorted))?;
+        let mut merge = Merge::new(std::mem::take(&mut self.in_memory))?;
         let mut file = execution.create_spill_file()?;
         let mut row = Vec::new();
         while let Some(entry) = merge.next()? {
@@ -163,10 +152,10 @@ impl Sorter {
     /// The rows in order.
     pub(crate) fn finish(mut self) -> Result<Sorted> {
         if self.wanted.is_some() {
-            self.entries = std::mem::take(&mut self.heap).into_sorted_vec();
+            self.in_memory.last = std::mem::take(&mut self.heap).into_sorted_vec();
         }
-        self.end_run();
-        let mut runs = self.sorted;
+        let mut runs = self.in_memory;
+        runs.end_last();
         runs.list.extend(self.runs.into_iter().map(Run::Disk));
         Ok(Sorted { merge: Merge::new(runs)?, _held: self.held })
     }
@@ -195,15 +184,27 @@ enum Run {
 #[derive(Default)]
 struct Runs {
     list: Vec<Run>,
+    /// What came last, in no order yet.
+    last: Vec<Entry>,
+}
+
+impl Runs {
+    /// Sorts what came last.
+    fn end_last(&mut self) {
+        if !self.last.is_empty() {
+            self.last.sort_unstable();
+            self.list.push(Run::Memory(std::mem::take(&mut self.last).into_iter()));
+        }
+    }
 }
 
 impl Collection for Runs {
     fn count(&self) -> usize {
-        let in_memory = self.list.iter().map(|run| match run {
+        let of_runs = self.list.iter().map(|run| match run {
             Run::Memory(entries) => entries.len(),
             Run::Disk(_) => 0,
         });
-        in_memory.sum()
+        of_runs.sum::<usize>() + self.last.len()
     }
 }
 

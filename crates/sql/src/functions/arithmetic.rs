@@ -13,7 +13,7 @@ use crate::error::{Result, SqlError};
 use crate::functions::arguments::{decimal, double, finite, out_of_range, shown, wide_int};
 use crate::functions::signature::{any_nullable, exact_digits, number_type};
 use crate::functions::{Call, Function, ResolveContext, Signature, strict};
-use crate::types::decimal::{MAX_PRECISION, MAX_SCALE, Rounding};
+use crate::types::decimal::{MAX_PRECISION, MAX_SCALE, Rounding, quotient_digits};
 use crate::types::{Datum, Decimal, SqlMode, SqlType, TypeKind};
 
 pub(super) const FUNCTIONS: &[Function] = &[
@@ -282,11 +282,9 @@ fn divide(arguments: &[Datum], call: &Call<'_>) -> Result<Datum> {
         return division_by_zero(call);
     }
     let scale = exact_digits(&call.result.kind).1;
-    // What is part of more arithmetic is asked for more digits, and those are cut.
-    let usual = digits(&call.arguments[0]).1 + u32::from(call.context.div_precision_increment);
-    let is_part = u32::from(scale) > usual;
-    let rounding = if is_part { Rounding::Truncate } else { Rounding::HalfUp };
-    exact_result(decimal(a).divide(&divisor, scale, rounding), call, shown)
+    let [from, by] = [&call.arguments[0], &call.arguments[1]].map(|ty| exact_digits(&ty.kind).1);
+    let digits = quotient_digits(from, by, call.context.div_precision_increment);
+    exact_result(decimal(a).quotient(&divisor, digits, scale), call, shown)
 }
 
 fn divide_whole(arguments: &[Datum], call: &Call<'_>) -> Result<Datum> {

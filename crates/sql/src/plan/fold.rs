@@ -5,11 +5,13 @@ use crate::functions::{Call, Volatility};
 use crate::types::{Datum, EvaluationContext, cast};
 
 /// A call of a pure function, or a cast, of literals as its value; otherwise the expression itself. What
-/// fails or warns is left for the execution.
+/// fails or warns is left for the execution, and so are calls that give bytes: a literal of bytes is a number beside numbers.
 #[must_use]
 pub(crate) fn fold(expression: Expression, context: &EvaluationContext) -> Expression {
     let value = match &expression.kind {
-        ExpressionKind::Call { function, arguments } if function.volatility == Volatility::Pure => {
+        ExpressionKind::Call { function, arguments }
+            if function.volatility == Volatility::Pure && !expression.ty.kind.is_binary() =>
+        {
             let Some(values) = literals(arguments) else { return expression };
             if function.strict && values.iter().any(Datum::is_null) {
                 Ok(Datum::Null)

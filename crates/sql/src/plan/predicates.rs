@@ -104,7 +104,9 @@ impl Columns<'_> {
         right: &Expression,
     ) -> Option<Predicate> {
         let (slot, ty) = self.column(left)?;
-        if !self.is_outside(right) {
+        // A literal NULL as a bound means that there is none.
+        let is_null = matches!(right.kind, ExpressionKind::Literal(Datum::Null));
+        if !self.is_outside(right) || is_null && operator != CompareOperator::NullSafeEqual {
             return None;
         }
         let is_exact = index_order(ty, kind, &right.ty)?;

@@ -89,7 +89,8 @@ fn fit_other<'a>(
         ColumnType::Bit { bits } => floor(datum)
             .map(|(number, exact)| self::unsigned(number, exact, unsigned(u32::from(bits)))),
         ColumnType::Year => floor(datum).map(|(number, exact)| year(number, exact)),
-        ColumnType::Enum { .. } | ColumnType::Set { .. } => member(datum, column),
+        ColumnType::Enum { members } => member(datum, column, u64::from(members)),
+        ColumnType::Set { members } => member(datum, column, unsigned(u32::from(members))),
         ColumnType::Decimal(decimal_type) => exact_number(datum).map(|n| decimal(&n, decimal_type)),
         ColumnType::Float => double(datum).map(single),
         ColumnType::Double => {
@@ -168,9 +169,10 @@ fn year<'a>(number: i128, exact: bool) -> Fit<'a> {
 }
 
 /// The ordinal of an enum's name, the bits of a set's names.
-fn member<'a>(datum: &Datum, column: &SqlType) -> Option<Fit<'a>> {
+/// A name, or a number of at most `greatest`.
+fn member<'a>(datum: &Datum, column: &SqlType, greatest: u64) -> Option<Fit<'a>> {
     let Datum::Text(text) = datum else {
-        return floor(datum).map(|(number, exact)| unsigned(number, exact, u64::MAX));
+        return floor(datum).map(|(number, exact)| unsigned(number, exact, greatest));
     };
     let (members, collation, is_set) = match &column.kind {
         TypeKind::Enum { members, collation } => (members, *collation, false),

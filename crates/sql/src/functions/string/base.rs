@@ -14,13 +14,15 @@ use crate::types::{Datum, Octets, SqlType, TypeKind};
 pub(super) const FUNCTIONS: &[Function] = &[
     strict!("HEX", 1..=1, resolve_hex, |a: &[Datum], call: &Call<'_>| Ok(hex(&a[0], call))),
     strict!("UNHEX", 1..=1, [Text] => bytes_of_first, unhex),
-    strict!("BIN", 1..=1, [Int] => signature::text::<64>, |a: &[Datum], _: &Call<'_>| {
-        Ok(Datum::text(format!("{:b}", word(&a[0]))))
+    strict!("BIN", 1..=1, resolve_conversion, |a: &[Datum], _: &Call<'_>| {
+        Ok(converted(&a[0], 10, 2))
     }),
-    strict!("OCT", 1..=1, [Int] => signature::text::<64>, |a: &[Datum], _: &Call<'_>| {
-        Ok(Datum::text(format!("{:o}", word(&a[0]))))
+    strict!("OCT", 1..=1, resolve_conversion, |a: &[Datum], _: &Call<'_>| {
+        Ok(converted(&a[0], 10, 8))
     }),
-    strict!("CONV", 3..=3, [Text, Int, Int] => signature::text::<64>, convert_base),
+    strict!("CONV", 3..=3, resolve_conversion, |a: &[Datum], _: &Call<'_>| {
+        Ok(converted(&a[0], int(&a[1]), int(&a[2])))
+    }),
     strict!("TO_BASE64", 1..=1, [Text] => text_times::<2>, to_base64),
     strict!("FROM_BASE64", 1..=1, [Text] => bytes_of_first, from_base64),
 ];
@@ -92,14 +94,24 @@ fn unhex(arguments: &[Datum], call: &Call<'_>) -> Result<Datum> {
     Ok(Datum::Null)
 }
 
-fn convert_base(arguments: &[Datum], _: &Call<'_>) -> Result<Datum> {
-    let (digits, from, to) = (bytes(&arguments[0]), int(&arguments[1]), int(&arguments[2]));
+/// A number is taken by its digits, but for bits.
+fn resolve_conversion(types: &[SqlType], context: &ResolveContext<'_>) -> Result<Signature> {
+    let is_bits = matches!(types[0].kind, TypeKind::Bit { .. });
+    let number = if is_bits { Want::Int } else { Want::Text };
+    fixed(types, context, &[number, Want::Int, Want::Int], signature::text::<64>)
+}
+
+fn converted(number: &Datum, from: i64, to: i64) -> Datum {
     let is_base = |base: i64| (2..=36).contains(&base.unsigned_abs());
-    if !is_base(from) || !is_base(to) || digits.is_empty() {
-        return Ok(Datum::Null);
+    if !is_base(from) || !is_base(to) {
+        return Datum::Null;
     }
-    let number = parse_in_base(digits, from.unsigned_abs(), from < 0);
-    Ok(Datum::text(print_in_base(number, to.unsigned_abs(), to < 0)))
+    let bits = match number {
+        Datum::Text(digits) if digits.is_empty() => return Datum::Null,
+        Datum::Text(digits) => parse_in_base(digits, from.unsigned_abs(), from < 0),
+        number => word(number),
+    };
+    Datum::text(print_in_base(bits, to.unsigned_abs(), to < 0))
 }
 
 /// The number at the head of a text, as 64 bits; what is out of range becomes the end of the range.
@@ -107,20 +119,23 @@ fn parse_in_base(text: &[u8], base: u64, signed: bool) -> u64 {
     let text = text.trim_ascii_start();
     let negative = text.first() == Some(&b'-');
     let digits = &text[usize::from(matches!(text.first(), Some(b'-' | b'+')))..];
-    let mut number: u64 = 0;
-    for digit in digits.iter().map_while(|&byte| char::from(byte).to_digit(base as u32)) {
-        let next = number.checked_mul(base).and_then(|number| number.checked_add(digit.into()));
-        let Some(next) = next else {
-            number = u64::MAX;
-            break;
-        };
-        number = next;
-    }
-    match (signed, negative) {
-        (true, true) => i64::try_from(number).map_or(i64::MIN, |number| -number) as u64,
-        (true, false) => number.min(i64::MAX as u64),
-        (false, true) => number.wrapping_neg(),
-        (false, false) => number,
+    let mut digits = digits.iter().map_while(|&byte| char::from(byte).to_digit(base as u32));
+    let number =
+        digits.try_fold(0_u64, |number, digit| number.checked_mul(base)?.checked_add(digit.into()));
+    match (signed, number) {
+        (true, number) => {
+            let number = number.and_then(|number| i64::try_from(number).ok());
+            let end = if negative { i64::MIN } else { i64::MAX };
+            number.map_or(end, |number| if negative { -number } else { number }) as u64
+        }
+        (false, None) => u64::MAX,
+        (false, Some(number)) => {
+            if negative {
+                number.wrapping_neg()
+            } else {
+                number
+            }
+        }
     }
 }
 

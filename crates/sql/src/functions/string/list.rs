@@ -79,7 +79,8 @@ fn find_in_set(arguments: &[Datum], call: &Call<'_>) -> Result<Datum> {
         return Ok(Datum::Int(0));
     }
     let collation = collation::get(comparing_collation(call.arguments, "find_in_set")?);
-    let found = list.split(|&byte| byte == b',').position(|item| collation.equal(item, wanted));
+    let found =
+        list.split(|&byte| byte == b',').position(|item| collation.equal_unpadded(item, wanted));
     Ok(Datum::Int(found.map_or(0, |at| at as i64 + 1)))
 }
 

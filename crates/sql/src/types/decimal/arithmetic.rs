@@ -3,6 +3,18 @@
 use super::wide::{self, Wide};
 use super::{Decimal, MAX_DIGITS, MAX_SCALE, Rounding, power_of_ten};
 
+/// Digits of a group, in which MySQL keeps exact numbers.
+const GROUP: u8 = 9;
+
+/// After how many digits the quotient of numbers of such scales is cut, if it is to have `more` digits than the dividend:
+/// where the last group is full.
+#[must_use]
+pub fn quotient_digits(dividend_scale: u8, divisor_scale: u8, more: u8) -> u8 {
+    let groups = dividend_scale.next_multiple_of(GROUP) + divisor_scale.next_multiple_of(GROUP);
+    let gained = groups - dividend_scale - divisor_scale;
+    (groups + more.saturating_sub(gained)).next_multiple_of(GROUP).min(MAX_SCALE)
+}
+
 impl Decimal {
     /// The sum, with the larger scale. `None` beyond [`MAX_DIGITS`].
     #[must_use]
@@ -79,6 +91,18 @@ impl Decimal {
         let (quotient, remainder) = wide::divide(&dividend, &divisor);
         let up = rounds_up(negative, &remainder, &divisor, rounding);
         Decimal::new(negative, increment(wide::narrow(&quotient)?, up)?, scale)
+    }
+
+    /// The quotient as MySQL works it out: cut after `digits` digits ([`quotient_digits`]), of which `scale` are kept.
+    /// `None` for a divisor of 0 and beyond [`MAX_DIGITS`].
+    #[must_use]
+    pub fn quotient(&self, divisor: &Decimal, digits: u8, scale: u8) -> Option<Decimal> {
+        if digits <= scale {
+            return self.divide(divisor, scale, Rounding::Truncate);
+        }
+        let all = self.divide(divisor, digits, Rounding::Truncate);
+        let kept = all.and_then(|all| all.round(scale.into(), Rounding::HalfUp));
+        kept.or_else(|| self.divide(divisor, scale, Rounding::HalfUp))
     }
 
     /// The remainder of the division whose quotient is cut to a whole number; it has the sign of the

@@ -19,6 +19,8 @@ mod wide;
 
 use std::cmp::Ordering;
 
+pub use arithmetic::quotient_digits;
+
 use wide::Wide;
 
 /// The most digits of a column or a result.
