@@ -104,8 +104,22 @@ impl Binder<'_> {
         })
     }
 
-    /// A query with its columns cast.
+    /// A query with its columns cast; those of a plain union are cast in its sides, so that rows are told apart by what
+    /// they become.
     pub(crate) fn cast_columns(&mut self, mut query: Query, types: &[SqlType]) -> Query {
+        let is_plain = query.order.is_empty() && query.limit.is_none() && query.offset.is_none();
+        if let Body::SetOperation { operation: SetOperation::Union, inputs, slots, .. } =
+            &mut query.body
+            && is_plain
+        {
+            let sides = std::mem::take(inputs).into_iter();
+            *inputs = sides.map(|side| self.cast_columns(side, types)).collect();
+            for ((column, slot), ty) in query.columns.iter_mut().zip(slots).zip(types) {
+                slot.1 = ty.clone().with_nullable(slot.1.nullable);
+                column.value = make::slot(slot.0, slot.1.clone());
+            }
+            return query;
+        }
         for (column, ty) in query.columns.iter_mut().zip(types) {
             let value = column.value.clone();
             let wanted = ty.clone().with_nullable(value.ty.nullable);

@@ -5,6 +5,11 @@ use super::sql_type::{IntWidth, SqlType, TypeKind};
 /// The longest text, in characters, as `LONGTEXT` has it.
 pub const LONGEST_TEXT: u32 = u32::MAX;
 
+/// Digits that tell a float from its neighbours, at most.
+const FLOAT_DIGITS: u32 = 9;
+/// The same of a double.
+const DOUBLE_DIGITS: u32 = 17;
+
 impl TypeKind {
     /// Decimal digits that an integer or exact number of the type has at most.
     #[must_use]
@@ -59,8 +64,9 @@ impl SqlType {
                 let (sign, point) = (u32::from(!unsigned), u32::from(*scale > 0));
                 u32::from(*precision) + leading_zero + sign + point
             }
-            TypeKind::Float => 12,
-            TypeKind::Double => 22,
+            // Sign, point, and up to 15 zeros before the digits that tell it from its neighbours.
+            TypeKind::Float => 17 + FLOAT_DIGITS,
+            TypeKind::Double => 17 + DOUBLE_DIGITS,
             TypeKind::Char { max_chars, .. } | TypeKind::Varchar { max_chars, .. } => *max_chars,
             TypeKind::Text { max_bytes, .. }
             | TypeKind::Binary { max_bytes }

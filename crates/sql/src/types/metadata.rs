@@ -119,6 +119,9 @@ impl SqlType {
             TypeKind::Text { max_bytes, .. } => *max_bytes,
             TypeKind::Bit { bits } => (*bits).into(),
             TypeKind::Json | TypeKind::Geometry => LONGEST_TEXT,
+            // What clients reserve for them; a few are longer.
+            TypeKind::Float => 12,
+            TypeKind::Double => 22,
             _ => self.max_text_chars(),
         }
     }
