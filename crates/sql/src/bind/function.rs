@@ -163,7 +163,7 @@ fn takes_documents(name: &str) -> bool {
 }
 
 /// A truth value as a document; other values stay.
-fn json_truth(value: Expression, written: &Expr) -> Expression {
+pub(super) fn json_truth(value: Expression, written: &Expr) -> Expression {
     let json = SqlType::new(TypeKind::Json);
     let of = |truth| make::literal(Datum::from(JsonValue::Bool(truth)), json.clone());
     match written {

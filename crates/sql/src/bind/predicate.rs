@@ -15,6 +15,7 @@ use crate::plan::volatility::is_row_dependent;
 use crate::types::collate::{comparison_collation, merge_collations};
 use crate::types::{Coercibility, ComparisonKind, Datum, SqlMode, SqlType, TypeKind};
 
+use super::function::json_truth;
 use super::{Binder, make};
 
 impl Binder<'_> {
@@ -32,6 +33,13 @@ impl Binder<'_> {
         let one_type = one.ty.clone();
         let one = self.number_beside(left, one, &two.ty);
         let two = self.number_beside(right, two, &one_type);
+        // Beside a document a truth value is one too, and not a number.
+        let is_json = |side: &Expression| side.ty.kind == TypeKind::Json;
+        let (one, two) = match (is_json(&one), is_json(&two)) {
+            (true, false) => (one, json_truth(two, right)),
+            (false, true) => (json_truth(one, left), two),
+            _ => (one, two),
+        };
         self.compare_any(operator, one, two)
     }
 
