@@ -33,13 +33,8 @@ impl Binder<'_> {
         let one_type = one.ty.clone();
         let one = self.number_beside(left, one, &two.ty);
         let two = self.number_beside(right, two, &one_type);
-        // Beside a document a truth value is one too, and not a number.
-        let is_json = |side: &Expression| side.ty.kind == TypeKind::Json;
-        let (one, two) = match (is_json(&one), is_json(&two)) {
-            (true, false) => (one, json_truth(two, right)),
-            (false, true) => (json_truth(one, left), two),
-            _ => (one, two),
-        };
+        let two = beside_document(&one, two, right);
+        let one = beside_document(&two, one, left);
         self.compare_any(operator, one, two)
     }
 
@@ -115,7 +110,8 @@ impl Binder<'_> {
         negated: bool,
     ) -> Result<Expression> {
         let operand = self.bind(operand)?;
-        let list = self.bind_all(list)?;
+        let items = self.bind_all(list)?.into_iter().zip(list);
+        let list = items.map(|(item, written)| beside_document(&operand, item, written)).collect();
         if let ExpressionKind::Row(_) = operand.kind {
             return self.in_any(operand, list, negated);
         }
@@ -345,10 +341,11 @@ impl Binder<'_> {
         };
         let mut tests = Vec::with_capacity(conditions.len());
         let mut values = Vec::with_capacity(conditions.len() + 1);
-        for CaseWhen { condition, result } in conditions {
-            let condition = self.bind(condition)?;
+        for CaseWhen { condition: written, result } in conditions {
+            let condition = self.bind(written)?;
             tests.push(match operand.take().or_else(|| again.clone()) {
                 Some(operand) => {
+                    let condition = beside_document(&operand, condition, written);
                     let operand = self.beside_text(operand, &condition);
                     self.compare(CompareOperator::Equal, operand, condition)?
                 }
@@ -389,6 +386,14 @@ impl Binder<'_> {
             kind: ExpressionKind::Case { branches, otherwise },
             ty: ty.with_nullable(nullable),
         })
+    }
+}
+
+/// A value to be compared with another one: beside a document a truth value is one too, and not a number.
+fn beside_document(other: &Expression, value: Expression, written: &Expr) -> Expression {
+    match other.ty.kind == TypeKind::Json && value.ty.kind != TypeKind::Json {
+        true => json_truth(value, written),
+        false => value,
     }
 }
 
