@@ -20,7 +20,7 @@ use firn_format::space::{
     AllocationMap, HEADER_PAGE, PAGES_PER_MAP, PageState, SpaceHeader, SpacePurpose, map_page_of,
 };
 use parking_lot::{Mutex, RwLock};
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::error::EngineError;
 use crate::log::writer::Purpose;
@@ -46,6 +46,8 @@ struct SpaceState {
 pub struct Spaces {
     pages: Pages,
     states: RwLock<FxHashMap<SpaceId, Arc<SpaceState>>>,
+    /// Spaces that were dropped while old records of them may still have to be purged.
+    dropped: RwLock<FxHashSet<SpaceId>>,
     retired_before: Mutex<Vec<PageId>>,
 }
 
@@ -90,7 +92,12 @@ impl Spaces {
     /// The spaces in `pages`.
     #[must_use]
     pub fn new(pages: Pages) -> Spaces {
-        Spaces { pages, states: RwLock::default(), retired_before: Mutex::default() }
+        Spaces {
+            pages,
+            states: RwLock::default(),
+            dropped: RwLock::default(),
+            retired_before: Mutex::default(),
+        }
     }
 
     /// Creates a space with one allocation map. Whoever calls sees to it that the id is fresh and that
@@ -120,17 +127,42 @@ impl Spaces {
         Ok(())
     }
 
-    /// Drops a space with all its pages. Nobody may use it any more.
+    /// Drops a space with all its pages. Nobody may use it any more but purge, which finds that it [is
+    /// dropped](Spaces::is_dropped).
     ///
     /// # Errors
     /// If the log has failed.
     pub fn drop_space(&self, space: SpaceId) -> Result<(), EngineError> {
+        self.note_dropped(space);
         let mut mtr = MiniTransaction::begin(&self.pages, Purpose::Completion)?;
         mtr.note(PageId::new(space, PageNo::NONE), &Change::SpaceDropped);
         let _ = mtr.commit();
         self.states.write().remove(&space);
         self.pages.pool.discard_space(space);
         Ok(())
+    }
+
+    pub(crate) fn note_dropped(&self, space: SpaceId) {
+        self.dropped.write().insert(space);
+    }
+
+    /// Whether the space is known to be dropped. Until the drop is durable the page store gives its pages as they last were in
+    /// durable log, each as of another time: what they say of each other may never fit.
+    pub(crate) fn is_dropped(&self, space: SpaceId) -> bool {
+        self.dropped.read().contains(&space)
+    }
+
+    /// The spaces that are known to be dropped.
+    pub(crate) fn dropped(&self) -> Vec<SpaceId> {
+        self.dropped.read().iter().copied().collect()
+    }
+
+    /// Nothing of these is left to be purged.
+    pub(crate) fn forget_dropped(&self, spaces: &[SpaceId]) {
+        let mut dropped = self.dropped.write();
+        spaces.iter().for_each(|space| {
+            dropped.remove(space);
+        });
     }
 
     /// Makes sure that pages can be allocated in `space`. May block; call it with nothing latched.

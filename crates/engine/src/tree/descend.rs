@@ -123,7 +123,11 @@ impl<'f> Tree<'f> {
         }
     }
 
+    /// The reason to begin again; in a dropped space there is none.
     pub(super) fn again(&self) -> Restart {
+        if self.forest.spaces().is_dropped(self.root().space) {
+            return Restart::Fail(EngineError::NoSuchTree(self.index));
+        }
         self.forest.statistics.restarts.add(1);
         Restart::Again
     }

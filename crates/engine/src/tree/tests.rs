@@ -2,6 +2,8 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use firn_base::{SpaceId, TableId};
+use firn_format::page::PageKind;
+use firn_format::redo::Change;
 use firn_format::space::SpacePurpose;
 use firn_format::tree::TreePage;
 use proptest::prelude::*;
@@ -167,6 +169,32 @@ fn pages_that_wait_to_be_freed_go_with_their_space() {
     forest.spaces().drop_space(DROPPED).unwrap();
     free_what_was_retired(&forest, TEST_SPACE);
     assert!(forest.spaces().usage(DROPPED).unwrap_err().is_absent_page());
+}
+
+#[test]
+fn a_descent_through_pages_of_a_dropped_space_comes_to_an_end() {
+    const DROPPED: SpaceId = SpaceId(8);
+    let forest = memory_forest(POOL_BYTES, StructureChanges::Concurrent);
+    forest.spaces().create(DROPPED, SpacePurpose::Table, TableId(2)).unwrap();
+    let tree = new_tree_in(&forest, DROPPED);
+    (0..3_000).for_each(|number| set(tree, &key_of(number), &[1; 100]));
+    // A leaf that is none any more, below a parent from before.
+    let leaf = tree.read(Target::At(&key_of(0)), |leaf| Ok(leaf.page_id())).unwrap();
+    forest
+        .pages()
+        .run(|| {
+            let mut mtr = MiniTransaction::begin(forest.pages(), Purpose::Forward)?;
+            let held = mtr.exclusive(leaf)?;
+            mtr.change(held, &Change::Format { kind: PageKind::AllocationMap });
+            let _ = mtr.commit();
+            Ok(())
+        })
+        .unwrap();
+    forest.spaces().note_dropped(DROPPED);
+    let found = tree.read(Target::At(&key_of(0)), |_| Ok(()));
+    assert!(found.unwrap_err().is_absent_page());
+    let written = tree.write(&key_of(0), Purpose::Completion, |_| Ok(()));
+    assert!(written.is_err_and(|error| error.is_absent_page()));
 }
 
 #[test]

@@ -31,6 +31,8 @@ impl TransactionSystem {
     /// For one background task. Blocks.
     pub(crate) fn purge(&self, horizon: Cts) -> Result<u64, EngineError> {
         let mut passed = 0;
+        // What was dropped before this pass has no records left behind the horizon after it.
+        let dropped = self.forest().spaces().dropped();
         for segment in self.undo().all() {
             while let Some(finished) = next_finished(&segment, horizon) {
                 match finished.work {
@@ -42,6 +44,7 @@ impl TransactionSystem {
                 passed += 1;
             }
         }
+        self.forest().spaces().forget_dropped(&dropped);
         Ok(passed)
     }
 
