@@ -16,14 +16,9 @@ use firn_wire::{
 const TEXT: &[u8] = b"68487932199-96439406143-93774651418-41631865787-96406072701-\
     20604855487-25459966574-28203206787-41238978918-19503783441";
 
-const DONE: Completion<'static> = Completion {
-    affected_rows: 0,
-    last_insert_id: 0,
-    status: Status::AUTOCOMMIT,
-    warnings: 0,
-    info: "",
-    changes: &[],
-};
+fn done() -> Completion<'static> {
+    Completion { status: Status::AUTOCOMMIT, ..Completion::default() }
+}
 
 struct CannedService;
 
@@ -52,7 +47,7 @@ impl CannedSession {
         let mut row = rows.row()?;
         row.bytes(TEXT);
         row.end();
-        rows.finish(&DONE)
+        rows.finish(&done())
     }
 }
 
@@ -82,11 +77,11 @@ impl Session for CannedSession {
     fn close_statement(&mut self, _statement: u32) {}
 
     fn init_db(&mut self, _schema: &[u8], replies: &mut Replies<'_>) -> Result<(), WireError> {
-        replies.ok(&DONE)
+        replies.ok(&done())
     }
 
     fn reset(&mut self, replies: &mut Replies<'_>) -> Result<(), WireError> {
-        replies.ok(&DONE)
+        replies.ok(&done())
     }
 
     fn statistics(&mut self) -> String {

@@ -6,7 +6,6 @@ use std::sync::Arc;
 use arrow::array::{Array, ArrayRef, AsArray, Float64Builder};
 use arrow::datatypes::{Decimal128Type, Float64Type, Int64Type, UInt64Type};
 use firn_sql::expression::{AggregateCall, AggregateFunction};
-use firn_sql::types::decimal::quotient_digits;
 use firn_sql::types::{Datum, Decimal};
 
 use super::{Accumulator, same};
@@ -87,8 +86,7 @@ impl Sum {
         if !self.is_mean {
             return Ok(Datum::Decimal(sum));
         }
-        let digits = quotient_digits(from, 0, scale.saturating_sub(from));
-        let mean = sum.quotient(&Decimal::from(count), digits, scale);
+        let mean = sum.mean(&Decimal::from(count), scale);
         mean.map(Datum::Decimal).ok_or_else(beyond)
     }
 

@@ -163,9 +163,7 @@ impl Binder<'_> {
         }
         let call =
             Expression { kind: ExpressionKind::Call { function, arguments }, ty: signature.result };
-        let folded = self.fold(call.clone());
-        let has_more = quotient::has_more_digits(&call, &folded, |call| self.fold(call));
-        Ok(if has_more { call } else { folded })
+        Ok(quotient::folded(call, |call| self.fold(call)))
     }
 
     /// Refuses a row where one value must stand.

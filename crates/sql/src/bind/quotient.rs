@@ -78,24 +78,23 @@ fn scale_of(kind: &TypeKind) -> u8 {
     if let TypeKind::Decimal { scale, .. } = kind { *scale } else { 0 }
 }
 
-/// Whether arithmetic of constants, of which `folded` is the value that is shown, has digits behind those: it must not
-/// become a constant of its type before it is known what it is part of.
-#[must_use]
-pub(super) fn has_more_digits(
-    call: &Expression,
-    folded: &Expression,
-    fold: impl FnOnce(Expression) -> Expression,
-) -> bool {
-    let (ExpressionKind::Call { function, .. }, ExpressionKind::Literal(Datum::Decimal(shown))) =
-        (&call.kind, &folded.kind)
-    else {
-        return false;
-    };
-    if !is_arithmetic(function.name) {
-        return false;
+/// A call as its value if it is constant; but arithmetic of constants that has digits behind those that it shows stays a
+/// call: it must not become a constant of its type before it is known what it is part of.
+pub(super) fn folded(call: Expression, fold: impl Fn(Expression) -> Expression) -> Expression {
+    let ExpressionKind::Call { function, arguments } = &call.kind else { return fold(call) };
+    let is_literal = |one: &Expression| matches!(one.kind, ExpressionKind::Literal(_));
+    if !is_arithmetic(function.name)
+        || !matches!(call.ty.kind, TypeKind::Decimal { .. })
+        || !arguments.iter().all(is_literal)
+    {
+        return fold(call);
     }
-    match fold(unrounded(call.clone())).kind {
-        ExpressionKind::Literal(Datum::Decimal(all)) => all.cmp(shown).is_ne(),
-        _ => false,
+    let (all, shown) = (fold(unrounded(call.clone())), fold(call.clone()));
+    match (&all.kind, &shown.kind) {
+        (
+            ExpressionKind::Literal(Datum::Decimal(all)),
+            ExpressionKind::Literal(Datum::Decimal(shown)),
+        ) if all.cmp(shown).is_ne() => call,
+        _ => shown,
     }
 }

@@ -1,7 +1,7 @@
 //! Sums, means and variances.
 
 use crate::error::{Result, SqlError};
-use crate::types::decimal::{Rounding, quotient_digits};
+use crate::types::decimal::Rounding;
 use crate::types::{Datum, Decimal, SqlType, TypeKind};
 
 /// A sum: exact for whole and exact numbers.
@@ -82,9 +82,7 @@ impl Sum {
             return finite(self.as_double() / self.count as f64);
         };
         let count = Decimal::from(self.count);
-        let sum = self.as_exact()?;
-        let digits = quotient_digits(sum.scale(), 0, scale.saturating_sub(sum.scale()));
-        let mean = sum.quotient(&count, digits, scale);
+        let mean = self.as_exact()?.mean(&count, scale);
         mean.map(Datum::Decimal).ok_or_else(out_of_range)
     }
 }

@@ -105,6 +105,13 @@ impl Decimal {
         kept.or_else(|| self.divide(divisor, scale, Rounding::HalfUp))
     }
 
+    /// The mean of `count` numbers of which this is the sum, as MySQL works it out. `None` as for [`Decimal::quotient`].
+    #[must_use]
+    pub fn mean(&self, count: &Decimal, scale: u8) -> Option<Decimal> {
+        let digits = quotient_digits(self.scale, 0, scale.saturating_sub(self.scale));
+        self.quotient(count, digits, scale)
+    }
+
     /// The remainder of the division whose quotient is cut to a whole number; it has the sign of the
     /// dividend and the larger scale. `None` for a divisor of 0.
     #[must_use]
