@@ -42,6 +42,9 @@ class Server:
         self.connection.cursor().execute(SESSION)
         if self.name == "Firn":
             self.connection.cursor().execute("SET SESSION sql_mode = CONCAT(@@sql_mode, ',ONLY_FULL_GROUP_BY')")
+        else:
+            # It takes a subquery's answer for another row whose values are equal in *their* collation, not in the subquery's.
+            self.connection.cursor().execute("SET SESSION optimizer_switch = 'subquery_cache=off'")
 
     def use(self):
         self.connection.select_db(DATABASE)

@@ -126,8 +126,8 @@ impl Compiler<'_, '_, '_> {
             ExpressionKind::InList { operand, list, kind, negated } => {
                 self.in_list(operand, list, *kind, *negated)?
             }
-            ExpressionKind::Like { text, pattern, escape, negated } => {
-                self.like(text, pattern, *escape, *negated)?
+            ExpressionKind::Like { text, pattern, collation, escape, negated } => {
+                self.like(text, pattern, (*collation, *escape), *negated)?
             }
             ExpressionKind::Call { function, arguments } => {
                 self.call(function.name, arguments, expression)?
@@ -242,20 +242,18 @@ impl Compiler<'_, '_, '_> {
         &mut self,
         text: &Expression,
         pattern: &Expression,
-        escape: Option<char>,
+        (collation, escape): (CollationId, Option<char>),
         negated: bool,
     ) -> Result<Option<Kernel>> {
         if !is_constant(pattern) {
             return Ok(None);
         }
-        let id = text.ty.collation().or(pattern.ty.collation());
-        let id = id.unwrap_or(self.execution.context.connection_collation);
         let Datum::Text(wanted) = pattern.evaluate(self.execution)? else { return Ok(None) };
         let operand = self.compile(text)?;
         if operand.physical() != Physical::Bytes {
             return Ok(None);
         }
-        let question = Question::Like(LikePattern::new(collation::get(id), &wanted, escape));
+        let question = Question::Like(LikePattern::new(collation::get(collation), &wanted, escape));
         Ok(Some(Kernel::Text(Box::new(TextTest { operand, question, negated }))))
     }
 

@@ -221,27 +221,21 @@ impl Binder<'_> {
         let text = self.bind_single(text)?;
         let pattern = self.bind_single(pattern)?;
         let escape = self.escape_character(escape)?;
-        let (text, pattern) = self.both_texts(text, pattern, "like")?;
+        let (text, pattern) = (self.as_text(text), self.as_text(pattern));
+        let collation = comparison_collation(&text.ty, &pattern.ty, "like")?;
+        let [text, pattern] = [text, pattern].map(|side| {
+            let ty = ComparisonKind::Text(collation).operand_type(&side.ty);
+            self.cast_to(side, ty)
+        });
         let nullable = text.ty.nullable || pattern.ty.nullable;
         let kind = ExpressionKind::Like {
             text: Box::new(text),
             pattern: Box::new(pattern),
+            collation,
             escape,
             negated,
         };
         Ok(Expression { kind, ty: SqlType::boolean().with_nullable(nullable) })
-    }
-
-    /// Both sides as texts, with one collation.
-    fn both_texts(
-        &mut self,
-        one: Expression,
-        two: Expression,
-        operation: &str,
-    ) -> Result<(Expression, Expression)> {
-        let (one, two) = (self.as_text(one), self.as_text(two));
-        let collation = comparison_collation(&one.ty, &two.ty, operation)?;
-        Ok((self.under(one, collation), self.under(two, collation)))
     }
 
     /// A text with a collation, which it binds as strongly as its own.

@@ -33,9 +33,9 @@ pub fn same_expression(one: &Expression, other: &Expression) -> bool {
             K::InList { operand: b, list: y, kind: l, negated: m },
         ) => k == l && n == m && same_expression(a, b) && same_list(x, y),
         (
-            K::Like { text: a, pattern: x, escape: e, negated: n },
-            K::Like { text: b, pattern: y, escape: f, negated: m },
-        ) => e == f && n == m && same_expression(a, b) && same_expression(x, y),
+            K::Like { text: a, pattern: x, collation: c, escape: e, negated: n },
+            K::Like { text: b, pattern: y, collation: d, escape: f, negated: m },
+        ) => c == d && e == f && n == m && same_expression(a, b) && same_expression(x, y),
         (K::Case { branches: a, otherwise: x }, K::Case { branches: b, otherwise: y }) => {
             same_branches(a, b) && same_option(x.as_deref(), y.as_deref())
         }

@@ -12,6 +12,7 @@
 
 use std::cmp::Ordering;
 
+use firn_format::value::CollationId;
 use smallvec::SmallVec;
 
 use crate::collation::{self, LikePattern};
@@ -135,8 +136,8 @@ impl Expression {
                 let found = in_list(operand, list, kind, execution)?;
                 Ok(found.map(|found| found != *negated))
             }
-            ExpressionKind::Like { text, pattern, escape, negated } => {
-                let matches = self::like(text, pattern, *escape, execution)?;
+            ExpressionKind::Like { text, pattern, collation, escape, negated } => {
+                let matches = self::like(text, pattern, *collation, *escape, execution)?;
                 Ok(matches.map(|matches| matches != *negated))
             }
             _ => {
@@ -398,6 +399,7 @@ fn row_in_list(
 fn like(
     text: &Expression,
     pattern: &Expression,
+    collation: CollationId,
     escape: Option<char>,
     execution: &mut Execution<'_>,
 ) -> Result<Option<bool>> {
@@ -407,9 +409,7 @@ fn like(
     let address = std::ptr::from_ref(pattern) as usize;
     let is_known = execution.patterns.get(&address).is_some_and(|(known, _)| known == wanted);
     if !is_known {
-        // Both sides have the collation that decides in their types.
-        let collation = text.ty.collation().or(pattern.ty.collation());
-        let collation = collation::get(collation.unwrap_or(execution.context.connection_collation));
+        let collation = collation::get(collation);
         let known = (wanted.clone(), LikePattern::new(collation, wanted, escape));
         execution.patterns.insert(address, known);
     }

@@ -14,6 +14,8 @@ pub(crate) mod evaluate;
 
 use std::sync::Arc;
 
+use firn_format::value::CollationId;
+
 use crate::functions::Function;
 use crate::plan::Subquery;
 use crate::types::{ComparisonKind, Datum, SqlType};
@@ -94,12 +96,14 @@ pub enum ExpressionKind {
         /// `NOT IN`.
         negated: bool,
     },
-    /// `[NOT] LIKE … ESCAPE …`; the operands have the collation in their types.
+    /// `[NOT] LIKE … ESCAPE …`.
     Like {
         /// The text.
         text: Box<Expression>,
         /// The pattern.
         pattern: Box<Expression>,
+        /// By which characters are equal.
+        collation: CollationId,
         /// The escape character; `None`: no escapes.
         escape: Option<char>,
         /// `NOT LIKE`.

@@ -35,7 +35,8 @@ pub(super) const FUNCTIONS: &[Function] = &[
         logarithm(a, call, f64::ln)
     }),
     strict!("LOG2", 1..=1, [Double] => signature::double, |a: &[Datum], call: &Call<'_>| {
-        logarithm(a, call, f64::log2)
+        // MySQL divides two logarithms, and its clients see the last digit of that.
+        logarithm(a, call, |number| number.ln() / std::f64::consts::LN_2)
     }),
     strict!("LOG10", 1..=1, [Double] => signature::double, |a: &[Datum], call: &Call<'_>| {
         logarithm(a, call, f64::log10)

@@ -10,6 +10,8 @@
 //! looked at. It never says more. Values keep their types: the executor finds their place among those
 //! that the column can hold.
 
+use firn_format::value::CollationId;
+
 use crate::collation::Charset;
 use crate::expression::{CompareOperator, Expression, ExpressionKind, IsTest, Slot};
 use crate::types::{ComparisonKind, Datum, SqlType};
@@ -89,8 +91,8 @@ impl Columns<'_> {
             ExpressionKind::InList { operand, list, kind, negated: false } => {
                 self.in_list(operand, list, kind)
             }
-            ExpressionKind::Like { text, pattern, escape, negated: false } => {
-                self.like(text, pattern, *escape)
+            ExpressionKind::Like { text, pattern, collation, escape, negated: false } => {
+                self.like(text, pattern, *collation, *escape)
             }
             _ => None,
         }
@@ -159,10 +161,11 @@ impl Columns<'_> {
         &self,
         text: &Expression,
         pattern: &Expression,
+        collation: CollationId,
         escape: Option<char>,
     ) -> Option<Predicate> {
         let (slot, ty) = self.column(text)?;
-        if !ty.kind.is_string() || ty.collation() != pattern_collation(pattern, ty) {
+        if !ty.kind.is_string() || ty.collation() != Some(collation) {
             return None;
         }
         let ExpressionKind::Literal(datum) = &pattern.kind else { return None };
@@ -178,17 +181,6 @@ impl Columns<'_> {
         };
         let test = ColumnTest::Range { lower: lower.map(literal), upper: upper.map(literal) };
         Some(Predicate { slot, test, is_exact: false })
-    }
-}
-
-fn pattern_collation(
-    pattern: &Expression,
-    column: &SqlType,
-) -> Option<firn_format::value::CollationId> {
-    use crate::types::Coercibility;
-    match pattern.ty.coercibility >= Coercibility::SystemConstant {
-        true => column.collation(),
-        false => pattern.ty.collation(),
     }
 }
 

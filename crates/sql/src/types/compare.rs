@@ -19,7 +19,7 @@ use std::cmp::Ordering;
 
 use firn_format::value::CollationId;
 
-use crate::collation;
+use crate::collation::{self, Charset};
 use crate::error::Result;
 
 use super::collate::comparison_collation;
@@ -148,7 +148,7 @@ impl ComparisonKind {
         SqlType { kind, nullable: true, coercibility: side.coercibility }
     }
 
-    /// Whether values of a kind are compared as they are.
+    /// Whether values of a kind are compared as they are. Bytes beside texts in Unicode are: they need not be characters.
     fn takes(self, kind: &TypeKind) -> bool {
         match self {
             ComparisonKind::Integer => kind.is_integer() || kind.is_enum_or_set(),
@@ -156,7 +156,9 @@ impl ComparisonKind {
                 kind.is_integer() || kind.is_decimal() || kind.is_enum_or_set()
             }
             ComparisonKind::Double => kind.is_numeric() || kind.is_enum_or_set(),
-            ComparisonKind::Text(_) => kind.is_string() || *kind == TypeKind::Geometry,
+            ComparisonKind::Text(collation) => {
+                kind.is_string() && !is_recoded(kind, collation) || *kind == TypeKind::Geometry
+            }
             ComparisonKind::DateTime => kind.has_date(),
             ComparisonKind::Time => matches!(kind, TypeKind::Time { .. }),
             // Values that are no JSON are compared as the scalars that they are.
@@ -300,4 +302,14 @@ pub(super) fn decimal_of(datum: &Datum) -> Decimal {
 /// Both zeros are equal.
 fn compare_doubles(a: f64, b: f64) -> Ordering {
     (a + 0.0).total_cmp(&(b + 0.0))
+}
+
+/// Whether bytes stand for other characters than those that a value's own form, UTF-8, has for them: a text in another
+/// character set as bytes, or bytes as such a text.
+fn is_recoded(from: &TypeKind, to: CollationId) -> bool {
+    let charset = |id: CollationId| collation::get(id).charset;
+    matches!(
+        (from.collation().map(charset), charset(to)),
+        (Some(Charset::Latin1), Charset::Binary) | (Some(Charset::Binary), Charset::Latin1)
+    )
 }
