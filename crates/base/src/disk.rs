@@ -10,6 +10,8 @@
 //! * after a failed `sync_data` nothing is known about what was written since the last good one, and a
 //!   later sync that succeeds says nothing about it either: the operating system may have dropped it.
 
+mod write_back;
+
 use std::fs;
 use std::io;
 use std::os::unix::fs::FileExt;
@@ -40,6 +42,12 @@ pub trait File: Send + Sync {
 
     /// Makes everything written so far durable (`fdatasync`).
     fn sync_data(&self) -> io::Result<()>;
+
+    /// Asks that what was written at `offset` goes to the disk soon, so that a sync finds less to do. Says nothing of
+    /// durability or errors, and does not wait for the disk.
+    fn begin_write_back(&self, offset: u64, length: u64) {
+        let _ = (offset, length);
+    }
 
     /// Reserves room for the first `length` bytes, extends the file with zeros if it is shorter, and
     /// never shortens it. `StorageFull` if there is no room.
@@ -96,6 +104,10 @@ impl File for SystemFile {
 
     fn sync_data(&self) -> io::Result<()> {
         self.0.sync_data()
+    }
+
+    fn begin_write_back(&self, offset: u64, length: u64) {
+        write_back::begin(&self.0, offset, length);
     }
 
     fn allocate(&self, length: u64) -> io::Result<()> {

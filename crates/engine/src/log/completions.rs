@@ -2,7 +2,7 @@
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use firn_api::LogError;
 use firn_base::Lsn;
@@ -39,6 +39,7 @@ impl Ord for Pending {
 pub struct Completions {
     pending: Mutex<BinaryHeap<Reverse<Pending>>>,
     count: AtomicUsize,
+    wanted: AtomicU64,
 }
 
 impl Completions {
@@ -47,8 +48,14 @@ impl Completions {
         self.count.load(Ordering::SeqCst) > 0
     }
 
+    /// The greatest position that a completion has waited for.
+    pub fn wanted_lsn(&self) -> Lsn {
+        Lsn(self.wanted.load(Ordering::SeqCst))
+    }
+
     /// Keeps `completion` until [`Completions::complete`] reaches `lsn`.
     pub fn push(&self, lsn: Lsn, completion: Completion) {
+        self.wanted.fetch_max(lsn.0, Ordering::SeqCst);
         let mut pending = self.pending.lock();
         pending.push(Reverse(Pending { lsn, completion }));
         self.count.store(pending.len(), Ordering::SeqCst);

@@ -152,17 +152,17 @@ impl HeldRole<'_> {
     /// Says that the next round covers everything up to `end`, which is now in the holder's hands.
     pub(crate) fn begin_round(&mut self, end: Lsn) {
         assert!(!self.is_writing() && end > self.role.taken(), "a round follows the one before");
-        self.tell_covered();
         let arrivals = self.role.arrivals.load(Ordering::SeqCst);
         let before = self.role.arrivals_at_begin.swap(arrivals, Ordering::SeqCst);
         self.role.covered.store(arrivals - before, Ordering::SeqCst);
         self.role.taken.store(end.0, Ordering::SeqCst);
     }
 
-    /// Says that what the round covers is durable. Its waiters are woken by the next round or by the role's
-    /// return, whichever is first: not before the next writer can begin.
+    /// Says that what the round covers is durable. Its waiters are woken by [`HeldRole::tell_covered`] or by the role's
+    /// return, whichever is first: not before the disk has something to do again.
     pub(crate) fn end_round(&mut self) {
         assert!(self.is_writing(), "a round was begun");
+        self.tell_covered();
         self.untold = Some(self.role.durable());
         let arrivals = self.role.arrivals.load(Ordering::SeqCst);
         let expected = arrivals + self.role.covered.load(Ordering::SeqCst);
@@ -179,7 +179,8 @@ impl HeldRole<'_> {
         self.role.durable() < self.role.taken()
     }
 
-    fn tell_covered(&mut self) {
+    /// Wakes those whom the last round that has ended covers.
+    pub(crate) fn tell_covered(&mut self) {
         if let Some(round) = self.untold.take() {
             self.role.event_of(round).notify_all();
         }

@@ -219,7 +219,7 @@ impl RedoLog {
     fn lead(&self, mut role: HeldRole<'_>, lsn: Lsn) {
         self.gather(&role);
         while self.durable_lsn() < lsn {
-            match self.write_round(&mut role) {
+            match self.write_round(&mut role, |role| role.tell_covered()) {
                 Ok(Round::Written) => {}
                 // Its group, or one before it, is being copied at this moment.
                 Ok(Round::Nothing) => firn_base::task::yield_now(),
@@ -246,54 +246,76 @@ impl RedoLog {
         }
     }
 
+    /// Whether there is something to write that no committer waits for.
+    fn is_task_wanted(&self) -> bool {
+        self.completions.wanted_lsn() > self.durable_lsn()
+            || self.is_buffer_filling()
+            || self.stopping.load(Ordering::SeqCst)
+    }
+
     /// What the task `log-writer` does.
     fn run(&self) {
+        let patience = Duration::from_millis(self.options.idle_flush_ms);
+        let mut has_lain_idle = false;
         loop {
             let ticket = self.work.listen();
             self.completions.complete(self.durable_lsn());
             if let Some(failure) = self.role.failure() {
                 return self.completions.fail(failure);
             }
-            let turn = self.role.try_take().map(|role| self.task_turn(role));
-            match turn {
-                Some(Turn::Again) => {}
+            let is_wanted = has_lain_idle || self.is_task_wanted();
+            let role = if is_wanted { self.role.try_take() } else { None };
+            let turn = role.map(|role| self.task_turn(role));
+            has_lain_idle = match turn {
+                Some(Turn::Again) => false,
                 // Who has the role says so when it gives it back and there is work for this task.
-                Some(Turn::Idle) | None => {
-                    let patience = Duration::from_millis(self.options.idle_flush_ms);
-                    self.work.wait(ticket, Some(patience));
+                Some(Turn::Idle) | None => !self.work.wait(ticket, Some(patience)),
+            };
+        }
+    }
+
+    /// The task's rounds, as many as are wanted without a pause. Completions of one are called while the disk is at work
+    /// on the next one.
+    fn task_turn(&self, mut role: HeldRole<'_>) -> Turn {
+        let tell = |role: &mut HeldRole<'_>| {
+            role.tell_covered();
+            self.completions.complete(self.durable_lsn());
+        };
+        loop {
+            let is_stopping = self.stopping.load(Ordering::SeqCst);
+            match self.write_round(&mut role, tell) {
+                Ok(Round::Written) if self.is_task_wanted() => {}
+                Ok(Round::Nothing) if is_stopping => {
+                    role.fail(LogError::Failed {
+                        place: "this node".to_owned(),
+                        reason: "the engine is closed".to_owned(),
+                    });
+                    return Turn::Again;
+                }
+                Ok(_) => break,
+                Err(error) => {
+                    self.fail(role, error);
+                    return Turn::Again;
                 }
             }
         }
-    }
-
-    /// One round of the task's.
-    fn task_turn(&self, mut role: HeldRole<'_>) -> Turn {
-        let is_stopping = self.stopping.load(Ordering::SeqCst);
-        match self.write_round(&mut role) {
-            Ok(Round::Written) => Turn::Again,
-            Ok(Round::Nothing) if is_stopping => {
-                role.fail(LogError::Failed {
-                    place: "this node".to_owned(),
-                    reason: "the engine is closed".to_owned(),
-                });
-                Turn::Again
-            }
-            Ok(Round::Nothing) if self.completions.is_pending() => {
-                // A group that is waited for is being copied at this moment.
-                drop(role);
-                firn_base::task::yield_now();
-                Turn::Again
-            }
-            Ok(Round::Nothing) => Turn::Idle,
-            Err(error) => {
-                self.fail(role, error);
-                Turn::Again
-            }
+        drop(role);
+        self.completions.complete(self.durable_lsn());
+        if !self.is_task_wanted() {
+            return Turn::Idle;
         }
+        // A group that is waited for is being copied at this moment.
+        firn_base::task::yield_now();
+        Turn::Again
     }
 
-    /// Writes and syncs what is in the buffer, up to the first hole. Blocks for I/O.
-    fn write_round(&self, role: &mut HeldRole<'_>) -> Result<Round, LogError> {
+    /// Writes and syncs what is in the buffer, up to the first hole; `tell` tells those whom the round before covers, once
+    /// the disk has begun. Blocks for I/O.
+    fn write_round(
+        &self,
+        role: &mut HeldRole<'_>,
+        tell: impl Fn(&mut HeldRole<'_>),
+    ) -> Result<Round, LogError> {
         let limit = BATCH_BYTES.min(self.options.buffer_bytes / 2);
         let mut batch = std::mem::take(&mut *self.batch.lock());
         batch.clear();
@@ -303,8 +325,10 @@ impl RedoLog {
         let round = if batch.is_empty() {
             Round::Nothing
         } else {
-            role.begin_round(start.advance(batch.len() as u64));
-            self.write_and_sync(start, &batch)?;
+            let end = start.advance(batch.len() as u64);
+            role.begin_round(end);
+            self.write(start, &batch, || tell(role))?;
+            self.sync(end)?;
             role.end_round();
             (self.on_durable)(self.durable_lsn());
             Round::Written
@@ -313,8 +337,7 @@ impl RedoLog {
         Ok(round)
     }
 
-    fn write_and_sync(&self, start: Lsn, batch: &[u8]) -> Result<(), LogError> {
-        self.write(start, batch)?;
+    fn sync(&self, end: Lsn) -> Result<(), LogError> {
         let began = self.clock.monotonic();
         let durable = self.store.sync()?;
         let took = self.clock.monotonic().saturating_sub(began);
@@ -323,11 +346,12 @@ impl RedoLog {
         let average = (before * (SYNC_WEIGHT - 1) + took) / SYNC_WEIGHT;
         self.sync_ns.store(average, Ordering::Relaxed);
         self.syncs.fetch_add(1, Ordering::Relaxed);
-        assert!(durable >= start.advance(batch.len() as u64), "a sync covers what was appended");
+        assert!(durable >= end, "a sync covers what was appended");
         Ok(())
     }
 
-    fn write(&self, start: Lsn, batch: &[u8]) -> Result<(), LogError> {
+    /// Writes, and then calls `tell`; before, if the disk is full and this may take long.
+    fn write(&self, start: Lsn, batch: &[u8], mut tell: impl FnMut()) -> Result<(), LogError> {
         let mut told = false;
         loop {
             match self.store.append(start, batch) {
@@ -339,7 +363,12 @@ impl RedoLog {
                         tracing::warn!(%place, %reason, "the log waits for disk space");
                         told = true;
                     }
+                    tell();
                     firn_base::task::sleep(ROOM_RETRY);
+                }
+                Ok(()) => {
+                    tell();
+                    return Ok(());
                 }
                 other => return other,
             }

@@ -153,10 +153,12 @@ impl Writer {
         let end = offset as usize + self.buffer.len();
         let padding = end.next_multiple_of(MEMORY_PAGE_BYTES) - end;
         self.buffer.resize(self.buffer.len() + padding, 0);
-        self.segment
-            .file
-            .write_at(&self.buffer, offset)
-            .map_err(|error| shared.fail(&self.segment.path, error))
+        let file = &self.segment.file;
+        file.write_at(&self.buffer, offset)
+            .map_err(|error| shared.fail(&self.segment.path, error))?;
+        // Whoever syncs has something to do before: to tell others of the last sync.
+        file.begin_write_back(offset, self.buffer.len() as u64);
+        Ok(())
     }
 
     /// Fills the buffer with the blocks from the partly filled one on.
