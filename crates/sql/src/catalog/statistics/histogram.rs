@@ -97,18 +97,20 @@ impl Histogram {
     fn below(&self, ty: &SqlType, value: &Datum, included: bool) -> f64 {
         let mut before = 0.0;
         for bucket in &self.buckets {
-            let share = bucket.cumulative - before;
-            let equal = if included { share / bucket.distinct.max(1.0) } else { 0.0 };
+            let one = (bucket.cumulative - before) / bucket.distinct.max(1.0);
+            let equal = if included { one } else { 0.0 };
             match compare::compare_values(ty, value, &bucket.upper) {
                 Ordering::Greater => before = bucket.cumulative,
-                Ordering::Equal => {
-                    return bucket.cumulative - share / bucket.distinct.max(1.0) + equal;
-                }
+                Ordering::Equal => return bucket.cumulative - one + equal,
                 Ordering::Less => {
                     return match compare::compare_values(ty, value, &bucket.lower) {
                         Ordering::Less => before,
                         Ordering::Equal => before + equal,
-                        Ordering::Greater => before + share * position(ty, bucket, value),
+                        // Both bounds are values, and the others lie evenly between them.
+                        Ordering::Greater => {
+                            let others = (bucket.distinct - 2.0).max(0.0);
+                            before + one * (1.0 + others * position(bucket, value))
+                        }
                     };
                 }
             }
@@ -144,7 +146,7 @@ fn is_equal(ty: &SqlType, one: &Datum, other: &Datum) -> bool {
 }
 
 /// How far from the lower to the upper bound a value is; half of the way where that cannot be told.
-fn position(_ty: &SqlType, bucket: &Bucket, value: &Datum) -> f64 {
+fn position(bucket: &Bucket, value: &Datum) -> f64 {
     let number = |datum: &Datum| match datum {
         Datum::Int(number) => Some(*number as f64),
         Datum::UInt(number) => Some(*number as f64),

@@ -42,6 +42,13 @@ fn a_histogram_tells_how_values_lie() {
     assert!((between(&skewed, 7, 7) - 0.9).abs() < 0.01);
 }
 
+#[test]
+fn a_wider_range_within_a_bucket_has_no_smaller_share() {
+    let values = [vec![-12; 31], vec![-11], vec![0; 33]].concat();
+    let histogram = histogram(values);
+    assert!(between(&histogram, -50, -11) <= between(&histogram, -53, -8));
+}
+
 proptest! {
     #[test]
     fn shares_are_shares_and_grow_with_their_ranges(

@@ -34,18 +34,19 @@ fn bytes_of_first(types: &[SqlType], _: &ResolveContext<'_>) -> SqlType {
 }
 
 fn resolve_hex(types: &[SqlType], context: &ResolveContext<'_>) -> Result<Signature> {
-    let ty = &types[0];
-    let number = matches!(
-        ty.kind,
-        TypeKind::Integer { .. } | TypeKind::Decimal { .. } | TypeKind::Double | TypeKind::Float
-    );
-    let want = if number || ty.kind == TypeKind::Year { Want::Int } else { Want::Text };
+    let want = match types[0].kind {
+        TypeKind::Integer { .. } | TypeKind::Year => Want::Int,
+        TypeKind::Decimal { .. } | TypeKind::Double | TypeKind::Float => Want::Double,
+        _ => Want::Text,
+    };
     fixed(types, context, &[want], text_times::<8>)
 }
 
 fn hex(datum: &Datum, call: &Call<'_>) -> Datum {
-    let Datum::Text(octets) = datum else {
-        return Datum::text(format!("{:X}", word(datum)));
+    let octets = match datum {
+        Datum::Text(octets) => octets,
+        Datum::Double(number) => return Datum::text(format!("{:X}", rounded_word(*number))),
+        _ => return Datum::text(format!("{:X}", word(datum))),
     };
     let collation = call.arguments[0].collation();
     let encoded = match collation {
@@ -56,6 +57,15 @@ fn hex(datum: &Datum, call: &Call<'_>) -> Datum {
         return Datum::Null;
     }
     Datum::Text(to_hex(&encoded, DIGITS))
+}
+
+/// The bits of the nearest integer, with a sign or without; all of them beyond 64.
+fn rounded_word(number: f64) -> u64 {
+    if number <= i64::MIN as f64 || number >= u64::MAX as f64 {
+        return u64::MAX;
+    }
+    let rounded = number.round();
+    if rounded < 0.0 { (rounded as i64) as u64 } else { rounded as u64 }
 }
 
 /// Two digits for each byte.
