@@ -71,6 +71,10 @@ pub trait LogStore: Send + Sync {
     /// [`LogError::NoRoom`] (nothing was taken) or [`LogError::Failed`].
     fn append(&self, start: Lsn, groups: &[u8]) -> Result<(), LogError>;
 
+    /// Says that a sync follows soon and that its caller has something else to do first: what the sync would wait for may
+    /// begin. Does not wait for it.
+    fn begin_sync(&self) {}
+
     /// Makes durable all that was appended and returns the end of it. Blocks for the sync.
     ///
     /// # Errors

@@ -43,8 +43,8 @@ pub trait File: Send + Sync {
     /// Makes everything written so far durable (`fdatasync`).
     fn sync_data(&self) -> io::Result<()>;
 
-    /// Asks that what was written at `offset` goes to the disk soon, so that a sync finds less to do. Says nothing of
-    /// durability or errors, and does not wait for the disk.
+    /// Asks that what was written of `length` bytes at `offset` goes to the disk soon, so that a sync finds less to do. Says
+    /// nothing of durability or errors, and does not wait for the disk.
     fn begin_write_back(&self, offset: u64, length: u64) {
         let _ = (offset, length);
     }

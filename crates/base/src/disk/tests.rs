@@ -20,6 +20,9 @@ fn reads_are_exact_and_holes_are_zero() {
     let directory = tempfile::tempdir().unwrap();
     let file = SystemDisk.open(&directory.path().join("pages"), OpenMode::CreateNew).unwrap();
     file.write_at(b"snow", 3).unwrap();
+    for (offset, length) in [(3, 4), (1 << 40, 1), (u64::MAX, u64::MAX)] {
+        file.begin_write_back(offset, length);
+    }
     file.sync_data().unwrap();
     let mut bytes = [9; 7];
     file.read_at(&mut bytes, 0).unwrap();

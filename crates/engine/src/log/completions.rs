@@ -48,6 +48,11 @@ impl Completions {
         self.count.load(Ordering::SeqCst) > 0
     }
 
+    /// Whether there is one for what is durable.
+    pub fn is_due(&self, durable: Lsn) -> bool {
+        self.is_pending() && self.pending.lock().peek().is_some_and(|first| first.0.lsn <= durable)
+    }
+
     /// The greatest position that a completion has waited for.
     pub fn wanted_lsn(&self) -> Lsn {
         Lsn(self.wanted.load(Ordering::SeqCst))

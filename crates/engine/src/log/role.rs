@@ -179,6 +179,11 @@ impl HeldRole<'_> {
         self.role.durable() < self.role.taken()
     }
 
+    /// Whether somebody is to be told of a round that has ended.
+    pub(crate) fn has_to_tell(&self) -> bool {
+        self.untold.is_some()
+    }
+
     /// Wakes those whom the last round that has ended covers.
     pub(crate) fn tell_covered(&mut self) {
         if let Some(round) = self.untold.take() {

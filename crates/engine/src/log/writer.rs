@@ -326,8 +326,9 @@ impl RedoLog {
             Round::Nothing
         } else {
             let end = start.advance(batch.len() as u64);
+            let has_to_tell = role.has_to_tell() || self.completions.is_due(self.durable_lsn());
             role.begin_round(end);
-            self.write(start, &batch, || tell(role))?;
+            self.write(start, &batch, has_to_tell.then_some(|| tell(role)))?;
             self.sync(end)?;
             role.end_round();
             (self.on_durable)(self.durable_lsn());
@@ -350,8 +351,13 @@ impl RedoLog {
         Ok(())
     }
 
-    /// Writes, and then calls `tell`; before, if the disk is full and this may take long.
-    fn write(&self, start: Lsn, batch: &[u8], mut tell: impl FnMut()) -> Result<(), LogError> {
+    /// Writes, and then calls `tell`, while the disk begins; before, if it is full and this may take long.
+    fn write(
+        &self,
+        start: Lsn,
+        batch: &[u8],
+        mut tell: Option<impl FnMut()>,
+    ) -> Result<(), LogError> {
         let mut told = false;
         loop {
             match self.store.append(start, batch) {
@@ -363,11 +369,14 @@ impl RedoLog {
                         tracing::warn!(%place, %reason, "the log waits for disk space");
                         told = true;
                     }
-                    tell();
+                    tell.iter_mut().for_each(|tell| tell());
                     firn_base::task::sleep(ROOM_RETRY);
                 }
                 Ok(()) => {
-                    tell();
+                    if let Some(tell) = &mut tell {
+                        self.store.begin_sync();
+                        tell();
+                    }
                     return Ok(());
                 }
                 other => return other,

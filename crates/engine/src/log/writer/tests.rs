@@ -40,7 +40,11 @@ impl GatedStore {
     }
 
     fn open_gate(&self) {
-        self.syncs_allowed.store(usize::MAX, Ordering::SeqCst);
+        self.allow(usize::MAX);
+    }
+
+    fn allow(&self, syncs: usize) {
+        self.syncs_allowed.store(syncs, Ordering::SeqCst);
         self.changed.notify_all();
     }
 
@@ -217,4 +221,30 @@ fn a_closed_log_has_written_everything_and_takes_no_more() {
     let (sender, told) = mpsc::channel();
     log.when_durable(end.advance(64), Box::new(move |outcome| sender.send(outcome).unwrap()));
     assert!(told.recv().unwrap().is_err());
+}
+
+#[test]
+fn completions_are_called_when_the_next_group_has_been_written() {
+    let store = GatedStore::new(0);
+    let log = start(&store);
+    let (tell, told) = mpsc::channel();
+    let hand_over = |lsn| {
+        let (store, tell) = (Arc::clone(&store), tell.clone());
+        let completion = move |outcome: Result<(), LogError>| {
+            outcome.unwrap();
+            tell.send(Lsn(store.written.load(Ordering::SeqCst))).unwrap();
+        };
+        log.when_durable(lsn, Box::new(completion));
+    };
+    hand_over(append(&log));
+    store.wait_for_sync(1);
+    let next = append(&log);
+    hand_over(next);
+    store.allow(1);
+    store.wait_for_sync(2);
+    assert_eq!(told.recv(), Ok(next));
+    assert_eq!(told.try_recv(), Err(mpsc::TryRecvError::Empty));
+    store.open_gate();
+    assert_eq!(told.recv(), Ok(next));
+    log.close().unwrap();
 }

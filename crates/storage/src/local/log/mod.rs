@@ -273,6 +273,10 @@ impl LogStore for LocalLog {
         self.shared.append(start, groups)
     }
 
+    fn begin_sync(&self) {
+        self.shared.begin_sync();
+    }
+
     fn sync(&self) -> Result<Lsn, LogError> {
         self.shared.sync()
     }

@@ -153,12 +153,10 @@ impl Writer {
         let end = offset as usize + self.buffer.len();
         let padding = end.next_multiple_of(MEMORY_PAGE_BYTES) - end;
         self.buffer.resize(self.buffer.len() + padding, 0);
-        let file = &self.segment.file;
-        file.write_at(&self.buffer, offset)
-            .map_err(|error| shared.fail(&self.segment.path, error))?;
-        // Whoever syncs has something to do before: to tell others of the last sync.
-        file.begin_write_back(offset, self.buffer.len() as u64);
-        Ok(())
+        self.segment
+            .file
+            .write_at(&self.buffer, offset)
+            .map_err(|error| shared.fail(&self.segment.path, error))
     }
 
     /// Fills the buffer with the blocks from the partly filled one on.
@@ -236,6 +234,18 @@ impl Shared {
         let published = writer.published();
         *self.tail.lock() = published;
         Ok(())
+    }
+
+    /// Has what is written and not durable brought to the disk.
+    pub(super) fn begin_sync(&self) {
+        let (written, segment) = {
+            let tail = self.tail.lock();
+            (tail.written, tail.segment.clone())
+        };
+        // What lies in earlier segments is durable, by D2.
+        let from = segment.offset_of(self.durable().max(segment.first));
+        let end = segment.offset_of(written) + BLOCK_BYTES as u64;
+        segment.file.begin_write_back(from, end.saturating_sub(from));
     }
 
     pub(super) fn sync(&self) -> Result<Lsn, LogError> {
