@@ -33,8 +33,8 @@ impl Binder<'_> {
             Expr::IsFalse(inner) => self.is(inner, IsTest::False, false),
             Expr::IsNotFalse(inner) => self.is(inner, IsTest::False, true),
             Expr::InList { expr, list, negated } => self.in_list(expr, list, *negated),
-            Expr::InSubquery { expr, subquery, negated } => {
-                self.in_subquery(expr, subquery, *negated)
+            Expr::InSubquery { expr: operand, subquery, negated } => {
+                self.shared(expr, |binder| binder.in_subquery(operand, subquery, *negated))
             }
             Expr::Between { expr, negated, low, high } => self.between(expr, *negated, low, high),
             Expr::Like { negated, expr, pattern, escape_char, .. } => {
@@ -50,8 +50,10 @@ impl Binder<'_> {
             Expr::Case { operand, conditions, else_result, .. } => {
                 self.case(operand.as_deref(), conditions, else_result.as_deref())
             }
-            Expr::Exists { subquery, negated } => self.exists(subquery, *negated),
-            Expr::Subquery(query) => self.scalar_subquery(query),
+            Expr::Exists { subquery, negated } => {
+                self.shared(expr, |binder| binder.exists(subquery, *negated))
+            }
+            Expr::Subquery(query) => self.shared(expr, |binder| binder.scalar_subquery(query)),
             Expr::Tuple(items) => self.tuple(items),
             Expr::Function(function) => self.function(function),
             _ => self.special(expr),

@@ -121,12 +121,29 @@ impl Binder<'_> {
             let only = list.into_iter().next().unwrap_or_else(make::null);
             return self.compare(operator, operand, only);
         }
-        let operand = match list.iter().find(|item| item.ty.kind.is_string()) {
-            Some(text) => self.beside_text(operand, text),
-            None => operand,
-        };
+        if operand.ty.kind == TypeKind::Json && list.iter().any(|item| item.ty.kind.is_string()) {
+            return self.document_in(operand, list, negated);
+        }
         let operand = self.beside_all(operand, &list, "in")?;
         self.in_values(operand, list, negated)
+    }
+
+    /// A document among values of which some are texts: beside those it is its own text, beside the others a document.
+    fn document_in(
+        &mut self,
+        operand: Expression,
+        list: Vec<Expression>,
+        negated: bool,
+    ) -> Result<Expression> {
+        let any = list
+            .into_iter()
+            .map(|item| {
+                let operand = self.beside_text(operand.clone(), &item);
+                self.compare(CompareOperator::Equal, operand, item)
+            })
+            .collect::<Result<Vec<_>>>()?;
+        let any = make::or(any);
+        Ok(if negated { self.negated(any) } else { any })
     }
 
     /// In `CASE` and `IN` a document beside a text is compared as its own text.

@@ -77,7 +77,7 @@ pub struct Scope {
     pub grouping_slots: Option<Vec<Slot>>,
     /// Subqueries of the select list and of `GROUP BY` with what they were bound to: one that is written
     /// again is the same.
-    pub subqueries: Vec<(sqlparser::ast::Query, Expression)>,
+    pub subqueries: Vec<(sqlparser::ast::Expr, Expression)>,
     /// Slots that `ANY_VALUE` reads.
     pub any_values: SlotSet,
     /// Names in it cannot be seen (a derived table is being bound that is not lateral).

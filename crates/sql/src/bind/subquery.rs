@@ -56,26 +56,38 @@ impl Binder<'_> {
         Expression { kind: ExpressionKind::Subquery(Arc::new(subquery)), ty }
     }
 
-    /// `(SELECT …)` as a value.
-    pub(crate) fn scalar_subquery(&mut self, query: &ast::Query) -> Result<Expression> {
-        let is_shared = matches!(self.clause, Clause::FieldList | Clause::GroupBy);
+    /// What a subquery with what is asked of it is bound to; the same again if it is written again in the select list or in
+    /// `GROUP BY`.
+    pub(crate) fn shared(
+        &mut self,
+        written: &Expr,
+        bind: impl FnOnce(&mut Self) -> Result<Expression>,
+    ) -> Result<Expression> {
+        if !matches!(self.clause, Clause::FieldList | Clause::GroupBy) {
+            return bind(self);
+        }
         let repeated = |scope: &Scope| {
             let mut known = scope.subqueries.iter();
-            known.find(|(other, _)| other == query).map(|(_, value)| value.clone())
+            known.find(|(other, _)| other == written).map(|(_, value)| value.clone())
         };
-        if is_shared && let Some(value) = self.scopes.last().and_then(repeated) {
+        if let Some(value) = self.scopes.last().and_then(repeated) {
             return Ok(value);
         }
+        let value = bind(self)?;
+        if let Some(scope) = self.scopes.last_mut() {
+            scope.subqueries.push((written.clone(), value.clone()));
+        }
+        Ok(value)
+    }
+
+    /// `(SELECT …)` as a value.
+    pub(crate) fn scalar_subquery(&mut self, query: &ast::Query) -> Result<Expression> {
         let plan = self.planned(query)?;
         let [column] = plan.columns.as_slice() else {
             return Err(wrong_columns(1));
         };
         let ty = column.value.ty.clone().with_nullable(true);
-        let value = self.subquery_expression(plan, SubqueryKind::Scalar, ty);
-        if is_shared && let Some(scope) = self.scopes.last_mut() {
-            scope.subqueries.push((query.clone(), value.clone()));
-        }
-        Ok(value)
+        Ok(self.subquery_expression(plan, SubqueryKind::Scalar, ty))
     }
 
     /// `[NOT] EXISTS (SELECT …)`

@@ -137,7 +137,8 @@ fn fill_usage(context: &VirtualContext<'_>, hints: &Hints<'_>, emit: EmitRow<'_>
     each_stored(context, hints, ("TABLE_SCHEMA", "TABLE_NAME"), &mut |table| {
         for index in table.indexes.iter().filter(|index| index.unique) {
             for (part, position) in index.parts.iter().zip(1..) {
-                let Some(column) = table.by_ordinal(part.ordinal) else { continue };
+                let column = table.by_ordinal(part.ordinal).filter(|column| !column.hidden);
+                let Some(column) = column else { continue };
                 let row = usage_row(table, &index.name, &column.name, position, None);
                 if !emit(&row)? {
                     return Ok(false);
