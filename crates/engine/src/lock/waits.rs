@@ -10,6 +10,7 @@
 //!                  └──────► timed out: taken back by the waiter itself
 //! ```
 
+use std::cmp::Reverse;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -248,11 +249,11 @@ impl Waits {
             && first.locked.covers(&second.locked)
     }
 
-    /// The cheapest to roll back; of equals, the youngest (rule 11).
+    /// The cheapest to roll back; of equals, the one that began to wait last (rule 11).
     fn choose_victim(&self, cycle: &[TrxId]) -> Option<TrxId> {
         let open = cycle.iter().filter_map(|owner| self.open.get_key_value(owner));
-        let costs = open.map(|(owner, wait)| (wait.waiter.weight(), std::cmp::Reverse(*owner)));
-        costs.min().map(|(_, owner)| owner.0)
+        let cost = |wait: &OpenWait| (wait.waiter.weight(), Reverse(wait.rank.sequence));
+        open.min_by_key(|(_, wait)| cost(wait)).map(|(owner, _)| *owner)
     }
 
     fn report(&mut self, cycle: &[TrxId], victim: TrxId, now: Duration) {

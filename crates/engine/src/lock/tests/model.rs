@@ -213,6 +213,10 @@ struct Walk {
     owners: Vec<TrxId>,
     weights: BTreeMap<TrxId, u64>,
     waits: BTreeMap<TrxId, Wait>,
+    /// Requests that had to wait so far.
+    waits_begun: u64,
+    /// Which of them was each owner's last.
+    began: BTreeMap<TrxId, u64>,
     /// Who has written which key without a lock.
     implicit: BTreeMap<u8, TrxId>,
     next: u64,
@@ -227,6 +231,8 @@ impl Walk {
             owners: Vec::new(),
             weights: BTreeMap::new(),
             waits: BTreeMap::new(),
+            waits_begun: 0,
+            began: BTreeMap::new(),
             implicit: BTreeMap::new(),
             next: 1,
         };
@@ -309,6 +315,8 @@ impl Walk {
             Outcome::Held => Answer::Held,
             Outcome::Queued(wait) => {
                 self.waits.insert(owner, wait);
+                self.waits_begun += 1;
+                self.began.insert(owner, self.waits_begun);
                 Answer::Queued
             }
         };
@@ -398,7 +406,8 @@ impl Walk {
         if victims.is_empty() {
             return Some((model, BTreeSet::new()));
         }
-        let cost = |owner: TrxId| (self.weights[&owner], std::cmp::Reverse(owner));
+        let began = |owner| self.began.get(&owner).copied();
+        let cost = |owner: TrxId| (self.weights[&owner], std::cmp::Reverse(began(owner)));
         let guilty = victims
             .iter()
             .filter(|victim| model.is_on_cycle(**victim, |other| cost(other) >= cost(**victim)));

@@ -122,18 +122,18 @@ fn a_deadlock_of_two_costs_the_cheaper_transaction() {
 }
 
 #[test]
-fn of_equals_the_youngest_goes() {
+fn of_equals_the_one_that_began_to_wait_last_goes() {
     check(
-        "T1 X ant\n T2 X bee\n T2 X ant\n T1 X bee\n T2 ends",
+        "T1 X ant\n T2 X bee\n T2 X ant\n T1 X bee\n T1 ends",
         expect![[r#"
-        T1 X ant           granted
-        T2 X bee           granted
-        T2 X ant           waits
-        T1 X bee           waits
-            T2 is the victim of T1 > T2
-        T2 ends
-            T1 gets index 7 key bee
-    "#]],
+            T1 X ant           granted
+            T2 X bee           granted
+            T2 X ant           waits
+            T1 X bee           waits
+                T1 is the victim of T1 > T2
+            T1 ends
+                T2 gets index 7 key ant
+        "#]],
     );
 }
 
@@ -359,7 +359,7 @@ fn a_range_without_keys_is_nothing() {
 #[test]
 fn a_scan_meets_the_writer_who_came_before_its_range() {
     check(
-        "T1 writes bee\n T2 S [a..c]\n T1 held bee\n T2 S bee\n locks\n T1 writes ant\n T1 X ant\n T2 ends",
+        "T1 writes bee\n T2 S [a..c]\n T1 held bee\n T2 S bee\n locks\n T1 writes ant\n T1 X ant\n T1 ends",
         expect![[r#"
             T1 writes bee      goes ahead
             T2 S [a..c]        granted
@@ -370,9 +370,9 @@ fn a_scan_meets_the_writer_who_came_before_its_range() {
               | index 7 range [a..c]  S T2
             T1 writes ant      must ask
             T1 X ant           waits
-                T2 is the victim of T1 > T2
-            T2 ends
-                T1 gets index 7 key ant
+                T1 is the victim of T1 > T2
+            T1 ends
+                T2 gets index 7 key bee
         "#]],
     );
 }
@@ -394,23 +394,23 @@ fn who_has_a_key_goes_ahead_with_a_range_over_it() {
 #[test]
 fn a_deadlock_between_a_range_and_a_key() {
     check(
-        "T1 S [a..c]\n T2 X dog\n T2 X bee\n T1 X dog\n T2 ends",
+        "T1 S [a..c]\n T2 X dog\n T2 X bee\n T1 X dog\n T1 ends",
         expect![[r#"
-        T1 S [a..c]        granted
-        T2 X dog           granted
-        T2 X bee           waits
-        T1 X dog           waits
-            T2 is the victim of T1 > T2
-        T2 ends
-            T1 gets index 7 key dog
-    "#]],
+            T1 S [a..c]        granted
+            T2 X dog           granted
+            T2 X bee           waits
+            T1 X dog           waits
+                T1 is the victim of T1 > T2
+            T1 ends
+                T2 gets index 7 key bee
+        "#]],
     );
 }
 
 #[test]
 fn an_upgrade_that_stops_a_waiting_range_closes_a_circle() {
     check(
-        "T1 S ant\n T2 S ant\n T3 X cow\n T4 X dog\n T4 S [a..c~]\n T2 X dog\n T1 X ant\n T4 ends",
+        "T1 S ant\n T2 S ant\n T3 X cow\n T4 X dog\n T4 S [a..c~]\n T2 X dog\n T1 X ant\n T1 ends\n T3 ends",
         expect![[r#"
             T1 S ant           granted
             T2 S ant           granted
@@ -419,9 +419,10 @@ fn an_upgrade_that_stops_a_waiting_range_closes_a_circle() {
             T4 S [a..c~]       waits
             T2 X dog           waits
             T1 X ant           waits
-                T4 is the victim of T4 > T1 > T2
-            T4 ends
-                T2 gets index 7 key dog
+                T1 is the victim of T4 > T1 > T2
+            T1 ends
+            T3 ends
+                T4 gets index 7 range [a..c~]
         "#]],
     );
 }
