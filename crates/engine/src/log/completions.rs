@@ -39,6 +39,7 @@ impl Ord for Pending {
 pub struct Completions {
     pending: Mutex<BinaryHeap<Reverse<Pending>>>,
     count: AtomicUsize,
+    /// The greatest position of all that were ever kept.
     wanted: AtomicU64,
 }
 

@@ -240,8 +240,7 @@ impl RedoLog {
 
     /// To be called after the role was given back: the task may have found it taken.
     fn call_task_if_wanted(&self) {
-        let is_stopping = self.stopping.load(Ordering::SeqCst);
-        if is_stopping || self.completions.is_pending() || self.is_buffer_filling() {
+        if self.completions.is_pending() || self.is_task_wanted() {
             self.work.notify_all();
         }
     }
@@ -314,7 +313,7 @@ impl RedoLog {
     fn write_round(
         &self,
         role: &mut HeldRole<'_>,
-        tell: impl Fn(&mut HeldRole<'_>),
+        tell: impl FnOnce(&mut HeldRole<'_>),
     ) -> Result<Round, LogError> {
         let limit = BATCH_BYTES.min(self.options.buffer_bytes / 2);
         let mut batch = std::mem::take(&mut *self.batch.lock());
@@ -356,7 +355,7 @@ impl RedoLog {
         &self,
         start: Lsn,
         batch: &[u8],
-        mut tell: Option<impl FnMut()>,
+        mut tell: Option<impl FnOnce()>,
     ) -> Result<(), LogError> {
         let mut told = false;
         loop {
@@ -369,11 +368,13 @@ impl RedoLog {
                         tracing::warn!(%place, %reason, "the log waits for disk space");
                         told = true;
                     }
-                    tell.iter_mut().for_each(|tell| tell());
+                    if let Some(tell) = tell.take() {
+                        tell();
+                    }
                     firn_base::task::sleep(ROOM_RETRY);
                 }
                 Ok(()) => {
-                    if let Some(tell) = &mut tell {
+                    if let Some(tell) = tell {
                         self.store.begin_sync();
                         tell();
                     }

@@ -236,12 +236,15 @@ impl Shared {
         Ok(())
     }
 
+    /// The end of what is written, and the segment in which it lies.
+    fn written(&self) -> (Lsn, Arc<Segment>) {
+        let tail = self.tail.lock();
+        (tail.written, tail.segment.clone())
+    }
+
     /// Has what is written and not durable brought to the disk.
     pub(super) fn begin_sync(&self) {
-        let (written, segment) = {
-            let tail = self.tail.lock();
-            (tail.written, tail.segment.clone())
-        };
+        let (written, segment) = self.written();
         // What lies in earlier segments is durable, by D2.
         let from = segment.offset_of(self.durable().max(segment.first));
         let end = segment.offset_of(written) + BLOCK_BYTES as u64;
@@ -250,10 +253,7 @@ impl Shared {
 
     pub(super) fn sync(&self) -> Result<Lsn, LogError> {
         self.check_alive()?;
-        let (written, segment) = {
-            let tail = self.tail.lock();
-            (tail.written, tail.segment.clone())
-        };
+        let (written, segment) = self.written();
         if written > self.durable() {
             segment.file.sync_data().map_err(|error| self.fail(&segment.path, error))?;
             self.check_alive()?;
