@@ -52,7 +52,7 @@ impl<'s, 'r, 'a> WireSink<'s, 'r, 'a> {
             replies: Some(replies),
             encoded,
             presentation,
-            converts: presentation.charset.is_some_and(|charset| !charset.is_unicode()),
+            converts: presentation.charset.is_some_and(|charset| !charset.is_utf8()),
             set: None,
             broken: None,
             decimal: String::new(),
@@ -255,7 +255,7 @@ const NOT_FIXED: u8 = 31;
 
 fn put_text(row: &mut Row<'_>, text: &[u8], charset: Option<Charset>) {
     match charset {
-        Some(charset) if !charset.is_unicode() => row.bytes(&charset.encode(text)),
+        Some(charset) if !charset.is_utf8() => row.bytes(&charset.encode(text)),
         _ => row.bytes(text),
     }
 }

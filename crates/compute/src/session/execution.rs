@@ -213,7 +213,7 @@ impl SqlSession {
     ) -> Answered {
         self.note_plan(plan);
         let encoded = match self.settings.presentation.charset {
-            Some(charset) if !charset.is_unicode() => None,
+            Some(charset) if !charset.is_utf8() => None,
             _ => plan.columns.as_ref(),
         };
         let counts_found = replies.counts_found_rows();

@@ -268,7 +268,10 @@ impl SqlSession {
 
     fn begin_with_collation(&mut self, collation: u16) {
         let id = firn_format::value::CollationId(collation);
-        let Some(collation) = firn_sql::collation::by_id(id) else { return };
+        let known = firn_sql::collation::by_id(id);
+        let Some(collation) = known.filter(|known| known.charset.unit_bytes() == 1) else {
+            return;
+        };
         let charset = Setting::text(collation.charset.name());
         for name in ["character_set_client", "character_set_connection", "character_set_results"] {
             self.state.variables.install(name, charset.clone());

@@ -47,7 +47,7 @@ impl SqlSession {
             Into::Variables(_) => return Err(SqlError::not_supported("variables here")),
         };
         let path = self.secure_path(path, false)?;
-        let charset = charset.map(super::settings::charset).transpose()?;
+        let charset = charset.map(super::settings::charset_of_file).transpose()?;
         let disk = Arc::clone(&self.instance.facts.environment.disk);
         let file = disk.open(&path, OpenMode::CreateNew).map_err(|error| match error.kind() {
             std::io::ErrorKind::AlreadyExists => {
@@ -236,7 +236,7 @@ impl FileSink {
             _ => cast::cast(value, ty, &wanted, &self.context)?,
         };
         let bytes = text.as_bytes().unwrap_or_default();
-        if ty.kind.is_binary() || self.charset.is_unicode() {
+        if ty.kind.is_binary() || self.charset.is_utf8() {
             return Ok(bytes.to_vec());
         }
         Ok(self.charset.encode(bytes).into_owned())

@@ -64,7 +64,7 @@ impl SqlSession {
     /// Whether bytes are text of the client's character set.
     pub(super) fn is_client_text(&self, bytes: &[u8]) -> bool {
         let charset = self.settings.client_charset;
-        match charset.is_unicode() || charset == Charset::Ascii {
+        match charset.is_utf8() || charset == Charset::Ascii {
             true => std::str::from_utf8(bytes).is_ok(),
             false => charset.decode(bytes).is_some(),
         }

@@ -12,9 +12,9 @@ use firn_sql::grammar::ast::{
 };
 use firn_sql::types::Datum;
 
-use super::settings::{self, isolation, isolation_name};
+use super::SqlSession;
+use super::settings::{self, charset, exchanged, isolation, isolation_name};
 use super::transaction::NextTransaction;
-use super::{SqlSession, settings::charset};
 use crate::accounts::Privilege;
 use crate::variables::{self, Kind, Setting};
 
@@ -199,8 +199,7 @@ impl SqlSession {
     }
 
     fn set_names(&mut self, name: Option<&str>, collation: Option<&str>) -> Result<()> {
-        let name = name.unwrap_or("utf8mb4");
-        let set = charset(name)?;
+        let set = exchanged("character_set_client", name.unwrap_or("utf8mb4"))?;
         for variable in
             ["character_set_client", "character_set_results", "character_set_connection"]
         {
@@ -226,7 +225,7 @@ impl SqlSession {
     }
 
     fn set_character_set(&mut self, name: Option<&str>) -> Result<()> {
-        let set = charset(name.unwrap_or("utf8mb4"))?;
+        let set = exchanged("character_set_client", name.unwrap_or("utf8mb4"))?;
         for variable in ["character_set_client", "character_set_results"] {
             self.state.variables.install(variable, Setting::text(set.name()));
         }

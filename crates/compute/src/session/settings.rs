@@ -66,26 +66,26 @@ impl Settings {
     pub(crate) fn of(variables: &SessionVariables) -> Result<Settings> {
         let number = |name| variables.known(name).number();
         let is_on = |name| variables.known(name).is_on();
-        let results = variables.known("character_set_results");
-        let results = match results {
+        let text = |name| variables.known(name).as_text();
+        let results = match variables.known("character_set_results") {
             Setting::Null => None,
-            name => Some(charset(name.as_text())?),
+            name => Some(exchanged("character_set_results", name.as_text())?),
         };
         Ok(Settings {
             autocommit: is_on("autocommit"),
-            isolation: isolation(variables.known("transaction_isolation").as_text()),
+            isolation: isolation(text("transaction_isolation")),
             read_only: is_on("transaction_read_only"),
-            chain: match variables.known("completion_type").as_text() {
+            chain: match text("completion_type") {
                 "CHAIN" => Completion::Chain,
                 "RELEASE" => Completion::Release,
                 _ => Completion::Nothing,
             },
-            sql_mode: sql_mode(variables.known("sql_mode").as_text())?,
-            client_charset: charset(variables.known("character_set_client").as_text())?,
-            connection_collation: collation(variables.known("collation_connection").as_text())?,
+            sql_mode: sql_mode(text("sql_mode"))?,
+            client_charset: exchanged("character_set_client", text("character_set_client"))?,
+            connection_collation: collation(text("collation_connection"))?,
             presentation: Arc::new(Presentation {
                 charset: results.filter(|charset| *charset != Charset::Binary),
-                time_zone: time_zone(variables.known("time_zone").as_text())?,
+                time_zone: time_zone(text("time_zone"))?,
             }),
             limits: Limits {
                 select_rows: number("sql_select_limit"),
@@ -107,7 +107,7 @@ impl Settings {
             max_error_count: number("max_error_count") as usize,
             safe_updates: is_on("sql_safe_updates"),
             max_execution_time_ms: number("max_execution_time"),
-            executor: match variables.known("firn_executor").as_text() {
+            executor: match text("firn_executor") {
                 "ROW" => Some(Executor::Row),
                 "VECTORISED" => Some(Executor::Vectorised),
                 _ => None,
@@ -129,6 +129,32 @@ impl Settings {
 pub(crate) fn charset(name: &str) -> Result<Charset> {
     let unknown = || SqlError::new(1115, format!("Unknown character set: '{name}'"));
     Charset::by_name(name).ok_or_else(unknown)
+}
+
+/// A character set that a variable names for what goes over the connection, in which ASCII is itself.
+///
+/// # Errors
+/// 1115 if there is none of that name, 1231 if a character has several bytes at least.
+pub(crate) fn exchanged(variable: &str, name: &str) -> Result<Charset> {
+    let charset = charset(name)?;
+    if charset.unit_bytes() > 1 {
+        let name = charset.name();
+        let why = format!("Variable '{variable}' can't be set to the value of '{name}'");
+        return Err(SqlError::new(1231, why));
+    }
+    Ok(charset)
+}
+
+/// A character set of files that are read or written.
+///
+/// # Errors
+/// 1115 if there is none of that name, 1235 if a character has several bytes at least.
+pub(crate) fn charset_of_file(name: &str) -> Result<Charset> {
+    let charset = charset(name)?;
+    match charset.unit_bytes() {
+        1 => Ok(charset),
+        _ => Err(SqlError::not_supported(&format!("files in {}", charset.name()))),
+    }
 }
 
 /// A collation by its name.

@@ -137,7 +137,8 @@ impl Binder<'_> {
                     call.function = AggregateFunction::CountRows;
                 }
                 FunctionArg::Unnamed(FunctionArgExpr::Expr(expr)) => {
-                    call.arguments.push(self.bind_single(expr)?);
+                    let number = self.number_of_bytes(expr).filter(|_| of.takes_numbers());
+                    call.arguments.push(number.map_or_else(|| self.bind_single(expr), Ok)?);
                 }
                 _ => return Err(SqlError::not_supported("this argument of an aggregate")),
             }

@@ -1,14 +1,14 @@
 //! `CAST`, `CONVERT`, `COLLATE`, and functions with a grammar of their own.
 
 use sqlparser::ast::{
-    CharacterLength, DataType, DateTimeField, ExactNumberInfo, Expr, Interval, ObjectName,
-    TrimWhereField,
+    CharacterLength, DataType, DateTimeField, ExactNumberInfo, Expr, Function, Interval,
+    ObjectName, TrimWhereField,
 };
 
 use crate::collation::{self, Charset};
 use crate::error::{Result, SqlError};
-use crate::expression::Expression;
-use crate::types::{Coercibility, Datum, SqlType, TypeKind};
+use crate::expression::{Expression, ExpressionKind};
+use crate::types::{Coercibility, Datum, SqlType, TypeKind, cast};
 
 use super::quotient::unrounded;
 use super::{Binder, make};
@@ -30,7 +30,17 @@ impl Binder<'_> {
                         let operand = self.number_to_cast(expr, operand, data_type);
                         self.explicit_cast(operand, data_type, charset.as_deref())
                     }
-                    None => self.convert_charset(operand, charset.as_deref().unwrap_or("utf8mb4")),
+                    None => {
+                        let charset = charset.as_deref().unwrap_or("utf8mb4");
+                        // CHAR(codes USING set) is as weak as a literal.
+                        let coercibility = match &**expr {
+                            Expr::Function(function) if is_char(function) => {
+                                operand.ty.coercibility
+                            }
+                            _ => Coercibility::Implicit,
+                        };
+                        self.convert_charset(operand, charset, coercibility)
+                    }
                 }
             }
             Expr::Collate { expr, collation } => {
@@ -109,7 +119,7 @@ impl Binder<'_> {
             DataType::Signed | DataType::SignedInteger => SqlType::bigint().kind,
             DataType::Unsigned | DataType::UnsignedInteger => SqlType::bigint_unsigned().kind,
             DataType::Binary(length) => {
-                let longest = length.map_or(operand.ty.max_text_chars(), |length| length as u32);
+                let longest = length.map_or(operand.ty.max_text_bytes(), |length| length as u32);
                 match length {
                     Some(_) => TypeKind::Binary { max_bytes: longest },
                     None => TypeKind::Varbinary { max_bytes: longest },
@@ -147,18 +157,23 @@ impl Binder<'_> {
         })
     }
 
-    fn convert_charset(&mut self, operand: Expression, charset: &str) -> Result<Expression> {
+    fn convert_charset(
+        &mut self,
+        operand: Expression,
+        charset: &str,
+        coercibility: Coercibility,
+    ) -> Result<Expression> {
         let charset = charset_named(charset)?;
         let max = operand.ty.max_text_chars();
         let ty = match charset {
             Charset::Binary => SqlType::varbinary(max),
             charset => SqlType::varchar(max, charset.default_collation()),
         };
-        let nullable = operand.ty.nullable;
-        Ok(self
-            .cast_to(operand, ty.with_nullable(nullable).with_coercibility(Coercibility::Implicit)))
+        let ty = ty.with_nullable(operand.ty.nullable).with_coercibility(coercibility);
+        Ok(self.cast_to(operand, ty))
     }
 
+    /// A literal whose bytes, as they were written, are text of a character set.
     fn introduced(&mut self, operand: Expression, charset: &str) -> Result<Expression> {
         let charset = charset_named(charset)?;
         let max = operand.ty.max_text_chars();
@@ -166,7 +181,12 @@ impl Binder<'_> {
             Charset::Binary => SqlType::varbinary(max),
             charset => SqlType::varchar(max, charset.default_collation()),
         };
-        Ok(Expression { ty: ty.with_nullable(operand.ty.nullable), kind: operand.kind })
+        let ExpressionKind::Literal(literal) = &operand.kind else {
+            return Err(SqlError::not_supported("a character set before what is no literal"));
+        };
+        let bytes = cast::to_binary(literal, &operand.ty, self.context.evaluation);
+        let text = charset.decode(&bytes).ok_or_else(|| invalid_literal(&bytes, charset))?;
+        Ok(make::literal(Datum::text(&*text), ty))
     }
 
     fn collate(&mut self, operand: Expression, name: &str) -> Result<Expression> {
@@ -238,12 +258,19 @@ impl Binder<'_> {
         interval: &Interval,
         minus: bool,
     ) -> Result<Expression> {
-        let count = self.bind_single(&interval.value)?;
+        let count = match self.number_of_bytes(&interval.value) {
+            Some(number) => number,
+            None => self.bind_single(&interval.value)?,
+        };
         let unit = interval.leading_field.as_ref().map_or("DAY", unit_name);
         let unit = self.literal_text(unit)?;
         let name = if minus { "DATE_SUB" } else { "DATE_ADD" };
         self.call(name, vec![date, count, unit])
     }
+}
+
+fn is_char(function: &Function) -> bool {
+    name_of(&function.name).eq_ignore_ascii_case("CHAR")
 }
 
 /// The value of a unit of time, as text.
@@ -278,6 +305,12 @@ fn decimal_kind(info: &ExactNumberInfo) -> Result<TypeKind> {
         return Err(SqlError::new(1425, message));
     }
     Ok(SqlType::decimal(precision.max(1) as u8, scale.max(0) as u8).kind)
+}
+
+/// As MySQL shows it: six bytes at most.
+fn invalid_literal(bytes: &[u8], charset: Charset) -> SqlError {
+    let shown: String = bytes.iter().take(6).map(|byte| format!("{byte:02X}")).collect();
+    SqlError::new(1300, format!("Invalid {} character string: '{shown}'", charset.name()))
 }
 
 fn charset_named(name: &str) -> Result<Charset> {

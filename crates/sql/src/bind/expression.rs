@@ -80,13 +80,21 @@ impl Binder<'_> {
         self.single(bound)
     }
 
+    /// What a value says as a condition; a hexadecimal or bit literal is a number there.
+    ///
+    /// # Errors
+    /// As [`Binder::bind`].
+    pub(crate) fn truth(&mut self, expr: &Expr) -> Result<Expression> {
+        let bound = self.number_of_bytes(expr).map_or_else(|| self.bind(expr), Ok)?;
+        self.condition(bound)
+    }
+
     /// Binds a condition; its conjuncts come one by one.
     ///
     /// # Errors
     /// As [`Binder::bind`].
     pub(crate) fn bind_condition(&mut self, expr: &Expr) -> Result<Vec<Expression>> {
-        let bound = self.bind(expr)?;
-        let bound = self.condition(bound)?;
+        let bound = self.truth(expr)?;
         Ok(match bound.kind {
             ExpressionKind::And(list) => list,
             ExpressionKind::Literal(Datum::Int(number)) if number != 0 => Vec::new(),
@@ -138,10 +146,9 @@ impl Binder<'_> {
     }
 
     fn is(&mut self, operand: &Expr, test: IsTest, negated: bool) -> Result<Expression> {
-        let operand = self.bind_single(operand)?;
         let operand = match test {
-            IsTest::Null => operand,
-            _ => self.condition(operand)?,
+            IsTest::Null => self.bind_single(operand)?,
+            _ => self.truth(operand)?,
         };
         Ok(make::is(operand, test, negated))
     }
@@ -150,8 +157,7 @@ impl Binder<'_> {
         match op {
             UnaryOperator::Plus => self.bind_single(operand),
             UnaryOperator::Not | UnaryOperator::BangNot => {
-                let operand = self.bind(operand)?;
-                let operand = self.condition(operand)?;
+                let operand = self.truth(operand)?;
                 Ok(self.negated(operand))
             }
             UnaryOperator::Minus => self.minus(operand),
@@ -244,11 +250,7 @@ impl Binder<'_> {
     }
 
     fn both_conditions(&mut self, left: &Expr, right: &Expr) -> Result<Vec<Expression>> {
-        let left = self.bind(left)?;
-        let left = self.condition(left)?;
-        let right = self.bind(right)?;
-        let right = self.condition(right)?;
-        Ok(vec![left, right])
+        Ok(vec![self.truth(left)?, self.truth(right)?])
     }
 
     fn assign_variable(&mut self, left: &Expr, right: &Expr) -> Result<Expression> {

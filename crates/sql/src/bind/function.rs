@@ -41,6 +41,7 @@ impl Binder<'_> {
                     let pairs = arguments.into_iter().zip(written);
                     arguments = pairs.map(|(one, written)| json_truth(one, written)).collect();
                 }
+                let arguments = self.with_numbers_of_bytes(&name, function, arguments)?;
                 self.named_call(&name, arguments)
             }
         }
@@ -84,6 +85,40 @@ impl Binder<'_> {
                 format!("Incorrect parameter count in the call to native function '{name}'"),
             )),
             _ => self.call(name, arguments),
+        }
+    }
+
+    /// The arguments, with hexadecimal and bit literals as numbers where the function wants numbers.
+    fn with_numbers_of_bytes(
+        &self,
+        name: &str,
+        function: &Function,
+        arguments: Vec<Expression>,
+    ) -> Result<Vec<Expression>> {
+        let numbers: Vec<Option<Expression>> = argument_expressions(function)?
+            .into_iter()
+            .map(|written| self.number_of_bytes(written))
+            .collect();
+        if numbers.iter().all(Option::is_none) {
+            return Ok(arguments);
+        }
+        let wants_number = self.number_arguments(name, &arguments)?;
+        let pairs = arguments.into_iter().zip(numbers).zip(wants_number);
+        Ok(pairs.map(|((one, number), wants)| number.filter(|_| wants).unwrap_or(one)).collect())
+    }
+
+    /// Which arguments a function takes as numbers.
+    fn number_arguments(&self, name: &str, arguments: &[Expression]) -> Result<Vec<bool>> {
+        match name {
+            "IF" => Ok((0..arguments.len()).map(|at| at == 0).collect()),
+            "GREATEST" | "LEAST" => {
+                let any = arguments.iter().any(|argument| argument.ty.kind.is_numeric());
+                Ok(vec![any; arguments.len()])
+            }
+            _ => {
+                let wanted = self.wanted_types(name, arguments)?;
+                Ok(wanted.into_iter().map(|ty| ty.kind.is_numeric()).collect())
+            }
         }
     }
 

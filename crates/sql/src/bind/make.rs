@@ -2,7 +2,7 @@
 
 use crate::error::{Result, SqlError};
 use crate::expression::{CompareOperator, Expression, ExpressionKind, IsTest, Slot};
-use crate::functions::{self, Function, ResolveContext};
+use crate::functions::{self, Function, ResolveContext, Signature};
 use crate::plan::volatility;
 use crate::types::{Datum, SqlType, TypeKind};
 
@@ -145,16 +145,7 @@ impl Binder<'_> {
         self.is_repeatable &= !volatility::acts(function);
         let arguments = arguments.into_iter().map(|one| self.single(one));
         let arguments = arguments.collect::<Result<Vec<_>>>()?;
-        let types: Vec<SqlType> = arguments.iter().map(|one| one.ty.clone()).collect();
-        let constants: Vec<Option<Datum>> = arguments.iter().map(constant_of).collect();
-        let evaluation = self.context.evaluation;
-        let context = ResolveContext {
-            sql_mode: evaluation.sql_mode,
-            connection_collation: evaluation.connection_collation,
-            div_precision_increment: evaluation.div_precision_increment,
-            constants: &constants,
-        };
-        let signature = (function.resolve)(&types, &context)?;
+        let signature = self.signature(function, &arguments)?;
         let wanted = signature.arguments.into_iter();
         let arguments = arguments.into_iter().zip(wanted).map(|(one, ty)| self.cast_to(one, ty));
         let mut arguments: Vec<Expression> = arguments.collect();
@@ -164,6 +155,38 @@ impl Binder<'_> {
         let call =
             Expression { kind: ExpressionKind::Call { function, arguments }, ty: signature.result };
         Ok(quotient::folded(call, |call| self.fold(call)))
+    }
+
+    /// What a function makes of arguments of these types.
+    fn signature(&self, function: &Function, arguments: &[Expression]) -> Result<Signature> {
+        let types: Vec<SqlType> = arguments.iter().map(|one| one.ty.clone()).collect();
+        let constants: Vec<Option<Datum>> = arguments.iter().map(constant_of).collect();
+        let evaluation = self.context.evaluation;
+        let context = ResolveContext {
+            sql_mode: evaluation.sql_mode,
+            connection_collation: evaluation.connection_collation,
+            div_precision_increment: evaluation.div_precision_increment,
+            constants: &constants,
+        };
+        (function.resolve)(&types, &context)
+    }
+
+    /// The types to which a function's arguments are cast; none for a name that is no function's or has too many or
+    /// too few of them.
+    ///
+    /// # Errors
+    /// As [`Binder::call`].
+    pub(crate) fn wanted_types(
+        &self,
+        name: &str,
+        arguments: &[Expression],
+    ) -> Result<Vec<SqlType>> {
+        match functions::find(name) {
+            Some(function) if function.check_arity(arguments.len()).is_ok() => {
+                self.signature(function, arguments).map(|signature| signature.arguments)
+            }
+            _ => Ok(arguments.iter().map(|argument| argument.ty.clone()).collect()),
+        }
     }
 
     /// Refuses a row where one value must stand.

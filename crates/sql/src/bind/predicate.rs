@@ -122,28 +122,10 @@ impl Binder<'_> {
             return self.compare(operator, operand, only);
         }
         if operand.ty.kind == TypeKind::Json && list.iter().any(|item| item.ty.kind.is_string()) {
-            return self.document_in(operand, list, negated);
+            return self.in_any(operand, list, negated);
         }
         let operand = self.beside_all(operand, &list, "in")?;
         self.in_values(operand, list, negated)
-    }
-
-    /// A document among values of which some are texts: beside those it is its own text, beside the others a document.
-    fn document_in(
-        &mut self,
-        operand: Expression,
-        list: Vec<Expression>,
-        negated: bool,
-    ) -> Result<Expression> {
-        let any = list
-            .into_iter()
-            .map(|item| {
-                let operand = self.beside_text(operand.clone(), &item);
-                self.compare(CompareOperator::Equal, operand, item)
-            })
-            .collect::<Result<Vec<_>>>()?;
-        let any = make::or(any);
-        Ok(if negated { self.negated(any) } else { any })
     }
 
     /// In `CASE` and `IN` a document beside a text is compared as its own text.
@@ -187,7 +169,7 @@ impl Binder<'_> {
         })
     }
 
-    /// An `OR` of comparisons, each in its own way; of rows too.
+    /// An `OR` of comparisons, each in its own way: of rows too, and of a document that is its own text beside texts only.
     fn in_any(
         &mut self,
         operand: Expression,
@@ -196,7 +178,10 @@ impl Binder<'_> {
     ) -> Result<Expression> {
         let any = list
             .into_iter()
-            .map(|item| self.compare_any(CompareOperator::Equal, operand.clone(), item))
+            .map(|item| {
+                let operand = self.beside_text(operand.clone(), &item);
+                self.compare_any(CompareOperator::Equal, operand, item)
+            })
             .collect::<Result<Vec<_>>>()?;
         let any = make::or(any);
         Ok(if negated { self.negated(any) } else { any })
@@ -353,14 +338,14 @@ impl Binder<'_> {
         let mut tests = Vec::with_capacity(conditions.len());
         let mut values = Vec::with_capacity(conditions.len() + 1);
         for CaseWhen { condition: written, result } in conditions {
-            let condition = self.bind(written)?;
             tests.push(match operand.take().or_else(|| again.clone()) {
                 Some(operand) => {
+                    let condition = self.bind(written)?;
                     let condition = beside_document(&operand, condition, written);
                     let operand = self.beside_text(operand, &condition);
                     self.compare(CompareOperator::Equal, operand, condition)?
                 }
-                None => self.condition(condition)?,
+                None => self.truth(written)?,
             });
             values.push(self.bind_single(result)?);
         }

@@ -110,7 +110,10 @@ pub fn character_lengths(kind: &TypeKind) -> Option<(u64, u64)> {
         TypeKind::Char { max_chars, collation } | TypeKind::Varchar { max_chars, collation } => {
             Some(((*max_chars).into(), bytes_of(*collation, (*max_chars).into())))
         }
-        TypeKind::Text { max_bytes, .. } => Some(((*max_bytes).into(), (*max_bytes).into())),
+        TypeKind::Text { max_bytes, collation } => {
+            let unit_bytes = charset(*collation).unit_bytes() as u64;
+            Some((u64::from(*max_bytes) / unit_bytes, (*max_bytes).into()))
+        }
         TypeKind::Binary { max_bytes }
         | TypeKind::Varbinary { max_bytes }
         | TypeKind::Blob { max_bytes } => Some(((*max_bytes).into(), (*max_bytes).into())),

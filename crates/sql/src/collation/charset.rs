@@ -12,6 +12,14 @@ pub enum Charset {
     Utf8mb4,
     /// UTF-8 without characters beyond U+FFFF.
     Utf8mb3,
+    /// UTF-16, high byte first.
+    Utf16,
+    /// UTF-16, low byte first.
+    Utf16le,
+    /// UTF-16 without characters beyond U+FFFF.
+    Ucs2,
+    /// UTF-32, high byte first.
+    Utf32,
     /// Windows code page 1252, as MySQL's `latin1` is.
     Latin1,
     /// US-ASCII.
@@ -31,8 +39,17 @@ const CP1252_HIGH: [char; 32] = [
 
 impl Charset {
     /// All of them.
-    pub const ALL: [Charset; 5] =
-        [Charset::Ascii, Charset::Binary, Charset::Latin1, Charset::Utf8mb3, Charset::Utf8mb4];
+    pub const ALL: [Charset; 9] = [
+        Charset::Ascii,
+        Charset::Binary,
+        Charset::Latin1,
+        Charset::Ucs2,
+        Charset::Utf16,
+        Charset::Utf16le,
+        Charset::Utf32,
+        Charset::Utf8mb3,
+        Charset::Utf8mb4,
+    ];
 
     /// A set by its name; `utf8` is `utf8mb3`.
     #[must_use]
@@ -49,6 +66,10 @@ impl Charset {
         match self {
             Charset::Utf8mb4 => "utf8mb4",
             Charset::Utf8mb3 => "utf8mb3",
+            Charset::Utf16 => "utf16",
+            Charset::Utf16le => "utf16le",
+            Charset::Ucs2 => "ucs2",
+            Charset::Utf32 => "utf32",
             Charset::Latin1 => "latin1",
             Charset::Ascii => "ascii",
             Charset::Binary => "binary",
@@ -60,6 +81,10 @@ impl Charset {
     pub const fn description(self) -> &'static str {
         match self {
             Charset::Utf8mb4 | Charset::Utf8mb3 => "UTF-8 Unicode",
+            Charset::Utf16 => "UTF-16 Unicode",
+            Charset::Utf16le => "UTF-16LE Unicode",
+            Charset::Ucs2 => "UCS-2 Unicode",
+            Charset::Utf32 => "UTF-32 Unicode",
             Charset::Latin1 => "cp1252 West European",
             Charset::Ascii => "US ASCII",
             Charset::Binary => "Binary pseudo charset",
@@ -70,8 +95,20 @@ impl Charset {
     #[must_use]
     pub const fn max_character_bytes(self) -> u32 {
         match self {
-            Charset::Utf8mb4 => 4,
+            Charset::Utf8mb4 | Charset::Utf16 | Charset::Utf16le | Charset::Utf32 => 4,
             Charset::Utf8mb3 => 3,
+            Charset::Ucs2 => 2,
+            Charset::Latin1 | Charset::Ascii | Charset::Binary => 1,
+        }
+    }
+
+    /// The bytes of which a character has one or more: more than one in the sets in which ASCII has other bytes than
+    /// in ASCII.
+    #[must_use]
+    pub const fn unit_bytes(self) -> usize {
+        match self {
+            Charset::Utf16 | Charset::Utf16le | Charset::Ucs2 => 2,
+            Charset::Utf32 => 4,
             _ => 1,
         }
     }
@@ -82,6 +119,10 @@ impl Charset {
         CollationId(match self {
             Charset::Utf8mb4 => 255,
             Charset::Utf8mb3 => 33,
+            Charset::Utf16 => 54,
+            Charset::Utf16le => 56,
+            Charset::Ucs2 => 35,
+            Charset::Utf32 => 60,
             Charset::Latin1 => 8,
             Charset::Ascii => 11,
             Charset::Binary => 63,
@@ -90,46 +131,83 @@ impl Charset {
 
     /// Whether the set is UTF-8, so that its bytes are those that Firn holds.
     #[must_use]
-    pub const fn is_unicode(self) -> bool {
+    pub const fn is_utf8(self) -> bool {
         matches!(self, Charset::Utf8mb4 | Charset::Utf8mb3)
+    }
+
+    /// Whether a text's bytes in the set are those by which Firn holds it.
+    #[must_use]
+    pub const fn holds_own_bytes(self) -> bool {
+        self.is_utf8() || matches!(self, Charset::Ascii | Charset::Binary)
+    }
+
+    /// Whether the set has all characters of Unicode.
+    #[must_use]
+    pub const fn is_all_of_unicode(self) -> bool {
+        matches!(self, Charset::Utf8mb4 | Charset::Utf16 | Charset::Utf16le | Charset::Utf32)
+    }
+
+    /// Whether the set has the characters up to U+FFFF and no others.
+    #[must_use]
+    pub const fn is_basic_plane(self) -> bool {
+        matches!(self, Charset::Utf8mb3 | Charset::Ucs2)
+    }
+
+    /// Whether the set is one of Unicode's.
+    #[must_use]
+    pub const fn is_unicode(self) -> bool {
+        self.is_all_of_unicode() || self.is_basic_plane()
     }
 
     /// Whether the set has a character.
     #[must_use]
     pub fn has(self, character: char) -> bool {
         match self {
-            Charset::Utf8mb4 | Charset::Binary => true,
-            Charset::Utf8mb3 => u32::from(character) <= 0xffff,
             Charset::Latin1 => latin1_byte(character).is_some(),
             Charset::Ascii => character.is_ascii(),
+            _ if self.is_basic_plane() => u32::from(character) <= 0xffff,
+            _ => true,
+        }
+    }
+
+    /// Appends a character; one that the set has not as `?`.
+    fn push(self, character: char, bytes: &mut Vec<u8>) {
+        let character = if self.has(character) { character } else { '?' };
+        match self {
+            Charset::Latin1 => bytes.push(latin1_byte(character).unwrap_or(b'?')),
+            Charset::Utf32 => bytes.extend_from_slice(&u32::from(character).to_be_bytes()),
+            Charset::Utf16 | Charset::Ucs2 | Charset::Utf16le => {
+                for unit in character.encode_utf16(&mut [0; 2]) {
+                    bytes.extend_from_slice(&match self {
+                        Charset::Utf16le => unit.to_le_bytes(),
+                        _ => unit.to_be_bytes(),
+                    });
+                }
+            }
+            _ => bytes.extend_from_slice(character.encode_utf8(&mut [0; 4]).as_bytes()),
         }
     }
 
     /// The bytes of a text (UTF-8) in this set; what the set has not becomes `?`.
     #[must_use]
     pub fn encode(self, text: &[u8]) -> Cow<'_, [u8]> {
-        if text.is_ascii() || matches!(self, Charset::Utf8mb4 | Charset::Binary) {
+        let is_the_same = matches!(self, Charset::Utf8mb4 | Charset::Binary)
+            || self.unit_bytes() == 1 && text.is_ascii();
+        if is_the_same {
             return Cow::Borrowed(text);
         }
-        let mut bytes = Vec::with_capacity(text.len());
-        for character in characters(text) {
-            match self {
-                Charset::Latin1 => bytes.push(latin1_byte(character).unwrap_or(b'?')),
-                _ if self.has(character) => {
-                    bytes.extend_from_slice(character.encode_utf8(&mut [0; 4]).as_bytes());
-                }
-                _ => bytes.push(b'?'),
-            }
-        }
+        let mut bytes = Vec::with_capacity(text.len() * self.unit_bytes());
+        characters(text).for_each(|character| self.push(character, &mut bytes));
         Cow::Owned(bytes)
     }
 
-    /// The text, in UTF-8, of bytes in this set; `None` when they are no text of it.
+    /// The text, in UTF-8, of bytes in this set; `None` when they are no text of it. Where a character has more than
+    /// one byte, zeros that are missing before the first are added.
     #[must_use]
     pub fn decode(self, bytes: &[u8]) -> Option<Cow<'_, [u8]>> {
         let text = match self {
+            _ if self.unit_bytes() > 1 => Cow::Owned(self.decode_units(bytes)?.into_bytes()),
             _ if bytes.is_ascii() => Cow::Borrowed(bytes),
-            Charset::Binary => Cow::Borrowed(bytes),
             Charset::Ascii => return None,
             Charset::Latin1 => {
                 let text: String = bytes.iter().map(|&byte| latin1_character(byte)).collect();
@@ -142,16 +220,57 @@ impl Charset {
                 }
                 Cow::Borrowed(bytes)
             }
+            _ => Cow::Borrowed(bytes),
         };
         Some(text)
+    }
+
+    /// The text of bytes in a set of two or four bytes a unit.
+    fn decode_units(self, bytes: &[u8]) -> Option<String> {
+        let unit_bytes = self.unit_bytes();
+        let mut padded = vec![0; bytes.len().next_multiple_of(unit_bytes) - bytes.len()];
+        padded.extend_from_slice(bytes);
+        let units = padded.chunks_exact(unit_bytes).map(|unit| match self {
+            Charset::Utf16le => {
+                unit.iter().rev().fold(0, |code, &byte| code << 8 | u32::from(byte))
+            }
+            _ => unit.iter().fold(0, |code, &byte| code << 8 | u32::from(byte)),
+        });
+        match self {
+            Charset::Utf32 | Charset::Ucs2 => units.map(char::from_u32).collect(),
+            _ => char::decode_utf16(units.map(|unit| unit as u16)).collect::<Result<_, _>>().ok(),
+        }
     }
 
     /// Bytes that a text (UTF-8) takes in this set.
     #[must_use]
     pub fn encoded_length(self, text: &[u8]) -> usize {
         match self {
-            Charset::Latin1 | Charset::Ascii => character_count(text),
-            _ => text.len(),
+            Charset::Utf16 | Charset::Utf16le => {
+                2 * characters(text).map(char::len_utf16).sum::<usize>()
+            }
+            _ if self.is_utf8() || self == Charset::Binary => text.len(),
+            _ => self.unit_bytes() * character_count(text),
+        }
+    }
+
+    /// Bytes, as UTF-8, of the first characters of a text that take at most so many bytes in this set.
+    #[must_use]
+    pub fn longest_prefix(self, text: &[u8], max_bytes: usize) -> usize {
+        match self {
+            Charset::Utf16 | Charset::Utf16le => {
+                let mut encoded_bytes = 0;
+                let fitting = characters(text).take_while(|character| {
+                    encoded_bytes += 2 * character.len_utf16();
+                    encoded_bytes <= max_bytes
+                });
+                prefix_length(text, fitting.count())
+            }
+            _ if self.is_utf8() => (0..=max_bytes.min(text.len()))
+                .rev()
+                .find(|&at| text.get(at).is_none_or(|byte| byte & 0xc0 != 0x80))
+                .unwrap_or(0),
+            _ => prefix_length(text, max_bytes / self.unit_bytes()),
         }
     }
 

@@ -212,6 +212,32 @@ fn no_character_changes_its_sort_key() {
     .assert_eq(&shown);
 }
 
+#[test]
+fn wide_sets_have_their_own_bytes() {
+    let bytes = |charset: Charset, text: &str| charset.encode(text.as_bytes()).into_owned();
+    assert_eq!(bytes(Charset::Utf16, "aé😀"), b"\0a\0\xe9\xd8\x3d\xde\x00");
+    assert_eq!(bytes(Charset::Utf16le, "aé😀"), b"a\0\xe9\0\x3d\xd8\x00\xde");
+    assert_eq!(bytes(Charset::Utf32, "a😀"), b"\0\0\0a\0\x01\xf6\x00");
+    assert_eq!(bytes(Charset::Ucs2, "a😀"), b"\0a\0?");
+    let text = |charset: Charset, bytes| {
+        charset.decode(bytes).and_then(|text| String::from_utf8(text.into_owned()).ok())
+    };
+    assert_eq!(text(Charset::Utf16, b"\xe9"), Some("é".to_owned()));
+    assert_eq!(text(Charset::Utf32, b"\x01\xf6\x00"), Some("😀".to_owned()));
+    assert_eq!(text(Charset::Utf16, b"\xd8\x3d"), None);
+    assert_eq!(text(Charset::Ucs2, b"\xd8\x3d"), None);
+    assert_eq!(text(Charset::Utf32, b"\0\x11\0\0"), None);
+}
+
+#[test]
+fn a_text_is_cut_between_characters() {
+    let cut = |charset: Charset, max_bytes| charset.longest_prefix("aé😀".as_bytes(), max_bytes);
+    assert_eq!([0, 1, 3, 4, 7].map(|most| cut(Charset::Utf8mb4, most)), [0, 1, 3, 3, 7]);
+    assert_eq!([1, 2, 4, 7, 8].map(|most| cut(Charset::Utf16, most)), [0, 1, 3, 3, 7]);
+    assert_eq!([3, 4, 8, 12].map(|most| cut(Charset::Utf32, most)), [0, 1, 3, 7]);
+    assert_eq!([0, 1, 2].map(|most| cut(Charset::Latin1, most)), [0, 1, 3]);
+}
+
 fn any_text() -> impl Strategy<Value = String> {
     let character = prop_oneof![
         4 => proptest::char::range(' ', '~'),
@@ -263,7 +289,8 @@ proptest! {
 
     #[test]
     fn sets_decode_what_they_encode(text in "[a-zäöü€]{0,9}") {
-        for charset in [Charset::Latin1, Charset::Utf8mb4, Charset::Utf8mb3] {
+        let all = Charset::ALL.into_iter().filter(|charset| *charset != Charset::Ascii);
+        for charset in all {
             let bytes = charset.encode(text.as_bytes()).into_owned();
             prop_assert_eq!(bytes.len(), charset.encoded_length(text.as_bytes()));
             let decoded = charset.decode(&bytes).map(std::borrow::Cow::into_owned);

@@ -265,3 +265,19 @@ pub enum AggregateFunction {
     /// `ANY_VALUE`, and columns outside `GROUP BY` where the mode allows them.
     AnyValue,
 }
+
+impl AggregateFunction {
+    /// Whether the arguments count as numbers.
+    #[must_use]
+    pub const fn takes_numbers(self) -> bool {
+        matches!(
+            self,
+            AggregateFunction::Sum
+                | AggregateFunction::Average
+                | AggregateFunction::StandardDeviation
+                | AggregateFunction::SampleStandardDeviation
+                | AggregateFunction::Variance
+                | AggregateFunction::SampleVariance
+        )
+    }
+}

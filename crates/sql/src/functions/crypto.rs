@@ -13,11 +13,11 @@ use crate::functions::{Call, Function, ResolveContext, Volatility, lenient, stri
 use crate::types::{Datum, SqlType};
 
 pub(super) const FUNCTIONS: &[Function] = &[
-    lenient!("AES_ENCRYPT", 2..=3, [Text] => encrypted, |a: &[Datum], call: &Call<'_>| {
+    lenient!("AES_ENCRYPT", 2..=3, [Bytes] => encrypted, |a: &[Datum], call: &Call<'_>| {
         crypt(a, call, "aes_encrypt", encrypt)
     })
     .volatile(Volatility::Session),
-    lenient!("AES_DECRYPT", 2..=3, [Text] => decrypted, |a: &[Datum], call: &Call<'_>| {
+    lenient!("AES_DECRYPT", 2..=3, [Bytes] => decrypted, |a: &[Datum], call: &Call<'_>| {
         crypt(a, call, "aes_decrypt", decrypt)
     })
     .volatile(Volatility::Session),

@@ -17,17 +17,17 @@ use crate::functions::{Call, Function, strict};
 use crate::types::Datum;
 
 pub(super) const FUNCTIONS: &[Function] = &[
-    strict!("MD5", 1..=1, [Text] => signature::text::<32>, |a: &[Datum], _: &Call<'_>| {
+    strict!("MD5", 1..=1, [Bytes] => signature::text::<32>, |a: &[Datum], _: &Call<'_>| {
         Ok(Datum::Text(to_small_hex(&Md5::digest(bytes(&a[0])))))
     }),
-    strict!("SHA1", 1..=1, [Text] => signature::text::<40>, |a: &[Datum], _: &Call<'_>| {
+    strict!("SHA1", 1..=1, [Bytes] => signature::text::<40>, |a: &[Datum], _: &Call<'_>| {
         Ok(Datum::Text(to_small_hex(&Sha1::digest(bytes(&a[0])))))
     }),
-    strict!("SHA2", 2..=2, [Text, Int] => signature::text::<128>, sha2),
-    strict!("CRC32", 1..=1, [Text] => signature::unsigned, |a: &[Datum], _: &Call<'_>| {
+    strict!("SHA2", 2..=2, [Bytes, Int] => signature::text::<128>, sha2),
+    strict!("CRC32", 1..=1, [Bytes] => signature::unsigned, |a: &[Datum], _: &Call<'_>| {
         Ok(Datum::UInt(crc32fast::hash(bytes(&a[0])).into()))
     }),
-    strict!("COMPRESS", 1..=1, [Text] => signature::binary::<MAX_CHARS>, compress),
+    strict!("COMPRESS", 1..=1, [Bytes] => signature::binary::<MAX_CHARS>, compress),
     strict!("UNCOMPRESS", 1..=1, [Text] => signature::binary::<MAX_CHARS>, uncompress),
     strict!("UNCOMPRESSED_LENGTH", 1..=1, [Text] => bigint, uncompressed_length),
 ];

@@ -19,7 +19,6 @@ mod aggregate;
 mod arguments;
 mod arithmetic;
 mod bits;
-mod charset;
 mod choose;
 mod crypto;
 mod digest;
@@ -181,7 +180,6 @@ const FAMILIES: &[&[&[Function]]] = &[
     &[
         arithmetic::FUNCTIONS,
         bits::FUNCTIONS,
-        charset::FUNCTIONS,
         choose::FUNCTIONS,
         crypto::FUNCTIONS,
         digest::FUNCTIONS,
@@ -199,7 +197,6 @@ const FAMILIES: &[&[&[Function]]] = &[
 /// Other names of functions.
 const ALIASES: &[(&str, &str)] = &[
     ("ADDDATE", "DATE_ADD"),
-    ("CONVERT_USING", "CONVERT USING"),
     ("CURRENT_DATE", "CURDATE"),
     ("CURRENT_TIME", "CURTIME"),
     ("CURRENT_TIMESTAMP", "NOW"),

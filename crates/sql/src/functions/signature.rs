@@ -8,7 +8,7 @@
 
 use firn_format::value::CollationId;
 
-use crate::collation::Charset;
+use crate::collation::{self, Charset};
 use crate::error::Result;
 use crate::functions::{ResolveContext, Signature};
 use crate::types::collate::{comparison_collation, merge_collations};
@@ -24,6 +24,8 @@ pub(super) enum Want {
     Any,
     /// Text or bytes.
     Text,
+    /// The bytes that a text has in its own character set.
+    Bytes,
     /// A `BIGINT`, unsigned if the argument is.
     Int,
     /// A double.
@@ -42,6 +44,7 @@ impl Want {
         match self {
             Want::Any => ty.clone(),
             Want::Text => text_type(ty, context.connection_collation),
+            Want::Bytes => bytes_type(text_type(ty, context.connection_collation)),
             Want::Int => bigint_type(ty),
             Want::Double => SqlType::double().with_nullable(ty.nullable),
             Want::Number => number_type(ty),
@@ -114,6 +117,15 @@ pub(super) fn text_type(ty: &SqlType, connection: CollationId) -> SqlType {
         _ => SqlType::varchar(text_chars(ty), ty.collation().unwrap_or(connection)),
     };
     text.with_nullable(ty.nullable).with_coercibility(ty.coercibility)
+}
+
+/// Bytes for a text of a character set whose bytes are not those that Firn holds; others stay as they are.
+fn bytes_type(text: SqlType) -> SqlType {
+    let charset = text.collation().map_or(Charset::Binary, |id| collation::get(id).charset);
+    if charset.holds_own_bytes() {
+        return text;
+    }
+    SqlType::varbinary(text.max_text_bytes()).with_nullable(text.nullable)
 }
 
 fn bigint_type(ty: &SqlType) -> SqlType {

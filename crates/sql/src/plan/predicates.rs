@@ -12,7 +12,6 @@
 
 use firn_format::value::CollationId;
 
-use crate::collation::Charset;
 use crate::expression::{CompareOperator, Expression, ExpressionKind, IsTest, Slot};
 use crate::types::{ComparisonKind, Datum, SqlType};
 
@@ -199,7 +198,7 @@ fn like_bounds(
         lower.pop();
     }
     let lower = (!lower.is_empty()).then_some(lower);
-    let is_unicode = matches!(collation.charset, Charset::Utf8mb4 | Charset::Utf8mb3);
+    let is_unicode = collation.charset.is_unicode();
     let upper = match is_whole {
         true => Some(prefix.to_owned()),
         false => is_unicode.then(|| format!("{prefix}{}", "\u{10ffff}".repeat(8))),

@@ -70,6 +70,8 @@ fn merge(a: Binding, b: Binding) -> Option<Binding> {
     match (of_a.charset, of_b.charset) {
         (Charset::Binary, _) => Some(if wins(a, b) { a } else { b }),
         (_, Charset::Binary) => Some(if wins(b, a) { b } else { a }),
+        (left, _) if left.is_unicode() && a.1 < b.1 => Some(a),
+        (_, right) if right.is_unicode() && b.1 < a.1 => Some(b),
         (left, right) if is_superset(left, right) && wins(a, b) => Some(a),
         (left, right) if is_superset(right, left) && wins(b, a) => Some(b),
         // A constant is converted to the character set of what binds stronger.
@@ -96,12 +98,15 @@ fn merge_same_charset(
     }
 }
 
-/// Whether every character of `right` is in `left`.
+/// Whether every character of `right` is in `left`; of Unicode's sets those with units of one size only.
 fn is_superset(left: Charset, right: Charset) -> bool {
-    match left {
-        Charset::Utf8mb4 => true,
-        Charset::Utf8mb3 => right != Charset::Utf8mb4,
-        _ => right == Charset::Ascii,
+    match right {
+        Charset::Ascii => true,
+        _ if right.is_unicode() => {
+            let has_more = left.is_all_of_unicode() && right.is_basic_plane();
+            has_more && left.unit_bytes() == right.unit_bytes()
+        }
+        _ => left.is_unicode(),
     }
 }
 

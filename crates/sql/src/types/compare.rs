@@ -134,7 +134,7 @@ impl ComparisonKind {
             }
             ComparisonKind::Double => TypeKind::Double,
             ComparisonKind::Text(CollationId::BINARY) => {
-                TypeKind::Varbinary { max_bytes: side.max_text_chars() }
+                TypeKind::Varbinary { max_bytes: side.max_text_bytes() }
             }
             ComparisonKind::Text(collation) => {
                 TypeKind::Varchar { max_chars: side.max_text_chars(), collation }
@@ -308,8 +308,8 @@ fn compare_doubles(a: f64, b: f64) -> Ordering {
 /// character set as bytes, or bytes as such a text.
 fn is_recoded(from: &TypeKind, to: CollationId) -> bool {
     let charset = |id: CollationId| collation::get(id).charset;
-    matches!(
-        (from.collation().map(charset), charset(to)),
-        (Some(Charset::Latin1), Charset::Binary) | (Some(Charset::Binary), Charset::Latin1)
-    )
+    match (from.collation().map(charset), charset(to)) {
+        (Some(text), Charset::Binary) | (Some(Charset::Binary), text) => !text.holds_own_bytes(),
+        _ => false,
+    }
 }

@@ -1,5 +1,7 @@
 //! How long the text of a value may get.
 
+use crate::collation::{self, Charset};
+
 use super::sql_type::{IntWidth, SqlType, TypeKind};
 
 /// The longest text, in characters, as `LONGTEXT` has it.
@@ -85,5 +87,21 @@ impl SqlType {
             }
             TypeKind::Json | TypeKind::Geometry => LONGEST_TEXT,
         }
+    }
+
+    /// Bytes of the text of a value at most, in its own character set.
+    #[must_use]
+    pub fn max_text_bytes(&self) -> u32 {
+        let character_bytes = match &self.kind {
+            TypeKind::Char { collation, .. }
+            | TypeKind::Varchar { collation, .. }
+            | TypeKind::Enum { collation, .. }
+            | TypeKind::Set { collation, .. } => {
+                collation::get(*collation).charset.max_character_bytes()
+            }
+            TypeKind::Json => Charset::Utf8mb4.max_character_bytes(),
+            _ => 1,
+        };
+        self.max_text_chars().saturating_mul(character_bytes)
     }
 }

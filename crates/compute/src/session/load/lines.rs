@@ -29,7 +29,7 @@ pub(super) struct LineRows<R> {
 
 impl<R: BufRead> LineRows<R> {
     fn decode(&mut self) -> Result<()> {
-        if self.charset.is_unicode() || self.charset == Charset::Binary {
+        if self.charset.is_utf8() || self.charset == Charset::Binary {
             return Ok(());
         }
         let mut decoded = Line::default();

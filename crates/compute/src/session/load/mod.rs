@@ -101,7 +101,7 @@ impl SqlSession {
 
     fn load(&mut self, load: &LoadData, file: impl Read) -> Result<Totals> {
         let charset = match load.charset.as_deref() {
-            Some(name) => super::settings::charset(name)?,
+            Some(name) => super::settings::charset_of_file(name)?,
             None => Charset::Utf8mb4,
         };
         let lasting = self.transactions.is_lasting();

@@ -23,7 +23,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
     strict!("CONV", 3..=3, resolve_conversion, |a: &[Datum], _: &Call<'_>| {
         Ok(converted(&a[0], int(&a[1]), int(&a[2])))
     }),
-    strict!("TO_BASE64", 1..=1, [Text] => text_times::<2>, to_base64),
+    strict!("TO_BASE64", 1..=1, [Bytes] => text_times::<2>, to_base64),
     strict!("FROM_BASE64", 1..=1, [Text] => bytes_of_first, from_base64),
 ];
 

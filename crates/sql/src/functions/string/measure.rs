@@ -1,5 +1,7 @@
 //! Lengths and codes of characters: `LENGTH`, `CHAR_LENGTH`, `ASCII`, `ORD`, `CHAR`.
 
+use std::borrow::Cow;
+
 use crate::collation;
 use crate::error::Result;
 use crate::functions::arguments::{bytes, word};
@@ -18,8 +20,8 @@ pub(super) const FUNCTIONS: &[Function] = &[
     strict!("CHAR_LENGTH", 1..=1, [Text] => bigint, |a: &[Datum], call: &Call<'_>| {
         Ok(Datum::Int(Units::new(&a[0], &call.arguments[0]).len() as i64))
     }),
-    strict!("ASCII", 1..=1, [Text] => int_type, |a: &[Datum], _: &Call<'_>| {
-        Ok(Datum::Int(bytes(&a[0]).first().copied().unwrap_or(0).into()))
+    strict!("ASCII", 1..=1, [Text] => int_type, |a: &[Datum], call: &Call<'_>| {
+        Ok(Datum::Int(first_character(&a[0], call).first().copied().unwrap_or(0).into()))
     }),
     strict!("ORD", 1..=1, [Text] => bigint, ord),
     lenient!("CHAR", 1..=usize::MAX, resolve_char, char),
@@ -31,9 +33,16 @@ fn stored_length(text: &Datum, call: &Call<'_>) -> usize {
     collation.map_or(0, |id| collation::get(id).charset.encoded_length(bytes(text)))
 }
 
+/// The first character's bytes in the text's own character set.
+fn first_character<'t>(text: &'t Datum, call: &Call<'_>) -> Cow<'t, [u8]> {
+    let ty = &call.arguments[0];
+    let first = Units::new(text, ty).iter().next().unwrap_or_default();
+    ty.collation().map_or(first.into(), |id| collation::get(id).charset.encode(first))
+}
+
 /// The first character's bytes as a number.
 fn ord(arguments: &[Datum], call: &Call<'_>) -> Result<Datum> {
-    let first = Units::new(&arguments[0], &call.arguments[0]).iter().next().unwrap_or_default();
+    let first = first_character(&arguments[0], call);
     let code = first.iter().take(4).fold(0, |code, byte| code << 8 | i64::from(*byte));
     Ok(Datum::Int(code))
 }

@@ -21,6 +21,7 @@ mod temporal;
 mod tests;
 mod text;
 
+use crate::collation;
 use crate::error::Result;
 
 use super::context::EvaluationContext;
@@ -48,8 +49,10 @@ pub fn is_stored_as_it_is(datum: &Datum, from: &SqlType, to: &SqlType) -> bool {
             let fits = text.len() <= *max_chars as usize && text.last() != Some(&b' ');
             from.kind.is_text() && fits && text.is_ascii()
         }
-        (Datum::Text(text), TypeKind::Text { max_bytes, .. }) => {
-            from.kind.is_text() && text.len() as u64 <= u64::from(*max_bytes) && text.is_ascii()
+        (Datum::Text(text), TypeKind::Text { max_bytes, collation }) => {
+            let stored_bytes = text.len() * collation::get(*collation).charset.unit_bytes();
+            let fits = stored_bytes as u64 <= u64::from(*max_bytes);
+            from.kind.is_text() && fits && text.is_ascii()
         }
         _ => false,
     }

@@ -1,6 +1,6 @@
 //! Storing into columns of text, bytes and geometry.
 
-use crate::collation::{self, prefix_length};
+use crate::collation::{self, Charset, prefix_length};
 use crate::error::{Result, SqlError};
 use crate::types::datum::Datum;
 use crate::types::octets::Octets;
@@ -22,7 +22,7 @@ pub(super) fn without_trailing_spaces(text: &[u8]) -> &[u8] {
 }
 
 pub(super) fn text(datum: &Datum, from: &SqlType, target: Target<'_>) -> Result<Datum> {
-    let mut text = in_charset(text_of(datum, from), target)?;
+    let mut text = in_charset(decoded(text_of(datum, from), from, target), target)?;
     match &target.ty.kind {
         TypeKind::Char { max_chars, .. } => {
             let kept = without_trailing_spaces(&text).len();
@@ -63,18 +63,24 @@ fn cut(text: &mut Octets, most: usize, target: Target<'_>) -> Result<()> {
 
 /// Bytes of the characters that take at most `max_bytes` in the column's character set.
 fn longest_prefix(text: &[u8], max_bytes: usize, target: Target<'_>) -> usize {
-    let charset =
-        target.ty.collation().map_or(collation::Charset::Utf8mb4, |id| collation::get(id).charset);
-    if charset.encoded_length(text) <= max_bytes {
-        return text.len();
+    let charset = charset_of(target.ty);
+    match charset.encoded_length(text) <= max_bytes {
+        true => text.len(),
+        false => charset.longest_prefix(text, max_bytes),
     }
-    if !charset.is_unicode() {
-        return prefix_length(text, max_bytes);
+}
+
+/// Bytes as text of the column's character set; what is none of it stays, for [`in_charset`] to tell.
+fn decoded(text: Octets, from: &SqlType, target: Target<'_>) -> Octets {
+    let charset = charset_of(target.ty);
+    match from.kind.is_binary() && !charset.holds_own_bytes() {
+        true => charset.decode(&text).map(|decoded| Octets::from(&*decoded)).unwrap_or(text),
+        false => text,
     }
-    (0..=max_bytes.min(text.len()))
-        .rev()
-        .find(|&at| text.get(at).is_none_or(|byte| byte & 0xc0 != 0x80))
-        .unwrap_or(0)
+}
+
+fn charset_of(ty: &SqlType) -> Charset {
+    ty.collation().map_or(Charset::Utf8mb4, |id| collation::get(id).charset)
 }
 
 /// The text as the column's character set has it.
@@ -82,8 +88,7 @@ fn in_charset(text: Octets, target: Target<'_>) -> Result<Octets> {
     if text.is_ascii() {
         return Ok(text);
     }
-    let charset =
-        target.ty.collation().map_or(collation::Charset::Utf8mb4, |id| collation::get(id).charset);
+    let charset = charset_of(target.ty);
     let valid = text.as_str().map_or_else(
         || String::from_utf8_lossy(&text).find('\u{fffd}'),
         |text| text.find(|character| !charset.has(character)),

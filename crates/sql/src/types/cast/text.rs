@@ -78,7 +78,7 @@ pub fn to_text(
     ctx: &EvaluationContext,
 ) -> Result<Option<Octets>> {
     let text = text_of(datum, from);
-    if text.is_ascii() || charset == Charset::Binary {
+    if text.is_ascii() && charset.unit_bytes() == 1 || charset == Charset::Binary {
         return Ok(Some(text));
     }
     if charset_of(from) == Some(Charset::Binary) {
@@ -105,7 +105,7 @@ pub fn to_binary(datum: &Datum, from: &SqlType, ctx: &EvaluationContext) -> Octe
     let text = text_of(datum, from);
     let charset = charset_of(from);
     let charset = charset.unwrap_or_else(|| collation::get(ctx.connection_collation).charset);
-    if charset.is_unicode() || text.is_ascii() {
+    if charset.is_utf8() || charset.unit_bytes() == 1 && text.is_ascii() {
         return text;
     }
     Octets::from(&*charset.encode(&text))
