@@ -5,8 +5,8 @@
 //!                                                                       └─► plans are made anew
 //! ```
 //!
-//! A table of which nothing is known is read at a quarter of a core: after each batch the task sleeps three times as long
-//! as the batch took. One whose statistics have only aged is read at a twentieth, beside the clients that write to it.
+//! A table of which nothing is known is read at a quarter of a core: after each slice the task sleeps three times as long
+//! as that took. One whose statistics have only aged is read at a twentieth, beside the clients that write to it.
 //! `innodb_stats_auto_recalc = OFF` stops it. A table that cannot be read is tried again the next
 //! time round.
 //!
@@ -97,7 +97,7 @@ fn forget_dropped(instance: &Instance) {
 }
 
 /// Gathers the statistics of all tables whose own are stale, unless `innodb_stats_auto_recalc` is off. `pause` is
-/// asked after each batch of rows to wait so long, and ends it all by answering false. Blocks.
+/// asked after each slice of rows to wait so long, and ends it all by answering false. Blocks.
 pub fn refresh(instance: &Instance, pause: &dyn Fn(Duration) -> bool) {
     if instance.variables.get("innodb_stats_auto_recalc") == Some(Setting::Number(0)) {
         return;
@@ -123,11 +123,11 @@ fn gather(
     let is_first = table.statistics.gathered().is_none();
     let sleep_ratio = if is_first { FIRST_SLEEP_RATIO } else { SLEEP_RATIO };
     let clock = &instance.facts.environment.clock;
-    let batch_began = Cell::new(clock.monotonic());
+    let slice_began = Cell::new(clock.monotonic());
     let go_on = || {
-        let took = clock.monotonic().saturating_sub(batch_began.get());
+        let took = clock.monotonic().saturating_sub(slice_began.get());
         let goes_on = pause(took * sleep_ratio);
-        batch_began.set(clock.monotonic());
+        slice_began.set(clock.monotonic());
         goes_on
     };
     let evaluation = EvaluationContext::default();

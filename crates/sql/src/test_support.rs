@@ -40,6 +40,13 @@ impl TestNode {
     }
 }
 
+impl TestNode {
+    /// How many snapshots are open.
+    pub(crate) fn open_snapshots(&self) -> usize {
+        self.engine.system().snapshots().open_count()
+    }
+}
+
 impl Drop for TestNode {
     fn drop(&mut self) {
         let _ = self.engine.close();

@@ -1,6 +1,7 @@
 //! `ANALYZE TABLE`: reading rows and counting what they hold.
 //!
-//! Rows are read by a snapshot, so nobody waits. Of a table with more than [`MAX_ROWS`] rows only so many
+//! Rows are read in slices, each by a snapshot of its own: nobody waits, and however long it takes to read a table beside
+//! its writers, their old versions can be purged. Of a table with more than [`MAX_ROWS`] rows only so many
 //! are read; what was counted is scaled up. Distinct values are [counted](super::distinct) by hashes of their sort keys,
 //! histograms are made of a sample of at most [`SAMPLE_ROWS`] values.
 
@@ -8,6 +9,7 @@ use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
 use firn_api::rows::{IsolationLevel, RowContent, RowsError, ScanOptions, cell_value};
+use firn_format::key::KeyRange;
 use firn_format::row::RowView;
 use rustc_hash::FxHasher;
 
@@ -21,6 +23,8 @@ use super::{ColumnStatistics, Gathered, Histogram, stored};
 
 /// Rows that are read at most.
 const MAX_ROWS: u64 = 1_000_000;
+/// Rows that are read by one snapshot, about.
+const SLICE_ROWS: u64 = 1_000;
 /// Values of a column that a histogram is made of at most.
 const SAMPLE_ROWS: usize = 16_384;
 
@@ -28,7 +32,7 @@ const SAMPLE_ROWS: usize = 16_384;
 const MOST_LOOKS: usize = 3;
 
 /// Reads a table and keeps what it holds, for the planner; of somebody who has done so meanwhile, what is newer. Blocks
-/// for as long as that takes; `go_on` is asked after each batch.
+/// for as long as that takes; `go_on` is asked after each slice.
 ///
 /// # Errors
 /// If rows cannot be read; 1317 if `go_on` answers false.
@@ -41,9 +45,9 @@ pub fn analyze(
     let mut table = Arc::clone(table);
     for _ in 0..MOST_LOOKS {
         let look = table.statistics.changes.begin_look();
-        let gathered = Arc::new(gather(catalog, &table, evaluation, go_on)?);
-        match catalog.table_by_id(table.id)? {
-            Some(current) if Arc::ptr_eq(&current, &table) => {
+        let gathered = gather(catalog, &table, evaluation, go_on)?.map(Arc::new);
+        match (catalog.table_by_id(table.id)?, gathered) {
+            (Some(current), Some(gathered)) if Arc::ptr_eq(&current, &table) => {
                 if table.statistics.set_gathered(Arc::clone(&gathered), look) {
                     // A server that cannot write goes on with what it has in memory.
                     let _ = stored::write(catalog, table.id, &gathered);
@@ -51,34 +55,77 @@ pub fn analyze(
                 return Ok(());
             }
             // What is known of an index that has come meanwhile is not to be lost.
-            Some(current) => table = current,
-            None => return Ok(()),
+            (Some(current), _) => table = current,
+            (None, _) => return Ok(()),
         }
     }
     Ok(())
 }
 
+/// What the table holds; `None` if its definition has changed meanwhile.
 fn gather(
     catalog: &Catalog,
-    table: &TableModel,
+    table: &Arc<TableModel>,
     evaluation: &EvaluationContext,
     go_on: &dyn Fn() -> bool,
-) -> Result<Gathered> {
-    let node = catalog.node();
+) -> Result<Option<Gathered>> {
     let estimate = table.statistics.rows();
-    let mut trx = node.begin(IsolationLevel::RepeatableRead).map_err(told)?;
-    let mut values = node.begin(IsolationLevel::RepeatableRead).map_err(told)?;
-    trx.open_snapshot();
-    values.open_snapshot();
-    let from = trx.table_for_read(table.id).map_err(told)?;
-    let options = ScanOptions::all();
-    let mut scan = trx.scan(&from, &options).map_err(told)?;
     let mut counts = Counts::new(table);
     let mut row = vec![Datum::Null; table.ordinals()];
+    let mut place = Some(Vec::new());
+    while let Some(start) = place.take_if(|_| counts.rows < MAX_ROWS) {
+        match read_slice(catalog, table, evaluation, start, &mut row, &mut counts)? {
+            Slice::Changed => return Ok(None),
+            Slice::UpTo(next) => place = next,
+        }
+        if !go_on() {
+            return Err(told(RowsError::Cancelled));
+        }
+    }
+    let is_complete = place.is_none();
+    let rows = if is_complete { counts.rows as f64 } else { estimate.max(counts.rows as f64) };
+    Ok(Some(counts.finish(rows)))
+}
+
+/// How a slice of a table ended.
+enum Slice {
+    /// The definition is another one by now.
+    Changed,
+    /// Where the next one begins; `None` at the table's end.
+    UpTo(Option<Vec<u8>>),
+}
+
+/// Counts about [`SLICE_ROWS`] rows from a key on, as of now.
+fn read_slice(
+    catalog: &Catalog,
+    table: &Arc<TableModel>,
+    evaluation: &EvaluationContext,
+    start: Vec<u8>,
+    row: &mut [Datum],
+    counts: &mut Counts<'_>,
+) -> Result<Slice> {
+    let node = catalog.node();
+    let mut trx = node.begin(IsolationLevel::ReadCommitted).map_err(told)?;
+    let mut values = node.begin(IsolationLevel::ReadCommitted).map_err(told)?;
+    trx.open_snapshot();
+    values.open_snapshot();
+    let Some(current) = catalog.table_by_id(table.id)? else { return Ok(Slice::Changed) };
+    if !Arc::ptr_eq(&current, table) {
+        return Ok(Slice::Changed);
+    }
+    let from = trx.table_for_read(table.id).map_err(told)?;
+    let range = KeyRange { start, end: None };
+    let mut scan = trx.scan(&from, &ScanOptions { range, ..ScanOptions::all() }).map_err(told)?;
     let mut buffer = Vec::new();
-    while counts.rows < MAX_ROWS && scan.fetch(&mut *trx).map_err(told)? {
+    let mut last = Vec::new();
+    let end = counts.rows + SLICE_ROWS;
+    while counts.rows < end {
+        if !scan.fetch(&mut *trx).map_err(told)? {
+            return Ok(Slice::UpTo(None));
+        }
         for number in 0..scan.len() {
-            let RowContent::Payload(payload) = scan.row(number).content else { continue };
+            let found = scan.row(number);
+            let RowContent::Payload(payload) = found.content else { continue };
             let view = RowView::parse(&from.layout().row, payload).map_err(damaged)?;
             for column in counts.columns.iter().map(|counted| counted.column) {
                 let cell = view.column(usize::from(column.ordinal)).map_err(damaged)?;
@@ -86,15 +133,14 @@ fn gather(
                 let datum = Datum::from_value_ref(value, &column.ty, &evaluation.time_zone);
                 row[usize::from(column.ordinal)] = datum.map_err(damaged)?;
             }
-            counts.add(&row);
-        }
-        if !go_on() {
-            return Err(told(RowsError::Cancelled));
+            counts.add(row);
+            last.clear();
+            last.extend_from_slice(found.key);
         }
     }
-    let is_complete = counts.rows < MAX_ROWS;
-    let rows = if is_complete { counts.rows as f64 } else { estimate.max(counts.rows as f64) };
-    Ok(counts.finish(rows))
+    // The first key behind the last one.
+    last.push(0);
+    Ok(Slice::UpTo(Some(last)))
 }
 
 fn told(error: RowsError) -> SqlError {

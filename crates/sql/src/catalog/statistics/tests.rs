@@ -197,6 +197,23 @@ fn an_index_that_comes_while_a_table_is_read_is_counted_too() {
     assert_eq!(*current.statistics.gathered().unwrap(), stored);
 }
 
+/// However slowly a table is read, old versions of what others write to meanwhile can be purged.
+#[test]
+fn a_table_is_read_without_a_snapshot_that_lasts() {
+    let (node, catalog) = node_with_table();
+    let table = catalog.table("s", "t").unwrap();
+    fill(&node, table.id, 3_500, |id| [id, id % 3, id % 7].map(ValueRef::Int));
+    let slices = std::cell::Cell::new(0);
+    let go_on = || {
+        slices.set(slices.get() + 1);
+        assert_eq!(node.open_snapshots(), 0, "after slice {}", slices.get());
+        true
+    };
+    analyze(&catalog, &table, &EvaluationContext::default(), &go_on).unwrap();
+    assert!(slices.get() > 2);
+    assert_eq!(table.statistics.gathered().unwrap().rows, 3_500.0);
+}
+
 #[test]
 fn statistics_of_dropped_tables_go() {
     let (node, catalog) = node_with_table();
