@@ -160,12 +160,12 @@ RULES = [
     (
         "integers by an index beside texts and fractions",
         "'1e2' is 100, and nothing is 1.25; MariaDB looks for the integer at the head of the text, and for 1",
-        has(r"\.(i|s|id|u|b) = \w+\.[ckv]\b|\d\.\d+ = \w+\.(i|s|id|u|b)\b|\d\.\d+ IN \(SELECT"),
+        has(r"\.(i|s|id|u|b) = \w+\.[ckv]\b|\d\.\d+ = \w+\.(i|s|id|u|b)\b|\.(i|s|id|u|b) = -?\d+\.\d+|\d\.\d+ IN \(SELECT"),
     ),
     (
         "= and <=> of the same columns",
         "MariaDB forgets the first",
-        has(r"\((\w+\.\w+) = (\w+\.\w+)\) (AND|WHERE) \(\2 <=> \1\)"),
+        has(r"\((\w+\.\w+) = (\w+\.\w+)\) (AND|WHERE) \((\2 <=> \1|\1 <=> \2)\)"),
     ),
     (
         "IN of a subquery OR NULL",
