@@ -171,8 +171,8 @@ impl Binder<'_> {
         (function.resolve)(&types, &context)
     }
 
-    /// The types to which a function's arguments are cast; none for a name that is no function's or has too many or
-    /// too few of them.
+    /// The types to which a function's arguments are cast; their own for a name that is no function's, and if there are
+    /// too many or too few of them.
     ///
     /// # Errors
     /// As [`Binder::call`].
