@@ -12,7 +12,6 @@ mod queries;
 mod schema;
 mod words;
 
-use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -117,13 +116,16 @@ impl Suite for Tpch {
         for (number, text) in self.queries() {
             std::fs::write(directory.join(format!("q{number:02}.sql")), text + "\n")?;
         }
-        let mut schema = std::fs::File::create(directory.join("schema.sql"))?;
-        for definition in schema::DEFINITIONS {
-            writeln!(schema, "{definition};")?;
-        }
+        write_statements(&directory.join("schema.sql"), &schema::DEFINITIONS)?;
+        write_statements(&directory.join("indexes.sql"), &schema::INDEXES)?;
         writeln!(out, "tpch: {rows} rows in {}, fields separated by |", directory.display())?;
         Ok(())
     }
+}
+
+fn write_statements(path: &Path, statements: &[&str]) -> std::io::Result<()> {
+    let text: String = statements.iter().map(|statement| format!("{statement};\n")).collect();
+    std::fs::write(path, text)
 }
 
 impl Case for Tpch {

@@ -8,7 +8,7 @@
 
 use firn_format::value::CollationId;
 
-use crate::collation::{self, Charset};
+use crate::collation::Charset;
 use crate::error::Result;
 use crate::functions::{ResolveContext, Signature};
 use crate::types::collate::{comparison_collation, merge_collations};
@@ -121,7 +121,7 @@ pub(super) fn text_type(ty: &SqlType, connection: CollationId) -> SqlType {
 
 /// Bytes for a text of a character set whose bytes are not those that Firn holds; others stay as they are.
 fn bytes_type(text: SqlType) -> SqlType {
-    let charset = text.collation().map_or(Charset::Binary, |id| collation::get(id).charset);
+    let charset = text.charset().unwrap_or(Charset::Binary);
     if charset.holds_own_bytes() {
         return text;
     }

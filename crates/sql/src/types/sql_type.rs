@@ -5,6 +5,8 @@ use std::sync::Arc;
 use firn_format::value::CollationId;
 pub use firn_format::value::IntWidth;
 
+use crate::collation::{self, Charset};
+
 /// Type, nullability and, for text, how strongly its collation binds.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct SqlType {
@@ -254,6 +256,12 @@ impl SqlType {
     #[must_use]
     pub fn collation(&self) -> Option<CollationId> {
         self.kind.collation()
+    }
+
+    /// The character set of that collation.
+    #[must_use]
+    pub fn charset(&self) -> Option<Charset> {
+        self.collation().map(|id| collation::get(id).charset)
     }
 }
 

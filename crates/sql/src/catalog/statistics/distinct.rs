@@ -1,4 +1,4 @@
-//! Counting distinct values in little memory.
+//! Counting distinct values in little memory, or estimating them from a sample.
 //!
 //! ```text
 //!   level 0    all hashes are kept                                      the count is exact
@@ -9,6 +9,9 @@
 //! Invariant: what is kept are all hashes so far whose last `level` bits are zero. (Wegman's adaptive sampling; with
 //! [`MOST_KEPT`] of them the count is off by about one part in a hundred.) Most hashes of a large column are turned
 //! away by a look at their last bits.
+//!
+//! A sample says how many there are in all by how many of its own came only once: none, and it has seen them all; all of
+//! them, and the column has one for each row (the estimator Duj1 of Haas and Stokes).
 
 use rustc_hash::FxHashSet;
 
@@ -44,6 +47,19 @@ impl DistinctCount {
     }
 }
 
+/// About how many distinct values `rows` have, of which `sample` has hashes; it is sorted.
+pub(super) fn estimated_from(sample: &mut [u64], rows: f64) -> f64 {
+    sample.sort_unstable();
+    let (mut distinct, mut once) = (0.0, 0.0);
+    for group in sample.chunk_by(|a, b| a == b) {
+        distinct += 1.0;
+        once += if group.len() == 1 { 1.0 } else { 0.0 };
+    }
+    let sampled = sample.len() as f64;
+    let among_all = sampled - once + once * sampled / rows.max(sampled);
+    if among_all > 0.0 { sampled * distinct / among_all } else { 0.0 }
+}
+
 /// Spreads what differs anywhere over all bits.
 fn mixed(hash: u64) -> u64 {
     let hash = (hash ^ (hash >> 32)).wrapping_mul(0xD6E8_FEB8_6659_FD93);
@@ -64,6 +80,26 @@ mod tests {
     fn few_values_are_counted_exactly_however_often_they_come() {
         assert_eq!(counted(0..0), 0.0);
         assert_eq!(counted((0..100_000).map(|number| number % 16_000)), 16_000.0);
+    }
+
+    #[test]
+    fn a_sample_of_all_values_or_of_none_twice_says_it_all() {
+        assert_eq!(estimated_from(&mut [], 0.0), 0.0);
+        assert_eq!(estimated_from(&mut [1, 2, 2, 3], 4.0), 3.0);
+        assert_eq!(estimated_from(&mut [5, 6, 5, 6], 1_000.0), 2.0);
+        assert_eq!(estimated_from(&mut [1, 2, 3, 4], 1_000.0), 1_000.0);
+    }
+
+    #[test]
+    fn a_sample_tells_about_how_many_there_are() {
+        for kinds in [100_u64, 5_000, 20_000, 100_000] {
+            let rows: Vec<_> = (0..200_000).map(|number| mixed(number) % kinds).collect();
+            let distinct = rows.iter().collect::<FxHashSet<_>>().len();
+            let mut every_tenth: Vec<_> = rows.iter().step_by(10).copied().collect();
+            let found = estimated_from(&mut every_tenth, rows.len() as f64);
+            let off = (found / distinct as f64 - 1.0).abs();
+            assert!(off < 0.2, "{found} for {distinct}");
+        }
     }
 
     #[test]

@@ -3,14 +3,16 @@
 //! Rows are read in slices, each by a snapshot of its own: nobody waits, and however long it takes to read a table beside
 //! its writers, their old versions can be purged. Of a table with more than [`MAX_ROWS`] rows only so many
 //! are read; what was counted is scaled up. Distinct values are [counted](super::distinct) by hashes of their sort keys,
-//! histograms are made of a sample of at most [`SAMPLE_ROWS`] values.
+//! histograms are made of a sample of at most [`SAMPLE_ROWS`] values. Sort keys of texts cost more than all else: of texts
+//! that no index has, only the sample is looked at.
 
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
 use firn_api::rows::{IsolationLevel, RowContent, RowsError, ScanOptions, cell_value};
 use firn_format::key::KeyRange;
-use firn_format::row::RowView;
+use firn_format::row::{ColumnValue, RowView};
+use firn_format::value::ValueRef;
 use rustc_hash::FxHasher;
 
 use crate::error::{Result, SqlError};
@@ -18,7 +20,7 @@ use crate::types::{Datum, EvaluationContext, SqlType, TypeKind, sort_key};
 
 use super::super::lookup::Catalog;
 use super::super::model::{ColumnModel, IndexModel, TableModel};
-use super::distinct::DistinctCount;
+use super::distinct::{DistinctCount, estimated_from};
 use super::{ColumnStatistics, Gathered, Histogram, stored};
 
 /// Rows that are read at most.
@@ -127,13 +129,18 @@ fn read_slice(
             let found = scan.row(number);
             let RowContent::Payload(payload) = found.content else { continue };
             let view = RowView::parse(&from.layout().row, payload).map_err(damaged)?;
-            for column in counts.columns.iter().map(|counted| counted.column) {
-                let cell = view.column(usize::from(column.ordinal)).map_err(damaged)?;
+            for counted in &mut counts.columns {
+                let ordinal = usize::from(counted.column.ordinal);
+                let cell = view.column(ordinal).map_err(damaged)?;
+                if !counted.wants(&cell) {
+                    continue;
+                }
                 let value = cell_value(&*values, &from, cell, &mut buffer).map_err(told)?;
-                let datum = Datum::from_value_ref(value, &column.ty, &evaluation.time_zone);
-                row[usize::from(column.ordinal)] = datum.map_err(damaged)?;
+                let datum = Datum::from_value_ref(value, &counted.column.ty, &evaluation.time_zone);
+                row[ordinal] = datum.map_err(damaged)?;
+                counted.add(&row[ordinal], &mut counts.key);
             }
-            counts.add(row);
+            counts.add_to_indexes(row);
             last.clear();
             last.extend_from_slice(found.key);
         }
@@ -164,9 +171,13 @@ struct Counts<'a> {
 struct ColumnCount<'a> {
     column: &'a ColumnModel,
     nulls: u64,
-    distinct: DistinctCount,
+    /// `None`: estimated from the sample.
+    distinct: Option<DistinctCount>,
     sample: Vec<Datum>,
+    /// Values that were not NULL.
     seen: u64,
+    /// The place in the sample of the value at hand.
+    place: Option<usize>,
 }
 
 struct IndexCount<'a> {
@@ -177,21 +188,24 @@ struct IndexCount<'a> {
 
 impl<'a> Counts<'a> {
     fn new(table: &'a TableModel) -> Counts<'a> {
-        let is_counted = |column: &&ColumnModel| {
+        let is_indexed = |column: &ColumnModel| {
+            let mut parts = table.indexes.iter().flat_map(|index| &index.parts);
+            parts.any(|part| part.ordinal == column.ordinal)
+        };
+        let columns = table.columns.iter().filter(|column| {
             !matches!(
                 column.ty.kind,
                 TypeKind::Json | TypeKind::Geometry | TypeKind::Blob { .. } | TypeKind::Text { .. }
-            ) || table
-                .indexes
-                .iter()
-                .any(|index| index.parts.iter().any(|part| part.ordinal == column.ordinal))
-        };
-        let columns = table.columns.iter().filter(is_counted).map(|column| ColumnCount {
+            ) || is_indexed(column)
+        });
+        let columns = columns.map(|column| ColumnCount {
             column,
             nulls: 0,
-            distinct: DistinctCount::default(),
+            distinct: (is_indexed(column) || !column.ty.kind.is_string())
+                .then(DistinctCount::default),
             sample: Vec::new(),
             seen: 0,
+            place: None,
         });
         let indexes = table.indexes.iter().filter(|index| index.parts.len() > 1 || !index.unique);
         let indexes = indexes.map(|index| IndexCount {
@@ -207,19 +221,9 @@ impl<'a> Counts<'a> {
         }
     }
 
-    fn add(&mut self, row: &[Datum]) {
+    /// Counts a row whose indexed columns are in `row`.
+    fn add_to_indexes(&mut self, row: &[Datum]) {
         self.rows += 1;
-        for counted in &mut self.columns {
-            let datum = &row[usize::from(counted.column.ordinal)];
-            if datum.is_null() {
-                counted.nulls += 1;
-                continue;
-            }
-            self.key.clear();
-            sort_key::write_sort_key(datum, &counted.column.ty, false, &mut self.key);
-            counted.distinct.add(hash(&self.key));
-            counted.keep(datum);
-        }
         for counted in &mut self.indexes {
             self.key.clear();
             for (part, distinct) in counted.index.parts.iter().zip(&mut counted.distinct) {
@@ -237,7 +241,10 @@ impl<'a> Counts<'a> {
         let columns = self.columns.into_iter().map(|counted| {
             let statistics = ColumnStatistics {
                 null_fraction: if read > 0.0 { counted.nulls as f64 / read } else { 0.0 },
-                distinct: scale(&counted.distinct),
+                distinct: match &counted.distinct {
+                    Some(distinct) => scale(distinct),
+                    None => counted.distinct_of_sample(rows / read.max(1.0)),
+                },
                 histogram: histogram(&counted.column.ty, counted.sample),
             };
             (counted.column.name.as_ref().into(), statistics)
@@ -257,19 +264,56 @@ fn histogram(ty: &SqlType, sample: Vec<Datum>) -> Option<Histogram> {
 }
 
 impl ColumnCount<'_> {
+    /// Whether the value of the row at hand is to be [added](ColumnCount::add).
+    fn wants(&mut self, cell: &ColumnValue<'_>) -> bool {
+        self.place = None;
+        if matches!(cell, ColumnValue::Inline(ValueRef::Null)) {
+            self.nulls += 1;
+        } else {
+            self.seen += 1;
+            self.place = self.place_of_next();
+        }
+        self.place.is_some() || self.distinct.is_some()
+    }
+
     /// Every value is in the sample with the same chance: once it is full, the n-th value takes a place
     /// with the chance of its size to n. The places are as random as the hash of n.
-    fn keep(&mut self, datum: &Datum) {
-        self.seen += 1;
+    fn place_of_next(&self) -> Option<usize> {
         if self.sample.len() < SAMPLE_ROWS {
-            self.sample.push(datum.clone());
-            return;
+            return Some(self.sample.len());
         }
         let place = hash(&self.seen.to_le_bytes()) % self.seen;
-        if let Some(kept) = self.sample.get_mut(place as usize) {
-            *kept = datum.clone();
+        Some(place as usize).filter(|place| *place < SAMPLE_ROWS)
+    }
+
+    /// Counts a value that was [wanted](ColumnCount::wants), or a NULL.
+    fn add(&mut self, datum: &Datum, key: &mut Vec<u8>) {
+        if datum.is_null() {
+            return;
+        }
+        if let Some(distinct) = &mut self.distinct {
+            distinct.add(hash_of(datum, &self.column.ty, key));
+        }
+        match self.place {
+            Some(place) if place == self.sample.len() => self.sample.push(datum.clone()),
+            Some(place) => self.sample[place] = datum.clone(),
+            None => {}
         }
     }
+
+    /// About how many different values there are, by the sample, in so many times the rows that were read.
+    fn distinct_of_sample(&self, times: f64) -> f64 {
+        let mut key = Vec::new();
+        let hashes = self.sample.iter().map(|datum| hash_of(datum, &self.column.ty, &mut key));
+        let mut hashes: Vec<_> = hashes.collect();
+        estimated_from(&mut hashes, self.seen as f64 * times)
+    }
+}
+
+fn hash_of(datum: &Datum, ty: &SqlType, key: &mut Vec<u8>) -> u64 {
+    key.clear();
+    sort_key::write_sort_key(datum, ty, false, key);
+    hash(key)
 }
 
 fn hash(bytes: &[u8]) -> u64 {

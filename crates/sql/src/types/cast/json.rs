@@ -1,6 +1,6 @@
 //! Anything to JSON.
 
-use crate::collation::{self, Charset};
+use crate::collation::Charset;
 use crate::error::{Result, SqlError};
 use crate::types::datum::Datum;
 use crate::types::json::{JsonError, JsonValue};
@@ -105,7 +105,7 @@ pub fn json_scalar(datum: &Datum, from: &SqlType) -> Result<JsonValue> {
 
 /// Error 3144.
 pub(super) fn invalid_charset(from: &SqlType) -> SqlError {
-    let charset = from.collation().map_or(Charset::Binary, |id| collation::get(id).charset);
+    let charset = from.charset().unwrap_or(Charset::Binary);
     SqlError::new(
         CODE_INVALID_CHARSET,
         format!(

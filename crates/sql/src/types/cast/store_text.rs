@@ -39,7 +39,7 @@ pub(super) fn text(datum: &Datum, from: &SqlType, target: Target<'_>) -> Result<
             cut(&mut text, most, target)?;
         }
         TypeKind::Text { max_bytes, .. } => {
-            let most = longest_prefix(&text, *max_bytes as usize, target);
+            let most = charset_of(target).longest_prefix(&text, *max_bytes as usize);
             cut(&mut text, most, target)?;
         }
         _ => {}
@@ -61,26 +61,17 @@ fn cut(text: &mut Octets, most: usize, target: Target<'_>) -> Result<()> {
     Ok(())
 }
 
-/// Bytes of the characters that take at most `max_bytes` in the column's character set.
-fn longest_prefix(text: &[u8], max_bytes: usize, target: Target<'_>) -> usize {
-    let charset = charset_of(target.ty);
-    match charset.encoded_length(text) <= max_bytes {
-        true => text.len(),
-        false => charset.longest_prefix(text, max_bytes),
-    }
-}
-
 /// Bytes as text of the column's character set; what is none of it stays, for [`in_charset`] to tell.
 fn decoded(text: Octets, from: &SqlType, target: Target<'_>) -> Octets {
-    let charset = charset_of(target.ty);
+    let charset = charset_of(target);
     match from.kind.is_binary() && !charset.holds_own_bytes() {
         true => charset.decode(&text).map(|decoded| Octets::from(&*decoded)).unwrap_or(text),
         false => text,
     }
 }
 
-fn charset_of(ty: &SqlType) -> Charset {
-    ty.collation().map_or(Charset::Utf8mb4, |id| collation::get(id).charset)
+fn charset_of(target: Target<'_>) -> Charset {
+    target.ty.charset().unwrap_or(Charset::Utf8mb4)
 }
 
 /// The text as the column's character set has it.
@@ -88,7 +79,7 @@ fn in_charset(text: Octets, target: Target<'_>) -> Result<Octets> {
     if text.is_ascii() {
         return Ok(text);
     }
-    let charset = charset_of(target.ty);
+    let charset = charset_of(target);
     let valid = text.as_str().map_or_else(
         || String::from_utf8_lossy(&text).find('\u{fffd}'),
         |text| text.find(|character| !charset.has(character)),

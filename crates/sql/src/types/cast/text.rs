@@ -62,7 +62,7 @@ fn bit_bytes(number: u64, bits: u8) -> Octets {
 fn charset_of(from: &SqlType) -> Option<Charset> {
     match &from.kind {
         TypeKind::Bit { .. } => Some(Charset::Binary),
-        kind => kind.collation().map(|id| collation::get(id).charset),
+        _ => from.charset(),
     }
 }
 
