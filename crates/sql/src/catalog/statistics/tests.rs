@@ -8,7 +8,7 @@ use firn_format::definition::{
     ColumnDefinition, IndexDefinition, IndexKind, IndexPart, IndexState, TableDefinition,
 };
 use firn_format::row::RowVersion;
-use firn_format::value::{ColumnType, IntWidth, ValueRef};
+use firn_format::value::{CollationId, ColumnType, IntWidth, ValueRef};
 use proptest::prelude::*;
 
 use crate::catalog::Catalog;
@@ -80,6 +80,7 @@ proptest! {
 fn node_with_table() -> (TestNode, Arc<Catalog>) {
     let node = TestNode::new();
     let int = ColumnType::Int(IntWidth::Four);
+    let word = ColumnType::Varchar { max_chars: 20, collation: CollationId(255) };
     let index = |name: &str, kind, columns: &[u16]| IndexDefinition {
         index_id: IndexId(0),
         name: name.to_owned(),
@@ -100,6 +101,7 @@ fn node_with_table() -> (TestNode, Arc<Catalog>) {
             ColumnDefinition::new("id", int, false),
             ColumnDefinition::new("few", int, true),
             ColumnDefinition::new("many", int, false),
+            ColumnDefinition::new("word", word, true),
         ],
         indexes: vec![
             index("PRIMARY", IndexKind::Clustered, &[0]),
@@ -116,7 +118,7 @@ fn node_with_table() -> (TestNode, Arc<Catalog>) {
 }
 
 /// Inserts so many rows, each from its number.
-fn fill(node: &TestNode, table: TableId, rows: i64, row: impl Fn(i64) -> [ValueRef<'static>; 3]) {
+fn fill(node: &TestNode, table: TableId, rows: i64, row: impl Fn(i64) -> [ValueRef<'static>; 4]) {
     let mut trx = node.node.begin(IsolationLevel::ReadCommitted).unwrap();
     let reference = trx.table_for_write(table).unwrap();
     for id in 0..rows {
@@ -125,12 +127,23 @@ fn fill(node: &TestNode, table: TableId, rows: i64, row: impl Fn(i64) -> [ValueR
     trx.commit().unwrap();
 }
 
+/// Three and seven different values, and no word.
+fn numbers(id: i64) -> [ValueRef<'static>; 4] {
+    [ValueRef::Int(id), ValueRef::Int(id % 3), ValueRef::Int(id % 7), ValueRef::Null]
+}
+
 #[test]
 fn analyze_counts_and_others_read_what_it_has_counted() {
     let (node, catalog) = node_with_table();
     let table = catalog.table("s", "t").unwrap();
     let few = |id| if id % 4 == 0 { ValueRef::Null } else { ValueRef::Int(id % 4) };
-    fill(&node, table.id, 2_000, |id| [ValueRef::Int(id), few(id), ValueRef::Int(id / 2)]);
+    let word = |id| match id % 5 {
+        0 => ValueRef::Null,
+        number => ValueRef::Bytes([b"firn", b"Firn", b"snow", b"rime"][number as usize - 1]),
+    };
+    fill(&node, table.id, 2_000, |id| {
+        [ValueRef::Int(id), few(id), ValueRef::Int(id / 2), word(id)]
+    });
 
     let both = table.index("both").unwrap().number;
     let guessed = table.statistics.distinct(both, 1);
@@ -139,6 +152,8 @@ fn analyze_counts_and_others_read_what_it_has_counted() {
     let gathered = table.statistics.gathered().unwrap();
     assert_eq!(gathered.rows, 2_000.0);
     assert_eq!(gathered.indexes["both"], [4.0, 2_000.0]);
+    let word = &gathered.columns["word"];
+    assert_eq!((word.distinct, word.null_fraction), (3.0, 0.2));
     assert_ne!(table.statistics.distinct(both, 1), guessed);
     assert_eq!(stored::decode(&stored::encode(&gathered)).unwrap(), *gathered);
 
@@ -173,7 +188,7 @@ fn whoever_begins_later_and_ends_earlier_knows_more() {
 fn an_index_that_comes_while_a_table_is_read_is_counted_too() {
     let (node, catalog) = node_with_table();
     let table = catalog.table("s", "t").unwrap();
-    fill(&node, table.id, 300, |id| [id, id % 3, id % 7].map(ValueRef::Int));
+    fill(&node, table.id, 300, numbers);
 
     let new = firn_api::rows::NewIndex {
         name: "later".to_owned(),
@@ -202,7 +217,7 @@ fn an_index_that_comes_while_a_table_is_read_is_counted_too() {
 fn a_table_is_read_without_a_snapshot_that_lasts() {
     let (node, catalog) = node_with_table();
     let table = catalog.table("s", "t").unwrap();
-    fill(&node, table.id, 3_500, |id| [id, id % 3, id % 7].map(ValueRef::Int));
+    fill(&node, table.id, 3_500, numbers);
     let slices = std::cell::Cell::new(0);
     let go_on = || {
         slices.set(slices.get() + 1);
