@@ -6,7 +6,7 @@
 
 use std::io;
 use std::path::Path;
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
 use arrow::array::RecordBatch;
 use firn_api::rows::IsolationLevel;
@@ -16,6 +16,7 @@ use firn_sql::execute::{Execution, Outcome, ResultSink};
 use firn_sql::plan::{PreparedPlan, QueryPlan, StatementPlan};
 use tokio::runtime::Runtime;
 
+use crate::cache::ColumnCache;
 use crate::spill::Spill;
 use crate::stop::{Result, Stop, declined};
 use crate::translate::{self, Answer};
@@ -38,13 +39,37 @@ pub struct Engine {
     threads: usize,
     runtime: OnceLock<Runtime>,
     spill: Option<Spill>,
+    column_cache: Option<Arc<ColumnCache>>,
 }
 
 impl Engine {
     /// An engine of so many threads, which begin with the first statement.
     #[must_use]
     pub fn new(threads: usize) -> Engine {
-        Engine { threads: threads.max(1), runtime: OnceLock::new(), spill: None }
+        Engine {
+            threads: threads.max(1),
+            runtime: OnceLock::new(),
+            spill: None,
+            column_cache: None,
+        }
+    }
+
+    /// The engine with memory for columns that it keeps between statements.
+    #[must_use]
+    pub fn with_column_cache(mut self, limit_bytes: u64) -> Engine {
+        self.column_cache = Some(Arc::new(ColumnCache::new(limit_bytes)));
+        self
+    }
+
+    /// What the columns take that are kept between statements.
+    #[must_use]
+    pub fn column_cache_bytes(&self) -> u64 {
+        self.column_cache.as_ref().map_or(0, |cache| cache.used_bytes())
+    }
+
+    /// Columns that are kept between statements.
+    pub(crate) fn column_cache(&self) -> Option<&Arc<ColumnCache>> {
+        self.column_cache.as_ref()
     }
 
     /// The engine with a directory, there for nothing else, where statements put what they have no memory for: each so

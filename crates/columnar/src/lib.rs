@@ -4,7 +4,8 @@
 //!   plan of the SQL layer ──translate──► operators over batches ──run──► rows of the result
 //!        scan/        rows' bytes to columns          expression/   kernels, or the row executor's evaluation
 //!        operator/    stages, groups, unions          aggregate/    what functions keep of groups
-//!        feed         what only the session can do    translate/    which operator stands for which node
+//!        cache/       columns kept between statements feed         what only the session can do
+//!                                                     translate/    which operator stands for which node
 //! ```
 //!
 //! The meaning of SQL is the SQL layer's: types, comparisons and functions are its own, and what has no kernel
@@ -15,6 +16,7 @@
 //! tables through readers of the session's snapshot, which are gone when a run ends.
 
 mod aggregate;
+mod cache;
 mod engine;
 mod expression;
 mod feed;

@@ -221,10 +221,10 @@ impl Configuration {
         }
         let (budget, plan) = (&self.memory_budget, self.memory_plan());
         let least = MemoryPlan::for_pool(plan.buffer_pool_bytes.max(BUFFER_POOL_RANGE.start().0));
-        if budget.value.0 != 0 && budget.value.0 < least.budget_bytes {
+        if budget.value.0 != 0 && budget.value.0 < least.least_bytes() {
             let reason = format!(
                 "is less than the {} that a node with {BUFFER_POOL} = {} needs",
-                Size(least.budget_bytes),
+                Size(least.least_bytes()),
                 Size(least.buffer_pool_bytes)
             );
             return Err(ConfigurationError::bad_value(MEMORY_BUDGET, budget, reason));

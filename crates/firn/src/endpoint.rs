@@ -6,7 +6,7 @@
 
 use std::io;
 use std::net::SocketAddr;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -52,6 +52,8 @@ pub struct EndpointOptions {
     pub secure_file_priv: Option<PathBuf>,
     /// The buffer pool's size, for those who ask.
     pub buffer_pool_bytes: u64,
+    /// Memory for columns that are kept between analytic statements.
+    pub column_cache_bytes: u64,
 }
 
 impl Default for EndpointOptions {
@@ -68,6 +70,7 @@ impl Default for EndpointOptions {
             data_dir: PathBuf::new(),
             secure_file_priv: None,
             buffer_pool_bytes: 0,
+            column_cache_bytes: COLUMN_CACHE_BYTES,
         }
     }
 }
@@ -131,7 +134,10 @@ impl Endpoint {
             Err(error) => tracing::warn!(%error, "large statements cannot put rows on the disk"),
         }
         let processors = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
-        instance.vectorised = Some(Arc::new(vectorised(processors, &options.data_dir)));
+        let vectorised = Arc::new(vectorised(processors, options));
+        let columns = Arc::clone(&vectorised);
+        node.count_column_cache(move || columns.column_cache_bytes());
+        instance.vectorised = Some(vectorised);
         let instance = Arc::new(instance);
         for listen in options.listen.iter().chain(&options.metrics_listen) {
             if !listen.ip().is_loopback() && !instance.accounts.has_remote_account() {
@@ -182,13 +188,16 @@ impl Endpoint {
 
 /// What a statement over columns may put on the disk.
 const MOST_SPILLED_BYTES: u64 = 64 << 30;
+/// What columns may take that are kept between statements, unless somebody says.
+const COLUMN_CACHE_BYTES: u64 = 64 << 20;
 
-fn vectorised(processors: usize, data_dir: &Path) -> firn_columnar::Engine {
-    let directory = data_dir.join("spill-columns");
-    let engine = firn_columnar::Engine::new(processors).with_spill(&directory, MOST_SPILLED_BYTES);
-    engine.unwrap_or_else(|error| {
+fn vectorised(processors: usize, options: &EndpointOptions) -> firn_columnar::Engine {
+    let engine =
+        || firn_columnar::Engine::new(processors).with_column_cache(options.column_cache_bytes);
+    let directory = options.data_dir.join("spill-columns");
+    engine().with_spill(&directory, MOST_SPILLED_BYTES).unwrap_or_else(|error| {
         tracing::warn!(%error, "statements over columns cannot put rows on the disk");
-        firn_columnar::Engine::new(processors)
+        engine()
     })
 }
 

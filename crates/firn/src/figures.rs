@@ -52,6 +52,7 @@ fn memory(node: &LocalNode) -> Vec<Figure> {
         part("Firn_memory_page_map", "page_map", memory.page_map),
         part("Firn_memory_transactions", "transactions", memory.transactions),
         part("Firn_memory_locks", "locks", memory.locks),
+        part("Firn_memory_column_cache", "column_cache", memory.column_cache),
         Figure::shown("Innodb_buffer_pool_bytes_data", memory.buffer_pool),
     ]
 }

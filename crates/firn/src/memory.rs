@@ -1,8 +1,8 @@
 //! The memory of a node: what it may take, where it goes, and who gives way.
 //!
 //! ```text
-//!   budget ├──────────── buffer pool ────────────┤ log buffer │ images │ log index │ everything else ┤
-//!                                     ◄── the pool gives way when the others need more ──
+//!   budget ├─────── buffer pool ───────┤ columns │ log buffer │ images │ log index │ everything else ┤
+//!                          ◄── the pool gives way when the others need more ──
 //! ```
 //!
 //! A [`MemoryPlan`] sets the limits of the parts that have one. What grows with the data or the load (the page
@@ -27,6 +27,8 @@ use crate::node::NodeOptions;
 const MEBIBYTE: u64 = 1 << 20;
 /// Parts beside the pool get one part in this many of its size, within their limits.
 const SHARE: u64 = 16;
+/// Columns that are kept between analytic statements get one part in this many of the pool's size.
+const COLUMN_SHARE: u64 = 8;
 /// For the transaction table, threads and the program; and what a small page map and small locks take.
 const REST_BYTES: u64 = 24 * MEBIBYTE;
 /// How often a node looks what its process takes.
@@ -45,6 +47,8 @@ pub struct MemoryPlan {
     pub page_queue_bytes: u64,
     /// Indexes of log segments that are kept after they were read.
     pub log_index_cache_bytes: u64,
+    /// Columns that are kept between analytic statements.
+    pub column_cache_bytes: u64,
 }
 
 impl MemoryPlan {
@@ -59,23 +63,47 @@ impl MemoryPlan {
         let log_index_cache_bytes = share.clamp(2 * MEBIBYTE, 64 * MEBIBYTE);
         // The writers of log and pages have half as much again in hand.
         let buffers = (log_buffer_bytes + page_queue_bytes) * 3 / 2;
-        let budget_bytes = buffer_pool_bytes + buffers + log_index_cache_bytes + REST_BYTES + share;
+        let column_cache_bytes = buffer_pool_bytes / COLUMN_SHARE;
+        let beside_pool = buffers + log_index_cache_bytes + column_cache_bytes + REST_BYTES + share;
+        let budget_bytes = buffer_pool_bytes + beside_pool;
         MemoryPlan {
             budget_bytes,
             buffer_pool_bytes,
             log_buffer_bytes,
             page_queue_bytes,
             log_index_cache_bytes,
+            column_cache_bytes,
         }
     }
 
     /// The largest buffer pool within a budget.
     #[must_use]
     pub fn within(budget_bytes: u64) -> MemoryPlan {
-        // What is beside a pool grows with the pool: that of a larger pool than there will be is enough.
-        let beside = MemoryPlan::for_pool(budget_bytes).beside_bytes();
-        let first = MemoryPlan::for_pool(budget_bytes.saturating_sub(beside));
-        MemoryPlan { budget_bytes, ..first }
+        // What is beside a pool grows with the pool.
+        let (mut fits, mut exceeds) = (0, budget_bytes);
+        while exceeds - fits > MEBIBYTE {
+            let pool = fits.midpoint(exceeds);
+            match MemoryPlan::for_pool(pool).budget_bytes <= budget_bytes {
+                true => fits = pool,
+                false => exceeds = pool,
+            }
+        }
+        MemoryPlan { budget_bytes, ..MemoryPlan::for_pool(fits) }
+    }
+
+    /// A pool of this size within this budget. Columns are kept in what is left between them.
+    #[must_use]
+    pub fn of(buffer_pool_bytes: u64, budget_bytes: u64) -> MemoryPlan {
+        let plan = MemoryPlan::for_pool(buffer_pool_bytes);
+        let room = budget_bytes.saturating_sub(plan.least_bytes());
+        let column_cache_bytes = plan.column_cache_bytes.min(room);
+        MemoryPlan { budget_bytes, column_cache_bytes, ..plan }
+    }
+
+    /// The budget that the plan's pool needs: no columns are kept then.
+    #[must_use]
+    pub fn least_bytes(&self) -> u64 {
+        self.budget_bytes - self.column_cache_bytes
     }
 
     /// What the parts beside the buffer pool may take.
@@ -122,10 +150,17 @@ pub struct MemoryReport {
     pub transactions: u64,
     /// Row and table locks.
     pub locks: u64,
+    /// Columns that are kept between analytic statements.
+    pub column_cache: u64,
 }
 
 impl MemoryReport {
-    pub(crate) fn read(engine: &Engine, storage: &LocalStorage, governor: &Governor) -> Self {
+    pub(crate) fn read(
+        engine: &Engine,
+        storage: &LocalStorage,
+        governor: &Governor,
+        column_cache: u64,
+    ) -> Self {
         let (pages, system) = (engine.system().pages(), engine.system());
         let (log, store) = (storage.log.memory(), storage.pages.status());
         MemoryReport {
@@ -140,12 +175,13 @@ impl MemoryReport {
             page_map: store.map_memory_bytes,
             transactions: system.memory_bytes(),
             locks: system.locks().memory_bytes(),
+            column_cache,
         }
     }
 
     /// The parts with names, for listings.
     #[must_use]
-    pub fn parts(&self) -> [(&'static str, u64); 8] {
+    pub fn parts(&self) -> [(&'static str, u64); 9] {
         [
             ("buffer_pool", self.buffer_pool),
             ("log_buffer", self.log_buffer),
@@ -155,6 +191,7 @@ impl MemoryReport {
             ("page_map", self.page_map),
             ("transactions", self.transactions),
             ("locks", self.locks),
+            ("column_cache", self.column_cache),
         ]
     }
 
@@ -255,7 +292,18 @@ mod tests {
             assert!(needs.budget_bytes <= budget.max(needs.beside_bytes()), "{plan:?} {needs:?}");
             assert!(plan.log_buffer_bytes.is_power_of_two());
         }
-        assert!(MemoryPlan::within(1024 * MEBIBYTE).buffer_pool_bytes > 800 * MEBIBYTE);
+        assert!(MemoryPlan::within(1024 * MEBIBYTE).buffer_pool_bytes > 750 * MEBIBYTE);
+        // A budget that leaves nothing for columns is still one.
+        let pool = MemoryPlan::for_pool(512 * MEBIBYTE);
+        let least = MemoryPlan::of(512 * MEBIBYTE, pool.least_bytes());
+        assert_eq!(
+            (least.column_cache_bytes, least.beside_bytes()),
+            (0, pool.least_bytes() - (512 << 20))
+        );
+        assert_eq!(
+            MemoryPlan::of(512 * MEBIBYTE, 1 << 40).column_cache_bytes,
+            pool.column_cache_bytes
+        );
     }
 
     #[test]

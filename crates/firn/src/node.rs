@@ -1,6 +1,7 @@
 //! An engine over a local directory: the embedded default, in which all tiers are one process.
 
 use std::path::Path;
+use std::sync::OnceLock;
 
 use firn_base::{Environment, Lsn};
 use firn_engine::transaction::IdLimits;
@@ -37,6 +38,7 @@ pub struct LocalNode {
     engine: Engine,
     storage: LocalStorage,
     opened_at: Lsn,
+    column_cache: OnceLock<Box<dyn Fn() -> u64 + Send + Sync>>,
 }
 
 impl LocalNode {
@@ -60,7 +62,8 @@ impl LocalNode {
         let pool = &engine.system().pages().pool;
         let governor = Governor::start(environment, pool, options.memory_budget_bytes);
         let opened_at = storage.log.end_lsn();
-        Ok(LocalNode { governor, engine, storage, opened_at })
+        let column_cache = OnceLock::new();
+        Ok(LocalNode { governor, engine, storage, opened_at, column_cache })
     }
 
     /// The engine.
@@ -84,7 +87,13 @@ impl LocalNode {
     /// What the node takes in memory, by part. Reads figures of the system; not for every statement.
     #[must_use]
     pub fn memory(&self) -> MemoryReport {
-        MemoryReport::read(&self.engine, &self.storage, &self.governor)
+        let column_cache = self.column_cache.get().map_or(0, |bytes| bytes());
+        MemoryReport::read(&self.engine, &self.storage, &self.governor, column_cache)
+    }
+
+    /// Counts what the statements' executors keep in columns as a part of the node's memory; the first one counts.
+    pub fn count_column_cache(&self, bytes: impl Fn() -> u64 + Send + Sync + 'static) {
+        let _ = self.column_cache.set(Box::new(bytes));
     }
 
     /// Ends background work and makes everything durable. Blocks.

@@ -20,7 +20,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use firn_base::{Cts, TableId};
+use firn_base::{Cts, Lsn, PageId, TableId};
 use firn_format::definition::{ColumnDefinition, IndexPart, TableDefinition, TableLayout};
 use firn_format::key::{CollationKeys, KeyRange};
 use firn_format::row::{ColumnValue, OverflowReference};
@@ -170,6 +170,37 @@ pub enum RowContent<'a> {
     Columns(&'a [Value]),
 }
 
+/// A leaf of an index as it was at a moment: of the same version it has the same entries.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct LeafVersion {
+    /// The leaf's page.
+    pub page: PageId,
+    /// The page's last change.
+    pub lsn: Lsn,
+}
+
+/// Leaves of which a caller holds the rows, in the order of the index; see [`Scan::fetch_unless_held`].
+#[derive(Debug, Clone)]
+pub struct HeldLeaves {
+    /// Leaves that followed each other when their rows were fetched.
+    pub leaves: Arc<[LeafVersion]>,
+    /// Which of them the caller was asked about.
+    pub from: usize,
+}
+
+/// What came of [`Scan::fetch_unless_held`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Fetched {
+    /// A batch, as after [`Scan::fetch`]. Where a leaf is named, the batch is all that the snapshot sees of it, and
+    /// so would any later snapshot: of this version the rows are worth keeping.
+    Rows(Option<LeafVersion>),
+    /// No batch: next in the scan's order come all rows of so many of the leaves that the caller holds, beginning with
+    /// the one that it was asked about. The others have changed, are not cached, or are not next.
+    Held(usize),
+    /// There is no more.
+    End,
+}
+
 /// A scan of a table in the order of one of its indexes.
 pub trait Scan: Send {
     /// Fetches the next batch; false at the end. A batch may be empty although more follow. Blocks for
@@ -178,6 +209,21 @@ pub trait Scan: Send {
     /// # Errors
     /// Locks that were not granted, a cancelled transaction, damage, or why a page could not be had.
     fn fetch(&mut self, trx: &mut dyn Transaction) -> RowsResult<bool>;
+    /// As [`Scan::fetch`] for a consistent reader, but rows that the caller holds already are left out: `held` is
+    /// asked of a leaf that comes next as a whole, and says with which leaves it goes on as far as the caller knows. It
+    /// must neither block nor call the node, as the leaf is latched; of several leaves that it was asked about in one
+    /// call the last counts.
+    ///
+    /// # Errors
+    /// As [`Scan::fetch`].
+    fn fetch_unless_held(
+        &mut self,
+        trx: &mut dyn Transaction,
+        held: &mut dyn FnMut(LeafVersion) -> Option<HeldLeaves>,
+    ) -> RowsResult<Fetched> {
+        let _ = held;
+        Ok(if self.fetch(trx)? { Fetched::Rows(None) } else { Fetched::End })
+    }
     /// Rows in the present batch.
     fn len(&self) -> usize;
     /// Whether the present batch is empty.

@@ -15,6 +15,35 @@ use crate::stop::Result;
 /// Values of one batch whose answers are remembered.
 const REMEMBERED: usize = 256;
 
+/// Answers for texts of a batch that come again. Where they do not, it stops looking.
+struct Memory<'t, T> {
+    answers: FxHashMap<&'t [u8], T>,
+    found: usize,
+}
+
+impl<T> Default for Memory<'_, T> {
+    fn default() -> Self {
+        Memory { answers: FxHashMap::default(), found: 0 }
+    }
+}
+
+impl<'t, T> Memory<'t, T> {
+    fn find(&mut self, text: &[u8]) -> Option<&T> {
+        if self.answers.len() == REMEMBERED && self.found < REMEMBERED {
+            return None;
+        }
+        let answer = self.answers.get(text)?;
+        self.found += 1;
+        Some(answer)
+    }
+
+    fn keep(&mut self, text: &'t [u8], answer: impl FnOnce() -> T) {
+        if self.answers.len() < REMEMBERED {
+            self.answers.insert(text, answer());
+        }
+    }
+}
+
 /// What is asked of a text.
 pub(crate) enum Question {
     /// How it compares with a constant.
@@ -42,7 +71,7 @@ impl TextTest {
     pub(super) fn truth(&self, batch: &RecordBatch) -> Result<BooleanArray> {
         let array = self.operand.evaluate(batch)?;
         let texts = array.as_binary::<i32>();
-        let mut answers: FxHashMap<&[u8], bool> = FxHashMap::default();
+        let mut answers: Memory<'_, bool> = Memory::default();
         let mut key = Vec::new();
         let mut ask = |text: &[u8]| {
             let answer = match &self.question {
@@ -63,16 +92,12 @@ impl TextTest {
                 return false;
             }
             let text = texts.value(row);
-            match answers.get(text) {
-                Some(answer) => *answer,
-                None => {
-                    let answer = ask(text);
-                    if answers.len() < REMEMBERED {
-                        answers.insert(text, answer);
-                    }
-                    answer
-                }
+            if let Some(answer) = answers.find(text) {
+                return *answer;
             }
+            let answer = ask(text);
+            answers.keep(text, || answer);
+            answer
         });
         match self.question {
             // Beside a NULL in the list, what was not found is unknown.
@@ -94,7 +119,7 @@ pub(crate) fn weights(array: &ArrayRef, collation: CollationId) -> ArrayRef {
     }
     let collation = collation::get(collation);
     let texts = array.as_binary::<i32>();
-    let mut keys: FxHashMap<&[u8], Box<[u8]>> = FxHashMap::default();
+    let mut keys: Memory<'_, Box<[u8]>> = Memory::default();
     let mut out = BinaryBuilder::with_capacity(texts.len(), texts.len() * 16);
     let mut key = Vec::new();
     for text in texts {
@@ -102,16 +127,14 @@ pub(crate) fn weights(array: &ArrayRef, collation: CollationId) -> ArrayRef {
             out.append_null();
             continue;
         };
-        if let Some(key) = keys.get(text) {
+        if let Some(key) = keys.find(text) {
             out.append_value(key);
             continue;
         }
         key.clear();
         collation.write_sort_key(text, &mut key);
         out.append_value(&key);
-        if keys.len() < REMEMBERED {
-            keys.insert(text, key.as_slice().into());
-        }
+        keys.keep(text, || key.as_slice().into());
     }
     Arc::new(out.finish())
 }

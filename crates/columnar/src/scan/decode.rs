@@ -13,30 +13,50 @@ use firn_sql::execute::error::{from_row, from_rows};
 use firn_sql::types::{Datum, SqlType, TimeZone, TypeKind};
 
 use super::{BATCH_BYTES, BATCH_ROWS, ScanColumn, ScanShape};
-use crate::stop::Result;
+use crate::cache::PackedRows;
+use crate::cache::packed::{Chosen, Packed};
+use crate::stop::{Result, declined};
 use crate::value::{Builder, unscaled};
 
-/// Rows that were gathered: bytes of theirs in one piece, and where in them each row is.
+/// What is to become a batch: rows' bytes, and rows whose columns are there already, in the scan's order.
 #[derive(Default)]
 pub(super) struct Gathered {
     bytes: Vec<u8>,
     rows: Vec<Range<usize>>,
+    parts: Vec<Part>,
+    row_count: usize,
+    size_bytes: usize,
+}
+
+/// Rows of one origin.
+enum Part {
+    /// So many rows, the next ones of [`Gathered::rows`].
+    Rows(usize),
+    Packed(PackedRows),
+}
+
+/// The rows of a part that are wanted.
+enum Wanted<'g> {
+    Rows(Vec<&'g [u8]>),
+    Packed(&'g PackedRows, Chosen),
 }
 
 impl Gathered {
     pub(super) fn clear(&mut self) {
         self.bytes.clear();
         self.rows.clear();
+        self.parts.clear();
+        (self.row_count, self.size_bytes) = (0, 0);
     }
 
     /// How many rows there are.
     pub(super) fn len(&self) -> usize {
-        self.rows.len()
+        self.row_count
     }
 
     /// Whether no row is to be added any more.
     pub(super) fn is_full(&self) -> bool {
-        self.rows.len() >= BATCH_ROWS || self.bytes.len() >= BATCH_BYTES
+        self.row_count >= BATCH_ROWS || self.size_bytes >= BATCH_BYTES
     }
 
     /// Adds rows as they lie in memory.
@@ -45,23 +65,83 @@ impl Gathered {
         self.bytes.extend_from_slice(batch.bytes);
         let place = |span: &RowSpan| start + span.row_start as usize..start + span.row_end as usize;
         self.rows.extend(batch.spans.iter().map(place));
+        match self.parts.last_mut() {
+            Some(Part::Rows(count)) => *count += batch.spans.len(),
+            _ => self.parts.push(Part::Rows(batch.spans.len())),
+        }
+        self.row_count += batch.spans.len();
+        self.size_bytes += batch.bytes.len();
+    }
+
+    /// Adds rows whose columns are packed.
+    pub(super) fn append_packed(&mut self, packed: PackedRows) {
+        self.row_count += packed.rows.len();
+        let share = packed.rows.len() as f64 / packed.total.max(1) as f64;
+        let size_bytes = packed.columns.iter().map(Packed::size_bytes).sum::<usize>();
+        self.size_bytes += (size_bytes as f64 * share) as usize;
+        self.parts.push(Part::Packed(packed));
+    }
+
+    /// The last so many rows, which were added as they lie in memory.
+    pub(super) fn last_rows(&self, count: usize) -> Vec<&[u8]> {
+        let rows = &self.rows[self.rows.len() - count..];
+        rows.iter().map(|row| &self.bytes[row.clone()]).collect()
+    }
+
+    /// Puts their columns in the place of the last rows.
+    pub(super) fn replace_last_rows(&mut self, packed: PackedRows) {
+        let count = packed.rows.len();
+        let first = self.rows.len() - count;
+        self.bytes.truncate(self.rows.get(first).map_or(self.bytes.len(), |row| row.start));
+        self.rows.truncate(first);
+        match self.parts.pop() {
+            Some(Part::Rows(all)) if all > count => self.parts.push(Part::Rows(all - count)),
+            _ => {}
+        }
+        self.row_count -= count;
+        self.append_packed(packed);
+    }
+
+    /// The rows that are wanted, part by part.
+    fn wanted(&self, chosen: Option<&BooleanArray>) -> Vec<Wanted<'_>> {
+        let (mut wanted, mut first, mut first_stored) =
+            (Vec::with_capacity(self.parts.len()), 0, 0);
+        for part in &self.parts {
+            let rows = match part {
+                Part::Rows(count) => first_stored..first_stored + count,
+                Part::Packed(packed) => packed.rows.clone(),
+            };
+            let bits = chosen.map(|chosen| chosen.values().slice(first, rows.len()));
+            first += rows.len();
+            let chosen = Chosen { rows, bits };
+            wanted.push(match part {
+                Part::Rows(count) => {
+                    first_stored += count;
+                    let mut rows = Vec::with_capacity(*count);
+                    chosen.for_each(|row| rows.push(&self.bytes[self.rows[row].clone()]));
+                    Wanted::Rows(rows)
+                }
+                Part::Packed(packed) => Wanted::Packed(packed, chosen),
+            });
+        }
+        wanted
     }
 }
 
-/// Where rows that were gathered come from.
+/// Where rows come from.
 pub(super) struct Source<'a> {
-    pub(super) gathered: &'a Gathered,
     pub(super) table: &'a TableRef,
     pub(super) transaction: &'a dyn Transaction,
+    /// Whether values out of line are read; they end the work otherwise.
+    pub(super) reads_overflow: bool,
 }
 
 /// Decodes rows of one scan.
 pub(crate) struct Decoder {
     columns: Vec<ScanColumn>,
     time_zone: TimeZone,
-    /// Builders for rows that come from an index alone.
-    values: Vec<Builder>,
-    value_rows: usize,
+    /// Columns of entries that come from an index alone.
+    entries: Vec<Builder>,
     overflow: Vec<u8>,
 }
 
@@ -78,85 +158,98 @@ impl Decoder {
         Decoder {
             columns: shape.columns.clone(),
             time_zone: shape.time_zone.clone(),
-            values: Vec::new(),
-            value_rows: 0,
+            entries: Vec::new(),
             overflow: Vec::new(),
         }
     }
 
-    /// Rows that came from an index alone and wait for [`Decoder::finish_values`].
-    pub(super) fn value_rows(&self) -> usize {
-        self.value_rows
-    }
-
-    /// Takes a row that came from an index alone.
-    pub(super) fn append_values(&mut self, values: &[Value]) -> Result<()> {
-        if self.values.is_empty() {
+    /// Takes a row that an index gives by itself, for [`Decoder::finish_entries`].
+    pub(super) fn append_entry(&mut self, values: &[Value]) -> Result<()> {
+        if self.entries.is_empty() {
             let builder = |column: &ScanColumn| column.field.physical.builder(BATCH_ROWS);
-            self.values = self.columns.iter().map(builder).collect();
+            self.entries = self.columns.iter().map(builder).collect();
         }
-        for ((builder, column), value) in self.values.iter_mut().zip(&self.columns).zip(values) {
+        for ((builder, column), value) in self.entries.iter_mut().zip(&self.columns).zip(values) {
             append(builder, value.as_ref(), &column.field.ty, &self.time_zone)?;
         }
-        self.value_rows += 1;
         Ok(())
     }
 
-    /// The columns of the rows that were taken.
-    pub(super) fn finish_values(&mut self) -> Vec<ArrayRef> {
-        self.value_rows = 0;
-        std::mem::take(&mut self.values).iter_mut().map(Builder::finish).collect()
+    /// The columns of the entries that were taken.
+    pub(super) fn finish_entries(&mut self) -> Vec<Packed> {
+        let builders = std::mem::take(&mut self.entries).into_iter();
+        builders.map(|mut builder| Packed::pack(&builder.finish())).collect()
     }
 
-    /// Columns of the gathered rows, or of those that are chosen.
+    /// The columns of rows.
+    pub(super) fn pack(&mut self, source: &Source<'_>, rows: &[&[u8]]) -> Result<Vec<Packed>> {
+        let count = self.columns.len();
+        let pack = |number: usize| {
+            let mut builder = self.columns[number].field.physical.builder(rows.len());
+            self.decode_rows(number, rows, source, &mut builder)?;
+            Ok(Packed::pack(&builder.finish()))
+        };
+        (0..count).map(pack).collect()
+    }
+
+    /// Columns of what was gathered, or of the rows of it that are chosen.
     pub(super) fn decode(
         &mut self,
         source: &Source<'_>,
+        gathered: &Gathered,
         columns: Range<usize>,
         chosen: Option<&BooleanArray>,
     ) -> Result<Vec<ArrayRef>> {
         if columns.is_empty() {
             return Ok(Vec::new());
         }
-        let Gathered { bytes, rows } = source.gathered;
-        let row = |row: &Range<usize>| &bytes[row.clone()];
-        let rows: Vec<&[u8]> = match chosen {
-            None => rows.iter().map(row).collect(),
-            Some(chosen) => {
-                chosen.values().set_indices().map(|number| row(&rows[number])).collect()
+        let wanted = gathered.wanted(chosen);
+        let rows = chosen.map_or(gathered.len(), BooleanArray::true_count);
+        let decode = |number: usize| {
+            let mut builder = self.columns[number].field.physical.builder(rows);
+            for part in &wanted {
+                match part {
+                    Wanted::Rows(rows) => self.decode_rows(number, rows, source, &mut builder)?,
+                    Wanted::Packed(packed, chosen) => {
+                        packed.columns[number].unpack(packed.total, chosen, &mut builder);
+                    }
+                }
             }
+            Ok(builder.finish())
         };
-        columns.map(|number| self.decode_column(number, &rows, source)).collect()
+        columns.map(decode).collect()
     }
 
-    fn decode_column(
+    fn decode_rows(
         &mut self,
         number: usize,
         rows: &[&[u8]],
         source: &Source<'_>,
-    ) -> Result<ArrayRef> {
+        builder: &mut Builder,
+    ) -> Result<()> {
         let ScanColumn { ordinal, field } = &self.columns[number];
         let layout = &source.table.layout().row;
         let numbers = layout.number_reader(usize::from(*ordinal));
         let reader = layout.column_reader(usize::from(*ordinal));
-        let mut builder = field.physical.builder(rows.len());
         let mut rest = rows;
         loop {
-            let read = numbers.map_or(0, |numbers| append_numbers(&mut builder, &numbers, rest));
-            let Some((row, behind)) = rest[read..].split_first() else { break };
+            let read = numbers.map_or(0, |numbers| append_numbers(builder, &numbers, rest));
+            let Some((row, behind)) = rest[read..].split_first() else { return Ok(()) };
             rest = behind;
             let value = match reader.and_then(|reader| reader.read(row)) {
                 Some(value) => value,
                 None => {
                     let view = RowView::parse(layout, row).map_err(from_row)?;
                     let cell = view.column(usize::from(*ordinal)).map_err(from_row)?;
+                    if !source.reads_overflow && cell.inline().is_none() {
+                        return declined("a value is out of line");
+                    }
                     let (transaction, table) = (source.transaction, source.table);
                     cell_value(transaction, table, cell, &mut self.overflow).map_err(from_rows)?
                 }
             };
-            append(&mut builder, value, &field.ty, &self.time_zone)?;
+            append(builder, value, &field.ty, &self.time_zone)?;
         }
-        Ok(builder.finish())
     }
 }
 
@@ -206,10 +299,10 @@ fn append(
 
 fn append_decimal(builder: &mut Decimal128Builder, encoded: &[u8], ty: &SqlType) -> Result<()> {
     let TypeKind::Decimal { precision, scale, .. } = ty.kind else {
-        return crate::stop::declined("a decimal is stored where none is expected");
+        return declined("a decimal is stored where none is expected");
     };
     let Some(digits) = DecimalType::new(precision, scale) else {
-        return crate::stop::declined("a decimal's digits are out of range");
+        return declined("a decimal's digits are out of range");
     };
     let number = if precision <= crate::value::DECIMAL_DIGITS {
         digits.unpack_i128(encoded).map_err(damaged)?

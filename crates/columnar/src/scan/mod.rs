@@ -1,9 +1,12 @@
 //! Scans: rows of a table, read by a task of their own, as batches.
 //!
 //! ```text
-//!   reader of the snapshot ──Scan::fetch──► row bytes ──gather──► decode conditions' columns ──► filter
-//!                                                                 └► decode the rest of what is left ──► batch
+//!   reader of the snapshot ──fetch──► row bytes, or columns kept ──gather──► decode conditions' columns ──► filter
+//!                                                                           └► decode the rest of what is left ──► batch
 //! ```
+//!
+//! Columns that were decoded before are kept by leaf (see [`crate::cache`]): of a leaf that has not changed since,
+//! no row is looked at.
 //!
 //! A task reads ahead of the operators by a few batches, so that two processors overlap. Columns that only
 //! rows with true conditions need are decoded of those rows alone.
@@ -21,17 +24,20 @@ use datafusion_common::Result as LibraryResult;
 use datafusion_execution::{SendableRecordBatchStream, TaskContext};
 use datafusion_physical_plan::stream::RecordBatchReceiverStreamBuilder;
 use datafusion_physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan, PlanProperties};
-use firn_api::rows::{Direction, ReadMode, RowContent, ScanOptions, TableRef};
+use firn_api::rows::{
+    Direction, Fetched, LeafVersion, ReadMode, RowContent, Scan, ScanOptions, TableRef,
+};
 use firn_format::key::KeyRange;
 use firn_sql::error::SqlError;
 use firn_sql::execute::error::from_rows;
 use firn_sql::types::TimeZone;
 use parking_lot::Mutex;
 
+use crate::cache::{CacheUse, Kept, PackedRows, Place};
 use crate::expression::Kernel;
 use crate::operator::{leaf, properties, schema_of};
 use crate::scope::Reader;
-use crate::stop::{Result, Stop};
+use crate::stop::{Result, Stop, declined};
 use crate::value::Field;
 
 pub(crate) use decode::Decoder;
@@ -41,6 +47,8 @@ use decode::Gathered;
 pub(crate) const BATCH_ROWS: usize = 8192;
 /// Bytes of rows that a batch is made of at most.
 const BATCH_BYTES: usize = 4 << 20;
+/// Leaves whose columns are kept together at most.
+const RUN_LEAVES: usize = 16;
 /// Batches that a scan is ahead.
 const AHEAD: usize = 3;
 
@@ -72,6 +80,8 @@ pub(crate) struct ScanShape {
     /// Which of the columns go out.
     pub(crate) output: Vec<usize>,
     pub(crate) time_zone: TimeZone,
+    /// Where the columns are kept, if they are.
+    pub(crate) cache: Option<CacheUse>,
 }
 
 /// See the module's page.
@@ -142,9 +152,42 @@ struct Work {
     shape: Arc<ScanShape>,
     schema: SchemaRef,
     decoder: Decoder,
-    scan: Option<Box<dyn firn_api::rows::Scan>>,
+    scan: Option<Box<dyn Scan>>,
     next_range: usize,
     gathered: Gathered,
+    pending: Pending,
+    /// Whether there has been room for columns so far, and nothing in them that is not to be kept.
+    keeps: bool,
+}
+
+/// Leaves whose rows are the last that were gathered, and of which the columns are to be kept together.
+#[derive(Default)]
+struct Pending {
+    leaves: Vec<(LeafVersion, usize)>,
+    rows: usize,
+    /// Where other columns of the first and of the last of them are kept.
+    known: Option<(Place, Place)>,
+}
+
+impl Pending {
+    /// Whether a leaf goes with these: runs are the same for all columns.
+    fn goes_on_with(&self, known: Option<&Place>) -> bool {
+        match (&self.known, known) {
+            _ if self.leaves.is_empty() => true,
+            (None, None) => self.leaves.len() < RUN_LEAVES,
+            (Some((_, last)), Some(next)) => last.is_before(next),
+            _ => false,
+        }
+    }
+
+    fn push(&mut self, leaf: LeafVersion, rows: usize, known: Option<Place>) {
+        self.leaves.push((leaf, rows));
+        self.rows += rows;
+        self.known = known.map(|last| {
+            let first = self.known.take().map(|(first, _)| first);
+            (first.unwrap_or_else(|| last.clone()), last)
+        });
+    }
 }
 
 /// What came of reading some rows.
@@ -159,47 +202,149 @@ impl Work {
     fn new(part: ScanPart, shape: Arc<ScanShape>, schema: SchemaRef) -> Work {
         let decoder = Decoder::new(&shape);
         let gathered = Gathered::default();
-        Work { part, shape, schema, decoder, scan: None, next_range: 0, gathered }
+        let keeps = shape.cache.is_some();
+        let (scan, pending) = (None, Pending::default());
+        Work { part, shape, schema, decoder, scan, next_range: 0, gathered, pending, keeps }
     }
 
     /// Reads some rows.
     fn step(&mut self) -> Result<Step> {
-        let batch = match self.gather()? {
-            Some((covered, rows)) => self.finish(covered, rows)?,
-            None if self.gathered.len() == 0 => return Ok(Step::End),
-            None => self.decode_gathered()?,
-        };
-        Ok(batch.map_or(Step::Nothing, Step::Batch))
+        self.gather()?;
+        if self.gathered.len() == 0 {
+            return Ok(Step::End);
+        }
+        Ok(self.decode_gathered()?.map_or(Step::Nothing, Step::Batch))
     }
 
-    /// Gathers rows until there are enough for a batch or no more. Rows that come from an index alone are
-    /// answered as columns.
-    fn gather(&mut self) -> Result<Option<(Vec<arrow::array::ArrayRef>, usize)>> {
+    /// Gathers rows until there are enough for a batch or no more.
+    fn gather(&mut self) -> Result<()> {
         self.gathered.clear();
-        while !self.gathered.is_full() {
+        // Leaves that are kept together are gathered together.
+        while !self.gathered.is_full() || !self.pending.leaves.is_empty() {
             if self.scan.is_none() && !self.begin_range()? {
                 break;
             }
-            let Some(scan) = &mut self.scan else { break };
-            if !scan.fetch(self.part.reader.transaction()).map_err(sql)? {
-                self.scan = None;
-                continue;
-            }
-            if let Some(batch) = scan.batch() {
-                self.gathered.append(&batch);
-                continue;
-            }
-            for number in 0..scan.len() {
-                if let RowContent::Columns(values) = scan.row(number).content {
-                    self.decoder.append_values(values)?;
-                }
-            }
-            if self.decoder.value_rows() >= BATCH_ROWS {
-                break;
+            let Some(mut scan) = self.scan.take() else { break };
+            if self.gather_next(&mut *scan)? {
+                self.scan = Some(scan);
+            } else {
+                self.finish_pending()?;
             }
         }
-        let rows = self.decoder.value_rows();
-        if rows > 0 { Ok(Some((self.decoder.finish_values(), rows))) } else { Ok(None) }
+        Ok(())
+    }
+
+    /// Gathers what comes next; false if there is nothing more.
+    fn gather_next(&mut self, scan: &mut dyn Scan) -> Result<bool> {
+        let transaction = self.part.reader.transaction();
+        let (cache, snapshot) = (self.shape.cache.as_ref(), transaction.snapshot());
+        let mut kept = Kept::Nothing;
+        let fetched = match cache.zip(snapshot) {
+            None if scan.fetch(transaction).map_err(sql)? => Fetched::Rows(None),
+            None => Fetched::End,
+            Some((cache, snapshot)) => {
+                let mut held = |leaf| {
+                    kept = cache.get(leaf, snapshot);
+                    match &kept {
+                        Kept::All(part) => Some(part.held()),
+                        Kept::Nothing | Kept::Others(_) => None,
+                    }
+                };
+                scan.fetch_unless_held(transaction, &mut held).map_err(sql)?
+            }
+        };
+        match (fetched, kept) {
+            (Fetched::End, _) => return Ok(false),
+            (Fetched::Held(leaves), Kept::All(part)) => {
+                self.finish_pending()?;
+                let Some(rows) = part.rows_of(leaves) else {
+                    return declined("more leaves were left out than are held");
+                };
+                self.gathered.append_packed(rows);
+            }
+            (Fetched::Held(_), _) => return declined("a leaf was left out that is not held"),
+            (Fetched::Rows(leaf), kept) => {
+                let known = match kept {
+                    Kept::Others(place) => Some(place),
+                    Kept::Nothing | Kept::All(_) => None,
+                };
+                self.gather_rows(scan, leaf.filter(|_| self.keeps), known)?;
+            }
+        }
+        Ok(true)
+    }
+
+    /// Gathers the rows of a batch; if they are a leaf's, its columns are to be kept.
+    fn gather_rows(
+        &mut self,
+        scan: &dyn Scan,
+        leaf: Option<LeafVersion>,
+        known: Option<Place>,
+    ) -> Result<()> {
+        if leaf.is_none() || !self.pending.goes_on_with(known.as_ref()) {
+            self.finish_pending()?;
+        }
+        match scan.batch() {
+            Some(batch) => self.gathered.append(&batch),
+            None => {
+                for row in 0..scan.len() {
+                    if let RowContent::Columns(values) = scan.row(row).content {
+                        self.decoder.append_entry(values)?;
+                    }
+                }
+                if leaf.is_none() {
+                    let (total, columns) = (scan.len(), self.decoder.finish_entries());
+                    self.gathered.append_packed(PackedRows { total, rows: 0..total, columns });
+                }
+            }
+        }
+        if let Some(leaf) = leaf {
+            self.pending.push(leaf, scan.len(), known);
+            let is_last = self.pending.known.as_ref().is_some_and(|(_, last)| last.is_last());
+            if is_last || self.pending.rows >= BATCH_ROWS {
+                self.finish_pending()?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Keeps the columns of the leaves that were gathered last.
+    fn finish_pending(&mut self) -> Result<()> {
+        let pending = std::mem::take(&mut self.pending);
+        if pending.leaves.is_empty() {
+            return Ok(());
+        }
+        let total = pending.rows;
+        let packed = |columns| PackedRows { total, rows: 0..total, columns };
+        let columns = if self.shape.covered {
+            let columns = self.decoder.finish_entries();
+            self.gathered.append_packed(packed(columns.clone()));
+            columns
+        } else {
+            let source = decode::Source {
+                table: &self.part.table,
+                transaction: self.part.reader.shared(),
+                reads_overflow: false,
+            };
+            let columns = match self.decoder.pack(&source, &self.gathered.last_rows(total)) {
+                Ok(columns) => columns,
+                // Rows that are not chosen may have what there is no column for.
+                Err(Stop::Declined(_)) => {
+                    self.keeps = false;
+                    return Ok(());
+                }
+                Err(stop) => return Err(stop),
+            };
+            self.gathered.replace_last_rows(packed(columns.clone()));
+            columns
+        };
+        let snapshot = self.part.reader.transaction().snapshot();
+        if let (Some(cache), Some(snapshot)) = (&self.shape.cache, snapshot) {
+            let known = pending.known.filter(|(_, last)| last.is_last());
+            let first = known.as_ref().map(|(first, _)| first);
+            self.keeps = cache.put(&pending.leaves, snapshot, &columns, first);
+        }
+        Ok(())
     }
 
     fn begin_range(&mut self) -> Result<bool> {
@@ -222,22 +367,19 @@ impl Work {
     fn decode_gathered(&mut self) -> Result<Option<RecordBatch>> {
         let shape = Arc::clone(&self.shape);
         let source = decode::Source {
-            gathered: &self.gathered,
             table: &self.part.table,
             transaction: self.part.reader.shared(),
+            reads_overflow: true,
         };
-        let tested = self.decoder.decode(&source, 0..shape.tested, None)?;
+        let (gathered, rest) = (&self.gathered, shape.tested..shape.columns.len());
+        let tested = self.decoder.decode(&source, gathered, 0..shape.tested, None)?;
         if shape.conditions.is_empty() {
             let mut columns = tested;
-            columns.extend(self.decoder.decode(
-                &source,
-                shape.tested..shape.columns.len(),
-                None,
-            )?);
-            return self.output(columns, self.gathered.len()).map(Some);
+            columns.extend(self.decoder.decode(&source, gathered, rest, None)?);
+            return self.output(columns, gathered.len()).map(Some);
         }
         let schema = decode::schema(&shape.columns[..shape.tested]);
-        let batch = batch_of(schema, tested, self.gathered.len())?;
+        let batch = batch_of(schema, tested, gathered.len())?;
         let chosen = crate::operator::chosen(&shape.conditions, &batch)?;
         let chosen_rows = chosen.true_count();
         if chosen_rows == 0 {
@@ -247,28 +389,8 @@ impl Work {
         for column in batch.columns() {
             columns.push(compute::filter(column, &chosen)?);
         }
-        let rest = shape.tested..shape.columns.len();
-        columns.extend(self.decoder.decode(&source, rest, Some(&chosen))?);
+        columns.extend(self.decoder.decode(&source, gathered, rest, Some(&chosen))?);
         self.output(columns, chosen_rows).map(Some)
-    }
-
-    /// A batch of columns that have all been decoded.
-    fn finish(
-        &self,
-        columns: Vec<arrow::array::ArrayRef>,
-        rows: usize,
-    ) -> Result<Option<RecordBatch>> {
-        let schema = decode::schema(&self.shape.columns);
-        let mut batch = batch_of(schema, columns, rows)?;
-        if !self.shape.conditions.is_empty() {
-            let chosen = crate::operator::chosen(&self.shape.conditions, &batch)?;
-            batch = compute::filter_record_batch(&batch, &chosen)?;
-        }
-        if batch.num_rows() == 0 {
-            return Ok(None);
-        }
-        let rows = batch.num_rows();
-        self.output(batch.columns().to_vec(), rows).map(Some)
     }
 
     fn output(&self, columns: Vec<arrow::array::ArrayRef>, rows: usize) -> Result<RecordBatch> {

@@ -35,9 +35,9 @@ use crate::stop::{Result, declined};
 use crate::value::{Field, Physical};
 
 /// Rows that a scan passes in the time of one lookup.
-const LOOKUP_ROWS: f64 = 12.0;
+const LOOKUP_ROWS: f64 = 60.0;
 /// Rows that a scan passes in the time that a lookup takes for each row that it touches.
-const ROW_ROWS: f64 = 4.0;
+const ROW_ROWS: f64 = 20.0;
 /// Pairs of rows that a join without keys may look at.
 const MOST_PAIRS: f64 = 1e8;
 

@@ -2,14 +2,17 @@
 
 use std::sync::Arc;
 
-use firn_api::rows::ReadMode;
+use firn_api::rows::{Direction, ReadMode};
 use firn_format::key::KeyRange;
 use firn_sql::execute::vectorised::{ScanWays, scan_ways};
 use firn_sql::expression::{Expression, Slot};
 use firn_sql::plan::ScanPlan;
 use firn_sql::plan::visit::{self, SlotSet};
 
+use firn_sql::types::TypeKind;
+
 use super::{Relation, Translator};
+use crate::cache::{CacheUse, ColumnForm};
 use crate::scan::split;
 use crate::scan::{ScanColumn, ScanPart, ScanShape, TableScan};
 use crate::stop::{Result, declined};
@@ -84,7 +87,10 @@ impl<'p> Translator<'p, '_, '_> {
             conditions,
             output,
             time_zone: self.execution.context.time_zone.clone(),
+            cache: None,
         };
+        let cache = self.cache_use(&shape, &ways, covered);
+        let shape = ScanShape { cache, ..shape };
         let parted = self.split(plan, &ways);
         let (table, mut parts) = (ways.table, Vec::new());
         for ranges in parted {
@@ -96,6 +102,29 @@ impl<'p> Translator<'p, '_, '_> {
         }
         self.scans += 1;
         Ok(Relation { plan: Arc::new(TableScan::new(shape, parts)), fields, rows })
+    }
+
+    /// Where the scan's columns are kept.
+    fn cache_use(&self, shape: &ScanShape, ways: &ScanWays, covered: bool) -> Option<CacheUse> {
+        let cache = self.engine.column_cache()?;
+        if !self.execution.limits.uses_column_cache || shape.direction != Direction::Forward {
+            return None;
+        }
+        let definition = ways.table.definition();
+        let index = if covered { ways.ranges.first()?.0 } else { None };
+        let form = |column: &ScanColumn| {
+            let ty = column.field.ty.clone();
+            let is_of_zone = matches!(ty.kind, TypeKind::Timestamp { .. });
+            ColumnForm {
+                table: definition.table_id,
+                index,
+                ordinal: column.ordinal,
+                ty,
+                row_version: definition.row_version,
+                time_zone: is_of_zone.then(|| shape.time_zone.clone()),
+            }
+        };
+        Some(cache.open(shape.columns.iter().map(form).collect()))
     }
 
     /// The parts of a scan that are read at the same time.

@@ -93,6 +93,7 @@ impl Settings {
                 foreign_key_checks: is_on("foreign_key_checks"),
                 auto_increment_increment: number("auto_increment_increment"),
                 auto_increment_offset: number("auto_increment_offset"),
+                uses_column_cache: is_on("firn_column_cache"),
             },
             first_updater_wins: is_on("innodb_snapshot_isolation"),
             lock_wait_timeout: Duration::from_secs(number("innodb_lock_wait_timeout")),

@@ -132,6 +132,7 @@ pub(crate) static DEFINITIONS: &[Definition] = &[
         Kind::Number { least: 0, greatest: u64::MAX },
         "100000",
     ),
+    variable("firn_column_cache", Scope::Both, Kind::Switch, "ON"),
     variable("firn_executor", Scope::Both, Kind::Word(&["AUTO", "ROW", "VECTORISED"]), "AUTO"),
     variable(
         "firn_statement_memory",

@@ -6,8 +6,9 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use firn_api::rows::{
-    IsolationLevel, ReadMark, ReadMode, RowBatch, RowsError, RowsResult, Savepoint, Scan,
-    ScanOptions, ScanRow, TableLock, TableRef, Transaction as RowsTransaction,
+    Fetched, HeldLeaves, IsolationLevel, LeafVersion, ReadMark, ReadMode, RowBatch, RowsError,
+    RowsResult, Savepoint, Scan, ScanOptions, ScanRow, TableLock, TableRef,
+    Transaction as RowsTransaction,
 };
 use firn_base::{Cts, TableId};
 use firn_format::row::OverflowReference;
@@ -259,15 +260,28 @@ struct EngineScan {
     scan: TableScan,
 }
 
+/// The engine's own of a transaction behind the seam.
+fn engine_transaction(trx: &mut dyn RowsTransaction) -> RowsResult<&mut Transaction> {
+    let any: &mut dyn std::any::Any = trx;
+    let trx = any.downcast_mut::<EngineTransaction>();
+    let trx = trx.ok_or_else(|| RowsError::Other {
+        code: 1030,
+        message: "the transaction is of another database node".to_owned(),
+    })?;
+    Ok(&mut trx.inner)
+}
+
 impl Scan for EngineScan {
     fn fetch(&mut self, trx: &mut dyn RowsTransaction) -> RowsResult<bool> {
-        let any: &mut dyn std::any::Any = trx;
-        let trx = any.downcast_mut::<EngineTransaction>();
-        let trx = trx.ok_or_else(|| RowsError::Other {
-            code: 1030,
-            message: "the transaction is of another database node".to_owned(),
-        })?;
-        Ok(self.scan.fetch(&mut trx.inner)?)
+        Ok(self.scan.fetch(engine_transaction(trx)?)?)
+    }
+
+    fn fetch_unless_held(
+        &mut self,
+        trx: &mut dyn RowsTransaction,
+        held: &mut dyn FnMut(LeafVersion) -> Option<HeldLeaves>,
+    ) -> RowsResult<Fetched> {
+        Ok(self.scan.fetch_unless_held(engine_transaction(trx)?, held)?)
     }
 
     fn len(&self) -> usize {

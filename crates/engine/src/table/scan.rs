@@ -170,17 +170,42 @@ impl TableScan {
     /// # Errors
     /// As [`Cursor::fetch`], and [`EngineError::Corrupt`] if an entry leads nowhere.
     pub fn fetch(&mut self, trx: &mut Transaction) -> Result<bool, EngineError> {
-        if !self.cursor.fetch(trx)? {
-            self.batch.clear();
-            self.values.clear();
-            return Ok(false);
+        let has_more = self.cursor.fetch(trx)?;
+        self.follow(trx, has_more)?;
+        Ok(has_more)
+    }
+
+    /// As [`TableScan::fetch`], but leaves whose rows the caller holds are passed over; see [`api::Scan`]. Where rows
+    /// are behind entries nothing is asked: a leaf of the index does not tell whether they have changed.
+    ///
+    /// # Errors
+    /// As [`TableScan::fetch`].
+    pub fn fetch_unless_held(
+        &mut self,
+        trx: &mut Transaction,
+        held: &mut dyn FnMut(api::LeafVersion) -> Option<api::HeldLeaves>,
+    ) -> Result<api::Fetched, EngineError> {
+        if matches!(self.path, Path::Lookup) {
+            let has_more = self.fetch(trx)?;
+            return Ok(if has_more { api::Fetched::Rows(None) } else { api::Fetched::End });
         }
+        let fetched = self.cursor.fetch_unless_held(trx, held)?;
+        self.follow(trx, matches!(fetched, api::Fetched::Rows(_)))?;
+        Ok(fetched)
+    }
+
+    /// Makes the batch of what the cursor has, if it has rows.
+    fn follow(&mut self, trx: &mut Transaction, has_rows: bool) -> Result<(), EngineError> {
         match &self.path {
-            Path::Clustered => {}
-            Path::Lookup => self.look_up(trx)?,
-            Path::Covering(_) => self.decode()?,
+            _ if !has_rows => {
+                self.batch.clear();
+                self.values.clear();
+                Ok(())
+            }
+            Path::Clustered => Ok(()),
+            Path::Lookup => self.look_up(trx),
+            Path::Covering(_) => self.decode(),
         }
-        Ok(true)
     }
 
     /// Visits the rows behind the entries of the batch.

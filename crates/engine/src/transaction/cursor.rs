@@ -2,7 +2,8 @@
 //!
 //! A cursor knows the key at which it goes on, not a place in a page; so splits and merges between two
 //! batches do not matter. A batch is what one leaf has to offer, copied with the leaf latched; versions
-//! that the reader does not see are replaced by older ones after the latch is gone.
+//! that the reader does not see are replaced by older ones after the latch is gone. A caller that keeps what
+//! it has made of a leaf's rows is asked first, and the leaf is passed over while it has not changed.
 //!
 //! ```text
 //!   forward:   leaf a…f gives b c e, goes on at f        backward: before f gives e c b, goes on before a
@@ -10,8 +11,11 @@
 
 use std::ops::{Bound, Range};
 
-use firn_api::rows::{Direction, IsolationLevel, ReadMode, RowBatch, RowSpan, WaitPolicy};
-use firn_base::{IndexId, TrxId};
+use firn_api::rows::{
+    Direction, Fetched, HeldLeaves, IsolationLevel, LeafVersion, ReadMode, RowBatch, RowSpan,
+    WaitPolicy,
+};
+use firn_base::{IndexId, PageNo, TrxId};
 use firn_format::tree::{RecordVersion, TreePage};
 
 use crate::error::EngineError;
@@ -79,7 +83,23 @@ struct Batch {
     bytes: Vec<u8>,
     rows: Vec<RowSpan>,
     unseen: Vec<Unseen>,
+    content: Content,
 }
+
+/// What a batch is of the leaf that it was taken from.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+enum Content {
+    /// Some of what the reader sees, or nobody has asked.
+    #[default]
+    Part,
+    /// Everything, and what any later snapshot sees.
+    Leaf(LeafVersion),
+    /// Nothing, since the caller holds the rows of so many leaves.
+    Held(usize),
+}
+
+/// Asked of a leaf that comes next as a whole: whether the caller holds its rows, and those of the leaves behind it.
+type AskHeld<'h> = &'h mut dyn FnMut(LeafVersion) -> Option<HeldLeaves>;
 
 /// A row whose newest version the reader does not see.
 #[derive(Debug)]
@@ -105,6 +125,7 @@ impl Batch {
         self.bytes.clear();
         self.rows.clear();
         self.unseen.clear();
+        self.content = Content::Part;
     }
 
     #[inline]
@@ -134,6 +155,10 @@ enum Stopped {
     Full { next: Option<Bound<Vec<u8>>> },
     /// At a record that is locked by somebody else.
     Locked { at: Vec<u8>, wait: Wait },
+}
+
+fn version_of(leaf: &TreePage<'_>) -> LeafVersion {
+    LeafVersion { page: leaf.page_id(), lsn: leaf.page().lsn() }
 }
 
 impl Cursor {
@@ -195,6 +220,27 @@ impl Cursor {
     /// A lock that was not granted, a conflict with the snapshot, why a page could not be had, or
     /// [`crate::lock::LockError::Cancelled`].
     pub fn fetch(&mut self, trx: &mut Transaction) -> Result<bool, EngineError> {
+        Ok(self.fetch_next(trx, None)? != Fetched::End)
+    }
+
+    /// As [`Cursor::fetch`], but leaves whose rows the caller holds are passed over; see
+    /// [`firn_api::rows::Scan::fetch_unless_held`]. Reads that lock ask nothing.
+    ///
+    /// # Errors
+    /// As [`Cursor::fetch`].
+    pub fn fetch_unless_held(
+        &mut self,
+        trx: &mut Transaction,
+        held: AskHeld<'_>,
+    ) -> Result<Fetched, EngineError> {
+        self.fetch_next(trx, Some(held))
+    }
+
+    fn fetch_next(
+        &mut self,
+        trx: &mut Transaction,
+        mut held: Option<AskHeld<'_>>,
+    ) -> Result<Fetched, EngineError> {
         trx.check_open()?;
         trx.check_cancelled()?;
         let lock = self.mode.lock(trx.isolation);
@@ -211,18 +257,24 @@ impl Cursor {
         while let Some(from) = self.next.take() {
             self.batch.clear();
             let stopped = match lock {
-                None => self.look_consistent(trx, &from)?,
+                None => self.look_consistent(trx, &from, &mut held)?,
                 Some((mode, policy)) => self.look_locking(trx, &from, mode, policy)?,
             };
             self.proceed(trx, stopped)?;
             self.read_ahead(trx);
+            if let Content::Held(leaves) = self.batch.content {
+                return Ok(Fetched::Held(leaves));
+            }
             if !self.batch.rows.is_empty() {
                 self.limit = (self.limit * LIMIT_GROWTH).min(self.last_limit);
-                return Ok(true);
+                return Ok(Fetched::Rows(match self.batch.content {
+                    Content::Leaf(leaf) => Some(leaf),
+                    Content::Part | Content::Held(_) => None,
+                }));
             }
             trx.check_cancelled()?;
         }
-        Ok(false)
+        Ok(Fetched::End)
     }
 
     /// Has the leaves fetched that come after the next one, once the scan is not a short one.
@@ -407,26 +459,32 @@ impl Cursor {
         }
     }
 
-    /// Calls `visit` for the leaf's records in the cursor's order until the batch is full or the range ends.
-    /// The range's end is looked for once and not compared with each key.
+    /// Calls `visit` for the leaf's records in these slots, in the cursor's order, until the batch has `limit` rows.
+    /// The slots and whether the range ends with them are from [`Cursor::slots_within`]: the range's end is looked for
+    /// once and not compared with each key.
     fn walk_within(
         &self,
         leaf: &TreePage<'_>,
-        from: &Bound<Vec<u8>>,
+        (mut slots, is_end): (Range<usize>, bool),
+        limit: usize,
         batch: &mut Batch,
         mut visit: impl FnMut(&mut Batch, usize) -> Result<(), Restart>,
     ) -> Result<Stopped, Restart> {
-        let (mut slots, is_end) = self.slots_within(leaf, from);
         let is_forward = self.direction == Direction::Forward;
-        batch.rows.reserve(slots.len().min(self.limit));
+        batch.rows.reserve(slots.len().min(limit));
         while let Some(slot) = if is_forward { slots.next() } else { slots.next_back() } {
-            if batch.rows.len() == self.limit {
+            if batch.rows.len() == limit {
                 return Ok(Stopped::Full { next: Some(Bound::Included(leaf.key(slot))) });
             }
             visit(batch, slot)?;
         }
+        Ok(self.behind_within(leaf, is_end))
+    }
+
+    /// Where to go on behind a leaf, unless the range has ended in it.
+    fn behind_within(&self, leaf: &TreePage<'_>, is_end: bool) -> Stopped {
         let next = self.behind(leaf).filter(|next| !is_end && self.goes_on(next));
-        Ok(Stopped::Full { next })
+        Stopped::Full { next }
     }
 
     /// Whether the range has keys behind a leaf's border.
@@ -444,17 +502,36 @@ impl Cursor {
         }
     }
 
+    /// Copies what the reader sees of the next leaf, unless `held` says that the caller has it.
     fn look_consistent(
         &mut self,
         trx: &Transaction,
         from: &Bound<Vec<u8>>,
+        held: &mut Option<AskHeld<'_>>,
     ) -> Result<Stopped, EngineError> {
         let (system, reader) = (&trx.system, trx.reader());
         let mut batch = std::mem::take(&mut self.batch);
+        let mut passed = None;
         let stopped = system.forest().tree(self.index).read(self.target(from), |leaf| {
             batch.clear();
+            passed = None;
+            let (slots, is_end) = self.slots_within(leaf, from);
+            let is_whole = slots.len() == leaf.slot_count() && self.direction == Direction::Forward;
+            let mut limit = self.limit;
+            if let (true, Some(held)) = (is_whole, &mut *held) {
+                let version = version_of(leaf);
+                if let Some(held) = held(version) {
+                    passed = Some((held, leaf.right()));
+                    return Ok(self.behind_within(leaf, is_end));
+                }
+                limit = usize::MAX;
+                // Nobody else sees what the reader itself has written.
+                if !trx.has_written() {
+                    batch.content = Content::Leaf(version);
+                }
+            }
             let mut visible = TrxId::NONE;
-            self.walk_within(leaf, from, &mut batch, |batch, slot| {
+            self.walk_within(leaf, (slots, is_end), limit, &mut batch, |batch, slot| {
                 let (suffix, value) = leaf.suffix_and_value(slot);
                 let Some((version, payload)) = RecordVersion::parse(value) else {
                     return Err(no_version(leaf.page_id()));
@@ -467,6 +544,7 @@ impl Cursor {
                         return Ok(());
                     }
                 } else {
+                    batch.content = Content::Part;
                     batch.unseen.push(Unseen { row: batch.rows.len(), version });
                 }
                 batch.push(leaf.prefix(), suffix, payload);
@@ -474,7 +552,52 @@ impl Cursor {
             })
         });
         self.batch = batch;
-        stopped
+        let (held, right, next) = match (passed, stopped?) {
+            (Some((held, right)), Stopped::Full { next }) => (held, right, next),
+            (_, stopped) => return Ok(stopped),
+        };
+        // What was committed may be so recent that it is not durable yet.
+        trx.note_observed(system.pages().log.end_lsn());
+        Ok(Stopped::Full { next: self.pass_over(trx, &held, right, next) })
+    }
+
+    /// Goes on over the leaves that the caller holds behind the first of them, as far as they are cached, have not
+    /// changed, follow each other and are in the range as a whole. Returns where the cursor goes on.
+    ///
+    /// Each leaf is looked at by itself. Of one that has not changed the reader sees the same rows now as at any
+    /// other moment of its snapshot, and its link says which leaf came next.
+    fn pass_over(
+        &mut self,
+        trx: &Transaction,
+        held: &HeldLeaves,
+        mut right: PageNo,
+        mut next: Option<Bound<Vec<u8>>>,
+    ) -> Option<Bound<Vec<u8>>> {
+        let pool = &trx.system.pages().pool;
+        let mut passed = 1;
+        for version in held.leaves.iter().skip(held.from + 1) {
+            if next.is_none() || right != version.page.page_no {
+                break;
+            }
+            let Ok(guard) = pool.shared(version.page) else { break };
+            let Ok(leaf) = TreePage::new(&guard) else { break };
+            if version_of(&leaf) != *version || !self.has_up_to(leaf.high_fence()) {
+                break;
+            }
+            (right, next) = (leaf.right(), self.behind(&leaf).filter(|next| self.goes_on(next)));
+            passed += 1;
+        }
+        self.batch.content = Content::Held(passed);
+        next
+    }
+
+    /// Whether the range has all keys below a leaf's high fence.
+    fn has_up_to(&self, fence: Option<&[u8]>) -> bool {
+        match (&self.range.high, fence) {
+            (Bound::Unbounded, _) => true,
+            (Bound::Included(high) | Bound::Excluded(high), Some(fence)) => fence <= &high[..],
+            (_, None) => false,
+        }
     }
 
     fn look_locking(

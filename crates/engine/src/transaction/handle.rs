@@ -209,6 +209,11 @@ impl Transaction {
         })
     }
 
+    /// Whether rows may be this transaction's own, or that of the one which it reads for.
+    pub(crate) fn has_written(&self) -> bool {
+        self.id().or(self.reads_as).is_some()
+    }
+
     /// The snapshot's timestamp, if a snapshot is open.
     #[must_use]
     pub fn snapshot(&self) -> Option<Cts> {

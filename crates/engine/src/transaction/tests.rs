@@ -10,6 +10,8 @@ use crate::error::EngineError;
 use crate::lock::LockError;
 use crate::test_support::Node;
 
+mod held;
+
 fn begin(node: &Node, isolation: IsolationLevel) -> Transaction {
     Transaction::begin(&node.system, isolation).unwrap()
 }

@@ -26,6 +26,7 @@ impl Configuration {
             data_dir: self.data_dir.value.clone(),
             secure_file_priv: named(&self.secure_file_priv.value),
             buffer_pool_bytes: self.memory_plan().buffer_pool_bytes,
+            column_cache_bytes: self.memory_plan().column_cache_bytes,
         }
     }
 
@@ -42,7 +43,7 @@ impl Configuration {
         match (budget, &self.buffer_pool.origin) {
             (0, _) => MemoryPlan::for_pool(pool),
             (_, Origin::Default) => MemoryPlan::within(budget),
-            _ => MemoryPlan { budget_bytes: budget, ..MemoryPlan::for_pool(pool) },
+            _ => MemoryPlan::of(pool, budget),
         }
     }
 

@@ -146,8 +146,8 @@ fn the_buffer_pool_is_what_a_budget_leaves_unless_it_was_set() {
         let plan = merge(file, &[], &[]).unwrap().memory_plan();
         (plan.buffer_pool_bytes >> 20, plan.budget_bytes >> 20)
     };
-    assert_eq!(pool_and_budget(""), (512, 648));
-    assert_eq!(pool_and_budget("memory_budget = '1G'"), (824, 1024));
+    assert_eq!(pool_and_budget(""), (512, 712));
+    assert_eq!(pool_and_budget("memory_budget = '1G'"), (761, 1024));
     assert_eq!(pool_and_budget("memory_budget = '1G'\nbuffer_pool = '64M'"), (64, 1024));
 }
 

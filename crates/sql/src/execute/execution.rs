@@ -58,6 +58,8 @@ pub struct Limits {
     pub auto_increment_increment: u64,
     /// `auto_increment_offset`
     pub auto_increment_offset: u64,
+    /// `firn_column_cache`: whether columns are kept between statements, and such as are kept are used.
+    pub uses_column_cache: bool,
 }
 
 impl Default for Limits {
@@ -68,6 +70,7 @@ impl Default for Limits {
             foreign_key_checks: true,
             auto_increment_increment: 1,
             auto_increment_offset: 1,
+            uses_column_cache: true,
         }
     }
 }

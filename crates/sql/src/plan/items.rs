@@ -14,6 +14,7 @@ use crate::expression::{CompareOperator, Expression, ExpressionKind, Slot, SortK
 
 use super::access::{Candidate, Wanted};
 use super::comparisons::as_hash_key;
+use super::late::{Sieve, take_late};
 use super::optimiser::Optimiser;
 use super::pool::{Item, ItemKind, Pool};
 use super::selectivity::share_of_all;
@@ -345,15 +346,26 @@ impl Optimiser<'_, '_> {
         method: &Method,
         priced: &Priced,
     ) -> Result<PlanNode> {
-        let left = left.unwrap_or_else(one_row);
-        if let Method::Hash = method
+        let mut left = left.unwrap_or_else(one_row);
+        let late = match kind {
+            JoinKind::Semi | JoinKind::Anti => {
+                let rows = left.rows.max(1.0);
+                let cost = (priced.cost - left.cost).max(0.0) / rows;
+                take_late(&mut left, Sieve { share: (priced.rows / rows).min(1.0), cost })
+            }
+            JoinKind::Inner | JoinKind::Left => Vec::new(),
+        };
+        let joined = if let Method::Hash = method
             && let Some((keys, rest)) = hash_parts(right, on, bound)
         {
             let right = self.plan_pool(&hash_pool(right, on), &[], false)?;
-            return Ok(hash_join(Some(left), right, kind, keys, rest, priced));
-        }
-        let right = self.plan_pool(&nested_pool(right, on), &[], false)?;
-        Ok(nested_loop(left, right, kind, priced))
+            hash_join(Some(left), right, kind, keys, rest, priced)
+        } else {
+            let right = self.plan_pool(&nested_pool(right, on), &[], false)?;
+            nested_loop(left, right, kind, priced)
+        };
+        let rows = joined.rows;
+        Ok(PlanNode { rows, ..filter(joined, late) })
     }
 
     /// The node that gives a relation's rows.

@@ -25,6 +25,7 @@ mod grouping;
 mod items;
 mod join_order;
 pub mod json_table;
+mod late;
 mod nulls;
 pub(crate) mod optimiser;
 mod pool;

@@ -2,6 +2,7 @@
 //!
 //! Named zones come from the tz database that is compiled in, so that all nodes of a cluster agree.
 
+use std::hash::{Hash, Hasher};
 use std::sync::OnceLock;
 
 use firn_format::value::DateTime;
@@ -21,6 +22,12 @@ pub struct TimeZone {
     /// Seconds east of UTC, when that never changes.
     fixed_offset_seconds: Option<i32>,
     zone: tz::TimeZone,
+}
+
+impl Hash for TimeZone {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.name.hash(state);
+    }
 }
 
 impl TimeZone {

@@ -9,6 +9,7 @@
 
 mod client;
 mod executors;
+mod kept_columns;
 mod kill;
 mod renewal;
 mod server;

@@ -193,6 +193,7 @@ fn subqueries_become_joins() {
             "SELECT * FROM customer c WHERE NOT EXISTS (SELECT * FROM orders o WHERE o.customer = c.id)",
             "SELECT name, (SELECT MAX(placed) FROM orders o WHERE o.customer = c.id) FROM customer c",
             "SELECT * FROM customer WHERE id NOT IN (SELECT customer FROM orders)",
+            "SELECT id FROM orders o WHERE total > (SELECT AVG(total) FROM orders p WHERE p.customer = o.customer) AND NOT EXISTS (SELECT * FROM customer c WHERE c.id = o.customer AND c.country <> 'ch')",
             "SELECT * FROM (SELECT customer, SUM(total) s FROM orders GROUP BY customer) t WHERE customer = 5 AND s > 3",
             "SELECT * FROM (SELECT * FROM customer WHERE born > '2000-01-01') t WHERE id < 5",
             "WITH RECURSIVE n AS (SELECT 1 AS i UNION ALL SELECT i + 1 FROM n WHERE i < 5) SELECT * FROM n",
@@ -224,6 +225,15 @@ fn subqueries_become_joins() {
             -> Nested loop antijoin  (cost=11756 rows=100.00)
                 -> Table scan on customer  (cost=1002 rows=1000)
                 -> Covering index range scan on orders using by_customer over (customer=customer.id)  (cost=191 rows=316)
+
+            SELECT id FROM orders o WHERE total > (SELECT AVG(total) FROM orders p WHERE p.customer = o.customer) AND NOT EXISTS (SELECT * FROM customer c WHERE c.id = o.customer AND c.country <> 'ch')
+            -> Nested loop inner join  (cost=9554 rows=1054)
+                -> Distinct: c.id  (cost=41.50 rows=10)
+                    -> Index range scan on c using by_name over (name='Ada')  (cost=31.50 rows=10)
+                -> Index range scan on o using by_customer over (customer=c.id), filter (o.total > (subquery))  (cost=950 rows=105)
+                -> Select (subquery in condition; dependent)
+                    -> Aggregate: avg(p.total)  (cost=1140 rows=1)
+                        -> Index range scan on p using by_customer over (customer=o.customer)  (cost=950 rows=316)
 
             SELECT * FROM (SELECT customer, SUM(total) s FROM orders GROUP BY customer) t WHERE customer = 5 AND s > 3
             -> Filter: (s > 3) and (customer = 5)  (cost=1013 rows=0.01)

@@ -1,0 +1,220 @@
+//! Columns that are kept between statements: what scans have decoded, by runs of leaves.
+//!
+//! ```text
+//!   scan: leaf 8 at LSN 310 comes next
+//!                     │     run:  leaves 7 @300, 8 @310, 9 @290 ...   rows of each   seen from 81
+//!   page 7 ──┐        ▼           column 0 ▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓
+//!   page 8 ──┼─ the second of ─►  column 4 ▓▓▓▓▓▓▓▓
+//!   page 9 ──┘
+//!        held: leaves 8, 9 … are passed over as long as they have not changed, and their part of the columns is taken
+//!        else: rows are decoded, packed and put
+//! ```
+//!
+//! Invariants:
+//! * what is kept of a leaf are all rows that a snapshot at `seen_from` sees of the version `lsn`. A leaf that has
+//!   changed has another LSN; and while it has not, every later snapshot sees the same rows;
+//! * a page is in one run at most, that of its newest version which was put; `live` counts the pages that are in it;
+//! * `used_bytes` is the sum of what the runs take, and beyond the limit at most by what is being put.
+//!
+//! Nothing has to be told when rows change, tables are dropped or pages used again: their columns are not found any
+//! more, and make room when that is wanted. Room is made by whole columns of a table, the least used first, and only
+//! for one that has been used far more often: statements that go over more than fits, again and again, keep a part of it
+//! instead of pushing each other out. A run of which most leaves have changed is not used any more, so that the next
+//! scan makes new ones.
+//!
+//! Latch rules:
+//! 1. Shards and runs are looked at with a leaf latched, so their locks are held for a look or a change in memory only.
+//! 2. The register's lock comes before a shard's, and a shard's before a run's.
+
+pub(crate) mod packed;
+mod register;
+mod run;
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use firn_api::rows::{HeldLeaves, LeafVersion};
+use firn_base::{Cts, PageId};
+use parking_lot::Mutex;
+use rustc_hash::FxHashMap;
+
+pub(crate) use register::{ColumnForm, ColumnNumber};
+pub(crate) use run::{PackedRows, RunPart};
+
+use packed::Packed;
+use register::Register;
+use run::Run;
+
+const SHARDS: usize = 64;
+
+type Shard = FxHashMap<PageId, Place>;
+
+/// Where a leaf's rows are.
+#[derive(Debug, Clone)]
+pub(crate) struct Place {
+    run: Arc<Run>,
+    position: usize,
+}
+
+impl Place {
+    /// Whether this leaf comes next in the same run.
+    pub(crate) fn is_before(&self, other: &Place) -> bool {
+        Arc::ptr_eq(&self.run, &other.run) && self.position + 1 == other.position
+    }
+
+    /// Whether it is the last of its run.
+    pub(crate) fn is_last(&self) -> bool {
+        self.position + 1 == self.run.leaves().len()
+    }
+}
+
+/// See the module's page.
+#[derive(Debug)]
+pub(crate) struct ColumnCache {
+    shards: Box<[Mutex<Shard>]>,
+    register: Mutex<Register>,
+    limit_bytes: u64,
+    used_bytes: AtomicU64,
+}
+
+impl ColumnCache {
+    pub(crate) fn new(limit_bytes: u64) -> ColumnCache {
+        ColumnCache {
+            shards: (0..SHARDS).map(|_| Mutex::default()).collect(),
+            register: Mutex::default(),
+            limit_bytes,
+            used_bytes: AtomicU64::new(0),
+        }
+    }
+
+    /// What the kept columns take.
+    pub(crate) fn used_bytes(&self) -> u64 {
+        self.used_bytes.load(Ordering::Relaxed)
+    }
+
+    /// The columns that a scan is about to use.
+    pub(crate) fn open(self: &Arc<ColumnCache>, forms: Vec<ColumnForm>) -> CacheUse {
+        let numbers = self.register.lock().number(forms);
+        CacheUse { cache: Arc::clone(self), numbers }
+    }
+
+    fn shard(&self, page: PageId) -> &Mutex<Shard> {
+        // The numbers of a table's leaves follow each other.
+        &self.shards[page.page_no.0 as usize % SHARDS]
+    }
+
+    /// Makes room for columns that a scan uses: takes away those that are used least, as long as they are used much less
+    /// than all of these. False if that is not enough.
+    fn make_room(&self, wanted: &[ColumnNumber], needed_bytes: u64) -> bool {
+        let mut register = self.register.lock();
+        while self.used_bytes() + needed_bytes > self.limit_bytes {
+            let Some(victim) = register.take_victim(wanted) else { return false };
+            for shard in &self.shards {
+                shard.lock().retain(|_, place| {
+                    let (freed_bytes, is_empty) = place.run.forget(victim);
+                    self.used_bytes.fetch_sub(freed_bytes, Ordering::Relaxed);
+                    if is_empty {
+                        self.leave(&place.run);
+                    }
+                    !is_empty
+                });
+            }
+        }
+        true
+    }
+
+    /// A page is in the run no more.
+    fn leave(&self, run: &Run) {
+        self.used_bytes.fetch_sub(run.leave(), Ordering::Relaxed);
+    }
+}
+
+/// The kept columns in the hands of a scan.
+#[derive(Debug)]
+pub(crate) struct CacheUse {
+    cache: Arc<ColumnCache>,
+    numbers: Vec<ColumnNumber>,
+}
+
+impl Drop for CacheUse {
+    fn drop(&mut self) {
+        self.cache.register.lock().note_kept(&self.numbers);
+    }
+}
+
+/// What is kept of a leaf.
+#[derive(Debug)]
+pub(crate) enum Kept {
+    /// Nothing of this version, or nothing that the snapshot may see.
+    Nothing,
+    /// Other columns than the scan's.
+    Others(Place),
+    /// All columns of the scan, from this leaf on to the end of its run.
+    All(RunPart),
+}
+
+impl CacheUse {
+    /// What is kept of a leaf of this version for a snapshot.
+    pub(crate) fn get(&self, leaf: LeafVersion, snapshot: Cts) -> Kept {
+        let found = self.cache.shard(leaf.page).lock().get(&leaf.page).cloned();
+        let Some(place) = found.filter(|place| {
+            place.run.leaves()[place.position] == leaf
+                && place.run.seen_from() <= snapshot
+                && !place.run.is_worn()
+        }) else {
+            return Kept::Nothing;
+        };
+        match place.run.columns(&self.numbers) {
+            Some(columns) => {
+                Kept::All(RunPart::new(Arc::clone(&place.run), place.position, columns))
+            }
+            None => Kept::Others(place),
+        }
+    }
+
+    /// Keeps columns of leaves that follow each other, each with so many rows, which a snapshot has seen. `known` is the
+    /// place of the first of them, if all of its run have been read. False if there is no room, and none is to be had.
+    pub(crate) fn put(
+        &self,
+        leaves: &[(LeafVersion, usize)],
+        snapshot: Cts,
+        columns: &[Packed],
+        known: Option<&Place>,
+    ) -> bool {
+        let cache = &*self.cache;
+        let named = || self.numbers.iter().copied().zip(columns.iter().cloned());
+        let fresh = Run::new(leaves, snapshot, named());
+        let needed_bytes = fresh.size_bytes();
+        if cache.used_bytes() + needed_bytes > cache.limit_bytes
+            && !cache.make_room(&self.numbers, needed_bytes)
+        {
+            return false;
+        }
+        let same =
+            known.filter(|place| place.position == 0 && place.run.leaves() == fresh.leaves());
+        if let Some(added_bytes) = same.and_then(|place| place.run.add(named())) {
+            cache.used_bytes.fetch_add(added_bytes, Ordering::Relaxed);
+            return true;
+        }
+        cache.used_bytes.fetch_add(needed_bytes, Ordering::Relaxed);
+        let run = Arc::new(fresh);
+        for (position, leaf) in run.leaves().iter().enumerate() {
+            let place = Place { run: Arc::clone(&run), position };
+            let before = cache.shard(leaf.page).lock().insert(leaf.page, place);
+            if let Some(before) = before {
+                cache.leave(&before.run);
+            }
+        }
+        true
+    }
+}
+
+impl RunPart {
+    /// The leaves, as a scan is told of them.
+    pub(crate) fn held(&self) -> HeldLeaves {
+        HeldLeaves { leaves: self.leaves(), from: self.from() }
+    }
+}
+
+#[cfg(test)]
+mod tests;
