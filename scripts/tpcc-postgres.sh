@@ -34,7 +34,10 @@ if [ -z "${TPCC_KEEP:-}" ]; then
     mariadb --skip-ssl -h127.0.0.1 -P"$port" -uroot -e 'DROP DATABASE IF EXISTS tpcc; CREATE DATABASE tpcc'
     psql -h127.0.0.1 -p"$postgres" -Upostgres -Xq -c 'DROP DATABASE IF EXISTS tpcc' -c 'CREATE DATABASE tpcc'
     for side in mysql postgres; do
-        bench $side "$((warehouses < 2 ? 1 : 2))" 0 prepare >/dev/null
+        said=$(bench $side "$((warehouses < 2 ? 1 : 2))" 0 prepare) || {
+            echo "$said" >&2
+            exit 1
+        }
     done
     psql -h127.0.0.1 -p"$postgres" -Upostgres -Xq -d tpcc -c 'VACUUM ANALYZE'
     for side in mysql postgres; do run $side >/dev/null; done

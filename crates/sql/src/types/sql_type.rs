@@ -261,7 +261,7 @@ impl SqlType {
     /// The character set of that collation.
     #[must_use]
     pub fn charset(&self) -> Option<Charset> {
-        self.collation().map(|id| collation::get(id).charset)
+        self.kind.charset()
     }
 }
 
@@ -273,6 +273,12 @@ impl TypeKind {
             TypeKind::Json | TypeKind::Geometry => Coercibility::Implicit,
             _ => Coercibility::Numeric,
         }
+    }
+
+    /// See [`SqlType::charset`].
+    #[must_use]
+    pub fn charset(&self) -> Option<Charset> {
+        self.collation().map(|id| collation::get(id).charset)
     }
 
     /// See [`SqlType::collation`].

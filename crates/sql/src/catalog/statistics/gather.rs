@@ -132,13 +132,11 @@ fn read_slice(
             for counted in &mut counts.columns {
                 let ordinal = usize::from(counted.column.ordinal);
                 let cell = view.column(ordinal).map_err(damaged)?;
-                if !counted.wants(&cell) {
-                    continue;
-                }
+                let Some(place) = counted.wants(&cell) else { continue };
                 let value = cell_value(&*values, &from, cell, &mut buffer).map_err(told)?;
                 let datum = Datum::from_value_ref(value, &counted.column.ty, &evaluation.time_zone);
                 row[ordinal] = datum.map_err(damaged)?;
-                counted.add(&row[ordinal], &mut counts.key);
+                counted.add(&row[ordinal], place, &mut counts.key);
             }
             counts.add_to_indexes(row);
             last.clear();
@@ -176,8 +174,6 @@ struct ColumnCount<'a> {
     sample: Vec<Datum>,
     /// Values that were not NULL.
     seen: u64,
-    /// The place in the sample of the value at hand.
-    place: Option<usize>,
 }
 
 struct IndexCount<'a> {
@@ -205,7 +201,6 @@ impl<'a> Counts<'a> {
                 .then(DistinctCount::default),
             sample: Vec::new(),
             seen: 0,
-            place: None,
         });
         let indexes = table.indexes.iter().filter(|index| index.parts.len() > 1 || !index.unique);
         let indexes = indexes.map(|index| IndexCount {
@@ -264,16 +259,17 @@ fn histogram(ty: &SqlType, sample: Vec<Datum>) -> Option<Histogram> {
 }
 
 impl ColumnCount<'_> {
-    /// Whether the value of the row at hand is to be [added](ColumnCount::add).
-    fn wants(&mut self, cell: &ColumnValue<'_>) -> bool {
-        self.place = None;
+    /// Counts the value of the row at hand. If it is also to be [added](ColumnCount::add): where in the sample, if it
+    /// comes into that.
+    fn wants(&mut self, cell: &ColumnValue<'_>) -> Option<Option<usize>> {
+        let mut place = None;
         if matches!(cell, ColumnValue::Inline(ValueRef::Null)) {
             self.nulls += 1;
         } else {
             self.seen += 1;
-            self.place = self.place_of_next();
+            place = self.place_of_next();
         }
-        self.place.is_some() || self.distinct.is_some()
+        (place.is_some() || self.distinct.is_some()).then_some(place)
     }
 
     /// Every value is in the sample with the same chance: once it is full, the n-th value takes a place
@@ -287,14 +283,14 @@ impl ColumnCount<'_> {
     }
 
     /// Counts a value that was [wanted](ColumnCount::wants), or a NULL.
-    fn add(&mut self, datum: &Datum, key: &mut Vec<u8>) {
+    fn add(&mut self, datum: &Datum, place: Option<usize>, key: &mut Vec<u8>) {
         if datum.is_null() {
             return;
         }
         if let Some(distinct) = &mut self.distinct {
             distinct.add(hash_of(datum, &self.column.ty, key));
         }
-        match self.place {
+        match place {
             Some(place) if place == self.sample.len() => self.sample.push(datum.clone()),
             Some(place) => self.sample[place] = datum.clone(),
             None => {}

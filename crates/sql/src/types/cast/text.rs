@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use firn_format::value::{CollationId, Date, DateTime, Time};
+use firn_format::value::{Date, DateTime, Time};
 
 use crate::collation::{self, Charset, prefix_length};
 use crate::error::Result;
@@ -117,7 +117,7 @@ pub(super) fn to_text_type(
     to: &TypeKind,
     ctx: &EvaluationContext,
 ) -> Result<Datum> {
-    let charset = collation::get(to.collation().unwrap_or(CollationId(255))).charset;
+    let charset = to.charset().unwrap_or(Charset::Utf8mb4);
     let Some(mut text) = to_text(datum, from, charset, ctx)? else { return Ok(Datum::Null) };
     let (TypeKind::Char { max_chars, .. } | TypeKind::Varchar { max_chars, .. }) = to else {
         return Ok(Datum::Text(text));
