@@ -227,13 +227,13 @@ fn subqueries_become_joins() {
                 -> Covering index range scan on orders using by_customer over (customer=customer.id)  (cost=191 rows=316)
 
             SELECT id FROM orders o WHERE total > (SELECT AVG(total) FROM orders p WHERE p.customer = o.customer) AND NOT EXISTS (SELECT * FROM customer c WHERE c.id = o.customer AND c.country <> 'ch')
-            -> Nested loop inner join  (cost=9554 rows=1054)
-                -> Distinct: c.id  (cost=41.50 rows=10)
-                    -> Index range scan on c using by_name over (name='Ada')  (cost=31.50 rows=10)
-                -> Index range scan on o using by_customer over (customer=c.id), filter (o.total > (subquery))  (cost=950 rows=105)
-                -> Select (subquery in condition; dependent)
-                    -> Aggregate: avg(p.total)  (cost=1140 rows=1)
-                        -> Index range scan on p using by_customer over (customer=o.customer)  (cost=950 rows=316)
+            -> Filter: (o.total > (subquery))  (cost=13416 rows=333)
+                -> Hash antijoin (o.customer = c.id)  (cost=13416 rows=333)
+                    -> Table scan on o  (cost=10002 rows=10000)
+                    -> Table scan on c, filter (c.country <> 'ch')  (cost=1002 rows=900)
+            -> Select (subquery in condition; dependent)
+                -> Aggregate: avg(p.total)  (cost=1140 rows=1)
+                    -> Index range scan on p using by_customer over (customer=o.customer)  (cost=950 rows=316)
 
             SELECT * FROM (SELECT customer, SUM(total) s FROM orders GROUP BY customer) t WHERE customer = 5 AND s > 3
             -> Filter: (s > 3) and (customer = 5)  (cost=1013 rows=0.01)
