@@ -210,9 +210,8 @@ pub trait Scan: Send {
     /// Locks that were not granted, a cancelled transaction, damage, or why a page could not be had.
     fn fetch(&mut self, trx: &mut dyn Transaction) -> RowsResult<bool>;
     /// As [`Scan::fetch`] for a consistent reader, but rows that the caller holds already are left out: `held` is
-    /// asked of a leaf that comes next as a whole, and says with which leaves it goes on as far as the caller knows. It
-    /// must neither block nor call the node, as the leaf is latched; of several leaves that it was asked about in one
-    /// call the last counts.
+    /// asked of a leaf that comes next as a whole, and says with which leaves it goes on as far as the caller knows. Of
+    /// several leaves that it was asked about in one call the last counts.
     ///
     /// # Errors
     /// As [`Scan::fetch`].

@@ -23,8 +23,9 @@
 //! scan makes new ones.
 //!
 //! Latch rules:
-//! 1. Shards and runs are looked at with a leaf latched, so their locks are held for a look or a change in memory only.
-//! 2. The register's lock comes before a shard's, and a shard's before a run's.
+//! 1. The register's lock comes before a shard's, and a shard's before a run's.
+//! 2. They are held for a look or a change in memory only; the node is not called with any of them, and asks with none
+//!    of its own.
 
 pub(crate) mod packed;
 mod register;

@@ -257,7 +257,7 @@ impl Cursor {
         while let Some(from) = self.next.take() {
             self.batch.clear();
             let stopped = match lock {
-                None => self.look_consistent(trx, &from, &mut held)?,
+                None => self.look(trx, &from, &mut held)?,
                 Some((mode, policy)) => self.look_locking(trx, &from, mode, policy)?,
             };
             self.proceed(trx, stopped)?;
@@ -275,6 +275,21 @@ impl Cursor {
             trx.check_cancelled()?;
         }
         Ok(Fetched::End)
+    }
+
+    /// Looks at the next leaf, unless the caller holds its rows.
+    fn look(
+        &mut self,
+        trx: &Transaction,
+        from: &Bound<Vec<u8>>,
+        held: &mut Option<AskHeld<'_>>,
+    ) -> Result<Stopped, EngineError> {
+        if let Some(held) = held
+            && let Some(passed) = self.look_held(trx, from, held)?
+        {
+            return Ok(passed);
+        }
+        self.look_consistent(trx, from, held.is_some())
     }
 
     /// Has the leaves fetched that come after the next one, once the scan is not a short one.
@@ -502,36 +517,28 @@ impl Cursor {
         }
     }
 
-    /// Copies what the reader sees of the next leaf, unless `held` says that the caller has it.
+    /// Copies what the reader sees of the next leaf. `whole`: all of it, to be kept under its version.
     fn look_consistent(
         &mut self,
         trx: &Transaction,
         from: &Bound<Vec<u8>>,
-        held: &mut Option<AskHeld<'_>>,
+        whole: bool,
     ) -> Result<Stopped, EngineError> {
         let (system, reader) = (&trx.system, trx.reader());
         let mut batch = std::mem::take(&mut self.batch);
-        let mut passed = None;
         let stopped = system.forest().tree(self.index).read(self.target(from), |leaf| {
             batch.clear();
-            passed = None;
-            let (slots, is_end) = self.slots_within(leaf, from);
-            let is_whole = slots.len() == leaf.slot_count() && self.direction == Direction::Forward;
+            let within = self.slots_within(leaf, from);
             let mut limit = self.limit;
-            if let (true, Some(held)) = (is_whole, &mut *held) {
-                let version = version_of(leaf);
-                if let Some(held) = held(version) {
-                    passed = Some((held, leaf.right()));
-                    return Ok(self.behind_within(leaf, is_end));
-                }
+            if whole && self.is_whole(leaf, &within.0) {
                 limit = usize::MAX;
                 // Nobody else sees what the reader itself has written.
                 if !trx.has_written() {
-                    batch.content = Content::Leaf(version);
+                    batch.content = Content::Leaf(version_of(leaf));
                 }
             }
             let mut visible = TrxId::NONE;
-            self.walk_within(leaf, (slots, is_end), limit, &mut batch, |batch, slot| {
+            self.walk_within(leaf, within, limit, &mut batch, |batch, slot| {
                 let (suffix, value) = leaf.suffix_and_value(slot);
                 let Some((version, payload)) = RecordVersion::parse(value) else {
                     return Err(no_version(leaf.page_id()));
@@ -552,13 +559,34 @@ impl Cursor {
             })
         });
         self.batch = batch;
-        let (held, right, next) = match (passed, stopped?) {
-            (Some((held, right)), Stopped::Full { next }) => (held, right, next),
-            (_, stopped) => return Ok(stopped),
-        };
+        stopped
+    }
+
+    /// Passes over the leaf that comes next, and those behind it, if the caller holds their rows. The caller is asked
+    /// with nothing latched.
+    fn look_held(
+        &mut self,
+        trx: &Transaction,
+        from: &Bound<Vec<u8>>,
+        held: AskHeld<'_>,
+    ) -> Result<Option<Stopped>, EngineError> {
+        let tree = trx.system.forest().tree(self.index);
+        let front = tree.read(self.target(from), |leaf| {
+            let (slots, is_end) = self.slots_within(leaf, from);
+            let next = || (version_of(leaf), leaf.right(), self.behind_within(leaf, is_end));
+            Ok(self.is_whole(leaf, &slots).then(next))
+        })?;
+        let Some((version, right, Stopped::Full { next })) = front else { return Ok(None) };
+        let Some(held) = held(version) else { return Ok(None) };
         // What was committed may be so recent that it is not durable yet.
-        trx.note_observed(system.pages().log.end_lsn());
-        Ok(Stopped::Full { next: self.pass_over(trx, &held, right, next) })
+        trx.note_observed(trx.system.pages().log.end_lsn());
+        self.batch.clear();
+        Ok(Some(Stopped::Full { next: self.pass_over(trx, &held, right, next) }))
+    }
+
+    /// Whether these slots are all of a leaf, to be read in its order.
+    fn is_whole(&self, leaf: &TreePage<'_>, slots: &Range<usize>) -> bool {
+        slots.len() == leaf.slot_count() && self.direction == Direction::Forward
     }
 
     /// Goes on over the leaves that the caller holds behind the first of them, as far as they are cached, have not
