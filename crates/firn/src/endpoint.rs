@@ -135,8 +135,10 @@ impl Endpoint {
         }
         let processors = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
         let vectorised = Arc::new(vectorised(processors, options));
-        let columns = Arc::clone(&vectorised);
-        node.count_column_cache(move || columns.column_cache_bytes());
+        let columns = Arc::downgrade(&vectorised);
+        node.count_column_cache(move || {
+            columns.upgrade().map_or(0, |engine| engine.column_cache_bytes())
+        });
         instance.vectorised = Some(vectorised);
         let instance = Arc::new(instance);
         for listen in options.listen.iter().chain(&options.metrics_listen) {

@@ -34,7 +34,7 @@ mod run;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use firn_api::rows::{HeldLeaves, LeafVersion};
+use firn_api::rows::LeafVersion;
 use firn_base::{Cts, PageId};
 use parking_lot::Mutex;
 use rustc_hash::FxHashMap;
@@ -207,13 +207,6 @@ impl CacheUse {
             }
         }
         true
-    }
-}
-
-impl RunPart {
-    /// The leaves, as a scan is told of them.
-    pub(crate) fn held(&self) -> HeldLeaves {
-        HeldLeaves { leaves: self.leaves(), from: self.from() }
     }
 }
 

@@ -8,7 +8,7 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use firn_api::rows::LeafVersion;
+use firn_api::rows::{HeldLeaves, LeafVersion};
 use firn_base::Cts;
 use parking_lot::Mutex;
 
@@ -141,12 +141,9 @@ impl RunPart {
         RunPart { run, from, columns }
     }
 
-    pub(super) fn leaves(&self) -> Arc<[LeafVersion]> {
-        Arc::clone(&self.run.leaves)
-    }
-
-    pub(super) fn from(&self) -> usize {
-        self.from
+    /// The leaves, as a scan is told of them.
+    pub(crate) fn held(&self) -> HeldLeaves {
+        HeldLeaves { leaves: Arc::clone(&self.run.leaves), from: self.from }
     }
 
     /// The rows of the first so many leaves of the part; `None` if there are not so many.

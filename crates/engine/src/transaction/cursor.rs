@@ -443,8 +443,7 @@ impl Cursor {
                 return Ok(stopped);
             }
         }
-        let next = self.behind(leaf).filter(|next| self.goes_on(next));
-        Ok(Stopped::Full { next })
+        Ok(Stopped::Full { next: self.next_behind(leaf) })
     }
 
     /// The slots of the leaf that come next and are in the range, and whether the range ends among the
@@ -493,13 +492,12 @@ impl Cursor {
             }
             visit(batch, slot)?;
         }
-        Ok(self.behind_within(leaf, is_end))
+        Ok(Stopped::Full { next: self.next_behind(leaf).filter(|_| !is_end) })
     }
 
-    /// Where to go on behind a leaf, unless the range has ended in it.
-    fn behind_within(&self, leaf: &TreePage<'_>, is_end: bool) -> Stopped {
-        let next = self.behind(leaf).filter(|next| !is_end && self.goes_on(next));
-        Stopped::Full { next }
+    /// Where to go on behind the leaf's border, if the range does.
+    fn next_behind(&self, leaf: &TreePage<'_>) -> Option<Bound<Vec<u8>>> {
+        self.behind(leaf).filter(|next| self.goes_on(next))
     }
 
     /// Whether the range has keys behind a leaf's border.
@@ -573,10 +571,10 @@ impl Cursor {
         let tree = trx.system.forest().tree(self.index);
         let front = tree.read(self.target(from), |leaf| {
             let (slots, is_end) = self.slots_within(leaf, from);
-            let next = || (version_of(leaf), leaf.right(), self.behind_within(leaf, is_end));
-            Ok(self.is_whole(leaf, &slots).then(next))
+            let next = || self.next_behind(leaf).filter(|_| !is_end);
+            Ok(self.is_whole(leaf, &slots).then(|| (version_of(leaf), leaf.right(), next())))
         })?;
-        let Some((version, right, Stopped::Full { next })) = front else { return Ok(None) };
+        let Some((version, right, next)) = front else { return Ok(None) };
         let Some(held) = held(version) else { return Ok(None) };
         // What was committed may be so recent that it is not durable yet.
         trx.note_observed(trx.system.pages().log.end_lsn());
@@ -612,7 +610,7 @@ impl Cursor {
             if version_of(&leaf) != *version || !self.has_up_to(leaf.high_fence()) {
                 break;
             }
-            (right, next) = (leaf.right(), self.behind(&leaf).filter(|next| self.goes_on(next)));
+            (right, next) = (leaf.right(), self.next_behind(&leaf));
             passed += 1;
         }
         self.batch.content = Content::Held(passed);

@@ -5,6 +5,7 @@ use mysql::prelude::Queryable;
 use mysql::{Conn, Row, Value};
 
 use crate::client::Client;
+use crate::executors::Numbers;
 use crate::server::Server;
 
 const ROWS: u64 = 6_000;
@@ -21,38 +22,29 @@ const QUERIES: &[&str] = &[
     "SELECT t, COUNT(*), SUM(d) FROM k GROUP BY t ORDER BY t, 2, 3 LIMIT 40",
 ];
 
-struct Random(u64);
+/// A row with this key.
+fn row(numbers: &mut Numbers, id: u64) -> String {
+    let text = match numbers.next(4) {
+        0 => "NULL".to_owned(),
+        1 => format!("'{}'", "long ".repeat(1 + numbers.next(20) as usize)),
+        _ => "'often'".to_owned(),
+    };
+    let (a, d, minute) = (numbers.next(1000), numbers.next(1_000_000), numbers.next(60));
+    format!("({id},{a},{d}.25,{text},'2026-03-29 01:{minute:02}:00')")
+}
 
-impl Random {
-    fn below(&mut self, limit: u64) -> u64 {
-        self.0 =
-            self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        (self.0 >> 33) % limit
-    }
-
-    fn row(&mut self, id: u64) -> String {
-        let text = match self.below(4) {
-            0 => "NULL".to_owned(),
-            1 => format!("'{}'", "long ".repeat(1 + self.below(20) as usize)),
-            _ => "'often'".to_owned(),
-        };
-        let (a, d, minute) = (self.below(1000), self.below(1_000_000), self.below(60));
-        format!("({id},{a},{d}.25,{text},'2026-03-29 01:{minute:02}:00')")
-    }
-
-    /// Some write.
-    fn write(&mut self) -> String {
-        let id = self.below(ROWS);
-        let to = id + self.below(300);
-        match self.below(8) {
-            0 => format!("DELETE FROM k WHERE id BETWEEN {id} AND {to}"),
-            1 => format!("UPDATE k SET t = 'changed', d = d + 1 WHERE id BETWEEN {id} AND {to}"),
-            2 => format!("UPDATE k SET a = a + 1 WHERE id = {id}"),
-            3 => format!("REPLACE INTO k (id, a, d, t, z) VALUES {}", self.row(id)),
-            _ => {
-                let rows: Vec<String> = (id..id + 20).map(|id| self.row(id)).collect();
-                format!("INSERT IGNORE INTO k (id, a, d, t, z) VALUES {}", rows.join(","))
-            }
+/// Some write.
+fn write(numbers: &mut Numbers) -> String {
+    let id = numbers.next(ROWS);
+    let to = id + numbers.next(300);
+    match numbers.next(8) {
+        0 => format!("DELETE FROM k WHERE id BETWEEN {id} AND {to}"),
+        1 => format!("UPDATE k SET t = 'changed', d = d + 1 WHERE id BETWEEN {id} AND {to}"),
+        2 => format!("UPDATE k SET a = a + 1 WHERE id = {id}"),
+        3 => format!("REPLACE INTO k (id, a, d, t, z) VALUES {}", row(numbers, id)),
+        _ => {
+            let rows: Vec<String> = (id..id + 20).map(|id| row(numbers, id)).collect();
+            format!("INSERT IGNORE INTO k (id, a, d, t, z) VALUES {}", rows.join(","))
         }
     }
 }
@@ -92,9 +84,9 @@ fn kept_columns_are_what_each_snapshot_sees() {
         "CREATE TABLE k (id INT PRIMARY KEY, a INT, d DECIMAL(12,2), t VARCHAR(100), z TIMESTAMP, \
          INDEX by_a (a))",
     );
-    let mut random = Random(11);
+    let mut numbers = Numbers(11);
     for start in (0..ROWS).step_by(500) {
-        let rows: Vec<String> = (start..start + 500).map(|id| random.row(id * 2)).collect();
+        let rows: Vec<String> = (start..start + 500).map(|id| row(&mut numbers, id * 2)).collect();
         exec(writer, &format!("INSERT INTO k VALUES {}", rows.join(",")));
     }
     let mut readers: Vec<Client> = (0..READERS)
@@ -105,22 +97,22 @@ fn kept_columns_are_what_each_snapshot_sees() {
         })
         .collect();
     for number in 0..STEPS {
-        let statement = random.write();
+        let statement = write(&mut numbers);
         exec(writer, &statement);
         let reader = readers[number % READERS].connection();
-        match random.below(6) {
+        match numbers.next(6) {
             0 => exec(reader, "START TRANSACTION WITH CONSISTENT SNAPSHOT"),
             1 => exec(reader, "COMMIT"),
             2 => {
                 exec(reader, "COMMIT");
-                let zone = ["+00:00", "+05:30", "Europe/Zurich"][random.below(3) as usize];
+                let zone = ["+00:00", "+05:30", "Europe/Zurich"][numbers.next(3) as usize];
                 exec(reader, &format!("SET time_zone = '{zone}'"));
             }
             // What it has written itself, it alone sees.
             3 => {
                 exec(reader, "COMMIT");
                 exec(reader, "BEGIN");
-                exec(reader, &random.write());
+                exec(reader, &write(&mut numbers));
                 check(reader, "a write of its own");
                 exec(reader, "ROLLBACK");
             }
