@@ -9,9 +9,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+use firn_api::LogError;
 use firn_base::{Environment, Lsn, PageId, PageNo, SpaceId};
 use firn_engine::log::writer::Purpose;
-use firn_engine::log::{RedoLog, RedoLogOptions};
+use firn_engine::log::{Completion, RedoLog, RedoLogOptions};
 use firn_format::page::PAGE_HEADER_BYTES;
 use firn_format::redo::{Change, GroupBuilder};
 use firn_storage::local::{LocalDirectory, LocalLog, LogOptions, OpenError};
@@ -81,7 +82,9 @@ fn commit(log: &RedoLog, random: &Random, told: &Arc<Told>) {
         };
         if random.chance(0.2) {
             let told = Arc::clone(told);
-            log.when_durable(end, Box::new(move |outcome| told.hear(end, outcome.is_ok())));
+            let completion =
+                move |_, outcome: Result<(), LogError>| told.hear(end, outcome.is_ok());
+            log.when_durable(end, Completion::new(Arc::new(completion), 0));
         } else {
             told.hear(end, log.wait_durable(end).is_ok());
         }

@@ -187,7 +187,7 @@ impl Dictionary {
         entries.sort();
         put_entries(&mut trx, index, &mut entries)?;
         let is_end = entries.len() < batch_rows;
-        trx.commit_then(Box::new(|_| {}))?;
+        trx.commit_without_waiting()?;
         Ok(BatchEnd { rows: entries.len() as u64, last: last.filter(|_| !is_end) })
     }
 }

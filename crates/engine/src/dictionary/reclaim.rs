@@ -48,7 +48,7 @@ impl Dictionary {
             }
             let mut trx = Transaction::begin(&self.system, IsolationLevel::ReadCommitted)?;
             trx.delete(self.trees.drops, &stored::drop_key(due.index))?;
-            trx.commit_then(Box::new(|_| {}))?;
+            trx.commit_without_waiting()?;
             self.drops.lock().retain(|drop| drop.index != due.index);
             freed += 1;
         }

@@ -192,7 +192,7 @@ impl Sequence {
                 },
             };
             if written {
-                trx.commit_then(Box::new(|_| {}))?;
+                trx.commit_without_waiting()?;
                 return Ok(first);
             }
         }
@@ -221,7 +221,7 @@ impl Sequence {
         if stored == Some(block.limit) {
             put(&mut trx, self.store.tree, &self.key(), &block.next.to_le_bytes())?;
         }
-        trx.commit_then(Box::new(|_| {}))
+        trx.commit_without_waiting()
     }
 
     fn key(&self) -> [u8; 9] {

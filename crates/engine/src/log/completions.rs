@@ -1,43 +1,66 @@
-//! Commits that were handed over instead of waited for: what is called once they are durable.
+//! Commits that were handed over instead of waited for: who is told once they are durable.
+//!
+//! ```text
+//!   when_durable(120, A)   when_durable(180, B)   when_durable(150, A)
+//!   pending   120 A │ 150 A │ 180 B          complete(160) tells A twice, and leaves 180 B
+//! ```
 
-use std::cmp::Reverse;
-use std::collections::BinaryHeap;
+use std::collections::VecDeque;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use firn_api::LogError;
 use firn_base::Lsn;
 use parking_lot::Mutex;
 
-/// Called once the position is durable, or never will be. Runs on the log writer's task: hand over and
-/// return.
-pub type Completion = Box<dyn FnOnce(Result<(), LogError>) + Send>;
+/// Is told how commits have ended that were handed over to it.
+pub trait CommitListener: Send + Sync {
+    /// The commits that were handed over with these `tokens`, in the order of their positions in the log, are durable, or
+    /// never will be: those of one round of the log together. Runs on the log writer's task: hand over and return.
+    fn commits_ended(&self, tokens: &[u64], outcome: &Result<(), LogError>);
+}
+
+impl<F: Fn(u64, Result<(), LogError>) + Send + Sync> CommitListener for F {
+    /// Calls for each.
+    fn commits_ended(&self, tokens: &[u64], outcome: &Result<(), LogError>) {
+        tokens.iter().for_each(|token| self(*token, outcome.clone()));
+    }
+}
+
+/// Who is told of a commit, and by which token he knows it. Takes no memory of its own: what one thread allocates for each
+/// commit and another one frees costs both of them more than the call.
+pub struct Completion {
+    listener: Option<Arc<dyn CommitListener>>,
+    token: u64,
+}
+
+impl Completion {
+    /// `listener` is told, with `token`.
+    pub fn new(listener: Arc<dyn CommitListener>, token: u64) -> Completion {
+        Completion { listener: Some(listener), token }
+    }
+
+    /// Nobody is told; the commit is made durable as soon as if somebody were.
+    pub(crate) fn nobody() -> Completion {
+        Completion { listener: None, token: 0 }
+    }
+
+    /// What tells listeners from each other; nobody is 0.
+    fn listener_address(&self) -> usize {
+        self.listener.as_ref().map_or(0, |listener| Arc::as_ptr(listener).addr())
+    }
+}
 
 struct Pending {
     lsn: Lsn,
     completion: Completion,
 }
 
-impl PartialEq for Pending {
-    fn eq(&self, other: &Pending) -> bool {
-        self.lsn == other.lsn
-    }
-}
-impl Eq for Pending {}
-impl PartialOrd for Pending {
-    fn partial_cmp(&self, other: &Pending) -> Option<std::cmp::Ordering> {
-        Some(self.cmp(other))
-    }
-}
-impl Ord for Pending {
-    fn cmp(&self, other: &Pending) -> std::cmp::Ordering {
-        self.lsn.cmp(&other.lsn)
-    }
-}
-
 /// See the module's page.
 #[derive(Default)]
 pub struct Completions {
-    pending: Mutex<BinaryHeap<Reverse<Pending>>>,
+    /// In the order of their positions, which is nearly the order in which they come.
+    pending: Mutex<VecDeque<Pending>>,
     count: AtomicUsize,
     /// The greatest position of all that were ever kept.
     wanted: AtomicU64,
@@ -51,7 +74,7 @@ impl Completions {
 
     /// Whether there is one for what is durable.
     pub fn is_due(&self, durable: Lsn) -> bool {
-        self.is_pending() && self.pending.lock().peek().is_some_and(|first| first.0.lsn <= durable)
+        self.is_pending() && self.pending.lock().front().is_some_and(|first| first.lsn <= durable)
     }
 
     /// The greatest position that a completion has waited for.
@@ -63,7 +86,9 @@ impl Completions {
     pub fn push(&self, lsn: Lsn, completion: Completion) {
         self.wanted.fetch_max(lsn.0, Ordering::SeqCst);
         let mut pending = self.pending.lock();
-        pending.push(Reverse(Pending { lsn, completion }));
+        let later = pending.iter().rev().take_while(|other| other.lsn > lsn).count();
+        let place = pending.len() - later;
+        pending.insert(place, Pending { lsn, completion });
         self.count.store(pending.len(), Ordering::SeqCst);
     }
 
@@ -77,21 +102,70 @@ impl Completions {
         self.call_up_to(Lsn::MAX, &Err(error.clone()));
     }
 
+    /// Takes all at once: those who hand over more meanwhile are not to wait for each call.
     fn call_up_to(&self, limit: Lsn, result: &Result<(), LogError>) {
-        while self.is_pending()
-            && let Some(completion) = self.pop(limit)
-        {
-            completion(result.clone());
+        while self.is_pending() {
+            let mut due = self.take_up_to(limit);
+            if due.is_empty() {
+                return;
+            }
+            // Keeps the order of each listener's own.
+            due.sort_by_key(|pending| pending.completion.listener_address());
+            let same = |one: &Pending, other: &Pending| {
+                one.completion.listener_address() == other.completion.listener_address()
+            };
+            due.chunk_by(same).for_each(|own| tell(own, result));
         }
     }
 
-    fn pop(&self, limit: Lsn) -> Option<Completion> {
+    fn take_up_to(&self, limit: Lsn) -> Vec<Pending> {
         let mut pending = self.pending.lock();
-        if pending.peek()?.0.lsn > limit {
-            return None;
+        let due = pending.partition_point(|pending| pending.lsn <= limit);
+        self.count.store(pending.len() - due, Ordering::SeqCst);
+        pending.drain(..due).collect()
+    }
+}
+
+/// Tells the listener of all these, who is one.
+fn tell(own: &[Pending], outcome: &Result<(), LogError>) {
+    if let [Pending { completion: Completion { listener: Some(listener), .. }, .. }, ..] = own {
+        let tokens: Vec<u64> = own.iter().map(|pending| pending.completion.token).collect();
+        listener.commits_ended(&tokens, outcome);
+    }
+}
+
+#[cfg(all(test, not(feature = "shuttle")))]
+mod tests {
+    use super::*;
+
+    #[derive(Default)]
+    struct Told(Mutex<Vec<(Vec<u64>, bool)>>);
+
+    impl CommitListener for Told {
+        fn commits_ended(&self, tokens: &[u64], outcome: &Result<(), LogError>) {
+            self.0.lock().push((tokens.to_vec(), outcome.is_ok()));
         }
-        let Reverse(next) = pending.pop()?;
-        self.count.store(pending.len(), Ordering::SeqCst);
-        Some(next.completion)
+    }
+
+    #[test]
+    fn each_listener_is_told_once_of_all_that_a_round_covers() {
+        let (completions, one, other) = <(Completions, Arc<Told>, Arc<Told>)>::default();
+        for (lsn, listener, token) in
+            [(120, &one, 1), (180, &other, 2), (150, &one, 3), (170, &other, 4), (190, &one, 5)]
+        {
+            completions.push(Lsn(lsn), Completion::new(Arc::clone(listener) as _, token));
+        }
+        completions.push(Lsn(160), Completion::nobody());
+        assert_eq!(completions.wanted_lsn(), Lsn(190));
+        assert!(!completions.is_due(Lsn(119)));
+        assert!(completions.is_due(Lsn(120)));
+        completions.complete(Lsn(180));
+        assert_eq!(*one.0.lock(), [(vec![1, 3], true)]);
+        assert_eq!(*other.0.lock(), [(vec![4, 2], true)], "in the order of the log");
+        assert!(completions.is_pending());
+        let error = LogError::Failed { place: "a disk".to_owned(), reason: "no sync".to_owned() };
+        completions.fail(&error);
+        assert_eq!(one.0.lock()[1..], [(vec![5], false)]);
+        assert!(!completions.is_pending());
     }
 }

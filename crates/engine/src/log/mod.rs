@@ -30,4 +30,5 @@ mod role;
 pub mod writer;
 
 pub use buffer::{Admission, LogBuffer};
+pub use completions::{CommitListener, Completion};
 pub use writer::{RedoLog, RedoLogOptions};

@@ -177,8 +177,8 @@ impl RedoLog {
         }
     }
 
-    /// Calls `completion` once everything up to `lsn` is durable, so that one thread can have many
-    /// commits in flight. Does not block; may call at once.
+    /// Has the listener of `completion` told once everything up to `lsn` is durable, so that one thread can have many
+    /// commits in flight. Does not block; may tell it at once.
     pub fn when_durable(&self, lsn: Lsn, completion: Completion) {
         self.completions.push(lsn, completion);
         if self.durable_lsn() >= lsn {

@@ -327,12 +327,12 @@ impl Transaction {
         Ok(())
     }
 
-    /// Commits, and has `completion` called when the commit is durable, so that one thread can have many
+    /// Commits, and has the listener of `completion` told when the commit is durable, so that one thread can have many
     /// commits in flight. Does not wait for the disk. Every snapshot from now on sees the transaction, the
     /// session's own next one in particular.
     ///
     /// # Errors
-    /// If the transaction has ended or the log has failed already.
+    /// If the transaction has ended or the log has failed already; the listener is not told then.
     pub fn commit_then(mut self, completion: Completion) -> Result<(), EngineError> {
         let (cts, lsn) = self.commit_in_memory()?;
         if let Some(cts) = cts {
@@ -340,6 +340,14 @@ impl Transaction {
         }
         self.system.pages().log.when_durable(lsn, completion);
         Ok(())
+    }
+
+    /// Commits, and has the commit made durable soon; nobody is told. Does not wait for the disk.
+    ///
+    /// # Errors
+    /// If the transaction has ended or the log has failed already.
+    pub fn commit_without_waiting(self) -> Result<(), EngineError> {
+        self.commit_then(Completion::nobody())
     }
 
     fn commit_in_memory(&mut self) -> Result<(Option<Cts>, Lsn), EngineError> {

@@ -363,7 +363,7 @@ fn a_commit_that_was_only_locked_is_waited_for() {
     let node = Node::new();
     let mut writer = snapshot_isolation(&node);
     writer.insert(node.index, b"a", b"1").unwrap();
-    writer.commit_then(Box::new(|_| ())).unwrap();
+    writer.commit_without_waiting().unwrap();
     let mut reader = begin(&node, IsolationLevel::ReadCommitted);
     let mut payload = Vec::new();
     let share = ReadMode::Share(WaitPolicy::Wait);

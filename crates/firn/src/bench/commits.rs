@@ -199,7 +199,9 @@ fn measure(
     writers: Writers,
 ) -> Result<(Driven, Counts), BenchError> {
     let before = Counts::read(node.system());
-    let drive = Drive { threads: writers.threads, duration: arguments.duration, timed_one_in: 1 };
+    // Those that are handed over are timed by their windows.
+    let timed_one_in = if writers.in_flight > 1 { u32::MAX } else { 1 };
+    let drive = Drive { threads: writers.threads, duration: arguments.duration, timed_one_in };
     let own_rows = rows / writers.threads as u64;
     let windows: Vec<_> = (0..writers.threads).map(|_| Window::new(writers.in_flight)).collect();
     let mut driven = drive.run(|number| {
@@ -218,7 +220,7 @@ fn measure(
             trx.update(node.index(), &row.to_be_bytes(), &payload)?;
             match entered {
                 None => Ok(trx.commit()?),
-                Some(entered) => Ok(trx.commit_then(Box::new(|outcome| entered.leave(outcome)))?),
+                Some(entered) => entered.commit(trx),
             }
         }
     })?;

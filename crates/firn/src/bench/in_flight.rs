@@ -1,19 +1,23 @@
 //! Commits that are handed over instead of waited for, so that a thread has several in flight.
 //!
 //! ```text
-//!   enter (waits while the window is full) ──► transaction ──commit_then──► log's task: leave
+//!   enter (waits while the window is full) ──► transaction ──commit_then──► log's task: commits_ended
 //! ```
 //!
-//! `entered - left <= size`; a thread's window is empty before its run ends.
+//! `in flight <= size`; a thread's window is empty before its run ends.
 
-use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use firn_api::LogError;
 use firn_base::clock::{Clock, SystemClock};
+use firn_base::event::Event;
 use firn_engine::EngineError;
+use firn_engine::log::{CommitListener, Completion};
+use firn_engine::transaction::Transaction;
 use hdrhistogram::Histogram;
-use parking_lot::{Condvar, Mutex};
+use parking_lot::Mutex;
 
 use super::BenchError;
 use super::drive::histogram;
@@ -21,71 +25,94 @@ use super::drive::histogram;
 /// The commits of a thread that are not durable yet.
 pub(super) struct Window {
     size: usize,
-    state: Mutex<State>,
-    changed: Condvar,
-}
-
-struct State {
-    in_flight: usize,
-    failed: Option<LogError>,
-    latency_ns: Histogram<u64>,
+    in_flight: AtomicUsize,
+    /// Notified when commits have ended; its thread waits while the window is full, and at the end.
+    room: Event,
+    failed: OnceLock<LogError>,
+    /// Taken by whoever calls completions, and at the end.
+    latency_ns: Mutex<Histogram<u64>>,
 }
 
 impl Window {
     pub(super) fn new(size: usize) -> Arc<Window> {
-        let state = State { in_flight: 0, failed: None, latency_ns: histogram() };
-        Arc::new(Window { size, state: Mutex::new(state), changed: Condvar::new() })
+        Arc::new(Window {
+            size,
+            in_flight: AtomicUsize::new(0),
+            room: Event::new(),
+            failed: OnceLock::new(),
+            latency_ns: Mutex::new(histogram()),
+        })
     }
 
-    /// Takes a place, as soon as there is one. Blocks.
+    /// Takes a place, as soon as there is one; for the window's own thread. Blocks.
     ///
     /// # Errors
     /// What an earlier commit ended with.
     pub(super) fn enter(self: &Arc<Window>) -> Result<Entered, BenchError> {
-        let mut state = self.state.lock();
-        self.changed.wait_while(&mut state, |state| state.in_flight >= self.size);
-        if let Some(error) = state.failed.clone() {
-            return Err(EngineError::Log(error).into());
+        if self.in_flight.load(Ordering::SeqCst) >= self.size {
+            self.wait_until_at_most(self.size - 1);
         }
-        state.in_flight += 1;
-        Ok(Entered { window: Arc::clone(self), began: SystemClock.monotonic(), durable: None })
+        if let Some(error) = self.failed.get() {
+            return Err(EngineError::Log(error.clone()).into());
+        }
+        self.in_flight.fetch_add(1, Ordering::SeqCst);
+        Ok(Entered { window: Some(Arc::clone(self)), began: SystemClock.monotonic() })
     }
 
     /// Waits until none is in flight, and gives the latencies of all that were. Blocks.
     pub(super) fn drain(&self) -> Histogram<u64> {
-        let mut state = self.state.lock();
-        self.changed.wait_while(&mut state, |state| state.in_flight > 0);
-        std::mem::replace(&mut state.latency_ns, histogram())
+        self.wait_until_at_most(0);
+        std::mem::replace(&mut self.latency_ns.lock(), histogram())
+    }
+
+    fn leave(&self, commits: usize) {
+        self.in_flight.fetch_sub(commits, Ordering::SeqCst);
+        self.room.notify_all();
+    }
+
+    fn wait_until_at_most(&self, in_flight: usize) {
+        self.room.wait_until(None, || self.in_flight.load(Ordering::SeqCst) <= in_flight);
     }
 }
 
-/// A place in the window. It is free again when this is dropped.
+impl CommitListener for Window {
+    /// A token is when the commit's transaction has begun, in nanoseconds.
+    fn commits_ended(&self, tokens: &[u64], outcome: &Result<(), LogError>) {
+        match outcome {
+            Ok(()) => {
+                let now_ns = SystemClock.monotonic().as_nanos() as u64;
+                let mut latency_ns = self.latency_ns.lock();
+                tokens.iter().for_each(|began_ns| latency_ns.saturating_record(now_ns - began_ns));
+            }
+            Err(error) => drop(self.failed.set(error.clone())),
+        }
+        self.leave(tokens.len());
+    }
+}
+
+/// A place in the window. It is free again when this is dropped, or when the commit ends that it was handed over with.
 pub(super) struct Entered {
-    window: Arc<Window>,
+    window: Option<Arc<Window>>,
     began: Duration,
-    durable: Option<Result<(), LogError>>,
 }
 
 impl Entered {
-    /// Says how the commit has ended.
-    pub(super) fn leave(mut self, outcome: Result<(), LogError>) {
-        self.durable = Some(outcome);
+    /// Hands the commit of `trx` over, and the place with it.
+    ///
+    /// # Errors
+    /// Why it could not be.
+    pub(super) fn commit(mut self, trx: Transaction) -> Result<(), BenchError> {
+        let window = self.window.take().expect("it has its place until here");
+        let token = self.began.as_nanos() as u64;
+        trx.commit_then(Completion::new(window.clone(), token)).inspect_err(|_| window.leave(1))?;
+        Ok(())
     }
 }
 
 impl Drop for Entered {
     fn drop(&mut self) {
-        let mut state = self.window.state.lock();
-        match self.durable.take() {
-            Some(Ok(())) => {
-                let took = SystemClock.monotonic().saturating_sub(self.began);
-                state.latency_ns.saturating_record(took.as_nanos() as u64);
-            }
-            Some(Err(error)) => state.failed = Some(error),
-            // The transaction has told its thread why it was not committed.
-            None => {}
+        if let Some(window) = &self.window {
+            window.leave(1);
         }
-        state.in_flight -= 1;
-        self.window.changed.notify_one();
     }
 }

@@ -157,7 +157,7 @@ fn insert(
     trx.insert(node.index(), &key.to_be_bytes(), payload)?;
     match durability {
         Durability::Commit => trx.commit()?,
-        Durability::None => trx.commit_then(Box::new(|_| {}))?,
+        Durability::None => trx.commit_without_waiting()?,
     }
     Ok(())
 }

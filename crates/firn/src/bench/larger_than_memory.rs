@@ -238,7 +238,7 @@ impl Session<'_> {
         if self.random.next_u64().is_multiple_of(UPDATE_ONE_IN) {
             fill(&mut self.payload, row);
             trx.update(self.node.index(), &row.to_be_bytes(), &self.payload)?;
-            trx.commit_then(Box::new(|_| {}))?;
+            trx.commit_without_waiting()?;
         } else {
             let key = row.to_be_bytes();
             trx.get(self.node.index(), &key, ReadMode::Consistent, &mut self.found)?;

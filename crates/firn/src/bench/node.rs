@@ -90,7 +90,7 @@ impl BenchNode {
                 trx.insert(self.index, &key(row).to_be_bytes(), &payload)?;
             }
             row = end;
-            trx.commit_then(Box::new(|_| {}))?;
+            trx.commit_without_waiting()?;
         }
         let log = &self.system().pages().log;
         Ok(log.wait_durable(log.end_lsn()).map_err(firn_engine::EngineError::from)?)

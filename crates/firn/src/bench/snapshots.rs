@@ -133,6 +133,6 @@ impl Session<'_> {
             check(&self.found, row)?;
             trx.end_statement();
         }
-        Ok(trx.commit_then(Box::new(|_| {}))?)
+        Ok(trx.commit_without_waiting()?)
     }
 }

@@ -46,7 +46,7 @@ fn filler() {
                 assert!(trx.update(table, &key, &payload).unwrap());
             }
         }
-        trx.commit_then(Box::new(|_| {})).unwrap();
+        trx.commit_without_waiting().unwrap();
     }
     log.wait_durable(log.end_lsn()).unwrap();
     let behind = node.storage().pages.status().behind_bytes;

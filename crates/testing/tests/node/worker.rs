@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use firn_api::LogError;
 use firn_engine::lock::LockError;
+use firn_engine::log::Completion;
 use firn_engine::transaction::{IsolationLevel, Transaction};
 use firn_engine::{Engine, EngineError};
 use firn_testing::random::Random;
@@ -170,12 +171,13 @@ impl Worker<'_> {
         in_flight.fetch_add(1, Ordering::AcqRel);
         let (report, thread, in_flight) =
             (Arc::clone(&self.report), self.thread, Arc::clone(in_flight));
-        trx.commit_then(Box::new(move |outcome| {
+        let listener = move |sequence, outcome: Result<(), LogError>| {
             in_flight.fetch_sub(1, Ordering::AcqRel);
             if outcome.is_ok() {
                 report(thread, sequence, Said::Acknowledged);
             }
-        }))?;
+        };
+        trx.commit_then(Completion::new(Arc::new(listener), sequence))?;
         Ok(true)
     }
 

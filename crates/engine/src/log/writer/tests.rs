@@ -167,11 +167,11 @@ fn completions_are_called_by_the_task_whoever_has_synced() {
     let log = start(&store);
     let (sender, called_by) = mpsc::channel();
     let outcomes = commit_behind_a_sync(&log, &store, 2, || {
-        let completion = move |outcome: Result<(), LogError>| {
+        let completion = move |_, outcome: Result<(), LogError>| {
             let name = std::thread::current().name().map(str::to_owned);
             sender.send((outcome.is_ok(), name)).unwrap();
         };
-        log.when_durable(append(&log), Box::new(completion));
+        log.when_durable(append(&log), Completion::new(Arc::new(completion), 0));
         store.open_gate();
     });
     assert!(outcomes.into_iter().all(|outcome| outcome.unwrap().is_ok()));
@@ -187,8 +187,8 @@ fn a_failed_sync_is_told_to_everybody_and_nothing_is_written_after_it() {
     let (sender, told) = mpsc::channel();
     let outcomes = commit_behind_a_sync(&log, &store, 5, || {
         let completion =
-            move |outcome: Result<(), LogError>| sender.send(outcome.is_err()).unwrap();
-        log.when_durable(append(&log), Box::new(completion));
+            move |_, outcome: Result<(), LogError>| sender.send(outcome.is_err()).unwrap();
+        log.when_durable(append(&log), Completion::new(Arc::new(completion), 0));
         store.open_gate();
     });
     assert!(outcomes.into_iter().all(|outcome| outcome.unwrap().is_err()));
@@ -219,8 +219,9 @@ fn a_closed_log_has_written_everything_and_takes_no_more() {
     assert_eq!(log.durable_lsn(), end);
     assert!(log.admit(64, Purpose::Completion).is_err());
     let (sender, told) = mpsc::channel();
-    log.when_durable(end.advance(64), Box::new(move |outcome| sender.send(outcome).unwrap()));
-    assert!(told.recv().unwrap().is_err());
+    let completion = move |token, outcome| sender.send((token, outcome)).unwrap();
+    log.when_durable(end.advance(64), Completion::new(Arc::new(completion), 7));
+    assert!(matches!(told.recv().unwrap(), (7, Err(_))));
 }
 
 #[test]
@@ -230,11 +231,11 @@ fn completions_are_called_when_the_next_group_has_been_written() {
     let (tell, told) = mpsc::channel();
     let hand_over = |lsn| {
         let (store, tell) = (Arc::clone(&store), tell.clone());
-        let completion = move |outcome: Result<(), LogError>| {
+        let completion = move |_, outcome: Result<(), LogError>| {
             outcome.unwrap();
             tell.send(Lsn(store.written.load(Ordering::SeqCst))).unwrap();
         };
-        log.when_durable(lsn, Box::new(completion));
+        log.when_durable(lsn, Completion::new(Arc::new(completion), 0));
     };
     hand_over(append(&log));
     store.wait_for_sync(1);

@@ -24,6 +24,9 @@ use crate::local::page_log::PageLogListener;
 
 /// How much log is read and indexed at once.
 const PIECE_BYTES: usize = 1 << 20;
+/// How many groups are indexed, or pages told, before others may have the core: those who commit wait for it, and a scheduler
+/// may leave it to this task for as long as a hundred commits take.
+const STRETCH: usize = 32;
 /// How long the indexer waits for more log before it takes up a little of it.
 const PAUSE: Duration = Duration::from_millis(2);
 /// What is not a little.
@@ -170,7 +173,10 @@ impl Shared {
         let start = indexer.index_end();
         let end = self.index_piece(start, PIECE_BYTES, &mut told)?;
         if let Some(listener) = listener {
-            told.iter().for_each(|told| tell(listener, *told));
+            for stretch in told.chunks(STRETCH) {
+                stretch.iter().for_each(|told| tell(listener, *told));
+                firn_base::task::yield_now();
+            }
             listener.told_up_to(end);
         }
         indexer.told.store(end.0, Ordering::SeqCst);
@@ -199,6 +205,7 @@ impl Shared {
             self.note_passage(&segment, position);
             let watermarks = segment.index.lock().watermarks();
             self.watermarks.lock().raise(watermarks);
+            firn_base::task::yield_now();
         }
         self.indexer.index_end.fetch_max(end.0, Ordering::AcqRel);
         Ok(end)
@@ -263,7 +270,8 @@ impl Shared {
             let mut bytes = Vec::new();
             let end = self.read_groups(position, PIECE_BYTES, &mut bytes)?;
             let limit = head.next_group.since(position).min(bytes.len() as u64) as usize;
-            add_groups(&mut rebuilt, segment, position, &bytes[..limit], &mut Vec::new())?;
+            let all = usize::MAX;
+            add_groups(&mut rebuilt, segment, position, &bytes[..limit], all, &mut Vec::new())?;
             position = end;
         }
         *segment.index.lock() = SegmentIndex::Memory(Arc::new(rebuilt));
@@ -287,7 +295,7 @@ fn summarised(first: Lsn, pages: &[PageSummary], dropped: &[(SpaceId, u32)]) -> 
     pages.iter().map(page).chain(dropped).collect()
 }
 
-/// Indexes the groups at the start of `bytes` that begin in `segment`; returns their length.
+/// Indexes up to [`STRETCH`] groups at the start of `bytes` that begin in `segment`; returns their length.
 fn index_into(
     segment: &Segment,
     start: Lsn,
@@ -297,7 +305,7 @@ fn index_into(
     let SegmentIndex::Memory(index) = &mut *segment.index.lock() else {
         return Err(segment.damaged(start, "the log goes on in a segment that has its footer"));
     };
-    add_groups(Arc::make_mut(index), segment, start, bytes, told)
+    add_groups(Arc::make_mut(index), segment, start, bytes, STRETCH, told)
 }
 
 fn add_groups(
@@ -305,16 +313,18 @@ fn add_groups(
     segment: &Segment,
     start: Lsn,
     bytes: &[u8],
+    limit: usize,
     told: &mut Vec<Told>,
 ) -> Result<usize, LogError> {
-    let mut taken = 0;
-    while taken < bytes.len() && segment.contains(start.advance(taken as u64)) {
+    let (mut taken, mut groups) = (0, 0);
+    while taken < bytes.len() && groups < limit && segment.contains(start.advance(taken as u64)) {
         let position = start.advance(taken as u64);
         let damaged =
             |what| segment.damaged(position, format!("at log position {position}: {what}"));
         let group = Group::parse(&bytes[taken..]).map_err(|damage| damaged(damage.to_string()))?;
         index.add_group(segment, position, &group, told).map_err(damaged)?;
         taken += group.length_bytes() as usize;
+        groups += 1;
     }
     Ok(taken)
 }

@@ -21,7 +21,10 @@ use super::segment::{self, Segment, SegmentHeader, SegmentIndex};
 const RETRY_INTERVAL: Duration = Duration::from_millis(100);
 /// How long an appender waits before it looks again; it is woken when something changes.
 const ROOM_WAIT: Duration = Duration::from_secs(1);
-const ZEROS_BYTES: usize = 1 << 20;
+/// What is written with zeros before others may have the core.
+const ZEROS_BYTES: usize = 128 << 10;
+/// What is written with zeros before it is synced: a commit's sync waits behind what the disk has been given at once.
+const ZEROS_SYNC_BYTES: u64 = 4 << 20;
 /// Ends the name of a file that is being made; opening the log removes it.
 pub(super) const NEW_SUFFIX: &str = ".new";
 /// Ends the name of a released file that waits to be used again.
@@ -345,6 +348,10 @@ fn fill_with_zeros(file: &dyn File, length: u64) -> io::Result<()> {
         let piece = zeros.len().min(usize::try_from(length - offset).unwrap_or(usize::MAX));
         file.write_at(&zeros[..piece], offset)?;
         offset += piece as u64;
+        if offset.is_multiple_of(ZEROS_SYNC_BYTES) {
+            file.sync_data()?;
+        }
+        firn_base::task::yield_now();
     }
     file.sync_data()
 }
