@@ -26,11 +26,17 @@ use crate::mini_transaction::MiniTransaction;
 use crate::transaction::system::TransactionSystem;
 use crate::transaction::undo::{Finished, Segment, Work, not_undo};
 
+/// Transactions that are passed before others may have the core.
+const STRETCH: u64 = 8;
+/// A pass that goes on beyond so many is behind, and keeps the core: a busy scheduler may let who gives it away wait for very
+/// long.
+const YIELDING: u64 = 128;
+
 impl TransactionSystem {
     /// Purges what the horizon allows, over all segments. Returns how many transactions were passed.
     /// For one background task. Blocks.
     pub(crate) fn purge(&self, horizon: Cts) -> Result<u64, EngineError> {
-        let mut passed = 0;
+        let mut passed = 0_u64;
         // What was dropped before this pass has no records left behind the horizon after it.
         let dropped = self.forest().spaces().dropped();
         for segment in self.undo().all() {
@@ -42,6 +48,9 @@ impl TransactionSystem {
                 }
                 self.pass(&segment, finished.end)?;
                 passed += 1;
+                if passed < YIELDING && passed.is_multiple_of(STRETCH) {
+                    firn_base::task::yield_now();
+                }
             }
         }
         self.forest().spaces().forget_dropped(&dropped);

@@ -27,10 +27,27 @@ const PIECE_BYTES: usize = 1 << 20;
 /// How many groups are indexed, or pages told, before others may have the core: those who commit wait for it, and a scheduler
 /// may leave it to this task for as long as a hundred commits take.
 const STRETCH: usize = 32;
+/// An indexer that is so far behind keeps the core: a busy scheduler may let who gives it away wait for very long.
+const HURRY_BYTES: u64 = 1 << 20;
 /// How long the indexer waits for more log before it takes up a little of it.
 const PAUSE: Duration = Duration::from_millis(2);
 /// What is not a little.
 const BACKLOG_BYTES: u64 = 256 * 1024;
+
+/// Whether others may have the core between stretches.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Pace {
+    Yielding,
+    Hurried,
+}
+
+impl Pace {
+    fn end_stretch(self) {
+        if self == Pace::Yielding {
+            firn_base::task::yield_now();
+        }
+    }
+}
 
 /// Who is told.
 #[derive(Clone)]
@@ -166,16 +183,19 @@ impl Shared {
         let indexer = &self.indexer;
         let ticket = indexer.wake.listen();
         let is_hurried = indexer.is_hurried.swap(false, Ordering::SeqCst);
-        if !is_hurried && self.durable().since(indexer.index_end()) < BACKLOG_BYTES {
+        let behind_bytes = self.durable().since(indexer.index_end());
+        if !is_hurried && behind_bytes < BACKLOG_BYTES {
             indexer.wake.wait(ticket, Some(PAUSE));
         }
+        let is_hurried = is_hurried || behind_bytes > HURRY_BYTES;
+        let pace = if is_hurried { Pace::Hurried } else { Pace::Yielding };
         let mut told = Vec::new();
         let start = indexer.index_end();
-        let end = self.index_piece(start, PIECE_BYTES, &mut told)?;
+        let end = self.index_piece(start, PIECE_BYTES, pace, &mut told)?;
         if let Some(listener) = listener {
             for stretch in told.chunks(STRETCH) {
                 stretch.iter().for_each(|told| tell(listener, *told));
-                firn_base::task::yield_now();
+                pace.end_stretch();
             }
             listener.told_up_to(end);
         }
@@ -192,6 +212,7 @@ impl Shared {
         &self,
         from: Lsn,
         limit_bytes: usize,
+        pace: Pace,
         told: &mut Vec<Told>,
     ) -> Result<Lsn, LogError> {
         let mut bytes = Vec::new();
@@ -205,7 +226,7 @@ impl Shared {
             self.note_passage(&segment, position);
             let watermarks = segment.index.lock().watermarks();
             self.watermarks.lock().raise(watermarks);
-            firn_base::task::yield_now();
+            pace.end_stretch();
         }
         self.indexer.index_end.fetch_max(end.0, Ordering::AcqRel);
         Ok(end)

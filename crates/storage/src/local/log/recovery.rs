@@ -28,7 +28,7 @@ use firn_format::redo::{Group, GroupDamage};
 use parking_lot::Mutex;
 
 use super::block::{self, BLOCK_BYTES, BLOCK_DATA_BYTES, Block};
-use super::indexer::IndexerState;
+use super::indexer::{IndexerState, Pace};
 use super::keeper::{KeeperState, MakeError, Maker, NEW_SUFFIX, SPARE_SUFFIX};
 use super::lookup::IndexCache;
 use super::segment::{self, HEADER_BYTES, Segment, SegmentHeader, SegmentIndex};
@@ -137,7 +137,7 @@ impl Shared {
             }
             while segment.contains(position) && position < self.durable() {
                 let left = segment.end().since(position).min(INDEX_PIECE_BYTES) as usize;
-                position = self.index_piece(position, left, &mut Vec::new())?;
+                position = self.index_piece(position, left, Pace::Hurried, &mut Vec::new())?;
                 self.indexer.advance(position);
             }
         }

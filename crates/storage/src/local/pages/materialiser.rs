@@ -38,7 +38,7 @@ const TICK: Duration = Duration::from_millis(50);
 /// Changes behind a snapshot are folded into a new one when they take as much as the snapshot and this.
 const MIN_CHANGE_BYTES: u64 = 16 << 20;
 /// Images that are written with one call.
-const WRITE_PAGES: usize = 64;
+const WRITE_PAGES: usize = 16;
 /// How often a batch is written for nothing but to name what is applied.
 const NAME_INTERVAL: Duration = Duration::from_secs(1);
 /// Slots are scattered into holes only while fewer than one in this many is free.
@@ -261,6 +261,14 @@ impl Materialiser {
                 Ok(image) => images.push(image),
                 Err(error) => self.note_stuck(page, now, &error),
             }
+            self.end_stretch();
+        }
+    }
+
+    /// Lets others have the core, unless this task is behind.
+    fn end_stretch(&self) {
+        if !self.pace.is_hurried(self.load()) {
+            firn_base::task::yield_now();
         }
     }
 
@@ -421,6 +429,7 @@ impl Materialiser {
                 piece.iter().for_each(|image| image.append_sealed(&mut bytes));
                 let first = SlotNo(run.first.0 + (number * WRITE_PAGES) as u32);
                 self.shared.files.write(first, &bytes)?;
+                self.end_stretch();
             }
             rest = behind;
         }

@@ -45,7 +45,7 @@ impl Pace {
     /// Pages to take at time `now`.
     pub(super) fn pages(&mut self, now: Duration, load: Load) -> usize {
         self.save(now);
-        if load.is_hurried || load.behind_bytes > self.full_speed_bytes {
+        if self.is_hurried(load) {
             return self.batch_pages;
         }
         let wanted = self.batch_pages.min(load.pending_pages);
@@ -54,6 +54,11 @@ impl Pace {
         }
         self.saved_micro_pages -= wanted as u64 * MICRO;
         wanted
+    }
+
+    /// Whether there is no time to let others have the core between pages.
+    pub(super) fn is_hurried(&self, load: Load) -> bool {
+        load.is_hurried || load.behind_bytes > self.full_speed_bytes
     }
 
     /// Saves up for one batch at most. A few pages wait as long as a full batch: a sync costs the same.
