@@ -20,7 +20,7 @@
 //! 5. Those whose groups are durable are told when the role has been given back, or when the next round has been
 //!    written and its sync is about to begin, so that the disk does not wait for them. One who waits for the next
 //!    round is woken with the role's return. Whoever takes the role works until its own group is durable, not
-//!    longer. It first lets those append whom the last round has woken, for two syncs at most.
+//!    longer. Nobody takes it before those have arrived whom the last round has woken, for two syncs at most.
 //! 6. Completions are called by the task `log-writer`, while the disk is at work on its next round if there is one, or
 //!    by who hands them over; never by a committer that has, or had, the role.
 

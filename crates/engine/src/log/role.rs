@@ -15,14 +15,27 @@
 //! for its end. While a round runs, others append; the next round covers them all. That is group commit, and
 //! it needs no timer: the slower the disk, the larger the groups.
 //!
+//! *Gathering.* Whoever commits at short intervals is back soon after its round has ended, and is waited for: who arrives
+//! does not take the role while others are expected, and who arrives last takes it. Nobody is woken for that: a wake-up of
+//! a thread on another core takes as long as several commits. The first to arrive is the *deputy*: he waits with a limit, and leads
+//! when it has passed.
+//!
+//! ```text
+//!   round ends ──► A arrives (deputy) ··· B arrives ··· C arrives, the last: leads for A, B and C
+//!                  └─────── patience ───────┴──► A leads for A and B, if C does not come
+//! ```
+//!
 //! Why no wake-up is lost. A waiter reads `durable` and `taken`, which tell in which round its group is,
-//! listens on that round's event, and then looks once more: unless the role is held and neither position
-//! has moved, it begins again. So, at the time of its listening, its round had not ended:
+//! listens on that round's event, and then looks once more: unless the round is *led*, the log has not failed and neither
+//! position has moved, it begins again. So, at the time of its listening, its round had not ended:
 //!
 //! * is it the running one, then the end of the round notifies it;
-//! * is it the next one, then either a holder begins that round, and its end notifies all who wait for it; or
-//!   the holder gives the role back before, and one of them is woken and tries to take the role. Whoever
-//!   is woken so finds it free and takes it, or finds that another one has it, who has the same duty.
+//! * is it the next one, and the role held, then either a holder begins that round, and its end notifies all who wait for
+//!   it; or the holder gives the role back before, and one of them is woken and tries to take the role. Whoever
+//!   is woken so finds it free and takes it, or finds that another one has it, who has the same duty, or
+//!   gathers;
+//! * is it the next one, and being gathered, then it has a deputy, who wakes by himself and whose own group is not in an
+//!   earlier round: until it begins, he leads it or is its deputy again. The deputy of another round is none.
 
 use std::sync::OnceLock;
 use std::time::Duration;
@@ -35,6 +48,9 @@ use crate::sync::{AtomicBool, AtomicU64, Event, Ordering};
 
 /// Rounds that share an event merely wake each other's waiters for nothing.
 const EVENTS: u64 = 16;
+
+/// No round begins here.
+const NO_ROUND: u64 = u64::MAX;
 
 /// See the module's page.
 pub(crate) struct WriterRole {
@@ -49,8 +65,8 @@ pub(crate) struct WriterRole {
     covered: AtomicU64,
     /// That number once all are back whom the last round has woken.
     arrivals_expected: AtomicU64,
-    /// Notified when they are.
-    gathered: Event,
+    /// The round for whose gathering somebody watches the clock: its [`Gathering`] has not ended.
+    deputy_of: AtomicU64,
     /// Why nothing more will be durable. Set by who has the role.
     failure: OnceLock<LogError>,
 }
@@ -67,7 +83,7 @@ impl WriterRole {
             arrivals_at_begin: AtomicU64::new(0),
             covered: AtomicU64::new(0),
             arrivals_expected: AtomicU64::new(0),
-            gathered: Event::new(),
+            deputy_of: AtomicU64::new(NO_ROUND),
             failure: OnceLock::new(),
         }
     }
@@ -101,32 +117,82 @@ impl WriterRole {
     }
 
     /// Blocks until everything up to `lsn` is durable or nothing more will be. Meanwhile `lead` is called
-    /// with the role whenever it is free.
-    pub(crate) fn wait_durable<'a>(&'a self, lsn: Lsn, lead: impl Fn(HeldRole<'a>)) {
+    /// with the role whenever it is free, after all have arrived whom the last round has woken, or `patience` has passed.
+    pub(crate) fn wait_durable<'a>(
+        &'a self,
+        lsn: Lsn,
+        patience: Duration,
+        lead: impl Fn(HeldRole<'a>),
+    ) {
         if self.durable() >= lsn {
             return;
         }
-        let arrivals = self.arrivals.fetch_add(1, Ordering::SeqCst) + 1;
-        if arrivals == self.arrivals_expected.load(Ordering::SeqCst) {
-            self.gathered.notify_all();
-        }
+        self.arrivals.fetch_add(1, Ordering::SeqCst);
+        let mut is_patient = !patience.is_zero();
         while self.durable() < lsn && self.failure.get().is_none() {
+            if is_patient && self.expects_more() {
+                is_patient = self.wait_for_others(lsn, patience);
+                continue;
+            }
             match self.try_take() {
                 Some(role) => lead(role),
-                None => self.wait_for_round(lsn),
+                None => drop(self.wait_for_round(lsn, None, |_| self.is_held())),
             }
         }
     }
 
-    /// Blocks until the round is over that covers `lsn`, or the role may be free.
-    fn wait_for_round(&self, lsn: Lsn) {
+    /// Whether somebody whom the last round has woken is not back yet: about to append again, perhaps.
+    fn expects_more(&self) -> bool {
+        let expected = self.arrivals_expected.load(Ordering::SeqCst);
+        self.arrivals.load(Ordering::SeqCst) < expected
+    }
+
+    /// Waits for the round that whoever arrives last will lead. The first who waits so is the deputy: false if
+    /// `patience` has passed for him, and he is to lead.
+    fn wait_for_others(&self, lsn: Lsn, patience: Duration) -> bool {
+        let round = self.taken();
+        if lsn <= round {
+            return self.wait_for_round(lsn, None, |_| self.is_held());
+        }
+        let is_gathering = || self.is_held() || self.expects_more();
+        let before = self.deputy_of.load(Ordering::SeqCst);
+        if before == round.0 {
+            let has_deputy = |round: Lsn| self.deputy_of.load(Ordering::SeqCst) == round.0;
+            return self.wait_for_round(lsn, None, |round| has_deputy(round) && is_gathering());
+        }
+        let replace = |before, after| {
+            self.deputy_of.compare_exchange(before, after, Ordering::SeqCst, Ordering::SeqCst)
+        };
+        if replace(before, round.0).is_err() {
+            return true;
+        }
+        let is_in_time = self.wait_for_round(lsn, Some(patience), |_| is_gathering());
+        // Somebody else may be the deputy of a later round by now.
+        let _ = replace(round.0, NO_ROUND);
+        is_in_time
+    }
+
+    fn is_held(&self) -> bool {
+        self.held.load(Ordering::SeqCst)
+    }
+
+    /// Blocks until the round is over that covers `lsn`, or `patience` has passed: false then. Does not block unless `is_led`
+    /// holds, which is told where the next round begins.
+    fn wait_for_round(
+        &self,
+        lsn: Lsn,
+        patience: Option<Duration>,
+        is_led: impl FnOnce(Lsn) -> bool,
+    ) -> bool {
         let (durable, taken) = (self.durable(), self.taken());
         let event = self.event_of(if lsn <= taken { durable } else { taken });
         let ticket = event.listen();
-        let is_held = self.held.load(Ordering::SeqCst);
-        if is_held && durable < lsn && self.durable() == durable && self.taken() == taken {
-            event.wait(ticket, None);
+        let is_led = is_led(taken) && self.failure.get().is_none();
+        let is_as_before = self.durable() == durable && self.taken() == taken;
+        if is_led && durable < lsn && is_as_before {
+            return event.wait(ticket, patience);
         }
+        true
     }
 }
 
@@ -138,17 +204,6 @@ pub(crate) struct HeldRole<'a> {
 }
 
 impl HeldRole<'_> {
-    /// Whether somebody whom the last round has woken is not back yet: about to append again, perhaps.
-    fn expects_more(&self) -> bool {
-        let expected = self.role.arrivals_expected.load(Ordering::SeqCst);
-        self.role.arrivals.load(Ordering::SeqCst) < expected
-    }
-
-    /// Waits until all are back whom the last round has woken, `patience` at most.
-    pub(crate) fn gather(&self, patience: Duration) {
-        self.role.gathered.wait_until(Some(patience), || !self.expects_more());
-    }
-
     /// Says that the next round covers everything up to `end`, which is now in the holder's hands.
     pub(crate) fn begin_round(&mut self, end: Lsn) {
         assert!(!self.is_writing() && end > self.role.taken(), "a round follows the one before");

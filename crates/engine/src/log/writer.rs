@@ -40,9 +40,9 @@ impl Default for RedoLogOptions {
 
 /// The most that goes to the log store in one call.
 const BATCH_BYTES: usize = 4 << 20;
-/// Who leads a round waits for those whom the last one has woken, for so many syncs at most. With a round of their own
+/// Committers wait for those whom the last round has woken, for so many syncs at most. With a round of their own
 /// they would wait for two syncs, each sync would serve half of the committers, and what it takes of the processors
-/// would be lost to those who are on their way. Whoever leads sleeps meanwhile: the others need its processor.
+/// would be lost to those who are on their way. They sleep meanwhile: the others need their processor.
 const GATHERING_SYNCS: u32 = 2;
 /// A wait up to this is not worth going to sleep for: nobody is waited for then.
 const SHORT_WAIT: Duration = Duration::from_micros(20);
@@ -170,7 +170,7 @@ impl RedoLog {
     /// # Errors
     /// [`LogError::Failed`]: it may or may not become durable; the node has to stop.
     pub fn wait_durable(&self, lsn: Lsn) -> Result<(), LogError> {
-        self.role.wait_durable(lsn, |role| self.lead(role, lsn));
+        self.role.wait_durable(lsn, self.patience(), |role| self.lead(role, lsn));
         match self.role.failure() {
             Some(failure) if self.durable_lsn() < lsn => Err(failure.clone()),
             _ => Ok(()),
@@ -217,7 +217,6 @@ impl RedoLog {
 
     /// Works for a committer until what it waits for is durable, and passes the role on.
     fn lead(&self, mut role: HeldRole<'_>, lsn: Lsn) {
-        self.gather(&role);
         while self.durable_lsn() < lsn {
             match self.write_round(&mut role, |role| role.tell_covered()) {
                 Ok(Round::Written) => {}
@@ -230,12 +229,10 @@ impl RedoLog {
         self.call_task_if_wanted();
     }
 
-    /// Lets those append whom the last round has woken.
-    fn gather(&self, role: &HeldRole<'_>) {
+    /// How long a committer waits for those whom the last round has woken.
+    fn patience(&self) -> Duration {
         let patience = Duration::from_nanos(self.sync_ns.load(Ordering::Relaxed)) * GATHERING_SYNCS;
-        if patience > SHORT_WAIT {
-            role.gather(patience);
-        }
+        if patience > SHORT_WAIT { patience } else { Duration::ZERO }
     }
 
     /// To be called after the role was given back: the task may have found it taken.

@@ -47,7 +47,6 @@ impl Log {
     }
 
     fn lead(&self, mut role: HeldRole<'_>, lsn: Lsn) {
-        role.gather(Duration::from_millis(1));
         while self.role.durable() < lsn {
             match self.write_round(&mut role) {
                 Ok(true) => {}
@@ -68,7 +67,9 @@ impl Log {
             yield_now();
         };
         let end = self.buffer.append(admission, builder.finish()).end;
-        self.role.wait_durable(end, |role| self.lead(role, end));
+        // Some wait for those whom the last round has woken, others are in a hurry.
+        let patience = Duration::from_millis(u64::from(tag % 2));
+        self.role.wait_durable(end, patience, |role| self.lead(role, end));
         let is_durable = self.role.durable() >= end;
         assert!(is_durable || self.role.failure().is_some(), "a wait ended for no reason");
         is_durable

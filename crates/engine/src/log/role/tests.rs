@@ -1,5 +1,9 @@
 use super::*;
 
+/// Nobody is waited for.
+const NONE: Duration = Duration::ZERO;
+const LONG: Duration = Duration::from_secs(60);
+
 fn end() -> Lsn {
     Lsn::FIRST.advance(64)
 }
@@ -17,13 +21,13 @@ fn one_has_the_role_until_it_is_given_back() {
 #[test]
 fn a_lone_committer_leads_its_own_round() {
     let role = WriterRole::new(Lsn::FIRST);
-    role.wait_durable(end(), |mut held| {
+    role.wait_durable(end(), NONE, |mut held| {
         held.begin_round(end());
         assert_eq!(role.durable(), Lsn::FIRST, "not before the round has ended");
         held.end_round();
     });
     assert_eq!(role.durable(), end());
-    role.wait_durable(end(), |_| panic!("there is nothing left to do"));
+    role.wait_durable(end(), NONE, |_| panic!("there is nothing left to do"));
 }
 
 #[test]
@@ -34,35 +38,58 @@ fn a_round_that_does_not_end_ends_the_log() {
     drop(held);
     assert!(matches!(role.failure(), Some(LogError::Failed { .. })));
     assert!(role.try_take().is_none());
-    role.wait_durable(end(), |_| panic!("nobody writes any more"));
+    role.wait_durable(end(), NONE, |_| panic!("nobody writes any more"));
     assert_eq!(role.durable(), Lsn::FIRST);
 }
 
-#[test]
-fn those_whom_the_last_round_has_woken_are_waited_for() {
-    const LONG: Duration = Duration::from_secs(60);
-    let role = WriterRole::new(Lsn::FIRST);
-    let later = end().advance(64);
-    let mut first = role.try_take().expect("nobody has it");
-    first.gather(LONG);
-    first.begin_round(end());
+/// Ends a round that two have waited for, who are not back yet.
+fn end_a_round_of_two(role: &WriterRole) {
+    let mut held = role.try_take().expect("nobody has it");
+    held.begin_round(end());
     std::thread::scope(|scope| {
-        let covered =
-            scope.spawn(|| role.wait_durable(end(), |_| panic!("its round runs already")));
-        while role.arrivals.load(Ordering::SeqCst) == 0 {
-            firn_base::task::yield_now();
+        for _ in 0..2 {
+            scope.spawn(|| role.wait_durable(end(), LONG, |_| panic!("its round runs already")));
         }
-        first.end_round();
-        drop(first);
-        covered.join().unwrap();
-        let mut second = role.try_take().expect("it was given back");
-        let again = scope.spawn(|| role.wait_durable(later, |_| panic!("the second one writes")));
-        second.gather(LONG);
-        second.begin_round(later);
-        second.end_round();
-        drop(second);
-        again.join().unwrap();
+        wait_for_arrivals(role, 2);
+        held.end_round();
+        drop(held);
     });
+}
+
+fn wait_for_arrivals(role: &WriterRole, count: u64) {
+    while role.arrivals.load(Ordering::SeqCst) < count {
+        firn_base::task::yield_now();
+    }
+}
+
+#[test]
+fn who_arrives_last_of_those_whom_the_last_round_has_woken_leads_for_all() {
+    let role = WriterRole::new(Lsn::FIRST);
+    // Whoever leads finds both groups in the buffer.
+    let (first, last) = (end().advance(64), end().advance(128));
+    end_a_round_of_two(&role);
+    std::thread::scope(|scope| {
+        let deputy = scope.spawn(|| role.wait_durable(first, LONG, |_| panic!("it is early")));
+        wait_for_arrivals(&role, 3);
+        role.wait_durable(last, LONG, |mut held| {
+            held.begin_round(last);
+            held.end_round();
+        });
+        deputy.join().unwrap();
+    });
+    assert_eq!(role.durable(), last);
+}
+
+#[test]
+fn who_arrives_first_leads_if_the_others_do_not_come() {
+    let role = WriterRole::new(Lsn::FIRST);
+    end_a_round_of_two(&role);
+    let later = end().advance(64);
+    role.wait_durable(later, Duration::from_millis(5), |mut held| {
+        held.begin_round(later);
+        held.end_round();
+    });
+    assert_eq!(role.durable(), later);
 }
 
 #[test]
@@ -73,9 +100,9 @@ fn who_waits_for_the_next_round_gets_the_role() {
     first.begin_round(end());
     std::thread::scope(|scope| {
         let covered =
-            scope.spawn(|| role.wait_durable(end(), |_| panic!("its round runs already")));
+            scope.spawn(|| role.wait_durable(end(), NONE, |_| panic!("its round runs already")));
         let next = scope.spawn(|| {
-            role.wait_durable(later, |mut held| {
+            role.wait_durable(later, NONE, |mut held| {
                 held.begin_round(later);
                 held.end_round();
             });
