@@ -68,3 +68,18 @@ fn a_locked_directory_is_refused_until_the_lock_is_dropped() {
     drop(lock);
     SystemDisk.lock_directory(directory.path()).unwrap();
 }
+
+#[test]
+fn a_read_leaves_the_time_of_access_alone() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("file");
+    std::fs::write(&path, "content").unwrap();
+    let long_ago = std::time::SystemTime::UNIX_EPOCH + std::time::Duration::from_secs(1);
+    let times = std::fs::FileTimes::new().set_accessed(long_ago);
+    std::fs::File::options().write(true).open(&path).unwrap().set_times(times).unwrap();
+    let file = SystemDisk.open(&path, OpenMode::Read).unwrap();
+    let mut bytes = [0; 7];
+    file.read_at(&mut bytes, 0).unwrap();
+    assert_eq!(&bytes, b"content");
+    assert_eq!(std::fs::metadata(&path).unwrap().accessed().unwrap(), long_ago);
+}

@@ -16,9 +16,9 @@
 //! it needs no timer: the slower the disk, the larger the groups.
 //!
 //! *Gathering.* Whoever commits at short intervals is back soon after its round has ended, and is waited for: who arrives
-//! does not take the role while others are expected, and who arrives last takes it. Nobody is woken for that: a wake-up of
-//! a thread on another core takes as long as several commits. The first to arrive is the *deputy*: he waits with a limit, and leads
-//! when it has passed.
+//! does not take the role while others are expected, and who arrives last takes it. Nobody is woken for that: to wake
+//! a thread on another core takes as long as several commits. The first to arrive is the *deputy*: it waits with a limit,
+//! and leads when that has passed.
 //!
 //! ```text
 //!   round ends ──► A arrives (deputy) ··· B arrives ··· C arrives, the last: leads for A, B and C
@@ -34,8 +34,8 @@
 //!   it; or the holder gives the role back before, and one of them is woken and tries to take the role. Whoever
 //!   is woken so finds it free and takes it, or finds that another one has it, who has the same duty, or
 //!   gathers;
-//! * is it the next one, and being gathered, then it has a deputy, who wakes by himself and whose own group is not in an
-//!   earlier round: until it begins, he leads it or is its deputy again. The deputy of another round is none.
+//! * is it the next one, and being gathered, then it has a deputy, which wakes by itself and whose own group is not in an
+//!   earlier round: until the round begins, the deputy leads it or is its deputy again. The deputy of another round is none.
 
 use std::sync::OnceLock;
 use std::time::Duration;
@@ -65,7 +65,7 @@ pub(crate) struct WriterRole {
     covered: AtomicU64,
     /// That number once all are back whom the last round has woken.
     arrivals_expected: AtomicU64,
-    /// The round for whose gathering somebody watches the clock: its [`Gathering`] has not ended.
+    /// The round that has a deputy.
     deputy_of: AtomicU64,
     /// Why nothing more will be durable. Set by who has the role.
     failure: OnceLock<LogError>,
@@ -147,8 +147,8 @@ impl WriterRole {
         self.arrivals.load(Ordering::SeqCst) < expected
     }
 
-    /// Waits for the round that whoever arrives last will lead. The first who waits so is the deputy: false if
-    /// `patience` has passed for him, and he is to lead.
+    /// Waits for the round that whoever arrives last will lead. The first to wait so is the deputy: false if
+    /// its `patience` has passed, and it is to lead.
     fn wait_for_others(&self, lsn: Lsn, patience: Duration) -> bool {
         let round = self.taken();
         if lsn <= round {

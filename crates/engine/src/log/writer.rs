@@ -3,7 +3,7 @@
 //! ```text
 //!   who wants                        who writes
 //!   a commit that is waited for      its committer, if the role is free; else who has the role, or takes it next
-//!   a commit that is handed over     the task `log-writer`, which calls its completion too
+//!   a commit that is handed over     the task `log-writer`, which tells its listener too
 //!   room in the buffer, idle log     the task `log-writer`
 //! ```
 

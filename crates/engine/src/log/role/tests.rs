@@ -45,12 +45,12 @@ fn a_round_that_does_not_end_ends_the_log() {
 /// Ends a round that two have waited for, who are not back yet.
 fn end_a_round_of_two(role: &WriterRole) {
     let mut held = role.try_take().expect("nobody has it");
-    held.begin_round(end());
     std::thread::scope(|scope| {
         for _ in 0..2 {
-            scope.spawn(|| role.wait_durable(end(), LONG, |_| panic!("its round runs already")));
+            scope.spawn(|| role.wait_durable(end(), LONG, |_| panic!("somebody else leads")));
         }
         wait_for_arrivals(role, 2);
+        held.begin_round(end());
         held.end_round();
         drop(held);
     });
@@ -63,18 +63,21 @@ fn wait_for_arrivals(role: &WriterRole, count: u64) {
 }
 
 #[test]
-fn who_arrives_last_of_those_whom_the_last_round_has_woken_leads_for_all() {
+fn nobody_leads_before_those_have_arrived_whom_the_last_round_has_woken() {
     let role = WriterRole::new(Lsn::FIRST);
-    // Whoever leads finds both groups in the buffer.
     let (first, last) = (end().advance(64), end().advance(128));
     end_a_round_of_two(&role);
+    let lead = |mut held: HeldRole<'_>| {
+        assert_eq!(role.arrivals.load(Ordering::SeqCst), 4, "one was not waited for");
+        // Both groups are in the buffer by now.
+        held.begin_round(last);
+        held.end_round();
+    };
     std::thread::scope(|scope| {
-        let deputy = scope.spawn(|| role.wait_durable(first, LONG, |_| panic!("it is early")));
+        let deputy = scope.spawn(|| role.wait_durable(first, LONG, lead));
         wait_for_arrivals(&role, 3);
-        role.wait_durable(last, LONG, |mut held| {
-            held.begin_round(last);
-            held.end_round();
-        });
+        firn_base::task::sleep(Duration::from_millis(20));
+        role.wait_durable(last, LONG, lead);
         deputy.join().unwrap();
     });
     assert_eq!(role.durable(), last);
