@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!   when_durable(120, A)   when_durable(180, B)   when_durable(150, A)
-//!   pending   120 A │ 150 A │ 180 B          complete(160) tells A twice, and leaves 180 B
+//!   pending   120 A │ 150 A │ 180 B          complete(160) tells A once, of both, and leaves 180 B
 //! ```
 
 use std::collections::VecDeque;
@@ -27,7 +27,7 @@ impl<F: Fn(u64, Result<(), LogError>) + Send + Sync> CommitListener for F {
     }
 }
 
-/// Who is told of a commit, and by which token he knows it. Takes no memory of its own: what one thread allocates for each
+/// Who is told of a commit, and by which token the commit is known there. Takes no memory of its own: what one thread allocates for each
 /// commit and another one frees costs both of them more than the call.
 pub struct Completion {
     listener: Option<Arc<dyn CommitListener>>,

@@ -49,9 +49,7 @@ impl Window {
     /// # Errors
     /// What an earlier commit ended with.
     pub(super) fn enter(self: &Arc<Window>) -> Result<Entered, BenchError> {
-        if self.in_flight.load(Ordering::SeqCst) >= self.size {
-            self.wait_until_at_most(self.size - 1);
-        }
+        self.wait_until_at_most(self.size - 1);
         if let Some(error) = self.failed.get() {
             return Err(EngineError::Log(error.clone()).into());
         }
@@ -102,9 +100,9 @@ impl Entered {
     /// # Errors
     /// Why it could not be.
     pub(super) fn commit(mut self, trx: Transaction) -> Result<(), BenchError> {
-        let window = self.window.take().expect("it has its place until here");
-        let token = self.began.as_nanos() as u64;
-        trx.commit_then(Completion::new(window.clone(), token)).inspect_err(|_| window.leave(1))?;
+        let window = self.window.clone().expect("it has its place until here");
+        trx.commit_then(Completion::new(window, self.began.as_nanos() as u64))?;
+        self.window = None;
         Ok(())
     }
 }

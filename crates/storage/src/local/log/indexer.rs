@@ -38,10 +38,18 @@ const BACKLOG_BYTES: u64 = 256 * 1024;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Pace {
     Yielding,
+    /// All is one stretch.
     Hurried,
 }
 
 impl Pace {
+    fn stretch(self) -> usize {
+        match self {
+            Pace::Yielding => STRETCH,
+            Pace::Hurried => usize::MAX,
+        }
+    }
+
     fn end_stretch(self) {
         if self == Pace::Yielding {
             firn_base::task::yield_now();
@@ -193,7 +201,7 @@ impl Shared {
         let start = indexer.index_end();
         let end = self.index_piece(start, PIECE_BYTES, pace, &mut told)?;
         if let Some(listener) = listener {
-            for stretch in told.chunks(STRETCH) {
+            for stretch in told.chunks(pace.stretch()) {
                 stretch.iter().for_each(|told| tell(listener, *told));
                 pace.end_stretch();
             }
@@ -220,7 +228,7 @@ impl Shared {
         let (mut position, mut rest) = (from, bytes.as_slice());
         while !rest.is_empty() {
             let segment = self.find_segment(position)?;
-            let taken = index_into(&segment, position, rest, told)?;
+            let taken = index_into(&segment, position, rest, pace, told)?;
             position = position.advance(taken as u64);
             rest = &rest[taken..];
             self.note_passage(&segment, position);
@@ -291,8 +299,8 @@ impl Shared {
             let mut bytes = Vec::new();
             let end = self.read_groups(position, PIECE_BYTES, &mut bytes)?;
             let limit = head.next_group.since(position).min(bytes.len() as u64) as usize;
-            let all = usize::MAX;
-            add_groups(&mut rebuilt, segment, position, &bytes[..limit], all, &mut Vec::new())?;
+            let (bytes, pace) = (&bytes[..limit], Pace::Hurried);
+            add_groups(&mut rebuilt, segment, position, bytes, pace, &mut Vec::new())?;
             position = end;
         }
         *segment.index.lock() = SegmentIndex::Memory(Arc::new(rebuilt));
@@ -316,17 +324,18 @@ fn summarised(first: Lsn, pages: &[PageSummary], dropped: &[(SpaceId, u32)]) -> 
     pages.iter().map(page).chain(dropped).collect()
 }
 
-/// Indexes up to [`STRETCH`] groups at the start of `bytes` that begin in `segment`; returns their length.
+/// Indexes a stretch of the groups at the start of `bytes` that begin in `segment`; returns their length.
 fn index_into(
     segment: &Segment,
     start: Lsn,
     bytes: &[u8],
+    pace: Pace,
     told: &mut Vec<Told>,
 ) -> Result<usize, LogError> {
     let SegmentIndex::Memory(index) = &mut *segment.index.lock() else {
         return Err(segment.damaged(start, "the log goes on in a segment that has its footer"));
     };
-    add_groups(Arc::make_mut(index), segment, start, bytes, STRETCH, told)
+    add_groups(Arc::make_mut(index), segment, start, bytes, pace, told)
 }
 
 fn add_groups(
@@ -334,11 +343,14 @@ fn add_groups(
     segment: &Segment,
     start: Lsn,
     bytes: &[u8],
-    limit: usize,
+    pace: Pace,
     told: &mut Vec<Told>,
 ) -> Result<usize, LogError> {
     let (mut taken, mut groups) = (0, 0);
-    while taken < bytes.len() && groups < limit && segment.contains(start.advance(taken as u64)) {
+    while taken < bytes.len()
+        && groups < pace.stretch()
+        && segment.contains(start.advance(taken as u64))
+    {
         let position = start.advance(taken as u64);
         let damaged =
             |what| segment.damaged(position, format!("at log position {position}: {what}"));
