@@ -124,6 +124,14 @@ random_queries() {
         --count "${RANDOM_QUERIES:-300}"
 }
 
+# Answers recorded from MySQL.
+recorded() {
+    python_with pymysql >/dev/null || install python3 python3-pymysql || return 77
+    local python
+    python=$(python_with pymysql) || return 77
+    "$python" "$here/recorded" --port "$port"
+}
+
 # A schema with all types out of MariaDB into Firn, and from there into MariaDB again: rows and dumps are the same.
 exchange() {
     [ -n "$mariadb_server" ] && have mariadb-dump || return 77
@@ -161,7 +169,7 @@ sysbench_scripts() {
     done
 }
 
-all="mariadb_client dump pymysql mysqlclient go_sql_driver connector_j mysql2 sqlx sysbench_scripts random_queries exchange"
+all="mariadb_client dump pymysql mysqlclient go_sql_driver connector_j mysql2 sqlx sysbench_scripts recorded random_queries exchange"
 [ $# -gt 0 ] || read -ra clients <<<"$all"
 [ $# = 0 ] || clients=("$@")
 start
