@@ -5,6 +5,8 @@
 set -euo pipefail
 # shellcheck source=conformance/server.sh
 . "$(dirname "${BASH_SOURCE[0]}")/server.sh"
+# shellcheck source=conformance/mysql.sh
+. "$conformance/mysql.sh"
 here=$conformance
 # What clients print and compilers read is UTF-8, whatever the caller's locale.
 export LC_ALL=C.UTF-8
@@ -114,8 +116,19 @@ sqlx() {
     "$CARGO_TARGET_DIR/debug/sqlx_smoke" "$port"
 }
 
-# Random queries, compared with MariaDB's answers. A longer run: RANDOM_QUERIES=10000 RANDOM_SEED=7.
+# Random queries and writes, compared with MySQL's answers. A longer run, of more kinds and with more compared:
+# RANDOM_QUERIES=10000 RANDOM_SEED=7 RANDOM_KINDS=queries,expressions,writes RANDOM_ASPECTS=rows,affected,contents.
 random_queries() {
+    local python
+    python_with pymysql >/dev/null || install python3 python3-pymysql || return 77
+    python=$(python_with pymysql) || return 77
+    [ -n "$mysql_port" ] || return 77
+    "$python" "$here/random_queries" --firn "$port" --mysql "$mysql_port" --seed "${RANDOM_SEED:-1}" \
+        --count "${RANDOM_QUERIES:-300}" --kinds "${RANDOM_KINDS:-queries}" --aspects "${RANDOM_ASPECTS:-rows}"
+}
+
+# The same queries, compared with MariaDB's.
+random_queries_mariadb() {
     local python
     python_with pymysql >/dev/null || install python3 python3-pymysql || return 77
     python=$(python_with pymysql) || return 77
@@ -169,12 +182,13 @@ sysbench_scripts() {
     done
 }
 
-all="mariadb_client dump pymysql mysqlclient go_sql_driver connector_j mysql2 sqlx sysbench_scripts recorded random_queries exchange"
+all="mariadb_client dump pymysql mysqlclient go_sql_driver connector_j mysql2 sqlx sysbench_scripts recorded random_queries random_queries_mariadb exchange"
 [ $# -gt 0 ] || read -ra clients <<<"$all"
 [ $# = 0 ] || clients=("$@")
 start
 # Outside of the subshells, which could not end it.
-case " ${clients[*]} " in *" random_queries "* | *" exchange "*) start_mariadb || true ;; esac
+case " ${clients[*]} " in *" random_queries_mariadb "* | *" exchange "*) start_mariadb || true ;; esac
+case " ${clients[*]} " in *" random_queries "*) start_mysql || true ;; esac
 failed=0
 for client in "${clients[@]}"; do
     began=$SECONDS

@@ -16,7 +16,7 @@ firn=${FIRN:-}
 
 finish() {
     local one
-    for one in $server $mariadb_server; do
+    for one in $server $mariadb_server ${mysql_server:-}; do
         { kill -CONT "$one" && kill "$one" && wait "$one"; } 2>/dev/null || true
     done
     rm -rf "$work"

@@ -58,7 +58,7 @@ FUNCTIONS = {
         ("DATE_FORMAT({}, '%Y/%m/%d %H:%i:%s.%f')", MOMENT), ("DATE_FORMAT({}, '%a %b %e %j %U %u %V %v %W %x %X %y %p %r %T %D %c %k %l %M')", MOMENT),
         ("TIME_FORMAT({}, '%H:%i:%s %k %l %p')", TIME), ("DAYNAME({})", DATE), ("MONTHNAME({})", MOMENT), ("CAST({} AS CHAR)", INTEGER),
         ("CAST({} AS CHAR)", DECIMAL), ("CAST({} AS CHAR)", DATE), ("CAST({} AS CHAR)", MOMENT), ("CAST({} AS CHAR)", TIME), ("CAST({} AS CHAR(2))", TEXT),
-        ("MD5({})", TEXT), ("SHA1({})", TEXT), ("ELT(#, {}, {}, {})", TEXT, TEXT, TEXT), ("QUOTE({})", TEXT), ("SOUNDEX({})", "ascii"),
+        ("ELT(#, {}, {}, {})", TEXT, TEXT, TEXT), ("QUOTE({})", TEXT), ("SOUNDEX({})", "ascii"),
         ("TO_BASE64({})", TEXT), ("MAKE_SET({}, {}, {})", INTEGER, TEXT, TEXT), ("EXPORT_SET({}, 'y', 'n', ',', 5)", INTEGER), ("CONCAT({}, '')", DOUBLE),
         ("SHA2({}, 256)", TEXT), ("CONCAT({}, {})", DECIMAL, TIME), ("SPACE(#)",), ("UNHEX(HEX({}))", TEXT), ("INET_NTOA({})", INTEGER), ("(CHAR(IFNULL(ASCII({}), 65) USING utf8mb4) COLLATE utf8mb4_bin)", "ascii"),
         ("(CONVERT({} USING utf8mb4) COLLATE utf8mb4_bin)", TEXT), ("NULLIF({}, '')", TEXT), ("REGEXP_REPLACE({}, '[ab]', '.')", "ascii"),
@@ -296,7 +296,7 @@ class Generator:
         elif kind == TEXT:
             form, of = pick(["MIN({})", "MAX({})", "GROUP_CONCAT({} ORDER BY {} SEPARATOR '|')", "GROUP_CONCAT(DISTINCT {} ORDER BY 1 DESC)"]), TEXT
             if form.startswith("GROUP"):
-                inner = self.leaf_column(pick([INTEGER, DECIMAL, DATE, TEXT]), scope)
+                inner = self.leaf_column(pick([INTEGER, DECIMAL, DATE, TEXT]), [one for one in scope if not one[0].endswith(".k")])
                 if "DISTINCT" in form:
                     return Expression(kind, "GROUP_CONCAT(DISTINCT " + inner.template + " ORDER BY " + inner.template + " DESC)")
                 return Expression(kind, "GROUP_CONCAT(" + inner.template + " ORDER BY " + inner.template + " SEPARATOR '|')")

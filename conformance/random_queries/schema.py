@@ -2,6 +2,10 @@
 
 import datetime
 
+import all_types
+import writes
+from server import SQL_MODE
+
 INTEGER, DECIMAL, DOUBLE, TEXT, DATE, MOMENT, TIME = "integer", "decimal", "double", "text", "date", "moment", "time"
 
 # Name, SQL type, kind.
@@ -84,7 +88,7 @@ def value(random, name, kind):
     return {DATE: date, MOMENT: moment, TIME: time}[kind](random)
 
 
-def fill(connection, database, random):
+def fill(connection, database, random, with_all_types):
     """Makes the database anew and fills it. The same seed gives the same rows to every server."""
     cursor = connection.cursor()
     cursor.execute(f"DROP DATABASE IF EXISTS {database}")
@@ -97,4 +101,10 @@ def fill(connection, database, random):
             values = [row + 1] + [value(random, column, kind) for column, _, kind in COLUMNS[1:]]
             marks = ", ".join(["%s"] * len(values))
             cursor.execute(f"INSERT INTO {name} VALUES ({marks})", values)
+    if with_all_types:
+        # What a column cannot hold becomes the nearest value: the same on every server.
+        cursor.execute("SET SESSION sql_mode = ''")
+        for statement in [*all_types.statements(random), *writes.statements(random)]:
+            cursor.execute(statement)
+        cursor.execute(f"SET SESSION sql_mode = '{SQL_MODE}'")
     connection.commit()

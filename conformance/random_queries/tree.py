@@ -103,7 +103,7 @@ class SetOperation:
 
 
 # Lists that may lose a member, and the least number that stays.
-OPTIONAL = {"where": 0, "having": 0, "groups": 0, "on": 1, "items": 1, "sources": 1}
+OPTIONAL = {"where": 0, "having": 0, "groups": 0, "on": 1, "items": 1, "sources": 1, "assignments": 1, "updates": 0, "records": 1}
 # Kinds for which 1 is a value as any other.
 NUMERIC = ("integer", "decimal", "double", "truth")
 
@@ -121,7 +121,7 @@ def parts_of(node, kind):
     found = []
     for argument in getattr(node, "arguments", []):
         if isinstance(argument, Expression):
-            if argument.kind == kind:
+            if kind in (argument.kind, "any"):
                 found.append(argument)
             found.extend(parts_of(argument, kind))
     return found

@@ -82,6 +82,8 @@ struct Rollup {
     key: Vec<u8>,
     /// Where in the key that of each group value ends.
     ends: Vec<usize>,
+    /// The total has begun. Without rows there is a total all the same.
+    has_total: bool,
 }
 
 /// A group, and what it holds of the memory.
@@ -99,6 +101,7 @@ impl Rollup {
 
     /// Begins the groups that are not open.
     fn open_groups(&mut self, values: usize, new: impl Fn() -> Group) {
+        self.has_total = true;
         for depth in self.open.len()..=values {
             let mut group = new();
             group.depth = depth;
@@ -281,7 +284,13 @@ impl<'p> Aggregate<'p> {
             self.write_key();
             sorter.add(&self.key, execution, || self.row.as_slice().into())?;
         }
-        Ok(Rollup { rows: sorter.finish()?, open: Vec::new(), key: Vec::new(), ends: Vec::new() })
+        Ok(Rollup {
+            rows: sorter.finish()?,
+            open: Vec::new(),
+            key: Vec::new(),
+            ends: Vec::new(),
+            has_total: false,
+        })
     }
 
     /// Reads rows up to the end of a group; false if there are no more.
@@ -313,6 +322,11 @@ impl<'p> Aggregate<'p> {
             if !self.ready.is_empty() {
                 return Ok(true);
             }
+        }
+        if !rollup.has_total {
+            self.row.clear();
+            self.row.resize(self.groups.len(), Datum::Null);
+            rollup.open_groups(0, || self.new_group());
         }
         *self.ready = rollup.open.drain(..).map(|open| open.group).collect();
         Ok(!self.ready.is_empty())

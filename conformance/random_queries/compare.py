@@ -1,0 +1,143 @@
+"""When two answers are the same, and what differs if not."""
+
+import collections
+
+from server import OUT_OF_TIME
+
+FLOATING = (4, 5)
+# What may differ, and what each is compared by. Rows come first: without them the rest says little.
+ASPECTS = ("rows", "affected", "contents", "metadata", "warnings")
+
+
+def number(value):
+    try:
+        return float(value)
+    except (TypeError, ValueError):
+        return None
+
+
+def loosely(value):
+    """A value as MariaDB's are compared: numbers without their scale, texts without spaces at their end."""
+    if isinstance(value, bytes):
+        value = value.decode("utf8", "backslashreplace")
+    if value is None:
+        return None
+    if number(value) is not None and not value.isalpha():
+        return number(value)
+    value = value.rstrip(" ")
+    whole, dot, fraction = value.rpartition(".")
+    # A time with more zeros behind the point is the same time.
+    if dot and fraction.isdigit() and whole[-3:-2] == ":":
+        value = value.rstrip("0").rstrip(".")
+    return value
+
+
+def near(one, other, tolerance):
+    return one == other or abs(one - other) <= tolerance * max(abs(one), abs(other), 1e-3)
+
+
+class Strictly:
+    """All that MySQL says has to be said: values as texts to the last digit, doubles to a tolerance."""
+
+    def __init__(self, aspects):
+        self.aspects = aspects
+
+    def differing(self, firn, other, is_ordered):
+        """The first aspect in which two answers differ, or None."""
+        if other.failure in OUT_OF_TIME:
+            return None
+        if firn.failure is not None or other.failure is not None:
+            return "rows" if firn.failure != other.failure else None
+        floats = [column[1] in FLOATING for column in other.columns]
+        for aspect in self.aspects:
+            if aspect == "rows":
+                same = same_rows(firn.rows, other.rows, is_ordered, floats)
+            elif aspect == "affected":
+                same = (firn.affected, firn.information) == (other.affected, other.information) or other.columns
+            elif aspect == "contents":
+                same = getattr(firn, "contents", None) == getattr(other, "contents", None)
+            elif aspect == "metadata":
+                same = firn.columns == other.columns
+            else:
+                same = firn.warnings == other.warnings
+            if not same:
+                return aspect
+        return None
+
+
+def same_rows(one, other, is_ordered, floats):
+    if len(one) != len(other):
+        return False
+    if one == other:
+        return True
+    if not is_ordered:
+        # What is the same to the last digit goes away first: then near numbers have only each other left.
+        left, right = collections.Counter(one), collections.Counter(other)
+
+        def key(row):
+            return [(value is None, f"{number(value):.6g}" if is_float and number(value) is not None else str(value))
+                    for value, is_float in zip(row, floats)]
+        one = sorted((left - right).elements(), key=key)
+        other = sorted((right - left).elements(), key=key)
+    for left, right in zip(one, other):
+        for a, b, is_float in zip(left, right, floats):
+            if a == b:
+                continue
+            if not is_float or number(a) is None or number(b) is None or not near(number(a), number(b), 1e-9):
+                return False
+    return True
+
+
+class Loosely:
+    """Rows alone, numbers as numbers: the two systems show different scales of a DECIMAL."""
+
+    def differing(self, firn, other, is_ordered):
+        if other.failure in OUT_OF_TIME:
+            return None
+        fails = [answer.failure is not None for answer in (firn, other)]
+        if any(fails):
+            # Both refuse: what with, depends on which part is looked at first.
+            return None if all(fails) else "rows"
+        one = [tuple(map(loosely, row)) for row in firn.rows]
+        two = [tuple(map(loosely, row)) for row in other.rows]
+        return None if self.same(one, two, is_ordered) else "rows"
+
+    @staticmethod
+    def same(one, other, is_ordered):
+        if len(one) != len(other):
+            return False
+        if not is_ordered:
+            left, right = collections.Counter(one), collections.Counter(other)
+
+            def key(row):
+                return [(value is None, type(value).__name__, float(f"{value:.6g}") if isinstance(value, float) else value) for value in row]
+            one = sorted((left - right).elements(), key=key)
+            other = sorted((right - left).elements(), key=key)
+        return all(
+            a == b or isinstance(a, float) and isinstance(b, float) and near(a, b, 1e-9)
+            for left, right in zip(one, other) for a, b in zip(left, right)
+        )
+
+
+def only_in(one, other):
+    theirs, own = collections.Counter(other), collections.Counter(one)
+    rows = [", ".join("NULL" if value is None else repr(value) for value in row) for row in (own - theirs).elements()]
+    return " | ".join(rows[:4]) or "only their order"
+
+
+def shown(aspect, answer, other):
+    """What an answer says in an aspect, as far as the other one does not."""
+    if answer.failure is not None:
+        return f"error {answer.failure}"
+    if aspect == "rows":
+        return f"{len(answer.rows)} rows, of its own: {only_in(answer.rows, other.rows)}"
+    if aspect == "contents":
+        return "; ".join(
+            f"{table}: {only_in(rows, other.contents.get(table, ()))}"
+            for table, rows in answer.contents.items() if rows != other.contents.get(table)
+        )
+    if aspect == "metadata":
+        return " | ".join(str(column) for column, theirs in zip(answer.columns, other.columns or [()] * 99) if column != theirs)
+    if aspect == "warnings":
+        return ", ".join(f"{level} {code}" for level, code in answer.warnings) or "none"
+    return f"{answer.affected} rows, {answer.information}"
