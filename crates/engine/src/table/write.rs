@@ -195,8 +195,8 @@ impl Table {
         buffers: &mut WriteBuffers,
     ) -> Result<(), EngineError> {
         let cells = self.cells(payload)?;
-        if !trx.delete(self.clustered, key)? {
-            return Err(self.not_locked());
+        if !trx.remove(self.clustered, key, payload)? {
+            return Err(self.not_as_read());
         }
         if !self.secondary.is_empty() {
             let fetched = self.fetch(trx, &cells)?;
@@ -285,7 +285,7 @@ impl Table {
             false => buffers.new_key.extend_from_slice(key),
         }
         self.encode_payload(trx, new.clone(), buffers.new_key.len(), &mut buffers.payload)?;
-        self.replace_row(trx, key, buffers)?;
+        self.replace_row(trx, key, payload, buffers)?;
         for (index, layout) in self.secondary_with_layout() {
             if concerns(layout) {
                 layout.write_entry(&old_values, key, self.collations(), &mut buffers.entry)?;
@@ -311,16 +311,17 @@ impl Table {
         &self,
         trx: &mut Transaction,
         key: &[u8],
+        payload: &[u8],
         buffers: &WriteBuffers,
     ) -> Result<(), EngineError> {
         let found = if key == buffers.new_key {
-            trx.update(self.clustered, key, &buffers.payload)?
+            trx.replace(self.clustered, key, payload, &buffers.payload)?
         } else {
-            let found = trx.delete(self.clustered, key)?;
+            let found = trx.remove(self.clustered, key, payload)?;
             trx.insert(self.clustered, &buffers.new_key, &buffers.payload)?;
             found
         };
-        if found { Ok(()) } else { Err(self.not_locked()) }
+        if found { Ok(()) } else { Err(self.not_as_read()) }
     }
 
     fn replace_entry(
@@ -367,9 +368,9 @@ impl Table {
         }
     }
 
-    fn not_locked(&self) -> EngineError {
+    fn not_as_read(&self) -> EngineError {
         EngineError::Invalid(format!(
-            "a row of table {} was written without having been locked",
+            "a row of table {} is no longer as the statement has read it",
             self.definition.name
         ))
     }

@@ -49,12 +49,25 @@ impl<R> Step<R> {
     }
 }
 
-/// What a write does with the record that it finds.
+/// What a write does with the record that it finds. Updates and deletes may say which payload they are
+/// based on: a record that has another one is left alone.
 #[derive(Clone, Copy)]
 enum Change<'a> {
     Insert(&'a [u8]),
-    Update(&'a [u8]),
-    Delete,
+    Update(&'a [u8], Option<&'a [u8]>),
+    Delete(Option<&'a [u8]>),
+}
+
+impl Change<'_> {
+    /// Whether the change is based on another payload than the present one.
+    fn is_stale(&self, present: &[u8]) -> bool {
+        match self {
+            Change::Insert(_) => false,
+            Change::Update(_, base) | Change::Delete(base) => {
+                base.is_some_and(|base| base != present)
+            }
+        }
+    }
 }
 
 /// Bytes of an update's undo record beside key and old payload, at most.
@@ -85,7 +98,22 @@ impl Transaction {
         key: &[u8],
         payload: &[u8],
     ) -> Result<bool, EngineError> {
-        self.change(index, key, Change::Update(payload))
+        self.change(index, key, Change::Update(payload, None))
+    }
+
+    /// Replaces a record's payload `old`. False if there is no such record, or it has another payload.
+    /// Blocks for locks and I/O.
+    ///
+    /// # Errors
+    /// As [`Transaction::update`].
+    pub(crate) fn replace(
+        &mut self,
+        index: IndexId,
+        key: &[u8],
+        old: &[u8],
+        payload: &[u8],
+    ) -> Result<bool, EngineError> {
+        self.change(index, key, Change::Update(payload, Some(old)))
     }
 
     /// Deletes a record. False if there is no such record. Blocks for locks and I/O.
@@ -93,7 +121,21 @@ impl Transaction {
     /// # Errors
     /// As [`Transaction::insert`], but for the duplicate.
     pub fn delete(&mut self, index: IndexId, key: &[u8]) -> Result<bool, EngineError> {
-        self.change(index, key, Change::Delete)
+        self.change(index, key, Change::Delete(None))
+    }
+
+    /// Deletes a record with the payload `old`. False if there is no such record, or it has another payload.
+    /// Blocks for locks and I/O.
+    ///
+    /// # Errors
+    /// As [`Transaction::delete`].
+    pub(crate) fn remove(
+        &mut self,
+        index: IndexId,
+        key: &[u8],
+        old: &[u8],
+    ) -> Result<bool, EngineError> {
+        self.change(index, key, Change::Delete(Some(old)))
     }
 
     fn change(
@@ -147,14 +189,16 @@ impl Transaction {
                 (Some(_), Change::Insert(_)) => {
                     Err(EngineError::DuplicateKey { index, key: key.into() }.into())
                 }
-                (Some((version, _)), Change::Update(_) | Change::Delete) if version.deleted => {
+                (Some((version, present)), Change::Update(..) | Change::Delete(_))
+                    if version.deleted || change.is_stale(present) =>
+                {
                     Ok(Step::Done(false))
                 }
-                (Some(_), Change::Update(payload)) => {
+                (Some(_), Change::Update(payload, _)) => {
                     writer.put_version(leaf, &guard, Some(payload))
                 }
-                (Some(_), Change::Delete) => writer.put_version(leaf, &guard, None),
-                (None, Change::Update(_) | Change::Delete) => Ok(Step::Done(false)),
+                (Some(_), Change::Delete(_)) => writer.put_version(leaf, &guard, None),
+                (None, Change::Update(..) | Change::Delete(_)) => Ok(Step::Done(false)),
             }
         });
         writer.publish_weight();

@@ -5,7 +5,7 @@ use crate::grammar::ast;
 use crate::plan::DeletePlan;
 
 use super::Binder;
-use super::logical::{RelationId, RelationSource};
+use super::logical::RelationId;
 use super::scope::Scope;
 
 impl Binder<'_> {
@@ -51,13 +51,7 @@ impl Binder<'_> {
             .collect::<Result<Vec<_>>>()?;
         let joined = block.from.as_ref().map_or(0, |tree| tree.relations().len());
         let source = self.plan_source(block, order, limit, &targets)?;
-        let is_read_twice = targets.iter().any(|target| {
-            let same = |relation: &&super::logical::Relation| {
-                matches!(&relation.source, RelationSource::Table(table) if table.id == target.table.id)
-            };
-            self.relations.iter().filter(same).count() > 1
-        });
-        let gather_first = joined > 1 || is_read_twice;
+        let gather_first = joined > 1 || targets.iter().any(|target| self.is_read_twice(target));
         Ok(DeletePlan { source, targets, ignore: delete.ignore, gather_first })
     }
 }

@@ -339,7 +339,7 @@ impl Binder<'_> {
         old: RelationId,
     ) -> Result<Vec<Assignment>> {
         let assignments = insert.on_duplicate.iter().map(|assignment| {
-            let (_, ordinal) = self.assigned_column(&assignment.column, "INSERT")?;
+            let ordinal = self.assigned_column(&assignment.column, "INSERT")?.ordinal;
             let value = self.assigned_value(old, ordinal, &assignment.value)?;
             Ok(Assignment { ordinal, value })
         });

@@ -26,13 +26,22 @@ pub(crate) struct RowRules {
     pub(crate) defaults: Vec<(u16, Expression)>,
 }
 
+/// A stored column that a statement assigns to.
+#[derive(Clone, Copy)]
+pub(crate) struct AssignedColumn {
+    pub(crate) relation: RelationId,
+    pub(crate) ordinal: u16,
+    /// The table of the innermost scope through which it was named.
+    pub(crate) table: usize,
+}
+
 impl Binder<'_> {
     /// The table column that a name to be assigned to means.
     pub(crate) fn assigned_column(
         &mut self,
         name: &ColumnName,
         verb: &str,
-    ) -> Result<(RelationId, u16)> {
+    ) -> Result<AssignedColumn> {
         let table = name.table.as_ref();
         let path = ColumnPath {
             schema: table.and_then(|table| table.schema.as_deref()),
@@ -48,11 +57,13 @@ impl Binder<'_> {
         })?;
         let alias = self.scopes[level].tables[place.table].alias.clone();
         let column = self.base_column(level, place);
-        let column = column.ok_or_else(|| self.not_updatable(&alias, &name.column, verb))?;
+        let (relation, ordinal) =
+            column.ok_or_else(|| self.not_updatable(&alias, &name.column, verb))?;
         let named = self.scopes[level].tables[place.table].named;
         let name = self.scopes[level].column(place).name.clone();
-        self.note_write(named, NeededPrivilege::Update, Some(&name), Some(column));
-        Ok(column)
+        let column = Some((relation, ordinal));
+        self.note_write(named, NeededPrivilege::Update, Some(&name), column);
+        Ok(AssignedColumn { relation, ordinal, table: place.table })
     }
 
     fn not_updatable(&self, alias: &str, column: &str, verb: &str) -> SqlError {
@@ -106,7 +117,7 @@ impl Binder<'_> {
         let mut found = None;
         for (relation, _) in places.filter_map(|place| self.base_column(level, place)) {
             if found.is_some_and(|found| found != relation) {
-                return Err(refused());
+                return Err(self.join_view_refused(level, table));
             }
             found = Some(relation);
         }
@@ -114,6 +125,13 @@ impl Binder<'_> {
         let named = self.scopes[level].tables[table].named;
         self.note_write(named, NeededPrivilege::Delete, None, Some((found, 0)));
         Ok(found)
+    }
+
+    fn join_view_refused(&self, level: usize, table: usize) -> SqlError {
+        let view = &self.scopes[level].tables[table];
+        let schema = view.schema.as_deref().unwrap_or("");
+        let message = format!("Can not delete from join view '{schema}.{}'", view.original);
+        SqlError::new(1395, message)
     }
 
     /// The definition of a table reference that is a table.

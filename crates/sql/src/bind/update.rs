@@ -2,17 +2,19 @@
 
 use sqlparser::ast::OrderByExpr;
 
+use crate::catalog::model::{IndexPartModel, TableModel};
 use crate::error::{Result, SqlError};
-use crate::expression::{Expression, ExpressionKind};
+use crate::expression::{Expression, ExpressionKind, Slot};
 use crate::grammar::ast::{self, ValueOrDefault};
 use crate::plan::finish::finish;
 use crate::plan::optimiser::Optimiser;
-use crate::plan::visit::{SlotSet, add_reads};
+use crate::plan::visit::{SlotSet, add_all_reads, add_reads};
 use crate::plan::{Access, Assignment, NodeKind, PlanNode, UpdatePlan, WriteTarget};
 
 use super::Binder;
 use super::logical::{Block, Body, Query, RelationId, RelationSource};
 use super::scope::{Clause, Scope};
+use super::target::AssignedColumn;
 
 impl Binder<'_> {
     /// Binds and plans an `UPDATE`.
@@ -37,14 +39,19 @@ impl Binder<'_> {
         let from = from?;
         self.scope().shown = from.shown;
         self.scope().allows_aggregates = false;
-        for assignment in &update.assignments {
-            let (relation, _) = self.assigned_column(&assignment.column, "UPDATE")?;
-            let table = self.model_of(relation)?.id;
+        let columns = update
+            .assignments
+            .iter()
+            .map(|assignment| self.assigned_column(&assignment.column, "UPDATE"))
+            .collect::<Result<Vec<_>>>()?;
+        self.check_roles(&columns)?;
+        for column in &columns {
+            let table = self.model_of(column.relation)?.id;
             self.written.push(table);
         }
         let mut targets: Vec<(RelationId, Vec<Assignment>)> = Vec::new();
-        for assignment in &update.assignments {
-            let (relation, ordinal) = self.assigned_column(&assignment.column, "UPDATE")?;
+        for (assignment, column) in update.assignments.iter().zip(columns) {
+            let AssignedColumn { relation, ordinal, .. } = column;
             self.refuse_generated(relation, ordinal, &assignment.value)?;
             let value = self.assigned_value(relation, ordinal, &assignment.value)?;
             let assignment = Assignment { ordinal, value };
@@ -53,17 +60,62 @@ impl Binder<'_> {
                 None => targets.push((relation, vec![assignment])),
             }
         }
+        // In which order tables are changed shows where one role's change is the basis of the next.
+        targets.sort_by_key(|(relation, _)| relation.0);
         let block = self.written_block(from.tree, from.conditions, update.selection.as_ref())?;
         let (order, limit) =
             self.written_order(&update.order_by, update.limit.as_ref(), targets.len())?;
-        let targets = targets
+        let mut targets = targets
             .into_iter()
             .map(|(relation, assignments)| self.write_target(relation, assignments))
             .collect::<Result<Vec<_>>>()?;
         let relations = block.from.as_ref().map_or(0, |tree| tree.relations().len());
         let source = self.plan_source(block, order, limit, &targets)?;
+        for target in &mut targets {
+            target.in_turn = relations <= 1 || self.is_changed_while_joining(&source, target);
+        }
         let gather_first = relations > 1 || self.moves_rows(&source, &targets);
         Ok(UpdatePlan { source, targets, ignore: update.ignore, gather_first })
+    }
+
+    /// Refuses what no order of changes makes sense of.
+    fn check_roles(&self, columns: &[AssignedColumn]) -> Result<()> {
+        let Some(scope) = self.scopes.last() else { return Ok(()) };
+        for (number, one) in columns.iter().enumerate() {
+            let table = &scope.tables[one.table];
+            for other in columns[..number].iter().filter(|other| other.relation != one.relation) {
+                if other.table == one.table {
+                    let schema = table.schema.as_deref().unwrap_or("");
+                    let view = format!("{schema}.{}", table.original);
+                    return Err(SqlError::new(
+                        1393,
+                        format!(
+                            "Can not modify more than one base table through a join view '{view}'"
+                        ),
+                    ));
+                }
+                let model = self.model_of(one.relation)?;
+                let moves = |column: &AssignedColumn| is_clustered(&model, column.ordinal);
+                let is_role = |column: &AssignedColumn| {
+                    [one.relation, other.relation].contains(&column.relation)
+                };
+                if self.model_of(other.relation)?.id == model.id
+                    && columns.iter().any(|column| is_role(column) && moves(column))
+                {
+                    let mut roles = [one, other];
+                    roles.sort_by_key(|role| role.relation.0);
+                    let [first, second] = roles.map(|role| &scope.tables[role.table].alias);
+                    return Err(SqlError::new(
+                        1706,
+                        format!(
+                            "Primary key/partition key update is not allowed since the table is \
+                             updated both as '{first}' and '{second}'."
+                        ),
+                    ));
+                }
+            }
+        }
+        Ok(())
     }
 
     /// Generated columns may only be set to their default.
@@ -173,6 +225,7 @@ impl Binder<'_> {
             row_key,
             row_payload,
             assignments,
+            in_turn: true,
             row: self.row_slots(relation),
             generated: rules.generated,
             checks,
@@ -211,14 +264,54 @@ impl Binder<'_> {
 
     /// Whether the changes may move rows in the index that they are found by, or a subquery reads the table.
     fn moves_rows(&self, source: &PlanNode, targets: &[WriteTarget]) -> bool {
-        let is_read_twice = targets.iter().any(|target| {
-            let same = |relation: &&super::logical::Relation| {
-                matches!(&relation.source, RelationSource::Table(table) if table.id == target.table.id)
-            };
-            self.relations.iter().filter(same).count() > 1
-        });
-        is_read_twice || targets.iter().any(|target| moves(source, target))
+        targets.iter().any(|target| self.is_read_twice(target) || moves(source, target))
     }
+
+    /// Whether MySQL changes the rows of a target while it joins: the table is read first and once, and no
+    /// condition reads what is set.
+    fn is_changed_while_joining(&self, source: &PlanNode, target: &WriteTarget) -> bool {
+        let mut reads = SlotSet::default();
+        add_all_reads(source, &mut reads);
+        let is_set = |ordinal: u16| {
+            target.assignments.iter().any(|assignment| assignment.ordinal == ordinal)
+        };
+        let mut row = target.row.iter();
+        first_row_key(source) == Some(target.row_key)
+            && !self.is_read_twice(target)
+            && !row.any(|(ordinal, slot)| is_set(*ordinal) && reads.contains(*slot))
+    }
+
+    /// Whether the statement names a target's table more than once.
+    pub(crate) fn is_read_twice(&self, target: &WriteTarget) -> bool {
+        let same = |relation: &&super::logical::Relation| matches!(&relation.source, RelationSource::Table(table) if table.id == target.table.id);
+        self.relations.iter().filter(same).count() > 1
+    }
+}
+
+/// Whether a column is part of the key that InnoDB clusters the table by: the primary key, or the first
+/// unique one without NULL.
+fn is_clustered(table: &TableModel, ordinal: u16) -> bool {
+    let nullable = |part: &IndexPartModel| {
+        table.by_ordinal(part.ordinal).is_none_or(|column| column.ty.nullable)
+    };
+    let first_unique = || {
+        let mut indexes = table.indexes.iter().filter(|index| index.unique);
+        indexes.find(|index| !index.parts.iter().any(nullable))
+    };
+    let key = table.primary_key().or_else(first_unique);
+    key.is_some_and(|key| key.parts.iter().any(|part| part.ordinal == ordinal))
+}
+
+/// Where the row's key of the table is that a plan reads first.
+fn first_row_key(node: &PlanNode) -> Option<Slot> {
+    if let NodeKind::Scan(scan) = &node.kind {
+        return scan.row_key;
+    }
+    let mut first = None;
+    crate::plan::visit::for_each_input(node, &mut |input| {
+        first.get_or_insert_with(|| first_row_key(input));
+    });
+    first.flatten()
 }
 
 fn moves(node: &PlanNode, target: &WriteTarget) -> bool {

@@ -264,6 +264,14 @@ pub enum ReferentialAction {
     SetDefault,
 }
 
+impl ReferentialAction {
+    /// Whether children change or go.
+    #[must_use]
+    pub fn cascades(self) -> bool {
+        matches!(self, ReferentialAction::Cascade | ReferentialAction::SetNull)
+    }
+}
+
 /// A foreign key as its parent table sees it.
 #[derive(Debug, Clone)]
 pub struct ReferencingKey {

@@ -10,7 +10,6 @@
 use firn_api::rows::{
     Direction, ReadMode, RowBatch, RowContent, Scan, ScanOptions, ScanRow, TableRef, Transaction,
 };
-use rustc_hash::FxHashSet;
 
 use crate::error::Result;
 use crate::plan::{Access, ScanPlan};
@@ -19,7 +18,7 @@ use super::Execution;
 use super::access::{self, Step};
 use super::counters::RowCounts;
 use super::error::from_rows;
-use super::memory::Reservation;
+use super::seen::SeenKeys;
 
 /// The rows of a table that a plan's way leads to.
 pub(crate) struct Cursor<'p> {
@@ -32,7 +31,7 @@ pub(crate) struct Cursor<'p> {
     payload: Vec<u8>,
     /// Ordinals that an index gives by itself.
     covered: Option<Box<[u16]>>,
-    seen: Option<Seen>,
+    seen: Option<SeenKeys>,
     /// See [`ScanOptions::batch_rows`].
     batch_rows: usize,
 }
@@ -45,11 +44,6 @@ enum Source {
     Buffers,
     /// In a batch of a scan.
     Scan { scan: Box<dyn Scan>, position: usize, started: bool },
-}
-
-struct Seen {
-    keys: FxHashSet<Box<[u8]>>,
-    held: Reservation,
 }
 
 impl<'p> Cursor<'p> {
@@ -93,10 +87,7 @@ impl<'p> Cursor<'p> {
         self.steps.clear();
         access::steps(self.plan, &table, execution, &mut self.steps)?;
         self.seen = match self.plan.access {
-            Access::Union(_) => {
-                let held = execution.memory().reservation();
-                Some(Seen { keys: FxHashSet::default(), held })
-            }
+            Access::Union(_) => Some(SeenKeys::new(execution)),
             _ => None,
         };
         self.table = Some(table);
@@ -114,9 +105,7 @@ impl<'p> Cursor<'p> {
                 _ => &self.key,
             };
             let Some(seen) = &mut self.seen else { return Ok(true) };
-            if !seen.keys.contains(key) {
-                seen.held.require(key.len() + 32)?;
-                seen.keys.insert(key.into());
+            if seen.add(key)? {
                 return Ok(true);
             }
         }
@@ -179,13 +168,17 @@ impl<'p> Cursor<'p> {
                 Ok(found)
             }
             Step::Range(range) => {
+                let batch_rows = match execution.scans_row_by_row {
+                    true => 1,
+                    false => self.batch_rows,
+                };
                 let options = ScanOptions {
                     index,
                     range,
                     direction: self.plan.direction,
                     mode: self.plan.mode,
                     columns: self.covered.clone(),
-                    batch_rows: self.batch_rows,
+                    batch_rows,
                 };
                 let scan = execution.transaction.scan(table, &options).map_err(from_rows)?;
                 execution.rows.scans += 1;

@@ -121,6 +121,8 @@ pub struct Execution<'a> {
     pub counters: Option<Counters>,
     /// What was asked of the node so far.
     pub rows: RowCounts,
+    /// Whether locking scans take one row at a time, because changing a row may change those behind it.
+    pub(crate) scans_row_by_row: bool,
     /// Rows that a query would have given without its limit, for `FOUND_ROWS()`.
     pub found_rows: Option<u64>,
     pub(crate) scratch: Scratch,
@@ -187,6 +189,7 @@ impl<'a> Execution<'a> {
             deadline: None,
             counters: None,
             rows: RowCounts::default(),
+            scans_row_by_row: false,
             found_rows: None,
             scratch,
             answers: Answers::default(),

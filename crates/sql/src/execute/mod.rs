@@ -36,6 +36,7 @@ mod operator;
 mod partition;
 mod row_key;
 mod scan;
+mod seen;
 mod set_operation;
 mod short_sort;
 mod simple;

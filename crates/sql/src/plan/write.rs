@@ -96,8 +96,10 @@ pub struct WriteTarget {
     pub row_payload: Slot,
     /// What is set.
     pub assignments: Vec<Assignment>,
-    /// Slots of the row's columns: what assignments, generated columns and checks read. Assignments take
-    /// effect one after the other in a single-table `UPDATE`.
+    /// Whether an assignment reads what those before it have set: in a single-table `UPDATE`, and in the
+    /// first table of a join. MySQL keeps the values of all others until the join is done.
+    pub in_turn: bool,
+    /// Slots of the row's columns: what assignments, generated columns and checks read.
     pub row: Vec<(u16, Slot)>,
     /// Generated columns in the order of dependence.
     pub generated: Vec<(u16, Expression)>,

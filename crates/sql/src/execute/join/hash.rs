@@ -92,11 +92,20 @@ impl Part {
     }
 }
 
+/// Rows by their keys. Those of one key are chained in the order in which they came: which of them an
+/// `UPDATE` of the left side meets first decides what it sets.
 #[derive(Default)]
 struct Table {
-    heads: Bulk<FxHashMap<Box<[u8]>, u32>>,
+    chains: Bulk<FxHashMap<Box<[u8]>, Chain>>,
     rows: Bulk<Vec<(Box<[Datum]>, u32)>>,
     held: Option<Reservation>,
+}
+
+/// The first and the last row of a key.
+#[derive(Clone, Copy)]
+struct Chain {
+    first: u32,
+    last: u32,
 }
 
 impl Table {
@@ -107,14 +116,16 @@ impl Table {
             return false;
         }
         let number = self.rows.len() as u32;
-        let next = match self.heads.get_mut(key) {
-            Some(head) => std::mem::replace(head, number),
-            None => {
-                self.heads.insert(key.into(), number);
-                NONE
+        self.rows.push((row.into(), NONE));
+        match self.chains.get_mut(key) {
+            Some(chain) => {
+                let before = std::mem::replace(&mut chain.last, number);
+                self.rows[before as usize].1 = number;
             }
-        };
-        self.rows.push((row.into(), next));
+            None => {
+                self.chains.insert(key.into(), Chain { first: number, last: number });
+            }
+        }
         true
     }
 
@@ -182,8 +193,8 @@ impl<'p> HashJoin<'p> {
         let mut right = Partitions::new(0, execution)?;
         right.add(&self.key, &with_key(&self.key, row), execution)?;
         let table = std::mem::take(&mut self.table);
-        for (key, head) in &*table.heads {
-            let mut number = *head;
+        for (key, chain) in &*table.chains {
+            let mut number = chain.first;
             while let Some((row, next)) = table.rows.get(number as usize) {
                 right.add(key, &with_key(key, row), execution)?;
                 number = *next;
@@ -282,7 +293,7 @@ impl<'p> HashJoin<'p> {
         self.is_inside = true;
         self.has_matched = self.has_matched_before();
         self.chain = match self.plan.left_key(&mut self.key, execution)? {
-            true => self.table.heads.get(&self.key[..]).copied().unwrap_or(NONE),
+            true => self.table.chains.get(&self.key[..]).map_or(NONE, |chain| chain.first),
             false => NONE,
         };
         Ok(())

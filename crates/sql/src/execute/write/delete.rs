@@ -2,8 +2,8 @@
 
 use std::collections::VecDeque;
 
-use firn_api::rows::{ReadMode, TableRef, WaitPolicy};
-use rustc_hash::FxHashSet;
+use firn_api::rows::TableRef;
+use firn_base::TableId;
 
 use crate::error::Result;
 use crate::plan::{DeletePlan, WriteTarget};
@@ -12,10 +12,12 @@ use crate::types::Datum;
 use super::super::error::from_rows;
 use super::super::memory::Reservation;
 use super::super::operator::build;
+use super::super::seen::SeenKeys;
 use super::super::{Execution, Outcome};
 use super::foreign_key::ForeignKeys;
 use super::is_ignorable;
 use super::point::Point;
+use super::reread::{cascades_back, read_again};
 
 /// Deletes a row, and does what its children's foreign keys say.
 pub(super) fn delete_row(
@@ -27,17 +29,28 @@ pub(super) fn delete_row(
 ) -> Result<()> {
     execution.transaction.delete(table, key, payload).map_err(from_rows)?;
     execution.rows.deleted += 1;
-    keys.after_delete(table, payload, 0, execution)
+    keys.after_delete(table, payload, None, execution)
 }
 
 /// A row's key and its bytes.
 type KeyAndPayload = (Box<[u8]>, Box<[u8]>);
 
+/// A `DELETE` at work.
+struct Deleter<'p> {
+    plan: &'p DeletePlan,
+    targets: Vec<Target<'p>>,
+    /// For each table, rows that the source has given in any role; empty if rows are not gathered.
+    seen: Vec<(TableId, SeenKeys)>,
+    gathers: bool,
+    /// Whether rows may change between being found and being deleted.
+    rereads: bool,
+    affected: u64,
+}
+
 struct Target<'p> {
     plan: &'p WriteTarget,
     table: TableRef,
     keys: ForeignKeys,
-    seen: Option<FxHashSet<Box<[u8]>>>,
     /// Keys and bytes of rows that are deleted when all have been gathered.
     pending: VecDeque<KeyAndPayload>,
     held: Reservation,
@@ -51,108 +64,114 @@ pub(crate) fn delete(plan: &DeletePlan, execution: &mut Execution<'_>) -> Result
             plan: target,
             table: execution.table(&target.table, true)?,
             keys: ForeignKeys::of(&target.table, execution)?,
-            seen: (plan.targets.len() > 1 || plan.gather_first).then(FxHashSet::default),
             pending: VecDeque::new(),
             held: execution.memory().reservation(),
         });
     }
-    let mut affected = 0;
+    let gathers = plan.gather_first || plan.targets.len() > 1;
+    let keys = targets.iter_mut().map(|target| &mut target.keys);
+    let rereads = cascades_back(&plan.targets, keys, execution)?;
+    let seen = Vec::new();
+    let mut deleter = Deleter { plan, targets, seen, gathers, rereads, affected: 0 };
     match Point::of(&plan.source, execution) {
         Some(point) => {
-            let target = &mut targets[0];
-            let table = target.table.clone();
+            let table = deleter.targets[0].table.clone();
             point.visit(&table, execution, |row, execution| {
-                affected += target.delete(plan, &row.key, &row.payload, execution)?;
-                Ok(())
+                deleter.delete(0, &row.key, &row.payload, execution)
             })?;
         }
-        None => delete_source(plan, &mut targets, &mut affected, execution)?,
+        None => deleter.delete_source(execution)?,
     }
-    for target in &mut targets {
-        while let Some((key, payload)) = target.pending.pop_front() {
+    deleter.delete_pending(execution)?;
+    Ok(Outcome { affected: deleter.affected, found: deleter.affected, ..Outcome::default() })
+}
+
+impl Deleter<'_> {
+    fn delete_source(&mut self, execution: &mut Execution<'_>) -> Result<()> {
+        execution.scans_row_by_row = self.rereads && !self.gathers;
+        let mut source = build(&self.plan.source, execution);
+        source.open(execution)?;
+        while source.next(execution)? {
             execution.check_cancelled()?;
-            affected += target.delete_pending(plan, &key, &payload, execution)?;
-        }
-    }
-    Ok(Outcome { affected, found: affected, ..Outcome::default() })
-}
-
-fn delete_source(
-    plan: &DeletePlan,
-    targets: &mut [Target<'_>],
-    affected: &mut u64,
-    execution: &mut Execution<'_>,
-) -> Result<()> {
-    let mut source = build(&plan.source, execution);
-    source.open(execution)?;
-    while source.next(execution)? {
-        execution.check_cancelled()?;
-        for target in &mut *targets {
-            *affected += target.visit(plan, execution)?;
-        }
-    }
-    Ok(())
-}
-
-impl Target<'_> {
-    /// Looks at the target's row in the frame; answers how many rows were deleted.
-    fn visit(&mut self, plan: &DeletePlan, execution: &mut Execution<'_>) -> Result<u64> {
-        // NULL: the row of an outer join that matched nothing.
-        let Datum::Text(key) = execution.get(self.plan.row_key).clone() else { return Ok(0) };
-        let Datum::Text(payload) = execution.get(self.plan.row_payload).clone() else {
-            return Ok(0);
-        };
-        if let Some(seen) = &mut self.seen {
-            if seen.contains(&key[..]) {
-                return Ok(0);
+            for number in 0..self.targets.len() {
+                self.visit(number, execution)?;
             }
-            self.held.require(key.len() + 32)?;
-            seen.insert((*key).into());
         }
-        if self.seen.is_none() {
-            return self.delete(plan, &key, &payload, execution);
-        }
-        self.held.require(key.len() + payload.len() + 32)?;
-        self.pending.push_back(((*key).into(), (*payload).into()));
-        Ok(0)
+        Ok(())
     }
 
-    fn delete_pending(
+    /// Looks at a target's row in the frame.
+    fn visit(&mut self, number: usize, execution: &mut Execution<'_>) -> Result<()> {
+        let plan = self.targets[number].plan;
+        // NULL: the row of an outer join that matched nothing.
+        let Datum::Text(key) = execution.get(plan.row_key).clone() else { return Ok(()) };
+        let Datum::Text(payload) = execution.get(plan.row_payload).clone() else { return Ok(()) };
+        if !self.gathers {
+            return self.delete_present(number, &key, &payload, execution);
+        }
+        if !self.seen_of(plan.table.id, execution).add(&key)? {
+            return Ok(());
+        }
+        let target = &mut self.targets[number];
+        target.held.require(key.len() + payload.len() + 32)?;
+        target.pending.push_back(((*key).into(), (*payload).into()));
+        Ok(())
+    }
+
+    /// The rows of a table that were given already.
+    fn seen_of(&mut self, table: TableId, execution: &Execution<'_>) -> &mut SeenKeys {
+        let place = self.seen.iter().position(|(of, _)| *of == table).unwrap_or_else(|| {
+            self.seen.push((table, SeenKeys::new(execution)));
+            self.seen.len() - 1
+        });
+        &mut self.seen[place].1
+    }
+
+    fn delete_pending(&mut self, execution: &mut Execution<'_>) -> Result<()> {
+        for number in 0..self.targets.len() {
+            while let Some((key, payload)) = self.targets[number].pending.pop_front() {
+                execution.check_cancelled()?;
+                self.delete_present(number, &key, &payload, execution)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Deletes a row that had these bytes when it was found.
+    fn delete_present(
         &mut self,
-        plan: &DeletePlan,
+        number: usize,
         key: &[u8],
         payload: &[u8],
         execution: &mut Execution<'_>,
-    ) -> Result<u64> {
-        if !self.keys.may_cascade(execution)? {
-            return self.delete(plan, key, payload, execution);
+    ) -> Result<()> {
+        if !self.rereads {
+            return self.delete(number, key, payload, execution);
         }
-        // An earlier row's cascade may have changed or deleted this one.
         let mut present = Vec::new();
-        let mode = ReadMode::Update(WaitPolicy::Wait);
-        let found = execution.transaction.get(&self.table, key, mode, &mut present);
-        if !found.map_err(from_rows)? {
-            return Ok(0);
+        match read_again(&self.targets[number].table, key, &mut present, execution)? {
+            true => self.delete(number, key, &present, execution),
+            false => Ok(()),
         }
-        self.delete(plan, key, &present, execution)
     }
 
     fn delete(
         &mut self,
-        plan: &DeletePlan,
+        number: usize,
         key: &[u8],
         payload: &[u8],
         execution: &mut Execution<'_>,
-    ) -> Result<u64> {
-        let before = plan.ignore.then(|| execution.transaction.savepoint());
-        match (delete_row(&self.table, &mut self.keys, key, payload, execution), before) {
-            (Ok(()), _) => Ok(1),
+    ) -> Result<()> {
+        let Target { table, keys, .. } = &mut self.targets[number];
+        let before = self.plan.ignore.then(|| execution.transaction.savepoint());
+        match (delete_row(table, keys, key, payload, execution), before) {
+            (Ok(()), _) => self.affected += 1,
             (Err(error), Some(before)) if is_ignorable(&error) => {
                 execution.transaction.rollback_to(before).map_err(from_rows)?;
                 execution.context.warn(error.code, || error.message.clone());
-                Ok(0)
             }
-            (Err(error), _) => Err(error),
+            (Err(error), _) => return Err(error),
         }
+        Ok(())
     }
 }

@@ -9,13 +9,15 @@
 //!
 //! Parents are read with shared locks, children that change with exclusive ones, both in the present version:
 //! what a snapshot does not see counts as well. A cascade goes at most [`MOST_CASCADES`] tables deep.
-//! `NO ACTION` is `RESTRICT`, as in InnoDB: nothing is put off to the statement's end.
+//! `NO ACTION` is `RESTRICT`, as in InnoDB: nothing is put off to the statement's end. So is a cascade that
+//! comes back to update a table that an update above it has changed, since it might never end.
 
 use std::sync::Arc;
 
 use firn_api::rows::{
     Direction, ReadMode, RowContent, ScanOptions, TableRef, WaitPolicy, cell_value,
 };
+use firn_base::TableId;
 use firn_format::definition::IndexKind;
 use firn_format::key::KeyRange;
 use firn_format::row::RowView;
@@ -33,6 +35,7 @@ use super::super::access::Fitted;
 use super::super::error::{from_key, from_row, from_rows};
 use super::super::{Execution, values};
 use super::assign::assign;
+use super::reread::read_again;
 use super::row::{store, stored_value};
 
 /// How deep a cascade goes.
@@ -47,6 +50,31 @@ pub(super) struct ForeignKeys {
     /// Those of which the table is the child, with their parents.
     parents: Vec<Parent>,
     children: Children,
+}
+
+/// The change of a row that its children follow, and the changes that led to it.
+#[derive(Clone, Copy)]
+pub(super) struct Cause<'c> {
+    table: TableId,
+    /// It was an update; otherwise the row was deleted.
+    updates: bool,
+    /// How many cascades led to it.
+    depth: usize,
+    above: Option<&'c Cause<'c>>,
+}
+
+impl Cause<'_> {
+    /// Whether the change, or one that led to it, updated a row of this table.
+    fn updated(&self, table: TableId) -> bool {
+        let mut cause = Some(self);
+        while let Some(one) = cause {
+            if one.updates && one.table == table {
+                return true;
+            }
+            cause = one.above;
+        }
+        false
+    }
 }
 
 /// Foreign keys of which a table is the parent.
@@ -96,9 +124,38 @@ impl ForeignKeys {
         !self.parents.is_empty()
     }
 
-    /// Whether a change of a row may change other rows.
-    pub(super) fn may_cascade(&mut self, execution: &Execution<'_>) -> Result<bool> {
-        Ok(self.children(execution)?.is_some())
+    /// Whether a change of a row may, by cascades, change a row of a table that meets the condition.
+    pub(super) fn may_reach(
+        &mut self,
+        is_reached: &dyn Fn(TableId) -> bool,
+        execution: &Execution<'_>,
+    ) -> Result<bool> {
+        let mut visited: SmallVec<[TableId; 4]> = SmallVec::new();
+        let mut waiting: SmallVec<[Arc<[ReferencingKey]>; 4]> =
+            self.children(execution)?.into_iter().collect();
+        while let Some(children) = waiting.pop() {
+            for child in children.iter().filter(|child| {
+                let key = child.foreign_key();
+                key.on_update.cascades() || key.on_delete.cascades()
+            }) {
+                let table = &child.child;
+                if is_reached(table.id) {
+                    return Ok(true);
+                }
+                if !visited.contains(&table.id) {
+                    visited.push(table.id);
+                    let catalog = execution.catalog.shared();
+                    waiting.push(catalog.referencing(&table.schema, &table.name)?);
+                }
+            }
+        }
+        Ok(false)
+    }
+
+    /// The cause that a change of a row of this table is to its children.
+    fn cause<'c>(&self, updates: bool, above: Option<&'c Cause<'c>>) -> Cause<'c> {
+        let depth = above.map_or(0, |above| above.depth + 1);
+        Cause { table: self.model.id, updates, depth, above }
     }
 
     fn children(&mut self, execution: &Execution<'_>) -> Result<Option<Arc<[ReferencingKey]>>> {
@@ -159,13 +216,14 @@ impl ForeignKeys {
         table: &TableRef,
         old: &[u8],
         changes: &StoredChanges<'_>,
-        depth: usize,
+        above: Option<&Cause<'_>>,
         execution: &mut Execution<'_>,
     ) -> Result<()> {
         if self.is_child() {
             self.check_parents_of_update(table, old, changes, execution)?;
         }
         let Some(children) = self.children(execution)? else { return Ok(()) };
+        let cause = self.cause(true, above);
         for child in &*children {
             let columns = parent_columns(&self.model, child.foreign_key())?;
             let new = |ordinal: u16| {
@@ -183,7 +241,7 @@ impl ForeignKeys {
             if old_values == new_values || old_values.iter().any(Value::is_null) {
                 continue;
             }
-            child_changes(child, &old_values, Some(&new_values), depth, execution)?;
+            child_changes(child, &old_values, Some(&new_values), &cause, execution)?;
         }
         Ok(())
     }
@@ -218,15 +276,16 @@ impl ForeignKeys {
         &mut self,
         table: &TableRef,
         old: &[u8],
-        depth: usize,
+        above: Option<&Cause<'_>>,
         execution: &mut Execution<'_>,
     ) -> Result<()> {
         let Some(children) = self.children(execution)? else { return Ok(()) };
+        let cause = self.cause(false, above);
         for child in &*children {
             let columns = parent_columns(&self.model, child.foreign_key())?;
             let old_values = values_of(table, old, &columns, execution)?;
             if !old_values.iter().any(Value::is_null) {
-                child_changes(child, &old_values, None, depth, execution)?;
+                child_changes(child, &old_values, None, &cause, execution)?;
             }
         }
         Ok(())
@@ -277,15 +336,16 @@ fn child_changes(
     child: &ReferencingKey,
     old: &[Value],
     new: Option<&[Value]>,
-    depth: usize,
+    cause: &Cause<'_>,
     execution: &mut Execution<'_>,
 ) -> Result<()> {
     let foreign_key = child.foreign_key();
     let action = if new.is_some() { foreign_key.on_update } else { foreign_key.on_delete };
     let table = execution.table(&child.child, true)?;
     let values: SmallVec<[ValueRef<'_>; 2]> = old.iter().map(Value::as_ref).collect();
-    let restricts = !matches!(action, ReferentialAction::Cascade | ReferentialAction::SetNull);
-    if restricts {
+    let deletes = new.is_none() && action == ReferentialAction::Cascade;
+    let comes_back = !deletes && cause.updated(child.child.id);
+    if !action.cascades() || comes_back {
         let mode = ReadMode::Share(WaitPolicy::Wait);
         let columns = &foreign_key.columns;
         let found = visit_rows(&table, columns, &values, mode, execution, &mut |_, _| false)?;
@@ -300,7 +360,7 @@ fn child_changes(
     if rows.is_empty() {
         return Ok(());
     }
-    if depth >= MOST_CASCADES {
+    if cause.depth >= MOST_CASCADES {
         return Err(SqlError::new(
             3008,
             format!("Foreign key cascade delete/update exceeds max depth of {MOST_CASCADES}."),
@@ -308,15 +368,29 @@ fn child_changes(
     }
     let mut keys = ForeignKeys::of(&child.child, execution)?;
     let generated = Generated::of(&child.child, execution)?;
-    for (key, payload) in rows {
+    // A cascade of one row may change those behind it.
+    let rereads = rows.len() > 1 && keys.may_reach(&|table| table == child.child.id, execution)?;
+    for (key, mut payload) in rows {
         execution.check_cancelled()?;
+        if rereads {
+            let mut present = Vec::new();
+            if !read_again(&table, &key, &mut present, execution)? {
+                continue;
+            }
+            let columns = &foreign_key.columns;
+            let was = values_of(&table, &payload, columns, execution)?;
+            if values_of(&table, &present, columns, execution)? != was {
+                continue;
+            }
+            payload = present.into();
+        }
         let generated = &generated;
-        let change = Cascade { table: &table, key: &key, payload: &payload, depth, generated };
+        let change = Cascade { table: &table, key: &key, payload: &payload, cause, generated };
         match (action, new) {
             (ReferentialAction::Cascade, None) => {
                 execution.transaction.delete(&table, &key, &payload).map_err(from_rows)?;
                 execution.rows.deleted += 1;
-                keys.after_delete(&table, &payload, depth + 1, execution)?;
+                keys.after_delete(&table, &payload, Some(cause), execution)?;
             }
             (ReferentialAction::Cascade, Some(new)) => {
                 let values = new.iter().map(Value::as_ref);
@@ -336,7 +410,7 @@ struct Cascade<'r> {
     table: &'r TableRef,
     key: &'r [u8],
     payload: &'r [u8],
-    depth: usize,
+    cause: &'r Cause<'r>,
     generated: &'r Generated,
 }
 
@@ -366,7 +440,7 @@ impl Cascade<'_> {
         let updated = execution.transaction.update(self.table, self.key, self.payload, &changes);
         updated.map_err(from_rows)?;
         execution.rows.updated += 1;
-        keys.after_update(self.table, self.payload, &changes, self.depth + 1, execution)
+        keys.after_update(self.table, self.payload, &changes, Some(self.cause), execution)
     }
 }
 

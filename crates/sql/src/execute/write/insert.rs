@@ -24,12 +24,12 @@ use super::super::given::GivenRows;
 use super::super::operator::QueryRows;
 use super::super::{Execution, Outcome};
 use super::assign::{asks_for_next, assign, assign_owned, default_of};
+use super::change::{Change, Changes, RowChange, fill_from_payload};
 use super::duplicate::{Refusal, refusal};
 use super::foreign_key::ForeignKeys;
 use super::numbers::{Numbers, positive};
 use super::pending::{Pending, Row};
 use super::row::store;
-use super::update::{Change, Changes, RowChange};
 use super::{delete, is_ignorable};
 
 /// How often a key that is taken, but whose row is gone when it is looked for, is tried again.
@@ -600,16 +600,11 @@ impl<'p> Inserter<'p> {
         }
         let (key, payload) = &found;
         fill_slots(&self.plan.new_row, row, execution);
-        super::update::fill_from_payload(
-            &self.plan.old_row,
-            &self.plan.table,
-            &self.table,
-            payload,
-            execution,
-        )?;
+        fill_from_payload(&self.plan.old_row, &self.plan.table, &self.table, payload, execution)?;
         let change = RowChange {
             model: &self.plan.table,
             assignments,
+            in_turn: true,
             row: &self.plan.old_row,
             generated: &self.plan.generated,
             checks: &self.plan.checks,

@@ -10,6 +10,7 @@
 //! 3. with `IGNORE` a row that fails is left out, with a warning; what it wrote is taken back first.
 
 mod assign;
+mod change;
 mod delete;
 mod duplicate;
 mod foreign_key;
@@ -17,6 +18,7 @@ mod insert;
 mod numbers;
 mod pending;
 mod point;
+mod reread;
 mod row;
 mod update;
 

@@ -17,7 +17,7 @@ use super::super::Execution;
 use super::super::access::clustered_point;
 use super::super::error::from_rows;
 use super::super::operator::all_true;
-use super::update::fill_from_payload;
+use super::change::fill_from_payload;
 
 /// A source of at most one row.
 #[derive(Clone, Copy)]

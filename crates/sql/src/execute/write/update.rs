@@ -4,199 +4,40 @@
 //!   source row ─► assignments, ON UPDATE, generated ─► checks ─► what differs from the row's bytes ─► update
 //! ```
 //!
-//! A row's change is worked out while its source row is in the frame; where rows are gathered first, the
-//! changes are kept and made afterwards.
+//! A row's [change](super::change) is worked out while its source row is in the frame. Where rows are gathered
+//! first, the changes are kept and made afterwards; rows that may [change meanwhile](super::reread) keep only
+//! the values that they were assigned.
 
 use std::collections::VecDeque;
 use std::fmt::Write;
 
-use firn_api::rows::{ReadMode, TableRef, WaitPolicy};
-use firn_format::row::RowView;
+use firn_api::rows::TableRef;
 use firn_format::value::ValueRef;
-use rustc_hash::FxHashSet;
 use smallvec::SmallVec;
 
-use crate::catalog::model::{ColumnModel, TableModel};
+use crate::catalog::model::TableModel;
 use crate::error::{Result, SqlError};
-use crate::expression::{Expression, Slot};
-use crate::plan::{Assignment, RowCheck, UpdatePlan, WriteTarget};
+use crate::expression::Slot;
+use crate::plan::visit::{SlotSet, add_reads};
+use crate::plan::{UpdatePlan, WriteTarget};
 use crate::types::Datum;
 
 use super::super::access::Fitted;
-use super::super::error::{from_row, from_rows};
+use super::super::error::from_rows;
 use super::super::memory::{Reservation, size_of_values};
 use super::super::operator::build;
+use super::super::seen::SeenKeys;
 use super::super::{Execution, Outcome, values};
-use super::assign::{assign, assign_owned, default_of, now};
+use super::change::{Change, Changes, RowChange, fill_from_payload};
 use super::duplicate::{Refusal, refusal};
 use super::foreign_key::ForeignKeys;
-use super::insert::look_at_checks;
 use super::is_ignorable;
 use super::point::Point;
-use super::row::{holds, store};
+use super::reread::{cascades_back, has_roles, read_again};
+use super::row::store;
 
 /// Room for what the client is told of an update.
 const INFO_BYTES: usize = 64;
-
-/// Columns and their new values.
-pub(super) type Changes = SmallVec<[(u16, Datum); 4]>;
-
-/// What an update comes to for a row.
-pub(super) enum Change {
-    /// The row is so already.
-    None,
-    /// These columns change.
-    Columns(Changes),
-}
-
-/// How a row of a table is changed.
-pub(super) struct RowChange<'p> {
-    pub(super) model: &'p TableModel,
-    pub(super) assignments: &'p [Assignment],
-    /// Slots that hold the row as it is; they are left as they were.
-    pub(super) row: &'p [(u16, Slot)],
-    pub(super) generated: &'p [(u16, Expression)],
-    pub(super) checks: &'p [RowCheck],
-    pub(super) row_number: u64,
-}
-
-impl RowChange<'_> {
-    /// Works out the change of the row with these bytes.
-    pub(super) fn work_out(
-        &self,
-        table: &TableRef,
-        payload: &[u8],
-        execution: &mut Execution<'_>,
-    ) -> Result<Change> {
-        let saved: SmallVec<[Datum; 8]> =
-            self.row.iter().map(|(_, slot)| execution.get(*slot).clone()).collect();
-        let change = self.work_out_in_place(table, payload, execution);
-        for ((_, slot), value) in self.row.iter().zip(saved) {
-            execution.set(*slot, value);
-        }
-        change
-    }
-
-    fn work_out_in_place(
-        &self,
-        table: &TableRef,
-        payload: &[u8],
-        execution: &mut Execution<'_>,
-    ) -> Result<Change> {
-        let mut changes = Changes::new();
-        for assignment in self.assignments.iter().filter(|one| !self.is_generated(one.ordinal)) {
-            let value = self.assigned(assignment, execution)?;
-            self.put(assignment.ordinal, value, &mut changes, execution);
-        }
-        self.drop_unchanged(&mut changes, table, payload, execution)?;
-        if changes.is_empty() {
-            return Ok(Change::None);
-        }
-        let given = changes.len();
-        for column in self.model.columns.iter().filter(|column| self.is_set_to_now(column)) {
-            let fsp = column.on_update_now.unwrap_or(0);
-            let value = now(fsp, &column.ty, execution.context)?;
-            self.put(column.ordinal, value, &mut changes, execution);
-        }
-        for (ordinal, expression) in self.generated {
-            let Some(column) = self.model.by_ordinal(*ordinal) else { continue };
-            let value = expression.evaluate(execution)?;
-            let value = assign(&value, &expression.ty, column, self.row_number, execution)?;
-            self.put(*ordinal, value, &mut changes, execution);
-        }
-        if changes.len() > given {
-            self.drop_unchanged(&mut changes, table, payload, execution)?;
-        }
-        look_at_checks(self.checks, execution)?;
-        Ok(Change::Columns(changes))
-    }
-
-    fn assigned(&self, assignment: &Assignment, execution: &mut Execution<'_>) -> Result<Datum> {
-        let column = self.model.by_ordinal(assignment.ordinal);
-        let column = column.ok_or_else(|| SqlError::new(1105, "Unknown error: no such column"))?;
-        match &assignment.value {
-            None => default_of(column, execution),
-            Some(expression) => {
-                let value = expression.evaluate(execution)?;
-                assign_owned(value, &expression.ty, column, self.row_number, execution)
-            }
-        }
-    }
-
-    /// Generated columns may be set to their default, which is what they are worked out to.
-    fn is_generated(&self, ordinal: u16) -> bool {
-        self.model.by_ordinal(ordinal).is_some_and(|column| column.generated.is_some())
-    }
-
-    fn is_set_to_now(&self, column: &ColumnModel) -> bool {
-        let mut assigned = self.assignments.iter();
-        column.on_update_now.is_some() && !assigned.any(|one| one.ordinal == column.ordinal)
-    }
-
-    /// Gives a column a value that what is evaluated next sees.
-    fn put(
-        &self,
-        ordinal: u16,
-        value: Datum,
-        changes: &mut Changes,
-        execution: &mut Execution<'_>,
-    ) {
-        if let Some((_, slot)) = self.row.iter().find(|(of, _)| *of == ordinal) {
-            execution.set(*slot, value.clone());
-        }
-        match changes.iter_mut().find(|(of, _)| *of == ordinal) {
-            Some((_, present)) => *present = value,
-            None => changes.push((ordinal, value)),
-        }
-    }
-
-    fn drop_unchanged(
-        &self,
-        changes: &mut Changes,
-        table: &TableRef,
-        payload: &[u8],
-        execution: &mut Execution<'_>,
-    ) -> Result<()> {
-        let mut failed = None;
-        let columns = &table.definition().columns;
-        let overflow = &mut execution.scratch.overflow;
-        let (context, transaction) = (execution.context, &*execution.transaction);
-        changes.retain(|(ordinal, value)| {
-            let column_type = columns[usize::from(*ordinal)].column_type;
-            let same = store(value, column_type, context).and_then(|value| {
-                holds(payload, *ordinal, value.as_ref(), table, transaction, overflow)
-            });
-            match same {
-                Ok(same) => !same,
-                Err(error) => {
-                    failed = Some(error);
-                    true
-                }
-            }
-        });
-        failed.map_or(Ok(()), Err)
-    }
-}
-
-/// Puts the values of a row's bytes in slots.
-pub(super) fn fill_from_payload(
-    slots: &[(u16, Slot)],
-    model: &TableModel,
-    table: &TableRef,
-    payload: &[u8],
-    execution: &mut Execution<'_>,
-) -> Result<()> {
-    let view = RowView::parse(&table.layout().row, payload).map_err(from_row)?;
-    for (ordinal, slot) in slots {
-        let Some(column) = model.by_ordinal(*ordinal) else { continue };
-        let cell = view.column(usize::from(*ordinal)).map_err(from_row)?;
-        let overflow = &mut execution.scratch.overflow;
-        let value = firn_api::rows::cell_value(&*execution.transaction, table, cell, overflow);
-        let value = values::datum(value.map_err(from_rows)?, &column.ty, execution.context)?;
-        execution.frame[slot.0 as usize] = value;
-    }
-    Ok(())
-}
 
 /// Writes a row's changes, and looks at its foreign keys.
 pub(super) fn update_row(
@@ -226,7 +67,7 @@ pub(super) fn update_row(
         return Err(refusal(error, model, &mut value, context));
     }
     execution.rows.updated += 1;
-    keys.after_update(table, payload, &values, 0, execution).map_err(Refusal::Other)
+    keys.after_update(table, payload, &values, None, execution).map_err(Refusal::Other)
 }
 
 /// A column's value after a change; NULL if the row is damaged.
@@ -253,8 +94,22 @@ fn new_value(
 struct Updater<'p> {
     plan: &'p UpdatePlan,
     targets: Vec<Target<'p>>,
+    /// Whether all rows are looked for before the first is changed.
+    gathers: bool,
+    /// Whether rows may change between being found and being changed.
+    rereads: bool,
+    /// The row of the join's first table that was met last, if other tables are changed too.
+    leading: Option<Leading>,
     found: u64,
     changed: u64,
+}
+
+/// A row of the join's first table, with what it is assigned: assignments to other tables read that, as in
+/// MySQL, which changes the first table's rows while it joins.
+struct Leading {
+    number: usize,
+    key: Box<[u8]>,
+    changes: Changes,
 }
 
 struct Target<'p> {
@@ -262,34 +117,50 @@ struct Target<'p> {
     table: TableRef,
     keys: ForeignKeys,
     /// Rows that have been seen, if the source may give one several times.
-    seen: Option<FxHashSet<Box<[u8]>>>,
+    seen: Option<SeenKeys>,
     pending: VecDeque<Pending>,
     held: Reservation,
+    /// Slots of other rows that checks read.
+    beside: Box<[Slot]>,
 }
 
 /// A change that is made when all rows have been gathered.
 struct Pending {
     key: Box<[u8]>,
-    payload: Box<[u8]>,
-    changes: Changes,
+    row_number: u64,
+    change: PendingChange,
+}
+
+enum PendingChange {
+    /// Of the row with these bytes.
+    Made { payload: Box<[u8]>, changes: Changes },
+    /// These values were assigned; what changes follows from the row as it is then. `beside` are the values
+    /// of [`Target::beside`].
+    Assigned { values: Changes, beside: Box<[Datum]> },
 }
 
 /// Updates the rows of a plan.
 pub(crate) fn update(plan: &UpdatePlan, execution: &mut Execution<'_>) -> Result<Outcome> {
+    let gathers = plan.gather_first || plan.targets.len() > 1;
     let mut targets = Vec::with_capacity(plan.targets.len());
     for target in &plan.targets {
         targets.push(Target {
             plan: target,
             table: execution.table(&target.table, true)?,
             keys: ForeignKeys::of(&target.table, execution)?,
-            seen: gathers(plan).then(FxHashSet::default),
+            seen: gathers.then(|| SeenKeys::new(execution)),
             pending: VecDeque::new(),
             held: execution.memory().reservation(),
+            beside: Box::default(),
         });
     }
-    let mut updater = Updater { plan, targets, found: 0, changed: 0 };
+    let keys = targets.iter_mut().map(|target| &mut target.keys);
+    let rereads = has_roles(&plan.targets) || cascades_back(&plan.targets, keys, execution)?;
+    let mut updater =
+        Updater { plan, targets, gathers, rereads, leading: None, found: 0, changed: 0 };
     match Point::of(&plan.source, execution) {
         Some(point) => {
+            updater.rereads = false;
             let table = updater.targets[0].table.clone();
             point.visit(&table, execution, |row, execution| {
                 updater.change(0, &row.key, &row.payload, execution)
@@ -301,22 +172,106 @@ pub(crate) fn update(plan: &UpdatePlan, execution: &mut Execution<'_>) -> Result
     Ok(updater.outcome(execution))
 }
 
-/// Whether all rows are looked for before the first is changed.
-fn gathers(plan: &UpdatePlan) -> bool {
-    plan.gather_first || plan.targets.len() > 1
+impl<'p> Target<'p> {
+    fn row_change(&self, row_number: u64) -> RowChange<'p> {
+        RowChange {
+            model: &self.plan.table,
+            assignments: &self.plan.assignments,
+            in_turn: self.plan.in_turn,
+            row: &self.plan.row,
+            generated: &self.plan.generated,
+            checks: &self.plan.checks,
+            row_number,
+        }
+    }
+
+    /// Works out what is made of a row later.
+    fn keep(
+        &self,
+        change: &RowChange<'_>,
+        payload: &[u8],
+        rereads: bool,
+        execution: &mut Execution<'_>,
+    ) -> Result<Option<PendingChange>> {
+        if rereads {
+            let values = change.assigned_values(execution)?;
+            let beside = execution.save(&self.beside);
+            return Ok(Some(PendingChange::Assigned { values, beside }));
+        }
+        Ok(match change.work_out(&self.table, payload, execution)? {
+            Change::None => None,
+            Change::Columns(changes) => {
+                Some(PendingChange::Made { payload: payload.into(), changes })
+            }
+        })
+    }
+}
+
+impl Pending {
+    fn size_bytes(&self) -> usize {
+        let (changes, beside) = match &self.change {
+            PendingChange::Made { payload, changes } => (changes, payload.len()),
+            PendingChange::Assigned { values, beside } => (values, size_of_values(beside)),
+        };
+        let values: SmallVec<[Datum; 4]> = changes.iter().map(|(_, value)| value.clone()).collect();
+        self.key.len() + beside + size_of_values(&values) + 64
+    }
 }
 
 impl Updater<'_> {
     fn update_source(&mut self, execution: &mut Execution<'_>) -> Result<()> {
+        if self.rereads {
+            execution.scans_row_by_row = !self.gathers;
+            for target in &mut self.targets {
+                let mut reads = SlotSet::default();
+                target.plan.checks.iter().for_each(|check| add_reads(&check.condition, &mut reads));
+                target.plan.row.iter().for_each(|(_, slot)| reads.remove(*slot));
+                target.beside = reads.iter().collect();
+            }
+        }
         let mut source = build(&self.plan.source, execution);
         source.open(execution)?;
         while source.next(execution)? {
             execution.check_cancelled()?;
-            for number in 0..self.targets.len() {
-                self.visit(number, execution)?;
+            match self.targets.len() {
+                1 => self.visit(0, execution)?,
+                _ => self.visit_all(execution)?,
             }
         }
         Ok(())
+    }
+
+    /// Looks at all targets' rows in the frame.
+    fn visit_all(&mut self, execution: &mut Execution<'_>) -> Result<()> {
+        let first = self.targets.iter().map(|target| target.plan).find(|target| target.in_turn);
+        let slots: SmallVec<[Slot; 8]> =
+            first.into_iter().flat_map(|target| &target.row).map(|(_, slot)| *slot).collect();
+        let saved = execution.save(&slots);
+        if let Some(leading) = &self.leading {
+            let target = &self.targets[leading.number];
+            let is_same = |key: &Datum| key.as_bytes() == Some(&leading.key[..]);
+            if is_same(execution.get(target.plan.row_key)) {
+                target.row_change(0).show(&leading.changes, execution);
+            }
+        }
+        for number in 0..self.targets.len() {
+            self.visit(number, execution)?;
+        }
+        // What joins go on with is the row as it was found.
+        execution.restore(&slots, saved);
+        Ok(())
+    }
+
+    /// Has the targets behind it see what the first table's row is assigned.
+    fn lead(&mut self, number: usize, pending: &Pending, execution: &mut Execution<'_>) {
+        if self.targets.len() == 1 || !self.targets[number].plan.in_turn {
+            return;
+        }
+        let (PendingChange::Made { changes, .. } | PendingChange::Assigned { values: changes, .. }) =
+            &pending.change;
+        self.targets[number].row_change(0).show(changes, execution);
+        let (key, changes) = (pending.key.clone(), changes.clone());
+        self.leading = Some(Leading { number, key, changes });
     }
 
     /// Looks at a target's row in the frame.
@@ -327,7 +282,16 @@ impl Updater<'_> {
         let Datum::Text(payload) = execution.get(target.row_payload).clone() else {
             return Ok(());
         };
-        self.change(number, &key, &payload, execution)
+        if self.gathers || !self.rereads {
+            return self.change(number, &key, &payload, execution);
+        }
+        let table = self.targets[number].table.clone();
+        let mut present = Vec::new();
+        if !read_again(&table, &key, &mut present, execution)? {
+            return Ok(());
+        }
+        fill_from_payload(&target.row, &target.table, &table, &present, execution)?;
+        self.change(number, &key, &present, execution)
     }
 
     /// Works out the change of a target's row whose values are in the frame, and makes it if its time is now.
@@ -339,60 +303,72 @@ impl Updater<'_> {
         execution: &mut Execution<'_>,
     ) -> Result<()> {
         let target = &mut self.targets[number];
-        if let Some(seen) = &mut target.seen {
-            if seen.contains(key) {
-                return Ok(());
-            }
-            target.held.require(key.len() + 32)?;
-            seen.insert(key.into());
+        if let Some(seen) = &mut target.seen
+            && !seen.add(key)?
+        {
+            return Ok(());
         }
         self.found += 1;
-        let change = RowChange {
-            model: &target.plan.table,
-            assignments: &target.plan.assignments,
-            row: &target.plan.row,
-            generated: &target.plan.generated,
-            checks: &target.plan.checks,
-            row_number: self.found,
-        };
-        let changes = match change.work_out(&target.table, payload, execution) {
-            Ok(Change::None) => return Ok(()),
-            Ok(Change::Columns(changes)) => changes,
-            Err(error) if self.plan.ignore && is_ignorable(&error) => {
-                execution.context.warn(error.code, || error.message.clone());
-                return Ok(());
-            }
-            Err(error) => return Err(error),
-        };
-        if !gathers(self.plan) {
-            return self.make(number, key, payload, &changes, execution);
+        let change = target.row_change(self.found);
+        if !self.gathers {
+            return match change.work_out(&target.table, payload, execution) {
+                Ok(Change::None) => Ok(()),
+                Ok(Change::Columns(changes)) => {
+                    self.make(number, key, payload, &changes, execution)
+                }
+                Err(error) => self.or_ignored(error, execution),
+            };
         }
-        let values: SmallVec<[Datum; 4]> = changes.iter().map(|(_, value)| value.clone()).collect();
-        target.held.require(key.len() + payload.len() + size_of_values(&values) + 64)?;
-        let (key, payload) = (key.into(), payload.into());
-        target.pending.push_back(Pending { key, payload, changes });
+        let kept = match target.keep(&change, payload, self.rereads, execution) {
+            Ok(Some(kept)) => kept,
+            Ok(None) => return Ok(()),
+            Err(error) => return self.or_ignored(error, execution),
+        };
+        let pending = Pending { key: key.into(), row_number: self.found, change: kept };
+        target.held.require(pending.size_bytes())?;
+        self.lead(number, &pending, execution);
+        self.targets[number].pending.push_back(pending);
         Ok(())
     }
 
     fn make_pending(&mut self, execution: &mut Execution<'_>) -> Result<()> {
+        let mut present = Vec::new();
         for number in 0..self.targets.len() {
             while let Some(pending) = self.targets[number].pending.pop_front() {
                 execution.check_cancelled()?;
-                let Pending { key, mut payload, changes } = pending;
-                if self.targets[number].keys.may_cascade(execution)? {
-                    // An earlier row's cascade may have changed this one.
-                    let mut present = Vec::new();
-                    let mode = ReadMode::Update(WaitPolicy::Wait);
-                    let table = &self.targets[number].table;
-                    let found = execution.transaction.get(table, &key, mode, &mut present);
-                    if !found.map_err(from_rows)? {
+                let Pending { key, row_number, change } = pending;
+                let (values, beside) = match change {
+                    PendingChange::Made { payload, changes } => {
+                        self.make(number, &key, &payload, &changes, execution)?;
                         continue;
                     }
-                    payload = present.into();
+                    PendingChange::Assigned { values, beside } => (values, beside),
+                };
+                let target = &self.targets[number];
+                if !read_again(&target.table, &key, &mut present, execution)? {
+                    let message = format!("Can't find record in '{}'", target.plan.table.name);
+                    return Err(SqlError::new(1032, message));
                 }
-                self.make(number, &key, &payload, &changes, execution)?;
+                execution.restore(&target.beside, beside);
+                let change = target.row_change(row_number);
+                match change.apply(values, &target.table, &present, execution) {
+                    Ok(Change::None) => {}
+                    Ok(Change::Columns(changes)) => {
+                        self.make(number, &key, &present, &changes, execution)?;
+                    }
+                    Err(error) => self.or_ignored(error, execution)?,
+                }
             }
         }
+        Ok(())
+    }
+
+    /// Makes a warning of an error about a row if the statement goes on without the row.
+    fn or_ignored(&self, error: SqlError, execution: &mut Execution<'_>) -> Result<()> {
+        if !self.plan.ignore || !is_ignorable(&error) {
+            return Err(error);
+        }
+        execution.context.warn(error.code, || error.message.clone());
         Ok(())
     }
 
