@@ -14,7 +14,7 @@ mod write_back;
 
 use std::fs;
 use std::io;
-use std::os::unix::fs::{FileExt, OpenOptionsExt};
+use std::os::unix::fs::{DirBuilderExt, FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -127,6 +127,11 @@ impl File for SystemFile {
     }
 }
 
+/// Files are their owner's to write and their group's to read; others see nothing of a database.
+const FILE_MODE: u32 = 0o640;
+/// As [`FILE_MODE`], for directories.
+const DIRECTORY_MODE: u32 = 0o750;
+
 struct SystemDirectoryLock {
     _locked: fs::File,
 }
@@ -137,6 +142,7 @@ impl Disk for SystemDisk {
     fn open(&self, path: &Path, mode: OpenMode) -> io::Result<Arc<dyn File>> {
         let mut options = fs::OpenOptions::new();
         options.read(true).write(mode != OpenMode::Read).create_new(mode == OpenMode::CreateNew);
+        options.mode(FILE_MODE);
         let mut silent = options.clone();
         // A read that notes its time has the next sync write the inode too.
         silent.custom_flags(rustix::fs::OFlags::NOATIME.bits() as i32);
@@ -149,7 +155,7 @@ impl Disk for SystemDisk {
     }
 
     fn create_directory(&self, path: &Path) -> io::Result<()> {
-        fs::create_dir_all(path)
+        fs::DirBuilder::new().recursive(true).mode(DIRECTORY_MODE).create(path)
     }
 
     fn list(&self, path: &Path) -> io::Result<Vec<PathBuf>> {
@@ -178,6 +184,7 @@ impl Disk for SystemDisk {
             .truncate(false)
             .read(true)
             .write(true)
+            .mode(FILE_MODE)
             .open(path.join("LOCK"))?;
         rustix::fs::flock(&file, rustix::fs::FlockOperation::NonBlockingLockExclusive)?;
         Ok(Box::new(SystemDirectoryLock { _locked: file }))

@@ -13,6 +13,7 @@ use firn_wire::{CancelReason, Canceller};
 use parking_lot::Mutex;
 
 use crate::accounts::AccountName;
+use crate::logs::secrets;
 use crate::status::Status;
 use crate::user_locks::UserLocks;
 
@@ -144,10 +145,13 @@ impl Facts {
         }
     }
 
-    /// The text of the running statement.
+    /// The text of the running statement, without passwords.
     pub(crate) fn statement(&self) -> Option<String> {
-        let running = self.statement.lock();
-        running.is_running.then(|| running.text.clone())
+        let text = {
+            let running = self.statement.lock();
+            running.is_running.then(|| running.text.clone())
+        };
+        text.map(|text| secrets::masked(&text).into_owned())
     }
 
     /// Whether the running statement is to end.

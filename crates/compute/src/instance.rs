@@ -1,6 +1,6 @@
 //! What all sessions of a server share.
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use firn_api::rows::DatabaseNode;
@@ -10,10 +10,10 @@ use firn_wire::Connections;
 use parking_lot::Mutex;
 use rustc_hash::FxHashMap;
 
-use crate::accounts::{AccountBook, RowsAccountStore, StoreError};
+use crate::accounts::{AccountBook, AccountName, RowsAccountStore, StoreError, UsageBook};
 use crate::facts::{Facts, SharedFacts};
 use crate::global_lock::GlobalLock;
-use crate::logs::Logs;
+use crate::logs::{LogDirectories, Logs};
 use crate::plan_cache::PlanCache;
 use crate::status::{Figure, Status, StatusCounts, server_figures};
 use crate::user_locks::UserLocks;
@@ -26,6 +26,17 @@ pub type NodeText = Box<dyn Fn() -> String + Send + Sync>;
 /// Obeys a global variable that is not this layer's, by its name and value.
 pub type GlobalHook = Box<dyn Fn(&str, &Setting) + Send + Sync>;
 
+/// Who may write.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum WritesAllowed {
+    /// Everybody.
+    All,
+    /// Those with `CONNECTION_ADMIN`: `read_only` is on.
+    Administrators,
+    /// Nobody: `super_read_only` is on.
+    Nobody,
+}
+
 /// See the module's page.
 pub struct Instance {
     /// Where rows are.
@@ -34,6 +45,8 @@ pub struct Instance {
     pub catalog: Arc<Catalog>,
     /// Accounts.
     pub accounts: AccountBook,
+    /// Failed logins, and what accounts have used of their limits.
+    pub usage: UsageBook,
     /// Global system variables.
     pub variables: GlobalVariables,
     /// What of them the next start takes over.
@@ -46,6 +59,8 @@ pub struct Instance {
     pub status: Status,
     /// The slow-query log and the general log.
     pub logs: Logs,
+    /// Where the logs may be moved to.
+    pub log_directories: LogDirectories,
     /// What functions share.
     pub facts: SharedFacts,
     /// When the server started, on the environment's monotonic clock.
@@ -62,6 +77,8 @@ pub struct Instance {
     pub spill: Option<firn_sql::execute::SpillDirectory>,
     /// What runs analytic statements; without it the row executor does.
     pub vectorised: Option<Arc<dyn firn_sql::execute::vectorised::VectorisedEngine>>,
+    /// Who may write, as the variables say: read by each statement that writes.
+    writes_allowed: AtomicU8,
     /// Open sessions by their connection's number.
     sessions: Mutex<FxHashMap<u64, Arc<Facts>>>,
 }
@@ -85,6 +102,7 @@ impl Instance {
         report: NodeReport,
     ) -> Result<Instance, StoreError> {
         let accounts = AccountBook::open(Box::new(RowsAccountStore::open(Arc::clone(&node))?))?;
+        let log_directories = LogDirectories::of(&variables);
         let persisted = PersistedVariables::open(Arc::clone(&node)).map_err(StoreError::Rows)?;
         persisted.apply(&variables).map_err(StoreError::Rows)?;
         let catalog = Arc::new(Catalog::new(Arc::clone(&node)));
@@ -101,7 +119,9 @@ impl Instance {
             node,
             catalog,
             accounts,
+            usage: UsageBook::default(),
             logs: Logs::new(environment),
+            log_directories,
             variables,
             persisted,
             global_lock: Arc::default(),
@@ -115,8 +135,10 @@ impl Instance {
             report,
             spill: None,
             vectorised: None,
+            writes_allowed: AtomicU8::new(0),
             sessions: Mutex::default(),
         };
+        instance.obey_read_only();
         let zone = system_time_zone(environment.clock.wall_time_us());
         instance.variables.install("system_time_zone", Setting::text(&zone));
         instance.logs.obey(&instance.variables);
@@ -162,8 +184,29 @@ impl Instance {
         self.flushed_ms.store(now, Ordering::Relaxed);
     }
 
+    /// Who may write.
+    #[inline]
+    pub(crate) fn writes_allowed(&self) -> WritesAllowed {
+        match self.writes_allowed.load(Ordering::Relaxed) {
+            0 => WritesAllowed::All,
+            1 => WritesAllowed::Administrators,
+            _ => WritesAllowed::Nobody,
+        }
+    }
+
+    fn obey_read_only(&self) {
+        let is_on = |name| self.variables.get(name).is_some_and(|value| value.is_on());
+        let allowed = match (is_on("read_only"), is_on("super_read_only")) {
+            (_, true) => WritesAllowed::Nobody,
+            (true, false) => WritesAllowed::Administrators,
+            (false, false) => WritesAllowed::All,
+        };
+        self.writes_allowed.store(allowed as u8, Ordering::Relaxed);
+    }
+
     /// Obeys a global variable that was set.
     pub(crate) fn global_changed(&self, name: &str) {
+        self.obey_read_only();
         self.logs.obey(&self.variables);
         if let (Some(hook), Some(value)) = (self.global_hook.get(), self.variables.get(name)) {
             hook(name, &value);
@@ -186,6 +229,18 @@ impl Instance {
     #[must_use]
     pub fn session(&self, id: u64) -> Option<Arc<Facts>> {
         self.sessions.lock().get(&id).cloned()
+    }
+
+    /// How many sessions an account has open.
+    #[must_use]
+    pub fn sessions_of(&self, account: &AccountName) -> usize {
+        self.sessions.lock().values().filter(|facts| facts.account == *account).count()
+    }
+
+    /// The time, in seconds since 1970.
+    #[must_use]
+    pub fn now_s(&self) -> u64 {
+        self.facts.environment.clock.wall_time_us() / 1_000_000
     }
 
     /// How many sessions are open.

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use firn_sql::error::{Result, SqlError};
+use firn_sql::plan::{NeedOf, ViewUser};
 
 use crate::accounts::{AccountName, Grants, Privilege};
 
@@ -15,10 +16,12 @@ pub struct Need {
     pub schema: Option<String>,
     /// On which table; `None`: on the whole schema.
     pub table: Option<String>,
-    /// On which columns; none: on anything of the table.
+    /// What of the table.
+    pub of: NeedOf,
+    /// The columns, if it is needed on these.
     pub columns: Vec<Arc<str>>,
-    /// The columns are all of the table, and were not named one by one.
-    pub whole: bool,
+    /// Through which view the table is used.
+    pub through: Option<Arc<ViewUser>>,
 }
 
 /// What sort of statement a plan is of.
@@ -26,7 +29,7 @@ pub struct Need {
 pub enum StatementKind {
     /// `SELECT` and its like.
     Select,
-    /// `SELECT … FOR UPDATE` and `FOR SHARE`: reads that lock.
+    /// `SELECT … FOR UPDATE`: a read that locks as for a change.
     LockingSelect,
     /// `INSERT`
     Insert,
@@ -57,7 +60,7 @@ impl StatementKind {
 }
 
 impl Need {
-    /// A privilege on a table.
+    /// A privilege on a table, or on some column of it.
     #[must_use]
     pub fn on_table(privilege: Privilege, schema: &str, table: &str) -> Need {
         let table = Some(table.to_owned());
@@ -73,29 +76,38 @@ impl Need {
     /// A privilege everywhere.
     #[must_use]
     pub fn everywhere(privilege: Privilege) -> Need {
-        Need { privilege, schema: None, table: None, columns: Vec::new(), whole: false }
+        let (of, columns) = (NeedOf::Table, Vec::new());
+        Need { privilege, schema: None, table: None, of, columns, through: None }
     }
 
     /// Whether the grants give it. What is made up (`information_schema`) everybody may read: it shows only
     /// what its reader may know of.
     #[must_use]
     pub fn is_met(&self, grants: &Grants) -> bool {
+        if grants.global.contains(self.privilege) {
+            return true;
+        }
         match (&self.schema, &self.table) {
-            (None, _) => grants.global.contains(self.privilege),
+            (None, _) => false,
             (Some(schema), _) if is_open(schema) && self.privilege == Privilege::SELECT => true,
             (Some(schema), None) => grants.on_schema(schema).contains(self.privilege),
-            (Some(schema), Some(_)) if grants.on_schema(schema).contains(self.privilege) => true,
             (Some(schema), Some(table)) => {
                 let given = grants.on_table(schema, table);
-                given.contains(self.privilege) || self.is_met_by_columns(grants, schema, table)
+                given.contains(self.privilege) || self.is_met_otherwise(grants, schema, table)
             }
         }
     }
 
-    /// Whether grants on columns give it on all columns that are asked for; where none are, any will do.
-    fn is_met_by_columns(&self, grants: &Grants, schema: &str, table: &str) -> bool {
-        self.has_some_column(grants, schema, table)
-            && self.missing_column(grants, schema, table).is_none()
+    /// Whether a table's privilege is met though it was not granted on the table as such.
+    fn is_met_otherwise(&self, grants: &Grants, schema: &str, table: &str) -> bool {
+        match self.of {
+            NeedOf::Table => self.has_some_column(grants, schema, table),
+            NeedOf::LockedTable => {
+                let given = grants.on_table(schema, table);
+                given.contains(Privilege::DELETE) || given.contains(Privilege::LOCK_TABLES)
+            }
+            NeedOf::Columns => self.missing_column(grants, schema, table).is_none(),
+        }
     }
 
     fn has_some_column(&self, grants: &Grants, schema: &str, table: &str) -> bool {
@@ -109,64 +121,113 @@ impl Need {
         self.columns.iter().find(is_missing)
     }
 
-    /// The error for a session that lacks it.
-    #[must_use]
-    pub fn refusal(&self, grants: &Grants, account: &AccountName, host: &str) -> SqlError {
-        let user = &account.user;
-        match (&self.schema, &self.table) {
-            (None, _) => SqlError::new(
-                1227,
-                format!(
-                    "Access denied; you need (at least one of) the {} privilege(s) for this operation",
-                    self.privilege.name
-                ),
-            ),
-            (Some(schema), None) => SqlError::new(
-                1044,
-                format!(
-                    "Access denied for user '{user}'@'{}' to database '{schema}'",
-                    account.host
-                ),
-            ),
-            (Some(schema), Some(table))
-                if !self.whole && self.has_some_column(grants, schema, table) =>
-            {
-                let column = self.missing_column(grants, schema, table);
-                let column = column.map_or("", |column| &**column);
-                SqlError::new(
-                    1143,
-                    format!(
-                        "{} command denied to user '{user}'@'{host}' for column '{column}' in table \
-                         '{table}'",
-                        self.privilege.name
-                    ),
-                )
+    fn is_of_same_table(&self, other: &Need) -> bool {
+        self.of == other.of && self.schema == other.schema && self.table == other.table
+    }
+
+    /// The error for a session that lacks it; `all` are the statement's needs.
+    fn refusal(&self, all: &[Need], who: &Who<'_>) -> SqlError {
+        let AccountName { user, host: account_host } = who.account;
+        let (Some(schema), table) = (&self.schema, &self.table) else {
+            return denied(self.privilege.name);
+        };
+        let Some(table) = table else {
+            let message =
+                format!("Access denied for user '{user}'@'{account_host}' to database '{schema}'");
+            return SqlError::new(1044, message);
+        };
+        match self.of {
+            NeedOf::Table => {
+                let lacks = |privilege: &&Privilege| {
+                    let is_it =
+                        |need: &&Need| need.privilege == **privilege && need.is_of_same_table(self);
+                    all.iter().filter(is_it).any(|need| !need.is_met(who.grants))
+                };
+                if self.privilege == Privilege::REFERENCES {
+                    return table_denied("REFERENCES", &format!("{schema}.{table}"), who);
+                }
+                let names = Privilege::ALL.iter().filter(lacks).map(|privilege| privilege.name);
+                table_denied(&names.collect::<Vec<_>>().join(", "), table, who)
             }
-            (Some(_), Some(table)) => SqlError::new(
-                1142,
-                format!(
-                    "{} command denied to user '{user}'@'{host}' for table '{table}'",
-                    self.privilege.name
-                ),
-            ),
+            NeedOf::LockedTable => table_denied("SELECT with locking clause", table, who),
+            NeedOf::Columns => {
+                let column = self.missing_column(who.grants, schema, table);
+                let column = column.map_or("", |column| &**column);
+                column_denied(self.privilege.name, column, table, who)
+            }
         }
     }
 }
 
-/// Schemas that show their readers only what they may know of.
-fn is_open(schema: &str) -> bool {
+/// Whose privileges are looked at.
+#[derive(Debug, Clone, Copy)]
+pub struct Who<'a> {
+    /// What the session may do.
+    pub grants: &'a Grants,
+    /// Its account.
+    pub account: &'a AccountName,
+    /// Where its client comes from.
+    pub host: &'a str,
+}
+
+/// The refusal of what needs one of some global privileges, which are listed.
+#[must_use]
+pub fn denied(privileges: &str) -> SqlError {
+    let message = format!(
+        "Access denied; you need (at least one of) the {privileges} privilege(s) for this operation"
+    );
+    SqlError::new(1227, message)
+}
+
+/// The refusal of a command on a table.
+#[must_use]
+pub fn table_denied(command: &str, table: &str, who: &Who<'_>) -> SqlError {
+    let (user, host) = (&who.account.user, who.host);
+    let message = format!("{command} command denied to user '{user}'@'{host}' for table '{table}'");
+    SqlError::new(1142, message)
+}
+
+/// The refusal of a command on a column.
+#[must_use]
+pub fn column_denied(command: &str, column: &str, table: &str, who: &Who<'_>) -> SqlError {
+    let (user, host) = (&who.account.user, who.host);
+    let message = format!(
+        "{command} command denied to user '{user}'@'{host}' for column '{column}' in table '{table}'"
+    );
+    SqlError::new(1143, message)
+}
+
+/// Whether a schema shows its readers only what they may know of.
+#[must_use]
+pub fn is_open(schema: &str) -> bool {
     ["information_schema", "performance_schema"]
         .iter()
         .any(|open| open.eq_ignore_ascii_case(schema))
 }
 
-/// Refuses unless all needs are met.
+/// Refuses unless all needs of what the statement itself names are met: those on tables first, then those on
+/// columns.
 ///
 /// # Errors
 /// 1142, 1143, 1044 or 1227 for the first that is not.
-pub fn check(needs: &[Need], grants: &Grants, account: &AccountName, host: &str) -> Result<()> {
-    match needs.iter().find(|need| !need.is_met(grants)) {
-        Some(need) => Err(need.refusal(grants, account, host)),
+pub fn check(needs: &[Need], who: &Who<'_>) -> Result<()> {
+    check_tables(needs, who)?;
+    refuse_first(needs, who, |need| need.of == NeedOf::Columns)
+}
+
+/// As [`check`], without what is needed on columns.
+///
+/// # Errors
+/// As [`check`].
+pub fn check_tables(needs: &[Need], who: &Who<'_>) -> Result<()> {
+    refuse_first(needs, who, |need| need.of != NeedOf::Columns)
+}
+
+fn refuse_first(needs: &[Need], who: &Who<'_>, wanted: impl Fn(&Need) -> bool) -> Result<()> {
+    let is_unmet =
+        |need: &&Need| wanted(need) && need.through.is_none() && !need.is_met(who.grants);
+    match needs.iter().find(is_unmet) {
+        Some(need) => Err(need.refusal(needs, who)),
         None => Ok(()),
     }
 }
@@ -182,28 +243,41 @@ mod tests {
     use super::*;
     use crate::accounts::{Level, PrivilegeSet};
 
-    fn select(columns: &[&str], whole: bool) -> Need {
-        let columns = columns.iter().map(|column| Arc::from(*column)).collect();
-        Need { columns, whole, ..Need::on_table(Privilege::SELECT, "s", "t") }
+    fn select(columns: &[&str]) -> Vec<Need> {
+        let columns: Vec<Arc<str>> = columns.iter().map(|column| Arc::from(*column)).collect();
+        let table = Need::on_table(Privilege::SELECT, "s", "t");
+        let of_columns = Need { columns, of: NeedOf::Columns, ..table.clone() };
+        vec![table, of_columns]
     }
 
-    fn code(need: Need, grants: &Grants) -> u16 {
+    fn said(needs: &[Need], grants: &Grants) -> String {
         let account = AccountName::new("u", "%");
-        check(&[need], grants, &account, "here").map_or_else(|error| error.code, |()| 0)
+        let who = Who { grants, account: &account, host: "here" };
+        check(needs, &who).map_or_else(|error| error.message, |()| String::new())
     }
 
     #[test]
     fn grants_on_columns_let_statements_at_those_columns_only() {
         let mut grants = Grants::default();
-        assert_eq!(code(select(&["a"], false), &grants), 1142);
+        let denied = "SELECT command denied to user 'u'@'here' for table 't'";
+        assert_eq!(said(&select(&["a"]), &grants), denied);
         let given = PrivilegeSet::NONE.with(Privilege::SELECT);
         grants.give_on_column(("s".to_owned(), "t".to_owned()), "A", given);
-        assert_eq!(code(select(&["a"], false), &grants), 0);
-        assert_eq!(code(select(&[], false), &grants), 0, "COUNT(*) reads no column");
-        assert_eq!(code(select(&["a", "b"], false), &grants), 1143);
-        assert_eq!(code(select(&["a", "b"], true), &grants), 1142, "of * no column is named");
-        assert_eq!(code(Need::on_table(Privilege::UPDATE, "s", "t"), &grants), 1142);
+        assert_eq!(said(&select(&["a"]), &grants), "");
+        assert_eq!(said(&select(&[]), &grants), "", "COUNT(*) reads no column");
+        let of_column = "SELECT command denied to user 'u'@'here' for column 'b' in table 't'";
+        assert_eq!(said(&select(&["a", "b"]), &grants), of_column);
         grants.give(&Level::Table("s".to_owned(), "t".to_owned()), given);
-        assert_eq!(code(select(&["a", "b"], false), &grants), 0);
+        assert_eq!(said(&select(&["a", "b"]), &grants), "");
+    }
+
+    #[test]
+    fn all_that_lacks_on_a_table_is_told_at_once() {
+        let need = |privilege| Need::on_table(privilege, "s", "t");
+        let needs = [need(Privilege::DELETE), need(Privilege::SELECT), need(Privilege::INSERT)];
+        let mut grants = Grants::default();
+        grants.give(&Level::Schema("s".to_owned()), PrivilegeSet::NONE.with(Privilege::INSERT));
+        let denied = "SELECT, DELETE command denied to user 'u'@'here' for table 't'";
+        assert_eq!(said(&needs, &grants), denied);
     }
 }

@@ -4,10 +4,11 @@ use std::sync::Arc;
 
 use firn_wire::auth::AuthPlugin;
 use firn_wire::{
-    Canceller, Credentials, Execution, FieldDefinition, Login, PeerAddress, Prepared, Query,
-    Replies, ServerError, Service, Session, WireError,
+    Canceller, Capabilities, Credentials, Execution, FieldDefinition, Login, PeerAddress, Prepared,
+    Query, Replies, ServerError, Service, Session, WireError,
 };
 
+use crate::accounts::{Account, Blocked, Exceeded};
 use crate::facts::Facts;
 use crate::instance::Instance;
 use crate::session::{Beginning, SqlSession, told};
@@ -30,6 +31,41 @@ fn is_loopback(peer: &PeerAddress) -> bool {
     matches!(peer.host().as_str(), "localhost" | "127.0.0.1" | "::1")
 }
 
+impl SqlService {
+    /// Refuses a login beyond the account's limits, and one that could do nothing with an expired password.
+    fn admit(&self, account: &Account, login: &Login) -> Result<(), ServerError> {
+        let (instance, user) = (&*self.instance, &login.user);
+        let number = |name| instance.variables.get(name).map_or(0, |value| value.number());
+        let exceeded = |Exceeded { resource, limit }| {
+            let message = format!(
+                "User '{user}' has exceeded the '{resource}' resource (current value: {limit})"
+            );
+            ServerError::new(1226, b"42000", message)
+        };
+        let (own, of_all) =
+            (account.policy.limits.user_connections, number("max_user_connections"));
+        let limit = if own > 0 { own } else { of_all };
+        if limit > 0 && instance.sessions_of(&account.name) as u64 >= limit {
+            if own > 0 {
+                return Err(exceeded(Exceeded { resource: "max_user_connections", limit }));
+            }
+            let message = format!(
+                "User {user} already has more than 'max_user_connections' active connections"
+            );
+            return Err(ServerError::new(1203, b"42000", message));
+        }
+        let now_s = instance.now_s();
+        let lifetime_days = number("default_password_lifetime");
+        let is_expired = account.expired || account.policy.is_outlived(lifetime_days, now_s);
+        if is_expired && !login.capabilities.contains(Capabilities::EXPIRED_PASSWORDS) {
+            let message = "Your password has expired. To log in you must change it using a client that supports \
+                           expired passwords.";
+            return Err(ServerError::new(1862, b"HY000", message));
+        }
+        instance.usage.connected(account, now_s).map_err(exceeded)
+    }
+}
+
 impl Service for SqlService {
     fn credentials(&self, user: &str, host: &str) -> Result<Credentials, ServerError> {
         let Some(account) = self.instance.accounts.find(user, host) else {
@@ -43,6 +79,22 @@ impl Service for SqlService {
             Credentials::new(name, plugin, account.authentication.clone().into_bytes());
         credentials.requires_secure_transport = account.requires_tls;
         Ok(credentials)
+    }
+
+    fn attempted(&self, user: &str, host: &str, proved: bool) -> Result<(), ServerError> {
+        let Some(account) = self.instance.accounts.find(user, host) else { return Ok(()) };
+        let noted = self.instance.usage.attempted(&account, proved, self.instance.now_s());
+        noted.map_err(|Blocked { days, days_left, attempts }| {
+            let (days, left) = match days {
+                Some(days) => (days.to_string(), days_left.to_string()),
+                None => ("unlimited".to_owned(), "unlimited".to_owned()),
+            };
+            let message = format!(
+                "Access denied for user '{user}'@'{host}'. Account is blocked for {days} day(s) ({left} day(s) \
+                 remaining) due to {attempts} consecutive failed logins."
+            );
+            ServerError::new(3955, b"HY000", message)
+        })
     }
 
     fn open(&self, login: Login) -> Result<Box<dyn Session>, ServerError> {
@@ -62,6 +114,7 @@ impl Service for SqlService {
         if account.authentication.is_empty() && !is_loopback(login.peer()) {
             return Err(denied());
         }
+        self.admit(&account, &login)?;
         let beginning = Beginning {
             control: Arc::clone(&login.connection),
             connections: Arc::clone(&login.connections),
@@ -103,6 +156,7 @@ impl Session for SqlSession {
 
     fn prepare(&mut self, statement: u32, text: &[u8]) -> Result<Prepared, WireError> {
         let _running = Running::new(self.facts());
+        self.refuse_sandboxed().map_err(told)?;
         self.prepare_numbered(statement, text).map_err(told)
     }
 
@@ -112,6 +166,7 @@ impl Session for SqlSession {
         replies: &mut Replies<'_>,
     ) -> Result<(), WireError> {
         let _running = Running::new(self.facts());
+        self.refuse_sandboxed().map_err(told)?;
         self.execute_numbered(execution, replies)
     }
 
@@ -121,6 +176,7 @@ impl Session for SqlSession {
 
     fn init_db(&mut self, schema: &[u8], replies: &mut Replies<'_>) -> Result<(), WireError> {
         let schema = String::from_utf8_lossy(schema);
+        self.refuse_sandboxed().map_err(told)?;
         self.use_schema(&schema).map_err(told)?;
         self.answer_plainly(replies)
     }
@@ -147,6 +203,7 @@ impl Session for SqlSession {
         table: &[u8],
         pattern: &[u8],
     ) -> Result<Vec<FieldDefinition>, WireError> {
+        self.refuse_sandboxed().map_err(told)?;
         self.fields_of(table, pattern).map_err(told)
     }
 

@@ -35,6 +35,14 @@ pub trait Service: Send + Sync {
     /// The client is told and the connection closed: for troubles that are not the client's.
     fn credentials(&self, user: &str, host: &str) -> Result<Credentials, ServerError>;
 
+    /// A user with an account has tried to log in, with the right password or not.
+    ///
+    /// # Errors
+    /// The client is told and the connection closed, also with the right password: too many tries have failed.
+    fn attempted(&self, _user: &str, _host: &str, _proved: bool) -> Result<(), ServerError> {
+        Ok(())
+    }
+
     /// Begins a session for a client whose password was right. Also called for `COM_CHANGE_USER`, after
     /// the connection's former session was dropped.
     ///

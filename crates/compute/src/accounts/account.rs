@@ -5,7 +5,7 @@ use std::fmt;
 
 use firn_sql::catalog::type_text::identifier;
 
-use super::Grants;
+use super::{Grants, Policy};
 
 /// A user's name and the hosts it comes from.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -103,6 +103,8 @@ pub struct Account {
     pub admin: BTreeSet<AccountName>,
     /// Roles that are on when it connects.
     pub default_roles: BTreeSet<AccountName>,
+    /// What its password and its use are held to.
+    pub policy: Policy,
     /// `ATTRIBUTE` and `COMMENT`, a JSON text.
     pub attribute: Option<String>,
 }
@@ -122,6 +124,7 @@ impl Account {
             roles: BTreeSet::new(),
             admin: BTreeSet::new(),
             default_roles: BTreeSet::new(),
+            policy: Policy::default(),
             attribute: None,
         }
     }

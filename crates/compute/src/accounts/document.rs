@@ -1,11 +1,17 @@
 //! Accounts as they are stored: a JSON document each.
 //!
 //! ```json
-//! {"version": 1, "user": "app", "host": "%", "plugin": "caching_sha2_password", "authentication": "…",
+//! {"version": 2, "user": "app", "host": "%", "plugin": "caching_sha2_password", "authentication": "…",
 //!  "locked": false, "grants": {"global": ["SELECT"], "dynamic": {}, "schemas": {"shop": ["INSERT"]},
 //!  "tables": [{"schema": "shop", "table": "t", "privileges": [], "columns": {"a": ["UPDATE"]}}]},
-//!  "roles": [["reader", "%"]], "admin": [], "default_roles": []}
+//!  "roles": [["reader", "%"]], "admin": [], "default_roles": [],
+//!  "policy": {"lifetime_days": null, "history": 5, "reuse_days": null, "requires_current": null,
+//!   "failed_attempts": 3, "block_days": 1, "limits": [0, 0, 0, 10], "changed_s": 1795285539,
+//!   "former": [["caching_sha2_password", "…", 1795199139]]}}
 //! ```
+//!
+//! Version 1 has no policy. `block_days` is null where failed logins block for ever; the limits are statements,
+//! changes and logins in an hour, and connections at a time.
 //!
 //! Invariant: what [`encode`] gives, [`decode`] takes back unchanged; anything else is refused, since an
 //! account that is half understood would be one with other rights.
@@ -16,9 +22,10 @@ use serde_json::{Map, Value, json};
 
 use super::account::{Account, AccountName};
 use super::grants::{Grants, TableGrants};
+use super::policy::{Block, FormerPassword, Limits, Policy};
 use super::privilege::{Privilege, PrivilegeSet};
 
-const VERSION: u64 = 1;
+const VERSION: u64 = 2;
 
 /// Why a stored account cannot be read.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -42,6 +49,7 @@ pub(super) fn encode(account: &Account) -> Vec<u8> {
         "roles": encode_names(&account.roles),
         "admin": encode_names(&account.admin),
         "default_roles": encode_names(&account.default_roles),
+        "policy": encode_policy(&account.policy),
     });
     document.to_string().into_bytes()
 }
@@ -54,9 +62,12 @@ pub(super) fn decode(document: &[u8]) -> Result<Account, DocumentError> {
     let document: Value =
         serde_json::from_slice(document).map_err(|error| DocumentError(error.to_string()))?;
     let fields = Fields(document.as_object().ok_or_else(|| missing("an object"))?);
-    if fields.value("version")?.as_u64() != Some(VERSION) {
-        return Err(DocumentError(format!("its version is not {VERSION}")));
-    }
+    let version = fields.value("version")?.as_u64();
+    let policy = match version {
+        Some(1) => Policy::default(),
+        Some(VERSION) => decode_policy(&Fields(fields.object("policy")?))?,
+        _ => return Err(DocumentError(format!("its version is not {VERSION}"))),
+    };
     Ok(Account {
         name: AccountName::new(fields.text("user")?, fields.text("host")?),
         plugin: fields.text("plugin")?.to_owned(),
@@ -69,6 +80,63 @@ pub(super) fn decode(document: &[u8]) -> Result<Account, DocumentError> {
         roles: decode_names(fields.value("roles")?)?,
         admin: decode_names(fields.value("admin")?)?,
         default_roles: decode_names(fields.value("default_roles")?)?,
+        policy,
+    })
+}
+
+fn encode_policy(policy: &Policy) -> Value {
+    let Limits { questions, updates, connections, user_connections } = policy.limits;
+    let former = policy.former.iter();
+    let former = former.map(|one| json!([one.plugin, one.authentication, one.changed_s]));
+    json!({
+        "lifetime_days": policy.lifetime_days,
+        "history": policy.history,
+        "reuse_days": policy.reuse_days,
+        "requires_current": policy.requires_current,
+        "failed_attempts": policy.failed_attempts,
+        "block_days": match policy.block {
+            Block::Days(days) => Some(days),
+            Block::Unbounded => None,
+        },
+        "limits": [questions, updates, connections, user_connections],
+        "changed_s": policy.changed_s,
+        "former": former.collect::<Value>(),
+    })
+}
+
+fn decode_policy(fields: &Fields<'_>) -> Result<Policy, DocumentError> {
+    let limits = fields.value("limits")?.as_array().ok_or_else(|| missing("limits"))?;
+    let limit =
+        |at: usize| limits.get(at).and_then(Value::as_u64).ok_or_else(|| missing("a limit"));
+    let former = fields.value("former")?.as_array().ok_or_else(|| missing("former"))?;
+    let former_password = |one: &Value| {
+        Some(FormerPassword {
+            plugin: one.get(0)?.as_str()?.to_owned(),
+            authentication: one.get(1)?.as_str()?.to_owned(),
+            changed_s: one.get(2)?.as_u64()?,
+        })
+    };
+    let former: Option<Vec<FormerPassword>> = former.iter().map(former_password).collect();
+    Ok(Policy {
+        lifetime_days: fields.maybe_number("lifetime_days")?,
+        history: fields.maybe_number("history")?,
+        reuse_days: fields.maybe_number("reuse_days")?,
+        requires_current: match fields.value("requires_current")? {
+            Value::Null => None,
+            value => Some(value.as_bool().ok_or_else(|| missing("requires_current"))?),
+        },
+        failed_attempts: fields
+            .maybe_number("failed_attempts")?
+            .ok_or_else(|| missing("failed_attempts"))?,
+        block: fields.maybe_number("block_days")?.map_or(Block::Unbounded, Block::Days),
+        limits: Limits {
+            questions: limit(0)?,
+            updates: limit(1)?,
+            connections: limit(2)?,
+            user_connections: limit(3)?,
+        },
+        changed_s: fields.maybe_number("changed_s")?,
+        former: former.ok_or_else(|| missing("a former password"))?,
     })
 }
 
@@ -108,6 +176,13 @@ struct Fields<'a>(&'a Map<String, Value>);
 impl<'a> Fields<'a> {
     fn value(&self, name: &str) -> Result<&'a Value, DocumentError> {
         self.0.get(name).ok_or_else(|| missing(name))
+    }
+
+    fn maybe_number(&self, name: &str) -> Result<Option<u64>, DocumentError> {
+        match self.value(name)? {
+            Value::Null => Ok(None),
+            value => value.as_u64().map(Some).ok_or_else(|| missing(name)),
+        }
     }
 
     fn text(&self, name: &str) -> Result<&'a str, DocumentError> {

@@ -7,6 +7,20 @@ use firn_sql::catalog::type_text::identifier;
 use super::account::{AccountName, matches_pattern};
 use super::privilege::{DYNAMIC, Privilege, PrivilegeSet};
 
+/// Dynamic privileges that `SUPER` does not stand for.
+const NOT_OF_SUPER: [&str; 10] = [
+    "BACKUP_ADMIN",
+    "CLONE_ADMIN",
+    "FLUSH_OPTIMIZER_COSTS",
+    "FLUSH_PRIVILEGES",
+    "FLUSH_STATUS",
+    "FLUSH_TABLES",
+    "FLUSH_USER_RESOURCES",
+    "OPTIMIZE_LOCAL_TABLE",
+    "SYSTEM_USER",
+    "XA_RECOVER_ADMIN",
+];
+
 /// What a privilege is on.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Level {
@@ -85,23 +99,78 @@ impl Grants {
         self.on_table(schema, table).union(own.copied().unwrap_or_default())
     }
 
-    /// Whether anything at all is given on a schema or something in it, so that it may be seen.
+    /// Whether a schema is listed: something is given on it or on something in it.
     #[must_use]
     pub fn sees_schema(&self, schema: &str) -> bool {
-        !self.on_schema(schema).is_empty() || self.tables.keys().any(|(of, _)| of == schema)
+        self.global.contains(Privilege::SHOW_DATABASES)
+            || self.holds_on_schema(schema)
+            || self.schemas.keys().any(|pattern| matches_pattern(pattern, schema))
+            || self.tables.keys().any(|(of, _)| of == schema)
     }
 
-    /// Whether anything is given on a table or its columns.
+    /// Whether a schema can be the current one: something is given on it or on something in it, and not only
+    /// the right to hand on what one has.
+    #[must_use]
+    pub fn uses_schema(&self, schema: &str) -> bool {
+        let only_hands_on = PrivilegeSet::NONE.with(Privilege::GRANT_OPTION);
+        let gives = |grants: &TableGrants| {
+            !grants.columns.is_empty() || !grants.privileges.without(only_hands_on).is_empty()
+        };
+        let mut within = self.tables.iter().filter(|((of, _), _)| of == schema);
+        self.holds_on_schema(schema) || within.any(|(_, grants)| gives(grants))
+    }
+
+    /// Whether the tables of a schema are listed: something is given on it or on something in it.
+    #[must_use]
+    pub fn lists_schema(&self, schema: &str) -> bool {
+        self.holds_on_schema(schema) || self.tables.keys().any(|(of, _)| of == schema)
+    }
+
+    fn holds_on_schema(&self, schema: &str) -> bool {
+        let all = PrivilegeSet::all(Privilege::holds_on_schemas);
+        !self.on_schema(schema).intersection(all).is_empty()
+    }
+
+    /// Whether anything is given on a table or its columns, so that it is listed.
     #[must_use]
     pub fn sees_table(&self, schema: &str, table: &str) -> bool {
-        !self.on_table(schema, table).is_empty()
-            || self.tables.contains_key(&(schema.to_owned(), table.to_owned()))
+        let all = PrivilegeSet::all(Privilege::holds_on_tables);
+        !self.on_schema(schema).intersection(all).is_empty() || self.has_own(schema, table)
     }
 
-    /// Whether a dynamic privilege is given; `SUPER` stands for all of them.
+    /// Whether something is given on just this table or its columns.
+    #[must_use]
+    pub fn has_own(&self, schema: &str, table: &str) -> bool {
+        self.tables.contains_key(&(schema.to_owned(), table.to_owned()))
+    }
+
+    /// Whether a table's definition may be shown: something is given on the table as such.
+    #[must_use]
+    pub fn defines_table(&self, schema: &str, table: &str) -> bool {
+        let all = PrivilegeSet::all(Privilege::holds_on_tables);
+        !self.on_table(schema, table).intersection(all).is_empty()
+    }
+
+    /// The privileges on a column that `information_schema` tells of, as a list with commas.
+    #[must_use]
+    pub fn shown_on_column(&self, schema: &str, table: &str, column: &str) -> String {
+        let given = self.on_column(schema, table, column);
+        let of_columns = Privilege::ALL.iter().filter(|one| one.holds_on_columns());
+        let held = of_columns.filter(|one| given.contains(**one));
+        held.map(|one| one.name.to_lowercase()).collect::<Vec<_>>().join(",")
+    }
+
+    /// Whether a dynamic privilege is given. `SUPER` stands for those that were made of it.
     #[must_use]
     pub fn has_dynamic(&self, name: &str) -> bool {
-        self.dynamic.contains_key(name) || self.global.contains(Privilege::SUPER)
+        self.dynamic.contains_key(name)
+            || self.global.contains(Privilege::SUPER) && !NOT_OF_SUPER.contains(&name)
+    }
+
+    /// Whether the account is one that only those with `SYSTEM_USER` may change.
+    #[must_use]
+    pub fn is_system(&self) -> bool {
+        self.dynamic.contains_key("SYSTEM_USER")
     }
 
     /// Adds privileges at a level.

@@ -18,15 +18,20 @@ mod account;
 mod book;
 mod document;
 mod grants;
+mod passwords;
+mod policy;
 mod privilege;
 mod statements;
 mod store;
 #[cfg(test)]
 mod tests;
+mod usage;
 
 pub use account::{Account, AccountName};
 pub use book::{AccountBook, AccountStore, StoreError};
 pub use grants::{Grants, Level};
+pub use policy::{Block, FormerPassword, Limits, Policy, PolicyDefaults};
 pub use privilege::{Privilege, PrivilegeSet};
 pub use statements::AccountContext;
 pub use store::RowsAccountStore;
+pub use usage::{Blocked, Exceeded, UsageBook};

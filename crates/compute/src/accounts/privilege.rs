@@ -63,21 +63,28 @@ privileges! {
 
 /// The dynamic privileges: global ones without a bit.
 pub(super) const DYNAMIC: &[&str] = &[
+    "ALLOW_NONEXISTENT_DEFINER",
     "APPLICATION_PASSWORD_ADMIN",
+    "AUDIT_ABORT_EXEMPT",
     "AUDIT_ADMIN",
+    "AUTHENTICATION_POLICY_ADMIN",
     "BACKUP_ADMIN",
     "BINLOG_ADMIN",
     "BINLOG_ENCRYPTION_ADMIN",
     "CLONE_ADMIN",
     "CONNECTION_ADMIN",
     "ENCRYPTION_KEY_ADMIN",
+    "FIREWALL_EXEMPT",
     "FLUSH_OPTIMIZER_COSTS",
+    "FLUSH_PRIVILEGES",
     "FLUSH_STATUS",
     "FLUSH_TABLES",
     "FLUSH_USER_RESOURCES",
     "GROUP_REPLICATION_ADMIN",
+    "GROUP_REPLICATION_STREAM",
     "INNODB_REDO_LOG_ARCHIVE",
     "INNODB_REDO_LOG_ENABLE",
+    "OPTIMIZE_LOCAL_TABLE",
     "PASSWORDLESS_USER_ADMIN",
     "PERSIST_RO_VARIABLES_ADMIN",
     "REPLICATION_APPLIER",
@@ -88,11 +95,14 @@ pub(super) const DYNAMIC: &[&str] = &[
     "SENSITIVE_VARIABLES_OBSERVER",
     "SERVICE_CONNECTION_ADMIN",
     "SESSION_VARIABLES_ADMIN",
+    "SET_ANY_DEFINER",
     "SET_USER_ID",
     "SHOW_ROUTINE",
     "SYSTEM_USER",
     "SYSTEM_VARIABLES_ADMIN",
     "TABLE_ENCRYPTION_ADMIN",
+    "TELEMETRY_LOG_ADMIN",
+    "TRANSACTION_GTID_TAG",
     "XA_RECOVER_ADMIN",
 ];
 
@@ -141,6 +151,11 @@ impl PrivilegeSet {
     #[must_use]
     pub fn contains(self, privilege: Privilege) -> bool {
         self.0 & 1 << privilege.bit != 0
+    }
+
+    /// Those that are in both.
+    pub(super) fn intersection(self, other: PrivilegeSet) -> PrivilegeSet {
+        PrivilegeSet(self.0 & other.0)
     }
 
     /// Whether nothing is in.

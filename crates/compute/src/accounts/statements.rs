@@ -6,18 +6,16 @@ use std::sync::Arc;
 
 use firn_sql::error::{Condition, Level as Gravity, Result, SqlError};
 use firn_sql::grammar::ast::{
-    self, AlterUser, CreateUser, Grant, PrivilegeLevel, Privileges, Proof, Revoke, RoleChoice,
-    SetPassword, TlsRequirement, UserDefinition, UserOptions,
+    self, AlterUser, CreateUser, Grant, PrivilegeLevel, Privileges, Revoke, RoleChoice,
+    TlsRequirement, UserOptions,
 };
 
 use super::account::{Account, AccountName};
 use super::book::{AccountBook, StoreError};
 use super::grants::{Grants, Level};
+use super::policy::PolicyDefaults;
 use super::privilege::{DYNAMIC, Privilege, PrivilegeSet};
-
-/// What made passwords consist of.
-const PASSWORD_SIGNS: &[u8] =
-    b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789!#$%&()*+,-./:;<=>?@[]^_{|}~";
+use crate::privileges::denied;
 
 type Accounts = BTreeMap<AccountName, Arc<Account>>;
 
@@ -39,10 +37,18 @@ pub struct AccountContext<'a> {
     pub current: &'a AccountName,
     /// What it may do, its roles included.
     pub grants: &'a Grants,
+    /// Where its client comes from.
+    pub host: &'a str,
     /// The current schema.
     pub schema: Option<&'a str>,
     /// Makes of a password what a plugin keeps; `None` for a plugin that is not there.
     pub hash: &'a dyn Fn(&str, &str) -> Option<String>,
+    /// Whether a password is the one of which a plugin keeps something.
+    pub proves: &'a dyn Fn(&str, &str, &str) -> bool,
+    /// What holds for passwords where an account says nothing.
+    pub defaults: PolicyDefaults,
+    /// The time, in seconds since 1970.
+    pub now_s: u64,
     /// Randomness for passwords.
     pub random: &'a dyn Fn() -> u64,
     /// How long made passwords are.
@@ -54,7 +60,7 @@ pub struct AccountContext<'a> {
 }
 
 impl AccountContext<'_> {
-    fn name(&self, account: &ast::Account) -> AccountName {
+    pub(super) fn name(&self, account: &ast::Account) -> AccountName {
         match account {
             ast::Account::Named { user, host } => AccountName::new(user, host),
             ast::Account::Current => self.current.clone(),
@@ -72,12 +78,34 @@ impl AccountContext<'_> {
         Err(denied(privilege.name))
     }
 
+    /// Who may write to the tables of accounts may do as `CREATE USER` allows.
+    fn require_on_accounts(&self, on_tables: Privilege) -> Result<()> {
+        if self.grants.on_schema("mysql").contains(on_tables) {
+            return Ok(());
+        }
+        self.require(Privilege::CREATE_USER)
+    }
+
+    /// Only those with `SYSTEM_USER` may change an account that has it.
+    pub(super) fn refuse_system(&self, account: &Account) -> Result<()> {
+        let may = self.grants.is_system() || account.name == *self.current;
+        match self.book.effective(account, &account.roles).is_system() && !may {
+            true => Err(denied("SYSTEM_USER")),
+            false => Ok(()),
+        }
+    }
+
     /// `CREATE USER`.
     ///
     /// # Errors
     /// 1396 for names that are taken; 1227 without the privilege; 1524 for an unknown plugin.
     pub fn create_user(&mut self, statement: &CreateUser) -> Result<()> {
-        self.require(Privilege::CREATE_USER)?;
+        self.require_on_accounts(Privilege::INSERT)?;
+        let roles: Vec<AccountName> =
+            statement.default_roles.iter().map(|role| self.name(role)).collect();
+        if !roles.is_empty() {
+            self.may_hand_on(&roles)?;
+        }
         let mut taken = Vec::new();
         self.book.change(|accounts| {
             let mut refused = Vec::new();
@@ -92,7 +120,7 @@ impl AccountContext<'_> {
                 }
                 let mut account = Account::new(name.clone());
                 self.authenticate(&mut account, user)?;
-                apply_options(&mut account, &statement.options);
+                apply_options(&mut account, &statement.options)?;
                 let roles = statement.default_roles.iter().map(|role| self.name(role));
                 account.default_roles = roles.collect();
                 account.roles.extend(account.default_roles.iter().cloned());
@@ -111,56 +139,6 @@ impl AccountContext<'_> {
         Ok(())
     }
 
-    fn authenticate(&self, account: &mut Account, user: &UserDefinition) -> Result<()> {
-        let Some(given) = &user.authentication else { return Ok(()) };
-        if let Some(plugin) = &given.plugin {
-            account.plugin = plugin.to_ascii_lowercase();
-        }
-        if (self.hash)(&account.plugin, "").is_none() {
-            let message = format!("Plugin '{}' is not loaded", account.plugin);
-            return Err(SqlError::new(1524, message));
-        }
-        match &given.proof {
-            Proof::None => account.authentication.clear(),
-            Proof::Password(password) => self.set_password(account, password)?,
-            Proof::RandomPassword => {
-                let password = self.make_password(&account.name);
-                self.set_password(account, &password)?;
-            }
-            Proof::Hash(hash) => {
-                let hash = String::from_utf8(hash.clone());
-                let hash = hash.map_err(|_| {
-                    SqlError::new(1827, "The password hash doesn't have the expected format.")
-                })?;
-                account.authentication = hash;
-            }
-        }
-        account.expired = false;
-        Ok(())
-    }
-
-    /// A password of letters, digits and signs, each as likely as any other.
-    fn make_password(&self, name: &AccountName) -> String {
-        let sign = || loop {
-            let number = (self.random)() as usize & 127;
-            if let Some(sign) = PASSWORD_SIGNS.get(number) {
-                return char::from(*sign);
-            }
-        };
-        let password: String = (0..self.password_length).map(|_| sign()).collect();
-        self.made.borrow_mut().push((name.clone(), password.clone()));
-        password
-    }
-
-    fn set_password(&self, account: &mut Account, password: &str) -> Result<()> {
-        let hashed = (self.hash)(&account.plugin, password);
-        account.authentication = hashed.ok_or_else(|| {
-            SqlError::new(1524, format!("Plugin '{}' is not loaded", account.plugin))
-        })?;
-        account.expired = false;
-        Ok(())
-    }
-
     /// `ALTER USER`.
     ///
     /// # Errors
@@ -168,7 +146,7 @@ impl AccountContext<'_> {
     pub fn alter_user(&mut self, statement: &AlterUser) -> Result<()> {
         let own = statement.users.iter().all(|user| self.name(&user.account) == *self.current);
         if !own || statement.options != UserOptions::default() {
-            self.require(Privilege::CREATE_USER)?;
+            self.require_on_accounts(Privilege::UPDATE)?;
         }
         let mut absent = Vec::new();
         self.book.change(|accounts| {
@@ -178,9 +156,10 @@ impl AccountContext<'_> {
                     absent.push(name);
                     continue;
                 };
+                self.refuse_system(account)?;
                 let account = Arc::make_mut(account);
                 self.authenticate(account, user)?;
-                apply_options(account, &statement.options);
+                apply_options(account, &statement.options)?;
                 if let Some(choice) = &statement.default_role {
                     account.default_roles = self.chosen(choice, account)?;
                 }
@@ -241,11 +220,12 @@ impl AccountContext<'_> {
         if_exists: bool,
         names: &[ast::Account],
     ) -> Result<()> {
-        if !self.grants.global.contains(Privilege::DROP_ROLE) || statement == "DROP USER" {
-            self.require(Privilege::CREATE_USER)?;
-        }
         let names: Vec<AccountName> = names.iter().map(|name| self.name(name)).collect();
+        self.may_drop(statement, &names)?;
         let absent = self.book.change(|accounts| {
+            for account in names.iter().filter_map(|name| accounts.get(name)) {
+                self.refuse_system(account)?;
+            }
             let absent: Vec<AccountName> =
                 names.iter().filter(|name| accounts.remove(name).is_none()).cloned().collect();
             if !absent.is_empty() && !if_exists {
@@ -268,12 +248,34 @@ impl AccountContext<'_> {
         Ok(())
     }
 
+    /// `DROP ROLE` as a privilege is for what cannot connect: an account that can is a user.
+    fn may_drop(&self, statement: &str, names: &[AccountName]) -> Result<()> {
+        if statement == "DROP USER" {
+            return self.require_on_accounts(Privilege::DELETE);
+        }
+        if self.grants.global.contains(Privilege::CREATE_USER) {
+            return Ok(());
+        }
+        if !self.grants.global.contains(Privilege::DROP_ROLE) {
+            return Err(denied("CREATE USER, DROP ROLE"));
+        }
+        let is_user = |name: &AccountName| {
+            self.book
+                .get(name)
+                .is_some_and(|account| !account.locked && self.refuse_system(&account).is_ok())
+        };
+        match names.iter().any(is_user) {
+            true => Err(denied("CREATE USER")),
+            false => Ok(()),
+        }
+    }
+
     /// `RENAME USER`.
     ///
     /// # Errors
     /// 1396 for names that are not there or taken, 1227 without the privilege.
     pub fn rename_user(&mut self, pairs: &[(ast::Account, ast::Account)]) -> Result<()> {
-        self.require(Privilege::CREATE_USER)?;
+        self.require_on_accounts(Privilege::UPDATE)?;
         self.book.change(|accounts| {
             for (old, new) in pairs {
                 let (old, new) = (self.name(old), self.name(new));
@@ -282,6 +284,7 @@ impl AccountContext<'_> {
                 }
                 let account = accounts.remove(&old);
                 let account = account.ok_or_else(|| failed("RENAME USER", &[old]))?;
+                self.refuse_system(&account)?;
                 let account = Account { name: new.clone(), ..(*account).clone() };
                 accounts.insert(new, Arc::new(account));
             }
@@ -294,8 +297,9 @@ impl AccountContext<'_> {
     /// # Errors
     /// 1396 for names that are taken, 1227 without the privilege.
     pub fn create_role(&mut self, if_not_exists: bool, roles: &[ast::Account]) -> Result<()> {
-        if !self.grants.global.contains(Privilege::CREATE_ROLE) {
-            self.require(Privilege::CREATE_USER)?;
+        let has = |privilege| self.grants.global.contains(privilege);
+        if !has(Privilege::CREATE_ROLE) && !has(Privilege::CREATE_USER) {
+            return Err(denied("CREATE USER, CREATE ROLE"));
         }
         let roles: Vec<AccountName> = roles.iter().map(|role| self.name(role)).collect();
         self.book.change(|accounts| {
@@ -310,27 +314,6 @@ impl AccountContext<'_> {
                 accounts.insert(role.clone(), Arc::new(account));
             }
             Ok(())
-        })
-    }
-
-    /// `SET PASSWORD`.
-    ///
-    /// # Errors
-    /// 1133 for an unknown account, 1227 without the privilege.
-    pub fn change_password(&mut self, statement: &SetPassword) -> Result<()> {
-        let name = statement.account.as_ref().map_or(self.current.clone(), |name| self.name(name));
-        if name != *self.current {
-            self.require(Privilege::CREATE_USER)?;
-        }
-        let password = match &statement.password {
-            Some(password) => password.clone(),
-            None => self.make_password(&name),
-        };
-        self.book.change(|accounts| {
-            let account = accounts.get_mut(&name).ok_or_else(|| {
-                SqlError::new(1133, "Can't find any matching row in the user table")
-            })?;
-            self.set_password(Arc::make_mut(account), &password)
         })
     }
 
@@ -352,6 +335,7 @@ impl AccountContext<'_> {
                 let account = accounts.get_mut(&name).ok_or_else(|| {
                     SqlError::new(1410, "You are not allowed to create a user with GRANT")
                 })?;
+                self.refuse_system(account)?;
                 wanted.give(
                     &mut Arc::make_mut(account).grants,
                     &level,
@@ -382,6 +366,7 @@ impl AccountContext<'_> {
                     absent.push(name);
                     continue;
                 };
+                self.refuse_system(account)?;
                 let taken = wanted.take(&mut Arc::make_mut(account).grants, &level);
                 if !taken && !statement.if_exists {
                     return Err(not_granted(&name, &level));
@@ -398,12 +383,15 @@ impl AccountContext<'_> {
 
     /// `REVOKE ALL PRIVILEGES, GRANT OPTION FROM …`.
     fn revoke_all(&mut self, statement: &Revoke) -> Result<()> {
-        self.require(Privilege::CREATE_USER)?;
+        self.require_on_accounts(Privilege::UPDATE)?;
         self.book.change(|accounts| {
             for from in &statement.from {
                 let name = self.name(from);
                 match accounts.get_mut(&name) {
-                    Some(account) => Arc::make_mut(account).grants = Grants::default(),
+                    Some(account) => {
+                        self.refuse_system(account)?;
+                        Arc::make_mut(account).grants = Grants::default();
+                    }
                     None if statement.ignore_unknown_user => {}
                     None => {
                         return Err(SqlError::new(
@@ -435,6 +423,9 @@ impl AccountContext<'_> {
                 return Err(unknown_user(unknown));
             }
             for name in &to {
+                if let Some(account) = accounts.get(name) {
+                    self.refuse_system(account)?;
+                }
                 if roles.iter().any(|role| role == name || reaches(accounts, role, name)) {
                     let message = format!("User account {} is directly or indirectly granted to the role {}. The GRANT would create a loop", name.quoted(), roles[0].quoted());
                     return Err(SqlError::new(3573, message));
@@ -461,6 +452,7 @@ impl AccountContext<'_> {
         self.book.change(|accounts| {
             for name in from.iter().map(|name| self.name(name)) {
                 let account = accounts.get_mut(&name).ok_or_else(|| unknown_user(&name))?;
+                self.refuse_system(account)?;
                 let account = Arc::make_mut(account);
                 for role in &roles {
                     account.roles.remove(role);
@@ -479,11 +471,12 @@ impl AccountContext<'_> {
     pub fn set_default_role(&mut self, choice: &RoleChoice, to: &[ast::Account]) -> Result<()> {
         let names: Vec<AccountName> = to.iter().map(|name| self.name(name)).collect();
         if names.iter().any(|name| name != self.current) {
-            self.require(Privilege::CREATE_USER)?;
+            self.require_on_accounts(Privilege::UPDATE)?;
         }
         self.book.change(|accounts| {
             for name in &names {
                 let account = accounts.get_mut(name).ok_or_else(|| unknown_user(name))?;
+                self.refuse_system(account)?;
                 let roles = self.chosen(choice, account)?;
                 Arc::make_mut(account).default_roles = roles;
             }
@@ -574,18 +567,57 @@ impl AccountContext<'_> {
             Level::Schema(schema) => self.grants.on_schema(schema),
             Level::Table(schema, table) => self.grants.on_table(schema, table),
         };
-        let has_dynamic = |name: &String| self.grants.dynamic.get(name) == Some(&true);
-        let has_columns = wanted.columns.iter().all(|(_, privilege)| own.contains(*privilege));
-        if own.contains(Privilege::GRANT_OPTION)
-            && own.includes(wanted.whole)
-            && has_columns
-            && wanted.dynamic.iter().all(has_dynamic)
-        {
+        let may_dynamic = |name: &String| {
+            self.grants.dynamic.get(name) == Some(&true)
+                || self.grants.on_schema("mysql").contains(Privilege::UPDATE)
+        };
+        if !wanted.dynamic.iter().all(may_dynamic) {
+            return Err(denied("GRANT OPTION"));
+        }
+        let only_dynamic = wanted.whole.is_empty() && wanted.columns.is_empty();
+        if only_dynamic && !wanted.dynamic.is_empty() {
             return Ok(());
         }
-        let message =
-            format!("Access denied for user {} (using password: YES)", self.current.in_message());
-        Err(SqlError::new(1045, message))
+        let asked = wanted.whole.with(Privilege::GRANT_OPTION);
+        let asked = wanted.columns.iter().fold(asked, |all, (_, privilege)| all.with(*privilege));
+        if own.includes(asked) {
+            return Ok(());
+        }
+        Err(match level {
+            Level::Global => self.access_denied(),
+            Level::Schema(schema) => self.schema_denied(schema),
+            Level::Table(schema, table) => self.table_denied(schema, table, asked),
+        })
+    }
+
+    fn access_denied(&self) -> SqlError {
+        let own = self.book.get(self.current);
+        let has_password = own.is_some_and(|own| !own.authentication.is_empty());
+        let with = if has_password { "YES" } else { "NO" };
+        let name = self.current.in_message();
+        SqlError::new(1045, format!("Access denied for user {name} (using password: {with})"))
+    }
+
+    pub(super) fn schema_denied(&self, schema: &str) -> SqlError {
+        let name = self.current.in_message();
+        SqlError::new(1044, format!("Access denied for user {name} to database '{schema}'"))
+    }
+
+    fn table_denied(&self, schema: &str, table: &str, asked: PrivilegeSet) -> SqlError {
+        let own = self.grants.tables.get(&(schema.to_owned(), table.to_owned()));
+        let of_columns = own.into_iter().flat_map(|own| own.columns.values());
+        let held = of_columns
+            .fold(self.grants.on_table(schema, table), |held, column| held.union(*column));
+        let lacking = asked.without(held).iter().map(|privilege| match privilege {
+            Privilege::GRANT_OPTION => "GRANT",
+            other => other.name,
+        });
+        let (lacking, user) = (lacking.collect::<Vec<_>>().join(", "), &self.current.user);
+        let message = format!(
+            "{lacking} command denied to user '{user}'@'{}' for table '{table}'",
+            self.host
+        );
+        SqlError::new(1142, message)
     }
 }
 
@@ -641,26 +673,30 @@ impl Wanted {
     }
 }
 
-fn apply_options(account: &mut Account, options: &UserOptions) {
+fn apply_options(account: &mut Account, options: &UserOptions) -> Result<()> {
     if let Some(locked) = options.locked {
         account.locked = locked;
     }
-    if let Some(require) = &options.require {
-        account.requires_tls = *require != TlsRequirement::None;
-    }
-    for policy in &options.password_policies {
-        match policy.as_str() {
-            "PASSWORD EXPIRE" => account.expired = true,
-            "PASSWORD EXPIRE NEVER" => account.expired = false,
-            _ => {}
+    match &options.require {
+        None => {}
+        Some(TlsRequirement::None) => account.requires_tls = false,
+        Some(TlsRequirement::Ssl) => account.requires_tls = true,
+        // Nobody asks clients for certificates here: an account that needs one could not be kept to it.
+        Some(TlsRequirement::X509 | TlsRequirement::Specified(_)) => {
+            return Err(SqlError::not_supported("REQUIRE X509, CIPHER, ISSUER or SUBJECT"));
         }
     }
+    if options.password_policies.iter().any(|policy| policy == "EXPIRE") {
+        account.expired = true;
+    }
+    account.policy.apply(options);
     if let Some(attribute) = &options.attribute {
         account.attribute = Some(attribute.clone());
     }
     if let Some(comment) = &options.comment {
         account.attribute = Some(serde_json::json!({ "comment": comment }).to_string());
     }
+    Ok(())
 }
 
 /// Whether `from` has `to` among its roles, directly or not.
@@ -670,18 +706,14 @@ fn reaches(accounts: &Accounts, from: &AccountName, to: &AccountName) -> bool {
 }
 
 fn failed(statement: &str, names: &[AccountName]) -> SqlError {
-    let names: Vec<String> = names.iter().map(AccountName::in_message).collect();
-    SqlError::new(1396, format!("Operation {statement} failed for {}", names.join(",")))
-}
-
-fn denied(privileges: &str) -> SqlError {
-    SqlError::new(
-        1227,
-        format!(
-            "Access denied; you need (at least one of) the {privileges} privilege(s) for this \
-             operation"
-        ),
-    )
+    let why = match statement {
+        "RENAME USER" => "",
+        "CREATE USER" | "CREATE ROLE" => " (User account already exists)",
+        _ => " (User account does not exist)",
+    };
+    let names = names.iter().map(|name| format!("{}{why}", name.in_message()));
+    let names = names.collect::<Vec<_>>().join(",");
+    SqlError::new(1396, format!("Operation {statement} failed for {names}"))
 }
 
 fn unknown_user(name: &AccountName) -> SqlError {

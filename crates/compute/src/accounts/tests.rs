@@ -8,7 +8,10 @@ use parking_lot::Mutex;
 
 use super::account::matches_pattern;
 use super::book::StoreError;
-use super::{Account, AccountBook, AccountContext, AccountName, AccountStore, Privilege, document};
+use super::{
+    Account, AccountBook, AccountContext, AccountName, AccountStore, PolicyDefaults, Privilege,
+    UsageBook, document,
+};
 
 /// Keeps documents in memory.
 #[derive(Clone, Default)]
@@ -46,8 +49,12 @@ fn run_as(book: &AccountBook, user: &str, text: &str) -> Result<()> {
         book,
         current: &current,
         grants: &grants,
+        host: "localhost",
         schema: Some("shop"),
         hash: &hash,
+        proves: &|plugin, password, kept| hash(plugin, password).as_deref() == Some(kept),
+        defaults: PolicyDefaults::default(),
+        now_s: 1_795_285_539,
         random: &|| 7,
         password_length: 20,
         made: std::cell::RefCell::default(),
@@ -197,7 +204,86 @@ fn patterns_match_as_like_does() {
 fn a_document_of_another_version_is_refused() {
     let document = document::encode(&Account::new(AccountName::new("a", "%")));
     let text = String::from_utf8(document).unwrap();
-    assert!(document::decode(text.replace("\"version\":1", "\"version\":2").as_bytes()).is_err());
+    assert!(document::decode(text.replace("\"version\":2", "\"version\":3").as_bytes()).is_err());
     assert!(document::decode(b"{}").is_err());
     assert!(document::decode(&[0xff]).is_err());
+}
+
+#[test]
+fn an_account_of_the_first_version_has_no_policy() {
+    let mut account = Account::new(AccountName::new("a", "%"));
+    account.authentication = "kept".to_owned();
+    let text = String::from_utf8(document::encode(&account)).unwrap();
+    let mut old: serde_json::Value = serde_json::from_str(&text).unwrap();
+    old["version"] = 1.into();
+    old.as_object_mut().unwrap().remove("policy");
+    assert_eq!(document::decode(old.to_string().as_bytes()).unwrap(), account);
+}
+
+#[test]
+fn policies_are_kept_and_hold() {
+    let memory = Memory::default();
+    let book = AccountBook::open(Box::new(memory.clone())).unwrap();
+    run(
+        &book,
+        "CREATE USER app@localhost IDENTIFIED BY 'a' WITH MAX_USER_CONNECTIONS 3 PASSWORD EXPIRE INTERVAL 5 DAY \
+         PASSWORD HISTORY 2 PASSWORD REQUIRE CURRENT FAILED_LOGIN_ATTEMPTS 2 PASSWORD_LOCK_TIME 3",
+    )
+    .unwrap();
+    let code = |text: &str, user: &str| run_as(&book, user, text).map_err(|error| error.code);
+    let own = "ALTER USER app@localhost IDENTIFIED BY";
+    assert_eq!(code(&format!("{own} 'b'"), "app"), Err(3892));
+    assert_eq!(code(&format!("{own} 'b' REPLACE 'x'"), "app"), Err(3891));
+    assert_eq!(code(&format!("{own} 'a' REPLACE 'a'"), "app"), Err(3638));
+    assert_eq!(code(&format!("{own} 'b' REPLACE 'a'"), "app"), Ok(()));
+    assert_eq!(code(&format!("{own} 'a'"), "root"), Err(3638), "one of the last two");
+    assert_eq!(code(&format!("{own} 'c'"), "root"), Ok(()));
+    assert_eq!(code(&format!("{own} 'a'"), "root"), Ok(()), "no longer");
+    let again = AccountBook::open(Box::new(memory)).unwrap();
+    assert_eq!(again.all(), book.all());
+    let policy = &again.find("app", "localhost").unwrap().policy;
+    assert_eq!(policy.limits.user_connections, 3);
+    let changed_s = policy.changed_s.unwrap();
+    assert!(!policy.is_outlived(0, changed_s + 5 * 86_400 - 1));
+    assert!(policy.is_outlived(0, changed_s + 5 * 86_400));
+}
+
+#[test]
+fn failed_logins_block_an_account_for_some_days() {
+    let book = book();
+    run(&book, "CREATE USER app FAILED_LOGIN_ATTEMPTS 2 PASSWORD_LOCK_TIME 1").unwrap();
+    let (app, usage) = (book.find("app", "h").unwrap(), UsageBook::default());
+    assert!(usage.attempted(&app, false, 100).is_ok());
+    assert!(usage.attempted(&app, true, 101).is_ok(), "a login that goes well begins anew");
+    assert!(usage.attempted(&app, false, 102).is_ok());
+    let blocked = usage.attempted(&app, false, 103).unwrap_err();
+    assert_eq!((blocked.days, blocked.days_left, blocked.attempts), (Some(1), 1, 2));
+    assert!(usage.attempted(&app, true, 104).is_err());
+    assert!(usage.attempted(&app, true, 103 + 86_400).is_ok());
+}
+
+#[test]
+fn system_accounts_are_changed_by_their_like_only() {
+    let book = book();
+    for text in [
+        "CREATE USER boss@localhost",
+        "GRANT SYSTEM_USER ON *.* TO boss@localhost",
+        "CREATE USER clerk@localhost",
+        "GRANT CREATE USER, DROP ROLE ON *.* TO clerk@localhost",
+        "CREATE USER plain@localhost",
+    ] {
+        run(&book, text).unwrap();
+    }
+    let code = |text: &str| run_as(&book, "clerk", text).map_err(|error| error.code);
+    for text in [
+        "ALTER USER boss@localhost IDENTIFIED BY 'x'",
+        "ALTER USER root@localhost IDENTIFIED BY 'x'",
+        "DROP USER boss@localhost",
+        "RENAME USER boss@localhost TO b",
+        "REVOKE ALL PRIVILEGES, GRANT OPTION FROM boss@localhost",
+        "SET DEFAULT ROLE NONE TO boss@localhost",
+    ] {
+        assert_eq!(code(text), Err(1227), "{text}");
+    }
+    assert_eq!(code("ALTER USER plain@localhost IDENTIFIED BY 'x'"), Ok(()));
 }

@@ -15,6 +15,7 @@
 //! * no lock is held while a file is opened or written: an entry's place is reserved by one addition;
 //! * a log that cannot be written is reported once and turned off; statements never fail for it.
 
+mod directories;
 mod entry;
 mod file;
 pub mod secrets;
@@ -27,6 +28,7 @@ use firn_base::Environment;
 use firn_base::disk::Disk;
 use parking_lot::RwLock;
 
+pub use directories::LogDirectories;
 pub use entry::{SlowEntry, Who, is_administrative};
 use file::LogFile;
 

@@ -3,44 +3,109 @@
 //! ```text
 //!   CREATE USER 'ann'@'%' IDENTIFIED BY 'x' REPLACE 'y'  ──►  … IDENTIFIED BY <secret> REPLACE <secret>
 //!   SET PASSWORD FOR 'ann'@'%' = 'x'                     ──►  SET PASSWORD FOR 'ann'@'%' = <secret>
+//!   PREPARE s FROM 'SET PASSWORD = "x"'                  ──►  PREPARE s FROM 'SET PASSWORD = <secret>'
 //! ```
 //!
 //! A string is a secret where it follows one of a few words or signs in a statement that speaks of passwords.
-//! What is no such statement is not looked at beyond its words.
+//! A string can be such a statement itself, to be prepared. What is no such statement is not looked at beyond its
+//! words.
 
 use std::borrow::Cow;
 
 /// What stands in a secret's place.
 const MASK: &str = "<secret>";
-/// Words that make a statement one about passwords.
-const TOPICS: [&str; 2] = ["IDENTIFIED", "PASSWORD"];
-/// What stands before a secret in such a statement.
-const BEFORE: [&str; 7] = ["BY", "AS", "REPLACE", "PASSWORD", "=", "(", "USING"];
+/// What stands before a secret in a statement about passwords.
+const BEFORE: [&str; 8] = ["BY", "AS", "REPLACE", "PASSWORD", "=", "(", "USING", "TO"];
+/// What may stand between that and the secret: introducers of strings.
+const INTRODUCERS: [&str; 3] = ["X", "N", "B"];
+/// Strings within strings are looked into so deep.
+const DEEPEST: usize = 4;
 
 /// The statement, without the passwords in it.
 #[must_use]
 pub fn masked(statement: &str) -> Cow<'_, str> {
-    let speaks = |word: &str| TOPICS.iter().any(|topic| topic.eq_ignore_ascii_case(word));
-    if !pieces(statement).any(|(piece, _)| speaks(piece)) {
+    if !has_secrets(statement) {
         return Cow::Borrowed(statement);
     }
+    match rewritten(statement, 0) {
+        same if same == statement => Cow::Borrowed(statement),
+        masked => Cow::Owned(masked),
+    }
+}
+
+/// Whether the words of a text, also within its strings, are such as stand around passwords.
+fn has_secrets(text: &str) -> bool {
+    let bytes = text.as_bytes();
+    let has = |word: &[u8]| bytes.windows(word.len()).any(|part| part.eq_ignore_ascii_case(word));
+    has(b"PASSWORD") || has(b"IDENTIFIED") || has(b"USER") && has(b"BY")
+}
+
+fn rewritten(statement: &str, depth: usize) -> String {
+    let speaks = speaks_of_passwords(statement);
     let mut text = String::with_capacity(statement.len());
     let mut before = "";
     for (piece, at) in pieces(statement) {
+        let piece_text = &statement[at..at + piece.len()];
         let is_string = piece.starts_with(['\'', '"']);
-        let follows = BEFORE.iter().any(|word| word.eq_ignore_ascii_case(before));
-        match is_string && follows {
-            true => text.push_str(MASK),
-            false => text.push_str(&statement[at..at + piece.len()]),
+        let is_number = piece.starts_with("0x") || piece.starts_with("0X");
+        let follows = speaks && BEFORE.iter().any(|word| word.eq_ignore_ascii_case(before));
+        match () {
+            () if (is_string || is_number) && follows => text.push_str(MASK),
+            () if is_string && depth < DEEPEST && has_secrets(piece) => {
+                let quote = &piece[..1];
+                let inner = piece[1..].strip_suffix(quote).unwrap_or(&piece[1..]);
+                let inner = unquoted(inner, quote);
+                let inner = rewritten(&inner, depth + 1).replace('\\', "\\\\");
+                text.push_str(quote);
+                text.push_str(&inner.replace(quote, &quote.repeat(2)));
+                text.push_str(quote);
+            }
+            () => text.push_str(piece_text),
         }
-        if !piece.trim().is_empty() {
+        let introduces = piece.starts_with('_')
+            || INTRODUCERS.iter().any(|word| word.eq_ignore_ascii_case(piece));
+        if !is_blank(piece) && !introduces {
             before = piece;
         }
     }
-    Cow::Owned(text)
+    text
 }
 
-/// The pieces of a statement with their places: words, strings with their quotes, runs of blanks, signs.
+/// Whether a statement is one about passwords: it has a word for them, or is about a user though it be misspelt.
+fn speaks_of_passwords(statement: &str) -> bool {
+    let mut before = "";
+    for (piece, _) in pieces(statement).filter(|(piece, _)| !is_blank(piece)) {
+        let makes = before.eq_ignore_ascii_case("CREATE") || before.eq_ignore_ascii_case("ALTER");
+        let word = piece.to_ascii_uppercase();
+        if word == "IDENTIFIED" || word.ends_with("PASSWORD") || makes && word == "USER" {
+            return true;
+        }
+        before = piece;
+    }
+    false
+}
+
+fn is_blank(piece: &str) -> bool {
+    let is_comment = ["/*", "*/", "-- ", "#"].iter().any(|sign| piece.starts_with(sign));
+    is_comment || piece.trim().is_empty()
+}
+
+/// A string's value, as far as quotes and backslashes go.
+fn unquoted(inner: &str, quote: &str) -> String {
+    let inner = inner.replace(&quote.repeat(2), quote);
+    let mut text = String::with_capacity(inner.len());
+    let mut characters = inner.chars();
+    while let Some(character) = characters.next() {
+        match character {
+            '\\' => text.extend(characters.next()),
+            character => text.push(character),
+        }
+    }
+    text
+}
+
+/// The pieces of a statement with their places: words, strings with their quotes, runs of blanks, comments,
+/// signs.
 fn pieces(statement: &str) -> impl Iterator<Item = (&str, usize)> {
     let mut at = 0;
     std::iter::from_fn(move || {
@@ -50,6 +115,14 @@ fn pieces(statement: &str) -> impl Iterator<Item = (&str, usize)> {
             '\'' | '"' | '`' => quoted_length(rest, first),
             _ if is_word(first) => length_while(rest, is_word),
             _ if first.is_whitespace() => length_while(rest, char::is_whitespace),
+            // What stands in such a comment is run.
+            '/' if rest.starts_with("/*!") || rest.starts_with("/*+") => {
+                3 + length_while(&rest[3..], |character| character.is_ascii_digit())
+            }
+            '/' if rest.starts_with("/*") => rest.find("*/").map_or(rest.len(), |end| end + 2),
+            '*' if rest.starts_with("*/") => 2,
+            '#' => length_while(rest, |character| character != '\n'),
+            '-' if rest.starts_with("-- ") => length_while(rest, |character| character != '\n'),
             sign => sign.len_utf8(),
         };
         let piece = (&rest[..length], at);

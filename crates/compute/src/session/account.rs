@@ -7,11 +7,12 @@ use firn_sql::catalog::Relation;
 use firn_sql::error::{Result, SqlError};
 use firn_sql::functions::SessionFacts;
 use firn_sql::grammar::ast::{self, Statement};
-use firn_wire::auth::AuthPlugin;
+use firn_wire::auth::{AuthPlugin, caching_sha2};
 
 use super::SqlSession;
 use super::answer::Table;
-use crate::accounts::{Account, AccountContext, AccountName, Privilege};
+use crate::accounts::{Account, AccountContext, AccountName, PolicyDefaults, Privilege};
+use crate::privileges::table_denied;
 
 /// What a plugin keeps of a password; `None` for a plugin that is not there.
 fn hash(plugin: &str, password: &str) -> Option<String> {
@@ -20,6 +21,17 @@ fn hash(plugin: &str, password: &str) -> Option<String> {
         "" => String::new(),
         password => plugin.authentication_string(password.as_bytes()),
     })
+}
+
+/// Whether a password is the one of which a plugin keeps something.
+fn proves(plugin: &str, password: &str, kept: &str) -> bool {
+    match AuthPlugin::from_name(plugin) {
+        _ if kept.is_empty() => password.is_empty(),
+        Some(AuthPlugin::CachingSha2Password) => {
+            caching_sha2::verify_password(kept.as_bytes(), password.as_bytes())
+        }
+        _ => hash(plugin, password).as_deref() == Some(kept),
+    }
 }
 
 /// The answer with passwords that the server made.
@@ -39,7 +51,7 @@ impl SqlSession {
     pub(super) fn change_accounts(&mut self, statement: &Statement) -> Result<Option<Table>> {
         let current = self.account.name.clone();
         let grants = std::sync::Arc::clone(&self.grants);
-        let schema = self.state.schema.clone();
+        let (schema, host) = (self.state.schema.clone(), self.facts.host.clone());
         let facts = std::sync::Arc::clone(&self.facts);
         let length = self.state.variables.known("generated_random_password_length").number();
         let password_length = usize::try_from(length).unwrap_or(20);
@@ -47,8 +59,12 @@ impl SqlSession {
             book: &self.instance.accounts,
             current: &current,
             grants: &grants,
+            host: &host,
             schema: schema.as_deref(),
             hash: &hash,
+            proves: &proves,
+            defaults: self.policy_defaults(),
+            now_s: self.instance.now_s(),
             random: &|| facts.random_u64(),
             password_length,
             made: RefCell::default(),
@@ -88,8 +104,45 @@ impl SqlSession {
         }
         let made = context.made.take();
         self.conditions = context.conditions;
+        self.forgive_unlocked(statement);
         self.refresh_grants()?;
         Ok((!made.is_empty()).then(|| made_passwords(&made)))
+    }
+
+    fn policy_defaults(&self) -> PolicyDefaults {
+        let number = |name| self.instance.variables.get(name).map_or(0, |value| value.number());
+        let requires = self.instance.variables.get("password_require_current");
+        PolicyDefaults {
+            history: number("password_history"),
+            reuse_days: number("password_reuse_interval"),
+            requires_current: requires.is_some_and(|value| value.is_on()),
+        }
+    }
+
+    /// Failed logins are forgotten where an account is unlocked, changed how it may be used, or made anew.
+    fn forgive_unlocked(&self, statement: &Statement) {
+        let users: Vec<&ast::Account> = match statement {
+            Statement::CreateUser(create) => {
+                create.users.iter().map(|user| &user.account).collect()
+            }
+            Statement::AlterUser(alter)
+                if alter.options.locked == Some(false)
+                    || alter.options.failed_login_attempts.is_some()
+                    || alter.options.password_lock_days.is_some() =>
+            {
+                alter.users.iter().map(|user| &user.account).collect()
+            }
+            Statement::RenameUser(pairs) => {
+                pairs.iter().flat_map(|(old, new)| [old, new]).collect()
+            }
+            _ => Vec::new(),
+        };
+        for user in users {
+            self.instance.usage.forgive(&match user {
+                ast::Account::Named { user, host } => AccountName::new(user, host),
+                ast::Account::Current => self.account.name.clone(),
+            });
+        }
     }
 
     /// `SHOW GRANTS`.
@@ -108,9 +161,7 @@ impl SqlSession {
         };
         let may = self.grants.on_schema("mysql").contains(Privilege::SELECT);
         if name != self.account.name && !may {
-            let AccountName { user, host } = &self.account.name;
-            let why = format!("Access denied for user '{user}'@'{host}' to database 'mysql'");
-            return Err(SqlError::new(1044, why));
+            return Err(table_denied("SELECT", "user", &self.who()));
         }
         let AccountName { user, host } = &name;
         let account = self.instance.accounts.get(&name).ok_or_else(|| {
@@ -190,15 +241,22 @@ impl SqlSession {
             ast::Account::Named { user, host } => AccountName::new(user, host),
             ast::Account::Current => self.account.name.clone(),
         };
-        self.show_grants(
-            Some(&ast::Account::Named { user: name.user.clone(), host: name.host.clone() }),
-            &[],
-        )?;
+        let may = self.grants.on_schema("mysql").contains(Privilege::SELECT);
+        if name != self.account.name && !may {
+            return Err(self.schema_denied("mysql"));
+        }
         let Some(account) = self.instance.accounts.get(&name) else {
-            return Err(SqlError::new(1141, "There is no such account"));
+            let name = name.in_message();
+            let why = format!(
+                "Operation SHOW CREATE USER failed for {name} (User account does not exist)"
+            );
+            return Err(SqlError::new(1396, why));
         };
         let require = if account.requires_tls { "SSL" } else { "NONE" };
-        let expire = if account.expired { " PASSWORD EXPIRE" } else { " PASSWORD EXPIRE DEFAULT" };
+        let expire = match account.expired {
+            true => "PASSWORD EXPIRE".to_owned(),
+            false => account.policy.shown_lifetime(),
+        };
         let lock = if account.locked { "LOCK" } else { "UNLOCK" };
         let identified = match account.authentication.as_str() {
             "" => format!("IDENTIFIED WITH '{}'", account.plugin),
@@ -207,9 +265,13 @@ impl SqlSession {
             }
         };
         let text = format!(
-            "CREATE USER {} {identified} REQUIRE {require}{expire} ACCOUNT {lock} PASSWORD HISTORY \
-             DEFAULT PASSWORD REUSE INTERVAL DEFAULT PASSWORD REQUIRE CURRENT DEFAULT",
-            name.quoted()
+            "CREATE USER {} {identified} REQUIRE {require}{} {expire} ACCOUNT {lock} {}{}",
+            name.quoted(),
+            account.policy.shown_limits(),
+            account.policy.shown_rules(),
+            account.attribute.as_ref().map_or(String::new(), |attribute| {
+                format!(" ATTRIBUTE '{}'", attribute.replace('\'', "''"))
+            }),
         );
         let mut table = Table::of_text(&[&format!("CREATE USER for {}@{}", name.user, name.host)]);
         table.push_text(&[&text]);

@@ -19,7 +19,7 @@ use super::answer::Table;
 use super::guards::LockedTable;
 use super::{SqlSession, told};
 use crate::accounts::Privilege;
-use crate::privileges::{self, Need};
+use crate::privileges::Need;
 
 type Answered = std::result::Result<(), WireError>;
 
@@ -44,8 +44,20 @@ impl SqlSession {
 
     fn define(&mut self, statement: &Statement) -> Result<(u64, String)> {
         let needs = self.definition_needs(statement);
-        privileges::check(&needs, &self.grants, &self.account.name, &self.facts.host)?;
+        self.require(&needs)?;
         self.judge_definition(statement)?;
+        match statement {
+            Statement::CreateView(create) => self.judge_view(create)?,
+            Statement::DropView { views, .. } => self.judge_dropped_views(views)?,
+            Statement::CreateTable(create) => {
+                if let Some(source) = &create.source {
+                    self.judge_source(source)?;
+                }
+            }
+            _ => {}
+        }
+        self.refuse_read_only(statement)?;
+        self.count_update()?;
         let writing = self.begin_writing()?;
         if !ddl::is_temporary(statement) {
             // They would be in the way of the definition's own; the next statement takes them again.
@@ -59,6 +71,14 @@ impl SqlSession {
             DdlOutcome::Done { affected, info } => Ok((affected, info)),
             DdlOutcome::CreateTableAs(rest) => self.fill_new_table(&rest),
         }
+    }
+
+    /// `CREATE TABLE … AS` reads only what the session may read.
+    fn judge_source(&mut self, source: &ast::TableSource) -> Result<()> {
+        let query = ast::Select { query: source.query.clone(), into: None };
+        let arguments = super::execution::Arguments::default();
+        let plan = self.plan(&Statement::Select(Box::new(query)), &arguments)?;
+        self.check_needs(&plan.needs)
     }
 
     /// Under `LOCK TABLES` only tables that are locked for writing can be changed.
@@ -131,7 +151,9 @@ impl SqlSession {
             hints: Vec::new(),
         };
         let arguments = super::execution::Arguments::default();
-        let plan = self.plan(&Statement::Insert(Box::new(insert)), &arguments)?;
+        let mut plan = self.plan(&Statement::Insert(Box::new(insert)), &arguments)?;
+        // The statement was allowed before the table was made.
+        plan.needs.clear();
         let outcome = self.execute(&plan, &arguments, &mut super::execution::NoRows)?;
         Ok((outcome.affected, outcome.info))
     }
@@ -145,8 +167,21 @@ impl SqlSession {
         Need::on_table(privilege, &self.schema_of(table), &table.name)
     }
 
-    /// What a DDL statement needs to be allowed.
+    /// What a DDL statement needs to be allowed. The session's own temporary tables it may change.
     fn definition_needs(&self, statement: &Statement) -> Vec<Need> {
+        let mut needs = self.needs_by_names(statement);
+        if self.catalog.temporary_version() > 0 && !ddl::is_temporary(statement) {
+            needs.retain(|need| match (&need.schema, &need.table) {
+                (Some(schema), Some(table)) => {
+                    !matches!(self.catalog.temporary_table(schema, table), Ok(Some(_)))
+                }
+                _ => true,
+            });
+        }
+        needs
+    }
+
+    fn needs_by_names(&self, statement: &Statement) -> Vec<Need> {
         let on = |privilege, table| self.on_table(privilege, table);
         match statement {
             Statement::CreateDatabase(create) => {
@@ -163,28 +198,82 @@ impl SqlSession {
                     &self.schema_of(&create.table),
                 )]
             }
-            Statement::CreateTable(create) => vec![on(Privilege::CREATE, &create.table)],
-            Statement::CreateTableLike { table, like, .. } => {
-                vec![on(Privilege::CREATE, table), on(Privilege::SELECT, like)]
+            Statement::CreateTable(create) => {
+                let mut needs = vec![on(Privilege::CREATE, &create.table)];
+                needs.extend(create.source.iter().map(|_| on(Privilege::INSERT, &create.table)));
+                let parents = create.elements.iter().filter_map(|element| match element {
+                    ast::TableElement::ForeignKey(key) => Some(&key.references.table),
+                    _ => None,
+                });
+                needs.extend(parents.map(|parent| self.on_parent(&create.table, parent)));
+                needs
             }
-            Statement::AlterTable(alter) => vec![on(Privilege::ALTER, &alter.table)],
+            Statement::CreateTableLike { temporary, table, like, .. } => {
+                let create = match temporary {
+                    true => {
+                        Need::on_schema(Privilege::CREATE_TEMPORARY_TABLES, &self.schema_of(table))
+                    }
+                    false => on(Privilege::CREATE, table),
+                };
+                vec![create, on(Privilege::SELECT, like)]
+            }
+            Statement::AlterTable(alter) => self.needs_of_alter(alter),
             Statement::DropTable { temporary: false, tables, .. } => {
                 tables.iter().map(|table| on(Privilege::DROP, table)).collect()
             }
             Statement::RenameTable(pairs) => pairs
                 .iter()
-                .flat_map(|(old, new)| [on(Privilege::DROP, old), on(Privilege::CREATE, new)])
+                .flat_map(|(old, new)| {
+                    [
+                        on(Privilege::ALTER, old),
+                        on(Privilege::DROP, old),
+                        on(Privilege::CREATE, new),
+                        on(Privilege::INSERT, new),
+                    ]
+                })
                 .collect(),
             Statement::Truncate(table) => vec![on(Privilege::DROP, table)],
             Statement::CreateIndex { table, .. } | Statement::DropIndex { table, .. } => {
                 vec![on(Privilege::INDEX, table)]
             }
-            Statement::CreateView(create) => vec![on(Privilege::CREATE_VIEW, &create.view)],
+            Statement::CreateView(create) => {
+                let replaces = create.or_replace || create.alter;
+                let own = on(Privilege::CREATE_VIEW, &create.view);
+                // What lacks is told one by one.
+                match replaces && own.is_met(&self.grants) {
+                    true => vec![on(Privilege::DROP, &create.view)],
+                    false => vec![own],
+                }
+            }
             Statement::DropView { views, .. } => {
                 views.iter().map(|view| on(Privilege::DROP, view)).collect()
             }
             _ => Vec::new(),
         }
+    }
+
+    fn needs_of_alter(&self, alter: &ast::AlterTable) -> Vec<Need> {
+        let mut needs = vec![self.on_table(Privilege::ALTER, &alter.table)];
+        for action in &alter.actions {
+            match action {
+                ast::AlterAction::RenameTable(to) => {
+                    needs.push(self.on_table(Privilege::DROP, &alter.table));
+                    needs.push(self.on_table(Privilege::CREATE, to));
+                    needs.push(self.on_table(Privilege::INSERT, to));
+                }
+                ast::AlterAction::AddForeignKey(key) => {
+                    needs.push(self.on_parent(&alter.table, &key.references.table));
+                }
+                _ => {}
+            }
+        }
+        needs
+    }
+
+    /// A foreign key's parent is of its child's schema unless said; its name is told with its schema.
+    fn on_parent(&self, child: &TableName, parent: &TableName) -> Need {
+        let schema = parent.schema.clone().unwrap_or_else(|| self.schema_of(child));
+        Need::on_table(Privilege::REFERENCES, &schema, &parent.name)
     }
 
     /// `ANALYZE`, `CHECK`, `OPTIMIZE`, `REPAIR`, `CHECKSUM TABLE`.
@@ -200,7 +289,8 @@ impl SqlSession {
             MaintenanceOperation::Optimize => "optimize",
             MaintenanceOperation::Repair => "repair",
         };
-        let committed = self.transactions.unlock_tables();
+        let allowed = self.may_maintain(work);
+        let committed = allowed.and_then(|()| self.transactions.unlock_tables());
         if let Err(error) = committed {
             self.keep_error(&error);
             return Err(told(error));
@@ -221,19 +311,28 @@ impl SqlSession {
         self.answer_table(&answer, replies)
     }
 
+    fn may_maintain(&self, work: &TableMaintenance) -> Result<()> {
+        for table in &work.tables {
+            let needed: &[Privilege] = match work.operation {
+                MaintenanceOperation::Check => {
+                    self.refuse_unseen(&self.schema_of(table), &table.name)?;
+                    &[]
+                }
+                MaintenanceOperation::Checksum => &[Privilege::SELECT],
+                _ => &[Privilege::SELECT, Privilege::INSERT],
+            };
+            let needs: Vec<Need> = needed.iter().map(|one| self.on_table(*one, table)).collect();
+            self.require(&needs)?;
+        }
+        Ok(())
+    }
+
     fn maintain(
         &mut self,
         operation: MaintenanceOperation,
         schema: &str,
         table: &TableName,
     ) -> Result<(&'static str, String)> {
-        let needed = match operation {
-            MaintenanceOperation::Check | MaintenanceOperation::Checksum => vec![Privilege::SELECT],
-            _ => vec![Privilege::SELECT, Privilege::INSERT],
-        };
-        let needs: Vec<Need> =
-            needed.into_iter().map(|one| Need::on_table(one, schema, &table.name)).collect();
-        privileges::check(&needs, &self.grants, &self.account.name, &self.facts.host)?;
         let model = self.catalog.table(schema, &table.name)?;
         match operation {
             MaintenanceOperation::Analyze | MaintenanceOperation::Optimize => {
@@ -273,7 +372,7 @@ impl SqlSession {
                 Need::on_schema(Privilege::LOCK_TABLES, &schema),
                 Need::on_table(Privilege::SELECT, &schema, &lock.table.name),
             ];
-            privileges::check(&needs, &self.grants, &self.account.name, &self.facts.host)?;
+            self.require(&needs)?;
             self.catalog.table(&schema, &lock.table.name)?;
             let alias = lock.alias.as_deref().unwrap_or(&lock.table.name).to_owned();
             if locked.iter().any(|other: &LockedTable| other.alias.eq_ignore_ascii_case(&alias)) {
@@ -337,7 +436,9 @@ impl SqlSession {
     pub(super) fn gather(&mut self, text: &str) -> Result<Vec<Vec<Datum>>> {
         let parsed = firn_sql::grammar::parse(text, firn_sql::grammar::Mode::default())?;
         let arguments = super::execution::Arguments::default();
-        let plan = self.plan(&parsed.statement, &arguments)?;
+        let mut plan = self.plan(&parsed.statement, &arguments)?;
+        // The statement was allowed.
+        plan.needs.clear();
         let time_zone = self.settings.presentation.time_zone.clone();
         let mut sink = super::execution::Gathered::new(time_zone);
         self.execute(&plan, &arguments, &mut sink)?;

@@ -11,7 +11,8 @@ use std::sync::atomic::Ordering;
 use firn_base::clock::Clock;
 use firn_sql::error::{Result, SqlError};
 use firn_sql::execute::{self, Execution, ExecutionContext, GivenRows, Outcome, ResultSink};
-use firn_sql::grammar::{self, LiteralValue, ast::Statement};
+use firn_sql::grammar::ast::{Statement, sql::LockType};
+use firn_sql::grammar::{self, LiteralValue};
 use firn_sql::plan::{PlanContext, PreparedPlan, StatementPlan, plan_statement};
 use firn_sql::types::{Datum, Decimal, SqlType, TypeKind};
 use firn_wire::{Completion, Replies, WireError};
@@ -47,7 +48,7 @@ impl SqlSession {
         if !grammar::normalise(text, self.grammar_mode(), &mut self.normalised) {
             return None;
         }
-        if self.refresh_grants().is_err() || self.account.expired || !self.shares_plans() {
+        if self.refresh_grants().is_err() || self.sandboxed || !self.shares_plans() {
             return None;
         }
         let arguments = self.literal_arguments(text)?;
@@ -186,7 +187,16 @@ impl SqlSession {
             variables: &self.state,
             ..PlanContext::new(&self.catalog, self.state.schema.as_deref(), &self.evaluation)
         };
-        let plan = plan_statement(statement, &context)?;
+        let planned = plan_statement(statement, &context);
+        if planned.is_err() {
+            let needs: Vec<_> =
+                context.needs_of_refused.take().iter().map(super::tables::need).collect();
+            match self.judges_view {
+                true => self.require_for_view(&needs)?,
+                false => privileges::check_tables(&needs, &self.who())?,
+            }
+        }
+        let plan = planned?;
         self.conditions.extend(context.conditions.take());
         let columns = match &plan.statement {
             StatementPlan::Query(_) if matches!(statement, Statement::Do(_)) => None,
@@ -293,9 +303,12 @@ impl SqlSession {
         given: Option<&mut dyn GivenRows>,
         sink: &mut dyn ResultSink,
     ) -> Result<Outcome> {
-        let (account, host) = (&self.account.name, self.facts.host.as_str());
-        privileges::check(&plan.needs, &self.grants, account, host)?;
+        self.check_needs(&plan.needs)?;
         self.guard(plan)?;
+        if plan.kind.writes() {
+            self.refuse_read_only_plan(plan)?;
+            self.count_update()?;
+        }
         let _writing = plan.kind.writes().then(|| self.begin_writing()).transpose()?;
         self.begin_execution(plan)?;
         let id_before = self.facts.last_insert_id.load(Ordering::Relaxed);
@@ -344,11 +357,8 @@ impl SqlSession {
         self.ensure_table_locks()?;
         let node = &*self.instance.node;
         let open = self.transactions.for_statement(node, &self.settings, &self.facts)?;
-        if kind.writes() && open.read_only {
-            return Err(SqlError::new(
-                1792,
-                "Cannot execute statement in a READ ONLY transaction.",
-            ));
+        if kind != StatementKind::Select && open.read_only {
+            return Err(super::read_only::read_only_transaction());
         }
         if let Some(super::transaction::XaState::Idle(_)) = self.transactions.xa {
             return Err(self.transactions.wrong_xa_state());
@@ -412,7 +422,9 @@ fn kind_of(statement: &Statement, plan: &PreparedPlan) -> StatementKind {
         (_, StatementPlan::Insert(_)) => StatementKind::Insert,
         (_, StatementPlan::Update(_)) => StatementKind::Update,
         (_, StatementPlan::Delete(_)) => StatementKind::Delete,
-        (Statement::Select(select), _) if !select.query.locks.is_empty() => {
+        (Statement::Select(select), _)
+            if select.query.locks.iter().any(|lock| lock.lock_type == LockType::Update) =>
+        {
             StatementKind::LockingSelect
         }
         _ => StatementKind::Select,

@@ -14,10 +14,9 @@ use firn_sql::plan::visit::for_each_input;
 use firn_sql::plan::{Access, NamedTable, NodeKind, PlanNode, StatementPlan, WriteTarget};
 
 use super::{SqlSession, is_virtual};
-use crate::accounts::Privilege;
 use crate::global_lock::Writing;
 use crate::plan_cache::CachedPlan;
-use crate::privileges::{self, Need, StatementKind};
+use crate::privileges::StatementKind;
 
 /// A table that `LOCK TABLES` has locked.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -63,10 +62,8 @@ impl SqlSession {
     /// `FLUSH TABLES WITH READ LOCK`.
     ///
     /// # Errors
-    /// 1227 without the privilege, 1205, 1317.
+    /// 1205, 1317.
     pub(super) fn take_global_lock(&mut self) -> Result<()> {
-        let needs = [Need::everywhere(Privilege::RELOAD)];
-        privileges::check(&needs, &self.grants, &self.account.name, &self.facts.host)?;
         self.transactions.commit()?;
         let timeout = Duration::from_secs(self.state.variables.known("lock_wait_timeout").number());
         let is_killed = || self.facts.is_cancelled();
@@ -117,7 +114,7 @@ impl SqlSession {
         }
     }
 
-    fn is_temporary(&self, schema: &str, table: &str) -> bool {
+    pub(super) fn is_temporary(&self, schema: &str, table: &str) -> bool {
         let found = self.catalog.table(schema, table);
         found.is_ok_and(|model| {
             self.catalog

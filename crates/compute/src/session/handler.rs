@@ -26,6 +26,8 @@ use firn_wire::{Replies, WireError};
 use super::answer::Table;
 use super::execution::{Arguments, Gathered};
 use super::{SqlSession, told};
+use crate::accounts::Privilege;
+use crate::privileges::Need;
 
 /// A table that is open for reading.
 #[derive(Debug, Clone)]
@@ -91,6 +93,7 @@ impl SqlSession {
 
     fn open_handler(&mut self, table: &TableName, alias: Option<&str>) -> Result<()> {
         let schema = self.schema_of(table);
+        self.require(&[Need::on_table(Privilege::SELECT, &schema, &table.name)])?;
         let model = self.catalog.table(&schema, &table.name)?;
         if !model.has_rows() {
             let name = format!("{schema}.{}", table.name);

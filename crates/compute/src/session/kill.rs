@@ -16,7 +16,10 @@ impl SqlSession {
         let victim = self.instance.session(id).ok_or_else(unknown)?;
         let may = self.grants.global.contains(Privilege::SUPER)
             || self.grants.has_dynamic("CONNECTION_ADMIN");
-        if !may && victim.account != self.facts.account {
+        let account = self.instance.accounts.get(&victim.account);
+        let is_above =
+            account.is_some_and(|account| account.grants.is_system()) && !self.grants.is_system();
+        if (!may || is_above) && victim.account != self.facts.account {
             return Err(SqlError::new(1095, format!("You are not owner of thread {id}")));
         }
         let found = match query_only {

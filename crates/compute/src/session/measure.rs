@@ -4,7 +4,6 @@ use std::sync::atomic::Ordering;
 
 use firn_sql::catalog::show::create::literal_text;
 use firn_sql::catalog::type_text::quoted;
-use firn_sql::error::{Result, SqlError};
 use firn_sql::execute::RowCounts;
 use firn_sql::grammar::{self, LiteralKind};
 use firn_sql::plan::PlanShape;
@@ -13,7 +12,6 @@ use firn_wire::WireError;
 
 use super::SqlSession;
 use super::execution::Arguments;
-use crate::accounts::Privilege;
 use crate::logs::{SlowEntry, Who, is_administrative};
 use crate::plan_cache::CachedPlan;
 use crate::privileges::StatementKind;
@@ -109,7 +107,8 @@ impl SqlSession {
             code = error.code;
             count(&self.facts.status.errors);
             self.facts.row_count.store(-1, Ordering::Relaxed);
-            tracing::debug!(code, message = %error.message, "statement refused");
+            let message = crate::logs::secrets::masked(&error.message);
+            tracing::debug!(code, %message, "statement refused");
         }
         self.facts.end_statement();
         let now = self.instance.facts.environment.clock.wall_time_us();
@@ -221,27 +220,19 @@ impl SqlSession {
     }
 
     /// `FLUSH` of what is neither a table's nor of no consequence here.
-    ///
-    /// # Errors
-    /// 1227 without the privilege.
-    pub(super) fn flush_other(&mut self, what: &str) -> Result<()> {
+    pub(super) fn flush_other(&mut self, what: &str) {
+        if what == "USER_RESOURCES" {
+            self.instance.usage.forget_hours();
+        }
         let is_status = what == "STATUS";
         let is_logs = what.ends_with("LOGS");
         if !is_status && !is_logs {
-            return Ok(());
-        }
-        let dynamic = if is_status { "FLUSH_STATUS" } else { "FLUSH_LOGS" };
-        if !self.grants.global.contains(Privilege::RELOAD) && !self.grants.has_dynamic(dynamic) {
-            let why = format!(
-                "Access denied; you need (at least one of) the RELOAD or {dynamic} privilege(s) for this operation"
-            );
-            return Err(SqlError::new(1227, why));
+            return;
         }
         match is_status {
             true => self.instance.flush_status(&self.facts, &self.connections),
             false => self.instance.logs.reopen(),
         }
-        Ok(())
     }
 }
 

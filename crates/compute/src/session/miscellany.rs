@@ -14,6 +14,7 @@ use firn_wire::{FieldDefinition, Replies, WireError};
 use super::answer::Table;
 use super::execution::{Arguments, Gathered};
 use super::{SqlSession, executor, told};
+use crate::accounts::Privilege;
 use crate::columns;
 use crate::plan_cache::CachedPlan;
 
@@ -76,6 +77,7 @@ impl SqlSession {
         };
         let arguments = Arguments::default();
         let plan = self.plan(statement, &arguments)?;
+        self.may_explain(&plan)?;
         let executor = executor::explained(&plan.plan, &self.instance, &self.settings);
         if wanted.analyze {
             let executor = "Executor: row (it counts what each operator does)";
@@ -104,6 +106,22 @@ impl SqlSession {
                 Ok(table)
             }
         }
+    }
+
+    /// Who asks how a statement is run must be allowed to run it, and to look into its views.
+    fn may_explain(&mut self, plan: &CachedPlan) -> Result<()> {
+        self.check_needs(&plan.needs)?;
+        for named in &plan.plan.tables {
+            let Ok(Some(table)) = self.catalog.find_table(&named.schema, &named.table) else {
+                continue;
+            };
+            let given = self.grants.on_table(&named.schema, &named.table);
+            if table.view().is_some() && !given.contains(Privilege::SHOW_VIEW) {
+                let why = "EXPLAIN/SHOW can not be issued; lacking privileges for underlying table";
+                return Err(SqlError::new(1345, why));
+            }
+        }
+        Ok(())
     }
 
     /// `SELECT … INTO @a, @b`
@@ -205,6 +223,8 @@ impl SqlSession {
         let text = format!("SELECT * FROM {} LIMIT 0", identifier(&table));
         let parsed = grammar::parse(&text, grammar::Mode::default())?;
         let plan = self.plan(&parsed.statement, &Arguments::default())?;
+        let (schema, name) = (self.state.schema.as_deref().unwrap_or(""), &*table);
+        self.refuse_unseen(schema, name)?;
         let firn_sql::plan::StatementPlan::Query(query) = &plan.plan.statement else {
             return Ok(Vec::new());
         };

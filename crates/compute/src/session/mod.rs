@@ -27,7 +27,9 @@ mod miscellany;
 mod outfile;
 mod prepared;
 mod query;
+mod read_only;
 mod renewal;
+mod rights;
 mod rows;
 mod set;
 mod settings;
@@ -103,6 +105,12 @@ pub struct SqlSession {
     locked_tables: Vec<guards::LockedTable>,
     /// What `HANDLER` has opened.
     handlers: Vec<handler::OpenHandler>,
+    /// What the definers of views may do, as of `accounts_version`.
+    definers: FxHashMap<Arc<str>, Arc<Grants>>,
+    /// Its password has to be changed before anything else.
+    sandboxed: bool,
+    /// The query of a view that is to be created is being planned.
+    judges_view: bool,
 }
 
 /// How a session begins.
@@ -174,6 +182,9 @@ impl SqlSession {
             ends: false,
             locked_tables: Vec::new(),
             handlers: Vec::new(),
+            definers: FxHashMap::default(),
+            sandboxed: false,
+            judges_view: false,
         };
         session.instance.register(&session.facts);
         session.refresh_grants()?;
@@ -231,17 +242,25 @@ impl SqlSession {
         let virtually =
             || known.iter().find(|name| is_virtual(name) && name.eq_ignore_ascii_case(schema));
         let unknown = || SqlError::new(1049, format!("Unknown database '{schema}'"));
-        let name = exact.or_else(virtually).ok_or_else(unknown)?;
-        if !is_virtual(name) && !self.grants.sees_schema(name) {
-            let AccountName { user, host } = &self.account.name;
-            let why = format!("Access denied for user '{user}'@'{host}' to database '{schema}'");
-            return Err(SqlError::new(1044, why));
+        let name = exact.or_else(virtually);
+        if !name.is_some_and(|name| crate::privileges::is_open(name))
+            && !self.grants.uses_schema(schema)
+        {
+            return Err(self.schema_denied(schema));
         }
+        let name = name.ok_or_else(unknown)?;
         *self.facts.schema.lock() = Some(Arc::from(&**name));
         self.state.schema = Some(Arc::from(&**name));
         self.epoch += 1;
         self.state.note_schema();
         Ok(())
+    }
+
+    /// `Access denied for user 'u'@'h' to database 'd'`
+    fn schema_denied(&self, schema: &str) -> SqlError {
+        let AccountName { user, host } = &self.account.name;
+        let why = format!("Access denied for user '{user}'@'{host}' to database '{schema}'");
+        SqlError::new(1044, why)
     }
 
     /// Takes over what the variables say since they were changed.
@@ -285,6 +304,7 @@ impl SqlSession {
         if version == self.accounts_version {
             return Ok(());
         }
+        self.definers.clear();
         let Some(account) = self.instance.accounts.get(&self.account.name) else {
             // The account was dropped: what runs goes on, without rights.
             self.grants = Arc::new(Grants::default());
@@ -299,9 +319,34 @@ impl SqlSession {
             roles.clone()
         };
         self.grants = Arc::new(self.instance.accounts.effective(&account, &roles));
+        // One that becomes too old while the session is open is asked for at the next login.
+        let is_new = self.accounts_version == 0 || self.sandboxed;
+        self.sandboxed = account.expired || is_new && self.is_outlived(&account);
         self.account = account;
         self.accounts_version = version;
         Ok(())
+    }
+
+    fn is_outlived(&self, account: &Account) -> bool {
+        let lifetime = self.instance.variables.get("default_password_lifetime");
+        let days = lifetime.map_or(0, |value| value.number());
+        account.policy.is_outlived(days, self.instance.now_s())
+    }
+
+    /// Refuses what can be done with a password that holds only.
+    ///
+    /// # Errors
+    /// 1820
+    pub(crate) fn refuse_sandboxed(&mut self) -> Result<()> {
+        self.refresh_grants()?;
+        match self.sandboxed {
+            true => Err(SqlError::new(
+                1820,
+                "You must reset your password using ALTER USER statement before executing this \
+                 statement.",
+            )),
+            false => Ok(()),
+        }
     }
 
     /// The grammar's switches under the present `sql_mode`.

@@ -24,7 +24,7 @@ use super::SqlSession;
 use super::execution::Arguments;
 use crate::accounts::Privilege;
 use crate::plan_cache::CachedPlan;
-use crate::privileges::{self, Need};
+use crate::privileges::Need;
 
 /// Bytes that are written at once.
 const WRITE_BYTES: usize = 1 << 18;
@@ -85,10 +85,12 @@ impl SqlSession {
     /// A path that statements may read or write, links resolved.
     ///
     /// # Errors
-    /// 1227 without the privilege `FILE`, 1290 outside of `secure_file_priv`, 13 for what is not there.
+    /// 1045 (to read) and 1227 (to write) without the privilege `FILE`, 1290 outside of `secure_file_priv`, 13 for what is not there.
     pub(super) fn secure_path(&self, written: &str, is_read: bool) -> Result<PathBuf> {
-        let needs = [Need::everywhere(Privilege::FILE)];
-        privileges::check(&needs, &self.grants, &self.account.name, &self.facts.host)?;
+        match self.require(&[Need::everywhere(Privilege::FILE)]) {
+            Err(_) if is_read => return Err(self.access_denied()),
+            allowed => allowed?,
+        }
         let allowed = self.instance.variables.get("secure_file_priv");
         let allowed = allowed.as_ref().map_or("", |allowed| allowed.as_text());
         let refused = || {

@@ -97,6 +97,7 @@ impl SqlSession {
             | Statement::Delete(_) => {
                 let arguments = Arguments::default();
                 let plan = self.plan(&prepared.statement, &arguments)?;
+                self.check_needs(&plan.needs)?;
                 Ok(plan.columns.unwrap_or(none))
             }
             Statement::Show(show) => self.show_columns(show),
@@ -196,7 +197,10 @@ impl SqlSession {
     ) -> Answered {
         let text = Arc::clone(&prepared.text);
         let began = self.statement_begins(&text, Some(arguments));
-        let done = self.run_prepared_now(prepared, arguments, replies);
+        let done = match self.count_use() {
+            Ok(()) => self.run_prepared_now(prepared, arguments, replies),
+            Err(error) => Err(told(error)),
+        };
         self.statement_ends(began, &text, Some(arguments), &done);
         done
     }

@@ -77,6 +77,11 @@ impl SqlSession {
         replies: &mut Replies<'_>,
     ) -> std::result::Result<(), WireError> {
         let began = self.statement_begins(text, None);
+        if let Err(error) = self.count_use() {
+            let done = Err(told(error));
+            self.statement_ends(began, text, None, &done);
+            return done;
+        }
         let done = self.try_rows(text, replies).or_else(|| self.try_cached(text, replies));
         let done = done.unwrap_or_else(|| self.run_parsed(text, replies));
         self.statement_ends(began, text, None, &done);

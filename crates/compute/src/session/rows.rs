@@ -42,7 +42,7 @@ impl SqlSession {
         rows: &LiteralRows,
         replies: &mut Replies<'_>,
     ) -> Option<Answered> {
-        if self.refresh_grants().is_err() || self.account.expired || !self.shares_plans() {
+        if self.refresh_grants().is_err() || self.sandboxed || !self.shares_plans() {
             return None;
         }
         let plan = self.rows_plan(text, rows)?;

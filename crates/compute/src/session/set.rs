@@ -15,8 +15,19 @@ use firn_sql::types::Datum;
 use super::SqlSession;
 use super::settings::{self, charset, exchanged, isolation, isolation_name};
 use super::transaction::NextTransaction;
-use crate::accounts::Privilege;
 use crate::variables::{self, Kind, Setting};
+
+/// Variables of a session that change what others see or what is kept.
+const RESTRICTED: [&str; 8] = [
+    "sql_log_bin",
+    "binlog_format",
+    "binlog_row_image",
+    "binlog_rows_query_log_events",
+    "gtid_next",
+    "pseudo_thread_id",
+    "sql_require_primary_key",
+    "internal_tmp_mem_storage_engine",
+];
 
 impl SqlSession {
     /// `SET`: all items, in order; the first that is refused ends it.
@@ -46,6 +57,12 @@ impl SqlSession {
         let name = canonical(name);
         let given = self.setting_of(name, value)?;
         let given = given.map(|given| named_value(name, given)).transpose()?;
+        if let Some(Setting::Text(text)) = &given
+            && scope != VariableScope::Session
+        {
+            self.may_set_globals()?;
+            self.instance.log_directories.judge(name, text)?;
+        }
         match scope {
             VariableScope::Session => self.set_session_variable(name, given.as_ref()),
             VariableScope::Global => self.set_global_variable(name, given.as_ref()),
@@ -84,6 +101,12 @@ impl SqlSession {
 
     fn set_session_variable(&mut self, name: &str, given: Option<&Setting>) -> Result<()> {
         self.refuse_within_transaction(name)?;
+        if RESTRICTED.contains(&name) {
+            self.require_one_of(
+                &["SUPER", "SYSTEM_VARIABLES_ADMIN", "SESSION_VARIABLES_ADMIN"],
+                "SUPER, SYSTEM_VARIABLES_ADMIN or SESSION_VARIABLES_ADMIN",
+            )?;
+        }
         let before = self.state.variables.clone();
         let moved = self.state.variables.set(name, given, &self.instance.variables)?;
         if moved {
@@ -154,6 +177,15 @@ impl SqlSession {
             self.instance.variables.set(name, before.as_ref())?;
             return Err(error);
         }
+        // Who alone may write while `super_read_only` is on would be nobody without `read_only`.
+        let follows = match (name, self.instance.variables.get(name).is_some_and(|on| on.is_on())) {
+            ("super_read_only", true) => Some(("read_only", 1)),
+            ("read_only", false) => Some(("super_read_only", 0)),
+            _ => None,
+        };
+        if let Some((other, value)) = follows {
+            self.instance.variables.set(other, Some(&Setting::Number(value)))?;
+        }
         self.instance.global_changed(name);
         if moved {
             let shown = given.cloned().unwrap_or(Setting::Null);
@@ -163,16 +195,7 @@ impl SqlSession {
     }
 
     fn may_set_globals(&self) -> Result<()> {
-        let may = self.grants.global.contains(Privilege::SUPER)
-            || self.grants.has_dynamic("SYSTEM_VARIABLES_ADMIN");
-        if may {
-            return Ok(());
-        }
-        Err(SqlError::new(
-            1227,
-            "Access denied; you need (at least one of) the SUPER or SYSTEM_VARIABLES_ADMIN privilege(s) for \
-             this operation",
-        ))
+        self.require_one_of(&["SUPER", "SYSTEM_VARIABLES_ADMIN"], "SUPER or SYSTEM_VARIABLES_ADMIN")
     }
 
     /// `RESET PERSIST`

@@ -13,6 +13,7 @@ use super::execution::Arguments;
 use super::{SqlSession, told};
 use crate::accounts::Privilege;
 use crate::columns;
+use crate::privileges::{Need, is_open, table_denied};
 
 type Answered = std::result::Result<(), WireError>;
 
@@ -83,7 +84,93 @@ impl SqlSession {
         }
     }
 
+    /// Refuses what the session may not be shown. Whether a table is there is told to those only who may know;
+    /// of what lists names, MySQL tells everybody.
+    fn may_show(&self, show: &Show) -> Result<()> {
+        let table_schema = |table: &ast::TableName| self.schema_of(table);
+        match show {
+            Show::Columns { table, .. } | Show::Indexes { table, .. } => {
+                let schema = table_schema(table);
+                if !is_open(&schema) && self.catalog.relation(&schema, &table.name).is_ok() {
+                    self.refuse_unseen(&schema, &table.name)?;
+                }
+                Ok(())
+            }
+            Show::Create(ShowCreate::Table(table)) => {
+                self.may_show_table(&table_schema(table), &table.name)
+            }
+            Show::Create(ShowCreate::View(view)) => {
+                let schema = table_schema(view);
+                self.require(&[Need::on_table(Privilege::SELECT, &schema, &view.name)])?;
+                self.catalog.relation(&schema, &view.name)?;
+                self.require(&[Need::on_table(Privilege::SHOW_VIEW, &schema, &view.name)])
+            }
+            Show::Create(ShowCreate::Database { name, .. }) => self.may_use(name),
+            Show::Tables { schema, .. }
+            | Show::TableStatus { schema, .. }
+            | Show::Triggers { schema, .. } => match self.shown_schema(schema.as_deref()) {
+                Some(schema) if !is_open(schema) && !self.grants.lists_schema(schema) => {
+                    Err(self.schema_denied(schema))
+                }
+                _ => Ok(()),
+            },
+            Show::Events { schema, .. } => match self.shown_schema(schema.as_deref()) {
+                Some(schema) => self.require(&[Need::on_schema(Privilege::EVENT, schema)]),
+                None => Ok(()),
+            },
+            Show::BinaryLogs | Show::BinaryLogStatus | Show::ReplicaStatus => {
+                self.require_one_of(&["SUPER", "REPLICATION CLIENT"], "SUPER, REPLICATION CLIENT")
+            }
+            Show::Replicas | Show::BinlogEvents => {
+                self.require_one_of(&["REPLICATION SLAVE"], "REPLICATION SLAVE")
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// The schema that is listed, if there is such a one.
+    fn shown_schema<'s>(&'s self, named: Option<&'s str>) -> Option<&'s str> {
+        named.or(self.state.schema.as_deref()).filter(|schema| self.catalog.has_schema(schema))
+    }
+
+    fn may_use(&self, schema: &str) -> Result<()> {
+        match is_open(schema) || self.grants.uses_schema(schema) {
+            true => Ok(()),
+            false => Err(self.schema_denied(schema)),
+        }
+    }
+
+    fn may_show_table(&self, schema: &str, table: &str) -> Result<()> {
+        let is_temporary = matches!(self.catalog.temporary_table(schema, table), Ok(Some(_)));
+        if is_open(schema) || is_temporary {
+            return Ok(());
+        }
+        if !self.grants.defines_table(schema, table) {
+            return Err(table_denied("SHOW", table, &self.who()));
+        }
+        match self.catalog.find_table(schema, table)? {
+            Some(view) if view.view().is_some() => {
+                self.require(&[Need::on_table(Privilege::SHOW_VIEW, schema, table)])
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Refuses who may not know what columns a table has.
+    ///
+    /// # Errors
+    /// 1142
+    pub(super) fn refuse_unseen(&self, schema: &str, table: &str) -> Result<()> {
+        let is_temporary = || matches!(self.catalog.temporary_table(schema, table), Ok(Some(_)));
+        let reads = self.grants.on_schema(schema).contains(Privilege::SELECT);
+        match reads || is_open(schema) || self.grants.has_own(schema, table) || is_temporary() {
+            true => Ok(()),
+            false => Err(table_denied("SELECT", table, &self.who())),
+        }
+    }
+
     fn show_way(&mut self, show: &Show) -> Result<Way> {
+        self.may_show(show)?;
         self.state.grants = std::sync::Arc::clone(&self.grants);
         Ok(match show {
             Show::Variables { global, filter } => {

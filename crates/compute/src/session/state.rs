@@ -13,6 +13,7 @@ use rustc_hash::FxHashMap;
 use crate::accounts::{Grants, Privilege};
 use crate::facts::Facts;
 use crate::instance::Instance;
+use crate::privileges::is_open;
 use crate::status::server_figures;
 use crate::variables::{self, SessionVariables, Setting};
 
@@ -226,13 +227,23 @@ impl SessionTables for State {
     }
 
     fn sees_schema(&self, schema: &str) -> bool {
-        super::is_virtual(schema)
-            || self.grants.global.contains(Privilege::SHOW_DATABASES)
-            || self.grants.sees_schema(schema)
+        is_open(schema) || self.grants.sees_schema(schema)
     }
 
     fn sees_table(&self, schema: &str, table: &str) -> bool {
-        self.grants.sees_table(schema, table)
+        is_open(schema) || self.grants.sees_table(schema, table)
+    }
+
+    fn privileges_on_column(&self, schema: &str, table: &str, column: &str) -> String {
+        match is_open(schema) {
+            true => "select".to_owned(),
+            false => self.grants.shown_on_column(schema, table, column),
+        }
+    }
+
+    fn reads_view(&self, schema: &str, view: &str) -> bool {
+        let given = self.grants.on_table(schema, view);
+        given.contains(Privilege::SELECT) && given.contains(Privilege::SHOW_VIEW)
     }
 
     fn rows(&self, schema: &str, table: &str) -> Vec<Vec<Datum>> {

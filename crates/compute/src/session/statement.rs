@@ -32,6 +32,13 @@ impl SqlSession {
             self.keep_error(&error);
             return Err(told(error));
         }
+        // Definitions are asked after their privileges.
+        if !firn_sql::catalog::ddl::is_ddl(statement)
+            && let Err(error) = self.refuse_read_only(statement)
+        {
+            self.keep_error(&error);
+            return Err(told(error));
+        }
         match statement {
             Statement::Select(_)
             | Statement::Insert(_)
@@ -96,18 +103,9 @@ impl SqlSession {
     }
 
     /// Refuses what a read-only transaction, an expired password or the state of XA do not allow.
-    fn may_run(&self, statement: &Statement) -> Result<()> {
-        if self.account.expired
-            && !matches!(
-                statement,
-                Statement::SetPassword(_) | Statement::AlterUser(_) | Statement::Set(_)
-            )
-        {
-            return Err(SqlError::new(
-                1820,
-                "You must reset your password using ALTER USER statement before executing this \
-                 statement.",
-            ));
+    fn may_run(&mut self, statement: &Statement) -> Result<()> {
+        if !matches!(statement, Statement::SetPassword(_) | Statement::AlterUser(_)) {
+            self.refuse_sandboxed()?;
         }
         if self.transactions.xa.is_some() && ends_transaction(statement) {
             return Err(self.transactions.wrong_xa_state());
@@ -147,7 +145,8 @@ impl SqlSession {
             }
             Statement::LockTables(locks) => self.run_lock_tables(locks),
             Statement::UnlockTables => self.run_unlock_tables(),
-            Statement::LockInstance | Statement::UnlockInstance => Ok(()),
+            Statement::LockInstance => self.require_one_of(&["BACKUP_ADMIN"], "BACKUP_ADMIN"),
+            Statement::UnlockInstance => Ok(()),
             Statement::Flush(what) => self.run_flush(what),
             Statement::ResetPersist { if_exists, variable } => {
                 self.reset_persist(*if_exists, variable.as_deref())
@@ -213,11 +212,16 @@ impl SqlSession {
 
     fn run_flush(&mut self, what: &[ast::Flush]) -> Result<()> {
         for one in what {
+            self.may_flush(one)?;
+        }
+        for one in what {
             match one {
                 ast::Flush::Tables { tables, with_read_lock: true, .. } if tables.is_empty() => {
                     return self.take_global_lock();
                 }
-                ast::Flush::Tables { tables, with_read_lock: true, .. } => {
+                ast::Flush::Tables { tables, with_read_lock, for_export }
+                    if *with_read_lock || *for_export =>
+                {
                     let lock = |table: &ast::TableName| ast::TableLock {
                         table: table.clone(),
                         alias: None,
@@ -227,10 +231,28 @@ impl SqlSession {
                     return self.run_lock_tables(&locks);
                 }
                 ast::Flush::Tables { .. } => self.instance.plans.clear(),
-                ast::Flush::Other(what) => self.flush_other(what)?,
+                ast::Flush::Other(what) => self.flush_other(what),
             }
         }
         self.transactions.commit()
+    }
+
+    /// `RELOAD` lets an account flush anything, and a privilege for each kind that kind.
+    fn may_flush(&self, what: &ast::Flush) -> Result<()> {
+        let own = match what {
+            ast::Flush::Tables { .. } => Some("FLUSH_TABLES"),
+            ast::Flush::Other(what) => match what.as_str() {
+                "STATUS" => Some("FLUSH_STATUS"),
+                "PRIVILEGES" => Some("FLUSH_PRIVILEGES"),
+                "USER_RESOURCES" => Some("FLUSH_USER_RESOURCES"),
+                "OPTIMIZER_COSTS" => Some("FLUSH_OPTIMIZER_COSTS"),
+                _ => None,
+            },
+        };
+        match own {
+            Some(own) => self.require_one_of(&["RELOAD", own], &format!("RELOAD or {own}")),
+            None => self.require_one_of(&["RELOAD"], "RELOAD"),
+        }
     }
 
     fn signal(&mut self, signal: &ast::Signal) -> SqlError {

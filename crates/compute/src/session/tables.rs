@@ -17,8 +17,8 @@ pub(super) fn need(need: &PlanNeed) -> Need {
         NeededPrivilege::Update => Privilege::UPDATE,
         NeededPrivilege::Delete => Privilege::DELETE,
     };
-    let columns = need.columns.clone();
-    Need { columns, whole: need.whole, ..Need::on_table(privilege, &need.schema, &need.table) }
+    let (of, columns, through) = (need.of, need.columns.clone(), need.through.clone());
+    Need { of, columns, through, ..Need::on_table(privilege, &need.schema, &need.table) }
 }
 
 /// The rows of a virtual table that is the session layer's.

@@ -44,6 +44,12 @@ impl SqlSession {
                     self.instance.node.rollback_prepared(&encode_xid(xid)).map_err(from_rows)?;
                 }
             }
+            Xa::Recover { .. } if !self.grants.has_dynamic("XA_RECOVER_ADMIN") => {
+                return Err(SqlError::new(
+                    1401,
+                    "XAER_RMERR: Fatal error occurred in the transaction branch - check your data for consistency",
+                ));
+            }
             Xa::Recover { convert_xid } => return Ok(Some(self.xa_recover(*convert_xid))),
         }
         Ok(None)

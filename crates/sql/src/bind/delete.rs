@@ -2,7 +2,7 @@
 
 use crate::error::{Result, SqlError};
 use crate::grammar::ast;
-use crate::plan::DeletePlan;
+use crate::plan::{DeletePlan, NeededPrivilege};
 
 use super::Binder;
 use super::logical::RelationId;
@@ -25,7 +25,12 @@ impl Binder<'_> {
     }
 
     fn delete_in_scope(&mut self, delete: &ast::Delete) -> Result<DeletePlan> {
-        let from = self.from(&delete.tables)?;
+        if delete.targets.is_empty() {
+            self.wanted = NeededPrivilege::Delete;
+        }
+        let from = self.from(&delete.tables);
+        self.wanted = NeededPrivilege::Select;
+        let from = from?;
         self.scope().shown = from.shown;
         let mut relations: Vec<RelationId> = Vec::new();
         if delete.targets.is_empty() {

@@ -118,7 +118,9 @@ impl Binder<'_> {
             return Ok(item);
         }
         let schema = self.schema_of(&name)?;
-        let found = self.context.catalog.relation(&schema, &name.name)?;
+        let found = self.context.catalog.relation(&schema, &name.name).inspect_err(|_| {
+            self.name_table(&schema, &name.name, &shown_name, None);
+        })?;
         let model = match &found {
             CatalogRelation::Table(table) => Some(Arc::clone(table)),
             CatalogRelation::Virtual(_) => None,

@@ -44,7 +44,14 @@ impl Binder<'_> {
         if !insert.partitions.is_empty() {
             return Err(SqlError::new(1747, "PARTITION () clause on non partitioned table"));
         }
-        let (table, view, named) = self.insert_target(&insert.table)?;
+        let mut wanted = vec![NeededPrivilege::Insert];
+        if !insert.on_duplicate.is_empty() {
+            wanted.push(NeededPrivilege::Update);
+        }
+        if insert.replace {
+            wanted.push(NeededPrivilege::Delete);
+        }
+        let (table, view, named) = self.insert_target(&insert.table, &wanted)?;
         let names = view.as_ref().map(|view| &view.names);
         let columns = self.insert_columns(&table, names, &insert.columns)?;
         let source_relation = RelationSource::Table(Arc::clone(&table));
@@ -97,7 +104,6 @@ impl Binder<'_> {
         named: Option<usize>,
         columns: &[u16],
     ) {
-        self.note_only_target(named, insert.columns.is_empty());
         let behind = view.map(|view| view.relation);
         self.note_write(named, NeededPrivilege::Insert, None, behind.map(|of| (of, 0)));
         for ordinal in columns {
@@ -117,20 +123,24 @@ impl Binder<'_> {
     fn insert_target(
         &mut self,
         name: &ast::TableName,
+        wanted: &[NeededPrivilege],
     ) -> Result<(Arc<TableModel>, Option<BehindView>, Option<usize>)> {
         let schema = self.schema_of(name)?;
         let alias: Arc<str> = name.name.as_str().into();
-        match self.context.catalog.relation(&schema, &name.name)? {
+        let found = self.context.catalog.relation(&schema, &name.name);
+        let model = match &found {
+            Ok(CatalogRelation::Table(table)) => Some(Arc::clone(table)),
+            _ => None,
+        };
+        let named = self.name_table(&schema, &name.name, &alias, model.as_deref());
+        self.note_wanted(named, wanted);
+        match found? {
             CatalogRelation::Virtual(table) => Err(SqlError::new(
                 1044,
                 format!("Access denied for user to database '{}'", table.schema()),
             )),
-            CatalogRelation::Table(table) if table.view().is_none() => {
-                let named = self.name_table(&schema, &name.name, &alias, Some(&table));
-                Ok((table, None, named))
-            }
+            CatalogRelation::Table(table) if table.view().is_none() => Ok((table, None, named)),
             CatalogRelation::Table(view) => {
-                let named = self.name_table(&schema, &name.name, &alias, Some(&view));
                 let (table, behind) = self.behind_view(&view)?;
                 Ok((table, Some(behind), named))
             }

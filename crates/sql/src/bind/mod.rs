@@ -52,7 +52,7 @@ use std::sync::Arc;
 
 use crate::error::{Result, SqlError};
 use crate::expression::Expression;
-use crate::plan::{CommonTable, PlanContext};
+use crate::plan::{CommonTable, NeededPrivilege, PlanContext, ViewUser};
 
 use cte::CommonTableName;
 use logical::{Relation, RelationId};
@@ -91,8 +91,10 @@ pub struct Binder<'a> {
     pub(crate) block_hints: hints::BlockHints,
     /// Tables that the statement names, which its session must be allowed to read.
     pub(crate) named: Vec<named::NamedUse>,
-    /// How many views with the rights of their definers are being bound.
-    pub(crate) definer_views: usize,
+    /// What the statement needs on the tables that are named next.
+    pub(crate) wanted: NeededPrivilege,
+    /// Views that are being bound, the outermost first, with whose rights count in them.
+    pub(crate) view_users: Vec<Arc<ViewUser>>,
     /// Tables that are being bound are to be written: views `WITH CHECK OPTION` keep their conditions.
     pub(crate) writes_through_views: bool,
     /// Conditions stay conditions, also where they could be joins.
@@ -126,7 +128,8 @@ impl<'a> Binder<'a> {
             written: Vec::new(),
             block_hints: hints::BlockHints::default(),
             named: Vec::new(),
-            definer_views: 0,
+            wanted: NeededPrivilege::Select,
+            view_users: Vec::new(),
             writes_through_views: false,
             keeps_conditions: false,
             conditions_within: Vec::new(),

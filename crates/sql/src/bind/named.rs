@@ -2,42 +2,62 @@
 //! judge.
 //!
 //! ```text
-//!   UPDATE t SET a = b WHERE c = 1      t: reads {b, c}, writes UPDATE {a}
+//!   UPDATE t SET a = b WHERE c = 1      t: UPDATE; its columns: SELECT {b, c}, UPDATE {a}
+//!   SELECT x FROM v                     v: SELECT; t behind it: SELECT, of v's definer
 //! ```
 //!
-//! What stands in views with the rights of their definers is not looked at: the view is.
+//! A statement needs privileges on its tables first, of which some column will do. What of the columns is asked
+//! for comes after.
 
-use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use crate::catalog::model::TableModel;
-use crate::plan::{NamedTable, NeededPrivilege, PlanNeed};
+use rustc_hash::FxHashSet;
+
+use crate::catalog::model::{TableKind, TableModel};
+use crate::plan::{NamedTable, NeedOf, NeededPrivilege, PlanNeed, ViewUser};
 
 use super::Binder;
 use super::logical::RelationId;
+
+/// Columns in the order in which the statement comes upon them: the first that is not allowed is told.
+#[derive(Debug, Default)]
+struct Columns {
+    in_order: Vec<Arc<str>>,
+    known: FxHashSet<Arc<str>>,
+}
+
+impl Columns {
+    fn insert(&mut self, column: &Arc<str>) {
+        if self.known.insert(Arc::clone(column)) {
+            self.in_order.push(Arc::clone(column));
+        }
+    }
+}
 
 /// A table or view that the statement names.
 #[derive(Debug)]
 pub(crate) struct NamedUse {
     pub(crate) table: NamedTable,
     /// Columns that are read.
-    reads: BTreeSet<Arc<str>>,
-    /// They are read by `*`.
-    reads_whole: bool,
+    reads: Columns,
     /// What is written, by privilege.
-    writes: Vec<(NeededPrivilege, BTreeSet<Arc<str>>)>,
-    /// The columns that are inserted are not named.
-    writes_whole: bool,
-    /// Nothing but a target of rows.
-    is_only_target: bool,
+    writes: Vec<(NeededPrivilege, Columns)>,
+    /// What is needed on the table as such.
+    wanted: Vec<NeededPrivilege>,
+    /// Its rows are locked as for a change.
+    is_locked: bool,
+    /// It is the session's own temporary table, which needs no privileges.
+    is_temporary: bool,
+    /// Through which view it is used, and who must be allowed to.
+    through: Option<Arc<ViewUser>>,
     /// It stands in a view.
     is_inner: bool,
-    /// It is a view with the rights of who uses it: these are needed on what is behind it as well.
-    is_invoker_view: bool,
+    /// It is a view: what is written to it is written to what is behind it.
+    is_view: bool,
 }
 
 impl Binder<'_> {
-    /// Notes a table of the statement. `None` inside views with the rights of their definers.
+    /// Notes a table of the statement.
     pub(crate) fn name_table(
         &mut self,
         schema: &Arc<str>,
@@ -45,20 +65,20 @@ impl Binder<'_> {
         alias: &Arc<str>,
         model: Option<&TableModel>,
     ) -> Option<usize> {
-        if self.definer_views > 0 {
-            return None;
-        }
         let (schema, alias) = (Arc::clone(schema), Arc::clone(alias));
-        let view = model.and_then(TableModel::view);
         self.named.push(NamedUse {
             table: NamedTable { schema, table: table.into(), alias, writes: false },
-            reads: BTreeSet::new(),
-            reads_whole: false,
+            reads: Columns::default(),
             writes: Vec::new(),
-            writes_whole: false,
-            is_only_target: false,
+            wanted: vec![match self.conditions_within.is_empty() && self.depth == 0 {
+                true => self.wanted,
+                false => NeededPrivilege::Select,
+            }],
+            is_locked: false,
+            is_temporary: model.is_some_and(|model| model.kind == TableKind::Temporary),
+            through: self.view_users.last().cloned(),
             is_inner: !self.conditions_within.is_empty(),
-            is_invoker_view: view.is_some_and(|view| !view.security_definer),
+            is_view: model.is_some_and(|model| model.view().is_some()),
         });
         Some(self.named.len() - 1)
     }
@@ -66,14 +86,14 @@ impl Binder<'_> {
     /// A column of a named table is read.
     pub(crate) fn note_read(&mut self, named: Option<usize>, column: &Arc<str>) {
         if let Some(named) = named {
-            self.named[named].reads.insert(Arc::clone(column));
+            self.named[named].reads.insert(column);
         }
     }
 
-    /// All columns of a named table are read, by `*`.
-    pub(crate) fn note_whole_read(&mut self, named: Option<usize>) {
+    /// Rows of a named table are locked as for a change.
+    pub(crate) fn note_locked(&mut self, named: Option<usize>) {
         if let Some(named) = named {
-            self.named[named].reads_whole = true;
+            self.named[named].is_locked = true;
         }
     }
 
@@ -89,8 +109,7 @@ impl Binder<'_> {
         let one = &mut self.named[number];
         one.table.writes = true;
         one.add_write(privilege, column.cloned());
-        let inner = behind.filter(|_| one.is_invoker_view);
-        let Some((relation, ordinal)) = inner else { return };
+        let Some((relation, ordinal)) = behind.filter(|_| one.is_view) else { return };
         let Ok(model) = self.model_of(relation) else { return };
         let column = column.and_then(|_| model.by_ordinal(ordinal)).map(|one| one.name.clone());
         let same = |one: &NamedUse| {
@@ -101,19 +120,21 @@ impl Binder<'_> {
         }
     }
 
-    /// The table is named as the target of rows, and not to be read.
-    pub(crate) fn note_only_target(&mut self, named: Option<usize>, whole: bool) {
+    /// What is needed on a named table as such, besides what its columns ask for.
+    pub(crate) fn note_wanted(&mut self, named: Option<usize>, wanted: &[NeededPrivilege]) {
         if let Some(named) = named {
-            self.named[named].is_only_target = true;
-            self.named[named].writes_whole = whole;
+            self.named[named].wanted = wanted.to_vec();
         }
     }
 
     /// What the statement needs to be allowed.
     pub(crate) fn needs(&self) -> Vec<PlanNeed> {
-        let mut needs: Vec<PlanNeed> = self.named.iter().flat_map(NamedUse::needs).collect();
-        needs.sort();
-        needs.dedup();
+        let mut needs: Vec<PlanNeed> = Vec::new();
+        for need in self.named.iter().flat_map(NamedUse::needs) {
+            if !needs.contains(&need) {
+                needs.push(need);
+            }
+        }
         needs
     }
 
@@ -127,25 +148,44 @@ impl Binder<'_> {
 impl NamedUse {
     fn add_write(&mut self, privilege: NeededPrivilege, column: Option<Arc<str>>) {
         match self.writes.iter_mut().find(|(of, _)| *of == privilege) {
-            Some((_, columns)) => columns.extend(column),
-            None => self.writes.push((privilege, column.into_iter().collect())),
+            Some((_, columns)) => column.iter().for_each(|column| columns.insert(column)),
+            None => {
+                let mut columns = Columns::default();
+                column.iter().for_each(|column| columns.insert(column));
+                self.writes.push((privilege, columns));
+            }
         }
     }
 
-    /// What is changed without a look at it need not be readable.
-    fn needs(&self) -> impl Iterator<Item = PlanNeed> {
-        let need = |privilege, columns: &BTreeSet<Arc<str>>, whole| PlanNeed {
+    /// What is needed on the table as such, then on its columns.
+    fn needs(&self) -> Vec<PlanNeed> {
+        let need = |of, privilege, columns: &[Arc<str>]| PlanNeed {
+            of,
             privilege,
             schema: Arc::clone(&self.table.schema),
             table: Arc::clone(&self.table.table),
-            columns: columns.iter().cloned().collect(),
-            whole,
+            columns: columns.to_vec(),
+            through: self.through.clone(),
         };
-        let is_blind = (self.is_only_target || !self.writes.is_empty()) && self.reads.is_empty();
-        let read =
-            (!is_blind).then(|| need(NeededPrivilege::Select, &self.reads, self.reads_whole));
-        let writes = self.writes.iter();
-        let writes = writes.map(|(of, columns)| need(*of, columns, self.writes_whole));
-        read.into_iter().chain(writes).collect::<Vec<_>>().into_iter()
+        if self.is_temporary {
+            return Vec::new();
+        }
+        let mut needs: Vec<PlanNeed> =
+            self.wanted.iter().map(|privilege| need(NeedOf::Table, *privilege, &[])).collect();
+        if self.is_locked {
+            needs.push(need(NeedOf::LockedTable, NeededPrivilege::Update, &[]));
+        }
+        let written = |of: &NeededPrivilege| self.writes.iter().any(|(other, _)| other == of);
+        for privilege in [NeededPrivilege::Insert, NeededPrivilege::Delete] {
+            if written(&privilege) && !self.wanted.contains(&privilege) {
+                needs.push(need(NeedOf::Table, privilege, &[]));
+            }
+        }
+        if !self.reads.in_order.is_empty() {
+            needs.push(need(NeedOf::Columns, NeededPrivilege::Select, &self.reads.in_order));
+        }
+        let columns = self.writes.iter().filter(|(_, columns)| !columns.in_order.is_empty());
+        needs.extend(columns.map(|(of, columns)| need(NeedOf::Columns, *of, &columns.in_order)));
+        needs
     }
 }

@@ -271,8 +271,6 @@ impl Binder<'_> {
             }
         };
         for place in places {
-            let named = self.scopes[level].tables[place.table].named;
-            self.note_whole_read(named);
             let column = self.scopes[level].column(place);
             if column.invisible {
                 continue;
@@ -438,8 +436,19 @@ impl Binder<'_> {
             for RelationId(number) in relations {
                 self.relations[number].mode = mode;
             }
+            if lock.lock_type == LockType::Update {
+                self.note_locked_tables(lock.of.as_ref().map(TableName::of).as_ref());
+            }
         }
         Ok(())
+    }
+
+    /// Notes which tables of the innermost scope `FOR UPDATE` locks.
+    fn note_locked_tables(&mut self, of: Option<&TableName>) {
+        let is_meant = |alias: &str| of.is_none_or(|of| of.name.eq_ignore_ascii_case(alias));
+        let tables = self.scope().tables.iter().filter(|table| is_meant(&table.alias));
+        let named: Vec<Option<usize>> = tables.map(|table| table.named).collect();
+        named.into_iter().for_each(|named| self.note_locked(named));
     }
 
     /// Groups, aggregates and what they ask of the expressions above them.

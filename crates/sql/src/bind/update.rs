@@ -1,6 +1,6 @@
 //! `UPDATE`.
 
-use sqlparser::ast::OrderByExpr;
+use sqlparser::ast::{OrderByExpr, TableFactor, TableWithJoins};
 
 use crate::catalog::model::{IndexPartModel, TableModel};
 use crate::error::{Result, SqlError};
@@ -9,7 +9,9 @@ use crate::grammar::ast::{self, ValueOrDefault};
 use crate::plan::finish::finish;
 use crate::plan::optimiser::Optimiser;
 use crate::plan::visit::{SlotSet, add_all_reads, add_reads};
-use crate::plan::{Access, Assignment, NodeKind, PlanNode, UpdatePlan, WriteTarget};
+use crate::plan::{
+    Access, Assignment, NeededPrivilege, NodeKind, PlanNode, UpdatePlan, WriteTarget,
+};
 
 use super::Binder;
 use super::logical::{Block, Body, Query, RelationId, RelationSource};
@@ -33,8 +35,12 @@ impl Binder<'_> {
     }
 
     fn update_in_scope(&mut self, update: &ast::Update) -> Result<UpdatePlan> {
+        if is_single(&update.tables) {
+            self.wanted = NeededPrivilege::Update;
+        }
         self.writes_through_views = true;
         let from = self.from(&update.tables);
+        self.wanted = NeededPrivilege::Select;
         self.writes_through_views = false;
         let from = from?;
         self.scope().shown = from.shown;
@@ -349,4 +355,9 @@ fn changes_way(access: &Access, target: &WriteTarget) -> bool {
 #[must_use]
 pub(crate) fn is_default(expression: &Expression) -> bool {
     matches!(&expression.kind, ExpressionKind::Unresolved(name) if &**name == "DEFAULT")
+}
+
+/// Whether the statement names one table and nothing else.
+fn is_single(tables: &[TableWithJoins]) -> bool {
+    matches!(tables, [only] if only.joins.is_empty() && matches!(only.relation, TableFactor::Table { .. }))
 }

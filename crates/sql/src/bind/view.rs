@@ -5,11 +5,11 @@ use std::sync::Arc;
 use sqlparser::ast;
 
 use crate::catalog::SessionCatalog;
-use crate::catalog::model::{CheckOption, TableModel, ViewAlgorithm};
+use crate::catalog::model::{CheckOption, TableModel, ViewAlgorithm, ViewModel};
 use crate::error::{Result, SqlError};
 use crate::expression::Expression;
 use crate::grammar::{self, ast::Statement};
-use crate::plan::PlanContext;
+use crate::plan::{PlanContext, ViewUser};
 use crate::types::EvaluationContext;
 
 use super::Binder;
@@ -98,15 +98,32 @@ impl Binder<'_> {
         let schema = self.schema.replace(view.schema.clone());
         let scopes = std::mem::take(&mut self.scopes);
         let names = std::mem::take(&mut self.common_names);
-        self.definer_views += usize::from(view.security_definer);
+        let user = self.view_user(table, view);
+        self.view_users.push(user);
         let bound = self.deeper(|binder| binder.query(&select.query));
-        self.definer_views -= usize::from(view.security_definer);
+        self.view_users.pop();
         self.schema = schema;
         self.scopes = scopes;
         self.common_names = names;
         bound.map_err(|error| match error.code {
             1054 | 1146 | 1049 | 1305 => invalid(table),
             _ => error,
+        })
+    }
+}
+
+impl Binder<'_> {
+    /// Whose rights count in a view. One with the rights of who uses it has, within another, that one's.
+    fn view_user(&self, table: &TableModel, view: &ViewModel) -> Arc<ViewUser> {
+        let around = self.view_users.last();
+        let definer = match view.security_definer {
+            true => Some(view.definer.clone()),
+            false => around.and_then(|user| user.definer.clone()),
+        };
+        Arc::new(ViewUser {
+            schema: around.map_or_else(|| table.schema.clone(), |user| user.schema.clone()),
+            view: around.map_or_else(|| table.name.clone(), |user| user.view.clone()),
+            definer,
         })
     }
 }

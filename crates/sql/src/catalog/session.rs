@@ -68,6 +68,11 @@ pub trait SessionTables {
     fn sees_schema(&self, schema: &str) -> bool;
     /// Whether the user may know of a table.
     fn sees_table(&self, schema: &str, table: &str) -> bool;
+    /// The user's privileges on a column, as `information_schema` lists them; a user without any may not know
+    /// of it.
+    fn privileges_on_column(&self, schema: &str, table: &str, column: &str) -> String;
+    /// Whether the user may read the definition of a view.
+    fn reads_view(&self, schema: &str, view: &str) -> bool;
     /// The rows of other tables that are the session layer's: `(schema, table)` such as
     /// `("information_schema", "USER_PRIVILEGES")`, in the order of the table's columns.
     fn rows(&self, schema: &str, table: &str) -> Vec<Vec<Datum>>;
@@ -94,6 +99,12 @@ impl SessionTables for NoSessionTables {
         true
     }
     fn sees_table(&self, _schema: &str, _table: &str) -> bool {
+        true
+    }
+    fn privileges_on_column(&self, _schema: &str, _table: &str, _column: &str) -> String {
+        "select,insert,update,references".to_owned()
+    }
+    fn reads_view(&self, _schema: &str, _view: &str) -> bool {
         true
     }
     fn rows(&self, _schema: &str, _table: &str) -> Vec<Vec<Datum>> {

@@ -6,6 +6,7 @@ use firn_format::value::CollationId;
 
 use crate::catalog::SessionCatalog;
 use crate::error::{Condition, Result};
+use crate::plan::PlanNeed;
 use crate::types::{Datum, EvaluationContext, SqlType};
 
 /// The types of the session's variables.
@@ -49,6 +50,8 @@ pub struct PlanContext<'a> {
     pub variables: &'a dyn VariableTypes,
     /// Warnings of planning, such as unknown hints.
     pub conditions: RefCell<Vec<Condition>>,
+    /// What a statement that could not be planned needs to be allowed on the tables that it named until then.
+    pub needs_of_refused: RefCell<Vec<PlanNeed>>,
     /// The executor that a hint names.
     pub executor: Cell<Option<Executor>>,
 }
@@ -78,6 +81,7 @@ impl<'a> PlanContext<'a> {
             parameter_values: &[],
             variables: &UntypedVariables,
             conditions: RefCell::default(),
+            needs_of_refused: RefCell::default(),
             executor: Cell::new(None),
         }
     }

@@ -94,18 +94,42 @@ pub struct PreparedPlan {
 }
 
 /// A privilege that a statement needs on a table or view.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PlanNeed {
+    /// What of the table it is needed on.
+    pub of: NeedOf,
     /// Which.
     pub privilege: NeededPrivilege,
     /// The schema.
     pub schema: Arc<str>,
     /// The table or view.
     pub table: Arc<str>,
-    /// On these columns; none: on anything of the table.
+    /// The columns, if it is needed on these.
     pub columns: Vec<Arc<str>>,
-    /// The columns are all of the table, and the statement does not name them one by one.
-    pub whole: bool,
+    /// Through which view the table is used; `None` where the statement names it.
+    pub through: Option<Arc<ViewUser>>,
+}
+
+/// What of a table a privilege is needed on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum NeedOf {
+    /// The table, or any column of it.
+    Table,
+    /// The table, or one of the privileges that stand for locking its rows.
+    LockedTable,
+    /// These columns.
+    Columns,
+}
+
+/// Who uses a table through a view.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ViewUser {
+    /// The schema of the view that the statement names.
+    pub schema: Arc<str>,
+    /// The name of that view.
+    pub view: Arc<str>,
+    /// `user@host` of the definer whose rights count; `None`: the session's do.
+    pub definer: Option<Arc<str>>,
 }
 
 /// A table or view that a statement names.

@@ -19,20 +19,10 @@ pub fn plan_statement(statement: &Statement, context: &PlanContext<'_>) -> Resul
     let definitions_version = context.catalog.definitions_version();
     let mut binder = Binder::new(context);
     binder.writes = !matches!(statement, Statement::Select(_) | Statement::Do(_));
-    let planned = match statement {
-        Statement::Select(select) => {
-            let query = binder.query(&select.query)?;
-            StatementPlan::Query(binder.plan_bound(query)?)
-        }
-        Statement::Insert(insert) => StatementPlan::Insert(binder.insert(insert)?),
-        Statement::Update(update) => StatementPlan::Update(binder.update(update)?),
-        Statement::Delete(delete) => StatementPlan::Delete(binder.delete(delete)?),
-        Statement::Do(expressions) => {
-            let values = expressions.iter().map(|expr| binder.bind_alone(expr));
-            StatementPlan::Query(one_row_of(values.collect::<Result<Vec<_>>>()?))
-        }
-        _ => return Err(SqlError::not_supported("a plan of this statement")),
-    };
+    let planned = plan_kind(statement, &mut binder).inspect_err(|_| {
+        // Who may not use the tables that were named so far is told that, and not what is wrong.
+        context.needs_of_refused.replace(binder.needs());
+    })?;
     let (needs, tables) = (binder.needs(), binder.named_tables());
     let max_execution_time_ms = binder.max_execution_time_ms;
     let common_tables: Vec<CommonTable> = binder.common_tables.into_iter().flatten().collect();
@@ -52,6 +42,23 @@ pub fn plan_statement(statement: &Statement, context: &PlanContext<'_>) -> Resul
         needs,
         tables,
         max_execution_time_ms,
+    })
+}
+
+fn plan_kind(statement: &Statement, binder: &mut Binder<'_>) -> Result<StatementPlan> {
+    Ok(match statement {
+        Statement::Select(select) => {
+            let query = binder.query(&select.query)?;
+            StatementPlan::Query(binder.plan_bound(query)?)
+        }
+        Statement::Insert(insert) => StatementPlan::Insert(binder.insert(insert)?),
+        Statement::Update(update) => StatementPlan::Update(binder.update(update)?),
+        Statement::Delete(delete) => StatementPlan::Delete(binder.delete(delete)?),
+        Statement::Do(expressions) => {
+            let values = expressions.iter().map(|expr| binder.bind_alone(expr));
+            StatementPlan::Query(one_row_of(values.collect::<Result<Vec<_>>>()?))
+        }
+        _ => return Err(SqlError::not_supported("a plan of this statement")),
     })
 }
 

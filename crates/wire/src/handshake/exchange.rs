@@ -63,6 +63,9 @@ pub(crate) fn authenticate(
     exchange.switch_plugin()?;
     let using_password = !exchange.answer_is_empty();
     let proved = exchange.check()?;
+    if credentials.exists {
+        context.service.attempted(user, attempt.host, proved).map_err(WireError::Fatal)?;
+    }
     let secure_enough = attempt.secure_transport || !credentials.requires_secure_transport;
     if proved && credentials.exists && secure_enough {
         return Ok(credentials);

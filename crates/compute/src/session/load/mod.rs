@@ -27,7 +27,7 @@ use super::execution::{Arguments, NoRows};
 use super::{SqlSession, told};
 use crate::accounts::Privilege;
 use crate::plan_cache::CachedPlan;
-use crate::privileges::{self, Need};
+use crate::privileges::Need;
 use fields::{FieldReader, Line};
 use lines::LineRows;
 
@@ -79,9 +79,7 @@ impl SqlSession {
         }
         let schema = load.table.schema.as_deref().or(self.state.schema.as_deref()).unwrap_or("");
         let need = Need::on_table(Privilege::INSERT, schema, &load.table.name);
-        if let Err(error) =
-            privileges::check(&[need], &self.grants, &self.account.name, &self.facts.host)
-        {
+        if let Err(error) = self.require(&[need]) {
             return Ok(Err(error));
         }
         let file = replies.local_infile(load.path.as_bytes())?;
@@ -92,7 +90,7 @@ impl SqlSession {
         let path = self.secure_path(&load.path, true)?;
         let schema = load.table.schema.as_deref().or(self.state.schema.as_deref()).unwrap_or("");
         let needs = [Need::on_table(Privilege::INSERT, schema, &load.table.name)];
-        privileges::check(&needs, &self.grants, &self.account.name, &self.facts.host)?;
+        self.require(&needs)?;
         let file = std::fs::File::open(&path).map_err(|error| {
             SqlError::new(29, format!("File '{}' not found ({error})", path.display()))
         })?;

@@ -23,8 +23,9 @@ pub(super) fn create(context: &DdlContext<'_>, statement: &ast::CreateView) -> R
     let mut draft = draft(context, &schema, &name, named(columns, &statement.columns)?)?;
     draft.created_us = create::now_us();
     let mut definition = draft.definition()?;
-    let options =
-        TableOptions { view: Some(view_of(context, statement, current)?), ..draft.table_options() };
+    let kept = before.as_deref().filter(|_| statement.alter).and_then(TableModel::view);
+    let view = view_of(context, statement, current, kept)?;
+    let options = TableOptions { view: Some(view), ..draft.table_options() };
     definition.options = options.encode();
     let mut definitions = context.definitions()?;
     if let Some(before) = before {
@@ -115,6 +116,7 @@ fn view_of(
     context: &DdlContext<'_>,
     statement: &ast::CreateView,
     schema: &str,
+    kept: Option<&ViewModel>,
 ) -> Result<ViewModel> {
     // Without what `sql_mode` made of the text: it is parsed in the default mode again. Parentheses
     // around every operator can take it beyond what may nest, and then there is no such view.
@@ -122,6 +124,8 @@ fn view_of(
     grammar::parse(&body, grammar::Mode::default())?;
     let definer = match &statement.definer {
         Some(ast::Account::Named { user, host }) => format!("{user}@{host}"),
+        // Who alters a view leaves it to whom it is.
+        None if kept.is_some() => kept.map(|kept| kept.definer.to_string()).unwrap_or_default(),
         Some(ast::Account::Current) | None => context.account.to_owned(),
     };
     Ok(ViewModel {

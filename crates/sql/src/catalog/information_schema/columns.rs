@@ -3,7 +3,7 @@
 use crate::error::Result;
 use crate::types::{Datum, TypeKind};
 
-use super::super::model::{ColumnModel, DefaultValue, Generated, TableModel};
+use super::super::model::{ColumnModel, DefaultValue, Generated, TableKind, TableModel};
 use super::super::show::create::default_text;
 use super::super::type_text;
 use super::super::virtual_table::{EmitRow, VirtualColumn, VirtualContext};
@@ -61,8 +61,16 @@ fn fill(context: &VirtualContext<'_>, hints: &Hints<'_>, emit: EmitRow<'_>) -> R
         match listed {
             Listed::Stored(table) => {
                 for (column, position) in table.shown_columns().zip(1..) {
+                    let (schema, name) = (&*table.schema, &*table.name);
+                    let held = match table.kind {
+                        TableKind::Temporary => ALL_PRIVILEGES.to_owned(),
+                        _ => context.session.privileges_on_column(schema, name, &column.name),
+                    };
+                    if held.is_empty() {
+                        continue;
+                    }
                     let key = column_key(table, column);
-                    let row = row(&table.schema, &table.name, column, position, key);
+                    let row = row(schema, name, column, (position, key, &held));
                     if !emit(&row)? {
                         return Ok(false);
                     }
@@ -71,7 +79,7 @@ fn fill(context: &VirtualContext<'_>, hints: &Hints<'_>, emit: EmitRow<'_>) -> R
             Listed::Virtual(table) => {
                 for (column, position) in table.columns().iter().zip(1..) {
                     let column = model_of(column, position);
-                    let row = row(table.schema(), table.name(), &column, position, "");
+                    let row = row(table.schema(), table.name(), &column, (position, "", "select"));
                     if !emit(&row)? {
                         return Ok(false);
                     }
@@ -103,7 +111,15 @@ pub(in crate::catalog) fn model_of(column: &VirtualColumn, position: u16) -> Col
     }
 }
 
-fn row(schema: &str, table: &str, column: &ColumnModel, position: u16, key: &str) -> Vec<Datum> {
+/// What a session may do with a column of its own temporary table.
+const ALL_PRIVILEGES: &str = "select,insert,update,references";
+
+fn row(
+    schema: &str,
+    table: &str,
+    column: &ColumnModel,
+    (position, key, privileges): (u16, &str, &str),
+) -> Vec<Datum> {
     let kind = &column.ty.kind;
     let lengths = type_text::character_lengths(kind);
     let precision = type_text::numeric_precision(column);
@@ -132,7 +148,7 @@ fn row(schema: &str, table: &str, column: &ColumnModel, position: u16, key: &str
         Datum::text(type_text::full(column)),
         Datum::text(key),
         Datum::text(extra(column)),
-        Datum::text("select,insert,update,references"),
+        Datum::text(privileges),
         Datum::text(&*column.comment),
         Datum::text(generation),
         Datum::Null,

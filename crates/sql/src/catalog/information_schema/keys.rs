@@ -138,7 +138,10 @@ fn fill_usage(context: &VirtualContext<'_>, hints: &Hints<'_>, emit: EmitRow<'_>
         for index in table.indexes.iter().filter(|index| index.unique) {
             for (part, position) in index.parts.iter().zip(1..) {
                 let column = table.by_ordinal(part.ordinal).filter(|column| !column.hidden);
-                let Some(column) = column else { continue };
+                let Some(column) = column.filter(|column| is_seen(context, table, &column.name))
+                else {
+                    continue;
+                };
                 let row = usage_row(table, &index.name, &column.name, position, None);
                 if !emit(&row)? {
                     return Ok(false);
@@ -148,6 +151,9 @@ fn fill_usage(context: &VirtualContext<'_>, hints: &Hints<'_>, emit: EmitRow<'_>
         for key in &table.foreign_keys {
             for (number, ordinal) in key.columns.iter().enumerate() {
                 let Some(column) = table.by_ordinal(*ordinal) else { continue };
+                if !is_seen(context, table, &column.name) {
+                    continue;
+                }
                 let parent = Some((key, number));
                 let row = usage_row(table, &key.name, &column.name, number as u64 + 1, parent);
                 if !emit(&row)? {
@@ -157,6 +163,11 @@ fn fill_usage(context: &VirtualContext<'_>, hints: &Hints<'_>, emit: EmitRow<'_>
         }
         Ok(true)
     })
+}
+
+/// Whether the user may know of a column.
+fn is_seen(context: &VirtualContext<'_>, table: &TableModel, column: &str) -> bool {
+    !context.session.privileges_on_column(&table.schema, &table.name, column).is_empty()
 }
 
 fn usage_row(

@@ -262,7 +262,10 @@ fn fill_views(context: &VirtualContext<'_>, hints: &Hints<'_>, emit: EmitRow<'_>
             def(),
             Datum::text(&*table.schema),
             Datum::text(&*table.name),
-            Datum::text(&*view.body),
+            match context.session.reads_view(&table.schema, &table.name) {
+                true => Datum::text(&*view.body),
+                false => Datum::text(""),
+            },
             Datum::text(check),
             Datum::text(updatable),
             Datum::text(&*view.definer),
