@@ -151,6 +151,9 @@ fn failed_logins_block_and_limits_hold() {
     let mut asking = log_in(&server, "q", "p").unwrap();
     let refusal = (0..30).map(|_| code(&mut asking, "DO 1")).find(|code| *code != 0);
     assert_eq!(refusal, Some(1226));
+    run(&mut root, &["ALTER USER h PASSWORD EXPIRE", "FLUSH USER_RESOURCES"]);
+    let of_expired = refused(&server, "h", "p");
+    assert!([1820, 1862].contains(&of_expired), "{of_expired}");
     run(&mut root, &["SET GLOBAL max_user_connections = 1"]);
     let _held = log_in(&server, "b", "p").unwrap();
     assert_eq!(refused(&server, "b", "p"), 1203);

@@ -1,6 +1,6 @@
 //! Where logs may be: who can set variables shall not write to other files through them.
 
-use std::path::{Component, Path, PathBuf};
+use std::path::{Component, Path, PathBuf, absolute};
 
 use firn_sql::error::{Result, SqlError};
 
@@ -26,7 +26,7 @@ impl LogDirectories {
         let data = PathBuf::from(text("datadir"));
         let named = VARIABLES.iter().map(|name| data.join(text(name)));
         let allowed = named.filter_map(|path| path.parent().map(Path::to_owned));
-        let allowed = allowed.chain([data.clone()]).map(|path| path.components().collect());
+        let allowed = allowed.chain([data.clone()]).filter_map(|path| absolute(path).ok());
         LogDirectories { allowed: allowed.collect(), data }
     }
 
@@ -38,7 +38,7 @@ impl LogDirectories {
         if !VARIABLES.contains(&variable) {
             return Ok(());
         }
-        let path: PathBuf = self.data.join(name).components().collect();
+        let path = absolute(self.data.join(name)).unwrap_or_default();
         let is_plain = !Path::new(name)
             .components()
             .any(|part| matches!(part, Component::ParentDir | Component::CurDir));

@@ -26,6 +26,7 @@ pub(crate) const SUPPORTED: Capabilities = Capabilities::LONG_PASSWORD
     .union(Capabilities::PLUGIN_AUTH)
     .union(Capabilities::CONNECT_ATTRS)
     .union(Capabilities::PLUGIN_AUTH_LENENC_DATA)
+    .union(Capabilities::EXPIRED_PASSWORDS)
     .union(Capabilities::SESSION_TRACK)
     .union(Capabilities::DEPRECATE_EOF)
     .union(Capabilities::COMPRESS_ZSTD)
