@@ -10,6 +10,7 @@ pub mod environment;
 pub mod event;
 pub mod ids;
 pub mod random;
+pub mod stack;
 pub mod sync;
 pub mod task;
 

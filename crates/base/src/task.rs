@@ -12,6 +12,7 @@ use std::time::Duration;
 
 use crate::clock::{Clock, SystemClock};
 use crate::event::Event;
+use crate::stack;
 
 /// A started task. Dropping the handle detaches it.
 pub trait TaskHandle: Send {
@@ -128,7 +129,11 @@ impl Spawner for ThreadSpawner {
     fn spawn(&self, name: &str, body: Box<dyn FnOnce() + Send>) -> Box<dyn TaskHandle> {
         let thread = std::thread::Builder::new()
             .name(name.to_owned())
-            .spawn(body)
+            .stack_size(stack::THREAD_STACK_BYTES)
+            .spawn(move || {
+                stack::begin(stack::THREAD_STACK_BYTES);
+                body();
+            })
             .unwrap_or_else(|error| panic!("cannot start the thread {name}: {error}"));
         Box::new(ThreadHandle(thread))
     }

@@ -28,6 +28,42 @@ impl SqlError {
         SqlError::new(1235, format!("This version of Firn doesn't yet support '{what}'"))
     }
 
+    /// A statement that somebody wants to end.
+    #[cold]
+    #[must_use]
+    pub fn interrupted() -> SqlError {
+        SqlError::new(1317, "Query execution was interrupted")
+    }
+
+    /// A query that has run for as long as it may.
+    #[cold]
+    #[must_use]
+    pub fn out_of_time() -> SqlError {
+        let message = "Query execution was interrupted, maximum statement execution time exceeded";
+        SqlError::new(3024, message)
+    }
+
+    /// A statement that needs more memory than it may have.
+    #[cold]
+    #[must_use]
+    pub fn out_of_memory(limit_bytes: u64) -> SqlError {
+        let message = format!(
+            "Out of memory; the statement needs more than its limit of {limit_bytes} bytes"
+        );
+        SqlError::new(1041, message)
+    }
+
+    /// A statement that nests deeper than the stack allows.
+    #[cold]
+    #[must_use]
+    pub fn stack_overrun(used_bytes: usize, size_bytes: usize, needed_bytes: usize) -> SqlError {
+        let message = format!(
+            "Thread stack overrun:  {used_bytes} bytes used of a {size_bytes} byte stack, and \
+             {needed_bytes} bytes needed.  Nest expressions and queries less deeply."
+        );
+        SqlError::new(1436, message)
+    }
+
     /// A statement that the grammar does not take; `near` is the rest of its text.
     #[must_use]
     pub fn syntax(near: &str, line: u64) -> SqlError {

@@ -17,6 +17,7 @@ pub mod functions;
 pub mod grammar;
 pub mod plan;
 pub mod types;
+pub mod watch;
 
 #[cfg(test)]
 mod test_support;

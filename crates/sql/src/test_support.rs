@@ -53,3 +53,9 @@ impl Drop for TestNode {
         self.storage.close();
     }
 }
+
+/// Runs a test on a stack as sessions have it.
+pub(crate) fn with_session_stack(test: fn()) {
+    use firn_base::task::{Spawner, ThreadSpawner};
+    assert!(ThreadSpawner.spawn("test", Box::new(test)).join(), "the test has failed");
+}

@@ -8,6 +8,9 @@ use firn_sql::plan::{NodeKind, PlanNode, PreparedPlan, QueryPlan, StatementPlan}
 use super::subquery::add_subqueries;
 use crate::stop::{Result, declined};
 
+/// How deep expressions may nest here. Kernels are made and run recursively, on threads with small stacks.
+const MOST_LEVELS: usize = 100;
+
 /// Whether a statement may be run over columns at all.
 pub(crate) fn check(plan: &PreparedPlan) -> Result<()> {
     let StatementPlan::Query(query) = &plan.statement else {
@@ -24,6 +27,9 @@ pub(crate) fn check(plan: &PreparedPlan) -> Result<()> {
     if found.acts {
         return declined("an expression acts, or differs from row to row");
     }
+    if found.is_tall {
+        return declined("an expression nests too deeply for the stack of a worker");
+    }
     if found.locks {
         return declined("its reads lock");
     }
@@ -35,6 +41,7 @@ struct Found {
     scans: bool,
     acts: bool,
     locks: bool,
+    is_tall: bool,
 }
 
 impl Found {
@@ -56,6 +63,7 @@ impl Found {
             _ => false,
         };
         self.acts |= visit::any(expression, &acts);
+        self.is_tall |= visit::is_taller(expression, MOST_LEVELS);
         subqueries.into_iter().for_each(|subquery| self.query(&subquery.query));
     }
 

@@ -7,6 +7,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::time::Duration;
 
 use firn_base::clock::Clock;
 use firn_sql::error::{Result, SqlError};
@@ -15,6 +16,7 @@ use firn_sql::grammar::ast::{Statement, sql::LockType};
 use firn_sql::grammar::{self, LiteralValue};
 use firn_sql::plan::{PlanContext, PreparedPlan, StatementPlan, plan_statement};
 use firn_sql::types::{Datum, Decimal, SqlType, TypeKind};
+use firn_sql::watch::Watch;
 use firn_wire::{Completion, Replies, WireError};
 
 use super::{SqlSession, executor, told};
@@ -152,23 +154,37 @@ impl SqlSession {
         let mode = self.grammar_mode();
         if grammar::normalise(text, mode, &mut self.normalised) {
             let lifted = self.normalised.text().to_owned();
-            if let Ok(parsed) = grammar::parse(&lifted, mode)
+            // A name is the text as it was written, with its literals.
+            if let Ok(parsed) = grammar::parse_watched(&lifted, mode, &self.watch(true))
+                && !parsed.names_show_parameters
                 && let Some(arguments) = self.literal_arguments(text)
             {
-                // Where a literal has to be a literal, the statement as it was written is planned instead.
-                if let Ok(plan) = self.plan(&parsed.statement, &arguments)
-                    && plan.plan.is_cacheable
-                    && self.shares_plans()
-                {
-                    let plan = Arc::new(plan);
-                    self.write_key(&arguments);
-                    self.instance.plans.put(&self.key, Arc::clone(&plan));
-                    return Ok((plan, arguments));
+                match self.plan(&parsed.statement, &arguments) {
+                    Ok(plan) if plan.plan.is_cacheable && self.shares_plans() => {
+                        let plan = Arc::new(plan);
+                        self.write_key(&arguments);
+                        self.instance.plans.put(&self.key, Arc::clone(&plan));
+                        return Ok((plan, arguments));
+                    }
+                    Err(error) if is_limit(&error) => return Err(error),
+                    // Where a literal has to be a literal, the statement as it was written is planned instead.
+                    _ => {}
                 }
             }
         }
         let arguments = Arguments::default();
         Ok((Arc::new(self.plan(statement, &arguments)?), arguments))
+    }
+
+    /// What parsing and planning the present statement may take. `reads`: `max_execution_time` is for it.
+    pub(super) fn watch(&self, reads: bool) -> Watch<'_> {
+        let clock = &*self.instance.facts.environment.clock as &dyn Clock;
+        let limit_ms = self.settings.max_execution_time_ms;
+        let deadline = (reads && limit_ms > 0)
+            .then(|| (clock, clock.monotonic() + Duration::from_millis(limit_ms)));
+        Watch::new(&self.facts.cancelled)
+            .with_deadline(deadline)
+            .with_memory(self.settings.statement_memory_bytes)
     }
 
     /// Makes a plan.
@@ -185,6 +201,7 @@ impl SqlSession {
             parameters: &arguments.types,
             parameter_values: &arguments.values,
             variables: &self.state,
+            watch: self.watch(matches!(statement, Statement::Select(_))),
             ..PlanContext::new(&self.catalog, self.state.schema.as_deref(), &self.evaluation)
         };
         let planned = plan_statement(statement, &context);
@@ -413,6 +430,11 @@ impl SqlSession {
         }
         ran
     }
+}
+
+/// Whether a statement was ended, or is too much for its limits: planning it again would take as much.
+fn is_limit(error: &SqlError) -> bool {
+    matches!(error.code, 1041 | 1317 | 1436 | 3024 | 4169)
 }
 
 /// What a statement that was planned is.

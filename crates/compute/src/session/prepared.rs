@@ -49,7 +49,7 @@ struct LastPlan {
 impl SqlSession {
     fn take_apart(&mut self, text: &str) -> Result<PreparedStatement> {
         let mode = self.grammar_mode();
-        let parsed = grammar::parse(text, mode)?;
+        let parsed = grammar::parse_watched(text, mode, &self.watch(true))?;
         if let Statement::Prepare { .. } | Statement::Execute { .. } | Statement::Deallocate(_) =
             parsed.statement
         {

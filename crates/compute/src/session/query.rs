@@ -94,7 +94,7 @@ impl SqlSession {
         text: &str,
         replies: &mut Replies<'_>,
     ) -> std::result::Result<(), WireError> {
-        let parsed = match grammar::parse(text, self.grammar_mode()) {
+        let parsed = match grammar::parse_watched(text, self.grammar_mode(), &self.watch(true)) {
             Ok(parsed) => parsed,
             Err(error) => {
                 self.evaluation.take_conditions();

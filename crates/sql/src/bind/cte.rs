@@ -86,6 +86,7 @@ impl Binder<'_> {
             let made = self.make_recursive(place)?;
             return self.place_made(made, alias).map(Some);
         }
+        self.expand("Common table expression")?;
         let table = self.common_names[place].clone();
         let query = self.where_it_stands(place, |binder| binder.query(&table.query))?;
         let names: Vec<&str> = table.columns.iter().map(String::as_str).collect();

@@ -7,6 +7,7 @@ use sqlparser::ast::{BinaryOperator, Expr, Ident, UnaryOperator};
 use crate::error::{Result, SqlError};
 use crate::expression::{CompareOperator, Expression, ExpressionKind, IsTest};
 use crate::types::{Coercibility, Datum, SqlType};
+use crate::watch::{Recursion, nest};
 
 use super::scope::ColumnPath;
 use super::{Binder, make};
@@ -17,6 +18,9 @@ impl Binder<'_> {
     /// # Errors
     /// Names that mean nothing or too much, types that do not go together, what cannot be done.
     pub(crate) fn bind(&mut self, expr: &Expr) -> Result<Expression> {
+        nest(Recursion::Bind)?;
+        self.context.watch.step()?;
+        self.context.watch.hold(size_of::<Expression>())?;
         match expr {
             Expr::Identifier(name) => self.identifier(name),
             Expr::CompoundIdentifier(parts) => self.compound(parts),

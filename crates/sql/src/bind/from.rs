@@ -39,6 +39,7 @@ pub(crate) struct FromItem {
 impl Binder<'_> {
     /// Binds `FROM` into the innermost scope.
     pub(crate) fn from(&mut self, list: &[TableWithJoins]) -> Result<FromItem> {
+        self.join_tables(list.iter().map(tables_in).sum())?;
         let mut all = FromItem::default();
         for tables in list {
             let item = self.table_with_joins(tables, false)?;
@@ -235,11 +236,30 @@ impl Binder<'_> {
             let message = format!("Not unique table/alias: '{}'", table.alias);
             return Err(SqlError::new(1066, message));
         }
+        let columns_bytes = table.columns.len() * size_of::<ScopeColumn>();
+        self.context.watch.hold(size_of::<Relation>() + columns_bytes)?;
+        self.context.watch.step()?;
         let number = self.scope().tables.len();
         let shown = (0..table.columns.len()).map(|column| ShownColumn { table: number, column });
         let shown = shown.collect();
         self.scope().tables.push(table);
         Ok(shown)
+    }
+
+    /// Whether the innermost block may join so many tables more.
+    pub(crate) fn may_join(&mut self, tables: usize) -> bool {
+        self.scope().joined_tables + tables <= super::MOST_TABLES
+    }
+
+    /// Counts tables that the innermost block joins.
+    pub(crate) fn join_tables(&mut self, tables: usize) -> Result<()> {
+        if !self.may_join(tables) {
+            let most = super::MOST_TABLES;
+            let message = format!("Too many tables; MySQL can only use {most} tables in a join");
+            return Err(SqlError::new(1116, message));
+        }
+        self.scope().joined_tables += tables;
+        Ok(())
     }
 
     fn derived(
@@ -281,6 +301,9 @@ impl Binder<'_> {
                 });
                 let columns = columns.collect();
                 let shown = self.push_table(derived_table(alias, columns))?;
+                // The query was counted as one table.
+                let tables = block.from.as_ref().map_or(0, JoinTree::count);
+                self.join_tables(tables.saturating_sub(1))?;
                 Ok(FromItem { tree: block.from, shown, conditions: block.conditions })
             }
             Err(query) => {
@@ -334,6 +357,17 @@ pub(crate) fn column_names(query: &Query, written: &[&str]) -> Result<Vec<Arc<st
         ));
     }
     Ok(written.iter().map(|name| Arc::from(*name)).collect())
+}
+
+/// How many tables a part of `FROM` names.
+fn tables_in(tables: &TableWithJoins) -> usize {
+    let joined = tables.joins.iter().map(|join| &join.relation);
+    let factors = std::iter::once(&tables.relation).chain(joined);
+    let count = factors.map(|factor| match factor {
+        TableFactor::NestedJoin { table_with_joins, .. } => tables_in(table_with_joins),
+        _ => 1,
+    });
+    count.sum()
 }
 
 fn derived_table(alias: Arc<str>, columns: Vec<ScopeColumn>) -> ScopeTable {

@@ -10,6 +10,7 @@ use crate::types::json::JsonValue;
 use crate::types::{Datum, SqlType, TypeKind};
 
 use super::cast::{name_of, typed_null};
+use super::merge::is_large;
 use super::{Binder, make};
 
 impl Binder<'_> {
@@ -63,8 +64,11 @@ impl Binder<'_> {
                 Ok(Expression { kind, ty: ty.with_nullable(nullable) })
             }
             ("NULLIF", 2) => {
-                let (one, two) = (arguments[0].clone(), arguments[1].clone());
-                let test = self.compare(CompareOperator::Equal, one.clone(), two)?;
+                let two = arguments.pop().unwrap_or_else(make::null);
+                let one = arguments.pop().unwrap_or_else(make::null);
+                let (first, one) =
+                    if is_large(&one) { self.for_two(one) } else { (one.clone(), one) };
+                let test = self.compare(CompareOperator::Equal, first, two)?;
                 // The names of an ENUM are texts from here on, and are ordered as such.
                 let one = match one.ty.kind.is_enum_or_set() {
                     true => self.unified(vec![one], "nullif")?.0.remove(0),

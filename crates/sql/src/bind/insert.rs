@@ -371,7 +371,7 @@ impl Binder<'_> {
         let place = place.ok_or_else(|| {
             SqlError::new(1054, format!("Unknown column '{column}' in 'field list'"))
         })?;
-        Ok(self.column_value(level, ShownColumn { table: 1, column: place }))
+        self.column_value(level, ShownColumn { table: 1, column: place })
     }
 
     /// `DEFAULT(c)`: a column's default.

@@ -144,7 +144,7 @@ impl Binder<'_> {
         for name in names {
             let one = self.only(&left.shown, name)?;
             let two = self.only(&right.shown, name)?;
-            let (a, b) = (self.column_value(level, one), self.column_value(level, two));
+            let (a, b) = (self.column_value(level, one)?, self.column_value(level, two)?);
             conditions.push(self.compare(CompareOperator::Equal, a, b)?);
             common.push(if is_right { two } else { one });
             gone.extend([one, two]);

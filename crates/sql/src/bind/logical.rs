@@ -138,6 +138,14 @@ impl JoinTree {
         }
     }
 
+    /// How many relations there are.
+    #[must_use]
+    pub fn count(&self) -> usize {
+        let mut count = 0;
+        self.for_each_relation(&mut |_| count += 1);
+        count
+    }
+
     /// The relations, from the left.
     #[must_use]
     pub fn relations(&self) -> Vec<RelationId> {

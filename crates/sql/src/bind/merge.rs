@@ -1,10 +1,11 @@
 //! Queries in `FROM` that become part of the query around them.
 
 use crate::expression::{Expression, ExpressionKind};
+use crate::plan::visit::count_nodes;
 use crate::plan::volatility::{has_subquery, is_row_dependent};
 
-use super::Binder;
-use super::logical::{Block, Body, Query};
+use super::logical::{Block, Body, JoinTree, Query};
+use super::{Binder, LARGE_EXPRESSION_NODES};
 
 impl Binder<'_> {
     /// A query's block with its columns, if it can be merged: joins and conditions only, and columns that
@@ -15,7 +16,11 @@ impl Binder<'_> {
         query: Query,
         null_supplied: bool,
     ) -> Result<(Box<Block>, Vec<Expression>), Box<Query>> {
-        if self.block_hints.no_merge || !is_mergeable(&query, null_supplied) {
+        let is_kept = self.block_hints.no_merge
+            || !is_mergeable(&query, null_supplied)
+            || !self.may_join(tables_of(&query).saturating_sub(1))
+            || !self.writes_through_views && has_large_column(&query);
+        if is_kept {
             return Err(Box::new(query));
         }
         let columns = query.columns.iter().map(|column| column.value.clone()).collect();
@@ -41,4 +46,21 @@ fn is_mergeable(query: &Query, null_supplied: bool) -> bool {
         is_bare || !null_supplied && !is_row_dependent(value) && !has_subquery(value)
     };
     is_plain && is_whole && query.columns.iter().all(|column| fits(&column.value))
+}
+
+fn tables_of(query: &Query) -> usize {
+    match &query.body {
+        Body::Select(block) => block.from.as_ref().map_or(0, JoinTree::count),
+        _ => 0,
+    }
+}
+
+/// Whether a column is so large that it is better worked out once than copied wherever it is named.
+fn has_large_column(query: &Query) -> bool {
+    query.columns.iter().any(|column| is_large(&column.value))
+}
+
+/// Whether an expression is better worked out once than copied.
+pub(crate) fn is_large(expression: &Expression) -> bool {
+    count_nodes(expression, LARGE_EXPRESSION_NODES) >= LARGE_EXPRESSION_NODES
 }

@@ -52,7 +52,8 @@ use std::sync::Arc;
 
 use crate::error::{Result, SqlError};
 use crate::expression::Expression;
-use crate::plan::{CommonTable, NeededPrivilege, PlanContext, ViewUser};
+use crate::plan::{CommonTable, NeededPrivilege, PlanContext, ViewUser, visit};
+use crate::watch::{Recursion, nest};
 
 use cte::CommonTableName;
 use logical::{Relation, RelationId};
@@ -60,6 +61,13 @@ use scope::{Clause, Scope};
 
 /// How deep queries and views may nest.
 const DEEPEST: usize = 63;
+/// How many tables one block may join, those of merged views and of semi joins included.
+const MOST_TABLES: usize = 61;
+/// How often a statement may name views and common tables, those within others counted each time.
+const MOST_EXPANSIONS: usize = 2_000;
+/// A derived table with a larger column stays a table of its own, so that naming the column often
+/// does not copy it often. Operands that are read twice are worked out once from here on.
+pub(crate) const LARGE_EXPRESSION_NODES: usize = 200;
 
 /// Binds one statement.
 pub struct Binder<'a> {
@@ -107,6 +115,8 @@ pub struct Binder<'a> {
     pub(crate) max_execution_time_ms: Option<u64>,
     /// The statement writes rows.
     pub(crate) writes: bool,
+    /// How many views and common tables were bound.
+    expansions: usize,
 }
 
 impl<'a> Binder<'a> {
@@ -136,6 +146,7 @@ impl<'a> Binder<'a> {
             view_conditions: Vec::new(),
             max_execution_time_ms: None,
             writes: false,
+            expansions: 0,
         }
     }
 
@@ -163,9 +174,33 @@ impl<'a> Binder<'a> {
         if self.depth >= DEEPEST {
             return Err(SqlError::new(1473, "Too high level of nesting for select"));
         }
+        self.inside(bind)
+    }
+
+    /// Runs `bind` inside parentheses or a set operation, which may nest as deep as the stack allows.
+    pub(crate) fn inside<T>(&mut self, bind: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
+        nest(Recursion::Bind)?;
         self.depth += 1;
         let answer = bind(self);
         self.depth -= 1;
         answer
+    }
+
+    /// Counts a view or common table that is bound where it is named.
+    pub(crate) fn expand(&mut self, what: &str) -> Result<()> {
+        self.expansions += 1;
+        if self.expansions <= MOST_EXPANSIONS {
+            return Ok(());
+        }
+        let message =
+            format!("{what} expansion exceeded an implementation limit. Simplify the query.");
+        Err(SqlError::new(4169, message))
+    }
+
+    /// Counts the memory of an expression that is copied.
+    pub(crate) fn hold(&self, expression: &Expression) -> Result<()> {
+        let nodes = visit::count_nodes(expression, usize::MAX);
+        self.context.watch.steps(nodes)?;
+        self.context.watch.hold(nodes * size_of::<Expression>())
     }
 }

@@ -16,6 +16,7 @@ use crate::types::collate::{comparison_collation, merge_collations};
 use crate::types::{Coercibility, ComparisonKind, Datum, SqlMode, SqlType, TypeKind};
 
 use super::function::json_truth;
+use super::merge::is_large;
 use super::{Binder, make};
 
 impl Binder<'_> {
@@ -96,8 +97,10 @@ impl Binder<'_> {
         let Some((left, right)) = pairs.pop() else { return Err(wrong_columns(0)) };
         let mut answer = self.compare_any(operator, left, right)?;
         while let Some((left, right)) = pairs.pop() {
-            let before = self.compare_any(strict, left.clone(), right.clone())?;
-            let equal = self.compare_any(CompareOperator::Equal, left, right)?;
+            let (left, left_again) = self.for_several(left);
+            let (right, right_again) = self.for_several(right);
+            let before = self.compare_any(strict, left, right)?;
+            let equal = self.compare_any(CompareOperator::Equal, left_again, right_again)?;
             answer = make::or(vec![before, make::and(vec![equal, answer])]);
         }
         Ok(answer)
@@ -176,10 +179,14 @@ impl Binder<'_> {
         list: Vec<Expression>,
         negated: bool,
     ) -> Result<Expression> {
+        let (first, again) = self.for_several(operand);
+        let mut first = Some(first);
         let any = list
             .into_iter()
             .map(|item| {
-                let operand = self.beside_text(operand.clone(), &item);
+                self.context.watch.step()?;
+                let operand = first.take().unwrap_or_else(|| again.clone());
+                let operand = self.beside_text(operand, &item);
                 self.compare_any(CompareOperator::Equal, operand, item)
             })
             .collect::<Result<Vec<_>>>()?;
@@ -200,8 +207,8 @@ impl Binder<'_> {
         let ends = [low, high];
         let operand = self.beside_all(operand, &ends, "between")?;
         let [low, high] = ends;
-        let is_kept = is_row_dependent(&operand);
         let (first, again) = self.for_two(operand);
+        let is_kept = matches!(first.kind, ExpressionKind::Keep { .. });
         let from = self.compare(CompareOperator::GreaterOrEqual, first, low)?;
         let to = self.compare(CompareOperator::LessOrEqual, again, high)?;
         let mut both = make::and(vec![from, to]);
@@ -353,16 +360,32 @@ impl Binder<'_> {
         self.case_of(tests, values, otherwise)
     }
 
-    /// An operand that stands in two places of an expression, the first of which is always worked out before
-    /// the others: one whose value may differ from time to time is kept.
-    fn for_two(&mut self, operand: Expression) -> (Expression, Expression) {
-        if !is_row_dependent(&operand) {
+    /// An operand that stands in several places of an expression, the first of which is always worked out
+    /// before the others: one whose value may differ from time to time is kept, and so is a large one.
+    pub(crate) fn for_two(&mut self, operand: Expression) -> (Expression, Expression) {
+        if !is_row_dependent(&operand) && !is_large(&operand) {
             return (operand.clone(), operand);
         }
         let (slot, ty) = (self.new_slot(None), operand.ty.clone());
         let kept = Expression { kind: ExpressionKind::Kept(slot), ty: ty.clone() };
         let kind = ExpressionKind::Keep { slot, value: Box::new(operand) };
         (Expression { kind, ty }, kept)
+    }
+
+    /// As [`Binder::for_two`], of a row too.
+    fn for_several(&mut self, operand: Expression) -> (Expression, Expression) {
+        match operand.kind {
+            ExpressionKind::Row(list) => {
+                let (first, again) = list.into_iter().map(|one| self.for_several(one)).unzip();
+                let row =
+                    |list| Expression { kind: ExpressionKind::Row(list), ty: SqlType::null() };
+                (row(first), row(again))
+            }
+            kind => {
+                let operand = Expression { kind, ty: operand.ty };
+                if is_large(&operand) { self.for_two(operand) } else { (operand.clone(), operand) }
+            }
+        }
     }
 
     /// The value of the first true test.

@@ -45,7 +45,7 @@ impl Binder<'_> {
         match body {
             SetExpr::Select(select) => self.select(select, order, locks),
             SetExpr::Query(inner) => {
-                let inner = self.deeper(|binder| binder.query(inner))?;
+                let inner = self.inside(|binder| binder.query(inner))?;
                 if order.is_empty() {
                     return Ok(inner);
                 }
@@ -54,7 +54,7 @@ impl Binder<'_> {
             }
             SetExpr::SetOperation { left, op, set_quantifier, right } => {
                 let outer =
-                    self.deeper(|binder| binder.set_operation(left, *op, *set_quantifier, right))?;
+                    self.inside(|binder| binder.set_operation(left, *op, *set_quantifier, right))?;
                 self.order_set(outer, order)
             }
             SetExpr::Values(values) => {

@@ -75,9 +75,9 @@ pub struct Scope {
     pub groups: Vec<(Slot, Expression)>,
     /// Slots of `GROUPING()`, by group.
     pub grouping_slots: Option<Vec<Slot>>,
-    /// Subqueries of the select list and of `GROUP BY` with what they were bound to: one that is written
-    /// again is the same.
-    pub subqueries: Vec<(sqlparser::ast::Expr, Expression)>,
+    /// Subqueries of the select list and of `GROUP BY`, by the hash of what is written, with what they were
+    /// bound to: one that is written again is the same.
+    pub subqueries: Vec<(u64, sqlparser::ast::Expr, Expression)>,
     /// Slots that `ANY_VALUE` reads.
     pub any_values: SlotSet,
     /// Names in it cannot be seen (a derived table is being bound that is not lateral).
@@ -88,6 +88,8 @@ pub struct Scope {
     pub allows_windows: bool,
     /// Whether the arguments of an aggregate are being bound.
     pub in_aggregate: bool,
+    /// How many tables the block joins, those of merged queries included.
+    pub(crate) joined_tables: usize,
 }
 
 /// A table of a scope.
@@ -227,7 +229,10 @@ impl Binder<'_> {
     }
 
     /// The value of a column of a scope.
-    pub fn column_value(&mut self, scope: usize, place: ShownColumn) -> Expression {
+    ///
+    /// # Errors
+    /// 1041 if it is an expression that is too large to be copied once more.
+    pub fn column_value(&mut self, scope: usize, place: ShownColumn) -> Result<Expression> {
         let table = &self.scopes[scope].tables[place.table];
         let column = &table.columns[place.column];
         let nullable = table.nullable || column.ty.nullable;
@@ -239,11 +244,12 @@ impl Binder<'_> {
         match source {
             ColumnSource::Relation(relation, number) => {
                 let slot = self.relation_slot(relation, number);
-                Expression { kind: ExpressionKind::Slot(slot), ty }
+                Ok(Expression { kind: ExpressionKind::Slot(slot), ty })
             }
             ColumnSource::Expression(mut expression) => {
+                self.hold(&expression)?;
                 expression.ty.nullable |= nullable;
-                expression
+                Ok(expression)
             }
         }
     }
@@ -307,7 +313,7 @@ impl Binder<'_> {
             return Ok(Some(value));
         }
         if let Some(place) = self.scopes[number].find(path, clause)? {
-            return Ok(Some(self.column_value(number, place)));
+            return self.column_value(number, place).map(Some);
         }
         let takes_alias = matches!(clause, Clause::Having | Clause::OrderBy | Clause::GroupBy);
         if path.table.is_none() && (takes_alias || !is_innermost) {
@@ -319,7 +325,7 @@ impl Binder<'_> {
     /// In `HAVING` a grouping column comes before an alias, and an alias before other columns.
     fn having_name(&mut self, number: usize, path: &ColumnPath<'_>) -> Result<Option<Expression>> {
         if let Ok(Some(place)) = self.scopes[number].find(path, Clause::Having) {
-            let value = self.column_value(number, place);
+            let value = self.column_value(number, place)?;
             let groups = &self.scopes[number].groups;
             if groups.iter().any(|(_, group)| super::same::same_expression(group, &value)) {
                 return Ok(Some(value));

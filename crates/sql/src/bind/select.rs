@@ -277,7 +277,7 @@ impl Binder<'_> {
             }
             let name = column.name.clone();
             let origin = self.origin_of(level, place);
-            into.push(OutputColumn { value: self.column_value(level, place), name, origin });
+            into.push(OutputColumn { value: self.column_value(level, place)?, name, origin });
         }
         Ok(())
     }

@@ -7,8 +7,10 @@
 //!     t ▷ u ON u.c = t.c
 //! ```
 
+use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
+use rustc_hash::FxHasher;
 use sqlparser::ast::{self, BinaryOperator, Expr, UnaryOperator};
 
 use crate::error::{Result, SqlError};
@@ -66,16 +68,19 @@ impl Binder<'_> {
         if !matches!(self.clause, Clause::FieldList | Clause::GroupBy) {
             return bind(self);
         }
+        let mut hasher = FxHasher::default();
+        written.hash(&mut hasher);
+        let hash = hasher.finish();
         let repeated = |scope: &Scope| {
-            let mut known = scope.subqueries.iter();
-            known.find(|(other, _)| other == written).map(|(_, value)| value.clone())
+            let mut known = scope.subqueries.iter().filter(|(other, _, _)| *other == hash);
+            known.find(|(_, other, _)| other == written).map(|(_, _, value)| value.clone())
         };
         if let Some(value) = self.scopes.last().and_then(repeated) {
             return Ok(value);
         }
         let value = bind(self)?;
         if let Some(scope) = self.scopes.last_mut() {
-            scope.subqueries.push((written.clone(), value.clone()));
+            scope.subqueries.push((hash, written.clone(), value.clone()));
         }
         Ok(value)
     }
@@ -238,7 +243,7 @@ impl Binder<'_> {
     ) -> Result<Option<Expression>> {
         let bound = self.deeper(|binder| binder.query(query))?;
         let kind = if negated { JoinKind::Anti } else { JoinKind::Semi };
-        match joinable(bound) {
+        match self.joinable(bound) {
             Ok((block, _)) => {
                 let Block { from, conditions, .. } = *block;
                 if let Some(right) = from {
@@ -278,7 +283,7 @@ impl Binder<'_> {
             return self.quantified_by(operand, operator, plan, negated).map(Some);
         }
         let kind = if negated { JoinKind::Anti } else { JoinKind::Semi };
-        let (right, columns, mut conditions) = match joinable(bound) {
+        let (right, columns, mut conditions) = match self.joinable(bound) {
             Ok((block, columns)) => {
                 let Block { from, conditions, .. } = *block;
                 let Some(right) = from else { return Err(wrong_columns(operands.len())) };
@@ -303,7 +308,7 @@ impl Binder<'_> {
         query: Query,
     ) -> Result<std::result::Result<(JoinTree, Vec<Expression>), QueryPlan>> {
         let plan = self.plan_bound(query)?;
-        if !outer_slots(&plan).is_empty() {
+        if !outer_slots(&plan).is_empty() || self.join_tables(1).is_err() {
             return Ok(Err(plan));
         }
         let types: Vec<SqlType> =
@@ -318,27 +323,36 @@ impl Binder<'_> {
         let columns = columns.collect();
         Ok(Ok((JoinTree::Relation(relation), columns)))
     }
-}
 
-/// The block of a query that can be the right side of a semi join, with its columns.
-#[allow(clippy::type_complexity)]
-fn joinable(query: Query) -> std::result::Result<(Box<Block>, Vec<Expression>), Box<Query>> {
-    let is_plain = query.limit.is_none() && query.offset.is_none() && !query.count_all;
-    let fits = match &query.body {
-        Body::Select(block) => {
-            block.from.is_some()
-                && block.grouping.is_none()
-                && block.having.is_empty()
-                && block.windows.is_empty()
-                && block.computed.is_empty()
+    /// The block of a query that can be the right side of a semi join, with its columns; its tables are
+    /// counted as those of the block around it.
+    #[allow(clippy::type_complexity)]
+    fn joinable(
+        &mut self,
+        query: Query,
+    ) -> std::result::Result<(Box<Block>, Vec<Expression>), Box<Query>> {
+        let is_plain = query.limit.is_none() && query.offset.is_none() && !query.count_all;
+        let fits = match &query.body {
+            Body::Select(block) => {
+                block.from.is_some()
+                    && block.grouping.is_none()
+                    && block.having.is_empty()
+                    && block.windows.is_empty()
+                    && block.computed.is_empty()
+            }
+            _ => false,
+        };
+        let columns: Vec<Expression> =
+            query.columns.iter().map(|column| column.value.clone()).collect();
+        let is_stable = !columns.iter().any(crate::plan::volatility::is_row_dependent);
+        let tables = match &query.body {
+            Body::Select(block) => block.from.as_ref().map_or(0, JoinTree::count),
+            _ => 0,
+        };
+        let joins = is_plain && fits && is_stable && self.join_tables(tables).is_ok();
+        match query.body {
+            Body::Select(block) if joins => Ok((block, columns)),
+            body => Err(Box::new(Query { body, ..query })),
         }
-        _ => false,
-    };
-    let columns: Vec<Expression> =
-        query.columns.iter().map(|column| column.value.clone()).collect();
-    let is_stable = !columns.iter().any(crate::plan::volatility::is_row_dependent);
-    match query.body {
-        Body::Select(block) if is_plain && fits && is_stable => Ok((block, columns)),
-        body => Err(Box::new(Query { body, ..query })),
     }
 }

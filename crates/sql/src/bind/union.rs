@@ -35,7 +35,7 @@ impl Binder<'_> {
         let all = quantifier == SetQuantifier::All;
         let mut sides = Vec::new();
         self.flatten(left, op, quantifier, &mut sides)?;
-        sides.push(self.side(right)?);
+        self.flatten(right, op, quantifier, &mut sides)?;
         self.united(operation, all, sides)
     }
 
@@ -52,7 +52,7 @@ impl Binder<'_> {
                 if *inner == op && *set_quantifier == quantifier && op == SetOperator::Union =>
             {
                 self.flatten(left, op, quantifier, into)?;
-                into.push(self.side(right)?);
+                self.flatten(right, op, quantifier, into)?;
             }
             _ => into.push(self.side(body)?),
         }

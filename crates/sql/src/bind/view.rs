@@ -44,7 +44,10 @@ impl Binder<'_> {
         self.block_hints.no_merge |= is_apart;
         let placed = self.place_query(query, alias, &names, false, null_supplied);
         self.block_hints.no_merge = before;
-        let placed = placed.map_err(|_| invalid(table))?;
+        let placed = placed.map_err(|error| match error.code {
+            1060 | 1353 => invalid(table),
+            _ => error,
+        })?;
         self.note_conditions(option, &placed.conditions, &within, conditions_before);
         let is_outermost = self.conditions_within.is_empty();
         let checks = match is_outermost {
@@ -91,6 +94,7 @@ impl Binder<'_> {
 
     /// The body of a view, bound where no name of the statement is seen.
     pub(crate) fn view_query(&mut self, table: &TableModel) -> Result<Query> {
+        self.expand("View")?;
         let view = table.view().ok_or_else(|| invalid(table))?;
         let parsed =
             grammar::parse(&view.body, grammar::Mode::default()).map_err(|_| invalid(table))?;

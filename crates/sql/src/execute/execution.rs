@@ -222,10 +222,12 @@ impl<'a> Execution<'a> {
     #[inline]
     pub fn check_cancelled(&self) -> Result<()> {
         if self.cancelled.load(Ordering::Relaxed) {
-            return Err(SqlError::new(1317, "Query execution was interrupted"));
+            return Err(SqlError::interrupted());
         }
         match self.deadline {
-            Some((clock, deadline)) if clock.monotonic() >= deadline => Err(out_of_time()),
+            Some((clock, deadline)) if clock.monotonic() >= deadline => {
+                Err(SqlError::out_of_time())
+            }
             _ => Ok(()),
         }
     }
@@ -324,10 +326,4 @@ impl<'a> Execution<'a> {
         self.system_variables.insert(key, value.clone());
         Ok(value)
     }
-}
-
-#[cold]
-fn out_of_time() -> SqlError {
-    let message = "Query execution was interrupted, maximum statement execution time exceeded";
-    SqlError::new(3024, message)
 }

@@ -57,11 +57,7 @@ impl MemoryBudget {
     /// The error of a statement that needs more than there is.
     #[must_use]
     pub fn refusal(&self) -> SqlError {
-        let limit_bytes = self.limit_bytes();
-        let message = format!(
-            "Out of memory; the statement needs more than its limit of {limit_bytes} bytes"
-        );
-        SqlError::new(1041, message)
+        SqlError::out_of_memory(self.limit_bytes())
     }
 
     /// Takes so many bytes, for who keeps account of them himself; false, and nothing taken, if there are not

@@ -13,7 +13,7 @@ use std::collections::BinaryHeap;
 use std::collections::binary_heap::PeekMut;
 use std::vec::IntoIter;
 
-use crate::error::Result;
+use crate::error::{Result, SqlError};
 use crate::expression::{Expression, Slot, SortKey};
 use crate::types::{Datum, write_sort_key};
 
@@ -97,7 +97,7 @@ impl Sorter {
             return self.add_to_heap(key, wanted, values);
         }
         let entry = Entry { key: key.into(), number: self.number, kept: values() };
-        let size_bytes = entry.key.len() + size_of_values(&entry.kept) + size_of::<Entry>();
+        let size_bytes = size_of_entry(&entry);
         if !self.held.grow(size_bytes) {
             self.write_run(execution)?;
             self.held.require(size_bytes)?;
@@ -120,10 +120,12 @@ impl Sorter {
             if self.heap.peek().is_none_or(|last| *key >= *last.key) {
                 return Ok(());
             }
-            self.heap.pop();
+            if let Some(last) = self.heap.pop() {
+                self.held.shrink(size_of_entry(&last));
+            }
         }
         let entry = Entry { key: key.into(), number: self.number, kept: values() };
-        self.held.require(entry.key.len() + size_of_values(&entry.kept) + size_of::<Entry>())?;
+        self.held.require(size_of_entry(&entry))?;
         self.heap.push(entry);
         Ok(())
     }
@@ -255,15 +257,17 @@ fn next_on_disk(run: &mut SpillReader) -> Result<Option<Entry>> {
         return Ok(None);
     }
     let mut row = row.into_iter();
-    let key = match row.next() {
-        Some(Datum::Text(key)) => (*key).into(),
-        _ => Box::default(),
+    let (Some(Datum::Text(key)), Some(Datum::UInt(number))) = (row.next(), row.next()) else {
+        return Err(SqlError::new(
+            1030,
+            "Got error 126 - 'Index file is crashed' from storage engine",
+        ));
     };
-    let number = match row.next() {
-        Some(Datum::UInt(number)) => number,
-        _ => 0,
-    };
-    Ok(Some(Entry { key, number, kept: row.collect() }))
+    Ok(Some(Entry { key: (*key).into(), number, kept: row.collect() }))
+}
+
+fn size_of_entry(entry: &Entry) -> usize {
+    entry.key.len() + size_of_values(&entry.kept) + size_of::<Entry>()
 }
 
 /// Appends the key of the present row.

@@ -12,6 +12,7 @@ use crate::expression::CompareOperator;
 use crate::expression::evaluate::compare_tuples;
 use crate::plan::{Subquery, SubqueryKind};
 use crate::types::{ComparisonKind, Datum};
+use crate::watch::{Recursion, nest};
 
 use super::Execution;
 use super::memory::{Reservation, size_of_values};
@@ -51,6 +52,7 @@ struct Rows {
 
 /// The value of a subquery where one value stands.
 pub(crate) fn evaluate(subquery: &Subquery, execution: &mut Execution<'_>) -> Result<Datum> {
+    nest(Recursion::Execute)?;
     let key = key_of(subquery);
     if let SubqueryKind::Quantified { operands, operator, kinds, all } = &subquery.kind {
         let values: Vec<Datum> =

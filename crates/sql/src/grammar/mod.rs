@@ -99,6 +99,7 @@ pub use rows::{LiteralRows, literal_rows};
 pub use split::{Split, split};
 
 use crate::error::{Result, SqlError};
+use crate::watch::Watch;
 use ast::{ColumnType, Statement};
 use parser::Parser;
 use sqlparser::ast::{Expr, Ident, Value};
@@ -126,17 +127,31 @@ pub struct Parsed {
     pub statement: Statement,
     /// How many `?` it has.
     pub parameter_count: u32,
+    /// Whether the text of a `?` is part of the name of a column, somewhere in the statement.
+    pub names_show_parameters: bool,
 }
 
 /// Parses the one statement of a text; a semicolon may end it.
 ///
 /// # Errors
 /// 1064 with the text from where it goes wrong, if it is no statement of MySQL's; 1065 if there is
-/// none; 1235 for a few forms that have no place in the tree.
+/// none; 1235 for a few forms that have no place in the tree; 1436 if it nests too deeply.
 pub fn parse(text: &str, mode: Mode) -> Result<Parsed> {
-    let mut parser = parser_of(text, mode)?;
+    parse_watched(text, mode, &Watch::default())
+}
+
+/// As [`parse`], for a statement that may be ended while it is parsed.
+///
+/// # Errors
+/// As [`parse`]; 1317 or 3024 if the statement is to end.
+pub fn parse_watched(text: &str, mode: Mode, watch: &Watch<'_>) -> Result<Parsed> {
+    let mut parser = parser_of(text, mode, watch)?;
     let statement = parser.whole_statement()?;
-    Ok(Parsed { statement, parameter_count: parser.parameter_count() })
+    Ok(Parsed {
+        statement,
+        parameter_count: parser.parameter_count(),
+        names_show_parameters: parser.names_show_parameters(),
+    })
 }
 
 /// Parses an expression alone: a default, a check, a generated column out of the catalog.
@@ -144,7 +159,7 @@ pub fn parse(text: &str, mode: Mode) -> Result<Parsed> {
 /// # Errors
 /// 1064 if it is none.
 pub fn parse_expression(text: &str, mode: Mode) -> Result<Expr> {
-    parser_of(text, mode)?.whole_expression()
+    parser_of(text, mode, &Watch::default())?.whole_expression()
 }
 
 /// Parses a column's type alone.
@@ -152,15 +167,15 @@ pub fn parse_expression(text: &str, mode: Mode) -> Result<Expr> {
 /// # Errors
 /// 1064 if it is none.
 pub fn parse_column_type(text: &str, mode: Mode) -> Result<ColumnType> {
-    parser_of(text, mode)?.whole_column_type()
+    parser_of(text, mode, &Watch::default())?.whole_column_type()
 }
 
 /// The parser counts bytes in 32 bits; no packet of MySQL's is longer.
-fn parser_of(text: &str, mode: Mode) -> Result<Parser<'_>> {
+fn parser_of<'a>(text: &'a str, mode: Mode, watch: &'a Watch<'a>) -> Result<Parser<'a>> {
     if u32::try_from(text.len()).is_err() {
         return Err(SqlError::new(1153, "Got a packet bigger than 'max_allowed_packet' bytes"));
     }
-    Ok(Parser::new(text, mode))
+    Parser::new(text, mode, watch)
 }
 
 /// The parameter that a value stands for, counted from 0.

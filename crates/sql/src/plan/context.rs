@@ -8,6 +8,7 @@ use crate::catalog::SessionCatalog;
 use crate::error::{Condition, Result};
 use crate::plan::PlanNeed;
 use crate::types::{Datum, EvaluationContext, SqlType};
+use crate::watch::Watch;
 
 /// The types of the session's variables.
 pub trait VariableTypes {
@@ -54,6 +55,8 @@ pub struct PlanContext<'a> {
     pub needs_of_refused: RefCell<Vec<PlanNeed>>,
     /// The executor that a hint names.
     pub executor: Cell<Option<Executor>>,
+    /// What binding and planning may take.
+    pub watch: Watch<'a>,
 }
 
 /// Who runs a statement.
@@ -83,6 +86,7 @@ impl<'a> PlanContext<'a> {
             conditions: RefCell::default(),
             needs_of_refused: RefCell::default(),
             executor: Cell::new(None),
+            watch: Watch::default(),
         }
     }
 }

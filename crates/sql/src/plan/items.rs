@@ -6,6 +6,9 @@
 //!     hash     Scan u, filter u.b > 5; key u.a = t.a         once
 //! ```
 
+use std::cell::OnceCell;
+use std::sync::Arc;
+
 use firn_api::rows::Direction;
 
 use crate::bind::logical::{Relation, RelationId, RelationSource};
@@ -16,7 +19,7 @@ use super::access::{Candidate, Wanted};
 use super::comparisons::as_hash_key;
 use super::late::{Sieve, take_late};
 use super::optimiser::Optimiser;
-use super::pool::{Item, ItemKind, Pool};
+use super::pool::{Item, ItemKind, Pool, Prices};
 use super::selectivity::share_of_all;
 use super::visit::{SlotSet, reads};
 use super::{Access, JoinKind, NodeKind, PlanNode, ScanPlan};
@@ -41,7 +44,7 @@ pub(crate) enum Method {
     /// Once for each row.
     Nested {
         /// The way to a table's rows, if the item is one.
-        candidate: Option<Box<Candidate>>,
+        candidate: Option<Arc<Candidate>>,
     },
     /// By a hash table.
     Hash,
@@ -139,13 +142,14 @@ impl Optimiser<'_, '_> {
         bound: &Bound,
         order: &[SortKey],
     ) -> Result<Vec<Priced>> {
+        self.binder.context.watch.steps(1 + pool.conditions.len())?;
         let applicable = pool.applicable(item, &bound.slots);
         match &item.kind {
             ItemKind::Relation(relation) => {
                 self.price_relation(pool, (*relation, item), &applicable, bound, order)
             }
             ItemKind::Distinct { right, .. } => {
-                let (rows, alone) = self.price_pool(right)?;
+                let (rows, alone) = self.price_once(&item.prices.alone, || right.clone())?;
                 let share: f64 = applicable.joining.iter().map(share_of_all).product();
                 let alone = alone + rows * 2.0;
                 let method =
@@ -154,7 +158,7 @@ impl Optimiser<'_, '_> {
                 Ok(vec![Priced { method, cost, rows: bound.rows * rows * share, ordered: false }])
             }
             ItemKind::Join { kind, right, on } => {
-                let mut priced = self.price_join(*kind, right, on, bound)?;
+                let mut priced = self.price_join(*kind, (right, &item.prices), on, bound)?;
                 let conditions = applicable.own.iter().chain(&applicable.joining);
                 let share: f64 = conditions.map(share_of_all).product();
                 priced.iter_mut().for_each(|priced| priced.rows *= share);
@@ -186,7 +190,7 @@ impl Optimiser<'_, '_> {
                 cost: bound.cost + bound.rows.max(1.0) * candidate.cost,
                 rows: bound.rows * candidate.rows,
                 ordered: !bound.is_first || candidate.ordered && is_whole,
-                method: Method::Nested { candidate: Some(Box::new(candidate)) },
+                method: Method::Nested { candidate: Some(Arc::new(candidate)) },
             })
             .collect();
         let is_lateral = !item.depends.is_empty();
@@ -209,11 +213,12 @@ impl Optimiser<'_, '_> {
     fn price_join(
         &mut self,
         kind: JoinKind,
-        right: &Pool,
+        (right, prices): (&Pool, &Prices),
         on: &[Expression],
         bound: &Bound,
     ) -> Result<Vec<Priced>> {
-        let (nested_rows, nested_cost) = self.price_pool(&nested_pool(right, on))?;
+        let (nested_rows, nested_cost) =
+            self.price_once(&prices.nested, || nested_pool(right, on))?;
         let rows = joined_rows(kind, bound.rows, nested_rows);
         let mut found = vec![Priced {
             method: Method::Nested { candidate: None },
@@ -223,11 +228,25 @@ impl Optimiser<'_, '_> {
             ordered: !bound.is_first,
         }];
         if hash_parts(right, on, &bound.slots).is_some() {
-            let (alone_rows, alone_cost) = self.price_pool(&hash_pool(right, on))?;
+            let (alone_rows, alone_cost) =
+                self.price_once(&prices.alone, || hash_pool(right, on))?;
             let cost = bound.cost + alone_cost + alone_rows * BUILD + bound.rows * PROBE;
             found.push(Priced { method: Method::Hash, cost, rows, ordered: false });
         }
         Ok(found)
+    }
+
+    /// Rows and cost of a pool that is priced for many paths: they are worked out the first time.
+    fn price_once(
+        &mut self,
+        known: &OnceCell<(f64, f64)>,
+        pool: impl FnOnce() -> Pool,
+    ) -> Result<(f64, f64)> {
+        if let Some(price) = known.get() {
+            return Ok(*price);
+        }
+        let price = self.price_pool(&pool())?;
+        Ok(*known.get_or_init(|| price))
     }
 
     /// The ways to a relation's rows.

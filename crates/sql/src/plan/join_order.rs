@@ -9,6 +9,7 @@
 
 use crate::error::Result;
 use crate::expression::SortKey;
+use crate::watch::{Recursion, nest};
 
 use super::items::{Bound, Priced, filter, one_row};
 use super::optimiser::Optimiser;
@@ -17,6 +18,8 @@ use super::visit::SlotSet;
 use super::{NodeKind, PlanNode};
 
 const MOST_EXACT: usize = 10;
+/// Nor is each set looked at if that takes more looks at conditions.
+const MOST_EXACT_LOOKS: usize = 1 << 20;
 
 /// The steps to a set of items.
 #[derive(Debug, Clone)]
@@ -129,6 +132,7 @@ impl Optimiser<'_, '_> {
     /// # Errors
     /// What planning of a subquery answers.
     pub(crate) fn price_pool(&mut self, pool: &Pool) -> Result<(f64, f64)> {
+        nest(Recursion::Bind)?;
         if pool.items.is_empty() || pool.conditions.iter().any(super::fold::is_never_true) {
             return Ok((0.0, 0.0));
         }
@@ -145,7 +149,7 @@ impl Optimiser<'_, '_> {
     ) -> Result<(Path, bool)> {
         let best = if straight {
             self.straight(pool, order)?
-        } else if pool.items.len() <= MOST_EXACT {
+        } else if is_small(pool) {
             self.exact(pool, order)?
         } else {
             self.greedy(pool, order)?
@@ -229,6 +233,12 @@ impl Optimiser<'_, '_> {
         }
         Ok(best)
     }
+}
+
+/// Whether every set of a pool's items can be looked at.
+fn is_small(pool: &Pool) -> bool {
+    let items = pool.items.len();
+    items <= MOST_EXACT && (items << items) * (1 + pool.conditions.len()) <= MOST_EXACT_LOOKS
 }
 
 /// Whether a condition joins an item with what is bound, or nothing is bound yet.

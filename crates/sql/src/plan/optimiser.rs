@@ -10,6 +10,7 @@ use crate::bind::logical::{Block, Body, Query, RelationId, RelationSource};
 use crate::error::Result;
 use crate::expression::{Expression, ExpressionKind, SortKey};
 use crate::types::Datum;
+use crate::watch::{Recursion, nest};
 
 use super::items::filter;
 use super::join_order::Ordered;
@@ -46,6 +47,8 @@ impl Optimiser<'_, '_> {
     /// # Errors
     /// 1235 for what cannot be done.
     pub(crate) fn plan_query(&mut self, query: Query) -> Result<QueryPlan> {
+        nest(Recursion::Bind)?;
+        self.binder.context.watch.step()?;
         let limit = self.limit_value(&query);
         let Ordered { mut node, ordered } = match query.body {
             Body::Select(block) => self.plan_block(*block, &query.order, limit)?,

@@ -12,6 +12,9 @@
 //! its left side's pool, to be placed anywhere behind what its `ON` reads; its right side is a pool of its
 //! own. Columns that must be equal make a class: whoever comes later is compared with one that is there.
 
+use std::cell::OnceCell;
+use std::rc::Rc;
+
 use crate::bind::logical::{JoinTree, RelationId};
 use crate::bind::same::same_expression;
 use crate::expression::{CompareOperator, Expression, ExpressionKind, Slot};
@@ -46,6 +49,18 @@ pub(crate) struct Item {
     pub fills: SlotSet,
     /// What it reads and does not fill itself.
     pub depends: SlotSet,
+    /// What its right side costs.
+    pub prices: Rc<Prices>,
+}
+
+/// Rows and cost of an item's right side, which do not depend on what stands before it. Copies of the
+/// item share them: otherwise a join inside a join would be priced again for each path to the outer one.
+#[derive(Debug, Default)]
+pub(crate) struct Prices {
+    /// Opened for a row of the left side.
+    pub nested: OnceCell<(f64, f64)>,
+    /// Read once by itself.
+    pub alone: OnceCell<(f64, f64)>,
 }
 
 /// What an item is.
@@ -133,7 +148,8 @@ impl Pool {
             JoinTree::Relation(relation) => {
                 let fills = relations.fills(*relation);
                 let depends = relations.depends(*relation);
-                self.push(Item { kind: ItemKind::Relation(*relation), fills, depends });
+                let kind = ItemKind::Relation(*relation);
+                self.push(Item { kind, fills, depends, prices: Rc::default() });
             }
             JoinTree::Join { kind, left, right, conditions } => {
                 let is_inner = *kind == JoinKind::Inner
@@ -174,6 +190,7 @@ impl Pool {
             kind: ItemKind::Join { kind, right: pool, on: on.to_vec() },
             fills,
             depends,
+            prices: Rc::default(),
         });
     }
 

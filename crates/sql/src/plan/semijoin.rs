@@ -4,6 +4,8 @@
 //!   t ⋉ u ON t.id = u.t     big t, few u:   Distinct(u.t) ⋈ t ON t.id = u.t     t by its key
 //! ```
 
+use std::rc::Rc;
+
 use crate::error::Result;
 use crate::expression::{CompareOperator, Expression, ExpressionKind, Slot};
 use crate::types::SqlType;
@@ -22,16 +24,21 @@ impl Optimiser<'_, '_> {
     pub(crate) fn turn_semijoins(&mut self, mut pool: Pool) -> Result<Pool> {
         let is_semi =
             |item: &Item| matches!(item.kind, ItemKind::Join { kind: JoinKind::Semi, .. });
+        let mut known_cost = None;
         for number in 0..pool.items.len() {
             if !is_semi(&pool.items[number]) {
                 continue;
             }
             let Some(turned) = turned(&pool, number) else { continue };
-            let (_, cost) = self.price_pool(&pool)?;
+            let cost = match known_cost {
+                Some(cost) => cost,
+                None => self.price_pool(&pool)?.1,
+            };
             let (_, turned_cost) = self.price_pool(&turned)?;
             if turned_cost < cost {
                 pool = turned;
             }
+            known_cost = Some(cost.min(turned_cost));
         }
         Ok(pool)
     }
@@ -75,8 +82,12 @@ fn turned(pool: &Pool, number: usize) -> Option<Pool> {
     let right = right.with_conditions(inside);
     let fills: SlotSet = slots.iter().map(|(slot, _)| *slot).collect();
     let mut turned = pool.clone();
-    turned.items[number] =
-        Item { kind: ItemKind::Distinct { right, slots }, fills, depends: SlotSet::default() };
+    turned.items[number] = Item {
+        kind: ItemKind::Distinct { right, slots },
+        fills,
+        depends: SlotSet::default(),
+        prices: Rc::default(),
+    };
     Some(turned.with_conditions(across))
 }
 

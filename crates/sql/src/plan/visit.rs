@@ -100,6 +100,29 @@ impl FromIterator<Slot> for SlotSet {
     }
 }
 
+/// How many nodes an expression has; counting ends at `most`.
+#[must_use]
+pub fn count_nodes(expression: &Expression, most: usize) -> usize {
+    let mut count = 1;
+    for_each_operand(expression, &mut |operand| {
+        if count < most {
+            count += count_nodes(operand, most - count);
+        }
+    });
+    count
+}
+
+/// Whether an expression nests more than so many levels deep.
+#[must_use]
+pub fn is_taller(expression: &Expression, levels: usize) -> bool {
+    if levels == 0 {
+        return true;
+    }
+    let mut found = false;
+    for_each_operand(expression, &mut |operand| found = found || is_taller(operand, levels - 1));
+    found
+}
+
 /// Calls `visit` for each operand of an expression, in order; subqueries' insides are no operands, their
 /// left sides are.
 pub fn for_each_operand<'a>(expression: &'a Expression, visit: &mut dyn FnMut(&'a Expression)) {

@@ -97,7 +97,11 @@ impl Core {
         let core = Arc::clone(self);
         let thread = std::thread::Builder::new()
             .name(name.to_owned())
-            .spawn(move || core.task_root(id, body))
+            .stack_size(firn_base::stack::THREAD_STACK_BYTES)
+            .spawn(move || {
+                firn_base::stack::begin(firn_base::stack::THREAD_STACK_BYTES);
+                core.task_root(id, body);
+            })
             .unwrap_or_else(|error| panic!("cannot start a thread for the task {name}: {error}"));
         self.state.lock().tasks[id].thread = Some(thread);
         id

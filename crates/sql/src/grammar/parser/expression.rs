@@ -26,7 +26,7 @@ use sqlparser::ast::{
 };
 
 /// How tall the tree of an expression may be.
-const MAX_HEIGHT: u32 = 1_000;
+const MAX_HEIGHT: u32 = 2_000;
 /// Operands of `AND` or `OR` past which the tree is balanced instead of leaning left.
 const LEANING_OPERANDS: usize = 16;
 
@@ -86,7 +86,7 @@ impl Parser<'_> {
             left = self.infix_expression(left, operator, binds)?;
             height = height.max(self.height) + 1;
             if height > MAX_HEIGHT {
-                return self.too_complex();
+                return Err(too_tall());
             }
             ceiling = match binds {
                 OR | XOR | AND => binds,
@@ -656,6 +656,14 @@ impl Parser<'_> {
 /// A unit as an argument of a function.
 pub(super) fn unit_argument(unit: &str) -> Expr {
     Expr::Identifier(marked(OWN_MARK, unit))
+}
+
+/// The tree of an expression is so tall that walking it might overrun the stack.
+fn too_tall() -> SqlError {
+    let message = format!(
+        "Expressions may nest {MAX_HEIGHT} levels deep; use parentheses or fewer operators"
+    );
+    SqlError::new(1436, message)
 }
 
 fn balanced(mut operands: Vec<Expr>, op: &BinaryOperator) -> Expr {

@@ -5,9 +5,9 @@
 //! looks ahead in the tokens and then decides.
 //!
 //! The stack is bounded: expressions, queries and parentheses around tables nest through `deeper`,
-//! which refuses past [`MAX_DEPTH`] levels or [`MAX_STACK_BYTES`] of stack, whichever is first. So
-//! is the height of a tree (`height`), because a long chain of operators makes a tall one without
-//! nesting, and whoever walks or drops a tree does so on the stack.
+//! which refuses when a part of the stack is used. So is the height of a tree (`height`), because a
+//! long chain of operators makes a tall one without nesting, and walking or dropping a tree uses the
+//! stack too.
 
 mod account;
 mod admin;
@@ -30,11 +30,7 @@ use super::ast::{Into, TableName};
 use super::lexer::{Kind, Lexer, Token, unquote};
 use super::{Mode, words};
 use crate::error::{Result, SqlError};
-
-/// How deep expressions, queries and parentheses may nest.
-const MAX_DEPTH: u32 = 400;
-/// How much stack parsing may take: half of what Rust gives a thread.
-const MAX_STACK_BYTES: usize = 1 << 20;
+use crate::watch::{Recursion, Watch, nest};
 
 /// A parser over the tokens of one statement.
 pub(crate) struct Parser<'a> {
@@ -42,45 +38,52 @@ pub(crate) struct Parser<'a> {
     mode: Mode,
     tokens: Vec<Token>,
     at: usize,
-    depth: u32,
-    /// An address on the stack where parsing began.
-    stack_base: usize,
+    watch: &'a Watch<'a>,
     height: u32,
     query_depth: u32,
     into_allowed: bool,
     into: Option<Into>,
     parameters: u32,
+    names_show_parameters: bool,
 }
 
 impl<'a> Parser<'a> {
-    pub(crate) fn new(text: &'a str, mode: Mode) -> Parser<'a> {
+    /// # Errors
+    /// 1317 or 3024 if the statement is to end.
+    pub(crate) fn new(text: &'a str, mode: Mode, watch: &'a Watch<'a>) -> Result<Parser<'a>> {
         let mut lexer = Lexer::new(text, mode);
         let mut tokens = Vec::with_capacity(text.len() / 4 + 4);
         loop {
+            watch.step()?;
             let token = lexer.next();
             tokens.push(token);
             if token.kind == Kind::End {
                 break;
             }
         }
-        Parser {
+        Ok(Parser {
             text,
             mode,
             tokens,
             at: 0,
-            depth: 0,
-            stack_base: stack_address(),
+            watch,
             height: 0,
             query_depth: 0,
             into_allowed: false,
             into: None,
             parameters: 0,
-        }
+            names_show_parameters: false,
+        })
     }
 
     /// How many `?` were met.
     pub(crate) fn parameter_count(&self) -> u32 {
         self.parameters
+    }
+
+    /// Whether the text of a `?` is part of a column's name.
+    pub(crate) fn names_show_parameters(&self) -> bool {
+        self.names_show_parameters
     }
 
     /// The token some tokens ahead.
@@ -204,19 +207,9 @@ impl<'a> Parser<'a> {
 
     /// Nests one deeper, or refuses.
     fn deeper<T>(&mut self, f: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
-        if self.depth >= MAX_DEPTH || self.stack_base.abs_diff(stack_address()) > MAX_STACK_BYTES {
-            return self.too_complex();
-        }
-        self.depth += 1;
-        let result = f(self);
-        self.depth -= 1;
-        result
-    }
-
-    fn too_complex<T>(&self) -> Result<T> {
-        let (near, line) = self.near();
-        let near: String = near.chars().take(80).collect();
-        Err(SqlError::new(1064, format!("memory exhausted near '{near}' at line {line}")))
+        nest(Recursion::Parse)?;
+        self.watch.step()?;
+        f(self)
     }
 
     /// One or more, with commas between.
@@ -376,11 +369,4 @@ impl<'a> Parser<'a> {
         }
         hints
     }
-}
-
-/// Roughly where the stack is now.
-#[inline(never)]
-fn stack_address() -> usize {
-    let here = 0_u8;
-    std::ptr::from_ref(std::hint::black_box(&here)).addr()
 }

@@ -4,19 +4,21 @@ use super::super::ast;
 use super::super::build::{OWN_MARK, ident, marked, object};
 use super::super::lexer::Kind;
 use super::Parser;
-use crate::error::Result;
+use crate::error::{Result, SqlError};
 use sqlparser::ast::helpers::attached_token::AttachedToken;
 use sqlparser::ast::{
     Cte, Distinct, Expr, GroupByExpr, GroupByWithModifier, Ident, LimitClause, LockClause,
     LockType, NamedWindowDefinition, NamedWindowExpr, NonBlock, Offset, OffsetRows, OptimizerHint,
     OptimizerHintStyle, OrderBy, OrderByExpr, OrderByKind, OrderByOptions, Parens, Query, Select,
     SelectFlavor, SelectItem, SelectItemQualifiedWildcardKind, SelectModifiers, SetExpr,
-    SetOperator, SetQuantifier, Table, TableAlias, TableAliasColumnDef, Value, Values,
-    WildcardAdditionalOptions, With,
+    SetOperator, SetQuantifier, Table, TableAlias, TableAliasColumnDef, Value, ValueWithSpan,
+    Values, WildcardAdditionalOptions, With,
 };
 
-/// How many set operations one query may have: each makes the tree one deeper.
-const MAX_SET_OPERATIONS: usize = 1_000;
+/// How many levels set operations may add to a query's tree.
+const MAX_SET_LEVELS: usize = 1_000;
+/// Operands of one kind of `UNION` past which the tree is balanced instead of leaning left.
+const LEANING_SIDES: usize = 16;
 
 impl Parser<'_> {
     /// A query as a statement, which may have `INTO`.
@@ -116,34 +118,29 @@ impl Parser<'_> {
         self.set_operations(first)
     }
 
+    /// What follows an operand: `UNION` and `EXCEPT` with their operands, from the left.
     #[inline(never)]
-    fn set_operations(&mut self, mut left: Box<SetExpr>) -> Result<Box<SetExpr>> {
-        for _ in 0..MAX_SET_OPERATIONS {
-            let op = match self.accept_any(&["UNION", "EXCEPT"]) {
-                Some("UNION") => SetOperator::Union,
-                Some(_) => SetOperator::Except,
-                None => return Ok(left),
-            };
+    fn set_operations(&mut self, left: Box<SetExpr>) -> Result<Box<SetExpr>> {
+        let mut run = SetRun::new(left);
+        while let Some(word) = self.accept_any(&["UNION", "EXCEPT"]) {
+            let op = if word == "UNION" { SetOperator::Union } else { SetOperator::Except };
             let set_quantifier = self.set_quantifier();
             let right = self.query_operand()?;
             let right = self.intersections(right)?;
-            left = set_operation(left, op, set_quantifier, right);
+            run.push(op, set_quantifier, right)?;
         }
-        self.too_complex()
+        Ok(run.joined())
     }
 
     #[inline(never)]
-    fn intersections(&mut self, mut left: Box<SetExpr>) -> Result<Box<SetExpr>> {
-        for _ in 0..MAX_SET_OPERATIONS {
-            if !self.accept("INTERSECT") {
-                return Ok(left);
-            }
-            let op = SetOperator::Intersect;
+    fn intersections(&mut self, left: Box<SetExpr>) -> Result<Box<SetExpr>> {
+        let mut run = SetRun::new(left);
+        while self.accept("INTERSECT") {
             let set_quantifier = self.set_quantifier();
             let right = self.query_operand()?;
-            left = set_operation(left, op, set_quantifier, right);
+            run.push(SetOperator::Intersect, set_quantifier, right)?;
         }
-        self.too_complex()
+        Ok(run.joined())
     }
 
     /// `ALL`, or else what sets are: distinct.
@@ -379,12 +376,13 @@ impl Parser<'_> {
         if let Some(wildcard) = self.qualified_wildcard()? {
             return Ok(wildcard);
         }
-        let first = self.at;
+        let (first, parameters) = (self.at, self.parameters);
         let expr = self.expression()?;
         let written = self.text_since(first);
         if let Some(alias) = self.select_alias()? {
             return Ok(SelectItem::ExprWithAlias { expr, alias });
         }
+        self.names_show_parameters |= self.parameters > parameters;
         Ok(match expr {
             Expr::CompoundIdentifier(parts) if parts[0].quote_style.is_some() => {
                 let alias = marked(OWN_MARK, written);
@@ -487,15 +485,19 @@ impl Parser<'_> {
     }
 }
 
-/// The name of a column that has none: its text, or what a string says. No name holds a zero byte.
+/// How long the name may be that a column has from its text, in bytes.
+const LONGEST_OWN_NAME_BYTES: usize = 255;
+
+/// The name of a column that has none: its text, or what a string says from its first visible character
+/// on. No name holds a zero byte.
 fn own_name(expr: &Expr, written: &str) -> Ident {
     let name = match expr {
-        Expr::Value(value) => match &value.value {
-            Value::SingleQuotedString(text) => text.as_str(),
-            _ => written,
-        },
+        Expr::Value(ValueWithSpan { value: Value::SingleQuotedString(text), .. }) => {
+            text.trim_start_matches(|one: char| one.is_ascii_whitespace() || one.is_ascii_control())
+        }
         _ => written,
     };
+    let name = &name[..name.floor_char_boundary(LONGEST_OWN_NAME_BYTES)];
     marked(OWN_MARK, name.replace('\0', ""))
 }
 
@@ -520,6 +522,76 @@ fn set_operation(
     right: Box<SetExpr>,
 ) -> Box<SetExpr> {
     Box::new(SetExpr::SetOperation { left, op, set_quantifier, right })
+}
+
+/// Operands joined from the left by set operations, the last ones by operations of one kind.
+///
+/// Unions of one kind may be joined in any grouping, so a long run of them becomes a balanced tree.
+struct SetRun {
+    operands: Vec<Box<SetExpr>>,
+    kind: Option<(SetOperator, SetQuantifier)>,
+    levels: usize,
+}
+
+impl SetRun {
+    fn new(first: Box<SetExpr>) -> SetRun {
+        SetRun { operands: vec![first], kind: None, levels: 0 }
+    }
+
+    fn push(
+        &mut self,
+        op: SetOperator,
+        set_quantifier: SetQuantifier,
+        right: Box<SetExpr>,
+    ) -> Result<()> {
+        let kind = Some((op, set_quantifier));
+        let is_long = self.operands.len() > LEANING_SIDES;
+        if self.kind != kind || op != SetOperator::Union {
+            self.close();
+            self.kind = kind;
+        }
+        self.levels += usize::from(!is_long || self.operands.len() == 1);
+        if self.levels > MAX_SET_LEVELS {
+            let message = format!("Set operations may nest {MAX_SET_LEVELS} levels deep");
+            return Err(SqlError::new(1436, message));
+        }
+        self.operands.push(right);
+        Ok(())
+    }
+
+    /// Makes the operands so far the first one of what follows.
+    fn close(&mut self) {
+        let joined = join_sets(std::mem::take(&mut self.operands), self.kind);
+        self.operands.extend(joined);
+    }
+
+    fn joined(mut self) -> Box<SetExpr> {
+        self.close();
+        self.operands.pop().unwrap_or_else(|| empty().body)
+    }
+}
+
+fn join_sets(
+    mut operands: Vec<Box<SetExpr>>,
+    kind: Option<(SetOperator, SetQuantifier)>,
+) -> Option<Box<SetExpr>> {
+    let Some((op, quantifier)) = kind else { return operands.pop() };
+    let join = |left, right| set_operation(left, op, quantifier, right);
+    if operands.len() <= LEANING_SIDES {
+        return operands.into_iter().reduce(join);
+    }
+    while operands.len() > 1 {
+        let mut sides = operands.into_iter();
+        let mut joined = Vec::with_capacity(sides.len().div_ceil(2));
+        while let Some(left) = sides.next() {
+            joined.push(match sides.next() {
+                Some(right) => join(left, right),
+                None => left,
+            });
+        }
+        operands = joined;
+    }
+    operands.pop()
 }
 
 /// A query of nothing, to be replaced.

@@ -112,6 +112,11 @@ impl Database {
         self.plan_with(text, &[])
     }
 
+    /// What statements are planned with.
+    pub(super) fn context(&self) -> PlanContext<'_> {
+        PlanContext::new(&self.catalog, Some("test"), &self.evaluation)
+    }
+
     /// Plans a statement with parameters of these types.
     pub(super) fn plan_with(&self, text: &str, parameters: &[SqlType]) -> Result<PreparedPlan> {
         let statement = grammar::parse(text, grammar::Mode::default())?.statement;

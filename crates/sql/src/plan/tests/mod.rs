@@ -3,6 +3,7 @@
 mod answers;
 mod database;
 mod errors;
+mod growth;
 mod ways;
 
 use database::Database;

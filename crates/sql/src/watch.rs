@@ -1,0 +1,149 @@
+//! What parsing, binding and planning one statement may take: time, memory and stack.
+//!
+//! ```text
+//!   step    a unit of work was done: now and then asks whether the statement is to end     1317, 3024
+//!   hold    memory is kept until the plan is dropped: not more than the statement may have 1041
+//!   nest    the code recurses with its input: not deeper than the stack allows             1436
+//! ```
+//!
+//! Steps are counted, so that tests can tell how work grows with a statement without a clock.
+
+use std::cell::Cell;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use firn_base::clock::Clock;
+use firn_base::stack;
+
+use crate::error::{Result, SqlError};
+
+/// After how many steps the statement's end is asked for: some hundred microseconds of work.
+const STEPS_BETWEEN_QUESTIONS: u64 = 256;
+
+/// Limits of a statement that is being parsed, bound and planned, and what it has used of them.
+#[derive(Default)]
+pub struct Watch<'a> {
+    cancelled: Option<&'a AtomicBool>,
+    deadline: Option<(&'a dyn Clock, Duration)>,
+    limit_bytes: Option<u64>,
+    steps: Cell<u64>,
+    asked_at: Cell<u64>,
+    held_bytes: Cell<u64>,
+}
+
+/// Who recurses. Parsing may use less of the stack than binding, and binding leaves room for walks
+/// over its result that do not ask.
+#[derive(Debug, Clone, Copy)]
+pub enum Recursion {
+    /// The parser.
+    Parse,
+    /// The binder and the planner.
+    Bind,
+    /// Subqueries that are being worked out.
+    Execute,
+}
+
+impl<'a> Watch<'a> {
+    /// A watch over a statement that ends when `cancelled` is set.
+    #[must_use]
+    pub fn new(cancelled: &'a AtomicBool) -> Watch<'a> {
+        Watch { cancelled: Some(cancelled), ..Watch::default() }
+    }
+
+    /// The statement ends at a time of a monotonic clock.
+    #[must_use]
+    pub fn with_deadline(mut self, deadline: Option<(&'a dyn Clock, Duration)>) -> Watch<'a> {
+        self.deadline = deadline;
+        self
+    }
+
+    /// What is held may take so many bytes.
+    #[must_use]
+    pub fn with_memory(mut self, limit_bytes: u64) -> Watch<'a> {
+        self.limit_bytes = Some(limit_bytes);
+        self
+    }
+
+    /// Counts a unit of work.
+    ///
+    /// # Errors
+    /// 1317 or 3024 if the statement is to end.
+    #[inline]
+    pub fn step(&self) -> Result<()> {
+        self.steps(1)
+    }
+
+    /// Counts units of work.
+    ///
+    /// # Errors
+    /// 1317 or 3024 if the statement is to end.
+    #[inline]
+    pub fn steps(&self, count: usize) -> Result<()> {
+        let steps = self.steps.get() + count as u64;
+        self.steps.set(steps);
+        if steps - self.asked_at.get() < STEPS_BETWEEN_QUESTIONS {
+            return Ok(());
+        }
+        self.asked_at.set(steps);
+        self.ask()
+    }
+
+    #[cold]
+    fn ask(&self) -> Result<()> {
+        if self.cancelled.is_some_and(|cancelled| cancelled.load(Ordering::Relaxed)) {
+            return Err(SqlError::interrupted());
+        }
+        match self.deadline {
+            Some((clock, deadline)) if clock.monotonic() >= deadline => {
+                Err(SqlError::out_of_time())
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// How many steps were counted.
+    #[must_use]
+    pub fn step_count(&self) -> u64 {
+        self.steps.get()
+    }
+
+    /// Counts memory that the plan keeps.
+    ///
+    /// # Errors
+    /// 1041 if the statement may not have so much.
+    #[inline]
+    pub fn hold(&self, size_bytes: usize) -> Result<()> {
+        let held_bytes = self.held_bytes.get().saturating_add(size_bytes as u64);
+        self.held_bytes.set(held_bytes);
+        match self.limit_bytes {
+            Some(limit_bytes) if held_bytes > limit_bytes => {
+                Err(SqlError::out_of_memory(limit_bytes))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// What is held, in bytes.
+    #[must_use]
+    pub fn held_bytes(&self) -> u64 {
+        self.held_bytes.get()
+    }
+}
+
+/// Asks whether there is stack for one level more.
+///
+/// # Errors
+/// 1436 if there is not.
+#[inline]
+pub fn nest(recursion: Recursion) -> Result<()> {
+    let (size_bytes, used_bytes) = stack::size_and_used_bytes();
+    let most_bytes = match recursion {
+        Recursion::Parse => size_bytes / 2,
+        Recursion::Bind => size_bytes / 8 * 5,
+        Recursion::Execute => size_bytes / 4 * 3,
+    };
+    if used_bytes > most_bytes {
+        return Err(SqlError::stack_overrun(used_bytes, size_bytes, size_bytes - most_bytes));
+    }
+    Ok(())
+}
