@@ -26,7 +26,7 @@ use sqlparser::ast::{
 };
 
 /// How tall the tree of an expression may be.
-const MAX_HEIGHT: u32 = 2_000;
+const MAX_HEIGHT: u32 = 1_000;
 /// Operands of `AND` or `OR` past which the tree is balanced instead of leaning left.
 const LEANING_OPERANDS: usize = 16;
 
