@@ -104,7 +104,7 @@ fn refuses_nesting() {
         [("SELECT * FROM ", "("), ("SELECT ", "("), ("", "("), ("SELECT * FROM ", "{ OJ ")]
     {
         let text = format!("{begin}{}", opens.repeat(100_000));
-        assert_eq!(refusal(&text).code, 1436);
+        assert!(matches!(refusal(&text).code, 1064 | 1436));
     }
 }
 
