@@ -66,6 +66,7 @@ impl SqlSession {
         let version = self.catalog.definitions_version();
         let mut recent = std::mem::take(&mut self.recent);
         let plan = recent.find(&self.key, version, &self.instance.plans);
+        let plan = plan.filter(|plan| plan.plan.holds_for(&arguments.values, &self.evaluation));
         let answered = plan.map(|plan| {
             count(&self.facts.status.plan_cache_hits);
             self.conditions.clear();
@@ -341,7 +342,7 @@ impl SqlSession {
             }
         };
         self.conditions.extend(self.evaluation.take_conditions());
-        self.state.warning_count = self.conditions.len() as u64;
+        self.count_conditions();
         let mut outcome = ran?;
         // `LAST_INSERT_ID(x)` tells its argument to the client as well.
         let id_now = self.facts.last_insert_id.load(Ordering::Relaxed);

@@ -386,6 +386,14 @@ impl SqlSession {
         self.conditions = self.evaluation.take_conditions();
         let message = error.message.clone();
         self.conditions.push(Condition { level: Level::Error, code: error.code, message });
+        self.count_conditions();
+    }
+
+    /// `@@warning_count` and `@@error_count` are those of the statement that has just ended.
+    fn count_conditions(&mut self) {
+        let errors = self.conditions.iter().filter(|one| one.level == Level::Error).count();
+        self.state.warning_count = self.conditions.len() as u64;
+        self.state.error_count = errors as u64;
     }
 }
 

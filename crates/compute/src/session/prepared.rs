@@ -255,6 +255,7 @@ impl SqlSession {
                 && last.definitions_version == definitions_version
                 && last.plan.generation == generation
                 && last.tags == tags
+                && last.plan.plan.holds_for(&arguments.values, &self.evaluation)
         };
         if let Some(last) = prepared.last.take_if(holds) {
             self.tags = tags;
@@ -275,7 +276,10 @@ impl SqlSession {
         let may_share = self.shares_plans();
         if may_share {
             self.write_key_of(&prepared.key_text, arguments);
-            if let Some(plan) = self.instance.plans.get(&self.key, definitions_version) {
+            let found = self.instance.plans.get(&self.key, definitions_version);
+            let holds =
+                |plan: &Arc<CachedPlan>| plan.plan.holds_for(&arguments.values, &self.evaluation);
+            if let Some(plan) = found.filter(holds) {
                 count(&self.facts.status.plan_cache_hits);
                 return Ok(plan);
             }

@@ -21,7 +21,7 @@ use crate::functions::{ResolveContext, resolve_aggregate};
 use crate::plan::visit::{SlotSet, reads_of};
 use crate::types::SqlType;
 
-use super::quotient::unrounded;
+use super::mean;
 use super::same::{same_expression, same_list};
 use super::scope::Clause;
 use super::{Binder, make};
@@ -100,15 +100,17 @@ impl Binder<'_> {
         })
     }
 
-    fn keep_aggregate(&mut self, level: usize, call: AggregateCall) -> Expression {
+    fn keep_aggregate(&mut self, level: usize, mut call: AggregateCall) -> Expression {
+        let shown = call.ty.clone();
+        mean::widen(&mut call);
         let present = self.scopes[level].aggregates.iter().find(|other| same_call(other, &call));
         if let Some(present) = present {
-            return make::slot(present.output, present.ty.clone());
+            return mean::shown(make::slot(present.output, present.ty.clone()), shown);
         }
         let output = self.new_slot(None);
         let ty = call.ty.clone();
         self.scopes[level].aggregates.push(AggregateCall { output, ..call });
-        make::slot(output, ty)
+        mean::shown(make::slot(output, ty), shown)
     }
 
     /// A call of an aggregate whose result has no slot yet.
@@ -205,11 +207,6 @@ impl Binder<'_> {
         let arguments = std::mem::take(&mut call.arguments).into_iter();
         let wanted = signature.arguments.into_iter();
         call.arguments = arguments.zip(wanted).map(|(one, ty)| self.cast_to(one, ty)).collect();
-        // Those that are told apart are told apart as they are shown.
-        let adds = matches!(call.function, AggregateFunction::Sum | AggregateFunction::Average);
-        if adds && !call.distinct {
-            call.arguments = call.arguments.drain(..).map(unrounded).collect();
-        }
         call.ty = signature.result;
         Ok(())
     }

@@ -10,7 +10,7 @@ use crate::error::{Result, SqlError};
 use crate::expression::{Expression, ExpressionKind};
 use crate::types::{Coercibility, Datum, SqlType, TypeKind, cast};
 
-use super::quotient::unrounded;
+use super::mean::unrounded;
 use super::{Binder, make};
 
 impl Binder<'_> {
@@ -101,6 +101,7 @@ impl Binder<'_> {
         let nullable = operand.ty.nullable || !kind.is_numeric() && !kind.is_string();
         let ty =
             SqlType::new(kind).with_nullable(nullable).with_coercibility(Coercibility::Implicit);
+        let operand = self.zero_filled(operand, &ty);
         let operand = if ty.kind.is_numeric() { unrounded(operand) } else { operand };
         let cast =
             Expression { kind: crate::expression::ExpressionKind::Cast(Box::new(operand)), ty };
@@ -186,7 +187,14 @@ impl Binder<'_> {
         };
         let bytes = cast::to_binary(literal, &operand.ty, self.context.evaluation);
         let text = charset.decode(&bytes).ok_or_else(|| invalid_literal(&bytes, charset))?;
-        Ok(make::literal(Datum::text(&*text), ty))
+        let literal = make::literal(Datum::text(&*text), ty);
+        // Bytes that are introduced are a string everywhere, where others are a number beside numbers.
+        Ok(match charset {
+            Charset::Binary => {
+                Expression { ty: literal.ty.clone(), kind: ExpressionKind::Cast(Box::new(literal)) }
+            }
+            _ => literal,
+        })
     }
 
     fn collate(&mut self, operand: Expression, name: &str) -> Result<Expression> {

@@ -9,13 +9,14 @@
 //! Constants are converted once, here, so that a column stays bare and its index usable.
 
 use crate::error::Result;
-use crate::expression::{CompareOperator, Expression, ExpressionKind};
+use crate::expression::{CompareOperator, Expression, ExpressionKind, Slot};
 use crate::plan::fold;
 use crate::types::{
     ComparisonKind, Datum, SqlType, TypeKind, compare::comparison_kind, unify::unify,
 };
 
-use super::quotient::unrounded;
+use super::logical::RelationSource;
+use super::mean::unrounded;
 use super::{Binder, make};
 
 impl Binder<'_> {
@@ -32,12 +33,52 @@ impl Binder<'_> {
             return Expression { kind: expression.kind, ty: ty.with_nullable(true) };
         }
         let nullable = ty.nullable || expression.ty.nullable;
+        let expression = self.zero_filled(expression, &ty);
+        if expression.ty.kind == ty.kind {
+            return Expression { ty: retyped(expression.ty, ty), kind: expression.kind };
+        }
         let expression = if ty.kind.is_numeric() { unrounded(expression) } else { expression };
         let cast = Expression {
             kind: ExpressionKind::Cast(Box::new(expression)),
             ty: ty.with_nullable(nullable),
         };
         self.fold(cast)
+    }
+
+    /// A column of numbers as it is shown where it becomes a text: with its zeros if it is `ZEROFILL`.
+    pub(super) fn zero_filled(&mut self, expression: Expression, ty: &SqlType) -> Expression {
+        let ExpressionKind::Slot(slot) = expression.kind else { return expression };
+        if !ty.kind.is_string() || !expression.ty.kind.is_numeric() {
+            return expression;
+        }
+        let Some(width) = self.zero_filled_width(slot) else { return expression };
+        let collation = self.context.evaluation.connection_collation;
+        let text = SqlType::varchar(expression.ty.max_text_chars().max(width), collation)
+            .with_nullable(expression.ty.nullable)
+            .with_coercibility(expression.ty.coercibility);
+        let shown = expression.clone();
+        let kind = ExpressionKind::Cast(Box::new(expression));
+        let arguments = vec![Expression { kind, ty: text }, make::integer(width.into())];
+        self.call("ZEROFILL", arguments).unwrap_or(shown)
+    }
+
+    /// How wide a column is shown that is filled up with zeros.
+    fn zero_filled_width(&self, slot: Slot) -> Option<u32> {
+        let relation = self.owners.get(slot.0 as usize).copied().flatten()?;
+        let relation = self.relations.get(relation.0)?;
+        let RelationSource::Table(table) = &relation.source else { return None };
+        let ordinal = relation.slots.iter().position(|of| *of == Some(slot))?;
+        let column = table.by_ordinal(u16::try_from(ordinal).ok()?)?;
+        let digits = match column.ty.kind {
+            TypeKind::Decimal { precision, scale, .. } => {
+                u32::from(precision) + u32::from(scale > 0)
+            }
+            TypeKind::Integer { .. } => {
+                column.display_width.map_or(column.ty.max_text_chars(), u32::from)
+            }
+            _ => u32::from(column.display_width?),
+        };
+        column.zerofill.then_some(digits)
     }
 
     /// A constant's value, if the expression is one.
@@ -48,8 +89,23 @@ impl Binder<'_> {
     /// `left operator right` of single values, with what it takes.
     ///
     /// # Errors
-    /// 1267 when texts have no common collation.
+    /// 1267 when texts have no common collation, 1525 for a literal beside dates that is none.
     pub(crate) fn compare(
+        &mut self,
+        operator: CompareOperator,
+        left: Expression,
+        right: Expression,
+    ) -> Result<Expression> {
+        self.refuse_no_date(&left, &right)?;
+        self.refuse_no_date(&right, &left)?;
+        self.compare_leniently(operator, left, right)
+    }
+
+    /// As [`Binder::compare`], for a literal that may be no date: it is a zero date then, with a warning.
+    ///
+    /// # Errors
+    /// 1267
+    pub(crate) fn compare_leniently(
         &mut self,
         operator: CompareOperator,
         left: Expression,
@@ -82,9 +138,13 @@ impl Binder<'_> {
         left: Expression,
         right: Expression,
     ) -> Result<(ComparisonKind, Expression, Expression)> {
-        let left = as_column(left, &right, operator);
-        let right = as_column(right, &left, operator);
+        let left = self.as_held(as_column(left, &right, operator), &right);
+        let right = self.as_held(as_column(right, &left, operator), &left);
         let kind = comparison_kind(&left.ty, &right.ty, operator.text())?;
+        let (left, right) = match kind {
+            ComparisonKind::DateTime => (self.date_of_text(left)?, self.date_of_text(right)?),
+            _ => (left, right),
+        };
         let (wanted_left, wanted_right) =
             (kind.operand_type(&left.ty), kind.operand_type(&right.ty));
         let (left, right) = (self.cast_to(left, wanted_left), self.cast_to(right, wanted_right));
@@ -168,6 +228,10 @@ fn is_same_representation(from: &TypeKind, to: &TypeKind) -> bool {
             TypeKind::Integer { unsigned: two, width: wide },
         ) => one == two && narrow.bytes() <= wide.bytes(),
         (TypeKind::Float, TypeKind::Double) => true,
+        (
+            TypeKind::Decimal { precision: few, scale: one, .. },
+            TypeKind::Decimal { precision: many, scale: two, unsigned: false },
+        ) => few <= many && one == two,
         (
             TypeKind::Char { collation: one, max_chars: few }
             | TypeKind::Varchar { collation: one, max_chars: few },

@@ -6,7 +6,7 @@ use crate::functions::{self, Function, ResolveContext, Signature};
 use crate::plan::volatility;
 use crate::types::{Datum, SqlType, TypeKind};
 
-use super::{Binder, quotient};
+use super::{Binder, mean};
 
 /// A constant.
 #[must_use]
@@ -149,12 +149,12 @@ impl Binder<'_> {
         let wanted = signature.arguments.into_iter();
         let arguments = arguments.into_iter().zip(wanted).map(|(one, ty)| self.cast_to(one, ty));
         let mut arguments: Vec<Expression> = arguments.collect();
-        if quotient::takes_all_digits(function.name) {
-            arguments = arguments.into_iter().map(quotient::unrounded).collect();
+        if mean::takes_all_digits(function.name) {
+            arguments = arguments.into_iter().map(mean::unrounded).collect();
         }
         let call =
             Expression { kind: ExpressionKind::Call { function, arguments }, ty: signature.result };
-        Ok(quotient::folded(call, |call| self.fold(call)))
+        Ok(self.fold(call))
     }
 
     /// What a function makes of arguments of these types.
@@ -206,10 +206,12 @@ impl Binder<'_> {
     pub(crate) fn condition(&mut self, expression: Expression) -> Result<Expression> {
         let expression = self.single(expression)?;
         if is_truth(&expression) || expression.ty.kind.is_numeric() {
-            return Ok(quotient::unrounded(expression));
+            return Ok(mean::unrounded(expression));
         }
         match expression.ty.kind {
             TypeKind::Null => Ok(expression),
+            // A document is true unless it is the number 0.
+            TypeKind::Json => self.compare(CompareOperator::NotEqual, expression, integer(0)),
             _ => {
                 let nullable = expression.ty.nullable;
                 Ok(self.cast_to(expression, SqlType::double().with_nullable(nullable)))

@@ -22,17 +22,20 @@ mod expression;
 mod from;
 mod function;
 mod group;
+mod held;
 mod hints;
 mod insert;
 mod join;
 mod json_table;
 mod literal;
 pub(crate) mod make;
+mod mean;
 mod merge;
 mod named;
+mod null_test;
 mod predicate;
 mod query;
-mod quotient;
+
 mod select;
 mod subquery;
 mod target;
@@ -52,7 +55,7 @@ use std::sync::Arc;
 
 use crate::error::{Result, SqlError};
 use crate::expression::Expression;
-use crate::plan::{CommonTable, NeededPrivilege, PlanContext, ViewUser, visit};
+use crate::plan::{CommonTable, NeededPrivilege, PlanContext, Premise, ViewUser, visit};
 use crate::watch::{Recursion, nest};
 
 use cte::CommonTableName;
@@ -117,6 +120,8 @@ pub struct Binder<'a> {
     pub(crate) writes: bool,
     /// How many views and common tables were bound.
     expansions: usize,
+    /// What parameters have to be for the plan to hold.
+    pub(crate) premises: Vec<Premise>,
 }
 
 impl<'a> Binder<'a> {
@@ -147,6 +152,7 @@ impl<'a> Binder<'a> {
             max_execution_time_ms: None,
             writes: false,
             expansions: 0,
+            premises: Vec::new(),
         }
     }
 

@@ -13,7 +13,7 @@ use crate::error::{Result, SqlError};
 use crate::expression::{CompareOperator, Expression, ExpressionKind};
 use crate::plan::volatility::is_row_dependent;
 use crate::types::collate::{comparison_collation, merge_collations};
-use crate::types::{Coercibility, ComparisonKind, Datum, SqlMode, SqlType, TypeKind};
+use crate::types::{Coercibility, ComparisonKind, Datum, IntWidth, SqlMode, SqlType, TypeKind};
 
 use super::function::json_truth;
 use super::merge::is_large;
@@ -114,7 +114,11 @@ impl Binder<'_> {
     ) -> Result<Expression> {
         let operand = self.bind(operand)?;
         let items = self.bind_all(list)?.into_iter().zip(list);
-        let list = items.map(|(item, written)| beside_document(&operand, item, written)).collect();
+        let list = items.map(|(item, written)| {
+            let item = self.number_beside(written, item, &operand.ty);
+            beside_document(&operand, item, written)
+        });
+        let list = list.collect();
         if let ExpressionKind::Row(_) = operand.kind {
             return self.in_any(operand, list, negated);
         }
@@ -148,6 +152,11 @@ impl Binder<'_> {
     ) -> Result<Expression> {
         let mut kind: Option<ComparisonKind> = None;
         let mut items = Vec::with_capacity(list.len());
+        let mut operand = operand;
+        if operand.ty.kind == TypeKind::Year {
+            // In a list a year of two digits is that number.
+            operand.ty.kind = TypeKind::Integer { width: IntWidth::Two, unsigned: true };
+        }
         let mut left = operand.clone();
         for item in &list {
             if matches!(item.kind, ExpressionKind::Literal(Datum::Null)) {
@@ -202,15 +211,18 @@ impl Binder<'_> {
         high: &Expr,
     ) -> Result<Expression> {
         let operand = self.bind_single(operand)?;
-        let low = self.bind_single(low)?;
-        let high = self.bind_single(high)?;
-        let ends = [low, high];
+        let ends: [Result<Expression>; 2] = [low, high].map(|end| {
+            let bound = self.bind_single(end)?;
+            Ok(self.number_beside(end, bound, &operand.ty))
+        });
+        let [low, high] = ends;
+        let ends = [low?, high?];
         let operand = self.beside_all(operand, &ends, "between")?;
         let [low, high] = ends;
         let (first, again) = self.for_two(operand);
         let is_kept = matches!(first.kind, ExpressionKind::Keep { .. });
-        let from = self.compare(CompareOperator::GreaterOrEqual, first, low)?;
-        let to = self.compare(CompareOperator::LessOrEqual, again, high)?;
+        let from = self.compare_leniently(CompareOperator::GreaterOrEqual, first, low)?;
+        let to = self.compare_leniently(CompareOperator::LessOrEqual, again, high)?;
         let mut both = make::and(vec![from, to]);
         if is_kept {
             // In one piece, so that the two sides stay together and in order.

@@ -17,7 +17,7 @@ use crate::error::{Result, SqlError};
 use crate::expression::{CompareOperator, Expression, ExpressionKind};
 use crate::plan::optimiser::Optimiser;
 use crate::plan::visit::outer_slots;
-use crate::plan::{JoinKind, QueryPlan, Subquery, SubqueryKind};
+use crate::plan::{ComparedRow, JoinKind, QueryPlan, Subquery, SubqueryKind};
 use crate::types::SqlType;
 
 use super::expression::comparison_operator;
@@ -138,29 +138,40 @@ impl Binder<'_> {
         &mut self,
         operand: Expression,
         operator: CompareOperator,
-        mut plan: QueryPlan,
+        plan: QueryPlan,
         all: bool,
     ) -> Result<Expression> {
-        let operands = match operand.kind {
+        let (plan, compared, nullable) = self.beside_columns(operand, operator, plan)?;
+        let kind = SubqueryKind::Quantified { compared, all };
+        let ty = SqlType::boolean().with_nullable(nullable);
+        Ok(self.subquery_expression(plan, kind, ty))
+    }
+
+    /// A value or row and the columns of a query, made fit to be compared; and whether one may be NULL.
+    fn beside_columns(
+        &mut self,
+        operand: Expression,
+        operator: CompareOperator,
+        mut plan: QueryPlan,
+    ) -> Result<(QueryPlan, ComparedRow, bool)> {
+        let written = match operand.kind {
             ExpressionKind::Row(list) => list,
             kind => vec![Expression { kind, ty: operand.ty }],
         };
-        if operands.len() != plan.columns.len() {
-            return Err(wrong_columns(operands.len()));
+        if written.len() != plan.columns.len() {
+            return Err(wrong_columns(written.len()));
         }
-        let mut kinds = Vec::with_capacity(operands.len());
-        let mut cast = Vec::with_capacity(operands.len());
+        let mut kinds = Vec::with_capacity(written.len());
+        let mut operands = Vec::with_capacity(written.len());
         let mut nullable = false;
-        for (operand, column) in operands.into_iter().zip(&mut plan.columns) {
+        for (operand, column) in written.into_iter().zip(&mut plan.columns) {
             nullable |= operand.ty.nullable || column.value.ty.nullable;
             let (kind, left, right) = self.comparable(operator, operand, column.value.clone())?;
             kinds.push(kind);
-            cast.push(left);
+            operands.push(left);
             column.value = right;
         }
-        let kind = SubqueryKind::Quantified { operands: cast, operator, kinds, all };
-        let ty = SqlType::boolean().with_nullable(nullable);
-        Ok(self.subquery_expression(plan, kind, ty))
+        Ok((plan, ComparedRow { operands, operator, kinds }, nullable))
     }
 
     /// `(a, b) = (SELECT x, y …)`
@@ -170,17 +181,17 @@ impl Binder<'_> {
         operator: CompareOperator,
         right: &Expr,
     ) -> Result<Option<Expression>> {
-        let (row, query) = match (left, right) {
-            (Expr::Tuple(_), Expr::Subquery(query)) => (left, query),
-            (Expr::Subquery(query), Expr::Tuple(_)) => (right, query),
+        let (row, operator, query) = match (left, right) {
+            (Expr::Tuple(_), Expr::Subquery(query)) => (left, operator, query),
+            (Expr::Subquery(query), Expr::Tuple(_)) => (right, operator.mirrored(), query),
             _ => return Ok(None),
         };
-        if !matches!(operator, CompareOperator::Equal | CompareOperator::NotEqual) {
-            return Err(SqlError::not_supported("an order of a row and a subquery"));
-        }
         let row = self.bind(row)?;
         let plan = self.planned(query)?;
-        self.quantified_by(row, operator, plan, operator == CompareOperator::NotEqual).map(Some)
+        let (plan, compared, nullable) = self.beside_columns(row, operator, plan)?;
+        let nullable = nullable || operator != CompareOperator::NullSafeEqual;
+        let ty = SqlType::boolean().with_nullable(nullable);
+        Ok(Some(self.subquery_expression(plan, SubqueryKind::Row(compared), ty)))
     }
 
     /// Binds `WHERE`: conditions, and the joins that some of them are.
@@ -190,16 +201,33 @@ impl Binder<'_> {
         conditions: &mut Vec<Expression>,
         joins: &mut Vec<SubqueryJoin>,
     ) -> Result<()> {
+        match self.last_insert_test(expr)? {
+            Some(condition) => conditions.push(condition),
+            None => self.bind_conjuncts(expr, conditions, joins)?,
+        }
+        Ok(())
+    }
+
+    fn bind_conjuncts(
+        &mut self,
+        expr: &Expr,
+        conditions: &mut Vec<Expression>,
+        joins: &mut Vec<SubqueryJoin>,
+    ) -> Result<()> {
+        if let Some(condition) = self.zero_date_test(expr)? {
+            conditions.push(condition);
+            return Ok(());
+        }
         match expr {
             _ if self.keeps_conditions => {
                 conditions.extend(self.bind_condition(expr)?);
                 Ok(())
             }
             Expr::BinaryOp { left, op: BinaryOperator::And, right } => {
-                self.bind_where(left, conditions, joins)?;
-                self.bind_where(right, conditions, joins)
+                self.bind_conjuncts(left, conditions, joins)?;
+                self.bind_conjuncts(right, conditions, joins)
             }
-            Expr::Nested(inner) => self.bind_where(inner, conditions, joins),
+            Expr::Nested(inner) => self.bind_conjuncts(inner, conditions, joins),
             Expr::InSubquery { expr, subquery, negated } => {
                 let condition = self.in_join(expr, subquery, *negated, joins)?;
                 conditions.extend(condition);

@@ -17,6 +17,7 @@ use firn_api::rows::TableRef;
 use firn_base::TableId;
 use firn_format::value::CollationId;
 
+use crate::types::cast::FloatLimits;
 use crate::types::{Datum, SqlType};
 
 use super::statistics::TableStatistics;
@@ -143,6 +144,17 @@ pub struct ColumnModel {
     pub display_decimals: Option<u8>,
     /// The subtype of a geometry, in lower case; empty for others.
     pub geometry: Arc<str>,
+}
+
+impl ColumnModel {
+    /// What a column of floats or doubles holds besides its type.
+    #[must_use]
+    pub fn float_limits(&self) -> FloatLimits {
+        FloatLimits {
+            unsigned: self.unsigned,
+            digits: self.display_width.zip(self.display_decimals),
+        }
+    }
 }
 
 /// What an `INSERT` without a column stores.

@@ -18,6 +18,7 @@ mod tests;
 mod unicode;
 mod weights;
 
+use std::borrow::Cow;
 use std::cmp::Ordering;
 use std::sync::{LazyLock, OnceLock};
 
@@ -75,6 +76,10 @@ impl std::fmt::Debug for Rules {
     }
 }
 
+/// The first byte of a character beyond U+FFFF in UTF-8, at least.
+const FIRST_OF_FOUR_BYTES: u8 = 0xf0;
+const LAST_OF_BASIC_PLANE: char = '\u{ffff}';
+
 impl Collation {
     /// Whether the collation orders bytes or code points, so that case and accents count.
     #[must_use]
@@ -103,7 +108,7 @@ impl Collation {
             Rules::Weights(weights) => weights.compare(a, b),
             Rules::Unicode(unicode) => unicode.compare(a, b),
             Rules::UnicodePadSpace(unicode) => {
-                unicode.compare(without_padding(a), without_padding(b))
+                unicode.compare(&self.unpadded(a), &self.unpadded(b))
             }
         }
     }
@@ -121,13 +126,42 @@ impl Collation {
         (!self.pads_with_spaces() || padding(a) == padding(b)) && self.equal(a, b)
     }
 
+    /// Whether the collation knows characters up to U+FFFF: to `…_unicode_ci`, which follows Unicode 4.0,
+    /// all others are one.
+    fn is_of_basic_plane(&self) -> bool {
+        self.name.ends_with("_unicode_ci")
+    }
+
+    /// A text without its padding, with U+FFFD for each character that the collation does not know.
+    fn unpadded<'t>(&self, text: &'t [u8]) -> Cow<'t, [u8]> {
+        let text = without_padding(text);
+        if text.iter().all(|byte| *byte < FIRST_OF_FOUR_BYTES) || !self.is_of_basic_plane() {
+            return Cow::Borrowed(text);
+        }
+        let mut known = Vec::with_capacity(text.len());
+        for byte in text {
+            match *byte {
+                FIRST_OF_FOUR_BYTES.. => known.push(*byte),
+                // What follows the first of four bytes is left out.
+                0x80..=0xbf if known.last().is_some_and(|last| *last >= FIRST_OF_FOUR_BYTES) => {}
+                byte => known.push(byte),
+            }
+        }
+        let unknown = "\u{fffd}".as_bytes();
+        let replaced = known.iter().flat_map(|byte| match *byte {
+            FIRST_OF_FOUR_BYTES.. => unknown,
+            _ => std::slice::from_ref(byte),
+        });
+        Cow::Owned(replaced.copied().collect())
+    }
+
     /// Appends bytes that compare as the texts do.
     pub fn write_sort_key(&self, text: &[u8], out: &mut Vec<u8>) {
         match &self.rules {
             Rules::Bytes => out.extend_from_slice(text),
             Rules::Weights(weights) => weights.write_sort_key(text, out),
             Rules::Unicode(unicode) => unicode.write_sort_key(text, out),
-            Rules::UnicodePadSpace(unicode) => unicode.write_sort_key(without_padding(text), out),
+            Rules::UnicodePadSpace(unicode) => unicode.write_sort_key(&self.unpadded(text), out),
         }
     }
 
@@ -141,7 +175,7 @@ impl Collation {
             Rules::Weights(weights) => weights.write_sort_key(text, scratch),
             Rules::Unicode(unicode) => unicode.write_key_head(text, scratch),
             Rules::UnicodePadSpace(unicode) => {
-                unicode.write_key_head(without_padding(text), scratch);
+                unicode.write_key_head(&self.unpadded(text), scratch);
             }
         }
         head_of(scratch)
@@ -155,7 +189,7 @@ impl Collation {
             Rules::Weights(weights) => weights.write_prefix_key(prefix, out),
             Rules::Unicode(unicode) => unicode.write_prefix_key(prefix, out),
             Rules::UnicodePadSpace(unicode) => {
-                unicode.write_prefix_key(without_padding(prefix), out);
+                unicode.write_prefix_key(&self.unpadded(prefix), out);
             }
         }
     }
@@ -169,6 +203,11 @@ impl Collation {
         match &self.rules {
             Rules::Bytes => false,
             Rules::Weights(weights) => weights.of(a) == weights.of(b),
+            Rules::UnicodePadSpace(_)
+                if self.is_of_basic_plane() && a.min(b) > LAST_OF_BASIC_PLANE =>
+            {
+                true
+            }
             Rules::Unicode(unicode) | Rules::UnicodePadSpace(unicode) => {
                 let (mut of_a, mut of_b) = ([0; 4], [0; 4]);
                 let a = a.encode_utf8(&mut of_a).as_bytes();

@@ -131,6 +131,7 @@ fn blank_plan(frame_slots: u32) -> PreparedPlan {
         cost: 0.0,
         executor: None,
         is_cacheable: false,
+        premises: Vec::new(),
         is_repeatable: false,
         needs: Vec::new(),
         tables: Vec::new(),

@@ -10,7 +10,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use crate::error::{Result, SqlError};
 use crate::expression::CompareOperator;
 use crate::expression::evaluate::compare_tuples;
-use crate::plan::{Subquery, SubqueryKind};
+use crate::plan::{ComparedRow, Subquery, SubqueryKind};
 use crate::types::{ComparisonKind, Datum};
 use crate::watch::{Recursion, nest};
 
@@ -54,15 +54,21 @@ struct Rows {
 pub(crate) fn evaluate(subquery: &Subquery, execution: &mut Execution<'_>) -> Result<Datum> {
     nest(Recursion::Execute)?;
     let key = key_of(subquery);
-    if let SubqueryKind::Quantified { operands, operator, kinds, all } = &subquery.kind {
+    if let Some(ComparedRow { operands, operator, kinds }) = subquery.kind.compared() {
         let values: Vec<Datum> =
             operands.iter().map(|operand| operand.evaluate(execution)).collect::<Result<_>>()?;
         prepare(key, subquery, execution)?;
-        let Some(Answer::Rows(rows)) = execution.answers.0.get(&key).map(|kept| &kept.answer)
-        else {
-            return Ok(Datum::Null);
+        let truth = match (execution.answers.0.get(&key).map(|kept| &kept.answer), &subquery.kind) {
+            (Some(Answer::Rows(rows)), SubqueryKind::Quantified { all, .. }) => {
+                quantified(&values, rows, *operator, kinds, *all)
+            }
+            (Some(Answer::Row(Some(row))), _) => {
+                compare_tuples(*operator, kinds.iter(), &values, row)
+            }
+            // No row is not even equal to a row of NULLs.
+            _ => (*operator == CompareOperator::NullSafeEqual).then_some(false),
         };
-        return Ok(Datum::from_bool(quantified(&values, rows, *operator, kinds, *all)));
+        return Ok(Datum::from_bool(truth));
     }
     prepare(key, subquery, execution)?;
     match execution.answers.0.get(&key).map(|kept| &kept.answer) {
@@ -70,17 +76,6 @@ pub(crate) fn evaluate(subquery: &Subquery, execution: &mut Execution<'_>) -> Re
         Some(Answer::Row(Some(row))) if row.len() == 1 => Ok(row[0].clone()),
         Some(Answer::Row(None)) | None => Ok(Datum::Null),
         Some(_) => Err(SqlError::new(1241, "Operand should contain 1 column(s)")),
-    }
-}
-
-/// The values of a subquery where a row stands: all NULL without rows.
-pub(crate) fn row(subquery: &Subquery, execution: &mut Execution<'_>) -> Result<Vec<Datum>> {
-    let key = key_of(subquery);
-    prepare(key, subquery, execution)?;
-    match execution.answers.0.get(&key).map(|kept| &kept.answer) {
-        Some(Answer::Row(Some(row))) => Ok(row.clone()),
-        Some(Answer::Datum(datum)) => Ok(vec![datum.clone()]),
-        _ => Ok(vec![Datum::Null; subquery.query.columns.len()]),
     }
 }
 
@@ -129,7 +124,7 @@ fn answer(subquery: &Subquery, execution: &mut Execution<'_>) -> Result<Answer> 
             let exists = query.advance(execution)?;
             Ok(Answer::Datum(Datum::from_bool(exists != *negated)))
         }
-        SubqueryKind::Scalar | SubqueryKind::Row => {
+        SubqueryKind::Scalar | SubqueryKind::Row(_) => {
             let mut row = Vec::new();
             if !query.next(execution, &mut row)? {
                 return Ok(Answer::Row(None));
@@ -139,7 +134,9 @@ fn answer(subquery: &Subquery, execution: &mut Execution<'_>) -> Result<Answer> 
             }
             Ok(Answer::Row(Some(row)))
         }
-        SubqueryKind::Quantified { operands, operator, kinds, .. } => {
+        SubqueryKind::Quantified {
+            compared: ComparedRow { operands, operator, kinds }, ..
+        } => {
             let is_equality =
                 matches!(operator, CompareOperator::Equal | CompareOperator::NotEqual);
             let columns = operands.len();

@@ -298,7 +298,7 @@ impl CompareOperator {
     }
 }
 
-/// A row beside a row, or beside a subquery with one row.
+/// A row beside a row.
 fn compare_rows(
     operator: CompareOperator,
     kind: &ComparisonKind,
@@ -320,7 +320,6 @@ fn row_values(side: &Expression, execution: &mut Execution<'_>) -> Result<Vec<Da
         ExpressionKind::Row(values) => {
             values.iter().map(|value| value.evaluate(execution)).collect()
         }
-        ExpressionKind::Subquery(subquery) => crate::execute::subquery::row(subquery, execution),
         _ => Ok(vec![side.evaluate(execution)?]),
     }
 }

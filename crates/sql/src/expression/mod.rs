@@ -173,6 +173,18 @@ pub enum CompareOperator {
 }
 
 impl CompareOperator {
+    /// The operator with its sides changed round: `a < b` is `b > a`.
+    #[must_use]
+    pub fn mirrored(self) -> CompareOperator {
+        match self {
+            CompareOperator::Less => CompareOperator::Greater,
+            CompareOperator::LessOrEqual => CompareOperator::GreaterOrEqual,
+            CompareOperator::Greater => CompareOperator::Less,
+            CompareOperator::GreaterOrEqual => CompareOperator::LessOrEqual,
+            same => same,
+        }
+    }
+
     /// As it is written.
     #[must_use]
     pub fn text(self) -> &'static str {

@@ -11,7 +11,7 @@
 
 use crate::error::{Result, SqlError};
 use crate::functions::arguments::{decimal, double, finite, out_of_range, shown, wide_int};
-use crate::functions::signature::{any_nullable, exact_digits, number_type};
+use crate::functions::signature::{any_nullable, exact_digits, first, number_type};
 use crate::functions::{Call, Function, ResolveContext, Signature, strict};
 use crate::types::decimal::{MAX_PRECISION, MAX_SCALE, Rounding, quotient_digits};
 use crate::types::{Datum, Decimal, SqlMode, SqlType, TypeKind};
@@ -24,6 +24,10 @@ pub(super) const FUNCTIONS: &[Function] = &[
     strict!("DIV", 2..=2, resolve_whole_quotient, divide_whole),
     strict!("%", 2..=2, resolve_remainder, remainder),
     strict!("NEG", 1..=1, resolve_negation, negate),
+    // What an AVG shows of its digits; the binder puts it around the aggregate.
+    strict!("AVG SHOWN", 1..=1, [Decimal] => first, |a: &[Datum], call: &Call<'_>| {
+        exact_result(Some(decimal(&a[0])), call, String::new)
+    }),
 ];
 
 /// What an operation is done in.
@@ -207,7 +211,8 @@ pub(super) fn exact_result(
             Some(number)
         }
     });
-    match rounded.filter(|number| number.integer_digits() <= MAX_PRECISION) {
+    // A result may have more digits than a column, up to those that a calculation has.
+    match rounded {
         Some(number) => Ok(Datum::Decimal(number)),
         None => Err(out_of_range("DECIMAL", &expression())),
     }

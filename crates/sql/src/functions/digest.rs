@@ -104,11 +104,11 @@ fn uncompressed_length(arguments: &[Datum], call: &Call<'_>) -> Result<Datum> {
     if bytes.is_empty() {
         return Ok(Datum::Int(0));
     }
-    match compressed(bytes) {
+    match compressed(bytes).filter(|(_, packed)| !packed.is_empty()) {
         Some((length, _)) => Ok(Datum::Int(length.into())),
         None => {
             call.context.warn(1259, || "ZLIB: Input data corrupted".to_owned());
-            Ok(Datum::Null)
+            Ok(Datum::Int(0))
         }
     }
 }

@@ -13,10 +13,10 @@ pub(super) const FUNCTIONS: &[Function] = &[
     strict!("INET_NTOA", 1..=1, [Int] => signature::text::<15>, inet_ntoa),
     strict!("INET6_ATON", 1..=1, [Text] => signature::binary::<16>, inet6_aton),
     strict!("INET6_NTOA", 1..=1, [Any] => signature::text::<39>, inet6_ntoa),
-    lenient!("IS_IPV4", 1..=1, [Text] => signature::int, |a: &[Datum], _| {
+    strict!("IS_IPV4", 1..=1, [Text] => signature::int, |a: &[Datum], _| {
         Ok(Datum::from_bool(ipv4(&text(&a[0])).is_some()))
     }),
-    lenient!("IS_IPV6", 1..=1, [Text] => signature::int, |a: &[Datum], _| {
+    strict!("IS_IPV6", 1..=1, [Text] => signature::int, |a: &[Datum], _| {
         Ok(Datum::from_bool(text(&a[0]).parse::<Ipv6Addr>().is_ok()))
     }),
     lenient!("IS_IPV4_COMPAT", 1..=1, [Any] => signature::int, |a: &[Datum], _| {

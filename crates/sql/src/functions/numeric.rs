@@ -35,8 +35,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
         logarithm(a, call, f64::ln)
     }),
     strict!("LOG2", 1..=1, [Double] => signature::double, |a: &[Datum], call: &Call<'_>| {
-        // MySQL divides two logarithms, and its clients see the last digit of that.
-        logarithm(a, call, |number| number.ln() / std::f64::consts::LN_2)
+        logarithm(a, call, f64::log2)
     }),
     strict!("LOG10", 1..=1, [Double] => signature::double, |a: &[Datum], call: &Call<'_>| {
         logarithm(a, call, f64::log10)

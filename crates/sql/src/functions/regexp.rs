@@ -4,6 +4,7 @@
 //! The language is that of the `regex` crate, which is ICU's without back references and looking around; a
 //! match takes time linear in the text. Letters of both cases are equal if the collation says so or `i` does.
 
+use std::borrow::Cow;
 use std::cell::RefCell;
 
 use regex::{Captures, Regex, RegexBuilder};
@@ -29,30 +30,65 @@ pub(super) const FUNCTIONS: &[Function] = &[
 
 /// Regular expressions that a thread keeps compiled.
 const KEPT: usize = 16;
+/// Named classes, as they are written inside of brackets.
+const CLASSES: [(&str, &str); 7] = [
+    ("alpha", r"\p{Alphabetic}"),
+    ("digit", r"\p{Nd}"),
+    ("alnum", r"\p{Alphabetic}\p{Nd}"),
+    ("upper", r"\p{Uppercase}"),
+    ("lower", r"\p{Lowercase}"),
+    ("punct", r"\p{P}"),
+    ("space", r"\s"),
+];
 /// The most memory of a compiled expression.
 const SIZE_LIMIT_BYTES: usize = 4 << 20;
 
 fn resolve_like(types: &[SqlType], context: &ResolveContext<'_>) -> Result<Signature> {
-    comparing_collation(&types[..2], "regexp_like")?;
+    one_character_set(types, "regexp_like")?;
     fixed(types, context, &[Want::Text], signature::int)
 }
 
 fn resolve_instr(types: &[SqlType], context: &ResolveContext<'_>) -> Result<Signature> {
-    comparing_collation(&types[..2], "regexp_instr")?;
+    one_character_set(types, "regexp_instr")?;
     let wants = [Want::Text, Want::Text, Want::Int, Want::Int, Want::Int, Want::Text];
     fixed(types, context, &wants, signature::bigint)
 }
 
 fn resolve_substr(types: &[SqlType], context: &ResolveContext<'_>) -> Result<Signature> {
-    comparing_collation(&types[..2], "regexp_substr")?;
+    one_character_set(types, "regexp_substr")?;
     let wants = [Want::Text, Want::Text, Want::Int, Want::Int, Want::Text];
     fixed(types, context, &wants, text_of_first)
 }
 
 fn resolve_replace(types: &[SqlType], context: &ResolveContext<'_>) -> Result<Signature> {
-    comparing_collation(&types[..2], "regexp_replace")?;
+    one_character_set(types, "regexp_replace")?;
     let wants = [Want::Text, Want::Text, Want::Text, Want::Int, Want::Int, Want::Text];
     fixed(types, context, &wants, |types, context| long_text(&types[..1], context))
+}
+
+/// Refuses bytes beside text.
+fn one_character_set(types: &[SqlType], function: &str) -> Result<()> {
+    let collation = comparing_collation(&types[..2], function)?;
+    let names: Vec<&str> = types[..2]
+        .iter()
+        .map(|ty| {
+            if ty.kind.is_binary() {
+                "binary"
+            } else {
+                collation::get(ty.collation().unwrap_or(collation)).name
+            }
+        })
+        .collect();
+    let [text, pattern] = [&types[0], &types[1]].map(|ty| ty.kind.is_binary());
+    let is_string = |ty: &SqlType| ty.kind.is_string();
+    if text == pattern || !types[..2].iter().all(is_string) {
+        return Ok(());
+    }
+    let message = format!(
+        "Character set '{}' cannot be used in conjunction with '{}' in call to {function}.",
+        names[0], names[1]
+    );
+    Err(failed(3995, &message))
 }
 
 fn failed(code: u16, message: &str) -> SqlError {
@@ -119,13 +155,24 @@ fn compile(pattern: &str, options: Options) -> Result<Regex> {
     if pattern.is_empty() {
         return Err(illegal_argument());
     }
-    RegexBuilder::new(pattern)
+    RegexBuilder::new(&with_classes_of_unicode(pattern))
         .case_insensitive(options.ignore_case)
         .multi_line(options.multiple_lines)
         .dot_matches_new_line(options.dot_matches_line_ends)
         .size_limit(SIZE_LIMIT_BYTES)
         .build()
         .map_err(|error| syntax_error(&error))
+}
+
+/// Named classes of brackets, which are ASCII's in the library, as Unicode's.
+fn with_classes_of_unicode(pattern: &str) -> Cow<'_, str> {
+    if !pattern.contains("[:") {
+        return pattern.into();
+    }
+    CLASSES
+        .iter()
+        .fold(pattern.to_owned(), |out, (name, class)| out.replace(&format!("[:{name}:]"), class))
+        .into()
 }
 
 fn syntax_error(error: &regex::Error) -> SqlError {

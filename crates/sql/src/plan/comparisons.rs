@@ -84,7 +84,8 @@ pub(crate) fn as_hash_key(side: Expression, kind: &ComparisonKind, other: &SqlTy
         }
         ComparisonKind::DateTime => TypeKind::DateTime { fsp: 6 },
         ComparisonKind::Time => TypeKind::Time { fsp: 6 },
-        ComparisonKind::Json => TypeKind::Json,
+        // A text is the string that it is, and is not parsed.
+        ComparisonKind::Json => return side,
     };
     if side.ty.kind == wanted {
         return side;

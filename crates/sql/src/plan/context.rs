@@ -45,7 +45,8 @@ pub struct PlanContext<'a> {
     pub evaluation: &'a EvaluationContext,
     /// The types of parameters by number; those beyond its end are text.
     pub parameters: &'a [SqlType],
-    /// Their values, if the statement is planned for an execution: only estimates depend on them.
+    /// Their values, if the statement is planned for an execution: estimates depend on them, and how they
+    /// are compared with dates and times ([`Premise`](super::Premise)).
     pub parameter_values: &'a [Datum],
     /// The types of variables.
     pub variables: &'a dyn VariableTypes,

@@ -30,6 +30,7 @@ mod nulls;
 pub(crate) mod optimiser;
 mod pool;
 mod predicates;
+mod premise;
 mod ranges;
 mod selectivity;
 mod semijoin;
@@ -53,6 +54,7 @@ use crate::types::SqlType;
 
 pub use context::{Executor, PlanContext, UntypedVariables, VariableTypes};
 pub use explain::{ExplainRow, TABLE_COLUMNS, explain_json, explain_table, explain_tree};
+pub use premise::Premise;
 pub use shape::PlanShape;
 pub use statement::{plan_expressions, plan_statement};
 pub use write::{
@@ -88,6 +90,8 @@ pub struct PreparedPlan {
     /// Whether the plan may be kept for the same text (nothing of a session is in it, and it says all that
     /// the text does).
     pub is_cacheable: bool,
+    /// What its parameters have to be, so that it holds for them.
+    pub premises: Vec<Premise>,
     /// Whether it may be run again after its transaction took it back: it sets no user variable, takes no
     /// named lock and does not sleep.
     pub is_repeatable: bool,
@@ -497,8 +501,8 @@ pub struct Subquery {
 pub enum SubqueryKind {
     /// Its one value; NULL without rows, error 1242 with more than one.
     Scalar,
-    /// Its one row, compared by the expression above.
-    Row,
+    /// `(operands) operator (subquery)` with its one row: NULL without rows, error 1242 with more than one.
+    Row(ComparedRow),
     /// Whether it has rows.
     Exists {
         /// `NOT EXISTS`.
@@ -506,15 +510,35 @@ pub enum SubqueryKind {
     },
     /// `operand operator ANY|ALL (subquery)`; `IN` is `= ANY`, `NOT IN` is `<> ALL`.
     Quantified {
-        /// The left side; several for rows.
-        operands: Vec<Expression>,
-        /// The comparison.
-        operator: crate::expression::CompareOperator,
-        /// What each pair is compared as.
-        kinds: Vec<crate::types::ComparisonKind>,
+        /// What each row is compared with.
+        compared: ComparedRow,
         /// `ALL` instead of `ANY`.
         all: bool,
     },
+}
+
+impl SubqueryKind {
+    /// What the subquery's rows are compared with.
+    #[must_use]
+    pub fn compared(&self) -> Option<&ComparedRow> {
+        match self {
+            SubqueryKind::Row(compared) | SubqueryKind::Quantified { compared, .. } => {
+                Some(compared)
+            }
+            SubqueryKind::Scalar | SubqueryKind::Exists { .. } => None,
+        }
+    }
+}
+
+/// What stands on the left of a subquery's rows.
+#[derive(Debug)]
+pub struct ComparedRow {
+    /// The values; several for rows.
+    pub operands: Vec<Expression>,
+    /// The comparison.
+    pub operator: crate::expression::CompareOperator,
+    /// What each pair is compared as.
+    pub kinds: Vec<crate::types::ComparisonKind>,
 }
 
 /// Window functions that share a window.

@@ -38,6 +38,7 @@ pub fn plan_statement(statement: &Statement, context: &PlanContext<'_>) -> Resul
         executor: context.executor.get(),
         cost,
         is_cacheable: binder.is_cacheable && !is_into(statement),
+        premises: binder.premises,
         is_repeatable: binder.is_repeatable,
         needs,
         tables,

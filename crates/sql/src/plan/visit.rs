@@ -8,7 +8,7 @@
 use crate::expression::{AggregateCall, Expression, ExpressionKind, Slot, SortKey};
 
 use super::{
-    Access, FrameBound, NodeKind, PlanNode, QueryPlan, RangePlan, ScanPlan, Subquery, SubqueryKind,
+    Access, FrameBound, NodeKind, PlanNode, QueryPlan, RangePlan, ScanPlan, Subquery,
     WindowFunction, WindowPlan,
 };
 
@@ -156,8 +156,8 @@ pub fn for_each_operand<'a>(expression: &'a Expression, visit: &mut dyn FnMut(&'
             otherwise.iter().for_each(|value| visit(value));
         }
         ExpressionKind::Subquery(subquery) => {
-            if let SubqueryKind::Quantified { operands, .. } = &subquery.kind {
-                operands.iter().for_each(visit);
+            if let Some(compared) = subquery.kind.compared() {
+                compared.operands.iter().for_each(visit);
             }
         }
         ExpressionKind::Literal(_)
@@ -231,8 +231,8 @@ pub fn add_reads(expression: &Expression, into: &mut SlotSet) {
 
 fn add_subquery_reads(subquery: &Subquery, into: &mut SlotSet) {
     subquery.outer_slots.iter().for_each(|slot| into.insert(*slot));
-    if let SubqueryKind::Quantified { operands, .. } = &subquery.kind {
-        operands.iter().for_each(|operand| add_reads(operand, into));
+    if let Some(compared) = subquery.kind.compared() {
+        compared.operands.iter().for_each(|operand| add_reads(operand, into));
     }
 }
 

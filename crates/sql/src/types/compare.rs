@@ -5,10 +5,11 @@
 //!   integer      Integer   Decimal   Double    Double    Integer *      Integer * Json
 //!   decimal                Decimal   Double    Double    Decimal        Decimal   Json
 //!   double                           Double    Double    Double         Double    Json
-//!   text                                       Text      DateTime       Time      Json
+//!   text                                       Text      DateTime       Text *    Json
 //!   date/datetime                                        DateTime       DateTime  Json
 //!   time                                                                Time      Json
-//!   * Decimal when the date or time has a fraction of a second
+//!   * Decimal when the date or time has a fraction of a second; a constant beside a column of times is
+//!     a time if it can be one
 //! ```
 //!
 //! Enums and sets are integers beside numbers and texts beside all else. The binder casts both sides to
@@ -67,9 +68,9 @@ pub fn comparison_kind(a: &SqlType, b: &SqlType, operation: &str) -> Result<Comp
         (Family::Text, Family::Text) => {
             ComparisonKind::Text(comparison_collation(a, b, operation)?)
         }
-        (Family::Text, Family::Time) | (Family::Time, Family::Text | Family::Time) => {
-            ComparisonKind::Time
-        }
+        (Family::Text, Family::Time) => ComparisonKind::Text(own_collation(a)),
+        (Family::Time, Family::Text) => ComparisonKind::Text(own_collation(b)),
+        (Family::Time, Family::Time) => ComparisonKind::Time,
         (Family::Date | Family::Time | Family::Text, Family::Date | Family::Time)
         | (Family::Date, Family::Text) => ComparisonKind::DateTime,
         (Family::Text | Family::Double, _) | (_, Family::Text | Family::Double) => {
@@ -85,6 +86,10 @@ pub fn comparison_kind(a: &SqlType, b: &SqlType, operation: &str) -> Result<Comp
         }
         _ => ComparisonKind::Decimal,
     })
+}
+
+fn own_collation(text: &SqlType) -> CollationId {
+    text.collation().unwrap_or(CollationId::BINARY)
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]

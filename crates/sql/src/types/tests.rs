@@ -200,7 +200,7 @@ fn comparisons_are_of_the_kind_that_mysql_takes() {
     assert_eq!(kind(text, date), ComparisonKind::DateTime);
     assert_eq!(kind(date, date_time), ComparisonKind::DateTime);
     assert_eq!(kind(date, time), ComparisonKind::DateTime);
-    assert_eq!(kind(time, text), ComparisonKind::Time);
+    assert_eq!(kind(time, text), ComparisonKind::Text(AI_CI));
     assert_eq!(kind(date, int), ComparisonKind::Integer);
     assert_eq!(kind(date_time, int), ComparisonKind::Decimal);
     assert_eq!(kind(enumeration, int), ComparisonKind::Integer);

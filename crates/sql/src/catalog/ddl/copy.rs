@@ -270,7 +270,7 @@ impl<'a> Copy<'a> {
             };
         }
         let datum = values::from_value(stored.as_ref(), from, &self.evaluation)?;
-        let datum = values::assign(&datum, &from.ty, &to.ty, &to.name, &self.evaluation)?;
+        let datum = values::assign(&datum, &from.ty, to, &self.evaluation)?;
         values::to_value(&datum, to, &self.evaluation)
     }
 
@@ -290,13 +290,7 @@ impl<'a> Copy<'a> {
                 continue;
             };
             let datum = expression.evaluate(&datums, &self.evaluation)?;
-            let datum = values::assign(
-                &datum,
-                expression.ty(),
-                &column.ty,
-                &column.name,
-                &self.evaluation,
-            )?;
+            let datum = values::assign(&datum, expression.ty(), column, &self.evaluation)?;
             row[usize::from(ordinal)] = values::to_value(&datum, column, &self.evaluation)?;
             datums[usize::from(ordinal)] = datum;
         }
@@ -320,7 +314,7 @@ fn source(
         return Ok(Source::Computed(context.expressions.bind(table, &generated.text)?));
     }
     if let Some(before) = old.by_ordinal(draft.ordinal) {
-        return Ok(if before.ty == new.ty && before.unsigned == new.unsigned {
+        return Ok(if before.ty == new.ty && before.float_limits() == new.float_limits() {
             Source::Same(before.ordinal)
         } else {
             Source::Assigned(before.ordinal)

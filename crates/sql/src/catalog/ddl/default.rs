@@ -65,7 +65,7 @@ fn of_literal(
         return Err(SqlError::new(1101, message));
     }
     let strict = strict_context(evaluation);
-    let value = values::assign(&datum, ty, &column.ty, &column.name, &strict);
+    let value = values::assign(&datum, ty, column, &strict);
     let value = value.map_err(|_| invalid_default(&column.name))?;
     // What would be cut or rounded away is refused, fractions of numbers aside.
     if strict.warning_count() > 0 && !column.ty.kind.is_numeric() {

@@ -29,11 +29,11 @@ pub(super) fn from_value(
 pub(super) fn assign(
     datum: &Datum,
     from: &SqlType,
-    to: &SqlType,
-    column: &str,
+    to: &ColumnModel,
     evaluation: &EvaluationContext,
 ) -> Result<Datum> {
-    cast::assign(datum, from, cast::Target { ty: to, column, row: 1, ctx: evaluation })
+    let target = cast::Target { ty: &to.ty, column: &to.name, row: 1, ctx: evaluation };
+    cast::assign_within(datum, from, target, to.float_limits())
 }
 
 /// A value of a column's type as it is stored.

@@ -314,6 +314,7 @@ pub(super) fn prepared(statement: StatementPlan) -> PreparedPlan {
         tables: Vec::new(),
         max_execution_time_ms: None,
         is_cacheable: true,
+        premises: Vec::new(),
         is_repeatable: true,
     }
 }

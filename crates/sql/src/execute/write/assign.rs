@@ -18,7 +18,8 @@ pub(super) fn assign(
     execution: &Execution<'_>,
 ) -> Result<Datum> {
     let (ty, name) = (&column.ty, &column.name);
-    cast::assign(value, from, Target { ty, column: name, row: row_number, ctx: execution.context })
+    let target = Target { ty, column: name, row: row_number, ctx: execution.context };
+    cast::assign_within(value, from, target, column.float_limits())
 }
 
 /// As [`assign`], of a value that nobody else needs.

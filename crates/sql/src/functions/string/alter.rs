@@ -94,7 +94,7 @@ fn soundex(text: &str) -> String {
     };
     let mut letters = text.chars().filter(|c| c.is_alphabetic());
     let Some(first) = letters.next() else { return String::new() };
-    let mut out: String = first.to_uppercase().collect();
+    let mut out = String::from(first.to_ascii_uppercase());
     let mut last = code(first);
     for code in letters.map(code) {
         if code != '0' && code != last {

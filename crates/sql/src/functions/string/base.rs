@@ -34,18 +34,13 @@ fn bytes_of_first(types: &[SqlType], _: &ResolveContext<'_>) -> SqlType {
 }
 
 fn resolve_hex(types: &[SqlType], context: &ResolveContext<'_>) -> Result<Signature> {
-    let want = match types[0].kind {
-        TypeKind::Integer { .. } | TypeKind::Year => Want::Int,
-        TypeKind::Decimal { .. } | TypeKind::Double | TypeKind::Float => Want::Double,
-        _ => Want::Text,
-    };
+    let want = if types[0].kind.is_numeric() { Want::Int } else { Want::Text };
     fixed(types, context, &[want], text_times::<8>)
 }
 
 fn hex(datum: &Datum, call: &Call<'_>) -> Datum {
     let octets = match datum {
         Datum::Text(octets) => octets,
-        Datum::Double(number) => return Datum::text(format!("{:X}", rounded_word(*number))),
         _ => return Datum::text(format!("{:X}", word(datum))),
     };
     let collation = call.arguments[0].collation();
@@ -57,15 +52,6 @@ fn hex(datum: &Datum, call: &Call<'_>) -> Datum {
         return Datum::Null;
     }
     Datum::Text(to_hex(&encoded, DIGITS))
-}
-
-/// The bits of the nearest integer, with a sign or without; all of them beyond 64.
-fn rounded_word(number: f64) -> u64 {
-    if number <= i64::MIN as f64 || number >= u64::MAX as f64 {
-        return u64::MAX;
-    }
-    let rounded = number.round();
-    if rounded < 0.0 { (rounded as i64) as u64 } else { rounded as u64 }
 }
 
 /// Two digits for each byte.
@@ -106,7 +92,8 @@ fn unhex(arguments: &[Datum], call: &Call<'_>) -> Result<Datum> {
 
 /// A number is taken by its digits, but for bits.
 fn resolve_conversion(types: &[SqlType], context: &ResolveContext<'_>) -> Result<Signature> {
-    let is_bits = matches!(types[0].kind, TypeKind::Bit { .. });
+    let is_literal = types[0].kind.is_binary() && context.constant(0).is_some();
+    let is_bits = is_literal || matches!(types[0].kind, TypeKind::Bit { .. });
     let number = if is_bits { Want::Int } else { Want::Text };
     fixed(types, context, &[number, Want::Int, Want::Int], signature::text::<64>)
 }

@@ -21,6 +21,10 @@ pub(super) const FUNCTIONS: &[Function] = &[
         pad(a, call, "rpad", |text, fill| [text, fill].concat())
     })
     .shaped_by(&[1]),
+    // What a ZEROFILL column is as a text; the binder puts it around the column.
+    strict!("ZEROFILL", 2..=2, [Text, Int] => padded_type, |a: &[Datum], _: &Call<'_>| {
+        Ok(zero_filled(bytes(&a[0]), int(&a[1])))
+    }),
     strict!("REPEAT", 2..=2, resolve_repeat, repeat).shaped_by(&[1]),
     strict!("SPACE", 1..=1, resolve_space, space).shaped_by(&[0]),
 ];
@@ -97,7 +101,7 @@ fn pad(
     };
     let padding_length = padding.len();
     if padding_length == 0 {
-        return Ok(Datum::text(""));
+        return Ok(Datum::text(text.bytes));
     }
     let (times, rest) = (missing / padding_length, padding.slice(0, missing % padding_length));
     let fill_bytes = times as u128 * padding.bytes.len() as u128 + rest.len() as u128;
@@ -107,6 +111,17 @@ fn pad(
     let mut fill = padding.bytes.repeat(times);
     fill.extend_from_slice(rest);
     Ok(Datum::text(join(text.bytes, &fill)))
+}
+
+fn padded_type(types: &[SqlType], context: &ResolveContext<'_>) -> SqlType {
+    text_of(&types[..1], text_chars(&types[0]).into(), context).with_nullable(types[0].nullable)
+}
+
+fn zero_filled(number: &[u8], width: i64) -> Datum {
+    let width = usize::try_from(width).unwrap_or(0).min(usize::from(u8::MAX));
+    let mut filled = vec![b'0'; width.saturating_sub(number.len())];
+    filled.extend_from_slice(number);
+    Datum::text(filled)
 }
 
 fn resolve_repeat(types: &[SqlType], context: &ResolveContext<'_>) -> Result<Signature> {

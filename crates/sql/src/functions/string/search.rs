@@ -1,19 +1,21 @@
 //! Where a string is found, and which of two comes first, by their collation.
 
+use firn_format::value::CollationId;
+
 use crate::collation::{self, Collation};
 use crate::error::Result;
 use crate::functions::arguments::{bytes, int};
-use crate::functions::signature::{self, Want, comparing_collation, fixed, text_chars};
+use crate::functions::signature::{self, Want, comparing_collation, decoded, fixed, text_chars};
 use crate::functions::string::Units;
 use crate::functions::string::units::find_bytes;
 use crate::functions::{Call, Function, ResolveContext, Signature, strict};
 use crate::types::{Datum, SqlType};
 
 pub(super) const FUNCTIONS: &[Function] = &[
-    strict!("LOCATE", 2..=3, resolve_locate, |a: &[Datum], call: &Call<'_>| {
+    strict!("LOCATE", 2..=3, with_text_needle::<1, 0>, |a: &[Datum], call: &Call<'_>| {
         locate(&a[1], &a[0], a.get(2).map_or(1, int), call)
     }),
-    strict!("INSTR", 2..=2, resolve_locate, |a: &[Datum], call: &Call<'_>| {
+    strict!("INSTR", 2..=2, with_text_needle::<0, 1>, |a: &[Datum], call: &Call<'_>| {
         locate(&a[0], &a[1], 1, call)
     }),
     strict!("STRCMP", 2..=2, resolve_compare, |a: &[Datum], call: &Call<'_>| {
@@ -37,6 +39,22 @@ fn resolve_locate(types: &[SqlType], context: &ResolveContext<'_>) -> Result<Sig
     fixed(types, context, &[Want::Text, Want::Text, Want::Int], signature::bigint)
 }
 
+/// Bytes that are looked for in a text are text.
+fn with_text_needle<const HAYSTACK: usize, const NEEDLE: usize>(
+    types: &[SqlType],
+    context: &ResolveContext<'_>,
+) -> Result<Signature> {
+    let mut signature = resolve_locate(types, context)?;
+    let haystack = signature.arguments[HAYSTACK].collation();
+    let needle = &mut signature.arguments[NEEDLE];
+    if let Some(collation) = haystack.filter(|id| *id != CollationId::BINARY)
+        && needle.kind.is_binary()
+    {
+        *needle = decoded(needle, collation);
+    }
+    Ok(signature)
+}
+
 fn resolve_compare(types: &[SqlType], context: &ResolveContext<'_>) -> Result<Signature> {
     comparing_collation(types, "strcmp")?;
     fixed(types, context, &[Want::Text], signature::int)
@@ -46,7 +64,7 @@ fn locate(haystack: &Datum, needle: &Datum, position: i64, call: &Call<'_>) -> R
     let id = comparing_collation(&call.arguments[..2], "locate")?;
     let collation = collation::get(id);
     let binary = SqlType::varbinary(0);
-    let ty = if id == firn_format::value::CollationId::BINARY { &binary } else { call.result };
+    let ty = if id == CollationId::BINARY { &binary } else { call.result };
     let (haystack, needle) = (Units::new(haystack, ty), bytes(needle));
     let start = usize::try_from(position).ok().and_then(|position| position.checked_sub(1));
     let Some(start) = start.filter(|&start| start <= haystack.len()) else {

@@ -3,8 +3,8 @@
 use firn_format::value::Time;
 
 use super::value::{
-    Moment, complete, constant_unit, date_time_result, date_time_text, fsp_of, fuzzy, interval,
-    moment, overflow, span_result, time, unit,
+    Moment, by_mode, complete, constant_unit, date_time_result, date_time_text, fsp_of, fuzzy,
+    interval, moment, overflow, span_result, time, unit,
 };
 use crate::error::Result;
 use crate::functions::signature::Want;
@@ -111,8 +111,11 @@ fn resolve_timestamp_add(types: &[SqlType], context: &ResolveContext<'_>) -> Res
 fn moved(a: &[Datum], at: usize, by: Interval, unit: IntervalUnit, call: &Call<'_>) -> Datum {
     if let (Datum::Time(packed), TypeKind::Time { .. }) = (&a[at], &call.result.kind) {
         let span_us = i128::from(*packed).saturating_add(by.microseconds);
-        let span_us = span_us.clamp(i64::MIN.into(), i64::MAX.into()) as i64;
-        return span_result(span_us, call);
+        let limit = i128::from(i64::MAX / 2);
+        if !(-limit..=limit).contains(&span_us) {
+            return Datum::Null;
+        }
+        return span_result(span_us as i64, call);
     }
     let Some(Moment { value, has_time }) = moment(a, at, call, complete(call)) else {
         return Datum::Null;
@@ -178,7 +181,7 @@ fn resolve_timestamp(types: &[SqlType], context: &ResolveContext<'_>) -> Result<
 }
 
 fn timestamp(a: &[Datum], call: &Call<'_>) -> Result<Datum> {
-    let Some(value) = moment(a, 0, call, fuzzy(call)) else { return Ok(Datum::Null) };
+    let Some(value) = moment(a, 0, call, by_mode(call)) else { return Ok(Datum::Null) };
     if a.len() == 1 {
         return Ok(date_time_result(value.value, call));
     }

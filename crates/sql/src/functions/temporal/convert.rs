@@ -3,21 +3,27 @@
 use firn_format::value::{Date, DateTime};
 
 use super::value::{
-    complete, date_time, date_time_result, fsp_of, fuzzy, moment, span_result, time, time_result,
+    by_mode, complete, date_time, date_time_result, fsp_of, fsp_of_seconds, fuzzy, moment,
+    span_result, time, time_result,
 };
 use crate::error::Result;
-use crate::functions::arguments::{decimal, int, text};
+use crate::functions::arguments::{decimal, int, shown, text};
 use crate::functions::signature::{Want, bigint, long_text};
 use crate::functions::temporal::format::format_date_time;
 use crate::functions::{Call, Function, ResolveContext, Signature, Volatility, lenient, strict};
 use crate::types::decimal::Rounding;
-use crate::types::temporal::parse::MAX_TIME;
-use crate::types::{Datum, SqlType, TimeZone, TypeKind, calendar};
+use crate::types::temporal::parse::{DateRules, MAX_TIME, parse_date_time};
+use crate::types::{Datum, SqlType, TimeZone, TypeKind, calendar, cast};
 
 pub(super) const FUNCTIONS: &[Function] = &[
     strict!("DATE", 1..=1, [Temporal] => date_type, |a: &[Datum], call: &Call<'_>| {
-        let value = date_time(a, 0, call, fuzzy(call));
+        let value = date_time(a, 0, call, by_mode(call));
         Ok(value.map_or(Datum::Null, |value| value.date.into()))
+    }),
+    // A text beside a date, where the two are compared; the binder puts it there.
+    strict!("DATE OF TEXT", 1..=1, [Text] => moment_of_first, |a: &[Datum], call: &Call<'_>| {
+        let date = cast::cast(&a[0], &call.arguments[0], call.result, call.context)?;
+        Ok(if date.is_null() { DateTime::default().into() } else { date })
     }),
     strict!("TIME", 1..=1, resolve_time, |a: &[Datum], call: &Call<'_>| {
         Ok(time(a, 0, call).map_or(Datum::Null, |value| time_result(value, call)))
@@ -31,12 +37,16 @@ pub(super) const FUNCTIONS: &[Function] = &[
         let value = date_time(a, 0, call, complete(call));
         Ok(value.map_or(Datum::Null, |value| Datum::Int(to_seconds(value))))
     }),
-    strict!("FROM_DAYS", 1..=1, [Int] => date_type, |a: &[Datum], _: &Call<'_>| {
-        Ok(from_days(int(&a[0])))
+    strict!("FROM_DAYS", 1..=1, [Int] => date_type, |a: &[Datum], call: &Call<'_>| {
+        Ok(from_days(int(&a[0])).unwrap_or_else(|| {
+            let days = shown(&a[0]);
+            call.context.warn(6527, || format!("DATE value is out of range in 'from_days({days})'"));
+            Datum::Null
+        }))
     }),
     strict!("LAST_DAY", 1..=1, [Temporal] => date_type, |a: &[Datum], call: &Call<'_>| {
-        let rules = crate::types::temporal::DateRules { no_zero_in_date: true, ..fuzzy(call) };
-        let value = date_time(a, 0, call, rules);
+        // A month is enough.
+        let value = date_time(a, 0, call, fuzzy(call)).filter(|value| value.date.month > 0);
         Ok(value.and_then(|value| calendar::last_day(value.date)).map_or(Datum::Null, Datum::from))
     }),
     strict!("MAKEDATE", 2..=2, [Int] => date_type, make_date),
@@ -63,6 +73,10 @@ fn date_type(_: &[SqlType], _: &ResolveContext<'_>) -> SqlType {
     SqlType::new(TypeKind::Date)
 }
 
+fn moment_of_first(types: &[SqlType], _: &ResolveContext<'_>) -> SqlType {
+    SqlType::new(TypeKind::DateTime { fsp: 6 }).with_nullable(types[0].nullable)
+}
+
 fn one(types: &[SqlType], want: Want, context: &ResolveContext<'_>, result: TypeKind) -> Signature {
     Signature { arguments: vec![want.of(&types[0], context)], result: SqlType::new(result) }
 }
@@ -73,7 +87,7 @@ fn resolve_time(types: &[SqlType], context: &ResolveContext<'_>) -> Result<Signa
 }
 
 fn resolve_seconds_to_time(types: &[SqlType], context: &ResolveContext<'_>) -> Result<Signature> {
-    let fsp = fsp_of(types, 0, context);
+    let fsp = fsp_of_seconds(types, 0, context);
     Ok(one(types, Want::Decimal, context, TypeKind::Time { fsp }))
 }
 
@@ -90,12 +104,20 @@ fn to_seconds(value: DateTime) -> i64 {
     calendar::day_number(value.date) * 86_400 + seconds
 }
 
-/// Numbers up to 365 are of the year 0, of which MySQL knows nothing.
-fn from_days(day_number: i64) -> Datum {
-    if day_number <= 365 {
-        return Date::default().into();
+/// Numbers up to 365 are of the year 0, which has no 29th of February here.
+fn from_days(day_number: i64) -> Option<Datum> {
+    if !(1..=365).contains(&day_number) {
+        let date = calendar::date_of_day_number(day_number).filter(|_| day_number > 0);
+        return date.map(Datum::from);
     }
-    calendar::date_of_day_number(day_number).map_or(Datum::Null, Datum::from)
+    let mut day = day_number;
+    let month = (1..=12).find(|month| {
+        let days = i64::from(calendar::days_in_month(1, *month));
+        let is_found = day <= days;
+        day -= if is_found { 0 } else { days };
+        is_found
+    });
+    month.map(|month| Date { year: 0, month, day: day as u8 }.into())
 }
 
 fn make_date(a: &[Datum], _: &Call<'_>) -> Result<Datum> {
@@ -119,7 +141,7 @@ fn resolve_make_time(types: &[SqlType], context: &ResolveContext<'_>) -> Result<
         Want::Int.of(&types[1], context),
         Want::Decimal.of(&types[2], context),
     ];
-    let result = SqlType::new(TypeKind::Time { fsp: fsp_of(types, 2, context) });
+    let result = SqlType::new(TypeKind::Time { fsp: fsp_of_seconds(types, 2, context) });
     Ok(Signature { arguments, result })
 }
 
@@ -141,7 +163,13 @@ fn resolve_unix_timestamp(types: &[SqlType], context: &ResolveContext<'_>) -> Re
             result: SqlType::bigint_unsigned().not_null(),
         });
     }
-    let result = match fsp_of(types, 0, context) {
+    // Nobody knows the digits of a text that does not even look like a date.
+    let is_unreadable = types[0].kind.is_text()
+        && context.constant(0).and_then(Datum::as_bytes).is_some_and(|text| {
+            let is_like_date = text.iter().filter(|byte| **byte == b'-').count() > 1;
+            !is_like_date && parse_date_time(text, DateRules::LENIENT).value.is_none()
+        });
+    let result = match if is_unreadable { 6 } else { fsp_of(types, 0, context) } {
         0 => SqlType::bigint(),
         fsp => SqlType::decimal(12 + fsp, fsp),
     };
@@ -179,7 +207,7 @@ fn timestamp_number(instant_us: i64, call: &Call<'_>) -> Datum {
 fn resolve_from_unix_time(types: &[SqlType], context: &ResolveContext<'_>) -> Result<Signature> {
     let mut arguments = vec![Want::Decimal.of(&types[0], context)];
     let result = match types.get(1) {
-        None => SqlType::new(TypeKind::DateTime { fsp: fsp_of(types, 0, context) }),
+        None => SqlType::new(TypeKind::DateTime { fsp: fsp_of_seconds(types, 0, context) }),
         Some(format) => {
             arguments.push(Want::Text.of(format, context));
             long_text(&arguments[1..], context)

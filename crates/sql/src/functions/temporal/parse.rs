@@ -125,13 +125,19 @@ impl Reader<'_> {
 
     /// Which of some names stands here: from its first `letters` letters, or all of them.
     fn name(&mut self, names: &[&str], letters: usize) -> Option<u32> {
-        let bytes = self.rest.as_bytes();
-        let found = names.iter().position(|name| {
-            let name = &name.as_bytes()[..letters.min(name.len())];
-            bytes.get(..name.len()).is_some_and(|head| head.eq_ignore_ascii_case(name))
-        })?;
-        self.rest = &self.rest[letters.min(names[found].len())..];
-        Some(found as u32)
+        let length = self.rest.bytes().take_while(u8::is_ascii_alphabetic).count();
+        let (word, rest) = self.rest.split_at(length);
+        let begins = |name: &&str| {
+            let name = &name[..letters.min(name.len())];
+            name.get(..length).is_some_and(|head| head.eq_ignore_ascii_case(word))
+        };
+        let mut found = (0_u32..).zip(names).filter(|(_, name)| begins(name));
+        let (at, name) = found.next().filter(|_| length > 0)?;
+        if found.next().is_some() && name.len().min(letters) > length {
+            return None;
+        }
+        self.rest = rest;
+        Some(at)
     }
 
     fn read_part(&mut self, specifier: char) -> Option<()> {

@@ -1,14 +1,15 @@
 //! Parts of dates and times: `YEAR`, `WEEK`, `HOUR`, `EXTRACT`, `DAYNAME`, …
 
-use firn_format::value::{DateTime, Time};
+use firn_format::value::{Date, DateTime, Time};
 
 use super::value::{complete, date_time, fuzzy, time, unit};
 use crate::error::Result;
-use crate::functions::arguments::int;
+use crate::functions::arguments::{decimal, int};
 use crate::functions::signature::{self, bigint};
 use crate::functions::{Call, Function, lenient, strict};
 use crate::types::Datum;
 use crate::types::calendar::{self, WeekMode};
+use crate::types::decimal::Rounding;
 use crate::types::temporal::interval::IntervalUnit as Unit;
 use crate::types::temporal::parse::{parse_date_time, time_of_day};
 
@@ -63,6 +64,8 @@ pub(super) const FUNCTIONS: &[Function] = &[
     strict!("EXTRACT", 2..=2, [Text, Temporal] => bigint, extract).shaped_by(&[0]),
 ];
 
+/// `HHMMSS` of the largest time.
+const LARGEST_TIME_NUMBER: i64 = 8_385_959;
 /// The days of a week, from Monday.
 pub(super) const WEEKDAYS: [&str; 7] =
     ["Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"];
@@ -92,7 +95,23 @@ fn quarter(value: DateTime) -> i64 {
 }
 
 fn fuzzy_part(a: &[Datum], call: &Call<'_>, part: impl FnOnce(DateTime) -> i64) -> Datum {
+    if let Some(value) = date_of_small_number(&a[0]) {
+        return Datum::Int(part(value));
+    }
     date_time(a, 0, call, fuzzy(call)).map_or(Datum::Null, |value| Datum::Int(part(value)))
+}
+
+/// Numbers up to 100 are month and day of the year 2000, one of them 0.
+fn date_of_small_number(datum: &Datum) -> Option<DateTime> {
+    if !matches!(datum, Datum::Int(_) | Datum::UInt(_) | Datum::Decimal(_) | Datum::Double(_)) {
+        return None;
+    }
+    let number = decimal(datum);
+    let whole = number.round(0, Rounding::Truncate)?.to_i64()?;
+    let (month, day) = (whole / 100, whole % 100);
+    let is_one = (0..=100).contains(&whole) && day <= 31;
+    let date = Date { year: 2000, month: month as u8, day: day as u8 };
+    is_one.then_some(DateTime { date, ..DateTime::default() })
 }
 
 fn complete_part(a: &[Datum], call: &Call<'_>, part: impl FnOnce(DateTime) -> i64) -> Datum {
@@ -132,6 +151,14 @@ fn extract(a: &[Datum], call: &Call<'_>) -> Result<Datum> {
         return Ok(value.map_or(Datum::Null, |value| Datum::Int(date_part(unit, value, call))));
     }
     let of_date = match &a[1] {
+        Datum::Text(octets) if is_surely_date(octets) => {
+            let Some(value) = date_time(a, 1, call, fuzzy(call)) else { return Ok(Datum::Null) };
+            Some(value)
+        }
+        Datum::Int(_) | Datum::UInt(_) if int(&a[1]) > LARGEST_TIME_NUMBER => {
+            let Some(value) = date_time(a, 1, call, fuzzy(call)) else { return Ok(Datum::Null) };
+            Some(value)
+        }
         Datum::Text(octets) => {
             let parsed = parse_date_time(octets, fuzzy(call)).value;
             parsed
@@ -139,10 +166,9 @@ fn extract(a: &[Datum], call: &Call<'_>) -> Result<Datum> {
                 .map(|w| w.date_time)
         }
         Datum::DateTime(packed) => Some(DateTime::unpack(*packed)),
-        Datum::Date(packed) => Some(DateTime {
-            date: firn_format::value::Date::unpack(*packed),
-            ..DateTime::default()
-        }),
+        Datum::Date(packed) => {
+            Some(DateTime { date: Date::unpack(*packed), ..DateTime::default() })
+        }
         _ => None,
     };
     let (days, value) = match of_date {
@@ -150,6 +176,11 @@ fn extract(a: &[Datum], call: &Call<'_>) -> Result<Datum> {
         None => (0, time(a, 1, call)),
     };
     Ok(value.map_or(Datum::Null, |value| Datum::Int(clock_part(unit, days, value))))
+}
+
+/// Whether a text cannot be a time.
+fn is_surely_date(text: &[u8]) -> bool {
+    text.iter().filter(|byte| matches!(byte, b'-' | b'/')).count() >= 2
 }
 
 /// Whether a text that may be a date and time looks like one: the date has its delimiters.

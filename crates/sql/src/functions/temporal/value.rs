@@ -12,7 +12,7 @@ use crate::types::temporal::parse::{
     parse_time, time_from_number, time_of_day,
 };
 use crate::types::temporal::round;
-use crate::types::{Datum, SqlMode, SqlType, TypeKind, calendar};
+use crate::types::{Datum, Decimal, SqlMode, SqlType, TypeKind, calendar};
 
 /// Zero dates and dates with zeros are taken.
 pub(super) fn fuzzy(call: &Call<'_>) -> DateRules {
@@ -22,6 +22,11 @@ pub(super) fn fuzzy(call: &Call<'_>) -> DateRules {
 /// Only dates that are on the calendar.
 pub(super) fn complete(call: &Call<'_>) -> DateRules {
     DateRules { no_zero_date: true, no_zero_in_date: true, ..fuzzy(call) }
+}
+
+/// The dates that the session's modes take.
+pub(super) fn by_mode(call: &Call<'_>) -> DateRules {
+    DateRules::from_mode(call.context.sql_mode)
 }
 
 fn incorrect(kind: &str, datum: &Datum, call: &Call<'_>) {
@@ -76,7 +81,12 @@ pub(super) fn moment(
             let date = Date { year: *year as u16, month: 0, day: 0 };
             taken(DateTime { date, ..DateTime::default() }, false)
         }
-        Datum::Text(octets) => written(datum, parse_date_time(octets, rules), call),
+        Datum::Text(octets) => {
+            // A zero date in a column has its parts; one that is written is judged by the modes.
+            let no_zero_date = rules.no_zero_date || by_mode(call).no_zero_date;
+            let rules = DateRules { no_zero_date, ..rules };
+            written(datum, parse_date_time(octets, rules), call)
+        }
         number => written(datum, from_number(number, rules), call),
     }
 }
@@ -110,8 +120,16 @@ fn written(datum: &Datum, parsed: Parsed<WrittenDateTime>, call: &Call<'_>) -> O
     Some(Moment { value, has_time: written.has_time })
 }
 
+/// A number of which MySQL takes the 64 bits as a signed one.
+fn signed(number: &Datum) -> Decimal {
+    match number {
+        Datum::UInt(number) => Decimal::from(*number as i64),
+        number => decimal(number),
+    }
+}
+
 fn from_number(number: &Datum, rules: DateRules) -> Parsed<WrittenDateTime> {
-    let number = decimal(number);
+    let number = signed(number);
     let none = Parsed { value: None, fault: Some(Fault::Truncated) };
     let whole = number.round(0, Rounding::Truncate);
     let Some(whole_number) = whole.and_then(|whole| whole.to_i64()) else { return none };
@@ -138,7 +156,7 @@ fn today_at(packed_time: i64, call: &Call<'_>) -> Option<DateTime> {
 /// An argument as a time; `None` for NULL and, with a warning, for what is none.
 pub(super) fn time(arguments: &[Datum], at: usize, call: &Call<'_>) -> Option<Time> {
     let datum = arguments.get(at)?;
-    let parsed = match datum {
+    let mut parsed = match datum {
         Datum::Time(packed) => return Some(Time::unpack(*packed)),
         Datum::Date(_) => return Some(Time::default()),
         Datum::DateTime(packed) => return Some(time_of_day(DateTime::unpack(*packed))),
@@ -146,16 +164,18 @@ pub(super) fn time(arguments: &[Datum], at: usize, call: &Call<'_>) -> Option<Ti
         Datum::Text(octets) => parse_time(octets, fuzzy(call)),
         number => time_of_number(number),
     };
-    match (parsed.value, parsed.fault) {
-        (None, _) => incorrect("time", datum, call),
-        (Some(_), Some(_)) => truncated("time", datum, call),
-        (Some(_), None) => (),
+    if datum.as_bytes().is_none() && parsed.fault.is_some() {
+        // A number that is too large is no time, where a text is the largest one.
+        parsed.value = None;
+    }
+    if parsed.fault.is_some() || parsed.value.is_none() {
+        truncated("time", datum, call);
     }
     parsed.value
 }
 
 fn time_of_number(number: &Datum) -> Parsed<Time> {
-    let number = decimal(number);
+    let number = signed(number);
     let none = Parsed { value: None, fault: Some(Fault::OutOfRange) };
     let whole = number.round(0, Rounding::Truncate);
     let Some(whole_number) = whole.and_then(|whole| whole.to_i64()) else { return none };
@@ -192,6 +212,14 @@ pub(super) fn constant_unit(context: &ResolveContext<'_>, at: usize) -> Option<I
     IntervalUnit::by_name(&text(context.constant(at)?))
 }
 
+/// As [`fsp_of`], of an argument that is a number of seconds: those of a text are not known.
+pub(super) fn fsp_of_seconds(types: &[SqlType], at: usize, context: &ResolveContext<'_>) -> u8 {
+    match types.get(at) {
+        Some(ty) if ty.kind.is_string() || ty.kind == TypeKind::Json => 6,
+        _ => fsp_of(types, at, context),
+    }
+}
+
 /// Digits of the fraction of a second that an argument has, as far as its type or its literal tell.
 pub(super) fn fsp_of(types: &[SqlType], at: usize, context: &ResolveContext<'_>) -> u8 {
     let Some(ty) = types.get(at) else { return 0 };
@@ -199,6 +227,7 @@ pub(super) fn fsp_of(types: &[SqlType], at: usize, context: &ResolveContext<'_>)
         kind if kind.is_temporal() => kind.fsp(),
         kind if kind.is_integer() => 0,
         TypeKind::Null => 0,
+        TypeKind::Float | TypeKind::Double => 6,
         TypeKind::Decimal { scale, .. } => (*scale).min(6),
         _ => context.constant(at).map_or(6, |literal| digits_of_fraction(&text(literal))),
     }

@@ -72,7 +72,7 @@ fn longer_strings() {
         LPAD('hi',4,'??') → ??hi
         LPAD('hi',1,'??') → h
         LPAD('hi',7,'é1') → é1é1éhi
-        LPAD('hi',5,'') →
+        LPAD('hi',5,'') → hi
         LPAD('hi',-1,'x') → NULL
         LPAD('hi',99999999999,'x') → NULL ~1301
         RPAD('hi',5,'?') → hi???
@@ -194,7 +194,7 @@ fn places_and_order() {
         LOCATE('xbar', 'foobar') → 0
         LOCATE('bar', 'foobarbar', 5) → 7
         LOCATE('BAR', 'foobarbar') → 4
-        LOCATE(b'424152', 'foobarbar') → 0
+        LOCATE(b'424152', 'foobarbar') → 4
         LOCATE('', 'abc', 4) → 4
         LOCATE('', 'abc', 5) → 0
         INSTR('foobarbar', 'bar') → 4
@@ -241,7 +241,7 @@ fn regular_expressions() {
         'a' REGEXP '^[a-d]' → 1
         REGEXP_LIKE('abc', 'ABC') → 1
         REGEXP_LIKE('abc', 'ABC', 'c') → 0
-        REGEXP_LIKE(b'616263', 'ABC') → 0
+        REGEXP_LIKE(b'616263', 'ABC') → !3995
         REGEXP_LIKE('abc', '') → !3685
         REGEXP_LIKE('abc', '(') → !3691
         REGEXP_LIKE('abc', '[a') → !3696

@@ -1,7 +1,7 @@
 //! Expressions as text.
 
 use crate::expression::{AggregateCall, AggregateFunction, Expression, ExpressionKind, IsTest};
-use crate::plan::SubqueryKind;
+use crate::plan::{ComparedRow, SubqueryKind};
 use crate::types::{Datum, EvaluationContext, SqlType, TypeKind, cast::cast};
 
 use super::names::Names;
@@ -52,16 +52,15 @@ pub(super) fn text(expression: &Expression, names: &Names) -> String {
         }
         ExpressionKind::Coalesce(list) => format!("coalesce({})", list_text(list, names)),
         ExpressionKind::Subquery(subquery) => match &subquery.kind {
-            SubqueryKind::Scalar | SubqueryKind::Row => "(subquery)".to_owned(),
+            SubqueryKind::Scalar => "(subquery)".to_owned(),
+            SubqueryKind::Row(compared) => before_subquery(compared, "", names),
             SubqueryKind::Exists { negated: false } => "exists(subquery)".to_owned(),
             SubqueryKind::Exists { negated: true } => "not exists(subquery)".to_owned(),
-            SubqueryKind::Quantified { operands, operator, all, .. } => {
-                let quantifier = if *all { "all" } else { "any" };
-                format!(
-                    "({} {} {quantifier} (subquery))",
-                    list_text(operands, names),
-                    operator.text()
-                )
+            SubqueryKind::Quantified { compared, all: true } => {
+                before_subquery(compared, "all ", names)
+            }
+            SubqueryKind::Quantified { compared, all: false } => {
+                before_subquery(compared, "any ", names)
             }
         },
         ExpressionKind::Row(list) => format!("row({})", list_text(list, names)),
@@ -72,6 +71,11 @@ pub(super) fn text(expression: &Expression, names: &Names) -> String {
         ExpressionKind::SystemVariable { name, .. } => format!("@@{name}"),
         ExpressionKind::Unresolved(name) => name.to_lowercase(),
     }
+}
+
+fn before_subquery(compared: &ComparedRow, quantifier: &str, names: &Names) -> String {
+    let operands = list_text(&compared.operands, names);
+    format!("({operands} {} {quantifier}(subquery))", compared.operator.text())
 }
 
 /// Expressions with commas between them.
@@ -92,6 +96,7 @@ fn joined(list: &[Expression], by: &str, names: &Names) -> String {
 fn call(name: &str, arguments: &[Expression], names: &Names) -> String {
     let is_sign = !name.starts_with(|c: char| c.is_alphabetic()) || name == "DIV";
     match arguments {
+        [mean] if name == "AVG SHOWN" => text(mean, names),
         [left, right] if is_sign => {
             format!("({} {} {})", text(left, names), name.to_lowercase(), text(right, names))
         }

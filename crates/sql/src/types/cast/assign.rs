@@ -35,6 +35,15 @@ pub struct Target<'a> {
     pub ctx: &'a EvaluationContext,
 }
 
+/// What a column of doubles holds besides its type.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct FloatLimits {
+    /// Nothing below 0.
+    pub unsigned: bool,
+    /// `(M, D)`: at most M digits, D of them after the point.
+    pub digits: Option<(u16, u8)>,
+}
+
 /// The value to store for a value of another type. In a strict statement what does not fit is an error;
 /// otherwise, and with `IGNORE`, it is adjusted, with a warning.
 ///
@@ -48,6 +57,27 @@ pub fn assign(datum: &Datum, from: &SqlType, target: Target<'_>) -> Result<Datum
         return Ok(plain);
     }
     assign_any(datum, from, target)
+}
+
+/// As [`assign`], into a column that may have limits besides its type.
+///
+/// # Errors
+/// As [`assign`].
+pub fn assign_within(
+    datum: &Datum,
+    from: &SqlType,
+    target: Target<'_>,
+    limits: FloatLimits,
+) -> Result<Datum> {
+    if !matches!(target.ty.kind, TypeKind::Float | TypeKind::Double)
+        || limits == FloatLimits::default()
+    {
+        return assign(datum, from, target);
+    }
+    // Digits are rounded before a float loses some.
+    let double = SqlType::double().with_nullable(target.ty.nullable);
+    let ty = if limits.digits.is_some() { &double } else { target.ty };
+    target.within(assign(datum, from, Target { ty, ..target })?, limits)
 }
 
 /// As [`assign`], of any value in any form.
@@ -291,6 +321,26 @@ impl Target<'_> {
             self.out_of_range()?;
         }
         let number = number.clamp(-largest, largest);
+        let is_float = self.ty.kind == TypeKind::Float;
+        Ok(Datum::Double(if is_float { f64::from(number as f32) } else { number }))
+    }
+
+    /// A double as a column with limits stores it.
+    fn within(&self, assigned: Datum, limits: FloatLimits) -> Result<Datum> {
+        let Datum::Double(mut number) = assigned else { return Ok(assigned) };
+        if limits.unsigned && number < 0.0 {
+            self.out_of_range()?;
+            number = 0.0;
+        }
+        let Some((precision, scale)) = limits.digits else { return Ok(Datum::Double(number)) };
+        let unit = 10_f64.powi(scale.into());
+        let largest = (10_f64.powi(precision.into()) - 1.0) / unit;
+        let rounded = (number.abs() * unit).round() / unit;
+        number = if rounded.is_finite() { rounded.copysign(number) } else { number };
+        if number.abs() > largest {
+            self.out_of_range()?;
+            number = largest.copysign(number);
+        }
         let is_float = self.ty.kind == TypeKind::Float;
         Ok(Datum::Double(if is_float { f64::from(number as f32) } else { number }))
     }

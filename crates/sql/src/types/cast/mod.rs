@@ -11,6 +11,7 @@
 //! rules and messages.
 
 mod assign;
+mod held;
 mod json;
 mod number;
 mod plain;
@@ -28,7 +29,8 @@ use super::context::EvaluationContext;
 use super::datum::Datum;
 use super::sql_type::{SqlType, TypeKind};
 
-pub use assign::{Target, assign, implicit_default};
+pub use assign::{FloatLimits, Target, assign, assign_within, implicit_default};
+pub use held::{held, is_readable_date};
 pub use json::{json_scalar, parse_json};
 pub use number::{to_decimal, to_double, to_signed, to_unsigned};
 pub use temporal::{to_date, to_date_time, to_time, to_year};
@@ -58,6 +60,8 @@ pub fn is_stored_as_it_is(datum: &Datum, from: &SqlType, to: &SqlType) -> bool {
     }
 }
 
+/// `utf8mb4_0900_ai_ci`, in which names of enums are held.
+const UTF8MB4: firn_format::value::CollationId = firn_format::value::CollationId(255);
 /// Characters of a value that a message shows.
 const SHOWN_CHARACTERS: usize = 128;
 
@@ -71,6 +75,11 @@ pub fn cast(datum: &Datum, from: &SqlType, to: &SqlType, ctx: &EvaluationContext
     }
     if from.kind == to.kind {
         return Ok(datum.clone());
+    }
+    if from.kind.is_enum_or_set() && to.kind.is_temporal() {
+        // A name is read, not its number.
+        let name = Datum::Text(text::text_of(datum, from));
+        return cast(&name, &SqlType::long_text(UTF8MB4), to, ctx);
     }
     let converted = match &to.kind {
         TypeKind::Null => Datum::Null,

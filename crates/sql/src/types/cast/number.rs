@@ -1,6 +1,6 @@
 //! Anything to numbers.
 
-use crate::error::Result;
+use crate::error::{Result, SqlError};
 use crate::types::context::EvaluationContext;
 use crate::types::datum::Datum;
 use crate::types::decimal::{Decimal, MAX_PRECISION, MAX_SCALE, Rounding};
@@ -11,13 +11,10 @@ use crate::types::temporal::format;
 
 use super::{shown, truncated};
 
-/// The first double above the range of `i64`.
-const I64_END: f64 = 9_223_372_036_854_775_808.0;
-/// The first double above the range of `u64`.
-const U64_END: f64 = 18_446_744_073_709_551_616.0;
 const CODE_COMPLEMENT: u16 = 1105;
 const CODE_INVALID_JSON_FOR_CAST: u16 = 3156;
 const CODE_OUT_OF_RANGE: u16 = 1264;
+const CODE_DOUBLE_OUT_OF_RANGE: u16 = 1690;
 
 /// A value as a number, before it is fitted into a type.
 pub(super) enum Number {
@@ -114,11 +111,8 @@ pub fn to_signed(datum: &Datum, from: &SqlType, ctx: &EvaluationContext) -> Resu
         Number::Signed(number) => number,
         Number::Unsigned(number) => number as i64,
         Number::Double(number) => {
-            let rounded = number.round_ties_even();
-            if !(-I64_END..I64_END).contains(&rounded) {
-                truncated("INTEGER", datum, from, ctx)?;
-            }
-            rounded as i64
+            // Beyond the range it is the end of the range, without a word.
+            number.round_ties_even() as i64
         }
         Number::Exact(number) => match number.to_i64() {
             Some(number) => number,
@@ -148,17 +142,21 @@ pub fn to_unsigned(datum: &Datum, from: &SqlType, ctx: &EvaluationContext) -> Re
         Number::Signed(number) => number as u64,
         Number::Unsigned(number) => number,
         Number::Double(number) => {
-            let rounded = number.round_ties_even();
-            if !(-I64_END..U64_END).contains(&rounded) {
-                truncated("INTEGER", datum, from, ctx)?;
-            }
-            if rounded < 0.0 { rounded as i64 as u64 } else { rounded as u64 }
+            // Even to an unsigned number a double goes by way of a signed one.
+            number.round_ties_even() as i64 as u64
         }
+        Number::Exact(number) if number.is_negative() => match number.to_i64() {
+            Some(number) => number as u64,
+            None => {
+                truncated("DECIMAL", datum, from, ctx)?;
+                i64::MIN as u64
+            }
+        },
         Number::Exact(number) => match number.to_u64() {
             Some(number) => number,
             None => {
                 truncated("DECIMAL", datum, from, ctx)?;
-                if number.is_negative() { 0 } else { u64::MAX }
+                u64::MAX
             }
         },
     })
@@ -191,10 +189,10 @@ fn text_to_signed(
         return Ok(number);
     }
     if !in_range {
-        return Ok(if number < 0 { i64::MIN } else { i64::MAX });
+        return Ok(if number < 0 { i64::MIN } else { u64::MAX as i64 });
     }
     ctx.warn(CODE_COMPLEMENT, || {
-        "Cast to signed converted positive out-of-range integer to it's negative complement".into()
+        "Cast to signed converted positive out-of-range integer to its negative complement".into()
     });
     Ok(number as u64 as i64)
 }
@@ -211,9 +209,11 @@ fn text_to_unsigned(
         truncated("INTEGER", datum, from, ctx)?;
     }
     if number < 0 {
-        ctx.warn(CODE_COMPLEMENT, || {
-            "Cast to unsigned converted negative integer to it's positive complement".into()
-        });
+        if in_range {
+            ctx.warn(CODE_COMPLEMENT, || {
+                "Cast to unsigned converted negative integer to its positive complement".into()
+            });
+        }
         return Ok(number.max(i64::MIN.into()) as i64 as u64);
     }
     Ok(u64::try_from(number).unwrap_or(u64::MAX))
@@ -247,7 +247,12 @@ pub fn to_double(datum: &Datum, from: &SqlType, ctx: &EvaluationContext) -> Resu
 /// To a `FLOAT`: a double that an `f32` holds.
 pub(super) fn to_float(datum: &Datum, from: &SqlType, ctx: &EvaluationContext) -> Result<f64> {
     let number = to_double(datum, from, ctx)?;
-    Ok(f64::from((number as f32).clamp(f32::MIN, f32::MAX)))
+    if number.abs() > f32::MAX.into() {
+        let message =
+            format!("DOUBLE value is out of range in 'cast({} as float)'", shown(datum, from));
+        return Err(SqlError::new(CODE_DOUBLE_OUT_OF_RANGE, message));
+    }
+    Ok(f64::from(number as f32))
 }
 
 /// To an exact number with as many digits as it has.

@@ -54,7 +54,6 @@ fn json_inner(json: &JsonValue) -> Option<Datum> {
         JsonValue::Date(packed) => Some(Datum::Date(*packed)),
         JsonValue::Time(packed) => Some(Datum::Time(*packed)),
         JsonValue::DateTime(packed) => Some(Datum::DateTime(*packed)),
-        JsonValue::Int(number) => Some(Datum::Int(*number)),
         _ => None,
     }
 }
@@ -89,7 +88,8 @@ fn read_number(number: &Number, rules: DateRules) -> Parsed<DateTime> {
 fn split_fraction(number: &Number, rules: DateRules) -> (i64, i64) {
     let exact = match number {
         Number::Signed(number) => return (*number, 0),
-        Number::Unsigned(number) => return (i64::try_from(*number).unwrap_or(i64::MAX), 0),
+        // As MySQL does, with its 64 bits as a signed number.
+        Number::Unsigned(number) => return (*number as i64, 0),
         Number::Double(number) => Decimal::from_double(*number),
         Number::Exact(number) => Some(*number),
     };
@@ -159,9 +159,15 @@ fn reported(
 ) -> Result<Option<DateTime>> {
     match (parsed.value, parsed.fault) {
         (Some(_), Some(_)) => truncated(kind, datum, from, ctx)?,
-        (None, _) => ctx.bad_value(CODE_INCORRECT, || {
-            format!("Incorrect datetime value: '{}'", shown(datum, from))
-        })?,
+        (None, _) => {
+            let prefix = match kind {
+                "date" if !matches!(datum, Datum::Int(_) | Datum::UInt(_)) => {
+                    "Truncated incorrect date"
+                }
+                _ => "Incorrect datetime",
+            };
+            ctx.bad_value(CODE_INCORRECT, || format!("{prefix} value: '{}'", shown(datum, from)))?;
+        }
         (Some(_), None) => {}
     }
     Ok(parsed.value)
@@ -182,7 +188,10 @@ pub fn to_time(
         truncated("time", datum, from, ctx)?;
     }
     let truncate = ctx.sql_mode.contains(SqlMode::TIME_TRUNCATE_FRACTIONAL);
-    Ok(parsed.value.map(|value| round_time(value, fsp, truncate)))
+    // A number that is too large is no time, where a text is the largest one.
+    let is_number = number_of(datum, from).is_some();
+    let value = parsed.value.filter(|_| !is_number || parsed.fault.is_none());
+    Ok(value.map(|value| round_time(value, fsp, truncate)))
 }
 
 /// To a `YEAR`; `None`, with a warning, for what is none.
@@ -198,7 +207,8 @@ pub fn to_year(datum: &Datum, from: &SqlType, ctx: &EvaluationContext) -> Result
         }
         _ => {
             let number = super::to_signed(datum, from, ctx)?;
-            parse::year_from_number(number, is_short_text(datum, from))
+            let is_four_digits = datum.as_bytes().is_some_and(|text| text.trim_ascii().len() == 4);
+            parse::year_from_number(number, from.kind.is_string() && !is_four_digits)
         }
     };
     let year = year.filter(|year| *year == 0 || (1901..=2155).contains(year));

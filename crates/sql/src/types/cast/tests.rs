@@ -108,25 +108,25 @@ fn casts_to_integers() {
          12.9 → 12 | Warning 1292 Truncated incorrect INTEGER value: ' 12.9'
          12.9 → unsigned 12 | Warning 1292 Truncated incorrect INTEGER value: ' 12.9'
         -1 → -1
-        -1 → unsigned 18446744073709551615 | Warning 1105 Cast to unsigned converted negative integer to it's positive complement
+        -1 → unsigned 18446744073709551615 | Warning 1105 Cast to unsigned converted negative integer to its positive complement
         abc → 0 | Warning 1292 Truncated incorrect INTEGER value: 'abc'
         abc → unsigned 0 | Warning 1292 Truncated incorrect INTEGER value: 'abc'
          → 0 | Warning 1292 Truncated incorrect INTEGER value: ''
          → unsigned 0 | Warning 1292 Truncated incorrect INTEGER value: ''
-        18446744073709551615 → -1 | Warning 1105 Cast to signed converted positive out-of-range integer to it's negative complement
+        18446744073709551615 → -1 | Warning 1105 Cast to signed converted positive out-of-range integer to its negative complement
         18446744073709551615 → unsigned 18446744073709551615
-        99999999999999999999 → 9223372036854775807 | Warning 1292 Truncated incorrect INTEGER value: '99999999999999999999'
+        99999999999999999999 → -1 | Warning 1292 Truncated incorrect INTEGER value: '99999999999999999999'
         99999999999999999999 → unsigned 18446744073709551615 | Warning 1292 Truncated incorrect INTEGER value: '99999999999999999999'
         2.5 → 2
         2.5 → unsigned 2
         -1 → -1
         -1 → unsigned 18446744073709551615
-        1e20 → 9223372036854775807 | Warning 1292 Truncated incorrect INTEGER value: '1e20'
-        1e20 → unsigned 18446744073709551615 | Warning 1292 Truncated incorrect INTEGER value: '1e20'
+        1e20 → 9223372036854775807
+        1e20 → unsigned 9223372036854775807
         2.5 → 3
         2.5 → unsigned 3
         -1.5 → -2
-        -1.5 → unsigned 0 | Warning 1292 Truncated incorrect DECIMAL value: '-1.5'
+        -1.5 → unsigned 18446744073709551614
         -1 → -1
         -1 → unsigned 18446744073709551615
         18446744073709551615 → -1
@@ -134,7 +134,7 @@ fn casts_to_integers() {
         2026-11-21 15:04:05.500000 → 20261121150406
         2026-11-21 15:04:05.500000 → unsigned 20261121150406
         -10:11:12.000000 → -101112
-        -10:11:12.000000 → unsigned 0 | Warning 1292 Truncated incorrect DECIMAL value: '-10:11:12.000000'
+        -10:11:12.000000 → unsigned 18446744073709450504
         [1] → 0 | Warning 3156 Invalid JSON value for CAST to INTEGER from column json at row 1
         [1] → unsigned 0 | Warning 3156 Invalid JSON value for CAST to INTEGER from column json at row 1
         "7" → 7
@@ -194,9 +194,9 @@ fn casts_to_other_types() {
         Zürich 😀 → varchar(20) Zürich ?
         � → varchar(1) NULL | Warning 1300 Invalid utf8mb4 character string: 'FF'
         1e15 → varchar(30) 1e15
-        2026-02-30 → date NULL | Warning 1292 Incorrect datetime value: '2026-02-30'
+        2026-02-30 → date NULL | Warning 1292 Truncated incorrect date value: '2026-02-30'
         2026-11-21x → date 2026-11-21 | Warning 1292 Truncated incorrect date value: '2026-11-21x'
-        0000-00-00 → date NULL | Warning 1292 Incorrect datetime value: '0000-00-00'
+        0000-00-00 → date NULL | Warning 1292 Truncated incorrect date value: '0000-00-00'
         20261121 → date 2026-11-21
         20261121 → date 2026-11-21
         2026-11-21 23:59:59.900000 → date 2026-11-21

@@ -1,0 +1,168 @@
+//! Floating-point numbers as text, as MySQL writes them to clients and into strings.
+//!
+//! ```text
+//!   DOUBLE  the fewest digits that read back as the same number:  0.1   1e15   1.2345678901234568e17
+//!   FLOAT   at most six digits:                                   3.14159   16777200
+//! ```
+//!
+//! A plain form is used from 10^-15 up to 10^15, and above as long as there is something after the point:
+//! `1e15` but `1234567890123456.8`.
+
+use std::fmt::Write as _;
+use std::ops::Deref;
+
+/// Places of the point up to which a number is written out.
+const MAX_POINT: i32 = 15;
+/// Digits of a float after the first.
+const FLOAT_DIGITS: usize = 5;
+/// Digits that a double has at most.
+const MAX_DIGITS: usize = 17;
+/// `-0.00000000000000` and 17 digits, or anything else that is written here.
+const MAX_BYTES: usize = 48;
+
+/// The text of a number, on the stack.
+#[derive(Clone, Copy, Debug)]
+pub struct NumberText {
+    bytes: [u8; MAX_BYTES],
+    length: usize,
+}
+
+impl NumberText {
+    const EMPTY: NumberText = NumberText { bytes: [0; MAX_BYTES], length: 0 };
+
+    /// The text of a `DOUBLE`.
+    #[must_use]
+    pub fn of_double(number: f64) -> NumberText {
+        let mut scientific = NumberText::EMPTY;
+        // What does not fit is cut off; a number always fits.
+        let _ = write!(scientific, "{number:e}");
+        scientific.in_shorter_form()
+    }
+
+    /// The text of a `FLOAT`.
+    #[must_use]
+    pub fn of_float(number: f64) -> NumberText {
+        let mut scientific = NumberText::EMPTY;
+        let _ = write!(scientific, "{number:.FLOAT_DIGITS$e}");
+        scientific.in_shorter_form()
+    }
+
+    /// A number that is given as `-d.dddde-xx` in the shorter of its forms.
+    fn in_shorter_form(&self) -> NumberText {
+        let mut text = NumberText::EMPTY;
+        let Some(e) = self.iter().position(|byte| *byte == b'e') else {
+            // Not a number, or infinite: no value of SQL is.
+            return *self;
+        };
+        let (mantissa, exponent) = (&self[..e], &self[e + 1..]);
+        let exponent = std::str::from_utf8(exponent).ok().and_then(|text| text.parse().ok());
+        let point = exponent.unwrap_or(0_i32) + 1;
+        let (mut digits, mut length) = ([b'0'; MAX_DIGITS], 0);
+        for digit in mantissa.iter().filter(|byte| byte.is_ascii_digit()).take(MAX_DIGITS) {
+            digits[length] = *digit;
+            length += 1;
+        }
+        while length > 1 && digits[length - 1] == b'0' {
+            length -= 1;
+        }
+        if mantissa.first() == Some(&b'-') {
+            text.push(b"-");
+        }
+        let digits = &digits[..length];
+        let has_fraction = length as i32 > point;
+        if point > -MAX_POINT && (point <= MAX_POINT || has_fraction) {
+            text.push_plain(digits, point);
+        } else {
+            text.push_scientific(digits, point - 1);
+        }
+        text
+    }
+
+    fn push(&mut self, bytes: &[u8]) {
+        let end = (self.length + bytes.len()).min(MAX_BYTES);
+        let taken = end - self.length;
+        self.bytes[self.length..end].copy_from_slice(&bytes[..taken]);
+        self.length = end;
+    }
+
+    fn push_zeros(&mut self, count: i32) {
+        (0..count).for_each(|_| self.push(b"0"));
+    }
+
+    /// The number 0.d₁d₂… · 10^`point`.
+    fn push_plain(&mut self, digits: &[u8], point: i32) {
+        if point <= 0 {
+            self.push(b"0.");
+            self.push_zeros(-point);
+            return self.push(digits);
+        }
+        let (whole, fraction) = digits.split_at(digits.len().min(point as usize));
+        self.push(whole);
+        self.push_zeros(point - whole.len() as i32);
+        if !fraction.is_empty() {
+            self.push(b".");
+            self.push(fraction);
+        }
+    }
+
+    fn push_scientific(&mut self, digits: &[u8], exponent: i32) {
+        self.push(&digits[..1]);
+        if digits.len() > 1 {
+            self.push(b".");
+            self.push(&digits[1..]);
+        }
+        let _ = write!(self, "e{exponent}");
+    }
+}
+
+impl Deref for NumberText {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        &self.bytes[..self.length]
+    }
+}
+
+impl std::fmt::Write for NumberText {
+    fn write_str(&mut self, text: &str) -> std::fmt::Result {
+        self.push(text.as_bytes());
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::NumberText;
+
+    fn double(number: f64) -> String {
+        String::from_utf8_lossy(&NumberText::of_double(number)).into_owned()
+    }
+
+    #[test]
+    fn doubles_are_written_out_while_they_have_a_fraction() {
+        let texts = [
+            (0.0, "0"),
+            (-0.0, "-0"),
+            (1e14, "100000000000000"),
+            (1e15, "1e15"),
+            (1_159_679_703_871_592.8, "1159679703871592.8"),
+            (123_456_789_012_345_680.0, "1.2345678901234568e17"),
+            (1e-15, "0.000000000000001"),
+            (-1e-16, "-1e-16"),
+            (1.5e300, "1.5e300"),
+            (-1.5e-300, "-1.5e-300"),
+            (-1.25e-15, "-0.00000000000000125"),
+        ];
+        for (number, text) in texts {
+            assert_eq!(double(number), text);
+        }
+    }
+
+    #[test]
+    fn floats_have_six_digits() {
+        let texts = [(3.141_592_7, "3.14159"), (16_777_216.0, "16777200"), (1e15, "1e15")];
+        for (number, text) in texts {
+            assert_eq!(String::from_utf8_lossy(&NumberText::of_float(number)), text);
+        }
+    }
+}

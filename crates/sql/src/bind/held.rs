@@ -1,0 +1,132 @@
+//! Constants beside dates, times and years: they are compared as a column would hold them.
+//!
+//! ```text
+//!   date_column = 240229          Compare(DateTime, date_column, 2024-02-29)
+//!   date_column < 5               Compare(Integer, Cast(date_column → BIGINT), 5)
+//!   date_column = 'abc'           error 1525 Incorrect DATE value: 'abc'
+//!   time_column = '10:11'         Compare(Time, time_column, 10:11:00)
+//!   time_column = 'abc'           Compare(Text, Cast(time_column → CHAR), 'abc')
+//! ```
+//!
+//! A parameter is judged by the value that the statement is planned with. The plan then holds for
+//! values of that kind only, which a [`Premise`] says; a plan for another value is not kept.
+
+use crate::error::{Result, SqlError};
+use crate::expression::{Expression, ExpressionKind};
+use crate::plan::Premise;
+use crate::types::{Datum, SqlType, TypeKind, cast};
+
+use super::{Binder, make};
+
+impl Binder<'_> {
+    /// A constant as the column beside it holds it; otherwise the value itself.
+    pub(super) fn as_held(&mut self, value: Expression, other: &Expression) -> Expression {
+        let is_column = matches!(other.kind, ExpressionKind::Slot(_));
+        if !is_column || !concerns(&value.ty, &other.ty) {
+            return value;
+        }
+        let column = &other.ty;
+        let held = self
+            .constant(&value)
+            .map(|constant| cast::held(constant, &value.ty, column, self.context.evaluation));
+        let wanted = held_type(column);
+        match (held, &value.kind) {
+            (Some(Some(_)), ExpressionKind::Parameter(number)) => {
+                self.suppose(*number, &value.ty, column);
+                self.cast_to(value, wanted)
+            }
+            (Some(Some(held)), _) => make::literal(held, wanted),
+            (Some(None), ExpressionKind::Parameter(_)) => {
+                self.is_cacheable = false;
+                value
+            }
+            _ => value,
+        }
+    }
+
+    /// The plan holds for values of a parameter that a column holds.
+    fn suppose(&mut self, parameter: u32, ty: &SqlType, column: &SqlType) {
+        self.premises.push(Premise { parameter, ty: ty.clone(), column: column.clone() });
+    }
+
+    /// A text that is compared with a date: what is no date is the zero date. A parameter is NULL then.
+    pub(super) fn date_of_text(&mut self, text: Expression) -> Result<Expression> {
+        let is_text = text.ty.kind.is_string() || text.ty.kind.is_enum_or_set();
+        if !is_text || matches!(text.kind, ExpressionKind::Parameter(_)) {
+            return Ok(text);
+        }
+        let is_date = self.constant(&text).is_some_and(|constant| {
+            cast::held(constant, &text.ty, &moment(), self.context.evaluation).is_some()
+        });
+        match is_date {
+            true => Ok(self.cast_to(text, moment())),
+            false => self.call("DATE OF TEXT", vec![text]),
+        }
+    }
+
+    /// The value of a literal or of a parameter, as far as it is known.
+    fn constant<'e>(&'e self, expression: &'e Expression) -> Option<&'e Datum> {
+        match &expression.kind {
+            ExpressionKind::Literal(datum) => Some(datum),
+            ExpressionKind::Parameter(number) => {
+                self.context.parameter_values.get(*number as usize)
+            }
+            _ => None,
+        }
+        .filter(|datum| !datum.is_null())
+    }
+
+    /// Error 1525 for a text that is no date beside a date, in a statement that only reads.
+    pub(super) fn refuse_no_date(&mut self, value: &Expression, other: &Expression) -> Result<()> {
+        if self.writes || !other.ty.kind.has_date() || !value.ty.kind.is_string() {
+            return Ok(());
+        }
+        let context = self.context.evaluation;
+        match (&value.kind, self.constant(value)) {
+            (ExpressionKind::Parameter(number), Some(text)) => {
+                match cast::held(text, &value.ty, &other.ty, context) {
+                    Some(_) => self.suppose(*number, &value.ty, &other.ty),
+                    None => self.is_cacheable = false,
+                }
+                Ok(())
+            }
+            (_, Some(Datum::Text(text)))
+                if !cast::is_readable_date(&Datum::Text(text.clone()), &value.ty, context) =>
+            {
+                let name = match other.ty.kind {
+                    TypeKind::Date => "DATE",
+                    TypeKind::Timestamp { .. } => "TIMESTAMP",
+                    _ => "DATETIME",
+                };
+                let message = format!("Incorrect {name} value: '{}'", text.to_str_lossy());
+                Err(SqlError::new(1525, message))
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+/// Whether values of a type are read as what a column of another one holds.
+fn concerns(value: &SqlType, column: &SqlType) -> bool {
+    let (value, is_text) = (&value.kind, value.kind.is_string());
+    match &column.kind {
+        TypeKind::Year => {
+            is_text || value.has_date() || value.is_numeric() && *value != TypeKind::Year
+        }
+        TypeKind::Time { .. } => is_text || value.is_numeric() || value.has_date(),
+        kind => kind.has_date() && value.is_numeric() && *value != TypeKind::Year,
+    }
+}
+
+fn moment() -> SqlType {
+    SqlType::new(TypeKind::DateTime { fsp: 6 })
+}
+
+fn held_type(column: &SqlType) -> SqlType {
+    SqlType::new(match column.kind {
+        TypeKind::Date => TypeKind::Date,
+        TypeKind::Time { .. } => TypeKind::Time { fsp: 6 },
+        TypeKind::Year => TypeKind::Year,
+        _ => return moment(),
+    })
+}

@@ -1,0 +1,112 @@
+//! Conditions `IS NULL` that mean something else.
+//!
+//! ```text
+//!   WHERE date_column IS NULL     NOT NULL dates: date_column = '0000-00-00'
+//!   WHERE id IS NULL              AUTO_INCREMENT, under sql_auto_is_null: id = LAST_INSERT_ID()
+//! ```
+//!
+//! Both are for programs that cannot say a zero date or `LAST_INSERT_ID()`. They hold for whole conditions
+//! of a `WHERE` on columns of tables, the second one for a `WHERE` that is nothing else.
+
+use firn_format::value::{Date, DateTime};
+use sqlparser::ast::{Expr, FunctionArg, FunctionArgExpr, FunctionArguments};
+
+use crate::error::Result;
+use crate::expression::{CompareOperator, Expression, ExpressionKind, IsTest};
+use crate::types::{ComparisonKind, Datum, SqlType, TypeKind};
+
+use super::scope::{ColumnSource, ScopeTable};
+use super::{Binder, make};
+
+impl Binder<'_> {
+    /// `date IS NULL`, if it asks for zero dates as well.
+    pub(super) fn zero_date_test(&mut self, expr: &Expr) -> Result<Option<Expression>> {
+        let Some(operand) = tested(expr) else { return Ok(None) };
+        let bound = self.bind(operand)?;
+        let Some((table, column)) = self.column_of(&bound) else { return Ok(None) };
+        let zero = match bound.ty.kind {
+            TypeKind::Date => Datum::from(Date::default()),
+            TypeKind::DateTime { .. } => Datum::from(DateTime::default()),
+            _ => return Ok(None),
+        };
+        let model = table.model.as_ref().and_then(|model| model.columns.get(column));
+        if model.is_none_or(|column| column.ty.nullable) {
+            return Ok(None);
+        }
+        let may_be_null = table.nullable;
+        let zero = make::literal(zero, bound.ty.clone());
+        let is_zero = Expression {
+            kind: ExpressionKind::Compare {
+                operator: CompareOperator::Equal,
+                kind: ComparisonKind::DateTime,
+                sides: Box::new([bound.clone(), zero]),
+            },
+            ty: SqlType::boolean().with_nullable(may_be_null),
+        };
+        Ok(Some(match may_be_null {
+            true => make::or(vec![is_zero, make::is(bound, IsTest::Null, false)]),
+            false => is_zero,
+        }))
+    }
+
+    /// `id IS NULL` as a whole `WHERE`, if it may ask for the row that was inserted last.
+    pub(super) fn last_insert_test(&mut self, expr: &Expr) -> Result<Option<Expression>> {
+        let Some(operand) = tested(expr) else { return Ok(None) };
+        let bound = self.bind(operand)?;
+        let is_generated = self.column_of(&bound).is_some_and(|(table, column)| {
+            let model = table.model.as_ref().and_then(|model| model.columns.get(column));
+            // An outer join's column is asked for its NULLs.
+            !table.nullable && model.is_some_and(|column| column.auto_increment)
+        });
+        if !is_generated {
+            return Ok(None);
+        }
+        let name = "sql_auto_is_null".into();
+        let ty = self.context.variables.system("sql_auto_is_null", false)?;
+        let setting = ExpressionKind::SystemVariable { name, global: false };
+        let is_on = self.condition(Expression { kind: setting, ty })?;
+        let [one, two] =
+            [self.call("LAST_INSERT_ID", vec![])?, self.call("LAST_INSERT_ID", vec![])?];
+        let is_there = self.compare(CompareOperator::Greater, one, make::integer(0))?;
+        let is_last = self.compare(CompareOperator::Equal, bound, two)?;
+        Ok(Some(make::and(vec![is_on, is_there, is_last])))
+    }
+
+    /// The table of the innermost scope, and the place in it, of a column.
+    fn column_of(&self, bound: &Expression) -> Option<(&ScopeTable, usize)> {
+        let ExpressionKind::Slot(slot) = bound.kind else { return None };
+        self.scopes.last()?.tables.iter().find_map(|table| {
+            let place = table.columns.iter().position(|column| match column.source {
+                ColumnSource::Relation(relation, number) => {
+                    self.relations[relation.0].slots.get(usize::from(number)) == Some(&Some(slot))
+                }
+                ColumnSource::Expression(_) => false,
+            });
+            place.map(|place| (table, place))
+        })
+    }
+}
+
+/// The name of which `IS NULL` or `ISNULL()` is asked.
+fn tested(expr: &Expr) -> Option<&Expr> {
+    let is_name =
+        |operand: &&Expr| matches!(operand, Expr::Identifier(_) | Expr::CompoundIdentifier(_));
+    operand_of(expr).filter(is_name)
+}
+
+fn operand_of(expr: &Expr) -> Option<&Expr> {
+    match expr {
+        Expr::Nested(inner) => operand_of(inner),
+        Expr::IsNull(operand) => Some(operand),
+        Expr::Function(function) if function.name.to_string().eq_ignore_ascii_case("isnull") => {
+            match &function.args {
+                FunctionArguments::List(list) => match list.args.as_slice() {
+                    [FunctionArg::Unnamed(FunctionArgExpr::Expr(operand))] => Some(operand),
+                    _ => None,
+                },
+                _ => None,
+            }
+        }
+        _ => None,
+    }
+}

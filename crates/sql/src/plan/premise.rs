@@ -1,0 +1,34 @@
+//! What parameters have to be for a plan to hold.
+//!
+//! ```text
+//!   SELECT … WHERE date_column = ?        planned for 20240229, a date
+//!                                         does not hold for 5, which is none and is compared as a number
+//! ```
+
+use crate::types::{Datum, EvaluationContext, SqlType, cast};
+
+use super::PreparedPlan;
+
+/// A parameter that is compared with a column of dates, times or years, as the column holds it.
+#[derive(Debug, Clone)]
+pub struct Premise {
+    /// The parameter's number, from 0.
+    pub parameter: u32,
+    /// Its type.
+    pub ty: SqlType,
+    /// The type of the column.
+    pub column: SqlType,
+}
+
+impl PreparedPlan {
+    /// Whether the plan holds for values of its parameters.
+    #[must_use]
+    pub fn holds_for(&self, values: &[Datum], context: &EvaluationContext) -> bool {
+        self.premises.iter().all(|premise| {
+            let value = values.get(premise.parameter as usize);
+            value.is_some_and(|value| {
+                cast::held(value, &premise.ty, &premise.column, context).is_some()
+            })
+        })
+    }
+}
