@@ -258,7 +258,9 @@ impl SessionFacts for Facts {
     }
 
     fn get_lock(&self, name: &str, timeout: Option<Duration>) -> LockAnswer {
-        self.locks.get(self.id, name, timeout, &|| self.is_cancelled())
+        let now = || self.environment.clock.monotonic();
+        let is_late = || self.deadline.lock().is_some_and(|deadline| now() >= deadline);
+        self.locks.get(self.id, name, timeout, &|| self.is_cancelled() || is_late())
     }
 
     fn release_lock(&self, name: &str) -> Option<bool> {

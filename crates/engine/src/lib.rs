@@ -7,6 +7,7 @@ pub mod error;
 mod free_list;
 pub mod lock;
 pub mod log;
+pub mod metadata_lock;
 pub mod mini_transaction;
 pub mod pages;
 pub mod recovery;

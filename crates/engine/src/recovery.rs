@@ -92,7 +92,7 @@ impl TransactionSystem {
                 End::Prepared(xid) => {
                     self.table().begin(last.trx, self.snapshots().horizon());
                     let undo = UndoLog { last: last.previous_in_trx, ..undo };
-                    self.add_prepared(&xid, undo);
+                    self.add_prepared(&xid, undo, None);
                     report.prepared += 1;
                 }
                 End::Open => {

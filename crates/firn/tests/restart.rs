@@ -80,7 +80,7 @@ fn open_transactions_are_rolled_back_after_a_restart_and_prepared_ones_wait() {
     open_trx.insert(index, &1000_u32.to_be_bytes(), b"new").unwrap();
     let mut prepared = node.engine().begin(IsolationLevel::RepeatableRead).unwrap();
     assert!(prepared.delete(index, &70_u32.to_be_bytes()).unwrap());
-    prepared.prepare(b"branch").unwrap();
+    prepared.prepare(b"branch", None).unwrap();
     node.close().unwrap();
     // What its session's end undoes now reaches no disk any more.
     drop(open_trx);

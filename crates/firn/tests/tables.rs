@@ -202,7 +202,7 @@ fn a_prepared_transaction_keeps_its_tables_over_a_restart() {
     let table = dictionary.table(id).unwrap();
     let mut trx = node.engine().begin(IsolationLevel::RepeatableRead).unwrap();
     write(&mut trx, &table, 0..3);
-    trx.prepare(b"branch").unwrap();
+    trx.prepare(b"branch", None).unwrap();
     drop((table, dictionary));
     node.close().unwrap();
     let (node, dictionary) = open(folder.path());

@@ -13,6 +13,7 @@
 
 mod batch;
 mod error;
+mod metadata;
 
 use std::any::Any;
 use std::ops::Range;
@@ -28,6 +29,10 @@ use firn_format::value::{Value, ValueRef};
 
 pub use batch::{RowBatch, RowSpan};
 pub use error::RowsError;
+pub use metadata::{
+    DetachedLocks, LockDuration, LockMark, LockPatience, MetadataContext, MetadataLock,
+    MetadataLocks,
+};
 
 /// A table in a schema with this prefix is one session's: no snapshot is too old for it, as nobody else
 /// writes it.
@@ -78,15 +83,6 @@ impl ReadMode {
     pub fn locks(self, isolation: IsolationLevel) -> bool {
         self != ReadMode::Consistent || isolation == IsolationLevel::Serializable
     }
-}
-
-/// How much of a table a lock on it leaves to others.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum TableLock {
-    /// Others may read and write rows; nobody changes the definition.
-    Shared,
-    /// Nobody else reads with locks or writes.
-    Exclusive,
 }
 
 /// Which way a scan goes.
@@ -266,10 +262,10 @@ pub trait Transaction: Any + Send {
     fn set_first_updater_wins(&mut self, refuses: bool);
     /// The flag by which others end this transaction's waits and scans with [`RowsError::Cancelled`].
     fn set_cancelled(&mut self, flag: Arc<AtomicBool>);
-    /// Tables that another transaction of the session has locked, and keeps locked for longer than this one lasts
-    /// (`LOCK TABLES`): this one shares those locks.
-    fn set_locked_elsewhere(&mut self, tables: Arc<[TableId]>) {
-        let _ = tables;
+    /// The session's metadata locks: what they cover needs no other lock on the table, and deadlocks that go
+    /// through them and through row locks are found.
+    fn set_metadata_context(&mut self, context: Arc<dyn MetadataContext>) {
+        let _ = context;
     }
     /// Opens the snapshot now instead of with the first read.
     fn open_snapshot(&mut self);
@@ -326,12 +322,6 @@ pub trait Transaction: Any + Send {
         let _ = (table, version);
         Ok(false)
     }
-    /// Locks a table as a whole until the transaction ends.
-    ///
-    /// # Errors
-    /// If the lock is not granted.
-    fn lock_table(&mut self, table: TableId, lock: TableLock) -> RowsResult<()>;
-
     /// Reads the row with this primary key into `payload`; false if there is none.
     ///
     /// # Errors
@@ -425,11 +415,12 @@ pub trait Transaction: Any + Send {
     /// # Errors
     /// Why a page or the log could not be had; what is left is undone at the next start.
     fn rollback(self: Box<Self>) -> RowsResult<()>;
-    /// Makes the transaction survive the session and a crash under `xid` (XA).
+    /// Makes the transaction survive the session and a crash under `xid` (XA). `locks` are its metadata locks,
+    /// see [`MetadataContext::detach`]: they are dropped when the transaction has ended.
     ///
     /// # Errors
     /// If the identifier is too long or taken, or the log has failed.
-    fn prepare(self: Box<Self>, xid: &[u8]) -> RowsResult<()>;
+    fn prepare(self: Box<Self>, xid: &[u8], locks: DetachedLocks) -> RowsResult<()>;
 }
 
 /// An index that is to be added.
@@ -454,6 +445,31 @@ pub struct BuildProgress {
     pub rows_estimated: f64,
 }
 
+/// Watches an index being built.
+pub trait BuildObserver {
+    /// The flag by which others end the build's waits, and the longest wait for a lock on the table.
+    fn patience(&self) -> (Option<Arc<AtomicBool>>, Duration) {
+        (None, Duration::from_secs(50))
+    }
+    /// The definition is about to change.
+    ///
+    /// # Errors
+    /// If the observer cannot keep others from the table; the build ends then.
+    fn definition_changes(&mut self) -> RowsResult<()> {
+        Ok(())
+    }
+    /// The definition has changed, and rows are about to be read.
+    fn definition_changed(&mut self) {}
+    /// A batch is done. False ends the build.
+    fn progress(&mut self, progress: BuildProgress) -> bool;
+}
+
+impl<F: FnMut(BuildProgress) -> bool> BuildObserver for F {
+    fn progress(&mut self, progress: BuildProgress) -> bool {
+        self(progress)
+    }
+}
+
 /// How a definition is changed in place.
 pub type ChangeDefinition<'a> = &'a mut dyn FnMut(&mut TableDefinition) -> RowsResult<()>;
 
@@ -461,6 +477,10 @@ pub type ChangeDefinition<'a> = &'a mut dyn FnMut(&mut TableDefinition) -> RowsR
 pub trait Definitions {
     /// Sets the longest wait for the locks on the tables.
     fn set_lock_wait_timeout(&mut self, timeout: Duration);
+    /// The flag by which others end the waits of this change with [`RowsError::Cancelled`].
+    fn set_cancelled(&mut self, flag: Arc<AtomicBool>);
+    /// As [`Transaction::set_metadata_context`].
+    fn set_metadata_context(&mut self, context: Arc<dyn MetadataContext>);
     /// Creates a schema.
     ///
     /// # Errors
@@ -555,18 +575,21 @@ pub trait DatabaseNode: Send + Sync {
     /// # Errors
     /// If as many transactions are open as the node was set up for.
     fn change_definitions(&self) -> RowsResult<Box<dyn Definitions + '_>>;
-    /// Adds an index to a table while others read and write it. `progress` is called after each batch, and
-    /// ends the build by returning false.
+    /// Adds an index to a table while others read and write it. `observer` is told of each batch, and of the
+    /// two moments at which the definition changes.
     ///
     /// # Errors
     /// [`RowsError::DuplicateKey`] if the rows do not allow it, [`RowsError::IndexExists`],
-    /// [`RowsError::Cancelled`] if `progress` ended it. The index is then gone.
+    /// [`RowsError::Cancelled`] if `observer` ended it. The index is then gone.
     fn add_index(
         &self,
         table: TableId,
         new: &NewIndex,
-        progress: &mut dyn FnMut(BuildProgress) -> bool,
+        observer: &mut dyn BuildObserver,
     ) -> RowsResult<()>;
+
+    /// Grants metadata locks on tables.
+    fn metadata_locks(&self) -> Arc<dyn MetadataLocks>;
 
     /// Takes `count` consecutive `AUTO_INCREMENT` values; the first one is answered.
     ///

@@ -1,14 +1,15 @@
 //! DDL, maintenance of tables, `LOCK TABLES`: around what the catalog does.
 
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
-use firn_api::rows::{BuildProgress, TableLock};
+use firn_api::rows::{BuildProgress, LockDuration, MetadataLock};
 use firn_sql::catalog::ddl::{self, CreateTableAs, DdlContext, DdlOutcome};
-use firn_sql::catalog::model::TableModel;
 use firn_sql::catalog::statistics;
 use firn_sql::catalog::type_text::identifier;
 use firn_sql::error::{Result, SqlError};
 use firn_sql::execute::DefinitionBinder;
+use firn_sql::execute::error::from_rows;
 use firn_sql::grammar::ast::{
     self, MaintenanceOperation, Statement, TableLockKind, TableMaintenance, TableName,
 };
@@ -59,18 +60,25 @@ impl SqlSession {
         self.refuse_read_only(statement)?;
         self.count_update()?;
         let writing = self.begin_writing()?;
-        if !ddl::is_temporary(statement) {
-            // They would be in the way of the definition's own; the next statement takes them again.
-            self.transactions.unlock_tables()?;
+        let is_temporary = ddl::is_temporary(statement);
+        if !is_temporary {
+            self.transactions.commit()?;
         }
         self.evaluation.statement_kind = firn_sql::types::StatementKind::Write;
-        let outcome = self.with_ddl_context(|context| ddl::execute(context, statement))?;
+        let outcome = self.with_ddl_context(|context| ddl::execute(context, statement));
         // The rows of CREATE TABLE AS are a statement of their own.
         drop(writing);
-        match outcome {
-            DdlOutcome::Done { affected, info } => Ok((affected, info)),
-            DdlOutcome::CreateTableAs(rest) => self.fill_new_table(&rest),
+        let done = match outcome {
+            Ok(DdlOutcome::Done { affected, info }) => Ok((affected, info)),
+            Ok(DdlOutcome::CreateTableAs(rest)) => self.fill_new_table(&rest, is_temporary),
+            Err(error) => Err(error),
+        };
+        if is_temporary {
+            return done;
         }
+        let kept = self.keep_table_locks();
+        self.transactions.metadata.release_transaction();
+        done.and_then(|done| kept.map(|()| done))
     }
 
     /// `CREATE TABLE … AS` reads only what the session may read.
@@ -97,6 +105,15 @@ impl SqlSession {
     }
 
     fn with_ddl_context<T>(&self, run: impl FnOnce(&DdlContext<'_>) -> Result<T>) -> Result<T> {
+        self.with_ddl_context_until(&self.facts.cancelled, run)
+    }
+
+    /// As [`SqlSession::with_ddl_context`], for what ends when `cancelled` is set.
+    fn with_ddl_context_until<T>(
+        &self,
+        cancelled: &Arc<AtomicBool>,
+        run: impl FnOnce(&DdlContext<'_>) -> Result<T>,
+    ) -> Result<T> {
         let account = self.account.name.to_string();
         let binder = DefinitionBinder::new(&self.catalog, &self.evaluation);
         let lock_wait = self.state.variables.known("lock_wait_timeout").number();
@@ -115,20 +132,48 @@ impl SqlSession {
             require_primary_key: self.state.variables.known("sql_require_primary_key").is_on(),
             expressions: &binder,
             progress: &progress,
+            locks: &self.transactions.metadata,
+            cancelled,
         })
     }
 
     /// The rows of `CREATE TABLE … AS SELECT`; the table goes if they cannot be inserted.
-    fn fill_new_table(&mut self, rest: &CreateTableAs) -> Result<(u64, String)> {
+    fn fill_new_table(
+        &mut self,
+        rest: &CreateTableAs,
+        is_temporary: bool,
+    ) -> Result<(u64, String)> {
+        if !is_temporary {
+            let (lock, duration) = (MetadataLock::Exclusive, LockDuration::Transaction);
+            let patience = self.lock_patience(None);
+            let metadata = &self.transactions.metadata;
+            metadata.acquire(rest.table.id, lock, duration, &patience).map_err(from_rows)?;
+        }
         let filled = self.insert_query(rest);
+        let filled = match is_temporary {
+            true => filled,
+            // The table and its rows last, whatever `autocommit` says.
+            false => filled.and_then(|done| self.transactions.commit().map(|()| done)),
+        };
         if filled.is_err() {
+            if !is_temporary {
+                // What was inserted keeps the table from being dropped.
+                self.transactions.roll_back_quietly();
+            }
             let name = TableName {
                 schema: Some(rest.table.schema.to_string()),
                 name: rest.table.name.to_string(),
             };
-            let drop =
-                Statement::DropTable { temporary: false, if_exists: true, tables: vec![name] };
-            self.with_ddl_context(|context| ddl::execute(context, &drop).map(|_| ()))?;
+            let drop = Statement::DropTable {
+                temporary: is_temporary,
+                if_exists: true,
+                tables: vec![name],
+            };
+            // The table goes although the statement is to end.
+            let never = Arc::new(AtomicBool::new(false));
+            self.with_ddl_context_until(&never, |context| {
+                ddl::execute(context, &drop).map(|_| ())
+            })?;
         }
         filled
     }
@@ -290,7 +335,7 @@ impl SqlSession {
             MaintenanceOperation::Repair => "repair",
         };
         let allowed = self.may_maintain(work);
-        let committed = allowed.and_then(|()| self.transactions.unlock_tables());
+        let committed = allowed.and_then(|()| self.transactions.commit());
         if let Err(error) = committed {
             self.keep_error(&error);
             return Err(told(error));
@@ -363,7 +408,7 @@ impl SqlSession {
     /// # Errors
     /// Unknown tables, locks that were not granted, 1142 without the privilege.
     pub(super) fn run_lock_tables(&mut self, locks: &[ast::TableLock]) -> Result<()> {
-        self.locked_tables.clear();
+        self.forget_locked_tables();
         self.transactions.unlock_tables()?;
         let mut locked = Vec::new();
         for lock in locks {
@@ -382,42 +427,11 @@ impl SqlSession {
             let writes = lock.kind == TableLockKind::Write;
             locked.push(LockedTable { schema, table, alias, writes });
         }
+        let writes = locked.iter().any(|one| one.writes);
+        let writing = if writes { self.begin_writing()? } else { None };
         self.take_table_locks(&locked)?;
-        self.locked_tables = locked;
+        (self.locked_tables, self.locked_writing) = (locked, writing);
         Ok(())
-    }
-
-    /// Takes the locks of `LOCK TABLES` again where a change of definitions has given them back.
-    ///
-    /// # Errors
-    /// Tables that are gone, locks that were not granted.
-    pub(super) fn ensure_table_locks(&mut self) -> Result<()> {
-        if self.locked_tables.is_empty() || self.transactions.has_table_locks() {
-            return Ok(());
-        }
-        let locked = std::mem::take(&mut self.locked_tables);
-        self.take_table_locks(&locked)?;
-        self.locked_tables = locked;
-        Ok(())
-    }
-
-    fn take_table_locks(&mut self, locked: &[LockedTable]) -> Result<()> {
-        let mut models: Vec<(Arc<TableModel>, bool)> = Vec::new();
-        for one in locked {
-            let model = self.catalog.table(&one.schema, &one.table)?;
-            match models.iter_mut().find(|(other, _)| other.id == model.id) {
-                Some((_, writes)) => *writes |= one.writes,
-                None => models.push((model, one.writes)),
-            }
-        }
-        // In one order for all, so that two of these do not wait for each other.
-        models.sort_by_key(|(model, _)| model.id);
-        let lock = |(model, writes): (Arc<TableModel>, bool)| {
-            (model.id, if writes { TableLock::Exclusive } else { TableLock::Shared })
-        };
-        let tables: Vec<_> = models.into_iter().map(lock).collect();
-        let node = &*self.instance.node;
-        self.transactions.lock_tables(node, &self.settings, &self.facts, &tables)
     }
 
     /// `UNLOCK TABLES`
@@ -426,7 +440,8 @@ impl SqlSession {
     /// If the log has failed.
     pub(super) fn run_unlock_tables(&mut self) -> Result<()> {
         self.instance.global_lock.release(self.facts.id);
-        if !std::mem::take(&mut self.locked_tables).is_empty() {
+        if !self.locked_tables.is_empty() {
+            self.forget_locked_tables();
             self.transactions.unlock_tables()?;
         }
         Ok(())

@@ -327,20 +327,30 @@ impl SqlSession {
             self.refuse_read_only_plan(plan)?;
             self.count_update()?;
         }
-        let _writing = plan.kind.writes().then(|| self.begin_writing()).transpose()?;
-        self.begin_execution(plan)?;
-        let id_before = self.facts.last_insert_id.load(Ordering::Relaxed);
+        let writes = plan.kind.writes() || plan.kind == StatementKind::LockingSelect;
+        let _writing = if writes { self.begin_writing()? } else { None };
         let deadline = self.deadline(plan);
+        let begun = self.lock_metadata(plan, deadline).and_then(|()| self.begin_execution(plan));
+        if let Err(error) = begun {
+            self.transactions.statement_failed(&error);
+            return Err(self.late(error, deadline));
+        }
+        let id_before = self.facts.last_insert_id.load(Ordering::Relaxed);
+        self.limit_lock_waits(deadline);
         self.facts.set_deadline(deadline);
         let input = Input { plan: &plan.plan, arguments, deadline };
         let ran = self.execute_renewing(&input, given, sink);
         let ran = match ran {
             Ok(outcome) => self.transactions.statement_succeeded().map(|()| outcome),
             Err(error) => {
+                let error = self.late(error, deadline);
                 self.transactions.statement_failed(&error);
                 Err(error)
             }
         };
+        if deadline.is_some() {
+            self.restore_lock_waits();
+        }
         self.conditions.extend(self.evaluation.take_conditions());
         self.count_conditions();
         let mut outcome = ran?;
@@ -358,6 +368,34 @@ impl SqlSession {
         Ok(outcome)
     }
 
+    /// Row locks are waited for until the deadline at most.
+    fn limit_lock_waits(&mut self, deadline: Option<std::time::Duration>) {
+        let Some(deadline) = deadline else { return };
+        let left = deadline.saturating_sub(self.instance.facts.environment.clock.monotonic());
+        if let Some(open) = &mut self.transactions.open {
+            open.inner.set_lock_wait_timeout(left.min(self.settings.lock_wait_timeout));
+        }
+    }
+
+    fn restore_lock_waits(&mut self) {
+        if let Some(open) = &mut self.transactions.open {
+            open.inner.set_lock_wait_timeout(self.settings.lock_wait_timeout);
+        }
+    }
+
+    /// An error of a wait that the deadline has ended.
+    fn late(&self, error: SqlError, deadline: Option<std::time::Duration>) -> SqlError {
+        let now = || self.instance.facts.environment.clock.monotonic();
+        let is_over = deadline.is_some_and(|deadline| now() >= deadline);
+        match error.code {
+            1205 | 1317 if is_over && !self.facts.is_cancelled() => SqlError::new(
+                3024,
+                "Query execution was interrupted, maximum statement execution time exceeded",
+            ),
+            _ => error,
+        }
+    }
+
     fn begin_execution(&mut self, plan: &CachedPlan) -> Result<()> {
         use firn_sql::types::StatementKind as Evaluated;
         let kind = plan.kind;
@@ -372,7 +410,6 @@ impl SqlSession {
             (true, false) => Evaluated::Write,
             (true, true) => Evaluated::WriteIgnore,
         };
-        self.ensure_table_locks()?;
         let node = &*self.instance.node;
         let open = self.transactions.for_statement(node, &self.settings, &self.facts)?;
         if kind != StatementKind::Select && open.read_only {

@@ -46,17 +46,21 @@ impl SqlSession {
         }
     }
 
-    /// Waits until the session may write, see [`GlobalLock`](crate::global_lock::GlobalLock).
+    /// Waits until the session may write, see [`GlobalLock`](crate::global_lock::GlobalLock). `None`: it may
+    /// until `UNLOCK TABLES`.
     ///
     /// # Errors
     /// 1223, 1205, 1317.
-    pub(super) fn begin_writing(&self) -> Result<Writing> {
+    pub(super) fn begin_writing(&self) -> Result<Option<Writing>> {
+        if self.locked_writing.is_some() {
+            return Ok(None);
+        }
         if let Some(writing) = self.instance.global_lock.try_write() {
-            return Ok(writing);
+            return Ok(Some(writing));
         }
         let timeout = Duration::from_secs(self.state.variables.known("lock_wait_timeout").number());
         let is_killed = || self.facts.is_cancelled();
-        self.instance.global_lock.write(self.facts.id, timeout, &is_killed)
+        self.instance.global_lock.write(self.facts.id, timeout, &is_killed).map(Some)
     }
 
     /// `FLUSH TABLES WITH READ LOCK`.
@@ -68,6 +72,12 @@ impl SqlSession {
         let timeout = Duration::from_secs(self.state.variables.known("lock_wait_timeout").number());
         let is_killed = || self.facts.is_cancelled();
         self.instance.global_lock.take(self.facts.id, timeout, &is_killed)
+    }
+
+    /// `LOCK TABLES` is no longer in force.
+    pub(super) fn forget_locked_tables(&mut self) {
+        self.locked_tables.clear();
+        self.locked_writing = None;
     }
 
     /// Whether a table may be used so under `LOCK TABLES`.

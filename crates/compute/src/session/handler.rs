@@ -14,9 +14,11 @@
 use std::fmt::Write;
 use std::sync::Arc;
 
+use firn_api::rows::{LockDuration, MetadataLock};
 use firn_sql::catalog::model::{IndexModel, TableModel};
 use firn_sql::catalog::type_text::identifier;
 use firn_sql::error::{Result, SqlError};
+use firn_sql::execute::error::from_rows;
 use firn_sql::grammar;
 use firn_sql::grammar::ast::sql::{BinaryOperator, Expr};
 use firn_sql::grammar::ast::{Handler, HandlerPosition, HandlerRead, TableName};
@@ -37,6 +39,8 @@ pub(super) struct OpenHandler {
     schema: String,
     table: String,
     place: Option<Place>,
+    /// The table whose definition it holds.
+    pub(super) locked: Option<firn_base::TableId>,
 }
 
 /// The row that was read last.
@@ -103,13 +107,26 @@ impl SqlSession {
         if self.handlers.iter().any(|open| open.alias.eq_ignore_ascii_case(&alias)) {
             return Err(SqlError::new(1066, format!("Not unique table/alias: '{alias}'")));
         }
-        self.handlers.push(OpenHandler { alias, schema, table: table.name.clone(), place: None });
+        let is_stored = model.kind != firn_sql::catalog::model::TableKind::Temporary;
+        let locked = is_stored.then_some(model.id);
+        if let Some(table) = locked {
+            let (shared, explicit) = (MetadataLock::Shared, LockDuration::Explicit);
+            let patience = self.lock_patience(None);
+            let metadata = &self.transactions.metadata;
+            metadata.acquire(table, shared, explicit, &patience).map_err(from_rows)?;
+        }
+        let table = table.name.clone();
+        self.handlers.push(OpenHandler { alias, schema, table, place: None, locked });
         Ok(())
     }
 
     fn close_handler(&mut self, alias: &str) -> Result<()> {
         let at = self.find_handler(alias)?;
-        self.handlers.remove(at);
+        let closed = self.handlers.remove(at);
+        let is_shared = self.handlers.iter().any(|open| open.locked == closed.locked);
+        if let Some(table) = closed.locked.filter(|_| !is_shared) {
+            self.transactions.metadata.release_explicit(Some(table));
+        }
         Ok(())
     }
 

@@ -76,6 +76,9 @@ impl SqlSession {
     /// A statement begins; answers when, in microseconds of wall time.
     pub(super) fn statement_begins(&mut self, text: &str, arguments: Option<&Arguments>) -> u64 {
         self.facts.begin_statement(text);
+        if !self.handlers.is_empty() {
+            self.yield_handlers();
+        }
         count(&self.facts.status.questions);
         self.measured = Measured::default();
         let now = self.instance.facts.environment.clock.wall_time_us();

@@ -23,6 +23,7 @@ mod handler;
 mod kill;
 mod load;
 mod measure;
+mod metadata_lock;
 mod miscellany;
 mod outfile;
 mod prepared;
@@ -103,6 +104,8 @@ pub struct SqlSession {
     ends: bool,
     /// What `LOCK TABLES` has locked; empty if it is not in force.
     locked_tables: Vec<guards::LockedTable>,
+    /// Some of it was locked for writing.
+    locked_writing: Option<crate::global_lock::Writing>,
     /// What `HANDLER` has opened.
     handlers: Vec<handler::OpenHandler>,
     /// What the definers of views may do, as of `accounts_version`.
@@ -111,6 +114,8 @@ pub struct SqlSession {
     sandboxed: bool,
     /// The query of a view that is to be created is being planned.
     judges_view: bool,
+    /// The statement was not run, since its plan held no more when its tables were locked.
+    plan_is_stale: bool,
 }
 
 /// How a session begins.
@@ -165,7 +170,7 @@ impl SqlSession {
             connections,
             account,
             settings,
-            transactions: Transactions::default(),
+            transactions: Transactions::new(instance.node.metadata_locks().open()),
             statements: FxHashMap::default(),
             named: FxHashMap::default(),
             conditions: Vec::new(),
@@ -181,10 +186,12 @@ impl SqlSession {
             measured: Measured::default(),
             ends: false,
             locked_tables: Vec::new(),
+            locked_writing: None,
             handlers: Vec::new(),
             definers: FxHashMap::default(),
             sandboxed: false,
             judges_view: false,
+            plan_is_stale: false,
         };
         session.instance.register(&session.facts);
         session.refresh_grants()?;
@@ -212,8 +219,9 @@ impl SqlSession {
         self.transactions.forget_table_locks();
         self.facts.release_locks();
         self.instance.global_lock.release(self.facts.id);
-        self.locked_tables.clear();
+        self.forget_locked_tables();
         self.handlers.clear();
+        self.transactions.metadata.release_explicit(None);
         self.statements.clear();
         self.named.clear();
         self.conditions.clear();
@@ -268,6 +276,9 @@ impl SqlSession {
         self.settings = Settings::of(&self.state.variables)?;
         self.epoch += 1;
         let settings = &self.settings;
+        if let Some(open) = &mut self.transactions.open {
+            open.inner.set_lock_wait_timeout(settings.lock_wait_timeout);
+        }
         self.evaluation.sql_mode = settings.sql_mode;
         self.evaluation.time_zone = settings.presentation.time_zone.clone();
         self.evaluation.div_precision_increment = settings.div_precision_increment;
@@ -401,6 +412,7 @@ impl Drop for SqlSession {
     fn drop(&mut self) {
         self.transactions.roll_back_quietly();
         self.transactions.forget_table_locks();
+        self.transactions.metadata.release_explicit(None);
         self.facts.release_locks();
         self.instance.global_lock.release(self.facts.id);
         self.drop_temporary_tables();

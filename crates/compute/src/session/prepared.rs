@@ -197,9 +197,16 @@ impl SqlSession {
     ) -> Answered {
         let text = Arc::clone(&prepared.text);
         let began = self.statement_begins(&text, Some(arguments));
-        let done = match self.count_use() {
-            Ok(()) => self.run_prepared_now(prepared, arguments, replies),
-            Err(error) => Err(told(error)),
+        let done = loop {
+            self.plan_is_stale = false;
+            let done = match self.count_use() {
+                Ok(()) => self.run_prepared_now(prepared, arguments, replies),
+                Err(error) => Err(told(error)),
+            };
+            if done.is_ok() || !self.plan_is_stale || self.facts.is_cancelled() {
+                break done;
+            }
+            prepared.last = None;
         };
         self.statement_ends(began, &text, Some(arguments), &done);
         done

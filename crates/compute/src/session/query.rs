@@ -82,8 +82,14 @@ impl SqlSession {
             self.statement_ends(began, text, None, &done);
             return done;
         }
-        let done = self.try_rows(text, replies).or_else(|| self.try_cached(text, replies));
-        let done = done.unwrap_or_else(|| self.run_parsed(text, replies));
+        let done = loop {
+            self.plan_is_stale = false;
+            let done = self.try_rows(text, replies).or_else(|| self.try_cached(text, replies));
+            let done = done.unwrap_or_else(|| self.run_parsed(text, replies));
+            if done.is_ok() || !self.plan_is_stale || self.facts.is_cancelled() {
+                break done;
+            }
+        };
         self.statement_ends(began, text, None, &done);
         done
     }

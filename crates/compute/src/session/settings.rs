@@ -27,6 +27,8 @@ pub(crate) struct Settings {
     pub(crate) presentation: Arc<Presentation>,
     pub(crate) limits: Limits,
     pub(crate) lock_wait_timeout: Duration,
+    /// `lock_wait_timeout`, for metadata locks.
+    pub(crate) metadata_wait_timeout: Duration,
     pub(crate) first_updater_wins: bool,
     /// `SET timestamp`, in microseconds.
     pub(crate) fixed_time_us: Option<i64>,
@@ -97,6 +99,7 @@ impl Settings {
             },
             first_updater_wins: is_on("innodb_snapshot_isolation"),
             lock_wait_timeout: Duration::from_secs(number("innodb_lock_wait_timeout")),
+            metadata_wait_timeout: Duration::from_secs(number("lock_wait_timeout")),
             fixed_time_us: match variables.known("timestamp") {
                 Setting::Real(seconds) if *seconds > 0.0 => Some((seconds * 1e6) as i64),
                 _ => None,

@@ -176,7 +176,7 @@ impl SqlSession {
     }
 
     fn run_begin(&mut self, begin: &ast::Begin) -> Result<()> {
-        self.locked_tables.clear();
+        self.forget_locked_tables();
         self.transactions.unlock_tables()?;
         let node = &*self.instance.node;
         self.transactions.begin(node, &self.settings, &self.facts, true, begin.access)?;

@@ -7,8 +7,8 @@
 //!   XA START x     begin ── statements ── XA END ── XA PREPARE ── XA COMMIT (from any session)
 //! ```
 //!
-//! `LOCK TABLES` takes its locks in a transaction that does nothing else, so that they outlive those of the
-//! statements, which share them.
+//! Metadata locks of statements are given back when the transaction ends, those of `LOCK TABLES` by
+//! `UNLOCK TABLES`.
 //!
 //! A statement that fails leaves the transaction as it was before it, unless the node has rolled the whole
 //! transaction back (deadlock).
@@ -16,7 +16,8 @@
 use std::sync::Arc;
 
 use firn_api::rows::{
-    DatabaseNode, IsolationLevel, ReadMark, RowsError, Savepoint, TableLock, Transaction,
+    DatabaseNode, IsolationLevel, LockDuration, LockPatience, MetadataContext, MetadataLock,
+    ReadMark, RowsError, Savepoint, Transaction,
 };
 use firn_base::TableId;
 use firn_sql::error::{Result, SqlError};
@@ -50,20 +51,16 @@ pub(crate) enum XaState {
 }
 
 /// See the module's page.
-#[derive(Default)]
 pub(crate) struct Transactions {
     pub(crate) open: Option<OpenTransaction>,
     pub(crate) next: NextTransaction,
     pub(crate) xa: Option<XaState>,
     /// Commits and rollbacks that nobody has counted yet.
     pub(crate) ended: Ended,
-    table_locks: Option<TableLocks>,
-}
-
-/// The locks of `LOCK TABLES`.
-struct TableLocks {
-    holder: Box<dyn Transaction>,
-    tables: Arc<[TableId]>,
+    /// The session's locks on definitions.
+    pub(crate) metadata: Arc<dyn MetadataContext>,
+    /// What `LOCK TABLES` has locked.
+    locked: Vec<TableId>,
 }
 
 /// Transactions that ended.
@@ -74,6 +71,18 @@ pub(crate) struct Ended {
 }
 
 impl Transactions {
+    /// No transaction yet, in a session with these locks.
+    pub(crate) fn new(metadata: Arc<dyn MetadataContext>) -> Transactions {
+        Transactions {
+            open: None,
+            next: NextTransaction::default(),
+            xa: None,
+            ended: Ended::default(),
+            metadata,
+            locked: Vec::new(),
+        }
+    }
+
     /// The transaction for a statement; it begins if none is open.
     ///
     /// # Errors
@@ -116,9 +125,7 @@ impl Transactions {
         if lasting && may_conflict && settings.first_updater_wins {
             inner.keep_reads();
         }
-        if let Some(locks) = &self.table_locks {
-            inner.set_locked_elsewhere(Arc::clone(&locks.tables));
-        }
+        inner.set_metadata_context(Arc::clone(&self.metadata));
         self.open = Some(OpenTransaction { inner, lasting, read_only, savepoints: Vec::new() });
         Ok(())
     }
@@ -128,34 +135,30 @@ impl Transactions {
         self.open.as_ref().map_or_else(ReadMark::default, |open| open.inner.read_mark())
     }
 
-    /// Locks tables until [`Transactions::unlock_tables`]. Blocks.
+    /// Locks tables until [`Transactions::unlock_tables`], and lets go of those that were locked so before
+    /// and are not among them. Blocks.
     ///
     /// # Errors
-    /// If a lock is not granted; there are none then.
+    /// If a lock is not granted.
     pub(crate) fn lock_tables(
         &mut self,
-        node: &dyn DatabaseNode,
-        settings: &Settings,
-        facts: &Facts,
-        tables: &[(TableId, TableLock)],
+        tables: &[(TableId, MetadataLock)],
+        patience: &LockPatience<'_>,
     ) -> Result<()> {
-        let mut holder = node.begin(IsolationLevel::ReadCommitted).map_err(from_rows)?;
-        holder.set_cancelled(Arc::clone(&facts.cancelled));
-        holder.set_lock_wait_timeout(settings.lock_wait_timeout);
         for (table, lock) in tables {
-            holder.lock_table(*table, *lock).map_err(from_rows)?;
+            let explicit = LockDuration::Explicit;
+            self.metadata.acquire(*table, *lock, explicit, patience).map_err(from_rows)?;
+            self.locked.push(*table);
         }
-        let tables: Arc<[TableId]> = tables.iter().map(|(table, _)| *table).collect();
-        if let Some(open) = &mut self.open {
-            open.inner.set_locked_elsewhere(Arc::clone(&tables));
-        }
-        self.table_locks = Some(TableLocks { holder, tables });
+        let metadata = &self.metadata;
+        self.locked.retain(|table| {
+            let stays = tables.iter().any(|(other, _)| other == table);
+            if !stays {
+                metadata.release_explicit(Some(*table));
+            }
+            stays
+        });
         Ok(())
-    }
-
-    /// Whether tables are locked.
-    pub(crate) fn has_table_locks(&self) -> bool {
-        self.table_locks.is_some()
     }
 
     /// Commits what is open and lets go of the locks of `LOCK TABLES`. Blocks.
@@ -168,12 +171,10 @@ impl Transactions {
         committed
     }
 
-    /// Lets go of the locks of `LOCK TABLES`; nothing that uses them is open.
+    /// Lets go of the locks of `LOCK TABLES`.
     pub(crate) fn forget_table_locks(&mut self) {
-        if let Some(locks) = self.table_locks.take()
-            && let Err(error) = locks.holder.rollback()
-        {
-            tracing::warn!(%error, "the locks of LOCK TABLES were not given back in order");
+        for table in std::mem::take(&mut self.locked) {
+            self.metadata.release_explicit(Some(table));
         }
     }
 
@@ -193,7 +194,10 @@ impl Transactions {
                 Ok(())
             }
             Some(_) => self.commit(),
-            None => Ok(()),
+            None => {
+                self.metadata.release_transaction();
+                Ok(())
+            }
         }
     }
 
@@ -203,7 +207,7 @@ impl Transactions {
         match &mut self.open {
             Some(open) if open.lasting && !is_ended => open.inner.end_statement(),
             Some(_) => self.roll_back_quietly(),
-            None => {}
+            None => self.metadata.release_transaction(),
         }
     }
 
@@ -212,13 +216,15 @@ impl Transactions {
     /// # Errors
     /// If the log has failed.
     pub(crate) fn commit(&mut self) -> Result<()> {
-        match self.open.take() {
+        let committed = match self.open.take() {
             Some(open) => {
                 self.ended.commits += 1;
                 open.inner.commit().map_err(from_rows)
             }
             None => Ok(()),
-        }
+        };
+        self.metadata.release_transaction();
+        committed
     }
 
     /// Rolls back, if anything is open. Blocks.
@@ -227,13 +233,15 @@ impl Transactions {
     /// Why a page or the log could not be had.
     pub(crate) fn roll_back(&mut self) -> Result<()> {
         self.xa = None;
-        match self.open.take() {
+        let rolled_back = match self.open.take() {
             Some(open) => {
                 self.ended.rollbacks += 1;
                 open.inner.rollback().map_err(from_rows)
             }
             None => Ok(()),
-        }
+        };
+        self.metadata.release_transaction();
+        rolled_back
     }
 
     /// Rolls back where nobody can be told of an error: the next start would finish it.
@@ -310,7 +318,7 @@ impl Transactions {
     pub(crate) fn xa_prepare(&mut self, xid: &Xid) -> Result<()> {
         self.take_idle(xid)?;
         let Some(open) = self.open.take() else { return Err(unknown_xid()) };
-        open.inner.prepare(&encode_xid(xid)).map_err(from_rows)
+        open.inner.prepare(&encode_xid(xid), self.metadata.detach()).map_err(from_rows)
     }
 
     /// `XA COMMIT … ONE PHASE`. Blocks until it is durable.

@@ -21,6 +21,7 @@ use crate::dictionary::stored::{self, name_key, put, put_definition};
 use crate::dictionary::{Dictionary, Memory, PendingDrop, Schema, TableSequences};
 use crate::error::EngineError;
 use crate::lock::LockMode;
+use crate::metadata_lock::LockContext;
 use crate::table::{ROW_ID_COLUMN, ROW_ID_INDEX, Table};
 use crate::transaction::{IsolationLevel, ReadMode, Transaction, WaitPolicy};
 
@@ -361,7 +362,9 @@ impl Ddl<'_> {
 
     /// Locks a table for a change, and gives its definition with what this DDL has done to it so far.
     pub(super) fn lock(&mut self, id: TableId) -> Result<Arc<Table>, EngineError> {
-        self.trx.lock_table(id, LockMode::Exclusive)?;
+        if !self.is_temporary(id) {
+            self.trx.lock_table(id, LockMode::Exclusive)?;
+        }
         for change in self.changes.iter().rev() {
             match change {
                 MemoryChange::PutTable(table) if table.id() == id => return Ok(Arc::clone(table)),
@@ -372,6 +375,12 @@ impl Ddl<'_> {
             }
         }
         self.dictionary.table(id).ok_or(EngineError::NoSuchTable(id))
+    }
+
+    /// Whether the table is one session's own, whose open transaction may have written to it.
+    fn is_temporary(&self, id: TableId) -> bool {
+        let table = self.dictionary.table(id);
+        table.is_some_and(|table| table.definition().schema_name.starts_with(SESSION_SCHEMA_PREFIX))
     }
 
     /// Keeps a schema from being dropped.
@@ -444,6 +453,11 @@ impl Ddl<'_> {
     /// The flag by which others call off the waits of this DDL, see [`Transaction::set_cancelled`].
     pub fn set_cancelled(&mut self, flag: Arc<AtomicBool>) {
         self.trx.set_cancelled(flag);
+    }
+
+    /// See [`Transaction::set_metadata_context`].
+    pub fn set_metadata_context(&mut self, context: Arc<LockContext>) {
+        self.trx.set_metadata_context(context);
     }
 
     /// Sets the longest wait for a lock.

@@ -13,14 +13,16 @@
 //! A unique index that finds two rows with the same values ends the build. A build that fails, or that a
 //! crash ends, is taken back: the index leaves the definition, and its pages are freed.
 
-use firn_api::rows::{BuildProgress, NewIndex};
+use firn_api::rows::{BuildObserver, BuildProgress, NewIndex, RowsError};
 use firn_base::{IndexId, PageNo, TableId};
 use firn_format::definition::{IndexDefinition, IndexKind, IndexState};
 use firn_format::key::IndexEntry;
 use std::ops::Bound;
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
 
-use crate::dictionary::{Dictionary, stored};
+use crate::dictionary::{Ddl, Dictionary, stored};
 use crate::error::EngineError;
 use crate::lock::LockError;
 use crate::table::Table;
@@ -57,9 +59,27 @@ impl Dictionary {
         new: &NewIndex,
         mut progress: impl FnMut(BuildProgress) -> bool,
     ) -> Result<IndexId, EngineError> {
-        let index = self.start_build(table, new)?;
-        let built = self.fill(table, index, &mut progress);
-        let built = built.and_then(|()| self.finish_build(table, index));
+        self.add_index_watched(table, new, &mut progress)
+    }
+
+    /// As [`Dictionary::add_index`]; `observer` is told of more.
+    ///
+    /// # Errors
+    /// As [`Dictionary::add_index`], and what `observer` answers.
+    pub fn add_index_watched(
+        &self,
+        table: TableId,
+        new: &NewIndex,
+        observer: &mut dyn BuildObserver,
+    ) -> Result<IndexId, EngineError> {
+        observer.definition_changes().map_err(refused)?;
+        let index = self.start_build(table, new, &*observer)?;
+        observer.definition_changed();
+        let built = self.fill(table, index, observer);
+        let built = built.and_then(|()| {
+            observer.definition_changes().map_err(refused)?;
+            self.finish_build(table, index, &*observer)
+        });
         if let Err(error) = built {
             self.take_back_build(table, index)?;
             return Err(error);
@@ -67,8 +87,13 @@ impl Dictionary {
         Ok(index)
     }
 
-    fn start_build(&self, table: TableId, new: &NewIndex) -> Result<IndexId, EngineError> {
-        let mut ddl = self.ddl()?;
+    fn start_build(
+        &self,
+        table: TableId,
+        new: &NewIndex,
+        observer: &dyn BuildObserver,
+    ) -> Result<IndexId, EngineError> {
+        let mut ddl = self.ddl_watched(observer)?;
         let mut root = IndexId(0);
         ddl.alter_table(table, |definition| {
             if definition.indexes.iter().any(|index| index.name == new.name) {
@@ -95,8 +120,24 @@ impl Dictionary {
         Ok(root)
     }
 
-    fn finish_build(&self, table: TableId, index: IndexId) -> Result<(), EngineError> {
+    /// A change whose waits end when the observer says so.
+    fn ddl_watched(&self, observer: &dyn BuildObserver) -> Result<Ddl<'_>, EngineError> {
         let mut ddl = self.ddl()?;
+        let (cancelled, timeout) = observer.patience();
+        ddl.set_lock_wait_timeout(timeout);
+        if let Some(flag) = cancelled {
+            ddl.set_cancelled(flag);
+        }
+        Ok(ddl)
+    }
+
+    fn finish_build(
+        &self,
+        table: TableId,
+        index: IndexId,
+        observer: &dyn BuildObserver,
+    ) -> Result<(), EngineError> {
+        let mut ddl = self.ddl_watched(observer)?;
         ddl.alter_table(table, |definition| {
             let found = definition.indexes.iter_mut().find(|other| other.index_id == index);
             found.ok_or(EngineError::NoSuchTree(index))?.state = IndexState::Ready;
@@ -132,14 +173,15 @@ impl Dictionary {
         &self,
         table: TableId,
         index: IndexId,
-        progress: &mut dyn FnMut(BuildProgress) -> bool,
+        observer: &mut dyn BuildObserver,
     ) -> Result<(), EngineError> {
         let clustered = self.table(table).ok_or(EngineError::NoSuchTable(table))?.clustered();
         let estimate = self.system.forest().tree(clustered).estimate(&[], None)?;
         let (mut after, mut rows_done, mut deadlocks) = (None, 0, 0);
         let mut batch_rows = FEWEST_BATCH_ROWS;
         loop {
-            let end = match self.fill_batch(table, index, after.as_deref(), batch_rows) {
+            let patience = observer.patience();
+            let end = match self.fill_batch(table, index, after.as_deref(), batch_rows, patience) {
                 Err(EngineError::Lock(LockError::Deadlock { .. })) if deadlocks < MAX_DEADLOCKS => {
                     deadlocks += 1;
                     batch_rows = (batch_rows / 2).max(FEWEST_BATCH_ROWS);
@@ -151,7 +193,7 @@ impl Dictionary {
             batch_rows = (batch_rows * 2).min(MOST_BATCH_ROWS);
             rows_done += end.rows;
             let rows_estimated = estimate.entries.max(rows_done as f64);
-            if !progress(BuildProgress { rows_done, rows_estimated }) {
+            if !observer.progress(BuildProgress { rows_done, rows_estimated }) {
                 return Err(LockError::Cancelled.into());
             }
             match end.last {
@@ -168,8 +210,13 @@ impl Dictionary {
         index: IndexId,
         after: Option<&[u8]>,
         batch_rows: usize,
+        (cancelled, timeout): (Option<Arc<AtomicBool>>, Duration),
     ) -> Result<BatchEnd, EngineError> {
         let mut trx = Transaction::begin(&self.system, IsolationLevel::ReadCommitted)?;
+        trx.set_lock_wait_timeout(timeout);
+        if let Some(flag) = cancelled {
+            trx.set_cancelled(flag);
+        }
         let table = self.table_for_write(&mut trx, table)?;
         let low = after.map_or(Bound::Unbounded, |key| Bound::Excluded(key.to_vec()));
         let range = KeyRange { low, high: Bound::Unbounded };
@@ -189,6 +236,15 @@ impl Dictionary {
         let is_end = entries.len() < batch_rows;
         trx.commit_without_waiting()?;
         Ok(BatchEnd { rows: entries.len() as u64, last: last.filter(|_| !is_end) })
+    }
+}
+
+/// What an observer answered, in the engine's words.
+fn refused(error: RowsError) -> EngineError {
+    match error {
+        RowsError::Deadlock => LockError::Deadlock { cycle: Vec::new() }.into(),
+        RowsError::LockWaitTimeout => LockError::Timeout.into(),
+        _ => LockError::Cancelled.into(),
     }
 }
 

@@ -16,9 +16,11 @@
 //!
 //! Rules, cited by number:
 //!
-//! 1. Who writes a table, or reads it with locks, holds a shared lock on it until the transaction ends,
-//!    and looks it up after it has the lock. Who changes the definition holds an exclusive one.
-//! 2. Who reads a table by a snapshot holds no lock. It opens the snapshot first and then looks the table
+//! 1. A session locks the tables of a statement in [`crate::metadata_lock`] before anything else here, and
+//!    a change of definitions does so exclusively. A writer that no session's lock covers holds a shared
+//!    lock of the lock manager until the transaction ends, and looks the table up after it has the lock. Who
+//!    changes the definition holds an exclusive one.
+//! 2. A reader by a snapshot may have no lock at all. It opens the snapshot first and then looks the table
 //!    up: then what it finds is at least as new as the snapshot. What is older stays readable for as long
 //!    as a snapshot may need it: dropped spaces wait for purge, dropped trees for [`Dictionary::reclaim`].
 //! 3. A table that a snapshot is too old for is refused with [`EngineError::TableChanged`]; an index that
@@ -39,9 +41,11 @@ mod tests;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
+use firn_api::rows::{LockDuration, LockPatience, MetadataContext, MetadataLock};
 use firn_base::event::Event;
-use firn_base::{Cts, TableId};
+use firn_base::{Cts, TableId, TrxId};
 use firn_format::definition::{IndexState, TableDefinition};
 use firn_format::key::CollationKeys;
 use parking_lot::{Mutex, RwLock};
@@ -49,6 +53,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::error::EngineError;
 use crate::lock::{LockMode, LockTarget, Outcome};
+use crate::metadata_lock::MetadataLockTable;
 use crate::table::Table;
 use crate::transaction::{IsolationLevel, KeyRange, ReadMode, Transaction, TransactionSystem};
 
@@ -72,6 +77,7 @@ pub struct Dictionary {
     version: AtomicU64,
     changed: Event,
     drops: Mutex<Vec<PendingDrop>>,
+    metadata_locks: Arc<MetadataLockTable>,
 }
 
 /// What is known without a look at the trees.
@@ -125,6 +131,14 @@ impl Memory {
     }
 }
 
+/// Locks whose deadlocks are found through row locks, too.
+fn metadata_locks_of(system: &Arc<TransactionSystem>) -> Arc<MetadataLockTable> {
+    let (clock, system) = (system.locks().clock(), Arc::clone(system));
+    MetadataLockTable::new(clock, move |trx| {
+        system.locks().waits_for(TrxId(trx)).into_iter().map(|trx| trx.0).collect()
+    })
+}
+
 impl Dictionary {
     /// Opens the dictionary of a node; makes an empty one if there is none. Takes back what a crash has
     /// left of indexes that were being built. Blocks.
@@ -151,6 +165,7 @@ impl Dictionary {
             version: AtomicU64::new(1),
             changed: Event::new(),
             drops: Mutex::default(),
+            metadata_locks: metadata_locks_of(system),
         });
         dictionary.load()?;
         dictionary.take_back_builds()?;
@@ -207,6 +222,16 @@ impl Dictionary {
                 let outcome = self.system.locks().request(trx, target, LockMode::Shared);
                 assert!(!matches!(outcome, Outcome::Queued(_)), "nobody else is there yet");
             }
+            let context = self.metadata_locks.open_context();
+            let patience =
+                LockPatience { timeout: Duration::ZERO, cancelled: None, transaction: None };
+            for table in tables.iter().filter(|table| spaces.contains(&table.definition().space)) {
+                let (write, duration) = (MetadataLock::Write, LockDuration::Transaction);
+                if let Err(error) = context.acquire(table.id(), write, duration, &patience) {
+                    return Err(EngineError::Invalid(error.to_string()));
+                }
+            }
+            self.system.keep_with_prepared(trx, context.detach());
         }
         Ok(())
     }
@@ -225,6 +250,12 @@ impl Dictionary {
     #[must_use]
     pub fn system(&self) -> &Arc<TransactionSystem> {
         &self.system
+    }
+
+    /// Locks on definitions.
+    #[must_use]
+    pub fn metadata_locks(&self) -> &Arc<MetadataLockTable> {
+        &self.metadata_locks
     }
 
     /// The dictionary's own trees.

@@ -303,6 +303,18 @@ impl LockManager {
         self.owners.memory_bytes() as u64
     }
 
+    /// The clock that waits are measured on.
+    #[must_use]
+    pub fn clock(&self) -> Arc<dyn Clock> {
+        Arc::clone(&self.clock.0)
+    }
+
+    /// Whom a transaction waits for now; nobody, if it does not wait.
+    #[must_use]
+    pub fn waits_for(&self, owner: TrxId) -> Vec<TrxId> {
+        self.waits.lock().blockers(owner).collect()
+    }
+
     /// The deadlock that was broken last.
     #[must_use]
     pub fn latest_deadlock(&self) -> Option<DeadlockReport> {

@@ -1,8 +1,10 @@
 //! A change of definitions behind the seam.
 
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use firn_api::rows::{ChangeDefinition, Definitions, RowsError, RowsResult};
+use firn_api::rows::{ChangeDefinition, Definitions, MetadataContext, RowsError, RowsResult};
 use firn_base::TableId;
 use firn_format::definition::{ColumnDefinition, TableDefinition};
 
@@ -23,6 +25,16 @@ impl<'d> DefinitionChange<'d> {
 impl Definitions for DefinitionChange<'_> {
     fn set_lock_wait_timeout(&mut self, timeout: Duration) {
         self.ddl.set_lock_wait_timeout(timeout);
+    }
+
+    fn set_cancelled(&mut self, flag: Arc<AtomicBool>) {
+        self.ddl.set_cancelled(flag);
+    }
+
+    fn set_metadata_context(&mut self, context: Arc<dyn MetadataContext>) {
+        if let Some(context) = super::engine_context(context) {
+            self.ddl.set_metadata_context(context);
+        }
     }
 
     fn create_schema(&mut self, name: &str, options: &[u8]) -> RowsResult<()> {

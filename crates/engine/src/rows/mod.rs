@@ -21,8 +21,8 @@ use std::any::Any;
 use std::sync::Arc;
 
 use firn_api::rows::{
-    BuildProgress, DatabaseNode, Definitions, Estimate, IsolationLevel, NewIndex, RowsError,
-    RowsResult, TableRef, Transaction,
+    BuildObserver, DatabaseNode, Definitions, Estimate, IsolationLevel, MetadataContext,
+    MetadataLocks, NewIndex, RowsError, RowsResult, TableRef, Transaction,
 };
 use firn_base::TableId;
 use firn_format::definition::{TableDefinition, TableLayout};
@@ -30,6 +30,7 @@ use firn_format::key::{CollationKeys, KeyRange};
 
 use crate::dictionary::Dictionary;
 use crate::error::EngineError;
+use crate::metadata_lock::LockContext;
 use crate::table::{SecondaryIndex, Table};
 
 pub use transaction::EngineTransaction;
@@ -79,6 +80,12 @@ impl firn_api::rows::Table for Table {
 fn engine_table(table: &TableRef) -> RowsResult<&Table> {
     let any: &dyn Any = &**table;
     any.downcast_ref::<Table>().ok_or_else(foreign_table)
+}
+
+/// The engine's locks in a session's context.
+fn engine_context(context: Arc<dyn MetadataContext>) -> Option<Arc<LockContext>> {
+    let any: Arc<dyn Any + Send + Sync> = context;
+    any.downcast().ok()
 }
 
 fn shared_engine_table(table: &TableRef) -> RowsResult<Arc<Table>> {
@@ -138,10 +145,14 @@ impl DatabaseNode for EngineNode {
         &self,
         table: TableId,
         new: &NewIndex,
-        progress: &mut dyn FnMut(BuildProgress) -> bool,
+        observer: &mut dyn BuildObserver,
     ) -> RowsResult<()> {
-        self.dictionary.add_index(table, new, progress)?;
+        self.dictionary.add_index_watched(table, new, observer)?;
         Ok(())
+    }
+
+    fn metadata_locks(&self) -> Arc<dyn MetadataLocks> {
+        Arc::clone(self.dictionary.metadata_locks()) as _
     }
 
     fn take_auto_increment(&self, table: &TableRef, count: u64) -> RowsResult<u64> {

@@ -6,8 +6,8 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use firn_api::rows::{
-    Fetched, HeldLeaves, IsolationLevel, LeafVersion, ReadMark, ReadMode, RowBatch, RowsError,
-    RowsResult, Savepoint, Scan, ScanOptions, ScanRow, TableLock, TableRef,
+    DetachedLocks, Fetched, HeldLeaves, IsolationLevel, LeafVersion, MetadataContext, ReadMark,
+    ReadMode, RowBatch, RowsError, RowsResult, Savepoint, Scan, ScanOptions, ScanRow, TableRef,
     Transaction as RowsTransaction,
 };
 use firn_base::{Cts, TableId};
@@ -73,8 +73,10 @@ impl RowsTransaction for EngineTransaction {
         self.inner.set_cancelled(flag);
     }
 
-    fn set_locked_elsewhere(&mut self, tables: Arc<[TableId]>) {
-        self.inner.set_locked_elsewhere(tables);
+    fn set_metadata_context(&mut self, context: Arc<dyn MetadataContext>) {
+        if let Some(context) = super::engine_context(context) {
+            self.inner.set_metadata_context(context);
+        }
     }
 
     fn open_snapshot(&mut self) {
@@ -125,14 +127,6 @@ impl RowsTransaction for EngineTransaction {
     fn lock_current(&mut self, table: &TableRef, version: u64) -> RowsResult<bool> {
         self.inner.lock_table(engine_table(table)?.id(), LockMode::Shared)?;
         Ok(self.dictionary.version() == version)
-    }
-
-    fn lock_table(&mut self, table: TableId, lock: TableLock) -> RowsResult<()> {
-        let mode = match lock {
-            TableLock::Shared => LockMode::Shared,
-            TableLock::Exclusive => LockMode::Exclusive,
-        };
-        Ok(self.inner.lock_table(table, mode)?)
     }
 
     #[inline]
@@ -250,8 +244,8 @@ impl RowsTransaction for EngineTransaction {
         Ok(self.inner.rollback()?)
     }
 
-    fn prepare(self: Box<Self>, xid: &[u8]) -> RowsResult<()> {
-        Ok(self.inner.prepare(xid)?)
+    fn prepare(self: Box<Self>, xid: &[u8], locks: DetachedLocks) -> RowsResult<()> {
+        Ok(self.inner.prepare(xid, locks)?)
     }
 }
 

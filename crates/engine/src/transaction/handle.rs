@@ -15,13 +15,14 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
-use firn_api::rows::IsolationLevel;
+use firn_api::rows::{DetachedLocks, IsolationLevel, MetadataContext, MetadataLock};
 use firn_base::{Cts, Lsn, TableId, TrxId};
 use firn_format::undo::UndoPointer;
 
 use crate::error::EngineError;
 use crate::lock::{LockError, LockMode, LockTarget, Outcome as LockOutcome, Wait};
 use crate::log::completions::Completion;
+use crate::metadata_lock::LockContext;
 use crate::transaction::renewal::Reads;
 use crate::transaction::snapshots::SnapshotSlot;
 use crate::transaction::system::TransactionSystem;
@@ -59,8 +60,8 @@ pub struct Transaction {
     /// A write to a record that has changed since the snapshot is refused.
     pub(crate) first_updater_wins: bool,
     cancelled: Option<Arc<AtomicBool>>,
-    /// Tables that another transaction has locked for this one too.
-    locked_elsewhere: Option<Arc<[TableId]>>,
+    /// The session's locks on definitions.
+    metadata: Option<Arc<LockContext>>,
     ended: bool,
 }
 
@@ -86,7 +87,7 @@ impl Transaction {
             lock_wait_timeout: system.options().lock_wait_timeout,
             first_updater_wins: system.options().first_updater_wins,
             cancelled: None,
-            locked_elsewhere: None,
+            metadata: None,
             ended: false,
         })
     }
@@ -134,10 +135,9 @@ impl Transaction {
         self.first_updater_wins = refuses;
     }
 
-    /// Tables that another transaction has locked for this one too, and keeps locked until this one has ended. What
-    /// keeps others from those tables is that transaction's lock.
-    pub fn set_locked_elsewhere(&mut self, tables: Arc<[TableId]>) {
-        self.locked_elsewhere = Some(tables);
+    /// The session's metadata locks; see [`firn_api::rows::Transaction::set_metadata_context`].
+    pub fn set_metadata_context(&mut self, context: Arc<LockContext>) {
+        self.metadata = Some(context);
     }
 
     /// Opens the snapshot now instead of with the first read. Under READ COMMITTED a statement calls
@@ -204,7 +204,7 @@ impl Transaction {
             lock_wait_timeout: self.lock_wait_timeout,
             first_updater_wins: self.first_updater_wins,
             cancelled: self.cancelled.clone(),
-            locked_elsewhere: None,
+            metadata: None,
             ended: false,
         })
     }
@@ -270,8 +270,8 @@ impl Transaction {
     /// If the lock is not granted.
     pub fn lock_table(&mut self, table: TableId, mode: LockMode) -> Result<(), EngineError> {
         let trx = self.ensure_writer()?;
-        let elsewhere = self.locked_elsewhere.as_deref().unwrap_or_default();
-        if mode == LockMode::Shared && elsewhere.contains(&table) {
+        let is_covered = |context: &LockContext| context.holds(table, MetadataLock::Write);
+        if mode == LockMode::Shared && self.metadata.as_deref().is_some_and(is_covered) {
             return Ok(());
         }
         match self.system.locks().request(trx, LockTarget::Table { table }, mode) {
@@ -283,7 +283,15 @@ impl Transaction {
     /// Waits for a lock; a transaction that was chosen to break a deadlock is rolled back.
     pub(crate) fn wait(&mut self, wait: Wait) -> Result<(), EngineError> {
         let timeout = Some(self.lock_wait_timeout);
-        match self.system.locks().wait_unless(wait, timeout, self.cancelled.as_deref()) {
+        let waits_at_rows = |owner: Option<TrxId>| {
+            if let Some(context) = &self.metadata {
+                context.waits_at_rows(owner.map(|owner| owner.0));
+            }
+        };
+        waits_at_rows(Some(wait.owner()));
+        let waited = self.system.locks().wait_unless(wait, timeout, self.cancelled.as_deref());
+        waits_at_rows(None);
+        match waited {
             Ok(()) => Ok(()),
             Err(error) => {
                 if matches!(error, LockError::Deadlock { .. }) {
@@ -388,11 +396,11 @@ impl Transaction {
 
     /// Makes the transaction survive the session and a crash under `xid`; it is then ended with
     /// [`TransactionSystem::commit_prepared`] or [`TransactionSystem::rollback_prepared`]. Its locks
-    /// stay. Blocks until this is durable.
+    /// stay, and `locks` with them. Blocks until this is durable.
     ///
     /// # Errors
     /// If the identifier is too long or taken, or the log has failed.
-    pub fn prepare(mut self, xid: &[u8]) -> Result<(), EngineError> {
+    pub fn prepare(mut self, xid: &[u8], locks: DetachedLocks) -> Result<(), EngineError> {
         self.check_open()?;
         self.ensure_writer()?;
         let writer = self.writer.take().expect("just ensured");
@@ -403,7 +411,7 @@ impl Transaction {
                 return Err(error);
             }
         };
-        self.system.add_prepared(xid, writer.undo);
+        self.system.add_prepared(xid, writer.undo, locks);
         let observed = self.observed.get();
         self.finish();
         Ok(self.system.pages().log.wait_durable(lsn.max(observed))?)

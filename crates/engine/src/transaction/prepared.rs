@@ -13,6 +13,7 @@
 
 use std::collections::hash_map::Entry;
 
+use firn_api::rows::DetachedLocks;
 use firn_base::{Lsn, SpaceId, TrxId};
 use firn_format::undo::{UndoOperation, UndoPointer, UndoRecord};
 use rustc_hash::FxHashSet;
@@ -79,8 +80,17 @@ impl TransactionSystem {
         })
     }
 
-    pub(crate) fn add_prepared(&self, xid: &[u8], undo: UndoLog) {
-        self.prepared().lock().insert(xid.into(), Some(PreparedTransaction { undo }));
+    pub(crate) fn add_prepared(&self, xid: &[u8], undo: UndoLog, locks: DetachedLocks) {
+        self.prepared().lock().insert(xid.into(), Some(PreparedTransaction { undo, locks }));
+    }
+
+    /// Gives a prepared transaction that a restart has found its locks on definitions.
+    pub(crate) fn keep_with_prepared(&self, trx: TrxId, locks: DetachedLocks) {
+        let mut prepared = self.prepared().lock();
+        let found = prepared.values_mut().flatten().find(|one| one.undo.trx == trx);
+        if let Some(one) = found {
+            one.locks = locks;
+        }
     }
 
     /// The identifiers of the transactions that wait for their coordinator (`XA RECOVER`).
@@ -127,7 +137,7 @@ impl TransactionSystem {
     }
 
     /// Takes a prepared transaction out; its name stays taken until [`TransactionSystem::end_prepared`].
-    fn take_prepared(&self, xid: &[u8]) -> Result<UndoLog, EngineError> {
+    fn take_prepared(&self, xid: &[u8]) -> Result<(UndoLog, DetachedLocks), EngineError> {
         let prepared = self.prepared().lock().get_mut(xid).and_then(Option::take);
         let prepared = prepared.ok_or_else(|| {
             EngineError::Invalid("no prepared transaction has this identifier".to_owned())
@@ -135,7 +145,7 @@ impl TransactionSystem {
         let mut undo = prepared.undo;
         // The marker alone is a reason to write another one.
         undo.records = undo.records.max(1);
-        Ok(undo)
+        Ok((undo, prepared.locks))
     }
 
     /// Frees the name of a prepared transaction whose end is in the log.
@@ -148,7 +158,7 @@ impl TransactionSystem {
     /// # Errors
     /// If there is none of that identifier, or the log has failed.
     pub fn commit_prepared(&self, xid: &[u8]) -> Result<(), EngineError> {
-        let undo = self.take_prepared(xid)?;
+        let (undo, _locks) = self.take_prepared(xid)?;
         let (cts, lsn) = self.commit_writer(undo)?;
         self.end_prepared(xid);
         self.pages().log.wait_durable(lsn)?;
@@ -162,9 +172,9 @@ impl TransactionSystem {
     /// # Errors
     /// If there is none of that identifier, or a page or the log could not be had.
     pub fn rollback_prepared(&self, xid: &[u8]) -> Result<(), EngineError> {
-        let undo = self.take_prepared(xid)?;
+        let (undo, locks) = self.take_prepared(xid)?;
         if let Err(error) = self.begin_rollback(&undo) {
-            self.add_prepared(xid, undo);
+            self.add_prepared(xid, undo, locks);
             return Err(error);
         }
         self.rollback_writer(undo)?;

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+use firn_api::rows::DetachedLocks;
 use firn_base::{Cts, Environment, Lsn, PageId, PageNo, TrxId};
 use firn_fabric::{FabricError, InProcessFabric};
 use firn_format::overflow::OverflowPage;
@@ -81,6 +82,8 @@ const TIMESTAMPS_LOW: u64 = 1 << 16;
 /// A prepared transaction whose session is gone.
 pub(crate) struct PreparedTransaction {
     pub(crate) undo: UndoLog,
+    /// Its locks on definitions.
+    pub(crate) locks: DetachedLocks,
 }
 
 /// By identifier; `None` while it is about to be prepared or ended.

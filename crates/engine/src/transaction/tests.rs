@@ -252,7 +252,7 @@ fn one_of_many_gets_an_identifier_that_all_want() {
                 scope.spawn(move || {
                     let mut trx = snapshot_isolation(node);
                     trx.insert(node.index, &[round, number], b"row").unwrap();
-                    if trx.prepare(&[round]).is_ok() {
+                    if trx.prepare(&[round], None).is_ok() {
                         prepared.fetch_add(1, Ordering::Relaxed);
                     }
                 });
@@ -271,7 +271,7 @@ fn a_prepared_transaction_outlives_its_session() {
     put(&node, b"a", b"1");
     let mut trx = snapshot_isolation(&node);
     assert!(trx.update(node.index, b"a", b"2").unwrap());
-    trx.prepare(b"xid").unwrap();
+    trx.prepare(b"xid", None).unwrap();
     assert_eq!(node.system.prepared_transactions(), [b"xid".as_slice().into()]);
     let mut other = snapshot_isolation(&node);
     other.set_lock_wait_timeout(Duration::from_millis(20));
@@ -436,7 +436,7 @@ fn transactions_without_changes_can_be_prepared_without_end() {
     for number in 0..300_u32 {
         let xid = [&number.to_be_bytes()[..], &[b'x'; 140]].concat();
         let trx = Transaction::begin(&node.system, IsolationLevel::RepeatableRead).unwrap();
-        trx.prepare(&xid).unwrap();
+        trx.prepare(&xid, None).unwrap();
         match number % 2 {
             0 => node.system.commit_prepared(&xid).unwrap(),
             _ => node.system.rollback_prepared(&xid).unwrap(),

@@ -123,7 +123,10 @@ impl Binder<'_> {
             self.name_table(&schema, &name.name, &shown_name, None);
         })?;
         let model = match &found {
-            CatalogRelation::Table(table) => Some(Arc::clone(table)),
+            CatalogRelation::Table(table) => {
+                self.use_table(table);
+                Some(Arc::clone(table))
+            }
             CatalogRelation::Virtual(_) => None,
         };
         let named = self.name_table(&schema, &name.name, &shown_name, model.as_deref());

@@ -139,8 +139,12 @@ impl Binder<'_> {
                 1044,
                 format!("Access denied for user to database '{}'", table.schema()),
             )),
-            CatalogRelation::Table(table) if table.view().is_none() => Ok((table, None, named)),
+            CatalogRelation::Table(table) if table.view().is_none() => {
+                self.use_table(&table);
+                Ok((table, None, named))
+            }
             CatalogRelation::Table(view) => {
+                self.use_table(&view);
                 let (table, behind) = self.behind_view(&view)?;
                 Ok((table, Some(behind), named))
             }

@@ -53,6 +53,7 @@ pub mod scope;
 
 use std::sync::Arc;
 
+use crate::catalog::model::TableModel;
 use crate::error::{Result, SqlError};
 use crate::expression::Expression;
 use crate::plan::{CommonTable, NeededPrivilege, PlanContext, Premise, ViewUser, visit};
@@ -82,6 +83,10 @@ pub struct Binder<'a> {
     pub owners: Vec<Option<RelationId>>,
     /// Scopes, the innermost last.
     pub scopes: Vec<Scope>,
+    /// Tables and views that are looked up, those behind views included: what the statement locks.
+    used: Vec<Arc<TableModel>>,
+    /// Locking clauses behind the parentheses of the query that is bound next.
+    inherited_locks: Vec<sqlparser::ast::LockClause>,
     /// The clause that is being bound.
     pub clause: Clause,
     /// Common tables that are worked out once; `None` while one is being planned.
@@ -145,6 +150,8 @@ impl<'a> Binder<'a> {
             named: Vec::new(),
             wanted: NeededPrivilege::Select,
             view_users: Vec::new(),
+            used: Vec::new(),
+            inherited_locks: Vec::new(),
             writes_through_views: false,
             keeps_conditions: false,
             conditions_within: Vec::new(),

@@ -11,13 +11,18 @@
 
 use std::sync::Arc;
 
+use firn_api::rows::ReadMode;
 use rustc_hash::FxHashSet;
 
 use crate::catalog::model::{TableKind, TableModel};
-use crate::plan::{NamedTable, NeedOf, NeededPrivilege, PlanNeed, ViewUser};
+use crate::error::Result;
+use crate::plan::{
+    DuplicatePolicy, NamedTable, NeedOf, NeededPrivilege, PlanNeed, PlannedLock, StatementPlan,
+    ViewUser,
+};
 
 use super::Binder;
-use super::logical::RelationId;
+use super::logical::{RelationId, RelationSource};
 
 /// Columns in the order in which the statement comes upon them: the first that is not allowed is told.
 #[derive(Debug, Default)]
@@ -81,6 +86,65 @@ impl Binder<'_> {
             is_view: model.is_some_and(|model| model.view().is_some()),
         });
         Some(self.named.len() - 1)
+    }
+
+    /// A table or view is looked up for the statement, under whatever name.
+    pub(crate) fn use_table(&mut self, model: &Arc<TableModel>) {
+        if !self.used.iter().any(|used| used.id == model.id) {
+            self.used.push(Arc::clone(model));
+        }
+    }
+
+    /// The metadata locks that an execution holds.
+    ///
+    /// # Errors
+    /// 1712 if stored options are damaged.
+    pub(crate) fn table_locks(&self, statement: &StatementPlan) -> Result<Vec<PlannedLock>> {
+        let mut locks: Vec<PlannedLock> = Vec::new();
+        let mut add = |model: &Arc<TableModel>, writes: bool| {
+            if model.kind == TableKind::Temporary {
+                return;
+            }
+            match locks.iter_mut().find(|lock| lock.model.id == model.id) {
+                Some(lock) => lock.writes |= writes,
+                None => locks.push(PlannedLock { model: Arc::clone(model), writes }),
+            }
+        };
+        self.used.iter().for_each(|model| add(model, false));
+        for relation in &self.relations {
+            let writes = relation.mode != ReadMode::Consistent || relation.row_slots.is_some();
+            if let RelationSource::Table(model) = &relation.source
+                && writes
+            {
+                add(model, true);
+            }
+        }
+        let mut written: Vec<Arc<TableModel>> = statement.written().cloned().collect();
+        let shared = self.context.catalog.shared();
+        let is_plain_insert = matches!(statement, StatementPlan::Insert(insert) if matches!(insert.duplicates, DuplicatePolicy::Refuse));
+        let mut next = 0;
+        while let Some(model) = written.get(next).cloned() {
+            add(&model, true);
+            for key in &model.foreign_keys {
+                if let Some(parent) = shared.find_table(&key.parent_schema, &key.parent_table)? {
+                    add(&parent, false);
+                }
+            }
+            next += 1;
+            if is_plain_insert {
+                continue;
+            }
+            for reference in shared.referencing(&model.schema, &model.name)?.iter() {
+                let (child, key) = (&reference.child, reference.foreign_key());
+                let changes = key.on_delete.cascades() || key.on_update.cascades();
+                match changes && !written.iter().any(|other| other.id == child.id) {
+                    true => written.push(Arc::clone(child)),
+                    false => add(child, false),
+                }
+            }
+        }
+        locks.sort_by_key(|lock| lock.model.id);
+        Ok(locks)
     }
 
     /// A column of a named table is read.

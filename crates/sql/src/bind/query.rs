@@ -25,18 +25,20 @@ impl Binder<'_> {
     }
 
     fn query_with(&mut self, query: &ast::Query) -> Result<Query> {
+        let mut locks = std::mem::take(&mut self.inherited_locks);
+        locks.extend(query.locks.iter().cloned());
         if let Some(with) = &query.with {
             self.name_common_tables(with)?;
         }
         let order = order_of(query)?;
-        let mut bound = self.body(&query.body, order, &query.locks)?;
+        let mut bound = self.body(&query.body, order, &locks)?;
         if let Some(clause) = &query.limit_clause {
             bound = self.limited(bound, clause)?;
         }
         Ok(bound)
     }
 
-    fn body(
+    pub(crate) fn body(
         &mut self,
         body: &SetExpr,
         order: &[OrderByExpr],
@@ -45,6 +47,7 @@ impl Binder<'_> {
         match body {
             SetExpr::Select(select) => self.select(select, order, locks),
             SetExpr::Query(inner) => {
+                self.inherited_locks = locks.to_vec();
                 let inner = self.inside(|binder| binder.query(inner))?;
                 if order.is_empty() {
                     return Ok(inner);
@@ -53,8 +56,9 @@ impl Binder<'_> {
                 self.order_set(outer, order)
             }
             SetExpr::SetOperation { left, op, set_quantifier, right } => {
-                let outer =
-                    self.inside(|binder| binder.set_operation(left, *op, *set_quantifier, right))?;
+                let outer = self.inside(|binder| {
+                    binder.set_operation(left, *op, *set_quantifier, right, locks)
+                })?;
                 self.order_set(outer, order)
             }
             SetExpr::Values(values) => {

@@ -411,6 +411,7 @@ impl Binder<'_> {
 
     /// Sets the locks of `FOR UPDATE` and `FOR SHARE`.
     fn lock(&mut self, tree: &JoinTree, locks: &[LockClause]) -> Result<()> {
+        let mut locked: Vec<RelationId> = Vec::new();
         for lock in locks {
             let policy = match lock.nonblock {
                 None => WaitPolicy::Wait,
@@ -433,7 +434,14 @@ impl Binder<'_> {
                     return Err(SqlError::new(3568, message));
                 }
             }
-            for RelationId(number) in relations {
+            for relation in relations {
+                let RelationId(number) = relation;
+                if locked.contains(&relation) {
+                    let alias = &self.relations[number].alias;
+                    let message = format!("Table {alias} appears in multiple locking clauses.");
+                    return Err(SqlError::new(3569, message));
+                }
+                locked.push(relation);
                 self.relations[number].mode = mode;
             }
             if lock.lock_type == LockType::Update {

@@ -5,7 +5,7 @@
 //!   columns: the common types of the sides; names: those of the first side
 //! ```
 
-use sqlparser::ast::{OrderByExpr, SetExpr, SetOperator, SetQuantifier};
+use sqlparser::ast::{LockClause, OrderByExpr, SetExpr, SetOperator, SetQuantifier};
 
 use crate::catalog::model::same_name;
 use crate::error::{Result, SqlError};
@@ -26,6 +26,7 @@ impl Binder<'_> {
         op: SetOperator,
         quantifier: SetQuantifier,
         right: &SetExpr,
+        locks: &[LockClause],
     ) -> Result<Query> {
         let operation = match op {
             SetOperator::Union => SetOperation::Union,
@@ -34,8 +35,9 @@ impl Binder<'_> {
         };
         let all = quantifier == SetQuantifier::All;
         let mut sides = Vec::new();
-        self.flatten(left, op, quantifier, &mut sides)?;
-        self.flatten(right, op, quantifier, &mut sides)?;
+        self.flatten(left, op, quantifier, &[], &mut sides)?;
+        // A locking clause behind the whole is the last side's.
+        self.flatten(right, op, quantifier, locks, &mut sides)?;
         self.united(operation, all, sides)
     }
 
@@ -45,16 +47,17 @@ impl Binder<'_> {
         body: &SetExpr,
         op: SetOperator,
         quantifier: SetQuantifier,
+        locks: &[LockClause],
         into: &mut Vec<Query>,
     ) -> Result<()> {
         match body {
             SetExpr::SetOperation { left, op: inner, set_quantifier, right }
                 if *inner == op && *set_quantifier == quantifier && op == SetOperator::Union =>
             {
-                self.flatten(left, op, quantifier, into)?;
-                self.flatten(right, op, quantifier, into)?;
+                self.flatten(left, op, quantifier, &[], into)?;
+                self.flatten(right, op, quantifier, locks, into)?;
             }
-            _ => into.push(self.side(body)?),
+            _ => into.push(self.body(body, &[], locks)?),
         }
         Ok(())
     }

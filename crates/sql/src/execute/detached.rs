@@ -14,7 +14,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use firn_api::rows::{
-    IsolationLevel, ReadMode, RowsError, RowsResult, Savepoint, Scan, ScanOptions, TableLock,
+    DetachedLocks, IsolationLevel, ReadMode, RowsError, RowsResult, Savepoint, Scan, ScanOptions,
     TableRef, Transaction,
 };
 use firn_base::{Cts, TableId};
@@ -135,6 +135,7 @@ fn blank_plan(frame_slots: u32) -> PreparedPlan {
         is_repeatable: false,
         needs: Vec::new(),
         tables: Vec::new(),
+        locks: Vec::new(),
         max_execution_time_ms: None,
     }
 }
@@ -194,10 +195,6 @@ impl Transaction for NoTransaction {
     }
 
     fn table_for_write(&mut self, _table: TableId) -> RowsResult<TableRef> {
-        refused()
-    }
-
-    fn lock_table(&mut self, _table: TableId, _lock: TableLock) -> RowsResult<()> {
         refused()
     }
 
@@ -277,7 +274,7 @@ impl Transaction for NoTransaction {
         Ok(())
     }
 
-    fn prepare(self: Box<Self>, _xid: &[u8]) -> RowsResult<()> {
+    fn prepare(self: Box<Self>, _xid: &[u8], _locks: DetachedLocks) -> RowsResult<()> {
         refused()
     }
 }

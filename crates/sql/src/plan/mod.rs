@@ -85,6 +85,8 @@ pub struct PreparedPlan {
     pub needs: Vec<PlanNeed>,
     /// The tables and views that the statement names, those of views aside: what `LOCK TABLES` judges.
     pub tables: Vec<NamedTable>,
+    /// The tables and views whose definitions an execution relies on, ordered by their ids.
+    pub locks: Vec<PlannedLock>,
     /// How long a query may run, from its hint.
     pub max_execution_time_ms: Option<u64>,
     /// Whether the plan may be kept for the same text (nothing of a session is in it, and it says all that
@@ -134,6 +136,15 @@ pub struct ViewUser {
     pub view: Arc<str>,
     /// `user@host` of the definer whose rights count; `None`: the session's do.
     pub definer: Option<Arc<str>>,
+}
+
+/// A metadata lock that an execution of a plan holds.
+#[derive(Debug, Clone)]
+pub struct PlannedLock {
+    /// The table or view, as it was when the plan was made.
+    pub model: Arc<TableModel>,
+    /// Whether rows of it are written or locked.
+    pub writes: bool,
 }
 
 /// A table or view that a statement names.

@@ -24,6 +24,7 @@ pub fn plan_statement(statement: &Statement, context: &PlanContext<'_>) -> Resul
         context.needs_of_refused.replace(binder.needs());
     })?;
     let (needs, tables) = (binder.needs(), binder.named_tables());
+    let locks = binder.table_locks(&planned)?;
     let max_execution_time_ms = binder.max_execution_time_ms;
     let common_tables: Vec<CommonTable> = binder.common_tables.into_iter().flatten().collect();
     let cost = cost_of(&planned, &common_tables);
@@ -42,6 +43,7 @@ pub fn plan_statement(statement: &Statement, context: &PlanContext<'_>) -> Resul
         is_repeatable: binder.is_repeatable,
         needs,
         tables,
+        locks,
         max_execution_time_ms,
     })
 }

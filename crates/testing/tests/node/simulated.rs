@@ -233,7 +233,7 @@ fn a_prepared_transaction_whose_rollback_was_cut_off_is_not_committed_by_halves(
                 let changed = vec![1; 3_000];
                 assert!(trx.update(trees.table, &account_key(account), &changed).unwrap());
             }
-            trx.prepare(b"0-1").expect("nothing is wrong with the log");
+            trx.prepare(b"0-1", None).expect("nothing is wrong with the log");
             trees
         });
         let trees = trees.expect("nobody kills it");

@@ -183,7 +183,7 @@ impl Worker<'_> {
 
     fn in_two_phases(&self, trx: Transaction, sequence: u64) -> Result<bool, EngineError> {
         let xid = xid(self.thread, sequence);
-        trx.prepare(&xid)?;
+        trx.prepare(&xid, None)?;
         (self.report)(self.thread, sequence, Said::Prepared);
         firn_base::task::sleep(Duration::from_micros(self.random.between(0, 20_000)));
         (self.report)(self.thread, sequence, Said::Ending);

@@ -12,7 +12,7 @@
 
 use std::sync::Arc;
 
-use firn_api::rows::{Definitions, NewIndex, RowsError};
+use firn_api::rows::{Definitions, MetadataLock, NewIndex, RowsError};
 use firn_format::definition::TableDefinition;
 use firn_format::value::Value;
 
@@ -23,6 +23,7 @@ use super::super::model::{ColumnModel, DefaultValue, TableModel};
 use super::alter_actions;
 use super::difference::{CopyReason, Difference};
 use super::draft::{TableDraft, index_options, stored_column, stored_part};
+use super::locks::IndexBuild;
 use super::{
     DdlContext, DdlOutcome, check, copy, create, foreign_key, from_rows, is_temporary_table,
     rename, validate, values,
@@ -36,6 +37,7 @@ pub(super) fn alter_table(
     context: &DdlContext<'_>,
     statement: &ast::AlterTable,
 ) -> Result<DdlOutcome> {
+    context.lock_names([&statement.table], MetadataLock::Upgradable)?;
     let table = context.base_table(&statement.table)?;
     create::check_schema_is_writable(context, &table.schema)?;
     let mut after = TableDraft::of(&table);
@@ -44,8 +46,11 @@ pub(super) fn alter_table(
     check::whole(context, &after, table.foreign_keys.len().min(kept_keys(&table, &after)))?;
     let target = target(context, &table, &statement.actions)?;
     follow_own_names(&table, &mut after, &target);
-    let difference = Difference::new(&table, &after, &statement.actions);
-    check_algorithm(statement, &difference)?;
+    let mut difference = Difference::new(&table, &after, &statement.actions);
+    if statement.algorithm.is_some() || statement.lock.is_some() {
+        difference.wear_on();
+    }
+    check_algorithm(statement, &table, &difference)?;
     let forced = statement.algorithm.as_deref() == Some("COPY") && !difference.is_rename_only();
     if difference.copy.is_some() || forced {
         let rows = copy::copy_table(context, &table, &after, &target)?;
@@ -115,7 +120,11 @@ fn target(context: &DdlContext<'_>, table: &TableModel, actions: &[AlterAction])
 }
 
 /// `ALGORITHM` and `LOCK` promise a client how much a statement disturbs: what cannot be kept is refused.
-fn check_algorithm(statement: &ast::AlterTable, difference: &Difference) -> Result<()> {
+fn check_algorithm(
+    statement: &ast::AlterTable,
+    table: &TableModel,
+    difference: &Difference,
+) -> Result<()> {
     let algorithm = statement.algorithm.as_deref().unwrap_or("DEFAULT");
     let not_supported = |what: &str, reason: &str, instead: &str| {
         Err(SqlError::new(
@@ -124,6 +133,14 @@ fn check_algorithm(statement: &ast::AlterTable, difference: &Difference) -> Resu
         ))
     };
     match algorithm {
+        "INSTANT" if difference.copy == Some(CopyReason::WornOut) => {
+            let message = format!(
+                "Maximum row versions reached for table {}/{}. No more columns can be added or dropped \
+                 instantly. Please use COPY/INPLACE.",
+                table.schema, table.name
+            );
+            return Err(SqlError::new(4092, message));
+        }
         "INSTANT" if difference.copy.is_some() || !difference.added_indexes.is_empty() => {
             let message = "ALGORITHM=INSTANT is not supported for this operation. Try ALGORITHM=COPY/INPLACE.";
             return Err(SqlError::new(1845, message));
@@ -187,8 +204,8 @@ fn build_indexes(
             parts: index.parts.iter().map(stored_part).collect(),
             options: index_options(index),
         };
-        let mut progress = |progress| (context.progress)(progress);
-        node.add_index(table.id, &new, &mut progress).map_err(|error| match error {
+        let mut build = IndexBuild { context, table };
+        node.add_index(table.id, &new, &mut build).map_err(|error| match error {
             RowsError::DuplicateKey { key, .. } => {
                 values::duplicate_key(table, &index.name, &index.parts, &key, context.evaluation)
             }
@@ -200,7 +217,7 @@ fn build_indexes(
 }
 
 fn drop_built(context: &DdlContext<'_>, table: &TableModel, built: &[String]) -> Result<()> {
-    let mut definitions = context.definitions()?;
+    let mut definitions = context.clean_up()?;
     for name in built {
         definitions.drop_index(table.id, name).map_err(from_rows)?;
     }
@@ -214,6 +231,7 @@ fn change_definitions(
     difference: &Difference,
     target: &Name,
 ) -> Result<()> {
+    context.lock(table, MetadataLock::Exclusive)?;
     let mut definitions = context.definitions()?;
     for name in &difference.dropped_indexes {
         definitions.drop_index(table.id, name).map_err(from_rows)?;
@@ -225,7 +243,7 @@ fn change_definitions(
     change_in_place(&mut *definitions, table, after)?;
     alter_actions::tell_renamed_columns(context, &mut *definitions, table, after)?;
     // The table is locked now: what is there stays as it is looked at.
-    let _parents = validate::new_constraints(context, table, after)?;
+    validate::new_constraints(context, table, after)?;
     let before = (Arc::clone(&table.schema), Arc::clone(&table.name));
     if before != *target {
         rename::rename(context, &mut *definitions, table, &before, target)?;

@@ -13,7 +13,7 @@
 use std::sync::Arc;
 
 use firn_api::rows::{
-    BuildProgress, DatabaseNode, IsolationLevel, RowContent, RowsError, Scan, ScanOptions,
+    BuildProgress, IsolationLevel, MetadataLock, RowContent, RowsError, Scan, ScanOptions,
     TableRef, Transaction, cell_value,
 };
 use firn_base::{IndexId, TableId};
@@ -46,6 +46,7 @@ pub(super) fn copy_table(
     after: &TableDraft,
     target: &Name,
 ) -> Result<u64> {
+    context.lock(table, MetadataLock::NoWrite)?;
     let id = create_copy(context, table, after)?;
     let copied = swap(context, table, after, target, id);
     if copied.is_err() {
@@ -73,7 +74,7 @@ fn create_copy(
 }
 
 fn drop_copy(context: &DdlContext<'_>, id: TableId) -> Result<()> {
-    let mut definitions = context.definitions()?;
+    let mut definitions = context.clean_up()?;
     definitions.drop_table(id).map_err(from_rows)?;
     definitions.commit().map_err(from_rows)
 }
@@ -94,9 +95,12 @@ fn swap(
         return Err(table_changed());
     }
     let new = context.catalog.shared().table_by_id(id)?.ok_or_else(table_changed)?;
-    let rows = Copy::new(context, table, after, &new)?.run(node)?;
-    let _parents = validate::new_constraints_of_copy(context, table, after, &new)?;
+    let rows = Copy::new(context, table, after, &new)?.run()?;
+    validate::new_constraints_of_copy(context, table, after, &new)?;
     carry_counter(context, table, after, &new)?;
+    // Nobody uses either of the two while they change places.
+    context.lock(&new, MetadataLock::Exclusive)?;
+    context.lock(table, MetadataLock::Exclusive)?;
     let before = (Arc::clone(&table.schema), Arc::clone(&table.name));
     if is_temporary_table(table) {
         rename::change_options(&mut *definitions, id, &mut |options| {
@@ -194,14 +198,19 @@ impl<'a> Copy<'a> {
         })
     }
 
-    fn run(&self, node: &Arc<dyn DatabaseNode>) -> Result<u64> {
+    fn run(&self) -> Result<u64> {
         let estimate = self.old.statistics.rows();
-        let mut reader = node.begin(IsolationLevel::RepeatableRead).map_err(from_rows)?;
+        let mut reader = self.context.begin(IsolationLevel::RepeatableRead)?;
         reader.open_snapshot();
         let from = reader.table_for_read(self.old.id).map_err(from_rows)?;
         let mut scan = full_scan(&mut *reader, &from)?;
-        let mut writer =
-            Writer { node, table: self.new, evaluation: &self.evaluation, trx: None, rows: 0 };
+        let mut writer = Writer {
+            context: self.context,
+            table: self.new,
+            evaluation: &self.evaluation,
+            trx: None,
+            rows: 0,
+        };
         let mut row = 0;
         while scan.fetch(&mut *reader).map_err(from_rows)? {
             for number in 0..scan.len() {
@@ -373,7 +382,7 @@ fn at_row(error: SqlError, row: u64) -> SqlError {
 
 /// Writes the new table, a batch in a transaction.
 struct Writer<'a> {
-    node: &'a Arc<dyn DatabaseNode>,
+    context: &'a DdlContext<'a>,
     table: &'a TableModel,
     evaluation: &'a EvaluationContext,
     trx: Option<(Box<dyn Transaction>, TableRef)>,
@@ -388,7 +397,7 @@ impl<'a> Writer<'a> {
         let (trx, table) = match &mut self.trx {
             Some(open) => open,
             none => {
-                let mut trx = self.node.begin(IsolationLevel::ReadCommitted).map_err(from_rows)?;
+                let mut trx = self.context.begin(IsolationLevel::ReadCommitted)?;
                 let table = trx.table_for_write(self.table.id).map_err(from_rows)?;
                 none.insert((trx, table))
             }

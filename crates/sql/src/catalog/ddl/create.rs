@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use firn_api::rows::MetadataLock;
 use firn_base::TableId;
 use firn_base::clock::{Clock, SystemClock};
 use firn_format::value::CollationId;
@@ -44,6 +45,7 @@ pub(super) fn create_table(
     add_elements(context, &mut draft, statement)?;
     foreign_key::drop_superfluous_indexes(&mut draft);
     check::whole(context, &draft, 0)?;
+    context.lock_parents(&draft.foreign_keys)?;
     let table = store(context, &draft)?;
     Ok(match &statement.source {
         None => DdlOutcome::done(),
@@ -68,6 +70,7 @@ pub(super) fn create_table_like(
     table: &ast::TableName,
     like: &ast::TableName,
 ) -> Result<DdlOutcome> {
+    context.lock_names([like], MetadataLock::Read)?;
     let original = context.table(like)?;
     if original.view().is_some() {
         let message = format!("'{}.{}' is not BASE TABLE", original.schema, original.name);

@@ -13,6 +13,10 @@ pub(super) enum CopyReason {
     ColumnType,
     /// What clusters the rows changes, values have to be worked out, or the statement says so.
     Rebuild,
+    /// Too many columns were added and dropped since the rows were written.
+    WornOut,
+    /// Many were, and there are few rows: it can wait.
+    Wearing,
 }
 
 /// See the module's page.
@@ -28,8 +32,14 @@ pub(super) struct Difference {
     rename_only: bool,
 }
 
-/// So many changes of what rows hold are kept apart before a table is written anew.
-const MAX_ROW_VERSION: u16 = 60_000;
+/// So many changes of what rows hold are kept apart, as in MySQL, before a change that adds or drops a
+/// column has to write the table anew.
+const MAX_ROW_VERSION: u16 = 255;
+/// A table that is written anew at no cost is from so many changes on: every dropped column makes each later
+/// change of the definition slower.
+const EARLY_ROW_VERSION: u16 = 32;
+/// Rows of such a table.
+const FEW_ROWS: f64 = 1_000.0;
 
 impl Difference {
     pub(super) fn new(
@@ -69,6 +79,11 @@ impl Difference {
         };
         difference.copy = difference.copy_reason(table, after, &added, actions);
         difference
+    }
+
+    /// Leaves out a rebuild that can wait.
+    pub(super) fn wear_on(&mut self) {
+        self.copy = self.copy.filter(|reason| *reason != CopyReason::Wearing);
     }
 
     /// Whether the statement gives the table another name and does nothing else.
@@ -114,14 +129,24 @@ impl Difference {
             index.number != NEW_INDEX
                 && self.dropped_indexes.iter().any(|name| *name == *index.name)
         });
-        let is_worn = table.table.definition().row_version.0 >= MAX_ROW_VERSION;
-        let rebuild = is_forced
-            || clusters_differently
-            || needs_values
-            || indexes_new_column
-            || loses_part
-            || is_worn;
-        rebuild.then_some(CopyReason::Rebuild)
+        let rebuild =
+            is_forced || clusters_differently || needs_values || indexes_new_column || loses_part;
+        if rebuild {
+            return Some(CopyReason::Rebuild);
+        }
+        let versions = table.table.definition().row_version.0;
+        let changes_columns = !self.added_columns.is_empty() || !self.dropped_columns.is_empty();
+        let is_worn = versions >= MAX_ROW_VERSION;
+        let is_wearing = || {
+            versions >= EARLY_ROW_VERSION
+                && table.foreign_keys.is_empty()
+                && table.statistics.rows() <= FEW_ROWS
+        };
+        match changes_columns {
+            true if is_worn => Some(CopyReason::WornOut),
+            true if is_wearing() => Some(CopyReason::Wearing),
+            _ => None,
+        }
     }
 }
 

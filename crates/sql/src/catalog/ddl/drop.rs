@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use firn_api::rows::MetadataLock;
+
 use crate::error::{Result, SqlError};
 use crate::grammar::ast;
 
@@ -17,6 +19,9 @@ pub(super) fn drop_tables(
     if_exists: bool,
     tables: &[ast::TableName],
 ) -> Result<DdlOutcome> {
+    if !temporary {
+        context.lock_names(tables, MetadataLock::Exclusive)?;
+    }
     let mut found = Vec::new();
     let mut missing = Vec::new();
     for name in tables {
@@ -85,6 +90,7 @@ fn drop_all(context: &DdlContext<'_>, tables: &[Arc<TableModel>]) -> Result<()> 
 
 /// `TRUNCATE TABLE`.
 pub(super) fn truncate(context: &DdlContext<'_>, name: &ast::TableName) -> Result<DdlOutcome> {
+    context.lock_names([name], MetadataLock::Exclusive)?;
     let table = context.table(name)?;
     if table.view().is_some() {
         return Err(no_such_table(&table.schema, &table.name));

@@ -22,6 +22,7 @@ mod draft;
 mod drop;
 mod foreign_key;
 mod index;
+mod locks;
 mod rename;
 mod schema;
 #[cfg(test)]
@@ -31,9 +32,10 @@ mod values;
 mod view;
 
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use firn_api::rows::{BuildProgress, Definitions, RowsError};
+use firn_api::rows::{BuildProgress, Definitions, MetadataContext, RowsError};
 use sqlparser::ast::{Expr, Query};
 
 use crate::error::{Result, SqlError};
@@ -108,6 +110,10 @@ pub struct DdlContext<'a> {
     pub account: &'a str,
     /// The longest wait for a lock on a table.
     pub lock_wait_timeout: Duration,
+    /// The session's metadata locks.
+    pub locks: &'a Arc<dyn MetadataContext>,
+    /// The flag by which others end the statement.
+    pub cancelled: &'a Arc<AtomicBool>,
     /// `foreign_key_checks`
     pub foreign_key_checks: bool,
     /// `sql_require_primary_key`
@@ -265,9 +271,18 @@ impl<'a> DdlContext<'a> {
 
     /// A change of definitions that waits for locks as the session says.
     fn definitions(&self) -> Result<Box<dyn Definitions + 'a>> {
+        let mut definitions = self.clean_up()?;
+        definitions.set_cancelled(Arc::clone(self.cancelled));
+        Ok(definitions)
+    }
+
+    /// A change of definitions that takes back what a statement has left; it goes on although the
+    /// statement is to end.
+    fn clean_up(&self) -> Result<Box<dyn Definitions + 'a>> {
         let node = self.catalog.shared().node();
         let mut definitions = node.change_definitions().map_err(from_rows)?;
         definitions.set_lock_wait_timeout(self.lock_wait_timeout);
+        definitions.set_metadata_context(Arc::clone(self.locks));
         Ok(definitions)
     }
 

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use firn_api::rows::Definitions;
+use firn_api::rows::{Definitions, MetadataLock};
 use firn_base::TableId;
 use firn_format::definition::TableDefinition;
 use rustc_hash::FxHashMap;
@@ -22,6 +22,7 @@ pub(super) fn rename_tables(
     context: &DdlContext<'_>,
     pairs: &[(ast::TableName, ast::TableName)],
 ) -> Result<DdlOutcome> {
+    context.lock_names(pairs.iter().flat_map(|(from, to)| [from, to]), MetadataLock::Exclusive)?;
     // What each name means after the renames so far.
     let mut names: FxHashMap<Name, Option<Arc<TableModel>>> = FxHashMap::default();
     let mut definitions = context.definitions()?;
@@ -94,6 +95,7 @@ pub(super) fn tell_children(
             continue;
         }
         told.push(reference.child.id);
+        context.lock(&reference.child, MetadataLock::Exclusive)?;
         change_options(definitions, reference.child.id, &mut |options| {
             for key in &mut options.foreign_keys {
                 if (&key.parent_schema, &key.parent_table) == (&from.0, &from.1) {

@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use firn_api::rows::MetadataLock;
+
 use crate::error::{Result, SqlError};
 use crate::grammar::ast;
 
@@ -63,6 +65,7 @@ pub(super) fn drop(context: &DdlContext<'_>, if_exists: bool, name: &str) -> Res
         context.evaluation.note(1008, || message);
         return Ok(DdlOutcome::done());
     }
+    context.lock_schema(name, MetadataLock::Exclusive)?;
     let tables = catalog.tables_of(name)?;
     let going: Vec<(Arc<str>, Arc<str>)> =
         tables.iter().map(|table| (Arc::clone(&table.schema), Arc::clone(&table.name))).collect();

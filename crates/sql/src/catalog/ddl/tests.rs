@@ -134,6 +134,8 @@ impl Session {
             require_primary_key: false,
             expressions: &TestBinder,
             progress: &progress,
+            locks: &self.catalog.shared().node().metadata_locks().open(),
+            cancelled: &Arc::default(),
         };
         execute(&context, &statement)
     }
@@ -554,4 +556,31 @@ fn tables_exchange_names_and_views_have_them_too() {
     let names: Vec<&str> = columns.shown_columns().map(|column| &*column.name).collect();
     assert_eq!(names, ["one", "two"], "a column of both parts stands where the query has it");
     session.ok("DROP DATABASE test");
+}
+
+#[test]
+fn columns_that_came_and_went_do_not_pile_up() {
+    let session = Session::new();
+    session.ok("CREATE TABLE t (id INT PRIMARY KEY)");
+    for _ in 0..60 {
+        session.ok("ALTER TABLE t ADD COLUMN c INT");
+        session.ok("ALTER TABLE t DROP COLUMN c");
+    }
+    let columns = session.table("t").table.definition().columns.len();
+    assert!(columns <= 20, "{columns} columns");
+}
+
+#[test]
+fn instant_changes_end_where_mysql_ends_them() {
+    let session = Session::new();
+    session.ok("CREATE TABLE t (id INT PRIMARY KEY)");
+    session.ok("ALTER TABLE t ADD COLUMN c INT, ALGORITHM=INSTANT");
+    for _ in 0..127 {
+        session.ok("ALTER TABLE t DROP COLUMN c, ALGORITHM=INSTANT");
+        session.ok("ALTER TABLE t ADD COLUMN c INT, ALGORITHM=INSTANT");
+    }
+    session.refuses("ALTER TABLE t DROP COLUMN c, ALGORITHM=INSTANT", 4092);
+    session.ok("ALTER TABLE t RENAME COLUMN c TO d, ALGORITHM=INSTANT");
+    session.ok("ALTER TABLE t DROP COLUMN d");
+    session.ok("ALTER TABLE t ADD COLUMN c INT, ALGORITHM=INSTANT");
 }

@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use firn_api::rows::{
-    Direction, IsolationLevel, ReadMode, RowContent, ScanOptions, TableLock, TableRef, Transaction,
+    Direction, IsolationLevel, MetadataLock, ReadMode, RowContent, ScanOptions, TableRef,
+    Transaction,
 };
 use firn_format::key::KeyLayout;
 use firn_format::row::RowView;
@@ -27,7 +28,7 @@ pub(super) fn new_constraints(
     context: &DdlContext<'_>,
     table: &Arc<TableModel>,
     after: &TableDraft,
-) -> Result<ParentLocks> {
+) -> Result<()> {
     let is_new = |check: &&CheckModel| {
         check.enforced && !table.checks.iter().any(|old| old.name == check.name && old.enforced)
     };
@@ -45,7 +46,7 @@ pub(super) fn new_constraints_of_copy(
     table: &Arc<TableModel>,
     after: &TableDraft,
     new: &Arc<TableModel>,
-) -> Result<ParentLocks> {
+) -> Result<()> {
     let renumbered = after.renumbered();
     foreign_keys(context, table, &renumbered, new)
 }
@@ -106,14 +107,14 @@ fn each_row(
     table: &TableModel,
     mut look: impl FnMut(&mut dyn Transaction, &TableRef, &RowView<'_>) -> Result<()>,
 ) -> Result<()> {
-    let node = context.catalog.shared().node();
-    let mut trx = node.begin(IsolationLevel::RepeatableRead).map_err(from_rows)?;
-    let mut other = node.begin(IsolationLevel::RepeatableRead).map_err(from_rows)?;
+    let mut trx = context.begin(IsolationLevel::RepeatableRead)?;
+    let mut other = context.begin(IsolationLevel::RepeatableRead)?;
     trx.open_snapshot();
     other.open_snapshot();
     let from = trx.table_for_read(table.id).map_err(from_rows)?;
     let mut scan = copy::full_scan(&mut *trx, &from)?;
     while scan.fetch(&mut *trx).map_err(from_rows)? {
+        context.check_cancelled()?;
         for number in 0..scan.len() {
             let RowContent::Payload(payload) = scan.row(number).content else {
                 return Err(table_changed());
@@ -125,21 +126,15 @@ fn each_row(
     Ok(())
 }
 
-/// Keeps parents from losing rows that children were found to have, until it is dropped.
-pub(super) struct ParentLocks {
-    _held: Option<Box<dyn Transaction>>,
-}
-
 /// Looks up the parent of every row of `rows`, whose columns have the draft's numbers.
 fn foreign_keys(
     context: &DdlContext<'_>,
     before: &TableModel,
     after: &TableDraft,
     rows: &Arc<TableModel>,
-) -> Result<ParentLocks> {
-    let mut locks = None;
+) -> Result<()> {
     if !context.foreign_key_checks {
-        return Ok(ParentLocks { _held: locks });
+        return Ok(());
     }
     let is_new =
         |key: &&ForeignKeyModel| !before.foreign_keys.iter().any(|old| old.name == key.name);
@@ -151,34 +146,18 @@ fn foreign_keys(
         };
         let Some(parent) = parent else { continue };
         if !is_self {
-            lock_parent(context, &parent, &mut locks)?;
+            // It keeps the rows that children were found to have.
+            context.lock(&parent, MetadataLock::NoWrite)?;
         }
         one_foreign_key(context, after, rows, key, &parent)?;
     }
-    Ok(ParentLocks { _held: locks })
+    Ok(())
 }
 
 /// Whether a key is to the table itself, under its old name or its new one.
 fn is_own_key(key: &ForeignKeyModel, before: &TableModel, after: &TableDraft) -> bool {
     let parent = (&key.parent_schema, &key.parent_table);
     parent == (&before.schema, &before.name) || parent == (&after.target.0, &after.target.1)
-}
-
-fn lock_parent(
-    context: &DdlContext<'_>,
-    parent: &TableModel,
-    locks: &mut Option<Box<dyn Transaction>>,
-) -> Result<()> {
-    let trx = match locks {
-        Some(trx) => trx,
-        none => {
-            let node = context.catalog.shared().node();
-            let mut trx = node.begin(IsolationLevel::ReadCommitted).map_err(from_rows)?;
-            trx.set_lock_wait_timeout(context.lock_wait_timeout);
-            none.insert(trx)
-        }
-    };
-    trx.lock_table(parent.id, TableLock::Exclusive).map_err(from_rows)
 }
 
 fn one_foreign_key(

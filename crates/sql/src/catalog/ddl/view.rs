@@ -5,6 +5,8 @@
 
 use std::sync::Arc;
 
+use firn_api::rows::MetadataLock;
+
 use crate::error::{Result, SqlError};
 use crate::grammar::{self, ast, render_query};
 
@@ -15,6 +17,7 @@ use super::{DdlContext, DdlOutcome, QueryColumn, create, from_rows, full_name};
 
 pub(super) fn create(context: &DdlContext<'_>, statement: &ast::CreateView) -> Result<DdlOutcome> {
     let (schema, name) = create::new_name(context, &statement.view)?;
+    context.lock_names([&statement.view], MetadataLock::Exclusive)?;
     let before = context.catalog.shared().find_table(&schema, &name)?;
     check_replaced(statement, before.as_deref(), &schema, &name)?;
     let current = context.current_schema.unwrap_or(&schema);
@@ -151,6 +154,7 @@ pub(super) fn drop(
     if_exists: bool,
     views: &[ast::TableName],
 ) -> Result<DdlOutcome> {
+    context.lock_names(views, MetadataLock::Exclusive)?;
     let mut missing = Vec::new();
     let mut found = Vec::new();
     for name in views {

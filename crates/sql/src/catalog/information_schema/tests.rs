@@ -65,6 +65,8 @@ impl Session {
             require_primary_key: false,
             expressions: &NoExpressions,
             progress: &progress,
+            locks: &self.catalog.shared().node().metadata_locks().open(),
+            cancelled: &Arc::default(),
         };
         execute(&context, &statement).unwrap();
     }

@@ -199,7 +199,9 @@ fn an_index_that_comes_while_a_table_is_read_is_counted_too() {
     let is_added = std::cell::Cell::new(false);
     let go_on = || {
         if !is_added.replace(true) {
-            node.node.add_index(table.id, &new, &mut |_| true).unwrap();
+            node.node
+                .add_index(table.id, &new, &mut |_: firn_api::rows::BuildProgress| true)
+                .unwrap();
             let current = catalog.table("s", "t").unwrap();
             analyze(&catalog, &current, &EvaluationContext::default(), &|| true).unwrap();
         }

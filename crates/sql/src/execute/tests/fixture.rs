@@ -312,6 +312,7 @@ pub(super) fn prepared(statement: StatementPlan) -> PreparedPlan {
         cost: 0.0,
         needs: Vec::new(),
         tables: Vec::new(),
+        locks: Vec::new(),
         max_execution_time_ms: None,
         is_cacheable: true,
         premises: Vec::new(),

@@ -5,8 +5,8 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use firn_api::rows::{
-    BuildProgress, DatabaseNode, Definitions, Estimate, IsolationLevel, NewIndex, RowsResult,
-    TableRef, Transaction,
+    BuildObserver, DatabaseNode, Definitions, Estimate, IsolationLevel, MetadataLocks, NewIndex,
+    RowsResult, TableRef, Transaction,
 };
 use firn_base::{Environment, TableId};
 use firn_engine::rows::EngineNode;
@@ -102,6 +102,8 @@ impl Database {
                 require_primary_key: false,
                 expressions: self,
                 progress: &|_| true,
+                locks: &self.catalog.shared().node().metadata_locks().open(),
+                cancelled: &Arc::default(),
             };
             ddl::execute(&context, &statement).unwrap_or_else(|error| panic!("{text}: {error}"));
         }
@@ -333,9 +335,13 @@ impl DatabaseNode for SizedNode {
         &self,
         table: TableId,
         new: &NewIndex,
-        progress: &mut dyn FnMut(BuildProgress) -> bool,
+        observer: &mut dyn BuildObserver,
     ) -> RowsResult<()> {
-        self.inner.add_index(table, new, progress)
+        self.inner.add_index(table, new, observer)
+    }
+
+    fn metadata_locks(&self) -> Arc<dyn MetadataLocks> {
+        self.inner.metadata_locks()
     }
 
     fn take_auto_increment(&self, table: &TableRef, count: u64) -> RowsResult<u64> {

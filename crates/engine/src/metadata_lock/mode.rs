@@ -1,0 +1,51 @@
+//! Which locks go together. The two tables are MySQL's (`MDL_object_lock::m_granted_incompatible` and
+//! `m_waiting_incompatible`), without the kinds of locks that Firn has no use for.
+
+use firn_api::rows::MetadataLock::{
+    self, Exclusive, NoReadWrite, NoWrite, Read, ReadOnly, Shared, Upgradable, Write,
+};
+
+/// The locks of other contexts that a request has to wait for.
+const fn conflicts_of(requested: MetadataLock) -> &'static [MetadataLock] {
+    match requested {
+        Shared => &[Exclusive],
+        Read => &[NoReadWrite, Exclusive],
+        Write => &[ReadOnly, NoWrite, NoReadWrite, Exclusive],
+        Upgradable => &[Upgradable, NoWrite, NoReadWrite, Exclusive],
+        ReadOnly => &[Write, NoReadWrite, Exclusive],
+        NoWrite => &[Write, Upgradable, NoWrite, NoReadWrite, Exclusive],
+        NoReadWrite => &[Read, Write, Upgradable, ReadOnly, NoWrite, NoReadWrite, Exclusive],
+        Exclusive => &[Shared, Read, Write, Upgradable, ReadOnly, NoWrite, NoReadWrite, Exclusive],
+    }
+}
+
+/// Whether a request has to wait for a lock that another context holds.
+pub(super) fn conflicts(requested: MetadataLock, held: MetadataLock) -> bool {
+    conflicts_of(requested).contains(&held)
+}
+
+/// Whether a request stands back behind another context's request that waits, whichever came first.
+pub(super) fn stands_back(requested: MetadataLock, waiting: MetadataLock) -> bool {
+    match requested {
+        Read => matches!(waiting, NoReadWrite | Exclusive),
+        Write => matches!(waiting, NoWrite | NoReadWrite | Exclusive),
+        Shared | Upgradable | NoWrite | NoReadWrite => waiting == Exclusive,
+        ReadOnly => matches!(waiting, Write | NoReadWrite | Exclusive),
+        Exclusive => false,
+    }
+}
+
+/// Whether a lock keeps away all that another one does.
+pub(super) fn covers(held: MetadataLock, requested: MetadataLock) -> bool {
+    conflicts_of(requested).iter().all(|other| conflicts(held, *other))
+}
+
+/// Whether a lock may be in the way of `Read` or `Write`, which are granted beside each other.
+pub(super) fn is_obtrusive(lock: MetadataLock) -> bool {
+    !matches!(lock, Shared | Read | Write)
+}
+
+/// What it costs to break a deadlock at this request: a statement goes rather than a change of definitions.
+pub(super) fn weight(lock: MetadataLock) -> u32 {
+    if is_obtrusive(lock) { 100 } else { 0 }
+}
