@@ -208,6 +208,13 @@ impl Binder<'_> {
             return Ok(number);
         }
         let operand = self.bind_single(operand)?;
+        // The opposite of a negative constant is exact, also where no integer has it.
+        let operand = match operand.kind {
+            ExpressionKind::Literal(Datum::Int(number)) if number < 0 => {
+                self.cast_to(operand, SqlType::decimal(19, 0).not_null())
+            }
+            _ => operand,
+        };
         self.call("NEG", vec![operand])
     }
 

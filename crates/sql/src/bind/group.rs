@@ -137,7 +137,7 @@ impl Binder<'_> {
         }
     }
 
-    fn slot_type(&self, slot: Slot) -> SqlType {
+    pub(crate) fn slot_type(&self, slot: Slot) -> SqlType {
         let owner = self.owners.get(slot.0 as usize).copied().flatten();
         let Some(RelationId(number)) = owner else { return SqlType::null() };
         let relation = &self.relations[number];

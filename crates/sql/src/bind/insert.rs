@@ -13,9 +13,10 @@ use sqlparser::ast::Function;
 use crate::catalog::Relation as CatalogRelation;
 use crate::catalog::model::TableModel;
 use crate::error::{Result, SqlError};
-use crate::expression::{Expression, ExpressionKind};
+use crate::expression::{Expression, ExpressionKind, Slot};
 use crate::grammar::ast::{self, InsertSource, ValueOrDefault};
 use crate::plan::finish::finish_query;
+use crate::plan::visit::reads_of;
 use crate::plan::{
     Assignment, CommonTable, DuplicatePolicy, InsertPlan, NeededPrivilege, NodeKind, OutputColumn,
     PlanNode, QueryPlan, RowCheck,
@@ -23,7 +24,7 @@ use crate::plan::{
 use crate::types::SqlType;
 
 use super::function::argument_expressions;
-use super::logical::{RelationId, RelationSource};
+use super::logical::{Body, RelationId, RelationSource};
 use super::scope::{ColumnPath, Scope, ShownColumn};
 use super::{Binder, make};
 
@@ -33,6 +34,16 @@ struct BehindView {
     /// The view's columns with those that they are.
     names: Vec<(Arc<str>, u16)>,
     checks: Vec<RowCheck>,
+}
+
+/// The table that is inserted into.
+struct Target<'t> {
+    table: &'t Arc<TableModel>,
+    /// The row that is there already.
+    old: RelationId,
+    /// The row that was to be inserted.
+    new: RelationId,
+    named: Option<usize>,
 }
 
 impl Binder<'_> {
@@ -62,23 +73,21 @@ impl Binder<'_> {
         let new = self.add_relation(RelationSource::Table(Arc::clone(&table)), table.name.clone());
         self.note_insert(insert, &table, view.as_ref(), named, &columns);
         let ready = self.relations.len();
-        let source = match &insert.source {
-            InsertSource::Values(rows) => self.insert_values(rows, &columns, old)?,
+        let target = Target { table: &table, old, new, named };
+        let (source, duplicates) = match &insert.source {
+            InsertSource::Values(rows) => {
+                let source = self.insert_values(rows, &columns, old)?;
+                let is_empty_row = rows.iter().all(Vec::is_empty);
+                check_count(&source.columns, if is_empty_row { 0 } else { columns.len() })?;
+                (source, self.duplicates(insert, &target, None)?)
+            }
             InsertSource::Query(query) => {
-                let plan = self.planned(query)?;
-                let is_read = self.relations[ready..].iter().any(|relation| {
-                    matches!(&relation.source, RelationSource::Table(other) if other.id == table.id)
-                });
-                if is_read { self.kept(plan) } else { plan }
+                self.insert_query(insert, query, &target, columns.len(), ready)?
             }
         };
         let is_empty_row = matches!(&insert.source, InsertSource::Values(rows)
             if rows.iter().all(Vec::is_empty));
         let columns = if is_empty_row { Vec::new() } else { columns };
-        if source.columns.len() != columns.len() {
-            return Err(SqlError::new(1136, "Column count doesn't match value count at row 1"));
-        }
-        let duplicates = self.duplicates(insert, &table, old, new, named)?;
         let mut rules = self.row_rules(old)?;
         rules.checks.extend(view.into_iter().flat_map(|view| view.checks));
         Ok(InsertPlan {
@@ -93,6 +102,53 @@ impl Binder<'_> {
             checks: rules.checks,
             defaults: rules.defaults,
         })
+    }
+
+    /// `INSERT … SELECT`. What is done with duplicates may read the columns of the query's tables, unless
+    /// its rows are groups or those of several queries.
+    fn insert_query(
+        &mut self,
+        insert: &ast::Insert,
+        query: &sqlparser::ast::Query,
+        target: &Target<'_>,
+        width: usize,
+        first_relation: usize,
+    ) -> Result<(QueryPlan, DuplicatePolicy)> {
+        self.keeps_source = !insert.on_duplicate.is_empty()
+            && matches!(&*query.body, sqlparser::ast::SetExpr::Select(_));
+        let bound = self.deeper(|binder| binder.query(query));
+        self.keeps_source = false;
+        let source = self.source_scope.take();
+        let mut bound = bound?;
+        let relations = first_relation..self.relations.len();
+        let is_read = self.relations[relations.clone()].iter().any(|relation| {
+            matches!(&relation.source, RelationSource::Table(other) if other.id == target.table.id)
+        });
+        check_count(&bound.columns, width)?;
+        let has_rows_of_tables =
+            matches!(&bound.body, Body::Select(block) if block.grouping.is_none());
+        let duplicates = self.duplicates(insert, target, source.filter(|_| has_rows_of_tables))?;
+        let of_source = |slot: &Slot| {
+            let owner = self.owners.get(slot.0 as usize).copied().flatten();
+            owner.is_some_and(|RelationId(number)| relations.contains(&number))
+        };
+        let hidden: Vec<Slot> = match &duplicates {
+            DuplicatePolicy::Update(assignments) => {
+                let values = assignments.iter().filter_map(|one| one.value.as_ref());
+                reads_of(values).iter().filter(of_source).collect()
+            }
+            _ => Vec::new(),
+        };
+        for slot in &hidden {
+            let value = make::slot(*slot, self.slot_type(*slot));
+            bound.columns.push(OutputColumn { value, name: "".into(), origin: None });
+        }
+        let mut plan = self.plan_bound(bound)?;
+        if is_read {
+            plan = self.kept(plan, &hidden);
+        }
+        plan.columns.truncate(width);
+        Ok((plan, duplicates))
     }
 
     /// Notes what is inserted, and deleted by `REPLACE`.
@@ -281,8 +337,9 @@ impl Binder<'_> {
         Ok(bound)
     }
 
-    /// A query that reads the table that is written, worked out before the first row is written.
-    fn kept(&mut self, plan: QueryPlan) -> QueryPlan {
+    /// A query that reads the table that is written, worked out before the first row is written. Its last
+    /// columns go to the slots `hidden`.
+    fn kept(&mut self, plan: QueryPlan, hidden: &[Slot]) -> QueryPlan {
         let types: Vec<SqlType> =
             plan.columns.iter().map(|column| column.value.ty.clone()).collect();
         let (rows, cost) = (plan.root.rows, plan.root.cost);
@@ -296,8 +353,10 @@ impl Binder<'_> {
             outer_slots: Vec::new(),
         }));
         let number = self.common_tables.len() - 1;
-        let slots: Vec<_> =
-            (0_u16..).take(types.len()).map(|column| (column, self.new_slot(None))).collect();
+        let own = types.len() - hidden.len();
+        let slots: Vec<Slot> =
+            (0..own).map(|_| self.new_slot(None)).chain(hidden.iter().copied()).collect();
+        let slots: Vec<(u16, Slot)> = (0_u16..).zip(slots).collect();
         let columns = slots.iter().zip(types).zip(names).map(|(((_, slot), ty), name)| {
             OutputColumn { value: make::slot(*slot, ty), name, origin: None }
         });
@@ -308,14 +367,14 @@ impl Binder<'_> {
         plan
     }
 
+    /// What is done if a unique key is taken; `source` has the tables of the query whose rows are inserted.
     fn duplicates(
         &mut self,
         insert: &ast::Insert,
-        table: &Arc<TableModel>,
-        old: RelationId,
-        new: RelationId,
-        named: Option<usize>,
+        target: &Target<'_>,
+        source: Option<Scope>,
     ) -> Result<DuplicatePolicy> {
+        let Target { table, old, new, named } = *target;
         if insert.replace {
             return Ok(DuplicatePolicy::Replace);
         }
@@ -341,19 +400,35 @@ impl Binder<'_> {
                 }
             }
         }
-        self.scopes.push(Scope { tables: vec![old_table, new_table], shown, ..Scope::default() });
-        let bound = self.bind_duplicates(insert, old);
+        let mut tables = vec![old_table, new_table];
+        let assigned = shown.clone();
+        if let Some(source) = source {
+            let first = tables.len();
+            let places = source.shown.into_iter();
+            shown.extend(
+                places
+                    .map(|place| ShownColumn { table: place.table + first, column: place.column }),
+            );
+            tables.extend(source.tables);
+        }
+        self.scopes.push(Scope { tables, shown, ..Scope::default() });
+        let bound = self.bind_duplicates(insert, old, &assigned);
         self.scopes.pop();
         bound.map(DuplicatePolicy::Update)
     }
 
+    /// `assigned`: the columns that names on the left mean.
     fn bind_duplicates(
         &mut self,
         insert: &ast::Insert,
         old: RelationId,
+        assigned: &[ShownColumn],
     ) -> Result<Vec<Assignment>> {
         let assignments = insert.on_duplicate.iter().map(|assignment| {
-            let ordinal = self.assigned_column(&assignment.column, "INSERT")?.ordinal;
+            let all = std::mem::replace(&mut self.scope().shown, assigned.to_vec());
+            let column = self.assigned_column(&assignment.column, "INSERT");
+            self.scope().shown = all;
+            let ordinal = column?.ordinal;
             let value = self.assigned_value(old, ordinal, &assignment.value)?;
             Ok(Assignment { ordinal, value })
         });
@@ -365,7 +440,7 @@ impl Binder<'_> {
         let column = column_argument(function)?;
         let level = self.scopes.len() - 1;
         let is_insert = self.scopes[level].tables.get(1).is_some_and(|table| table.model.is_some())
-            && self.scopes[level].shown.iter().all(|place| place.table == 0);
+            && self.scopes[level].shown.iter().all(|place| place.table != 1);
         if !is_insert {
             return Ok(make::null());
         }
@@ -404,6 +479,13 @@ impl Binder<'_> {
             }
         }
     }
+}
+
+fn check_count(columns: &[OutputColumn], wanted: usize) -> Result<()> {
+    if columns.len() == wanted {
+        return Ok(());
+    }
+    Err(SqlError::new(1136, "Column count doesn't match value count at row 1"))
 }
 
 fn insert_order(table: &TableModel, written: &[String]) -> Vec<u16> {

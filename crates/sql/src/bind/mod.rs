@@ -127,6 +127,12 @@ pub struct Binder<'a> {
     expansions: usize,
     /// What parameters have to be for the plan to hold.
     pub(crate) premises: Vec<Premise>,
+    /// Of the block that is bound next it is asked only whether it has rows.
+    pub(crate) tests_rows: bool,
+    /// The scope of the block that is bound next is to be kept.
+    pub(crate) keeps_source: bool,
+    /// The scope of the query whose rows are inserted.
+    pub(crate) source_scope: Option<Scope>,
 }
 
 impl<'a> Binder<'a> {
@@ -160,6 +166,9 @@ impl<'a> Binder<'a> {
             writes: false,
             expansions: 0,
             premises: Vec::new(),
+            tests_rows: false,
+            keeps_source: false,
+            source_scope: None,
         }
     }
 

@@ -30,7 +30,7 @@ impl Binder<'_> {
         if let Some(answer) = self.row_subquery_comparison(left, operator, right)? {
             return Ok(answer);
         }
-        let (one, two) = (self.bind(left)?, self.bind(right)?);
+        let (one, two) = (self.operand(left)?, self.operand(right)?);
         let one_type = one.ty.clone();
         let one = self.number_beside(left, one, &two.ty);
         let two = self.number_beside(right, two, &one_type);
@@ -112,7 +112,7 @@ impl Binder<'_> {
         list: &[Expr],
         negated: bool,
     ) -> Result<Expression> {
-        let operand = self.bind(operand)?;
+        let operand = self.operand(operand)?;
         let items = self.bind_all(list)?.into_iter().zip(list);
         let list = items.map(|(item, written)| {
             let item = self.number_beside(written, item, &operand.ty);

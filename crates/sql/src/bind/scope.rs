@@ -88,6 +88,8 @@ pub struct Scope {
     pub allows_windows: bool,
     /// Whether the arguments of an aggregate are being bound.
     pub in_aggregate: bool,
+    /// It is asked only whether the block has rows: `EXISTS (SELECT * FROM DUAL)`.
+    pub(crate) is_tested: bool,
     /// How many tables the block joins, those of merged queries included.
     pub(crate) joined_tables: usize,
 }
@@ -317,9 +319,25 @@ impl Binder<'_> {
         }
         let takes_alias = matches!(clause, Clause::Having | Clause::OrderBy | Clause::GroupBy);
         if path.table.is_none() && (takes_alias || !is_innermost) {
-            return self.alias_value(number, path.column, clause);
+            let value = self.alias_value(number, path.column, clause)?;
+            if let Some(value) = &value
+                && !is_innermost
+                && self.reads_aggregate(number, value)
+            {
+                let name = path.column;
+                let message =
+                    format!("Reference '{name}' not supported (reference to group function)");
+                return Err(SqlError::new(1247, message));
+            }
+            return Ok(value);
         }
         Ok(None)
+    }
+
+    /// Whether a value is made of an aggregate of a scope.
+    fn reads_aggregate(&self, scope: usize, value: &Expression) -> bool {
+        let read = crate::plan::visit::reads(value);
+        self.scopes[scope].aggregates.iter().any(|call| read.contains(call.output))
     }
 
     /// In `HAVING` a grouping column comes before an alias, and an alias before other columns.

@@ -39,9 +39,14 @@ impl Binder<'_> {
             false => self.block_hints(&texts),
         };
         let before = std::mem::replace(&mut self.block_hints, hints);
-        self.scopes.push(Scope::default());
+        let is_tested = std::mem::take(&mut self.tests_rows);
+        let is_source = std::mem::take(&mut self.keeps_source);
+        self.scopes.push(Scope { is_tested, ..Scope::default() });
         let bound = self.select_in_scope(select, order, locks);
-        self.scopes.pop();
+        let scope = self.scopes.pop();
+        if is_source {
+            self.source_scope = scope;
+        }
         self.block_hints = before;
         bound
     }
@@ -175,8 +180,12 @@ impl Binder<'_> {
             }
             (None, Expr::Identifier(name)) if name.quote_style.is_none() => {
                 let path = ColumnPath { schema: None, table: None, column: &name.value };
-                let is_column = self.scope().find(&path, Clause::GroupBy)?.is_some();
-                if is_column { None } else { aliased(list, name) }
+                match self.scope().find(&path, Clause::GroupBy) {
+                    Ok(Some(_)) => None,
+                    Ok(None) => aliased(list, name),
+                    // Of columns of several tables the one that is selected is meant.
+                    Err(ambiguous) => Some(selected(list, name).ok_or(ambiguous)?),
+                }
             }
             _ => None,
         };
@@ -194,12 +203,17 @@ impl Binder<'_> {
         self.scope().allows_windows = true;
         let mut columns = Vec::with_capacity(list.len());
         self.in_clause(Clause::FieldList, |binder| {
-            list.iter().try_for_each(|item| binder.select_item(item, &mut columns))
+            for item in list {
+                let before = columns.len();
+                binder.select_item(item, &mut columns)?;
+                // Subqueries of later items see the names of earlier ones.
+                let new = columns[before..].iter();
+                let new: Vec<_> =
+                    new.map(|column| (column.name.clone(), column.value.clone())).collect();
+                binder.scope().aliases.extend(new);
+            }
+            Ok::<(), SqlError>(())
         })?;
-        self.scope().aliases = columns
-            .iter()
-            .map(|column: &OutputColumn| (column.name.clone(), column.value.clone()))
-            .collect();
         Ok(columns)
     }
 
@@ -258,6 +272,11 @@ impl Binder<'_> {
         let level = self.scopes.len() - 1;
         let scope = &self.scopes[level];
         let places: Vec<ShownColumn> = match of {
+            None if scope.tables.is_empty() && scope.is_tested => {
+                let name = "1".into();
+                into.push(OutputColumn { value: make::integer(1), name, origin: None });
+                return Ok(());
+            }
             None if scope.tables.is_empty() => {
                 return Err(SqlError::new(1096, "No tables used"));
             }
@@ -504,6 +523,24 @@ fn aliased<'l>(list: &'l [SelectItem], name: &Ident) -> Option<&'l Expr> {
         }
         _ => None,
     })
+}
+
+/// The one item of the select list that a name means, as its alias or as the name of its column.
+fn selected<'l>(list: &'l [SelectItem], name: &Ident) -> Option<&'l Expr> {
+    let column_name = |expr: &Expr| match expr {
+        Expr::Identifier(name) => Some(name.value.clone()),
+        Expr::CompoundIdentifier(parts) => parts.last().map(|last| last.value.clone()),
+        _ => None,
+    };
+    let mut items = list.iter().filter_map(|item| match item {
+        SelectItem::ExprWithAlias { expr, alias } => Some((alias.value.clone(), expr)),
+        SelectItem::UnnamedExpr(expr) => Some((column_name(expr)?, expr)),
+        _ => None,
+    });
+    let (_, first) = items.find(|(shown, _)| shown.eq_ignore_ascii_case(&name.value))?;
+    let is_other =
+        |(shown, expr): (String, &Expr)| shown.eq_ignore_ascii_case(&name.value) && expr != first;
+    if items.any(is_other) { None } else { Some(first) }
 }
 
 /// An aggregate in what is grouped by: error 1056.

@@ -95,9 +95,48 @@ impl Binder<'_> {
         Ok(self.subquery_expression(plan, SubqueryKind::Scalar, ty))
     }
 
+    /// An operand of a comparison: a subquery of several columns is a row there.
+    pub(crate) fn operand(&mut self, expr: &Expr) -> Result<Expression> {
+        match expr {
+            Expr::Subquery(query) => {
+                self.shared(expr, |binder| binder.scalar_or_row_subquery(query))
+            }
+            _ => self.bind(expr),
+        }
+    }
+
+    /// `(SELECT …)` as a value, or `(SELECT …, …)` as a row each of whose values is a subquery.
+    fn scalar_or_row_subquery(&mut self, query: &ast::Query) -> Result<Expression> {
+        let first = self.planned(query)?;
+        let width = first.columns.len();
+        let mut values = vec![self.one_column(first, 0)];
+        for number in 1..width {
+            self.expand("Row subquery")?;
+            let plan = self.planned(query)?;
+            values.push(self.one_column(plan, number));
+        }
+        Ok(match values.pop() {
+            Some(only) if values.is_empty() => only,
+            last => {
+                values.extend(last);
+                Expression { kind: ExpressionKind::Row(values), ty: SqlType::null() }
+            }
+        })
+    }
+
+    /// One column of a subquery as a value.
+    fn one_column(&mut self, mut plan: QueryPlan, number: usize) -> Expression {
+        let column = plan.columns.swap_remove(number);
+        let ty = column.value.ty.clone().with_nullable(true);
+        plan.columns = vec![column];
+        self.subquery_expression(plan, SubqueryKind::Scalar, ty)
+    }
+
     /// `[NOT] EXISTS (SELECT …)`
     pub(crate) fn exists(&mut self, query: &ast::Query, negated: bool) -> Result<Expression> {
+        self.tests_rows = true;
         let plan = self.planned(query)?;
+        self.tests_rows = false;
         let ty = SqlType::boolean().not_null();
         Ok(self.subquery_expression(plan, SubqueryKind::Exists { negated }, ty))
     }
@@ -109,7 +148,7 @@ impl Binder<'_> {
         query: &ast::Query,
         negated: bool,
     ) -> Result<Expression> {
-        let operand = self.bind(operand)?;
+        let operand = self.operand(operand)?;
         let plan = self.planned(query)?;
         let operator = if negated { CompareOperator::NotEqual } else { CompareOperator::Equal };
         self.quantified_by(operand, operator, plan, negated)
@@ -129,7 +168,14 @@ impl Binder<'_> {
         let operator = comparison_operator(operator);
         let operator =
             operator.ok_or_else(|| SqlError::not_supported("this operator with ANY or ALL"))?;
-        let operand = self.bind(operand)?;
+        let operand = self.operand(operand)?;
+        let is_equality = matches!(
+            (operator, all),
+            (CompareOperator::Equal, false) | (CompareOperator::NotEqual, true)
+        );
+        if matches!(operand.kind, ExpressionKind::Row(_)) && !is_equality {
+            return Err(wrong_columns(1));
+        }
         let plan = self.planned(query)?;
         self.quantified_by(operand, operator, plan, all)
     }
@@ -269,7 +315,9 @@ impl Binder<'_> {
         negated: bool,
         joins: &mut Vec<SubqueryJoin>,
     ) -> Result<Option<Expression>> {
+        self.tests_rows = true;
         let bound = self.deeper(|binder| binder.query(query))?;
+        self.tests_rows = false;
         let kind = if negated { JoinKind::Anti } else { JoinKind::Semi };
         match self.joinable(bound) {
             Ok((block, _)) => {
@@ -294,7 +342,7 @@ impl Binder<'_> {
         negated: bool,
         joins: &mut Vec<SubqueryJoin>,
     ) -> Result<Option<Expression>> {
-        let operand = self.bind(operand)?;
+        let operand = self.operand(operand)?;
         let bound = self.deeper(|binder| binder.query(query))?;
         let operator = if negated { CompareOperator::NotEqual } else { CompareOperator::Equal };
         let operands = match &operand.kind {

@@ -86,6 +86,11 @@ impl PartitionReader {
         PartitionReader { level: self.level, reader: self.reader.again() }
     }
 
+    /// The error of a part whose rows are not those that were written.
+    pub(crate) fn damaged(&self) -> SqlError {
+        self.reader.damaged()
+    }
+
     /// Puts the next row in the place of `row`; false at the end.
     pub(crate) fn next(&mut self, row: &mut Vec<Datum>) -> Result<bool> {
         self.reader.next(row)

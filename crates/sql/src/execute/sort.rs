@@ -13,7 +13,7 @@ use std::collections::BinaryHeap;
 use std::collections::binary_heap::PeekMut;
 use std::vec::IntoIter;
 
-use crate::error::{Result, SqlError};
+use crate::error::Result;
 use crate::expression::{Expression, Slot, SortKey};
 use crate::types::{Datum, write_sort_key};
 
@@ -258,10 +258,7 @@ fn next_on_disk(run: &mut SpillReader) -> Result<Option<Entry>> {
     }
     let mut row = row.into_iter();
     let (Some(Datum::Text(key)), Some(Datum::UInt(number))) = (row.next(), row.next()) else {
-        return Err(SqlError::new(
-            1030,
-            "Got error 126 - 'Index file is crashed' from storage engine",
-        ));
+        return Err(run.damaged());
     };
     Ok(Some(Entry { key: (*key).into(), number, kept: row.collect() }))
 }

@@ -94,7 +94,7 @@ mod tests;
 mod words;
 
 pub use normalise::{Literal, LiteralKind, LiteralValue, MAX_LITERALS, Normalised, normalise};
-pub use render::{render, render_query};
+pub use render::{render, render_query, render_unqualified};
 pub use rows::{LiteralRows, literal_rows};
 pub use split::{Split, split};
 

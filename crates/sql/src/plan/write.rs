@@ -5,6 +5,7 @@ use std::sync::Arc;
 use crate::catalog::model::TableModel;
 use crate::expression::{Expression, Slot};
 
+use super::visit::reads_of;
 use super::{PlanNode, QueryPlan, StatementPlan};
 
 impl StatementPlan {
@@ -72,6 +73,17 @@ pub struct InsertPlan {
     pub checks: Vec<RowCheck>,
     /// Defaults that are expressions, over the slots of `old_row`.
     pub defaults: Vec<(u16, Expression)>,
+}
+
+impl InsertPlan {
+    /// Whether what is done with duplicates reads slots of the query whose rows are inserted.
+    #[must_use]
+    pub fn reads_source(&self) -> bool {
+        let DuplicatePolicy::Update(assignments) = &self.duplicates else { return false };
+        let read = reads_of(assignments.iter().filter_map(|one| one.value.as_ref()));
+        let of_row = self.old_row.iter().chain(&self.new_row).map(|(_, slot)| *slot).collect();
+        !read.is_subset(&of_row)
+    }
 }
 
 /// What an `INSERT` does when a unique key is taken.

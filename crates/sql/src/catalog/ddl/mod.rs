@@ -47,7 +47,7 @@ use super::model::{TableKind, TableModel};
 use super::session::SessionCatalog;
 use draft::TableDraft;
 
-pub use crate::grammar::render as expression_text;
+pub use crate::grammar::render_unqualified as expression_text;
 pub use charset::{charset_named, collation_named, resolve as resolve_collation};
 pub(crate) use column::kind as column_kind;
 

@@ -2,8 +2,8 @@
 
 use crate::error::Result;
 use crate::grammar::ast::{Show, ShowFilter};
+use crate::grammar::render as expression_text;
 
-use super::super::ddl::expression_text;
 use super::super::type_text::{identifier, quoted};
 use super::ShowContext;
 

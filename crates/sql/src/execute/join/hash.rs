@@ -267,7 +267,7 @@ impl<'p> HashJoin<'p> {
         let mut row = Vec::new();
         while part.right.next(&mut row)? {
             execution.check_cancelled()?;
-            let Some(Datum::Text(key)) = row.pop() else { continue };
+            let Some(Datum::Text(key)) = row.pop() else { return Err(part.right.damaged()) };
             if !self.table.add(&key, &row, execution) {
                 if self.table.rows.is_empty() {
                     return Err(execution.memory().refusal());

@@ -213,7 +213,8 @@ impl SpillReader {
         Ok(true)
     }
 
-    fn damaged(&self) -> SqlError {
+    /// The error of a file whose rows are not those that were written.
+    pub(crate) fn damaged(&self) -> SqlError {
         let path = self.file.path.display();
         SqlError::new(2, format!("Error reading file '{path}' (its rows are damaged)"))
     }

@@ -240,7 +240,9 @@ impl<'p> Inserter<'p> {
 
     fn insert_query(&mut self, execution: &mut Execution<'_>) -> Result<()> {
         self.numbers.batch = 1;
-        self.holds_back = !self.is_single_row && !self.foreign_keys.is_child();
+        // Rows that are held back are written when the source is at another row.
+        self.holds_back =
+            !self.is_single_row && !self.foreign_keys.is_child() && !self.plan.reads_source();
         let types = self.source_types();
         let mut query = QueryRows::open(&self.plan.source, execution)?;
         while query.advance(execution)? {

@@ -14,11 +14,40 @@ mod query;
 
 use sqlparser::ast::{Expr, Query};
 
+use super::Mode;
+use super::lexer::{Kind, Lexer};
+
 /// An expression as text.
 #[must_use]
 pub fn render(expr: &Expr) -> String {
     let mut out = String::new();
     expression::expression(expr, &mut out);
+    out
+}
+
+/// An expression over the columns of one table as text, without the table's name.
+#[must_use]
+pub fn render_unqualified(expr: &Expr) -> String {
+    let text = render(expr);
+    let mut lexer = Lexer::new(&text, Mode::default());
+    let mut tokens = Vec::new();
+    loop {
+        let token = lexer.next();
+        if token.kind == Kind::End {
+            break;
+        }
+        tokens.push(token);
+    }
+    let mut out = String::with_capacity(text.len());
+    let mut copied = 0;
+    for pair in tokens.windows(2) {
+        let [before, dot] = pair else { continue };
+        if before.kind == Kind::Quoted && dot.kind == Kind::Dot {
+            out.push_str(&text[copied..before.start as usize]);
+            copied = dot.end as usize;
+        }
+    }
+    out.push_str(&text[copied..]);
     out
 }
 

@@ -4,6 +4,7 @@ use super::super::ast::Statement;
 use super::super::{Mode, parse};
 use super::{DDL, DML, SESSION, statements};
 use crate::error::SqlError;
+use sqlparser::ast::{SelectItem, SetExpr};
 
 #[track_caller]
 fn takes_all(file: &'static str) {
@@ -131,4 +132,24 @@ fn refuses_long_chains() {
     assert_eq!(refusal(&mixed).code, 1436);
     let joins = vec!["t"; 5_000].join(" JOIN ");
     assert!(parse(&format!("SELECT * FROM {joins}"), Mode::default()).is_err());
+}
+
+#[test]
+fn a_column_is_named_after_its_text_up_to_255_bytes() {
+    let name = |text: &str| {
+        let parsed = parse(text, Mode::default()).unwrap();
+        let Statement::Select(select) = parsed.statement else { panic!() };
+        let SetExpr::Select(select) = *select.query.body else { panic!() };
+        let SelectItem::ExprWithAlias { alias, .. } = &select.projection[0] else { panic!() };
+        (alias.value.clone(), parsed.names_show_parameters)
+    };
+    assert_eq!(name("SELECT '\\n  x'").0, "x");
+    assert_eq!(name(&format!("SELECT '{}'", "x".repeat(17_000_000))).0, "x".repeat(255));
+    assert_eq!(name(&format!("SELECT '{}'", "é".repeat(300))).0, "é".repeat(127));
+    assert_eq!(
+        name("SELECT (SELECT a FROM t LIMIT ?)"),
+        ("(SELECT a FROM t LIMIT ?)".into(), true)
+    );
+    assert!(!name("SELECT (SELECT a FROM t LIMIT ?) AS b").1);
+    assert!(!name("SELECT a + 1 FROM t WHERE b = ?").1);
 }

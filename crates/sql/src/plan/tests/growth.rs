@@ -1,4 +1,5 @@
-//! What is refused before it takes too much time, memory or stack to plan.
+//! How the work of parsing, binding and planning grows with a statement, counted in steps and not by a
+//! clock: families of statements at a size and at twice that size.
 
 use super::{Database, shop};
 use crate::error::Result;
@@ -7,13 +8,15 @@ use crate::plan::{PlanContext, plan_statement};
 use crate::test_support::with_session_stack;
 use crate::watch::Watch;
 
-/// Parses and plans a statement.
-fn work(database: &Database, text: &str) -> Result<()> {
+/// Steps and held bytes of parsing and planning a statement, or its error.
+fn work(database: &Database, text: &str) -> Result<(u64, u64)> {
     let watch = Watch::default().with_memory(256 << 20);
     let statement = grammar::parse_watched(text, grammar::Mode::default(), &watch)?.statement;
+    let parsed = watch.step_count();
     let context = PlanContext { watch, ..database.context() };
     plan_statement(&statement, &context)?;
-    Ok(())
+    let watch = &context.watch;
+    Ok((watch.step_count().max(parsed), watch.held_bytes()))
 }
 
 fn joined(count: usize, separator: &str, piece: impl Fn(usize) -> String) -> String {
@@ -23,6 +26,126 @@ fn joined(count: usize, separator: &str, piece: impl Fn(usize) -> String) -> Str
 /// What `begin` and `end` make of a text when they are put around it so many times.
 fn nested(count: usize, begin: &str, middle: &str, end: &str) -> String {
     format!("{}{middle}{}", begin.repeat(count), end.repeat(count))
+}
+
+/// Common tables each of which uses the one before twice.
+fn doubling(count: usize, body: impl Fn(&str) -> String) -> String {
+    let tables = joined(count, ", ", |number| match number {
+        0 => "c0 AS (SELECT id AS x FROM customer)".to_owned(),
+        _ => format!("c{number} AS ({})", body(&format!("c{}", number - 1))),
+    });
+    format!("WITH {tables} SELECT COUNT(*) FROM c{}", count - 1)
+}
+
+type Family = (&'static str, usize, fn(usize) -> String);
+
+/// Families, with a size that is large enough for what grows faster than it should to show.
+const FAMILIES: &[Family] = &[
+    ("OR of one column", 2_000, |n| {
+        let tests = joined(n, " OR ", |i| format!("id = {i}"));
+        format!("SELECT name FROM customer WHERE {tests}")
+    }),
+    ("OR of two columns", 2_000, |n| {
+        let tests = joined(n, " OR ", |i| format!("id = {i} AND name = 'n{i}'"));
+        format!("SELECT name FROM customer WHERE {tests}")
+    }),
+    ("AND", 2_000, |n| {
+        let tests = joined(n, " AND ", |i| format!("id <> {i}"));
+        format!("SELECT name FROM customer WHERE {tests}")
+    }),
+    ("AND of ORs", 500, |n| {
+        let tests = joined(n, " AND ", |i| format!("(id = {i} OR name = 'n{i}')"));
+        format!("SELECT name FROM customer WHERE {tests}")
+    }),
+    ("IN list", 5_000, |n| {
+        format!("SELECT name FROM customer WHERE id IN ({})", joined(n, ",", |i| i.to_string()))
+    }),
+    ("IN list of rows", 2_000, |n| {
+        let rows = joined(n, ",", |i| format!("({i}, 'n{i}')"));
+        format!("SELECT name FROM customer WHERE (id, name) IN ({rows})")
+    }),
+    ("sum", 400, |n| format!("SELECT {} FROM customer", joined(n, " + ", |_| "id".to_owned()))),
+    ("XOR", 400, |n| format!("SELECT {} FROM customer", joined(n, " XOR ", |_| "id".to_owned()))),
+    ("CASE with an operand", 2_000, |n| {
+        let arms = joined(n, " ", |i| format!("WHEN {i} THEN {i}"));
+        format!("SELECT CASE id {arms} END FROM customer")
+    }),
+    ("CASE with a long operand", 400, |n| {
+        let operand = joined(n, " + ", |_| "id".to_owned());
+        let arms = joined(n, " ", |i| format!("WHEN {i} THEN {i}"));
+        format!("SELECT CASE {operand} {arms} END FROM customer")
+    }),
+    ("UNION ALL", 1_000, |n| joined(n, " UNION ALL ", |i| format!("SELECT {i}"))),
+    ("UNION", 1_000, |n| joined(n, " UNION ", |i| format!("SELECT {i}"))),
+    ("VALUES", 2_000, |n| format!("VALUES {}", joined(n, ", ", |i| format!("ROW({i}, {i})")))),
+    ("INSERT", 2_000, |n| {
+        let rows = joined(n, ", ", |i| format!("('c{i}', 'x')"));
+        format!("INSERT INTO country VALUES {rows}")
+    }),
+    ("select list", 1_000, |n| {
+        format!("SELECT {} FROM customer", joined(n, ", ", |i| format!("id + {i}")))
+    }),
+    ("subqueries in the select list", 200, |n| {
+        let list = joined(n, ", ", |i| format!("(SELECT name FROM country WHERE code = 'x{i}')"));
+        format!("SELECT {list} FROM customer")
+    }),
+    ("nested IN subqueries", 15, |n| {
+        nested(n, "SELECT id FROM customer WHERE id IN (", "SELECT 1", ")")
+    }),
+    ("nested NOT EXISTS", 15, |n| {
+        nested(n, "SELECT id FROM customer WHERE NOT EXISTS (", "SELECT 1", ")")
+    }),
+    ("nested derived tables", 15, |n| {
+        nested(n, "SELECT id + id AS id FROM (", "SELECT id FROM customer", ") d")
+    }),
+    ("nested BETWEEN", 60, |n| {
+        let test = nested(n, "(", "id", " BETWEEN 0 AND 1)");
+        format!("SELECT {test} FROM customer")
+    }),
+    ("nested CASE", 30, |n| {
+        let test = nested(n, "(CASE ", "id", " WHEN 0 THEN 1 WHEN 1 THEN 2 END)");
+        format!("SELECT {test} FROM customer")
+    }),
+    ("nested NULLIF", 60, |n| {
+        let test = nested(n, "NULLIF(", "id", ", 1)");
+        format!("SELECT {test} FROM customer")
+    }),
+    ("nested row comparisons", 60, |n| {
+        let test = nested(n, "((", "id", ", 2) < (1, 2))");
+        format!("SELECT {test} FROM customer")
+    }),
+    ("doubling common tables", 30, |n| {
+        doubling(n, |before| format!("SELECT a.x FROM {before} a, {before} b"))
+    }),
+    ("doubling unions", 15, |n| {
+        doubling(n, |before| format!("SELECT x FROM {before} UNION SELECT x FROM {before}"))
+    }),
+];
+
+#[test]
+fn work_and_memory_grow_no_faster_than_the_statement() {
+    with_session_stack(|| {
+        let database = shop();
+        let mut wrong = Vec::new();
+        for (name, size, family) in FAMILIES {
+            let (once, twice) =
+                match (work(&database, &family(*size)), work(&database, &family(2 * size))) {
+                    (Ok(once), Ok(twice)) => (once, twice),
+                    (once, twice) => {
+                        wrong.push(format!("{name}: {once:?} -> {twice:?}"));
+                        continue;
+                    }
+                };
+            // Nesting may make it the square of the depth, which the limits on depth keep small.
+            let most = if *size <= 60 { 4.5 } else { 2.5 };
+            let growth = |one: u64, two: u64| two as f64 / one.max(1) as f64;
+            let (steps, bytes) = (growth(once.0, twice.0), growth(once.1, twice.1));
+            if steps > most || bytes > most {
+                wrong.push(format!("{name}: {once:?} -> {twice:?}"));
+            }
+        }
+        assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    });
 }
 
 #[test]
