@@ -1,9 +1,11 @@
 #!/usr/bin/env bash
-# Builds Firn and runs it. Arguments go to `firn`; without any, a node is started over ./data.
+# Builds Firn and runs it, without symbols (scripts/stripped.sh). Arguments go to `firn`; without any, a node is started over ./data.
 set -euo pipefail
 scripts=$(dirname "${BASH_SOURCE[0]}")
 export CARGO_BUILD_JOBS=${CARGO_BUILD_JOBS:-2}
 if [ $# = 0 ]; then
     set -- start --data-dir data
 fi
-exec "$scripts/cargo.sh" run --locked --release --quiet --package firn -- "$@"
+"$scripts/cargo.sh" build --locked --release --quiet --package firn
+firn=$("$scripts/stripped.sh")
+exec "$firn" "$@"

@@ -17,7 +17,7 @@ use parking_lot::Mutex;
 
 pub use mysql::Value;
 
-use crate::error::BenchError;
+use crate::error::{BenchError, bare};
 
 /// How statements reach the server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -57,10 +57,10 @@ impl Target {
     /// [`BenchError::Url`].
     pub fn parse(url: &str, default_schema: &str) -> Result<Target, BenchError> {
         let reason = |reason: String| BenchError::Url { url: url.to_owned(), reason };
-        let options = Opts::from_url(url).map_err(|error| reason(error.to_string()))?;
+        let options = Opts::from_url(url).map_err(|error| reason(bare(&error.to_string())))?;
         let schema = options.get_db_name().unwrap_or(default_schema).to_owned();
         if schema.is_empty() || schema.contains('`') {
-            return Err(reason(format!("{schema:?} cannot be a schema's name")));
+            return Err(reason(format!("'{schema}' cannot be a schema's name")));
         }
         Ok(Target { options, schema, mode: Mode::default(), setup: Vec::new() })
     }
@@ -191,8 +191,9 @@ impl Session {
         match (rows.pop(), rows.len()) {
             (Some(row), 0) => Ok(row),
             (_, more) => Err(BenchError::Wrong(format!(
-                "{more} rows instead of one from {} with {values:?}",
-                beginning(&command.sql)
+                "{more} rows instead of one from {} with {}",
+                beginning(&command.sql),
+                shown(values)
             ))),
         }
     }
@@ -221,8 +222,9 @@ impl Session {
         match self.execute(command, values)? {
             1 => Ok(()),
             other => Err(BenchError::Wrong(format!(
-                "{other} rows changed instead of one by {} with {values:?}",
-                beginning(&command.sql)
+                "{other} rows changed instead of one by {} with {}",
+                beginning(&command.sql),
+                shown(values)
             ))),
         }
     }
@@ -287,6 +289,11 @@ fn beginning(sql: &str) -> String {
     }
 }
 
+/// Values as literals.
+fn shown(values: &[Value]) -> String {
+    values.iter().map(|value| value.as_sql(false)).collect::<Vec<_>>().join(", ")
+}
+
 fn server_error(sql: &str, error: mysql::Error) -> BenchError {
     BenchError::Server { statement: beginning(sql), error: Box::new(error) }
 }
@@ -302,7 +309,9 @@ pub fn whole(value: &Value) -> Result<i64, BenchError> {
         Value::Bytes(bytes) => std::str::from_utf8(bytes).ok().and_then(|text| text.parse().ok()),
         _ => None,
     };
-    number.ok_or_else(|| BenchError::Wrong(format!("{value:?} instead of a whole number")))
+    number.ok_or_else(|| {
+        BenchError::Wrong(format!("{} instead of a whole number", value.as_sql(false)))
+    })
 }
 
 /// The value as text; the literal of what is no text.
@@ -333,7 +342,7 @@ pub fn hundredths(value: &Value) -> Result<i64, BenchError> {
     };
     let size = parsed();
     size.map(|size| sign * size)
-        .ok_or_else(|| BenchError::Wrong(format!("{value:?} instead of an amount")))
+        .ok_or_else(|| BenchError::Wrong(format!("{} instead of an amount", value.as_sql(false))))
 }
 
 /// Hundredths as a decimal literal.

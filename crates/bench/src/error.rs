@@ -17,7 +17,7 @@ pub enum BenchError {
         reason: String,
     },
     /// The server refused, or the connection broke.
-    #[error("{statement}: {error}")]
+    #[error("{statement}: {}", told(error))]
     Server {
         /// The beginning of the statement.
         statement: String,
@@ -36,6 +36,40 @@ pub enum BenchError {
     /// A plot could not be drawn.
     #[error("cannot draw: {0}")]
     Plot(String),
+}
+
+/// An error of the client library in one line, in the words of MySQL's own clients: code and SQLSTATE
+/// where the server gave them, never the library's type names.
+#[must_use]
+pub fn told(error: &mysql::Error) -> String {
+    use mysql::{DriverError, Error};
+    match error {
+        Error::MySqlError(error) => {
+            format!("ERROR {} ({}): {}", error.code, error.state, one_line(&error.message))
+        }
+        Error::IoError(error) => format!("ERROR 2013 (HY000): lost the server: {error}"),
+        Error::DriverError(DriverError::CouldNotConnect(Some((place, why, _)))) => {
+            format!("ERROR 2003 (HY000): cannot connect to {place}: {}", bare(why))
+        }
+        other => format!("ERROR 2000 (HY000): {}", bare(&other.to_string())),
+    }
+}
+
+/// What the library says without the name of its type: `DriverError { reason }` is `reason`.
+pub(crate) fn bare(text: &str) -> String {
+    let text = one_line(text);
+    let inner = text.split_once(" { ").and_then(|(name, rest)| {
+        let is_name = name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b' ');
+        rest.strip_suffix(" }").filter(|_| is_name)
+    });
+    match inner {
+        Some(inner) => bare(inner),
+        None => text,
+    }
+}
+
+fn one_line(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 /// Why a transaction was taken back by the server and is worth trying again.

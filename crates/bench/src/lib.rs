@@ -37,4 +37,4 @@ pub mod ycsb;
 
 pub use command_line::commands;
 pub use dispatch::dispatch;
-pub use error::{BenchError, Conflict};
+pub use error::{BenchError, Conflict, told};

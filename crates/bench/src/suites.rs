@@ -116,7 +116,8 @@ fn mix(text: &str) -> Result<[u32; 5], BenchError> {
         sum > 0 && sum < 1 << 31
     });
     weights.ok_or_else(|| {
-        BenchError::Usage(format!("--mix {text} is not five weights, such as {:?}", tpcc::MIX))
+        let example = tpcc::MIX.map(|weight| weight.to_string()).join(",");
+        BenchError::Usage(format!("--mix {text} is not five weights, such as {example}"))
     })
 }
 

@@ -110,3 +110,55 @@ fn a_database_in_use_is_left_alone() {
     assert!(text(&output.stderr).starts_with("firn: data is in use"), "{output:?}");
     assert_eq!(output.status.code(), Some(1));
 }
+
+#[test]
+fn sizes_are_written_in_any_usual_way() {
+    let directory = tempfile::tempdir().unwrap();
+    let settings = "log_segment_size = '32MiB'\nbuffer_pool = '256MB'\n";
+    std::fs::write(directory.path().join("firn.toml"), settings).unwrap();
+    let output = firn(
+        directory.path(),
+        &["admin", "configuration", "--config", "firn.toml", "--memory-budget", "1gib"],
+        &[("FIRN_MATERIALISE_BEHIND_LIMIT", "512Mb")],
+    );
+    let shown = text(&output.stdout);
+    for (name, value) in [
+        ("log_segment_size", "32M"),
+        ("buffer_pool", "256M"),
+        ("memory_budget", "1G"),
+        ("materialise_behind_limit", "512M"),
+    ] {
+        let line = shown.lines().find(|line| line.starts_with(name)).unwrap();
+        assert_eq!(line.split_whitespace().nth(1), Some(value), "{line}");
+    }
+}
+
+#[test]
+fn errors_are_said_in_words_and_not_in_the_names_of_types() {
+    let directory = tempfile::tempdir().unwrap();
+    let occupied = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let dead = {
+        let closed = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        closed.local_addr().unwrap().port()
+    };
+    let url = format!("mysql://root@127.0.0.1:{dead}");
+    let listen = occupied.local_addr().unwrap().to_string();
+    let port = dead.to_string();
+    let commands: [&[&str]; 7] = [
+        &["sql", "--port", &port, "-e", "SELECT 1"],
+        &["bench", "sysbench", "prepare", "--url", &url],
+        &["bench", "tpcc", "run", "--url", &url],
+        &["bench", "tpcc", "check", "--url", "postgres://here"],
+        &["bench", "tpcc", "run", "--mix", "1,2", "--url", &url],
+        &["start", "--listen", &listen],
+        &["start", "--listen", "127.0.0.1:0", "--socket", "/nowhere/firn.sock"],
+    ];
+    for command in commands {
+        let output = firn(directory.path(), command, &[("HOME", "/nowhere")]);
+        assert!(!output.status.success(), "{command:?}");
+        let said = text(&output.stderr);
+        let debug = ["Error {", " { ", "Err(", "Some(", "Tcp(", "Os {", "kind:"];
+        let found = debug.iter().find(|mark| said.contains(**mark));
+        assert!(found.is_none() && !said.is_empty(), "{command:?}: {said}");
+    }
+}

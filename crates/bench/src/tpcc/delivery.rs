@@ -85,7 +85,7 @@ impl Delivery {
         session.change_one(&self.carry, &[&[Value::from(input.carrier)], &key[..]].concat())?;
         if session.execute(&self.deliver, &key)? == 0 {
             let order = whole(&order[0])?;
-            return Err(BenchError::Wrong(format!("order {order} of {place:?} has no lines")));
+            return Err(BenchError::Wrong(format!("order {order} has no lines")));
         }
         let cost = session.row(&self.cost, &key)?;
         let values = [&cost[..], &place, &whose].concat();

@@ -64,7 +64,8 @@ impl OrderStatus {
         let lines = session.rows(&self.lines, &[warehouse, district, order[0].clone()])?;
         if lines.len() as i64 != whole(&order[3])? {
             let found = lines.len();
-            return Err(BenchError::Wrong(format!("an order of {:?} lines has {found}", order[3])));
+            let expected = order[3].as_sql(false);
+            return Err(BenchError::Wrong(format!("an order of {expected} lines has {found}")));
         }
         Ok(Outcome::Done)
     }

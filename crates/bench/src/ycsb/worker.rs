@@ -82,7 +82,10 @@ impl Caller {
         };
         for value in &row[1..] {
             if !text(value).starts_with(key) {
-                return Err(BenchError::Wrong(format!("the record {key} has {value:?}")));
+                return Err(BenchError::Wrong(format!(
+                    "the record {key} has {}",
+                    value.as_sql(false)
+                )));
             }
         }
         Ok(Outcome::Done)

@@ -76,7 +76,7 @@ pub(crate) fn run(
 ) -> Result<Flow, ClientError> {
     match run_command(shell, command, out) {
         Err(ClientError::Server(error)) => {
-            eprintln!("{}", super::told(&error));
+            eprintln!("{}", firn_bench::told(&error));
             Ok(Flow::Failed)
         }
         Err(ClientError::Options(why)) => {

@@ -39,7 +39,7 @@ pub(crate) enum ClientError {
     #[error("{0}")]
     Options(String),
     /// What the server or the way to it says.
-    #[error("{}", told(.0))]
+    #[error("{}", firn_bench::told(.0))]
     Server(#[from] mysql::Error),
     /// A file, the terminal or standard output.
     #[error("{0}")]
@@ -50,24 +50,6 @@ pub(crate) enum ClientError {
     /// A statement was refused; the user has been told.
     #[error("stopped after an error")]
     Stopped,
-}
-
-/// An error in one line, with code and SQLSTATE where the server gave them.
-fn told(error: &mysql::Error) -> String {
-    match error {
-        mysql::Error::MySqlError(error) => {
-            format!("ERROR {} ({}): {}", error.code, error.state, one_line(&error.message))
-        }
-        mysql::Error::IoError(error) => format!("ERROR 2013 (HY000): lost the server: {error}"),
-        mysql::Error::DriverError(mysql::DriverError::CouldNotConnect(Some((place, why, _)))) => {
-            format!("ERROR 2003 (HY000): cannot connect to {place}: {}", one_line(why))
-        }
-        other => format!("ERROR 2000 (HY000): {}", one_line(&other.to_string())),
-    }
-}
-
-fn one_line(text: &str) -> String {
-    text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 /// Runs `firn sql`.

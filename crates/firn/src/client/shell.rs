@@ -14,7 +14,7 @@ use super::options::Options;
 use super::output::{Format, Header, Screen, row_writer, write_table};
 use super::splitter::{Ending, Splitter, Statement};
 use super::words;
-use super::{ClientError, commands, pager, told};
+use super::{ClientError, commands, pager};
 
 /// What follows a line or a statement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -162,7 +162,7 @@ impl Shell {
             Err(ClientError::Server(error)) => {
                 out.flush()?;
                 let line = statement.line;
-                let message = told(&error);
+                let message = firn_bench::told(&error);
                 match message.split_once(": ") {
                     Some((code, rest)) if !self.is_interactive => {
                         eprintln!("{code} at line {line}: {rest}");

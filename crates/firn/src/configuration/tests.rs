@@ -86,7 +86,7 @@ fn a_refusal_names_the_file_and_the_line() {
     refused(
         merge("# a comment\n\nbuffer_pool = \"12Q\"\n", &[], &[]),
         &expect![
-            "firn.toml:3: buffer_pool: '12Q' is not a size; write a whole number of bytes, or one with K, M, G or T after it"
+            "firn.toml:3: buffer_pool: '12Q' is not a size; write a whole number of bytes, or one with K, M, G or T after it, such as 512M, 512MB or 512MiB"
         ],
     );
     refused(
@@ -146,8 +146,8 @@ fn the_buffer_pool_is_what_a_budget_leaves_unless_it_was_set() {
         let plan = merge(file, &[], &[]).unwrap().memory_plan();
         (plan.buffer_pool_bytes >> 20, plan.budget_bytes >> 20)
     };
-    assert_eq!(pool_and_budget(""), (512, 712));
-    assert_eq!(pool_and_budget("memory_budget = '1G'"), (761, 1024));
+    assert_eq!(pool_and_budget(""), (512, 776));
+    assert_eq!(pool_and_budget("memory_budget = '1G'"), (692, 1024));
     assert_eq!(pool_and_budget("memory_budget = '1G'\nbuffer_pool = '64M'"), (64, 1024));
 }
 
@@ -156,13 +156,13 @@ fn values_that_do_not_fit_each_other_are_refused() {
     refused(
         merge("memory_budget = '512M'\nbuffer_pool = '512M'\n", &[], &[]),
         &expect![
-            "firn.toml:1: memory_budget: '512M' is less than the 648M that a node with buffer_pool = 512M needs"
+            "firn.toml:1: memory_budget: '512M' is less than the 712M that a node with buffer_pool = 512M needs"
         ],
     );
     refused(
         merge("memory_budget = '16M'\n", &[], &[]),
         &expect![
-            "firn.toml:1: memory_budget: '16M' is less than the 39M that a node with buffer_pool = 8M needs"
+            "firn.toml:1: memory_budget: '16M' is less than the 71M that a node with buffer_pool = 8M needs"
         ],
     );
     refused(
