@@ -115,7 +115,12 @@ impl File for SystemFile {
             return Ok(()); // the system call refuses an empty range
         }
         let flags = rustix::fs::FallocateFlags::empty();
-        Ok(rustix::io::retry_on_intr(|| rustix::fs::fallocate(&self.0, flags, 0, length))?)
+        match rustix::io::retry_on_intr(|| rustix::fs::fallocate(&self.0, flags, 0, length)) {
+            Err(rustix::io::Errno::OPNOTSUPP | rustix::io::Errno::NOSYS) => {
+                allocate_by_writing(&self.0, length)
+            }
+            done => Ok(done?),
+        }
     }
 
     fn set_length(&self, length: u64) -> io::Result<()> {
@@ -131,6 +136,27 @@ impl File for SystemFile {
 const FILE_MODE: u32 = 0o640;
 /// As [`FILE_MODE`], for directories.
 const DIRECTORY_MODE: u32 = 0o750;
+
+/// What one write of zeros carries.
+const ZEROS_BYTES: u64 = 1 << 20;
+
+/// Reserves room on a file system without `fallocate`: writes zeros behind the file's end. A failure leaves
+/// the file as long as it was, so that what was written of it is free again.
+fn allocate_by_writing(file: &fs::File, length: u64) -> io::Result<()> {
+    let start = file.metadata()?.len();
+    let zeros = vec![0; length.saturating_sub(start).min(ZEROS_BYTES) as usize];
+    let mut end = start;
+    while end < length {
+        let piece = (length - end).min(ZEROS_BYTES);
+        if let Err(error) = file.write_all_at(&zeros[..piece as usize], end) {
+            // The first error says more than that of the attempt to clean up.
+            let _ = file.set_len(start);
+            return Err(error);
+        }
+        end += piece;
+    }
+    Ok(())
+}
 
 struct SystemDirectoryLock {
     _locked: fs::File,

@@ -1,5 +1,6 @@
 //! A log and a page store in memory, for tests of what stands above them.
 
+use std::cell::Cell;
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -28,6 +29,19 @@ use crate::transaction::{
     IdLimits, IsolationLevel, Transaction, TransactionOptions, TransactionSystem,
 };
 use crate::tree::{Forest, StructureChanges, Target};
+
+/// How much room the log says that it has, to the thread that asks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Room {
+    Plenty,
+    Low,
+    Scarce,
+}
+
+thread_local! {
+    /// What [`MemoryLog`] answers on this thread.
+    pub(crate) static ROOM: Cell<Room> = const { Cell::new(Room::Plenty) };
+}
 
 /// A log in memory.
 #[derive(Default)]
@@ -61,7 +75,11 @@ impl LogStore for MemoryLog {
     }
 
     fn is_room_low(&self) -> bool {
-        false
+        ROOM.get() != Room::Plenty
+    }
+
+    fn is_room_scarce(&self) -> bool {
+        ROOM.get() == Room::Scarce
     }
 }
 

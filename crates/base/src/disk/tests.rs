@@ -44,6 +44,26 @@ fn allocation_extends_and_never_shortens() {
 }
 
 #[test]
+fn without_fallocate_zeros_are_written() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("chunk");
+    let file = std::fs::File::create_new(&path).unwrap();
+    let asked = (3 << 20) + 7;
+    for (asked, length) in [(0, 0), (asked, asked), (100, asked)] {
+        super::allocate_by_writing(&file, asked).unwrap();
+        assert_eq!(file.metadata().unwrap().len(), length);
+    }
+    // Room is taken, not only promised; and what was written before stays.
+    use std::os::unix::fs::{FileExt, MetadataExt};
+    assert!(file.metadata().unwrap().blocks() * 512 >= asked);
+    file.write_all_at(b"snow", 0).unwrap();
+    super::allocate_by_writing(&file, asked + 1).unwrap();
+    let bytes = std::fs::read(&path).unwrap();
+    assert_eq!(&bytes[..5], b"snow\0");
+    assert!(bytes[4..].iter().all(|byte| *byte == 0));
+}
+
+#[test]
 fn names_are_listed_in_order_and_replaced_by_rename() {
     let directory = tempfile::tempdir().unwrap();
     let at = |name: &str| directory.path().join(name);

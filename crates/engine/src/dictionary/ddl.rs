@@ -180,6 +180,7 @@ impl Ddl<'_> {
     /// [`EngineError::NoSuchTable`], locks that were not granted, or why the dictionary could not be
     /// written.
     pub fn drop_table(&mut self, id: TableId) -> Result<(), EngineError> {
+        self.trx.free_space();
         let table = self.lock(id)?;
         let (definition, trees) = (table.definition(), self.dictionary.trees);
         stored::delete_parts(&mut self.trx, &trees, id, 0)?;
@@ -204,6 +205,7 @@ impl Ddl<'_> {
                 definition.name
             )));
         }
+        self.trx.free_space();
         let old = definition.space;
         self.create_space(&mut definition)?;
         self.trx.note_undo(UndoOperation::SpaceAbandoned { space: old })?;
@@ -412,10 +414,11 @@ impl Ddl<'_> {
         let space = dictionary.next_space()?;
         self.trx.note_undo(UndoOperation::SpaceCreated { space })?;
         let spaces = dictionary.system.forest().spaces();
-        spaces.create(space, SpacePurpose::Table, definition.table_id)?;
+        let purpose = self.trx.purpose(false);
+        spaces.create_for(space, SpacePurpose::Table, definition.table_id, purpose)?;
         definition.space = space;
         for index in &mut definition.indexes {
-            index.index_id = stored::create_tree(&dictionary.system, space)?;
+            index.index_id = stored::create_tree(&dictionary.system, space, purpose)?;
             index.root_page = index.index_id.root().page_no;
         }
         Ok(())
@@ -513,7 +516,7 @@ impl MemoryChange {
 
 fn check_name(name: &str) -> Result<(), EngineError> {
     if name.is_empty() || name.len() > MAX_NAME_BYTES || name.contains('\0') {
-        return Err(EngineError::Invalid(format!("{name:?} cannot be a name")));
+        return Err(EngineError::Invalid(format!("'{name}' cannot be a name")));
     }
     Ok(())
 }

@@ -25,6 +25,7 @@ use std::time::Duration;
 use crate::dictionary::{Ddl, Dictionary, stored};
 use crate::error::EngineError;
 use crate::lock::LockError;
+use crate::log::writer::Purpose;
 use crate::table::Table;
 use crate::transaction::{
     Cursor, Direction, IsolationLevel, KeyRange, ReadMode, RecordRun, Transaction, WaitPolicy,
@@ -110,7 +111,7 @@ impl Dictionary {
             });
             // Whatever can be wrong with the index shows before it has a page.
             definition.layout()?;
-            root = stored::create_tree(&self.system, definition.space)?;
+            root = stored::create_tree(&self.system, definition.space, Purpose::Forward)?;
             if let Some(index) = definition.indexes.last_mut() {
                 (index.index_id, index.root_page) = (root, root.root().page_no);
             }

@@ -240,12 +240,13 @@ pub(super) const FIRST_TABLE_SPACE: SpaceId = SpaceId(16);
 pub(super) fn create_tree(
     system: &TransactionSystem,
     space: SpaceId,
+    purpose: Purpose,
 ) -> Result<IndexId, EngineError> {
     let (forest, pages) = (system.forest(), system.pages());
     forest.spaces().prepare(space)?;
     let mut frames = pages.pool.reserve(1);
     pages.run(|| {
-        let mut mtr = MiniTransaction::begin(pages, Purpose::Forward)?;
+        let mut mtr = MiniTransaction::begin(pages, purpose)?;
         let index = forest.create_root(&mut mtr, &mut frames, space)?;
         let _ = mtr.commit();
         Ok(index)

@@ -11,7 +11,7 @@ use super::*;
 use crate::check::check;
 use crate::lock::LockError;
 use crate::table::{ScanOptions, WriteBuffers};
-use crate::test_support::{Database, index_over, table_definition};
+use crate::test_support::{Database, ROOM, Room, index_over, table_definition};
 
 fn numbers(name: &str) -> TableDefinition {
     let int = ColumnType::Int(IntWidth::Four);
@@ -90,6 +90,48 @@ fn what_was_created_is_there_after_opening_again() {
     }
     assert_eq!(again.schemas(), ["s".into()]);
     assert!(again.table_named("s", "other").is_none());
+    assert_clean(&database);
+}
+
+#[test]
+fn a_full_disk_is_freed_by_delete_truncate_and_drop() {
+    let database = Database::new();
+    let tables = ["t", "u"].map(|name| database.create(numbers(name)));
+    tables.iter().for_each(|table| fill(&database, table, 0..1000));
+    let delete = |ids: std::ops::Range<i64>| {
+        let (mut trx, mut buffers) = (database.begin(), WriteBuffers::default());
+        for id in ids {
+            let mut key = Vec::new();
+            tables[0].primary_key(&[ValueRef::Int(id)], &mut key)?;
+            assert!(tables[0].delete(&mut trx, &key, &mut buffers)?);
+        }
+        trx.commit().map(drop)
+    };
+    let insert = || {
+        let mut trx = database.begin();
+        let inserted =
+            tables[0].insert(&mut trx, &row(5000, 1), &mut WriteBuffers::default()).map(drop);
+        trx.commit().unwrap();
+        inserted.unwrap_err().mysql_code()
+    };
+    ROOM.set(Room::Low);
+    assert_eq!(insert(), 1021);
+    delete(0..500).unwrap();
+    assert_eq!(insert(), 1021);
+    // What is left now is for ends of transactions, and for what gives up whole tables.
+    ROOM.set(Room::Scarce);
+    assert_eq!(delete(500..501).unwrap_err().mysql_code(), 1021);
+    ddl(&database, |ddl| ddl.truncate_table(tables[0].id()));
+    ddl(&database, |ddl| ddl.drop_table(tables[1].id()));
+    let mut refused = database.dictionary.ddl().unwrap();
+    assert_eq!(refused.create_table(numbers("v")).unwrap_err().mysql_code(), 1021);
+    drop(refused);
+    database.clean_up();
+    assert!(is_absent(&database, tables[1].space()));
+    ROOM.set(Room::Plenty);
+    let emptied = database.dictionary.table(tables[0].id()).unwrap();
+    assert_eq!(count(&database, &emptied, ScanOptions::all()), 0);
+    fill(&database, &emptied, 0..10);
     assert_clean(&database);
 }
 

@@ -77,7 +77,9 @@ pub struct RedoLog {
 pub enum Purpose {
     /// New work: refused when the log is about to run out of room.
     Forward,
-    /// Commit, rollback and upkeep: uses the room that is kept for them.
+    /// Deleting rows: may use a part of what is kept for completion, since it is how a full disk gets room.
+    Freeing,
+    /// Commit, rollback, upkeep, and giving up whole tables: uses the room that is kept for them.
     Completion,
 }
 
@@ -122,7 +124,12 @@ impl RedoLog {
             if let Some(failure) = self.role.failure() {
                 return Err(failure.clone());
             }
-            if purpose == Purpose::Forward && self.store.is_room_low() {
+            let is_refused = match purpose {
+                Purpose::Forward => self.store.is_room_low(),
+                Purpose::Freeing => self.store.is_room_scarce(),
+                Purpose::Completion => false,
+            };
+            if is_refused {
                 return Err(LogError::NoRoom {
                     place: "the log directory".to_owned(),
                     reason: "no room for another log segment".to_owned(),

@@ -111,8 +111,22 @@ impl Spaces {
         purpose: SpacePurpose,
         table: TableId,
     ) -> Result<(), EngineError> {
+        self.create_for(space, purpose, table, Purpose::Forward)
+    }
+
+    /// As [`Spaces::create`], with room in the log for `log_purpose`.
+    ///
+    /// # Errors
+    /// As [`Spaces::create`].
+    pub(crate) fn create_for(
+        &self,
+        space: SpaceId,
+        purpose: SpacePurpose,
+        table: TableId,
+        log_purpose: Purpose,
+    ) -> Result<(), EngineError> {
         let mut frames = self.pages.pool.reserve(2);
-        let mut mtr = MiniTransaction::begin(&self.pages, Purpose::Forward)?;
+        let mut mtr = MiniTransaction::begin(&self.pages, log_purpose)?;
         let header = mtr.create(&mut frames, PageId::new(space, HEADER_PAGE));
         mtr.change(header, &Change::Format { kind: PageKind::SpaceHeader });
         let fields =

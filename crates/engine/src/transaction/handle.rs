@@ -22,6 +22,7 @@ use firn_format::undo::UndoPointer;
 use crate::error::EngineError;
 use crate::lock::{LockError, LockMode, LockTarget, Outcome as LockOutcome, Wait};
 use crate::log::completions::Completion;
+use crate::log::writer::Purpose;
 use crate::metadata_lock::LockContext;
 use crate::transaction::renewal::Reads;
 use crate::transaction::snapshots::SnapshotSlot;
@@ -59,6 +60,8 @@ pub struct Transaction {
     lock_wait_timeout: Duration,
     /// A write to a record that has changed since the snapshot is refused.
     pub(crate) first_updater_wins: bool,
+    /// It gives up whole tables, which a full disk does not prevent.
+    frees_space: bool,
     cancelled: Option<Arc<AtomicBool>>,
     /// The session's locks on definitions.
     metadata: Option<Arc<LockContext>>,
@@ -86,6 +89,7 @@ impl Transaction {
             observed: Cell::new(Lsn::default()),
             lock_wait_timeout: system.options().lock_wait_timeout,
             first_updater_wins: system.options().first_updater_wins,
+            frees_space: false,
             cancelled: None,
             metadata: None,
             ended: false,
@@ -126,6 +130,20 @@ impl Transaction {
         match &self.cancelled {
             Some(flag) if flag.load(Ordering::Relaxed) => Err(LockError::Cancelled.into()),
             _ => Ok(()),
+        }
+    }
+
+    /// From now on it may use the room in the log that is kept for commits and rollbacks: it gives up a table.
+    pub(crate) fn free_space(&mut self) {
+        self.frees_space = true;
+    }
+
+    /// What its changes are for.
+    pub(crate) fn purpose(&self, deletes: bool) -> Purpose {
+        match (self.frees_space, deletes) {
+            (true, _) => Purpose::Completion,
+            (false, true) => Purpose::Freeing,
+            (false, false) => Purpose::Forward,
         }
     }
 
@@ -203,6 +221,7 @@ impl Transaction {
             observed: Cell::new(Lsn::default()),
             lock_wait_timeout: self.lock_wait_timeout,
             first_updater_wins: self.first_updater_wins,
+            frees_space: false,
             cancelled: self.cancelled.clone(),
             metadata: None,
             ended: false,

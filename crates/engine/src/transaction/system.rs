@@ -225,7 +225,7 @@ impl TransactionSystem {
     pub(crate) fn begin_trx(&self) -> Result<TrxId, EngineError> {
         let trx = TrxId(self.next_trx.fetch_add(1, Ordering::AcqRel));
         while trx.0 >= self.trx_limit.load(Ordering::Acquire) {
-            self.raise_watermark(Purpose::Forward)?;
+            self.raise_watermark(Purpose::Completion)?;
         }
         self.table.begin(trx, self.snapshots.horizon());
         if let Some(list) = &self.active_list {

@@ -23,7 +23,6 @@ use firn_format::undo::{
 
 use crate::error::EngineError;
 use crate::lock::{LockMode, LockTarget, Outcome as LockOutcome, Wait};
-use crate::log::writer::Purpose;
 use crate::pages::Restart;
 use crate::transaction::handle::{Transaction, Writer};
 use crate::transaction::system::TransactionSystem;
@@ -175,9 +174,10 @@ impl Transaction {
         change: Change<'_>,
     ) -> Result<Step<bool>, EngineError> {
         let guard = self.write_guard(index, key);
+        let purpose = self.purpose(matches!(change, Change::Delete(_)));
         let (system, writer) = (&self.system, self.writer.as_mut().expect("just ensured"));
         let tree = system.forest().tree(index);
-        let written = tree.write(key, Purpose::Forward, |leaf| {
+        let written = tree.write(key, purpose, |leaf| {
             if let Some(wait) = system.admit_write(leaf.value(), &guard)? {
                 return Ok(Step::Wait(wait));
             }
@@ -241,13 +241,16 @@ impl Transaction {
     pub(crate) fn note_undo(&mut self, operation: UndoOperation<'_>) -> Result<(), EngineError> {
         self.check_open()?;
         self.ensure_writer()?;
+        let gives_up = matches!(
+            operation,
+            UndoOperation::OverflowReplaced { .. } | UndoOperation::SpaceAbandoned { .. }
+        );
+        let purpose = self.purpose(gives_up);
         loop {
             let (system, writer) = (&self.system, self.writer.as_mut().expect("just ensured"));
             let noted = system.pages().run(|| {
-                let mut mtr = crate::mini_transaction::MiniTransaction::begin(
-                    system.pages(),
-                    Purpose::Forward,
-                )?;
+                let mut mtr =
+                    crate::mini_transaction::MiniTransaction::begin(system.pages(), purpose)?;
                 let Some(held) = writer.undo.latch(&mut mtr, NOTE_BYTES)? else {
                     return Ok(false);
                 };
@@ -256,11 +259,7 @@ impl Transaction {
                 Ok(true)
             })?;
             if noted {
-                let is_work = matches!(
-                    operation,
-                    UndoOperation::OverflowReplaced { .. } | UndoOperation::SpaceAbandoned { .. }
-                );
-                if is_work {
+                if gives_up {
                     writer.undo.note_work();
                 }
                 writer.publish_weight();

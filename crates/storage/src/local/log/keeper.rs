@@ -118,6 +118,11 @@ impl Shared {
         self.keeper.lock().stuck.is_some() && self.segments.lock().ahead() < 2
     }
 
+    /// See [`firn_api::LogStore::is_room_scarce`].
+    pub(super) fn is_room_scarce(&self) -> bool {
+        self.keeper.lock().stuck.is_some() && self.segments.lock().ahead() < 1
+    }
+
     fn needs_segment(&self) -> bool {
         let wanted_end = Lsn(self.wanted_end.load(Ordering::Acquire));
         let segments = self.segments.lock();

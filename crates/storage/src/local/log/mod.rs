@@ -296,6 +296,10 @@ impl LogStore for LocalLog {
     fn is_room_low(&self) -> bool {
         self.shared.is_room_low()
     }
+
+    fn is_room_scarce(&self) -> bool {
+        self.shared.is_room_scarce()
+    }
 }
 
 impl PageLog for LocalLog {
