@@ -9,6 +9,7 @@ pub mod disk;
 pub mod environment;
 pub mod event;
 pub mod ids;
+pub mod memory;
 pub mod number_text;
 pub mod random;
 pub mod stack;

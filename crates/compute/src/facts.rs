@@ -66,6 +66,8 @@ struct RunningText {
     is_running: bool,
 }
 
+/// How much of a statement's text the process list shows, as MySQL's does.
+const SHOWN_TEXT_BYTES: usize = 65_535;
 /// The memory for texts that is kept at most.
 const KEPT_TEXT_BYTES: usize = 64 << 10;
 
@@ -132,7 +134,7 @@ impl Facts {
     pub(crate) fn begin_statement(&self, text: &str) {
         let mut running = self.statement.lock();
         running.text.clear();
-        running.text.push_str(text);
+        running.text.push_str(&text[..text.floor_char_boundary(SHOWN_TEXT_BYTES)]);
         running.is_running = true;
     }
 

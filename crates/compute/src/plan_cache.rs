@@ -114,6 +114,8 @@ impl RecentPlans {
 
 /// Shards of the cache.
 const SHARDS: usize = 16;
+/// Statements that are longer are planned each time: their plans would fill the memory.
+const LONGEST_KEY_BYTES: usize = 1 << 20;
 /// Plans that are kept in all.
 const PLANS: usize = 4096;
 
@@ -163,6 +165,9 @@ impl PlanCache {
 
     /// Keeps a plan.
     pub fn put(&self, key: &[u8], plan: Arc<CachedPlan>) {
+        if key.len() > LONGEST_KEY_BYTES {
+            return;
+        }
         let mut shard = self.shard(key).write();
         if shard.len() >= self.plans_per_shard && !shard.contains_key(key) {
             let before = shard.len();

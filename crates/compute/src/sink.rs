@@ -5,6 +5,7 @@
 //!   ResultSink::datum(Datum, type)      ──┴──► Row::int, text, datetime …   straight into the output
 //! ```
 
+use firn_base::memory;
 use firn_format::value as stored;
 use firn_format::value::ValueRef;
 use firn_sql::collation::Charset;
@@ -102,7 +103,8 @@ impl<'s, 'r, 'a> WireSink<'s, 'r, 'a> {
         }
     }
 
-    fn bytes(&mut self, bytes: &[u8], kind: &TypeKind) {
+    fn bytes(&mut self, bytes: &[u8], kind: &TypeKind) -> Result<()> {
+        let _promise = memory::ask(if self.converts { 2 * bytes.len() } else { bytes.len() })?;
         match kind.is_text() {
             true => {
                 let charset = self.presentation.charset;
@@ -110,6 +112,7 @@ impl<'s, 'r, 'a> WireSink<'s, 'r, 'a> {
             }
             false => self.row().bytes(bytes),
         }
+        Ok(())
     }
 
     #[inline]
@@ -147,8 +150,11 @@ impl ResultSink for WireSink<'_, '_, '_> {
             (ValueRef::UInt(number), kind) => self.unsigned(number, kind),
             (ValueRef::Float(number), _) => self.row().float(number, NOT_FIXED),
             (ValueRef::Double(number), _) => self.row().double(number, NOT_FIXED),
-            (ValueRef::Bytes(bytes), _) if !self.converts => self.row().bytes(bytes),
-            (ValueRef::Bytes(bytes), kind) => self.bytes(bytes, kind),
+            (ValueRef::Bytes(bytes), _) if !self.converts => {
+                let _promise = memory::ask(bytes.len())?;
+                self.row().bytes(bytes);
+            }
+            (ValueRef::Bytes(bytes), kind) => self.bytes(bytes, kind)?,
             (ValueRef::Temporal(packed), TypeKind::Date) => {
                 self.row().date(wire_date(stored::Date::unpack(packed)));
             }
@@ -189,7 +195,10 @@ impl ResultSink for WireSink<'_, '_, '_> {
         for (value, _) in row {
             match value {
                 ValueRef::Int(number) => fields.int(*number),
-                ValueRef::Bytes(bytes) => fields.bytes(bytes),
+                ValueRef::Bytes(bytes) => {
+                    let _promise = memory::ask(bytes.len())?;
+                    fields.bytes(bytes);
+                }
                 _ => fields.null(),
             }
         }
@@ -212,7 +221,7 @@ impl ResultSink for WireSink<'_, '_, '_> {
                 self.row().decimal(&text);
                 self.decimal = text;
             }
-            (Datum::Text(bytes), kind) => self.bytes(bytes, kind),
+            (Datum::Text(bytes), kind) => self.bytes(bytes, kind)?,
             (Datum::Date(packed), _) => self.row().date(wire_date(stored::Date::unpack(*packed))),
             (Datum::Time(packed), kind) => self.row().time(wire_time(*packed), kind.fsp()),
             (Datum::DateTime(packed), kind) => {
@@ -220,6 +229,7 @@ impl ResultSink for WireSink<'_, '_, '_> {
             }
             (Datum::Json(json), _) => {
                 let text = json.to_text();
+                let _promise = memory::ask(text.len())?;
                 let charset = self.presentation.charset;
                 put_text(&mut self.row(), text.as_bytes(), charset);
             }

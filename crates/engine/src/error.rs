@@ -1,6 +1,7 @@
 //! What can go wrong in the engine, told so that the caller knows what to do.
 
 use firn_api::{LogError, PageStoreError};
+use firn_base::memory::NoRoom;
 use firn_base::{IndexId, PageId, SpaceId, TableId};
 use firn_format::definition::DefinitionError;
 use firn_format::key::KeyError;
@@ -120,6 +121,9 @@ pub enum EngineError {
     /// What was asked for does not fit the state of things.
     #[error("{0}")]
     Invalid(String),
+    /// The memory budget has no room for a value.
+    #[error(transparent)]
+    NoMemory(#[from] NoRoom),
     /// The engine is closing.
     #[error("the engine is shutting down")]
     Closing,
@@ -131,6 +135,7 @@ impl EngineError {
     pub fn mysql_code(&self) -> u16 {
         match self {
             EngineError::Log(LogError::NoRoom { .. }) => 1021,
+            EngineError::NoMemory(_) => 1041,
             EngineError::DuplicateKey { .. } => 1062,
             EngineError::WriteConflict => 1020,
             EngineError::Lock(LockError::Deadlock { .. }) => 1213,

@@ -14,12 +14,21 @@ const ARENAS: libc::c_int = 4;
 
 /// Limits what the allocator keeps, and for how long it may work at once. To be called first in `main`: arenas that
 /// are there stay.
-pub(crate) fn tune() {
+pub fn tune() {
     #[cfg(all(target_os = "linux", target_env = "gnu"))]
     {
         for (setting, value) in [(libc::M_ARENA_MAX, ARENAS), (libc::M_MXFAST, 0)] {
             // SAFETY: `mallopt` sets a number of the allocator under its own lock. Refusal costs memory or time only.
             let _ = unsafe { libc::mallopt(setting, value) };
         }
+    }
+}
+
+/// Gives memory that was freed, and that the allocator keeps, back to the system.
+pub fn release_free_memory() {
+    #[cfg(all(target_os = "linux", target_env = "gnu"))]
+    {
+        // SAFETY: it takes the allocator's own locks and touches only memory that nobody has.
+        let _ = unsafe { libc::malloc_trim(0) };
     }
 }

@@ -203,6 +203,9 @@ fn vectorised(processors: usize, options: &EndpointOptions) -> firn_columnar::En
     })
 }
 
+/// So many clients may be on their way to a login, however few can be connected.
+const PENDING_LOGINS: u64 = 1000;
+
 fn server_options(options: &EndpointOptions) -> ServerOptions {
     let tcp = options.listen.map(ListenAddress::Tcp);
     let unix = options.socket.clone().map(ListenAddress::Unix);
@@ -215,7 +218,12 @@ fn server_options(options: &EndpointOptions) -> ServerOptions {
             }
             None => TlsMode::SelfSigned,
         },
-        limits: LimitValues { max_connections: options.max_connections, ..LimitValues::default() },
+        limits: LimitValues {
+            max_connections: options.max_connections,
+            // All of them may come at once.
+            max_pending_logins: options.max_connections.max(PENDING_LOGINS),
+            ..LimitValues::default()
+        },
         ..ServerOptions::default()
     }
 }

@@ -53,6 +53,18 @@ fn memory(node: &LocalNode) -> Vec<Figure> {
         part("Firn_memory_transactions", "transactions", memory.transactions),
         part("Firn_memory_locks", "locks", memory.locks),
         part("Firn_memory_column_cache", "column_cache", memory.column_cache),
+        Figure::gauge(
+            "Firn_memory_promised",
+            memory.promised,
+            "firn_memory_promised_bytes",
+            "Memory that was granted and is not filled yet",
+        ),
+        Figure::counter(
+            "Firn_memory_refusals",
+            memory.refusals,
+            "firn_memory_refusals",
+            "Times that the memory budget had no room",
+        ),
         Figure::shown("Innodb_buffer_pool_bytes_data", memory.buffer_pool),
     ]
 }

@@ -4,7 +4,6 @@
 //! an environment variable; each part is handed its settings as typed values.
 
 mod admin;
-mod allocator;
 mod bench;
 mod client;
 mod command_line;
@@ -91,7 +90,8 @@ impl CommandError {
 }
 
 fn main() -> ExitCode {
-    allocator::tune();
+    firn::allocator::tune();
+    firn::descriptors::raise_limit();
     let matches = command_line::command().get_matches();
     match command_line::dispatch(&matches) {
         Ok(()) => ExitCode::SUCCESS,

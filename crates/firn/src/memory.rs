@@ -10,11 +10,12 @@
 //! the buffer pool do with less while the budget is exceeded, down to half of the pool.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use firn_base::Environment;
 use firn_base::event::Event;
+use firn_base::memory::{self, Keeper};
 use firn_base::task::TaskHandle;
 use firn_buffer::BufferPool;
 use firn_engine::Engine;
@@ -22,6 +23,7 @@ use firn_format::page::PAGE_SIZE;
 use firn_storage::local::LocalStorage;
 use parking_lot::Mutex;
 
+use crate::allocator;
 use crate::node::NodeOptions;
 
 const MEBIBYTE: u64 = 1 << 20;
@@ -31,6 +33,18 @@ const SHARE: u64 = 16;
 const COLUMN_SHARE: u64 = 8;
 /// For the transaction table, threads and the program; and what a small page map and small locks take.
 const REST_BYTES: u64 = 24 * MEBIBYTE;
+/// Statements and sessions get one part in this many of the pool's size, at least [`LEAST_STATEMENT_BYTES`]; half
+/// of the pool gives way to them besides.
+const STATEMENT_SHARE: u64 = 8;
+const LEAST_STATEMENT_BYTES: u64 = 32 * MEBIBYTE;
+const MOST_STATEMENT_BYTES: u64 = 1024 * MEBIBYTE;
+/// How often memory that the allocator keeps is given back.
+const TRIM_INTERVAL: Duration = Duration::from_secs(2);
+/// One part in this many of the budget, but no more than [`MOST_KEPT_BYTES`], may be kept by the allocator.
+const KEPT_SHARE: u64 = 16;
+const MOST_KEPT_BYTES: u64 = 32 * MEBIBYTE;
+/// One part in this many of the budget lies between giving way and taking back.
+const SLACK_SHARE: u64 = 64;
 /// How often a node looks what its process takes.
 const LOOK_INTERVAL: Duration = Duration::from_millis(200);
 
@@ -64,7 +78,10 @@ impl MemoryPlan {
         // The writers of log and pages have half as much again in hand.
         let buffers = (log_buffer_bytes + page_queue_bytes) * 3 / 2;
         let column_cache_bytes = buffer_pool_bytes / COLUMN_SHARE;
-        let beside_pool = buffers + log_index_cache_bytes + column_cache_bytes + REST_BYTES + share;
+        let statements = (buffer_pool_bytes / STATEMENT_SHARE)
+            .clamp(LEAST_STATEMENT_BYTES, MOST_STATEMENT_BYTES);
+        let beside_pool =
+            buffers + log_index_cache_bytes + column_cache_bytes + REST_BYTES + share + statements;
         let budget_bytes = buffer_pool_bytes + beside_pool;
         MemoryPlan {
             budget_bytes,
@@ -152,6 +169,10 @@ pub struct MemoryReport {
     pub locks: u64,
     /// Columns that are kept between analytic statements.
     pub column_cache: u64,
+    /// Memory that statements and packets were granted and have not filled yet.
+    pub promised: u64,
+    /// How often something was refused for want of memory.
+    pub refusals: u64,
 }
 
 impl MemoryReport {
@@ -176,6 +197,8 @@ impl MemoryReport {
             transactions: system.memory_bytes(),
             locks: system.locks().memory_bytes(),
             column_cache,
+            promised: memory::promised_bytes(),
+            refusals: governor.refusals(),
         }
     }
 
@@ -215,6 +238,8 @@ pub fn resident_bytes() -> Option<u64> {
 pub(crate) struct Governor {
     budget_bytes: Option<u64>,
     signals: Arc<Signals>,
+    pressure: Option<Arc<Pressure>>,
+    keeper: Option<Arc<dyn Keeper>>,
     task: Mutex<Option<Box<dyn TaskHandle>>>,
 }
 
@@ -232,16 +257,26 @@ impl Governor {
         budget_bytes: Option<u64>,
     ) -> Governor {
         let signals = Arc::<Signals>::default();
-        let task = budget_bytes.map(|budget_bytes| {
-            let (signals, pool) = (Arc::clone(&signals), Arc::clone(pool));
-            let watch = Box::new(move || watch(&signals, &pool, budget_bytes));
-            environment.spawner.spawn("memory", watch)
+        let pressure = budget_bytes.map(|budget_bytes| {
+            let (withholding, refusals) = (Mutex::new(()), AtomicU64::new(0));
+            Arc::new(Pressure { pool: Arc::clone(pool), budget_bytes, withholding, refusals })
         });
-        Governor { budget_bytes, signals, task: Mutex::new(task) }
+        let task = pressure.clone().map(|pressure| {
+            let signals = Arc::clone(&signals);
+            environment.spawner.spawn("memory", Box::new(move || watch(&signals, &pressure)))
+        });
+        let keeper = pressure.clone().map(|pressure| pressure as Arc<dyn Keeper>);
+        keeper.iter().for_each(|keeper| memory::install(Arc::clone(keeper)));
+        Governor { budget_bytes, signals, pressure, keeper, task: Mutex::new(task) }
+    }
+
+    fn refusals(&self) -> u64 {
+        self.pressure.as_ref().map_or(0, |one| one.refusals.load(Ordering::Relaxed))
     }
 
     /// Ends the task.
     pub(crate) fn stop(&self) {
+        self.keeper.iter().for_each(memory::uninstall);
         self.signals.stopping.store(true, Ordering::Release);
         self.signals.wake.notify_all();
         let task = self.task.lock().take();
@@ -257,11 +292,79 @@ impl Drop for Governor {
     }
 }
 
-fn watch(signals: &Signals, pool: &BufferPool, budget_bytes: u64) {
+/// What the process takes against what it may take, and the pool between them.
+struct Pressure {
+    pool: Arc<BufferPool>,
+    budget_bytes: u64,
+    /// One thread at a time changes what the pool does without.
+    withholding: Mutex<()>,
+    refusals: AtomicU64,
+}
+
+impl Pressure {
+    /// What the process would take beyond its budget if it took so many bytes more, and how much of that the
+    /// pool cannot give way for: it keeps half of its size, which it may not have filled yet.
+    fn excess(&self, more_bytes: u64) -> (u64, u64) {
+        let Some(resident) = resident_bytes() else { return (0, 0) };
+        let pool_bytes = self.pool.resident_bytes() as u64;
+        let least_pool_bytes = (self.pool.frame_count() * PAGE_SIZE / 2) as u64;
+        let others = resident.saturating_sub(pool_bytes) + more_bytes;
+        (
+            (others + pool_bytes).saturating_sub(self.budget_bytes),
+            (others + least_pool_bytes).saturating_sub(self.budget_bytes),
+        )
+    }
+
+    /// Has the pool do with less, or take back what it did without.
+    fn balance(&self) {
+        let _one = self.withholding.lock();
+        let Some(resident) = resident_bytes() else { return };
+        let taken = resident + memory::promised_bytes();
+        if taken > self.budget_bytes {
+            allocator::release_free_memory();
+        }
+        let withheld = self.pool.withheld_bytes() as u64;
+        self.pool.withhold(to_withhold(taken, withheld, self.budget_bytes));
+    }
+}
+
+impl Keeper for Pressure {
+    fn has_room(&self, size_bytes: u64, promised_bytes: u64) -> bool {
+        let more_bytes = size_bytes.saturating_add(promised_bytes);
+        if self.excess(more_bytes) == (0, 0) {
+            return true;
+        }
+        let _one = self.withholding.lock();
+        allocator::release_free_memory();
+        let (excess, beyond_pool) = self.excess(more_bytes);
+        if beyond_pool == 0 && excess > 0 {
+            let withheld = self.pool.withheld_bytes() + excess as usize;
+            self.pool.withhold(withheld + (self.budget_bytes / SLACK_SHARE) as usize);
+        }
+        let has_room = self.excess(more_bytes) == (0, 0);
+        if !has_room {
+            self.refusals.fetch_add(1, Ordering::Relaxed);
+        }
+        has_room
+    }
+}
+
+fn watch(signals: &Signals, pressure: &Pressure) {
     let is_stopping = || signals.stopping.load(Ordering::Acquire);
-    while !signals.wake.wait_until(Some(LOOK_INTERVAL), is_stopping) {
-        if let Some(resident) = resident_bytes() {
-            pool.withhold(to_withhold(resident, pool.withheld_bytes() as u64, budget_bytes));
+    let looks_per_trim = (TRIM_INTERVAL.as_millis() / LOOK_INTERVAL.as_millis()) as u64;
+    let kept_bytes = (pressure.budget_bytes / KEPT_SHARE).min(MOST_KEPT_BYTES);
+    let mut least_bytes = u64::MAX;
+    for look in 1u64.. {
+        if signals.wake.wait_until(Some(LOOK_INTERVAL), is_stopping) {
+            return;
+        }
+        pressure.balance();
+        let beside_pool =
+            |resident: u64| resident.saturating_sub(pressure.pool.resident_bytes() as u64);
+        let Some(resident) = resident_bytes() else { continue };
+        least_bytes = least_bytes.min(beside_pool(resident));
+        if look % looks_per_trim == 0 && beside_pool(resident) > least_bytes + kept_bytes {
+            allocator::release_free_memory();
         }
     }
 }
@@ -269,7 +372,7 @@ fn watch(signals: &Signals, pool: &BufferPool, budget_bytes: u64) {
 /// How much the pool should do without, given what the process takes while `withheld` is withheld.
 fn to_withhold(resident: u64, withheld: u64, budget: u64) -> usize {
     // Without a little room between the two limits pages would come and go for nothing.
-    let slack = budget / 64;
+    let slack = budget / SLACK_SHARE;
     let wanted = if resident > budget {
         withheld + (resident - budget) + slack
     } else {
@@ -284,7 +387,7 @@ mod tests {
 
     #[test]
     fn a_budget_is_divided_without_a_rest_below_nothing() {
-        for mebibytes in [40, 64, 100, 256, 1024, 65536, 1 << 20] {
+        for mebibytes in [72, 100, 256, 1024, 65536, 1 << 20] {
             let budget = mebibytes * MEBIBYTE;
             let plan = MemoryPlan::within(budget);
             assert_eq!(plan.budget_bytes, budget);
@@ -292,7 +395,7 @@ mod tests {
             assert!(needs.budget_bytes <= budget.max(needs.beside_bytes()), "{plan:?} {needs:?}");
             assert!(plan.log_buffer_bytes.is_power_of_two());
         }
-        assert!(MemoryPlan::within(1024 * MEBIBYTE).buffer_pool_bytes > 750 * MEBIBYTE);
+        assert!(MemoryPlan::within(1024 * MEBIBYTE).buffer_pool_bytes > 680 * MEBIBYTE);
         // A budget that leaves nothing for columns is still one.
         let pool = MemoryPlan::for_pool(512 * MEBIBYTE);
         let least = MemoryPlan::of(512 * MEBIBYTE, pool.least_bytes());

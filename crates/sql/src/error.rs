@@ -78,6 +78,12 @@ impl SqlError {
     }
 }
 
+impl From<firn_base::memory::NoRoom> for SqlError {
+    fn from(no_room: firn_base::memory::NoRoom) -> SqlError {
+        SqlError::new(1041, no_room.to_string())
+    }
+}
+
 /// The SQLSTATE that MySQL gives with an error number.
 #[must_use]
 pub fn sql_state(code: u16) -> &'static [u8; 5] {
@@ -115,8 +121,8 @@ pub fn sql_state(code: u16) -> &'static [u8; 5] {
         | 1140 | 1141 | 1142 | 1143 | 1144 | 1145 | 1147 | 1148 | 1149 | 1162 | 1163 | 1164
         | 1166 | 1167 | 1170 | 1171 | 1172 | 1173 | 1177 | 1178 | 1203 | 1211 | 1226 | 1227
         | 1230 | 1231 | 1232 | 1234 | 1239 | 1248 | 1250 | 1252 | 1253 | 1280 | 1281 | 1286
-        | 1301 | 1304 | 1305 | 1318 | 1370 | 1403 | 1410 | 1425 | 1426 | 1427 | 1437 | 1439
-        | 1458 | 1582 | 1583 | 1701 => b"42000",
+        | 1304 | 1305 | 1318 | 1370 | 1403 | 1410 | 1425 | 1426 | 1427 | 1437 | 1439 | 1458
+        | 1582 | 1583 | 1701 => b"42000",
         1193 => b"HY000",
         1179 => b"25000",
         1568 => b"25001",

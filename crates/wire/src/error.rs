@@ -4,6 +4,8 @@
 use std::borrow::Cow;
 use std::io;
 
+use firn_base::memory::NoRoom;
+
 /// What an ERR packet says.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{code} ({}): {message}", self.sqlstate_text())]
@@ -28,6 +30,10 @@ impl ServerError {
 
     fn sqlstate_text(&self) -> Cow<'_, str> {
         String::from_utf8_lossy(&self.sqlstate)
+    }
+
+    pub(crate) fn out_of_memory(no_room: NoRoom) -> ServerError {
+        ServerError::new(1041, b"HY000", no_room.to_string())
     }
 
     pub(crate) fn too_many_connections() -> ServerError {

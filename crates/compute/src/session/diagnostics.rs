@@ -29,7 +29,7 @@ impl SqlSession {
         let found = self.diagnostics(get, &kept);
         self.conditions = kept;
         for (name, value, ty) in found? {
-            self.state.set_user_variable(&name.to_lowercase(), &value, &ty);
+            self.state.set_user_variable(&name.to_lowercase(), value, &ty);
         }
         Ok(())
     }

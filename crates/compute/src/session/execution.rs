@@ -5,11 +5,13 @@
 //!   statement ─────────────► new plan ────┴─► transaction ─► execute ─► commit ─► answer
 //! ```
 
+use std::borrow::Cow;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use firn_base::clock::Clock;
+use firn_base::memory;
 use firn_sql::error::{Result, SqlError};
 use firn_sql::execute::{self, Execution, ExecutionContext, GivenRows, Outcome, ResultSink};
 use firn_sql::grammar::ast::{Statement, sql::LockType};
@@ -87,6 +89,10 @@ impl SqlSession {
     /// run cannot have.
     fn literal_arguments(&mut self, text: &str) -> Option<Arguments> {
         let (collation, mode) = (self.settings.connection_collation, self.grammar_mode());
+        // Without memory for them the statement goes the long way, which says so.
+        let lifted = |literal: &grammar::Literal| literal.range().len();
+        let lifted_bytes = self.normalised.literals().iter().map(lifted).sum();
+        let _promise = memory::ask(lifted_bytes).ok()?;
         let mut arguments = std::mem::take(&mut self.arguments);
         for literal in self.normalised.literals() {
             let (value, ty) = literal_value(literal.value(text, mode), collation)?;
@@ -503,11 +509,13 @@ pub(super) fn literal_value(
         LiteralValue::Float(number) => (Datum::Double(number), SqlType::double()),
         LiteralValue::Text(text) => {
             let ty = SqlType::varchar(LONGEST_LITERAL, collation);
-            (Datum::text(text.as_bytes()), ty)
+            let value = match text {
+                Cow::Borrowed(text) => Datum::text(text),
+                Cow::Owned(text) => Datum::text(text),
+            };
+            (value, ty)
         }
-        LiteralValue::Bytes(bytes) => {
-            (Datum::text(bytes.as_slice()), SqlType::varbinary(LONGEST_LITERAL))
-        }
+        LiteralValue::Bytes(bytes) => (Datum::text(bytes), SqlType::varbinary(LONGEST_LITERAL)),
         LiteralValue::Parameter => return None,
     };
     Some((value, ty.not_null()))

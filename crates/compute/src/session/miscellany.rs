@@ -49,11 +49,7 @@ impl SqlSession {
     }
 
     pub(super) fn evaluate_text(&mut self, expression: &Expr) -> Result<String> {
-        Ok(match self.evaluate(expression)?.0 {
-            Datum::Text(text) => String::from_utf8_lossy(&text).into_owned(),
-            Datum::Int(number) => number.to_string(),
-            other => format!("{other:?}"),
-        })
+        Ok(self.evaluate(expression)?.0.plain_text())
     }
 
     /// `EXPLAIN`
@@ -168,20 +164,26 @@ impl SqlSession {
                 Ok(0)
             }
             [row] => {
-                self.keep_in_variables(names, row, &sink.types);
+                self.keep_in_variables(names, row, &sink.types)?;
                 Ok(1)
             }
             [first, ..] => {
-                self.keep_in_variables(names, first, &sink.types);
+                self.keep_in_variables(names, first, &sink.types)?;
                 Err(SqlError::new(1172, "Result consisted of more than one row"))
             }
         }
     }
 
-    fn keep_in_variables(&mut self, names: &[String], row: &[Datum], types: &[SqlType]) {
+    fn keep_in_variables(
+        &mut self,
+        names: &[String],
+        row: &[Datum],
+        types: &[SqlType],
+    ) -> Result<()> {
         for ((name, value), ty) in names.iter().zip(row).zip(types) {
-            self.state.set_user_variable(&name.to_lowercase(), value, ty);
+            self.state.set_user_variable(&name.to_lowercase(), value.try_clone()?, ty);
         }
+        Ok(())
     }
 
     /// `COM_STMT_CLOSE`

@@ -8,6 +8,7 @@
 
 use std::sync::Arc;
 
+use firn_base::memory;
 use firn_format::value as stored;
 use firn_sql::error::{Result, SqlError};
 use firn_sql::execute::SessionState;
@@ -77,6 +78,7 @@ impl SqlSession {
     /// What the grammar and binding refuse.
     pub(crate) fn prepare_numbered(&mut self, number: u32, text: &[u8]) -> Result<Prepared> {
         self.facts.status.count_command(Command::StmtPrepare);
+        let _promise = memory::ask(2 * text.len())?;
         let text = self.decode(text)?.into_owned();
         let prepared = self.take_apart(&text)?;
         let columns = self.known_columns(&prepared)?;
@@ -155,14 +157,16 @@ impl SqlSession {
             Parameter::Decimal(text) => number_value(std::str::from_utf8(text).unwrap_or("0")),
             // What is no text of the client's character set can only be meant for binary columns.
             Parameter::Text(bytes) if !self.is_client_text(bytes) => {
-                (Datum::text(bytes), SqlType::varbinary(65_535).not_null())
+                (Datum::try_text(bytes)?, SqlType::varbinary(65_535).not_null())
             }
             Parameter::Text(text) => {
                 let text = self.decode(text)?;
                 let ty = SqlType::varchar(65_535, self.settings.connection_collation);
-                (Datum::text(text.as_bytes()), ty.not_null())
+                (Datum::try_text(text.as_bytes())?, ty.not_null())
             }
-            Parameter::Bytes(bytes) => (Datum::text(bytes), SqlType::varbinary(65_535).not_null()),
+            Parameter::Bytes(bytes) => {
+                (Datum::try_text(bytes)?, SqlType::varbinary(65_535).not_null())
+            }
             Parameter::Date(date) => {
                 (Datum::Date(packed_date(date).pack()), of_kind(TypeKind::Date))
             }
@@ -308,7 +312,7 @@ impl SqlSession {
         let text = match source {
             PrepareSource::Text(text) => text.clone(),
             PrepareSource::Variable(variable) => {
-                match self.state.user_variable(&variable.to_lowercase()) {
+                match self.state.user_variable(&variable.to_lowercase())? {
                     Datum::Text(text) => String::from_utf8_lossy(&text).into_owned(),
                     _ => "NULL".to_owned(),
                 }

@@ -9,6 +9,9 @@ use firn_wire::{Query, Replies, WireError};
 
 use super::{SqlSession, binary_text, told};
 
+/// Buffers that a longer text has filled are not kept.
+const KEPT_TEXT_BYTES: usize = 64 << 10;
+
 impl SqlSession {
     /// Runs a text. See [`firn_wire::Session::query`].
     pub(crate) fn run_query(
@@ -91,7 +94,18 @@ impl SqlSession {
             }
         };
         self.statement_ends(began, text, None, &done);
+        if text.len() > KEPT_TEXT_BYTES {
+            self.forget_buffers();
+        }
         done
+    }
+
+    /// Gives back what a long text left in the buffers that the next statement would use again.
+    fn forget_buffers(&mut self) {
+        self.normalised = grammar::Normalised::default();
+        self.literal_rows = grammar::LiteralRows::default();
+        self.arguments = Default::default();
+        self.key = Vec::new();
     }
 
     /// Takes the statement apart and does what it says.

@@ -1,9 +1,10 @@
 //! `INSERT … VALUES` of many rows of literals, as `mysqldump` writes them: one plan, whatever the number of rows,
 //! which is run with the values as they stand in the text.
 
+use firn_base::memory;
 use firn_sql::error::Result;
 use firn_sql::execute::GivenRows;
-use firn_sql::grammar::{self, LiteralRows};
+use firn_sql::grammar::{self, LiteralRows, LiteralValue};
 use firn_sql::plan::StatementPlan;
 use firn_sql::types::{Datum, EvaluationContext, SqlType};
 use firn_wire::{Replies, WireError};
@@ -128,6 +129,10 @@ impl GivenRows for TextRows<'_> {
         self.row.clear();
         for column in 0..self.rows.columns() {
             let literal = self.rows.value(self.text, self.mode, self.next, column);
+            let _promise = match &literal {
+                Some(LiteralValue::Text(text)) => Some(memory::ask(text.len())?),
+                _ => None,
+            };
             let value = literal.and_then(|literal| literal_value(literal, self.collation));
             self.row.push(value.unwrap_or_else(|| (Datum::Null, SqlType::null())));
         }

@@ -39,7 +39,7 @@ impl SqlSession {
             match item {
                 SetItem::UserVariable { name, value } => {
                     let (datum, ty) = self.evaluate(value)?;
-                    self.state.set_user_variable(&name.to_lowercase(), &datum, &ty);
+                    self.state.set_user_variable(&name.to_lowercase(), datum, &ty);
                 }
                 SetItem::SystemVariable { scope, name, value } => {
                     self.set_variable(*scope, &name.to_ascii_lowercase(), value)?;
@@ -322,7 +322,7 @@ fn setting(datum: &Datum, kind: Kind) -> Setting {
             Setting::Real(number.to_string().parse().unwrap_or(0.0))
         }
         Datum::Text(text) => Setting::Text(Arc::from(&*String::from_utf8_lossy(text))),
-        other => Setting::text(&format!("{other:?}")),
+        other => Setting::text(&other.plain_text()),
     }
 }
 

@@ -127,12 +127,12 @@ pub(crate) fn datum_of(setting: &Setting, ty: &SqlType) -> Datum {
 }
 
 impl SessionState for State {
-    fn user_variable(&self, name: &str) -> Datum {
-        self.user_variables.get(name).map_or(Datum::Null, |(value, _)| value.clone())
+    fn user_variable(&self, name: &str) -> Result<Datum> {
+        self.user_variables.get(name).map_or(Ok(Datum::Null), |(value, _)| value.try_clone())
     }
 
-    fn set_user_variable(&mut self, name: &str, value: &Datum, ty: &SqlType) {
-        self.user_variables.insert(name.into(), (value.clone(), ty.clone()));
+    fn set_user_variable(&mut self, name: &str, value: Datum, ty: &SqlType) {
+        self.user_variables.insert(name.into(), (value, ty.clone()));
     }
 
     fn system_variable(&self, name: &str, global: bool) -> Result<Datum> {

@@ -11,6 +11,7 @@
 
 use std::ops::Range;
 
+use firn_base::memory;
 use firn_base::{PageId, PageNo, SpaceId, TrxId};
 use firn_format::overflow::{OverflowPage, PART_BYTES};
 use firn_format::redo::Change;
@@ -135,6 +136,8 @@ pub fn read(
     into: &mut Vec<u8>,
 ) -> Result<(), EngineError> {
     let end = range.end.min(reference.length);
+    let wanted = usize::try_from(end.saturating_sub(range.start)).unwrap_or(usize::MAX);
+    let mut promise = memory::ask(wanted)?;
     let mut page = PageId::new(space, reference.first_page);
     let mut at = 0;
     while at < end {
@@ -150,6 +153,7 @@ pub fn read(
             (length, part.next)
         })?;
         at += length;
+        promise.filled(into.len() - start);
         if at < end && (next == PageNo::NONE || length == 0) {
             let what = format!("a long value ends after {at} of {} bytes", reference.length);
             return Err(EngineError::Corrupt { page, what });

@@ -78,6 +78,24 @@ impl Server {
         mysql::Conn::new(options.user(Some("root")).prefer_socket(false)).unwrap()
     }
 
+    /// What the server has in memory, in bytes.
+    pub(crate) fn resident_bytes(&self) -> u64 {
+        self.status_number("VmRSS") << 10
+    }
+
+    /// The server's threads.
+    pub(crate) fn threads(&self) -> u64 {
+        self.status_number("Threads")
+    }
+
+    /// A number of `/proc/PID/status`.
+    fn status_number(&self, name: &str) -> u64 {
+        let path = format!("/proc/{}/status", self.child.id());
+        let status = std::fs::read_to_string(path).unwrap();
+        let line = status.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'));
+        line.unwrap().split_whitespace().next().unwrap().parse().unwrap()
+    }
+
     /// Sends a signal by its name.
     pub(crate) fn signal(&self, name: &str) {
         let kill = format!("kill -{name} {}", self.child.id());

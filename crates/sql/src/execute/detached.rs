@@ -144,11 +144,11 @@ fn blank_plan(frame_slots: u32) -> PreparedPlan {
 struct NoSession;
 
 impl SessionState for NoSession {
-    fn user_variable(&self, _name: &str) -> Datum {
-        Datum::Null
+    fn user_variable(&self, _name: &str) -> Result<Datum> {
+        Ok(Datum::Null)
     }
 
-    fn set_user_variable(&mut self, _name: &str, _value: &Datum, _ty: &SqlType) {}
+    fn set_user_variable(&mut self, _name: &str, _value: Datum, _ty: &SqlType) {}
 
     fn system_variable(&self, name: &str, _global: bool) -> Result<Datum> {
         Err(SqlError::new(1193, format!("Unknown system variable '{name}'")))

@@ -33,9 +33,9 @@ use super::subquery::Answers;
 /// What an execution asks of its session.
 pub trait SessionState {
     /// `@name`: NULL if it was never set. The name is in lower case.
-    fn user_variable(&self, name: &str) -> Datum;
+    fn user_variable(&self, name: &str) -> Result<Datum>;
     /// `@name := value`
-    fn set_user_variable(&mut self, name: &str, value: &Datum, ty: &SqlType);
+    fn set_user_variable(&mut self, name: &str, value: Datum, ty: &SqlType);
     /// `@@name`.
     ///
     /// # Errors

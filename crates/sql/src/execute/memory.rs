@@ -7,6 +7,8 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use firn_base::memory;
+
 use crate::error::{Result, SqlError};
 use crate::types::Datum;
 
@@ -21,7 +23,12 @@ pub struct MemoryBudget(Arc<Account>);
 struct Account {
     limit_bytes: AtomicU64,
     used_bytes: AtomicU64,
+    /// Up to here the server's memory budget has been asked.
+    granted_bytes: AtomicU64,
 }
+
+/// How much a statement asks the server's memory budget for at a time; less than that is not asked for.
+const GRANT_BYTES: u64 = 1 << 20;
 
 impl Default for MemoryBudget {
     fn default() -> MemoryBudget {
@@ -34,7 +41,8 @@ impl MemoryBudget {
     #[must_use]
     pub fn new(limit_bytes: u64) -> MemoryBudget {
         let limit_bytes = AtomicU64::new(limit_bytes);
-        MemoryBudget(Arc::new(Account { limit_bytes, used_bytes: AtomicU64::new(0) }))
+        let (used_bytes, granted_bytes) = (AtomicU64::new(0), AtomicU64::new(GRANT_BYTES));
+        MemoryBudget(Arc::new(Account { limit_bytes, used_bytes, granted_bytes }))
     }
 
     /// Changes the limit for what is reserved from now on.
@@ -64,12 +72,26 @@ impl MemoryBudget {
     /// so many.
     #[must_use]
     pub fn take(&self, size_bytes: u64) -> bool {
-        let used_bytes = self.0.used_bytes.fetch_add(size_bytes, Ordering::Relaxed);
-        if used_bytes + size_bytes > self.limit_bytes() {
+        let used_bytes = self.0.used_bytes.fetch_add(size_bytes, Ordering::Relaxed) + size_bytes;
+        let granted_bytes = self.0.granted_bytes.load(Ordering::Relaxed);
+        if used_bytes > self.limit_bytes()
+            || used_bytes > granted_bytes && !self.is_granted(used_bytes - granted_bytes)
+        {
             self.give_back(size_bytes);
             return false;
         }
         true
+    }
+
+    /// Whether the server's memory budget has room for so many bytes beyond those that were granted.
+    #[cold]
+    fn is_granted(&self, missing_bytes: u64) -> bool {
+        let step_bytes = missing_bytes.max(GRANT_BYTES);
+        let granted = memory::ask(usize::try_from(step_bytes).unwrap_or(usize::MAX)).is_ok();
+        if granted {
+            self.0.granted_bytes.fetch_add(step_bytes, Ordering::Relaxed);
+        }
+        granted
     }
 
     /// Takes so many bytes, even if there are not so many.
@@ -79,7 +101,11 @@ impl MemoryBudget {
 
     /// Gives back what was taken.
     pub fn give_back(&self, size_bytes: u64) {
-        self.0.used_bytes.fetch_sub(size_bytes, Ordering::Relaxed);
+        let used_bytes = self.0.used_bytes.fetch_sub(size_bytes, Ordering::Relaxed) - size_bytes;
+        // What comes after a time with less has to be granted again.
+        if self.0.granted_bytes.load(Ordering::Relaxed) > used_bytes + 2 * GRANT_BYTES {
+            self.0.granted_bytes.store(used_bytes + GRANT_BYTES, Ordering::Relaxed);
+        }
     }
 
     /// A reservation of nothing yet.

@@ -1,6 +1,7 @@
 //! Rows of a table in the frame.
 
 use firn_api::rows::{RowContent, TableRef, Transaction, cell_value};
+use firn_base::memory::UNASKED_BYTES;
 use firn_format::row::RowView;
 use firn_format::value::ValueRef;
 
@@ -57,7 +58,7 @@ impl<'p> TableScan<'p> {
                     overflow,
                 )?;
                 if let Some(slot) = self.plan.row_payload {
-                    put_bytes(&mut frame[slot.0 as usize], payload);
+                    put_bytes(&mut frame[slot.0 as usize], payload)?;
                 }
             }
             RowContent::Columns(values) => {
@@ -67,7 +68,7 @@ impl<'p> TableScan<'p> {
             }
         }
         if let Some(slot) = self.plan.row_key {
-            put_bytes(&mut frame[slot.0 as usize], row.key);
+            put_bytes(&mut frame[slot.0 as usize], row.key)?;
         }
         Ok(())
     }
@@ -131,18 +132,23 @@ fn fill_slot(
     match value {
         ValueRef::Null => *slot = Datum::Null,
         ValueRef::Int(number) => *slot = Datum::Int(number),
-        ValueRef::Bytes(bytes) if ty.kind != TypeKind::Json => put_bytes(slot, bytes),
+        ValueRef::Bytes(bytes) if ty.kind != TypeKind::Json => put_bytes(slot, bytes)?,
         value => *slot = values::datum(value, ty, context)?,
     }
     Ok(())
 }
 
 /// Puts bytes in a slot, in the place of those that it had.
-fn put_bytes(slot: &mut Datum, bytes: &[u8]) {
-    if let Datum::Text(octets) = slot {
+fn put_bytes(slot: &mut Datum, bytes: &[u8]) -> Result<()> {
+    if bytes.len() >= UNASKED_BYTES {
+        // What was there is given back before more is asked for.
+        *slot = Datum::Null;
+        *slot = Datum::try_text(bytes)?;
+    } else if let Datum::Text(octets) = slot {
         octets.truncate(0);
         octets.extend_from_slice(bytes);
     } else {
         *slot = Datum::text(bytes);
     }
+    Ok(())
 }

@@ -12,6 +12,7 @@
 
 use std::cmp::Ordering;
 
+use firn_base::memory;
 use firn_format::value::CollationId;
 use smallvec::SmallVec;
 
@@ -74,7 +75,7 @@ impl Expression {
     pub fn evaluate(&self, execution: &mut Execution<'_>) -> Result<Datum> {
         match &self.kind {
             ExpressionKind::Slot(_) | ExpressionKind::Literal(_) | ExpressionKind::Parameter(_) => {
-                self.place(execution).cloned().ok_or_else(no_such_value)
+                self.place(execution).ok_or_else(no_such_value)?.try_clone()
             }
             ExpressionKind::Call { function, arguments } => {
                 self.call(function, arguments, execution)
@@ -93,10 +94,10 @@ impl Expression {
             ExpressionKind::Subquery(subquery) => {
                 crate::execute::subquery::evaluate(subquery, execution)
             }
-            ExpressionKind::UserVariable(name) => Ok(execution.session.user_variable(name)),
+            ExpressionKind::UserVariable(name) => execution.session.user_variable(name),
             ExpressionKind::AssignVariable { name, value } => {
                 let datum = value.evaluate(execution)?;
-                execution.session.set_user_variable(name, &datum, &value.ty);
+                execution.session.set_user_variable(name, datum.try_clone()?, &value.ty);
                 Ok(datum)
             }
             ExpressionKind::SystemVariable { name, global } => {
@@ -163,16 +164,23 @@ impl Expression {
         execution: &mut Execution<'_>,
     ) -> Result<Datum> {
         let mut values: SmallVec<[Datum; 3]> = SmallVec::with_capacity(arguments.len());
+        let mut text_bytes = 0;
         for argument in arguments {
             let value = argument.evaluate(execution)?;
             if function.strict && value.is_null() {
                 return Ok(Datum::Null);
             }
+            if let Datum::Text(octets) = &value {
+                text_bytes += octets.len();
+            }
             values.push(value);
         }
+        // Most functions answer no more than they were given; the others ask for the rest.
+        let _promise = memory::ask(text_bytes)?;
         let types: SmallVec<[SqlType; 3]> =
             arguments.iter().map(|argument| argument.ty.clone()).collect();
         let context = execution.context;
+        context.promised_bytes.set(text_bytes);
         (function.evaluate)(&values, &Call { context, arguments: &types, result: &self.ty })
     }
 

@@ -2,6 +2,8 @@
 
 use std::borrow::Cow;
 
+use firn_base::memory::{self, Promise};
+
 use crate::error::{Result, SqlError};
 use crate::functions::Call;
 use crate::types::{Datum, Decimal};
@@ -88,13 +90,8 @@ pub(super) fn truth(datum: &Datum) -> bool {
 /// A number as MySQL shows it in an error's text.
 pub(super) fn shown(datum: &Datum) -> String {
     match datum {
-        Datum::Null => "NULL".to_owned(),
-        Datum::Int(number) => number.to_string(),
-        Datum::UInt(number) => number.to_string(),
-        Datum::Double(number) => number.to_string(),
-        Datum::Decimal(number) => number.to_string(),
         Datum::Text(octets) => format!("'{}'", octets.to_str_lossy()),
-        other => format!("{other:?}"),
+        other => other.plain_text(),
     }
 }
 
@@ -112,16 +109,33 @@ pub(super) fn finite(number: f64, expression: impl FnOnce() -> String) -> Result
     }
 }
 
-/// Whether a function may answer so many bytes; if not, the warning is left and its answer is NULL.
-pub(super) fn fits_packet(size_bytes: u128, function: &str, call: &Call<'_>) -> bool {
+/// Memory for an answer of so many bytes, to be held until it is filled. `None` if a function may not answer so
+/// many: the warning is left and its answer is NULL.
+///
+/// # Errors
+/// 1041 if there is no memory, and 1301 instead of the warning in a strict statement that stores.
+pub(super) fn fits_packet(
+    size_bytes: u128,
+    function: &str,
+    call: &Call<'_>,
+) -> Result<Option<Promise>> {
     let limit = call.context.max_allowed_packet_bytes;
     if size_bytes <= limit.into() {
-        return true;
+        return room(usize::try_from(size_bytes).unwrap_or(usize::MAX), call).map(Some);
     }
-    call.context.warn(1301, || {
+    call.context.bad_value(1301, || {
         format!("Result of {function}() was larger than max_allowed_packet ({limit}) - truncated")
-    });
-    false
+    })?;
+    Ok(None)
+}
+
+/// Memory for an answer of so many bytes, to be held until it is filled. As much as the arguments take was
+/// promised before the call.
+///
+/// # Errors
+/// 1041 if there is none.
+pub(super) fn room(size_bytes: usize, call: &Call<'_>) -> Result<Promise> {
+    Ok(memory::ask(size_bytes.saturating_sub(call.context.promised_bytes.get()))?)
 }
 
 /// Error 1210.

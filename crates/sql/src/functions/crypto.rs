@@ -114,9 +114,9 @@ fn crypt(arguments: &[Datum], call: &Call<'_>, name: &str, crypt: Crypt) -> Resu
         return Ok(Datum::Null);
     }
     let (text, cipher) = (bytes(&arguments[0]), Cipher::new(bytes(&arguments[1]), key_bytes));
-    if !fits_packet(text.len() as u128 + BLOCK_BYTES as u128, name, call) {
+    let Some(_promise) = fits_packet(text.len() as u128 + BLOCK_BYTES as u128, name, call)? else {
         return Ok(Datum::Null);
-    }
+    };
     Ok(crypt(&cipher, chaining, vector, text).map_or(Datum::Null, Datum::text))
 }
 

@@ -61,11 +61,8 @@ fn compress(arguments: &[Datum], call: &Call<'_>) -> Result<Datum> {
     if out.last() == Some(&b' ') {
         out.push(b'.');
     }
-    Ok(if fits_packet(out.len() as u128, "compress", call) {
-        Datum::text(out)
-    } else {
-        Datum::Null
-    })
+    let promise = fits_packet(out.len() as u128, "compress", call)?;
+    Ok(promise.map_or(Datum::Null, |_| Datum::text(out)))
 }
 
 /// The length that a compressed string claims, and its zlib stream.
@@ -91,6 +88,7 @@ fn uncompress(arguments: &[Datum], call: &Call<'_>) -> Result<Datum> {
         });
         return Ok(Datum::Null);
     }
+    let _promise = firn_base::memory::ask(length as usize)?;
     let mut plain = Vec::new();
     let read = ZlibDecoder::new(stream).take(u64::from(length)).read_to_end(&mut plain);
     if read.is_err() || plain.len() != length as usize {

@@ -265,7 +265,7 @@ fn regexp_replace(a: &[Datum], call: &Call<'_>) -> Result<Datum> {
         out.push_str(&searched[copied..whole.start()]);
         expand(&replacement, &captures, &mut out)?;
         copied = whole.end();
-        if !fits_packet(out.len() as u128, "regexp_replace", call) {
+        if fits_packet(out.len() as u128, "regexp_replace", call)?.is_none() {
             return Ok(Datum::Null);
         }
         if only.is_some() {
@@ -273,11 +273,8 @@ fn regexp_replace(a: &[Datum], call: &Call<'_>) -> Result<Datum> {
         }
     }
     out.push_str(&searched[copied..]);
-    Ok(if fits_packet(out.len() as u128, "regexp_replace", call) {
-        Datum::text(out)
-    } else {
-        Datum::Null
-    })
+    let promise = fits_packet(out.len() as u128, "regexp_replace", call)?;
+    Ok(promise.map_or(Datum::Null, |_| Datum::text(out)))
 }
 
 /// Appends the replacement: `$1` is a group, `\` makes the next character ordinary.

@@ -98,6 +98,8 @@ pub use render::{render, render_query, render_unqualified};
 pub use rows::{LiteralRows, literal_rows};
 pub use split::{Split, split};
 
+use firn_base::memory;
+
 use crate::error::{Result, SqlError};
 use crate::watch::Watch;
 use ast::{ColumnType, Statement};
@@ -145,6 +147,7 @@ pub fn parse(text: &str, mode: Mode) -> Result<Parsed> {
 /// # Errors
 /// As [`parse`]; 1317 or 3024 if the statement is to end.
 pub fn parse_watched(text: &str, mode: Mode, watch: &Watch<'_>) -> Result<Parsed> {
+    let _promise = memory::ask(tree_bytes(text, mode))?;
     let mut parser = parser_of(text, mode, watch)?;
     let statement = parser.whole_statement()?;
     Ok(Parsed {
@@ -152,6 +155,21 @@ pub fn parse_watched(text: &str, mode: Mode, watch: &Watch<'_>) -> Result<Parsed
         parameter_count: parser.parameter_count(),
         names_show_parameters: parser.names_show_parameters(),
     })
+}
+
+/// About how much memory the tree of a long text takes.
+fn tree_bytes(text: &str, mode: Mode) -> usize {
+    /// An expression's node takes more, but not every token makes one.
+    const TOKEN_BYTES: usize = 100;
+    if text.len() < memory::UNASKED_BYTES / TOKEN_BYTES {
+        return 0;
+    }
+    let mut lexer = lexer::Lexer::new(text, mode);
+    let mut tokens = 0;
+    while lexer.next().kind != lexer::Kind::End {
+        tokens += 1;
+    }
+    text.len() + tokens * TOKEN_BYTES
 }
 
 /// Parses an expression alone: a default, a check, a generated column out of the catalog.

@@ -29,8 +29,8 @@
 //! # Which statements are refused
 //!
 //! Other statements than those five, several in one text, `/*! … */`, strings that are joined by
-//! standing side by side, what no token begins with, more than [`MAX_LITERALS`] literals, and texts
-//! of 4 GiB. They are parsed as they are.
+//! standing side by side, what no token begins with, more than [`MAX_LITERALS`] literals, more than
+//! 64 KiB beside the literals, and texts of 4 GiB. They are parsed as they are.
 
 use super::Mode;
 use super::lexer::{Kind, Lexer, Token, unquoted};
@@ -41,6 +41,9 @@ use std::hash::Hasher;
 /// How many literals and parameters a statement may have: an insert of more rows is another
 /// statement each time anyway.
 pub const MAX_LITERALS: usize = 256;
+/// The longest text without its literals: a longer one would fill the plan cache for a statement that
+/// hardly comes again.
+const MAX_TEXT_BYTES: usize = 64 << 10;
 /// How deep parentheses may nest.
 const MAX_PARENTHESES: usize = 64;
 /// Characters of `x'…'` with 8 bytes.
@@ -232,7 +235,7 @@ impl Pass<'_, '_> {
             match token.kind {
                 Kind::End => break,
                 Kind::Semicolon => {
-                    self.copy_to(token.start as usize);
+                    self.copy_to(token.start as usize)?;
                     self.copied = self.text.len();
                     return (lexer.next().kind == Kind::End).then_some(());
                 }
@@ -240,15 +243,19 @@ impl Pass<'_, '_> {
             }
             self.end = token.end as usize;
         }
-        self.copy_to(self.end);
-        Some(())
+        self.copy_to(self.end)
     }
 
-    fn copy_to(&mut self, end: usize) {
+    /// Copies the text up to `end`; nothing if that is too much.
+    fn copy_to(&mut self, end: usize) -> Option<()> {
         if self.copied < end {
+            if self.out.text.len() + (end - self.copied) > MAX_TEXT_BYTES {
+                return None;
+            }
             self.out.text.push_str(&self.text[self.copied..end]);
             self.copied = end;
         }
+        Some(())
     }
 
     /// What stands between two tokens: comments become a blank.
@@ -263,7 +270,7 @@ impl Pass<'_, '_> {
         // Between `SELECT` and `FROM` they are part of columns' names.
         let comments = gap.bytes().any(|byte| matches!(byte, b'/' | b'-' | b'#'));
         if comments && self.state.region != Region::Items {
-            self.copy_to(self.end);
+            self.copy_to(self.end)?;
             self.out.text.push(' ');
             self.copied = start;
         }
@@ -343,7 +350,7 @@ impl Pass<'_, '_> {
         if self.out.literals.len() >= MAX_LITERALS {
             return None;
         }
-        self.copy_to(token.start as usize);
+        self.copy_to(token.start as usize)?;
         self.out.text.push('?');
         self.copied = token.end as usize;
         self.out.literals.push(Literal { kind, start: token.start, end: token.end });

@@ -4,6 +4,9 @@ use crate::expression::{Expression, ExpressionKind};
 use crate::functions::{Call, Volatility};
 use crate::types::{Datum, EvaluationContext, cast};
 
+/// The longest text that a constant may become: a plan keeps its constants, and may be kept itself.
+const MAX_TEXT_BYTES: usize = 64 << 10;
+
 /// A call of a pure function, or a cast, of literals as its value; otherwise the expression itself. What
 /// fails or warns is left for the execution, and so are calls that give bytes: a literal of bytes is a number beside numbers.
 #[must_use]
@@ -24,7 +27,7 @@ pub(crate) fn fold(expression: Expression, context: &EvaluationContext) -> Expre
             }
         }
         ExpressionKind::Cast(inner) => match &inner.kind {
-            ExpressionKind::Literal(datum) => {
+            ExpressionKind::Literal(datum) if is_short(datum) => {
                 quietly(context, |context| cast::cast(datum, &inner.ty, &expression.ty, context))
             }
             _ => return expression,
@@ -51,7 +54,8 @@ fn quietly<E>(
     quiet.time_zone = context.time_zone.clone();
     quiet.statement_time_us = context.statement_time_us;
     quiet.div_precision_increment = context.div_precision_increment;
-    quiet.max_allowed_packet_bytes = context.max_allowed_packet_bytes;
+    // What is longer is a warning here, and so is worked out by the execution.
+    quiet.max_allowed_packet_bytes = context.max_allowed_packet_bytes.min(MAX_TEXT_BYTES as u64);
     quiet.connection_collation = context.connection_collation;
     quiet.default_week_format = context.default_week_format;
     let value = evaluate(&quiet).map_err(Some)?;
@@ -60,10 +64,14 @@ fn quietly<E>(
 
 fn literals(arguments: &[Expression]) -> Option<Vec<Datum>> {
     let values = arguments.iter().map(|argument| match &argument.kind {
-        ExpressionKind::Literal(datum) => Some(datum.clone()),
+        ExpressionKind::Literal(datum) if is_short(datum) => Some(datum.clone()),
         _ => None,
     });
     values.collect()
+}
+
+fn is_short(datum: &Datum) -> bool {
+    datum.as_bytes().is_none_or(|bytes| bytes.len() <= MAX_TEXT_BYTES)
 }
 
 /// Whether a condition is false or NULL whatever the row.

@@ -52,6 +52,8 @@ pub struct EvaluationContext {
     pub session: Arc<dyn SessionFacts>,
     /// Where the statement's calls of `RAND(seed)` are in their sequences.
     pub random_sequences: RandomSequences,
+    /// Memory that the function at hand was promised for its result, in bytes.
+    pub promised_bytes: Cell<usize>,
     /// How many conditions are kept.
     pub max_error_count: usize,
     /// What was left so far; ask through the context's functions.
@@ -79,6 +81,7 @@ impl Default for EvaluationContext {
             statement_kind: StatementKind::Read,
             session: Arc::new(DetachedSession::default()),
             random_sequences: RandomSequences::default(),
+            promised_bytes: Cell::new(0),
             max_error_count: 1024,
             conditions: Conditions::default(),
         }

@@ -70,6 +70,46 @@ impl Datum {
         Datum::Text(bytes.into())
     }
 
+    /// A copy; memory for one of a long text is asked for.
+    ///
+    /// # Errors
+    /// 1041 if there is none.
+    #[inline]
+    pub fn try_clone(&self) -> crate::error::Result<Datum> {
+        let _promise = match self {
+            Datum::Text(octets) => Some(firn_base::memory::ask(octets.len())?),
+            _ => None,
+        };
+        Ok(self.clone())
+    }
+
+    /// Text or bytes, copied; memory for what is long is asked for.
+    ///
+    /// # Errors
+    /// 1041 if there is none.
+    pub fn try_text(bytes: &[u8]) -> crate::error::Result<Datum> {
+        let _promise = firn_base::memory::ask(bytes.len())?;
+        Ok(Datum::text(bytes))
+    }
+
+    /// The value for a message: without its type, and therefore without digits behind a second.
+    #[must_use]
+    pub fn plain_text(&self) -> String {
+        use super::temporal::format;
+        match self {
+            Datum::Null => "NULL".to_owned(),
+            Datum::Int(number) => number.to_string(),
+            Datum::UInt(number) => number.to_string(),
+            Datum::Double(number) => number.to_string(),
+            Datum::Decimal(number) => number.to_string(),
+            Datum::Text(octets) => octets.to_str_lossy().into_owned(),
+            Datum::Date(packed) => format::date_text(value::Date::unpack(*packed)),
+            Datum::Time(packed) => format::time_text(value::Time::unpack(*packed), 0),
+            Datum::DateTime(packed) => format::date_time_text(value::DateTime::unpack(*packed), 0),
+            Datum::Json(json) => json.to_text(),
+        }
+    }
+
     /// Whether this is NULL.
     #[must_use]
     pub fn is_null(&self) -> bool {

@@ -9,6 +9,7 @@
 
 use std::io::Write;
 
+use firn_base::memory;
 use flate2::write::{ZlibDecoder, ZlibEncoder};
 
 use super::Sender;
@@ -78,20 +79,26 @@ impl Compression {
     }
 
     fn take_frame(&mut self, length: usize, plain: &mut Input) -> Result<(), WireError> {
-        let [.., sequence, a, b, c] = self.raw.take_array::<FRAME_HEADER_LENGTH>();
+        let [_, _, _, sequence, a, b, c, content @ ..] = &self.raw.peek()[..length] else {
+            return Err(WireError::Fatal(ServerError::cannot_uncompress()));
+        };
+        let (sequence, plain_length) = (*sequence, u32::from_le_bytes([*a, *b, *c, 0]) as usize);
         if sequence != self.sequence {
             return Err(WireError::Fatal(ServerError::packets_out_of_order()));
         }
         self.sequence = sequence.wrapping_add(1);
-        let mut content = Vec::new();
-        self.raw.take_into(&mut content, length - FRAME_HEADER_LENGTH);
-        let plain_length = u32::from_le_bytes([a, b, c, 0]) as usize;
+        // Decompressed, and once more in the queue of what has been received.
+        let _promise = memory::ask(2 * plain_length.max(content.len()))
+            .map_err(|no_room| WireError::Fatal(ServerError::out_of_memory(no_room)))?;
         if plain_length > 0 {
-            content = self
-                .decompress(&content, plain_length)
+            let content = self
+                .decompress(content, plain_length)
                 .ok_or(WireError::Fatal(ServerError::cannot_uncompress()))?;
+            plain.push(&content);
+        } else {
+            plain.push(content);
         }
-        plain.push(&content);
+        self.raw.pass_over(length);
         Ok(())
     }
 
@@ -110,15 +117,17 @@ impl Compression {
 
     /// Sends `bytes`, framed.
     pub(crate) fn send(&mut self, bytes: &[u8], sender: &mut Sender<'_>) -> Result<(), WireError> {
-        let mut frames = Vec::with_capacity(bytes.len() / 2 + 64);
+        let mut frame = Vec::new();
         for piece in bytes.chunks(MAX_FRAME_BYTES) {
+            frame.clear();
             let compressed = self.compress(piece);
             match compressed {
-                Some(content) => self.put_frame(&mut frames, &content, piece.len()),
-                None => self.put_frame(&mut frames, piece, 0),
+                Some(content) => self.put_frame(&mut frame, &content, piece.len()),
+                None => self.put_frame(&mut frame, piece, 0),
             }
+            sender.send(&frame)?;
         }
-        sender.send(&frames)
+        Ok(())
     }
 
     /// The piece compressed, if that makes it shorter.

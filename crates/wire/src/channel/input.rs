@@ -74,6 +74,13 @@ impl Input {
         length
     }
 
+    /// Takes at most `limit` bytes that nobody wants; says how many.
+    pub(crate) fn pass_over(&mut self, limit: usize) -> usize {
+        let length = self.len().min(limit);
+        self.start += length;
+        length
+    }
+
     /// Takes everything.
     pub(crate) fn take_all(&mut self) -> Vec<u8> {
         let mut taken = Vec::new();

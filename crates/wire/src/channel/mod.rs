@@ -24,6 +24,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use firn_base::clock::Clock;
+use firn_base::memory::{self, NoRoom, Promise, UNASKED_BYTES};
 
 use crate::error::{ServerError, WireError};
 use crate::flags::Capabilities;
@@ -49,8 +50,10 @@ const FLUSH_THRESHOLD_BYTES: usize = 64 << 10;
 /// How long to wait for a packet.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Patience {
-    /// Until a slice has passed without its first byte; the rest must follow, each read within the time.
-    FirstByteThenEach(Duration),
+    /// Until a slice has passed in which nothing came, be it before the packet or in its midst.
+    Slice,
+    /// The same, but no longer than until the clock shows this time.
+    SliceUntil(Duration),
     /// Each read within the time.
     Each(Duration),
     /// Until the clock shows this time.
@@ -62,8 +65,27 @@ pub(crate) enum Patience {
 pub(crate) enum Received {
     /// The payload is in the buffer.
     Packet,
-    /// Nothing has been sent.
+    /// Nothing came for a slice. What there is of a packet is kept: the next call goes on with it, into the
+    /// same buffer.
     Idle,
+    /// The packet found no room in the memory budget. It has been passed over, and its beginning (at most
+    /// [`KEPT_OF_REFUSED_BYTES`]) is in the buffer.
+    Refused(NoRoom),
+}
+
+/// How much is kept of a packet that there is no memory for: enough to see what it was.
+pub(crate) const KEPT_OF_REFUSED_BYTES: usize = 16;
+
+/// How far the packet is that is being read.
+#[derive(Debug, Default)]
+enum Reading {
+    /// None has begun, as far as whole headers tell.
+    #[default]
+    Between,
+    /// A part of the greatest length has been read, and the next one's header comes now.
+    Continued,
+    /// In the payload of a part.
+    Body { missing: usize, is_last: bool },
 }
 
 /// A connection's packets. See the module's page.
@@ -83,6 +105,13 @@ pub(crate) struct Channel {
     pub(crate) read_timeout: Duration,
     /// The longest payload that is taken.
     pub(crate) max_packet_bytes: usize,
+    reading: Reading,
+    /// Memory for what the headers announced and has not arrived.
+    promise: Promise,
+    /// Why the packet that is being read is passed over.
+    refusal: Option<NoRoom>,
+    /// How much of the packet that is being read has been taken or passed over.
+    arrived_bytes: usize,
 }
 
 impl Channel {
@@ -102,33 +131,98 @@ impl Channel {
             write_timeout: Duration::from_secs(60),
             read_timeout: Duration::from_secs(30),
             max_packet_bytes: 64 << 20,
+            reading: Reading::Between,
+            promise: Promise::default(),
+            refusal: None,
+            arrived_bytes: 0,
         }
     }
 
-    /// Waits for a packet and puts its whole payload into `payload`, whatever was there.
+    /// Waits for a packet and puts its whole payload into `payload`, whatever was there; after
+    /// [`Received::Idle`], `payload` is the same as before.
     pub(crate) fn read_packet(
         &mut self,
         payload: &mut Vec<u8>,
         patience: Patience,
     ) -> Result<Received, WireError> {
-        payload.clear();
-        if !self.require(HEADER_LENGTH, patience)? {
-            return Ok(Received::Idle);
-        }
-        let mut patience = patience;
-        if let Patience::FirstByteThenEach(each) = patience {
-            patience = Patience::Each(each);
-        }
         loop {
-            let length = self.read_header(patience)?;
-            if payload.len() + length > self.max_packet_bytes {
-                return Err(WireError::Fatal(ServerError::packet_too_large()));
-            }
-            self.read_body(payload, length, patience)?;
-            if length < MAX_PAYLOAD_LENGTH {
-                return Ok(Received::Packet);
+            match self.reading {
+                Reading::Between | Reading::Continued => {
+                    if !self.require(HEADER_LENGTH, patience)? {
+                        return Ok(Received::Idle);
+                    }
+                    self.begin_part(payload)?;
+                }
+                Reading::Body { missing, is_last } => {
+                    let missing = missing - self.take_body(payload, missing);
+                    self.reading = Reading::Body { missing, is_last };
+                    if missing > 0 {
+                        if !self.wait_for_more(patience)? {
+                            return Ok(Received::Idle);
+                        }
+                    } else if is_last {
+                        return Ok(self.end_packet());
+                    } else {
+                        self.reading = Reading::Continued;
+                    }
+                }
             }
         }
+    }
+
+    /// Takes a header, and memory for what it announces.
+    fn begin_part(&mut self, payload: &mut Vec<u8>) -> Result<(), WireError> {
+        if matches!(self.reading, Reading::Between) {
+            payload.clear();
+            self.arrived_bytes = 0;
+        }
+        let length = self.take_header()?;
+        if self.arrived_bytes + length > self.max_packet_bytes {
+            return Err(WireError::Fatal(ServerError::packet_too_large()));
+        }
+        if self.refusal.is_none() {
+            match memory::ask(length) {
+                Ok(promise) => {
+                    self.promise = promise;
+                    // Room in the address space: what grows piece by piece is copied as it grows.
+                    if length >= UNASKED_BYTES {
+                        payload.reserve(length);
+                    }
+                }
+                Err(refusal) => {
+                    self.refusal = Some(refusal);
+                    payload.truncate(KEPT_OF_REFUSED_BYTES);
+                    payload.shrink_to_fit();
+                }
+            }
+        }
+        self.reading = Reading::Body { missing: length, is_last: length < MAX_PAYLOAD_LENGTH };
+        Ok(())
+    }
+
+    /// Takes what is there of a part's payload; says how much. Memory grows with what has arrived, not with what
+    /// the header promises.
+    fn take_body(&mut self, payload: &mut Vec<u8>, missing: usize) -> usize {
+        let taken = match self.refusal {
+            None => {
+                let taken = self.input.take_into(payload, missing);
+                self.promise.filled(taken);
+                taken
+            }
+            Some(_) => {
+                let kept = KEPT_OF_REFUSED_BYTES.saturating_sub(payload.len()).min(missing);
+                let kept = self.input.take_into(payload, kept);
+                kept + self.input.pass_over(missing - kept)
+            }
+        };
+        self.arrived_bytes += taken;
+        taken
+    }
+
+    fn end_packet(&mut self) -> Received {
+        self.reading = Reading::Between;
+        self.promise = Promise::default();
+        self.refusal.take().map_or(Received::Packet, Received::Refused)
     }
 
     /// A new exchange begins: the next packet of either side has number 0.
@@ -139,8 +233,7 @@ impl Channel {
         }
     }
 
-    fn read_header(&mut self, patience: Patience) -> Result<usize, WireError> {
-        self.require(HEADER_LENGTH, patience)?;
+    fn take_header(&mut self) -> Result<usize, WireError> {
         let [a, b, c, sequence] = self.input.take_array();
         // Compressed packets have numbers of their own, and clients do not agree on the inner ones.
         if self.compression.is_none() && sequence != self.output.sequence {
@@ -148,23 +241,6 @@ impl Channel {
         }
         self.output.sequence = sequence.wrapping_add(1);
         Ok(u32::from_le_bytes([a, b, c, 0]) as usize)
-    }
-
-    /// Memory grows with what has arrived, not with what the header promises.
-    fn read_body(
-        &mut self,
-        payload: &mut Vec<u8>,
-        length: usize,
-        patience: Patience,
-    ) -> Result<(), WireError> {
-        let mut missing = length;
-        loop {
-            missing -= self.input.take_into(payload, missing);
-            if missing == 0 {
-                return Ok(());
-            }
-            self.wait_for_more(patience)?;
-        }
     }
 
     /// Waits until that many bytes are there. False if there are none, and `patience` ends with that.
@@ -179,8 +255,8 @@ impl Channel {
 
     fn wait_for_more(&mut self, patience: Patience) -> Result<bool, WireError> {
         let mut deadline = match patience {
-            Patience::Deadline(deadline) => Some(deadline),
-            Patience::Each(_) | Patience::FirstByteThenEach(_) => None,
+            Patience::Deadline(deadline) | Patience::SliceUntil(deadline) => Some(deadline),
+            Patience::Each(_) | Patience::Slice => None,
         };
         loop {
             match self.fill() {
@@ -196,8 +272,8 @@ impl Channel {
                 return Err(WireError::closed());
             }
             let each = match patience {
-                Patience::FirstByteThenEach(_) if self.is_quiet() => return Ok(false),
-                Patience::FirstByteThenEach(each) | Patience::Each(each) => each,
+                Patience::Slice | Patience::SliceUntil(_) => return Ok(false),
+                Patience::Each(each) => each,
                 Patience::Deadline(_) => Duration::ZERO,
             };
             let now = self.clock.monotonic();
@@ -209,7 +285,7 @@ impl Channel {
 
     /// Some of the next packet has been received already.
     pub(crate) fn has_input(&self) -> bool {
-        !self.is_quiet()
+        !self.is_quiet() || !matches!(self.reading, Reading::Between)
     }
 
     /// Nothing of a packet has been received.

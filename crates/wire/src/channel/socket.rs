@@ -24,6 +24,15 @@ pub enum ListenAddress {
     Unix(PathBuf),
 }
 
+impl std::fmt::Display for ListenAddress {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            ListenAddress::Tcp(address) => address.fmt(formatter),
+            ListenAddress::Unix(path) => path.display().fmt(formatter),
+        }
+    }
+}
+
 /// Where a client comes from.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum PeerAddress {
@@ -146,12 +155,14 @@ impl Listener {
         match address {
             ListenAddress::Tcp(address) => {
                 let listener = TcpListener::bind(address)?;
+                lengthen_queue(&listener)?;
                 listener.set_nonblocking(true)?;
                 Ok(Listener::Tcp(listener))
             }
             ListenAddress::Unix(path) => {
                 remove_abandoned(path);
                 let listener = UnixListener::bind(path)?;
+                lengthen_queue(&listener)?;
                 listener.set_nonblocking(true)?;
                 Ok(Listener::Unix(listener, path.clone()))
             }
@@ -197,6 +208,16 @@ impl Drop for Listener {
             let _ = std::fs::remove_file(path);
         }
     }
+}
+
+/// How many clients may wait to be accepted. The system takes the lesser of this and `net.core.somaxconn`,
+/// which is 4,096 by default.
+const WAITING_CLIENTS: i32 = 65_535;
+
+/// The standard library asks for a queue of 128 clients, which thousands of clients that come at once
+/// overflow. The system allows that `listen` is called once more.
+fn lengthen_queue(listener: &impl AsFd) -> io::Result<()> {
+    Ok(rustix::net::listen(listener, WAITING_CLIENTS)?)
 }
 
 /// Removes a socket file whose server is gone.

@@ -4,11 +4,15 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use firn_base::clock::SystemClock;
+use firn_base::memory::{self, Keeper, NoRoom};
 use proptest::prelude::*;
 
-use super::{ByteStream, Channel, CompressionAlgorithm, MemoryStream, Patience, Received};
+use super::{
+    ByteStream, Channel, CompressionAlgorithm, KEPT_OF_REFUSED_BYTES, MemoryStream, Patience,
+    Received,
+};
 use crate::error::WireError;
-use crate::packet::PayloadWriter;
+use crate::packet::{MAX_PAYLOAD_LENGTH, PayloadWriter};
 
 const EACH: Patience = Patience::Each(Duration::ZERO);
 
@@ -161,16 +165,71 @@ fn a_frame_that_grows_beyond_its_word_is_refused() {
 }
 
 #[test]
-fn silence_is_idleness_only_before_a_packet() {
-    let hesitant =
-        |bytes: &[u8]| Hesitant { stream: reading(bytes.to_vec()), step: 2, silent: false };
-    let patience = Patience::FirstByteThenEach(Duration::from_millis(1));
-    let mut channel = channel(hesitant(&[1, 0, 0, 0, 5]), None);
+fn silence_is_idleness_and_nothing_of_a_packet_is_lost_by_it() {
+    let first = [&[255, 255, 255, 0][..], &vec![7; MAX_PAYLOAD_LENGTH]].concat();
+    let bytes = [&first[..], &[2, 0, 0, 1, 8, 9]].concat();
+    // Nothing comes before the packet, in its header, in a part, between two parts.
+    for stop in [1, 3, 5, first.len() - 1, first.len(), first.len() + 2, bytes.len() - 1] {
+        let stream = Pausing { rest: bytes.clone(), until_pause: stop };
+        let mut channel = channel(stream, None);
+        let mut payload = Vec::new();
+        let mut pauses = 0;
+        while channel.read_packet(&mut payload, Patience::Slice).unwrap() == Received::Idle {
+            assert!(channel.has_input(), "{stop}");
+            pauses += 1;
+        }
+        assert_eq!((pauses, payload.len()), (1, MAX_PAYLOAD_LENGTH + 2), "{stop}");
+        assert_eq!(payload[MAX_PAYLOAD_LENGTH - 1..], [7, 8, 9]);
+        assert!(!channel.has_input());
+    }
+}
+
+/// A stream in which nothing comes for a slice once so many bytes have come.
+struct Pausing {
+    rest: Vec<u8>,
+    until_pause: usize,
+}
+
+impl ByteStream for Pausing {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        if self.until_pause == 0 {
+            self.until_pause = usize::MAX;
+            return Err(io::ErrorKind::WouldBlock.into());
+        }
+        let length = buffer.len().min(self.rest.len()).min(self.until_pause);
+        buffer[..length].copy_from_slice(&self.rest[..length]);
+        self.rest.drain(..length);
+        self.until_pause -= length;
+        Ok(length)
+    }
+
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        Ok(bytes.len())
+    }
+}
+
+#[test]
+fn a_packet_without_room_is_passed_over_and_the_next_one_taken() {
+    // Other tests of this process ask the same keeper; no other packet has this length.
+    const LARGE: usize = 3_000_017;
+    struct Room;
+    impl Keeper for Room {
+        fn has_room(&self, size_bytes: u64, _: u64) -> bool {
+            size_bytes != LARGE as u64
+        }
+    }
+    let keeper: Arc<dyn Keeper> = Arc::new(Room);
+    memory::install(Arc::clone(&keeper));
+    let large = [&[3][..], &vec![b'x'; LARGE - 1]].concat();
+    let bytes = sent(&[large], None);
+    let mut channel = channel(reading([&bytes[..], &[1, 0, 0, 1, 14]].concat()), None);
     let mut payload = Vec::new();
-    assert_eq!(channel.read_packet(&mut payload, patience).unwrap(), Received::Idle);
-    let patience = Patience::FirstByteThenEach(Duration::from_secs(60));
-    assert_eq!(channel.read_packet(&mut payload, patience).unwrap(), Received::Packet);
-    assert_eq!(payload, [5]);
+    let refused = channel.read_packet(&mut payload, EACH).unwrap();
+    assert_eq!(refused, Received::Refused(NoRoom(LARGE as u64)));
+    assert_eq!(payload, [&b"\x03"[..], &[b'x'; KEPT_OF_REFUSED_BYTES - 1]].concat());
+    assert_eq!(channel.read_packet(&mut payload, EACH).unwrap(), Received::Packet);
+    assert_eq!(payload, [14]);
+    memory::uninstall(&keeper);
 }
 
 #[test]

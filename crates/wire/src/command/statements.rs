@@ -8,6 +8,7 @@
 //! What is marked * is there for clients with query attributes; values beyond the statement's own are
 //! attributes. A parameter that long data was sent for has no value here.
 
+use firn_base::memory;
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
@@ -113,7 +114,19 @@ impl Statement {
             self.long_data_error = Some(ServerError::new(1153, b"08S01", message));
             return;
         }
-        gathered.extend_from_slice(data);
+        // What is there is moved when it outgrows its place.
+        let grown =
+            if gathered.capacity() - gathered.len() < data.len() { gathered.len() } else { 0 };
+        match memory::ask(data.len() + grown) {
+            Ok(_promise) => gathered.extend_from_slice(data),
+            Err(no_room) => self.refuse_long_data(ServerError::out_of_memory(no_room)),
+        }
+    }
+
+    /// Long data could not be kept; told when the statement is executed.
+    pub(crate) fn refuse_long_data(&mut self, error: ServerError) {
+        self.long_data.clear();
+        self.long_data_error = Some(error);
     }
 
     /// Forgets long data and the cursor.

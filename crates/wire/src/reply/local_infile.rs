@@ -9,7 +9,7 @@
 use std::io::{self, Read};
 
 use crate::channel::{Channel, Patience, Received};
-use crate::error::WireError;
+use crate::error::{ServerError, WireError};
 use crate::packet::PayloadWriter;
 
 /// The client's file. Read as any file; what is not read is taken off the connection when this is dropped,
@@ -39,8 +39,18 @@ impl<'a> LocalInfile<'a> {
         self.taken = 0;
         let received = self.channel.read_packet(&mut self.packet, patience);
         // After a failure there is nothing more to come either.
-        self.ended = !matches!(received, Ok(Received::Packet)) || self.packet.is_empty();
-        received.map(drop)
+        self.ended = match &received {
+            Ok(Received::Refused(_)) => false,
+            Ok(_) => self.packet.is_empty(),
+            Err(_) => true,
+        };
+        match received? {
+            Received::Refused(no_room) => {
+                self.packet.clear();
+                Err(ServerError::out_of_memory(no_room).into())
+            }
+            _ => Ok(()),
+        }
     }
 }
 

@@ -1,7 +1,9 @@
 //! A result set: column definitions, rows, an end.
 
+use firn_base::memory::{self, NoRoom};
+
 use crate::channel::Output;
-use crate::error::WireError;
+use crate::error::{ServerError, WireError};
 use crate::flags::{Capabilities, Status};
 use crate::packet::PayloadWriter;
 
@@ -9,6 +11,9 @@ use super::column::{ColumnKinds, EncodedColumns};
 use super::completion::{Completion, put_end_of_rows};
 use super::row::Row;
 use super::{Progress, Replies, RowFormat};
+
+/// How much memory a cursor asks for at a time.
+const GRANT_BYTES: usize = 1 << 20;
 
 /// Rows that wait for the client to fetch them: whole payloads, one behind the other.
 #[derive(Debug, Default)]
@@ -18,6 +23,10 @@ pub(crate) struct CursorRows {
     ends: Vec<usize>,
     /// How many have been fetched.
     fetched: usize,
+    /// Room that the memory budget has granted.
+    granted_bytes: usize,
+    /// There was no room for a row.
+    pub(super) refusal: Option<NoRoom>,
     /// The status at the end of the statement.
     pub(crate) status: Status,
     pub(crate) warnings: u16,
@@ -25,8 +34,22 @@ pub(crate) struct CursorRows {
 
 impl CursorRows {
     pub(super) fn push(&mut self, payload: &[u8]) {
-        self.payloads.extend_from_slice(payload);
-        self.ends.push(self.payloads.len());
+        let missing = (self.size_bytes() + payload.len()).saturating_sub(self.granted_bytes);
+        if missing > 0 {
+            let granted_bytes = missing.max(GRANT_BYTES);
+            match memory::ask(granted_bytes) {
+                Ok(_promise) => self.granted_bytes += granted_bytes,
+                Err(no_room) => self.refusal = Some(no_room),
+            }
+        }
+        if self.refusal.is_none() {
+            self.payloads.extend_from_slice(payload);
+            self.ends.push(self.payloads.len());
+        }
+    }
+
+    fn size_bytes(&self) -> usize {
+        self.payloads.len() + size_of_val(&self.ends[..])
     }
 
     /// The next row's payload.
@@ -96,6 +119,9 @@ impl<'r, 'a> ResultSet<'r, 'a> {
         self.replies.channel.flush_if_full()?;
         let output: &mut Output = &mut self.replies.channel.output;
         let cursor = self.replies.cursor.as_deref_mut().and_then(Option::as_mut);
+        if let Some(CursorRows { refusal: Some(no_room), .. }) = cursor {
+            return Err(ServerError::out_of_memory(*no_room).into());
+        }
         let (kinds, format) = (&self.kinds[..], self.replies.format);
         Ok(Row::begin(output, kinds, format, cursor, &mut self.column))
     }
@@ -115,6 +141,9 @@ impl<'r, 'a> ResultSet<'r, 'a> {
     /// # Errors
     /// [`WireError::Lost`] if output had to be sent and could not be.
     pub fn finish(self, completion: &Completion<'_>) -> Result<(), WireError> {
+        if let Some(Some(CursorRows { refusal: Some(no_room), .. })) = &self.replies.cursor {
+            return Err(ServerError::out_of_memory(*no_room).into());
+        }
         let mut status = self.replies.complete(completion.status);
         if let Some(Some(cursor)) = self.replies.cursor.take() {
             cursor.status = completion.status;

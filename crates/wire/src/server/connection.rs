@@ -56,7 +56,9 @@ pub(super) struct Connection {
     pub(super) multi_statements: bool,
     pub(super) stage: Stage,
     pub(super) scramble: [u8; SCRAMBLE_LENGTH],
-    command: Vec<u8>,
+    pub(super) command: Vec<u8>,
+    /// The connection is parked in the midst of a command.
+    pub(super) is_half_sent: bool,
     parked_before: bool,
     idle_since: Duration,
 }
@@ -80,6 +82,7 @@ impl Connection {
             stage: Stage::Greeted { deadline: now.saturating_add(shared.limits.connect_timeout()) },
             scramble: scramble(),
             command: Vec::new(),
+            is_half_sent: false,
             parked_before: false,
             idle_since: now,
         }
@@ -117,20 +120,37 @@ impl Connection {
 
     fn try_serve(&mut self) -> Result<Outcome, WireError> {
         match self.stage {
-            Stage::Greeted { deadline } => self.log_in(deadline)?,
+            Stage::Greeted { deadline } => {
+                if !self.log_in(deadline)? {
+                    return Ok(Outcome::Idle);
+                }
+            }
             Stage::Ready => {}
             Stage::Expired => {
                 self.look_whether_to_end()?;
-                return Err(WireError::Fatal(ServerError::idle_too_long()));
+                let half_sent = self.channel.has_input();
+                return Err(WireError::Fatal(match half_sent {
+                    true => ServerError::read_timeout(),
+                    false => ServerError::idle_too_long(),
+                }));
             }
         }
         loop {
             self.look_whether_to_end()?;
-            self.channel.begin_exchange();
-            let patience = Patience::FirstByteThenEach(self.channel.read_timeout);
-            match self.channel.read_packet(&mut self.command, patience) {
+            // A command that came in part before the connection was parked goes on with its numbers.
+            if !std::mem::take(&mut self.is_half_sent) {
+                self.channel.begin_exchange();
+            }
+            match self.channel.read_packet(&mut self.command, Patience::Slice) {
                 Ok(Received::Packet) => {}
-                Ok(Received::Idle) => return Ok(Outcome::Idle),
+                Ok(Received::Idle) => {
+                    self.is_half_sent = self.channel.has_input();
+                    return Ok(Outcome::Idle);
+                }
+                Ok(Received::Refused(no_room)) => {
+                    self.refuse_command(no_room)?;
+                    continue;
+                }
                 // What ended the reading may have been the server's wish.
                 Err(error) => return self.look_whether_to_end().and(Err(error)),
             }
@@ -174,7 +194,9 @@ impl Connection {
     /// Gives back what an idle connection does not need. True if the poller has seen it before.
     pub(super) fn prepare_to_park(&mut self, now: Duration) -> bool {
         self.channel.release_buffers();
-        self.command = Vec::new();
+        if !self.is_half_sent {
+            self.command = Vec::new();
+        }
         self.idle_since = now;
         self.control.idle_since(now);
         std::mem::replace(&mut self.parked_before, true)
@@ -184,7 +206,13 @@ impl Connection {
     pub(super) fn is_expired(&self, now: Duration) -> bool {
         match self.stage {
             Stage::Greeted { deadline } => now >= deadline,
-            Stage::Ready => now.saturating_sub(self.idle_since) >= self.control.wait_timeout(),
+            Stage::Ready => {
+                let timeout = match self.is_half_sent {
+                    true => self.channel.read_timeout,
+                    false => self.control.wait_timeout(),
+                };
+                now.saturating_sub(self.idle_since) >= timeout
+            }
             Stage::Expired => true,
         }
     }

@@ -2,6 +2,8 @@
 
 use std::ops::ControlFlow;
 
+use firn_base::memory::NoRoom;
+
 use super::connection::Connection;
 use crate::command::{Attributes, Command, CommandCode, Statement, take_attributes};
 use crate::error::{ServerError, WireError};
@@ -34,6 +36,27 @@ impl Connection {
             }
             Err(error) => Err(error),
         }
+    }
+
+    /// A command was passed over, because there is no memory for it; its beginning is known.
+    pub(super) fn refuse_command(&mut self, no_room: NoRoom) -> Result<(), WireError> {
+        let error = ServerError::out_of_memory(no_room);
+        let beginning = std::mem::take(&mut self.command);
+        if !is_never_answered(&beginning) {
+            put_error(self.channel.output.begin(), &error, true);
+            self.channel.output.commit();
+            return self.channel.flush();
+        }
+        let decoded = beginning
+            .split_first()
+            .and_then(|(&code, rest)| Command::decode(CommandCode::from_code(code)?, rest).ok());
+        if let Some(Command::SendLongData { statement, .. }) = decoded
+            && let Ok(statement) = self.statements.get(statement, "mysqld_stmt_send_long_data")
+        {
+            statement.refuse_long_data(error);
+        }
+        self.acknowledge();
+        Ok(())
     }
 
     /// No answer will acknowledge the command.

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::connection::{Connection, Stage};
-use crate::channel::{CompressionAlgorithm, Patience, PeerAddress};
+use crate::channel::{CompressionAlgorithm, Patience, PeerAddress, Received};
 use crate::error::{ServerError, WireError};
 use crate::flags::Capabilities;
 use crate::handshake::{
@@ -15,9 +15,17 @@ use crate::reply::{Completion, Replies, RowFormat};
 use crate::service::Login;
 
 impl Connection {
-    /// Receives the handshake response, checks the password, opens the session, and says OK.
-    pub(super) fn log_in(&mut self, deadline: Duration) -> Result<(), WireError> {
+    /// Receives the handshake response, checks the password, opens the session, and says OK. False if the
+    /// response has not come: the connection waits for it without a thread.
+    pub(super) fn log_in(&mut self, deadline: Duration) -> Result<bool, WireError> {
         // The greeting was packet 0 of this exchange.
+        let received =
+            self.channel.read_packet(&mut self.command, Patience::SliceUntil(deadline))?;
+        if received == Received::Idle {
+            self.is_half_sent = self.channel.has_input();
+            return Ok(false);
+        }
+        self.is_half_sent = false;
         let response = self.read_response(deadline)?;
         self.channel.capabilities = response.capabilities & self.shared.capabilities();
         if self.shared.options.require_secure_transport && !self.is_secure() {
@@ -28,11 +36,12 @@ impl Connection {
         self.say_ok()?;
         self.start_compression(&response);
         self.stage = Stage::Ready;
-        Ok(())
+        Ok(true)
     }
 
+    /// The response, of which the first packet has come.
     fn read_response(&mut self, deadline: Duration) -> Result<HandshakeResponse, WireError> {
-        let mut hello = self.read_hello(deadline)?;
+        let mut hello = ClientHello::decode(&self.command).map_err(|Malformed| bad_handshake())?;
         if hello == ClientHello::SslRequest {
             let acceptor = self.shared.tls.as_ref().ok_or_else(bad_handshake)?;
             self.channel.start_tls(acceptor)?;

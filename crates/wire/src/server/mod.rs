@@ -140,7 +140,7 @@ impl Drop for Server {
 
 fn bind(address: &ListenAddress) -> io::Result<Listener> {
     Listener::bind(address).map_err(|error| {
-        io::Error::new(error.kind(), format!("cannot listen at {address:?}: {error}"))
+        io::Error::new(error.kind(), format!("cannot listen at {address}: {error}"))
     })
 }
 

@@ -197,7 +197,7 @@ impl SqlSession {
                         arguments.types.push(rows.ty.clone());
                     }
                     LoadTarget::Variable(name) => {
-                        self.state.set_user_variable(&name.to_lowercase(), &value, &rows.ty);
+                        self.state.set_user_variable(&name.to_lowercase(), value, &rows.ty);
                     }
                 }
             }

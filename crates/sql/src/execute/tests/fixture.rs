@@ -54,12 +54,12 @@ pub(super) struct Session {
 }
 
 impl SessionState for Session {
-    fn user_variable(&self, name: &str) -> Datum {
-        self.variables.get(name).cloned().unwrap_or_default()
+    fn user_variable(&self, name: &str) -> Result<Datum> {
+        Ok(self.variables.get(name).cloned().unwrap_or_default())
     }
 
-    fn set_user_variable(&mut self, name: &str, value: &Datum, _ty: &SqlType) {
-        self.variables.insert(name.to_owned(), value.clone());
+    fn set_user_variable(&mut self, name: &str, value: Datum, _ty: &SqlType) {
+        self.variables.insert(name.to_owned(), value);
     }
 
     fn system_variable(&self, name: &str, _global: bool) -> Result<Datum> {

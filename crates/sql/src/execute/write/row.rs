@@ -16,8 +16,10 @@ pub(super) fn store<'a>(
     column_type: ColumnType,
     context: &EvaluationContext,
 ) -> Result<Fitted<'a>> {
-    let mismatch =
-        || SqlError::new(1105, format!("Unknown error: {datum:?} is no value of {column_type:?}"));
+    let mismatch = || {
+        let shown = datum.plain_text();
+        SqlError::new(1105, format!("Unknown error: '{shown}' is no value of the column's type"))
+    };
     let value = match (column_type, datum) {
         (_, Datum::Null) => ValueRef::Null,
         (ColumnType::Int(_), Datum::Int(number)) => ValueRef::Int(*number),

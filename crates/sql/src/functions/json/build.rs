@@ -24,8 +24,8 @@ pub(super) const FUNCTIONS: &[Function] = &[
         let Some(document) = document(a, 0, "json_pretty")? else { return Ok(Datum::Null) };
         let mut out = String::new();
         write_pretty(&document, 0, &mut out);
-        let fits = fits_packet(out.len() as u128, "json_pretty", call);
-        Ok(if fits { Datum::text(out) } else { Datum::Null })
+        let fits = fits_packet(out.len() as u128, "json_pretty", call)?;
+        Ok(if fits.is_some() { Datum::text(out) } else { Datum::Null })
     }),
 ];
 

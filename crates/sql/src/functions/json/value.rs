@@ -26,6 +26,7 @@ fn invalid_text(error: &JsonError, argument: usize, function: &str) -> SqlError 
                  at position {position}."
             ),
         ),
+        JsonError::NoRoom(no_room) => (*no_room).into(),
         JsonError::TooDeep => too_deep(),
     }
 }

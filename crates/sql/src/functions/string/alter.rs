@@ -49,15 +49,21 @@ fn replace(arguments: &[Datum], call: &Call<'_>) -> Result<Datum> {
     if from.is_empty() {
         return Ok(arguments[0].clone());
     }
-    let mut out = Octets::with_capacity(text.len());
+    let mut size_bytes = text.len();
+    let mut rest = text;
+    while let Some(at) = find_bytes(rest, from) {
+        size_bytes = size_bytes + to.len() - from.len();
+        rest = &rest[at + from.len()..];
+    }
+    let Some(_promise) = fits_packet(size_bytes as u128, "replace", call)? else {
+        return Ok(Datum::Null);
+    };
+    let mut out = Octets::with_capacity(size_bytes);
     let mut rest = text;
     while let Some(at) = find_bytes(rest, from) {
         out.extend_from_slice(&rest[..at]);
         out.extend_from_slice(to);
         rest = &rest[at + from.len()..];
-        if !fits_packet((out.len() + rest.len()) as u128, "replace", call) {
-            return Ok(Datum::Null);
-        }
     }
     out.extend_from_slice(rest);
     Ok(Datum::Text(out))
@@ -68,12 +74,19 @@ fn quoted(types: &[SqlType], context: &ResolveContext<'_>) -> SqlType {
     text_of(types, chars, context)
 }
 
-fn quote(arguments: &[Datum], _: &Call<'_>) -> Result<Datum> {
+fn quote(arguments: &[Datum], call: &Call<'_>) -> Result<Datum> {
     if arguments[0].is_null() {
         return Ok(Datum::text("NULL"));
     }
-    let mut out = vec![b'\''];
-    for &byte in bytes(&arguments[0]) {
+    let text = bytes(&arguments[0]);
+    let escaped = |byte: &&u8| matches!(byte, 0 | 0x1a | b'\'' | b'\\');
+    let size_bytes = text.len() + text.iter().filter(escaped).count() + 2;
+    let Some(_promise) = fits_packet(size_bytes as u128, "quote", call)? else {
+        return Ok(Datum::Null);
+    };
+    let mut out = Vec::with_capacity(size_bytes);
+    out.push(b'\'');
+    for &byte in text {
         match byte {
             0 => out.extend_from_slice(b"\\0"),
             0x1a => out.extend_from_slice(b"\\Z"),

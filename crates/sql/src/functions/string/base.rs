@@ -6,13 +6,13 @@ use base64::engine::general_purpose::{GeneralPurpose, GeneralPurposeConfig, STAN
 
 use crate::collation;
 use crate::error::Result;
-use crate::functions::arguments::{bytes, fits_packet, int, text, word};
+use crate::functions::arguments::{bytes, fits_packet, int, room, text, word};
 use crate::functions::signature::{self, Want, fixed, text_chars, text_times};
 use crate::functions::{Call, Function, ResolveContext, Signature, strict};
 use crate::types::{Datum, Octets, SqlType, TypeKind};
 
 pub(super) const FUNCTIONS: &[Function] = &[
-    strict!("HEX", 1..=1, resolve_hex, |a: &[Datum], call: &Call<'_>| Ok(hex(&a[0], call))),
+    strict!("HEX", 1..=1, resolve_hex, |a: &[Datum], call: &Call<'_>| hex(&a[0], call)),
     strict!("UNHEX", 1..=1, [Text] => bytes_of_first, unhex),
     strict!("BIN", 1..=1, resolve_conversion, |a: &[Datum], _: &Call<'_>| {
         Ok(converted(&a[0], 10, 2))
@@ -38,20 +38,18 @@ fn resolve_hex(types: &[SqlType], context: &ResolveContext<'_>) -> Result<Signat
     fixed(types, context, &[want], text_times::<8>)
 }
 
-fn hex(datum: &Datum, call: &Call<'_>) -> Datum {
+fn hex(datum: &Datum, call: &Call<'_>) -> Result<Datum> {
     let octets = match datum {
         Datum::Text(octets) => octets,
-        _ => return Datum::text(format!("{:X}", word(datum))),
+        _ => return Ok(Datum::text(format!("{:X}", word(datum)))),
     };
     let collation = call.arguments[0].collation();
     let encoded = match collation {
         Some(id) => collation::get(id).charset.encode(octets),
         None => octets[..].into(),
     };
-    if !fits_packet(encoded.len() as u128 * 2, "hex", call) {
-        return Datum::Null;
-    }
-    Datum::Text(to_hex(&encoded, DIGITS))
+    let _promise = room(encoded.len() * 2, call)?;
+    Ok(Datum::Text(to_hex(&encoded, DIGITS)))
 }
 
 /// Two digits for each byte.
@@ -159,9 +157,9 @@ fn to_base64(arguments: &[Datum], call: &Call<'_>) -> Result<Datum> {
     const LINE_CHARS: usize = 76;
     let bytes = bytes(&arguments[0]);
     let chars = bytes.len() as u128 * 4 / 3 + 4;
-    if !fits_packet(chars + chars / LINE_CHARS as u128, "to_base64", call) {
+    let Some(_promise) = fits_packet(chars + chars / LINE_CHARS as u128, "to_base64", call)? else {
         return Ok(Datum::Null);
-    }
+    };
     let encoded = STANDARD.encode(bytes);
     let lines: Vec<&[u8]> = encoded.as_bytes().chunks(LINE_CHARS).collect();
     Ok(Datum::text(lines.join(&b'\n')))

@@ -87,9 +87,9 @@ fn insert(arguments: &[Datum], call: &Call<'_>) -> Result<Datum> {
     let count = usize::try_from(count).unwrap_or(length).min(length - (start - 1));
     let (head, tail) = (text.slice(0, start - 1), text.slice(start - 1 + count, length));
     let size_bytes = head.len() + new.len() + tail.len();
-    if !fits_packet(size_bytes as u128, "insert", call) {
+    let Some(_promise) = fits_packet(size_bytes as u128, "insert", call)? else {
         return Ok(Datum::Null);
-    }
+    };
     let mut out = Octets::with_capacity(size_bytes);
     [head, new, tail].iter().for_each(|part| out.extend_from_slice(part));
     Ok(Datum::Text(out))

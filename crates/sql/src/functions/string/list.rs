@@ -2,7 +2,7 @@
 
 use crate::collation;
 use crate::error::Result;
-use crate::functions::arguments::{bytes, decimal, double, fits_packet, int, word};
+use crate::functions::arguments::{bytes, decimal, double, fits_packet, int, room, word};
 use crate::functions::arithmetic::{Domain, domain};
 use crate::functions::signature::{
     self, Want, comparing_collation, fixed, number_type, text_chars, text_of,
@@ -92,12 +92,9 @@ fn make_set(arguments: &[Datum], call: &Call<'_>) -> Result<Datum> {
     let items = arguments[1..].iter().take(64).enumerate();
     let chosen = items.filter(|(bit, item)| bits >> bit & 1 == 1 && !item.is_null());
     let items: Vec<&[u8]> = chosen.map(|(_, item)| bytes(item)).collect();
-    let joined = items.join(&b',');
-    Ok(if fits_packet(joined.len() as u128, "make_set", call) {
-        Datum::text(joined)
-    } else {
-        Datum::Null
-    })
+    let size_bytes = items.iter().map(|item| item.len() + 1).sum::<usize>().saturating_sub(1);
+    let _promise = room(size_bytes, call)?;
+    Ok(Datum::text(items.join(&b',')))
 }
 
 fn export_set(arguments: &[Datum], call: &Call<'_>) -> Result<Datum> {
@@ -106,9 +103,9 @@ fn export_set(arguments: &[Datum], call: &Call<'_>) -> Result<Datum> {
     let count =
         arguments.get(4).map_or(64, |count| usize::try_from(int(count)).unwrap_or(64)).min(64);
     let longest = (on.len().max(off.len()) + separator.len()) as u128;
-    if !fits_packet(longest * count as u128, "export_set", call) {
+    let Some(_promise) = fits_packet(longest * count as u128, "export_set", call)? else {
         return Ok(Datum::Null);
-    }
+    };
     let mut out = Octets::new();
     for bit in 0..count {
         if bit > 0 {

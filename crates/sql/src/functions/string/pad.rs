@@ -14,11 +14,11 @@ pub(super) const FUNCTIONS: &[Function] = &[
     strict!("||", 2..=2, resolve_concat, concat),
     lenient!("CONCAT_WS", 2..=usize::MAX, resolve_concat_ws, concat_ws),
     strict!("LPAD", 3..=3, resolve_pad, |a: &[Datum], call: &Call<'_>| {
-        pad(a, call, "lpad", |text, fill| [fill, text].concat())
+        pad(a, call, "lpad", true)
     })
     .shaped_by(&[1]),
     strict!("RPAD", 3..=3, resolve_pad, |a: &[Datum], call: &Call<'_>| {
-        pad(a, call, "rpad", |text, fill| [text, fill].concat())
+        pad(a, call, "rpad", false)
     })
     .shaped_by(&[1]),
     // What a ZEROFILL column is as a text; the binder puts it around the column.
@@ -48,9 +48,9 @@ fn resolve_concat_ws(types: &[SqlType], context: &ResolveContext<'_>) -> Result<
 
 fn concat(arguments: &[Datum], call: &Call<'_>) -> Result<Datum> {
     let size_bytes: usize = arguments.iter().map(|part| bytes(part).len()).sum();
-    if !fits_packet(size_bytes as u128, "concat", call) {
+    let Some(_promise) = fits_packet(size_bytes as u128, "concat", call)? else {
         return Ok(Datum::Null);
-    }
+    };
     let mut out = Octets::with_capacity(size_bytes);
     arguments.iter().for_each(|part| out.extend_from_slice(bytes(part)));
     Ok(Datum::Text(out))
@@ -64,9 +64,9 @@ fn concat_ws(arguments: &[Datum], call: &Call<'_>) -> Result<Datum> {
     let parts = || arguments[1..].iter().filter(|part| !part.is_null()).map(bytes);
     let text: usize = parts().map(<[u8]>::len).sum();
     let size_bytes = text + parts().count().saturating_sub(1) * separator.len();
-    if !fits_packet(size_bytes as u128, "concat_ws", call) {
+    let Some(_promise) = fits_packet(size_bytes as u128, "concat_ws", call)? else {
         return Ok(Datum::Null);
-    }
+    };
     let mut out = Octets::with_capacity(size_bytes);
     for (at, part) in parts().enumerate() {
         if at > 0 {
@@ -86,12 +86,7 @@ fn resolve_pad(types: &[SqlType], context: &ResolveContext<'_>) -> Result<Signat
     })
 }
 
-fn pad(
-    arguments: &[Datum],
-    call: &Call<'_>,
-    name: &str,
-    join: fn(&[u8], &[u8]) -> Vec<u8>,
-) -> Result<Datum> {
+fn pad(arguments: &[Datum], call: &Call<'_>, name: &str, is_left: bool) -> Result<Datum> {
     let Ok(length) = usize::try_from(int(&arguments[1])) else { return Ok(Datum::Null) };
     let text = Units::new(&arguments[0], call.result);
     let padding = Units::new(&arguments[2], call.result);
@@ -105,12 +100,22 @@ fn pad(
     }
     let (times, rest) = (missing / padding_length, padding.slice(0, missing % padding_length));
     let fill_bytes = times as u128 * padding.bytes.len() as u128 + rest.len() as u128;
-    if !fits_packet(text.bytes.len() as u128 + fill_bytes, name, call) {
+    let Some(_promise) = fits_packet(text.bytes.len() as u128 + fill_bytes, name, call)? else {
         return Ok(Datum::Null);
+    };
+    let mut out = Octets::with_capacity(text.bytes.len() + fill_bytes as usize);
+    let fill = |out: &mut Octets| {
+        (0..times).for_each(|_| out.extend_from_slice(padding.bytes));
+        out.extend_from_slice(rest);
+    };
+    if is_left {
+        fill(&mut out);
     }
-    let mut fill = padding.bytes.repeat(times);
-    fill.extend_from_slice(rest);
-    Ok(Datum::text(join(text.bytes, &fill)))
+    out.extend_from_slice(text.bytes);
+    if !is_left {
+        fill(&mut out);
+    }
+    Ok(Datum::Text(out))
 }
 
 fn padded_type(types: &[SqlType], context: &ResolveContext<'_>) -> SqlType {
@@ -137,9 +142,10 @@ fn repeat(arguments: &[Datum], call: &Call<'_>) -> Result<Datum> {
     if text.is_empty() || times == 0 {
         return Ok(Datum::text(""));
     }
-    if !fits_packet(u128::from(times) * text.len() as u128, "repeat", call) {
+    let Some(_promise) = fits_packet(u128::from(times) * text.len() as u128, "repeat", call)?
+    else {
         return Ok(Datum::Null);
-    }
+    };
     Ok(Datum::text(text.repeat(times as usize)))
 }
 
@@ -152,8 +158,8 @@ fn resolve_space(types: &[SqlType], context: &ResolveContext<'_>) -> Result<Sign
 
 fn space(arguments: &[Datum], call: &Call<'_>) -> Result<Datum> {
     let count = u64::try_from(int(&arguments[0])).unwrap_or(0);
-    if !fits_packet(count.into(), "space", call) {
+    let Some(_promise) = fits_packet(count.into(), "space", call)? else {
         return Ok(Datum::Null);
-    }
+    };
     Ok(Datum::text(" ".repeat(count as usize)))
 }

@@ -65,6 +65,7 @@ fn parse(text: &[u8], error: impl Fn(&str, usize) -> SqlError) -> Result<JsonVal
     };
     JsonValue::parse(text).map_err(|problem| match problem {
         JsonError::Syntax { message, position } => error(message, position),
+        JsonError::NoRoom(no_room) => no_room.into(),
         JsonError::TooDeep => {
             SqlError::new(CODE_TOO_DEEP, "The JSON document exceeds the maximum depth.")
         }

@@ -1,5 +1,7 @@
 //! JSON text to values, with the messages of RapidJSON, which MySQL hands on in its error 3140.
 
+use firn_base::memory::{self, NoRoom};
+
 use super::{JsonObject, JsonValue};
 
 /// The deepest nesting that is taken.
@@ -17,6 +19,8 @@ pub enum JsonError {
     },
     /// It is nested deeper than [`MAX_DEPTH`].
     TooDeep,
+    /// The memory budget has no room for it.
+    NoRoom(NoRoom),
 }
 
 impl JsonValue {
@@ -25,6 +29,7 @@ impl JsonValue {
     /// # Errors
     /// [`JsonError`]
     pub fn parse(text: &str) -> Result<JsonValue, JsonError> {
+        let _promise = memory::ask(size_estimate(text)).map_err(JsonError::NoRoom)?;
         let mut parser = Parser { text, at: 0 };
         parser.skip_space();
         if parser.peek().is_none() {
@@ -281,4 +286,13 @@ fn whole_number(text: &str, negative: bool) -> Option<JsonValue> {
     }
     let number = text.parse::<u64>().ok()?;
     Some(i64::try_from(number).map_or(JsonValue::UInt(number), JsonValue::Int))
+}
+
+/// About how much memory the value of a long text takes: its strings, and a place for each item.
+fn size_estimate(text: &str) -> usize {
+    if text.len() < memory::UNASKED_BYTES / size_of::<JsonValue>() {
+        return 0;
+    }
+    let ends = text.bytes().filter(|byte| matches!(byte, b',' | b']' | b'}' | b':')).count();
+    text.len() + ends * size_of::<JsonValue>()
 }

@@ -1,0 +1,139 @@
+//! Memory that is asked for before it is allocated.
+//!
+//! ```text
+//!   ask(64 MiB) ──► Keeper::has_room ──► Promise ──► the caller allocates and fills ──► the promise is dropped
+//!                        └─► NoRoom: nothing is allocated, the statement ends with an error
+//! ```
+//!
+//! Memory is the process's, so its keeper is too. The keeper compares what the process really takes with its
+//! budget; a promise stands for memory that was granted and is not filled yet, so it is dropped as soon as the
+//! caller has filled what it asked for. Without a keeper there is always room.
+//!
+//! Only what is large is asked for: short values cost nothing here.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+use parking_lot::RwLock;
+
+/// Less than this is not asked for.
+pub const UNASKED_BYTES: usize = 256 << 10;
+
+/// Says whether the process can take more memory.
+pub trait Keeper: Send + Sync {
+    /// Whether the process can take so many bytes more, beside what was promised and may not have been taken
+    /// yet. Frees what can be freed for it. Blocks.
+    fn has_room(&self, size_bytes: u64, promised_bytes: u64) -> bool;
+}
+
+static IS_KEPT: AtomicBool = AtomicBool::new(false);
+static KEEPER: RwLock<Option<Arc<dyn Keeper>>> = RwLock::new(None);
+static PROMISED_BYTES: AtomicU64 = AtomicU64::new(0);
+
+/// The budget leaves no room for what was asked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("Out of memory; the memory budget of the server leaves no room for {0} bytes more")]
+pub struct NoRoom(pub u64);
+
+/// From now on `keeper` is asked. The one before, if there is one, is asked no more.
+pub fn install(keeper: Arc<dyn Keeper>) {
+    *KEEPER.write() = Some(keeper);
+    IS_KEPT.store(true, Ordering::Release);
+}
+
+/// Nobody is asked any more, if `keeper` was the last that was installed.
+pub fn uninstall(keeper: &Arc<dyn Keeper>) {
+    let mut installed = KEEPER.write();
+    if installed.as_ref().is_some_and(|other| Arc::ptr_eq(other, keeper)) {
+        *installed = None;
+        IS_KEPT.store(false, Ordering::Release);
+    }
+}
+
+/// What has been promised and perhaps not been taken yet, in bytes.
+#[must_use]
+pub fn promised_bytes() -> u64 {
+    PROMISED_BYTES.load(Ordering::Relaxed)
+}
+
+/// Asks for so many bytes, which the caller is about to allocate.
+///
+/// # Errors
+/// [`NoRoom`]: the caller does not allocate them.
+#[inline]
+pub fn ask(size_bytes: usize) -> Result<Promise, NoRoom> {
+    if size_bytes < UNASKED_BYTES || !IS_KEPT.load(Ordering::Acquire) {
+        return Ok(Promise::default());
+    }
+    ask_keeper(size_bytes as u64)
+}
+
+#[cold]
+fn ask_keeper(size_bytes: u64) -> Result<Promise, NoRoom> {
+    let Some(keeper) = KEEPER.read().clone() else { return Ok(Promise::default()) };
+    // Promised first, so that of two who ask at once each sees the other.
+    let others_bytes = PROMISED_BYTES.fetch_add(size_bytes, Ordering::SeqCst);
+    let promise = Promise { size_bytes };
+    match keeper.has_room(size_bytes, others_bytes) {
+        true => Ok(promise),
+        false => Err(NoRoom(size_bytes)),
+    }
+}
+
+/// Bytes that were granted and are not filled yet.
+#[derive(Debug, Default)]
+#[must_use]
+pub struct Promise {
+    size_bytes: u64,
+}
+
+impl Promise {
+    /// So many of the bytes have been filled.
+    pub fn filled(&mut self, size_bytes: usize) {
+        let size_bytes = self.size_bytes.min(size_bytes as u64);
+        self.size_bytes -= size_bytes;
+        PROMISED_BYTES.fetch_sub(size_bytes, Ordering::Relaxed);
+    }
+}
+
+impl Drop for Promise {
+    fn drop(&mut self) {
+        if self.size_bytes > 0 {
+            PROMISED_BYTES.fetch_sub(self.size_bytes, Ordering::Relaxed);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Has room for so many bytes.
+    struct Room(u64);
+
+    impl Keeper for Room {
+        fn has_room(&self, size_bytes: u64, promised_bytes: u64) -> bool {
+            size_bytes + promised_bytes <= self.0
+        }
+    }
+
+    #[test]
+    fn what_is_promised_counts_until_it_is_filled_or_dropped() {
+        const MEBIBYTE: usize = 1 << 20;
+        let keeper: Arc<dyn Keeper> = Arc::new(Room(10 << 20));
+        install(Arc::clone(&keeper));
+        let mut first = ask(6 * MEBIBYTE).unwrap();
+        assert_eq!(ask(5 * MEBIBYTE).unwrap_err(), NoRoom(5 << 20));
+        first.filled(2 * MEBIBYTE);
+        let second = ask(5 * MEBIBYTE).unwrap();
+        assert_eq!(promised_bytes(), 9 << 20);
+        assert!(ask(2 * MEBIBYTE).is_err());
+        // Short values are not asked for.
+        assert!(ask(UNASKED_BYTES - 1).is_ok());
+        first.filled(100 * MEBIBYTE);
+        drop((first, second));
+        assert_eq!(promised_bytes(), 0);
+        uninstall(&keeper);
+        assert!(ask(100 * MEBIBYTE).is_ok());
+    }
+}
