@@ -165,6 +165,64 @@ exchange() {
     diff "$work/theirs.sql" "$work/returned.sql"
 }
 
+# What MySQL's sample databases are made of, out of MySQL into Firn, and from there into MySQL again: tables, rows, and
+# what views show are the same everywhere.
+exchange_mysql() {
+    [ -n "$mysql_port" ] && { have mariadb-dump || install mariadb-client; } || return 77
+    local firn=(-h 127.0.0.1 -P "$port" -u root) theirs=(--skip-ssl -h 127.0.0.1 -P "$mysql_port" -u root)
+    local options=(--skip-dump-date --skip-comments --hex-blob --single-transaction)
+    mariadb "${theirs[@]}" -e 'DROP DATABASE IF EXISTS samples; CREATE DATABASE samples; DROP DATABASE IF EXISTS returned; CREATE DATABASE returned'
+    mariadb "${firn[@]}" -e 'DROP DATABASE IF EXISTS samples; CREATE DATABASE samples; DROP DATABASE IF EXISTS own; CREATE DATABASE own'
+    mariadb "${theirs[@]}" samples <"$here/samples.sql"
+    mariadb "${firn[@]}" own <"$here/samples.sql"
+    mariadb-dump "${options[@]}" "${theirs[@]}" samples >"$work/samples.sql"
+    mariadb "${firn[@]}" samples <"$work/samples.sql"
+    mariadb-dump "${options[@]}" "${firn[@]}" samples >"$work/samples-firn.sql"
+    mariadb "${theirs[@]}" returned <"$work/samples-firn.sql"
+    # Views are written in another way by each: what they show is compared.
+    tables() { grep -v '50001\|50013' "$1"; }
+    diff <(tables "$work/samples.sql") <(tables "$work/samples-firn.sql")
+    mariadb-dump "${options[@]}" "${firn[@]}" own >"$work/samples-own.sql"
+    diff <(tables "$work/samples.sql") <(tables "$work/samples-own.sql")
+    mariadb-dump "${options[@]}" "${theirs[@]}" returned >"$work/samples-returned.sql"
+    diff <(tables "$work/samples.sql") <(tables "$work/samples-returned.sql")
+    local view
+    for view in film_list actor_info staff_list sales_by_rating dept_emp_latest_date current_dept_emp; do
+        mariadb "${theirs[@]}" -N samples -e "SELECT * FROM $view" | sort >"$work/view.theirs"
+        mariadb "${firn[@]}" -N samples -e "SELECT * FROM $view" | sort | diff "$work/view.theirs" -
+        mariadb "${firn[@]}" -N own -e "SELECT * FROM $view" | sort | diff "$work/view.theirs" -
+        mariadb "${theirs[@]}" -N returned -e "SELECT * FROM $view" | sort | diff "$work/view.theirs" -
+    done
+    mariadb "${theirs[@]}" -e 'DROP DATABASE samples; DROP DATABASE returned'
+}
+
+# Schema tools and object mappers of Java, fetched by Maven: Liquibase, Flyway, Hibernate, and Connector/J's metadata and XA.
+java_tools() {
+    have javac || install default-jdk-headless || return 77
+    have mvn || install maven || return 77
+    local archives=$built/java_tools
+    cmp -s "$here/java/tools/pom.xml" "$archives/pom.xml" || {
+        mvn -q -B -f "$here/java/tools/pom.xml" dependency:copy-dependencies -DoutputDirectory="$archives" >"$work/maven.log" 2>&1 || return 77
+        cp "$here/java/tools/pom.xml" "$archives/pom.xml"
+    }
+    javac -nowarn -d "$archives/classes" -cp "$archives/*" "$here"/java/tools/*.java 2>"$work/javac.log" || { cat "$work/javac.log"; return 1; }
+    local smoke
+    for smoke in ${JAVA_TOOLS:-LiquibaseSmoke FlywaySmoke HibernateSmoke MetadataSmoke}; do
+        java -cp "$archives/classes:$archives/*" "$smoke" "$port" "$here/java/tools" >"$work/java.log" 2>&1 || { cut -c1-500 "$work/java.log" | head -40; return 1; }
+        tail -1 "$work/java.log"
+    done
+}
+
+# Schema tools and object mappers of Node: Sequelize, TypeORM, knex, drizzle.
+node_tools() {
+    have npm || install nodejs npm || return 77
+    [ -d "$here/node/tools/node_modules/knex" ] || (cd "$here/node/tools" && npm ci --no-audit --no-fund) >"$work/npm.log" 2>&1 || return 77
+    local smoke
+    for smoke in ${NODE_TOOLS:-sequelize typeorm knex}; do
+        node "$here/node/tools/$smoke.js" "$port"
+    done
+}
+
 # sysbench's own scripts, a second each: that they run, and how fast only to be seen.
 sysbench_scripts() {
     have sysbench || install sysbench || return 77
@@ -182,13 +240,13 @@ sysbench_scripts() {
     done
 }
 
-all="mariadb_client dump pymysql mysqlclient go_sql_driver connector_j mysql2 sqlx sysbench_scripts recorded random_queries random_queries_mariadb exchange"
+all="mariadb_client dump pymysql mysqlclient go_sql_driver connector_j mysql2 node_tools sqlx sysbench_scripts recorded random_queries random_queries_mariadb exchange exchange_mysql"
 [ $# -gt 0 ] || read -ra clients <<<"$all"
 [ $# = 0 ] || clients=("$@")
 start
 # Outside of the subshells, which could not end it.
 case " ${clients[*]} " in *" random_queries_mariadb "* | *" exchange "*) start_mariadb || true ;; esac
-case " ${clients[*]} " in *" random_queries "*) start_mysql || true ;; esac
+case " ${clients[*]} " in *" random_queries "* | *" exchange_mysql "*) start_mysql || true ;; esac
 failed=0
 for client in "${clients[@]}"; do
     began=$SECONDS

@@ -342,7 +342,8 @@ class Generator:
         form = self.random.random()
         if form < 0.28:
             return self.grouped(kinds, sources, scope, where, depth), kinds
-        if form < 0.40 and not simple:
+        # Rows are told apart by the keys of tables; a derived table's may be equal.
+        if form < 0.40 and not simple and all(isinstance(source.what[0], Expression) and source.what[0].template.startswith("t") for source in sources):
             total = [text for text, _ in scope if text.endswith(".id") or text.split(".")[1][:1] == "c" and text.split(".")[1][1:].isdigit()]
             items = [self.window(kind, scope, total) if self.chance(0.6) else self.expression(kind, scope, 1) for kind in kinds]
             return Select(items, sources, where), kinds

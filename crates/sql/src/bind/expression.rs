@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use sqlparser::ast::{BinaryOperator, Expr, Ident, UnaryOperator};
 
-use crate::error::{Result, SqlError};
+use crate::error::{Condition, Level, Result, SqlError};
 use crate::expression::{CompareOperator, Expression, ExpressionKind, IsTest};
-use crate::types::{Coercibility, Datum, SqlType};
+use crate::types::{Coercibility, Datum, JsonValue, SqlType, TypeKind};
 use crate::watch::{Recursion, nest};
 
 use super::scope::ColumnPath;
@@ -90,7 +90,22 @@ impl Binder<'_> {
     /// As [`Binder::bind`].
     pub(crate) fn truth(&mut self, expr: &Expr) -> Result<Expression> {
         let bound = self.number_of_bytes(expr).map_or_else(|| self.bind(expr), Ok)?;
+        if bound.ty.kind == TypeKind::Json {
+            return self.is_not_zero(bound);
+        }
         self.condition(bound)
+    }
+
+    /// A document as a condition: true unless it is the number 0.
+    fn is_not_zero(&mut self, document: Expression) -> Result<Expression> {
+        let message = "Evaluating a JSON value in SQL boolean context does an implicit comparison \
+                       against JSON integer 0; if this is not what you want, consider converting \
+                       JSON to a SQL numeric type with JSON_VALUE RETURNING";
+        let condition =
+            Condition { level: Level::Warning, code: 3986, message: message.to_owned() };
+        self.context.conditions.borrow_mut().push(condition);
+        let zero = make::literal(Datum::from(JsonValue::Int(0)), SqlType::new(TypeKind::Json));
+        self.compare(CompareOperator::NotEqual, document, zero)
     }
 
     /// Binds a condition; its conjuncts come one by one.

@@ -290,6 +290,9 @@ impl AggregateFunction {
                 | AggregateFunction::SampleStandardDeviation
                 | AggregateFunction::Variance
                 | AggregateFunction::SampleVariance
+                | AggregateFunction::BitAnd
+                | AggregateFunction::BitOr
+                | AggregateFunction::BitXor
         )
     }
 }

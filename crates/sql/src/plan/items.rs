@@ -14,6 +14,7 @@ use firn_api::rows::Direction;
 use crate::bind::logical::{Relation, RelationId, RelationSource};
 use crate::error::Result;
 use crate::expression::{CompareOperator, Expression, ExpressionKind, Slot, SortKey};
+use crate::types::ComparisonKind;
 
 use super::access::{Candidate, Wanted};
 use super::comparisons::as_hash_key;
@@ -116,6 +117,10 @@ pub(crate) fn hash_key(
         _ => return None,
     };
     let [one, two] = &**sides;
+    // A text beside a document is a JSON string. As a key it would be read as a document.
+    if *kind == ComparisonKind::Json && one.ty.kind != two.ty.kind {
+        return None;
+    }
     let (read_one, read_two) = (reads(one), reads(two));
     let is_left = |read: &SlotSet| !read.is_disjoint(left) && read.is_disjoint(right);
     let is_right = |read: &SlotSet| !read.is_disjoint(right) && read.is_disjoint(left);

@@ -133,6 +133,12 @@ impl EvaluationContext {
         self.conditions.count.get()
     }
 
+    /// Forgets the conditions that came after the first `count`.
+    pub fn forget_conditions_after(&self, count: u64) {
+        self.conditions.count.set(count);
+        self.conditions.kept.borrow_mut().truncate(usize::try_from(count).unwrap_or(usize::MAX));
+    }
+
     /// Takes the conditions out and resets the count.
     pub fn take_conditions(&self) -> Vec<Condition> {
         self.conditions.count.set(0);

@@ -426,7 +426,8 @@ fn add_stage(
         | AlterAction::ModifyColumn { column, .. }
         | AlterAction::ChangeColumn { column, .. } => {
             create::add_column_keys(context, draft, column)?;
-            column.checks.iter().try_for_each(|check| check::add(context, draft, check))
+            column.checks.iter().try_for_each(|check| check::add(context, draft, check))?;
+            foreign_key::add_of_column(context, draft, column)
         }
         AlterAction::AddIndex(definition) => add_index(context, draft, definition),
         AlterAction::AddForeignKey(key) => foreign_key::add(context, draft, key),

@@ -287,6 +287,7 @@ fn add_elements(
                 for check in &column.checks {
                     check::add(context, draft, check)?;
                 }
+                foreign_key::add_of_column(context, draft, column)?;
             }
             ast::TableElement::Check(definition) => check::add(context, draft, definition)?,
             ast::TableElement::ForeignKey(key) => foreign_key::add(context, draft, key)?,

@@ -29,7 +29,11 @@ pub(super) fn add(
     let columns = child_columns(draft, definition, &name)?;
     let references = &definition.references;
     let parent_schema = references.table.schema.as_deref().unwrap_or(&draft.schema);
-    if references.columns.len() != columns.len() {
+    let parent_columns = match references.columns.as_slice() {
+        [] => primary_columns(context, draft, parent_schema, &references.table.name)?,
+        written => written.iter().map(|name| name.as_str().into()).collect(),
+    };
+    if parent_columns.len() != columns.len() {
         let message = format!(
             "Incorrect foreign key definition for '{name}': Key reference and table reference don't match"
         );
@@ -39,7 +43,7 @@ pub(super) fn add(
         columns,
         parent_schema: parent_schema.into(),
         parent_table: references.table.name.as_str().into(),
-        parent_columns: references.columns.iter().map(|name| name.as_str().into()).collect(),
+        parent_columns,
         on_delete: action(references.on_delete),
         on_update: action(references.on_update),
         name,
@@ -49,6 +53,42 @@ pub(super) fn add(
     check_schema_name(context, draft, &key.name)?;
     draft.foreign_keys.push(key);
     Ok(())
+}
+
+/// Adds the foreign key that is written at a column.
+///
+/// # Errors
+/// As [`add`].
+pub(super) fn add_of_column(
+    context: &DdlContext<'_>,
+    draft: &mut TableDraft,
+    column: &ast::ColumnDefinition,
+) -> Result<()> {
+    let Some(references) = &column.references else { return Ok(()) };
+    let columns = vec![column.name.clone()];
+    let key = ast::ForeignKey { name: None, columns, references: references.clone() };
+    add(context, draft, &key)
+}
+
+/// The primary key of a parent, which is meant where no columns are written.
+fn primary_columns(
+    context: &DdlContext<'_>,
+    draft: &TableDraft,
+    schema: &str,
+    table: &str,
+) -> Result<Vec<Arc<str>>> {
+    if *schema == *draft.schema && *table == *draft.name {
+        let primary = draft.indexes.iter().find(|index| index.primary);
+        let ordinals = primary.into_iter().flat_map(|key| &key.parts).map(|part| part.ordinal);
+        let named = |ordinal| draft.columns.iter().find(move |column| column.ordinal == ordinal);
+        return Ok(ordinals.filter_map(named).map(|column| Arc::clone(&column.name)).collect());
+    }
+    let Some(parent) = context.catalog.shared().find_table(schema, table)? else {
+        return Err(SqlError::new(1824, format!("Failed to open the referenced table '{table}'")));
+    };
+    let parts = parent.primary_key().into_iter().flat_map(|key| &key.parts);
+    let columns = parts.filter_map(|part| parent.by_ordinal(part.ordinal));
+    Ok(columns.map(|column| Arc::clone(&column.name)).collect())
 }
 
 fn action(action: Option<ast::ReferenceAction>) -> ReferentialAction {

@@ -47,16 +47,30 @@ pub(super) fn adjusts(execution: &Execution<'_>) -> bool {
 /// # Errors
 /// 1364 if it has no default.
 pub(super) fn default_of(column: &ColumnModel, execution: &Execution<'_>) -> Result<Datum> {
+    default_with(column, true, execution)
+}
+
+/// As [`default_of`]. With `warns` false, a missing default leaves no warning.
+///
+/// # Errors
+/// As [`default_of`].
+pub(super) fn default_with(
+    column: &ColumnModel,
+    warns: bool,
+    execution: &Execution<'_>,
+) -> Result<Datum> {
     match &column.default {
         DefaultValue::Null => Ok(Datum::Null),
         DefaultValue::Literal(value) => Ok(literal_default(value, &column.ty, execution.context)),
         DefaultValue::CurrentTimestamp { fsp } => now(*fsp, &column.ty, execution.context),
         // The planner gives these as expressions; a DEFAULT that it did not foresee has none.
-        DefaultValue::Expression(_) | DefaultValue::None => missing_default(column, execution),
+        DefaultValue::Expression(_) | DefaultValue::None => {
+            missing_default(column, warns, execution)
+        }
     }
 }
 
-fn missing_default(column: &ColumnModel, execution: &Execution<'_>) -> Result<Datum> {
+fn missing_default(column: &ColumnModel, warns: bool, execution: &Execution<'_>) -> Result<Datum> {
     // The first member is the default of an ENUM that cannot be NULL.
     if matches!(column.ty.kind, TypeKind::Enum { .. }) && !column.ty.nullable {
         return Ok(Datum::UInt(1));
@@ -65,7 +79,9 @@ fn missing_default(column: &ColumnModel, execution: &Execution<'_>) -> Result<Da
     if !adjusts(execution) {
         return Err(SqlError::new(1364, message()));
     }
-    execution.context.warn(1364, message);
+    if warns {
+        execution.context.warn(1364, message);
+    }
     if column.ty.nullable { Ok(Datum::Null) } else { Ok(cast::implicit_default(&column.ty)) }
 }
 

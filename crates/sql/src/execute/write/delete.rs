@@ -20,7 +20,7 @@ use super::point::Point;
 use super::reread::{cascades_back, read_again};
 
 /// Deletes a row, and does what its children's foreign keys say.
-pub(super) fn delete_row(
+fn delete_row(
     table: &TableRef,
     keys: &mut ForeignKeys,
     key: &[u8],

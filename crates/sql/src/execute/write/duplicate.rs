@@ -46,7 +46,7 @@ pub(super) fn refusal(
     };
     let (number, name, entry) = describe(index, model, value, context);
     let message = format!("Duplicate entry '{entry}' for key '{}.{name}'", model.name);
-    Refusal::Duplicate { index: number, key, error: SqlError::new(1062, message) }
+    Refusal::Duplicate { index: number, key, error: SqlError::new(super::DUPLICATE_ENTRY, message) }
 }
 
 /// Number, name and values of an index.

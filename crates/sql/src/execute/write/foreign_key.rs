@@ -170,15 +170,34 @@ impl ForeignKeys {
         })
     }
 
+    /// Looks for the parents of a new row in other tables, or in its own one, where it may be its own parent.
+    pub(super) fn check_parents_of_new<'v>(
+        &self,
+        value: &dyn Fn(u16) -> ValueRef<'v>,
+        in_own_table: bool,
+        execution: &mut Execution<'_>,
+    ) -> Result<()> {
+        let is_wanted = |key: &ForeignKeyModel| {
+            let is_own =
+                key.parent_schema == self.model.schema && key.parent_table == self.model.name;
+            is_own == in_own_table
+        };
+        self.check_parents(value, None, &is_wanted, execution)
+    }
+
     /// Looks for the parents of a row. `changed`: only of keys that these ordinals are part of.
-    pub(super) fn check_parents<'v>(
+    fn check_parents<'v>(
         &self,
         value: &dyn Fn(u16) -> ValueRef<'v>,
         changed: Option<&StoredChanges<'_>>,
+        is_wanted: &dyn Fn(&ForeignKeyModel) -> bool,
         execution: &mut Execution<'_>,
     ) -> Result<()> {
         for parent in &self.parents {
             let foreign_key = &self.model.foreign_keys[parent.key];
+            if !is_wanted(foreign_key) {
+                continue;
+            }
             let is_part = |(ordinal, _): &(usize, ValueRef<'_>)| {
                 foreign_key.columns.iter().any(|column| usize::from(*column) == *ordinal)
             };
@@ -268,7 +287,7 @@ impl ForeignKeys {
             let found = kept.iter().find(|(of, _)| *of == ordinal);
             found.map_or(ValueRef::Null, |(_, value)| value.as_ref())
         };
-        self.check_parents(&value, Some(changes), execution)
+        self.check_parents(&value, Some(changes), &|_| true, execution)
     }
 
     /// Does what the keys of a deleted row's children say.
@@ -279,12 +298,38 @@ impl ForeignKeys {
         above: Option<&Cause<'_>>,
         execution: &mut Execution<'_>,
     ) -> Result<()> {
+        self.after_removal(table, old, None, above, execution)
+    }
+
+    /// As [`ForeignKeys::after_delete`], of a row whose place another one takes: children whose parent key
+    /// the new row has stay.
+    pub(super) fn after_replace<'v>(
+        &mut self,
+        table: &TableRef,
+        old: &[u8],
+        new: &dyn Fn(u16) -> ValueRef<'v>,
+        execution: &mut Execution<'_>,
+    ) -> Result<()> {
+        self.after_removal(table, old, Some(new), None, execution)
+    }
+
+    fn after_removal<'v>(
+        &mut self,
+        table: &TableRef,
+        old: &[u8],
+        new: Option<&dyn Fn(u16) -> ValueRef<'v>>,
+        above: Option<&Cause<'_>>,
+        execution: &mut Execution<'_>,
+    ) -> Result<()> {
         let Some(children) = self.children(execution)? else { return Ok(()) };
         let cause = self.cause(false, above);
         for child in &*children {
             let columns = parent_columns(&self.model, child.foreign_key())?;
             let old_values = values_of(table, old, &columns, execution)?;
-            if !old_values.iter().any(Value::is_null) {
+            let is_kept = new.is_some_and(|new| {
+                columns.iter().zip(&old_values).all(|(column, old)| new(*column) == old.as_ref())
+            });
+            if !is_kept && !old_values.iter().any(Value::is_null) {
                 child_changes(child, &old_values, None, &cause, execution)?;
             }
         }

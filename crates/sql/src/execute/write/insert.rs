@@ -16,21 +16,21 @@ use crate::catalog::model::{ColumnModel, TableModel};
 use crate::error::{Result, SqlError};
 use crate::expression::{Expression, ExpressionKind, Slot};
 use crate::plan::{Assignment, CheckedBy, DuplicatePolicy, InsertPlan, NodeKind, RowCheck};
-use crate::types::{Datum, EvaluationContext, SqlType, cast};
+use crate::types::{Datum, EvaluationContext, SqlType};
 
 use super::super::access::Fitted;
 use super::super::error::from_rows;
 use super::super::given::GivenRows;
 use super::super::operator::QueryRows;
 use super::super::{Execution, Outcome};
-use super::assign::{asks_for_next, assign, assign_owned, default_of};
+use super::assign::{asks_for_next, assign, assign_owned, default_with};
 use super::change::{Change, Changes, RowChange, fill_from_payload};
 use super::duplicate::{Refusal, refusal};
 use super::foreign_key::ForeignKeys;
 use super::numbers::{Numbers, positive};
 use super::pending::{Pending, Row};
-use super::row::store;
-use super::{delete, is_ignorable};
+use super::row::{store, stored_value};
+use super::{DUPLICATE_ENTRY, is_ignorable};
 
 /// How often a key that is taken, but whose row is gone when it is looked for, is tried again.
 const MOST_RETRIES: usize = 16;
@@ -205,7 +205,7 @@ impl<'p> Inserter<'p> {
     ) -> Result<()> {
         for (ordinal, slot) in &self.plan.old_row {
             let column = self.plan.table.by_ordinal(*ordinal);
-            let default = column.and_then(|column| default_of(column, execution).ok());
+            let default = column.and_then(|column| default_with(column, false, execution).ok());
             execution.set(*slot, default.unwrap_or_default());
         }
         for (number, (slot, value)) in slots.iter().zip(row).enumerate() {
@@ -232,7 +232,16 @@ impl<'p> Inserter<'p> {
         let Some(ordinal) = self.plan.columns.get(number) else { return Ok(()) };
         let slot = self.plan.old_row.iter().find(|(of, _)| of == ordinal).map(|(_, slot)| *slot);
         if let Some((slot, column)) = slot.zip(self.plan.table.by_ordinal(*ordinal)) {
-            let value = cast::cast(value, ty, &column.ty, execution.context)?;
+            let value = match value.is_null() {
+                true => Datum::Null,
+                // Its conditions come when the row is put together.
+                false => {
+                    let count = execution.context.warning_count();
+                    let value = assign(value, ty, column, self.row_number + 1, execution)?;
+                    execution.context.forget_conditions_after(count);
+                    value
+                }
+            };
             execution.set(slot, value);
         }
         Ok(())
@@ -361,10 +370,12 @@ impl<'p> Inserter<'p> {
     }
 
     /// Makes a warning of an error about a row if the statement is to go on without the row.
-    fn or_ignored(&self, error: SqlError, execution: &mut Execution<'_>) -> Result<()> {
+    fn or_ignored(&mut self, error: SqlError, execution: &mut Execution<'_>) -> Result<()> {
         if !self.plan.ignore || !is_ignorable(&error) {
             return Err(error);
         }
+        // Only a duplicate counts as a record: other rows are refused before they are written.
+        self.records -= u64::from(error.code != DUPLICATE_ENTRY);
         execution.context.warn(error.code, || error.message.clone());
         Ok(())
     }
@@ -424,7 +435,10 @@ impl<'p> Inserter<'p> {
         };
         for column in columns.iter().filter(|column| !column.auto_increment) {
             if expression(column.ordinal).is_none() {
-                row[usize::from(column.ordinal)] = default_of(column, execution)?;
+                // What the statement leaves out is told of once, not for each row.
+                let is_omitted = self.omitted.iter().any(|other| other.ordinal == column.ordinal);
+                let warns = !is_omitted || self.row_number <= 1;
+                row[usize::from(column.ordinal)] = default_with(column, warns, execution)?;
             }
         }
         for column in columns {
@@ -483,12 +497,14 @@ impl<'p> Inserter<'p> {
 
     /// Writes a row, as the plan says with regard to rows that are there already.
     fn write(&mut self, row: &Row, execution: &mut Execution<'_>) -> Result<()> {
+        // A row without its parents is refused before it meets a duplicate.
+        self.check_parents(row, false, execution)?;
         for _ in 0..MOST_RETRIES {
             let refused = match self.try_insert(row, execution) {
                 Ok(()) => {
                     self.inserted += 1;
                     self.pass_number(row, execution)?;
-                    return self.check_parents(row, execution);
+                    return self.check_parents(row, true, execution);
                 }
                 Err(refused) => refused,
             };
@@ -497,10 +513,7 @@ impl<'p> Inserter<'p> {
             };
             let done = match &self.plan.duplicates {
                 DuplicatePolicy::Refuse => return Err(error),
-                DuplicatePolicy::Replace => {
-                    self.remove(index, &key, execution)?;
-                    false
-                }
+                DuplicatePolicy::Replace => self.replace(row, index, &key, execution)?,
                 DuplicatePolicy::Update(assignments) => {
                     self.pass_number(row, execution)?;
                     self.update(assignments, row, index, &key, execution)?
@@ -539,13 +552,18 @@ impl<'p> Inserter<'p> {
         }
     }
 
-    fn check_parents(&mut self, row: &Row, execution: &mut Execution<'_>) -> Result<()> {
+    fn check_parents(
+        &mut self,
+        row: &Row,
+        in_own_table: bool,
+        execution: &mut Execution<'_>,
+    ) -> Result<()> {
         if !self.foreign_keys.is_child() {
             return Ok(());
         }
         let stored = stored_row(row, &self.table, execution.context)?;
         let value = |ordinal: u16| stored[usize::from(ordinal)].as_ref();
-        self.foreign_keys.check_parents(&value, None, execution)
+        self.foreign_keys.check_parents_of_new(&value, in_own_table, execution)
     }
 
     /// Reads the row that has a key of a unique index; false if it is gone by now.
@@ -571,20 +589,52 @@ impl<'p> Inserter<'p> {
         is_there.map_err(from_rows)
     }
 
-    /// `REPLACE`: deletes the row that is in the way.
-    fn remove(
+    /// `REPLACE`: deletes the row that is in the way. True if that one is the same already and no other row
+    /// can be in the way: then it stays, and counts as inserted.
+    fn replace(
         &mut self,
+        row: &Row,
         index: Option<usize>,
         key: &[u8],
         execution: &mut Execution<'_>,
-    ) -> Result<()> {
+    ) -> Result<bool> {
         let mut found = (Vec::new(), Vec::new());
-        if self.find(index, key, execution, &mut found)? {
-            let (key, payload) = &found;
-            delete::delete_row(&self.table, &mut self.foreign_keys, key, payload, execution)?;
-            self.deleted += 1;
+        if !self.find(index, key, execution, &mut found)? {
+            return Ok(false);
         }
-        Ok(())
+        let (key, payload) = &found;
+        let new = stored_row(row, &self.table, execution.context)?;
+        if self.has_one_unique_key() && self.is_stored(&new, payload, execution)? {
+            self.inserted += 1;
+            return Ok(true);
+        }
+        execution.transaction.delete(&self.table, key, payload).map_err(from_rows)?;
+        execution.rows.deleted += 1;
+        let value = |ordinal: u16| new[usize::from(ordinal)].as_ref();
+        self.foreign_keys.after_replace(&self.table, payload, &value, execution)?;
+        self.deleted += 1;
+        Ok(false)
+    }
+
+    fn has_one_unique_key(&self) -> bool {
+        self.plan.table.indexes.iter().filter(|index| index.unique || index.primary).count() == 1
+    }
+
+    /// Whether a stored row has the values of a new one.
+    fn is_stored(
+        &self,
+        new: &[Fitted<'_>],
+        payload: &[u8],
+        execution: &Execution<'_>,
+    ) -> Result<bool> {
+        let written = self.plan.table.columns.iter().filter(|column| column.generated.is_none());
+        for column in written {
+            let old = stored_value(payload, column.ordinal, &self.table, &*execution.transaction)?;
+            if old.as_ref() != new[usize::from(column.ordinal)].as_ref() {
+                return Ok(false);
+            }
+        }
+        Ok(true)
     }
 
     /// `ON DUPLICATE KEY UPDATE`: changes the row that is in the way; false if it is gone by now.
@@ -636,9 +686,9 @@ impl<'p> Inserter<'p> {
     }
 
     fn outcome(self, execution: &Execution<'_>) -> Outcome {
-        let duplicates = match self.plan.duplicates {
-            DuplicatePolicy::Refuse => self.records - self.inserted,
-            _ => self.deleted + self.updated,
+        let duplicates = match self.plan.ignore {
+            true => self.records.saturating_sub(self.inserted + self.updated),
+            false => self.deleted + self.updated,
         };
         let warnings = execution.context.warning_count();
         let info = match self.is_single_row {

@@ -53,7 +53,10 @@ fn ends_transaction(error: &SqlError) -> bool {
     error.code == RowsError::Deadlock.mysql_code()
 }
 
+/// The error of a row whose unique key is taken.
+const DUPLICATE_ENTRY: u16 = 1062;
+
 /// Whether `IGNORE` leaves a row out that failed so, instead of ending the statement.
 fn is_ignorable(error: &SqlError) -> bool {
-    matches!(error.code, 1048 | 1062 | 1364 | 1369 | 1451 | 1452 | 1526 | 1748 | 3819)
+    matches!(error.code, DUPLICATE_ENTRY | 1048 | 1364 | 1369 | 1451 | 1452 | 1526 | 1748 | 3819)
 }

@@ -2,7 +2,7 @@
 
 use firn_format::value::CollationId;
 
-use super::value::{Role, document, json, resolve_roles, result, value};
+use super::value::{Role, binary_text, document, json, resolve_roles, result, value};
 use crate::error::{Result, SqlError};
 use crate::functions::arguments::{fits_packet, text};
 use crate::functions::signature::{MAX_CHARS, text_chars};
@@ -55,19 +55,31 @@ fn object(a: &[Datum], call: &Call<'_>) -> Result<Datum> {
     result(JsonValue::Object(members.into_iter().collect::<JsonObject>()))
 }
 
+/// Error 3064 for what is no text, 3144 for bytes.
+fn check_text(ty: &SqlType, function: &str) -> Result<()> {
+    match &ty.kind {
+        kind if kind.is_text() || kind.is_enum_or_set() || *kind == TypeKind::Null => Ok(()),
+        kind if kind.is_string() => Err(binary_text()),
+        _ => {
+            let message = format!("Incorrect type for argument 1 in function {function}.");
+            Err(SqlError::new(3064, message))
+        }
+    }
+}
+
 fn resolve_quote(types: &[SqlType], context: &ResolveContext<'_>) -> Result<Signature> {
     let ty = &types[0];
-    if !ty.kind.is_string() && !ty.kind.is_enum_or_set() && ty.kind != TypeKind::Null {
-        let message = "Incorrect type for argument 1 in function json_quote.";
-        return Err(SqlError::new(3064, message));
-    }
+    check_text(ty, "json_quote")?;
     let chars = text_chars(ty).min(MAX_CHARS / 8) * 6 + 2;
     let result = SqlType::varchar(chars, UTF8MB4_BIN);
     resolve_roles(types, context, "json_quote", (&[Role::Text], 1), result)
 }
 
 fn resolve_unquote(types: &[SqlType], context: &ResolveContext<'_>) -> Result<Signature> {
-    let role = if types[0].kind == TypeKind::Json { Role::Value } else { Role::Text };
+    let role = match types[0].kind {
+        TypeKind::Json => Role::Value,
+        _ => check_text(&types[0], "json_unquote").map(|()| Role::Text)?,
+    };
     let result = SqlType::varchar(text_chars(&types[0]), UTF8MB4_BIN);
     resolve_roles(types, context, "json_unquote", (&[role], 1), result)
 }

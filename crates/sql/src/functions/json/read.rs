@@ -2,10 +2,9 @@
 
 use super::value::{Role, document, json, path, resolve_roles, single_path};
 use crate::error::Result;
-use crate::functions::arguments::text;
 use crate::functions::signature::{self, MAX_CHARS};
 use crate::functions::{Call, Function, ResolveContext, Signature, lenient};
-use crate::types::{Datum, JsonValue, SqlType};
+use crate::types::{Datum, JsonValue, SqlType, TypeKind};
 use firn_format::value::CollationId;
 
 pub(super) const FUNCTIONS: &[Function] = &[
@@ -35,11 +34,16 @@ pub(super) const FUNCTIONS: &[Function] = &[
         Ok(document(a, 0, "json_type")?.map_or(Datum::Null, |d| Datum::text(d.type_name())))
     }),
     lenient!("JSON_VALID", 1..=1, [Any] => signature::int, |a: &[Datum], call: &Call<'_>| {
-        Ok(match &a[0] {
-            Datum::Null => Datum::Null,
-            Datum::Json(_) => Datum::TRUE,
-            other if call.arguments[0].kind.is_text() => {
-                Datum::from_bool(JsonValue::parse(&text(other)).is_ok())
+        // What is neither a string nor a document is never valid, not even NULL.
+        Ok(match (&a[0], &call.arguments[0].kind) {
+            (Datum::Null, kind)
+                if kind.is_string() || matches!(kind, TypeKind::Json | TypeKind::Null) =>
+            {
+                Datum::Null
+            }
+            (Datum::Json(_), _) => Datum::TRUE,
+            (Datum::Text(octets), kind) if kind.is_text() => {
+                Datum::from_bool(JsonValue::parse(&octets.to_str_lossy()).is_ok())
             }
             _ => Datum::FALSE,
         })

@@ -36,6 +36,11 @@ pub(super) fn too_deep() -> SqlError {
     SqlError::new(3157, "The JSON document exceeds the maximum depth.")
 }
 
+/// Error 3144.
+pub(super) fn binary_text() -> SqlError {
+    SqlError::new(3144, "Cannot create a JSON value from a string with CHARACTER SET 'binary'.")
+}
+
 /// What a document argument is: JSON or text; error 3146 for anything else.
 pub(super) fn document_type(
     types: &[SqlType],
@@ -49,10 +54,7 @@ pub(super) fn document_type(
         kind if kind.is_text() || kind.is_enum_or_set() => {
             Ok(text_type(ty, context.connection_collation))
         }
-        kind if kind.is_binary() => Err(SqlError::new(
-            3144,
-            "Cannot create a JSON value from a string with CHARACTER SET 'binary'.",
-        )),
+        kind if kind.is_binary() => Err(binary_text()),
         _ => Err(SqlError::new(
             3146,
             format!(

@@ -4,7 +4,7 @@ use firn_format::value::Time;
 
 use super::value::{
     Moment, by_mode, complete, constant_unit, date_time_result, date_time_text, fsp_of, fuzzy,
-    interval, moment, overflow, span_result, time, unit,
+    interval, moment, moved_span, overflow, time, unit,
 };
 use crate::error::Result;
 use crate::functions::signature::Want;
@@ -18,17 +18,17 @@ use crate::types::{Datum, SqlType, TypeKind};
 pub(super) const FUNCTIONS: &[Function] = &[
     strict!("DATE_ADD", 2..=3, resolve_date_add, |a: &[Datum], call: &Call<'_>| {
         let unit = a.get(2).map_or(Ok(IntervalUnit::Day), unit)?;
-        Ok(moved(a, 0, interval(&a[1], unit), unit, call))
+        Ok(moved(a, 0, interval(&a[1], unit, call), unit, call))
     })
     .shaped_by(&[2]),
     strict!("DATE_SUB", 2..=3, resolve_date_add, |a: &[Datum], call: &Call<'_>| {
         let unit = a.get(2).map_or(Ok(IntervalUnit::Day), unit)?;
-        Ok(moved(a, 0, interval(&a[1], unit).negate(), unit, call))
+        Ok(moved(a, 0, interval(&a[1], unit, call).map(Interval::negate), unit, call))
     })
     .shaped_by(&[2]),
     strict!("TIMESTAMPADD", 3..=3, resolve_timestamp_add, |a: &[Datum], call: &Call<'_>| {
         let unit = unit(&a[0])?;
-        Ok(moved(a, 2, interval(&a[1], unit), unit, call))
+        Ok(moved(a, 2, interval(&a[1], unit, call), unit, call))
     })
     .shaped_by(&[0]),
     strict!("ADDTIME", 2..=2, resolve_add_time, |a: &[Datum], call: &Call<'_>| {
@@ -47,9 +47,19 @@ fn text_result(context: &ResolveContext<'_>) -> SqlType {
     SqlType::varchar(TEXT_CHARS, context.connection_collation)
 }
 
-/// Amounts are taken as whole or exact numbers, or as text.
-fn amount_type(ty: &SqlType, context: &ResolveContext<'_>) -> SqlType {
+/// Amounts are taken as whole or exact numbers, or as text. A compound unit reads the text of what is no number.
+fn amount_type(ty: &SqlType, unit: Option<IntervalUnit>, context: &ResolveContext<'_>) -> SqlType {
+    let is_simple = unit.is_some_and(|unit| !unit.is_compound());
     match &ty.kind {
+        TypeKind::Bit { .. } if !is_simple => Want::Text.of(ty, context),
+        kind if kind.is_temporal() && kind.fsp() > 0 && unit == Some(IntervalUnit::Second) => {
+            Want::Decimal.of(ty, context)
+        }
+        kind if is_simple
+            && (kind.is_temporal() || kind.is_enum_or_set() || *kind == TypeKind::Json) =>
+        {
+            Want::Int.of(ty, context)
+        }
         TypeKind::Integer { .. } | TypeKind::Decimal { .. } | TypeKind::Null => ty.clone(),
         TypeKind::Bit { .. } | TypeKind::Year => Want::Int.of(ty, context),
         kind if kind.is_numeric() => Want::Double.of(ty, context),
@@ -85,37 +95,41 @@ fn moved_type(
 }
 
 fn resolve_date_add(types: &[SqlType], context: &ResolveContext<'_>) -> Result<Signature> {
-    let mut arguments =
-        vec![Want::Temporal.of(&types[0], context), amount_type(&types[1], context)];
     let unit = match types.get(2) {
         None => Some(IntervalUnit::Day),
-        Some(ty) => {
-            arguments.push(Want::Text.of(ty, context));
-            constant_unit(context, 2)
-        }
+        Some(_) => constant_unit(context, 2),
     };
+    let mut arguments =
+        vec![Want::Temporal.of(&types[0], context), amount_type(&types[1], unit, context)];
+    arguments.extend(types.get(2).map(|ty| Want::Text.of(ty, context)));
     let result = moved_type(&types[0], &types[1], unit, context);
     Ok(Signature { arguments, result })
 }
 
 fn resolve_timestamp_add(types: &[SqlType], context: &ResolveContext<'_>) -> Result<Signature> {
+    let unit = constant_unit(context, 0);
     let arguments = vec![
         Want::Text.of(&types[0], context),
-        amount_type(&types[1], context),
+        amount_type(&types[1], unit, context),
         Want::Temporal.of(&types[2], context),
     ];
-    let result = moved_type(&types[2], &types[1], constant_unit(context, 0), context);
+    let result = moved_type(&types[2], &types[1], unit, context);
     Ok(Signature { arguments, result })
 }
 
-fn moved(a: &[Datum], at: usize, by: Interval, unit: IntervalUnit, call: &Call<'_>) -> Datum {
+fn moved(
+    a: &[Datum],
+    at: usize,
+    by: Option<Interval>,
+    unit: IntervalUnit,
+    call: &Call<'_>,
+) -> Datum {
+    let Some(by) = by else { return Datum::Null };
     if let (Datum::Time(packed), TypeKind::Time { .. }) = (&a[at], &call.result.kind) {
         let span_us = i128::from(*packed).saturating_add(by.microseconds);
+        // Far out of range, and near enough for what is worked out of it.
         let limit = i128::from(i64::MAX / 2);
-        if !(-limit..=limit).contains(&span_us) {
-            return Datum::Null;
-        }
-        return span_result(span_us as i64, call);
+        return moved_span(span_us.clamp(-limit, limit) as i64, "date_add", call);
     }
     let Some(Moment { value, has_time }) = moment(a, at, call, complete(call)) else {
         return Datum::Null;
@@ -163,7 +177,7 @@ fn add_time(a: &[Datum], call: &Call<'_>, sign: i64) -> Datum {
         };
     }
     let Some(value) = time(a, 0, call) else { return Datum::Null };
-    span_result(value.pack() + by_us, call)
+    moved_span(value.pack() + by_us, if sign < 0 { "subtime" } else { "addtime" }, call)
 }
 
 /// Whether a text is a date and time rather than a time.

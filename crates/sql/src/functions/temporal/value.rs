@@ -190,15 +190,40 @@ fn time_of_number(number: &Datum) -> Parsed<Time> {
 }
 
 /// An amount as an interval of a unit.
-pub(super) fn interval(amount: &Datum, unit: IntervalUnit) -> Interval {
+pub(super) fn interval(amount: &Datum, unit: IntervalUnit, call: &Call<'_>) -> Option<Interval> {
     match amount {
-        Datum::Int(count) => Interval::from_number(unit, *count),
-        Datum::UInt(count) => {
-            Interval::from_number(unit, i64::try_from(*count).unwrap_or(i64::MAX))
+        Datum::Int(count) => Some(Interval::from_number(unit, *count)),
+        // Beyond the range of a BIGINT the sign changes, as in MySQL.
+        Datum::UInt(count) => Some(Interval::from_number(unit, *count as i64)),
+        Datum::Text(octets) if unit.is_compound() => Interval::from_text(unit, octets),
+        Datum::Text(octets) => {
+            // Only seconds have a fraction.
+            let (text, kind) = match unit {
+                IntervalUnit::Second => (&octets[..], "DECIMAL"),
+                _ => (integer_prefix(octets), "INTEGER"),
+            };
+            let count = Decimal::parse_prefix(text);
+            if count.length_bytes < octets.trim_ascii_end().len() {
+                truncated(kind, amount, call);
+            }
+            Some(Interval::from_decimal(unit, &count.number))
         }
-        Datum::Text(octets) => Interval::from_text(unit, octets),
-        other => Interval::from_decimal(unit, &decimal(other)),
+        Datum::Double(count) if !unit.is_compound() && unit != IntervalUnit::Second => {
+            Some(Interval::from_number(unit, count.round_ties_even() as i64))
+        }
+        other if unit.is_compound() => {
+            Interval::from_text(unit, decimal(other).to_string().as_bytes())
+        }
+        other => Some(Interval::from_decimal(unit, &decimal(other))),
     }
+}
+
+/// The whole number that a text begins with.
+fn integer_prefix(text: &[u8]) -> &[u8] {
+    let start = text.len() - text.trim_ascii_start().len();
+    let sign = usize::from(matches!(text.get(start), Some(b'-' | b'+')));
+    let digits = text[start + sign..].iter().take_while(|byte| byte.is_ascii_digit()).count();
+    &text[..start + sign + digits]
 }
 
 /// The unit that an argument names; error 1064 when it is none.
@@ -273,6 +298,16 @@ pub(super) fn time_result(value: Time, call: &Call<'_>) -> Datum {
 }
 
 /// A span in microseconds as a time of the call's type; the nearest one, with a warning, if it is too long.
+pub(super) fn moved_span(span_us: i64, function: &str, call: &Call<'_>) -> Datum {
+    let moved = round::time_from_us(span_us);
+    if moved.fault.is_some() {
+        call.context.warn(6527, || format!("TIME value is out of range in '{function}'"));
+        return Datum::Null;
+    }
+    time_result(moved.value.unwrap_or_default(), call)
+}
+
+/// A difference of times; beyond the range of TIME, the nearest with a warning.
 pub(super) fn span_result(span_us: i64, call: &Call<'_>) -> Datum {
     let parsed = round::time_from_us(span_us);
     if parsed.fault.is_some() {

@@ -1,7 +1,7 @@
 //! `ALTER TABLE`.
 
 use super::super::ast::{
-    AlterAction, AlterTable, ColumnPosition, Statement, TableElement, TableOption,
+    AlterAction, AlterTable, ColumnDefinition, ColumnPosition, Statement, TableElement, TableOption,
 };
 use super::super::lexer::Kind;
 use super::Parser;
@@ -50,7 +50,7 @@ impl Parser<'_> {
                 self.at += 1;
                 self.accept("COLUMN");
                 self.if_exists();
-                let column = self.column_definition()?;
+                let column = self.changed_column()?;
                 AlterAction::ModifyColumn { column, position: self.column_position()? }
             }
             "CHANGE" => {
@@ -58,7 +58,7 @@ impl Parser<'_> {
                 self.accept("COLUMN");
                 self.if_exists();
                 let name = self.ident()?;
-                let column = self.column_definition()?;
+                let column = self.changed_column()?;
                 AlterAction::ChangeColumn { name, column, position: self.column_position()? }
             }
             "ALTER" => self.alter_part()?,
@@ -117,6 +117,12 @@ impl Parser<'_> {
         let position = self.column_position()?;
         actions.push(AlterAction::AddColumn { column, position });
         Ok(())
+    }
+
+    /// A column that is there already: a foreign key cannot be written at it.
+    fn changed_column(&mut self) -> Result<ColumnDefinition> {
+        let column = self.column_definition()?;
+        if column.references.is_some() { self.error() } else { Ok(column) }
     }
 
     fn column_position(&mut self) -> Result<Option<ColumnPosition>> {

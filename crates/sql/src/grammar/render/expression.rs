@@ -5,8 +5,8 @@ use super::{name, query, quoted, separated};
 use sqlparser::ast::{
     BinaryOperator, CharacterLength, DataType, DateTimeField, DuplicateTreatment, ExactNumberInfo,
     Expr, Function, FunctionArg, FunctionArgExpr, FunctionArgumentClause, FunctionArguments, Ident,
-    NullTreatment, ObjectName, OrderByExpr, SearchModifier, TrimWhereField, UnaryOperator, Value,
-    WindowFrame, WindowFrameBound, WindowSpec, WindowType,
+    NullTreatment, ObjectName, OrderByExpr, SearchModifier, SelectItem, SetExpr, TrimWhereField,
+    UnaryOperator, Value, WindowFrame, WindowFrameBound, WindowSpec, WindowType,
 };
 use std::fmt::Write;
 
@@ -359,10 +359,38 @@ fn list(items: &[Expr], out: &mut String) {
     out.push(')');
 }
 
+/// Nobody can name the items of a subquery that is a value: those without an alias stay without one, whose text
+/// may be longer than a name can be.
 fn subquery(inner: &sqlparser::ast::Query, out: &mut String) {
     out.push('(');
-    query::query(inner, out);
+    match inner.order_by {
+        None => {
+            let mut inner = inner.clone();
+            without_own_names(&mut inner.body);
+            query::query(&inner, out);
+        }
+        Some(_) => query::query(inner, out),
+    }
     out.push(')');
+}
+
+fn without_own_names(body: &mut SetExpr) {
+    match body {
+        SetExpr::SetOperation { left, right, .. } => {
+            without_own_names(left);
+            without_own_names(right);
+        }
+        SetExpr::Select(select) if select.having.is_none() => {
+            for item in &mut select.projection {
+                if let SelectItem::ExprWithAlias { expr, alias } = item
+                    && super::super::is_own_name(alias)
+                {
+                    *item = SelectItem::UnnamedExpr(expr.clone());
+                }
+            }
+        }
+        _ => {}
+    }
 }
 
 fn field(unit: &DateTimeField, out: &mut String) {

@@ -120,7 +120,7 @@ fn operators_bind_as_mysql_says() {
         CASE a = b WHEN c OR d THEN e END + 1
             ((case (`a` = `b`) when (`c` or `d`) then `e` end) + 1)
         a > ALL (SELECT 1) AND b
-            ((`a` > all (select 1 AS `1`)) and `b`)
+            ((`a` > all (select 1)) and `b`)
         MOD(a, b) MOD c
             (MOD(`a`,`b`) % `c`)
         a.b.c = 1
@@ -225,7 +225,7 @@ fn forms_with_a_grammar_of_their_own_become_plain_ones() {
         {fn UCASE(a)}
             UCASE(`a`)
         (SELECT 1)
-            (select 1 AS `1`)
+            (select 1)
         ((SELECT 1) UNION (SELECT 2) LIMIT 1)
             ((select 1 AS `1`) union (select 2 AS `2`) limit 1)
         'a' "b" 'c'

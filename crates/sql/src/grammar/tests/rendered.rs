@@ -44,7 +44,7 @@ fn operators_stand_in_parentheses_and_names_in_backquotes() {
         (_latin1 'a' collate `latin1_bin`)
         (@`a` := @@global.`x`)
         @'a\0b'
-        exists(select `a`,1 AS `1` from `t` `u` join `v` using (`id`))
+        exists(select `a`,1 from `t` `u` join `v` using (`id`))
         COUNT(distinct `a`)"#]]
     .assert_eq(&lines.join("\n"));
 }

@@ -208,7 +208,7 @@ impl Target<'_> {
         width: IntWidth,
         unsigned: bool,
     ) -> Result<Datum> {
-        let number = self.whole_number(datum, from)?;
+        let (number, is_truncated) = self.leading_whole_number(datum, from)?;
         let bits = width.bytes() as u32 * 8;
         let (low, high) = match unsigned {
             true => (0, (1_i128 << bits) - 1),
@@ -216,6 +216,8 @@ impl Target<'_> {
         };
         if !(low..=high).contains(&number) {
             self.out_of_range()?;
+        } else if is_truncated {
+            self.truncated()?;
         }
         let number = number.clamp(low, high);
         Ok(if unsigned { Datum::UInt(number as u64) } else { Datum::Int(number as i64) })
@@ -223,22 +225,32 @@ impl Target<'_> {
 
     /// The nearest whole number.
     pub(super) fn whole_number(&self, datum: &Datum, from: &SqlType) -> Result<i128> {
-        match number_of(datum, from) {
-            Some(Number::Signed(number)) => Ok(number.into()),
-            Some(Number::Unsigned(number)) => Ok(number.into()),
-            Some(Number::Double(number)) => Ok(number.round_ties_even() as i128),
-            Some(Number::Exact(number)) => Ok(nearest_whole(&number)),
+        let (number, is_truncated) = self.leading_whole_number(datum, from)?;
+        if is_truncated {
+            self.truncated()?;
+        }
+        Ok(number)
+    }
+
+    /// The nearest whole number, and whether a text goes on behind it.
+    fn leading_whole_number(&self, datum: &Datum, from: &SqlType) -> Result<(i128, bool)> {
+        let number = match number_of(datum, from) {
+            Some(Number::Signed(number)) => number.into(),
+            Some(Number::Unsigned(number)) => number.into(),
+            Some(Number::Double(number)) => number.round_ties_even() as i128,
+            Some(Number::Exact(number)) => nearest_whole(&number),
             None => {
                 let text = datum.as_bytes().unwrap_or_default();
                 let parsed = Decimal::parse_prefix(text);
                 if parsed.length_bytes == 0 {
                     self.incorrect("integer", datum, from)?;
-                } else if !text[parsed.length_bytes..].trim_ascii().is_empty() {
-                    self.truncated()?;
+                    return Ok((nearest_whole(&parsed.number), false));
                 }
-                Ok(nearest_whole(&parsed.number))
+                let is_truncated = !text[parsed.length_bytes..].trim_ascii().is_empty();
+                return Ok((nearest_whole(&parsed.number), is_truncated));
             }
-        }
+        };
+        Ok((number, false))
     }
 
     fn decimal(
@@ -292,7 +304,10 @@ impl Target<'_> {
                 if parsed.length_bytes == 0 {
                     self.incorrect("decimal", datum, from)?;
                 } else if !text[parsed.length_bytes..].trim_ascii().is_empty() {
-                    self.truncated()?;
+                    match self.ctx.is_strict_write() {
+                        true => self.incorrect("decimal", datum, from)?,
+                        false => self.truncated_note(),
+                    }
                 }
                 (parsed.number, !parsed.overflow)
             }
@@ -309,10 +324,11 @@ impl Target<'_> {
                 let text = datum.as_bytes().unwrap_or_default();
                 let parsed = parse_double_prefix(text);
                 let rest = text[parsed.length_bytes..].trim_ascii();
-                if parsed.length_bytes == 0 || !rest.is_empty() {
-                    self.truncated()?;
-                } else if parsed.overflow {
+                if parsed.overflow {
                     self.out_of_range()?;
+                } else if parsed.length_bytes == 0 || !rest.is_empty() {
+                    let is_float = self.ty.kind == TypeKind::Float;
+                    self.incorrect(if is_float { "FLOAT" } else { "DOUBLE" }, datum, from)?;
                 }
                 parsed.number
             }
@@ -433,7 +449,11 @@ impl Target<'_> {
             Datum::Text(text) if from.kind.is_text() => {
                 Ok(Datum::from(json::parse_for_column(text, self.column)?))
             }
-            _ => Ok(Datum::from(json::json_scalar(datum, from)?)),
+            _ if from.kind.is_enum_or_set() => {
+                let name = super::text::text_of(datum, from);
+                Ok(Datum::from(json::parse_for_column(&name, self.column)?))
+            }
+            _ => Err(json::not_a_text(self.column)),
         }
     }
 }

@@ -47,15 +47,22 @@ pub fn parse_json(text: &[u8], function: &str, argument: usize) -> Result<JsonVa
 
 /// Parses the JSON text that is stored into a column.
 pub(super) fn parse_for_column(text: &[u8], column: &str) -> Result<JsonValue> {
-    parse(text, |message, position| {
-        SqlError::new(
-            CODE_INVALID_IN_COLUMN,
-            format!(
-                "Invalid JSON text: \"{message}\" at position {position} in value for column \
-                 '{column}'."
-            ),
-        )
-    })
+    parse(text, |message, position| invalid_in_column(message, position, column))
+}
+
+/// A number or a date is stored into a column of documents only by a cast.
+pub(super) fn not_a_text(column: &str) -> SqlError {
+    invalid_in_column("not a JSON text, may need CAST", 0, column)
+}
+
+fn invalid_in_column(message: &str, position: usize, column: &str) -> SqlError {
+    SqlError::new(
+        CODE_INVALID_IN_COLUMN,
+        format!(
+            "Invalid JSON text: \"{message}\" at position {position} in value for column \
+             '{column}'."
+        ),
+    )
 }
 
 fn parse(text: &[u8], error: impl Fn(&str, usize) -> SqlError) -> Result<JsonValue> {

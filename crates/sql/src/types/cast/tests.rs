@@ -304,10 +304,10 @@ fn what_is_stored() {
          → tinyint ERROR 1048 Column 'c' cannot be null / 0 | Warning 1048 Column 'c' cannot be null
         1.25 → decimal(4,1) 1.3 | Note 1265 Data truncated for column 'c' at row 1
         12345 → decimal(4,1) ERROR 1264 Out of range value for column 'c' at row 1 / 999.9 | Warning 1264 Out of range value for column 'c' at row 1
-        1.5x → decimal(4,1) ERROR 1265 Data truncated for column 'c' at row 1 / 1.5 | Warning 1265 Data truncated for column 'c' at row 1
+        1.5x → decimal(4,1) ERROR 1366 Incorrect decimal value: '1.5x' for column 'c' at row 1 / 1.5 | Note 1265 Data truncated for column 'c' at row 1
         x → decimal(4,1) ERROR 1366 Incorrect decimal value: 'x' for column 'c' at row 1 / 0.0 | Warning 1366 Incorrect decimal value: 'x' for column 'c' at row 1
         -1 → decimal(4,1) unsigned ERROR 1264 Out of range value for column 'c' at row 1 / 0.0 | Warning 1264 Out of range value for column 'c' at row 1
-        x → double ERROR 1265 Data truncated for column 'c' at row 1 / 0 | Warning 1265 Data truncated for column 'c' at row 1
+        x → double ERROR 1366 Incorrect DOUBLE value: 'x' for column 'c' at row 1 / 0 | Warning 1366 Incorrect DOUBLE value: 'x' for column 'c' at row 1
         1e39 → float ERROR 1264 Out of range value for column 'c' at row 1 / 3.40282e38 | Warning 1264 Out of range value for column 'c' at row 1
         abcd → char(3) ERROR 1406 Data too long for column 'c' at row 1 / abc | Warning 1265 Data truncated for column 'c' at row 1
         abc   → char(3) abc
@@ -339,7 +339,7 @@ fn what_is_stored() {
          → set('red','green','7') 
         \u{1}\u{2} → bit(4) ERROR 1406 Data too long for column 'c' at row 1 / \u{f} | Warning 1264 Out of range value for column 'c' at row 1
         [1, → json ERROR 3140 Invalid JSON text: "Invalid value." at position 3 in value for column 'c'.
-        1 → json 1
+        1 → json ERROR 3140 Invalid JSON text: "not a JSON text, may need CAST" at position 0 in value for column 'c'.
         x → json ERROR 3144 Cannot create a JSON value from a string with CHARACTER SET 'binary'.
     "#]].assert_eq(&shown);
 }

@@ -88,6 +88,12 @@ impl IntervalUnit {
         )
     }
 
+    /// Whether it is made of several parts, as `DAY_HOUR`.
+    #[must_use]
+    pub fn is_compound(self) -> bool {
+        !self.parts().is_empty()
+    }
+
     /// Where the parts of a compound unit's text belong; empty for a simple unit.
     fn parts(self) -> &'static [Part] {
         use Part::{Day, Hour, Microsecond, Minute, Month, Second, Year};
@@ -151,7 +157,7 @@ impl Interval {
             Unit::Quarter => months(3),
             Unit::Year => months(12),
             // '5' is five of the last part, written as a fraction of a second.
-            _ => Interval::from_text(unit, count.to_string().as_bytes()),
+            _ => Interval::from_text(unit, count.to_string().as_bytes()).unwrap_or_default(),
         }
     }
 
@@ -159,8 +165,8 @@ impl Interval {
     /// number as a text.
     #[must_use]
     pub fn from_decimal(unit: IntervalUnit, count: &Decimal) -> Interval {
-        if !unit.parts().is_empty() {
-            return Interval::from_text(unit, count.to_string().as_bytes());
+        if unit.is_compound() {
+            return Interval::from_text(unit, count.to_string().as_bytes()).unwrap_or_default();
         }
         if unit == Unit::Second {
             let microseconds = count.multiply(&Decimal::from(1_000_000_i64));
@@ -174,18 +180,21 @@ impl Interval {
     }
 
     /// Reads a text. That of a compound unit has numbers with anything between them; when there are fewer
-    /// numbers than parts, the first parts are missing.
+    /// numbers than parts, the first parts are missing; when there are more, there is no interval.
     #[must_use]
-    pub fn from_text(unit: IntervalUnit, text: &[u8]) -> Interval {
+    pub fn from_text(unit: IntervalUnit, text: &[u8]) -> Option<Interval> {
         let parts = unit.parts();
         if parts.is_empty() {
-            return Interval::from_decimal(unit, &Decimal::parse_prefix(text).number);
+            return Some(Interval::from_decimal(unit, &Decimal::parse_prefix(text).number));
         }
         let text = text.trim_ascii_start();
         let negative = text.first() == Some(&b'-');
         let mut numbers: Vec<(i128, u32)> = Vec::new();
         let runs = text.split(|byte| !byte.is_ascii_digit()).filter(|run| !run.is_empty());
-        for run in runs.take(parts.len()) {
+        for run in runs {
+            if numbers.len() == parts.len() {
+                return None;
+            }
             let add = |value: i128, byte: &u8| value.saturating_mul(10) + i128::from(byte - b'0');
             let value = run.iter().fold(0_i128, add).min(i128::from(i64::MAX));
             numbers.push((value, run.len() as u32));
@@ -195,7 +204,7 @@ impl Interval {
         for (part, (value, digits)) in given.iter().zip(numbers) {
             interval.add_part(*part, value, digits);
         }
-        if negative { interval.negate() } else { interval }
+        Some(if negative { interval.negate() } else { interval })
     }
 
     fn add_part(&mut self, part: Part, value: i128, digits: u32) {

@@ -136,7 +136,7 @@ fn day_numbers_and_weeks_are_those_of_mysql() {
 }
 
 fn interval(unit: &str, text: &str) -> Interval {
-    Interval::from_text(IntervalUnit::by_name(unit).unwrap(), text.as_bytes())
+    Interval::from_text(IntervalUnit::by_name(unit).unwrap(), text.as_bytes()).unwrap()
 }
 
 #[test]
