@@ -262,4 +262,14 @@ for client in "${clients[@]}"; do
     esac
 done
 [ $failed = 0 ] || { echo "-- the server said:"; tail -20 "$work/server.log"; }
+# What all of them have left behind is sound.
+kill "$server" && wait "$server" || true
+server=
+if "$firn" admin check --data-dir "$work/data" >"$work/check.log" 2>&1; then
+    echo "firn admin check: $(tail -1 "$work/check.log")"
+else
+    echo "firn admin check: FAILED"
+    tail -20 "$work/check.log" | cut -c1-300
+    failed=1
+fi
 exit $failed

@@ -33,6 +33,10 @@ pub struct Facts {
     /// Set while the running statement is to end. The engine looks at it, too.
     pub cancelled: Arc<AtomicBool>,
     pub(crate) last_insert_id: AtomicU64,
+    /// Whether the running statement has called `LAST_INSERT_ID(x)`.
+    pub(crate) has_given_id: AtomicBool,
+    /// `@@insert_id`
+    pub(crate) insert_id: AtomicU64,
     pub(crate) row_count: AtomicI64,
     pub(crate) found_rows: AtomicU64,
     is_running: AtomicBool,
@@ -101,6 +105,8 @@ impl Facts {
             account,
             cancelled: Arc::new(AtomicBool::new(false)),
             last_insert_id: AtomicU64::new(0),
+            has_given_id: AtomicBool::new(false),
+            insert_id: AtomicU64::new(0),
             row_count: AtomicI64::new(-1),
             found_rows: AtomicU64::new(0),
             is_running: AtomicBool::new(false),
@@ -219,6 +225,14 @@ impl SessionFacts for Facts {
 
     fn set_last_insert_id(&self, id: u64) {
         self.last_insert_id.store(id, Ordering::Relaxed);
+        self.has_given_id.store(true, Ordering::Relaxed);
+    }
+
+    fn take_insert_id(&self) -> u64 {
+        match self.insert_id.load(Ordering::Relaxed) {
+            0 => 0,
+            _ => self.insert_id.swap(0, Ordering::Relaxed),
+        }
     }
 
     fn row_count(&self) -> i64 {

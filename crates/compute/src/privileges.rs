@@ -48,6 +48,12 @@ impl StatementKind {
         !matches!(self, StatementKind::Select | StatementKind::LockingSelect)
     }
 
+    /// Whether the client is told an `AUTO_INCREMENT` value.
+    #[must_use]
+    pub fn tells_ids(self) -> bool {
+        matches!(self, StatementKind::Insert | StatementKind::Replace | StatementKind::Update)
+    }
+
     fn word(self) -> &'static str {
         match self {
             StatementKind::Select | StatementKind::LockingSelect => "SELECT",

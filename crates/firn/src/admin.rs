@@ -10,8 +10,8 @@ use firn_api::{LogStore, PageStore};
 use firn_base::disk::Disk;
 use firn_base::task::sleep;
 use firn_base::{Environment, Lsn};
-use firn_format::key::BinaryCollation;
 use firn_format::redo::{Change, Group};
+use firn_sql::collation::Collations;
 use firn_storage::local::LocalStorage;
 
 use crate::CommandError;
@@ -74,10 +74,10 @@ fn check_engine(
     while node.engine().losers_left() > 0 {
         sleep(Duration::from_millis(10));
     }
-    let dictionary = node.engine().open_dictionary(Arc::new(BinaryCollation))?;
+    let dictionary = node.engine().open_dictionary(Arc::new(Collations))?;
     let report = firn_engine::check::check(&dictionary, &mut |report| {
         let rate = report.pages as f64 / seconds().max(0.001);
-        tracing::info!(pages = report.pages, problems = report.problem_count, rate, "checking");
+        tracing::info!(pages = report.pages, problems = report.problems.count, rate, "checking");
         true
     })?;
     writeln!(
@@ -88,10 +88,10 @@ fn check_engine(
     if report.leaked_pages > 0 {
         writeln!(out, "{} pages are marked as used, and nobody uses them", report.leaked_pages)?;
     }
-    for problem in &report.problems {
+    for problem in &report.problems.first {
         writeln!(out, "{problem}")?;
     }
-    match report.problem_count {
+    match report.problems.count {
         0 => Ok(writeln!(out, "no damage found")?),
         problems => Err(CommandError::Damage { problems }),
     }

@@ -375,3 +375,18 @@ fn limits_of_the_wire_follow_their_variables() {
     first.query_drop("SET GLOBAL max_connections = 2").unwrap();
     server.connect();
 }
+
+#[test]
+fn entries_over_texts_are_the_keys_of_their_collations() {
+    let mut server = Server::start(&[], &[]);
+    let rows = "CREATE DATABASE d; USE d;
+        CREATE TABLE t (id INT PRIMARY KEY, a VARCHAR(20), b VARCHAR(20) COLLATE utf8mb4_bin, KEY (a), UNIQUE KEY (b), KEY (a, b));
+        INSERT INTO t VALUES (1, 'nut', 'Nut'), (2, 'Bolt', 'bolt'), (3, 'BOLT ', NULL);
+        CREATE TABLE k (a VARCHAR(20) PRIMARY KEY, b CHAR(5), KEY (b(2)));
+        INSERT INTO k VALUES ('x', 'yz'), ('Y', 'YZa')";
+    assert!(server.sql(&[], rows).status.success());
+    server.signal("TERM");
+    server.wait();
+    let output = firn(server.directory.path(), &["admin", "check"], &[]);
+    assert!(text(&output.stdout).ends_with("no damage found\n"), "{output:?}");
+}

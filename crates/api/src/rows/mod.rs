@@ -322,6 +322,13 @@ pub trait Transaction: Any + Send {
         let _ = (table, version);
         Ok(false)
     }
+    /// Compares the table's rows with the entries of its indexes, as the snapshot sees both; answers what is
+    /// wrong, in words. Blocks for I/O.
+    ///
+    /// # Errors
+    /// A cancelled transaction, or why a page could not be had.
+    fn check_table(&mut self, table: &TableRef) -> RowsResult<Vec<String>>;
+
     /// Reads the row with this primary key into `payload`; false if there is none.
     ///
     /// # Errors

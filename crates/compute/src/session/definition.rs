@@ -3,8 +3,9 @@
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use firn_api::rows::{BuildProgress, LockDuration, MetadataLock};
+use firn_api::rows::{BuildProgress, IsolationLevel, LockDuration, MetadataLock};
 use firn_sql::catalog::ddl::{self, CreateTableAs, DdlContext, DdlOutcome};
+use firn_sql::catalog::model::TableModel;
 use firn_sql::catalog::statistics;
 use firn_sql::catalog::type_text::identifier;
 use firn_sql::error::{Result, SqlError};
@@ -23,6 +24,9 @@ use crate::accounts::Privilege;
 use crate::privileges::Need;
 
 type Answered = std::result::Result<(), WireError>;
+
+/// What ends a statement that was killed.
+const KILLED: u16 = 1317;
 
 impl SqlSession {
     pub(super) fn run_definition(
@@ -344,9 +348,16 @@ impl SqlSession {
         for table in &work.tables {
             let schema = self.schema_of(table);
             let shown = format!("{schema}.{}", table.name);
-            let done = self.maintain(work.operation, &schema, table);
-            match done {
-                Ok((kind, text)) => answer.push_text(&[&shown, operation, kind, &text]),
+            match self.maintain(work.operation, &schema, table) {
+                Ok(lines) => {
+                    for (kind, text) in lines {
+                        answer.push_text(&[&shown, operation, kind, &text]);
+                    }
+                }
+                Err(error) if error.code == KILLED => {
+                    self.keep_error(&error);
+                    return Err(told(error));
+                }
                 Err(error) => {
                     answer.push_text(&[&shown, operation, "Error", &error.message]);
                     answer.push_text(&[&shown, operation, "status", "Operation failed"]);
@@ -377,7 +388,8 @@ impl SqlSession {
         operation: MaintenanceOperation,
         schema: &str,
         table: &TableName,
-    ) -> Result<(&'static str, String)> {
+    ) -> Result<Vec<(&'static str, String)>> {
+        let sound = || vec![("status", "OK".to_owned())];
         let model = self.catalog.table(schema, &table.name)?;
         match operation {
             MaintenanceOperation::Analyze | MaintenanceOperation::Optimize => {
@@ -385,7 +397,15 @@ impl SqlSession {
                 let go_on = move || !facts.is_cancelled();
                 statistics::analyze(self.catalog.shared(), &model, &self.evaluation, &go_on)?;
                 self.instance.plans.clear();
-                Ok(("status", "OK".to_owned()))
+                Ok(sound())
+            }
+            MaintenanceOperation::Check if model.view().is_none() => {
+                let problems = self.check_entries(&model)?;
+                if problems.is_empty() {
+                    return Ok(sound());
+                }
+                let problems = problems.into_iter().map(|problem| ("Error", problem));
+                Ok(problems.chain([("error", "Corrupt".to_owned())]).collect())
             }
             MaintenanceOperation::Check => {
                 let text = format!(
@@ -394,13 +414,29 @@ impl SqlSession {
                     identifier(&table.name)
                 );
                 self.gather(&text)?;
-                Ok(("status", "OK".to_owned()))
+                Ok(sound())
             }
             MaintenanceOperation::Repair => {
-                Ok(("note", "The storage engine for the table doesn't support repair".to_owned()))
+                let refusal = "The storage engine for the table doesn't support repair";
+                Ok(vec![("note", refusal.to_owned())])
             }
             MaintenanceOperation::Checksum => Err(SqlError::not_supported("CHECKSUM TABLE")),
         }
+    }
+
+    /// What is wrong with a table's indexes, by a snapshot of now. Others may write meanwhile; changes of the
+    /// definition wait.
+    fn check_entries(&self, model: &TableModel) -> Result<Vec<String>> {
+        let begun = self.instance.node.begin(IsolationLevel::RepeatableRead);
+        let mut transaction = begun.map_err(from_rows)?;
+        transaction.set_cancelled(Arc::clone(&self.facts.cancelled));
+        let metadata = &self.transactions.metadata;
+        transaction.set_metadata_context(Arc::clone(metadata));
+        let mark = metadata.mark();
+        let table = transaction.table_for_write(model.id);
+        let problems = table.and_then(|table| transaction.check_table(&table));
+        metadata.release_to(mark);
+        problems.map_err(from_rows)
     }
 
     /// `LOCK TABLES`

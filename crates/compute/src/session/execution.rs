@@ -335,13 +335,13 @@ impl SqlSession {
         }
         let writes = plan.kind.writes() || plan.kind == StatementKind::LockingSelect;
         let _writing = if writes { self.begin_writing()? } else { None };
+        self.facts.has_given_id.store(false, Ordering::Relaxed);
         let deadline = self.deadline(plan);
         let begun = self.lock_metadata(plan, deadline).and_then(|()| self.begin_execution(plan));
         if let Err(error) = begun {
             self.transactions.statement_failed(&error);
             return Err(self.late(error, deadline));
         }
-        let id_before = self.facts.last_insert_id.load(Ordering::Relaxed);
         self.limit_lock_waits(deadline);
         self.facts.set_deadline(deadline);
         let input = Input { plan: &plan.plan, arguments, deadline };
@@ -360,10 +360,12 @@ impl SqlSession {
         self.conditions.extend(self.evaluation.take_conditions());
         self.count_conditions();
         let mut outcome = ran?;
-        // `LAST_INSERT_ID(x)` tells its argument to the client as well.
-        let id_now = self.facts.last_insert_id.load(Ordering::Relaxed);
-        if outcome.last_insert_id == 0 && id_now != id_before {
-            outcome.last_insert_id = id_now;
+        // `LAST_INSERT_ID(x)` tells its argument to the client, unless a number was generated.
+        if self.facts.has_given_id.load(Ordering::Relaxed)
+            && outcome.session_last_insert_id.is_none()
+            && plan.kind.tells_ids()
+        {
+            outcome.last_insert_id = self.facts.last_insert_id.load(Ordering::Relaxed);
         }
         if let Some(id) = outcome.session_last_insert_id {
             self.facts.last_insert_id.store(id, Ordering::Relaxed);
@@ -435,6 +437,7 @@ impl SqlSession {
         sink: &mut dyn ResultSink,
     ) -> Result<Outcome> {
         let Input { plan, arguments, deadline } = *input;
+        self.evaluation.random_sequences.restart();
         let open = self.transactions.open.as_mut().expect("a statement runs in a transaction");
         let counts = self.state.counts;
         let context = ExecutionContext {

@@ -228,6 +228,7 @@ impl SqlSession {
         self.drop_temporary_tables();
         self.state.reset(self.instance.variables.session());
         self.facts.last_insert_id.store(0, Ordering::Relaxed);
+        self.facts.insert_id.store(0, Ordering::Relaxed);
         *self.facts.roles.lock() = self.account.default_roles.clone();
         self.accounts_version = 0;
         self.transactions.next = transaction::NextTransaction::default();

@@ -50,6 +50,7 @@ impl SqlSession {
             }
             self.evaluation.take_conditions();
             self.facts.last_insert_id.store(id_before, Ordering::Relaxed);
+            self.facts.has_given_id.store(false, Ordering::Relaxed);
         }
         self.execute_in_transaction(input, given, sink)
     }

@@ -149,6 +149,10 @@ impl SqlSession {
                 let value = self.state.variables.known(name).number();
                 self.facts.last_insert_id.store(value, std::sync::atomic::Ordering::Relaxed);
             }
+            "insert_id" => {
+                let value = self.state.variables.known(name).number();
+                self.facts.insert_id.store(value, std::sync::atomic::Ordering::Relaxed);
+            }
             _ => {}
         }
         let autocommit = self.settings.autocommit;

@@ -99,6 +99,7 @@ impl State {
             "last_insert_id" | "identity" if !global => {
                 number(self.facts.last_insert_id.load(Relaxed))
             }
+            "insert_id" if !global => number(self.facts.insert_id.load(Relaxed)),
             "warning_count" => number(self.warning_count),
             "error_count" => number(self.error_count),
             "timestamp" if self.variables.known(name) == &Setting::Real(0.0) => {

@@ -1,4 +1,4 @@
-//! Checking everything that is stored: `firn admin check`.
+//! Checking everything that is stored: `firn admin check`; and [entries] for `CHECK TABLE`.
 //!
 //! ```text
 //!   undo space    streams, and what their records say is still to be freed
@@ -15,6 +15,7 @@
 
 mod census;
 mod definitions;
+pub(crate) mod entries;
 mod rows;
 #[cfg(test)]
 mod tests;
@@ -46,6 +47,24 @@ impl std::fmt::Display for Problem {
     }
 }
 
+/// What is wrong: the first problems, and how many there are.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Problems {
+    /// The first of them.
+    pub first: Vec<Problem>,
+    /// How many there are.
+    pub count: u64,
+}
+
+impl Problems {
+    pub(crate) fn add(&mut self, page: PageId, what: impl Into<String>) {
+        self.count += 1;
+        if self.first.len() < MAX_PROBLEMS {
+            self.first.push(Problem { page, what: what.into() });
+        }
+    }
+}
+
 /// What a check has found. Also says how far it is while it runs.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct CheckReport {
@@ -67,17 +86,15 @@ pub struct CheckReport {
     pub leaked_pages: u64,
     /// Pages whose separators are missing in their parents: harmless, posted by whoever comes by.
     pub unposted_pages: u64,
-    /// The first problems.
-    pub problems: Vec<Problem>,
-    /// How many problems there are.
-    pub problem_count: u64,
+    /// What is wrong.
+    pub problems: Problems,
 }
 
 impl CheckReport {
     /// Whether nothing is wrong.
     #[must_use]
     pub fn is_clean(&self) -> bool {
-        self.problem_count == 0
+        self.problems.count == 0
     }
 }
 
@@ -125,10 +142,7 @@ pub fn check(
 
 impl Checker<'_> {
     fn problem(&mut self, page: PageId, what: impl Into<String>) {
-        self.report.problem_count += 1;
-        if self.report.problems.len() < MAX_PROBLEMS {
-            self.report.problems.push(Problem { page, what: what.into() });
-        }
+        self.report.problems.add(page, what);
     }
 
     fn check_cancelled(&self) -> Result<(), EngineError> {

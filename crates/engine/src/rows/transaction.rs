@@ -15,6 +15,7 @@ use firn_format::row::OverflowReference;
 use firn_format::undo::UndoPointer;
 use firn_format::value::ValueRef;
 
+use crate::check::{Problem, Problems, entries};
 use crate::dictionary::Dictionary;
 use crate::error::EngineError;
 use crate::lock::LockMode;
@@ -77,6 +78,19 @@ impl RowsTransaction for EngineTransaction {
         if let Some(context) = super::engine_context(context) {
             self.inner.set_metadata_context(context);
         }
+    }
+
+    fn check_table(&mut self, table: &TableRef) -> RowsResult<Vec<String>> {
+        let table = engine_table(table)?;
+        self.inner.ensure_snapshot();
+        let mut problems = Problems::default();
+        entries::check(&mut self.inner, table, &mut problems)?;
+        let mut words: Vec<String> = problems.first.iter().map(Problem::to_string).collect();
+        let left_out = problems.count - words.len() as u64;
+        if left_out > 0 {
+            words.push(format!("{left_out} more"));
+        }
+        Ok(words)
     }
 
     fn open_snapshot(&mut self) {

@@ -186,6 +186,10 @@ impl Transaction for NoTransaction {
 
     fn set_cancelled(&mut self, _flag: Arc<AtomicBool>) {}
 
+    fn check_table(&mut self, _table: &TableRef) -> RowsResult<Vec<String>> {
+        refused()
+    }
+
     fn open_snapshot(&mut self) {}
 
     fn end_statement(&mut self) {}

@@ -48,6 +48,14 @@ impl Sequence {
 pub struct RandomSequences(RefCell<FxHashMap<usize, Sequence>>);
 
 impl RandomSequences {
+    /// Begins them anew: addresses of calls mean nothing from one execution to the next.
+    pub fn restart(&self) {
+        let mut sequences = self.0.borrow_mut();
+        if !sequences.is_empty() {
+            sequences.clear();
+        }
+    }
+
     fn next(&self, call: usize, seed: u32) -> f64 {
         let mut sequences = self.0.borrow_mut();
         let sequence = sequences.entry(call).or_insert_with(|| Sequence::new(seed));

@@ -44,6 +44,7 @@ pub(super) fn alter_table(
     alter_actions::apply(context, &table, &mut after, &statement.actions)?;
     foreign_key::drop_superfluous_indexes(&mut after);
     check::whole(context, &after, table.foreign_keys.len().min(kept_keys(&table, &after)))?;
+    foreign_key::check_changed_types(context, &table, &after)?;
     let target = target(context, &table, &statement.actions)?;
     follow_own_names(&table, &mut after, &target);
     let mut difference = Difference::new(&table, &after, &statement.actions);

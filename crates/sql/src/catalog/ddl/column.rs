@@ -121,7 +121,7 @@ fn check_comment(name: &str, comment: &str) -> Result<()> {
 fn check_attributes(column: &ColumnModel, definition: &ast::ColumnDefinition) -> Result<()> {
     let name = &column.name;
     let kind = &column.ty.kind;
-    let can_count = matches!(kind, TypeKind::Integer { .. } | TypeKind::Float | TypeKind::Double);
+    let can_count = matches!(kind, TypeKind::Integer { .. });
     if column.auto_increment && !can_count {
         return Err(SqlError::new(1063, format!("Incorrect column specifier for column '{name}'")));
     }

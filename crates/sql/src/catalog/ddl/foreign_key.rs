@@ -154,6 +154,20 @@ fn check_actions(draft: &TableDraft, key: &ForeignKeyModel) -> Result<()> {
     if actions.contains(&ReferentialAction::SetDefault) {
         return Err(SqlError::new(1215, "Cannot add foreign key constraint"));
     }
+    let mut columns = key.columns.iter().filter_map(|number| draft.numbered(*number));
+    if columns.any(|column| column.generated.is_some()) {
+        let clause = match (key.on_delete, key.on_update) {
+            (ReferentialAction::SetNull, _) => Some("ON DELETE SET NULL"),
+            (_, ReferentialAction::SetNull) => Some("ON UPDATE SET NULL"),
+            (_, ReferentialAction::Cascade) => Some("ON UPDATE CASCADE"),
+            _ => None,
+        };
+        if let Some(clause) = clause {
+            let message =
+                format!("Cannot define foreign key with {clause} clause on a generated column.");
+            return Err(SqlError::new(3104, message));
+        }
+    }
     if actions.contains(&ReferentialAction::SetNull) {
         let not_null = key.columns.iter().find(|number| !draft.is_nullable(**number));
         if let Some(column) = not_null.and_then(|number| draft.numbered(*number)) {
@@ -272,14 +286,7 @@ fn check_parent_columns(
             SqlError::new(3734, message)
         })?;
         let child = draft.numbered(*child).ok_or_else(|| unknown_column(name, &draft.name))?;
-        if !is_compatible(&child.ty.kind, &parent.ty.kind) {
-            let message = format!(
-                "Referencing column '{}' and referenced column '{}' in foreign key constraint '{}' are \
-                 incompatible.",
-                child.name, parent.name, key.name
-            );
-            return Err(SqlError::new(3780, message));
-        }
+        check_types(key, child, parent)?;
         parents.push(parent.ordinal);
     }
     if indexes.iter().any(|index| begins_with(index, &parents)) {
@@ -291,6 +298,63 @@ fn check_parent_columns(
         key.name, key.parent_table
     );
     Err(SqlError::new(1822, message))
+}
+
+/// Refuses to give a column of a foreign key a type that does not go with the one on the other side.
+///
+/// # Errors
+/// 3780
+pub(super) fn check_changed_types(
+    context: &DdlContext<'_>,
+    table: &TableModel,
+    after: &TableDraft,
+) -> Result<()> {
+    if !context.foreign_key_checks {
+        return Ok(());
+    }
+    let changed = |ordinal: u16| {
+        let (before, now) = (table.by_ordinal(ordinal)?, after.numbered(ordinal)?);
+        (before.ty.kind != now.ty.kind).then_some(now)
+    };
+    let catalog = context.catalog.shared();
+    for key in &table.foreign_keys {
+        let is_kept = after.foreign_keys.iter().any(|kept| kept.name == key.name);
+        let is_self = key.parent_schema == table.schema && key.parent_table == table.name;
+        if !is_kept || is_self || !key.columns.iter().any(|column| changed(*column).is_some()) {
+            continue;
+        }
+        let Some(parent) = catalog.find_table(&key.parent_schema, &key.parent_table)? else {
+            continue;
+        };
+        for (name, child) in key.parent_columns.iter().zip(&key.columns) {
+            if let Some((child, parent)) = changed(*child).zip(parent.column(name)) {
+                check_types(key, child, parent)?;
+            }
+        }
+    }
+    let references = catalog.referencing(&table.schema, &table.name)?;
+    for reference in references.iter().filter(|reference| reference.child.id != table.id) {
+        let key = reference.foreign_key();
+        for (name, child) in key.parent_columns.iter().zip(&key.columns) {
+            let parent = table.column(name).and_then(|parent| changed(parent.ordinal));
+            if let Some((child, parent)) = reference.child.by_ordinal(*child).zip(parent) {
+                check_types(key, child, parent)?;
+            }
+        }
+    }
+    Ok(())
+}
+
+fn check_types(key: &ForeignKeyModel, child: &ColumnModel, parent: &ColumnModel) -> Result<()> {
+    if is_compatible(&child.ty.kind, &parent.ty.kind) {
+        return Ok(());
+    }
+    let message = format!(
+        "Referencing column '{}' and referenced column '{}' in foreign key constraint '{}' are \
+         incompatible.",
+        child.name, parent.name, key.name
+    );
+    Err(SqlError::new(3780, message))
 }
 
 /// Whether values of the two are stored and compared alike. Texts may differ in length.

@@ -16,7 +16,7 @@ use crate::catalog::model::{ColumnModel, TableModel};
 use crate::error::{Result, SqlError};
 use crate::expression::{Expression, ExpressionKind, Slot};
 use crate::plan::{Assignment, CheckedBy, DuplicatePolicy, InsertPlan, NodeKind, RowCheck};
-use crate::types::{Datum, EvaluationContext, SqlType};
+use crate::types::{Datum, EvaluationContext, SqlType, TypeKind, cast};
 
 use super::super::access::Fitted;
 use super::super::error::from_rows;
@@ -27,7 +27,7 @@ use super::assign::{asks_for_next, assign, assign_owned, default_with};
 use super::change::{Change, Changes, RowChange, fill_from_payload};
 use super::duplicate::{Refusal, refusal};
 use super::foreign_key::ForeignKeys;
-use super::numbers::{Numbers, positive};
+use super::numbers::{Numbers, positive, told};
 use super::pending::{Pending, Row};
 use super::row::{store, stored_value};
 use super::{DUPLICATE_ENTRY, is_ignorable};
@@ -59,16 +59,29 @@ struct Inserter<'p> {
     unchanged: u64,
 }
 
+/// What became of a row.
+enum Written {
+    Inserted,
+    /// It met a row that was there, which was updated or left; this is that row's `AUTO_INCREMENT` value.
+    Met {
+        id: u64,
+    },
+}
+
 /// Inserts the rows of a plan.
 pub(crate) fn insert(plan: &InsertPlan, execution: &mut Execution<'_>) -> Result<Outcome> {
     let mut inserter = Inserter::new(plan, execution)?;
-    if let Some(rows) = execution.given.take() {
-        inserter.insert_given(rows, execution)?;
-        return Ok(inserter.outcome(execution));
-    }
-    match &plan.source.root.kind {
-        NodeKind::Values { rows, slots } => inserter.insert_values(rows, slots, execution)?,
-        _ => inserter.insert_query(execution)?,
+    let done = match (execution.given.take(), &plan.source.root.kind) {
+        (Some(rows), _) => inserter.insert_given(rows, execution),
+        (None, NodeKind::Values { rows, slots }) => inserter.insert_values(rows, slots, execution),
+        _ => inserter.insert_query(execution),
+    };
+    if let Err(error) = done {
+        // `LAST_INSERT_ID()` tells the first number of a statement that fails later, too.
+        if let Some(first) = inserter.numbers.first_generated {
+            execution.context.session.set_last_insert_id(first);
+        }
+        return Err(error);
     }
     Ok(inserter.outcome(execution))
 }
@@ -315,14 +328,17 @@ impl<'p> Inserter<'p> {
         match self.try_insert_all(&rows, execution)? {
             Ok(()) => {
                 self.inserted += rows.len() as u64;
-                rows.iter().for_each(|(row, number)| self.note_number(*number, row));
+                rows.iter().for_each(|(row, number)| self.note_inserted(*number, row));
             }
             Err(RowsError::DuplicateKey { .. } | RowsError::Other { .. }) => {
                 // More of them may follow.
                 self.holds_back = false;
+                // Rows behind one that is left out have their numbers already.
+                let next = self.numbers.next();
                 for (row, number) in &rows {
                     self.write_row(row, *number, execution)?;
                 }
+                self.numbers.give_back(next);
             }
             Err(error) => return Err(from_rows(error)),
         }
@@ -357,11 +373,19 @@ impl<'p> Inserter<'p> {
         let ignores = self.plan.ignore && self.foreign_keys.is_child();
         let before = ignores.then(|| execution.transaction.savepoint());
         let inserted_before = self.inserted;
-        let Err(error) = self.write(row, execution) else {
-            self.note_number(number, row);
-            return Ok(());
+        let error = match self.write(row, execution) {
+            Ok(Written::Inserted) => {
+                self.note_inserted(number, row);
+                return Ok(());
+            }
+            Ok(Written::Met { id }) => {
+                self.note_left_out(number, id);
+                return Ok(());
+            }
+            Err(error) => error,
         };
         self.or_ignored(error, execution)?;
+        self.note_left_out(number, self.id_of(row));
         if let Some(before) = before {
             execution.transaction.rollback_to(before).map_err(from_rows)?;
         }
@@ -406,8 +430,14 @@ impl<'p> Inserter<'p> {
                     wants_number = true;
                 }
                 Some(value) => {
-                    row[usize::from(*ordinal)] =
+                    let value =
                         assign_owned(value, given.ty(number), column, self.row_number, execution)?;
+                    if column.auto_increment
+                        && let Some(number) = positive(&value)
+                    {
+                        self.numbers.pass(number, execution);
+                    }
+                    row[usize::from(*ordinal)] = value;
                 }
             }
         }
@@ -472,7 +502,8 @@ impl<'p> Inserter<'p> {
     fn generate(&mut self, row: &mut Row, execution: &mut Execution<'_>) -> Result<Option<u64>> {
         let Some(ordinal) = self.plan.table.auto_increment else { return Ok(None) };
         let Some(column) = self.plan.table.by_ordinal(ordinal) else { return Ok(None) };
-        let number = self.numbers.take(&self.table, execution)?;
+        let greatest = greatest_number(&column.ty);
+        let number = self.numbers.take(&self.table, greatest, execution)?;
         let value = assign(
             &Datum::UInt(number),
             &SqlType::bigint_unsigned(),
@@ -480,23 +511,32 @@ impl<'p> Inserter<'p> {
             self.row_number,
             execution,
         );
-        let exhausted =
-            |_| SqlError::new(1467, "Failed to read auto-increment value from storage engine");
-        row[usize::from(ordinal)] = value.map_err(exhausted)?;
+        row[usize::from(ordinal)] = value?;
         Ok(Some(number))
     }
 
     /// Remembers the number of a row that was inserted.
-    fn note_number(&mut self, generated: Option<u64>, row: &Row) {
+    fn note_inserted(&mut self, generated: Option<u64>, row: &Row) {
         if let Some(number) = generated {
             self.numbers.first_generated.get_or_insert(number);
-        } else if let Some(ordinal) = self.plan.table.auto_increment {
-            self.numbers.last_given = positive(&row[usize::from(ordinal)]).unwrap_or(0);
         }
+        self.numbers.last_id = self.id_of(row);
+    }
+
+    /// Remembers that a row was not inserted; the client is told of `id` instead.
+    fn note_left_out(&mut self, generated: Option<u64>, id: u64) {
+        if let Some(number) = generated {
+            self.numbers.give_back(number);
+        }
+        self.numbers.last_id = id;
+    }
+
+    fn id_of(&self, row: &Row) -> u64 {
+        self.plan.table.auto_increment.map_or(0, |ordinal| told(&row[usize::from(ordinal)]))
     }
 
     /// Writes a row, as the plan says with regard to rows that are there already.
-    fn write(&mut self, row: &Row, execution: &mut Execution<'_>) -> Result<()> {
+    fn write(&mut self, row: &Row, execution: &mut Execution<'_>) -> Result<Written> {
         // A row without its parents is refused before it meets a duplicate.
         self.check_parents(row, false, execution)?;
         for _ in 0..MOST_RETRIES {
@@ -504,23 +544,28 @@ impl<'p> Inserter<'p> {
                 Ok(()) => {
                     self.inserted += 1;
                     self.pass_number(row, execution)?;
-                    return self.check_parents(row, true, execution);
+                    self.check_parents(row, true, execution)?;
+                    return Ok(Written::Inserted);
                 }
                 Err(refused) => refused,
             };
             let Refusal::Duplicate { index, key, error } = refused else {
                 return Err(refused.into());
             };
-            let done = match &self.plan.duplicates {
+            match &self.plan.duplicates {
                 DuplicatePolicy::Refuse => return Err(error),
-                DuplicatePolicy::Replace => self.replace(row, index, &key, execution)?,
+                DuplicatePolicy::Replace => {
+                    if self.replace(row, index, &key, execution)? {
+                        return Ok(Written::Inserted);
+                    }
+                }
                 DuplicatePolicy::Update(assignments) => {
                     self.pass_number(row, execution)?;
-                    self.update(assignments, row, index, &key, execution)?
+                    let met = self.update(assignments, row, index, &key, execution)?;
+                    if let Some(id) = met {
+                        return Ok(Written::Met { id });
+                    }
                 }
-            };
-            if done {
-                return Ok(());
             }
         }
         Err(SqlError::new(1205, "Lock wait timeout exceeded; try restarting transaction"))
@@ -637,7 +682,8 @@ impl<'p> Inserter<'p> {
         Ok(true)
     }
 
-    /// `ON DUPLICATE KEY UPDATE`: changes the row that is in the way; false if it is gone by now.
+    /// `ON DUPLICATE KEY UPDATE`: changes the row that is in the way, and answers the `AUTO_INCREMENT` value
+    /// that it has then; `None` if it is gone by now.
     fn update(
         &mut self,
         assignments: &'p [Assignment],
@@ -645,10 +691,10 @@ impl<'p> Inserter<'p> {
         index: Option<usize>,
         key: &[u8],
         execution: &mut Execution<'_>,
-    ) -> Result<bool> {
+    ) -> Result<Option<u64>> {
         let mut found = (Vec::new(), Vec::new());
         if !self.find(index, key, execution, &mut found)? {
-            return Ok(false);
+            return Ok(None);
         }
         let (key, payload) = &found;
         fill_slots(&self.plan.new_row, row, execution);
@@ -662,14 +708,41 @@ impl<'p> Inserter<'p> {
             checks: &self.plan.checks,
             row_number: self.row_number,
         };
-        match change.work_out(&self.table, payload, execution)? {
-            Change::None => self.unchanged += 1,
+        let set = match change.work_out(&self.table, payload, execution)? {
+            Change::None => {
+                self.unchanged += 1;
+                None
+            }
             Change::Columns(changes) => {
                 self.apply(&changes, key, payload, execution)?;
                 self.updated += 1;
+                let mut changes = changes.into_iter();
+                changes.find(|(of, _)| Some(*of) == self.plan.table.auto_increment)
             }
+        };
+        self.id_met(set.map(|(_, value)| value), payload, execution).map(Some)
+    }
+
+    /// The `AUTO_INCREMENT` value of a row with these bytes, unless the statement has set another one.
+    fn id_met(
+        &mut self,
+        set: Option<Datum>,
+        payload: &[u8],
+        execution: &Execution<'_>,
+    ) -> Result<u64> {
+        let Some(ordinal) = self.plan.table.auto_increment else { return Ok(0) };
+        if let Some(value) = set {
+            positive(&value).into_iter().for_each(|number| self.numbers.pass(number, execution));
+            return Ok(told(&value));
         }
-        Ok(true)
+        let transaction = &*execution.transaction;
+        Ok(match stored_value(payload, ordinal, &self.table, transaction)?.as_ref() {
+            ValueRef::Int(number) => number as u64,
+            ValueRef::UInt(number) => number,
+            ValueRef::Float(number) => number as i64 as u64,
+            ValueRef::Double(number) => number as i64 as u64,
+            _ => 0,
+        })
     }
 
     fn apply(
@@ -698,14 +771,26 @@ impl<'p> Inserter<'p> {
             }
         };
         let affected = self.inserted + self.deleted + 2 * self.updated;
+        let given = if affected > 0 { self.numbers.last_id } else { 0 };
         Outcome {
             affected,
             found: affected + self.unchanged,
-            last_insert_id: self.numbers.first_generated.unwrap_or(self.numbers.last_given),
+            last_insert_id: self.numbers.first_generated.unwrap_or(given),
             session_last_insert_id: self.numbers.first_generated,
             warnings,
             info,
         }
+    }
+}
+
+/// The largest number that an `AUTO_INCREMENT` column can have.
+fn greatest_number(ty: &SqlType) -> u64 {
+    match ty.kind {
+        TypeKind::Integer { width, unsigned } => {
+            let bits = 8 * width.bytes() as u32 - u32::from(!unsigned);
+            u64::MAX >> (64 - bits)
+        }
+        _ => u64::MAX,
     }
 }
 

@@ -1,46 +1,117 @@
-//! `AUTO_INCREMENT` values of a statement.
+//! `AUTO_INCREMENT` values of a statement, allocated as MySQL does with `innodb_autoinc_lock_mode = 2`.
+//!
+//! ```text
+//!   counter ──reserve──► interval of numbers ──take──► a row
+//!                              ▲  an explicit value that is not below the next number pushes it on
+//!                              └─ the number of a row that was not inserted is taken again
+//! ```
 
 use firn_api::rows::TableRef;
 
-use crate::error::Result;
+use crate::error::{Result, SqlError};
 use crate::types::Datum;
 
 use super::super::Execution;
 use super::super::error::from_rows;
 
-/// `AUTO_INCREMENT` values that have been taken, and what the client is told of them.
+/// Numbers that the statement has reserved, and what the client is told of them.
 #[derive(Default)]
 pub(super) struct Numbers {
+    /// The next number; 0 before the first.
     next: u64,
-    left: u64,
-    /// How many are taken next time.
+    /// The end of the interval that `next` is taken from.
+    end: u64,
+    /// The counter is beyond all numbers below.
+    reserved: u64,
+    /// How many rows are known to come, when the first interval is reserved.
     pub(super) batch: u64,
+    /// Intervals reserved so far.
+    intervals: u32,
+    /// The first number that was generated for a row that was inserted.
     pub(super) first_generated: Option<u64>,
-    pub(super) last_given: u64,
+    /// The `AUTO_INCREMENT` value of the row that was written last, or of one that it met.
+    pub(super) last_id: u64,
 }
 
 impl Numbers {
-    /// The next number.
-    pub(super) fn take(&mut self, table: &TableRef, execution: &Execution<'_>) -> Result<u64> {
-        let step = execution.limits.auto_increment_increment.max(1);
-        let offset = execution.limits.auto_increment_offset;
-        if self.left == 0 {
-            let count = self.batch.clamp(1, 1 << 16);
-            let taken = execution.node.take_auto_increment(table, count.saturating_mul(step));
-            self.next = taken.map_err(from_rows)?;
-            self.left = count;
-            self.batch = count.saturating_mul(2);
+    /// The next number. `greatest` is the largest that the column can have: the counter stays there.
+    pub(super) fn take(
+        &mut self,
+        table: &TableRef,
+        greatest: u64,
+        execution: &Execution<'_>,
+    ) -> Result<u64> {
+        if self.next >= self.end {
+            self.reserve(table, greatest, execution)?;
         }
-        self.left -= 1;
-        let number = aligned(self.next, step, offset);
-        self.next = self.next.saturating_add(step);
+        let number = self.next;
+        if number > greatest || number == u64::MAX {
+            return Err(exhausted());
+        }
+        self.next = following(number, execution);
         Ok(number)
     }
 
-    /// Whether the counter is beyond a number because of numbers that were taken.
-    pub(super) fn is_own(&self, number: u64) -> bool {
-        number < self.next
+    fn reserve(
+        &mut self,
+        table: &TableRef,
+        greatest: u64,
+        execution: &Execution<'_>,
+    ) -> Result<()> {
+        let given = execution.context.session.take_insert_id();
+        if given > 0 {
+            (self.next, self.end) = (following(given - 1, execution), u64::MAX);
+            return Ok(());
+        }
+        let step = execution.limits.auto_increment_increment.max(1);
+        // As MySQL guesses: all rows that it knows of at first, then 2, 4, 8 and so on.
+        let count = match self.intervals {
+            0 => self.batch.clamp(1, 1 << 16),
+            more => 1 << more.min(16),
+        };
+        self.intervals += 1;
+        let reserved = count.saturating_mul(step);
+        let first = execution.node.take_auto_increment(table, reserved).map_err(|error| {
+            let error = from_rows(error);
+            if error.code == exhausted().code { exhausted() } else { error }
+        })?;
+        self.next = following(first.min(greatest).saturating_sub(1), execution);
+        self.end = first.saturating_add(reserved);
+        self.reserved = self.reserved.max(self.end);
+        Ok(())
     }
+
+    /// Notes a number that the statement gives itself.
+    pub(super) fn pass(&mut self, number: u64, execution: &Execution<'_>) {
+        if self.next > 0 && number >= self.next {
+            self.next = following(number, execution);
+        }
+    }
+
+    /// The number that would be taken next, if its interval has it.
+    pub(super) fn next(&self) -> u64 {
+        self.next
+    }
+
+    /// Takes back the number of a row that was not inserted.
+    pub(super) fn give_back(&mut self, number: u64) {
+        self.next = number;
+    }
+
+    /// Whether the counter is beyond a number because of numbers that were reserved.
+    pub(super) fn is_own(&self, number: u64) -> bool {
+        number < self.reserved
+    }
+}
+
+fn exhausted() -> SqlError {
+    SqlError::new(1467, "Failed to read auto-increment value from storage engine")
+}
+
+/// The first number beyond `number` that the session's increment and offset allow.
+fn following(number: u64, execution: &Execution<'_>) -> u64 {
+    let step = execution.limits.auto_increment_increment.max(1);
+    aligned(number.saturating_add(1), step, execution.limits.auto_increment_offset)
 }
 
 /// The first number from `from` on that is `offset` more than a multiple of `step`.
@@ -62,4 +133,14 @@ pub(super) fn positive(value: &Datum) -> Option<u64> {
         _ => None,
     }
     .filter(|number| *number > 0)
+}
+
+/// A value of an `AUTO_INCREMENT` column as the client is told it: negative ones as their bits.
+pub(super) fn told(value: &Datum) -> u64 {
+    match value {
+        Datum::UInt(number) => *number,
+        Datum::Int(number) => *number as u64,
+        Datum::Double(number) => *number as i64 as u64,
+        _ => 0,
+    }
 }

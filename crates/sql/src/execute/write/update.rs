@@ -32,6 +32,7 @@ use super::change::{Change, Changes, RowChange, fill_from_payload};
 use super::duplicate::{Refusal, refusal};
 use super::foreign_key::ForeignKeys;
 use super::is_ignorable;
+use super::numbers::positive;
 use super::point::Point;
 use super::reread::{cascades_back, has_roles, read_again};
 use super::row::store;
@@ -67,7 +68,23 @@ pub(super) fn update_row(
         return Err(refusal(error, model, &mut value, context));
     }
     execution.rows.updated += 1;
+    pass_number(model, table, changes, execution).map_err(Refusal::Other)?;
     keys.after_update(table, payload, &values, None, execution).map_err(Refusal::Other)
+}
+
+/// Tells the counter of an `AUTO_INCREMENT` value that a row was given.
+fn pass_number(
+    model: &TableModel,
+    table: &TableRef,
+    changes: &Changes,
+    execution: &Execution<'_>,
+) -> Result<()> {
+    let Some(ordinal) = model.auto_increment else { return Ok(()) };
+    let given = changes.iter().find(|(of, _)| *of == ordinal);
+    match given.and_then(|(_, value)| positive(value)) {
+        Some(number) => execution.node.pass_auto_increment(table, number).map_err(from_rows),
+        None => Ok(()),
+    }
 }
 
 /// A column's value after a change; NULL if the row is damaged.

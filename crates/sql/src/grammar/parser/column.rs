@@ -233,7 +233,10 @@ impl Parser<'_> {
             "DATETIME" => ColumnType::Datetime(self.second_digits()?),
             "TIMESTAMP" => ColumnType::Timestamp(self.second_digits()?),
             "YEAR" => {
-                let _: Option<u32> = self.type_length()?;
+                if self.type_length()?.is_some_and(|width: u32| width != 4) {
+                    let message = "Invalid display width. Use YEAR instead.";
+                    return Err(SqlError::new(1818, message));
+                }
                 self.number_attributes();
                 ColumnType::Year
             }
