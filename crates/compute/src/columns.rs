@@ -1,9 +1,8 @@
 //! Columns of results as the wire tells them to clients.
 
-use firn_format::value::CollationId;
 use firn_sql::collation::Charset;
 use firn_sql::plan::OutputColumn;
-use firn_sql::types::{SqlType, TypeKind};
+use firn_sql::types::{Display, SqlType, TypeKind};
 use firn_wire::{ColumnDefinition, ColumnFlags, ColumnType, EncodedColumns};
 
 /// The definitions of a result's columns, as packets.
@@ -17,26 +16,27 @@ pub fn encode(columns: &[OutputColumn], results: Option<Charset>) -> EncodedColu
 /// A result's column.
 #[must_use]
 pub fn definition(column: &OutputColumn, results: Option<Charset>) -> ColumnDefinition {
-    let mut definition = of_type(&column.name, &column.value.ty, results);
+    let ty = &column.value.ty;
+    let display = column.display.unwrap_or_else(|| Display::of_expression(ty));
+    let mut definition = of_type(&column.name, ty, &display, results);
     if let Some(origin) = &column.origin {
         definition.schema = origin.schema.to_string();
         definition.table = origin.table.to_string();
         definition.original_table = origin.original_table.to_string();
         definition.original_name = origin.original_name.to_string();
         definition.flags |= ColumnFlags::from_bits_truncate(origin.flags);
-        definition.length_bytes = origin.display_width.map_or(definition.length_bytes, u32::from);
     }
     definition
 }
 
 /// A column of that name and type that belongs to no table.
-#[must_use]
-pub fn of_type(name: &str, ty: &SqlType, results: Option<Charset>) -> ColumnDefinition {
-    let collation = match results {
-        Some(charset) => charset.default_collation(),
-        None => ty.collation().unwrap_or(CollationId::BINARY),
-    };
-    let metadata = ty.metadata(collation);
+fn of_type(
+    name: &str,
+    ty: &SqlType,
+    display: &Display,
+    results: Option<Charset>,
+) -> ColumnDefinition {
+    let metadata = ty.shown_as(display, results.map(Charset::default_collation));
     let column_type = match &ty.kind {
         // Clients know members of these as strings; the flag says what they are.
         TypeKind::Enum { .. } | TypeKind::Set { .. } => ColumnType::String,
@@ -51,8 +51,24 @@ pub fn of_type(name: &str, ty: &SqlType, results: Option<Charset>) -> ColumnDefi
     }
 }
 
-/// The definition of a parameter, of which nothing is known before it is given.
+/// The columns of a statement that is prepared: what will come from a temporary table is an expression yet.
 #[must_use]
-pub fn parameter() -> ColumnDefinition {
-    ColumnDefinition { collation: 63, ..ColumnDefinition::new("?", ColumnType::VarString) }
+pub fn encode_prepared(columns: &[OutputColumn], results: Option<Charset>) -> EncodedColumns {
+    let definitions: Vec<ColumnDefinition> = columns
+        .iter()
+        .map(|column| match (&column.origin, column.display) {
+            (None, Some(display)) => {
+                let display = Some(display.as_expression());
+                definition(&OutputColumn { display, ..column.clone() }, results)
+            }
+            _ => definition(column, results),
+        })
+        .collect();
+    EncodedColumns::new(&definitions)
+}
+
+/// The definition of a parameter.
+#[must_use]
+pub fn parameter(ty: &SqlType, results: Option<Charset>) -> ColumnDefinition {
+    of_type("?", ty, &Display::of_expression(ty), results)
 }

@@ -42,6 +42,8 @@ pub struct Facts {
     is_running: AtomicBool,
     is_ending: AtomicBool,
     woken: Event,
+    /// What the running statement waits for, as a process list names it.
+    waits_for: Mutex<Option<&'static str>>,
     /// When the running query has taken as long as it may, by the monotonic clock.
     deadline: Mutex<Option<Duration>>,
     pub(crate) schema: Mutex<Option<Arc<str>>>,
@@ -112,6 +114,7 @@ impl Facts {
             is_running: AtomicBool::new(false),
             is_ending: AtomicBool::new(false),
             woken: Event::new(),
+            waits_for: Mutex::new(None),
             deadline: Mutex::new(None),
             schema: Mutex::new(None),
             roles: Mutex::new(BTreeSet::new()),
@@ -160,6 +163,19 @@ impl Facts {
             running.is_running.then(|| running.text.clone())
         };
         text.map(|text| secrets::masked(&text).into_owned())
+    }
+
+    /// Runs what waits, which a process list names so long.
+    pub(crate) fn waiting_for<T>(&self, what: &'static str, wait: impl FnOnce() -> T) -> T {
+        *self.waits_for.lock() = Some(what);
+        let answer = wait();
+        *self.waits_for.lock() = None;
+        answer
+    }
+
+    /// What the running statement waits for.
+    pub(crate) fn waits_for(&self) -> Option<&'static str> {
+        *self.waits_for.lock()
     }
 
     /// Whether the running statement is to end.
@@ -267,7 +283,10 @@ impl SessionFacts for Facts {
         let now = self.environment.clock.monotonic();
         let left = self.deadline.lock().map(|deadline| deadline.saturating_sub(now));
         let longest = left.map_or(duration, |left| left.min(duration));
-        match self.woken.wait_until(Some(longest), || self.is_cancelled()) {
+        let is_woken = self.waiting_for("User sleep", || {
+            self.woken.wait_until(Some(longest), || self.is_cancelled())
+        });
+        match is_woken {
             false if longest == duration => SleepEnd::Elapsed,
             _ => SleepEnd::Killed,
         }
@@ -276,7 +295,9 @@ impl SessionFacts for Facts {
     fn get_lock(&self, name: &str, timeout: Option<Duration>) -> LockAnswer {
         let now = || self.environment.clock.monotonic();
         let is_late = || self.deadline.lock().is_some_and(|deadline| now() >= deadline);
-        self.locks.get(self.id, name, timeout, &|| self.is_cancelled() || is_late())
+        self.waiting_for("User lock", || {
+            self.locks.get(self.id, name, timeout, &|| self.is_cancelled() || is_late())
+        })
     }
 
     fn release_lock(&self, name: &str) -> Option<bool> {

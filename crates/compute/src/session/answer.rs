@@ -48,6 +48,7 @@ impl Table {
             value: Expression { kind: ExpressionKind::Literal(Datum::Null), ty: ty.clone() },
             name: Arc::from(name.as_str()),
             origin: None,
+            display: None,
         };
         self.columns.iter().map(column).collect()
     }

@@ -203,6 +203,18 @@ impl SqlSession {
         statement: &Statement,
         arguments: &Arguments,
     ) -> Result<CachedPlan> {
+        Ok(self.plan_described(statement, arguments)?.0)
+    }
+
+    /// A plan, and what binding has found of parameters whose types are not given.
+    ///
+    /// # Errors
+    /// What binding and planning refuse.
+    pub(super) fn plan_described(
+        &mut self,
+        statement: &Statement,
+        arguments: &Arguments,
+    ) -> Result<(CachedPlan, Vec<Option<SqlType>>)> {
         let generation = self.instance.plans.generation();
         let context = PlanContext {
             parameters: &arguments.types,
@@ -221,7 +233,9 @@ impl SqlSession {
             }
         }
         let plan = planned?;
-        self.conditions.extend(context.conditions.take());
+        let found = (context.conditions.take(), context.parameter_types.take());
+        let (conditions, parameter_types) = found;
+        self.conditions.extend(conditions);
         let columns = match &plan.statement {
             StatementPlan::Query(_) if matches!(statement, Statement::Do(_)) => None,
             StatementPlan::Query(query) => {
@@ -235,7 +249,7 @@ impl SqlSession {
         if matches!(statement, Statement::Do(_)) {
             plan.command = Some(Command::Do);
         }
-        Ok(plan)
+        Ok((plan, parameter_types))
     }
 
     /// Runs a plan and answers.

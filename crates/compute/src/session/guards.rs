@@ -27,6 +27,9 @@ pub(super) struct LockedTable {
     pub(super) writes: bool,
 }
 
+/// What a process list names.
+const WAITING: &str = "Waiting for global read lock";
+
 impl SqlSession {
     /// Refuses a plan that the session's state does not allow.
     ///
@@ -60,7 +63,8 @@ impl SqlSession {
         }
         let timeout = Duration::from_secs(self.state.variables.known("lock_wait_timeout").number());
         let is_killed = || self.facts.is_cancelled();
-        self.instance.global_lock.write(self.facts.id, timeout, &is_killed).map(Some)
+        let write = || self.instance.global_lock.write(self.facts.id, timeout, &is_killed);
+        self.facts.waiting_for(WAITING, write).map(Some)
     }
 
     /// `FLUSH TABLES WITH READ LOCK`.
@@ -71,7 +75,8 @@ impl SqlSession {
         self.transactions.commit()?;
         let timeout = Duration::from_secs(self.state.variables.known("lock_wait_timeout").number());
         let is_killed = || self.facts.is_cancelled();
-        self.instance.global_lock.take(self.facts.id, timeout, &is_killed)
+        let take = || self.instance.global_lock.take(self.facts.id, timeout, &is_killed);
+        self.facts.waiting_for(WAITING, take)
     }
 
     /// `LOCK TABLES` is no longer in force.

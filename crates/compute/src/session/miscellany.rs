@@ -83,7 +83,12 @@ impl SqlSession {
             table.push_text(&[&with_executor(&tree, executor)]);
             return Ok(table);
         }
-        match wanted.format.unwrap_or_default() {
+        let chosen = || match self.state.variables.known("explain_format").as_text() {
+            "JSON" => ExplainFormat::Json,
+            "TREE" => ExplainFormat::Tree,
+            _ => ExplainFormat::Traditional,
+        };
+        match wanted.format.unwrap_or_else(chosen) {
             ExplainFormat::Traditional => {
                 let level = firn_sql::error::Level::Note;
                 self.conditions.push(Condition { level, code: 1003, message: executor });

@@ -10,9 +10,11 @@ use std::sync::Arc;
 
 use firn_base::memory;
 use firn_format::value as stored;
+use firn_sql::catalog::show::create::literal_text;
 use firn_sql::error::{Result, SqlError};
 use firn_sql::execute::SessionState;
 use firn_sql::grammar::{self, LiteralKind, ast::PrepareSource, ast::Statement};
+use firn_sql::plan::StatementPlan;
 use firn_sql::types::{Datum, SqlType, TypeKind};
 use firn_wire::{
     ColumnDefinition, EncodedColumns, Execution, Parameter, Prepared, Replies, WireError,
@@ -24,6 +26,9 @@ use crate::columns;
 use crate::plan_cache::CachedPlan;
 use crate::status::{Command, count};
 
+/// The longest text of a parameter of which nothing is known, in characters.
+const UNKNOWN_CHARS: u32 = 16_383;
+
 type Answered = std::result::Result<(), WireError>;
 
 /// A prepared statement of a session.
@@ -31,6 +36,8 @@ pub(super) struct PreparedStatement {
     text: Arc<str>,
     statement: Arc<Statement>,
     parameter_count: usize,
+    /// Whether it is run as a text with its values in it: it is no statement of plans, or a plan depends on a value.
+    is_written_out: bool,
     /// What the plan cache knows it by.
     key_text: Arc<str>,
     /// The plan of the last execution.
@@ -57,6 +64,12 @@ impl SqlSession {
             let why = "This command is not supported in the prepared statement protocol yet";
             return Err(SqlError::new(1295, why));
         }
+        if parsed.parameter_count > 0 {
+            refuse_parameters(&parsed.statement)?;
+        }
+        let is_written_out = parsed.parameter_count > 0
+            && (!takes_parameters(&parsed.statement)
+                || grammar::placeholders(text, mode).in_escape);
         let is_plain = grammar::normalise(text, mode, &mut self.normalised)
             && self.normalised.literals().iter().all(|one| one.kind == LiteralKind::Parameter);
         let key_text = match is_plain {
@@ -67,6 +80,7 @@ impl SqlSession {
             text: text.into(),
             statement: Arc::new(parsed.statement),
             parameter_count: parsed.parameter_count as usize,
+            is_written_out,
             key_text,
             last: None,
         })
@@ -81,15 +95,24 @@ impl SqlSession {
         let _promise = memory::ask(2 * text.len())?;
         let text = self.decode(text)?.into_owned();
         let prepared = self.take_apart(&text)?;
-        let columns = self.known_columns(&prepared)?;
+        let (columns, types) = self.known_columns(&prepared)?;
+        let charset = self.settings.presentation.charset;
+        let unknown = SqlType::varchar(UNKNOWN_CHARS, self.settings.connection_collation);
+        let parameter = |number: usize| {
+            let ty = types.get(number).and_then(Option::as_ref).unwrap_or(&unknown);
+            columns::parameter(ty, charset)
+        };
         let parameters: Vec<ColumnDefinition> =
-            (0..prepared.parameter_count).map(|_| columns::parameter()).collect();
+            (0..prepared.parameter_count).map(parameter).collect();
         self.statements.insert(number, prepared);
         Ok(Prepared { parameters: EncodedColumns::new(&parameters), columns, warnings: 0 })
     }
 
-    /// The columns that a statement will answer, with parameters of unknown types.
-    fn known_columns(&mut self, prepared: &PreparedStatement) -> Result<EncodedColumns> {
+    /// The columns that a statement will answer, and the types that its parameters have where they stand.
+    fn known_columns(
+        &mut self,
+        prepared: &PreparedStatement,
+    ) -> Result<(EncodedColumns, Vec<Option<SqlType>>)> {
         self.refresh_grants()?;
         let none = EncodedColumns::new(&[]);
         match &*prepared.statement {
@@ -98,12 +121,20 @@ impl SqlSession {
             | Statement::Update(_)
             | Statement::Delete(_) => {
                 let arguments = Arguments::default();
-                let plan = self.plan(&prepared.statement, &arguments)?;
+                let (plan, types) = self.plan_described(&prepared.statement, &arguments)?;
                 self.check_needs(&plan.needs)?;
-                Ok(plan.columns.unwrap_or(none))
+                let charset = self.settings.presentation.charset;
+                let is_into = matches!(&*prepared.statement, Statement::Select(select) if select.into.is_some());
+                let columns = match &plan.plan.statement {
+                    StatementPlan::Query(query) if !is_into => {
+                        columns::encode_prepared(&query.columns, charset)
+                    }
+                    _ => none,
+                };
+                Ok((columns, types))
             }
-            Statement::Show(show) => self.show_columns(show),
-            _ => Ok(none),
+            Statement::Show(show) => Ok((self.show_columns(show)?, Vec::new())),
+            _ => Ok((none, Vec::new())),
         }
     }
 
@@ -225,14 +256,12 @@ impl SqlSession {
         if arguments.values.len() != prepared.parameter_count {
             return Err(told(SqlError::new(1210, "Incorrect arguments to EXECUTE")));
         }
-        match &*prepared.statement {
-            Statement::Select(select) if select.into.is_none() => {}
-            Statement::Insert(_) | Statement::Update(_) | Statement::Delete(_) => {}
-            _ if prepared.parameter_count == 0 => {
-                let statement = Arc::clone(&prepared.statement);
-                return self.run_statement(&prepared.text, &statement, replies);
-            }
-            _ => return Err(told(SqlError::not_supported("parameters in this statement"))),
+        if prepared.is_written_out {
+            return self.run_written_out(&prepared.text, arguments, replies);
+        }
+        if !takes_parameters(&prepared.statement) {
+            let statement = Arc::clone(&prepared.statement);
+            return self.run_statement(&prepared.text, &statement, replies);
         }
         self.conditions.clear();
         let plan = self.refresh_grants().and_then(|()| self.plan_of(prepared, arguments));
@@ -243,6 +272,31 @@ impl SqlSession {
                 prepared.last = last.plan.plan.is_cacheable.then_some(last);
                 answered
             }
+            Err(error) => {
+                self.keep_error(&error);
+                Err(told(error))
+            }
+        }
+    }
+
+    /// Runs a statement as a text in which the values stand in the places of its parameters.
+    fn run_written_out(
+        &mut self,
+        text: &str,
+        arguments: &Arguments,
+        replies: &mut Replies<'_>,
+    ) -> Answered {
+        let mode = self.grammar_mode();
+        let places = grammar::placeholders(text, mode).places;
+        let (mut whole, mut at) = (String::with_capacity(text.len()), 0);
+        for (place, value) in places.iter().zip(arguments.values.iter().zip(&arguments.types)) {
+            whole.push_str(&text[at..place.start]);
+            whole.push_str(&written_value(value.0, value.1, !mode.no_backslash_escapes));
+            at = place.end;
+        }
+        whole.push_str(&text[at..]);
+        match grammar::parse_watched(&whole, mode, &self.watch(true)) {
+            Ok(parsed) => self.run_statement(&whole, &parsed.statement, replies),
             Err(error) => {
                 self.keep_error(&error);
                 Err(told(error))
@@ -357,6 +411,58 @@ impl SqlSession {
             Some(_) => Ok(()),
             None => Err(unknown_name(name, "DEALLOCATE PREPARE")),
         }
+    }
+}
+
+/// Whether a plan is made of the statement, which takes parameters.
+fn takes_parameters(statement: &Statement) -> bool {
+    match statement {
+        Statement::Select(select) => select.into.is_none(),
+        Statement::Insert(_) | Statement::Update(_) | Statement::Delete(_) => true,
+        _ => false,
+    }
+}
+
+/// Refuses parameters where MySQL takes none.
+fn refuse_parameters(statement: &Statement) -> Result<()> {
+    match statement {
+        Statement::CreateView(_) => {
+            Err(SqlError::new(1351, "View's SELECT contains a variable or parameter"))
+        }
+        Statement::Kill { .. } => {
+            Err(SqlError::new(6413, "Dynamic parameters can only be used in DML statements."))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// A value as it is written in a statement, so that it has its type there.
+fn written_value(value: &Datum, ty: &SqlType, escapes: bool) -> String {
+    let text = |text: &str| {
+        let text = text.replace('\'', "''");
+        if escapes { text.replace('\\', "\\\\") } else { text }
+    };
+    match value {
+        Datum::Text(bytes) => match (bytes.as_str(), ty.kind.is_binary()) {
+            (Some(written), false) => format!("'{}'", text(written)),
+            _ => {
+                let digits: String = bytes.iter().map(|byte| format!("{byte:02X}")).collect();
+                format!("x'{digits}'")
+            }
+        },
+        Datum::Double(number) if number.is_finite() => format!("{number:e}"),
+        Datum::Date(_) | Datum::Time(_) | Datum::DateTime(_) => {
+            let written = literal_text(value, ty);
+            let name = match value {
+                // Zeros are no dates as literals.
+                _ if !matches!(value, Datum::Time(_)) && written.contains("-00") => "",
+                Datum::Date(_) => "DATE",
+                Datum::Time(_) => "TIME",
+                _ => "TIMESTAMP",
+            };
+            format!("{name}'{written}'")
+        }
+        _ => literal_text(value, ty),
     }
 }
 

@@ -116,6 +116,9 @@ impl SqlSession {
     ) -> std::result::Result<(), WireError> {
         let parsed = match grammar::parse_watched(text, self.grammar_mode(), &self.watch(true)) {
             Ok(parsed) => parsed,
+            Err(error) if error.code == 1065 && is_comment(text) => {
+                return self.answer_ok(replies);
+            }
             Err(error) => {
                 self.evaluation.take_conditions();
                 self.keep_error(&error);
@@ -129,4 +132,10 @@ impl SqlSession {
         }
         self.run_statement(text, &parsed.statement, replies)
     }
+}
+
+/// Whether a text without a statement has at least a comment.
+fn is_comment(text: &str) -> bool {
+    let text = text.trim_start();
+    !text.is_empty() && !text.starts_with(';')
 }

@@ -151,9 +151,7 @@ impl VariableTypes for State {
         let definition = variables::find(name).ok_or_else(unknown)?;
         Ok(match definition.kind {
             variables::Kind::Switch => SqlType::bigint(),
-            variables::Kind::Number { greatest, .. } if greatest > i64::MAX as u64 => {
-                SqlType::bigint_unsigned()
-            }
+            variables::Kind::Number { least, .. } if least >= 0 => SqlType::bigint_unsigned(),
             variables::Kind::Number { .. } => SqlType::bigint(),
             variables::Kind::Real { .. } => SqlType::double(),
             _ => super::answer::text_type(),
@@ -168,7 +166,7 @@ impl VariableTypes for State {
 
 impl SessionTables for State {
     fn variables(&self, global: bool) -> Vec<(String, String)> {
-        let shown = |definition: &'static variables::Definition| {
+        let shown = |definition: &&'static variables::Definition| {
             let is_there = !(global && definition.scope == variables::Scope::Session);
             let value = is_there.then(|| self.value(definition.name, global).ok()).flatten()?;
             Some((definition.name.to_owned(), definition.shown(&value)))
@@ -216,7 +214,11 @@ impl SessionTables for State {
                 schema: facts.schema.lock().as_deref().map(str::to_owned),
                 command: connection.command.map_or("Sleep", |command| command.name()).to_owned(),
                 time_s: now.saturating_sub(connection.since).as_secs(),
-                state: if connection.command.is_some() { "executing" } else { "" }.to_owned(),
+                state: match connection.command {
+                    Some(_) => facts.waits_for().unwrap_or("executing"),
+                    None => "",
+                }
+                .to_owned(),
                 info: facts.statement(),
             });
         }

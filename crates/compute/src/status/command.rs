@@ -24,8 +24,9 @@ commands! {
     CallProcedure "call_procedure" ChangeDb "change_db" Check "check" Checksum "checksum" Commit "commit"
     CreateDb "create_db" CreateIndex "create_index" CreateRole "create_role" CreateTable "create_table"
     CreateUser "create_user" CreateView "create_view" DeallocSql "dealloc_sql" Delete "delete"
-    DeleteMulti "delete_multi" Do "do" DropDb "drop_db" DropIndex "drop_index" DropRole "drop_role"
-    DropTable "drop_table" DropUser "drop_user" DropView "drop_view" ExecuteSql "execute_sql"
+    DeleteMulti "delete_multi" Do "do" DropDb "drop_db" DropEvent "drop_event"
+    DropFunction "drop_function" DropIndex "drop_index" DropProcedure "drop_procedure" DropRole "drop_role"
+    DropTable "drop_table" DropTrigger "drop_trigger" DropUser "drop_user" DropView "drop_view" ExecuteSql "execute_sql"
     ExplainOther "explain_other" Flush "flush" GetDiagnostics "get_diagnostics" Grant "grant"
     GrantRoles "grant_roles" Help "help" Insert "insert" InsertSelect "insert_select" Kill "kill" Load "load"
     LockInstance "lock_instance" LockTables "lock_tables" Optimize "optimize" PrepareSql "prepare_sql"
@@ -122,6 +123,12 @@ impl Command {
             Statement::DropIndex { .. } => C::DropIndex,
             Statement::CreateView(_) => C::CreateView,
             Statement::DropView { .. } => C::DropView,
+            Statement::DropProgram { kind, .. } => match *kind {
+                "PROCEDURE" => C::DropProcedure,
+                "FUNCTION" => C::DropFunction,
+                "TRIGGER" => C::DropTrigger,
+                _ => C::DropEvent,
+            },
             Statement::Begin(_) => C::Begin,
             Statement::Commit(_) => C::Commit,
             Statement::Rollback(_) => C::Rollback,

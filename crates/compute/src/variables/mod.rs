@@ -16,6 +16,7 @@ mod store;
 mod table;
 #[cfg(test)]
 mod tests;
+mod without_effect;
 
 pub use definition::{Definition, Kind, Scope, Setting};
 pub use persisted::PersistedVariables;

@@ -20,7 +20,7 @@ pub struct GlobalVariables {
 
 impl Default for GlobalVariables {
     fn default() -> GlobalVariables {
-        let values = DEFINITIONS.iter().map(Definition::initial).collect();
+        let values = DEFINITIONS.iter().map(|definition| definition.initial()).collect();
         GlobalVariables { values: RwLock::new(Arc::new(values)) }
     }
 }
@@ -149,7 +149,7 @@ impl SessionVariables {
 
 fn settable(name: &str) -> Result<(usize, &'static Definition)> {
     let at = position(name).ok_or_else(|| unknown(name))?;
-    let definition = &DEFINITIONS[at];
+    let definition = DEFINITIONS[at];
     if definition.read_only {
         return Err(SqlError::new(1238, format!("Variable '{name}' is a read only variable")));
     }

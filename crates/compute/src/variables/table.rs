@@ -1,14 +1,17 @@
 //! The system variables there are: those that Firn obeys, and those that clients read or set to what
 //! Firn does anyway.
 //!
-//! Invariant: sorted by name, which [`position`] relies on.
+//! Invariant: no name twice.
 
+use std::sync::LazyLock;
+
+use super::without_effect::WITHOUT_EFFECT;
 use super::{Definition, Kind, Scope};
 
 /// The definition of a variable; names are in lower case.
 #[must_use]
 pub fn find(name: &str) -> Option<&'static Definition> {
-    position(name).map(|at| &DEFINITIONS[at])
+    position(name).map(|at| DEFINITIONS[at])
 }
 
 /// The place of a variable in [`DEFINITIONS`].
@@ -30,8 +33,15 @@ const fn fixed(name: &'static str, scope: Scope, kind: Kind, default: &'static s
     Definition { name, scope, kind, default, read_only: true }
 }
 
-/// All of them.
-pub(crate) static DEFINITIONS: &[Definition] = &[
+/// All of them, by name.
+pub(crate) static DEFINITIONS: LazyLock<Vec<&'static Definition>> = LazyLock::new(|| {
+    let mut all: Vec<&Definition> = OWN.iter().chain(WITHOUT_EFFECT).collect();
+    all.sort_unstable_by_key(|definition| definition.name);
+    all
+});
+
+/// Those that Firn obeys or answers.
+static OWN: &[Definition] = &[
     fixed("admin_port", Scope::Global, Kind::Number { least: 0, greatest: 65535 }, "33062"),
     variable(
         "auto_increment_increment",
@@ -139,6 +149,12 @@ pub(crate) static DEFINITIONS: &[Definition] = &[
         Scope::Both,
         Kind::Number { least: 65536, greatest: 18446744073709551615 },
         "268435456",
+    ),
+    variable(
+        "explain_format",
+        Scope::Both,
+        Kind::Word(&["TRADITIONAL", "DEFAULT", "JSON", "TREE"]),
+        "TRADITIONAL",
     ),
     variable("flush", Scope::Global, Kind::Switch, "OFF"),
     variable("flush_time", Scope::Global, Kind::Number { least: 0, greatest: 31536000 }, "0"),

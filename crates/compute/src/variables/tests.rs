@@ -6,7 +6,7 @@ fn the_table_is_sorted_and_its_defaults_are_values() {
     for pair in DEFINITIONS.windows(2) {
         assert!(pair[0].name < pair[1].name, "{} {}", pair[0].name, pair[1].name);
     }
-    for definition in DEFINITIONS {
+    for definition in DEFINITIONS.iter() {
         let initial = definition.initial();
         assert_eq!(definition.check(&initial), Ok((initial, false)), "{}", definition.name);
     }

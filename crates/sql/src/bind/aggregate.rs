@@ -109,6 +109,8 @@ impl Binder<'_> {
         }
         let output = self.new_slot(None);
         let ty = call.ty.clone();
+        let display = self.of_aggregate(call.function, &call.arguments, &ty);
+        self.displays.insert(output, display);
         self.scopes[level].aggregates.push(AggregateCall { output, ..call });
         mean::shown(make::slot(output, ty), shown)
     }
@@ -147,6 +149,11 @@ impl Binder<'_> {
         }
         for clause in &list.clauses {
             self.aggregate_clause(clause, &mut call)?;
+        }
+        if of.takes_numbers() {
+            let arguments = std::mem::take(&mut call.arguments).into_iter();
+            let number = SqlType::double();
+            call.arguments = arguments.map(|one| self.inferred(one, &number)).collect();
         }
         self.type_aggregate(&mut call)?;
         Ok(call)

@@ -98,6 +98,7 @@ impl Binder<'_> {
         charset: Option<&str>,
     ) -> Result<Expression> {
         let kind = self.cast_kind(&operand, data_type, charset)?;
+        let operand = self.inferred(operand, &SqlType::new(kind.clone()));
         let nullable = operand.ty.nullable || !kind.is_numeric() && !kind.is_string();
         let ty =
             SqlType::new(kind).with_nullable(nullable).with_coercibility(Coercibility::Implicit);

@@ -138,6 +138,7 @@ impl Binder<'_> {
         left: Expression,
         right: Expression,
     ) -> Result<(ComparisonKind, Expression, Expression)> {
+        let (left, right) = self.inferred_pair(left, right);
         let left = self.as_held(as_column(left, &right, operator), &right);
         let right = self.as_held(as_column(right, &left, operator), &left);
         let kind = comparison_kind(&left.ty, &right.ty, operator.text())?;
@@ -160,6 +161,7 @@ impl Binder<'_> {
         list: Vec<Expression>,
         operation: &str,
     ) -> Result<(Vec<Expression>, SqlType)> {
+        let list = self.inferred_list(list, None)?;
         let types: Vec<SqlType> = list.iter().map(|one| one.ty.clone()).collect();
         let ty = unify(&types, self.context.evaluation.connection_collation, operation)?;
         let list = list.into_iter().map(|one| {

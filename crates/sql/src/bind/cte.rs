@@ -15,12 +15,12 @@ use sqlparser::ast::{
 
 use crate::error::{Result, SqlError};
 use crate::expression::Expression;
-use crate::plan::CommonTable;
 use crate::plan::visit::outer_slots;
+use crate::plan::{CommonTable, OutputColumn};
 use crate::types::SqlType;
 
 use super::Binder;
-use super::from::{FromItem, column_names};
+use super::from::{FromItem, ShownColumns, column_names, shown_columns};
 use super::logical::{Query, RelationSource};
 
 /// A name that `WITH` has given.
@@ -42,6 +42,7 @@ struct Made {
     number: usize,
     names: Vec<Arc<str>>,
     types: Vec<SqlType>,
+    shown: ShownColumns,
     rows: f64,
 }
 
@@ -91,6 +92,7 @@ impl Binder<'_> {
         let query = self.where_it_stands(place, |binder| binder.query(&table.query))?;
         let names: Vec<&str> = table.columns.iter().map(String::as_str).collect();
         let names = column_names(&query, &names)?;
+        let shown = shown_columns(&query);
         match self.merge(query, null_supplied) {
             Ok((block, columns)) => {
                 let bound = Query {
@@ -101,7 +103,7 @@ impl Binder<'_> {
                     limit: None,
                     count_all: false,
                 };
-                self.place_merged(bound, columns, names, alias).map(Some)
+                self.place_merged(bound, columns, names, shown, alias).map(Some)
             }
             Err(query) => {
                 let made = self.make(*query, names)?;
@@ -116,12 +118,15 @@ impl Binder<'_> {
         bound: Query,
         columns: Vec<crate::expression::Expression>,
         names: Vec<Arc<str>>,
+        shown: ShownColumns,
         alias: &Arc<str>,
     ) -> Result<FromItem> {
-        let outputs = names.iter().zip(columns).map(|(name, value)| crate::plan::OutputColumn {
+        let outputs = names.iter().zip(columns).zip(shown);
+        let outputs = outputs.map(|((name, value), (origin, display))| OutputColumn {
             value,
             name: name.clone(),
-            origin: None,
+            origin,
+            display,
         });
         let query = Query { columns: outputs.collect(), ..bound };
         let names: Vec<&str> = names.iter().map(|name| &**name).collect();
@@ -130,7 +135,9 @@ impl Binder<'_> {
 
     fn place_made(&mut self, made: Made, alias: &Arc<str>) -> Result<FromItem> {
         let source = RelationSource::CommonTable { number: made.number, rows: made.rows };
-        self.place_relation(source, alias.clone(), made.names, made.types)
+        let placed = self.place_relation(source, alias.clone(), made.names, made.types)?;
+        self.tell_columns(made.shown);
+        Ok(placed)
     }
 
     /// Runs `bind` where only what stands before the common table is seen.
@@ -158,6 +165,7 @@ impl Binder<'_> {
     fn make(&mut self, query: Query, names: Vec<Arc<str>>) -> Result<Made> {
         let types: Vec<SqlType> =
             query.columns.iter().map(|column| column.value.ty.clone()).collect();
+        let shown = shown_columns(&query);
         let plan = self.plan_bound(query)?;
         let rows = plan.root.rows;
         let outer_slots = outer_slots(&plan);
@@ -169,7 +177,7 @@ impl Binder<'_> {
             types: types.clone(),
             outer_slots,
         }));
-        Ok(Made { number: self.common_tables.len() - 1, names, types, rows })
+        Ok(Made { number: self.common_tables.len() - 1, names, types, shown, rows })
     }
 
     fn make_recursive(&mut self, place: usize) -> Result<Made> {
@@ -198,11 +206,12 @@ impl Binder<'_> {
         })?;
         let types = seed.columns.iter().map(|column| column.value.ty.clone().with_nullable(true));
         let types: Vec<SqlType> = types.collect();
+        let shown = seed.columns.iter().map(|column| (None, column.display)).collect();
         let seed = self.plan_bound(seed)?;
         let number = self.common_tables.len();
         self.common_tables.push(None);
         let rows = seed.root.rows * 10.0;
-        let made = Made { number, names, types: types.clone(), rows };
+        let made = Made { number, names, types: types.clone(), shown, rows };
         self.common_names[place].made = Some(made.clone());
         let step = self.with_itself(place, |binder| {
             let sides = steps.iter().map(|step| binder.side(step)).collect::<Result<Vec<_>>>()?;

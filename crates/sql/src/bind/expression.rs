@@ -152,7 +152,8 @@ impl Binder<'_> {
     fn user_variable(&mut self, name: &str) -> Expression {
         let name: Arc<str> = name.to_lowercase().into();
         self.is_cacheable = false;
-        let ty = self.context.variables.user(&name);
+        // The statement itself may set it.
+        let ty = self.context.variables.user(&name).with_nullable(true);
         Expression { kind: ExpressionKind::UserVariable(name), ty }
     }
 

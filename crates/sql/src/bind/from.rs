@@ -18,12 +18,16 @@ use crate::catalog::virtual_table::VirtualTable;
 use crate::error::{Result, SqlError};
 use crate::expression::Expression;
 use crate::grammar::ast::TableName;
-use crate::plan::JoinKind;
-use crate::types::SqlType;
+use crate::plan::{ColumnOrigin, JoinKind};
+use crate::types::metadata::flag;
+use crate::types::{Display, SqlType};
 
 use super::Binder;
 use super::logical::{IndexHints, JoinTree, Query, Relation, RelationId, RelationSource};
-use super::scope::{ColumnSource, ScopeColumn, ScopeTable, ShownColumn};
+use super::scope::{ColumnSource, ScopeColumn, ScopeTable, ShownColumn, ToldColumn};
+
+/// By column of a query: the column that it is of, and how long its values are.
+pub(crate) type ShownColumns = Vec<(Option<ColumnOrigin>, Option<Display>)>;
 
 /// A part of `FROM`.
 #[derive(Debug, Default)]
@@ -175,6 +179,7 @@ impl Binder<'_> {
             ty: column.ty.clone(),
             source: ColumnSource::Relation(relation, column.ordinal),
             invisible: column.invisible,
+            told: None,
         });
         let scope_table = ScopeTable {
             alias,
@@ -199,6 +204,7 @@ impl Binder<'_> {
             ty: column.ty.clone(),
             source: ColumnSource::Relation(relation, number),
             invisible: false,
+            told: None,
         });
         let scope_table = ScopeTable {
             alias,
@@ -294,9 +300,12 @@ impl Binder<'_> {
         null_supplied: bool,
     ) -> Result<FromItem> {
         let names = column_names(&query, names)?;
+        let shown = shown_columns(&query);
         match self.merge(query, null_supplied) {
             Ok((block, columns)) => {
-                let columns = names.into_iter().zip(columns).map(|(name, value)| ScopeColumn {
+                let columns = names.into_iter().zip(columns).zip(shown);
+                let columns = columns.map(|((name, value), (origin, display))| ScopeColumn {
+                    told: Some(told_of(&name, origin, display, &alias, false)),
                     name,
                     ty: value.ty.clone(),
                     source: ColumnSource::Expression(value),
@@ -313,7 +322,9 @@ impl Binder<'_> {
                 let types: Vec<SqlType> =
                     query.columns.iter().map(|column| column.value.ty.clone()).collect();
                 let source = RelationSource::Derived { query: Some(query), planned: None, lateral };
-                self.place_relation(source, alias, names, types)
+                let placed = self.place_relation(source, alias, names, types)?;
+                self.tell_columns(shown);
+                Ok(placed)
             }
         }
     }
@@ -333,10 +344,19 @@ impl Binder<'_> {
             ty,
             source: ColumnSource::Relation(relation, number),
             invisible: false,
+            told: None,
         });
         let columns = columns.collect();
         let shown = self.push_table(derived_table(alias, columns))?;
         Ok(FromItem { tree: Some(JoinTree::Relation(relation)), shown, conditions: Vec::new() })
+    }
+
+    /// Says where the columns of the last table of the innermost scope come from, which is worked out by itself.
+    pub(crate) fn tell_columns(&mut self, shown: ShownColumns) {
+        let Some(table) = self.scope().tables.last_mut() else { return };
+        for (column, (origin, display)) in table.columns.iter_mut().zip(shown) {
+            column.told = Some(told_of(&column.name, origin, display, &table.alias, true));
+        }
     }
 }
 
@@ -371,6 +391,34 @@ fn tables_in(tables: &TableWithJoins) -> usize {
         _ => 1,
     });
     count.sum()
+}
+
+/// What clients are told of a query's columns.
+pub(crate) fn shown_columns(query: &Query) -> ShownColumns {
+    query.columns.iter().map(|column| (column.origin.clone(), column.display)).collect()
+}
+
+/// What clients are told of a subquery's column, which is kept in a temporary table or stands for an expression.
+fn told_of(
+    name: &Arc<str>,
+    origin: Option<ColumnOrigin>,
+    display: Option<Display>,
+    alias: &Arc<str>,
+    is_kept: bool,
+) -> Box<ToldColumn> {
+    let nowhere = || ColumnOrigin {
+        schema: "".into(),
+        table: alias.clone(),
+        original_table: "".into(),
+        original_name: name.clone(),
+        flags: 0,
+    };
+    let mut origin = ColumnOrigin { table: alias.clone(), ..origin.unwrap_or_else(nowhere) };
+    if is_kept {
+        origin.flags &= !flag::OF_KEYS;
+    }
+    let display = display.map(|one| if is_kept { one.as_stored() } else { one });
+    Box::new(ToldColumn { origin, display })
 }
 
 fn derived_table(alias: Arc<str>, columns: Vec<ScopeColumn>) -> ScopeTable {

@@ -299,7 +299,12 @@ impl Binder<'_> {
                 .map(|value| &value.ty)
                 .next();
             let ty = ty.cloned().unwrap_or_else(SqlType::null).with_nullable(true);
-            OutputColumn { value: make::slot(*slot, ty), name: "".into(), origin: None }
+            OutputColumn {
+                value: make::slot(*slot, ty),
+                name: "".into(),
+                origin: None,
+                display: None,
+            }
         });
         let columns = outputs.collect();
         let count = rows.len() as f64;
@@ -358,7 +363,7 @@ impl Binder<'_> {
             (0..own).map(|_| self.new_slot(None)).chain(hidden.iter().copied()).collect();
         let slots: Vec<(u16, Slot)> = (0_u16..).zip(slots).collect();
         let columns = slots.iter().zip(types).zip(names).map(|(((_, slot), ty), name)| {
-            OutputColumn { value: make::slot(*slot, ty), name, origin: None }
+            OutputColumn { value: make::slot(*slot, ty), name, origin: None, display: None }
         });
         let columns = columns.collect();
         let kind = NodeKind::CommonTable { number, slots };

@@ -50,6 +50,7 @@ impl Binder<'_> {
             value: make::slot(*slot, ty.clone()),
             name: Arc::clone(name),
             origin: None,
+            display: None,
         });
         let columns = outputs.collect();
         let kind = NodeKind::JsonTable { document, level: Box::new(level), slots };

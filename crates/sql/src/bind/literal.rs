@@ -6,6 +6,7 @@ use crate::error::{Result, SqlError};
 use crate::expression::{Expression, ExpressionKind};
 use crate::types::{Coercibility, Datum, Decimal, SqlType, TypeKind};
 
+use super::parameter::TEXT_CHARS;
 use super::{Binder, make};
 
 impl Binder<'_> {
@@ -47,7 +48,7 @@ impl Binder<'_> {
         let number = number.ok_or_else(|| SqlError::not_supported("this placeholder"))?;
         let known = self.context.parameters.get(number as usize).cloned();
         let collation = self.context.evaluation.connection_collation;
-        let ty = known.unwrap_or_else(|| SqlType::varchar(16_383, collation));
+        let ty = known.unwrap_or_else(|| SqlType::varchar(TEXT_CHARS, collation));
         Ok(Expression { kind: ExpressionKind::Parameter(number), ty: ty.with_nullable(true) })
     }
 
@@ -78,6 +79,7 @@ impl Binder<'_> {
         bound: Expression,
         other: &SqlType,
     ) -> Expression {
+        let bound = self.inferred(bound, other);
         match other.kind.is_numeric() || matches!(other.kind, TypeKind::Year) {
             true => self.number_of_bytes(expr).unwrap_or(bound),
             false => bound,

@@ -145,6 +145,7 @@ impl Binder<'_> {
         self.is_repeatable &= !volatility::acts(function);
         let arguments = arguments.into_iter().map(|one| self.single(one));
         let arguments = arguments.collect::<Result<Vec<_>>>()?;
+        let arguments = self.inferred_arguments(function, arguments)?;
         let signature = self.signature(function, &arguments)?;
         let wanted = signature.arguments.into_iter();
         let arguments = arguments.into_iter().zip(wanted).map(|(one, ty)| self.cast_to(one, ty));
@@ -152,9 +153,29 @@ impl Binder<'_> {
         if mean::takes_all_digits(function.name) {
             arguments = arguments.into_iter().map(mean::unrounded).collect();
         }
-        let call =
-            Expression { kind: ExpressionKind::Call { function, arguments }, ty: signature.result };
+        let mut ty = signature.result;
+        ty.nullable &= !is_never_null(function.name, arguments.len());
+        let call = Expression { kind: ExpressionKind::Call { function, arguments }, ty };
         Ok(self.fold(call))
+    }
+
+    /// The arguments, parameters of which nothing is known as the function takes them.
+    fn inferred_arguments(
+        &self,
+        function: &Function,
+        arguments: Vec<Expression>,
+    ) -> Result<Vec<Expression>> {
+        if !self.context.parameters.is_empty()
+            || !arguments.iter().any(|one| matches!(one.kind, ExpressionKind::Parameter(_)))
+        {
+            return Ok(arguments);
+        }
+        if matches!(function.name, "+" | "-" | "*" | "/" | "%" | "DIV" | "GREATEST" | "LEAST") {
+            return self.inferred_list(arguments, Some(&SqlType::double()));
+        }
+        let wanted = self.signature(function, &arguments)?.arguments;
+        let pairs = arguments.into_iter().zip(wanted);
+        Ok(pairs.map(|(one, wanted)| self.inferred(one, &wanted)).collect())
     }
 
     /// What a function makes of arguments of these types.
@@ -204,7 +225,7 @@ impl Binder<'_> {
 
     /// The expression as a condition: numbers are compared with 0, text becomes a number first.
     pub(crate) fn condition(&mut self, expression: Expression) -> Result<Expression> {
-        let expression = self.single(expression)?;
+        let expression = self.inferred(self.single(expression)?, &SqlType::boolean());
         if is_truth(&expression) || expression.ty.kind.is_numeric() {
             return Ok(mean::unrounded(expression));
         }
@@ -224,5 +245,33 @@ fn constant_of(expression: &Expression) -> Option<Datum> {
     match &expression.kind {
         ExpressionKind::Literal(datum) => Some(datum.clone()),
         _ => None,
+    }
+}
+
+/// Whether a function answers no NULL, whatever its arguments are.
+fn is_never_null(name: &str, arguments: usize) -> bool {
+    match name {
+        "LAST_INSERT_ID" => arguments == 0,
+        _ => matches!(
+            name,
+            "FIELD"
+                | "INTERVAL"
+                | "CHAR"
+                | "CHARSET"
+                | "COLLATION"
+                | "COERCIBILITY"
+                | "UUID"
+                | "UUID_SHORT"
+                | "USER"
+                | "CURRENT_USER"
+                | "VERSION"
+                | "CONNECTION_ID"
+                | "ROW_COUNT"
+                | "FOUND_ROWS"
+                | "CURRENT_ROLE"
+                | "RELEASE_ALL_LOCKS"
+                | "SLEEP"
+                | "RANDOM_BYTES"
+        ),
     }
 }

@@ -18,6 +18,7 @@ mod columns;
 mod cte;
 mod definitions;
 mod delete;
+mod display;
 mod expression;
 mod from;
 mod function;
@@ -33,6 +34,7 @@ mod mean;
 mod merge;
 mod named;
 mod null_test;
+mod parameter;
 mod predicate;
 mod query;
 
@@ -45,6 +47,7 @@ mod view;
 mod window;
 
 pub use definitions::{BoundRowExpression, bind_row_expression, query_columns};
+pub(crate) use display::kept_type;
 pub(crate) use view::{is_updatable, would_be_updatable};
 
 pub mod logical;
@@ -53,10 +56,13 @@ pub mod scope;
 
 use std::sync::Arc;
 
+use rustc_hash::FxHashMap;
+
 use crate::catalog::model::TableModel;
 use crate::error::{Result, SqlError};
-use crate::expression::Expression;
+use crate::expression::{Expression, Slot};
 use crate::plan::{CommonTable, NeededPrivilege, PlanContext, Premise, ViewUser, visit};
+use crate::types::Display;
 use crate::watch::{Recursion, nest};
 
 use cte::CommonTableName;
@@ -133,6 +139,8 @@ pub struct Binder<'a> {
     pub(crate) keeps_source: bool,
     /// The scope of the query whose rows are inserted.
     pub(crate) source_scope: Option<Scope>,
+    /// By slot: what clients are told of its values, where the type does not say it.
+    pub(crate) displays: FxHashMap<Slot, Display>,
 }
 
 impl<'a> Binder<'a> {
@@ -169,6 +177,7 @@ impl<'a> Binder<'a> {
             tests_rows: false,
             keeps_source: false,
             source_scope: None,
+            displays: FxHashMap::default(),
         }
     }
 

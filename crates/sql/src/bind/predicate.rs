@@ -321,7 +321,14 @@ impl Binder<'_> {
             return Ok((!mode.contains(SqlMode::NO_BACKSLASH_ESCAPES)).then_some('\\'));
         };
         let wrong = || SqlError::new(1210, "Incorrect arguments to ESCAPE");
-        let Value::SingleQuotedString(text) = &escape.value else { return Err(wrong()) };
+        let text = match &escape.value {
+            Value::SingleQuotedString(text) => text,
+            // What is not known yet, or NULL, is as if nothing were written.
+            Value::Placeholder(_) | Value::Null => {
+                return Ok((!mode.contains(SqlMode::NO_BACKSLASH_ESCAPES)).then_some('\\'));
+            }
+            _ => return Err(wrong()),
+        };
         let mut characters = text.chars();
         match (characters.next(), characters.next()) {
             (first, None) => Ok(first),

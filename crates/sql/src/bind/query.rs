@@ -5,8 +5,10 @@ use sqlparser::ast::{self, Expr, LimitClause, OrderByExpr, OrderByKind, SetExpr}
 use crate::error::{Result, SqlError};
 use crate::expression::{Expression, ExpressionKind};
 use crate::plan::OutputColumn;
+
 use crate::types::{Datum, SqlType};
 
+use super::display::common_display;
 use super::logical::{Body, Query};
 use super::{Binder, make};
 
@@ -100,6 +102,7 @@ impl Binder<'_> {
     /// The value of a limit: a whole number or a parameter.
     pub(crate) fn limit(&mut self, expr: &Expr) -> Result<Expression> {
         let bound = self.bind_single(expr)?;
+        let bound = self.inferred(bound, &SqlType::bigint_unsigned());
         match &bound.kind {
             ExpressionKind::Parameter(_) => Ok(bound),
             ExpressionKind::Literal(Datum::Int(number)) if *number >= 0 => {
@@ -132,7 +135,9 @@ impl Binder<'_> {
             let (column, ty) = self.unified(column, "VALUES")?;
             let slot = self.new_slot(None);
             let name = format!("column_{number}").into();
-            outputs.push(OutputColumn { value: make::slot(slot, ty), name, origin: None });
+            let shown: Vec<_> = column.iter().map(|one| (&one.ty, self.display(one))).collect();
+            let display = Some(common_display(&shown, &ty));
+            outputs.push(OutputColumn { value: make::slot(slot, ty), name, origin: None, display });
             slots.push(slot);
             unified.push(column.into_iter());
         }

@@ -15,10 +15,11 @@ use crate::error::{Result, SqlError};
 use crate::expression::{AggregateCall, Expression, ExpressionKind, Slot};
 use crate::plan::ColumnOrigin;
 use crate::plan::visit::SlotSet;
-use crate::types::SqlType;
+use crate::types::metadata::flag;
+use crate::types::{Display, SqlType};
 
 use super::Binder;
-use super::columns::{display_width, flags};
+use super::columns::flags;
 use super::logical::{RelationId, Window};
 
 /// The clause that is being bound, as error messages name it.
@@ -126,6 +127,17 @@ pub struct ScopeColumn {
     pub source: ColumnSource,
     /// Not part of `*`.
     pub invisible: bool,
+    /// For a column of a subquery: what clients are told of it.
+    pub told: Option<Box<ToldColumn>>,
+}
+
+/// What clients are told of a subquery's column.
+#[derive(Debug)]
+pub struct ToldColumn {
+    /// The column that it is of.
+    pub origin: ColumnOrigin,
+    /// How long its values are.
+    pub display: Option<Display>,
 }
 
 /// Where a column's value is.
@@ -166,7 +178,12 @@ impl ColumnPath<'_> {
 
 impl Scope {
     fn table_matches(&self, table: &ScopeTable, path: &ColumnPath<'_>) -> bool {
-        let schema = |wanted: &str| table.schema.as_ref().is_some_and(|schema| **schema == *wanted);
+        let schema = |wanted: &str| {
+            let is_it = |schema: &Arc<str>| {
+                **schema == *wanted || is_made_up(schema) && schema.eq_ignore_ascii_case(wanted)
+            };
+            table.schema.as_ref().is_some_and(is_it)
+        };
         path.table.is_none_or(|wanted| table.alias.eq_ignore_ascii_case(wanted))
             && path.schema.is_none_or(schema)
     }
@@ -246,6 +263,7 @@ impl Binder<'_> {
         match source {
             ColumnSource::Relation(relation, number) => {
                 let slot = self.relation_slot(relation, number);
+                self.note_display(slot, scope, place, number);
                 Ok(Expression { kind: ExpressionKind::Slot(slot), ty })
             }
             ColumnSource::Expression(mut expression) => {
@@ -253,6 +271,19 @@ impl Binder<'_> {
                 expression.ty.nullable |= nullable;
                 Ok(expression)
             }
+        }
+    }
+
+    /// Remembers what clients are told of a column's values, if its type does not say it.
+    fn note_display(&mut self, slot: Slot, scope: usize, place: ShownColumn, number: u16) {
+        let table = &self.scopes[scope].tables[place.table];
+        let display = match (&table.columns[place.column].told, &table.model) {
+            (Some(told), _) => told.display,
+            (None, Some(model)) => model.by_ordinal(number).and_then(super::display::of_model),
+            (None, None) => None,
+        };
+        if let Some(display) = display {
+            self.displays.insert(slot, display);
         }
     }
 
@@ -377,14 +408,28 @@ impl Binder<'_> {
     pub fn origin_of(&self, scope: usize, place: ShownColumn) -> Option<ColumnOrigin> {
         let table = &self.scopes[scope].tables[place.table];
         let column = &table.columns[place.column];
+        if let Some(told) = &column.told {
+            let mut origin = told.origin.clone();
+            if table.nullable {
+                origin.flags &= !flag::NOT_NULL;
+            }
+            return Some(origin);
+        }
         let model = table.model.as_ref();
+        // The type of a group's value does not say it.
+        let is_null = column.ty.nullable || table.nullable;
+        let not_null = if is_null { 0 } else { flag::NOT_NULL };
         Some(ColumnOrigin {
             schema: table.schema.clone().unwrap_or_default(),
             table: table.alias.clone(),
             original_table: table.original.clone(),
             original_name: column.name.clone(),
-            flags: model.map_or(0, |model| flags(model, &column.source)),
-            display_width: model.and_then(|model| display_width(model, &column.source)),
+            flags: model.map_or(0, |model| flags(model, &column.source)) | not_null,
         })
     }
+}
+
+/// Whether a schema's tables are made up: the letters of its name may be of any case.
+fn is_made_up(schema: &str) -> bool {
+    matches!(schema, "information_schema" | "performance_schema")
 }

@@ -16,6 +16,7 @@ use crate::error::{Result, SqlError};
 use crate::expression::{Expression, ExpressionKind, Slot, SortKey};
 use crate::grammar::ast::TableName;
 use crate::plan::{ColumnOrigin, OutputColumn};
+use crate::types::Display;
 
 use super::aggregate::{positional, unknown_position};
 use super::from::FromItem;
@@ -219,18 +220,9 @@ impl Binder<'_> {
 
     fn select_item(&mut self, item: &SelectItem, into: &mut Vec<OutputColumn>) -> Result<()> {
         match item {
-            SelectItem::UnnamedExpr(expr) => {
-                let name = match expr {
-                    Expr::Identifier(name) => name.value.as_str().into(),
-                    Expr::CompoundIdentifier(parts) => {
-                        parts.last().map_or_else(|| "".into(), |last| last.value.as_str().into())
-                    }
-                    other => other.to_string().into(),
-                };
-                self.output(expr, name, into)
-            }
+            SelectItem::UnnamedExpr(expr) => self.output(expr, None, into),
             SelectItem::ExprWithAlias { expr, alias } => {
-                self.output(expr, alias.value.as_str().into(), into)
+                self.output(expr, Some(&alias.value), into)
             }
             SelectItem::Wildcard(_) => self.wildcard(None, into),
             SelectItem::QualifiedWildcard(SelectItemQualifiedWildcardKind::ObjectName(name), _) => {
@@ -240,13 +232,30 @@ impl Binder<'_> {
         }
     }
 
-    fn output(&mut self, expr: &Expr, name: Arc<str>, into: &mut Vec<OutputColumn>) -> Result<()> {
+    fn output(
+        &mut self,
+        expr: &Expr,
+        alias: Option<&str>,
+        into: &mut Vec<OutputColumn>,
+    ) -> Result<()> {
         let value = self.bind_single(expr)?;
         let origin = self.origin(expr);
-        into.push(OutputColumn { value, name, origin });
+        let name = match (alias, &origin) {
+            (Some(alias), _) => alias.into(),
+            // Its tables are views in MySQL, which name their columns themselves.
+            (None, Some(origin)) if &*origin.schema == "information_schema" => {
+                origin.original_name.clone()
+            }
+            (None, _) => written_name(expr),
+        };
+        let display = self.display(&value);
+        let stored = display.stored || is_stored(&value, origin.as_ref());
+        let display = Display { stored, ..display };
+        into.push(OutputColumn { value, name, origin, display: Some(display) });
         Ok(())
     }
 
+    /// The column that is selected as such.
     fn origin(&mut self, expr: &Expr) -> Option<ColumnOrigin> {
         let path = match expr {
             Expr::Identifier(name) => ColumnPath { schema: None, table: None, column: &name.value },
@@ -296,7 +305,11 @@ impl Binder<'_> {
             }
             let name = column.name.clone();
             let origin = self.origin_of(level, place);
-            into.push(OutputColumn { value: self.column_value(level, place)?, name, origin });
+            let value = self.column_value(level, place)?;
+            let display = self.display(&value);
+            let stored = display.stored || is_stored(&value, origin.as_ref());
+            let display = Display { stored, ..display };
+            into.push(OutputColumn { value, name, origin, display: Some(display) });
         }
         Ok(())
     }
@@ -494,6 +507,13 @@ impl Binder<'_> {
         let rollup = if is_rollup { self.scope().grouping_slots.clone() } else { None };
         let mut grouping = Grouping { groups, aggregates, rollup };
         self.regroup(block, &mut grouping, columns, order)?;
+        if is_rollup {
+            // A total's row has NULL there: it is no column's value any more.
+            for column in columns.iter_mut() {
+                column.origin = None;
+                column.display = column.display.map(Display::as_expression);
+            }
+        }
         block.grouping = Some(grouping);
         Ok(())
     }
@@ -564,4 +584,20 @@ fn refuse_foreign(select: &Select) -> Result<()> {
         || !select.lateral_views.is_empty()
         || !select.connect_by.is_empty();
     if is_foreign { Err(SqlError::not_supported("this clause of SELECT")) } else { Ok(()) }
+}
+
+/// Whether clients are told of a value as of a column: it is one of a table or of a temporary table.
+fn is_stored(value: &Expression, origin: Option<&ColumnOrigin>) -> bool {
+    origin.is_some() && matches!(value.kind, ExpressionKind::Slot(_))
+}
+
+/// The name of a column that has no alias.
+fn written_name(expr: &Expr) -> Arc<str> {
+    match expr {
+        Expr::Identifier(name) => name.value.as_str().into(),
+        Expr::CompoundIdentifier(parts) => {
+            parts.last().map_or_else(|| "".into(), |last| last.value.as_str().into())
+        }
+        other => other.to_string().into(),
+    }
 }

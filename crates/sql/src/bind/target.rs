@@ -166,6 +166,7 @@ impl Binder<'_> {
             ty: column.ty.clone(),
             source: ColumnSource::Relation(relation, column.ordinal),
             invisible: column.hidden || column.invisible,
+            told: None,
         });
         ScopeTable {
             alias,

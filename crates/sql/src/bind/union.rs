@@ -11,9 +11,10 @@ use crate::catalog::model::same_name;
 use crate::error::{Result, SqlError};
 use crate::expression::{Expression, SortKey};
 use crate::plan::{OutputColumn, SetOperation};
-use crate::types::{SqlType, unify::unify};
+use crate::types::{Display, SqlType, unify::unify};
 
 use super::aggregate::{positional, unknown_position};
+use super::display::common_display;
 use super::logical::{Body, Query};
 use super::scope::{Clause, ColumnSource, Scope, ScopeColumn, ScopeTable, ShownColumn};
 use super::{Binder, make};
@@ -82,20 +83,31 @@ impl Binder<'_> {
             ));
         }
         let mut types = Vec::with_capacity(width);
+        let mut displays = Vec::with_capacity(width);
         for number in 0..width {
             let sides: Vec<SqlType> =
                 inputs.iter().map(|input| input.columns[number].value.ty.clone()).collect();
-            types.push(unify(&sides, self.context.evaluation.connection_collation, "UNION")?);
+            let ty = unify(&sides, self.context.evaluation.connection_collation, "UNION")?;
+            let shown: Vec<(&SqlType, Display)> = inputs
+                .iter()
+                .map(|input| &input.columns[number])
+                .map(|column| (&column.value.ty, column.display))
+                .map(|(ty, display)| (ty, display.unwrap_or_else(|| Display::of_column(ty))))
+                .collect();
+            displays.push(common_display(&shown, &ty).as_stored());
+            types.push(ty);
         }
         let names: Vec<_> = inputs.first().map_or_else(Vec::new, |first| {
             first.columns.iter().map(|column| column.name.clone()).collect()
         });
         let inputs = inputs.into_iter().map(|input| self.cast_columns(input, &types)).collect();
         let slots: Vec<_> = types.into_iter().map(|ty| (self.new_slot(None), ty)).collect();
-        let columns = slots.iter().zip(names).map(|((slot, ty), name)| OutputColumn {
+        let columns = slots.iter().zip(names).zip(displays);
+        let columns = columns.map(|(((slot, ty), name), display)| OutputColumn {
             value: make::slot(*slot, ty.clone()),
             name,
             origin: None,
+            display: Some(display),
         });
         Ok(Query {
             columns: columns.collect(),
@@ -141,6 +153,7 @@ impl Binder<'_> {
             ty: column.value.ty.clone(),
             source: ColumnSource::Expression(column.value.clone()),
             invisible: false,
+            told: None,
         });
         let table = ScopeTable {
             alias: "".into(),

@@ -16,7 +16,7 @@ use super::Binder;
 use super::from::FromItem;
 use super::logical::Query;
 use super::same::same_expression;
-use super::scope::{Scope, ShownColumn};
+use super::scope::{ColumnSource, Scope, ScopeColumn, ShownColumn};
 
 impl Binder<'_> {
     /// A view as a table of the innermost scope.
@@ -58,6 +58,7 @@ impl Binder<'_> {
             scope_table.checks = checks;
             scope_table.schema = Some(table.schema.clone());
             scope_table.original = table.name.clone();
+            scope_table.columns.iter_mut().for_each(|column| tell_of_view(column, table));
         }
         Ok(placed)
     }
@@ -157,6 +158,21 @@ pub(crate) fn would_be_updatable(query: &ast::Query, context: &PlanContext<'_>) 
     let query = binder.deeper(|binder| binder.query(query))?;
     binder.place_query(query, "".into(), &[], false, false)?;
     Ok(shows_rows_of_tables(&binder))
+}
+
+/// What clients are told of a view's column: those that are merged are the view's, others those of the tables
+/// beneath as far as they are columns of such.
+fn tell_of_view(column: &mut ScopeColumn, view: &TableModel) {
+    let Some(told) = &mut column.told else { return };
+    let is_merged = matches!(column.source, ColumnSource::Expression(_));
+    let is_of_column = !told.origin.schema.is_empty();
+    if is_merged == is_of_column {
+        told.origin.schema = view.schema.clone();
+    }
+    if is_merged || !is_of_column {
+        told.origin.original_table = view.name.clone();
+        told.origin.original_name = column.name.clone();
+    }
 }
 
 fn shows_rows_of_tables(binder: &Binder<'_>) -> bool {

@@ -62,6 +62,8 @@ impl Binder<'_> {
             }
             of => of,
         };
+        let display = self.of_window(&of, &arguments, &ty);
+        self.displays.insert(output, display);
         let call = WindowCall { function: of, arguments, output, ty: ty.clone() };
         self.keep_window(window, call);
         Ok(make::slot(output, ty))

@@ -4,7 +4,9 @@ use std::sync::Arc;
 
 use sqlparser::ast::Query;
 
-use crate::bind::{BoundRowExpression, bind_row_expression, query_columns, would_be_updatable};
+use crate::bind::{
+    BoundRowExpression, bind_row_expression, kept_type, query_columns, would_be_updatable,
+};
 use crate::catalog::SessionCatalog;
 use crate::catalog::ddl::{ExpressionBinder, QueryColumn, RowExpression};
 use crate::catalog::model::TableModel;
@@ -83,7 +85,9 @@ impl ExpressionBinder for DefinitionBinder<'_> {
                 let ordinal = found.column(&origin.original_name)?.ordinal;
                 Some((found, ordinal))
             });
-            QueryColumn { name: column.name.to_string(), ty: column.value.ty, origin }
+            let (kind, width) = kept_type(&column);
+            let ty = SqlType { kind, ..column.value.ty };
+            QueryColumn { name: column.name.to_string(), ty, width, origin }
         };
         Ok(columns.into_iter().map(column).collect())
     }

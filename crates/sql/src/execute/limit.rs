@@ -45,8 +45,26 @@ pub(crate) fn row_count(expression: &Expression, execution: &mut Execution<'_>) 
         Datum::UInt(count) => Ok(count),
         Datum::Int(count) if count >= 0 => Ok(count as u64),
         Datum::Null => Ok(0),
-        _ => Err(SqlError::new(1210, "Incorrect arguments to LIMIT")),
+        Datum::Int(_) => Err(SqlError::new(
+            1690,
+            "SIGNED INTEGER value is out of range in 'mysqld_stmt_execute'",
+        )),
+        Datum::Text(text) => whole_number(&text),
+        _ => Err(SqlError::new(1210, "Incorrect arguments to mysqld_stmt_execute")),
     }
+}
+
+/// The number that a text begins with, without its fraction; 0 if it begins with none.
+fn whole_number(text: &[u8]) -> Result<u64> {
+    let text = text.trim_ascii_start();
+    if text.starts_with(b"-") && text.get(1).is_some_and(|digit| (b'1'..=b'9').contains(digit)) {
+        let message = "SIGNED INTEGER value is out of range in 'mysqld_stmt_execute'";
+        return Err(SqlError::new(1690, message));
+    }
+    let digits = text.iter().take_while(|byte| byte.is_ascii_digit());
+    Ok(digits.fold(0_u64, |number, digit| {
+        number.saturating_mul(10).saturating_add(u64::from(digit - b'0'))
+    }))
 }
 
 /// How many rows of its input a `LIMIT` wants at least, if that is known before it begins.

@@ -86,6 +86,7 @@ mod build;
 mod lexer;
 mod normalise;
 mod parser;
+mod placeholders;
 mod render;
 mod rows;
 mod split;
@@ -94,6 +95,7 @@ mod tests;
 mod words;
 
 pub use normalise::{Literal, LiteralKind, LiteralValue, MAX_LITERALS, Normalised, normalise};
+pub use placeholders::placeholders;
 pub use render::{render, render_query, render_unqualified};
 pub use rows::{LiteralRows, literal_rows};
 pub use split::{Split, split};

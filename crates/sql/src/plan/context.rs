@@ -48,6 +48,8 @@ pub struct PlanContext<'a> {
     /// Their values, if the statement is planned for an execution: estimates depend on them, and how they
     /// are compared with dates and times ([`Premise`](super::Premise)).
     pub parameter_values: &'a [Datum],
+    /// By number: what binding has found of parameters whose types are not known.
+    pub parameter_types: RefCell<Vec<Option<SqlType>>>,
     /// The types of variables.
     pub variables: &'a dyn VariableTypes,
     /// Warnings of planning, such as unknown hints.
@@ -83,6 +85,7 @@ impl<'a> PlanContext<'a> {
             evaluation,
             parameters: &[],
             parameter_values: &[],
+            parameter_types: RefCell::default(),
             variables: &UntypedVariables,
             conditions: RefCell::default(),
             needs_of_refused: RefCell::default(),

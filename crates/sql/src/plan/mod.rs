@@ -50,7 +50,7 @@ use firn_api::rows::{Direction, ReadMode};
 use crate::catalog::model::TableModel;
 use crate::catalog::virtual_table::VirtualTable;
 use crate::expression::{AggregateCall, Expression, Slot, SortKey};
-use crate::types::SqlType;
+use crate::types::{Display, SqlType};
 
 pub use context::{Executor, PlanContext, UntypedVariables, VariableTypes};
 pub use explain::{ExplainRow, TABLE_COLUMNS, explain_json, explain_table, explain_tree};
@@ -204,6 +204,8 @@ pub struct OutputColumn {
     pub name: Arc<str>,
     /// The column, table and schema that it is of, if it is one as such.
     pub origin: Option<ColumnOrigin>,
+    /// How long its values are to clients; `None`: as its type says.
+    pub display: Option<Display>,
 }
 
 /// Where a result's column comes from, for the metadata that clients get.
@@ -219,8 +221,6 @@ pub struct ColumnOrigin {
     pub original_name: Arc<str>,
     /// `PRI_KEY`, `UNIQUE_KEY`, `MULTIPLE_KEY`, `AUTO_INCREMENT` and others, as in the protocol.
     pub flags: u16,
-    /// The width that its definition shows: clients tell truth values, `TINYINT(1)`, by it.
-    pub display_width: Option<u16>,
 }
 
 /// A part of a query's plan.

@@ -92,8 +92,12 @@ pub fn plan_expressions(
 }
 
 fn one_row_of(values: Vec<Expression>) -> QueryPlan {
-    let columns =
-        values.into_iter().map(|value| OutputColumn { value, name: "".into(), origin: None });
+    let columns = values.into_iter().map(|value| OutputColumn {
+        value,
+        name: "".into(),
+        origin: None,
+        display: None,
+    });
     let root = PlanNode { kind: NodeKind::OneRow, rows: 1.0, cost: 0.0 };
     QueryPlan { root, columns: columns.collect() }
 }

@@ -2,10 +2,7 @@
 
 use firn_format::value::{CollationId, IntWidth};
 
-use crate::collation::{self, Charset};
-
-use super::display_length::LONGEST_TEXT;
-use super::sql_type::{SqlType, TypeKind};
+use super::sql_type::TypeKind;
 
 /// Decimals of a number whose digits after the point are not fixed.
 pub const NOT_FIXED_DECIMALS: u8 = 31;
@@ -34,6 +31,8 @@ pub mod type_code {
     pub const BIT: u8 = 16;
     pub const JSON: u8 = 245;
     pub const NEWDECIMAL: u8 = 246;
+    pub const MEDIUM_BLOB: u8 = 250;
+    pub const LONG_BLOB: u8 = 251;
     pub const BLOB: u8 = 252;
     pub const VAR_STRING: u8 = 253;
     pub const STRING: u8 = 254;
@@ -56,6 +55,10 @@ pub mod flag {
     pub const TIMESTAMP: u16 = 1024;
     pub const SET: u16 = 2048;
     pub const NO_DEFAULT_VALUE: u16 = 4096;
+    pub const ON_UPDATE_NOW: u16 = 8192;
+    pub const PART_KEY: u16 = 16384;
+    /// What a column of a temporary table does not keep.
+    pub const OF_KEYS: u16 = PRIMARY_KEY | UNIQUE_KEY | MULTIPLE_KEY | AUTO_INCREMENT | PART_KEY;
     pub const NUM: u16 = 32768;
 }
 
@@ -72,59 +75,6 @@ pub struct ResultMetadata {
     pub decimals: u8,
     /// The collation's number; 63 for what is no text.
     pub collation: CollationId,
-}
-
-impl SqlType {
-    /// What a client is told. Texts are sent in the character set of `results`.
-    #[must_use]
-    pub fn metadata(&self, results: CollationId) -> ResultMetadata {
-        let is_text = self.kind.is_text() || self.kind.is_enum_or_set();
-        let collation = if is_text { results } else { CollationId::BINARY };
-        ResultMetadata {
-            type_code: self.kind.type_code(),
-            flags: self.flags(),
-            length_bytes: self.length_bytes(collation::get(collation).charset),
-            decimals: self.kind.decimals(),
-            collation,
-        }
-    }
-
-    fn flags(&self) -> u16 {
-        let kind_flags = match &self.kind {
-            TypeKind::Enum { .. } => flag::ENUM,
-            TypeKind::Set { .. } => flag::SET,
-            TypeKind::Timestamp { .. } => flag::TIMESTAMP | flag::BINARY,
-            TypeKind::Text { .. } => flag::BLOB,
-            TypeKind::Blob { .. } | TypeKind::Json | TypeKind::Geometry => {
-                flag::BLOB | flag::BINARY
-            }
-            TypeKind::Bit { .. } => flag::UNSIGNED,
-            TypeKind::Year => flag::UNSIGNED | flag::ZEROFILL,
-            kind if kind.is_unsigned() => flag::UNSIGNED | flag::BINARY,
-            kind if kind.is_text() => 0,
-            _ => flag::BINARY,
-        };
-        let is_binary_text = self.kind.is_text()
-            && self.collation().is_some_and(|id| collation::get(id).is_binary());
-        kind_flags
-            | if self.nullable { 0 } else { flag::NOT_NULL }
-            | if is_binary_text { flag::BINARY } else { 0 }
-    }
-
-    fn length_bytes(&self, results: Charset) -> u32 {
-        let times = |chars: u32| chars.saturating_mul(results.max_character_bytes());
-        match &self.kind {
-            TypeKind::Char { .. } | TypeKind::Varchar { .. } => times(self.max_text_chars()),
-            TypeKind::Enum { .. } | TypeKind::Set { .. } => times(self.max_text_chars()),
-            TypeKind::Text { max_bytes, .. } => *max_bytes,
-            TypeKind::Bit { bits } => (*bits).into(),
-            TypeKind::Json | TypeKind::Geometry => LONGEST_TEXT,
-            // What clients reserve for them; a few are longer.
-            TypeKind::Float => 12,
-            TypeKind::Double => 22,
-            _ => self.max_text_chars(),
-        }
-    }
 }
 
 impl TypeKind {
@@ -155,14 +105,6 @@ impl TypeKind {
             TypeKind::Enum { .. } | TypeKind::Set { .. } => type_code::STRING,
             TypeKind::Json => type_code::JSON,
             TypeKind::Geometry => type_code::GEOMETRY,
-        }
-    }
-
-    fn decimals(&self) -> u8 {
-        match self {
-            TypeKind::Decimal { scale, .. } => *scale,
-            TypeKind::Float | TypeKind::Double | TypeKind::Json => NOT_FIXED_DECIMALS,
-            kind => kind.fsp(),
         }
     }
 

@@ -201,10 +201,10 @@ impl SqlType {
         SqlType::new(TypeKind::Integer { width: IntWidth::Eight, unsigned: true })
     }
 
-    /// The type of comparisons and truth values: an `INT` that is 0, 1 or NULL.
+    /// The type of comparisons and truth values: a `BIGINT` that is 0, 1 or NULL.
     #[must_use]
     pub fn boolean() -> SqlType {
-        SqlType::new(TypeKind::Integer { width: IntWidth::Four, unsigned: false })
+        SqlType::bigint()
     }
 
     /// `DOUBLE`

@@ -264,7 +264,7 @@ fn the_stronger_collation_decides() {
 #[test]
 fn types_are_unified() {
     let unified = |types: &[SqlType]| unify(types, AI_CI, "UNION").unwrap().kind.definition();
-    let int = || SqlType::boolean();
+    let int = || SqlType::new(TypeKind::Integer { width: IntWidth::Four, unsigned: false });
     assert_eq!(unified(&[int(), SqlType::bigint()]), "bigint");
     assert_eq!(unified(&[int(), unsigned_int(IntWidth::Four)]), "bigint");
     assert_eq!(unified(&[SqlType::bigint(), SqlType::bigint_unsigned()]), "decimal(20,0)");
@@ -284,9 +284,9 @@ fn types_are_unified() {
 
 #[test]
 fn clients_are_told_of_types() {
-    let of = |ty: SqlType| ty.metadata(AI_CI);
+    let of = |ty: SqlType| ty.shown_as(&Display::of_expression(&ty), Some(AI_CI));
     let int = of(SqlType::boolean().not_null());
-    assert_eq!((int.type_code, int.length_bytes, int.collation.0), (type_code::LONG, 11, 63));
+    assert_eq!((int.type_code, int.length_bytes, int.collation.0), (type_code::LONGLONG, 21, 63));
     assert_eq!(int.flags & flag::NOT_NULL, flag::NOT_NULL);
     let text = of(SqlType::varchar(10, CollationId(8)));
     assert_eq!(
@@ -298,7 +298,8 @@ fn clients_are_told_of_types() {
         (decimal.type_code, decimal.length_bytes, decimal.decimals),
         (type_code::NEWDECIMAL, 12, 2)
     );
-    let blob = of(SqlType::new(TypeKind::Blob { max_bytes: 65_535 }));
+    let blob = SqlType::new(TypeKind::Blob { max_bytes: 65_535 });
+    let blob = blob.shown_as(&Display::of_column(&blob), Some(AI_CI));
     assert_eq!((blob.type_code, blob.flags & flag::BLOB), (type_code::BLOB, flag::BLOB));
 }
 

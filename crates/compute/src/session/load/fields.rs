@@ -199,6 +199,10 @@ impl<R: BufRead> FieldReader<R> {
                 continue;
             }
             line.bytes.push(byte);
+            if self.ends_line_after_field(line, start) {
+                line.bytes.truncate(start);
+                return Ok(End::Line);
+            }
             if let Some(end) = self.ending(&mut line.bytes, start) {
                 break end;
             }
@@ -207,6 +211,15 @@ impl<R: BufRead> FieldReader<R> {
         let field = &line.bytes[start..];
         line.end_field(is_null && field.is_empty() || !has_escape && field == b"NULL");
         Ok(end)
+    }
+
+    /// Whether the mark that ended the field before was the beginning of the one that ends the line, as in
+    /// `FIELDS TERMINATED BY ',' LINES TERMINATED BY ',\n'`: there is no field between the two.
+    fn ends_line_after_field(&self, line: &Line, start: usize) -> bool {
+        let marks = &self.format;
+        let rest = marks.line_end.strip_prefix(marks.field_end.as_slice());
+        let is_split = !marks.field_end.is_empty() && rest.is_some_and(|rest| !rest.is_empty());
+        is_split && line.len() > 0 && rest == Some(&line.bytes[start..])
     }
 
     /// Takes an end mark off what begins at `start`, if it ends with one.
@@ -325,6 +338,17 @@ mod tests {
             found,
             [vec![some("1"), some("a\tb"), None], vec![some("2"), some(""), some("c\nd")]]
         );
+    }
+
+    #[test]
+    fn a_lines_end_may_begin_as_a_fields_end() {
+        let format = FileFormat {
+            fields_terminated_by: ",".into(),
+            lines_terminated_by: ",\n".into(),
+            ..FileFormat::default()
+        };
+        let found = lines("1,a,\n,b,\n", &format);
+        assert_eq!(found, [vec![some("1"), some("a")], vec![some(""), some("b")]]);
     }
 
     #[test]

@@ -46,12 +46,18 @@ impl<R: BufRead> LineRows<R> {
         SqlError::new(1300, format!("Invalid {} character string", self.charset.name()))
     }
 
+    /// Whether there is nothing behind the mark that ends the last field that is wanted.
+    fn ends_with_mark(&self) -> bool {
+        let is_empty = self.line.field(self.wanted).is_some_and(<[u8]>::is_empty);
+        self.line.len() == self.wanted + 1 && is_empty
+    }
+
     /// Lines that are too short or too long.
     fn check_length(&self, context: &EvaluationContext) -> Result<()> {
         let (given, row) = (self.line.len(), self.read);
         let (code, message) = if given < self.wanted {
             (1261, format!("Row {row} doesn't contain data for all columns"))
-        } else if given > self.wanted {
+        } else if given > self.wanted && !self.ends_with_mark() {
             let why = "it contained more data than there were input columns";
             (1262, format!("Row {row} was truncated; {why}"))
         } else {

@@ -49,7 +49,7 @@ struct Totals {
 impl SqlSession {
     pub(super) fn run_load_data(&mut self, load: &LoadData, replies: &mut Replies<'_>) -> Answered {
         let loaded = match load.local {
-            true => self.load_from_client(load, replies)?,
+            true => self.load_from_client(&without_refusals(load), replies)?,
             false => self.load_from_server(load),
         };
         match loaded {
@@ -277,6 +277,16 @@ impl Loader<'_> {
 fn is_plain(loader: &Loader<'_>) -> bool {
     let is_column = |target: &LoadTarget| matches!(target, LoadTarget::Column(_));
     loader.load.set.is_empty() && loader.targets.iter().all(is_column)
+}
+
+/// The statement of a client's own file: the server cannot stop it from being sent, so that what would be an error is a
+/// warning, as with `IGNORE`.
+fn without_refusals(load: &LoadData) -> LoadData {
+    let on_conflict = match load.on_conflict {
+        OnConflict::Replace => OnConflict::Replace,
+        _ => OnConflict::Ignore,
+    };
+    LoadData { on_conflict, ..load.clone() }
 }
 
 fn reading(error: std::io::Error) -> SqlError {

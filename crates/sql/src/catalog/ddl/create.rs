@@ -364,15 +364,19 @@ pub(super) fn model_of_query_column(
             default.clone()
         }
         _ if ty.nullable => DefaultValue::Null,
-        _ if origin.is_none() => super::values::implicit_default(&ty.kind)
-            .map_or(DefaultValue::None, DefaultValue::Literal),
+        _ if origin.is_none_or(|origin| origin.auto_increment) => {
+            super::values::implicit_default(&ty.kind)
+                .map_or(DefaultValue::None, DefaultValue::Literal)
+        }
         _ => DefaultValue::None,
     };
     let _ = context;
+    let (width, decimals) = column.width.unzip();
     ColumnModel {
         ordinal,
         name: column.name.as_str().into(),
-        unsigned: ty.kind.is_unsigned() && ty.kind.is_numeric(),
+        unsigned: ty.kind.is_unsigned() && ty.kind.is_numeric()
+            || origin.is_some_and(|origin| origin.unsigned),
         ty,
         default,
         on_update_now: origin.and_then(|origin| origin.on_update_now),
@@ -382,8 +386,8 @@ pub(super) fn model_of_query_column(
         hidden: false,
         comment: origin.map(|origin| Arc::clone(&origin.comment)).unwrap_or_default(),
         zerofill: origin.is_some_and(|origin| origin.zerofill),
-        display_width: origin.and_then(|origin| origin.display_width),
-        display_decimals: origin.and_then(|origin| origin.display_decimals),
+        display_width: width.or(origin.and_then(|origin| origin.display_width)),
+        display_decimals: decimals.or(origin.and_then(|origin| origin.display_decimals)),
         geometry: origin.map(|origin| Arc::clone(&origin.geometry)).unwrap_or_default(),
     }
 }
@@ -398,7 +402,7 @@ fn kept_kind(kind: TypeKind, table: CollationId) -> TypeKind {
         TypeKind::Varbinary { max_bytes } if max_bytes > 65_532 => {
             TypeKind::Blob { max_bytes: u32::MAX }
         }
-        TypeKind::Null => TypeKind::Binary { max_bytes: 0 },
+        TypeKind::Null => TypeKind::Varbinary { max_bytes: 0 },
         other => other,
     }
 }

@@ -93,6 +93,8 @@ pub struct QueryColumn {
     pub name: String,
     /// Its type.
     pub ty: SqlType,
+    /// The width and the digits after the point of a `DOUBLE` whose digits are fixed.
+    pub width: Option<(u16, u8)>,
     /// The table and ordinal of the column that it is as such.
     pub origin: Option<(Arc<TableModel>, u16)>,
 }
@@ -182,6 +184,7 @@ pub fn is_ddl(statement: &Statement) -> bool {
             | Statement::DropIndex { .. }
             | Statement::CreateView(_)
             | Statement::DropView { .. }
+            | Statement::DropProgram { .. }
     )
 }
 
@@ -229,10 +232,34 @@ pub fn execute(context: &DdlContext<'_>, statement: &Statement) -> Result<DdlOut
         }
         Statement::CreateView(create) => view::create(context, create),
         Statement::DropView { if_exists, views } => view::drop(context, *if_exists, views),
+        Statement::DropProgram { kind, if_exists, name } => {
+            drop_program(context, kind, *if_exists, name)
+        }
         _ => Err(SqlError::not_supported("a statement that is no DDL here")),
     };
     context.catalog.shared().forget_dropped();
     outcome
+}
+
+/// There are no stored programs: at most nothing is wrong.
+fn drop_program(
+    context: &DdlContext<'_>,
+    kind: &str,
+    if_exists: bool,
+    name: &ast::TableName,
+) -> Result<DdlOutcome> {
+    let (schema, own) = (context.schema_of(name)?, &name.name);
+    let (code, message) = match (kind, if_exists) {
+        ("TRIGGER", _) => (1360, "Trigger does not exist".to_owned()),
+        ("EVENT", true) => (1305, format!("Event {own} does not exist")),
+        ("EVENT", false) => (1539, format!("Unknown event '{own}'")),
+        _ => (1305, format!("{kind} {schema}.{own} does not exist")),
+    };
+    if !if_exists {
+        return Err(SqlError::new(code, message));
+    }
+    context.evaluation.note(code, || message.clone());
+    Ok(DdlOutcome::done())
 }
 
 fn alter_with(table: &ast::TableName, action: ast::AlterAction) -> ast::AlterTable {

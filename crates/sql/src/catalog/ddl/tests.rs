@@ -43,8 +43,12 @@ impl ExpressionBinder for TestBinder {
     }
 
     fn query_columns(&self, _query: &Query, _schema: &str) -> Result<Vec<QueryColumn>> {
-        let column =
-            |name: &str| QueryColumn { name: name.to_owned(), ty: SqlType::bigint(), origin: None };
+        let column = |name: &str| QueryColumn {
+            name: name.to_owned(),
+            ty: SqlType::bigint(),
+            width: None,
+            origin: None,
+        };
         Ok(vec![column("one"), column("two")])
     }
 }

@@ -10,7 +10,8 @@ use super::super::options::DEFAULT_COLLATION;
 use super::super::virtual_table::{EmitRow, VirtualColumn, VirtualContext};
 use super::listing::{Listed, each_stored, each_table, schemas};
 use super::{
-    Hints, MadeUp, def, exact, int, long_text, maybe_number, moment, number, schema_table, text,
+    FOLDED, Hints, MadeUp, def, exact, int, long_text, maybe_number, moment, number, schema_table,
+    text,
 };
 
 /// Bytes of a page.
@@ -59,8 +60,9 @@ fn schemata_columns() -> Vec<VirtualColumn> {
 fn fill_schemata(context: &VirtualContext<'_>, hints: &Hints<'_>, emit: EmitRow<'_>) -> Result<()> {
     for name in schemas(context, hints.text("SCHEMA_NAME")) {
         let options = context.catalog.shared().schema(&name);
-        let collation = options.map_or(DEFAULT_COLLATION, |options| options.collation);
-        let collation = collation::get(collation);
+        // Clients ask for this schema's in order to name it behind its tables' columns.
+        let made_up = if &*name == "information_schema" { FOLDED } else { DEFAULT_COLLATION };
+        let collation = collation::get(options.map_or(made_up, |options| options.collation));
         let row = [
             def(),
             Datum::text(&*name),

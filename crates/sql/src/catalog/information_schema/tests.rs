@@ -31,8 +31,12 @@ impl ExpressionBinder for NoExpressions {
     }
 
     fn query_columns(&self, _query: &Query, _schema: &str) -> Result<Vec<QueryColumn>> {
-        let column =
-            |name: &str| QueryColumn { name: name.to_owned(), ty: SqlType::bigint(), origin: None };
+        let column = |name: &str| QueryColumn {
+            name: name.to_owned(),
+            ty: SqlType::bigint(),
+            width: None,
+            origin: None,
+        };
         Ok(vec![column("one")])
     }
 }
@@ -219,7 +223,7 @@ fn tables_columns_keys_and_constraints_are_listed() {
     .assert_eq(&references);
     let schemata = session.rows("SCHEMATA", &[], &["SCHEMA_NAME", "DEFAULT_COLLATION_NAME"]);
     expect![[r#"
-        information_schema | utf8mb4_0900_ai_ci
+        information_schema | utf8mb3_general_ci
         mysql | utf8mb4_0900_ai_ci
         other | latin1_bin
         performance_schema | utf8mb4_0900_ai_ci

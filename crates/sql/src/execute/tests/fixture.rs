@@ -431,7 +431,7 @@ pub(super) fn write_scan(table: &Arc<TableModel>, conditions: Vec<Expression>) -
 }
 
 pub(super) fn output(value: Expression) -> OutputColumn {
-    OutputColumn { value, name: "c".into(), origin: None }
+    OutputColumn { value, name: "c".into(), origin: None, display: None }
 }
 
 pub(super) fn query(root: PlanNode, columns: Vec<Expression>) -> QueryPlan {

@@ -152,6 +152,16 @@ pub enum Statement {
         views: Vec<TableName>,
     },
 
+    /// `DROP` of a stored program, of which there are none.
+    DropProgram {
+        /// `PROCEDURE`, `FUNCTION`, `TRIGGER` or `EVENT`.
+        kind: &'static str,
+        /// Nothing is wrong if it is not there.
+        if_exists: bool,
+        /// The program.
+        name: TableName,
+    },
+
     /// `BEGIN` and `START TRANSACTION`.
     Begin(Begin),
     /// `COMMIT`.

@@ -204,10 +204,10 @@ impl Parser<'_> {
             "USER" => self.drop_user(),
             "ROLE" => self.drop_role(),
             "PREPARE" => self.deallocate(),
-            "PROCEDURE" => unsupported_as("DROP PROCEDURE"),
-            "FUNCTION" => unsupported_as("DROP FUNCTION"),
-            "TRIGGER" => unsupported_as("DROP TRIGGER"),
-            "EVENT" => unsupported_as("DROP EVENT"),
+            "PROCEDURE" => self.drop_program("PROCEDURE"),
+            "FUNCTION" => self.drop_program("FUNCTION"),
+            "TRIGGER" => self.drop_program("TRIGGER"),
+            "EVENT" => self.drop_program("EVENT"),
             "SERVER" => unsupported_as("DROP SERVER"),
             "TABLESPACE" | "UNDO" => unsupported_as("DROP TABLESPACE"),
             "LOGFILE" => unsupported_as("DROP LOGFILE GROUP"),
@@ -215,6 +215,12 @@ impl Parser<'_> {
             "SPATIAL" => unsupported_as("DROP SPATIAL REFERENCE SYSTEM"),
             _ => self.error(),
         }
+    }
+
+    fn drop_program(&mut self, kind: &'static str) -> Result<Statement> {
+        self.at += 1;
+        let if_exists = self.if_exists();
+        Ok(Statement::DropProgram { kind, if_exists, name: self.table_name()? })
     }
 
     fn rename(&mut self) -> Result<Statement> {

@@ -156,10 +156,22 @@ impl Parser<'_> {
         if self.take(Kind::Comma) {
             xid.branch = self.byte_string()?;
             if self.take(Kind::Comma) {
-                xid.format = self.integer()?;
+                xid.format = self.format_of_xid()?;
             }
         }
         Ok(xid)
+    }
+
+    /// A number, in hexadecimal too.
+    fn format_of_xid(&mut self) -> Result<u64> {
+        if self.kind() != Kind::Hex {
+            return self.integer();
+        }
+        let bytes = self.byte_string()?;
+        let number = bytes.iter().try_fold(0_u64, |number, byte| {
+            number.checked_mul(256).map(|number| number | u64::from(*byte))
+        });
+        number.map_or_else(|| self.error(), Ok)
     }
 
     /// A string, or bytes in hexadecimal or binary.

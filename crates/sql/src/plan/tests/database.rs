@@ -292,6 +292,7 @@ impl ExpressionBinder for Database {
         let columns = columns.into_iter().map(|column| QueryColumn {
             name: column.name.to_string(),
             ty: column.value.ty,
+            width: None,
             origin: None,
         });
         Ok(columns.collect())

@@ -11,6 +11,7 @@
 //! rules and messages.
 
 mod assign;
+mod geometry;
 mod held;
 mod json;
 mod number;

@@ -7,14 +7,13 @@ use crate::types::octets::Octets;
 use crate::types::sql_type::{SqlType, TypeKind};
 
 use super::assign::Target;
+use super::geometry::is_geometry;
 use super::text::{text_of, to_binary};
 
 const CODE_INCORRECT_STRING: u16 = 1366;
 const CODE_NO_GEOMETRY: u16 = 1416;
 /// Bytes that message 1366 shows of a text.
 const SHOWN_BYTES: usize = 6;
-/// A geometry is at least the number of its reference system, byte order and type.
-const SHORTEST_GEOMETRY_BYTES: usize = 4 + 1 + 4;
 
 pub(super) fn without_trailing_spaces(text: &[u8]) -> &[u8] {
     let end = text.iter().rposition(|&byte| byte != b' ').map_or(0, |last| last + 1);
@@ -125,7 +124,7 @@ pub(super) fn binary(datum: &Datum, from: &SqlType, target: Target<'_>) -> Resul
 
 pub(super) fn geometry(datum: &Datum, from: &SqlType, target: Target<'_>) -> Result<Datum> {
     let bytes = to_binary(datum, from, target.ctx);
-    if from.kind.is_text() || bytes.len() < SHORTEST_GEOMETRY_BYTES {
+    if !is_geometry(&bytes) {
         return Err(SqlError::new(
             CODE_NO_GEOMETRY,
             "Cannot get geometry object from data you send to the GEOMETRY field",

@@ -1,0 +1,218 @@
+//! The values of functions and operators.
+
+use crate::expression::Expression;
+use crate::types::metadata::NOT_FIXED_DECIMALS;
+use crate::types::{Display, SqlType, TypeKind};
+
+use super::super::Binder;
+use super::choice::common_display;
+
+/// The longest text that such functions tell of as repeat another one.
+const LONGEST_MADE_CHARS: u32 = 16_777_216;
+
+/// Digits of numbers that functions answer, with their signs, where they are not those of a `BIGINT`.
+const INTEGER_CHARS: &[(u32, &[&str])] = &[
+    (
+        1,
+        &[
+            "REGEXP_LIKE",
+            "IS_IPV4",
+            "IS_IPV6",
+            "IS_IPV4_COMPAT",
+            "IS_IPV4_MAPPED",
+            "IS_UUID",
+            "GET_LOCK",
+            "RELEASE_LOCK",
+            "IS_FREE_LOCK",
+            "BENCHMARK",
+            "JSON_OVERLAPS",
+            "MEMBER OF",
+            "SOUNDS LIKE",
+        ],
+    ),
+    (2, &["STRCMP", "INTERVAL", "DAYOFWEEK", "WEEKDAY", "QUARTER"]),
+    (3, &["MONTH", "DAYOFMONTH", "WEEK", "WEEKOFYEAR", "MINUTE", "SECOND"]),
+    (4, &["ASCII", "DAYOFYEAR", "HOUR"]),
+    (7, &["YEARWEEK"]),
+    (8, &["TO_DAYS"]),
+    (9, &["DATEDIFF"]),
+    (10, &["CRC32", "COERCIBILITY", "TIME_TO_SEC"]),
+    (
+        11,
+        &[
+            "LENGTH",
+            "CHAR_LENGTH",
+            "BIT_LENGTH",
+            "LOCATE",
+            "INSTR",
+            "FIELD",
+            "FIND_IN_SET",
+            "UNCOMPRESSED_LENGTH",
+        ],
+    ),
+];
+
+/// The characters of what `EXTRACT` answers, by unit.
+const EXTRACTED_CHARS: &[(u32, &[&str])] = &[
+    (2, &["QUARTER"]),
+    (3, &["MONTH", "WEEK", "DAY", "MINUTE", "SECOND"]),
+    (4, &["HOUR"]),
+    (5, &["YEAR", "MINUTE_SECOND"]),
+    (6, &["HOUR_MINUTE"]),
+    (7, &["MICROSECOND", "YEAR_MONTH"]),
+    (8, &["HOUR_SECOND"]),
+    (9, &["DAY_HOUR", "SECOND_MICROSECOND"]),
+    (11, &["DAY_MINUTE", "MINUTE_MICROSECOND"]),
+    (13, &["DAY_SECOND"]),
+    (14, &["HOUR_MICROSECOND"]),
+    (20, &["DAY_MICROSECOND"]),
+];
+
+impl Binder<'_> {
+    pub(super) fn of_call(&self, name: &str, arguments: &[Expression], ty: &SqlType) -> Display {
+        let values: Vec<(&SqlType, Display)> =
+            arguments.iter().map(|argument| self.operand(argument)).collect();
+        match (name, values.as_slice()) {
+            ("+" | "-" | "*" | "%", [left, right]) => of_arithmetic(name, left, right, ty),
+            ("/", [left, right]) => self.of_quotient(left, right, ty),
+            ("DIV", [left, _]) => Display { length: left.1.length, ..Display::integer(ty, 0) },
+            ("NEG", [one]) => of_negative(one, ty),
+            ("ABS", [one]) => of_same(one, ty),
+            ("GREATEST" | "LEAST", _) => common_display(&values, ty),
+            ("CURTIME" | "UTC_TIME", _) => {
+                // Without a sign, and with two digits of hours.
+                let of_type = Display::of_expression(ty);
+                Display { length: of_type.length.saturating_sub(2), ..of_type }
+            }
+            ("PI", _) => Display { length: 8, decimals: 6, ..Display::of_expression(ty) },
+            ("EXTRACT", _) => {
+                let unit = match arguments.first().map(|unit| &unit.kind) {
+                    Some(crate::expression::ExpressionKind::Literal(unit)) => {
+                        unit.as_bytes().and_then(|unit| std::str::from_utf8(unit).ok())
+                    }
+                    _ => None,
+                };
+                let unit = unit.unwrap_or_default().to_ascii_uppercase();
+                let length = chars_of(EXTRACTED_CHARS, &unit);
+                length
+                    .map_or_else(|| Display::of_expression(ty), |chars| Display::integer(ty, chars))
+            }
+            ("REPEAT" | "SPACE" | "LPAD" | "RPAD" | "JSON_PRETTY", _) => {
+                let of_type = Display::of_expression(ty);
+                Display { length: of_type.length.min(LONGEST_MADE_CHARS), ..of_type }
+            }
+            ("CONCAT" | "||", _) if ty.kind.is_string() => of_concatenation(&values, 0, ty),
+            _ if matches!(ty.kind, TypeKind::Integer { .. }) => {
+                Display::integer(ty, chars_of(INTEGER_CHARS, name).unwrap_or(21))
+            }
+            _ => Display::of_expression(ty),
+        }
+    }
+
+    fn of_quotient(
+        &self,
+        (left, of_left): &(&SqlType, Display),
+        (_, of_right): &(&SqlType, Display),
+        ty: &SqlType,
+    ) -> Display {
+        if !matches!(ty.kind, TypeKind::Decimal { .. }) {
+            return Display::of_expression(ty);
+        }
+        let more = self.context.evaluation.div_precision_increment;
+        let precision = of_left.precision(&left.kind);
+        let precision = precision.saturating_add(of_right.decimals).saturating_add(more).min(65);
+        let scale = ty.kind.scale();
+        Display::exact(ty, precision.max(scale), scale)
+    }
+}
+
+fn chars_of(table: &[(u32, &[&str])], name: &str) -> Option<u32> {
+    table.iter().find(|(_, names)| names.contains(&name)).map(|(chars, _)| *chars)
+}
+
+fn of_arithmetic(
+    name: &str,
+    (left, of_left): &(&SqlType, Display),
+    (right, of_right): &(&SqlType, Display),
+    ty: &SqlType,
+) -> Display {
+    if ty.kind == TypeKind::Double {
+        return of_doubles(of_left, of_right, ty);
+    }
+    let (p, s) = (of_left.precision(&left.kind), digits_after(left, of_left));
+    let (q, t) = (of_right.precision(&right.kind), digits_after(right, of_right));
+    let (precision, scale) = match name {
+        "*" => (p.saturating_add(q), s.saturating_add(t)),
+        "%" => (p.max(q), s.max(t)),
+        _ => {
+            let before = p.saturating_sub(s).max(q.saturating_sub(t));
+            (before.saturating_add(s.max(t)).saturating_add(1), s.max(t))
+        }
+    };
+    match &ty.kind {
+        TypeKind::Decimal { scale, .. } => Display::exact(ty, precision.min(65), *scale),
+        // A remainder has the room of a sign, whether it has one or not.
+        _ if name == "%" => Display::integer(ty, u32::from(precision.max(scale)) + 1),
+        _ => {
+            let sign = u32::from(!ty.kind.is_unsigned());
+            Display::integer(ty, (u32::from(precision) + sign).min(21 + sign))
+        }
+    }
+}
+
+fn digits_after(ty: &SqlType, display: &Display) -> u8 {
+    match ty.kind.is_temporal() {
+        true => ty.kind.fsp(),
+        false if display.decimals == NOT_FIXED_DECIMALS => 0,
+        false => display.decimals,
+    }
+}
+
+/// Doubles keep the digits of their sides if both have fixed ones.
+fn of_doubles(left: &Display, right: &Display, ty: &SqlType) -> Display {
+    match left.decimals.max(right.decimals) {
+        NOT_FIXED_DECIMALS => Display::of_expression(ty),
+        decimals => {
+            let length = left.length.max(right.length);
+            Display { length, decimals, ..Display::of_expression(ty) }
+        }
+    }
+}
+
+fn of_negative((of, display): &(&SqlType, Display), ty: &SqlType) -> Display {
+    match &ty.kind {
+        TypeKind::Integer { .. } if of.kind.is_numeric() => {
+            Display::integer(ty, display.length + u32::from(display.unsigned))
+        }
+        TypeKind::Decimal { .. } => {
+            Display::exact(ty, display.precision(&of.kind), ty.kind.scale())
+        }
+        _ => Display::of_expression(ty),
+    }
+}
+
+fn of_same((of, display): &(&SqlType, Display), ty: &SqlType) -> Display {
+    match &ty.kind {
+        TypeKind::Integer { .. } if of.kind.is_numeric() => Display::integer(ty, display.length),
+        TypeKind::Decimal { .. } => {
+            Display::exact(ty, display.precision(&of.kind), ty.kind.scale())
+        }
+        _ => Display::of_expression(ty),
+    }
+}
+
+/// Texts one after another.
+fn of_concatenation(values: &[(&SqlType, Display)], more: u32, ty: &SqlType) -> Display {
+    let lengths = values.iter().map(|(of, display)| match &of.kind {
+        // What a column of doubles has room for.
+        TypeKind::Float | TypeKind::Double => Display::of_column(of).length,
+        // Bytes beside characters are as many as those characters may have.
+        _ if ty.kind.is_binary() => {
+            let bytes = of.charset().map_or(1, |charset| charset.max_character_bytes());
+            display.length.saturating_mul(bytes)
+        }
+        _ => display.length,
+    });
+    let length = lengths.fold(more, u32::saturating_add);
+    Display { length, ..Display::of_expression(ty) }
+}

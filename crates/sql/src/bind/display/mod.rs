@@ -1,0 +1,271 @@
+//! How long the values of expressions are to clients, and how many digits they have after the point.
+//!
+//! ```text
+//!   a (INT, 11 characters) + 1 (2 characters, its sign included)      LONGLONG, 12 characters
+//!   MAX(f) of FLOAT(7,2)                                              FLOAT, 7 characters, 2 decimals
+//! ```
+//!
+//! Slots are looked up in [`Binder::displays`]: what is not there is as its type says.
+
+mod call;
+mod choice;
+mod kept;
+
+pub(crate) use choice::common_display;
+pub(crate) use kept::kept_type;
+
+use crate::catalog::model::ColumnModel;
+use crate::expression::{AggregateFunction, Expression, ExpressionKind, Slot};
+use crate::plan::{Subquery, SubqueryKind, WindowFunction};
+use crate::types::metadata::NOT_FIXED_DECIMALS;
+use crate::types::{Datum, Display, SqlType, TypeKind};
+
+use super::Binder;
+use super::logical::{RelationId, RelationSource};
+
+/// A truth value.
+const TRUTH_CHARS: u32 = 1;
+/// Characters that a text variable may have.
+const VARIABLE_CHARS: u32 = 16_777_215;
+/// Characters of the text of a system variable.
+const SYSTEM_VARIABLE_CHARS: u32 = 16_383;
+
+/// A column of a table, where its definition says more than its type.
+#[must_use]
+pub(crate) fn of_model(column: &ColumnModel) -> Option<Display> {
+    let is_plain = column.display_width.is_none()
+        && column.display_decimals.is_none()
+        && !column.zerofill
+        && column.unsigned == column.ty.kind.is_unsigned();
+    if is_plain {
+        return None;
+    }
+    let of_type = Display::of_column(&column.ty);
+    let has_width = matches!(
+        column.ty.kind,
+        TypeKind::Integer { .. } | TypeKind::Float | TypeKind::Double | TypeKind::Year
+    );
+    let width = column.display_width.filter(|_| has_width);
+    Some(Display {
+        length: width.map_or(of_type.length, u32::from),
+        decimals: column.display_decimals.unwrap_or(of_type.decimals),
+        unsigned: column.unsigned || of_type.unsigned,
+        zerofill: column.zerofill || of_type.zerofill,
+        stored: false,
+    })
+}
+
+impl Binder<'_> {
+    /// The values of an expression.
+    pub(crate) fn display(&self, expression: &Expression) -> Display {
+        let ty = &expression.ty;
+        match &expression.kind {
+            ExpressionKind::Literal(datum) => of_literal(datum, ty),
+            ExpressionKind::Slot(slot) | ExpressionKind::Kept(slot) => {
+                let known = self.displays.get(slot).copied();
+                known.unwrap_or_else(|| Display::of_column(ty).as_expression())
+            }
+            ExpressionKind::Call { function, arguments } => {
+                self.of_call(function.name, arguments, ty)
+            }
+            ExpressionKind::Case { branches, otherwise } => {
+                let values = branches.iter().map(|(_, value)| value);
+                self.of_choice(values.chain(otherwise.as_deref()), ty)
+            }
+            ExpressionKind::Coalesce(list) => self.of_choice(list.iter(), ty),
+            ExpressionKind::Keep { value, .. } | ExpressionKind::AssignVariable { value, .. } => {
+                self.display(value).as_expression()
+            }
+            ExpressionKind::Subquery(subquery) => of_subquery(subquery, ty),
+            ExpressionKind::UserVariable(_) => of_variable(ty),
+            ExpressionKind::SystemVariable { .. } => of_system_variable(ty),
+            ExpressionKind::Compare { .. }
+            | ExpressionKind::And(_)
+            | ExpressionKind::Or(_)
+            | ExpressionKind::Xor(_)
+            | ExpressionKind::Not(_)
+            | ExpressionKind::Is { .. }
+            | ExpressionKind::InList { .. }
+            | ExpressionKind::Like { .. } => Display::integer(ty, TRUTH_CHARS),
+            ExpressionKind::Cast(_)
+            | ExpressionKind::Parameter(_)
+            | ExpressionKind::Row(_)
+            | ExpressionKind::Unresolved(_) => Display::of_expression(ty),
+        }
+    }
+
+    /// The type that a slot's column has, whatever it is taken for.
+    fn column_kind(&self, slot: Slot) -> Option<&TypeKind> {
+        let RelationId(number) = self.owners.get(slot.0 as usize).copied().flatten()?;
+        let relation = &self.relations[number];
+        let RelationSource::Table(table) = &relation.source else { return None };
+        let place = relation.slots.iter().position(|other| *other == Some(slot))?;
+        Some(&table.by_ordinal(place as u16)?.ty.kind)
+    }
+
+    /// The values of an operand, as they were before they were cast to what the operation wants.
+    pub(super) fn operand<'e>(&self, expression: &'e Expression) -> (&'e SqlType, Display) {
+        if let ExpressionKind::Cast(inner) = &expression.kind
+            && is_implied(&inner.ty, &expression.ty)
+        {
+            return (&inner.ty, self.operand(inner).1);
+        }
+        let display = self.display(expression);
+        match (&expression.kind, &expression.ty.kind) {
+            // The width of its definition does not matter, but that of its type, also if it is taken for a wider one.
+            (
+                ExpressionKind::Slot(slot),
+                TypeKind::Integer { .. } | TypeKind::Text { .. } | TypeKind::Blob { .. },
+            ) => {
+                let kind = self.column_kind(*slot);
+                let own = kind.map(|kind| SqlType::new(kind.clone()));
+                let display = match own {
+                    Some(own) => Display::of_column(&own).as_expression(),
+                    None => display,
+                };
+                (&expression.ty, display)
+            }
+            _ => (&expression.ty, display),
+        }
+    }
+
+    /// The result of an aggregate.
+    pub(crate) fn of_aggregate(
+        &self,
+        function: AggregateFunction,
+        arguments: &[Expression],
+        ty: &SqlType,
+    ) -> Display {
+        let worked_out = Display::of_expression(ty);
+        let Some(argument) = arguments.first() else { return worked_out };
+        let (of, display) = self.operand(argument);
+        match function {
+            AggregateFunction::Min | AggregateFunction::Max | AggregateFunction::AnyValue => {
+                display.as_expression()
+            }
+            AggregateFunction::Sum => self.of_sum(of, display, ty),
+            AggregateFunction::Average => self.of_average(of, display, ty),
+            AggregateFunction::GroupConcat => {
+                let bytes = self.context.evaluation.group_concat_max_length_bytes;
+                let character_bytes =
+                    ty.charset().map_or(1, |charset| charset.max_character_bytes());
+                let length = bytes.saturating_mul(character_bytes.into());
+                Display { length: length.min(u32::MAX.into()) as u32, ..worked_out }
+            }
+            _ => worked_out,
+        }
+    }
+
+    /// The result of a window function: MySQL keeps it in a temporary table.
+    pub(crate) fn of_window(
+        &self,
+        function: &WindowFunction,
+        arguments: &[Expression],
+        ty: &SqlType,
+    ) -> Display {
+        let display = match function {
+            WindowFunction::Aggregate(call) => {
+                self.of_aggregate(call.function, &call.arguments, ty)
+            }
+            WindowFunction::Lag | WindowFunction::Lead => {
+                let values = arguments.iter().take(1).chain(arguments.get(2));
+                self.of_choice(values, ty)
+            }
+            WindowFunction::FirstValue | WindowFunction::LastValue | WindowFunction::NthValue => {
+                self.of_choice(arguments.iter().take(1), ty)
+            }
+            _ => Display::of_expression(ty),
+        };
+        display.as_stored()
+    }
+
+    fn of_sum(&self, of: &SqlType, display: Display, ty: &SqlType) -> Display {
+        match (&ty.kind, display.decimals) {
+            (TypeKind::Decimal { .. }, scale) => {
+                let precision = display.precision(&of.kind).saturating_add(22).min(65);
+                Display::exact(ty, precision, scale)
+            }
+            (_, NOT_FIXED_DECIMALS) => Display::of_expression(ty),
+            (_, decimals) => fixed_double(ty, decimals),
+        }
+    }
+
+    fn of_average(&self, of: &SqlType, display: Display, ty: &SqlType) -> Display {
+        let more = self.context.evaluation.div_precision_increment;
+        match (&ty.kind, display.decimals) {
+            (TypeKind::Decimal { .. }, scale) => {
+                let precision = display.precision(&of.kind).saturating_add(more).min(65);
+                Display::exact(ty, precision, scale.saturating_add(more).min(30))
+            }
+            (_, NOT_FIXED_DECIMALS) => Display::of_expression(ty),
+            (_, decimals) => fixed_double(ty, decimals.saturating_add(more)),
+        }
+    }
+}
+
+/// A double of `decimals` digits after the point.
+fn fixed_double(ty: &SqlType, decimals: u8) -> Display {
+    const DIGITS_AND_SIGNS: u32 = 17;
+    let length = DIGITS_AND_SIGNS + u32::from(decimals);
+    Display { length, decimals, ..Display::of_expression(ty) }
+}
+
+fn of_literal(datum: &Datum, ty: &SqlType) -> Display {
+    let digits = |number: u64| number.checked_ilog10().unwrap_or(0) + 1;
+    match datum {
+        Datum::Int(number) if matches!(ty.kind, TypeKind::Integer { .. }) => {
+            Display::integer(ty, digits(number.unsigned_abs()) + 1)
+        }
+        Datum::UInt(number) if matches!(ty.kind, TypeKind::Integer { .. }) => {
+            Display::integer(ty, digits(*number))
+        }
+        Datum::Decimal(number) if matches!(ty.kind, TypeKind::Decimal { .. }) => {
+            let text = number.to_string();
+            let whole = text.trim_start_matches('-').split('.').next().map_or(0, str::len);
+            let scale = ty.kind.scale();
+            Display::exact(ty, (whole as u8).saturating_add(scale).min(65), scale)
+        }
+        _ => Display::of_expression(ty),
+    }
+}
+
+fn of_subquery(subquery: &Subquery, ty: &SqlType) -> Display {
+    match (&subquery.kind, subquery.query.columns.as_slice()) {
+        (SubqueryKind::Scalar, [column]) => {
+            column.display.unwrap_or_else(|| Display::of_column(ty)).as_expression()
+        }
+        _ => Display::integer(ty, TRUTH_CHARS),
+    }
+}
+
+fn of_variable(ty: &SqlType) -> Display {
+    let of_type = Display::of_expression(ty);
+    match &ty.kind {
+        TypeKind::Decimal { .. } => Display::exact(ty, 65, 30),
+        kind if kind.is_string() => Display { length: VARIABLE_CHARS, ..of_type },
+        _ => of_type,
+    }
+}
+
+fn of_system_variable(ty: &SqlType) -> Display {
+    let of_type = Display::of_expression(ty);
+    match &ty.kind {
+        TypeKind::Double => Display { decimals: 6, ..of_type },
+        kind if kind.is_string() => Display { length: SYSTEM_VARIABLE_CHARS, ..of_type },
+        _ => of_type,
+    }
+}
+
+/// Whether a cast from one type to the other is what an operation asks of its operands.
+fn is_implied(from: &SqlType, to: &SqlType) -> bool {
+    let is_number = |ty: &SqlType| ty.kind.is_numeric();
+    match &to.kind {
+        TypeKind::Double => from.kind.is_numeric(),
+        TypeKind::Decimal { scale, .. } => is_number(from) && from.kind.scale() == *scale,
+        TypeKind::Integer { .. } => from.kind.is_integer() || from.kind.is_temporal(),
+        TypeKind::Text { .. } | TypeKind::Blob { .. } => true,
+        TypeKind::Varbinary { .. } => !from.kind.is_binary(),
+        kind if kind.is_string() => !from.kind.is_string(),
+        _ => from.kind == to.kind,
+    }
+}

@@ -1,0 +1,109 @@
+//! The types of parameters of which nothing is known yet, from what they stand beside.
+//!
+//! ```text
+//!   PREPARE … WHERE id = ? AND price * ? > 10      ? of BIGINT, ? of DECIMAL(65,30)
+//! ```
+//!
+//! Clients are told of them when a statement is prepared. An execution has the types of the values that it
+//! is given.
+
+use firn_format::value::CollationId;
+
+use crate::error::Result;
+use crate::expression::{Expression, ExpressionKind};
+use crate::types::{SqlType, TypeKind, unify};
+
+use super::Binder;
+
+/// The longest text of a parameter beside a text, in characters.
+pub(crate) const TEXT_CHARS: u32 = 16_383;
+
+impl Binder<'_> {
+    fn unknown_parameter(&self, expression: &Expression) -> Option<usize> {
+        match expression.kind {
+            ExpressionKind::Parameter(number) => {
+                let number = number as usize;
+                (number >= self.context.parameters.len()).then_some(number)
+            }
+            _ => None,
+        }
+    }
+
+    /// A parameter of which nothing is known, of the type that goes with another one; any other expression
+    /// as it is.
+    pub(crate) fn inferred(&self, expression: Expression, beside: &SqlType) -> Expression {
+        let Some(number) = self.unknown_parameter(&expression) else { return expression };
+        let collation = self.context.evaluation.connection_collation;
+        let ty = parameter_type(beside, collation).with_nullable(true);
+        let mut known = self.context.parameter_types.borrow_mut();
+        if known.len() <= number {
+            known.resize(number + 1, None);
+        }
+        known[number].get_or_insert_with(|| ty.clone());
+        Expression { ty, ..expression }
+    }
+
+    /// Two sides of a comparison.
+    pub(crate) fn inferred_pair(
+        &self,
+        left: Expression,
+        right: Expression,
+    ) -> (Expression, Expression) {
+        match (self.unknown_parameter(&left), self.unknown_parameter(&right)) {
+            (Some(_), None) => (self.inferred(left, &right.ty), right),
+            (None, Some(_)) => {
+                let right = self.inferred(right, &left.ty);
+                (left, right)
+            }
+            _ => (left, right),
+        }
+    }
+
+    /// Values that become one type: unknown parameters get that of the others.
+    ///
+    /// # Errors
+    /// 1267 when the others have no common collation.
+    pub(crate) fn inferred_list(
+        &self,
+        list: Vec<Expression>,
+        otherwise: Option<&SqlType>,
+    ) -> Result<Vec<Expression>> {
+        let is_unknown = |one: &Expression| self.unknown_parameter(one).is_some();
+        if !list.iter().any(is_unknown) {
+            return Ok(list);
+        }
+        let known = list.iter().filter(|one| !is_unknown(one)).map(|one| one.ty.clone());
+        let known: Vec<SqlType> = known.collect();
+        let collation = self.context.evaluation.connection_collation;
+        let common = match known.is_empty() {
+            true => otherwise.cloned(),
+            false => Some(unify(&known, collation, "parameter")?),
+        };
+        let Some(common) = common.filter(|ty| ty.kind != TypeKind::Null) else { return Ok(list) };
+        Ok(list.into_iter().map(|one| self.inferred(one, &common)).collect())
+    }
+}
+
+/// The type of a parameter beside a type.
+fn parameter_type(beside: &SqlType, connection: CollationId) -> SqlType {
+    match &beside.kind {
+        TypeKind::Integer { unsigned: true, .. } => SqlType::bigint_unsigned(),
+        TypeKind::Integer { .. } => SqlType::bigint(),
+        TypeKind::Decimal { .. } => SqlType::decimal(65, 30),
+        TypeKind::Float | TypeKind::Double => SqlType::double(),
+        TypeKind::Bit { .. } => SqlType::new(TypeKind::Bit { bits: 64 }),
+        TypeKind::Time { .. } => SqlType::new(TypeKind::Time { fsp: 6 }),
+        TypeKind::DateTime { .. } | TypeKind::Timestamp { .. } => {
+            SqlType::new(TypeKind::DateTime { fsp: 6 })
+        }
+        TypeKind::Date | TypeKind::Year | TypeKind::Json => SqlType::new(beside.kind.clone()),
+        TypeKind::Text { .. } => {
+            SqlType::new(TypeKind::Text { max_bytes: u32::MAX, collation: connection })
+        }
+        TypeKind::Blob { .. } => SqlType::new(TypeKind::Blob { max_bytes: u32::MAX }),
+        TypeKind::Binary { .. } | TypeKind::Varbinary { .. } | TypeKind::Geometry => {
+            SqlType::varbinary(65_535)
+        }
+        _ => SqlType::varchar(TEXT_CHARS, connection),
+    }
+}
