@@ -99,11 +99,11 @@ impl Policy {
     }
 
     /// The former passwords that cannot be chosen again, the present one counted in the history.
-    pub fn barred<'p>(
-        &'p self,
+    pub fn barred(
+        &self,
         defaults: PolicyDefaults,
         now_s: u64,
-    ) -> impl Iterator<Item = &'p FormerPassword> {
+    ) -> impl Iterator<Item = &FormerPassword> {
         let history = self.history.unwrap_or(defaults.history);
         let days = self.reuse_days.unwrap_or(defaults.reuse_days);
         let is_barred = move |(number, former): &(usize, &FormerPassword)| {

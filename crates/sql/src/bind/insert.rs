@@ -141,7 +141,12 @@ impl Binder<'_> {
         };
         for slot in &hidden {
             let value = make::slot(*slot, self.slot_type(*slot));
-            bound.columns.push(OutputColumn { value, name: "".into(), origin: None });
+            bound.columns.push(OutputColumn {
+                value,
+                name: "".into(),
+                origin: None,
+                display: None,
+            });
         }
         let mut plan = self.plan_bound(bound)?;
         if is_read {

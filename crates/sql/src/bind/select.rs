@@ -283,7 +283,12 @@ impl Binder<'_> {
         let places: Vec<ShownColumn> = match of {
             None if scope.tables.is_empty() && scope.is_tested => {
                 let name = "1".into();
-                into.push(OutputColumn { value: make::integer(1), name, origin: None });
+                into.push(OutputColumn {
+                    value: make::integer(1),
+                    name,
+                    origin: None,
+                    display: None,
+                });
                 return Ok(());
             }
             None if scope.tables.is_empty() => {

@@ -71,7 +71,7 @@ const EXTRACTED_CHARS: &[(u32, &[&str])] = &[
 impl Binder<'_> {
     pub(super) fn of_call(&self, name: &str, arguments: &[Expression], ty: &SqlType) -> Display {
         let values: Vec<(&SqlType, Display)> =
-            arguments.iter().map(|argument| self.operand(argument)).collect();
+            arguments.iter().map(|argument| self.shown_operand(argument)).collect();
         match (name, values.as_slice()) {
             ("+" | "-" | "*" | "%", [left, right]) => of_arithmetic(name, left, right, ty),
             ("/", [left, right]) => self.of_quotient(left, right, ty),

@@ -13,7 +13,8 @@ impl Binder<'_> {
         values: impl Iterator<Item = &'e Expression>,
         ty: &SqlType,
     ) -> Display {
-        let values: Vec<(&SqlType, Display)> = values.map(|value| self.operand(value)).collect();
+        let values: Vec<(&SqlType, Display)> =
+            values.map(|value| self.shown_operand(value)).collect();
         common_display(&values, ty)
     }
 }

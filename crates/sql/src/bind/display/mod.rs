@@ -104,11 +104,11 @@ impl Binder<'_> {
     }
 
     /// The values of an operand, as they were before they were cast to what the operation wants.
-    pub(super) fn operand<'e>(&self, expression: &'e Expression) -> (&'e SqlType, Display) {
+    pub(super) fn shown_operand<'e>(&self, expression: &'e Expression) -> (&'e SqlType, Display) {
         if let ExpressionKind::Cast(inner) = &expression.kind
             && is_implied(&inner.ty, &expression.ty)
         {
-            return (&inner.ty, self.operand(inner).1);
+            return (&inner.ty, self.shown_operand(inner).1);
         }
         let display = self.display(expression);
         match (&expression.kind, &expression.ty.kind) {
@@ -138,7 +138,7 @@ impl Binder<'_> {
     ) -> Display {
         let worked_out = Display::of_expression(ty);
         let Some(argument) = arguments.first() else { return worked_out };
-        let (of, display) = self.operand(argument);
+        let (of, display) = self.shown_operand(argument);
         match function {
             AggregateFunction::Min | AggregateFunction::Max | AggregateFunction::AnyValue => {
                 display.as_expression()

@@ -16,7 +16,7 @@ use crate::catalog::model::{ColumnModel, TableModel};
 use crate::error::{Result, SqlError};
 use crate::expression::{Expression, ExpressionKind, Slot};
 use crate::plan::{Assignment, CheckedBy, DuplicatePolicy, InsertPlan, NodeKind, RowCheck};
-use crate::types::{Datum, EvaluationContext, SqlType, TypeKind, cast};
+use crate::types::{Datum, EvaluationContext, SqlType, TypeKind};
 
 use super::super::access::Fitted;
 use super::super::error::from_rows;

@@ -527,6 +527,7 @@ fn set_operation(
 /// Operands joined from the left by set operations, the last ones by operations of one kind.
 ///
 /// Unions of one kind may be joined in any grouping, so a long run of them becomes a balanced tree.
+#[expect(clippy::vec_box, reason = "the tree wants boxes, and moving one copies no operand")]
 struct SetRun {
     operands: Vec<Box<SetExpr>>,
     kind: Option<(SetOperator, SetQuantifier)>,
@@ -571,6 +572,7 @@ impl SetRun {
     }
 }
 
+#[expect(clippy::vec_box, reason = "the tree wants boxes, and moving one copies no operand")]
 fn join_sets(
     mut operands: Vec<Box<SetExpr>>,
     kind: Option<(SetOperator, SetQuantifier)>,
