@@ -19,7 +19,7 @@ use crate::types::{SqlType, TypeKind};
 use super::make;
 
 /// The function that rounds a mean to the digits that it shows.
-const SHOWN: &str = "AVG SHOWN";
+pub(super) const SHOWN: &str = "AVG SHOWN";
 
 /// Whether a function goes by all digits of its arguments.
 pub(super) fn takes_all_digits(name: &str) -> bool {

@@ -4,7 +4,7 @@ use crate::expression::Expression;
 use crate::types::metadata::NOT_FIXED_DECIMALS;
 use crate::types::{Display, SqlType, TypeKind};
 
-use super::super::Binder;
+use super::super::{Binder, mean};
 use super::choice::common_display;
 
 /// The longest text that such functions tell of as repeat another one.
@@ -77,6 +77,7 @@ impl Binder<'_> {
             ("/", [left, right]) => self.of_quotient(left, right, ty),
             ("DIV", [left, _]) => Display { length: left.1.length, ..Display::integer(ty, 0) },
             ("NEG", [one]) => of_negative(one, ty),
+            (mean::SHOWN, [(_, display)]) => *display,
             ("ABS", [one]) => of_same(one, ty),
             ("GREATEST" | "LEAST", _) => common_display(&values, ty),
             ("CURTIME" | "UTC_TIME", _) => {
