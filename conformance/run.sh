@@ -218,7 +218,7 @@ node_tools() {
     have npm || install nodejs npm || return 77
     [ -d "$here/node/tools/node_modules/knex" ] || (cd "$here/node/tools" && npm ci --no-audit --no-fund) >"$work/npm.log" 2>&1 || return 77
     local smoke
-    for smoke in ${NODE_TOOLS:-sequelize typeorm knex}; do
+    for smoke in ${NODE_TOOLS:-sequelize typeorm knex drizzle}; do
         node "$here/node/tools/$smoke.js" "$port"
     done
 }
@@ -240,7 +240,7 @@ sysbench_scripts() {
     done
 }
 
-all="mariadb_client dump pymysql mysqlclient go_sql_driver connector_j mysql2 node_tools sqlx sysbench_scripts recorded random_queries random_queries_mariadb exchange exchange_mysql"
+all="mariadb_client dump pymysql mysqlclient go_sql_driver connector_j mysql2 node_tools java_tools sqlx sysbench_scripts recorded random_queries random_queries_mariadb exchange exchange_mysql"
 [ $# -gt 0 ] || read -ra clients <<<"$all"
 [ $# = 0 ] || clients=("$@")
 start

@@ -45,6 +45,13 @@ public class Server {
         return String.join(" | ", rows);
     }
 
+    /** Rows that the query left in any order, in the order of their texts. */
+    static String unordered(String rows) {
+        String[] sorted = rows.split(" \\| ");
+        Arrays.sort(sorted);
+        return String.join(" | ", sorted);
+    }
+
     static String ask(Connection connection, String query) throws SQLException {
         try (Statement statement = connection.createStatement(); ResultSet result = statement.executeQuery(query)) {
             return rows(result);
