@@ -173,6 +173,10 @@ exchange_mysql() {
     local options=(--skip-dump-date --skip-comments --hex-blob --single-transaction)
     mariadb "${theirs[@]}" -e 'DROP DATABASE IF EXISTS samples; CREATE DATABASE samples; DROP DATABASE IF EXISTS returned; CREATE DATABASE returned'
     mariadb "${firn[@]}" -e 'DROP DATABASE IF EXISTS samples; CREATE DATABASE samples; DROP DATABASE IF EXISTS own; CREATE DATABASE own'
+    # The definer of MySQL's views has to exist where they are read.
+    local definer
+    definer=$(mariadb "${theirs[@]}" -N -e "SELECT CONCAT(QUOTE(SUBSTRING_INDEX(CURRENT_USER(), '@', 1)), '@', QUOTE(SUBSTRING_INDEX(CURRENT_USER(), '@', -1)))")
+    mariadb "${firn[@]}" -e "CREATE USER IF NOT EXISTS $definer; GRANT ALL ON *.* TO $definer WITH GRANT OPTION"
     mariadb "${theirs[@]}" samples <"$here/samples.sql"
     mariadb "${firn[@]}" own <"$here/samples.sql"
     mariadb-dump "${options[@]}" "${theirs[@]}" samples >"$work/samples.sql"
