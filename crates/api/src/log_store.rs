@@ -99,8 +99,8 @@ pub trait LogStore: Send + Sync {
     /// commits, rollbacks and the log's own upkeep. Does not block.
     fn is_room_low(&self) -> bool;
 
-    /// Whether even what frees room has to stop, for commits and rollbacks alone. Between the two limits rows are
-    /// deleted. Does not block.
+    /// Whether even what frees room has to stop, for commits and rollbacks alone. Between the two
+    /// limits rows are deleted. Does not block.
     fn is_room_scarce(&self) -> bool {
         self.is_room_low()
     }

@@ -140,8 +140,8 @@ const DIRECTORY_MODE: u32 = 0o750;
 /// What one write of zeros carries.
 const ZEROS_BYTES: u64 = 1 << 20;
 
-/// Reserves room on a file system without `fallocate`: writes zeros behind the file's end. A failure leaves
-/// the file as long as it was, so that what was written of it is free again.
+/// Reserves room on a file system without `fallocate`: writes zeros behind the file's end. A
+/// failure leaves the file as long as it was, so that what was written of it is free again.
 fn allocate_by_writing(file: &fs::File, length: u64) -> io::Result<()> {
     let start = file.metadata()?.len();
     let zeros = vec![0; length.saturating_sub(start).min(ZEROS_BYTES) as usize];

@@ -5,9 +5,10 @@
 //!                        └─► NoRoom: nothing is allocated, the statement ends with an error
 //! ```
 //!
-//! Memory is the process's, so its keeper is too. The keeper compares what the process really takes with its
-//! budget; a promise stands for memory that was granted and is not filled yet, so it is dropped as soon as the
-//! caller has filled what it asked for. Without a keeper there is always room.
+//! Memory is the process's, so its keeper is too. The keeper compares what the process really takes
+//! with its budget; a promise stands for memory that was granted and is not filled yet, so it is
+//! dropped as soon as the caller has filled what it asked for. Without a keeper there is always
+//! room.
 //!
 //! Only what is large is asked for: short values cost nothing here.
 
@@ -21,8 +22,8 @@ pub const UNASKED_BYTES: usize = 256 << 10;
 
 /// Says whether the process can take more memory.
 pub trait Keeper: Send + Sync {
-    /// Whether the process can take so many bytes more, beside what was promised and may not have been taken
-    /// yet. Frees what can be freed for it. Blocks.
+    /// Whether the process can take so many bytes more, beside what was promised and may not have
+    /// been taken yet. Frees what can be freed for it. Blocks.
     fn has_room(&self, size_bytes: u64, promised_bytes: u64) -> bool;
 }
 

@@ -5,8 +5,8 @@
 //!   FLOAT   at most six digits:                                   3.14159   16777200
 //! ```
 //!
-//! A plain form is used from 10^-15 up to 10^15, and above as long as there is something after the point:
-//! `1e15` but `1234567890123456.8`.
+//! A plain form is used from 10^-15 up to 10^15, and above as long as there is something after the
+//! point: `1e15` but `1234567890123456.8`.
 
 use std::fmt::Write as _;
 use std::ops::Deref;

@@ -38,8 +38,8 @@ pub enum BenchError {
     Plot(String),
 }
 
-/// An error of the client library in one line, in the words of MySQL's own clients: code and SQLSTATE
-/// where the server gave them, never the library's type names.
+/// An error of the client library in one line, in the words of MySQL's own clients: code and
+/// SQLSTATE where the server gave them, never the library's type names.
 #[must_use]
 pub fn told(error: &mysql::Error) -> String {
     use mysql::{DriverError, Error};

@@ -21,7 +21,8 @@ impl Spill {
     pub(crate) fn open(directory: &Path, limit_bytes: u64) -> io::Result<Spill> {
         match std::fs::remove_dir_all(directory) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
-            // What others may not look into keeps them from the library's files, whatever modes those have.
+            // What others may not look into keeps them from the library's files, whatever modes
+            // those have.
             _ => std::fs::DirBuilder::new().recursive(true).mode(0o750).create(directory)?,
         }
         Ok(Spill { directory: directory.to_owned(), limit_bytes })

@@ -51,7 +51,8 @@ fn of_type(
     }
 }
 
-/// The columns of a statement that is prepared: what will come from a temporary table is an expression yet.
+/// The columns of a statement that is prepared: what will come from a temporary table is an
+/// expression yet.
 #[must_use]
 pub fn encode_prepared(columns: &[OutputColumn], results: Option<Charset>) -> EncodedColumns {
     let definitions: Vec<ColumnDefinition> = columns

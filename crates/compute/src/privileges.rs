@@ -211,8 +211,8 @@ pub fn is_open(schema: &str) -> bool {
         .any(|open| open.eq_ignore_ascii_case(schema))
 }
 
-/// Refuses unless all needs of what the statement itself names are met: those on tables first, then those on
-/// columns.
+/// Refuses unless all needs of what the statement itself names are met: those on tables first, then
+/// those on columns.
 ///
 /// # Errors
 /// 1142, 1143, 1044 or 1227 for the first that is not.

@@ -32,7 +32,8 @@ fn is_loopback(peer: &PeerAddress) -> bool {
 }
 
 impl SqlService {
-    /// Refuses a login beyond the account's limits, and one that could do nothing with an expired password.
+    /// Refuses a login beyond the account's limits, and one that could do nothing with an expired
+    /// password.
     fn admit(&self, account: &Account, login: &Login) -> Result<(), ServerError> {
         let (instance, user) = (&*self.instance, &login.user);
         let number = |name| instance.variables.get(name).map_or(0, |value| value.number());

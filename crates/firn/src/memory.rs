@@ -33,14 +33,15 @@ const SHARE: u64 = 16;
 const COLUMN_SHARE: u64 = 8;
 /// For the transaction table, threads and the program; and what a small page map and small locks take.
 const REST_BYTES: u64 = 24 * MEBIBYTE;
-/// Statements and sessions get one part in this many of the pool's size, at least [`LEAST_STATEMENT_BYTES`]; half
-/// of the pool gives way to them besides.
+/// Statements and sessions get one part in this many of the pool's size, at least
+/// [`LEAST_STATEMENT_BYTES`]; half of the pool gives way to them besides.
 const STATEMENT_SHARE: u64 = 8;
 const LEAST_STATEMENT_BYTES: u64 = 32 * MEBIBYTE;
 const MOST_STATEMENT_BYTES: u64 = 1024 * MEBIBYTE;
 /// How often memory that the allocator keeps is given back.
 const TRIM_INTERVAL: Duration = Duration::from_secs(2);
-/// One part in this many of the budget, but no more than [`MOST_KEPT_BYTES`], may be kept by the allocator.
+/// One part in this many of the budget, but no more than [`MOST_KEPT_BYTES`], may be kept by the
+/// allocator.
 const KEPT_SHARE: u64 = 16;
 const MOST_KEPT_BYTES: u64 = 32 * MEBIBYTE;
 /// One part in this many of the budget lies between giving way and taking back.
@@ -302,8 +303,9 @@ struct Pressure {
 }
 
 impl Pressure {
-    /// What the process would take beyond its budget if it took so many bytes more, and how much of that the
-    /// pool cannot give way for: it keeps half of its size, which it may not have filled yet.
+    /// What the process would take beyond its budget if it took so many bytes more, and how much of
+    /// that the pool cannot give way for: it keeps half of its size, which it may not have filled
+    /// yet.
     fn excess(&self, more_bytes: u64) -> (u64, u64) {
         let Some(resident) = resident_bytes() else { return (0, 0) };
         let pool_bytes = self.pool.resident_bytes() as u64;

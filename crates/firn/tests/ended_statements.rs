@@ -1,5 +1,5 @@
-//! Whatever waits or computes ends soon after `KILL QUERY`, `KILL`, the end of its time, or the end of its
-//! client: a table of all wait points and stages of statements, each ended in each way.
+//! Whatever waits or computes ends soon after `KILL QUERY`, `KILL`, the end of its time, or the end
+//! of its client: a table of all wait points and stages of statements, each ended in each way.
 //!
 //! ```text
 //!   holder     what stands in the way: a lock, a transaction         (kept for all rounds)

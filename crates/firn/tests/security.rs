@@ -1,4 +1,5 @@
-//! What accounts are held to, what logs and process lists must not tell, and who may read the files.
+//! What accounts are held to, what logs and process lists must not tell, and who may read the
+//! files.
 
 #![allow(clippy::disallowed_methods)]
 

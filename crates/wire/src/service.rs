@@ -38,7 +38,8 @@ pub trait Service: Send + Sync {
     /// A user with an account has tried to log in, with the right password or not.
     ///
     /// # Errors
-    /// The client is told and the connection closed, also with the right password: too many tries have failed.
+    /// The client is told and the connection closed, also with the right password: too many tries
+    /// have failed.
     fn attempted(&self, _user: &str, _host: &str, _proved: bool) -> Result<(), ServerError> {
         Ok(())
     }

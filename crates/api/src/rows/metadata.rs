@@ -6,8 +6,9 @@
 //!   LOCK TABLES ReadOnly, NoReadWrite  until UNLOCK TABLES
 //! ```
 //!
-//! A session has one [`MetadataContext`] for its life; its own locks never conflict with each other. Who
-//! grants the locks is behind these traits: a table of this process, or a service that other nodes ask.
+//! A session has one [`MetadataContext`] for its life; its own locks never conflict with each
+//! other. Who grants the locks is behind these traits: a table of this process, or a service that
+//! other nodes ask.
 
 use std::any::Any;
 use std::sync::Arc;
@@ -18,7 +19,8 @@ use firn_base::TableId;
 
 use super::RowsResult;
 
-/// What a lock allows its holder, and what it leaves to others. The names in parentheses are MySQL's.
+/// What a lock allows its holder, and what it leaves to others. The names in parentheses are
+/// MySQL's.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum MetadataLock {
     /// Knows the definition, and will use it (`SHARED`).
@@ -55,7 +57,8 @@ pub struct LockPatience<'a> {
     pub timeout: Duration,
     /// The flag by which others call the wait off.
     pub cancelled: Option<&'a AtomicBool>,
-    /// The id that the waiter's row locks are held under, if it has any: deadlocks may go through them.
+    /// The id that the waiter's row locks are held under, if it has any: deadlocks may go through
+    /// them.
     pub transaction: Option<u64>,
 }
 
@@ -105,6 +108,7 @@ pub trait MetadataContext: Any + Send + Sync {
     fn downgrade(&self, table: TableId, to: MetadataLock);
     /// Whether somebody waits for a lock that this context's locks on the table are in the way of.
     fn is_wanted(&self, table: TableId) -> bool;
-    /// Takes the transaction's locks out of the context; they are given back when the answer is dropped.
+    /// Takes the transaction's locks out of the context; they are given back when the answer is
+    /// dropped.
     fn detach(&self) -> DetachedLocks;
 }

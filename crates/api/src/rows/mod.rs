@@ -262,8 +262,8 @@ pub trait Transaction: Any + Send {
     fn set_first_updater_wins(&mut self, refuses: bool);
     /// The flag by which others end this transaction's waits and scans with [`RowsError::Cancelled`].
     fn set_cancelled(&mut self, flag: Arc<AtomicBool>);
-    /// The session's metadata locks: what they cover needs no other lock on the table, and deadlocks that go
-    /// through them and through row locks are found.
+    /// The session's metadata locks: what they cover needs no other lock on the table, and
+    /// deadlocks that go through them and through row locks are found.
     fn set_metadata_context(&mut self, context: Arc<dyn MetadataContext>) {
         let _ = context;
     }
@@ -322,8 +322,8 @@ pub trait Transaction: Any + Send {
         let _ = (table, version);
         Ok(false)
     }
-    /// Compares the table's rows with the entries of its indexes, as the snapshot sees both; answers what is
-    /// wrong, in words. Blocks for I/O.
+    /// Compares the table's rows with the entries of its indexes, as the snapshot sees both;
+    /// answers what is wrong, in words. Blocks for I/O.
     ///
     /// # Errors
     /// A cancelled transaction, or why a page could not be had.
@@ -422,8 +422,9 @@ pub trait Transaction: Any + Send {
     /// # Errors
     /// Why a page or the log could not be had; what is left is undone at the next start.
     fn rollback(self: Box<Self>) -> RowsResult<()>;
-    /// Makes the transaction survive the session and a crash under `xid` (XA). `locks` are its metadata locks,
-    /// see [`MetadataContext::detach`]: they are dropped when the transaction has ended.
+    /// Makes the transaction survive the session and a crash under `xid` (XA). `locks` are its
+    /// metadata locks, see [`MetadataContext::detach`]: they are dropped when the transaction has
+    /// ended.
     ///
     /// # Errors
     /// If the identifier is too long or taken, or the log has failed.
@@ -454,7 +455,8 @@ pub struct BuildProgress {
 
 /// Watches an index being built.
 pub trait BuildObserver {
-    /// The flag by which others end the build's waits, and the longest wait for a lock on the table.
+    /// The flag by which others end the build's waits, and the longest wait for a lock on the
+    /// table.
     fn patience(&self) -> (Option<Arc<AtomicBool>>, Duration) {
         (None, Duration::from_secs(50))
     }
@@ -582,8 +584,8 @@ pub trait DatabaseNode: Send + Sync {
     /// # Errors
     /// If as many transactions are open as the node was set up for.
     fn change_definitions(&self) -> RowsResult<Box<dyn Definitions + '_>>;
-    /// Adds an index to a table while others read and write it. `observer` is told of each batch, and of the
-    /// two moments at which the definition changes.
+    /// Adds an index to a table while others read and write it. `observer` is told of each batch,
+    /// and of the two moments at which the definition changes.
     ///
     /// # Errors
     /// [`RowsError::DuplicateKey`] if the rows do not allow it, [`RowsError::IndexExists`],

@@ -8,7 +8,8 @@ use firn_sql::plan::{NodeKind, PlanNode, PreparedPlan, QueryPlan, StatementPlan}
 use super::subquery::add_subqueries;
 use crate::stop::{Result, declined};
 
-/// How deep expressions may nest here. Kernels are made and run recursively, on threads with small stacks.
+/// How deep expressions may nest here. Kernels are made and run recursively, on threads with small
+/// stacks.
 const MOST_LEVELS: usize = 100;
 
 /// Whether a statement may be run over columns at all.

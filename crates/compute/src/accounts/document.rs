@@ -10,8 +10,8 @@
 //!   "former": [["caching_sha2_password", "…", 1795199139]]}}
 //! ```
 //!
-//! Version 1 has no policy. `block_days` is null where failed logins block for ever; the limits are statements,
-//! changes and logins in an hour, and connections at a time.
+//! Version 1 has no policy. `block_days` is null where failed logins block for ever; the limits are
+//! statements, changes and logins in an hour, and connections at a time.
 //!
 //! Invariant: what [`encode`] gives, [`decode`] takes back unchanged; anything else is refused, since an
 //! account that is half understood would be one with other rights.

@@ -108,8 +108,8 @@ impl Grants {
             || self.tables.keys().any(|(of, _)| of == schema)
     }
 
-    /// Whether a schema can be the current one: something is given on it or on something in it, and not only
-    /// the right to hand on what one has.
+    /// Whether a schema can be the current one: something is given on it or on something in it, and
+    /// not only the right to hand on what one has.
     #[must_use]
     pub fn uses_schema(&self, schema: &str) -> bool {
         let only_hands_on = PrivilegeSet::NONE.with(Privilege::GRANT_OPTION);

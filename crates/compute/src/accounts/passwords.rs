@@ -145,7 +145,8 @@ impl AccountContext<'_> {
     /// `SET PASSWORD`.
     ///
     /// # Errors
-    /// 1133 for an unknown account, 1044 and 1227 without the privilege, 3638 and 3891 to 3893 for passwords.
+    /// 1133 for an unknown account, 1044 and 1227 without the privilege, 3638 and 3891 to 3893 for
+    /// passwords.
     pub fn change_password(&mut self, statement: &SetPassword) -> Result<()> {
         let name = statement.account.as_ref().map_or(self.current.clone(), |name| self.name(name));
         if name != *self.current && !self.grants.on_schema("mysql").contains(Privilege::UPDATE) {

@@ -681,7 +681,8 @@ fn apply_options(account: &mut Account, options: &UserOptions) -> Result<()> {
         None => {}
         Some(TlsRequirement::None) => account.requires_tls = false,
         Some(TlsRequirement::Ssl) => account.requires_tls = true,
-        // Nobody asks clients for certificates here: an account that needs one could not be kept to it.
+        // Nobody asks clients for certificates here: an account that needs one could not be kept to
+        // it.
         Some(TlsRequirement::X509 | TlsRequirement::Specified(_)) => {
             return Err(SqlError::not_supported("REQUIRE X509, CIPHER, ISSUER or SUBJECT"));
         }

@@ -1,5 +1,5 @@
-//! How accounts are used: failed logins in a row, and what hours are limited to. Kept in memory only, as MySQL
-//! does: a restart forgets it.
+//! How accounts are used: failed logins in a row, and what hours are limited to. Kept in memory
+//! only, as MySQL does: a restart forgets it.
 
 use std::collections::BTreeMap;
 

@@ -9,7 +9,8 @@ use crate::variables::GlobalVariables;
 /// The variables that name logs.
 const VARIABLES: [&str; 2] = ["general_log_file", "slow_query_log_file"];
 
-/// The directories that logs may be in: the data directory, and those that the server was started with.
+/// The directories that logs may be in: the data directory, and those that the server was started
+/// with.
 #[derive(Debug, Clone)]
 pub struct LogDirectories {
     data: PathBuf,

@@ -7,8 +7,8 @@
 //! ```
 //!
 //! A string is a secret where it follows one of a few words or signs in a statement that speaks of passwords.
-//! A string can be such a statement itself, to be prepared. What is no such statement is not looked at beyond its
-//! words.
+//! A string can be such a statement itself, to be prepared. What is no such statement is not looked
+//! at beyond its words.
 
 use std::borrow::Cow;
 
@@ -71,7 +71,8 @@ fn rewritten(statement: &str, depth: usize) -> String {
     text
 }
 
-/// Whether a statement is one about passwords: it has a word for them, or is about a user though it be misspelt.
+/// Whether a statement is one about passwords: it has a word for them, or is about a user though it
+/// be misspelt.
 fn speaks_of_passwords(statement: &str) -> bool {
     let mut before = "";
     for (piece, _) in pieces(statement).filter(|(piece, _)| !is_blank(piece)) {
@@ -104,8 +105,8 @@ fn unquoted(inner: &str, quote: &str) -> String {
     text
 }
 
-/// The pieces of a statement with their places: words, strings with their quotes, runs of blanks, comments,
-/// signs.
+/// The pieces of a statement with their places: words, strings with their quotes, runs of blanks,
+/// comments, signs.
 fn pieces(statement: &str) -> impl Iterator<Item = (&str, usize)> {
     let mut at = 0;
     std::iter::from_fn(move || {

@@ -119,7 +119,8 @@ impl SqlSession {
         }
     }
 
-    /// Failed logins are forgotten where an account is unlocked, changed how it may be used, or made anew.
+    /// Failed logins are forgotten where an account is unlocked, changed how it may be used, or
+    /// made anew.
     fn forgive_unlocked(&self, statement: &Statement) {
         let users: Vec<&ast::Account> = match statement {
             Statement::CreateUser(create) => {

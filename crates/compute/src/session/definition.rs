@@ -319,7 +319,8 @@ impl SqlSession {
         needs
     }
 
-    /// A foreign key's parent is of its child's schema unless said; its name is told with its schema.
+    /// A foreign key's parent is of its child's schema unless said; its name is told with its
+    /// schema.
     fn on_parent(&self, child: &TableName, parent: &TableName) -> Need {
         let schema = parent.schema.clone().unwrap_or_else(|| self.schema_of(child));
         Need::on_table(Privilege::REFERENCES, &schema, &parent.name)
@@ -424,8 +425,8 @@ impl SqlSession {
         }
     }
 
-    /// What is wrong with a table's indexes, by a snapshot of now. Others may write meanwhile; changes of the
-    /// definition wait.
+    /// What is wrong with a table's indexes, by a snapshot of now. Others may write meanwhile;
+    /// changes of the definition wait.
     fn check_entries(&self, model: &TableModel) -> Result<Vec<String>> {
         let begun = self.instance.node.begin(IsolationLevel::RepeatableRead);
         let mut transaction = begun.map_err(from_rows)?;

@@ -174,7 +174,8 @@ impl SqlSession {
                         return Ok((plan, arguments));
                     }
                     Err(error) if is_limit(&error) => return Err(error),
-                    // Where a literal has to be a literal, the statement as it was written is planned instead.
+                    // Where a literal has to be a literal, the statement as it was written is
+                    // planned instead.
                     _ => {}
                 }
             }
@@ -183,7 +184,8 @@ impl SqlSession {
         Ok((Arc::new(self.plan(statement, &arguments)?), arguments))
     }
 
-    /// What parsing and planning the present statement may take. `reads`: `max_execution_time` is for it.
+    /// What parsing and planning the present statement may take. `reads`: `max_execution_time` is
+    /// for it.
     pub(super) fn watch(&self, reads: bool) -> Watch<'_> {
         let clock = &*self.instance.facts.environment.clock as &dyn Clock;
         let limit_ms = self.settings.max_execution_time_ms;
@@ -493,7 +495,8 @@ impl SqlSession {
     }
 }
 
-/// Whether a statement was ended, or is too much for its limits: planning it again would take as much.
+/// Whether a statement was ended, or is too much for its limits: planning it again would take as
+/// much.
 fn is_limit(error: &SqlError) -> bool {
     matches!(error.code, 1041 | 1317 | 1436 | 3024 | 4169)
 }

@@ -49,8 +49,8 @@ impl SqlSession {
         }
     }
 
-    /// Waits until the session may write, see [`GlobalLock`](crate::global_lock::GlobalLock). `None`: it may
-    /// until `UNLOCK TABLES`.
+    /// Waits until the session may write, see [`GlobalLock`](crate::global_lock::GlobalLock).
+    /// `None`: it may until `UNLOCK TABLES`.
     ///
     /// # Errors
     /// 1223, 1205, 1317.

@@ -1,12 +1,13 @@
-//! The metadata locks of a session's statements: taken before a plan is run, kept until the transaction ends.
+//! The metadata locks of a session's statements: taken before a plan is run, kept until the
+//! transaction ends.
 //!
 //! ```text
 //!   plan ─► lock its tables ─► has a definition changed since it was made? ─┬─ no: run it
 //!                                                                           └─ yes: plan again
 //! ```
 //!
-//! A statement that is in the way of a deadlock and whose transaction had locked nothing before gives its
-//! locks back and takes them again; otherwise the transaction is rolled back (1213).
+//! A statement that is in the way of a deadlock and whose transaction had locked nothing before
+//! gives its locks back and takes them again; otherwise the transaction is rolled back (1213).
 
 use std::time::Duration;
 
@@ -90,8 +91,8 @@ impl SqlSession {
         now.is_some_and(|now| now.definition().schema_version == planned)
     }
 
-    /// Takes the locks of `LOCK TABLES`, or takes them again after a change of definitions. Tables that
-    /// are gone are left out in the latter case.
+    /// Takes the locks of `LOCK TABLES`, or takes them again after a change of definitions. Tables
+    /// that are gone are left out in the latter case.
     ///
     /// # Errors
     /// Tables that are gone, locks that were not granted.
@@ -135,7 +136,8 @@ impl SqlSession {
         Ok(tables)
     }
 
-    /// Locks again what `LOCK TABLES` had locked, where a change of definitions has put other tables there.
+    /// Locks again what `LOCK TABLES` had locked, where a change of definitions has put other
+    /// tables there.
     ///
     /// # Errors
     /// Locks that were not granted.

@@ -85,7 +85,8 @@ impl SqlSession {
     /// A path that statements may read or write, links resolved.
     ///
     /// # Errors
-    /// 1045 (to read) and 1227 (to write) without the privilege `FILE`, 1290 outside of `secure_file_priv`, 13 for what is not there.
+    /// 1045 (to read) and 1227 (to write) without the privilege `FILE`, 1290 outside of
+    /// `secure_file_priv`, 13 for what is not there.
     pub(super) fn secure_path(&self, written: &str, is_read: bool) -> Result<PathBuf> {
         match self.require(&[Need::everywhere(Privilege::FILE)]) {
             Err(_) if is_read => return Err(self.access_denied()),

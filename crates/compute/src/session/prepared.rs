@@ -36,7 +36,8 @@ pub(super) struct PreparedStatement {
     text: Arc<str>,
     statement: Arc<Statement>,
     parameter_count: usize,
-    /// Whether it is run as a text with its values in it: it is no statement of plans, or a plan depends on a value.
+    /// Whether it is run as a text with its values in it: it is no statement of plans, or a plan
+    /// depends on a value.
     is_written_out: bool,
     /// What the plan cache knows it by.
     key_text: Arc<str>,
@@ -108,7 +109,8 @@ impl SqlSession {
         Ok(Prepared { parameters: EncodedColumns::new(&parameters), columns, warnings: 0 })
     }
 
-    /// The columns that a statement will answer, and the types that its parameters have where they stand.
+    /// The columns that a statement will answer, and the types that its parameters have where they
+    /// stand.
     fn known_columns(
         &mut self,
         prepared: &PreparedStatement,

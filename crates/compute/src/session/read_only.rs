@@ -1,5 +1,5 @@
-//! What is refused while writing is not allowed: in a session or transaction that is `READ ONLY`, and on a server
-//! that is (`read_only`, `super_read_only`).
+//! What is refused while writing is not allowed: in a session or transaction that is `READ ONLY`,
+//! and on a server that is (`read_only`, `super_read_only`).
 //!
 //! ```text
 //!   START TRANSACTION READ ONLY      INSERT 1792    CREATE TABLE commits first, and goes
@@ -7,7 +7,8 @@
 //!   read_only                        INSERT 1290    except for who has CONNECTION_ADMIN
 //! ```
 //!
-//! Temporary tables can be written to on a server that is read-only, but not in a transaction that is.
+//! Temporary tables can be written to on a server that is read-only, but not in a transaction that
+//! is.
 
 use firn_sql::catalog::ddl;
 use firn_sql::error::{Result, SqlError};

@@ -1,4 +1,5 @@
-//! What the session may do, and what it may do through views: there the rights of the view's definer count.
+//! What the session may do, and what it may do through views: there the rights of the view's
+//! definer count.
 //!
 //! ```text
 //!   SELECT a FROM v      needs SELECT on v from the session

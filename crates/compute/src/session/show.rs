@@ -84,8 +84,8 @@ impl SqlSession {
         }
     }
 
-    /// Refuses what the session may not be shown. Whether a table is there is told to those only who may know;
-    /// of what lists names, MySQL tells everybody.
+    /// Refuses what the session may not be shown. Whether a table is there is told to those only
+    /// who may know; of what lists names, MySQL tells everybody.
     fn may_show(&self, show: &Show) -> Result<()> {
         let table_schema = |table: &ast::TableName| self.schema_of(table);
         match show {

@@ -135,8 +135,8 @@ impl Transactions {
         self.open.as_ref().map_or_else(ReadMark::default, |open| open.inner.read_mark())
     }
 
-    /// Locks tables until [`Transactions::unlock_tables`], and lets go of those that were locked so before
-    /// and are not among them. Blocks.
+    /// Locks tables until [`Transactions::unlock_tables`], and lets go of those that were locked so
+    /// before and are not among them. Blocks.
     ///
     /// # Errors
     /// If a lock is not granted.

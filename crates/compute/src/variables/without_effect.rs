@@ -1,5 +1,6 @@
-//! Settings of MySQL that Firn knows and keeps, but that change nothing: what they tune does not exist here, or
-//! tunes itself. Clients and tests set them, so they are there, with MySQL's ranges and defaults.
+//! Settings of MySQL that Firn knows and keeps, but that change nothing: what they tune does not
+//! exist here, or tunes itself. Clients and tests set them, so they are there, with MySQL's ranges
+//! and defaults.
 //!
 //! Invariant: sorted by name.
 

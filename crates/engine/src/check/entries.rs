@@ -1,5 +1,5 @@
-//! Whether the entries of a table's indexes are those of its rows, one for one. `firn admin check` and
-//! `CHECK TABLE` both ask this.
+//! Whether the entries of a table's indexes are those of its rows, one for one. `firn admin check`
+//! and `CHECK TABLE` both ask this.
 //!
 //! ```text
 //!   rows ────► the entries that they ought to have ─┐
@@ -8,8 +8,8 @@
 //!                                                                each entry for its row
 //! ```
 //!
-//! Everything is read by the transaction's snapshot, so writes may go on meanwhile. Two rows with one value in a
-//! unique index show as a row that lacks its entry.
+//! Everything is read by the transaction's snapshot, so writes may go on meanwhile. Two rows with
+//! one value in a unique index show as a row that lacks its entry.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 
@@ -40,11 +40,12 @@ impl Sum {
 
 type Index<'t> = (&'t SecondaryIndex, &'t SecondaryLayout);
 
-/// Compares a table's rows with the entries of its indexes; answers how many entries there are. Blocks for
-/// I/O.
+/// Compares a table's rows with the entries of its indexes; answers how many entries there are.
+/// Blocks for I/O.
 ///
 /// # Errors
-/// A cancelled transaction, or why a page could not be had. Damage is no error: it goes to `problems`.
+/// A cancelled transaction, or why a page could not be had. Damage is no error: it goes to
+/// `problems`.
 pub(crate) fn check(
     trx: &mut Transaction,
     table: &Table,

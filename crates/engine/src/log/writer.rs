@@ -77,7 +77,8 @@ pub struct RedoLog {
 pub enum Purpose {
     /// New work: refused when the log is about to run out of room.
     Forward,
-    /// Deleting rows: may use a part of what is kept for completion, since it is how a full disk gets room.
+    /// Deleting rows: may use a part of what is kept for completion, since it is how a full disk
+    /// gets room.
     Freeing,
     /// Commit, rollback, upkeep, and giving up whole tables: uses the room that is kept for them.
     Completion,

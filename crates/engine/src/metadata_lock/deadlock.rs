@@ -6,8 +6,8 @@
 //!   session C   waits for a row that                  A has locked
 //! ```
 //!
-//! A circle through row locks alone is the lock manager's to find. One through both has a context in it
-//! that waits for a metadata lock; that one looks for it now and then.
+//! A circle through row locks alone is the lock manager's to find. One through both has a context
+//! in it that waits for a metadata lock; that one looks for it now and then.
 
 use std::collections::VecDeque;
 

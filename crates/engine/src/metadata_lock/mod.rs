@@ -1,5 +1,5 @@
-//! Metadata locks: what a statement holds on the tables that it uses until its transaction ends, and what
-//! a change of definitions waits for.
+//! Metadata locks: what a statement holds on the tables that it uses until its transaction ends,
+//! and what a change of definitions waits for.
 //!
 //! ```text
 //!   Read, Write   put into a place of the context's slot ─► nobody asks for more? ─► granted

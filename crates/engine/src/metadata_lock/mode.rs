@@ -1,5 +1,5 @@
-//! Which locks go together. The two tables are MySQL's (`MDL_object_lock::m_granted_incompatible` and
-//! `m_waiting_incompatible`), without the kinds of locks that Firn has no use for.
+//! Which locks go together. The two tables are MySQL's (`MDL_object_lock::m_granted_incompatible`
+//! and `m_waiting_incompatible`), without the kinds of locks that Firn has no use for.
 
 use firn_api::rows::MetadataLock::{
     self, Exclusive, NoReadWrite, NoWrite, Read, ReadOnly, Shared, Upgradable, Write,
@@ -45,7 +45,8 @@ pub(super) fn is_obtrusive(lock: MetadataLock) -> bool {
     !matches!(lock, Shared | Read | Write)
 }
 
-/// What it costs to break a deadlock at this request: a statement goes rather than a change of definitions.
+/// What it costs to break a deadlock at this request: a statement goes rather than a change of
+/// definitions.
 pub(super) fn weight(lock: MetadataLock) -> u32 {
     if is_obtrusive(lock) { 100 } else { 0 }
 }

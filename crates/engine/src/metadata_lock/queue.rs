@@ -286,7 +286,8 @@ impl Requests {
         released
     }
 
-    /// Makes a context's transaction locks on a table that are stronger this weak; how many there were.
+    /// Makes a context's transaction locks on a table that are stronger this weak; how many there
+    /// were.
     pub(super) fn downgrade(
         &mut self,
         context: ContextId,

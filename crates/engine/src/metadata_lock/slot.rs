@@ -4,8 +4,8 @@
 //!   place   0   free          table << 1 | writes   the lock
 //! ```
 //!
-//! Only the context itself writes its places, and under the mutex of the table of locks whoever grants
-//! its waiting request; anybody may read them.
+//! Only the context itself writes its places, and under the mutex of the table of locks whoever
+//! grants its waiting request; anybody may read them.
 
 use crossbeam_utils::CachePadded;
 use firn_api::rows::MetadataLock;

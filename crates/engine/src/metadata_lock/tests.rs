@@ -1,5 +1,5 @@
-//! The table of metadata locks beside a list of grants in which everything is compared with everything,
-//! stories about waits, and threads.
+//! The table of metadata locks beside a list of grants in which everything is compared with
+//! everything, stories about waits, and threads.
 
 #[cfg(feature = "shuttle")]
 mod interleavings;

@@ -133,7 +133,8 @@ impl Transaction {
         }
     }
 
-    /// From now on it may use the room in the log that is kept for commits and rollbacks: it gives up a table.
+    /// From now on it may use the room in the log that is kept for commits and rollbacks: it gives
+    /// up a table.
     pub(crate) fn free_space(&mut self) {
         self.frees_space = true;
     }

@@ -48,8 +48,8 @@ impl<R> Step<R> {
     }
 }
 
-/// What a write does with the record that it finds. Updates and deletes may say which payload they are
-/// based on: a record that has another one is left alone.
+/// What a write does with the record that it finds. Updates and deletes may say which payload they
+/// are based on: a record that has another one is left alone.
 #[derive(Clone, Copy)]
 enum Change<'a> {
     Insert(&'a [u8]),
@@ -100,8 +100,8 @@ impl Transaction {
         self.change(index, key, Change::Update(payload, None))
     }
 
-    /// Replaces a record's payload `old`. False if there is no such record, or it has another payload.
-    /// Blocks for locks and I/O.
+    /// Replaces a record's payload `old`. False if there is no such record, or it has another
+    /// payload. Blocks for locks and I/O.
     ///
     /// # Errors
     /// As [`Transaction::update`].
@@ -123,8 +123,8 @@ impl Transaction {
         self.change(index, key, Change::Delete(None))
     }
 
-    /// Deletes a record with the payload `old`. False if there is no such record, or it has another payload.
-    /// Blocks for locks and I/O.
+    /// Deletes a record with the payload `old`. False if there is no such record, or it has another
+    /// payload. Blocks for locks and I/O.
     ///
     /// # Errors
     /// As [`Transaction::delete`].

@@ -189,7 +189,8 @@ impl Binder<'_> {
         let bytes = cast::to_binary(literal, &operand.ty, self.context.evaluation);
         let text = charset.decode(&bytes).ok_or_else(|| invalid_literal(&bytes, charset))?;
         let literal = make::literal(Datum::text(&*text), ty);
-        // Bytes that are introduced are a string everywhere, where others are a number beside numbers.
+        // Bytes that are introduced are a string everywhere, where others are a number beside
+        // numbers.
         Ok(match charset {
             Charset::Binary => {
                 Expression { ty: literal.ty.clone(), kind: ExpressionKind::Cast(Box::new(literal)) }

@@ -45,7 +45,8 @@ impl Binder<'_> {
         self.fold(cast)
     }
 
-    /// A column of numbers as it is shown where it becomes a text: with its zeros if it is `ZEROFILL`.
+    /// A column of numbers as it is shown where it becomes a text: with its zeros if it is
+    /// `ZEROFILL`.
     pub(super) fn zero_filled(&mut self, expression: Expression, ty: &SqlType) -> Expression {
         let ExpressionKind::Slot(slot) = expression.kind else { return expression };
         if !ty.kind.is_string() || !expression.ty.kind.is_numeric() {
@@ -101,7 +102,8 @@ impl Binder<'_> {
         self.compare_leniently(operator, left, right)
     }
 
-    /// As [`Binder::compare`], for a literal that may be no date: it is a zero date then, with a warning.
+    /// As [`Binder::compare`], for a literal that may be no date: it is a zero date then, with a
+    /// warning.
     ///
     /// # Errors
     /// 1267

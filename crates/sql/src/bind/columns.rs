@@ -6,7 +6,8 @@ use crate::types::metadata::flag;
 
 use super::scope::ColumnSource;
 
-/// The flags of a table's column, as the protocol has them, but for those that follow from its type.
+/// The flags of a table's column, as the protocol has them, but for those that follow from its
+/// type.
 #[must_use]
 pub(crate) fn flags(model: &TableModel, source: &ColumnSource) -> u16 {
     let ColumnSource::Relation(_, ordinal) = source else { return 0 };

@@ -351,7 +351,8 @@ impl Binder<'_> {
         Ok(FromItem { tree: Some(JoinTree::Relation(relation)), shown, conditions: Vec::new() })
     }
 
-    /// Says where the columns of the last table of the innermost scope come from, which is worked out by itself.
+    /// Says where the columns of the last table of the innermost scope come from, which is worked
+    /// out by itself.
     pub(crate) fn tell_columns(&mut self, shown: ShownColumns) {
         let Some(table) = self.scope().tables.last_mut() else { return };
         for (column, (origin, display)) in table.columns.iter_mut().zip(shown) {
@@ -398,7 +399,8 @@ pub(crate) fn shown_columns(query: &Query) -> ShownColumns {
     query.columns.iter().map(|column| (column.origin.clone(), column.display)).collect()
 }
 
-/// What clients are told of a subquery's column, which is kept in a temporary table or stands for an expression.
+/// What clients are told of a subquery's column, which is kept in a temporary table or stands for
+/// an expression.
 fn told_of(
     name: &Arc<str>,
     origin: Option<ColumnOrigin>,

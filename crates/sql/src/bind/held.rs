@@ -49,7 +49,8 @@ impl Binder<'_> {
         self.premises.push(Premise { parameter, ty: ty.clone(), column: column.clone() });
     }
 
-    /// A text that is compared with a date: what is no date is the zero date. A parameter is NULL then.
+    /// A text that is compared with a date: what is no date is the zero date. A parameter is NULL
+    /// then.
     pub(super) fn date_of_text(&mut self, text: Expression) -> Result<Expression> {
         let is_text = text.ty.kind.is_string() || text.ty.kind.is_enum_or_set();
         if !is_text || matches!(text.kind, ExpressionKind::Parameter(_)) {

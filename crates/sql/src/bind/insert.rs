@@ -104,8 +104,8 @@ impl Binder<'_> {
         })
     }
 
-    /// `INSERT … SELECT`. What is done with duplicates may read the columns of the query's tables, unless
-    /// its rows are groups or those of several queries.
+    /// `INSERT … SELECT`. What is done with duplicates may read the columns of the query's tables,
+    /// unless its rows are groups or those of several queries.
     fn insert_query(
         &mut self,
         insert: &ast::Insert,
@@ -347,8 +347,8 @@ impl Binder<'_> {
         Ok(bound)
     }
 
-    /// A query that reads the table that is written, worked out before the first row is written. Its last
-    /// columns go to the slots `hidden`.
+    /// A query that reads the table that is written, worked out before the first row is written.
+    /// Its last columns go to the slots `hidden`.
     fn kept(&mut self, plan: QueryPlan, hidden: &[Slot]) -> QueryPlan {
         let types: Vec<SqlType> =
             plan.columns.iter().map(|column| column.value.ty.clone()).collect();
@@ -377,7 +377,8 @@ impl Binder<'_> {
         plan
     }
 
-    /// What is done if a unique key is taken; `source` has the tables of the query whose rows are inserted.
+    /// What is done if a unique key is taken; `source` has the tables of the query whose rows are
+    /// inserted.
     fn duplicates(
         &mut self,
         insert: &ast::Insert,

@@ -8,8 +8,8 @@
 //! ```
 //!
 //! MySQL keeps exact numbers in groups of nine digits and divides until the last group is full. The
-//! aggregate's slot holds all these digits. Its readers get a call of [`SHOWN`], which rounds to the
-//! digits of the type; [`unrounded`] takes that call away where MySQL reads the whole number.
+//! aggregate's slot holds all these digits. Its readers get a call of [`SHOWN`], which rounds to
+//! the digits of the type; [`unrounded`] takes that call away where MySQL reads the whole number.
 
 use crate::expression::{AggregateCall, AggregateFunction, Expression, ExpressionKind};
 use crate::functions;

@@ -208,7 +208,8 @@ impl<'a> Binder<'a> {
         self.inside(bind)
     }
 
-    /// Runs `bind` inside parentheses or a set operation, which may nest as deep as the stack allows.
+    /// Runs `bind` inside parentheses or a set operation, which may nest as deep as the stack
+    /// allows.
     pub(crate) fn inside<T>(&mut self, bind: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
         nest(Recursion::Bind)?;
         self.depth += 1;

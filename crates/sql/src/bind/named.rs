@@ -6,8 +6,8 @@
 //!   SELECT x FROM v                     v: SELECT; t behind it: SELECT, of v's definer
 //! ```
 //!
-//! A statement needs privileges on its tables first, of which some column will do. What of the columns is asked
-//! for comes after.
+//! A statement needs privileges on its tables first, of which some column will do. What of the
+//! columns is asked for comes after.
 
 use std::sync::Arc;
 
@@ -24,7 +24,8 @@ use crate::plan::{
 use super::Binder;
 use super::logical::{RelationId, RelationSource};
 
-/// Columns in the order in which the statement comes upon them: the first that is not allowed is told.
+/// Columns in the order in which the statement comes upon them: the first that is not allowed is
+/// told.
 #[derive(Debug, Default)]
 struct Columns {
     in_order: Vec<Arc<str>>,

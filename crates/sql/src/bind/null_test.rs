@@ -5,8 +5,8 @@
 //!   WHERE id IS NULL              AUTO_INCREMENT, under sql_auto_is_null: id = LAST_INSERT_ID()
 //! ```
 //!
-//! Both are for programs that cannot say a zero date or `LAST_INSERT_ID()`. They hold for whole conditions
-//! of a `WHERE` on columns of tables, the second one for a `WHERE` that is nothing else.
+//! Both are for programs that cannot say a zero date or `LAST_INSERT_ID()`. They hold for whole
+//! conditions of a `WHERE` on columns of tables, the second one for a `WHERE` that is nothing else.
 
 use firn_format::value::{Date, DateTime};
 use sqlparser::ast::{Expr, FunctionArg, FunctionArgExpr, FunctionArguments};

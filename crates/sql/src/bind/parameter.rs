@@ -4,8 +4,8 @@
 //!   PREPARE … WHERE id = ? AND price * ? > 10      ? of BIGINT, ? of DECIMAL(65,30)
 //! ```
 //!
-//! Clients are told of them when a statement is prepared. An execution has the types of the values that it
-//! is given.
+//! Clients are told of them when a statement is prepared. An execution has the types of the values
+//! that it is given.
 
 use firn_format::value::CollationId;
 
@@ -29,8 +29,8 @@ impl Binder<'_> {
         }
     }
 
-    /// A parameter of which nothing is known, of the type that goes with another one; any other expression
-    /// as it is.
+    /// A parameter of which nothing is known, of the type that goes with another one; any other
+    /// expression as it is.
     pub(crate) fn inferred(&self, expression: Expression, beside: &SqlType) -> Expression {
         let Some(number) = self.unknown_parameter(&expression) else { return expression };
         let collation = self.context.evaluation.connection_collation;

@@ -379,8 +379,9 @@ impl Binder<'_> {
         self.case_of(tests, values, otherwise)
     }
 
-    /// An operand that stands in several places of an expression, the first of which is always worked out
-    /// before the others: one whose value may differ from time to time is kept, and so is a large one.
+    /// An operand that stands in several places of an expression, the first of which is always
+    /// worked out before the others: one whose value may differ from time to time is kept, and so
+    /// is a large one.
     pub(crate) fn for_two(&mut self, operand: Expression) -> (Expression, Expression) {
         if !is_row_dependent(&operand) && !is_large(&operand) {
             return (operand.clone(), operand);

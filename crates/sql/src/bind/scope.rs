@@ -76,8 +76,8 @@ pub struct Scope {
     pub groups: Vec<(Slot, Expression)>,
     /// Slots of `GROUPING()`, by group.
     pub grouping_slots: Option<Vec<Slot>>,
-    /// Subqueries of the select list and of `GROUP BY`, by the hash of what is written, with what they were
-    /// bound to: one that is written again is the same.
+    /// Subqueries of the select list and of `GROUP BY`, by the hash of what is written, with what
+    /// they were bound to: one that is written again is the same.
     pub subqueries: Vec<(u64, sqlparser::ast::Expr, Expression)>,
     /// Slots that `ANY_VALUE` reads.
     pub any_values: SlotSet,

@@ -591,7 +591,8 @@ fn refuse_foreign(select: &Select) -> Result<()> {
     if is_foreign { Err(SqlError::not_supported("this clause of SELECT")) } else { Ok(()) }
 }
 
-/// Whether clients are told of a value as of a column: it is one of a table or of a temporary table.
+/// Whether clients are told of a value as of a column: it is one of a table or of a temporary
+/// table.
 fn is_stored(value: &Expression, origin: Option<&ColumnOrigin>) -> bool {
     origin.is_some() && matches!(value.kind, ExpressionKind::Slot(_))
 }

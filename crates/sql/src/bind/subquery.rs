@@ -193,7 +193,8 @@ impl Binder<'_> {
         Ok(self.subquery_expression(plan, kind, ty))
     }
 
-    /// A value or row and the columns of a query, made fit to be compared; and whether one may be NULL.
+    /// A value or row and the columns of a query, made fit to be compared; and whether one may be
+    /// NULL.
     fn beside_columns(
         &mut self,
         operand: Expression,
@@ -400,8 +401,8 @@ impl Binder<'_> {
         Ok(Ok((JoinTree::Relation(relation), columns)))
     }
 
-    /// The block of a query that can be the right side of a semi join, with its columns; its tables are
-    /// counted as those of the block around it.
+    /// The block of a query that can be the right side of a semi join, with its columns; its tables
+    /// are counted as those of the block around it.
     #[allow(clippy::type_complexity)]
     fn joinable(
         &mut self,

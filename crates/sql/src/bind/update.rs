@@ -273,8 +273,8 @@ impl Binder<'_> {
         targets.iter().any(|target| self.is_read_twice(target) || moves(source, target))
     }
 
-    /// Whether MySQL changes the rows of a target while it joins: the table is read first and once, and no
-    /// condition reads what is set.
+    /// Whether MySQL changes the rows of a target while it joins: the table is read first and once,
+    /// and no condition reads what is set.
     fn is_changed_while_joining(&self, source: &PlanNode, target: &WriteTarget) -> bool {
         let mut reads = SlotSet::default();
         add_all_reads(source, &mut reads);
@@ -294,8 +294,8 @@ impl Binder<'_> {
     }
 }
 
-/// Whether a column is part of the key that InnoDB clusters the table by: the primary key, or the first
-/// unique one without NULL.
+/// Whether a column is part of the key that InnoDB clusters the table by: the primary key, or the
+/// first unique one without NULL.
 fn is_clustered(table: &TableModel, ordinal: u16) -> bool {
     let nullable = |part: &IndexPartModel| {
         table.by_ordinal(part.ordinal).is_none_or(|column| column.ty.nullable)

@@ -118,7 +118,8 @@ impl Binder<'_> {
 }
 
 impl Binder<'_> {
-    /// Whose rights count in a view. One with the rights of who uses it has, within another, that one's.
+    /// Whose rights count in a view. One with the rights of who uses it has, within another, that
+    /// one's.
     fn view_user(&self, table: &TableModel, view: &ViewModel) -> Arc<ViewUser> {
         let around = self.view_users.last();
         let definer = match view.security_definer {
@@ -160,8 +161,8 @@ pub(crate) fn would_be_updatable(query: &ast::Query, context: &PlanContext<'_>) 
     Ok(shows_rows_of_tables(&binder))
 }
 
-/// What clients are told of a view's column: those that are merged are the view's, others those of the tables
-/// beneath as far as they are columns of such.
+/// What clients are told of a view's column: those that are merged are the view's, others those of
+/// the tables beneath as far as they are columns of such.
 fn tell_of_view(column: &mut ScopeColumn, view: &TableModel) {
     let Some(told) = &mut column.told else { return };
     let is_merged = matches!(column.source, ColumnSource::Expression(_));

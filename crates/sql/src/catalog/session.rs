@@ -68,8 +68,8 @@ pub trait SessionTables {
     fn sees_schema(&self, schema: &str) -> bool;
     /// Whether the user may know of a table.
     fn sees_table(&self, schema: &str, table: &str) -> bool;
-    /// The user's privileges on a column, as `information_schema` lists them; a user without any may not know
-    /// of it.
+    /// The user's privileges on a column, as `information_schema` lists them; a user without any
+    /// may not know of it.
     fn privileges_on_column(&self, schema: &str, table: &str, column: &str) -> String;
     /// Whether the user may read the definition of a view.
     fn reads_view(&self, schema: &str, view: &str) -> bool;

@@ -126,8 +126,8 @@ impl Collation {
         (!self.pads_with_spaces() || padding(a) == padding(b)) && self.equal(a, b)
     }
 
-    /// Whether the collation knows characters up to U+FFFF: to `…_unicode_ci`, which follows Unicode 4.0,
-    /// all others are one.
+    /// Whether the collation knows characters up to U+FFFF: to `…_unicode_ci`, which follows
+    /// Unicode 4.0, all others are one.
     fn is_of_basic_plane(&self) -> bool {
         self.name.ends_with("_unicode_ci")
     }

@@ -121,7 +121,8 @@ pub struct Execution<'a> {
     pub counters: Option<Counters>,
     /// What was asked of the node so far.
     pub rows: RowCounts,
-    /// Whether locking scans take one row at a time, because changing a row may change those behind it.
+    /// Whether locking scans take one row at a time, because changing a row may change those behind
+    /// it.
     pub(crate) scans_row_by_row: bool,
     /// Rows that a query would have given without its limit, for `FOUND_ROWS()`.
     pub found_rows: Option<u64>,

@@ -27,7 +27,8 @@ struct Account {
     granted_bytes: AtomicU64,
 }
 
-/// How much a statement asks the server's memory budget for at a time; less than that is not asked for.
+/// How much a statement asks the server's memory budget for at a time; less than that is not asked
+/// for.
 const GRANT_BYTES: u64 = 1 << 20;
 
 impl Default for MemoryBudget {
@@ -83,7 +84,8 @@ impl MemoryBudget {
         true
     }
 
-    /// Whether the server's memory budget has room for so many bytes beyond those that were granted.
+    /// Whether the server's memory budget has room for so many bytes beyond those that were
+    /// granted.
     #[cold]
     fn is_granted(&self, missing_bytes: u64) -> bool {
         let step_bytes = missing_bytes.max(GRANT_BYTES);

@@ -109,8 +109,8 @@ pub(super) fn finite(number: f64, expression: impl FnOnce() -> String) -> Result
     }
 }
 
-/// Memory for an answer of so many bytes, to be held until it is filled. `None` if a function may not answer so
-/// many: the warning is left and its answer is NULL.
+/// Memory for an answer of so many bytes, to be held until it is filled. `None` if a function may
+/// not answer so many: the warning is left and its answer is NULL.
 ///
 /// # Errors
 /// 1041 if there is no memory, and 1301 instead of the warning in a strict statement that stores.
@@ -129,8 +129,8 @@ pub(super) fn fits_packet(
     Ok(None)
 }
 
-/// Memory for an answer of so many bytes, to be held until it is filled. As much as the arguments take was
-/// promised before the call.
+/// Memory for an answer of so many bytes, to be held until it is filled. As much as the arguments
+/// take was promised before the call.
 ///
 /// # Errors
 /// 1041 if there is none.

@@ -47,7 +47,8 @@ pub trait SessionFacts: fmt::Debug + Send + Sync {
     fn last_insert_id(&self) -> u64;
     /// `LAST_INSERT_ID(x)`
     fn set_last_insert_id(&self, id: u64);
-    /// `@@insert_id`, which is used once: the number for the next row that one is generated for; 0: none.
+    /// `@@insert_id`, which is used once: the number for the next row that one is generated for; 0:
+    /// none.
     fn take_insert_id(&self) -> u64 {
         0
     }

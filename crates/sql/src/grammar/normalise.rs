@@ -41,8 +41,8 @@ use std::hash::Hasher;
 /// How many literals and parameters a statement may have: an insert of more rows is another
 /// statement each time anyway.
 pub const MAX_LITERALS: usize = 256;
-/// The longest text without its literals: a longer one would fill the plan cache for a statement that
-/// hardly comes again.
+/// The longest text without its literals: a longer one would fill the plan cache for a statement
+/// that hardly comes again.
 const MAX_TEXT_BYTES: usize = 64 << 10;
 /// How deep parentheses may nest.
 const MAX_PARENTHESES: usize = 64;

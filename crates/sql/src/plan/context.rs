@@ -45,8 +45,8 @@ pub struct PlanContext<'a> {
     pub evaluation: &'a EvaluationContext,
     /// The types of parameters by number; those beyond its end are text.
     pub parameters: &'a [SqlType],
-    /// Their values, if the statement is planned for an execution: estimates depend on them, and how they
-    /// are compared with dates and times ([`Premise`](super::Premise)).
+    /// Their values, if the statement is planned for an execution: estimates depend on them, and
+    /// how they are compared with dates and times ([`Premise`](super::Premise)).
     pub parameter_values: &'a [Datum],
     /// By number: what binding has found of parameters whose types are not known.
     pub parameter_types: RefCell<Vec<Option<SqlType>>>,
@@ -54,7 +54,8 @@ pub struct PlanContext<'a> {
     pub variables: &'a dyn VariableTypes,
     /// Warnings of planning, such as unknown hints.
     pub conditions: RefCell<Vec<Condition>>,
-    /// What a statement that could not be planned needs to be allowed on the tables that it named until then.
+    /// What a statement that could not be planned needs to be allowed on the tables that it named
+    /// until then.
     pub needs_of_refused: RefCell<Vec<PlanNeed>>,
     /// The executor that a hint names.
     pub executor: Cell<Option<Executor>>,

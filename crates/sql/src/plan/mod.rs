@@ -512,7 +512,8 @@ pub struct Subquery {
 pub enum SubqueryKind {
     /// Its one value; NULL without rows, error 1242 with more than one.
     Scalar,
-    /// `(operands) operator (subquery)` with its one row: NULL without rows, error 1242 with more than one.
+    /// `(operands) operator (subquery)` with its one row: NULL without rows, error 1242 with more
+    /// than one.
     Row(ComparedRow),
     /// Whether it has rows.
     Exists {

@@ -53,8 +53,9 @@ pub(crate) struct Item {
     pub prices: Rc<Prices>,
 }
 
-/// Rows and cost of an item's right side, which do not depend on what stands before it. Copies of the
-/// item share them: otherwise a join inside a join would be priced again for each path to the outer one.
+/// Rows and cost of an item's right side, which do not depend on what stands before it. Copies of
+/// the item share them: otherwise a join inside a join would be priced again for each path to the
+/// outer one.
 #[derive(Debug, Default)]
 pub(crate) struct Prices {
     /// Opened for a row of the left side.

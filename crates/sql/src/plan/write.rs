@@ -108,8 +108,8 @@ pub struct WriteTarget {
     pub row_payload: Slot,
     /// What is set.
     pub assignments: Vec<Assignment>,
-    /// Whether an assignment reads what those before it have set: in a single-table `UPDATE`, and in the
-    /// first table of a join. MySQL keeps the values of all others until the join is done.
+    /// Whether an assignment reads what those before it have set: in a single-table `UPDATE`, and
+    /// in the first table of a join. MySQL keeps the values of all others until the join is done.
     pub in_turn: bool,
     /// Slots of the row's columns: what assignments, generated columns and checks read.
     pub row: Vec<(u16, Slot)>,

@@ -1,8 +1,8 @@
 //! How long values are to clients, and how many digits they have after the point.
 //!
-//! MySQL counts for each expression how long its text can get, and goes by it where it tells clients of
-//! columns and where `CREATE TABLE … SELECT` makes columns. The type alone does not say it: `1` and
-//! `a * b` are both `BIGINT`.
+//! MySQL counts for each expression how long its text can get, and goes by it where it tells
+//! clients of columns and where `CREATE TABLE … SELECT` makes columns. The type alone does not say
+//! it: `1` and `a * b` are both `BIGINT`.
 
 use firn_format::value::CollationId;
 

@@ -65,10 +65,11 @@ pub(crate) enum Patience {
 pub(crate) enum Received {
     /// The payload is in the buffer.
     Packet,
-    /// Nothing came for a slice. What there is of a packet is kept: the next call goes on with it, into the
-    /// same buffer.
+    /// Nothing came for a slice. What there is of a packet is kept: the next call goes on with it,
+    /// into the same buffer.
     Idle,
-    /// The packet found no room in the memory budget. It has been passed over, and its beginning (at most
+    /// The packet found no room in the memory budget. It has been passed over, and its beginning
+    /// (at most
     /// [`KEPT_OF_REFUSED_BYTES`]) is in the buffer.
     Refused(NoRoom),
 }
@@ -200,8 +201,8 @@ impl Channel {
         Ok(())
     }
 
-    /// Takes what is there of a part's payload; says how much. Memory grows with what has arrived, not with what
-    /// the header promises.
+    /// Takes what is there of a part's payload; says how much. Memory grows with what has arrived,
+    /// not with what the header promises.
     fn take_body(&mut self, payload: &mut Vec<u8>, missing: usize) -> usize {
         let taken = match self.refusal {
             None => {

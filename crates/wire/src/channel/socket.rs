@@ -210,12 +210,12 @@ impl Drop for Listener {
     }
 }
 
-/// How many clients may wait to be accepted. The system takes the lesser of this and `net.core.somaxconn`,
-/// which is 4,096 by default.
+/// How many clients may wait to be accepted. The system takes the lesser of this and
+/// `net.core.somaxconn`, which is 4,096 by default.
 const WAITING_CLIENTS: i32 = 65_535;
 
-/// The standard library asks for a queue of 128 clients, which thousands of clients that come at once
-/// overflow. The system allows that `listen` is called once more.
+/// The standard library asks for a queue of 128 clients, which thousands of clients that come at
+/// once overflow. The system allows that `listen` is called once more.
 fn lengthen_queue(listener: &impl AsFd) -> io::Result<()> {
     Ok(rustix::net::listen(listener, WAITING_CLIENTS)?)
 }

@@ -137,7 +137,8 @@ impl Connection {
         }
         loop {
             self.look_whether_to_end()?;
-            // A command that came in part before the connection was parked goes on with its numbers.
+            // A command that came in part before the connection was parked goes on with its
+            // numbers.
             if !std::mem::take(&mut self.is_half_sent) {
                 self.channel.begin_exchange();
             }

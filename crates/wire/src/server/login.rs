@@ -15,8 +15,8 @@ use crate::reply::{Completion, Replies, RowFormat};
 use crate::service::Login;
 
 impl Connection {
-    /// Receives the handshake response, checks the password, opens the session, and says OK. False if the
-    /// response has not come: the connection waits for it without a thread.
+    /// Receives the handshake response, checks the password, opens the session, and says OK. False
+    /// if the response has not come: the connection waits for it without a thread.
     pub(super) fn log_in(&mut self, deadline: Duration) -> Result<bool, WireError> {
         // The greeting was packet 0 of this exchange.
         let received =

@@ -213,8 +213,9 @@ impl<R: BufRead> FieldReader<R> {
         Ok(end)
     }
 
-    /// Whether the mark that ended the field before was the beginning of the one that ends the line, as in
-    /// `FIELDS TERMINATED BY ',' LINES TERMINATED BY ',\n'`: there is no field between the two.
+    /// Whether the mark that ended the field before was the beginning of the one that ends the
+    /// line, as in `FIELDS TERMINATED BY ',' LINES TERMINATED BY ',\n'`: there is no field between
+    /// the two.
     fn ends_line_after_field(&self, line: &Line, start: usize) -> bool {
         let marks = &self.format;
         let rest = marks.line_end.strip_prefix(marks.field_end.as_slice());

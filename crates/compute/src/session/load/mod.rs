@@ -279,8 +279,8 @@ fn is_plain(loader: &Loader<'_>) -> bool {
     loader.load.set.is_empty() && loader.targets.iter().all(is_column)
 }
 
-/// The statement of a client's own file: the server cannot stop it from being sent, so that what would be an error is a
-/// warning, as with `IGNORE`.
+/// The statement of a client's own file: the server cannot stop it from being sent, so that what
+/// would be an error is a warning, as with `IGNORE`.
 fn without_refusals(load: &LoadData) -> LoadData {
     let on_conflict = match load.on_conflict {
         OnConflict::Replace => OnConflict::Replace,

@@ -1,5 +1,5 @@
-//! A random walk beside a plain list of grants: a lock is granted at once exactly if nothing in the list
-//! and no waiting request is against it, and who waits is granted as soon as that holds.
+//! A random walk beside a plain list of grants: a lock is granted at once exactly if nothing in the
+//! list and no waiting request is against it, and who waits is granted as soon as that holds.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::AtomicBool;

@@ -10,7 +10,8 @@ use super::choice::common_display;
 /// The longest text that such functions tell of as repeat another one.
 const LONGEST_MADE_CHARS: u32 = 16_777_216;
 
-/// Digits of numbers that functions answer, with their signs, where they are not those of a `BIGINT`.
+/// Digits of numbers that functions answer, with their signs, where they are not those of a
+/// `BIGINT`.
 const INTEGER_CHARS: &[(u32, &[&str])] = &[
     (
         1,

@@ -1,4 +1,5 @@
-//! The values of which one is chosen: of `CASE`, `IF`, `COALESCE`, `GREATEST`, of the sides of a `UNION`.
+//! The values of which one is chosen: of `CASE`, `IF`, `COALESCE`, `GREATEST`, of the sides of a
+//! `UNION`.
 
 use crate::expression::Expression;
 use crate::types::metadata::NOT_FIXED_DECIMALS;

@@ -1,4 +1,5 @@
-//! The types of columns that `CREATE TABLE … SELECT` makes of expressions: as long as their values are.
+//! The types of columns that `CREATE TABLE … SELECT` makes of expressions: as long as their values
+//! are.
 
 use crate::expression::{Expression, ExpressionKind};
 use crate::plan::{OutputColumn, SubqueryKind};
@@ -11,8 +12,8 @@ const LONGEST_INT_CHARS: u32 = 11;
 const DOUBLE_CHARS: u32 = 22;
 const LONGEST_TEXT_BYTES: u32 = 65_535;
 
-/// The type of a column that keeps the values of an output, and the width and the digits after the point that
-/// its definition has.
+/// The type of a column that keeps the values of an output, and the width and the digits after the
+/// point that its definition has.
 #[must_use]
 pub(crate) fn kept_type(column: &OutputColumn) -> (TypeKind, Option<(u16, u8)>) {
     let OutputColumn { value, origin, display, .. } = column;
@@ -74,7 +75,8 @@ fn double_width(value: &Expression, display: &Display) -> Option<(u16, u8)> {
     Some((u16::try_from(width).unwrap_or(u16::MAX), display.decimals))
 }
 
-/// Long texts of which one is chosen are kept as the longest; those that are put together as long as they are.
+/// Long texts of which one is chosen are kept as the longest; those that are put together as long
+/// as they are.
 fn long_kind(kind: TypeKind, value: &Expression, display: &Display) -> TypeKind {
     let is_chosen = matches!(value.kind, ExpressionKind::Case { .. } | ExpressionKind::Coalesce(_));
     let bytes = kind.charset().map_or(1, |charset| charset.max_character_bytes());

@@ -1,4 +1,5 @@
-//! How long the values of expressions are to clients, and how many digits they have after the point.
+//! How long the values of expressions are to clients, and how many digits they have after the
+//! point.
 //!
 //! ```text
 //!   a (INT, 11 characters) + 1 (2 characters, its sign included)      LONGLONG, 12 characters
@@ -112,7 +113,8 @@ impl Binder<'_> {
         }
         let display = self.display(expression);
         match (&expression.kind, &expression.ty.kind) {
-            // The width of its definition does not matter, but that of its type, also if it is taken for a wider one.
+            // The width of its definition does not matter, but that of its type, also if it is
+            // taken for a wider one.
             (
                 ExpressionKind::Slot(slot),
                 TypeKind::Integer { .. } | TypeKind::Text { .. } | TypeKind::Blob { .. },

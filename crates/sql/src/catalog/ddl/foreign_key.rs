@@ -300,7 +300,8 @@ fn check_parent_columns(
     Err(SqlError::new(1822, message))
 }
 
-/// Refuses to give a column of a foreign key a type that does not go with the one on the other side.
+/// Refuses to give a column of a foreign key a type that does not go with the one on the other
+/// side.
 ///
 /// # Errors
 /// 3780

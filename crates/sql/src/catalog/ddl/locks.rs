@@ -7,8 +7,8 @@
 //!   ALTER that copies               Upgradable ─► NoWrite (copy) ──────────────────► Exclusive
 //! ```
 //!
-//! Names are looked up again once their tables are locked: what is found then stays as it is. The session
-//! gives the locks back when the statement has ended.
+//! Names are looked up again once their tables are locked: what is found then stays as it is. The
+//! session gives the locks back when the statement has ended.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -155,7 +155,8 @@ impl DdlContext<'_> {
     }
 }
 
-/// Keeps others from a table while an index of it comes and goes, and lets them write while it is built.
+/// Keeps others from a table while an index of it comes and goes, and lets them write while it is
+/// built.
 pub(super) struct IndexBuild<'c> {
     pub(super) context: &'c DdlContext<'c>,
     pub(super) table: &'c TableModel,

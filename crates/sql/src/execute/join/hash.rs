@@ -92,8 +92,8 @@ impl Part {
     }
 }
 
-/// Rows by their keys. Those of one key are chained in the order in which they came: which of them an
-/// `UPDATE` of the left side meets first decides what it sets.
+/// Rows by their keys. Those of one key are chained in the order in which they came: which of them
+/// an `UPDATE` of the left side meets first decides what it sets.
 #[derive(Default)]
 struct Table {
     chains: Bulk<FxHashMap<Box<[u8]>, Chain>>,

@@ -4,9 +4,9 @@
 //!   values assigned, over the source row ─► the row as it is now with them ─► what differs from its bytes
 //! ```
 //!
-//! Both steps follow each other at once where nothing comes between them. Where the row may change between
-//! them, because the statement has it in several roles or because a cascade reaches it, the values are kept
-//! and the change is worked out when it is made, over the row as it is then.
+//! Both steps follow each other at once where nothing comes between them. Where the row may change
+//! between them, because the statement has it in several roles or because a cascade reaches it, the
+//! values are kept and the change is worked out when it is made, over the row as it is then.
 
 use firn_api::rows::TableRef;
 use firn_format::row::RowView;

@@ -9,8 +9,9 @@
 //!
 //! Parents are read with shared locks, children that change with exclusive ones, both in the present version:
 //! what a snapshot does not see counts as well. A cascade goes at most [`MOST_CASCADES`] tables deep.
-//! `NO ACTION` is `RESTRICT`, as in InnoDB: nothing is put off to the statement's end. So is a cascade that
-//! comes back to update a table that an update above it has changed, since it might never end.
+//! `NO ACTION` is `RESTRICT`, as in InnoDB: nothing is put off to the statement's end. So is a
+//! cascade that comes back to update a table that an update above it has changed, since it might
+//! never end.
 
 use std::sync::Arc;
 
@@ -124,7 +125,8 @@ impl ForeignKeys {
         !self.parents.is_empty()
     }
 
-    /// Whether a change of a row may, by cascades, change a row of a table that meets the condition.
+    /// Whether a change of a row may, by cascades, change a row of a table that meets the
+    /// condition.
     pub(super) fn may_reach(
         &mut self,
         is_reached: &dyn Fn(TableId) -> bool,
@@ -170,7 +172,8 @@ impl ForeignKeys {
         })
     }
 
-    /// Looks for the parents of a new row in other tables, or in its own one, where it may be its own parent.
+    /// Looks for the parents of a new row in other tables, or in its own one, where it may be its
+    /// own parent.
     pub(super) fn check_parents_of_new<'v>(
         &self,
         value: &dyn Fn(u16) -> ValueRef<'v>,
@@ -301,8 +304,8 @@ impl ForeignKeys {
         self.after_removal(table, old, None, above, execution)
     }
 
-    /// As [`ForeignKeys::after_delete`], of a row whose place another one takes: children whose parent key
-    /// the new row has stay.
+    /// As [`ForeignKeys::after_delete`], of a row whose place another one takes: children whose
+    /// parent key the new row has stay.
     pub(super) fn after_replace<'v>(
         &mut self,
         table: &TableRef,

@@ -62,7 +62,8 @@ struct Inserter<'p> {
 /// What became of a row.
 enum Written {
     Inserted,
-    /// It met a row that was there, which was updated or left; this is that row's `AUTO_INCREMENT` value.
+    /// It met a row that was there, which was updated or left; this is that row's `AUTO_INCREMENT`
+    /// value.
     Met {
         id: u64,
     },
@@ -634,8 +635,8 @@ impl<'p> Inserter<'p> {
         is_there.map_err(from_rows)
     }
 
-    /// `REPLACE`: deletes the row that is in the way. True if that one is the same already and no other row
-    /// can be in the way: then it stays, and counts as inserted.
+    /// `REPLACE`: deletes the row that is in the way. True if that one is the same already and no
+    /// other row can be in the way: then it stays, and counts as inserted.
     fn replace(
         &mut self,
         row: &Row,
@@ -682,8 +683,8 @@ impl<'p> Inserter<'p> {
         Ok(true)
     }
 
-    /// `ON DUPLICATE KEY UPDATE`: changes the row that is in the way, and answers the `AUTO_INCREMENT` value
-    /// that it has then; `None` if it is gone by now.
+    /// `ON DUPLICATE KEY UPDATE`: changes the row that is in the way, and answers the
+    /// `AUTO_INCREMENT` value that it has then; `None` if it is gone by now.
     fn update(
         &mut self,
         assignments: &'p [Assignment],
@@ -723,7 +724,8 @@ impl<'p> Inserter<'p> {
         self.id_met(set.map(|(_, value)| value), payload, execution).map(Some)
     }
 
-    /// The `AUTO_INCREMENT` value of a row with these bytes, unless the statement has set another one.
+    /// The `AUTO_INCREMENT` value of a row with these bytes, unless the statement has set another
+    /// one.
     fn id_met(
         &mut self,
         set: Option<Datum>,

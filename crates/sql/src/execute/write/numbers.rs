@@ -1,4 +1,5 @@
-//! `AUTO_INCREMENT` values of a statement, allocated as MySQL does with `innodb_autoinc_lock_mode = 2`.
+//! `AUTO_INCREMENT` values of a statement, allocated as MySQL does with
+//! `innodb_autoinc_lock_mode = 2`.
 //!
 //! ```text
 //!   counter ──reserve──► interval of numbers ──take──► a row
@@ -34,7 +35,8 @@ pub(super) struct Numbers {
 }
 
 impl Numbers {
-    /// The next number. `greatest` is the largest that the column can have: the counter stays there.
+    /// The next number. `greatest` is the largest that the column can have: the counter stays
+    /// there.
     pub(super) fn take(
         &mut self,
         table: &TableRef,

@@ -4,9 +4,9 @@
 //!   source row ─► assignments, ON UPDATE, generated ─► checks ─► what differs from the row's bytes ─► update
 //! ```
 //!
-//! A row's [change](super::change) is worked out while its source row is in the frame. Where rows are gathered
-//! first, the changes are kept and made afterwards; rows that may [change meanwhile](super::reread) keep only
-//! the values that they were assigned.
+//! A row's [change](super::change) is worked out while its source row is in the frame. Where rows
+//! are gathered first, the changes are kept and made afterwards; rows that may
+//! [change meanwhile](super::reread) keep only the values that they were assigned.
 
 use std::collections::VecDeque;
 use std::fmt::Write;
@@ -121,8 +121,8 @@ struct Updater<'p> {
     changed: u64,
 }
 
-/// A row of the join's first table, with what it is assigned: assignments to other tables read that, as in
-/// MySQL, which changes the first table's rows while it joins.
+/// A row of the join's first table, with what it is assigned: assignments to other tables read
+/// that, as in MySQL, which changes the first table's rows while it joins.
 struct Leading {
     number: usize,
     key: Box<[u8]>,
@@ -151,8 +151,8 @@ struct Pending {
 enum PendingChange {
     /// Of the row with these bytes.
     Made { payload: Box<[u8]>, changes: Changes },
-    /// These values were assigned; what changes follows from the row as it is then. `beside` are the values
-    /// of [`Target::beside`].
+    /// These values were assigned; what changes follows from the row as it is then. `beside` are
+    /// the values of [`Target::beside`].
     Assigned { values: Changes, beside: Box<[Datum]> },
 }
 

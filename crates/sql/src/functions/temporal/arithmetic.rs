@@ -47,7 +47,8 @@ fn text_result(context: &ResolveContext<'_>) -> SqlType {
     SqlType::varchar(TEXT_CHARS, context.connection_collation)
 }
 
-/// Amounts are taken as whole or exact numbers, or as text. A compound unit reads the text of what is no number.
+/// Amounts are taken as whole or exact numbers, or as text. A compound unit reads the text of what
+/// is no number.
 fn amount_type(ty: &SqlType, unit: Option<IntervalUnit>, context: &ResolveContext<'_>) -> SqlType {
     let is_simple = unit.is_some_and(|unit| !unit.is_compound());
     match &ty.kind {

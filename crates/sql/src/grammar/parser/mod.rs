@@ -6,8 +6,8 @@
 //!
 //! The stack is bounded: expressions, queries and parentheses around tables nest through `deeper`,
 //! which refuses when a part of the stack is used. So is the height of a tree (`height`), because a
-//! long chain of operators makes a tall one without nesting, and walking or dropping a tree uses the
-//! stack too.
+//! long chain of operators makes a tall one without nesting, and walking or dropping a tree uses
+//! the stack too.
 
 mod account;
 mod admin;

@@ -488,8 +488,8 @@ impl Parser<'_> {
 /// How long the name may be that a column has from its text, in bytes.
 const LONGEST_OWN_NAME_BYTES: usize = 255;
 
-/// The name of a column that has none: its text, or what a string says from its first visible character
-/// on. No name holds a zero byte.
+/// The name of a column that has none: its text, or what a string says from its first visible
+/// character on. No name holds a zero byte.
 fn own_name(expr: &Expr, written: &str) -> Ident {
     let name = match expr {
         Expr::Value(ValueWithSpan { value: Value::SingleQuotedString(text), .. }) => {

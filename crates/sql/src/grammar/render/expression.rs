@@ -359,8 +359,8 @@ fn list(items: &[Expr], out: &mut String) {
     out.push(')');
 }
 
-/// Nobody can name the items of a subquery that is a value: those without an alias stay without one, whose text
-/// may be longer than a name can be.
+/// Nobody can name the items of a subquery that is a value: those without an alias stay without
+/// one, whose text may be longer than a name can be.
 fn subquery(inner: &sqlparser::ast::Query, out: &mut String) {
     out.push('(');
     match inner.order_by {

@@ -1,5 +1,5 @@
-//! How the work of parsing, binding and planning grows with a statement, counted in steps and not by a
-//! clock: families of statements at a size and at twice that size.
+//! How the work of parsing, binding and planning grows with a statement, counted in steps and not
+//! by a clock: families of statements at a size and at twice that size.
 
 use super::{Database, shop};
 use crate::error::Result;

@@ -7,8 +7,8 @@
 //!   year_column = 5,  year_column = '5'      2005
 //! ```
 //!
-//! MySQL stores such a constant into the column before it compares. What cannot be stored as it is has
-//! no such value, and is compared by its own type.
+//! MySQL stores such a constant into the column before it compares. What cannot be stored as it is
+//! has no such value, and is compared by its own type.
 
 use firn_format::value::{Date, DateTime};
 
