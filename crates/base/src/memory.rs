@@ -89,8 +89,13 @@ pub struct Promise {
 }
 
 impl Promise {
-    /// So many of the bytes have been filled.
+    /// So many of the bytes have been filled. An empty promise, which every short value has, writes
+    /// nothing that threads share.
+    #[inline]
     pub fn filled(&mut self, size_bytes: usize) {
+        if self.size_bytes == 0 {
+            return;
+        }
         let size_bytes = self.size_bytes.min(size_bytes as u64);
         self.size_bytes -= size_bytes;
         PROMISED_BYTES.fetch_sub(size_bytes, Ordering::Relaxed);
