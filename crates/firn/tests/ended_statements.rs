@@ -303,7 +303,7 @@ fn end(server: &Server, watcher: &mut mysql::Conn, case: &Case, way: Way) -> Opt
             client.query_drop(format!("SET max_execution_time = {TIME_MS}")).unwrap();
         }
         sender.send(client.connection_id()).unwrap();
-        // Rows are not read: whoever sends them has to wait for the client.
+        // The client reads no rows, so the server has to wait for it.
         let answer = client.query_iter(statement).map(|_| ());
         let _ = end.recv();
         if let Err(mysql::Error::MySqlError(error)) = &answer {

@@ -119,8 +119,8 @@ impl SqlSession {
         }
     }
 
-    /// Failed logins are forgotten where an account is unlocked, changed how it may be used, or
-    /// made anew.
+    /// Forgets failed logins of an account that is unlocked, whose limits change, or that is created
+    /// again.
     fn forgive_unlocked(&self, statement: &Statement) {
         let users: Vec<&ast::Account> = match statement {
             Statement::CreateUser(create) => {

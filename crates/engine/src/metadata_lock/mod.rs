@@ -9,17 +9,17 @@
 //!
 //! Rules, cited by number:
 //!
-//! 1. Who asks for a stronger lock than `Write` counts itself in the table's stripe first and looks at the
-//!    slots afterwards. Who asks for `Read` or `Write` fills a place of its slot first and looks at the
-//!    stripe afterwards. Both sequentially consistent, so at least one of the two sees the other.
+//! 1. A request for a stronger lock than `Write` is counted in the table's stripe before it looks
+//!    at the slots. A request for `Read` or `Write` fills a place of its slot before it looks at
+//!    the stripe. Both are sequentially consistent, so at least one of the two sees the other.
 //! 2. A request is counted for as long as it waits, and its lock for as long as it is held.
-//! 3. Who frees a place looks at the stripe afterwards, and has the requests decided again if one is
-//!    counted there.
-//! 4. What waits in a queue is decided under the mutex by whoever changes something there, in the order of
-//!    the requests but for those that stand back ([`mode`]).
+//! 3. A context that frees a place then looks at the stripe, and decides the requests again if one
+//!    is counted there.
+//! 4. Every change of a queue decides its waiting requests under the mutex, in their order, except
+//!    for those that stand back ([`mode`]).
 //! 5. No wait, no I/O and no notification with the mutex held.
-//! 6. A circle of waits is looked for when a wait begins, and now and then while it lasts, since row locks
-//!    may close it. The cheapest request in it is refused.
+//! 6. A wait looks for a circle of waits when it begins, and periodically while it lasts, since row
+//!    locks may close one. The cheapest request in it is refused.
 
 mod deadlock;
 mod mode;

@@ -1,7 +1,7 @@
 //! Who holds locks, and who waits for which: decisions without waiting.
 //!
-//! The fast path's locks are not here but in the contexts' slots; whoever asks brings them along
-//! ([`Requests::blockers`] looks at the slots).
+//! The fast path's locks are in the contexts' slots and not here. A request passes the slots in
+//! ([`Requests::blockers`] looks at them).
 
 use std::sync::Arc;
 

@@ -4,8 +4,8 @@
 //!   place   0   free          table << 1 | writes   the lock
 //! ```
 //!
-//! Only the context itself writes its places, and under the mutex of the table of locks whoever
-//! grants its waiting request; anybody may read them.
+//! A context writes its own places. A thread that grants the context's waiting request writes them
+//! too, under the mutex of the table of locks. Any thread may read them.
 
 use crossbeam_utils::CachePadded;
 use firn_api::rows::MetadataLock;

@@ -33,10 +33,10 @@ pub(super) struct Difference {
 }
 
 /// So many changes of what rows hold are kept apart, as in MySQL, before a change that adds or
-/// drops a column has to write the table anew.
+/// drops a column has to rewrite the table.
 const MAX_ROW_VERSION: u16 = 255;
-/// A table that is written anew at no cost is from so many changes on: every dropped column makes
-/// each later change of the definition slower.
+/// From this version on, a table of few rows is rewritten: every dropped column makes each later
+/// change of the definition slower.
 const EARLY_ROW_VERSION: u16 = 32;
 /// Rows of such a table.
 const FEW_ROWS: f64 = 1_000.0;
