@@ -1,13 +1,14 @@
 //! Columns of results as the wire tells them to clients.
 
-use firn_sql::collation::Charset;
+use firn_format::value::CollationId;
 use firn_sql::plan::OutputColumn;
 use firn_sql::types::{Display, SqlType, TypeKind};
 use firn_wire::{ColumnDefinition, ColumnFlags, ColumnType, EncodedColumns};
 
-/// The definitions of a result's columns, as packets.
+/// The definitions of a result's columns, as packets. `results` is the collation that clients are
+/// told of texts, if they are sent in another character set than they are stored in.
 #[must_use]
-pub fn encode(columns: &[OutputColumn], results: Option<Charset>) -> EncodedColumns {
+pub fn encode(columns: &[OutputColumn], results: Option<CollationId>) -> EncodedColumns {
     let definitions: Vec<ColumnDefinition> =
         columns.iter().map(|column| definition(column, results)).collect();
     EncodedColumns::new(&definitions)
@@ -15,7 +16,7 @@ pub fn encode(columns: &[OutputColumn], results: Option<Charset>) -> EncodedColu
 
 /// A result's column.
 #[must_use]
-pub fn definition(column: &OutputColumn, results: Option<Charset>) -> ColumnDefinition {
+pub fn definition(column: &OutputColumn, results: Option<CollationId>) -> ColumnDefinition {
     let ty = &column.value.ty;
     let display = column.display.unwrap_or_else(|| Display::of_expression(ty));
     let mut definition = of_type(&column.name, ty, &display, results);
@@ -34,9 +35,9 @@ fn of_type(
     name: &str,
     ty: &SqlType,
     display: &Display,
-    results: Option<Charset>,
+    results: Option<CollationId>,
 ) -> ColumnDefinition {
-    let metadata = ty.shown_as(display, results.map(Charset::default_collation));
+    let metadata = ty.shown_as(display, results);
     let column_type = match &ty.kind {
         // Clients know members of these as strings; the flag says what they are.
         TypeKind::Enum { .. } | TypeKind::Set { .. } => ColumnType::String,
@@ -54,7 +55,7 @@ fn of_type(
 /// The columns of a statement that is prepared: what will come from a temporary table is an
 /// expression yet.
 #[must_use]
-pub fn encode_prepared(columns: &[OutputColumn], results: Option<Charset>) -> EncodedColumns {
+pub fn encode_prepared(columns: &[OutputColumn], results: Option<CollationId>) -> EncodedColumns {
     let definitions: Vec<ColumnDefinition> = columns
         .iter()
         .map(|column| match (&column.origin, column.display) {
@@ -70,6 +71,6 @@ pub fn encode_prepared(columns: &[OutputColumn], results: Option<Charset>) -> En
 
 /// The definition of a parameter.
 #[must_use]
-pub fn parameter(ty: &SqlType, results: Option<Charset>) -> ColumnDefinition {
+pub fn parameter(ty: &SqlType, results: Option<CollationId>) -> ColumnDefinition {
     of_type("?", ty, &Display::of_expression(ty), results)
 }

@@ -7,7 +7,7 @@
 
 use firn_base::memory;
 use firn_format::value as stored;
-use firn_format::value::ValueRef;
+use firn_format::value::{CollationId, ValueRef};
 use firn_sql::collation::Charset;
 use firn_sql::error::{Result, SqlError};
 use firn_sql::execute::ResultSink;
@@ -22,6 +22,8 @@ use crate::columns;
 pub struct Presentation {
     /// `character_set_results`; `None`: as it is stored.
     pub charset: Option<Charset>,
+    /// The collation of it that clients are told: that of `SET NAMES` or of the handshake.
+    pub collation: Option<CollationId>,
     /// The session's time zone, for timestamps.
     pub time_zone: TimeZone,
 }
@@ -129,7 +131,7 @@ impl ResultSink for WireSink<'_, '_, '_> {
         let replies = self.replies.take().expect("a result begins once");
         let set = match self.encoded {
             Some(encoded) => replies.encoded_columns(encoded),
-            None => replies.encoded_columns(&columns::encode(columns, self.presentation.charset)),
+            None => replies.encoded_columns(&columns::encode(columns, self.presentation.collation)),
         };
         self.set = Some(self.keep(set)?);
         Ok(())

@@ -118,6 +118,8 @@ impl SqlSession {
         key.push(0);
         key.extend_from_slice(&self.settings.sql_mode.0.to_le_bytes());
         key.extend_from_slice(&self.settings.connection_collation.0.to_le_bytes());
+        let results = self.settings.presentation.collation.map_or(0, |collation| collation.0);
+        key.extend_from_slice(&results.to_le_bytes());
         key.push(self.settings.div_precision_increment);
         for ty in &arguments.types {
             write_tag(&ty.kind, key);
@@ -241,7 +243,7 @@ impl SqlSession {
         let columns = match &plan.statement {
             StatementPlan::Query(_) if matches!(statement, Statement::Do(_)) => None,
             StatementPlan::Query(query) => {
-                Some(columns::encode(&query.columns, self.settings.presentation.charset))
+                Some(columns::encode(&query.columns, self.settings.presentation.collation))
             }
             _ => None,
         };
@@ -262,10 +264,6 @@ impl SqlSession {
         replies: &mut Replies<'_>,
     ) -> Answered {
         self.note_plan(plan);
-        let encoded = match self.settings.presentation.charset {
-            Some(charset) if !charset.is_utf8() => None,
-            _ => plan.columns.as_ref(),
-        };
         let counts_found = replies.counts_found_rows();
         let presentation = Arc::clone(&self.settings.presentation);
         // `DO` is planned as a query, whose row nobody gets.
@@ -276,7 +274,7 @@ impl SqlSession {
                 Err(error) => Err(self.refused(error)),
             };
         }
-        let mut sink = WireSink::new(replies, &presentation, encoded);
+        let mut sink = WireSink::new(replies, &presentation, plan.columns.as_ref());
         match self.execute(plan, arguments, &mut sink) {
             Ok(_) => {
                 self.measured.rows_sent += sink.rows();

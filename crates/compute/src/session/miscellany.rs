@@ -241,11 +241,11 @@ impl SqlSession {
             pattern => pattern,
         };
         let pattern = firn_sql::collation::LikePattern::new(collation, pattern, Some('\\'));
-        let charset = self.settings.presentation.charset;
+        let results = self.settings.presentation.collation;
         let wanted = query.columns.iter().filter(|column| pattern.matches(column.name.as_bytes()));
         Ok(wanted
             .map(|column| FieldDefinition {
-                column: columns::definition(column, charset),
+                column: columns::definition(column, results),
                 default: None,
             })
             .collect())

@@ -308,6 +308,7 @@ impl SqlSession {
             self.state.variables.install(name, charset.clone());
         }
         self.state.variables.install("collation_connection", Setting::text(collation.name));
+        self.state.variables.install_results_collation(id);
     }
 
     /// Works out anew what the session may do, if accounts have changed.

@@ -97,11 +97,11 @@ impl SqlSession {
         let text = self.decode(text)?.into_owned();
         let prepared = self.take_apart(&text)?;
         let (columns, types) = self.known_columns(&prepared)?;
-        let charset = self.settings.presentation.charset;
+        let results = self.settings.presentation.collation;
         let unknown = SqlType::varchar(UNKNOWN_CHARS, self.settings.connection_collation);
         let parameter = |number: usize| {
             let ty = types.get(number).and_then(Option::as_ref).unwrap_or(&unknown);
-            columns::parameter(ty, charset)
+            columns::parameter(ty, results)
         };
         let parameters: Vec<ColumnDefinition> =
             (0..prepared.parameter_count).map(parameter).collect();
@@ -125,11 +125,11 @@ impl SqlSession {
                 let arguments = Arguments::default();
                 let (plan, types) = self.plan_described(&prepared.statement, &arguments)?;
                 self.check_needs(&plan.needs)?;
-                let charset = self.settings.presentation.charset;
+                let results = self.settings.presentation.collation;
                 let is_into = matches!(&*prepared.statement, Statement::Select(select) if select.into.is_some());
                 let columns = match &plan.plan.statement {
                     StatementPlan::Query(query) if !is_into => {
-                        columns::encode_prepared(&query.columns, charset)
+                        columns::encode_prepared(&query.columns, results)
                     }
                     _ => none,
                 };

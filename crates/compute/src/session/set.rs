@@ -245,6 +245,7 @@ impl SqlSession {
                 }
                 let name = Setting::text(found.name);
                 self.state.variables.install("collation_connection", name);
+                self.state.variables.install_results_collation(found.id);
             }
             None => self.install_collation(set),
         }

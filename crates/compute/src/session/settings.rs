@@ -73,6 +73,7 @@ impl Settings {
             Setting::Null => None,
             name => Some(exchanged("character_set_results", name.as_text())?),
         };
+        let results = results.filter(|charset| *charset != Charset::Binary);
         Ok(Settings {
             autocommit: is_on("autocommit"),
             isolation: isolation(text("transaction_isolation")),
@@ -86,7 +87,8 @@ impl Settings {
             client_charset: exchanged("character_set_client", text("character_set_client"))?,
             connection_collation: collation(text("collation_connection"))?,
             presentation: Arc::new(Presentation {
-                charset: results.filter(|charset| *charset != Charset::Binary),
+                charset: results,
+                collation: results.map(|charset| variables.results_collation(charset)),
                 time_zone: time_zone(text("time_zone"))?,
             }),
             limits: Limits {

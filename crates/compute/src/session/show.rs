@@ -73,8 +73,8 @@ impl SqlSession {
     pub(super) fn show_columns(&mut self, show: &Show) -> Result<EncodedColumns> {
         match self.show_way(show)? {
             Way::Rows(table) => {
-                let charset = self.settings.presentation.charset;
-                Ok(columns::encode(&table.output_columns(), charset))
+                let results = self.settings.presentation.collation;
+                Ok(columns::encode(&table.output_columns(), results))
             }
             Way::Query(text) => {
                 let parsed = grammar::parse(&text, grammar::Mode::default())?;

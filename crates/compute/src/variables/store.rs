@@ -3,11 +3,16 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use firn_format::value::CollationId;
+use firn_sql::collation::{self, Charset};
 use firn_sql::error::{Result, SqlError};
 use parking_lot::RwLock;
 
 use super::table::{DEFINITIONS, position};
 use super::{Definition, Scope, Setting};
+
+/// Texts of results are sent in it.
+const RESULTS: &str = "character_set_results";
 
 /// One value for each definition, by its place.
 type Values = Vec<Setting>;
@@ -77,7 +82,8 @@ impl GlobalVariables {
     /// The values that a new session begins with.
     #[must_use]
     pub fn session(&self) -> SessionVariables {
-        SessionVariables { base: Arc::clone(&self.values.read()), own: BTreeMap::new() }
+        let base = Arc::clone(&self.values.read());
+        SessionVariables { base, own: BTreeMap::new(), results_collation: None }
     }
 }
 
@@ -86,6 +92,8 @@ impl GlobalVariables {
 pub struct SessionVariables {
     base: Arc<Values>,
     own: BTreeMap<usize, Setting>,
+    /// The collation that came with `character_set_results`, by `SET NAMES` or the handshake.
+    results_collation: Option<CollationId>,
 }
 
 impl SessionVariables {
@@ -133,6 +141,9 @@ impl SessionVariables {
             Some(value) => definition.check(value)?,
             None => (global.values.read()[at].clone(), false),
         };
+        if name == RESULTS {
+            self.results_collation = None;
+        }
         self.own.insert(at, value);
         Ok(moved)
     }
@@ -143,7 +154,22 @@ impl SessionVariables {
     /// If there is no such variable.
     pub fn install(&mut self, name: &str, value: Setting) {
         let at = position(name).expect("the caller names a variable of the table");
+        if name == RESULTS {
+            self.results_collation = None;
+        }
         self.own.insert(at, value);
+    }
+
+    /// Sets the collation that clients are told of texts until `character_set_results` is set again.
+    pub fn install_results_collation(&mut self, collation: CollationId) {
+        self.results_collation = Some(collation);
+    }
+
+    /// The collation that clients are told of texts in `charset`.
+    #[must_use]
+    pub fn results_collation(&self, charset: Charset) -> CollationId {
+        let of_charset = |id: &CollationId| collation::get(*id).charset == charset;
+        self.results_collation.filter(of_charset).unwrap_or_else(|| charset.default_collation())
     }
 }
 
