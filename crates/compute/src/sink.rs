@@ -12,7 +12,7 @@ use firn_sql::collation::Charset;
 use firn_sql::error::{Result, SqlError};
 use firn_sql::execute::ResultSink;
 use firn_sql::plan::OutputColumn;
-use firn_sql::types::{Datum, SqlType, TimeZone, TypeKind};
+use firn_sql::types::{Datum, Octets, SqlType, TimeZone, TypeKind};
 use firn_wire::{Completion, EncodedColumns, Replies, ResultSet, Row, WireError};
 
 use crate::columns;
@@ -223,17 +223,22 @@ impl ResultSink for WireSink<'_, '_, '_> {
                 self.row().decimal(&text);
                 self.decimal = text;
             }
-            (Datum::Text(bytes), kind) => self.bytes(bytes, kind)?,
+            (Datum::Text(bytes), kind) => match bytes.shared() {
+                Some(value) if !(self.converts && kind.is_text()) => self.row().shared(value),
+                _ => self.bytes(bytes, kind)?,
+            },
             (Datum::Date(packed), _) => self.row().date(wire_date(stored::Date::unpack(*packed))),
             (Datum::Time(packed), kind) => self.row().time(wire_time(*packed), kind.fsp()),
             (Datum::DateTime(packed), kind) => {
                 self.row().datetime(wire_datetime(*packed), kind.fsp());
             }
             (Datum::Json(json), _) => {
-                let text = json.to_text();
-                let _promise = memory::ask(text.len())?;
+                let text = Octets::from(json.to_text());
                 let charset = self.presentation.charset;
-                put_text(&mut self.row(), text.as_bytes(), charset);
+                match text.shared() {
+                    Some(value) if !self.converts => self.row().shared(value),
+                    _ => put_text(&mut self.row(), &text, charset),
+                }
             }
         }
         Ok(())

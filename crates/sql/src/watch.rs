@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use firn_base::clock::Clock;
-use firn_base::stack;
+use firn_base::{memory, stack};
 
 use crate::error::{Result, SqlError};
 
@@ -29,7 +29,12 @@ pub struct Watch<'a> {
     steps: Cell<u64>,
     asked_at: Cell<u64>,
     held_bytes: Cell<u64>,
+    /// Up to here the server's memory budget has been asked.
+    granted_bytes: Cell<u64>,
 }
+
+/// How much more memory the server's budget is asked for at a time.
+const GRANT_BYTES: u64 = 1 << 20;
 
 /// Who recurses. Parsing may use less of the stack than binding, and binding leaves room for walks
 /// over its result that do not ask.
@@ -110,7 +115,7 @@ impl<'a> Watch<'a> {
     /// Counts memory that the plan keeps.
     ///
     /// # Errors
-    /// 1041 if the statement may not have so much.
+    /// 1041 if the statement may not have so much, or if the server has no room for it.
     #[inline]
     pub fn hold(&self, size_bytes: usize) -> Result<()> {
         let held_bytes = self.held_bytes.get().saturating_add(size_bytes as u64);
@@ -119,8 +124,19 @@ impl<'a> Watch<'a> {
             Some(limit_bytes) if held_bytes > limit_bytes => {
                 Err(SqlError::out_of_memory(limit_bytes))
             }
+            Some(_) if held_bytes > self.granted_bytes.get() + GRANT_BYTES => {
+                self.grant(held_bytes)
+            }
             _ => Ok(()),
         }
+    }
+
+    #[cold]
+    fn grant(&self, held_bytes: u64) -> Result<()> {
+        let missing_bytes = held_bytes - self.granted_bytes.get();
+        let _promise = memory::ask(usize::try_from(missing_bytes).unwrap_or(usize::MAX))?;
+        self.granted_bytes.set(held_bytes);
+        Ok(())
     }
 
     /// What is held, in bytes.

@@ -221,6 +221,7 @@ impl SqlSession {
     ) -> Result<(CachedPlan, Vec<Option<SqlType>>)> {
         let generation = self.instance.plans.generation();
         let context = PlanContext {
+            long_texts: &self.long_texts,
             parameters: &arguments.types,
             parameter_values: &arguments.values,
             variables: &self.state,

@@ -91,6 +91,8 @@ pub struct SqlSession {
     evaluation: EvaluationContext,
     normalised: grammar::Normalised,
     literal_rows: grammar::LiteralRows,
+    /// Long literals of the statement that is planned, which its tree does not have.
+    long_texts: grammar::LongTexts,
     key: Vec<u8>,
     /// Plans of the texts that the session ran last.
     recent: crate::plan_cache::RecentPlans,
@@ -179,6 +181,7 @@ impl SqlSession {
             evaluation: EvaluationContext::default(),
             normalised: grammar::Normalised::default(),
             literal_rows: grammar::LiteralRows::default(),
+            long_texts: grammar::LongTexts::new(),
             key: Vec::new(),
             recent: crate::plan_cache::RecentPlans::default(),
             tags: Vec::new(),

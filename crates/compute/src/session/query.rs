@@ -114,7 +114,7 @@ impl SqlSession {
         text: &str,
         replies: &mut Replies<'_>,
     ) -> std::result::Result<(), WireError> {
-        let parsed = match grammar::parse_watched(text, self.grammar_mode(), &self.watch(true)) {
+        let parsed = match grammar::parse_apart(text, self.grammar_mode(), &self.watch(true)) {
             Ok(parsed) => parsed,
             Err(error) if error.code == 1065 && is_comment(text) => {
                 return self.answer_ok(replies);
@@ -130,7 +130,10 @@ impl SqlSession {
             self.keep_error(&error);
             return Err(told(error));
         }
-        self.run_statement(text, &parsed.statement, replies)
+        let outer = std::mem::replace(&mut self.long_texts, parsed.long_texts);
+        let done = self.run_statement(text, &parsed.statement, replies);
+        self.long_texts = outer;
+        done
     }
 }
 

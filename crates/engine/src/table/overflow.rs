@@ -138,6 +138,7 @@ pub fn read(
     let end = range.end.min(reference.length);
     let wanted = usize::try_from(end.saturating_sub(range.start)).unwrap_or(usize::MAX);
     let mut promise = memory::ask(wanted)?;
+    into.try_reserve_exact(wanted).map_err(|_| memory::NoRoom(wanted as u64))?;
     let mut page = PageId::new(space, reference.first_page);
     let mut at = 0;
     while at < end {

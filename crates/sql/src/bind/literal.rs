@@ -4,6 +4,7 @@ use sqlparser::ast::{DataType, Expr, TypedString, Value};
 
 use crate::error::{Result, SqlError};
 use crate::expression::{Expression, ExpressionKind};
+use crate::grammar;
 use crate::types::{Coercibility, Datum, Decimal, SqlType, TypeKind};
 
 use super::parameter::TEXT_CHARS;
@@ -17,23 +18,43 @@ impl Binder<'_> {
             Value::SingleQuotedString(text) | Value::DoubleQuotedString(text) => {
                 self.literal_text(text)
             }
-            Value::HexStringLiteral(digits) => Ok(bytes(hex(digits)?)),
+            Value::HexStringLiteral(digits) => {
+                self.context.watch.hold(digits.len() / 2)?;
+                Ok(bytes(hex(digits)?))
+            }
             Value::SingleQuotedByteStringLiteral(bits) => Ok(bytes(binary_digits(bits)?)),
             Value::Boolean(truth) => {
                 Ok(make::literal(Datum::Int(i64::from(*truth)), SqlType::boolean()))
             }
             Value::Null => Ok(make::null()),
-            Value::Placeholder(name) => self.placeholder(name),
+            Value::Placeholder(name) => match grammar::long_text(value) {
+                Some(number) => self.long_literal_text(number),
+                None => self.placeholder(name),
+            },
             other => Err(SqlError::not_supported(&other.to_string())),
         }
     }
 
     /// Text of the connection's collation.
     pub(crate) fn literal_text(&self, text: &str) -> Result<Expression> {
+        // A long one is shared, and was counted as what the process takes.
+        if text.len() < grammar::LONG_TEXT_BYTES {
+            self.context.watch.hold(text.len())?;
+        }
         let collation = self.context.evaluation.connection_collation;
         let ty =
             SqlType::varchar(u32::try_from(text.chars().count()).unwrap_or(u32::MAX), collation);
         Ok(make::literal(Datum::text(text.as_bytes()), ty))
+    }
+
+    /// The same for one that is held apart from the tree; its bytes are shared.
+    fn long_literal_text(&self, number: usize) -> Result<Expression> {
+        let text = self.context.long_texts.get(number);
+        let text = text.ok_or_else(|| SqlError::not_supported("this literal"))?;
+        let collation = self.context.evaluation.connection_collation;
+        let characters = text.iter().filter(|byte| **byte & 0xc0 != 0x80).count();
+        let ty = SqlType::varchar(u32::try_from(characters).unwrap_or(u32::MAX), collation);
+        Ok(make::literal(Datum::Text(text.clone()), ty))
     }
 
     /// `-number`, so that the least integer is one.

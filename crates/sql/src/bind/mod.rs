@@ -231,8 +231,8 @@ impl<'a> Binder<'a> {
 
     /// Counts the memory of an expression that is copied.
     pub(crate) fn hold(&self, expression: &Expression) -> Result<()> {
-        let nodes = visit::count_nodes(expression, usize::MAX);
+        let (nodes, size_bytes) = visit::size_of_expression(expression);
         self.context.watch.steps(nodes)?;
-        self.context.watch.hold(nodes * size_of::<Expression>())
+        self.context.watch.hold(size_bytes)
     }
 }

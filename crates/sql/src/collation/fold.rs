@@ -39,5 +39,7 @@ fn map(text: &[u8], fold: fn(char) -> char, fold_ascii: fn(&[u8]) -> Vec<u8>) ->
     if text.is_ascii() {
         return fold_ascii(text);
     }
-    super::charset::characters(text).map(fold).collect::<String>().into_bytes()
+    let mut folded = String::with_capacity(text.len());
+    folded.extend(super::charset::characters(text).map(fold));
+    folded.into_bytes()
 }

@@ -8,14 +8,14 @@
 //! no operator is built, no slot is filled, and with the session's buffers a point query allocates nothing.
 
 use firn_api::rows::{ReadMode, RowContent, ScanRow, TableRef, Transaction, cell_value};
-use firn_format::row::{ColumnReader, RowView};
+use firn_format::row::{ColumnReader, ColumnValue, RowView};
 use firn_format::value::ValueRef;
 use smallvec::SmallVec;
 
 use crate::error::Result;
 use crate::expression::{Expression, ExpressionKind};
 use crate::plan::{Access, NodeKind, PlanNode, QueryPlan, ScanPlan};
-use crate::types::SqlType;
+use crate::types::{Datum, SqlType, TypeKind};
 
 use super::Execution;
 use super::access::clustered_point;
@@ -253,8 +253,14 @@ impl<'p> Direct<'p> {
         sink.begin_row()?;
         for (ordinal, _, ty) in &self.columns {
             let cell = view.column(usize::from(*ordinal)).map_err(from_row)?;
-            let value = cell_value(transaction, table, cell, overflow);
-            sink.stored(value.map_err(from_rows)?, ty)?;
+            let is_long_text =
+                matches!(cell, ColumnValue::Overflow(_)) && ty.kind != TypeKind::Json;
+            let value = cell_value(transaction, table, cell, overflow).map_err(from_rows)?;
+            match is_long_text {
+                // It goes to the client without another copy.
+                true => sink.datum(&Datum::text(std::mem::take(overflow)), ty)?,
+                false => sink.stored(value, ty)?,
+            }
         }
         sink.end_row()
     }

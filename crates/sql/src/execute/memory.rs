@@ -11,6 +11,7 @@ use firn_base::memory;
 
 use crate::error::{Result, SqlError};
 use crate::types::Datum;
+use crate::types::octets::INLINE_BYTES;
 
 /// What a statement may hold unless its session says otherwise.
 pub const DEFAULT_LIMIT_BYTES: u64 = 256 << 20;
@@ -176,7 +177,7 @@ impl Drop for Reservation {
 #[must_use]
 pub(crate) fn size_of_values(values: &[Datum]) -> usize {
     let heap = |datum: &Datum| match datum {
-        Datum::Text(octets) if octets.len() > 23 => octets.len(),
+        Datum::Text(octets) if octets.len() > INLINE_BYTES => octets.len(),
         Datum::Json(_) => 256,
         _ => 0,
     };

@@ -2,7 +2,7 @@
 
 use firn_api::rows::{RowContent, TableRef, Transaction, cell_value};
 use firn_base::memory::UNASKED_BYTES;
-use firn_format::row::RowView;
+use firn_format::row::{ColumnValue, RowView};
 use firn_format::value::ValueRef;
 
 use crate::error::Result;
@@ -115,8 +115,17 @@ fn fill_from_payload(
     let view = RowView::parse(&table.layout().row, payload).map_err(from_row)?;
     for (ordinal, slot, ty) in columns {
         let cell = view.column(usize::from(*ordinal)).map_err(from_row)?;
+        let slot = &mut frame[slot.0 as usize];
+        let is_long_text = matches!(cell, ColumnValue::Overflow(_)) && ty.kind != TypeKind::Json;
+        if is_long_text {
+            // What was there is given back before more is asked for.
+            *slot = Datum::Null;
+        }
         let value = cell_value(transaction, table, cell, overflow).map_err(from_rows)?;
-        fill_slot(&mut frame[slot.0 as usize], value, ty, context)?;
+        match is_long_text {
+            true => *slot = Datum::text(std::mem::take(overflow)),
+            false => fill_slot(slot, value, ty, context)?,
+        }
     }
     Ok(())
 }

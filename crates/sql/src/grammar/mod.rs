@@ -21,6 +21,7 @@
 //! | `DATE '…'`, `{d '…'}` | `Expr::TypedString` of `Date`, `Time` or `Timestamp` |
 //! | `NULL`, `\N`, `TRUE` | `Value::Null`, `Value::Boolean` |
 //! | `?` | `Value::Placeholder("?1")`, `"?2"` … in the text's order: [`parameter_index`] |
+//! | a long `'a'` | `Value::Placeholder("'0")`, `"'1"` … if [`parse_apart`] holds it apart: [`long_text`] |
 //!
 //! # Names
 //!
@@ -103,6 +104,7 @@ pub use split::{Split, split};
 use firn_base::memory;
 
 use crate::error::{Result, SqlError};
+use crate::types::Octets;
 use crate::watch::Watch;
 use ast::{ColumnType, Statement};
 use parser::Parser;
@@ -133,7 +135,15 @@ pub struct Parsed {
     pub parameter_count: u32,
     /// Whether the text of a `?` is part of the name of a column, somewhere in the statement.
     pub names_show_parameters: bool,
+    /// Long string literals that are not in the tree; empty but for [`parse_apart`].
+    pub long_texts: LongTexts,
 }
+
+/// The long string literals of a statement, where the tree has [`long_text`]s.
+pub type LongTexts = Vec<Octets>;
+
+/// Shorter literals are in the tree.
+pub const LONG_TEXT_BYTES: usize = 64 << 10;
 
 /// Parses the one statement of a text; a semicolon may end it.
 ///
@@ -149,29 +159,59 @@ pub fn parse(text: &str, mode: Mode) -> Result<Parsed> {
 /// # Errors
 /// As [`parse`]; 1317 or 3024 if the statement is to end.
 pub fn parse_watched(text: &str, mode: Mode, watch: &Watch<'_>) -> Result<Parsed> {
-    let _promise = memory::ask(tree_bytes(text, mode))?;
-    let mut parser = parser_of(text, mode, watch)?;
+    let _promise = memory::ask(tree_bytes(text, mode, usize::MAX))?;
+    parsed(parser_of(text, mode, watch)?)
+}
+
+/// As [`parse_watched`], but for statements that plans are made of, whose long string literals are
+/// held apart from the tree: what is bound shares their bytes.
+///
+/// # Errors
+/// As [`parse_watched`].
+pub fn parse_apart(text: &str, mode: Mode, watch: &Watch<'_>) -> Result<Parsed> {
+    if text.len() < LONG_TEXT_BYTES {
+        return parse_watched(text, mode, watch);
+    }
+    let promise = memory::ask(tree_bytes(text, mode, LONG_TEXT_BYTES))?;
+    let apart = parsed(parser_of(text, mode, watch)?.with_long_texts_apart())?;
+    drop(promise);
+    match apart.long_texts.is_empty() || apart.statement.is_planned() {
+        true => Ok(apart),
+        false => {
+            drop(apart);
+            parse_watched(text, mode, watch)
+        }
+    }
+}
+
+fn parsed(mut parser: Parser<'_>) -> Result<Parsed> {
     let statement = parser.whole_statement()?;
     Ok(Parsed {
         statement,
         parameter_count: parser.parameter_count(),
         names_show_parameters: parser.names_show_parameters(),
+        long_texts: parser.take_long_texts(),
     })
 }
 
-/// About how much memory the tree of a long text takes.
-fn tree_bytes(text: &str, mode: Mode) -> usize {
+/// About how much memory the tree of a long text takes if it has no literals of so many bytes.
+fn tree_bytes(text: &str, mode: Mode, long_bytes: usize) -> usize {
     /// An expression's node takes more, but not every token makes one.
     const TOKEN_BYTES: usize = 100;
     if text.len() < memory::UNASKED_BYTES / TOKEN_BYTES {
         return 0;
     }
     let mut lexer = lexer::Lexer::new(text, mode);
-    let mut tokens = 0;
-    while lexer.next().kind != lexer::Kind::End {
-        tokens += 1;
+    let mut size_bytes = 0;
+    loop {
+        let token = lexer.next();
+        let length = (token.end - token.start) as usize;
+        match token.kind {
+            lexer::Kind::End => return size_bytes,
+            lexer::Kind::Text if length >= long_bytes => size_bytes += TOKEN_BYTES,
+            _ => size_bytes += TOKEN_BYTES + length,
+        }
     }
-    text.len() + tokens * TOKEN_BYTES
 }
 
 /// Parses an expression alone: a default, a check, a generated column out of the catalog.
@@ -203,6 +243,13 @@ fn parser_of<'a>(text: &'a str, mode: Mode, watch: &'a Watch<'a>) -> Result<Pars
 pub fn parameter_index(value: &Value) -> Option<usize> {
     let Value::Placeholder(name) = value else { return None };
     name.strip_prefix('?')?.parse::<usize>().ok()?.checked_sub(1)
+}
+
+/// The number among [`Parsed::long_texts`] that a value stands for, counted from 0.
+#[must_use]
+pub fn long_text(value: &Value) -> Option<usize> {
+    let Value::Placeholder(name) = value else { return None };
+    name.strip_prefix('\'')?.parse().ok()
 }
 
 /// The name of the user variable that an expression is.

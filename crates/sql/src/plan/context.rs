@@ -7,7 +7,7 @@ use firn_format::value::CollationId;
 use crate::catalog::SessionCatalog;
 use crate::error::{Condition, Result};
 use crate::plan::PlanNeed;
-use crate::types::{Datum, EvaluationContext, SqlType};
+use crate::types::{Datum, EvaluationContext, Octets, SqlType};
 use crate::watch::Watch;
 
 /// The types of the session's variables.
@@ -43,6 +43,8 @@ pub struct PlanContext<'a> {
     pub schema: Option<&'a str>,
     /// The session's modes, collation and time zone.
     pub evaluation: &'a EvaluationContext,
+    /// String literals that are held apart from the statement's tree.
+    pub long_texts: &'a [Octets],
     /// The types of parameters by number; those beyond its end are text.
     pub parameters: &'a [SqlType],
     /// Their values, if the statement is planned for an execution: estimates depend on them, and
@@ -84,6 +86,7 @@ impl<'a> PlanContext<'a> {
             catalog,
             schema,
             evaluation,
+            long_texts: &[],
             parameters: &[],
             parameter_values: &[],
             parameter_types: RefCell::default(),

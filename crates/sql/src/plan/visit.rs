@@ -6,6 +6,7 @@
 //! ```
 
 use crate::expression::{AggregateCall, Expression, ExpressionKind, Slot, SortKey};
+use crate::types::Datum;
 
 use super::{
     Access, FrameBound, NodeKind, PlanNode, QueryPlan, RangePlan, ScanPlan, Subquery,
@@ -110,6 +111,23 @@ pub fn count_nodes(expression: &Expression, most: usize) -> usize {
         }
     });
     count
+}
+
+/// How many nodes an expression has, and how much memory they and their short texts take; a copy
+/// shares the long ones.
+#[must_use]
+pub fn size_of_expression(expression: &Expression) -> (usize, usize) {
+    let text_bytes = match &expression.kind {
+        ExpressionKind::Literal(Datum::Text(text)) if text.shared().is_none() => text.len(),
+        _ => 0,
+    };
+    let (mut nodes, mut bytes) = (1, size_of::<Expression>() + text_bytes);
+    for_each_operand(expression, &mut |operand| {
+        let (more_nodes, more_bytes) = size_of_expression(operand);
+        nodes += more_nodes;
+        bytes += more_bytes;
+    });
+    (nodes, bytes)
 }
 
 /// Whether an expression nests more than so many levels deep.

@@ -70,14 +70,16 @@ impl Datum {
         Datum::Text(bytes.into())
     }
 
-    /// A copy; memory for one of a long text is asked for.
+    /// A copy; memory for one of a long text that is not shared is asked for.
     ///
     /// # Errors
     /// 1041 if there is none.
     #[inline]
     pub fn try_clone(&self) -> crate::error::Result<Datum> {
         let _promise = match self {
-            Datum::Text(octets) => Some(firn_base::memory::ask(octets.len())?),
+            Datum::Text(octets) if octets.shared().is_none() => {
+                Some(firn_base::memory::ask(octets.len())?)
+            }
             _ => None,
         };
         Ok(self.clone())

@@ -5,15 +5,17 @@
 //!   length of content   sequence   length before compression, 0 if it is not compressed   content
 //! ```
 //!
-//! A frame holds any piece of the stream of packets, not necessarily whole ones.
+//! A frame holds any piece of the stream of packets, not necessarily whole ones. What arrives is decompressed as it
+//! arrives; the last piece of a frame is held back until the frame has proved to be whole.
 
 use std::io::Write;
 
-use firn_base::memory;
+use firn_base::memory::{self, Promise};
 use flate2::write::{ZlibDecoder, ZlibEncoder};
 
 use super::Sender;
 use super::input::Input;
+use super::output::Output;
 use super::stream::ByteStream;
 use crate::error::{ServerError, WireError};
 use crate::packet::MAX_PAYLOAD_LENGTH;
@@ -36,127 +38,240 @@ pub enum CompressionAlgorithm {
     Zstd,
 }
 
+/// How much of a frame is decompressed at a time.
+const PIECE_BYTES: usize = 4 << 10;
+
+/// The longest window of Zstandard: a frame has no more to look back at.
+const WINDOW_LOG_MAX: u32 = 24;
+
 /// The compression of one connection.
 pub(crate) struct Compression {
     algorithm: CompressionAlgorithm,
     level: i32,
     raw: Input,
+    /// The frame whose content is arriving.
+    frame: Option<Frame>,
     /// The next frame's number, in either direction.
     pub(crate) sequence: u8,
 }
 
 impl Compression {
     pub(crate) fn new(algorithm: CompressionAlgorithm, level: i32) -> Compression {
-        Compression { algorithm, level, raw: Input::default(), sequence: 0 }
+        Compression { algorithm, level, raw: Input::default(), frame: None, sequence: 0 }
     }
 
     /// No part of a frame has been received.
     pub(crate) fn is_quiet(&self) -> bool {
-        self.raw.len() == 0
+        self.raw.len() == 0 && self.frame.is_none()
     }
 
     pub(crate) fn release(&mut self) {
         self.raw.release();
     }
 
-    /// Takes a frame's content over to `plain` if a whole frame is there; receives some more otherwise.
+    /// Takes some of what has been received over to `plain`, or receives some more if there is nothing to take.
     pub(crate) fn fill(
         &mut self,
         stream: &mut dyn ByteStream,
         plain: &mut Input,
     ) -> Result<(), WireError> {
-        if let Some(length) = self.frame_length()
-            && self.raw.len() >= length
-        {
-            return self.take_frame(length, plain);
+        if let Some(frame) = &mut self.frame {
+            if frame.missing == 0 {
+                let frame = self.frame.take().and_then(|frame| frame.finish(plain));
+                return frame.ok_or(WireError::Fatal(ServerError::cannot_uncompress()));
+            }
+            if self.raw.len() > 0 {
+                return frame
+                    .advance(&mut self.raw, plain)
+                    .ok_or(WireError::Fatal(ServerError::cannot_uncompress()));
+            }
+        } else if self.raw.len() >= FRAME_HEADER_LENGTH {
+            return self.begin_frame();
         }
         if self.raw.fill_from(stream)? == 0 { Err(WireError::closed()) } else { Ok(()) }
     }
 
-    fn frame_length(&self) -> Option<usize> {
-        let [a, b, c, ..] = *self.raw.peek().first_chunk::<FRAME_HEADER_LENGTH>()?;
-        Some(FRAME_HEADER_LENGTH + u32::from_le_bytes([a, b, c, 0]) as usize)
-    }
-
-    fn take_frame(&mut self, length: usize, plain: &mut Input) -> Result<(), WireError> {
-        let [_, _, _, sequence, a, b, c, content @ ..] = &self.raw.peek()[..length] else {
-            return Err(WireError::Fatal(ServerError::cannot_uncompress()));
-        };
-        let (sequence, plain_length) = (*sequence, u32::from_le_bytes([*a, *b, *c, 0]) as usize);
+    fn begin_frame(&mut self) -> Result<(), WireError> {
+        let [a, b, c, sequence, d, e, f] = self.raw.take_array();
         if sequence != self.sequence {
             return Err(WireError::Fatal(ServerError::packets_out_of_order()));
         }
         self.sequence = sequence.wrapping_add(1);
-        // Decompressed, and once more in the queue of what has been received.
-        let _promise = memory::ask(2 * plain_length.max(content.len()))
-            .map_err(|no_room| WireError::Fatal(ServerError::out_of_memory(no_room)))?;
-        if plain_length > 0 {
-            let content = self
-                .decompress(content, plain_length)
-                .ok_or(WireError::Fatal(ServerError::cannot_uncompress()))?;
-            plain.push(&content);
-        } else {
-            plain.push(content);
-        }
-        self.raw.pass_over(length);
-        Ok(())
-    }
-
-    /// The content, if it is of that length exactly.
-    fn decompress(&self, content: &[u8], length: usize) -> Option<Vec<u8>> {
-        let plain = match self.algorithm {
-            CompressionAlgorithm::Zlib => {
-                let mut decoder = ZlibDecoder::new(Bounded { bytes: Vec::new(), limit: length });
-                decoder.write_all(content).ok()?;
-                decoder.finish().ok()?.bytes
+        let missing = u32::from_le_bytes([a, b, c, 0]) as usize;
+        let plain_length = u32::from_le_bytes([d, e, f, 0]) as usize;
+        let mut promise = Promise::default();
+        let decoder = match self.algorithm {
+            _ if plain_length == 0 => Decoder::Plain,
+            CompressionAlgorithm::Zlib => Decoder::Zlib(ZlibDecoder::new(Vec::new())),
+            CompressionAlgorithm::Zstd => {
+                // It keeps what it has decompressed, to look back at.
+                promise = memory::ask(plain_length)
+                    .map_err(|no_room| WireError::Fatal(ServerError::out_of_memory(no_room)))?;
+                Decoder::zstd().map_err(|_| WireError::Fatal(ServerError::cannot_uncompress()))?
             }
-            CompressionAlgorithm::Zstd => zstd::bulk::decompress(content, length).ok()?,
         };
-        (plain.len() == length).then_some(plain)
-    }
-
-    /// Sends `bytes`, framed.
-    pub(crate) fn send(&mut self, bytes: &[u8], sender: &mut Sender<'_>) -> Result<(), WireError> {
-        let mut frame = Vec::new();
-        for piece in bytes.chunks(MAX_FRAME_BYTES) {
-            frame.clear();
-            let compressed = self.compress(piece);
-            match compressed {
-                Some(content) => self.put_frame(&mut frame, &content, piece.len()),
-                None => self.put_frame(&mut frame, piece, 0),
-            }
-            sender.send(&frame)?;
-        }
+        let held = Vec::new();
+        self.frame = Some(Frame { missing, plain_length, decoder, held, _promise: promise });
         Ok(())
     }
 
-    /// The piece compressed, if that makes it shorter.
-    fn compress(&self, piece: &[u8]) -> Option<Vec<u8>> {
-        if piece.len() < MIN_COMPRESSED_BYTES {
+    /// Sends what was committed, framed.
+    pub(crate) fn send(
+        &mut self,
+        output: &Output,
+        sender: &mut Sender<'_>,
+    ) -> Result<(), WireError> {
+        let (mut content, mut length) = (Vec::new(), 0);
+        for mut piece in output.committed() {
+            while !piece.is_empty() {
+                let (now, later) = piece.split_at(piece.len().min(MAX_FRAME_BYTES - length));
+                content.push(now);
+                length += now.len();
+                piece = later;
+                if length == MAX_FRAME_BYTES {
+                    self.send_frame(&content, length, sender)?;
+                    (content, length) = (Vec::new(), 0);
+                }
+            }
+        }
+        if length > 0 { self.send_frame(&content, length, sender) } else { Ok(()) }
+    }
+
+    fn send_frame(
+        &mut self,
+        content: &[&[u8]],
+        length: usize,
+        sender: &mut Sender<'_>,
+    ) -> Result<(), WireError> {
+        if let Some(mut frame) = self.compressed(content, length) {
+            let header = self.header(frame.len() - FRAME_HEADER_LENGTH, length);
+            frame[..FRAME_HEADER_LENGTH].copy_from_slice(&header);
+            return sender.send(&frame);
+        }
+        let header = self.header(length, 0);
+        // A short one goes out in one piece.
+        if length < MIN_COMPRESSED_BYTES {
+            return sender.send(&[&header, &content.concat()[..]].concat());
+        }
+        sender.send(&header)?;
+        content.iter().try_for_each(|piece| sender.send(piece))
+    }
+
+    /// A frame with the content compressed, its header still blank; `None` if that makes it no
+    /// shorter, or if there is no memory for it.
+    fn compressed(&self, content: &[&[u8]], length: usize) -> Option<Vec<u8>> {
+        if length < MIN_COMPRESSED_BYTES {
             return None;
         }
-        let compressed = match self.algorithm {
+        let _promise = memory::ask(length).ok()?;
+        let bytes = vec![0; FRAME_HEADER_LENGTH];
+        let bounded = Bounded { bytes, limit: FRAME_HEADER_LENGTH + length - 1 };
+        let finished = match self.algorithm {
             CompressionAlgorithm::Zlib => {
-                let mut encoder = ZlibEncoder::new(Vec::new(), flate2::Compression::default());
-                encoder.write_all(piece).ok()?;
-                encoder.finish().ok()?
+                let mut encoder = ZlibEncoder::new(bounded, flate2::Compression::default());
+                content.iter().try_for_each(|piece| encoder.write_all(piece)).ok()?;
+                encoder.finish()
             }
-            CompressionAlgorithm::Zstd => zstd::bulk::compress(piece, self.level).ok()?,
+            CompressionAlgorithm::Zstd => {
+                let mut encoder = zstd::stream::write::Encoder::new(bounded, self.level).ok()?;
+                encoder.set_pledged_src_size(Some(length as u64)).ok()?;
+                content.iter().try_for_each(|piece| encoder.write_all(piece)).ok()?;
+                encoder.finish()
+            }
         };
-        (compressed.len() < piece.len()).then_some(compressed)
+        finished.ok().map(|bounded| bounded.bytes)
     }
 
-    fn put_frame(&mut self, frames: &mut Vec<u8>, content: &[u8], plain_length: usize) {
-        let length = (content.len() as u32).to_le_bytes();
-        frames.extend_from_slice(&length[..3]);
-        frames.push(self.sequence);
-        frames.extend_from_slice(&(plain_length as u32).to_le_bytes()[..3]);
-        frames.extend_from_slice(content);
+    fn header(&mut self, length: usize, plain_length: usize) -> [u8; FRAME_HEADER_LENGTH] {
+        let [a, b, c, _] = (length as u32).to_le_bytes();
+        let [d, e, f, _] = (plain_length as u32).to_le_bytes();
+        let header = [a, b, c, self.sequence, d, e, f];
         self.sequence = self.sequence.wrapping_add(1);
+        header
     }
 }
 
-/// Takes no more than was promised, so that a small frame cannot fill the memory.
+/// A frame that has arrived in part.
+struct Frame {
+    /// How much of the content has not been taken.
+    missing: usize,
+    /// How much has not been decompressed of what the header says; 0 for content that is as it is.
+    plain_length: usize,
+    decoder: Decoder,
+    /// Decompressed, and not handed on yet.
+    held: Vec<u8>,
+    _promise: Promise,
+}
+
+impl Frame {
+    /// Takes some of the content. `None` if it is not what the header says.
+    fn advance(&mut self, raw: &mut Input, plain: &mut Input) -> Option<()> {
+        let piece = raw.peek();
+        let piece = &piece[..piece.len().min(self.missing)];
+        let taken = match &mut self.decoder {
+            Decoder::Plain => {
+                plain.push(piece);
+                piece.len()
+            }
+            Decoder::Zlib(decoder) => decoder.write(&piece[..piece.len().min(PIECE_BYTES)]).ok()?,
+            Decoder::Zstd(decoder) => decoder.write(&piece[..piece.len().min(PIECE_BYTES)]).ok()?,
+        };
+        // What comes behind the end of a stream is none of it.
+        if taken == 0 {
+            return None;
+        }
+        raw.pass_over(taken);
+        self.missing -= taken;
+        let decompressed = match &mut self.decoder {
+            Decoder::Plain => return Some(()),
+            Decoder::Zlib(decoder) => std::mem::take(decoder.get_mut()),
+            Decoder::Zstd(decoder) => std::mem::take(decoder.get_mut()),
+        };
+        self.hold(decompressed, plain)
+    }
+
+    /// Hands on what was held, now that more has come.
+    fn hold(&mut self, decompressed: Vec<u8>, plain: &mut Input) -> Option<()> {
+        if !decompressed.is_empty() {
+            self.plain_length = self.plain_length.checked_sub(decompressed.len())?;
+            plain.push(&self.held);
+            self.held = decompressed;
+        }
+        Some(())
+    }
+
+    /// Hands on the rest. `None` if the content was not what the header said.
+    fn finish(mut self, plain: &mut Input) -> Option<()> {
+        let rest = match std::mem::replace(&mut self.decoder, Decoder::Plain) {
+            Decoder::Plain => return Some(()),
+            Decoder::Zlib(decoder) => decoder.finish().ok()?,
+            Decoder::Zstd(mut decoder) => {
+                decoder.flush().ok()?;
+                decoder.into_inner()
+            }
+        };
+        self.hold(rest, plain)?;
+        (self.plain_length == 0).then(|| plain.push(&self.held))
+    }
+}
+
+/// What decompresses a frame.
+enum Decoder {
+    /// The content is as it is.
+    Plain,
+    Zlib(ZlibDecoder<Vec<u8>>),
+    Zstd(zstd::stream::write::Decoder<'static, Vec<u8>>),
+}
+
+impl Decoder {
+    fn zstd() -> std::io::Result<Decoder> {
+        let mut decoder = zstd::stream::write::Decoder::new(Vec::new())?;
+        decoder.window_log_max(WINDOW_LOG_MAX)?;
+        Ok(Decoder::Zstd(decoder))
+    }
+}
+
+/// Takes no more than there is use for.
 struct Bounded {
     bytes: Vec<u8>,
     limit: usize,

@@ -321,8 +321,8 @@ impl Channel {
             timeout: self.write_timeout,
         };
         let sent = match &mut self.compression {
-            None => sender.send(self.output.committed()),
-            Some(compression) => compression.send(self.output.committed(), &mut sender),
+            None => self.output.committed().try_for_each(|piece| sender.send(piece)),
+            Some(compression) => compression.send(&self.output, &mut sender),
         };
         self.output.clear_committed();
         sent

@@ -5,8 +5,14 @@
 //!                                                 ^ committed
 //! ```
 //!
+//! A long value is not copied: it is shared with whoever made it, and sent between the bytes that
+//! stand before and behind its place.
+//!
 //! Invariant: what lies before `committed` is whole packets; what lies behind it is the packet in work, its
 //! header still blank. Beginning a packet drops one that was never committed.
+
+use std::ops::Range;
+use std::sync::Arc;
 
 use crate::packet::{HEADER_LENGTH, MAX_PAYLOAD_LENGTH};
 
@@ -18,8 +24,27 @@ const KEPT_BYTES: usize = 128 << 10;
 pub(crate) struct Output {
     bytes: Vec<u8>,
     committed: usize,
+    /// In the order of their places.
+    shared: Vec<SharedPart>,
+    /// How many shared parts are of committed packets.
+    committed_parts: usize,
     /// The next packet's number, in either direction.
     pub(crate) sequence: u8,
+}
+
+/// Bytes of a value that somebody else has too.
+#[derive(Debug)]
+struct SharedPart {
+    /// How many of the output's own bytes come before it.
+    place: usize,
+    value: Arc<Vec<u8>>,
+    range: Range<usize>,
+}
+
+impl SharedPart {
+    fn bytes(&self) -> &[u8] {
+        &self.value[self.range.clone()]
+    }
 }
 
 impl Output {
@@ -27,6 +52,9 @@ impl Output {
     #[inline]
     pub(crate) fn begin(&mut self) -> &mut Vec<u8> {
         self.bytes.truncate(self.committed);
+        if self.shared.len() > self.committed_parts {
+            self.shared.truncate(self.committed_parts);
+        }
         self.bytes.extend_from_slice(&[0; HEADER_LENGTH]);
         &mut self.bytes
     }
@@ -37,7 +65,13 @@ impl Output {
         &mut self.bytes
     }
 
-    /// The payload of the packet in work.
+    /// Appends a value to the packet in work without a copy.
+    pub(crate) fn share(&mut self, value: &Arc<Vec<u8>>) {
+        let (place, range) = (self.bytes.len(), 0..value.len());
+        self.shared.push(SharedPart { place, value: Arc::clone(value), range });
+    }
+
+    /// The payload of the packet in work, of which nothing is shared.
     pub(crate) fn payload(&self) -> &[u8] {
         self.bytes.get(self.committed + HEADER_LENGTH..).unwrap_or_default()
     }
@@ -52,7 +86,9 @@ impl Output {
     #[inline]
     pub(crate) fn commit(&mut self) {
         let length = self.bytes.len() - self.committed - HEADER_LENGTH;
-        if length >= MAX_PAYLOAD_LENGTH {
+        if self.shared.len() > self.committed_parts {
+            self.commit_shared(length);
+        } else if length >= MAX_PAYLOAD_LENGTH {
             self.split(length);
         } else {
             self.write_header(self.committed, length);
@@ -65,6 +101,36 @@ impl Output {
         let [a, b, c, ..] = (length as u32).to_le_bytes();
         self.bytes[at..at + HEADER_LENGTH].copy_from_slice(&[a, b, c, self.sequence]);
         self.sequence = self.sequence.wrapping_add(1);
+    }
+
+    /// Writes the header of a packet with shared parts, or the headers if it is too long for one.
+    #[cold]
+    fn commit_shared(&mut self, own_bytes: usize) {
+        let shared: usize =
+            self.shared[self.committed_parts..].iter().map(|one| one.range.len()).sum();
+        if own_bytes + shared < MAX_PAYLOAD_LENGTH {
+            self.write_header(self.committed, own_bytes + shared);
+        } else {
+            self.split_shared();
+        }
+        self.committed_parts = self.shared.len();
+    }
+
+    /// Puts a payload with shared parts together again, with a header at the begin of each packet.
+    fn split_shared(&mut self) {
+        let (begin, mut at) = (self.committed, self.committed + HEADER_LENGTH);
+        let own = self.bytes.split_off(begin);
+        let parts = self.shared.split_off(self.committed_parts);
+        let mut packets = Split { output: self, header: begin, length: 0 };
+        packets.begin_packet();
+        for part in parts {
+            packets.own(&own[at - begin..part.place - begin]);
+            at = part.place;
+            packets.shared(part);
+        }
+        packets.own(&own[at - begin..]);
+        let (header, length) = (packets.header, packets.length);
+        self.write_header(header, length);
     }
 
     /// Makes room for the headers of all following packets, from the last to the first.
@@ -86,6 +152,7 @@ impl Output {
     /// Appends whole packets that are numbered one after the other; renumbers them if other numbers are due.
     pub(crate) fn append_packets(&mut self, packets: &[u8], count: usize) {
         self.bytes.truncate(self.committed);
+        self.shared.truncate(self.committed_parts);
         self.bytes.extend_from_slice(packets);
         if packets.get(3).is_some_and(|&number| number != self.sequence) {
             self.renumber();
@@ -105,18 +172,31 @@ impl Output {
         }
     }
 
+    /// How much is to be sent.
+    #[inline]
     pub(crate) fn committed_length(&self) -> usize {
-        self.committed
+        let shared = self.shared[..self.committed_parts].iter().map(|part| part.range.len());
+        self.committed + shared.sum::<usize>()
     }
 
-    pub(crate) fn committed(&self) -> &[u8] {
-        &self.bytes[..self.committed]
+    /// What is to be sent, piece by piece.
+    pub(crate) fn committed(&self) -> impl Iterator<Item = &[u8]> {
+        let parts = &self.shared[..self.committed_parts];
+        let places = parts.iter().map(|part| part.place);
+        let starts = std::iter::once(0).chain(places.clone());
+        let own = starts.zip(places.chain(std::iter::once(self.committed)));
+        let own = own.map(|(start, end)| &self.bytes[start..end]);
+        let shared = parts.iter().map(SharedPart::bytes).map(Some).chain(std::iter::once(None));
+        let pieces = own.zip(shared).flat_map(|(own, shared)| [Some(own), shared]);
+        pieces.flatten().filter(|piece| !piece.is_empty())
     }
 
     /// What was committed has been sent.
     pub(crate) fn clear_committed(&mut self) {
         self.bytes.drain(..self.committed);
-        self.committed = 0;
+        self.shared.drain(..self.committed_parts);
+        self.shared.iter_mut().for_each(|part| part.place -= self.committed);
+        (self.committed, self.committed_parts) = (0, 0);
         if self.bytes.is_empty() && self.bytes.capacity() > KEPT_BYTES {
             self.bytes = Vec::new();
         }
@@ -126,6 +206,58 @@ impl Output {
     pub(crate) fn release(&mut self) {
         if self.committed == 0 {
             self.bytes = Vec::new();
+            self.shared = Vec::new();
+        }
+    }
+}
+
+/// A payload on its way into packets of the greatest length.
+struct Split<'o> {
+    output: &'o mut Output,
+    /// Where the header of the present packet is.
+    header: usize,
+    /// What the present packet holds.
+    length: usize,
+}
+
+impl Split<'_> {
+    fn begin_packet(&mut self) {
+        self.header = self.output.bytes.len();
+        self.output.bytes.extend_from_slice(&[0; HEADER_LENGTH]);
+        self.length = 0;
+    }
+
+    /// Counts at most `wanted` bytes to the present packet; says how many fit.
+    fn count(&mut self, wanted: usize) -> usize {
+        let taken = wanted.min(MAX_PAYLOAD_LENGTH - self.length);
+        self.length += taken;
+        taken
+    }
+
+    fn end_packet_if_full(&mut self) {
+        if self.length == MAX_PAYLOAD_LENGTH {
+            self.output.write_header(self.header, self.length);
+            self.begin_packet();
+        }
+    }
+
+    fn own(&mut self, mut bytes: &[u8]) {
+        while !bytes.is_empty() {
+            let (now, later) = bytes.split_at(self.count(bytes.len()));
+            self.output.bytes.extend_from_slice(now);
+            bytes = later;
+            self.end_packet_if_full();
+        }
+    }
+
+    fn shared(&mut self, part: SharedPart) {
+        let mut range = part.range;
+        while !range.is_empty() {
+            let end = range.start + self.count(range.len());
+            let (place, value) = (self.output.bytes.len(), Arc::clone(&part.value));
+            self.output.shared.push(SharedPart { place, value, range: range.start..end });
+            range.start = end;
+            self.end_packet_if_full();
         }
     }
 }

@@ -5,6 +5,8 @@
 //!   binary:  | 0 | NULL bits, from bit 2 | field | …      a field as its column's type has it
 //! ```
 
+use std::sync::Arc;
+
 use crate::channel::Output;
 use crate::packet::PayloadWriter;
 use crate::value::{ColumnType, Date, DateTime, Time};
@@ -178,6 +180,20 @@ impl<'s> Row<'s> {
     pub fn bytes(&mut self, value: &[u8]) {
         self.check_takes_bytes();
         self.next().1.put_length_encoded_bytes(value);
+    }
+
+    /// The same for a long value, which is sent from where it lies.
+    ///
+    /// # Panics
+    /// As [`Row::bytes`].
+    pub fn shared(&mut self, value: &Arc<Vec<u8>>) {
+        // A cursor keeps whole payloads.
+        if self.cursor.is_some() {
+            return self.bytes(value);
+        }
+        self.check_takes_bytes();
+        self.next().1.put_length_encoded_integer(value.len() as u64);
+        self.output.share(value);
     }
 
     /// Text or bytes that `append` appends to what it is given: for values that are formatted on the way.

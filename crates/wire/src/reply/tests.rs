@@ -1,3 +1,5 @@
+use std::sync::Arc;
+
 use expect_test::{Expect, expect};
 
 use super::annotate::packets;
@@ -446,5 +448,31 @@ fn a_row_of_sixteen_mebibytes_goes_on_in_the_next_packet() {
         assert!(numbers.windows(2).all(|pair| pair[0] + 1 == pair[1]), "{numbers:?}");
         let prefix = if length > 0xff_ffff { 9 } else { 4 };
         assert_eq!(numbers.len(), 4 + (length + prefix) / 0xff_ffff);
+    }
+}
+
+#[test]
+fn a_value_that_is_shared_is_sent_as_if_it_were_copied() {
+    let value = |length: usize| Arc::new((0..length).map(|at| at as u8).collect::<Vec<u8>>());
+    for length in [100, 0xff_ffff - 12, 0xff_ffff - 11, 0xff_ffff, 0x1ff_ffff] {
+        let values = [value(length), value(70_000)];
+        let sent = |is_shared: bool| {
+            record(RowFormat::Text, None, |replies| {
+                let columns = [column("", ColumnType::LongBlob), column("", ColumnType::LongBlob)];
+                let mut rows = replies.columns(&columns)?;
+                for _ in 0..2 {
+                    // What is dropped leaves nothing behind.
+                    let mut dropped = rows.row()?;
+                    dropped.shared(&values[0]);
+                    let mut row = rows.row()?;
+                    for value in &values {
+                        if is_shared { row.shared(value) } else { row.bytes(value) }
+                    }
+                    row.end();
+                }
+                rows.finish(&DONE)
+            })
+        };
+        assert!(sent(true) == sent(false), "{length}");
     }
 }

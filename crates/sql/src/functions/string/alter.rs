@@ -33,8 +33,10 @@ fn change_case(datum: &Datum, call: &Call<'_>, change: fn(&[u8]) -> Vec<u8>) -> 
 }
 
 fn reverse(arguments: &[Datum], call: &Call<'_>) -> Result<Datum> {
-    let units: Vec<&[u8]> = Units::new(&arguments[0], call.result).iter().collect();
-    Ok(Datum::text(units.into_iter().rev().flatten().copied().collect::<Vec<u8>>()))
+    let text = Units::new(&arguments[0], call.result);
+    let mut out = Vec::with_capacity(text.bytes.len());
+    text.rev().for_each(|unit| out.extend_from_slice(unit));
+    Ok(Datum::text(out))
 }
 
 fn replaced(types: &[SqlType], context: &ResolveContext<'_>) -> SqlType {
@@ -66,7 +68,7 @@ fn replace(arguments: &[Datum], call: &Call<'_>) -> Result<Datum> {
         rest = &rest[at + from.len()..];
     }
     out.extend_from_slice(rest);
-    Ok(Datum::Text(out))
+    Ok(Datum::Text(out.built()))
 }
 
 fn quoted(types: &[SqlType], context: &ResolveContext<'_>) -> SqlType {

@@ -155,24 +155,33 @@ fn print_in_base(bits: u64, base: u64, signed: bool) -> Vec<u8> {
 /// Lines of 76 characters.
 fn to_base64(arguments: &[Datum], call: &Call<'_>) -> Result<Datum> {
     const LINE_CHARS: usize = 76;
+    const LINE_BYTES: usize = LINE_CHARS / 4 * 3;
     let bytes = bytes(&arguments[0]);
     let chars = bytes.len() as u128 * 4 / 3 + 4;
-    let Some(_promise) = fits_packet(chars + chars / LINE_CHARS as u128, "to_base64", call)? else {
+    let size_bytes = chars + chars / LINE_CHARS as u128;
+    let Some(_promise) = fits_packet(size_bytes, "to_base64", call)? else {
         return Ok(Datum::Null);
     };
-    let encoded = STANDARD.encode(bytes);
-    let lines: Vec<&[u8]> = encoded.as_bytes().chunks(LINE_CHARS).collect();
-    Ok(Datum::text(lines.join(&b'\n')))
+    let mut out = String::with_capacity(size_bytes as usize);
+    for line in bytes.chunks(LINE_BYTES) {
+        if !out.is_empty() {
+            out.push('\n');
+        }
+        STANDARD.encode_string(line, &mut out);
+    }
+    Ok(Datum::text(out))
 }
 
 /// Spaces and ends of lines are skipped.
-fn from_base64(arguments: &[Datum], _: &Call<'_>) -> Result<Datum> {
+fn from_base64(arguments: &[Datum], call: &Call<'_>) -> Result<Datum> {
     const ENGINE: GeneralPurpose = GeneralPurpose::new(
         &ALPHABET,
         GeneralPurposeConfig::new().with_decode_allow_trailing_bits(true),
     );
     let space = |byte: &u8| byte.is_ascii_whitespace() || *byte == 0x0b;
-    let digits: Vec<u8> =
-        bytes(&arguments[0]).iter().copied().filter(|byte| !space(byte)).collect();
+    let text = bytes(&arguments[0]);
+    let _promise = room(text.len() / 4 * 7, call)?;
+    let mut digits = Vec::with_capacity(text.len());
+    digits.extend(text.iter().filter(|byte| !space(byte)));
     Ok(ENGINE.decode(digits).map_or(Datum::Null, Datum::text))
 }

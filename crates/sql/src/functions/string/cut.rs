@@ -92,5 +92,5 @@ fn insert(arguments: &[Datum], call: &Call<'_>) -> Result<Datum> {
     };
     let mut out = Octets::with_capacity(size_bytes);
     [head, new, tail].iter().for_each(|part| out.extend_from_slice(part));
-    Ok(Datum::Text(out))
+    Ok(Datum::Text(out.built()))
 }

@@ -113,5 +113,5 @@ fn export_set(arguments: &[Datum], call: &Call<'_>) -> Result<Datum> {
         }
         out.extend_from_slice(if bits >> bit & 1 == 1 { on } else { off });
     }
-    Ok(Datum::Text(out))
+    Ok(Datum::Text(out.built()))
 }

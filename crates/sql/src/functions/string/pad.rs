@@ -53,7 +53,7 @@ fn concat(arguments: &[Datum], call: &Call<'_>) -> Result<Datum> {
     };
     let mut out = Octets::with_capacity(size_bytes);
     arguments.iter().for_each(|part| out.extend_from_slice(bytes(part)));
-    Ok(Datum::Text(out))
+    Ok(Datum::Text(out.built()))
 }
 
 fn concat_ws(arguments: &[Datum], call: &Call<'_>) -> Result<Datum> {
@@ -74,7 +74,7 @@ fn concat_ws(arguments: &[Datum], call: &Call<'_>) -> Result<Datum> {
         }
         out.extend_from_slice(part);
     }
-    Ok(Datum::Text(out))
+    Ok(Datum::Text(out.built()))
 }
 
 fn resolve_pad(types: &[SqlType], context: &ResolveContext<'_>) -> Result<Signature> {
@@ -115,7 +115,7 @@ fn pad(arguments: &[Datum], call: &Call<'_>, name: &str, is_left: bool) -> Resul
     if !is_left {
         fill(&mut out);
     }
-    Ok(Datum::Text(out))
+    Ok(Datum::Text(out.built()))
 }
 
 fn padded_type(types: &[SqlType], context: &ResolveContext<'_>) -> SqlType {

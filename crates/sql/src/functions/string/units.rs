@@ -69,6 +69,22 @@ impl<'a> Units<'a> {
             Some(unit)
         })
     }
+
+    /// Each unit's bytes, from the last to the first.
+    pub(in crate::functions) fn rev(self) -> impl Iterator<Item = &'a [u8]> {
+        let mut rest = self.bytes;
+        std::iter::from_fn(move || {
+            let begins = |byte: &u8| self.binary || begins_char(*byte);
+            let start = match rest.iter().rposition(begins) {
+                Some(start) => start,
+                None if rest.is_empty() => return None,
+                None => 0,
+            };
+            let (head, unit) = rest.split_at(start);
+            rest = head;
+            Some(unit)
+        })
+    }
 }
 
 /// Where bytes are found among others.

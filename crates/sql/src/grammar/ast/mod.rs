@@ -319,3 +319,18 @@ pub enum Statement {
         what: &'static str,
     },
 }
+
+impl Statement {
+    /// Whether the literals of the statement are met by nobody before it is bound.
+    pub(crate) fn is_planned(&self) -> bool {
+        matches!(
+            self,
+            Statement::Select(_)
+                | Statement::Insert(_)
+                | Statement::Update(_)
+                | Statement::Delete(_)
+                | Statement::Do(_)
+                | Statement::Set(_)
+        )
+    }
+}

@@ -276,7 +276,7 @@ impl Parser<'_> {
 
     /// A literal or parameter, where the tree has no place for more.
     pub(super) fn plain_value(&mut self, what: &str) -> Result<ValueWithSpan> {
-        match self.simple()? {
+        match self.in_tree(Self::simple)? {
             Expr::Value(value) => Ok(value),
             _ => Err(SqlError::not_supported(what)),
         }
@@ -296,7 +296,7 @@ impl Parser<'_> {
         match self.kind() {
             Kind::Word => self.word_expression(level),
             Kind::Quoted => self.name_expression(),
-            Kind::Text => Ok(text(self.string()?)),
+            Kind::Text => self.text_operand().map(value),
             Kind::NationalText => Ok(self.national_text()),
             Kind::Integer | Kind::Decimal | Kind::Float => Ok(self.number()),
             Kind::Hex | Kind::Bits => Ok(self.bytes()),
@@ -442,7 +442,7 @@ impl Parser<'_> {
     fn odbc(&mut self) -> Result<Expr> {
         self.need(Kind::LeftBrace)?;
         let kind = self.ident()?.to_ascii_lowercase();
-        let inner = self.expression()?;
+        let inner = self.in_tree(Self::expression)?;
         self.need(Kind::RightBrace)?;
         let data_type = match kind.as_str() {
             "d" => DataType::Date,

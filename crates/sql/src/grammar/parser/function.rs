@@ -347,7 +347,7 @@ impl Parser<'_> {
         };
         self.expect("AGAINST")?;
         self.need(Kind::LeftParen)?;
-        let Expr::Value(match_value) = self.bit_expression()? else {
+        let Expr::Value(match_value) = self.in_tree(Self::bit_expression)? else {
             return Err(SqlError::not_supported("AGAINST an expression"));
         };
         let opt_search_modifier = self.search_modifier()?;

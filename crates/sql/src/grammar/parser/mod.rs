@@ -26,13 +26,21 @@ mod statement;
 mod table;
 mod transaction;
 
+use std::borrow::Cow;
+
+use firn_base::memory;
+
 use super::ast::{Into, TableName};
-use super::lexer::{Kind, Lexer, Token, unquote};
-use super::{Mode, words};
+use super::lexer::{Kind, Lexer, Token, unquote, unquoted};
+use super::{LONG_TEXT_BYTES, LongTexts, Mode, words};
 use crate::error::{Result, SqlError};
 use crate::watch::{Recursion, Watch, nest};
+use sqlparser::ast::Value;
 
 /// A parser over the tokens of one statement.
+/// A long text may be one literal, and then it has few tokens.
+const MOST_TOKENS_AT_FIRST: usize = 4096;
+
 pub(crate) struct Parser<'a> {
     text: &'a str,
     mode: Mode,
@@ -45,6 +53,9 @@ pub(crate) struct Parser<'a> {
     into: Option<Into>,
     parameters: u32,
     names_show_parameters: bool,
+    /// Long string literals are held apart from the tree.
+    apart: bool,
+    long_texts: LongTexts,
 }
 
 impl<'a> Parser<'a> {
@@ -52,7 +63,7 @@ impl<'a> Parser<'a> {
     /// 1317 or 3024 if the statement is to end.
     pub(crate) fn new(text: &'a str, mode: Mode, watch: &'a Watch<'a>) -> Result<Parser<'a>> {
         let mut lexer = Lexer::new(text, mode);
-        let mut tokens = Vec::with_capacity(text.len() / 4 + 4);
+        let mut tokens = Vec::with_capacity((text.len() / 4 + 4).min(MOST_TOKENS_AT_FIRST));
         loop {
             watch.step()?;
             let token = lexer.next();
@@ -73,7 +84,28 @@ impl<'a> Parser<'a> {
             into: None,
             parameters: 0,
             names_show_parameters: false,
+            apart: false,
+            long_texts: LongTexts::new(),
         })
+    }
+
+    /// The same, which holds long string literals apart from the tree.
+    pub(super) fn with_long_texts_apart(mut self) -> Parser<'a> {
+        self.apart = true;
+        self
+    }
+
+    /// Parses what has to be in the tree, with its literals.
+    fn in_tree<T>(&mut self, parse: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
+        let apart = std::mem::take(&mut self.apart);
+        let parsed = parse(self);
+        self.apart = apart;
+        parsed
+    }
+
+    /// The literals that were held apart.
+    pub(super) fn take_long_texts(&mut self) -> LongTexts {
+        std::mem::take(&mut self.long_texts)
     }
 
     /// How many `?` were met.
@@ -278,6 +310,23 @@ impl<'a> Parser<'a> {
     /// Any word, or a string: the names of character sets, engines and the like.
     fn word_or_text(&mut self) -> Result<String> {
         if self.kind() == Kind::Text { self.string() } else { self.any_ident() }
+    }
+
+    /// A string where an expression stands.
+    fn text_operand(&mut self) -> Result<Value> {
+        let token = self.token(0);
+        let is_long = token.end - token.start >= LONG_TEXT_BYTES as u32;
+        if !(self.apart && is_long) || self.kind_at(1) == Kind::Text {
+            return self.string().map(Value::SingleQuotedString);
+        }
+        let token = self.advance();
+        let written = self.text_of(token);
+        let _promise = memory::ask(written.len())?;
+        self.long_texts.push(match unquoted(written, !self.mode.no_backslash_escapes) {
+            Cow::Borrowed(text) => text.into(),
+            Cow::Owned(text) => text.into(),
+        });
+        Ok(Value::Placeholder(format!("'{}", self.long_texts.len() - 1)))
     }
 
     /// A string, with those that follow it directly joined to it.

@@ -3,6 +3,7 @@
 use super::super::ast;
 use super::super::build::{OWN_MARK, ident, marked, object};
 use super::super::lexer::Kind;
+use super::super::long_text;
 use super::Parser;
 use crate::error::{Result, SqlError};
 use sqlparser::ast::helpers::attached_token::AttachedToken;
@@ -393,8 +394,26 @@ impl Parser<'_> {
                 SelectItem::ExprWithAlias { expr: Expr::Identifier(name), alias }
             }
             Expr::Identifier(_) | Expr::CompoundIdentifier(_) => SelectItem::UnnamedExpr(expr),
-            expr => SelectItem::ExprWithAlias { alias: own_name(&expr, written), expr },
+            expr => SelectItem::ExprWithAlias { alias: self.own_name(&expr, written), expr },
         })
+    }
+
+    /// The name of a column that has none: its text, or what a string says from its first visible
+    /// character on. No name holds a zero byte.
+    fn own_name(&self, expr: &Expr, written: &str) -> Ident {
+        let text = match expr {
+            Expr::Value(ValueWithSpan { value: Value::SingleQuotedString(text), .. }) => {
+                Some(&**text)
+            }
+            Expr::Value(ValueWithSpan { value, .. }) => {
+                long_text(value).and_then(|number| self.long_texts.get(number)?.as_str())
+            }
+            _ => None,
+        };
+        let invisible = |one: char| one.is_ascii_whitespace() || one.is_ascii_control();
+        let name = text.map_or(written, |text| text.trim_start_matches(invisible));
+        let name = &name[..name.floor_char_boundary(LONGEST_OWN_NAME_BYTES)];
+        marked(OWN_MARK, name.replace('\0', ""))
     }
 
     /// `t.*` or `db.t.*`.
@@ -487,19 +506,6 @@ impl Parser<'_> {
 
 /// How long the name may be that a column has from its text, in bytes.
 const LONGEST_OWN_NAME_BYTES: usize = 255;
-
-/// The name of a column that has none: its text, or what a string says from its first visible
-/// character on. No name holds a zero byte.
-fn own_name(expr: &Expr, written: &str) -> Ident {
-    let name = match expr {
-        Expr::Value(ValueWithSpan { value: Value::SingleQuotedString(text), .. }) => {
-            text.trim_start_matches(|one: char| one.is_ascii_whitespace() || one.is_ascii_control())
-        }
-        _ => written,
-    };
-    let name = &name[..name.floor_char_boundary(LONGEST_OWN_NAME_BYTES)];
-    marked(OWN_MARK, name.replace('\0', ""))
-}
 
 // A `SetExpr` is large; it is made in functions that call none, so that the frames of those that do
 // stay small.

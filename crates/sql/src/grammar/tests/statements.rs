@@ -1,9 +1,10 @@
 //! Tables of statements that are taken, and of texts that are refused.
 
 use super::super::ast::Statement;
-use super::super::{Mode, parse};
+use super::super::{Mode, Parsed, parse, parse_apart};
 use super::{DDL, DML, SESSION, statements};
 use crate::error::SqlError;
+use crate::watch::Watch;
 use sqlparser::ast::{SelectItem, SetExpr};
 
 #[track_caller]
@@ -152,4 +153,30 @@ fn a_column_is_named_after_its_text_up_to_255_bytes() {
     );
     assert!(!name("SELECT (SELECT a FROM t LIMIT ?) AS b").1);
     assert!(!name("SELECT a + 1 FROM t WHERE b = ?").1);
+}
+
+#[test]
+fn long_strings_are_held_apart_where_plans_are_made() {
+    let long = "it''s ".repeat(20_000);
+    let apart = |text: String| parse_apart(&text, Mode::default(), &Watch::default()).unwrap();
+    let plain = |text: &str| parse(text, Mode::default()).unwrap();
+    let parsed = apart(format!("SELECT '{long}', 'a', LENGTH('{long}')"));
+    let said = long.replace("''", "'");
+    assert_eq!(parsed.long_texts, [said.as_str().into(), said.as_str().into()]);
+    assert_eq!(parsed.parameter_count, 0);
+    // Names do not show it.
+    let names = |parsed: &Parsed| match &parsed.statement {
+        Statement::Select(select) => format!("{:?}", select.query.body).matches("it's").count(),
+        _ => 0,
+    };
+    assert!(names(&parsed) < 100, "{}", names(&parsed));
+    // Joined strings, and those that are more than a value, are in the tree; so are all of other statements.
+    for text in [
+        format!("SELECT '{long}' 'a'"),
+        format!("SELECT 'a' LIKE 'b' ESCAPE '{long}'"),
+        format!("CREATE TABLE t (a INT COMMENT '{long}')"),
+        format!("CREATE VIEW v AS SELECT '{long}'"),
+    ] {
+        assert_eq!(apart(text.clone()), plain(&text));
+    }
 }
