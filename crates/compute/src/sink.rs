@@ -150,8 +150,8 @@ impl ResultSink for WireSink<'_, '_, '_> {
             (ValueRef::Null, _) => self.row().null(),
             (ValueRef::Int(number), _) => self.row().int(number),
             (ValueRef::UInt(number), kind) => self.unsigned(number, kind),
-            (ValueRef::Float(number), _) => self.row().float(number, NOT_FIXED),
-            (ValueRef::Double(number), _) => self.row().double(number, NOT_FIXED),
+            (ValueRef::Float(number), _) => self.row().float(number),
+            (ValueRef::Double(number), _) => self.row().double(number),
             (ValueRef::Bytes(bytes), _) if !self.converts => {
                 let _promise = memory::ask(bytes.len())?;
                 self.row().bytes(bytes);
@@ -213,8 +213,8 @@ impl ResultSink for WireSink<'_, '_, '_> {
             (Datum::Null, _) => self.row().null(),
             (Datum::Int(number), _) => self.row().int(*number),
             (Datum::UInt(number), kind) => self.unsigned(*number, kind),
-            (Datum::Double(number), TypeKind::Float) => self.row().float(*number as f32, NOT_FIXED),
-            (Datum::Double(number), _) => self.row().double(*number, NOT_FIXED),
+            (Datum::Double(number), TypeKind::Float) => self.row().float(*number as f32),
+            (Datum::Double(number), _) => self.row().double(*number),
             (Datum::Decimal(number), _) => {
                 use std::fmt::Write;
                 let mut text = std::mem::take(&mut self.decimal);
@@ -266,9 +266,6 @@ fn broken<T>(broken: &mut Option<WireError>, error: WireError) -> Result<T> {
 pub(crate) fn damaged(error: stored::ValueError) -> SqlError {
     SqlError::new(1034, format!("Damaged row: {error}"))
 }
-
-/// As many digits as tell a number from every other.
-const NOT_FIXED: u8 = 31;
 
 fn put_text(row: &mut Row<'_>, text: &[u8], charset: Option<Charset>) {
     match charset {

@@ -8,7 +8,7 @@ use sqlparser::ast::{
 use crate::collation::{self, Charset};
 use crate::error::{Result, SqlError};
 use crate::expression::{Expression, ExpressionKind};
-use crate::types::{Coercibility, Datum, SqlType, TypeKind, cast};
+use crate::types::{Before, Coercibility, Datum, SqlType, TypeKind, WorkedOut, cast};
 
 use super::mean::unrounded;
 use super::{Binder, make};
@@ -99,7 +99,11 @@ impl Binder<'_> {
     ) -> Result<Expression> {
         let kind = self.cast_kind(&operand, data_type, charset)?;
         let operand = self.inferred(operand, &SqlType::new(kind.clone()));
-        let nullable = operand.ty.nullable || !kind.is_numeric() && !kind.is_string();
+        let is_never_null = match kind.is_string() {
+            true => !self.context.evaluation.sql_mode.is_strict(),
+            false => kind.is_numeric() && kind != TypeKind::Year,
+        };
+        let nullable = operand.ty.nullable || !is_never_null;
         let ty =
             SqlType::new(kind).with_nullable(nullable).with_coercibility(Coercibility::Implicit);
         let operand = self.zero_filled(operand, &ty);
@@ -172,7 +176,14 @@ impl Binder<'_> {
             charset => SqlType::varchar(max, charset.default_collation()),
         };
         let ty = ty.with_nullable(operand.ty.nullable).with_coercibility(coercibility);
-        Ok(self.cast_to(operand, ty))
+        let mut text = self.cast_to(operand, ty);
+        if self.context.evaluation.sql_mode.is_strict() {
+            let shown = self.display(&text);
+            let operand = (text.ty.clone(), shown);
+            text.ty.before = Before::of(WorkedOut { shown, nullable: true, operand });
+            text.ty.nullable |= matches!(text.kind, ExpressionKind::Cast(_));
+        }
+        Ok(text)
     }
 
     /// A literal whose bytes, as they were written, are text of a character set.

@@ -12,7 +12,8 @@ use crate::error::Result;
 use crate::expression::{CompareOperator, Expression, ExpressionKind, Slot};
 use crate::plan::fold;
 use crate::types::{
-    ComparisonKind, Datum, SqlType, TypeKind, compare::comparison_kind, unify::unify,
+    Before, ComparisonKind, Datum, SqlType, TypeKind, WorkedOut, compare::comparison_kind,
+    unify::unify,
 };
 
 use super::logical::RelationSource;
@@ -27,10 +28,14 @@ impl Binder<'_> {
         if expression.ty.kind == ty.kind
             || !is_cast && is_same_representation(&expression.ty.kind, &ty.kind)
         {
-            return Expression { ty: retyped(expression.ty, ty), kind: expression.kind };
+            return self.retyped_literal(expression, ty);
         }
         if let ExpressionKind::Literal(Datum::Null) = expression.kind {
-            return Expression { kind: expression.kind, ty: ty.with_nullable(true) };
+            let before = self.before(&expression);
+            return Expression {
+                kind: expression.kind,
+                ty: SqlType { nullable: true, before, ..ty },
+            };
         }
         let nullable = ty.nullable || expression.ty.nullable;
         let expression = self.zero_filled(expression, &ty);
@@ -42,7 +47,22 @@ impl Binder<'_> {
             kind: ExpressionKind::Cast(Box::new(expression)),
             ty: ty.with_nullable(nullable),
         };
-        self.fold(cast)
+        match cast.ty.kind {
+            // A number with digits after the point tells by itself how long it is.
+            TypeKind::Decimal { .. } => fold::fold(cast, self.context.evaluation),
+            _ => self.fold(cast),
+        }
+    }
+
+    /// The expression under a wider type of the same values. A text stays as long as it was written.
+    fn retyped_literal(&self, expression: Expression, ty: SqlType) -> Expression {
+        let is_text = matches!(expression.kind, ExpressionKind::Literal(Datum::Text(_)));
+        let before = match expression.ty.before.get() {
+            None if is_text && expression.ty.kind != ty.kind => self.before(&expression),
+            _ => expression.ty.before.clone(),
+        };
+        let ty = SqlType { before, ..retyped(expression.ty, ty) };
+        Expression { ty, kind: expression.kind }
     }
 
     /// A column of numbers as it is shown where it becomes a text: with its zeros if it is
@@ -84,7 +104,31 @@ impl Binder<'_> {
 
     /// A constant's value, if the expression is one.
     pub(crate) fn fold(&self, expression: Expression) -> Expression {
-        fold::fold(expression, self.context.evaluation)
+        let is_literal = |one: &Expression| matches!(one.kind, ExpressionKind::Literal(_));
+        let is_constant = match &expression.kind {
+            ExpressionKind::Call { arguments, .. } => arguments.iter().all(is_literal),
+            ExpressionKind::Cast(inner) => is_literal(inner),
+            _ => false,
+        };
+        if !is_constant {
+            return expression;
+        }
+        let before = self.before(&expression);
+        let mut folded = fold::fold(expression, self.context.evaluation);
+        if is_literal(&folded) {
+            folded.ty.before = before;
+        }
+        folded
+    }
+
+    /// What is to be remembered of an expression that becomes a constant.
+    fn before(&self, expression: &Expression) -> Before {
+        let (operand, shown) = self.shown_operand(expression);
+        Before::of(WorkedOut {
+            shown: self.display(expression),
+            nullable: self.shown_nullable(expression),
+            operand: (operand.clone(), shown),
+        })
     }
 
     /// `left operator right` of single values, with what it takes.
@@ -116,13 +160,13 @@ impl Binder<'_> {
         let (kind, left, right) = self.comparable(operator, left, right)?;
         let is_null_safe = operator == CompareOperator::NullSafeEqual;
         if !is_null_safe && [&left, &right].into_iter().any(is_null) {
-            return Ok(make::literal(Datum::Null, SqlType::boolean().with_nullable(true)));
+            return Ok(make::truth(None, true));
         }
         let nullable = !is_null_safe && (left.ty.nullable || right.ty.nullable);
         if let (ExpressionKind::Literal(one), ExpressionKind::Literal(two)) =
             (&left.kind, &right.kind)
         {
-            return Ok(compare_literals(operator, kind, one, two));
+            return Ok(compare_literals(operator, kind, one, two, nullable));
         }
         Ok(Expression {
             kind: ExpressionKind::Compare { operator, kind, sides: Box::new([left, right]) },
@@ -183,6 +227,7 @@ fn compare_literals(
     kind: ComparisonKind,
     one: &Datum,
     two: &Datum,
+    nullable: bool,
 ) -> Expression {
     let truth = match (one.is_null(), two.is_null(), operator) {
         (true, true, CompareOperator::NullSafeEqual) => Some(true),
@@ -191,7 +236,7 @@ fn compare_literals(
         }
         _ => kind.compare(one, two).map(|ordering| operator.holds(ordering)),
     };
-    make::literal(Datum::from_bool(truth), SqlType::boolean())
+    make::truth(truth, nullable)
 }
 
 /// Text beside a column, as a value that the column holds, where that means the same: a whole number beside
@@ -253,5 +298,5 @@ fn is_same_representation(from: &TypeKind, to: &TypeKind) -> bool {
 }
 
 fn retyped(from: SqlType, to: SqlType) -> SqlType {
-    SqlType { nullable: from.nullable, coercibility: to.coercibility, kind: to.kind }
+    SqlType { kind: to.kind, coercibility: to.coercibility, ..from }
 }

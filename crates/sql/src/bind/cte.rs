@@ -17,7 +17,7 @@ use crate::error::{Result, SqlError};
 use crate::expression::Expression;
 use crate::plan::visit::outer_slots;
 use crate::plan::{CommonTable, OutputColumn};
-use crate::types::SqlType;
+use crate::types::{Display, SqlType};
 
 use super::Binder;
 use super::from::{FromItem, ShownColumns, column_names, shown_columns};
@@ -206,7 +206,9 @@ impl Binder<'_> {
         })?;
         let types = seed.columns.iter().map(|column| column.value.ty.clone().with_nullable(true));
         let types: Vec<SqlType> = types.collect();
-        let shown = seed.columns.iter().map(|column| (None, column.display)).collect();
+        // What follows from the seed may be NULL.
+        let shown = |display| Display { nullable: None, ..display };
+        let shown = seed.columns.iter().map(|column| (None, column.display.map(shown))).collect();
         let seed = self.plan_bound(seed)?;
         let number = self.common_tables.len();
         self.common_tables.push(None);

@@ -5,7 +5,7 @@ use sqlparser::ast::{DataType, Expr, TypedString, Value};
 use crate::error::{Result, SqlError};
 use crate::expression::{Expression, ExpressionKind};
 use crate::grammar;
-use crate::types::{Coercibility, Datum, Decimal, SqlType, TypeKind};
+use crate::types::{Before, Coercibility, Datum, Decimal, SqlType, TypeKind};
 
 use super::parameter::TEXT_CHARS;
 use super::{Binder, make};
@@ -124,7 +124,8 @@ impl Binder<'_> {
             ExpressionKind::Literal(Datum::Null) | ExpressionKind::Cast(_) => {
                 Err(SqlError::new(1525, format!("Incorrect {name} value: '{text}'")))
             }
-            _ => Ok(cast),
+            // A literal as any other.
+            _ => Ok(Expression { ty: SqlType { before: Before::default(), ..cast.ty }, ..cast }),
         }
     }
 }

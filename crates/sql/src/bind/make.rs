@@ -4,15 +4,27 @@ use crate::error::{Result, SqlError};
 use crate::expression::{CompareOperator, Expression, ExpressionKind, IsTest, Slot};
 use crate::functions::{self, Function, ResolveContext, Signature};
 use crate::plan::volatility;
-use crate::types::{Datum, SqlType, TypeKind};
+use crate::types::{Before, Datum, Display, SqlType, TypeKind, WorkedOut};
 
+use super::display::TRUTH_CHARS;
 use super::{Binder, mean};
 
 /// A constant.
 #[must_use]
 pub(crate) fn literal(datum: Datum, ty: SqlType) -> Expression {
-    let ty = ty.with_nullable(datum.is_null());
+    let ty = SqlType { nullable: datum.is_null(), before: Before::default(), ..ty };
     Expression { kind: ExpressionKind::Literal(datum), ty }
+}
+
+/// A truth value that is known before any row is read; `nullable` says whether it could have been
+/// NULL.
+#[must_use]
+pub(crate) fn truth(truth: Option<bool>, nullable: bool) -> Expression {
+    let mut truth = literal(Datum::from_bool(truth), SqlType::boolean());
+    let shown = Display::integer(&truth.ty, TRUTH_CHARS);
+    let operand = (truth.ty.clone(), shown);
+    truth.ty.before = Before::of(WorkedOut { shown, nullable, operand });
+    truth
 }
 
 /// An integer.
@@ -38,7 +50,7 @@ pub(crate) fn slot(slot: Slot, ty: SqlType) -> Expression {
 pub(crate) fn not(operand: Expression) -> Expression {
     let ty = SqlType::boolean().with_nullable(operand.ty.nullable);
     match operand.kind {
-        ExpressionKind::Literal(Datum::Int(number)) => literal(Datum::from_bool(number == 0), ty),
+        ExpressionKind::Literal(Datum::Int(number)) => truth(Some(number == 0), ty.nullable),
         ExpressionKind::Is { operand, test, negated } => {
             Expression { kind: ExpressionKind::Is { operand, test, negated: !negated }, ty }
         }
@@ -51,7 +63,7 @@ pub(crate) fn not(operand: Expression) -> Expression {
 pub(crate) fn is(operand: Expression, test: IsTest, negated: bool) -> Expression {
     let ty = SqlType::boolean().not_null();
     if test == IsTest::Null && !operand.ty.nullable && is_simple(&operand) {
-        return literal(Datum::from_bool(negated), ty);
+        return truth(Some(negated), false);
     }
     Expression { kind: ExpressionKind::Is { operand: Box::new(operand), test, negated }, ty }
 }
@@ -155,6 +167,7 @@ impl Binder<'_> {
         }
         let mut ty = signature.result;
         ty.nullable &= !is_never_null(function.name, arguments.len());
+        ty.before = Before::default();
         let call = Expression { kind: ExpressionKind::Call { function, arguments }, ty };
         Ok(self.fold(call))
     }
@@ -249,17 +262,15 @@ fn constant_of(expression: &Expression) -> Option<Datum> {
 }
 
 /// Whether a function answers no NULL, whatever its arguments are.
-fn is_never_null(name: &str, arguments: usize) -> bool {
+pub(crate) fn is_never_null(name: &str, arguments: usize) -> bool {
     match name {
         "LAST_INSERT_ID" => arguments == 0,
         _ => matches!(
             name,
             "FIELD"
                 | "INTERVAL"
-                | "CHAR"
-                | "CHARSET"
-                | "COLLATION"
                 | "COERCIBILITY"
+                | "CHAR"
                 | "UUID"
                 | "UUID_SHORT"
                 | "USER"

@@ -282,7 +282,10 @@ impl Binder<'_> {
             (None, Some(model)) => model.by_ordinal(number).and_then(super::display::of_model),
             (None, None) => None,
         };
-        if let Some(display) = display {
+        let is_optional = table.nullable;
+        if let Some(mut display) = display {
+            // Rows of an outer join may lack it, whatever the table says of it.
+            display.nullable = display.nullable.filter(|_| !is_optional);
             self.displays.insert(slot, display);
         }
     }

@@ -250,7 +250,8 @@ impl Binder<'_> {
         };
         let display = self.display(&value);
         let stored = display.stored || is_stored(&value, origin.as_ref());
-        let display = Display { stored, ..display };
+        let nullable = Some(self.shown_nullable(&value));
+        let display = Display { stored, nullable, ..display };
         into.push(OutputColumn { value, name, origin, display: Some(display) });
         Ok(())
     }

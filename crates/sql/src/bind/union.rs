@@ -94,7 +94,8 @@ impl Binder<'_> {
                 .map(|column| (&column.value.ty, column.display))
                 .map(|(ty, display)| (ty, display.unwrap_or_else(|| Display::of_column(ty))))
                 .collect();
-            displays.push(common_display(&shown, &ty).as_stored());
+            let display = Display { nullable: None, ..common_display(&shown, &ty).as_stored() };
+            displays.push(display);
             types.push(ty);
         }
         let names: Vec<_> = inputs.first().map_or_else(Vec::new, |first| {

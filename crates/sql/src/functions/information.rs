@@ -58,10 +58,10 @@ pub(super) const FUNCTIONS: &[Function] = &[
     strict!("PS_THREAD_ID", 1..=1, [Int] => unsigned, |a: &[Datum], _: &Call<'_>| {
         Ok(Datum::UInt(word(&a[0])))
     }),
-    lenient!("CHARSET", 1..=1, [Any] => signature::text::<64>, |_, call: &Call<'_>| {
+    lenient!("CHARSET", 1..=1, [Any] => signature::system_text::<64>, |_, call: &Call<'_>| {
         Ok(Datum::text(collation_of(call).charset.name()))
     }),
-    lenient!("COLLATION", 1..=1, [Any] => signature::text::<64>, |_, call: &Call<'_>| {
+    lenient!("COLLATION", 1..=1, [Any] => signature::system_text::<64>, |_, call: &Call<'_>| {
         Ok(Datum::text(collation_of(call).name))
     }),
     lenient!("COERCIBILITY", 1..=1, [Any] => bigint, |_, call: &Call<'_>| {

@@ -138,7 +138,7 @@ fn bigint_type(ty: &SqlType) -> SqlType {
 pub(super) fn number_type(ty: &SqlType) -> SqlType {
     let number = match &ty.kind {
         TypeKind::Integer { .. } | TypeKind::Decimal { .. } => return ty.clone(),
-        TypeKind::Null => SqlType::bigint(),
+        TypeKind::Null => SqlType::double(),
         TypeKind::Bit { .. } => SqlType::bigint_unsigned(),
         TypeKind::Year => SqlType::new(TypeKind::Integer { width: IntWidth::Two, unsigned: true }),
         kind if kind.is_temporal() => match (kind, kind.fsp()) {
@@ -222,6 +222,11 @@ pub(super) fn int(_: &[SqlType], _: &ResolveContext<'_>) -> SqlType {
     SqlType::boolean()
 }
 
+/// `YEAR`
+pub(super) fn year(_: &[SqlType], _: &ResolveContext<'_>) -> SqlType {
+    SqlType::new(TypeKind::Year)
+}
+
 /// `BIGINT UNSIGNED`
 pub(super) fn unsigned(_: &[SqlType], _: &ResolveContext<'_>) -> SqlType {
     SqlType::bigint_unsigned()
@@ -246,6 +251,11 @@ pub(super) fn text_of_first(types: &[SqlType], context: &ResolveContext<'_>) -> 
 /// Text of up to `N` characters of the connection's collation.
 pub(super) fn text<const N: u32>(_: &[SqlType], context: &ResolveContext<'_>) -> SqlType {
     SqlType::varchar(N, context.connection_collation)
+}
+
+/// Text of up to `N` characters as names have it: `utf8mb3_general_ci`.
+pub(super) fn system_text<const N: u32>(_: &[SqlType], _: &ResolveContext<'_>) -> SqlType {
+    SqlType::varchar(N, CollationId(33))
 }
 
 /// Text of up to `N` times the characters of the first argument, of the connection's collation.

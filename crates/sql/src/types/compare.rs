@@ -150,7 +150,7 @@ impl ComparisonKind {
                 TypeKind::Varchar { max_chars: side.max_text_chars(), collation: UTF8MB4_BIN }
             }
         };
-        SqlType { kind, nullable: true, coercibility: side.coercibility }
+        SqlType::new(kind).with_coercibility(side.coercibility)
     }
 
     /// Whether values of a kind are compared as they are. Bytes beside texts in Unicode are: they need not be characters.
@@ -222,7 +222,7 @@ impl SqlType {
     #[must_use]
     pub fn long_text(collation: CollationId) -> SqlType {
         let kind = TypeKind::Text { max_bytes: LONGEST_TEXT, collation };
-        SqlType { kind, nullable: true, coercibility: Coercibility::Coercible }
+        SqlType::new(kind).with_coercibility(Coercibility::Coercible)
     }
 }
 

@@ -34,6 +34,10 @@ pub struct Display {
     pub zerofill: bool,
     /// Values of a column that is stored, be it in a temporary table: its flags are a column's.
     pub stored: bool,
+    /// Whether clients are told that it may be NULL, where MySQL is of another opinion than the type.
+    pub nullable: Option<bool>,
+    /// The type byte, where it is not that of the type; see [`type_code`].
+    pub type_code: Option<u8>,
 }
 
 impl Display {
@@ -70,6 +74,8 @@ impl Display {
             unsigned: ty.kind.is_unsigned() && ty.kind.is_numeric(),
             zerofill: ty.kind == TypeKind::Year,
             stored: true,
+            nullable: None,
+            type_code: None,
         }
     }
 
@@ -140,7 +146,7 @@ impl SqlType {
         let own_bytes = self.charset().map_or(1, Charset::max_character_bytes);
         let bytes = u64::from(display.length) * u64::from(own_bytes);
         ResultMetadata {
-            type_code: self.shown_type(display, bytes),
+            type_code: display.type_code.unwrap_or_else(|| self.shown_type(display, bytes)),
             flags: self.shown_flags(display),
             length_bytes: self.shown_length(display, bytes, results),
             decimals: self.shown_decimals(display),
@@ -170,7 +176,8 @@ impl SqlType {
     }
 
     fn shown_flags(&self, display: &Display) -> u16 {
-        let not_null = if self.nullable { 0 } else { flag::NOT_NULL };
+        let nullable = display.nullable.unwrap_or(self.nullable);
+        let not_null = if nullable { 0 } else { flag::NOT_NULL };
         let unsigned = if display.unsigned { flag::UNSIGNED } else { 0 };
         let is_binary_text = self.collation().is_some_and(|id| collation::get(id).is_binary());
         let is_number = self.kind.is_numeric();

@@ -44,6 +44,6 @@ pub use json::JsonValue;
 pub use octets::Octets;
 pub use sort_key::write_sort_key;
 pub use sql_mode::SqlMode;
-pub use sql_type::{Coercibility, IntWidth, Members, SqlType, TypeKind};
+pub use sql_type::{Before, Coercibility, IntWidth, Members, SqlType, TypeKind, WorkedOut};
 pub use time_zone::TimeZone;
 pub use unify::unify;

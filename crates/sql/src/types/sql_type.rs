@@ -5,6 +5,7 @@ use std::sync::Arc;
 use firn_format::value::CollationId;
 pub use firn_format::value::IntWidth;
 
+use super::display::Display;
 use crate::collation::{self, Charset};
 
 /// Type, nullability and, for text, how strongly its collation binds.
@@ -16,6 +17,50 @@ pub struct SqlType {
     pub nullable: bool,
     /// Whose collation wins when texts meet; without meaning for what is no text.
     pub coercibility: Coercibility,
+    /// What it was before the planner worked it out, if it is the type of such a constant.
+    pub before: Before,
+}
+
+/// How an expression was shown before it became a constant: clients are told of that, and not of the
+/// value that it turned out to have. Types that differ in it only are equal.
+#[derive(Clone, Debug, Default)]
+pub struct Before(Option<Arc<WorkedOut>>);
+
+/// See [`Before`].
+#[derive(Debug)]
+pub struct WorkedOut {
+    /// The values that it could have had.
+    pub shown: Display,
+    /// Whether it could have been NULL.
+    pub nullable: bool,
+    /// The operand, where the constant is an operand that was cast to what an operation wants.
+    pub operand: (SqlType, Display),
+}
+
+impl Before {
+    /// What a constant was.
+    #[must_use]
+    pub fn of(worked_out: WorkedOut) -> Before {
+        Before(Some(Arc::new(worked_out)))
+    }
+
+    /// What the constant was, if it is one that was worked out.
+    #[must_use]
+    pub fn get(&self) -> Option<&WorkedOut> {
+        self.0.as_deref()
+    }
+}
+
+impl PartialEq for Before {
+    fn eq(&self, _: &Before) -> bool {
+        true
+    }
+}
+
+impl Eq for Before {}
+
+impl std::hash::Hash for Before {
+    fn hash<H: std::hash::Hasher>(&self, _: &mut H) {}
 }
 
 /// MySQL's rank of collations: of two different ones the stronger (smaller) rank decides.
@@ -180,7 +225,7 @@ impl SqlType {
     #[must_use]
     pub fn new(kind: TypeKind) -> SqlType {
         let coercibility = kind.expression_coercibility();
-        SqlType { kind, nullable: true, coercibility }
+        SqlType { kind, nullable: true, coercibility, before: Before::default() }
     }
 
     /// The type of the literal NULL.

@@ -25,7 +25,9 @@ pub fn unify(types: &[SqlType], connection: CollationId, operation: &str) -> Res
     if known.iter().all(|ty| ty.kind == first.kind && !ty.kind.is_enum_or_set()) {
         let coercibility = known.iter().map(|ty| ty.coercibility).min();
         let coercibility = coercibility.unwrap_or(Coercibility::Coercible);
-        return Ok(SqlType { kind: first.kind.clone(), nullable, coercibility });
+        return Ok(SqlType::new(first.kind.clone())
+            .with_nullable(nullable)
+            .with_coercibility(coercibility));
     }
     let kinds = || known.iter().map(|ty| &ty.kind);
     let common = if kinds().all(TypeKind::is_numeric) {

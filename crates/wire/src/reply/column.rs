@@ -57,8 +57,10 @@ impl ColumnDefinition {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct ColumnKind {
     pub(super) column_type: ColumnType,
-    /// With how many digits an integer is shown at least.
+    /// With how many characters a number is shown at least.
     pub(super) zerofill_width: u8,
+    /// Digits after the point of a floating-point number; 31 when they vary.
+    pub(super) decimals: u8,
 }
 
 /// Appends a definition's payload.
@@ -152,6 +154,7 @@ fn kind(column: &ColumnDefinition) -> ColumnKind {
     ColumnKind {
         column_type: column.column_type,
         zerofill_width: if zerofill { column.length_bytes.min(255) as u8 } else { 0 },
+        decimals: column.decimals,
     }
 }
 

@@ -5,7 +5,7 @@ use std::io::Write;
 use firn_base::number_text::NumberText;
 
 /// From here on the number of decimals is not fixed.
-const NOT_FIXED: u8 = 31;
+pub(super) const NOT_FIXED: u8 = 31;
 
 pub(super) fn put_double(buffer: &mut Vec<u8>, value: f64, decimals: u8) {
     if decimals < NOT_FIXED {

@@ -108,33 +108,43 @@ impl<'s> Row<'s> {
         }
     }
 
-    /// A `FLOAT`. As text with that many digits after the point; with 31 or more, with six significant ones.
-    pub fn float(&mut self, value: f32, decimals: u8) {
+    /// A `FLOAT`. As text with as many digits after the point as its column has; if they vary, with
+    /// six significant ones.
+    pub fn float(&mut self, value: f32) {
         let binary = self.format == RowFormat::Binary;
         let (kind, buffer) = self.next();
         match kind.column_type {
             ColumnType::Float if binary => buffer.put(&value.to_le_bytes()),
             ColumnType::Double if binary => buffer.put(&f64::from(value).to_le_bytes()),
-            _ => put_formatted(buffer, |text| number::put_float(text, value, decimals)),
+            _ => put_formatted(buffer, |text| number::put_float(text, value, fixed_decimals(kind))),
         }
     }
 
-    /// A `DOUBLE`. As text with that many digits after the point; with 31 or more, with as many as tell it
-    /// from every other.
-    pub fn double(&mut self, value: f64, decimals: u8) {
+    /// A `DOUBLE`. As text with as many digits after the point as its column has; if they vary, with
+    /// as many as tell it from every other.
+    pub fn double(&mut self, value: f64) {
         let binary = self.format == RowFormat::Binary;
         let (kind, buffer) = self.next();
         match kind.column_type {
             ColumnType::Double if binary => buffer.put(&value.to_le_bytes()),
             ColumnType::Float if binary => buffer.put(&(value as f32).to_le_bytes()),
-            _ => put_formatted(buffer, |text| number::put_double(text, value, decimals)),
+            _ => {
+                put_formatted(buffer, |text| number::put_double(text, value, fixed_decimals(kind)))
+            }
         }
     }
 
     /// A decimal number as text.
     #[inline]
     pub fn decimal(&mut self, text: &str) {
-        self.bytes(text.as_bytes());
+        let width = usize::from(self.kinds[*self.column].zerofill_width);
+        match width.checked_sub(text.len()) {
+            None | Some(0) => self.bytes(text.as_bytes()),
+            Some(padding) => self.formatted(|buffer| {
+                buffer.resize(buffer.len() + padding, b'0');
+                buffer.extend_from_slice(text.as_bytes());
+            }),
+        }
     }
 
     /// A date.
@@ -273,14 +283,18 @@ fn put_binary_integer(
 
 #[inline]
 fn put_text_integer(buffer: &mut Vec<u8>, kind: ColumnKind, digits: &str) {
-    let width = match kind.column_type {
-        ColumnType::Year => 4,
-        _ => usize::from(kind.zerofill_width),
-    };
-    let padding = width.saturating_sub(digits.len());
+    let padding = usize::from(kind.zerofill_width).saturating_sub(digits.len());
     buffer.put_length_encoded_integer((padding + digits.len()) as u64);
     buffer.resize(buffer.len() + padding, b'0');
     buffer.put(digits.as_bytes());
+}
+
+/// Digits after the point of a number beside which stands a column of floating-point numbers.
+fn fixed_decimals(kind: ColumnKind) -> u8 {
+    match kind.column_type {
+        ColumnType::Float | ColumnType::Double => kind.decimals,
+        _ => number::NOT_FIXED,
+    }
 }
 
 /// Appends what `append` appends, and before it its length, for which one byte is set aside.

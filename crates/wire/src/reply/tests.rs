@@ -41,7 +41,9 @@ fn check(
 }
 
 fn column(name: &str, column_type: ColumnType) -> ColumnDefinition {
-    ColumnDefinition::new(name, column_type)
+    let varies = matches!(column_type, ColumnType::Float | ColumnType::Double);
+    let decimals = if varies { 31 } else { 0 };
+    ColumnDefinition { decimals, ..ColumnDefinition::new(name, column_type) }
 }
 
 #[test]
@@ -133,8 +135,8 @@ fn every_kind(replies: &mut Replies<'_>) -> Result<(), WireError> {
     let date = crate::value::Date { year: 2026, month: 11, day: 21 };
     let mut row = rows.row()?;
     [-1, -2, -3, -4, -5].into_iter().for_each(|value| row.int(value));
-    row.float(1.5, 31);
-    row.double(-0.25, 31);
+    row.float(1.5);
+    row.double(-0.25);
     row.decimal("12.30");
     row.date(date);
     row.datetime(
@@ -246,8 +248,18 @@ fn several_results_say_that_more_follow_until_the_last() {
 
 /// The text that a value becomes.
 fn as_text(write: impl FnOnce(&mut super::Row<'_>), column_type: ColumnType) -> String {
+    as_text_of(write, column("", column_type))
+}
+
+/// The text of a double of a column with that many digits after the point.
+fn with_decimals(value: f64, decimals: u8) -> String {
+    let of = ColumnDefinition { decimals, ..column("", ColumnType::Double) };
+    as_text_of(|row| row.double(value), of)
+}
+
+fn as_text_of(write: impl FnOnce(&mut super::Row<'_>), of: ColumnDefinition) -> String {
     let sent = record(RowFormat::Text, None, |replies| {
-        let mut rows = replies.columns(&[column("", column_type)])?;
+        let mut rows = replies.columns(&[of])?;
         let mut row = rows.row()?;
         write(&mut row);
         row.end();
@@ -264,7 +276,7 @@ fn as_text(write: impl FnOnce(&mut super::Row<'_>), column_type: ColumnType) -> 
 
 #[test]
 fn doubles_are_written_as_mysql_writes_them() {
-    let text = |value| as_text(|row| row.double(value, 31), ColumnType::Double);
+    let text = |value| as_text(|row| row.double(value), ColumnType::Double);
     let table: Vec<_> = [
         0.0,
         -0.0,
@@ -307,18 +319,19 @@ fn doubles_are_written_as_mysql_writes_them() {
         0.6666666666666666
     "#]]
     .assert_eq(&(table.join("\n") + "\n"));
-    assert_eq!(as_text(|row| row.double(2.345, 2), ColumnType::Double), "2.35");
-    assert_eq!(as_text(|row| row.double(1e20, 1), ColumnType::Double), "100000000000000000000.0");
+    assert_eq!(with_decimals(2.345, 2), "2.35");
+    assert_eq!(with_decimals(1e20, 1), "100000000000000000000.0");
 }
 
 #[test]
 fn floats_have_six_digits() {
-    let text = |value| as_text(|row| row.float(value, 31), ColumnType::Float);
+    let text = |value| as_text(|row| row.float(value), ColumnType::Float);
     assert_eq!(text(std::f32::consts::PI), "3.14159");
     assert_eq!(text(0.1), "0.1");
     assert_eq!(text(16_777_216.0), "16777200");
     assert_eq!(text(1e20), "1e20");
-    assert_eq!(as_text(|row| row.float(0.5, 3), ColumnType::Float), "0.500");
+    let of = ColumnDefinition { decimals: 3, ..column("", ColumnType::Float) };
+    assert_eq!(as_text_of(|row| row.float(0.5), of), "0.500");
 }
 
 #[test]
@@ -333,8 +346,17 @@ fn times_are_written_with_their_fractional_digits() {
 }
 
 #[test]
-fn a_year_has_four_digits_and_zerofill_its_width() {
-    assert_eq!(as_text(|row| row.int(0), ColumnType::Year), "0000");
+fn zeros_fill_the_width_of_a_zerofill_column() {
+    // A column of years has the flag, an expression that gives years has not.
+    assert_eq!(as_text(|row| row.int(0), ColumnType::Year), "0");
+    let zerofill = |column_type, length_bytes| ColumnDefinition {
+        flags: ColumnFlags::ZEROFILL | ColumnFlags::UNSIGNED,
+        length_bytes,
+        ..column("", column_type)
+    };
+    assert_eq!(as_text_of(|row| row.uint(0), zerofill(ColumnType::Year, 4)), "0000");
+    let decimal = zerofill(ColumnType::NewDecimal, 9);
+    assert_eq!(as_text_of(|row| row.decimal("3.50"), decimal), "000003.50");
     let sent = record(RowFormat::Text, None, |replies| {
         let padded = ColumnDefinition {
             flags: ColumnFlags::ZEROFILL | ColumnFlags::UNSIGNED,
@@ -364,7 +386,7 @@ fn values_of_another_type_than_their_column_become_it() {
         let mut row = rows.row()?;
         row.int(2);
         row.uint(17);
-        row.double(0.5, 31);
+        row.double(0.5);
         row.time(Time { hours: 1, ..Time::default() }, 0);
         row.date(Date { year: 2026, month: 1, day: 2 });
         row.end();

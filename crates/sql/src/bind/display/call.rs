@@ -6,9 +6,13 @@ use crate::types::{Display, SqlType, TypeKind};
 
 use super::super::{Binder, mean};
 use super::choice::common_display;
+use super::text;
 
 /// The longest text that such functions tell of as repeat another one.
 const LONGEST_MADE_CHARS: u32 = 16_777_216;
+
+/// Digits that a whole quotient is told to have, at most.
+const LONGEST_QUOTIENT_DIGITS: u32 = 21;
 
 /// Digits of numbers that functions answer, with their signs, where they are not those of a
 /// `BIGINT`.
@@ -76,7 +80,7 @@ impl Binder<'_> {
         match (name, values.as_slice()) {
             ("+" | "-" | "*" | "%", [left, right]) => of_arithmetic(name, left, right, ty),
             ("/", [left, right]) => self.of_quotient(left, right, ty),
-            ("DIV", [left, _]) => Display { length: left.1.length, ..Display::integer(ty, 0) },
+            ("DIV", [_, right]) => of_whole_quotient(&self.written(&arguments[0]), right, ty),
             ("NEG", [one]) => of_negative(one, ty),
             (mean::SHOWN, [(_, display)]) => *display,
             ("ABS", [one]) => of_same(one, ty),
@@ -104,6 +108,18 @@ impl Binder<'_> {
                 Display { length: of_type.length.min(LONGEST_MADE_CHARS), ..of_type }
             }
             ("CONCAT" | "||", _) if ty.kind.is_string() => of_concatenation(&values, 0, ty),
+            ("CONCAT_WS", [separator, texts @ ..]) => {
+                let times = texts.len().saturating_sub(1) as u32;
+                of_concatenation(texts, separator.1.length.saturating_mul(times), ty)
+            }
+            ("REGEXP_REPLACE", _) => {
+                Display { length: LONGEST_MADE_CHARS / 4, ..Display::of_expression(ty) }
+            }
+            _ if ty.kind.is_string() => {
+                let of_type = Display::of_expression(ty);
+                let length = text::length(self, name, arguments, &values, ty);
+                Display { length: length.unwrap_or(of_type.length), ..of_type }
+            }
             _ if matches!(ty.kind, TypeKind::Integer { .. }) => {
                 Display::integer(ty, chars_of(INTEGER_CHARS, name).unwrap_or(21))
             }
@@ -160,6 +176,21 @@ fn of_arithmetic(
             Display::integer(ty, (u32::from(precision) + sign).min(21 + sign))
         }
     }
+}
+
+/// MySQL gives a whole quotient the digits of one by the least number that the divisor's digits allow.
+fn of_whole_quotient(
+    (left, of_left): &(&SqlType, Display),
+    (_, of_right): &(&SqlType, Display),
+    ty: &SqlType,
+) -> Display {
+    let digits = match left.kind.is_numeric() || left.kind.is_temporal() {
+        true => u32::from(of_left.precision(&left.kind)),
+        false => of_left.length,
+    };
+    let before_point = digits.saturating_sub(u32::from(digits_after(left, of_left)));
+    let digits = before_point.saturating_add(of_right.decimals.into()).min(LONGEST_QUOTIENT_DIGITS);
+    Display::integer(ty, digits + u32::from(!ty.kind.is_unsigned()))
 }
 
 fn digits_after(ty: &SqlType, display: &Display) -> u8 {

@@ -1,9 +1,9 @@
 //! The values of which one is chosen: of `CASE`, `IF`, `COALESCE`, `GREATEST`, of the sides of a
 //! `UNION`.
 
-use crate::expression::Expression;
-use crate::types::metadata::NOT_FIXED_DECIMALS;
-use crate::types::{Display, SqlType, TypeKind};
+use crate::expression::{Expression, ExpressionKind};
+use crate::types::metadata::{NOT_FIXED_DECIMALS, type_code};
+use crate::types::{Datum, Display, SqlType, TypeKind};
 
 use super::super::Binder;
 
@@ -14,8 +14,10 @@ impl Binder<'_> {
         values: impl Iterator<Item = &'e Expression>,
         ty: &SqlType,
     ) -> Display {
+        let is_null =
+            |value: &&Expression| matches!(value.kind, ExpressionKind::Literal(Datum::Null));
         let values: Vec<(&SqlType, Display)> =
-            values.map(|value| self.shown_operand(value)).collect();
+            values.filter(|value| !is_null(value)).map(|value| self.shown_operand(value)).collect();
         common_display(&values, ty)
     }
 }
@@ -26,6 +28,7 @@ pub(crate) fn common_display(values: &[(&SqlType, Display)], ty: &SqlType) -> Di
     let known = || values.iter().filter(|(of, _)| of.kind != TypeKind::Null);
     let longest = known().map(|(_, display)| display.length).max().unwrap_or(0);
     let worked_out = Display::of_expression(ty);
+    let worked_out = Display { type_code: common_code(values, ty), ..worked_out };
     match &ty.kind {
         TypeKind::Integer { .. } => Display { length: longest, ..worked_out },
         TypeKind::Decimal { .. } => {
@@ -51,6 +54,30 @@ pub(crate) fn common_display(values: &[(&SqlType, Display)], ty: &SqlType) -> Di
             Display { length: length.max().unwrap_or(0), ..worked_out }
         }
         _ => worked_out,
+    }
+}
+
+/// The type byte of what is chosen, where it is not that of the common type: long texts of columns
+/// stay what they are, and `CHAR` and `BINARY` beside numbers and times too.
+fn common_code(values: &[(&SqlType, Display)], ty: &SqlType) -> Option<u8> {
+    let mut kinds = values.iter().map(|(of, _)| &of.kind).filter(|kind| **kind != TypeKind::Null);
+    let is_fixed =
+        |kind: &TypeKind| matches!(kind, TypeKind::Char { .. } | TypeKind::Binary { .. });
+    match &ty.kind {
+        TypeKind::Text { .. } | TypeKind::Blob { .. } => {
+            let is_long = |kind: &TypeKind| {
+                matches!(kind, TypeKind::Text { .. } | TypeKind::Blob { .. })
+                    || !kind.is_string() && *kind != TypeKind::Json
+                    || kind.is_string() && SqlType::new(kind.clone()).max_text_bytes() < 65_536
+            };
+            kinds.all(is_long).then_some(type_code::BLOB)
+        }
+        TypeKind::Varchar { .. } | TypeKind::Varbinary { .. } => {
+            let is_short = |kind: &TypeKind| !kind.is_string() && !kind.is_enum_or_set();
+            let keeps = kinds.clone().all(|kind| is_fixed(kind) || is_short(kind));
+            (keeps && kinds.any(is_fixed)).then_some(type_code::STRING)
+        }
+        _ => None,
     }
 }
 

@@ -11,6 +11,8 @@
 mod call;
 mod choice;
 mod kept;
+mod nullable;
+mod text;
 
 pub(crate) use choice::common_display;
 pub(crate) use kept::kept_type;
@@ -18,14 +20,14 @@ pub(crate) use kept::kept_type;
 use crate::catalog::model::ColumnModel;
 use crate::expression::{AggregateFunction, Expression, ExpressionKind, Slot};
 use crate::plan::{Subquery, SubqueryKind, WindowFunction};
-use crate::types::metadata::NOT_FIXED_DECIMALS;
+use crate::types::metadata::{NOT_FIXED_DECIMALS, type_code};
 use crate::types::{Datum, Display, SqlType, TypeKind};
 
 use super::Binder;
 use super::logical::{RelationId, RelationSource};
 
 /// A truth value.
-const TRUTH_CHARS: u32 = 1;
+pub(crate) const TRUTH_CHARS: u32 = 1;
 /// Characters that a text variable may have.
 const VARIABLE_CHARS: u32 = 16_777_215;
 /// Characters of the text of a system variable.
@@ -53,6 +55,8 @@ pub(crate) fn of_model(column: &ColumnModel) -> Option<Display> {
         unsigned: column.unsigned || of_type.unsigned,
         zerofill: column.zerofill || of_type.zerofill,
         stored: false,
+        nullable: None,
+        type_code: None,
     })
 }
 
@@ -61,7 +65,9 @@ impl Binder<'_> {
     pub(crate) fn display(&self, expression: &Expression) -> Display {
         let ty = &expression.ty;
         match &expression.kind {
-            ExpressionKind::Literal(datum) => of_literal(datum, ty),
+            ExpressionKind::Literal(datum) => {
+                ty.before.get().map_or_else(|| of_literal(datum, ty), |before| before.shown)
+            }
             ExpressionKind::Slot(slot) | ExpressionKind::Kept(slot) => {
                 let known = self.displays.get(slot).copied();
                 known.unwrap_or_else(|| Display::of_column(ty).as_expression())
@@ -88,10 +94,38 @@ impl Binder<'_> {
             | ExpressionKind::Is { .. }
             | ExpressionKind::InList { .. }
             | ExpressionKind::Like { .. } => Display::integer(ty, TRUTH_CHARS),
-            ExpressionKind::Cast(_)
-            | ExpressionKind::Parameter(_)
+            ExpressionKind::Cast(operand) => self.of_cast(operand, ty),
+            ExpressionKind::Parameter(_)
             | ExpressionKind::Row(_)
             | ExpressionKind::Unresolved(_) => Display::of_expression(ty),
+        }
+    }
+
+    /// A cast to text of no written length is as long as its operand.
+    fn of_cast(&self, operand: &Expression, ty: &SqlType) -> Display {
+        let of_type = Display::of_expression(ty);
+        if let TypeKind::Binary { .. } = ty.kind {
+            return Display { type_code: Some(type_code::VAR_STRING), ..of_type };
+        }
+        let has_own_length = match ty.kind {
+            TypeKind::Varchar { max_chars: length, .. }
+            | TypeKind::Varbinary { max_bytes: length } => {
+                length == operand.ty.max_text_chars() || length == operand.ty.max_text_bytes()
+            }
+            _ => false,
+        };
+        if !has_own_length || operand.ty.kind == TypeKind::Json {
+            return of_type;
+        }
+        let (from, shown) = self.shown_operand(operand);
+        let bytes = match ty.kind.is_binary() {
+            true => from.charset().map_or(1, |charset| charset.max_character_bytes()),
+            false => 1,
+        };
+        let is_floating = matches!(from.kind, TypeKind::Float | TypeKind::Double);
+        match is_floating {
+            true => of_type,
+            false => Display { length: shown.length.saturating_mul(bytes), ..of_type },
         }
     }
 
@@ -111,13 +145,22 @@ impl Binder<'_> {
         {
             return (&inner.ty, self.shown_operand(inner).1);
         }
+        if matches!(expression.kind, ExpressionKind::Literal(_))
+            && let Some(before) = expression.ty.before.get()
+        {
+            return (&before.operand.0, before.operand.1);
+        }
         let display = self.display(expression);
         match (&expression.kind, &expression.ty.kind) {
             // The width of its definition does not matter, but that of its type, also if it is
             // taken for a wider one.
             (
                 ExpressionKind::Slot(slot),
-                TypeKind::Integer { .. } | TypeKind::Text { .. } | TypeKind::Blob { .. },
+                TypeKind::Integer { .. }
+                | TypeKind::Text { .. }
+                | TypeKind::Blob { .. }
+                | TypeKind::Varchar { .. }
+                | TypeKind::Varbinary { .. },
             ) => {
                 let kind = self.column_kind(*slot);
                 let own = kind.map(|kind| SqlType::new(kind.clone()));
@@ -128,6 +171,14 @@ impl Binder<'_> {
                 (&expression.ty, display)
             }
             _ => (&expression.ty, display),
+        }
+    }
+
+    /// The values of an operand, as they were before any cast.
+    fn written<'e>(&self, expression: &'e Expression) -> (&'e SqlType, Display) {
+        match &expression.kind {
+            ExpressionKind::Cast(inner) => self.shown_operand(inner),
+            _ => self.shown_operand(expression),
         }
     }
 
@@ -266,7 +317,9 @@ fn is_implied(from: &SqlType, to: &SqlType) -> bool {
         TypeKind::Decimal { scale, .. } => is_number(from) && from.kind.scale() == *scale,
         TypeKind::Integer { .. } => from.kind.is_integer() || from.kind.is_temporal(),
         TypeKind::Text { .. } | TypeKind::Blob { .. } => true,
-        TypeKind::Varbinary { .. } => !from.kind.is_binary(),
+        TypeKind::Varbinary { .. } => {
+            !from.kind.is_binary() || matches!(from.kind, TypeKind::Binary { .. })
+        }
         kind if kind.is_string() => !from.kind.is_string(),
         _ => from.kind == to.kind,
     }

@@ -77,7 +77,7 @@ resolve!(resolve_value, "json_value", SqlType::varchar(512, UTF8MB4_BIN));
 resolve!(resolve_keys, "json_keys", json());
 resolve!(resolve_length, "json_length", SqlType::bigint());
 resolve!(resolve_depth, "json_depth", SqlType::bigint());
-resolve!(resolve_type, "json_type", SqlType::varchar(51, CollationId(255)));
+resolve!(resolve_type, "json_type", SqlType::varchar(17, CollationId(46)));
 resolve!(resolve_storage, "json_storage_size", SqlType::bigint());
 
 /// One value for one path without wildcards, otherwise an array of all that is found.

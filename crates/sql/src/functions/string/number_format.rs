@@ -11,10 +11,10 @@ use crate::types::{Datum, SqlType};
 
 pub(super) const FUNCTIONS: &[Function] = &[
     lenient!("FORMAT", 2..=3, resolve_format, format),
-    strict!("FORMAT_BYTES", 1..=1, [Double] => signature::text::<11>, |a: &[Datum], _: &Call<'_>| {
+    strict!("FORMAT_BYTES", 1..=1, [Double] => signature::system_text::<11>, |a: &[Datum], _: &Call<'_>| {
         Ok(Datum::text(scaled(double(&a[0]), 1024.0, BYTE_UNITS, "bytes", 4)))
     }),
-    strict!("FORMAT_PICO_TIME", 1..=1, [Double] => signature::text::<11>, |a: &[Datum], _: &Call<'_>| {
+    strict!("FORMAT_PICO_TIME", 1..=1, [Double] => signature::system_text::<11>, |a: &[Datum], _: &Call<'_>| {
         Ok(Datum::text(pico_time(double(&a[0]))))
     }),
 ];

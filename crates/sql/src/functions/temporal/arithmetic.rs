@@ -44,7 +44,8 @@ pub(super) const FUNCTIONS: &[Function] = &[
 const TEXT_CHARS: u32 = 29;
 
 fn text_result(context: &ResolveContext<'_>) -> SqlType {
-    SqlType::varchar(TEXT_CHARS, context.connection_collation)
+    let collation = context.connection_collation;
+    SqlType::new(TypeKind::Char { max_chars: TEXT_CHARS, collation })
 }
 
 /// Amounts are taken as whole or exact numbers, or as text. A compound unit reads the text of what

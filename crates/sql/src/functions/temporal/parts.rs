@@ -14,8 +14,12 @@ use crate::types::temporal::interval::IntervalUnit as Unit;
 use crate::types::temporal::parse::{parse_date_time, time_of_day};
 
 pub(super) const FUNCTIONS: &[Function] = &[
-    strict!("YEAR", 1..=1, [Temporal] => signature::int, |a: &[Datum], call: &Call<'_>| {
-        Ok(fuzzy_part(a, call, |value| value.date.year.into()))
+    strict!("YEAR", 1..=1, [Temporal] => signature::year, |a: &[Datum], call: &Call<'_>| {
+        let year = fuzzy_part(a, call, |value| value.date.year.into());
+        Ok(match year {
+            Datum::Int(year) => Datum::UInt(year as u64),
+            other => other,
+        })
     }),
     strict!("QUARTER", 1..=1, [Temporal] => signature::int, |a: &[Datum], call: &Call<'_>| {
         Ok(fuzzy_part(a, call, quarter))

@@ -1,0 +1,197 @@
+//! Whether clients are told that an expression may be NULL.
+//!
+//! MySQL goes by the operation and by what it says of the operands. The types of expressions are more
+//! careful: what they call NOT NULL is never NULL.
+
+use crate::expression::{CompareOperator, Expression, ExpressionKind};
+use crate::functions::Function;
+use crate::types::TypeKind;
+
+use super::super::Binder;
+use super::super::make::is_never_null;
+
+/// Functions that are NULL for some arguments, whose results are no texts, documents or times.
+const NULLABLE: &[&str] = &[
+    "/",
+    "%",
+    "DIV",
+    "SQRT",
+    "EXP",
+    "LN",
+    "LOG",
+    "LOG2",
+    "LOG10",
+    "POW",
+    "SIN",
+    "COS",
+    "TAN",
+    "COT",
+    "ASIN",
+    "ACOS",
+    "ATAN",
+    "YEAR",
+    "QUARTER",
+    "MONTH",
+    "WEEK",
+    "WEEKOFYEAR",
+    "YEARWEEK",
+    "DAYOFMONTH",
+    "DAYOFWEEK",
+    "DAYOFYEAR",
+    "WEEKDAY",
+    "HOUR",
+    "MINUTE",
+    "SECOND",
+    "MICROSECOND",
+    "TO_DAYS",
+    "TO_SECONDS",
+    "TIME_TO_SEC",
+    "DATEDIFF",
+    "TIMESTAMPDIFF",
+    "EXTRACT",
+];
+
+/// Functions that are NULL only if an argument is, in MySQL's opinion.
+const BY_ARGUMENTS: &[&str] = &[
+    "LENGTH",
+    "CHAR_LENGTH",
+    "BIT_LENGTH",
+    "LOCATE",
+    "INSTR",
+    "FIND_IN_SET",
+    "ASCII",
+    "ORD",
+    "CRC32",
+    "REGEXP_LIKE",
+    "REGEXP_INSTR",
+    "STRCMP",
+    "DEGREES",
+    "RADIANS",
+    "BIT_COUNT",
+    "UNIX_TIMESTAMP",
+    "PERIOD_ADD",
+    "PERIOD_DIFF",
+    "UNCOMPRESSED_LENGTH",
+    "ABS",
+    "SIGN",
+    "ROUND",
+    "TRUNCATE",
+    "FLOOR",
+    "CEILING",
+    "NEG",
+    "+",
+    "-",
+    "*",
+    "&",
+    "|",
+    "^",
+    "~",
+    "<<",
+    ">>",
+    "GREATEST",
+    "LEAST",
+    "JSON_OVERLAPS",
+    "MEMBER OF",
+    "SPACE",
+    "NOW",
+    "SYSDATE",
+    "CURDATE",
+    "CURTIME",
+    "UTC_DATE",
+    "UTC_TIME",
+    "UTC_TIMESTAMP",
+];
+
+impl Binder<'_> {
+    /// Whether clients are told that an expression may be NULL. Chains of operators are as long as
+    /// somebody writes them, so that this keeps a list of what is left instead of calling itself.
+    pub(crate) fn shown_nullable(&self, expression: &Expression) -> bool {
+        let mut left = vec![expression];
+        while let Some(next) = left.pop() {
+            if self.adds_null(next, &mut left) {
+                return true;
+            }
+        }
+        false
+    }
+
+    /// Whether an expression may be NULL for what it does; operands of which one NULL is enough go
+    /// to `left`.
+    fn adds_null<'e>(&self, expression: &'e Expression, left: &mut Vec<&'e Expression>) -> bool {
+        let ty = &expression.ty;
+        match &expression.kind {
+            ExpressionKind::Literal(datum) => {
+                return ty.before.get().map_or_else(|| datum.is_null(), |before| before.nullable);
+            }
+            ExpressionKind::Slot(slot) => {
+                let told = self.displays.get(slot).and_then(|display| display.nullable);
+                return told.unwrap_or(ty.nullable);
+            }
+            ExpressionKind::Call { function, arguments } => {
+                return self.call_adds_null(function, arguments, &ty.kind, ty.nullable, left);
+            }
+            ExpressionKind::Cast(operand) => {
+                left.push(operand);
+                return ty.nullable && !operand.ty.nullable;
+            }
+            ExpressionKind::Compare { operator, sides, .. } => {
+                if *operator != CompareOperator::NullSafeEqual {
+                    left.extend(sides.iter());
+                }
+            }
+            ExpressionKind::And(list) | ExpressionKind::Or(list) => left.extend(list),
+            ExpressionKind::Xor(sides) => left.extend(sides.iter()),
+            ExpressionKind::Not(operand) => left.push(operand),
+            ExpressionKind::Keep { value, .. } => left.push(value),
+            ExpressionKind::InList { operand, list, .. } => {
+                left.push(operand);
+                left.extend(list);
+            }
+            ExpressionKind::Like { text, pattern, .. } => left.extend([&**text, &**pattern]),
+            ExpressionKind::Case { branches, otherwise } => {
+                let Some(otherwise) = otherwise else { return true };
+                left.push(otherwise);
+                left.extend(branches.iter().map(|(_, value)| value));
+            }
+            ExpressionKind::Coalesce(list) => {
+                return list.iter().all(|one| self.shown_nullable(one));
+            }
+            _ => return ty.nullable,
+        }
+        false
+    }
+
+    fn call_adds_null<'e>(
+        &self,
+        function: &Function,
+        arguments: &'e [Expression],
+        result: &TypeKind,
+        nullable: bool,
+        left: &mut Vec<&'e Expression>,
+    ) -> bool {
+        if self.may_be_null(function, result) {
+            return true;
+        }
+        if is_never_null(function.name, arguments.len()) {
+            return false;
+        }
+        if !BY_ARGUMENTS.contains(&function.name) {
+            return nullable;
+        }
+        left.extend(arguments);
+        false
+    }
+
+    /// Whether MySQL takes a function's value for one that may be NULL though no argument is.
+    fn may_be_null(&self, function: &Function, result: &TypeKind) -> bool {
+        match function.name {
+            "JSON_OVERLAPS" | "MEMBER OF" | "GREATEST" | "LEAST" | "VERSION" => false,
+            "NOW" | "SYSDATE" | "CURDATE" | "CURTIME" | "UTC_DATE" | "UTC_TIME"
+            | "UTC_TIMESTAMP" => false,
+            name if name.starts_with("JSON_") => true,
+            // A text that is longer than a packet would be NULL.
+            _ if result.is_string() => self.context.evaluation.sql_mode.is_strict(),
+            name => result.is_temporal() || NULLABLE.contains(&name),
+        }
+    }
+}
