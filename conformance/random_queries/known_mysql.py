@@ -34,7 +34,7 @@ RULES = [
     (
         "documents in BETWEEN, GREATEST and LEAST",
         "MySQL compares them as texts or doubles there, and warns (1235) that documents are not supported yet",
-        has(r"(BETWEEN|GREATEST\(|LEAST\().*(\bjs\b|JSON)|(\bjs\b|JSON\w*\().* BETWEEN"),
+        has(r"(BETWEEN|GREATEST\(|LEAST\().*(\bjs?\b|JSON)|(\bjs?\b|JSON\w*\().* BETWEEN"),
     ),
     (
         "COUNT(DISTINCT) of a subquery without rows",
@@ -54,7 +54,12 @@ RULES = [
     (
         "children of a row that IGNORE leaves as it is",
         "MySQL has already changed them when the parent's new key turns out to be taken",
-        has(r"^UPDATE IGNORE .*\b(w1\b.*SET (y\.)?a|y\.a|x\.a|a) = "),
+        has(r"^UPDATE IGNORE .*\b(w1\b.*SET (y\.)?a|y\.a|x\.a|a) = |^INSERT IGNORE INTO w1 .* ON DUPLICATE KEY UPDATE .*\ba = "),
+    ),
+    (
+        "digits after the point of a chosen number",
+        "SELECT shows those of all the values that one is chosen of; MySQL stores those of the chosen one into a text, and none of a product that is 0",
+        has(r"^(UPDATE|INSERT) .*\b(b|v|k|o) = ((IFNULL|GREATEST|LEAST|NULLIF)\(|\([xy]?\.?c \*)"),
     ),
     (
         "what a plan need not work out",

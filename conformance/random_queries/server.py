@@ -1,6 +1,7 @@
 """A server that is asked: rows as texts, errors by number, column definitions and warnings."""
 
 import dataclasses
+import re
 
 import pymysql
 
@@ -48,6 +49,12 @@ def definition(field):
             field.table_name, field.org_table, field.org_name)
 
 
+def information(message):
+    """What goes with the rows that were changed. Of warnings it says whether there were any, as `Server.warnings` does."""
+    text = message.decode("utf8", "replace") if isinstance(message, bytes) else message or ""
+    return re.sub(r"Warnings: [1-9]\d*", "Warnings: some", text[text.find("R"):] if "R" in text else text)
+
+
 class Server:
     def __init__(self, port, name, database):
         self.port, self.name, self.database = port, name, database
@@ -76,8 +83,7 @@ class Server:
             cursor.execute(text)
             result = cursor._result
             columns = tuple(definition(field) for field in result.fields) if result.has_next is not None and result.field_count else ()
-            answer = Answer(tuple(cursor.fetchall()), None, columns, (), result.affected_rows or 0,
-                            (result.message or b"").decode("utf8", "replace") if isinstance(result.message, bytes) else result.message or "")
+            answer = Answer(tuple(cursor.fetchall()), None, columns, (), result.affected_rows or 0, information(result.message))
             if with_warnings and result.warning_count:
                 answer.warnings = self.warnings()
             return answer

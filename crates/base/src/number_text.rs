@@ -39,6 +39,64 @@ impl NumberText {
         scientific.in_shorter_form()
     }
 
+    /// The text of a `DOUBLE` in at most so many bytes: rounded as far as it has to be, in the form that
+    /// keeps more digits. False if there is no room for it; one digit alone of several, with an
+    /// exponent, wants room for a point.
+    #[must_use]
+    pub fn of_double_within(number: f64, most_bytes: usize) -> (NumberText, bool) {
+        let whole = NumberText::of_double(number);
+        if whole.len() <= most_bytes || !number.is_finite() {
+            return (whole, true);
+        }
+        let plain = (0..MAX_DIGITS).rev().map(|digits| {
+            let mut text = NumberText::EMPTY;
+            let _ = write!(text, "{number:.digits$}");
+            text.without_trailing_zeros()
+        });
+        let scientific = (0..MAX_DIGITS).rev().map(|digits| {
+            let mut text = NumberText::EMPTY;
+            let _ = write!(text, "{number:.digits$e}");
+            text
+        });
+        let fits = |text: &NumberText| text.len() <= most_bytes && text.length < MAX_BYTES;
+        let plain = plain.into_iter().find(fits);
+        let scientific = scientific.into_iter().find(fits);
+        match (plain, scientific) {
+            (Some(plain), Some(other)) if other.digits() > plain.digits() => (other, true),
+            (Some(text), _) => (text, true),
+            (None, Some(text)) => {
+                let is_all = text.digits() >= whole.digits();
+                (text, is_all || text.contains(&b'.') || text.len() < most_bytes)
+            }
+            (None, None) => {
+                let mut text = NumberText::EMPTY;
+                let _ = write!(text, "{number:.0e}");
+                (text, false)
+            }
+        }
+    }
+
+    /// How many digits of the number there are, zeros at both ends aside.
+    fn digits(&self) -> usize {
+        let mantissa = self.split(|byte| *byte == b'e').next().unwrap_or_default();
+        let is_zero = |byte: &&u8| **byte == b'0';
+        let digits = mantissa.iter().filter(|byte| byte.is_ascii_digit()).skip_while(is_zero);
+        let count = digits.clone().count();
+        count - digits.collect::<Vec<_>>().into_iter().rev().take_while(is_zero).count()
+    }
+
+    fn without_trailing_zeros(mut self) -> NumberText {
+        if self.contains(&b'.') {
+            while self.last() == Some(&b'0') {
+                self.length -= 1;
+            }
+            if self.last() == Some(&b'.') {
+                self.length -= 1;
+            }
+        }
+        self
+    }
+
     /// The text of a `FLOAT`.
     #[must_use]
     pub fn of_float(number: f64) -> NumberText {
@@ -155,6 +213,29 @@ mod tests {
         ];
         for (number, text) in texts {
             assert_eq!(double(number), text);
+        }
+    }
+
+    #[test]
+    fn doubles_are_rounded_to_the_room_that_they_have() {
+        let texts = [
+            (-1.5, 3, "-2"),
+            (20_240_229.5, 4, "2e7"),
+            (100_000.0, 4, "1e5"),
+            (1234.56, 6, "1234.6"),
+            (0.05, 3, "0.1"),
+            (9.96, 3, "10"),
+        ];
+        for (number, most, text) in texts {
+            let (found, fits) = NumberText::of_double_within(number, most);
+            assert_eq!((&*String::from_utf8_lossy(&found), fits), (text, true));
+        }
+        let (found, fits) = NumberText::of_double_within(1e5, 3);
+        assert_eq!((&*String::from_utf8_lossy(&found), fits), ("1e5", true));
+        let others = [(-1e40, 4, "-1e40"), (20_240_229.5, 3, "2e7"), (2155.0, 3, "2e3")];
+        for (number, most, text) in others {
+            let (found, fits) = NumberText::of_double_within(number, most);
+            assert_eq!((&*String::from_utf8_lossy(&found), fits), (text, false));
         }
     }
 

@@ -201,6 +201,7 @@ impl SqlSession {
         };
         let arguments = super::execution::Arguments::default();
         let mut plan = self.plan(&Statement::Insert(Box::new(insert)), &arguments)?;
+        self.tell_conditions(&plan);
         // The statement was allowed before the table was made.
         plan.needs.clear();
         let outcome = self.execute(&plan, &arguments, &mut super::execution::NoRows)?;

@@ -72,6 +72,7 @@ impl SqlSession {
         let answered = plan.map(|plan| {
             count(&self.facts.status.plan_cache_hits);
             self.conditions.clear();
+            self.tell_conditions(plan);
             self.run_plan(plan, arguments, replies)
         });
         self.recent = recent;
@@ -140,12 +141,15 @@ impl SqlSession {
     ) -> Answered {
         let planned = self.plan_text(text, statement);
         match planned {
-            Ok((plan, arguments)) => match statement {
-                Statement::Select(select) if select.into.is_some() => {
-                    self.run_select_into(select, &plan, &arguments, replies)
+            Ok((plan, arguments)) => {
+                self.tell_conditions(&plan);
+                match statement {
+                    Statement::Select(select) if select.into.is_some() => {
+                        self.run_select_into(select, &plan, &arguments, replies)
+                    }
+                    _ => self.run_plan(&plan, &arguments, replies),
                 }
-                _ => self.run_plan(&plan, &arguments, replies),
-            },
+            }
             Err(error) => {
                 self.keep_error(&error);
                 Err(told(error))
@@ -238,9 +242,7 @@ impl SqlSession {
             }
         }
         let plan = planned?;
-        let found = (context.conditions.take(), context.parameter_types.take());
-        let (conditions, parameter_types) = found;
-        self.conditions.extend(conditions);
+        let parameter_types = context.parameter_types.take();
         let columns = match &plan.statement {
             StatementPlan::Query(_) if matches!(statement, Statement::Do(_)) => None,
             StatementPlan::Query(query) => {
@@ -255,6 +257,14 @@ impl SqlSession {
             plan.command = Some(Command::Do);
         }
         Ok((plan, parameter_types))
+    }
+
+    /// Leaves what a statement is warned of when it is taken apart, before what its rows leave.
+    pub(super) fn tell_conditions(&self, plan: &CachedPlan) {
+        for condition in &plan.plan.conditions {
+            let message = || condition.message.clone();
+            self.evaluation.push(condition.level, condition.code, message);
+        }
     }
 
     /// Runs a plan and answers.

@@ -67,6 +67,7 @@ pub(super) fn run(
     if execution.counters.is_none()
         && let Ok(engine) = engine_for(plan, instance, settings)
     {
+        let told = execution.context.warning_count();
         match engine.run(plan, execution, sink)? {
             Attempt::Done(outcome) => {
                 count(&status.vectorised_queries);
@@ -75,7 +76,7 @@ pub(super) fn run(
             Attempt::Declined(why) => {
                 tracing::debug!(why = why.0, "a statement is left to the row executor");
                 count(&status.vectorised_declined);
-                execution.context.take_conditions();
+                execution.context.forget_conditions_after(told);
             }
         }
     }

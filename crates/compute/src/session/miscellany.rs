@@ -73,6 +73,7 @@ impl SqlSession {
         };
         let arguments = Arguments::default();
         let plan = self.plan(statement, &arguments)?;
+        self.conditions.extend_from_slice(&plan.plan.conditions);
         self.may_explain(&plan)?;
         let executor = executor::explained(&plan.plan, &self.instance, &self.settings);
         if wanted.analyze {

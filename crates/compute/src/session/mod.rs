@@ -399,7 +399,7 @@ impl SqlSession {
 
     /// Keeps a statement's error as what `SHOW WARNINGS` shows.
     fn keep_error(&mut self, error: &SqlError) {
-        self.conditions = self.evaluation.take_conditions();
+        self.conditions.extend(self.evaluation.take_conditions());
         let message = error.message.clone();
         self.conditions.push(Condition { level: Level::Error, code: error.code, message });
         self.count_conditions();

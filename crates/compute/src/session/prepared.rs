@@ -95,9 +95,11 @@ impl SqlSession {
         self.facts.status.count_command(Command::StmtPrepare);
         let _promise = memory::ask(2 * text.len())?;
         let text = self.decode(text)?.into_owned();
+        self.conditions.clear();
         let prepared = self.take_apart(&text)?;
         let (columns, types) = self.known_columns(&prepared)?;
         let results = self.settings.presentation.collation;
+        let warnings = self.warning_count();
         let unknown = SqlType::varchar(UNKNOWN_CHARS, self.settings.connection_collation);
         let parameter = |number: usize| {
             let ty = types.get(number).and_then(Option::as_ref).unwrap_or(&unknown);
@@ -106,7 +108,7 @@ impl SqlSession {
         let parameters: Vec<ColumnDefinition> =
             (0..prepared.parameter_count).map(parameter).collect();
         self.statements.insert(number, prepared);
-        Ok(Prepared { parameters: EncodedColumns::new(&parameters), columns, warnings: 0 })
+        Ok(Prepared { parameters: EncodedColumns::new(&parameters), columns, warnings })
     }
 
     /// The columns that a statement will answer, and the types that its parameters have where they
@@ -126,6 +128,7 @@ impl SqlSession {
                 let (plan, types) = self.plan_described(&prepared.statement, &arguments)?;
                 self.check_needs(&plan.needs)?;
                 let results = self.settings.presentation.collation;
+                self.conditions.extend_from_slice(&plan.plan.conditions);
                 let is_into = matches!(&*prepared.statement, Statement::Select(select) if select.into.is_some());
                 let columns = match &plan.plan.statement {
                     StatementPlan::Query(query) if !is_into => {

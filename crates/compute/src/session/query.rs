@@ -121,12 +121,14 @@ impl SqlSession {
             }
             Err(error) => {
                 self.evaluation.take_conditions();
+                self.conditions.clear();
                 self.keep_error(&error);
                 return Err(told(error));
             }
         };
         if parsed.parameter_count > 0 {
             let error = SqlError::syntax("?", 1);
+            self.conditions.clear();
             self.keep_error(&error);
             return Err(told(error));
         }

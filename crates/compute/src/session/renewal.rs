@@ -37,6 +37,7 @@ impl SqlSession {
         sink: &mut dyn ResultSink,
     ) -> Result<Outcome> {
         let before = self.transactions.read_mark();
+        let told = self.evaluation.warning_count();
         let id_before = self.facts.last_insert_id.load(Ordering::Relaxed);
         for _ in 0..MOST_RENEWALS {
             let ran = self.execute_in_transaction(input, again(&mut given), sink);
@@ -48,7 +49,7 @@ impl SqlSession {
             if !may_renew || !self.renew_snapshot(before)? {
                 return ran;
             }
-            self.evaluation.take_conditions();
+            self.evaluation.forget_conditions_after(told);
             self.facts.last_insert_id.store(id_before, Ordering::Relaxed);
             self.facts.has_given_id.store(false, Ordering::Relaxed);
         }

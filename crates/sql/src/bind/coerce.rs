@@ -185,8 +185,8 @@ impl Binder<'_> {
         right: Expression,
     ) -> Result<(ComparisonKind, Expression, Expression)> {
         let (left, right) = self.inferred_pair(left, right);
-        let left = self.as_held(as_column(left, &right, operator), &right);
-        let right = self.as_held(as_column(right, &left, operator), &left);
+        let left = self.as_held(as_column(left, &right, operator), &right)?;
+        let right = self.as_held(as_column(right, &left, operator), &left)?;
         let kind = comparison_kind(&left.ty, &right.ty, operator.text())?;
         let (left, right) = match kind {
             ComparisonKind::DateTime => (self.date_of_text(left)?, self.date_of_text(right)?),

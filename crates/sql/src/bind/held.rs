@@ -11,26 +11,37 @@
 //! A parameter is judged by the value that the statement is planned with. The plan then holds for
 //! values of that kind only, which a [`Premise`] says; a plan for another value is not kept.
 
-use crate::error::{Result, SqlError};
+use crate::error::{Condition, Level, Result, SqlError};
 use crate::expression::{Expression, ExpressionKind};
 use crate::plan::Premise;
-use crate::types::{Datum, SqlType, TypeKind, cast};
+use crate::types::{Datum, SqlMode, SqlType, TypeKind, cast};
 
+use super::logical::{RelationId, RelationSource};
 use super::{Binder, make};
 
 impl Binder<'_> {
     /// A constant as the column beside it holds it; otherwise the value itself.
-    pub(super) fn as_held(&mut self, value: Expression, other: &Expression) -> Expression {
+    ///
+    /// # Errors
+    /// 1292 in a strict statement that writes, if the column cannot hold it.
+    pub(super) fn as_held(&mut self, value: Expression, other: &Expression) -> Result<Expression> {
         let is_column = matches!(other.kind, ExpressionKind::Slot(_));
         if !is_column || !concerns(&value.ty, &other.ty) {
-            return value;
+            return Ok(value);
         }
-        let column = &other.ty;
+        let column = &match (self.in_list, &other.ty.kind) {
+            // What is looked for in a list keeps all of its digits.
+            (true, TypeKind::Time { .. }) => SqlType::new(TypeKind::Time { fsp: 6 }),
+            _ => other.ty.clone(),
+        };
         let held = self
             .constant(&value)
             .map(|constant| cast::held(constant, &value.ty, column, self.context.evaluation));
         let wanted = held_type(column);
-        match (held, &value.kind) {
+        if matches!(held, Some(None)) {
+            self.warn_of_unfit(&value, other)?;
+        }
+        Ok(match (held, &value.kind) {
             (Some(Some(_)), ExpressionKind::Parameter(number)) => {
                 self.suppose(*number, &value.ty, column);
                 self.cast_to(value, wanted)
@@ -41,7 +52,45 @@ impl Binder<'_> {
                 value
             }
             _ => value,
+        })
+    }
+
+    /// Warns of a constant that a column of dates or times cannot hold.
+    fn warn_of_unfit(&self, value: &Expression, column: &Expression) -> Result<()> {
+        let kind = match column.ty.kind {
+            TypeKind::Date => "date",
+            TypeKind::Time { .. } => "time",
+            _ if column.ty.kind.has_date() => "datetime",
+            _ => return Ok(()),
+        };
+        let Some(constant) = self.constant(value) else { return Ok(()) };
+        let context = self.context.evaluation;
+        let is_zero = value.ty.kind.is_numeric()
+            && cast::to_double(constant, &value.ty, context).is_ok_and(|number| number == 0.0);
+        if self.in_list || is_zero && !context.sql_mode.contains(SqlMode::NO_ZERO_DATE) {
+            return Ok(());
         }
+        let shown = cast::to_binary(constant, &value.ty, self.context.evaluation);
+        let (shown, name) = (shown.to_str_lossy(), self.column_name(column));
+        let message = format!("Incorrect {kind} value: '{shown}' for column '{name}' at row 1");
+        if self.writes && !self.ignores && self.context.evaluation.sql_mode.is_strict() {
+            return Err(SqlError::new(1292, message));
+        }
+        let condition = Condition { level: Level::Warning, code: 1292, message };
+        self.context.conditions.borrow_mut().push(condition);
+        Ok(())
+    }
+
+    fn column_name(&self, column: &Expression) -> &str {
+        let ExpressionKind::Slot(slot) = column.kind else { return "" };
+        let Some(RelationId(number)) = self.owners.get(slot.0 as usize).copied().flatten() else {
+            return "";
+        };
+        let relation = &self.relations[number];
+        let RelationSource::Table(table) = &relation.source else { return "" };
+        let place = relation.slots.iter().position(|other| *other == Some(slot));
+        let model = place.and_then(|place| table.by_ordinal(place as u16));
+        model.map_or("", |model| &model.name)
     }
 
     /// The plan holds for values of a parameter that a column holds.
@@ -126,7 +175,7 @@ fn moment() -> SqlType {
 fn held_type(column: &SqlType) -> SqlType {
     SqlType::new(match column.kind {
         TypeKind::Date => TypeKind::Date,
-        TypeKind::Time { .. } => TypeKind::Time { fsp: 6 },
+        TypeKind::Time { fsp } => TypeKind::Time { fsp },
         TypeKind::Year => TypeKind::Year,
         _ => return moment(),
     })

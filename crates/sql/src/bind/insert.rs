@@ -8,11 +8,11 @@
 
 use std::sync::Arc;
 
-use sqlparser::ast::Function;
+use sqlparser::ast::{Function, SelectItem};
 
 use crate::catalog::Relation as CatalogRelation;
 use crate::catalog::model::TableModel;
-use crate::error::{Result, SqlError};
+use crate::error::{Condition, Level, Result, SqlError};
 use crate::expression::{Expression, ExpressionKind, Slot};
 use crate::grammar::ast::{self, InsertSource, ValueOrDefault};
 use crate::plan::finish::finish_query;
@@ -27,6 +27,10 @@ use super::function::argument_expressions;
 use super::logical::{Body, RelationId, RelationSource};
 use super::scope::{ColumnPath, Scope, ShownColumn};
 use super::{Binder, make};
+
+const VALUES_IS_DEPRECATED: &str = "'VALUES function' is deprecated and will be removed in a future release. Please use \
+    an alias (INSERT INTO ... VALUES (...) AS alias) and replace VALUES(col) in the ON DUPLICATE \
+    KEY UPDATE clause with alias.col instead";
 
 /// What stands behind a view that rows are inserted into.
 struct BehindView {
@@ -82,7 +86,7 @@ impl Binder<'_> {
                 (source, self.duplicates(insert, &target, None)?)
             }
             InsertSource::Query(query) => {
-                self.insert_query(insert, query, &target, columns.len(), ready)?
+                self.insert_query(insert, query, &target, &columns, ready)?
             }
         };
         let is_empty_row = matches!(&insert.source, InsertSource::Values(rows)
@@ -111,7 +115,7 @@ impl Binder<'_> {
         insert: &ast::Insert,
         query: &sqlparser::ast::Query,
         target: &Target<'_>,
-        width: usize,
+        columns: &[u16],
         first_relation: usize,
     ) -> Result<(QueryPlan, DuplicatePolicy)> {
         self.keeps_source = !insert.on_duplicate.is_empty()
@@ -124,7 +128,8 @@ impl Binder<'_> {
         let is_read = self.relations[relations.clone()].iter().any(|relation| {
             matches!(&relation.source, RelationSource::Table(other) if other.id == target.table.id)
         });
-        check_count(&bound.columns, width)?;
+        check_count(&bound.columns, columns.len())?;
+        self.numbers_of_bytes(query, target.table, columns, &mut bound.columns);
         let has_rows_of_tables =
             matches!(&bound.body, Body::Select(block) if block.grouping.is_none());
         let duplicates = self.duplicates(insert, target, source.filter(|_| has_rows_of_tables))?;
@@ -152,8 +157,34 @@ impl Binder<'_> {
         if is_read {
             plan = self.kept(plan, &hidden);
         }
-        plan.columns.truncate(width);
+        plan.columns.truncate(columns.len());
         Ok((plan, duplicates))
+    }
+
+    /// Hexadecimal literals of the select list are numbers where they go into columns of numbers.
+    fn numbers_of_bytes(
+        &self,
+        query: &sqlparser::ast::Query,
+        table: &TableModel,
+        columns: &[u16],
+        outputs: &mut [OutputColumn],
+    ) {
+        let sqlparser::ast::SetExpr::Select(select) = &*query.body else { return };
+        if select.projection.len() != outputs.len() {
+            return;
+        }
+        for ((item, ordinal), output) in select.projection.iter().zip(columns).zip(outputs) {
+            let (SelectItem::UnnamedExpr(expr) | SelectItem::ExprWithAlias { expr, .. }) = item
+            else {
+                continue;
+            };
+            if let Some(column) = table.by_ordinal(*ordinal)
+                && matches!(output.value.kind, ExpressionKind::Literal(_))
+            {
+                let value = std::mem::replace(&mut output.value, make::null());
+                output.value = self.number_beside(expr, value, &column.ty);
+            }
+        }
     }
 
     /// Notes what is inserted, and deleted by `REPLACE`.
@@ -353,7 +384,8 @@ impl Binder<'_> {
         let types: Vec<SqlType> =
             plan.columns.iter().map(|column| column.value.ty.clone()).collect();
         let (rows, cost) = (plan.root.rows, plan.root.cost);
-        let names: Vec<Arc<str>> = plan.columns.iter().map(|column| column.name.clone()).collect();
+        let told = plan.columns.iter().map(|column| (column.name.clone(), column.origin.clone()));
+        let told: Vec<_> = told.collect();
         self.common_tables.push(Some(CommonTable {
             query: plan,
             recursive: None,
@@ -367,8 +399,8 @@ impl Binder<'_> {
         let slots: Vec<Slot> =
             (0..own).map(|_| self.new_slot(None)).chain(hidden.iter().copied()).collect();
         let slots: Vec<(u16, Slot)> = (0_u16..).zip(slots).collect();
-        let columns = slots.iter().zip(types).zip(names).map(|(((_, slot), ty), name)| {
-            OutputColumn { value: make::slot(*slot, ty), name, origin: None, display: None }
+        let columns = slots.iter().zip(types).zip(told).map(|(((_, slot), ty), (name, origin))| {
+            OutputColumn { value: make::slot(*slot, ty), name, origin, display: None }
         });
         let columns = columns.collect();
         let kind = NodeKind::CommonTable { number, slots };
@@ -452,6 +484,7 @@ impl Binder<'_> {
         let level = self.scopes.len() - 1;
         let is_insert = self.scopes[level].tables.get(1).is_some_and(|table| table.model.is_some())
             && self.scopes[level].shown.iter().all(|place| place.table != 1);
+        self.warn_of_values(is_insert);
         if !is_insert {
             return Ok(make::null());
         }
@@ -462,6 +495,19 @@ impl Binder<'_> {
             SqlError::new(1054, format!("Unknown column '{column}' in 'field list'"))
         })?;
         self.column_value(level, ShownColumn { table: 1, column: place })
+    }
+
+    /// `VALUES(c)` is deprecated, and means something in `ON DUPLICATE KEY UPDATE` alone.
+    fn warn_of_values(&self, is_insert: bool) {
+        let (code, message) = match is_insert {
+            true => (1287, VALUES_IS_DEPRECATED),
+            false => {
+                (1681, "'VALUES function' is deprecated and will be removed in a future release.")
+            }
+        };
+        let message = message.to_owned();
+        let condition = Condition { level: Level::Warning, code, message };
+        self.context.conditions.borrow_mut().push(condition);
     }
 
     /// `DEFAULT(c)`: a column's default.

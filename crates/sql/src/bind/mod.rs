@@ -129,6 +129,10 @@ pub struct Binder<'a> {
     pub(crate) max_execution_time_ms: Option<u64>,
     /// The statement writes rows.
     pub(crate) writes: bool,
+    /// What is bound is compared with the values of a list.
+    pub(crate) in_list: bool,
+    /// It adjusts values that do not fit.
+    pub(crate) ignores: bool,
     /// How many views and common tables were bound.
     expansions: usize,
     /// What parameters have to be for the plan to hold.
@@ -172,6 +176,8 @@ impl<'a> Binder<'a> {
             view_conditions: Vec::new(),
             max_execution_time_ms: None,
             writes: false,
+            ignores: false,
+            in_list: false,
             expansions: 0,
             premises: Vec::new(),
             tests_rows: false,

@@ -135,7 +135,7 @@ impl Binder<'_> {
         self.in_values(operand, list, negated)
     }
 
-    /// In `CASE` and `IN` a document beside a text is compared as its own text.
+    /// In `CASE` a document beside a text is compared as its own text.
     fn beside_text(&mut self, operand: Expression, other: &Expression) -> Expression {
         match operand.ty.kind == TypeKind::Json && other.ty.kind.is_string() {
             true => self.as_text(operand),
@@ -163,8 +163,10 @@ impl Binder<'_> {
                 items.push(item.clone());
                 continue;
             }
-            let (this, this_left, item) =
-                self.comparable(CompareOperator::Equal, operand.clone(), item.clone())?;
+            self.in_list = true;
+            let compared = self.comparable(CompareOperator::Equal, operand.clone(), item.clone());
+            self.in_list = false;
+            let (this, this_left, item) = compared?;
             let is_same_left = kind.is_none() || left.ty.kind == this_left.ty.kind;
             if kind.is_some_and(|kind| kind != this) || !is_same_left {
                 return self.in_any(operand, list, negated);
@@ -181,7 +183,7 @@ impl Binder<'_> {
         })
     }
 
-    /// An `OR` of comparisons, each in its own way: of rows too, and of a document that is its own text beside texts only.
+    /// An `OR` of comparisons, each in its own way: of rows too.
     fn in_any(
         &mut self,
         operand: Expression,
@@ -195,7 +197,6 @@ impl Binder<'_> {
             .map(|item| {
                 self.context.watch.step()?;
                 let operand = first.take().unwrap_or_else(|| again.clone());
-                let operand = self.beside_text(operand, &item);
                 self.compare_any(CompareOperator::Equal, operand, item)
             })
             .collect::<Result<Vec<_>>>()?;
@@ -218,7 +219,7 @@ impl Binder<'_> {
         let [low, high] = ends;
         let ends = [low?, high?];
         let operand = self.beside_all(operand, &ends, "between")?;
-        let [low, high] = ends;
+        let [operand, low, high] = self.numbers_between(operand, ends);
         let (first, again) = self.for_two(operand);
         let is_kept = matches!(first.kind, ExpressionKind::Keep { .. });
         let from = self.compare_leniently(CompareOperator::GreaterOrEqual, first, low)?;
@@ -230,6 +231,27 @@ impl Binder<'_> {
             both = Expression { kind: ExpressionKind::Coalesce(vec![both]), ty };
         }
         Ok(if negated { self.negated(both) } else { both })
+    }
+
+    /// A text between a number and a text is compared with both as a number.
+    fn numbers_between(&mut self, operand: Expression, ends: [Expression; 2]) -> [Expression; 3] {
+        let is_text = |one: &Expression| one.ty.kind.is_string() || one.ty.kind.is_enum_or_set();
+        let [low, high] = ends;
+        let is_mixed = is_text(&operand)
+            && (is_text(&low) && high.ty.kind.is_numeric()
+                || is_text(&high) && low.ty.kind.is_numeric());
+        let all = [operand, low, high];
+        match is_mixed {
+            true => all.map(|one| {
+                let ty = SqlType::double().with_nullable(one.ty.nullable);
+                let one = match is_text(&one) {
+                    true => self.as_text(one),
+                    false => one,
+                };
+                self.cast_to(one, ty)
+            }),
+            false => all,
+        }
     }
 
     pub(crate) fn like(

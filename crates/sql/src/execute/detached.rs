@@ -127,6 +127,7 @@ fn blank_plan(frame_slots: u32) -> PreparedPlan {
         parameters: Vec::new(),
         common_tables: Vec::new(),
         definitions_version: 0,
+        conditions: Vec::new(),
         writes_parents: true,
         cost: 0.0,
         executor: None,

@@ -4,7 +4,7 @@ use crate::error::{Result, SqlError};
 use crate::expression::{Expression, Slot};
 use crate::functions::json::Path;
 use crate::plan::json_table::{JsonColumn, JsonColumnSource, JsonLevel, Otherwise};
-use crate::types::cast::{self, Target};
+use crate::types::cast::{self, Source, Target};
 use crate::types::json::JsonValue;
 use crate::types::{Datum, EvaluationContext, SqlMode, SqlType, StatementKind, TypeKind};
 
@@ -97,8 +97,13 @@ impl Rows {
             JsonColumnSource::Ordinality => Ok(Datum::UInt(at as u64 + 1)),
             JsonColumnSource::Exists(path) => {
                 let exists = i64::from(path.find_first(value).is_some());
-                let target =
-                    Target { ty: &column.ty, column: &column.name, row: 1, ctx: &self.context };
+                let target = Target {
+                    ty: &column.ty,
+                    column: &column.name,
+                    row: 1,
+                    ctx: &self.context,
+                    source: Source::Expression,
+                };
                 cast::assign(&Datum::Int(exists), &SqlType::bigint(), target)
             }
             JsonColumnSource::Value { path, on_empty, on_error } => {
@@ -184,5 +189,9 @@ pub(crate) fn fitting_value(
         JsonValue::Bool(truth) if ty.kind.is_text() => text(if *truth { "true" } else { "false" }),
         other => (Datum::from(other.clone()), SqlType::new(TypeKind::Json)),
     };
-    cast::assign(&datum, &from, Target { ty, column, row: 1, ctx: context })
+    cast::assign(
+        &datum,
+        &from,
+        Target { ty, column, row: 1, ctx: context, source: Source::Expression },
+    )
 }

@@ -175,7 +175,10 @@ fn resolve_remainder(types: &[SqlType], context: &ResolveContext<'_>) -> Result<
 }
 
 fn resolve_negation(types: &[SqlType], context: &ResolveContext<'_>) -> Result<Signature> {
-    let arguments = numbers(types, context);
+    let mut arguments = numbers(types, context);
+    if types[0].kind.is_temporal() {
+        arguments[0] = SqlType::double().with_nullable(types[0].nullable);
+    }
     let result = match &arguments[0].kind {
         TypeKind::Integer { .. } => SqlType::bigint(),
         TypeKind::Decimal { precision, scale, .. } => SqlType::decimal(*precision, *scale),

@@ -49,6 +49,7 @@ use firn_api::rows::{Direction, ReadMode};
 
 use crate::catalog::model::TableModel;
 use crate::catalog::virtual_table::VirtualTable;
+use crate::error::Condition;
 use crate::expression::{AggregateCall, Expression, Slot, SortKey};
 use crate::types::{Display, SqlType};
 
@@ -97,6 +98,8 @@ pub struct PreparedPlan {
     /// Whether it may be run again after its transaction took it back: it sets no user variable, takes no
     /// named lock and does not sleep.
     pub is_repeatable: bool,
+    /// What a client is warned of when the statement is taken apart, whatever its rows are.
+    pub conditions: Vec<Condition>,
 }
 
 /// A privilege that a statement needs on a table or view.

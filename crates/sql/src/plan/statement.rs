@@ -19,6 +19,12 @@ pub fn plan_statement(statement: &Statement, context: &PlanContext<'_>) -> Resul
     let definitions_version = context.catalog.definitions_version();
     let mut binder = Binder::new(context);
     binder.writes = !matches!(statement, Statement::Select(_) | Statement::Do(_));
+    binder.ignores = match statement {
+        Statement::Insert(insert) => insert.ignore,
+        Statement::Update(update) => update.ignore,
+        Statement::Delete(delete) => delete.ignore,
+        _ => false,
+    };
     let planned = plan_kind(statement, &mut binder).inspect_err(|_| {
         // Who may not use the tables that were named so far is told that, and not what is wrong.
         context.needs_of_refused.replace(binder.needs());
@@ -45,6 +51,7 @@ pub fn plan_statement(statement: &Statement, context: &PlanContext<'_>) -> Resul
         tables,
         locks,
         max_execution_time_ms,
+        conditions: context.conditions.take(),
     })
 }
 

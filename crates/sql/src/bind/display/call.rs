@@ -220,6 +220,9 @@ fn of_negative((of, display): &(&SqlType, Display), ty: &SqlType) -> Display {
         TypeKind::Decimal { .. } => {
             Display::exact(ty, display.precision(&of.kind), ty.kind.scale())
         }
+        TypeKind::Double if of.kind.is_temporal() => {
+            Display { decimals: of.kind.fsp(), ..Display::of_expression(ty) }
+        }
         _ => Display::of_expression(ty),
     }
 }

@@ -32,7 +32,8 @@ pub(super) fn assign(
     to: &ColumnModel,
     evaluation: &EvaluationContext,
 ) -> Result<Datum> {
-    let target = cast::Target { ty: &to.ty, column: &to.name, row: 1, ctx: evaluation };
+    let source = cast::Source::Expression;
+    let target = cast::Target { ty: &to.ty, column: &to.name, row: 1, ctx: evaluation, source };
     cast::assign_within(datum, from, target, to.float_limits())
 }
 

@@ -307,6 +307,7 @@ pub(super) fn prepared(statement: StatementPlan) -> PreparedPlan {
         parameters: Vec::new(),
         common_tables: Vec::new(),
         definitions_version: 0,
+        conditions: Vec::new(),
         writes_parents: true,
         executor: None,
         cost: 0.0,

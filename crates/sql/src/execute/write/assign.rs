@@ -1,38 +1,113 @@
 //! What a column makes of a value that is assigned to it.
 
+use std::cell::RefCell;
+
 use firn_format::value::DateTime;
+use smallvec::SmallVec;
 
 use crate::catalog::model::{ColumnModel, DefaultValue};
 use crate::error::{Result, SqlError};
-use crate::types::cast::{self, Target};
+use crate::expression::{Expression, ExpressionKind};
+use crate::types::cast::{self, Source, Target};
 use crate::types::{Datum, EvaluationContext, SqlMode, SqlType, StatementKind, TypeKind};
 
 use super::super::Execution;
 
+/// What is known of a value that is assigned.
+#[derive(Clone, Copy)]
+pub(super) struct Assigned<'t> {
+    /// Its type.
+    pub(super) ty: &'t SqlType,
+    /// What it is of.
+    pub(super) source: Source,
+}
+
+impl<'t> Assigned<'t> {
+    /// A value of an expression over the row that is written.
+    pub(super) fn expression(expression: &'t Expression) -> Assigned<'t> {
+        let source = match &expression.kind {
+            ExpressionKind::Slot(_) | ExpressionKind::Kept(_) => Source::Column,
+            ExpressionKind::Coalesce(_) | ExpressionKind::Case { .. } => Source::Choice,
+            ExpressionKind::Call { function, .. }
+                if matches!(function.name, "NULLIF" | "GREATEST" | "LEAST") =>
+            {
+                Source::Choice
+            }
+            _ => Source::Expression,
+        };
+        Assigned { ty: &expression.ty, source }
+    }
+
+    /// A value of a type that is no column.
+    pub(super) fn of_type(ty: &'t SqlType) -> Assigned<'t> {
+        Assigned { ty, source: Source::Expression }
+    }
+}
+
 /// A value converted as an assignment to the column says.
 pub(super) fn assign(
     value: &Datum,
-    from: &SqlType,
+    from: Assigned<'_>,
     column: &ColumnModel,
     row_number: u64,
     execution: &Execution<'_>,
 ) -> Result<Datum> {
-    let (ty, name) = (&column.ty, &column.name);
-    let target = Target { ty, column: name, row: row_number, ctx: execution.context };
+    let (ty, name, Assigned { ty: from, source }) = (&column.ty, &column.name, from);
+    let target = Target { ty, column: name, row: row_number, ctx: execution.context, source };
     cast::assign_within(value, from, target, column.float_limits())
 }
 
 /// As [`assign`], of a value that nobody else needs.
 pub(super) fn assign_owned(
     value: Datum,
-    from: &SqlType,
+    from: Assigned<'_>,
     column: &ColumnModel,
     row_number: u64,
     execution: &Execution<'_>,
 ) -> Result<Datum> {
-    match cast::is_stored_as_it_is(&value, from, &column.ty) {
+    match cast::is_stored_as_it_is(&value, from.ty, &column.ty) {
         true => Ok(value),
         false => assign(&value, from, column, row_number, execution),
+    }
+}
+
+/// What becomes of NULL in a column that cannot be NULL, where bad values are adjusted.
+#[derive(Clone, Copy)]
+pub(super) enum Nulls<'n> {
+    /// It is refused all the same.
+    Refused,
+    /// It is warned of in each row.
+    Each,
+    /// It is warned of once for each column; these were.
+    Once(&'n RefCell<SmallVec<[u16; 4]>>),
+}
+
+impl Nulls<'_> {
+    /// The value that the column gets.
+    ///
+    /// # Errors
+    /// 1048 where it is refused, or bad values are.
+    pub(super) fn value(
+        self,
+        column: &ColumnModel,
+        row_number: u64,
+        execution: &Execution<'_>,
+    ) -> Result<Datum> {
+        if let Nulls::Refused = self {
+            let message = format!("Column '{}' cannot be null", column.name);
+            return Err(SqlError::new(1048, message));
+        }
+        if let Nulls::Once(warned) = self
+            && warned.borrow().contains(&column.ordinal)
+        {
+            return Ok(cast::implicit_default(&column.ty));
+        }
+        let from = Assigned::of_type(&column.ty);
+        let value = assign(&Datum::Null, from, column, row_number, execution)?;
+        if let Nulls::Once(warned) = self {
+            warned.borrow_mut().push(column.ordinal);
+        }
+        Ok(value)
     }
 }
 

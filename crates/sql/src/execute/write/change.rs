@@ -20,7 +20,7 @@ use crate::types::Datum;
 
 use super::super::error::{from_row, from_rows};
 use super::super::{Execution, values};
-use super::assign::{assign, assign_owned, default_of, now};
+use super::assign::{Assigned, Nulls, assign, assign_owned, default_of, now};
 use super::insert::look_at_checks;
 use super::row::{holds, store};
 
@@ -46,6 +46,8 @@ pub(super) struct RowChange<'p> {
     pub(super) generated: &'p [(u16, Expression)],
     pub(super) checks: &'p [RowCheck],
     pub(super) row_number: u64,
+    /// What becomes of NULL in columns that cannot be NULL.
+    pub(super) nulls: Nulls<'p>,
 }
 
 impl RowChange<'_> {
@@ -138,7 +140,13 @@ impl RowChange<'_> {
         for (ordinal, expression) in self.generated {
             let Some(column) = self.model.by_ordinal(*ordinal) else { continue };
             let value = expression.evaluate(execution)?;
-            let value = assign(&value, &expression.ty, column, self.row_number, execution)?;
+            let value = assign(
+                &value,
+                Assigned::expression(expression),
+                column,
+                self.row_number,
+                execution,
+            )?;
             self.set_slot(*ordinal, &value, execution);
             put(*ordinal, value, &mut changes);
         }
@@ -156,7 +164,16 @@ impl RowChange<'_> {
             None => default_of(column, execution),
             Some(expression) => {
                 let value = expression.evaluate(execution)?;
-                assign_owned(value, &expression.ty, column, self.row_number, execution)
+                if value.is_null() && !column.ty.nullable {
+                    return self.nulls.value(column, self.row_number, execution);
+                }
+                assign_owned(
+                    value,
+                    Assigned::expression(expression),
+                    column,
+                    self.row_number,
+                    execution,
+                )
             }
         }
     }

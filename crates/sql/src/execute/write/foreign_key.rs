@@ -35,7 +35,7 @@ use crate::types::Datum;
 use super::super::access::Fitted;
 use super::super::error::{from_key, from_row, from_rows};
 use super::super::{Execution, values};
-use super::assign::assign;
+use super::assign::{Assigned, assign};
 use super::reread::read_again;
 use super::row::{store, stored_value};
 
@@ -534,7 +534,8 @@ impl Generated {
             let frame_before = std::mem::replace(&mut execution.frame, frame);
             let value = bound.expression.evaluate(execution);
             execution.frame = frame_before;
-            let value = assign(&value?, &bound.expression.ty, column, 1, execution)?;
+            let value =
+                assign(&value?, Assigned::expression(&bound.expression), column, 1, execution)?;
             values.push((*ordinal, value));
         }
         Ok(values)

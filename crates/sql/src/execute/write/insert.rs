@@ -8,6 +8,8 @@
 //! Rows that come one after the other and have no parents to look for are [held back](super::pending) and inserted
 //! many at once, until a key is taken.
 
+use std::cell::RefCell;
+
 use firn_api::rows::{ReadMode, RowsError, TableRef, WaitPolicy};
 use firn_format::value::ValueRef;
 use smallvec::SmallVec;
@@ -16,6 +18,7 @@ use crate::catalog::model::{ColumnModel, TableModel};
 use crate::error::{Result, SqlError};
 use crate::expression::{Expression, ExpressionKind, Slot};
 use crate::plan::{Assignment, CheckedBy, DuplicatePolicy, InsertPlan, NodeKind, RowCheck};
+use crate::types::cast::Source;
 use crate::types::{Datum, EvaluationContext, SqlType, TypeKind};
 
 use super::super::access::Fitted;
@@ -23,7 +26,7 @@ use super::super::error::from_rows;
 use super::super::given::GivenRows;
 use super::super::operator::QueryRows;
 use super::super::{Execution, Outcome};
-use super::assign::{asks_for_next, assign, assign_owned, default_with};
+use super::assign::{Assigned, Nulls, asks_for_next, assign, assign_owned, default_with};
 use super::change::{Change, Changes, RowChange, fill_from_payload};
 use super::duplicate::{Refusal, refusal};
 use super::foreign_key::ForeignKeys;
@@ -48,6 +51,8 @@ struct Inserter<'p> {
     row_number: u64,
     /// There is one row, and no more can follow.
     is_single_row: bool,
+    /// Columns that cannot be NULL and that were given it, which is warned of once.
+    warned_of_null: RefCell<SmallVec<[u16; 4]>>,
     /// Rows are held back and written many at once.
     holds_back: bool,
     pending: Pending,
@@ -149,6 +154,7 @@ impl<'p> Inserter<'p> {
             deleted: 0,
             updated: 0,
             unchanged: 0,
+            warned_of_null: RefCell::default(),
             is_single_row: matches!(
                 &plan.source.root.kind,
                 NodeKind::Values { rows, .. } if rows.len() <= 1
@@ -206,6 +212,19 @@ impl<'p> Inserter<'p> {
         Ok(())
     }
 
+    /// What the values of the source's column are of.
+    fn source_of(&self, number: usize) -> Source {
+        match self.plan.source.columns.get(number) {
+            Some(column) if column.origin.is_some() => Source::Column,
+            Some(column) => match Assigned::expression(&column.value).source {
+                // Rows of the text have slots, too.
+                Source::Column => Source::Expression,
+                other => other,
+            },
+            None => Source::Expression,
+        }
+    }
+
     fn source_types(&self) -> Types<'p> {
         self.plan.source.columns.iter().map(|column| &column.value.ty).collect()
     }
@@ -248,12 +267,13 @@ impl<'p> Inserter<'p> {
         if let Some((slot, column)) = slot.zip(self.plan.table.by_ordinal(*ordinal)) {
             let value = match value.is_null() {
                 true => Datum::Null,
-                // Its conditions come when the row is put together.
+                // Its conditions, and its error, come when the row is put together.
                 false => {
                     let count = execution.context.warning_count();
-                    let value = assign(value, ty, column, self.row_number + 1, execution)?;
+                    let from = Assigned::of_type(ty);
+                    let value = assign(value, from, column, self.row_number + 1, execution);
                     execution.context.forget_conditions_after(count);
-                    value
+                    value.unwrap_or_default()
                 }
             };
             execution.set(slot, value);
@@ -414,14 +434,18 @@ impl<'p> Inserter<'p> {
     ) -> Result<Option<u64>> {
         row.clear();
         row.resize(self.plan.table.ordinals(), Datum::Null);
-        let mut defaults: SmallVec<[&'p ColumnModel; 8]> = SmallVec::from_slice(&self.omitted);
+        let mut defaults: SmallVec<[&'p ColumnModel; 8]> = SmallVec::new();
+        for column in self.omitted.iter().copied().filter(|column| !column.auto_increment) {
+            // What the statement leaves out is told of once, not for each row.
+            self.default_or_later(column, self.row_number <= 1, row, &mut defaults, execution)?;
+        }
         let mut wants_number = self.omits_number();
         for (number, ordinal) in self.plan.columns.iter().enumerate() {
             let Some(column) = self.plan.table.by_ordinal(*ordinal) else { continue };
             match given.take(number) {
                 None if column.generated.is_some() => {}
                 None if column.auto_increment => wants_number = true,
-                None => defaults.push(column),
+                None => self.default_or_later(column, true, row, &mut defaults, execution)?,
                 Some(_) if column.generated.is_some() => {
                     return Err(generated_given(column, &self.plan.table));
                 }
@@ -430,9 +454,13 @@ impl<'p> Inserter<'p> {
                 {
                     wants_number = true;
                 }
+                Some(Datum::Null) if !column.ty.nullable => {
+                    let value = self.nulls().value(column, self.row_number, execution)?;
+                    row[usize::from(*ordinal)] = value;
+                }
                 Some(value) => {
-                    let value =
-                        assign_owned(value, given.ty(number), column, self.row_number, execution)?;
+                    let from = Assigned { ty: given.ty(number), source: self.source_of(number) };
+                    let value = assign_owned(value, from, column, self.row_number, execution)?;
                     if column.auto_increment
                         && let Some(number) = positive(&value)
                     {
@@ -453,30 +481,54 @@ impl<'p> Inserter<'p> {
         column.is_some_and(|ordinal| !self.plan.columns.contains(&ordinal))
     }
 
-    /// Literal defaults first, then those that are expressions over the row.
+    fn default_expression(&self, ordinal: u16) -> Option<&'p Expression> {
+        let mut defaults = self.plan.defaults.iter();
+        defaults.find(|(of, _)| *of == ordinal).map(|(_, expression)| expression)
+    }
+
+    /// Gives a column its default. One that is an expression over the row comes when the others are
+    /// there.
+    fn default_or_later(
+        &self,
+        column: &'p ColumnModel,
+        warns: bool,
+        row: &mut Row,
+        later: &mut SmallVec<[&'p ColumnModel; 8]>,
+        execution: &Execution<'_>,
+    ) -> Result<()> {
+        match self.default_expression(column.ordinal) {
+            Some(_) => later.push(column),
+            None => row[usize::from(column.ordinal)] = default_with(column, warns, execution)?,
+        }
+        Ok(())
+    }
+
+    /// What becomes of NULL in columns that cannot be NULL.
+    fn nulls(&self) -> Nulls<'_> {
+        match self.is_single_row && !self.plan.ignore {
+            true => Nulls::Refused,
+            false => Nulls::Once(&self.warned_of_null),
+        }
+    }
+
+    /// Works out defaults that are expressions over the row.
     fn fill_defaults(
         &self,
         columns: &[&'p ColumnModel],
         row: &mut Row,
         execution: &mut Execution<'_>,
     ) -> Result<()> {
-        let expression = |ordinal: u16| {
-            let mut defaults = self.plan.defaults.iter();
-            defaults.find(|(of, _)| *of == ordinal).map(|(_, expression)| expression)
-        };
-        for column in columns.iter().filter(|column| !column.auto_increment) {
-            if expression(column.ordinal).is_none() {
-                // What the statement leaves out is told of once, not for each row.
-                let is_omitted = self.omitted.iter().any(|other| other.ordinal == column.ordinal);
-                let warns = !is_omitted || self.row_number <= 1;
-                row[usize::from(column.ordinal)] = default_with(column, warns, execution)?;
-            }
-        }
         for column in columns {
-            if let Some(expression) = expression(column.ordinal) {
+            if let Some(expression) = self.default_expression(column.ordinal) {
                 fill_slots(&self.plan.old_row, row, execution);
                 let value = expression.evaluate(execution)?;
-                let value = assign(&value, &expression.ty, column, self.row_number, execution)?;
+                let value = assign(
+                    &value,
+                    Assigned::expression(expression),
+                    column,
+                    self.row_number,
+                    execution,
+                )?;
                 row[usize::from(column.ordinal)] = value;
             }
         }
@@ -492,7 +544,13 @@ impl<'p> Inserter<'p> {
         for (ordinal, expression) in &self.plan.generated {
             let Some(column) = self.plan.table.by_ordinal(*ordinal) else { continue };
             let value = expression.evaluate(execution)?;
-            let value = assign(&value, &expression.ty, column, self.row_number, execution)?;
+            let value = assign(
+                &value,
+                Assigned::expression(expression),
+                column,
+                self.row_number,
+                execution,
+            )?;
             row[usize::from(*ordinal)] = value;
             fill_slots(&self.plan.old_row, row, execution);
         }
@@ -507,7 +565,7 @@ impl<'p> Inserter<'p> {
         let number = self.numbers.take(&self.table, greatest, execution)?;
         let value = assign(
             &Datum::UInt(number),
-            &SqlType::bigint_unsigned(),
+            Assigned::of_type(&SqlType::bigint_unsigned()),
             column,
             self.row_number,
             execution,
@@ -700,6 +758,11 @@ impl<'p> Inserter<'p> {
         let (key, payload) = &found;
         fill_slots(&self.plan.new_row, row, execution);
         fill_from_payload(&self.plan.old_row, &self.plan.table, &self.table, payload, execution)?;
+        let of_query = !matches!(self.plan.source.root.kind, NodeKind::Values { .. });
+        let nulls = match of_query && !self.plan.ignore {
+            true => Nulls::Refused,
+            false => self.nulls(),
+        };
         let change = RowChange {
             model: &self.plan.table,
             assignments,
@@ -708,6 +771,7 @@ impl<'p> Inserter<'p> {
             generated: &self.plan.generated,
             checks: &self.plan.checks,
             row_number: self.row_number,
+            nulls,
         };
         let set = match change.work_out(&self.table, payload, execution)? {
             Change::None => {

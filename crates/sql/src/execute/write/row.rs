@@ -88,5 +88,10 @@ pub(super) fn holds(
     let view = RowView::parse(&table.layout().row, payload).map_err(from_row)?;
     let cell = view.column(usize::from(ordinal)).map_err(from_row)?;
     let stored = cell_value(transaction, table, cell, overflow).map_err(from_rows)?;
-    Ok(stored == value)
+    Ok(match (stored, value) {
+        // Zero and its negative are two values to store.
+        (ValueRef::Double(one), ValueRef::Double(other)) => one.to_bits() == other.to_bits(),
+        (ValueRef::Float(one), ValueRef::Float(other)) => one.to_bits() == other.to_bits(),
+        (one, other) => one == other,
+    })
 }

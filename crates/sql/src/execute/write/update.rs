@@ -28,6 +28,7 @@ use super::super::memory::{Reservation, size_of_values};
 use super::super::operator::build;
 use super::super::seen::SeenKeys;
 use super::super::{Execution, Outcome, values};
+use super::assign::Nulls;
 use super::change::{Change, Changes, RowChange, fill_from_payload};
 use super::duplicate::{Refusal, refusal};
 use super::foreign_key::ForeignKeys;
@@ -183,7 +184,15 @@ pub(crate) fn update(plan: &UpdatePlan, execution: &mut Execution<'_>) -> Result
                 updater.change(0, &row.key, &row.payload, execution)
             })?;
         }
-        None => updater.update_source(execution)?,
+        None => {
+            if let Err(error) = updater.update_source(execution) {
+                // What would have been written before it fails first.
+                if updater.targets.len() == 1 && execution.check_cancelled().is_ok() {
+                    updater.make_pending(execution)?;
+                }
+                return Err(error);
+            }
+        }
     }
     updater.make_pending(execution)?;
     Ok(updater.outcome(execution))
@@ -199,6 +208,7 @@ impl<'p> Target<'p> {
             generated: &self.plan.generated,
             checks: &self.plan.checks,
             row_number,
+            nulls: Nulls::Each,
         }
     }
 

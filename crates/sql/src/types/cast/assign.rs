@@ -1,6 +1,8 @@
 //! Storing a value into a column.
 
-use firn_format::value::IntWidth;
+use std::borrow::Cow;
+
+use firn_format::value::{DateTime, IntWidth, Time};
 
 use crate::collation;
 use crate::error::{Level, Result, SqlError};
@@ -9,10 +11,12 @@ use crate::types::datum::Datum;
 use crate::types::decimal::{Decimal, Rounding};
 use crate::types::json::JsonValue;
 use crate::types::number_text::parse_double_prefix;
+use crate::types::sql_mode::SqlMode;
 use crate::types::sql_type::{Members, SqlType, TypeKind};
+use crate::types::temporal::round::{round_date_time, round_time};
 
-use super::number::{Number, double_text, number_of, plain_type};
-use super::{json, plain, shown, store_temporal, store_text};
+use super::number::{Number, double_text, number_of};
+use super::{json, plain, shown, store_json, store_temporal, store_text};
 
 const CODE_NULL: u16 = 1048;
 const CODE_OUT_OF_RANGE: u16 = 1264;
@@ -33,6 +37,20 @@ pub struct Target<'a> {
     pub row: u64,
     /// The statement's context.
     pub ctx: &'a EvaluationContext,
+    /// What the value is of.
+    pub source: Source,
+}
+
+/// What a value that is stored is of: MySQL copies a column otherwise than it stores a result.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Source {
+    /// Any expression.
+    #[default]
+    Expression,
+    /// One of several values that is chosen, as `IFNULL` and `CASE` do; dates and times are texts.
+    Choice,
+    /// A column as such.
+    Column,
 }
 
 /// What a column of doubles holds besides its type.
@@ -86,12 +104,21 @@ pub(super) fn assign_any(datum: &Datum, from: &SqlType, target: Target<'_>) -> R
         return target.null();
     }
     if let Datum::Json(json) = datum
-        && target.ty.kind != TypeKind::Json
-        && let Some((inner, inner_type)) = json_as_sql(json)
+        && let Some(wanted) = store_json::cast_name(&target.ty.kind)
     {
-        return assign(&inner, &inner_type, target);
+        return store_json::scalar(json, wanted, target);
     }
-    match &target.ty.kind {
+    let kind = &target.ty.kind;
+    if target.source == Source::Choice
+        && from.kind.is_temporal()
+        && (kind.is_numeric() || *kind == TypeKind::Year)
+    {
+        let text = super::text::text_of(datum, from);
+        let ty = SqlType::varchar(text.len() as u32, super::UTF8MB4);
+        let source = Source::Expression;
+        return assign_any(&Datum::Text(text), &ty, Target { source, ..target });
+    }
+    match kind {
         TypeKind::Null => Ok(Datum::Null),
         TypeKind::Integer { width, unsigned } => target.integer(datum, from, *width, *unsigned),
         TypeKind::Bit { bits } => target.bit(datum, from, *bits),
@@ -133,23 +160,6 @@ pub fn implicit_default(ty: &SqlType) -> Datum {
         TypeKind::Json => Datum::from(JsonValue::Null),
         _ => Datum::text(""),
     }
-}
-
-/// A JSON scalar as the SQL value that it holds; documents are stored as text.
-fn json_as_sql(json: &JsonValue) -> Option<(Datum, SqlType)> {
-    let inner = match json {
-        JsonValue::Bool(truth) => Datum::Int((*truth).into()),
-        JsonValue::Int(number) => Datum::Int(*number),
-        JsonValue::UInt(number) => Datum::UInt(*number),
-        JsonValue::Double(number) => Datum::Double(*number),
-        JsonValue::Decimal(number) => Datum::Decimal(*number),
-        JsonValue::Date(packed) => Datum::Date(*packed),
-        JsonValue::Time(packed) => Datum::Time(*packed),
-        JsonValue::DateTime(packed) => Datum::DateTime(*packed),
-        _ => return None,
-    };
-    let ty = plain_type(&inner);
-    Some((inner, ty))
 }
 
 impl Target<'_> {
@@ -223,6 +233,18 @@ impl Target<'_> {
         Ok(if unsigned { Datum::UInt(number as u64) } else { Datum::Int(number as i64) })
     }
 
+    /// A number without its fraction, as members of names are numbered; `None` for a text.
+    fn cut_number(&self, datum: &Datum, from: &SqlType) -> Option<i128> {
+        Some(match number_of(datum, from)? {
+            Number::Signed(number) => number.into(),
+            Number::Unsigned(number) => number.into(),
+            Number::Double(number) => (number as i64).into(),
+            Number::Exact(number) => {
+                nearest_whole(&number.round(0, Rounding::Truncate).unwrap_or(number))
+            }
+        })
+    }
+
     /// The nearest whole number.
     pub(super) fn whole_number(&self, datum: &Datum, from: &SqlType) -> Result<i128> {
         let (number, is_truncated) = self.leading_whole_number(datum, from)?;
@@ -234,7 +256,7 @@ impl Target<'_> {
 
     /// The nearest whole number, and whether a text goes on behind it.
     fn leading_whole_number(&self, datum: &Datum, from: &SqlType) -> Result<(i128, bool)> {
-        let number = match number_of(datum, from) {
+        let number = match number_of(&without_fraction(datum, self.ctx), from) {
             Some(Number::Signed(number)) => number.into(),
             Some(Number::Unsigned(number)) => number.into(),
             Some(Number::Double(number)) => number.round_ties_even() as i128,
@@ -364,17 +386,21 @@ impl Target<'_> {
     fn bit(&self, datum: &Datum, from: &SqlType, bits: u8) -> Result<Datum> {
         let mask = u128::from(u64::MAX >> 64_u32.saturating_sub(bits.into()).min(63));
         let number = match datum {
-            Datum::Text(bytes) => {
-                let significant = bytes.iter().skip_while(|&&byte| byte == 0);
-                let add = |value: u128, &byte: &u8| {
-                    value.checked_mul(256).map_or(u128::MAX, |value| value | u128::from(byte))
-                };
-                significant.fold(0, add)
+            Datum::Text(bytes) => number_of_bytes(bytes),
+            // As texts, of which all bytes count.
+            Datum::Date(_) | Datum::Json(_) => number_of_bytes(&super::text::text_of(datum, from)),
+            Datum::Double(number) => *number as i64 as u64 as u128,
+            _ => {
+                let number = self.whole_number(datum, from)?;
+                if number < 0 && matches!(datum, Datum::Decimal(_)) {
+                    self.out_of_range()?;
+                    return Ok(Datum::UInt(0));
+                }
+                number as i64 as u64 as u128
             }
-            _ => self.whole_number(datum, from)? as i64 as u64 as u128,
         };
-        if number > mask && self.ctx.is_strict_write() {
-            self.too_long()?;
+        if number > mask && self.ctx.sql_mode.is_strict() {
+            self.bad(CODE_TOO_LONG, "Data too long")?;
         } else if number > mask {
             self.out_of_range()?;
         }
@@ -383,15 +409,18 @@ impl Target<'_> {
 
     fn enumeration(&self, datum: &Datum, from: &SqlType, members: &Members) -> Result<Datum> {
         let count = (members.names().len() as u64).min(MAX_MEMBERS);
-        let by_number = |number: i128| {
-            u64::try_from(number).ok().filter(|ordinal| (1..=count).contains(ordinal))
-        };
+        let by_number =
+            |number: i128| u64::try_from(number).ok().filter(|ordinal| *ordinal <= count);
         let ordinal = match self.name_form(datum, from) {
+            // The value that stands for no member is the same in each list of members.
+            Some(_) if matches!((datum, &from.kind), (Datum::UInt(0), TypeKind::Enum { .. })) => {
+                Some(0)
+            }
             Some(name) => self.member(&name, members).map(|at| at as u64 + 1).or_else(|| {
-                let number = name.to_str_lossy().trim_end().parse::<i128>().ok();
+                let number = name.to_str_lossy().trim().parse::<i128>().ok();
                 number.and_then(by_number)
             }),
-            None => by_number(self.whole_number(datum, from)?),
+            None => self.cut_number(datum, from).and_then(by_number).filter(|ordinal| *ordinal > 0),
         };
         if ordinal.is_none() {
             self.truncated()?;
@@ -403,7 +432,7 @@ impl Target<'_> {
         let count = members.names().len().min(64) as u32;
         let mask = u64::MAX.checked_shr(64 - count).unwrap_or(0);
         let Some(names) = self.name_form(datum, from) else {
-            let number = self.whole_number(datum, from)?;
+            let number = self.cut_number(datum, from).unwrap_or_default();
             let bits = number as u64;
             if number < 0 || u128::from(mask) < number as u128 {
                 self.truncated()?;
@@ -456,6 +485,29 @@ impl Target<'_> {
             _ => Err(json::not_a_text(self.column)),
         }
     }
+}
+
+/// A date and time, or a time, to the second.
+fn without_fraction<'d>(datum: &'d Datum, ctx: &EvaluationContext) -> Cow<'d, Datum> {
+    let truncate = ctx.sql_mode.contains(SqlMode::TIME_TRUNCATE_FRACTIONAL);
+    match datum {
+        Datum::DateTime(packed) => {
+            let rounded = round_date_time(DateTime::unpack(*packed), 0, truncate);
+            rounded.map_or(Cow::Borrowed(datum), |value| Cow::Owned(Datum::from(value)))
+        }
+        Datum::Time(packed) => {
+            Cow::Owned(Datum::from(round_time(Time::unpack(*packed), 0, truncate)))
+        }
+        _ => Cow::Borrowed(datum),
+    }
+}
+
+/// Bytes as one number, the highest first; the largest one if they are too many.
+fn number_of_bytes(bytes: &[u8]) -> u128 {
+    let significant = bytes.iter().skip_while(|&&byte| byte == 0);
+    significant.fold(0, |value: u128, &byte| {
+        value.checked_mul(256).map_or(u128::MAX, |value| value | u128::from(byte))
+    })
 }
 
 /// The nearest whole number; far out of any range when there is none of 128 bits.

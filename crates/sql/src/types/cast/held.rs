@@ -14,8 +14,10 @@ use firn_format::value::{Date, DateTime};
 
 use crate::types::context::EvaluationContext;
 use crate::types::datum::Datum;
+use crate::types::sql_mode::SqlMode;
 use crate::types::sql_type::{SqlType, TypeKind};
 use crate::types::temporal::parse::{self, DateRules};
+use crate::types::temporal::round::round_time;
 
 use super::temporal::{read_date_time, read_time};
 use super::to_double;
@@ -36,9 +38,16 @@ pub fn held(
         TypeKind::DateTime { .. } | TypeKind::Timestamp { .. } => {
             date_time(constant, from, ctx).map(Datum::from)
         }
-        TypeKind::Time { .. } => {
+        TypeKind::Time { .. }
+            if constant.as_bytes().is_some_and(|text| text.trim_ascii().is_empty()) =>
+        {
+            Some(Datum::Time(0))
+        }
+        TypeKind::Time { fsp } => {
             let parsed = read_time(constant, from, ctx);
-            parsed.value.filter(|_| parsed.fault.is_none()).map(Datum::from)
+            let truncate = ctx.sql_mode.contains(SqlMode::TIME_TRUNCATE_FRACTIONAL);
+            let value = parsed.value.filter(|_| parsed.fault.is_none())?;
+            Some(Datum::from(round_time(value, *fsp, truncate)))
         }
         TypeKind::Year => year(constant, from, ctx).map(Datum::UInt),
         _ => None,

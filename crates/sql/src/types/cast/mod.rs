@@ -16,6 +16,7 @@ mod held;
 mod json;
 mod number;
 mod plain;
+mod store_json;
 mod store_temporal;
 mod store_text;
 mod temporal;
@@ -30,7 +31,7 @@ use super::context::EvaluationContext;
 use super::datum::Datum;
 use super::sql_type::{SqlType, TypeKind};
 
-pub use assign::{FloatLimits, Target, assign, assign_within, implicit_default};
+pub use assign::{FloatLimits, Source, Target, assign, assign_within, implicit_default};
 pub use held::{held, is_readable_date};
 pub use json::{json_scalar, parse_json};
 pub use number::{to_decimal, to_double, to_signed, to_unsigned};

@@ -119,7 +119,7 @@ mod tests {
     use firn_format::value::{CollationId, IntWidth};
     use proptest::prelude::*;
 
-    use super::super::assign::{Target, assign_any};
+    use super::super::assign::{Source, Target, assign_any};
     use super::*;
     use crate::types::{EvaluationContext, SqlType, StatementKind};
 
@@ -169,7 +169,8 @@ mod tests {
             for kind in kinds() {
                 if let Some(found) = read(text.as_bytes(), &kind) {
                     let ty = SqlType::new(kind);
-                    let target = Target { ty: &ty, column: "c", row: 1, ctx: &context };
+                    let source = Source::Expression;
+                    let target = Target { ty: &ty, column: "c", row: 1, ctx: &context, source };
                     let expected = assign_any(&Datum::text(text.as_str()), &from, target);
                     prop_assert_eq!(Ok(format!("{found:?}")), expected.map(|datum| format!("{datum:?}")));
                     prop_assert_eq!(context.warning_count(), 0);

@@ -1,12 +1,14 @@
 //! Storing into columns of text, bytes and geometry.
 
+use firn_base::number_text::NumberText;
+
 use crate::collation::{self, Charset, prefix_length};
 use crate::error::{Result, SqlError};
 use crate::types::datum::Datum;
 use crate::types::octets::Octets;
 use crate::types::sql_type::{SqlType, TypeKind};
 
-use super::assign::Target;
+use super::assign::{Source, Target};
 use super::geometry::is_geometry;
 use super::text::{text_of, to_binary};
 
@@ -21,7 +23,13 @@ pub(super) fn without_trailing_spaces(text: &[u8]) -> &[u8] {
 }
 
 pub(super) fn text(datum: &Datum, from: &SqlType, target: Target<'_>) -> Result<Datum> {
-    let mut text = in_charset(decoded(text_of(datum, from), from, target), target)?;
+    let most = match &target.ty.kind {
+        TypeKind::Char { max_chars, .. } | TypeKind::Varchar { max_chars, .. } => Some(*max_chars),
+        _ => None,
+    };
+    let number = stored_number(datum, from, most, target)?;
+    let text = number.unwrap_or_else(|| text_of(datum, from));
+    let mut text = in_charset(decoded(text, from, target), from, target)?;
     match &target.ty.kind {
         TypeKind::Char { max_chars, .. } => {
             let kept = without_trailing_spaces(&text).len();
@@ -35,26 +43,67 @@ pub(super) fn text(datum: &Datum, from: &SqlType, target: Target<'_>) -> Result<
         }
         TypeKind::Varchar { max_chars, .. } => {
             let most = prefix_length(&text, *max_chars as usize);
-            cut(&mut text, most, target)?;
+            cut(&mut text, most, from, target)?;
         }
         TypeKind::Text { max_bytes, .. } => {
             let most = charset_of(target).longest_prefix(&text, *max_bytes as usize);
-            cut(&mut text, most, target)?;
+            cut(&mut text, most, from, target)?;
         }
         _ => {}
     }
     Ok(Datum::Text(text))
 }
 
+/// The text of a number that is stored otherwise than it is shown, into a column of `most`
+/// characters; without a limit it is a long text, which takes it as it is shown.
+fn stored_number(
+    datum: &Datum,
+    from: &SqlType,
+    most: Option<u32>,
+    target: Target<'_>,
+) -> Result<Option<Octets>> {
+    let Some(most) = most else { return Ok(None) };
+    Ok(match (datum, &from.kind) {
+        (Datum::Double(number), _) => {
+            let (text, fits) = NumberText::of_double_within(*number, most as usize);
+            let mut text = Octets::from(&*text);
+            if !fits {
+                target.too_long()?;
+                text.truncate(most as usize);
+            }
+            Some(text)
+        }
+        (Datum::UInt(number), TypeKind::Bit { .. } | TypeKind::Year) => {
+            Some(number.to_string().into())
+        }
+        _ => None,
+    })
+}
+
+/// Too long: a column that is copied into a shorter one of its kind is truncated.
+fn too_long(from: &SqlType, target: Target<'_>) -> Result<()> {
+    let is_same_kind = match (&from.kind, &target.ty.kind) {
+        (TypeKind::Varchar { .. }, TypeKind::Varchar { .. }) => {
+            from.charset() == target.ty.charset()
+        }
+        (TypeKind::Varbinary { .. }, TypeKind::Varbinary { .. }) => true,
+        _ => false,
+    };
+    match is_same_kind && target.source == Source::Column {
+        true => target.truncated(),
+        false => target.too_long(),
+    }
+}
+
 /// Cuts a text to so many bytes; that spaces go is noted only.
-fn cut(text: &mut Octets, most: usize, target: Target<'_>) -> Result<()> {
+fn cut(text: &mut Octets, most: usize, from: &SqlType, target: Target<'_>) -> Result<()> {
     if most >= text.len() {
         return Ok(());
     }
     if without_trailing_spaces(&text[most..]).is_empty() {
         target.truncated_note();
     } else {
-        target.too_long()?;
+        too_long(from, target)?;
     }
     text.truncate(most);
     Ok(())
@@ -74,7 +123,7 @@ fn charset_of(target: Target<'_>) -> Charset {
 }
 
 /// The text as the column's character set has it.
-fn in_charset(text: Octets, target: Target<'_>) -> Result<Octets> {
+fn in_charset(mut text: Octets, from: &SqlType, target: Target<'_>) -> Result<Octets> {
     if text.is_ascii() {
         return Ok(text);
     }
@@ -88,6 +137,10 @@ fn in_charset(text: Octets, target: Target<'_>) -> Result<Octets> {
     let shown: String = bytes.map(shown_byte).collect();
     let more = if text.len() > at + SHOWN_BYTES { "..." } else { "" };
     target.bad(CODE_INCORRECT_STRING, &format!("Incorrect string value: '{shown}{more}'"))?;
+    if from.kind.is_binary() {
+        text.truncate(at);
+        return Ok(text);
+    }
     let has = |character| match character {
         char::REPLACEMENT_CHARACTER => '?',
         character if charset.has(character) => character,
@@ -104,7 +157,12 @@ fn shown_byte(byte: &u8) -> String {
 }
 
 pub(super) fn binary(datum: &Datum, from: &SqlType, target: Target<'_>) -> Result<Datum> {
-    let mut bytes = to_binary(datum, from, target.ctx);
+    let most = match &target.ty.kind {
+        TypeKind::Binary { max_bytes } | TypeKind::Varbinary { max_bytes } => Some(*max_bytes),
+        _ => None,
+    };
+    let number = stored_number(datum, from, most, target)?;
+    let mut bytes = number.unwrap_or_else(|| to_binary(datum, from, target.ctx));
     let (TypeKind::Binary { max_bytes }
     | TypeKind::Varbinary { max_bytes }
     | TypeKind::Blob { max_bytes }) = &target.ty.kind
@@ -113,7 +171,7 @@ pub(super) fn binary(datum: &Datum, from: &SqlType, target: Target<'_>) -> Resul
     };
     let max_bytes = *max_bytes as usize;
     if bytes.len() > max_bytes {
-        target.too_long()?;
+        too_long(from, target)?;
         bytes.truncate(max_bytes);
     }
     if matches!(target.ty.kind, TypeKind::Binary { .. }) {

@@ -9,7 +9,7 @@ use crate::types::datum::Datum;
 use crate::types::decimal::{Decimal, Rounding};
 use crate::types::json::JsonValue;
 use crate::types::sql_mode::SqlMode;
-use crate::types::sql_type::{SqlType, TypeKind};
+use crate::types::sql_type::SqlType;
 use crate::types::temporal::parse::{
     self, DateRules, Fault, Parsed, WrittenDateTime, date_time_from_number, parse_date_time,
     parse_time, time_from_number,
@@ -80,8 +80,24 @@ fn local(parsed: Parsed<WrittenDateTime>, ctx: &EvaluationContext) -> Parsed<Dat
 fn read_number(number: &Number, rules: DateRules) -> Parsed<DateTime> {
     let (whole, microseconds) = split_fraction(number, rules);
     let parsed = date_time_from_number(whole, rules);
-    let value = parsed.value.and_then(|written| add_microseconds(written.date_time, microseconds));
-    Parsed { value, fault: parsed.fault }
+    let Some(written) = parsed.value else {
+        // Nothing before zero is a date, however little it is.
+        let fault = if microseconds < 0 { Some(Fault::OutOfRange) } else { parsed.fault };
+        return Parsed { value: None, fault };
+    };
+    if microseconds < 0 {
+        return Parsed { value: None, fault: Some(Fault::OutOfRange) };
+    }
+    // A number that says a day alone has no fraction of a second.
+    match written.has_time {
+        true => {
+            Parsed { value: add_microseconds(written.date_time, microseconds), fault: parsed.fault }
+        }
+        false => Parsed {
+            value: Some(written.date_time),
+            fault: parsed.fault.or((microseconds > 0).then_some(Fault::Truncated)),
+        },
+    }
 }
 
 /// The whole part and the microseconds of a number, both with its sign.
@@ -96,9 +112,22 @@ fn split_fraction(number: &Number, rules: DateRules) -> (i64, i64) {
     let rounding = if rules.truncate_fraction { Rounding::Truncate } else { Rounding::HalfUp };
     let micro = exact.and_then(|exact| exact.multiply(&Decimal::from(MICROSECONDS_PER_SECOND)));
     let micro = micro.and_then(|micro| micro.round(0, rounding)).and_then(|micro| micro.to_i128());
-    let micro = micro.unwrap_or(i128::MAX);
+    let is_negative = match number {
+        Number::Double(number) => *number < 0.0,
+        Number::Exact(number) => number.is_negative(),
+        _ => false,
+    };
+    let micro = micro.unwrap_or(if is_negative { i128::MIN } else { i128::MAX });
     let unit = i128::from(MICROSECONDS_PER_SECOND);
-    (i64::try_from(micro / unit).unwrap_or(i64::MAX), (micro % unit) as i64)
+    let end = if micro < 0 { i64::MIN } else { i64::MAX };
+    (i64::try_from(micro / unit).unwrap_or(end), (micro % unit) as i64)
+}
+
+/// Whether a number has the digits of a date before those of a time.
+pub(super) fn has_date_digits(datum: &Datum, from: &SqlType, ctx: &EvaluationContext) -> bool {
+    let rules = DateRules::lenient_in_mode(ctx.sql_mode);
+    let whole = number_of(datum, from).map(|number| split_fraction(&number, rules).0);
+    whole.is_some_and(|whole| whole >= parse::SMALLEST_DATE_TIME)
 }
 
 /// What a value is as a time, with its fault.
@@ -116,6 +145,8 @@ pub(super) fn read_time(datum: &Datum, from: &SqlType, ctx: &EvaluationContext) 
         },
         (_, Some(number)) => {
             let (whole, microseconds) = split_fraction(&number, rules);
+            let is_beyond = matches!(number, Number::Unsigned(number) if number > i64::MAX as u64);
+            let whole = if is_beyond { i64::MAX } else { whole };
             let parsed = time_from_number(whole);
             let exact = parsed.value.map(|time| time_from_us(time.pack() + microseconds));
             let fault = parsed.fault.or(exact.and_then(|exact| exact.fault));
@@ -216,10 +247,4 @@ pub fn to_year(datum: &Datum, from: &SqlType, ctx: &EvaluationContext) -> Result
         truncated("YEAR", datum, from, ctx)?;
     }
     Ok(year)
-}
-
-/// Whether a value is a text of fewer than four characters, in which 0 is the year 2000.
-pub(super) fn is_short_text(datum: &Datum, from: &SqlType) -> bool {
-    let is_text = from.kind.is_string() || matches!(from.kind, TypeKind::Json);
-    is_text && datum.as_bytes().is_some_and(|text| text.trim_ascii().len() < 4)
 }

@@ -217,7 +217,7 @@ fn casts_to_other_types() {
 fn assigned(from: &(Datum, SqlType), to: &SqlType) -> String {
     let shown = |statement_kind| {
         let ctx = EvaluationContext { statement_kind, ..EvaluationContext::default() };
-        let target = Target { ty: to, column: "c", row: 1, ctx: &ctx };
+        let target = Target { ty: to, column: "c", row: 1, ctx: &ctx, source: Source::Expression };
         show(assign(&from.0, &from.1, target), to, &ctx)
     };
     let strict = shown(StatementKind::Write);
@@ -352,7 +352,7 @@ fn modes_take_zero_dates() {
         ..EvaluationContext::default()
     };
     let date = SqlType::new(TypeKind::Date);
-    let target = Target { ty: &date, column: "d", row: 1, ctx: &ctx };
+    let target = Target { ty: &date, column: "d", row: 1, ctx: &ctx, source: Source::Expression };
     for value in ["0000-00-00", "2026-00-00"] {
         let (datum, from) = text(value);
         assert_eq!(show(assign(&datum, &from, target), &date, &ctx), value);
@@ -367,7 +367,7 @@ fn a_time_that_the_clocks_skip_is_no_timestamp() {
         ..EvaluationContext::default()
     };
     let ty = SqlType::new(TypeKind::Timestamp { fsp: 0 });
-    let target = Target { ty: &ty, column: "t", row: 1, ctx: &ctx };
+    let target = Target { ty: &ty, column: "t", row: 1, ctx: &ctx, source: Source::Expression };
     let (datum, from) = text("2026-03-29 02:30:00");
     assert_eq!(
         show(assign(&datum, &from, target), &ty, &ctx),

@@ -306,14 +306,8 @@ pub fn parse_time(text: &[u8], rules: DateRules) -> Parsed<Time> {
     let text = text.trim_ascii_start();
     let negative = text.first() == Some(&b'-');
     let unsigned = &text[usize::from(negative)..];
-    if text.len() >= SHORTEST_FULL_TIMESTAMP && !negative && may_be_date_time(text) {
-        let full = parse_date_time(
-            text,
-            DateRules { truncate_fraction: rules.truncate_fraction, ..DateRules::LENIENT },
-        );
-        if let Some(written) = full.value.filter(|written| written.has_time) {
-            return Parsed { value: Some(time_of_day(written.date_time)), fault: full.fault };
-        }
+    if let Some((written, fault)) = parse_behind_date(text, rules) {
+        return Parsed { value: Some(time_of_day(written.date_time)), fault };
     }
     if !unsigned.first().is_some_and(|byte| byte.is_ascii_digit() || *byte == b'.') {
         return Parsed::bad(Fault::Truncated);
@@ -339,6 +333,23 @@ pub fn parse_time(text: &[u8], rules: DateRules) -> Parsed<Time> {
     let up = seventh_digit >= 5 && !rules.truncate_fraction;
     let clipped = round::clip_time(time.pack() + round::away_from_zero(time.negative, up.into()));
     Parsed { fault: clipped.fault.or(garbage), ..clipped }
+}
+
+/// Whether a text that is to be a time says a date, too.
+#[must_use]
+pub fn is_time_behind_date(text: &[u8]) -> bool {
+    parse_behind_date(text.trim_ascii_start(), DateRules::LENIENT).is_some()
+}
+
+/// A date and time where a time is wanted, and what is wrong with it.
+fn parse_behind_date(text: &[u8], rules: DateRules) -> Option<(WrittenDateTime, Option<Fault>)> {
+    let is_negative = text.first() == Some(&b'-');
+    if text.len() < SHORTEST_FULL_TIMESTAMP || is_negative || !may_be_date_time(text) {
+        return None;
+    }
+    let truncate_fraction = rules.truncate_fraction;
+    let full = parse_date_time(text, DateRules { truncate_fraction, ..DateRules::LENIENT });
+    Some((full.value.filter(|written| written.has_time)?, full.fault))
 }
 
 /// Whether a text that is to be a time may be a date with a time: digits in a row, or a date before a space.
@@ -445,6 +456,7 @@ pub fn date_time_from_number(number: i64, rules: DateRules) -> Parsed<WrittenDat
         101_000_000..=691_231_235_959 => (number + CENTURY_21 * DATE, true),
         700_101_000_000..=991_231_235_959 => (number + CENTURY_20 * DATE, true),
         991_231_235_960..=99_999_999_999_999 => (number, true),
+        ..0 | 100_000_000_000_000.. => return Parsed::bad(Fault::OutOfRange),
         _ => return Parsed::bad(Fault::Truncated),
     };
     let (day, clock) = (number / DATE, number % DATE);
@@ -465,10 +477,12 @@ pub fn date_time_from_number(number: i64, rules: DateRules) -> Parsed<WrittenDat
     Parsed::good(WrittenDateTime { date_time, has_time, offset_seconds: None, fraction_digits: 0 })
 }
 
+/// The smallest number that has a date before its time.
+pub const SMALLEST_DATE_TIME: i64 = 10_000_000_000;
+
 /// Reads a number such as 150405 as a time. `value` is the nearest time when it is out of range.
 #[must_use]
 pub fn time_from_number(number: i64) -> Parsed<Time> {
-    const SMALLEST_DATE_TIME: i64 = 10_000_000_000;
     let negative = number < 0;
     if number >= SMALLEST_DATE_TIME {
         let full = date_time_from_number(number, DateRules::LENIENT);
