@@ -57,6 +57,21 @@ RULES = [
         has(r"^UPDATE IGNORE .*\b(w1\b.*SET (y\.)?a|y\.a|x\.a|a) = |^INSERT IGNORE INTO w1 .* ON DUPLICATE KEY UPDATE .*\ba = "),
     ),
     (
+        "rows that a cascade deletes first",
+        "they do not count as deleted; which of two tables' rows MySQL deletes first is its plan's business",
+        has(r"^DELETE x, y FROM w[13] AS x (LEFT )?JOIN w[13] AS y ON "),
+    ),
+    (
+        "NULL into a table on the inner side of an outer join",
+        "its columns may be NULL while it is joined: MySQL says 'Data truncated' (1265) of it, not that it cannot be NULL (1048)",
+        has(r"^UPDATE .* LEFT JOIN .* SET .*\by\.(id|k|n|u|c|v) = NULL"),
+    ),
+    (
+        "dates of an update of several tables",
+        "MySQL stores them into a temporary table and then from there, where a zero date is out of range (1264) once more",
+        has(r"^UPDATE IGNORE .* JOIN .* SET .*\b[xy]\.[dt] = "),
+    ),
+    (
         "digits after the point of a chosen number",
         "SELECT shows those of all the values that one is chosen of; MySQL stores those of the chosen one into a text, and none of a product that is 0",
         has(r"^(UPDATE|INSERT) .*\b(b|v|k|o) = ((IFNULL|GREATEST|LEAST|NULLIF)\(|\([xy]?\.?c \*)"),

@@ -53,6 +53,8 @@ struct Inserter<'p> {
     is_single_row: bool,
     /// Columns that cannot be NULL and that were given it, which is warned of once.
     warned_of_null: RefCell<SmallVec<[u16; 4]>>,
+    /// The row at hand has met another one, which it changes.
+    has_met_duplicate: bool,
     /// Rows are held back and written many at once.
     holds_back: bool,
     pending: Pending,
@@ -155,6 +157,7 @@ impl<'p> Inserter<'p> {
             updated: 0,
             unchanged: 0,
             warned_of_null: RefCell::default(),
+            has_met_duplicate: false,
             is_single_row: matches!(
                 &plan.source.root.kind,
                 NodeKind::Values { rows, .. } if rows.len() <= 1
@@ -314,6 +317,7 @@ impl<'p> Inserter<'p> {
 
     fn insert_row(&mut self, given: &mut dyn Given, execution: &mut Execution<'_>) -> Result<()> {
         self.records += 1;
+        self.has_met_duplicate = false;
         let mut row = std::mem::take(&mut self.row);
         let done = match self.build(given, &mut row, execution) {
             Ok(number) if self.holds_back => self.hold_back(&mut row, number, execution),
@@ -419,8 +423,9 @@ impl<'p> Inserter<'p> {
         if !self.plan.ignore || !is_ignorable(&error) {
             return Err(error);
         }
-        // Only a duplicate counts as a record: other rows are refused before they are written.
-        self.records -= u64::from(error.code != DUPLICATE_ENTRY);
+        // Only a duplicate counts as a record, whatever comes of it: other rows are refused before they are written.
+        let is_record = error.code == DUPLICATE_ENTRY || self.has_met_duplicate;
+        self.records -= u64::from(!is_record);
         execution.context.warn(error.code, || error.message.clone());
         Ok(())
     }
@@ -435,10 +440,6 @@ impl<'p> Inserter<'p> {
         row.clear();
         row.resize(self.plan.table.ordinals(), Datum::Null);
         let mut defaults: SmallVec<[&'p ColumnModel; 8]> = SmallVec::new();
-        for column in self.omitted.iter().copied().filter(|column| !column.auto_increment) {
-            // What the statement leaves out is told of once, not for each row.
-            self.default_or_later(column, self.row_number <= 1, row, &mut defaults, execution)?;
-        }
         let mut wants_number = self.omits_number();
         for (number, ordinal) in self.plan.columns.iter().enumerate() {
             let Some(column) = self.plan.table.by_ordinal(*ordinal) else { continue };
@@ -469,6 +470,10 @@ impl<'p> Inserter<'p> {
                     row[usize::from(*ordinal)] = value;
                 }
             }
+        }
+        for column in self.omitted.iter().copied().filter(|column| !column.auto_increment) {
+            // What the statement leaves out is told of once, not for each row.
+            self.default_or_later(column, self.row_number <= 1, row, &mut defaults, execution)?;
         }
         let number = if wants_number { self.generate(row, execution)? } else { None };
         self.fill_defaults(&defaults, row, execution)?;
@@ -702,6 +707,7 @@ impl<'p> Inserter<'p> {
         key: &[u8],
         execution: &mut Execution<'_>,
     ) -> Result<bool> {
+        self.has_met_duplicate = true;
         let mut found = (Vec::new(), Vec::new());
         if !self.find(index, key, execution, &mut found)? {
             return Ok(false);

@@ -19,7 +19,7 @@ use crate::catalog::model::TableModel;
 use crate::error::{Result, SqlError};
 use crate::expression::Slot;
 use crate::plan::visit::{SlotSet, add_reads};
-use crate::plan::{UpdatePlan, WriteTarget};
+use crate::plan::{NodeKind, PlanNode, UpdatePlan, WriteTarget};
 use crate::types::Datum;
 
 use super::super::access::Fitted;
@@ -187,7 +187,7 @@ pub(crate) fn update(plan: &UpdatePlan, execution: &mut Execution<'_>) -> Result
         None => {
             if let Err(error) = updater.update_source(execution) {
                 // What would have been written before it fails first.
-                if updater.targets.len() == 1 && execution.check_cancelled().is_ok() {
+                if reads_one_table(&plan.source) && execution.check_cancelled().is_ok() {
                     updater.make_pending(execution)?;
                 }
                 return Err(error);
@@ -196,6 +196,18 @@ pub(crate) fn update(plan: &UpdatePlan, execution: &mut Execution<'_>) -> Result
     }
     updater.make_pending(execution)?;
     Ok(updater.outcome(execution))
+}
+
+/// Whether the rows are those of one table: others are all found before the first is written.
+fn reads_one_table(source: &PlanNode) -> bool {
+    match &source.kind {
+        NodeKind::Scan(_) => true,
+        NodeKind::Filter { input, .. }
+        | NodeKind::Compute { input, .. }
+        | NodeKind::Sort { input, .. }
+        | NodeKind::Limit { input, .. } => reads_one_table(input),
+        _ => false,
+    }
 }
 
 impl<'p> Target<'p> {

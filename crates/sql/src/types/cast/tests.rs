@@ -320,7 +320,7 @@ fn what_is_stored() {
         abc → varbinary(2) ERROR 1406 Data too long for column 'c' at row 1 / ab | Warning 1265 Data truncated for column 'c' at row 1
         2026-02-30 → date ERROR 1292 Incorrect date value: '2026-02-30' for column 'c' at row 1 / 0000-00-00 | Warning 1264 Out of range value for column 'c' at row 1
         0000-00-00 → date ERROR 1292 Incorrect date value: '0000-00-00' for column 'c' at row 1 / 0000-00-00 | Warning 1264 Out of range value for column 'c' at row 1
-        2026-11-21 10:00:00 → date 2026-11-21 | Note 1265 Data truncated for column 'c' at row 1
+        2026-11-21 10:00:00 → date 2026-11-21 | Note 1292 Incorrect date value: '2026-11-21 10:00:00' for column 'c' at row 1 / 2026-11-21 | Note 1265 Data truncated for column 'c' at row 1
         5 → date ERROR 1292 Incorrect date value: '5' for column 'c' at row 1 / 0000-00-00 | Warning 1265 Data truncated for column 'c' at row 1
         1960-01-01 → timestamp ERROR 1292 Incorrect datetime value: '1960-01-01' for column 'c' at row 1 / 0000-00-00 00:00:00 | Warning 1264 Out of range value for column 'c' at row 1
         2026-11-21 10:00:00.6 → timestamp 2026-11-21 10:00:01
@@ -337,7 +337,7 @@ fn what_is_stored() {
         red,blue → set('red','green','7') ERROR 1265 Data truncated for column 'c' at row 1 / red | Warning 1265 Data truncated for column 'c' at row 1
         8 → set('red','green','7') ERROR 1265 Data truncated for column 'c' at row 1 /  | Warning 1265 Data truncated for column 'c' at row 1
          → set('red','green','7') 
-        \u{1}\u{2} → bit(4) ERROR 1406 Data too long for column 'c' at row 1 / \u{f} | Warning 1264 Out of range value for column 'c' at row 1
+        \u{1}\u{2} → bit(4) ERROR 1406 Data too long for column 'c' at row 1 / \u{f} | Warning 1406 Data too long for column 'c' at row 1
         [1, → json ERROR 3140 Invalid JSON text: "Invalid value." at position 3 in value for column 'c'.
         1 → json ERROR 3140 Invalid JSON text: "not a JSON text, may need CAST" at position 0 in value for column 'c'.
         x → json ERROR 3144 Cannot create a JSON value from a string with CHARACTER SET 'binary'.

@@ -265,6 +265,9 @@ impl Reader<'_> {
         if year_digits.unwrap_or(self.lengths[0]) == 2 && !is_zero {
             year += if year < FIRST_YEAR_OF_1900 { 2000 } else { 1900 };
         }
+        if self.count < 3 && is_zero {
+            return Parsed::bad(Fault::ZeroDate);
+        }
         if self.count < 3 || year > 9999 || month > 12 || day > 31 || hour > 23 || minute > 59 {
             return Parsed::bad(Fault::Truncated);
         }
