@@ -67,7 +67,11 @@ impl Binder<'_> {
         let context = self.context.evaluation;
         let is_zero = value.ty.kind.is_numeric()
             && cast::to_double(constant, &value.ty, context).is_ok_and(|number| number == 0.0);
-        if self.in_list || is_zero && !context.sql_mode.contains(SqlMode::NO_ZERO_DATE) {
+        // A text of spaces is a time to store, but none to compare with.
+        let is_blank = matches!(column.ty.kind, TypeKind::Time { .. })
+            && constant.as_bytes().is_some_and(|text| text.trim_ascii().is_empty());
+        if self.in_list || is_blank || is_zero && !context.sql_mode.contains(SqlMode::NO_ZERO_DATE)
+        {
             return Ok(());
         }
         let shown = cast::to_binary(constant, &value.ty, self.context.evaluation);

@@ -38,11 +38,6 @@ pub fn held(
         TypeKind::DateTime { .. } | TypeKind::Timestamp { .. } => {
             date_time(constant, from, ctx).map(Datum::from)
         }
-        TypeKind::Time { .. }
-            if constant.as_bytes().is_some_and(|text| text.trim_ascii().is_empty()) =>
-        {
-            Some(Datum::Time(0))
-        }
         TypeKind::Time { fsp } => {
             let parsed = read_time(constant, from, ctx);
             let truncate = ctx.sql_mode.contains(SqlMode::TIME_TRUNCATE_FRACTIONAL);

@@ -136,6 +136,11 @@ pub(super) fn time(datum: &Datum, from: &SqlType, fsp: u8, target: Target<'_>) -
     if is_blank(&read) {
         return Ok(Datum::Time(0));
     }
+    // A cast takes the 64 bits of such a number for one with a sign; a column does not.
+    let read = match &*read {
+        Datum::UInt(number) => Cow::Owned(Datum::UInt((*number).min(i64::MAX as u64))),
+        _ => read,
+    };
     let parsed = read_time(&read, from, target.ctx);
     if let Some(fault) = parsed.fault.or(parsed.value.is_none().then_some(Fault::Truncated)) {
         incorrect("time", fault, datum, from, target)?;

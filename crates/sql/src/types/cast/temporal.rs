@@ -145,8 +145,6 @@ pub(super) fn read_time(datum: &Datum, from: &SqlType, ctx: &EvaluationContext) 
         },
         (_, Some(number)) => {
             let (whole, microseconds) = split_fraction(&number, rules);
-            let is_beyond = matches!(number, Number::Unsigned(number) if number > i64::MAX as u64);
-            let whole = if is_beyond { i64::MAX } else { whole };
             let parsed = time_from_number(whole);
             let exact = parsed.value.map(|time| time_from_us(time.pack() + microseconds));
             let fault = parsed.fault.or(exact.and_then(|exact| exact.fault));
