@@ -11,7 +11,11 @@ use std::cell::Cell;
 
 /// The stack of every thread that [`crate::task::ThreadSpawner`] starts. The system backs only the
 /// pages that are touched.
-pub const THREAD_STACK_BYTES: usize = 8 << 20;
+pub const THREAD_STACK_BYTES: usize = 32 << 20;
+
+/// A thread that has used more than this of its stack had better end than wait for more work: the system
+/// backs what it has touched as long as it lives.
+const DEEP_BYTES: usize = 4 << 20;
 
 /// What a thread of unknown origin is taken to have: Rust's default.
 const UNKNOWN_STACK_BYTES: usize = 2 << 20;
@@ -25,6 +29,7 @@ struct Stack {
 
 thread_local! {
     static STACK: Cell<Option<Stack>> = const { Cell::new(None) };
+    static WAS_DEEP: Cell<bool> = const { Cell::new(false) };
 }
 
 /// Tells that this thread begins here, with a stack of `size_bytes`.
@@ -39,7 +44,18 @@ pub fn size_and_used_bytes() -> (usize, usize) {
         begin(UNKNOWN_STACK_BYTES);
         Stack { begin: address(), size_bytes: UNKNOWN_STACK_BYTES }
     });
-    (stack.size_bytes, stack.begin.abs_diff(address()))
+    let used_bytes = stack.begin.abs_diff(address());
+    if used_bytes > DEEP_BYTES {
+        WAS_DEEP.set(true);
+    }
+    (stack.size_bytes, used_bytes)
+}
+
+/// Whether recursive code of this thread has ever found so much of the stack in use that the thread keeps
+/// memory for it.
+#[must_use]
+pub fn was_deep() -> bool {
+    WAS_DEEP.get()
 }
 
 /// Roughly where the stack is now.

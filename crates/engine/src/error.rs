@@ -143,7 +143,9 @@ impl EngineError {
             EngineError::Lock(LockError::Cancelled) => 1317,
             EngineError::LockedNoWait => 3572,
             EngineError::KeyTooLong { .. } => 1071,
-            EngineError::RecordTooLong { .. } | EngineError::Row(RowError::TooLarge { .. }) => 1118,
+            EngineError::RecordTooLong { .. }
+            | EngineError::Row(RowError::TooLarge { .. })
+            | EngineError::Definition(DefinitionError::Row(RowError::TooLarge { .. })) => 1118,
             EngineError::Row(RowError::NullInNotNull(_))
             | EngineError::Key(KeyError::NullInNotNull { .. }) => 1048,
             EngineError::NoSuchSchema(_) => 1049,

@@ -53,6 +53,21 @@ impl SqlError {
         SqlError::new(1041, message)
     }
 
+    /// A row that has no place in a page.
+    #[cold]
+    #[must_use]
+    pub fn row_too_large(max_bytes: u64, prefix_bytes: u64) -> SqlError {
+        let other_formats = match prefix_bytes {
+            0 => "",
+            _ => " or using ROW_FORMAT=DYNAMIC or ROW_FORMAT=COMPRESSED",
+        };
+        let message = format!(
+            "Row size too large (> {max_bytes}). Changing some columns to TEXT or BLOB{other_formats} \
+             may help. In current row format, BLOB prefix of {prefix_bytes} bytes is stored inline."
+        );
+        SqlError::new(1118, message)
+    }
+
     /// A statement that nests deeper than the stack allows.
     #[cold]
     #[must_use]

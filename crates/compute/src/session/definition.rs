@@ -134,6 +134,7 @@ impl SqlSession {
             lock_wait_timeout: std::time::Duration::from_secs(lock_wait),
             foreign_key_checks: self.settings.limits.foreign_key_checks,
             require_primary_key: self.state.variables.known("sql_require_primary_key").is_on(),
+            innodb_strict_mode: self.state.variables.known("innodb_strict_mode").is_on(),
             expressions: &binder,
             progress: &progress,
             locks: &self.transactions.metadata,

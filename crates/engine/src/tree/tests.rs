@@ -5,7 +5,7 @@ use firn_base::{SpaceId, TableId};
 use firn_format::page::PageKind;
 use firn_format::redo::Change;
 use firn_format::space::SpacePurpose;
-use firn_format::tree::TreePage;
+use firn_format::tree::{MAX_ENTRY_BYTES, TreePage};
 use proptest::prelude::*;
 
 use super::bulk::BulkLoad;
@@ -355,6 +355,10 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
     });
     let step = prop_oneof![
         3 => (key.clone(), 0..2_000_usize).prop_map(|(key, length)| Step::Set(key, length)),
+        1 => key.clone().prop_map(|key| {
+            let length = MAX_ENTRY_BYTES - key.len();
+            Step::Set(key, length)
+        }),
         2 => key.prop_map(Step::Remove),
     ];
     proptest::collection::vec(step, 1..400)

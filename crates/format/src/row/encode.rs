@@ -1,14 +1,18 @@
 //! Values to row bytes, and the choice of values that leave a row which would be too long.
 //!
 //! The longest values leave first, as few as it takes: the order in which InnoDB's `DYNAMIC` format moves
-//! columns off the page, and like there nothing of a moved value stays behind.
+//! columns off the page, and like there nothing of a moved value stays behind. Long values leave until the
+//! row is comfortable, short ones only until it has a place at all.
 
 use smallvec::SmallVec;
 
 use crate::value::{ColumnType, ValueError, ValueRef, fixed};
 
 use super::layout::{END_OFFSET_LENGTH, Generation, Place, Slot, VERSION_LENGTH};
-use super::{ColumnValue, MAX_INLINE_ROW_BYTES, OverflowReference, RowError, RowLayout};
+use super::{
+    COMFORTABLE_ROW_BYTES, ColumnValue, MAX_ROW_BYTES, OverflowReference, RowError, RowLayout,
+    SHORT_VALUE_BYTES,
+};
 
 /// Marks an end offset whose bytes are an [`OverflowReference`].
 pub(super) const OVERFLOW_FLAG: u16 = 0x8000;
@@ -38,7 +42,7 @@ impl RowLayout {
     /// ordinal; those of dropped columns are ignored. After an error, `out` is as it was.
     ///
     /// # Errors
-    /// [`RowError::TooLarge`] when the row would be longer than [`MAX_INLINE_ROW_BYTES`];
+    /// [`RowError::TooLarge`] when the row would be longer than [`MAX_ROW_BYTES`];
     /// [`RowError::WrongColumnCount`], [`RowError::NullInNotNull`] and [`RowError::Value`] for cells that
     /// do not fit the columns.
     pub fn encode_into<'a, C>(&self, cells: &[C], out: &mut Vec<u8>) -> Result<(), RowError>
@@ -55,7 +59,7 @@ impl RowLayout {
         C: Into<ColumnValue<'a>> + Copy,
     {
         match self.measure(cells)? {
-            row_bytes if row_bytes > MAX_INLINE_ROW_BYTES => Err(RowError::TooLarge { row_bytes }),
+            row_bytes if row_bytes > MAX_ROW_BYTES => Err(RowError::TooLarge { row_bytes }),
             row_bytes => Ok(row_bytes),
         }
     }
@@ -78,9 +82,10 @@ impl RowLayout {
         Ok(())
     }
 
-    /// Chooses the values that have to leave the row of `cells` so that it takes no more than
-    /// `max_row_bytes`, nor than [`MAX_INLINE_ROW_BYTES`]. The bound is what a tree entry leaves beside
-    /// the row's key. Cells that already are references stay what they are.
+    /// Chooses the values that leave the row of `cells`: long ones until it takes no more than
+    /// [`COMFORTABLE_ROW_BYTES`], those of [`SHORT_VALUE_BYTES`] or less until it takes no more than
+    /// `max_row_bytes`, which is what a tree entry leaves beside the row's key, nor than
+    /// [`MAX_ROW_BYTES`]. Cells that already are references stay what they are.
     ///
     /// # Errors
     /// [`RowError::TooLarge`] when the row is too long even with every value outside that can be, and as
@@ -89,16 +94,18 @@ impl RowLayout {
     where
         C: Into<ColumnValue<'a>> + Copy,
     {
-        let max_row_bytes = max_row_bytes.min(MAX_INLINE_ROW_BYTES);
+        let max_row_bytes = max_row_bytes.min(MAX_ROW_BYTES);
+        let comfortable_bytes = max_row_bytes.min(COMFORTABLE_ROW_BYTES);
         let mut row_bytes = self.measure(cells)?;
         let mut externalise = SmallVec::new();
-        if row_bytes > max_row_bytes {
+        if row_bytes > comfortable_bytes {
             for (length, ordinal) in self.movable(cells) {
-                externalise.push(ordinal);
-                row_bytes -= length - OverflowReference::ENCODED_LENGTH;
-                if row_bytes <= max_row_bytes {
+                let is_short = length <= SHORT_VALUE_BYTES;
+                if row_bytes <= if is_short { max_row_bytes } else { comfortable_bytes } {
                     break;
                 }
+                externalise.push(ordinal);
+                row_bytes -= length - OverflowReference::ENCODED_LENGTH;
             }
         }
         if row_bytes > max_row_bytes {

@@ -2,7 +2,7 @@
 
 use crate::value::{ColumnType, DecimalType, Value, ValueError, ValueRef, fixed};
 
-use super::{MAX_INLINE_ROW_BYTES, RowError};
+use super::{MAX_ROW_BYTES, RowError};
 
 /// Counts the changes to the set of a table's columns since the table was last written as a whole.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -183,7 +183,7 @@ impl Generation {
         let variable_columns = present().filter(|c| c.column_type.fixed_length().is_none()).count();
         let offsets_start = fixed_start + fixed_bytes;
         let data_start = offsets_start + variable_columns * END_OFFSET_LENGTH;
-        if data_start > MAX_INLINE_ROW_BYTES {
+        if data_start > MAX_ROW_BYTES {
             return Err(RowError::TooLarge { row_bytes: data_start });
         }
         let slots = place(first_version, columns, fixed_start);

@@ -33,8 +33,7 @@
 //! ```
 //!
 //! Invariants:
-//! * a row is at most [`MAX_INLINE_ROW_BYTES`] long; the longest values leave it until it is
-//!   ([`RowLayout::plan`]);
+//! * a row is at most [`MAX_ROW_BYTES`] long; the longest values leave it ([`RowLayout::plan`]);
 //! * reading never panics and never reads outside the row, whatever its bytes are;
 //! * the same cells under the same layout give the same bytes (dropped and NULL columns are zeroed).
 //!
@@ -49,6 +48,7 @@ mod view;
 
 use firn_base::PageNo;
 
+use crate::tree::{MAX_ENTRY_BYTES, RECORD_VERSION_BYTES};
 use crate::value::{ValueError, ValueRef};
 
 pub use encode::RowPlan;
@@ -56,8 +56,14 @@ pub use layout::{RowColumn, RowLayout, RowVersion};
 pub use reader::{ColumnReader, NumberReader};
 pub use view::RowView;
 
-/// The longest row. Beside a long key a row has to be shorter: see [`RowLayout::plan`].
-pub const MAX_INLINE_ROW_BYTES: usize = 4000;
+/// The longest row: what an entry of a tree has room for beside the version of its record. Beside a key
+/// a row has to be shorter: see [`RowLayout::plan`].
+pub const MAX_ROW_BYTES: usize = MAX_ENTRY_BYTES - RECORD_VERSION_BYTES;
+/// How long a row may be before long values leave it.
+pub const COMFORTABLE_ROW_BYTES: usize = 4000;
+/// A value as short as this leaves a row only if the row has no place in a page otherwise: outside it takes a page of
+/// its own.
+pub const SHORT_VALUE_BYTES: usize = 1024;
 
 /// Where a value lies that is stored outside its row, in a chain of pages of the table's space.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -148,7 +154,7 @@ pub enum RowError {
     /// NULL was given to, or is the only default of, a column that is not nullable.
     #[error("column {0} cannot be NULL")]
     NullInNotNull(usize),
-    /// The row would be longer than [`MAX_INLINE_ROW_BYTES`].
+    /// The row would be longer than [`MAX_ROW_BYTES`].
     #[error("a row of {row_bytes} bytes is too large")]
     TooLarge {
         /// The length that the row would have.

@@ -228,9 +228,9 @@ fn contradicting_columns_are_refused() {
     let without_default = RowColumn { nullable: false, ..in_version(1, None) };
     let refused = RowLayout::new(RowVersion(2), vec![without_default]).map(|_| ());
     assert_eq!(refused, Err(RowError::NullInNotNull(0)));
-    let wide = vec![RowColumn::new(ColumnType::Double, false); 500];
+    let wide = vec![RowColumn::new(ColumnType::Double, false); 1200];
     let refused = RowLayout::new(RowVersion(0), wide).map(|_| ());
-    assert_eq!(refused, Err(RowError::TooLarge { row_bytes: 4002 }));
+    assert_eq!(refused, Err(RowError::TooLarge { row_bytes: 9602 }));
 }
 
 #[test]
@@ -270,13 +270,26 @@ fn the_longest_values_leave_a_row_that_is_too_long() {
 
 #[test]
 fn a_row_of_too_many_small_values_is_refused() {
-    let layout = layout(&[(BLOB, true); 400]);
+    let layout = layout(&[(BLOB, true); 800]);
     let bytes = [0; 12];
-    let values = [ValueRef::Bytes(&bytes); 400];
+    let values = [ValueRef::Bytes(&bytes); 800];
     assert_eq!(
         layout.plan(&values, usize::MAX),
-        Err(RowError::TooLarge { row_bytes: 2 + 50 + 400 * 14 })
+        Err(RowError::TooLarge { row_bytes: 2 + 100 + 800 * 14 })
     );
+}
+
+#[test]
+fn short_values_leave_a_row_only_if_it_has_no_place() {
+    let layout = layout(&[(BLOB, false); 10]);
+    let (short, long) = ([0; SHORT_VALUE_BYTES], [0; SHORT_VALUE_BYTES + 1]);
+    let mut values = [ValueRef::Bytes(&short); 10];
+    let place = MAX_ROW_BYTES - 100;
+    let moved = layout.plan(&values, place).expect("fits with references").externalise;
+    assert_eq!(moved.as_slice(), [0, 1]);
+    values[7] = ValueRef::Bytes(&long);
+    let moved = layout.plan(&values, place).expect("fits with references").externalise;
+    assert_eq!(moved.as_slice(), [7, 0]);
 }
 
 #[test]

@@ -56,9 +56,9 @@ pub const TREE_BODY_BYTES: usize = PAGE_SIZE - TREE_HEADER_BYTES;
 pub const ENTRY_OVERHEAD_BYTES: usize = layout::SLOT_BYTES + 2;
 /// The longest key that a tree takes.
 pub const MAX_KEY_BYTES: usize = 3584;
-/// The most that key and value of one entry may take together. Two of these and two fences of
-/// [`MAX_KEY_BYTES`] fit in a page, so that a split always makes room.
-pub const MAX_ENTRY_BYTES: usize = TREE_BODY_BYTES / 2 - MAX_KEY_BYTES - ENTRY_OVERHEAD_BYTES;
+/// The most that key and value of one entry may take together. One of these and two fences of
+/// [`MAX_KEY_BYTES`] fit in a page, so that splits make room for any entry in a leaf of its own.
+pub const MAX_ENTRY_BYTES: usize = TREE_BODY_BYTES - 2 * MAX_KEY_BYTES - ENTRY_OVERHEAD_BYTES;
 /// Page flag of a page that was merged away.
 pub const FLAG_DEAD: u8 = 1;
 

@@ -24,16 +24,20 @@ impl TreePage<'_> {
     /// Keys that arrive in ascending order go to the end of a page: then the left page stays full and the
     /// new one begins with `key`, so that pages filled in key order end up full. Otherwise the bytes are
     /// halved. The answer is `slot_count()` only in the first case; the new page then starts empty (a
-    /// leaf) or with `key` alone (an inner node). Never 0.
+    /// leaf) or with `key` alone (an inner node). It is 0 only for a leaf of one entry, before which `key`
+    /// belongs: that entry goes to the new page, and the old one is left to `key`.
     ///
     /// Both halves have room for their new fences, if no key is longer than [`super::MAX_KEY_BYTES`] and
-    /// no entry than [`super::MAX_ENTRY_BYTES`]; a page with fewer than two entries then has room for
-    /// `key` and need not be split.
+    /// no entry than [`super::MAX_ENTRY_BYTES`]. The half that `key` belongs to may still be too full for
+    /// it and is then split again, at the latest until `key` has a leaf of its own.
     #[must_use]
     pub fn split_slot(&self, insert_at: usize, key: &[u8]) -> usize {
         let count = self.slot_count();
         if insert_at >= count && count > 0 {
             return if self.fits_high_fence(count, key) { count } else { count - 1 }.max(1);
+        }
+        if count == 1 && self.is_leaf() {
+            return 0;
         }
         self.halving_slot()
     }
@@ -63,13 +67,14 @@ impl TreePage<'_> {
     }
 
     /// The key that a split at `slot` puts between the halves, when `insert_key` is what arrives at
-    /// `slot_count()`: for a leaf the shortest, for an inner node the first key of the right half, which
-    /// is what key 0 of the new page has to be.
+    /// `slot_count()`, or before slot 0 if that is `slot`: for a leaf the shortest, for an inner node the
+    /// first key of the right half, which is what key 0 of the new page has to be.
     #[must_use]
     pub fn split_separator(&self, slot: usize, insert_key: &[u8]) -> Vec<u8> {
         let right_min = if slot < self.slot_count() { self.key(slot) } else { insert_key.to_vec() };
         match slot.checked_sub(1) {
             Some(left) if self.is_leaf() => separator(&self.key(left), &right_min).to_vec(),
+            None if self.is_leaf() => separator(insert_key, &right_min).to_vec(),
             _ => right_min,
         }
     }

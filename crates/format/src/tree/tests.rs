@@ -384,7 +384,7 @@ impl SmallTree {
             return self.raise_root();
         }
         let view = self.view(page_no);
-        assert!(view.slot_count() > 1, "{view:?} needs no split");
+        assert!(view.slot_count() > 0, "{view:?} needs no split");
         let slot = view.split_slot(insert_at, key);
         let separator = view.split_separator(slot, key);
         let mut entries = view.entries(slot..view.slot_count());

@@ -10,18 +10,17 @@ use crate::error::SqlError;
 /// index has; see [`super::write`] for MySQL's wording of it.
 #[must_use]
 pub fn from_rows(error: RowsError) -> SqlError {
-    SqlError::new(error.mysql_code(), error.to_string())
+    match error.mysql_code() {
+        1118 => SqlError::row_too_large(8126, 0),
+        code => SqlError::new(code, error.to_string()),
+    }
 }
 
 /// Stored bytes that are no row of their table, or values that do not fit one.
 #[must_use]
 pub fn from_row(error: RowError) -> SqlError {
     match error {
-        RowError::TooLarge { .. } => SqlError::new(
-            1118,
-            "Row size too large. The maximum row size for the used table type, not counting BLOBs, \
-             is 4000. You have to change some columns to TEXT or BLOBs",
-        ),
+        RowError::TooLarge { .. } => SqlError::row_too_large(8126, 0),
         error if error.is_corruption() => SqlError::new(1034, format!("Damaged row: {error}")),
         error => SqlError::new(1105, format!("Unknown error: {error}")),
     }

@@ -12,6 +12,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use firn_base::event::Event;
+use firn_base::stack;
 use parking_lot::Mutex;
 
 use super::connection::{Connection, Outcome};
@@ -64,7 +65,8 @@ impl Workers {
         let mut next = Some(first);
         while let Some(connection) = next {
             serve(shared, connection);
-            next = self.wait_for_next(&worker);
+            // What a deep recursion has touched of the stack goes with the thread.
+            next = if stack::was_deep() { None } else { self.wait_for_next(&worker) };
         }
         self.one_ended();
     }

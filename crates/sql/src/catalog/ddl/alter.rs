@@ -26,7 +26,7 @@ use super::draft::{TableDraft, index_options, stored_column, stored_part};
 use super::locks::IndexBuild;
 use super::{
     DdlContext, DdlOutcome, check, copy, create, foreign_key, from_rows, is_temporary_table,
-    rename, validate, values,
+    rename, row_size, validate, values,
 };
 
 /// Where a table goes: schema and name.
@@ -44,6 +44,7 @@ pub(super) fn alter_table(
     alter_actions::apply(context, &table, &mut after, &statement.actions)?;
     foreign_key::drop_superfluous_indexes(&mut after);
     check::whole(context, &after, table.foreign_keys.len().min(kept_keys(&table, &after)))?;
+    row_size::check_altered(context, &TableDraft::of(&table), &after)?;
     foreign_key::check_changed_types(context, &table, &after)?;
     let target = target(context, &table, &statement.actions)?;
     follow_own_names(&table, &mut after, &target);

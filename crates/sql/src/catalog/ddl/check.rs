@@ -8,10 +8,9 @@ use crate::types::TypeKind;
 
 use super::super::model::{CheckModel, TableModel, same_name};
 use super::draft::TableDraft;
-use super::{DdlContext, check_identifier, column, expression_text, foreign_key, index};
+use super::{DdlContext, check_identifier, expression_text, foreign_key, index, row_size};
 
 const MAX_COLUMNS: usize = 1017;
-const MAX_ROW_BYTES: u64 = 65_535;
 
 /// Adds a `CHECK` to the draft.
 ///
@@ -90,7 +89,7 @@ pub(super) fn whole(
         return Err(SqlError::new(3750, message));
     }
     auto_increment(draft)?;
-    row_size(draft)?;
+    row_size::check_declared(draft)?;
     index::check_all_lengths(draft)?;
     foreign_key::check_parents(context, draft, first_new_foreign_key)?;
     expressions(context, draft)
@@ -107,18 +106,6 @@ fn auto_increment(draft: &TableDraft) -> Result<()> {
         let message = "Incorrect table definition; there can be only one auto column and it must be \
                        defined as a key";
         return Err(SqlError::new(1075, message));
-    }
-    Ok(())
-}
-
-fn row_size(draft: &TableDraft) -> Result<()> {
-    let nulls = draft.columns.iter().filter(|column| column.ty.nullable).count() as u64;
-    let bytes: u64 = draft.columns.iter().map(column::row_bytes).sum();
-    if bytes + nulls.div_ceil(8) > MAX_ROW_BYTES {
-        let message = "Row size too large. The maximum row size for the used table type, not counting \
-                       BLOBs, is 65535. This includes storage overhead, check the manual. You have to \
-                       change some columns to TEXT or BLOBs";
-        return Err(SqlError::new(1118, message));
     }
     Ok(())
 }

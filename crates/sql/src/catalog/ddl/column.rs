@@ -527,6 +527,9 @@ pub(super) fn row_bytes(column: &ColumnModel) -> u64 {
             _ => 12,
         },
         TypeKind::Json | TypeKind::Geometry => 12,
+        TypeKind::Timestamp { fsp } => 4 + u64::from(fsp.div_ceil(2)),
+        TypeKind::Enum { members, .. } if members.names().len() < 256 => 1,
+        TypeKind::Set { members, .. } if members.names().len() > 32 => 8,
         kind => stored_type(kind).ok().and_then(StoredType::fixed_length).unwrap_or(8) as u64,
     }
 }

@@ -16,7 +16,7 @@ use super::super::model::{ColumnModel, DefaultValue, TableModel, same_name};
 use super::draft::TableDraft;
 use super::{
     CreateTableAs, DdlContext, DdlOutcome, QueryColumn, charset, check, check_identifier, column,
-    foreign_key, from_rows, index,
+    foreign_key, from_rows, index, row_size,
 };
 
 /// `CREATE TABLE`.
@@ -45,6 +45,7 @@ pub(super) fn create_table(
     add_elements(context, &mut draft, statement)?;
     foreign_key::drop_superfluous_indexes(&mut draft);
     check::whole(context, &draft, 0)?;
+    row_size::check_new(context, &draft)?;
     context.lock_parents(&draft.foreign_keys)?;
     let table = store(context, &draft)?;
     Ok(match &statement.source {

@@ -24,6 +24,7 @@ mod foreign_key;
 mod index;
 mod locks;
 mod rename;
+mod row_size;
 mod schema;
 #[cfg(test)]
 mod tests;
@@ -120,6 +121,8 @@ pub struct DdlContext<'a> {
     pub foreign_key_checks: bool,
     /// `sql_require_primary_key`
     pub require_primary_key: bool,
+    /// `innodb_strict_mode`
+    pub innodb_strict_mode: bool,
     /// Binding and evaluation.
     pub expressions: &'a dyn ExpressionBinder,
     /// Told how far long work is; false ends the statement.
@@ -332,7 +335,10 @@ impl<'a> DdlContext<'a> {
 
 /// What a node answered, as a client is told. Keys are told as names by who knows the table.
 pub(super) fn from_rows(error: RowsError) -> SqlError {
-    SqlError::new(error.mysql_code(), error.to_string())
+    match error.mysql_code() {
+        1118 => SqlError::row_too_large(8126, 0),
+        code => SqlError::new(code, error.to_string()),
+    }
 }
 
 const MAX_IDENTIFIER_CHARACTERS: usize = 64;

@@ -136,6 +136,7 @@ impl Session {
             lock_wait_timeout: Duration::from_millis(500),
             foreign_key_checks: true,
             require_primary_key: false,
+            innodb_strict_mode: true,
             expressions: &TestBinder,
             progress: &progress,
             locks: &self.catalog.shared().node().metadata_locks().open(),

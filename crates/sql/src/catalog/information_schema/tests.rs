@@ -67,6 +67,7 @@ impl Session {
             lock_wait_timeout: Duration::from_secs(1),
             foreign_key_checks: true,
             require_primary_key: false,
+            innodb_strict_mode: true,
             expressions: &NoExpressions,
             progress: &progress,
             locks: &self.catalog.shared().node().metadata_locks().open(),

@@ -26,8 +26,8 @@ use sqlparser::ast::{
 };
 
 /// How tall the tree of an expression may be.
-const MAX_HEIGHT: u32 = 1_000;
-/// Operands of `AND` or `OR` past which the tree is balanced instead of leaning left.
+const MAX_HEIGHT: u32 = 3_000;
+/// Operands of `AND`, `OR` or `XOR` past which the tree is balanced instead of leaning left.
 const LEANING_OPERANDS: usize = 16;
 
 const OR: u8 = 2;
@@ -133,7 +133,7 @@ impl Parser<'_> {
         };
         match self.upper().as_str() {
             "OR" => Some((Infix::Chain(BinaryOperator::Or), OR)),
-            "XOR" => Some((Infix::Binary(BinaryOperator::Xor), XOR)),
+            "XOR" => Some((Infix::Chain(BinaryOperator::Xor), XOR)),
             "AND" => Some((Infix::Chain(BinaryOperator::And), AND)),
             "DIV" => Some((Infix::Binary(BinaryOperator::MyIntegerDivide), 13)),
             "MOD" => Some((Infix::Binary(BinaryOperator::Modulo), 13)),
@@ -186,8 +186,8 @@ impl Parser<'_> {
         if may_be_interval && self.is_interval() { self.interval() } else { self.climb(binds + 1) }
     }
 
-    /// Operands joined by one of `AND` and `OR`. A long chain is built as a balanced tree, which
-    /// means the same, as both are associative.
+    /// Operands joined by one of `AND`, `OR` and `XOR`. A long chain is built as a balanced tree, which
+    /// means the same, as all of them are associative.
     #[inline(never)]
     fn chain(&mut self, left: Expr, op: BinaryOperator, binds: u8) -> Result<Expr> {
         let mut operands = vec![left, self.climb(binds + 1)?];

@@ -98,7 +98,7 @@ fn refuses_nesting() {
         let depth = 100_000;
         let text = format!("SELECT {}{middle}{}", begin.repeat(depth), end.repeat(depth));
         assert_eq!(refusal(&text).code, 1436, "{begin}");
-        let depth = 30;
+        let depth = if begin.contains("SELECT") { 30 } else { 300 };
         let text = format!("SELECT {}{middle}{}", begin.repeat(depth), end.repeat(depth));
         parse(&text, Mode::default()).unwrap();
     }
@@ -122,10 +122,11 @@ fn refuses_long_chains() {
     };
     chain(" OR ", 20_000).unwrap();
     chain(" AND ", 20_000).unwrap();
+    chain(" XOR ", 20_000).unwrap();
     assert!(chain(" + ", 20_000).is_err());
     let numbers = vec!["1"; 20_000].join(", ");
     parse(&format!("SELECT * FROM t WHERE a IN ({numbers})"), Mode::default()).unwrap();
-    let sum = vec!["1"; 900].join(" + ");
+    let sum = vec!["1"; 2_900].join(" + ");
     parse(&format!("SELECT {sum}"), Mode::default()).unwrap();
     let unions = vec!["SELECT 1"; 5_000].join(" UNION ALL ");
     parse(&unions, Mode::default()).unwrap();

@@ -100,6 +100,7 @@ impl Database {
                 lock_wait_timeout: Duration::from_secs(5),
                 foreign_key_checks: true,
                 require_primary_key: false,
+                innodb_strict_mode: true,
                 expressions: self,
                 progress: &|_| true,
                 locks: &self.catalog.shared().node().metadata_locks().open(),
