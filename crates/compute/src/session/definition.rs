@@ -135,6 +135,11 @@ impl SqlSession {
             foreign_key_checks: self.settings.limits.foreign_key_checks,
             require_primary_key: self.state.variables.known("sql_require_primary_key").is_on(),
             innodb_strict_mode: self.state.variables.known("innodb_strict_mode").is_on(),
+            restrict_fk_on_non_standard_key: self
+                .state
+                .variables
+                .known("restrict_fk_on_non_standard_key")
+                .is_on(),
             expressions: &binder,
             progress: &progress,
             locks: &self.transactions.metadata,

@@ -7,6 +7,7 @@ use firn_sql::catalog::type_text::quoted;
 use firn_sql::execute::RowCounts;
 use firn_sql::grammar::{self, LiteralKind};
 use firn_sql::plan::PlanShape;
+use firn_sql::types::hexadecimal::hexadecimal_digits;
 use firn_sql::types::{Datum, SqlType};
 use firn_wire::WireError;
 
@@ -248,8 +249,8 @@ fn shown_value(value: &Datum, ty: &SqlType) -> String {
         Datum::Text(bytes) => match bytes.as_str() {
             Some(text) => quoted(&cut(text)),
             None => {
-                let shown = bytes.iter().take(SHOWN_CHARS / 2).map(|byte| format!("{byte:02X}"));
-                format!("x'{}'", shown.collect::<String>())
+                let shown = &bytes[..bytes.len().min(SHOWN_CHARS / 2)];
+                format!("x'{}'", hexadecimal_digits(shown))
             }
         },
         Datum::Date(_) | Datum::Time(_) | Datum::DateTime(_) | Datum::Json(_) => {

@@ -15,6 +15,7 @@ use firn_sql::error::{Result, SqlError};
 use firn_sql::execute::SessionState;
 use firn_sql::grammar::{self, LiteralKind, ast::PrepareSource, ast::Statement};
 use firn_sql::plan::StatementPlan;
+use firn_sql::types::hexadecimal::hexadecimal_digits;
 use firn_sql::types::{Datum, SqlType, TypeKind};
 use firn_wire::{
     ColumnDefinition, EncodedColumns, Execution, Parameter, Prepared, Replies, WireError,
@@ -450,10 +451,7 @@ fn written_value(value: &Datum, ty: &SqlType, escapes: bool) -> String {
     match value {
         Datum::Text(bytes) => match (bytes.as_str(), ty.kind.is_binary()) {
             (Some(written), false) => format!("'{}'", text(written)),
-            _ => {
-                let digits: String = bytes.iter().map(|byte| format!("{byte:02X}")).collect();
-                format!("x'{digits}'")
-            }
+            _ => format!("x'{}'", hexadecimal_digits(bytes)),
         },
         Datum::Double(number) if number.is_finite() => format!("{number:e}"),
         Datum::Date(_) | Datum::Time(_) | Datum::DateTime(_) => {

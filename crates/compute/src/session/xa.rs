@@ -1,10 +1,9 @@
 //! `XA` statements.
 
-use std::fmt::Write;
-
 use firn_sql::error::{Result, SqlError};
 use firn_sql::execute::error::from_rows;
 use firn_sql::grammar::ast::{Xa, Xid};
+use firn_sql::types::hexadecimal::hexadecimal_digits;
 use firn_sql::types::{Datum, SqlType};
 
 use super::SqlSession;
@@ -103,9 +102,5 @@ impl SqlSession {
 }
 
 fn hexadecimal(bytes: &[u8]) -> String {
-    let mut text = String::from("0x");
-    for byte in bytes {
-        let _ = write!(text, "{byte:02X}");
-    }
-    text
+    format!("0x{}", hexadecimal_digits(bytes))
 }

@@ -11,6 +11,7 @@
 //! Invariant: every stored value has passed [`Definition::check`].
 
 mod definition;
+mod entries;
 mod persisted;
 mod store;
 mod table;

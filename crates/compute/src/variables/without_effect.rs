@@ -4,54 +4,9 @@
 //!
 //! Invariant: sorted by name.
 
+use super::Definition;
 use super::Scope::{Both, Global};
-use super::{Definition, Kind, Scope};
-
-const fn setting(
-    name: &'static str,
-    scope: Scope,
-    kind: Kind,
-    default: &'static str,
-) -> Definition {
-    Definition { name, scope, kind, default, read_only: false }
-}
-
-const fn switch(name: &'static str, scope: Scope, default: &'static str) -> Definition {
-    setting(name, scope, Kind::Switch, default)
-}
-
-const fn number(
-    name: &'static str,
-    scope: Scope,
-    least: i64,
-    greatest: u64,
-    default: &'static str,
-) -> Definition {
-    setting(name, scope, Kind::Number { least, greatest }, default)
-}
-
-const fn real(
-    name: &'static str,
-    scope: Scope,
-    least: f64,
-    greatest: f64,
-    default: &'static str,
-) -> Definition {
-    setting(name, scope, Kind::Real { least, greatest }, default)
-}
-
-const fn words(
-    name: &'static str,
-    scope: Scope,
-    words: &'static [&'static str],
-    default: &'static str,
-) -> Definition {
-    setting(name, scope, Kind::Word(words), default)
-}
-
-const fn text(name: &'static str, scope: Scope, default: &'static str) -> Definition {
-    setting(name, scope, Kind::Text, default)
-}
+use super::entries::{number, real, switch, text, words};
 
 /// All of them.
 #[rustfmt::skip] // One line each.

@@ -8,6 +8,7 @@ use sqlparser::ast::{
 use crate::collation::{self, Charset};
 use crate::error::{Result, SqlError};
 use crate::expression::{Expression, ExpressionKind};
+use crate::types::hexadecimal::hexadecimal_digits;
 use crate::types::{Before, Coercibility, Datum, SqlType, TypeKind, WorkedOut, cast};
 
 use super::mean::unrounded;
@@ -330,7 +331,7 @@ fn decimal_kind(info: &ExactNumberInfo) -> Result<TypeKind> {
 
 /// As MySQL shows it: six bytes at most.
 fn invalid_literal(bytes: &[u8], charset: Charset) -> SqlError {
-    let shown: String = bytes.iter().take(6).map(|byte| format!("{byte:02X}")).collect();
+    let shown = hexadecimal_digits(&bytes[..bytes.len().min(6)]);
     SqlError::new(1300, format!("Invalid {} character string: '{shown}'", charset.name()))
 }
 

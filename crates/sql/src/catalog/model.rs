@@ -260,6 +260,22 @@ pub struct ForeignKeyModel {
     pub on_update: ReferentialAction,
 }
 
+impl ForeignKeyModel {
+    /// Whether what happens to a parent can give the columns other values.
+    #[must_use]
+    pub fn sets_columns(&self) -> bool {
+        use ReferentialAction::{Cascade, SetNull};
+        matches!(self.on_update, Cascade | SetNull) || self.on_delete == SetNull
+    }
+
+    /// Whether what happens to a parent changes or deletes rows by any of these columns.
+    #[must_use]
+    pub fn changes(&self, columns: &[u16]) -> bool {
+        let acts = self.sets_columns() || self.on_delete == ReferentialAction::Cascade;
+        acts && self.columns.iter().any(|column| columns.contains(column))
+    }
+}
+
 /// What happens to children.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum ReferentialAction {

@@ -49,8 +49,6 @@ pub(crate) enum Kind {
     AtAt,
     /// `/*+ … */`.
     Hint,
-    /// `\N`.
-    NullEscape,
     /// `(`.
     LeftParen,
     /// `)`.
@@ -269,7 +267,6 @@ impl<'a> Lexer<'a> {
             b'@' => self.at_sign(start),
             b'0'..=b'9' if !after_dot => self.number(start),
             b'.' if self.peek(1).is_ascii_digit() && !self.dot_joins_names() => self.number(start),
-            b'\\' if self.peek(1) == b'N' => self.made(Kind::NullEscape, start, start + 2),
             _ if is_name_byte(byte) => self.word(start),
             _ => self.operator(start),
         }

@@ -83,7 +83,7 @@
 //! [`parse_column_type`].
 
 pub mod ast;
-mod build;
+pub(crate) mod build;
 mod lexer;
 mod normalise;
 mod parser;

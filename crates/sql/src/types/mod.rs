@@ -20,6 +20,7 @@ pub mod datum;
 pub mod decimal;
 pub mod display;
 pub mod display_length;
+pub mod hexadecimal;
 pub mod json;
 pub mod metadata;
 pub mod number_text;

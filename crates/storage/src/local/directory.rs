@@ -3,7 +3,7 @@
 //! `DIR/FORMAT` is made before anything else, and is a text file, so that a person can read it:
 //!
 //! ```text
-//!   firn directory format 1
+//!   firn directory format 2
 //!   database 5f0c9a77e2f14b1c8d5a3e0b9c6d7f21
 //!   log created
 //! ```
@@ -22,7 +22,7 @@ use firn_base::Environment;
 use firn_base::disk::{DirectoryLock, Disk, OpenMode};
 
 /// The directory format that this build reads and writes.
-pub const DIRECTORY_FORMAT: u32 = 1;
+pub const DIRECTORY_FORMAT: u32 = 2;
 
 const FORMAT_FILE: &str = "FORMAT";
 const TITLE: &str = "firn directory format ";
@@ -44,7 +44,7 @@ pub enum OpenError {
     },
     /// It was made by an older or newer build.
     #[error(
-        "{directory} has directory format {found}, this build reads and writes format {known}; open it with the build that made it"
+        "{directory} has directory format {found}, this build reads and writes format {known}; open it with the build that made it, and load a dump of it into a new directory"
     )]
     Format {
         /// The directory.

@@ -95,7 +95,7 @@ pub(crate) struct Channel {
     input: Input,
     pub(crate) output: Output,
     compression: Option<Compression>,
-    clock: Arc<dyn Clock>,
+    pub(crate) clock: Arc<dyn Clock>,
     /// Set from outside when the connection shall end.
     closing: Arc<AtomicBool>,
     /// What both sides can do.

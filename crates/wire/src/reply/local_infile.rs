@@ -7,6 +7,8 @@
 //! ```
 
 use std::io::{self, Read};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::channel::{Channel, Patience, Received};
 use crate::error::{ServerError, WireError};
@@ -19,6 +21,7 @@ pub struct LocalInfile<'a> {
     packet: Vec<u8>,
     taken: usize,
     ended: bool,
+    cancelled: Option<Arc<AtomicBool>>,
 }
 
 impl<'a> LocalInfile<'a> {
@@ -31,16 +34,35 @@ impl<'a> LocalInfile<'a> {
         buffer.put(name);
         channel.output.commit();
         channel.flush()?;
-        Ok(LocalInfile { channel, packet: Vec::new(), taken: 0, ended: false })
+        Ok(LocalInfile { channel, packet: Vec::new(), taken: 0, ended: false, cancelled: None })
+    }
+
+    /// Has reading fail once `cancelled` is set, also while the client sends nothing.
+    #[must_use]
+    pub fn until(mut self, cancelled: Arc<AtomicBool>) -> LocalInfile<'a> {
+        self.cancelled = Some(cancelled);
+        self
+    }
+
+    fn is_cancelled(&self) -> bool {
+        self.cancelled.as_ref().is_some_and(|cancelled| cancelled.load(Ordering::Relaxed))
+    }
+
+    /// Waits for the next packet; `None` if nothing of it has come for a moment.
+    fn try_next_packet(&mut self) -> Result<Option<()>, WireError> {
+        self.receive(Patience::Slice)
     }
 
     fn next_packet(&mut self) -> Result<(), WireError> {
-        let patience = Patience::Each(self.channel.read_timeout);
+        self.receive(Patience::Each(self.channel.read_timeout)).map(|_| ())
+    }
+
+    fn receive(&mut self, patience: Patience) -> Result<Option<()>, WireError> {
         self.taken = 0;
         let received = self.channel.read_packet(&mut self.packet, patience);
         // After a failure there is nothing more to come either.
         self.ended = match &received {
-            Ok(Received::Refused(_)) => false,
+            Ok(Received::Refused(_) | Received::Idle) => false,
             Ok(_) => self.packet.is_empty(),
             Err(_) => true,
         };
@@ -49,15 +71,31 @@ impl<'a> LocalInfile<'a> {
                 self.packet.clear();
                 Err(ServerError::out_of_memory(no_room).into())
             }
-            _ => Ok(()),
+            Received::Idle => Ok(None),
+            Received::Packet => Ok(Some(())),
         }
+    }
+
+    /// Waits for the next packet as long as a read may take and nobody ends the statement.
+    fn await_packet(&mut self) -> Result<(), WireError> {
+        let end = self.channel.clock.monotonic().saturating_add(self.channel.read_timeout);
+        while self.try_next_packet()?.is_none() {
+            if self.is_cancelled() {
+                return Err(WireError::Lost(io::ErrorKind::TimedOut.into()));
+            }
+            if self.channel.clock.monotonic() >= end {
+                self.ended = true;
+                return Err(WireError::Fatal(ServerError::read_timeout()));
+            }
+        }
+        Ok(())
     }
 }
 
 impl Read for LocalInfile<'_> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         while self.taken == self.packet.len() && !self.ended {
-            self.next_packet().map_err(|error| match error {
+            self.await_packet().map_err(|error| match error {
                 WireError::Lost(error) => error,
                 error => io::Error::new(io::ErrorKind::InvalidData, error),
             })?;

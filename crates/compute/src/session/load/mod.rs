@@ -11,6 +11,7 @@ mod lines;
 
 use std::fmt::Write;
 use std::io::{BufRead, BufReader, Read};
+use std::sync::Arc;
 
 use firn_sql::catalog::type_text::identifier;
 use firn_sql::collation::Charset;
@@ -83,7 +84,7 @@ impl SqlSession {
             return Ok(Err(error));
         }
         let file = replies.local_infile(load.path.as_bytes())?;
-        Ok(self.load(load, file))
+        Ok(self.load(load, file.until(Arc::clone(&self.facts.cancelled))))
     }
 
     fn load_from_server(&mut self, load: &LoadData) -> Result<Totals> {
@@ -97,7 +98,9 @@ impl SqlSession {
         self.load(load, file)
     }
 
-    fn load(&mut self, load: &LoadData, file: impl Read) -> Result<Totals> {
+    /// Loads the file. What a statement that fails has done is undone before `file` goes: a client may take
+    /// its time to send what is left of it.
+    fn load(&mut self, load: &LoadData, mut file: impl Read) -> Result<Totals> {
         let charset = match load.charset.as_deref() {
             Some(name) => super::settings::charset_of_file(name)?,
             None => Charset::Utf8mb4,
@@ -105,11 +108,14 @@ impl SqlSession {
         let lasting = self.transactions.is_lasting();
         if !lasting {
             // All batches are one statement's, so they are one transaction's.
-            let node = std::sync::Arc::clone(&self.instance.node);
+            let node = Arc::clone(&self.instance.node);
             self.transactions.begin(&*node, &self.settings, &self.facts, true, None)?;
         }
         let savepoint = self.transactions.open.as_ref().map(|open| open.inner.savepoint());
-        let loaded = self.load_lines(load, file, charset);
+        let mut loaded = self.load_lines(load, &mut file, charset);
+        if loaded.is_err() && self.facts.is_cancelled() {
+            loaded = Err(SqlError::interrupted());
+        }
         match (&loaded, lasting) {
             (Ok(_), true) => {}
             (Ok(_), false) => self.transactions.commit()?,

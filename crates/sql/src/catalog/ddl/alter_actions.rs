@@ -426,12 +426,13 @@ fn add_stage(
         | AlterAction::ModifyColumn { column, .. }
         | AlterAction::ChangeColumn { column, .. } => {
             create::add_column_keys(context, draft, column)?;
-            column.checks.iter().try_for_each(|check| check::add(context, draft, check))?;
+            let name = Some(column.name.as_str());
+            column.checks.iter().try_for_each(|check| check::add(context, draft, check, name))?;
             foreign_key::add_of_column(context, draft, column)
         }
         AlterAction::AddIndex(definition) => add_index(context, draft, definition),
         AlterAction::AddForeignKey(key) => foreign_key::add(context, draft, key),
-        AlterAction::AddCheck(definition) => check::add(context, draft, definition),
+        AlterAction::AddCheck(definition) => check::add(context, draft, definition, None),
         AlterAction::RenameIndex { from, to } => rename_index(table, draft, from, to),
         AlterAction::SetIndexVisible { index, visible } => {
             let found = draft.indexes.iter_mut().find(|other| same_name(&other.name, index));

@@ -12,7 +12,7 @@ use super::{DdlContext, check_identifier, expression_text, foreign_key, index, r
 
 const MAX_COLUMNS: usize = 1017;
 
-/// Adds a `CHECK` to the draft.
+/// Adds a `CHECK` to the draft; `column` is the one that it is written at.
 ///
 /// # Errors
 /// 3822 if its name is taken.
@@ -20,6 +20,7 @@ pub(super) fn add(
     context: &DdlContext<'_>,
     draft: &mut TableDraft,
     check: &ast::Check,
+    column: Option<&str>,
 ) -> Result<()> {
     let name = match &check.name {
         Some(name) => {
@@ -30,6 +31,9 @@ pub(super) fn add(
         None => free_name(draft),
     };
     let text = expression_text(&check.expression).into();
+    if let Some(column) = column {
+        draft.column_checks.push((Arc::clone(&name), column.into()));
+    }
     draft.checks.push(CheckModel { name, text, enforced: check.enforced });
     Ok(())
 }
@@ -91,8 +95,18 @@ pub(super) fn whole(
     auto_increment(draft)?;
     row_size::check_declared(draft)?;
     index::check_all_lengths(draft)?;
+    let generated = expressions(context, draft)?;
     foreign_key::check_parents(context, draft, first_new_foreign_key)?;
-    expressions(context, draft)
+    match generated {
+        FollowsActions::No => Ok(()),
+        FollowsActions::Yes => Err(SqlError::new(1215, "Cannot add foreign key constraint")),
+    }
+}
+
+/// Whether a stored generated column follows from a column that an action of a foreign key changes.
+enum FollowsActions {
+    No,
+    Yes,
 }
 
 fn auto_increment(draft: &TableDraft) -> Result<()> {
@@ -111,29 +125,42 @@ fn auto_increment(draft: &TableDraft) -> Result<()> {
 }
 
 /// Binds every expression of the draft, so that none is stored that means nothing.
-fn expressions(context: &DdlContext<'_>, draft: &TableDraft) -> Result<()> {
+fn expressions(context: &DdlContext<'_>, draft: &TableDraft) -> Result<FollowsActions> {
     let has_expressions = !draft.checks.is_empty()
         || draft.columns.iter().any(|column| {
             column.generated.is_some()
                 || matches!(column.default, super::super::model::DefaultValue::Expression(_))
         });
     if !has_expressions {
-        return Ok(());
+        return Ok(FollowsActions::No);
     }
     let draft = &draft.renumbered();
     let model = context.draft_model(draft)?;
+    let mut follows = FollowsActions::No;
+    // What each generated column reads, through other ones as well: those stand before it.
+    let mut reads: Vec<(u16, Vec<u16>)> = Vec::new();
     for column in &draft.columns {
         if let Some(generated) = &column.generated {
             let bound = context.expressions.bind(&model, &generated.text)?;
             refuse_volatile(column, &*bound)?;
             check_reads(draft, column, bound.columns())?;
+            let mut bases = bound.columns().to_vec();
+            let through = reads.iter().filter(|(number, _)| bound.columns().contains(number));
+            bases.extend(through.flat_map(|(_, bases)| bases));
+            if generated.stored && draft.foreign_keys.iter().any(|key| key.changes(&bases)) {
+                follows = FollowsActions::Yes;
+            }
+            reads.push((column.ordinal, bases));
         }
         if let super::super::model::DefaultValue::Expression(text) = &column.default {
             context.expressions.bind(&model, text)?;
         }
     }
+    let mut read_by_checks = Vec::new();
     for check in &draft.checks {
-        let bound = context.expressions.bind(&model, &check.text)?;
+        let bound = bind_check(context, &model, check)?;
+        check_own_column(draft, check, bound.columns())?;
+        read_by_checks.push((&check.name, bound.columns().to_vec()));
         if let Some(function) = bound.volatile_function() {
             let message = format!(
                 "An expression of a check constraint '{}' contains disallowed function: {}.",
@@ -157,6 +184,52 @@ fn expressions(context: &DdlContext<'_>, draft: &TableDraft) -> Result<()> {
                 check.name
             );
             return Err(SqlError::new(3812, message));
+        }
+    }
+    check_set_columns(draft, &read_by_checks)?;
+    Ok(follows)
+}
+
+fn bind_check(
+    context: &DdlContext<'_>,
+    model: &Arc<TableModel>,
+    check: &CheckModel,
+) -> Result<Box<dyn super::RowExpression>> {
+    context.expressions.bind(model, &check.text).map_err(|error| {
+        let name = error.message.strip_prefix("Unknown column '").filter(|_| error.code == 1054);
+        let Some((name, _)) = name.and_then(|rest| rest.split_once('\'')) else { return error };
+        let check = &check.name;
+        SqlError::new(
+            3820,
+            format!("Check constraint '{check}' refers to non-existing column '{name}'."),
+        )
+    })
+}
+
+/// The `CHECK` of a column reads that column alone.
+fn check_own_column(draft: &TableDraft, check: &CheckModel, reads: &[u16]) -> Result<()> {
+    let name = &check.name;
+    let own = draft.column_checks.iter().find(|(of, _)| of == name);
+    let Some((_, own)) = own else { return Ok(()) };
+    if reads.iter().filter_map(|number| draft.numbered(*number)).any(|read| read.name != *own) {
+        let message = format!("Column check constraint '{name}' references other column.");
+        return Err(SqlError::new(3813, message));
+    }
+    Ok(())
+}
+
+/// No `CHECK` reads a column that an action of a foreign key sets: it would not be asked.
+fn check_set_columns(draft: &TableDraft, checks: &[(&Arc<str>, Vec<u16>)]) -> Result<()> {
+    let keys = draft.foreign_keys.iter().filter(|key| key.sets_columns());
+    for (key, number) in keys.flat_map(|key| key.columns.iter().map(move |number| (key, number))) {
+        let check = checks.iter().find(|(_, reads)| reads.contains(number));
+        if let Some(((name, _), column)) = check.zip(draft.numbered(*number)) {
+            let message = format!(
+                "Column '{}' cannot be used in a check constraint '{name}': needed in a foreign key \
+                 constraint '{}' referential action.",
+                column.name, key.name
+            );
+            return Err(SqlError::new(3823, message));
         }
     }
     Ok(())

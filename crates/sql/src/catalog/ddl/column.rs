@@ -105,9 +105,30 @@ fn generated(generated: &ast::Generated) -> Generated {
 
 fn check_column_name(name: &str) -> Result<()> {
     if name.is_empty() || name.ends_with(' ') {
-        return Err(SqlError::new(1166, format!("Incorrect column name '{name}'")));
+        return Err(incorrect_name(name));
     }
     check_identifier(name)
+}
+
+/// How much of a name an error shows.
+const SHOWN_NAME_BYTES: usize = 100;
+
+/// Whether a column of a result can be one of a table by this name.
+pub(super) fn is_result_name(name: &str) -> bool {
+    !name.is_empty() && !name.ends_with(' ') && check_identifier(name).is_ok()
+}
+
+/// Refuses the name of a query's column that no column of a table can have.
+///
+/// # Errors
+/// 1166.
+pub(super) fn check_result_name(name: &str) -> Result<()> {
+    if is_result_name(name) { Ok(()) } else { Err(incorrect_name(name)) }
+}
+
+fn incorrect_name(name: &str) -> SqlError {
+    let name = &name[..name.floor_char_boundary(SHOWN_NAME_BYTES)];
+    SqlError::new(1166, format!("Incorrect column name '{name}'"))
 }
 
 fn check_comment(name: &str, comment: &str) -> Result<()> {

@@ -286,11 +286,11 @@ fn add_elements(
         match element {
             ast::TableElement::Column(column) => {
                 for check in &column.checks {
-                    check::add(context, draft, check)?;
+                    check::add(context, draft, check, Some(&column.name))?;
                 }
                 foreign_key::add_of_column(context, draft, column)?;
             }
-            ast::TableElement::Check(definition) => check::add(context, draft, definition)?,
+            ast::TableElement::Check(definition) => check::add(context, draft, definition, None)?,
             ast::TableElement::ForeignKey(key) => foreign_key::add(context, draft, key)?,
             ast::TableElement::Index(_) => {}
         }
@@ -344,6 +344,7 @@ fn add_query_columns(
             before -= 1;
             continue;
         }
+        column::check_result_name(&column.name)?;
         let number = draft.take_number();
         let model = model_of_query_column(context, column, number, draft.collation);
         draft.add_column(model, None)?;

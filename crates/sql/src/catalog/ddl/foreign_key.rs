@@ -240,8 +240,8 @@ pub(super) fn drop_superfluous_indexes(draft: &mut TableDraft) {
 /// Looks at the parents of the draft's foreign keys from number `first` on.
 ///
 /// # Errors
-/// 1824 if a parent is missing, 3734 if a column of it is, 1822 without an index over the columns, 3780
-/// for types that differ.
+/// 1824 if a parent is missing, 3734 if a column of it is, 1822 without an index over the columns, 6125
+/// without a unique one over exactly them, 3780 for types that differ.
 pub(super) fn check_parents(
     context: &DdlContext<'_>,
     draft: &TableDraft,
@@ -250,13 +250,13 @@ pub(super) fn check_parents(
     for key in draft.foreign_keys.iter().skip(first) {
         let is_self = key.parent_schema == draft.schema && key.parent_table == draft.name;
         if is_self {
-            check_parent_columns(draft, key, &draft.columns, &draft.indexes)?;
+            check_parent_columns(context, draft, key, &draft.columns, &draft.indexes)?;
             continue;
         }
         let parent = context.catalog.shared().find_table(&key.parent_schema, &key.parent_table)?;
         match parent {
             Some(parent) if parent.has_rows() => {
-                check_parent_columns(draft, key, &parent.columns, &parent.indexes)?;
+                check_parent_columns(context, draft, key, &parent.columns, &parent.indexes)?;
             }
             _ if !context.foreign_key_checks => {}
             _ => {
@@ -269,6 +269,7 @@ pub(super) fn check_parents(
 }
 
 fn check_parent_columns(
+    context: &DdlContext<'_>,
     draft: &TableDraft,
     key: &ForeignKeyModel,
     columns: &[ColumnModel],
@@ -289,8 +290,12 @@ fn check_parent_columns(
         check_types(key, child, parent)?;
         parents.push(parent.ordinal);
     }
-    if indexes.iter().any(|index| begins_with(index, &parents)) {
-        return Ok(());
+    let mut found = indexes.iter().filter(|index| begins_with(index, &parents)).peekable();
+    if found.peek().is_some() {
+        let is_whole = |index: &IndexModel| {
+            (index.unique || index.primary) && index.parts.len() == parents.len()
+        };
+        return if found.any(is_whole) { Ok(()) } else { non_standard(context, key) };
     }
     let message = format!(
         "Failed to add the foreign key constraint. Missing index for constraint '{}' in the referenced \
@@ -298,6 +303,29 @@ fn check_parent_columns(
         key.name, key.parent_table
     );
     Err(SqlError::new(1822, message))
+}
+
+/// A foreign key to columns that several rows of the parent may share.
+///
+/// # Errors
+/// 6125 with `restrict_fk_on_non_standard_key`; else there is a warning.
+fn non_standard(context: &DdlContext<'_>, key: &ForeignKeyModel) -> Result<()> {
+    if context.restrict_fk_on_non_standard_key {
+        let message = format!(
+            "Failed to add the foreign key constraint. Missing unique key for constraint '{}' in the \
+             referenced table '{}'",
+            key.name, key.parent_table
+        );
+        return Err(SqlError::new(6125, message));
+    }
+    context.evaluation.warn(6124, || {
+        format!(
+            "Foreign key '{}' refers to non-unique key or partial key. This is deprecated and will be \
+             removed in a future release.",
+            key.name
+        )
+    });
+    Ok(())
 }
 
 /// Refuses to give a column of a foreign key a type that does not go with the one on the other

@@ -123,6 +123,8 @@ pub struct DdlContext<'a> {
     pub require_primary_key: bool,
     /// `innodb_strict_mode`
     pub innodb_strict_mode: bool,
+    /// `restrict_fk_on_non_standard_key`
+    pub restrict_fk_on_non_standard_key: bool,
     /// Binding and evaluation.
     pub expressions: &'a dyn ExpressionBinder,
     /// Told how far long work is; false ends the statement.

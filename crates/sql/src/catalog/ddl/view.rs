@@ -6,14 +6,16 @@
 use std::sync::Arc;
 
 use firn_api::rows::MetadataLock;
+use sqlparser::ast::{SelectItem, SetExpr};
 
 use crate::error::{Result, SqlError};
+use crate::grammar::build::OWN_MARK;
 use crate::grammar::{self, ast, render_query};
 
 use super::super::model::{CheckOption, TableModel, ViewAlgorithm, ViewModel, same_name};
 use super::super::options::TableOptions;
 use super::draft::{TableDraft, duplicate_column};
-use super::{DdlContext, DdlOutcome, QueryColumn, create, from_rows, full_name};
+use super::{DdlContext, DdlOutcome, QueryColumn, column, create, from_rows, full_name};
 
 pub(super) fn create(context: &DdlContext<'_>, statement: &ast::CreateView) -> Result<DdlOutcome> {
     let (schema, name) = create::new_name(context, &statement.view)?;
@@ -23,6 +25,9 @@ pub(super) fn create(context: &DdlContext<'_>, statement: &ast::CreateView) -> R
     let current = context.current_schema.unwrap_or(&schema);
     let columns = context.expressions.query_columns(&statement.query, current)?;
     refuse_idle_check(context, statement, current, &schema, &name)?;
+    if statement.columns.is_empty() {
+        check_aliases(&statement.query.body)?;
+    }
     let mut draft = draft(context, &schema, &name, named(columns, &statement.columns)?)?;
     draft.created_us = create::now_us();
     let mut definition = draft.definition()?;
@@ -83,6 +88,7 @@ fn named(mut columns: Vec<QueryColumn>, names: &[String]) -> Result<Vec<QueryCol
             return Err(SqlError::new(1353, message));
         }
         for (column, name) in columns.iter_mut().zip(names) {
+            column::check_result_name(name)?;
             column.name.clone_from(name);
         }
     }
@@ -92,6 +98,21 @@ fn named(mut columns: Vec<QueryColumn>, names: &[String]) -> Result<Vec<QueryCol
         }
     }
     Ok(columns)
+}
+
+/// Refuses aliases that no column can have as its name.
+fn check_aliases(body: &SetExpr) -> Result<()> {
+    match body {
+        SetExpr::Select(select) => select.projection.iter().try_for_each(|item| match item {
+            SelectItem::ExprWithAlias { alias, .. } if alias.quote_style != Some(OWN_MARK) => {
+                column::check_result_name(&alias.value)
+            }
+            _ => Ok(()),
+        }),
+        SetExpr::Query(query) => check_aliases(&query.body),
+        SetExpr::SetOperation { left, .. } => check_aliases(left),
+        _ => Ok(()),
+    }
 }
 
 fn draft(
@@ -105,8 +126,8 @@ fn draft(
     for column in columns {
         let number = draft.take_number();
         let mut column = create::model_of_query_column(context, column, number, collation);
-        // Long names of expressions are cut, as the dictionary holds no longer ones.
-        if column.name.chars().count() > 64 {
+        // Expressions without an alias whose text no column can have as its name.
+        if !column::is_result_name(&column.name) {
             column.name = format!("Name_exp_{}", number + 1).into();
         }
         column.comment = Arc::default();

@@ -68,6 +68,7 @@ impl Session {
             foreign_key_checks: true,
             require_primary_key: false,
             innodb_strict_mode: true,
+            restrict_fk_on_non_standard_key: true,
             expressions: &NoExpressions,
             progress: &progress,
             locks: &self.catalog.shared().node().metadata_locks().open(),

@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 use firn_format::value::{Date, DateTime, Time};
 
 use crate::collation;
+use crate::types::hexadecimal::hexadecimal_digits;
 use crate::types::temporal::format;
 use crate::types::{Datum, SqlType, TypeKind, number_text};
 
@@ -140,8 +141,7 @@ pub fn default_clause(default: &DefaultValue, ty: &SqlType) -> String {
 }
 
 fn hex(bytes: &[u8]) -> String {
-    let digits: String = bytes.iter().map(|byte| format!("{byte:02X}")).collect();
-    format!("0x{digits}")
+    format!("0x{}", hexadecimal_digits(bytes))
 }
 
 fn current_timestamp(fsp: u8) -> String {

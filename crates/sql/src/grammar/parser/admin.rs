@@ -84,7 +84,6 @@ impl Parser<'_> {
             "RELAY",
             "SLOW",
             "LOGS",
-            "HOSTS",
             "OPTIMIZER_COSTS",
             "PRIVILEGES",
             "STATUS",

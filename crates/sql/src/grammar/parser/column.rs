@@ -164,10 +164,7 @@ impl Parser<'_> {
         let sign = matches!(self.kind(), Kind::Minus | Kind::Plus);
         let first = if sign { self.kind_at(1) } else { self.kind() };
         let number = matches!(first, Kind::Integer | Kind::Decimal | Kind::Float);
-        let literal = matches!(
-            first,
-            Kind::Text | Kind::NationalText | Kind::Hex | Kind::Bits | Kind::NullEscape
-        );
+        let literal = matches!(first, Kind::Text | Kind::NationalText | Kind::Hex | Kind::Bits);
         let word = first == Kind::Word
             && (self.is_any(&["NULL", "TRUE", "FALSE"])
                 || matches!(self.kind_at(1), Kind::Text | Kind::Hex | Kind::Bits));

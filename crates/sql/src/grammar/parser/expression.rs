@@ -305,10 +305,6 @@ impl Parser<'_> {
             Kind::AtAt => self.system_variable(),
             Kind::LeftParen => self.parenthesised(),
             Kind::LeftBrace => self.odbc(),
-            Kind::NullEscape => {
-                self.at += 1;
-                Ok(value(Value::Null))
-            }
             Kind::Minus => self.sign(UnaryOperator::Minus),
             Kind::Plus => self.sign(UnaryOperator::Plus),
             Kind::Tilde => self.sign(UnaryOperator::BitwiseNot),

@@ -2,6 +2,7 @@
 
 use crate::expression::{AggregateCall, AggregateFunction, Expression, ExpressionKind, IsTest};
 use crate::plan::{ComparedRow, SubqueryKind};
+use crate::types::hexadecimal::hexadecimal_digits;
 use crate::types::{Datum, EvaluationContext, SqlType, TypeKind, cast::cast};
 
 use super::names::Names;
@@ -135,8 +136,7 @@ fn literal(datum: &Datum, ty: &SqlType) -> String {
     match datum {
         Datum::Null => "NULL".to_owned(),
         Datum::Text(bytes) if ty.kind.is_binary() => {
-            let digits: String = bytes.iter().map(|byte| format!("{byte:02X}")).collect();
-            format!("0x{digits}")
+            format!("0x{}", hexadecimal_digits(bytes))
         }
         _ => {
             let written = cast(datum, ty, &wanted, &context).unwrap_or_default();

@@ -101,6 +101,7 @@ impl Database {
                 foreign_key_checks: true,
                 require_primary_key: false,
                 innodb_strict_mode: true,
+                restrict_fk_on_non_standard_key: true,
                 expressions: self,
                 progress: &|_| true,
                 locks: &self.catalog.shared().node().metadata_locks().open(),

@@ -19,7 +19,7 @@ fn a_directory_keeps_its_database() {
     assert_eq!(again.database(), database);
     assert!(again.is_log_created());
     let text = std::fs::read_to_string(path.join("FORMAT")).unwrap();
-    assert_eq!(text, format!("firn directory format 1\ndatabase {database}\nlog created\n"));
+    assert_eq!(text, format!("firn directory format 2\ndatabase {database}\nlog created\n"));
 }
 
 #[test]
@@ -35,26 +35,26 @@ fn a_second_process_is_refused() {
 fn another_format_is_refused_by_name() {
     let place = tempfile::tempdir().unwrap();
     drop(open(place.path()).unwrap());
-    for found in [0, 2] {
+    for found in [0, 1, 3] {
         let text = format!("firn directory format {found}\nwhatever else is in it");
         std::fs::write(place.path().join("FORMAT"), text).unwrap();
         let error = open(place.path()).map(drop).unwrap_err();
-        assert!(matches!(error, OpenError::Format { found: f, known: 1, .. } if f == found));
+        assert!(matches!(error, OpenError::Format { found: f, known: 2, .. } if f == found));
         let text = error.to_string();
-        assert!(text.contains(&format!("format {found}")) && text.contains("format 1"), "{text}");
+        assert!(text.contains(&format!("format {found}")) && text.contains("format 2"), "{text}");
     }
 }
 
 #[test]
 fn what_is_not_a_format_file_is_refused() {
     let place = tempfile::tempdir().unwrap();
-    let good = "firn directory format 1\ndatabase 00112233445566778899aabbccddeeff\n";
+    let good = "firn directory format 2\ndatabase 00112233445566778899aabbccddeeff\n";
     let bad: [&[u8]; 6] = [
         b"",
         b"\xff\xfe",
         b"firn directory format one\n",
-        b"firn directory format 1\ndatabase 0011\n",
-        b"firn directory format 1\ndatabase +0112233445566778899aabbccddeeff\n",
+        b"firn directory format 2\ndatabase 0011\n",
+        b"firn directory format 2\ndatabase +0112233445566778899aabbccddeeff\n",
         &[good.as_bytes(), b"more"].concat(),
     ];
     for bytes in bad {
