@@ -17,6 +17,7 @@ use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
 use mysql::prelude::Queryable;
+use mysql::{LocalInfileHandler, SslOpts};
 use support::Server;
 
 /// A statement that would take long, and what has to be so.
@@ -213,8 +214,10 @@ enum Way {
 const LIMIT: Duration = Duration::from_millis(if cfg!(debug_assertions) { 500 } else { 100 });
 /// A round that took longer is run again: something else may have had the machine.
 const ROUNDS: usize = 4;
-/// `max_execution_time`, in milliseconds.
-const TIME_MS: u64 = 150;
+/// When a statement is ended.
+const SOON: Duration = Duration::from_millis(60);
+/// How much time a statement has that is to run out of it.
+const TIME: Duration = Duration::from_millis(150);
 
 /// Passes bytes on between a client and the server until it is cut.
 struct Relay {
@@ -253,9 +256,29 @@ impl Relay {
     }
 }
 
+/// How a client's bytes get to the server.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Link {
+    Plain,
+    Compressed,
+    Encrypted,
+}
+
 fn connect(port: u16) -> mysql::Conn {
+    connect_over(port, Link::Plain)
+}
+
+fn connect_over(port: u16, link: Link) -> mysql::Conn {
     let options = mysql::OptsBuilder::new().ip_or_hostname(Some("127.0.0.1")).tcp_port(port);
-    mysql::Conn::new(options.user(Some("root")).db_name(Some("d")).prefer_socket(false)).unwrap()
+    let options = options.user(Some("root")).db_name(Some("d")).prefer_socket(false);
+    let tls = SslOpts::default().with_danger_accept_invalid_certs(true);
+    let tls = tls.with_danger_skip_domain_validation(true);
+    let options = match link {
+        Link::Plain => options,
+        Link::Compressed => options.compress(Some(mysql::Compression::fast())),
+        Link::Encrypted => options.ssl_opts(Some(tls)),
+    };
+    mysql::Conn::new(options).unwrap()
 }
 
 fn prepare(server: &Server) {
@@ -290,17 +313,31 @@ fn is_listed(watcher: &mut mysql::Conn, id: u32, at_work: bool) -> bool {
 
 /// Ends a statement in a way; how long it went on. `None`: it had ended by itself.
 fn end(server: &Server, watcher: &mut mysql::Conn, case: &Case, way: Way) -> Option<Duration> {
+    let delay = if way == Way::OutOfTime { TIME } else { SOON };
+    end_after(server, watcher, case, way, Link::Plain, delay)
+}
+
+/// As [`end`], over a kind of connection, and when the statement has run for `delay`.
+fn end_after(
+    server: &Server,
+    watcher: &mut mysql::Conn,
+    case: &Case,
+    way: Way,
+    link: Link,
+    delay: Duration,
+) -> Option<Duration> {
     let relay = Relay::to(server.port());
     let (sender, started) = mpsc::channel();
     let (ended, end) = mpsc::channel::<()>();
     let (port, first, statement) = (relay.port, case.first, case.statement);
     let victim = std::thread::spawn(move || {
-        let mut client = connect(port);
+        let mut client = connect_over(port, link);
         for statement in first {
             client.query_drop(statement).unwrap();
         }
         if way == Way::OutOfTime {
-            client.query_drop(format!("SET max_execution_time = {TIME_MS}")).unwrap();
+            let time_ms = delay.as_millis().max(1);
+            client.query_drop(format!("SET max_execution_time = {time_ms}")).unwrap();
         }
         sender.send(client.connection_id()).unwrap();
         // The client reads no rows, so the server has to wait for it.
@@ -318,8 +355,8 @@ fn end(server: &Server, watcher: &mut mysql::Conn, case: &Case, way: Way) -> Opt
     }
     let mut began = Instant::now();
     match way {
-        Way::OutOfTime => began += Duration::from_millis(TIME_MS),
-        _ => std::thread::sleep(Duration::from_millis(60)),
+        Way::OutOfTime => began += delay,
+        _ => std::thread::sleep(delay),
     }
     let was_running = is_listed(watcher, id, true);
     match way {
@@ -364,18 +401,11 @@ fn check(cases: &[Case]) {
         let is_query = case.statement.starts_with("SELECT") && !case.statement.contains("FOR ");
         let ways = [Way::KillQuery, Way::Kill, Way::ClientGone, Way::OutOfTime];
         for way in ways.into_iter().filter(|way| *way != Way::OutOfTime || is_query) {
-            let mut fastest: Option<Duration> = None;
-            for _ in 0..ROUNDS {
+            let took = fastest(|| {
                 let took = end(&server, &mut watcher, case, way);
-                let took = took.unwrap_or_else(|| panic!("too short: {}", case.statement));
-                fastest = Some(fastest.map_or(took, |other| other.min(took)));
-                if took <= LIMIT {
-                    break;
-                }
-            }
-            late.extend(
-                fastest.filter(|took| *took > LIMIT).map(|took| (way, took, case.statement)),
-            );
+                Some(took.unwrap_or_else(|| panic!("too short: {}", case.statement)))
+            });
+            late.extend(took.filter(|took| *took > LIMIT).map(|took| (way, took, case.statement)));
         }
         drop(holder);
         if case.holder.iter().any(|statement| statement.starts_with("XA ")) {
@@ -398,4 +428,152 @@ fn waits_for_definitions_end() {
 #[test]
 fn stages_that_compute_end() {
     check(STAGES);
+}
+
+/// A client that is gone is noticed over any kind of connection, whether the server reads, computes,
+/// waits for another session, or for the client to take rows.
+#[test]
+fn clients_of_all_connections_are_missed() {
+    const CASES: &[Case] = &[
+        alone("SELECT SLEEP(100)"),
+        behind(ROW_LOCKED, "UPDATE t SET v = 3"),
+        behind(TABLE_LOCKED, "SELECT * FROM t"),
+        after(ROW, "SELECT COUNT(*) FROM big a, big b WHERE MD5(CONCAT(a.s, b.s)) < '0'"),
+        after(COLUMNS, "SELECT COUNT(*) FROM big a, big b WHERE MD5(CONCAT(a.s, b.s)) < '0'"),
+        alone("SELECT a.*, b.* FROM big a, big b"),
+    ];
+    let server = Server::start(&[], &[]);
+    prepare(&server);
+    let mut watcher = server.connect();
+    let mut late = Vec::new();
+    for (case, link) in CASES
+        .iter()
+        .flat_map(|case| [Link::Plain, Link::Compressed, Link::Encrypted].map(|link| (case, link)))
+    {
+        let mut holder = connect(server.port());
+        case.holder.iter().for_each(|statement| holder.query_drop(statement).unwrap());
+        let way = Way::ClientGone;
+        let took = fastest(|| end_after(&server, &mut watcher, case, way, link, SOON));
+        late.extend(took.filter(|took| *took > LIMIT).map(|took| (link, took, case.statement)));
+    }
+    assert!(late.is_empty(), "these went on for too long: {late:#?}");
+}
+
+/// The shortest of some rounds; a round that is short enough is the last. `None` if the statement had ended
+/// by itself each time.
+fn fastest(mut round: impl FnMut() -> Option<Duration>) -> Option<Duration> {
+    let mut fastest: Option<Duration> = None;
+    for _ in 0..ROUNDS {
+        if let Some(took) = round() {
+            fastest = Some(fastest.map_or(took, |other| other.min(took)));
+        }
+        if fastest.is_some_and(|took| took <= LIMIT) {
+            break;
+        }
+    }
+    fastest
+}
+
+/// A statement of a megabyte that is parsed, bound and planned for long, ended at moments from the first to
+/// the last; prepared, it is only bound and planned.
+#[test]
+fn statements_end_while_they_are_parsed_bound_and_planned() {
+    const MOMENTS: u32 = 4;
+    let server = Server::start(&["--memory-budget", "1G"], &[]);
+    prepare(&server);
+    let mut watcher = server.connect();
+    let alternatives: Vec<String> =
+        (0..10_000).map(|number| format!("id = {number} AND v > {number}")).collect();
+    let text = format!("SELECT COUNT(*) FROM t WHERE {}", alternatives.join(" OR "));
+    let prepared = format!("PREPARE long_one FROM '{text}'");
+    let (text, prepared): (&'static str, &'static str) = (text.leak(), prepared.leak());
+    let cases = [
+        Case { holder: &[], first: &[], statement: text },
+        // What was planned before does not hold for the changed table.
+        Case {
+            holder: &[],
+            first: vec![prepared, "ALTER TABLE t COMMENT = 'changed'"].leak(),
+            statement: "EXECUTE long_one",
+        },
+    ];
+    let mut late = Vec::new();
+    for case in &cases {
+        let mut client = connect(server.port());
+        case.first.iter().for_each(|statement| client.query_drop(statement).unwrap());
+        let began = Instant::now();
+        client.query_drop(case.statement).unwrap();
+        let whole = began.elapsed();
+        for moment in 0..MOMENTS {
+            let delay = whole * (2 * moment + 1) / (2 * MOMENTS);
+            for way in [Way::KillQuery, Way::Kill, Way::ClientGone, Way::OutOfTime] {
+                let delay = if way == Way::OutOfTime { delay.max(TIME) } else { delay };
+                let link = Link::Plain;
+                let took = fastest(|| end_after(&server, &mut watcher, case, way, link, delay));
+                let name = &case.statement[..16];
+                late.extend(took.filter(|took| *took > LIMIT).map(|took| (way, took, delay, name)));
+            }
+        }
+    }
+    assert!(late.is_empty(), "these went on for too long: {late:#?}");
+}
+
+/// `LOAD DATA LOCAL` whose client says nothing gives its locks back when it is ended. A client whose
+/// statement alone was ended still owes the end of its file before it is answered.
+#[test]
+fn loads_of_silent_clients_end() {
+    let server = Server::start(&[], &[]);
+    prepare(&server);
+    let mut watcher = server.connect();
+    watcher.query_drop("USE d").unwrap();
+    let mut late = Vec::new();
+    for way in [Way::KillQuery, Way::Kill, Way::ClientGone] {
+        for lines in ["", "1001\t1\n1002\t"] {
+            let took = fastest(|| Some(end_load(&server, &mut watcher, way, lines)));
+            late.extend(took.filter(|took| *took > LIMIT).map(|took| (way, took, lines)));
+        }
+    }
+    assert!(late.is_empty(), "these went on for too long: {late:#?}");
+    assert_eq!(watcher.query_first::<u64, _>("SELECT COUNT(*) FROM t").unwrap(), Some(3));
+}
+
+/// Ends a load in the midst of its file; how long its locks stayed.
+fn end_load(server: &Server, watcher: &mut mysql::Conn, way: Way, lines: &'static str) -> Duration {
+    let relay = Relay::to(server.port());
+    let port = relay.port;
+    let (sender, started) = mpsc::channel();
+    let (ended, end) = mpsc::channel::<()>();
+    let victim = std::thread::spawn(move || {
+        let mut client = connect(port);
+        let id = client.connection_id();
+        client.set_local_infile_handler(Some(LocalInfileHandler::new(move |_, file| {
+            file.write_all(lines.as_bytes())?;
+            file.flush()?;
+            sender.send(id).unwrap();
+            let _ = end.recv();
+            Ok(())
+        })));
+        client.query_drop("LOAD DATA LOCAL INFILE 'silent' INTO TABLE t")
+    });
+    let id = started.recv().unwrap();
+    std::thread::sleep(SOON);
+    watcher.query_drop("SET lock_wait_timeout = 1").unwrap();
+    let change = "ALTER TABLE t COMMENT = 'free', ALGORITHM = INPLACE";
+    let began = Instant::now();
+    match way {
+        Way::KillQuery => watcher.query_drop(format!("KILL QUERY {id}")).unwrap(),
+        Way::Kill => watcher.query_drop(format!("KILL {id}")).unwrap(),
+        Way::ClientGone | Way::OutOfTime => relay.cut(),
+    }
+    while watcher.query_drop(change).is_err() {
+        assert!(began.elapsed() < Duration::from_secs(20), "{way:?} does not end the load");
+    }
+    let took = began.elapsed();
+    drop(ended);
+    let answer = victim.join().unwrap();
+    match answer {
+        Err(mysql::Error::MySqlError(error)) => assert_eq!(error.code, 1317, "{error}"),
+        Err(_) => assert_ne!(way, Way::KillQuery),
+        Ok(()) => panic!("the load went on after {way:?}"),
+    }
+    took
 }

@@ -21,6 +21,7 @@ use crate::grammar::ast::{self, AlterAction};
 
 use super::super::model::{ColumnModel, DefaultValue, TableModel};
 use super::alter_actions;
+use super::copy::Writers;
 use super::difference::{CopyReason, Difference};
 use super::draft::{TableDraft, index_options, stored_column, stored_part};
 use super::locks::IndexBuild;
@@ -52,10 +53,11 @@ pub(super) fn alter_table(
     if statement.algorithm.is_some() || statement.lock.is_some() {
         difference.wear_on();
     }
-    check_algorithm(statement, &table, &difference)?;
+    let writers = writers(statement, &table, &after, &difference);
+    check_algorithm(statement, &table, &difference, writers)?;
     let forced = statement.algorithm.as_deref() == Some("COPY") && !difference.is_rename_only();
     if difference.copy.is_some() || forced {
-        let rows = copy::copy_table(context, &table, &after, &target)?;
+        let rows = copy::copy_table(context, &table, &after, &target, writers)?;
         return Ok(DdlOutcome::altered(rows));
     }
     alter_in_place(context, &table, &after, &difference, &target)?;
@@ -121,11 +123,27 @@ fn target(context: &DdlContext<'_>, table: &TableModel, actions: &[AlterAction])
     Ok(to)
 }
 
+/// What writers do if the rows are copied.
+fn writers(
+    statement: &ast::AlterTable,
+    table: &TableModel,
+    after: &TableDraft,
+    difference: &Difference,
+) -> Writers {
+    let may_go_on = matches!(statement.lock.as_deref(), None | Some("DEFAULT" | "NONE"));
+    let is_copy = statement.algorithm.as_deref() == Some("COPY");
+    match may_go_on && !is_copy && difference.keeps_rows_apart(table, after) {
+        true => Writers::GoOn,
+        false => Writers::Wait,
+    }
+}
+
 /// `ALGORITHM` and `LOCK` promise a client how much a statement disturbs: what cannot be kept is refused.
 fn check_algorithm(
     statement: &ast::AlterTable,
     table: &TableModel,
     difference: &Difference,
+    writers: Writers,
 ) -> Result<()> {
     let algorithm = statement.algorithm.as_deref().unwrap_or("DEFAULT");
     let not_supported = |what: &str, reason: &str, instead: &str| {
@@ -156,7 +174,7 @@ fn check_algorithm(
             return Err(SqlError::new(1800, format!("Unknown ALGORITHM '{other}'")));
         }
     }
-    let copies = difference.copy.is_some() || algorithm == "COPY";
+    let copies = difference.copy.is_some() && writers == Writers::Wait || algorithm == "COPY";
     match statement.lock.as_deref().unwrap_or("DEFAULT") {
         "NONE" if copies => {
             not_supported("LOCK=NONE", "COPY algorithm requires a lock", "LOCK=SHARED")

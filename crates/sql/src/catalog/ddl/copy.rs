@@ -8,13 +8,14 @@
 //! ```
 //!
 //! Readers go on with the old table until the second change commits. A failure on the way drops the new
-//! table; what a crash leaves of it goes at the next start.
+//! table; what a crash leaves of it goes at the next start. Where a row keeps its primary key, writers
+//! go on as well while the rows are copied, see [`follow`](super::follow).
 
 use std::sync::Arc;
 
 use firn_api::rows::{
-    BuildProgress, IsolationLevel, MetadataLock, RowContent, RowsError, Scan, ScanOptions,
-    TableRef, Transaction, cell_value,
+    BuildProgress, IsolationLevel, MetadataLock, ReadMode, RowContent, RowsError, Scan,
+    ScanOptions, TableRef, Transaction, WaitPolicy, cell_value,
 };
 use firn_base::{IndexId, TableId};
 use firn_format::row::{RowError, RowView};
@@ -27,6 +28,7 @@ use super::super::lookup::COPY_PREFIX;
 use super::super::model::{ColumnModel, DefaultValue, IndexPartModel, TableModel};
 use super::alter::{Name, table_changed};
 use super::draft::TableDraft;
+use super::follow::Follower;
 use super::{
     DdlContext, RowExpression, alter_actions, default, from_rows, is_temporary_table, rename,
     validate, values,
@@ -45,15 +47,59 @@ pub(super) fn copy_table(
     table: &Arc<TableModel>,
     after: &TableDraft,
     target: &Name,
+    writers: Writers,
 ) -> Result<u64> {
-    context.lock(table, MetadataLock::NoWrite)?;
+    if writers == Writers::Wait {
+        context.lock(table, MetadataLock::NoWrite)?;
+    }
     let id = create_copy(context, table, after)?;
-    let copied = swap(context, table, after, target, id);
+    let copied = match writers {
+        Writers::Wait => swap(context, table, after, target, id, |new| {
+            let mut reader = snapshot(context)?;
+            Copy::new(context, table, after, new)?.copy_all(&mut *reader)
+        }),
+        Writers::GoOn => copy_beside_writers(context, table, after, target, id),
+    };
     if copied.is_err() {
         // The statement's own error is what the client is told; leftovers go at the next start.
         let _ = drop_copy(context, id);
     }
     copied
+}
+
+/// What those do who write to a table while its rows are copied.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Writers {
+    /// They wait until the new table is in its place.
+    Wait,
+    /// They go on, and wait only while the last changes are carried over.
+    GoOn,
+}
+
+/// Copies the rows, carries over what is written meanwhile until that is little, and the rest with writers
+/// shut out.
+fn copy_beside_writers(
+    context: &DdlContext<'_>,
+    table: &Arc<TableModel>,
+    after: &TableDraft,
+    target: &Name,
+    id: TableId,
+) -> Result<u64> {
+    let new = context.catalog.shared().table_by_id(id)?.ok_or_else(table_changed)?;
+    let copy = Copy::new(context, table, after, &new)?;
+    let mut reader = snapshot(context)?;
+    let rows = copy.copy_all(&mut *reader)?;
+    let mut follower = Follower::new(&copy, reader);
+    follower.catch_up()?;
+    context.lock(table, MetadataLock::NoWrite)?;
+    swap(context, table, after, target, id, |_| follower.carry_over().map(|_| rows))
+}
+
+/// A transaction that sees the rows as they are now.
+pub(super) fn snapshot(context: &DdlContext<'_>) -> Result<Box<dyn Transaction>> {
+    let mut reader = context.begin(IsolationLevel::RepeatableRead)?;
+    reader.open_snapshot();
+    Ok(reader)
 }
 
 fn create_copy(
@@ -85,6 +131,7 @@ fn swap(
     after: &TableDraft,
     target: &Name,
     id: TableId,
+    fill: impl FnOnce(&Arc<TableModel>) -> Result<u64>,
 ) -> Result<u64> {
     let node = context.catalog.shared().node();
     let mut definitions = context.definitions()?;
@@ -95,7 +142,7 @@ fn swap(
         return Err(table_changed());
     }
     let new = context.catalog.shared().table_by_id(id)?.ok_or_else(table_changed)?;
-    let rows = Copy::new(context, table, after, &new)?.run()?;
+    let rows = fill(&new)?;
     validate::new_constraints_of_copy(context, table, after, &new)?;
     carry_counter(context, table, after, &new)?;
     // Nobody uses either of the two while they change places.
@@ -157,10 +204,10 @@ enum Source {
 }
 
 /// A copy that is under way.
-struct Copy<'a> {
-    context: &'a DdlContext<'a>,
-    old: &'a TableModel,
-    new: &'a Arc<TableModel>,
+pub(super) struct Copy<'a> {
+    pub(super) context: &'a DdlContext<'a>,
+    pub(super) old: &'a TableModel,
+    pub(super) new: &'a Arc<TableModel>,
     /// By ordinal of the new table.
     sources: Vec<Source>,
     /// The statement's context, strict.
@@ -198,27 +245,31 @@ impl<'a> Copy<'a> {
         })
     }
 
-    fn run(&self) -> Result<u64> {
-        let estimate = self.old.statistics.rows();
-        let mut reader = self.context.begin(IsolationLevel::RepeatableRead)?;
-        reader.open_snapshot();
-        let from = reader.table_for_read(self.old.id).map_err(from_rows)?;
-        let mut scan = full_scan(&mut *reader, &from)?;
-        let mut writer = Writer {
+    /// Writes of the new table, which go to it in batches.
+    pub(super) fn writer(&self) -> Writer<'_> {
+        Writer {
             context: self.context,
             table: self.new,
             evaluation: &self.evaluation,
             trx: None,
             rows: 0,
-        };
+        }
+    }
+
+    /// Writes all rows that `reader` sees to the new table, which is empty. Answers how many.
+    fn copy_all(&self, reader: &mut dyn Transaction) -> Result<u64> {
+        let estimate = self.old.statistics.rows();
+        let from = reader.table_for_read(self.old.id).map_err(from_rows)?;
+        let mut scan = full_scan(reader, &from)?;
+        let mut writer = self.writer();
         let mut row = 0;
-        while scan.fetch(&mut *reader).map_err(from_rows)? {
+        while scan.fetch(reader).map_err(from_rows)? {
             for number in 0..scan.len() {
                 row += 1;
                 let RowContent::Payload(payload) = scan.row(number).content else {
                     return Err(table_changed());
                 };
-                let values = self.values(&*reader, &from, payload, row)?;
+                let values = self.values(reader, &from, payload, row)?;
                 writer.insert(&values)?;
             }
             let progress = BuildProgress { rows_done: row, rows_estimated: estimate };
@@ -230,7 +281,8 @@ impl<'a> Copy<'a> {
         Ok(row)
     }
 
-    fn values(
+    /// The new table's row for one of the old table's.
+    pub(super) fn values(
         &self,
         reader: &dyn Transaction,
         from: &TableRef,
@@ -381,7 +433,7 @@ fn at_row(error: SqlError, row: u64) -> SqlError {
 }
 
 /// Writes the new table, a batch in a transaction.
-struct Writer<'a> {
+pub(super) struct Writer<'a> {
     context: &'a DdlContext<'a>,
     table: &'a TableModel,
     evaluation: &'a EvaluationContext,
@@ -390,20 +442,37 @@ struct Writer<'a> {
 }
 
 impl<'a> Writer<'a> {
-    fn insert(&mut self, row: &[Value]) -> Result<()> {
+    /// The batch's transaction and the table in it, for one row more.
+    fn batch(&mut self) -> Result<&mut (Box<dyn Transaction>, TableRef)> {
         if self.rows >= BATCH_ROWS {
             self.commit_batch()?;
         }
-        let (trx, table) = match &mut self.trx {
-            Some(open) => open,
+        self.rows += 1;
+        match &mut self.trx {
+            Some(open) => Ok(open),
             none => {
                 let mut trx = self.context.begin(IsolationLevel::ReadCommitted)?;
                 let table = trx.table_for_write(self.table.id).map_err(from_rows)?;
-                none.insert((trx, table))
+                Ok(none.insert((trx, table)))
             }
-        };
+        }
+    }
+
+    /// Deletes the row with this primary key.
+    pub(super) fn delete(&mut self, key: &[u8]) -> Result<()> {
+        let mut payload = Vec::new();
+        let (trx, table) = self.batch()?;
+        let mode = ReadMode::Update(WaitPolicy::Wait);
+        if trx.get(table, key, mode, &mut payload).map_err(from_rows)? {
+            trx.delete(table, key, &payload).map_err(from_rows)?;
+        }
+        Ok(())
+    }
+
+    /// Inserts a row.
+    pub(super) fn insert(&mut self, row: &[Value]) -> Result<()> {
         let values: Vec<ValueRef<'_>> = row.iter().map(Value::as_ref).collect();
-        self.rows += 1;
+        let (trx, table) = self.batch()?;
         trx.insert(table, &values).map_err(|error| match error {
             RowsError::DuplicateKey { index, .. } => self.duplicate(index, row),
             other => from_rows(other),
@@ -432,7 +501,7 @@ impl<'a> Writer<'a> {
         }
     }
 
-    fn commit(mut self) -> Result<()> {
+    pub(super) fn commit(mut self) -> Result<()> {
         self.commit_batch()
     }
 }

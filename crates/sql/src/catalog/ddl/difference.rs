@@ -5,6 +5,7 @@ use crate::types::TypeKind;
 
 use super::super::model::{ColumnModel, DefaultValue, IndexModel, TableModel};
 use super::draft::{NEW_INDEX, TableDraft};
+use super::is_temporary_table;
 
 /// Why rows have to be written anew.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -30,6 +31,7 @@ pub(super) struct Difference {
     pub(super) added_indexes: Vec<String>,
     pub(super) copy: Option<CopyReason>,
     rename_only: bool,
+    ordered: bool,
 }
 
 /// So many changes of what rows hold are kept apart, as in MySQL, before a change that adds or
@@ -76,6 +78,7 @@ impl Difference {
                 .collect(),
             copy: None,
             rename_only: actions.iter().all(|action| matches!(action, AlterAction::RenameTable(_))),
+            ordered: actions.iter().any(|action| matches!(action, AlterAction::OrderBy(_))),
         };
         difference.copy = difference.copy_reason(table, after, &added, actions);
         difference
@@ -89,6 +92,29 @@ impl Difference {
     /// Whether the statement gives the table another name and does nothing else.
     pub(super) fn is_rename_only(&self) -> bool {
         self.rename_only
+    }
+
+    /// Whether a copy's rows follow from the table's one by one and by the same primary keys, so that rows can
+    /// be written to the table while it is copied. As in MySQL, values that are stored are worked
+    /// out with writers shut out.
+    pub(super) fn keeps_rows_apart(&self, table: &TableModel, after: &TableDraft) -> bool {
+        let primary = |index: Option<&IndexModel>| index.map(|index| index.parts.clone());
+        let is_virtual =
+            |column: &ColumnModel| column.generated.as_ref().is_some_and(|one| !one.stored);
+        let is_worked_out = |column: &&ColumnModel| needs_values(column) && !is_virtual(column);
+        let is_new = |column: &&ColumnModel| self.added_columns.contains(&column.ordinal);
+        self.copy.is_some_and(|reason| reason != CopyReason::ColumnType)
+            && !self.ordered
+            && !is_temporary_table(table)
+            && table.primary_key().is_some()
+            && primary(table.primary_key()) == primary(after.primary_key())
+            && !after.columns.iter().filter(is_new).any(|column| is_worked_out(&column))
+            && !table.columns.iter().any(|before| {
+                after.numbered(before.ordinal).is_some_and(|now| {
+                    before.generated != now.generated && !(is_virtual(before) && is_virtual(now))
+                        || now.auto_increment != before.auto_increment
+                })
+            })
     }
 
     pub(super) fn adds_index(&self, index: &IndexModel) -> bool {

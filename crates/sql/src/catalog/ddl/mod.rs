@@ -20,6 +20,7 @@ mod default;
 mod difference;
 mod draft;
 mod drop;
+mod follow;
 mod foreign_key;
 mod index;
 mod locks;
