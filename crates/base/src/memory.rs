@@ -12,8 +12,8 @@
 //!
 //! Only what is large is asked for: short values cost nothing here.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Weak};
 
 use parking_lot::RwLock;
 
@@ -27,8 +27,15 @@ pub trait Keeper: Send + Sync {
     fn has_room(&self, size_bytes: u64, promised_bytes: u64) -> bool;
 }
 
+/// Keeps what could be made again.
+pub trait Cache: Send + Sync {
+    /// Gives back what it can without waiting for anybody: who asks may hold any lock.
+    fn release(&self);
+}
+
 static IS_KEPT: AtomicBool = AtomicBool::new(false);
 static KEEPER: RwLock<Option<Arc<dyn Keeper>>> = RwLock::new(None);
+static CACHES: RwLock<Vec<Weak<dyn Cache>>> = RwLock::new(Vec::new());
 static PROMISED_BYTES: AtomicU64 = AtomicU64::new(0);
 
 /// The budget leaves no room for what was asked.
@@ -49,6 +56,19 @@ pub fn uninstall(keeper: &Arc<dyn Keeper>) {
         *installed = None;
         IS_KEPT.store(false, Ordering::Release);
     }
+}
+
+/// From now on the cache gives way before anything is refused, for as long as it is there.
+pub fn register_cache(cache: &Arc<dyn Cache>) {
+    let mut caches = CACHES.write();
+    caches.retain(|other| other.strong_count() > 0);
+    caches.push(Arc::downgrade(cache));
+}
+
+/// Has all caches give back what they can.
+pub fn release_caches() {
+    let caches: Vec<_> = CACHES.read().iter().filter_map(Weak::upgrade).collect();
+    caches.iter().for_each(|cache| cache.release());
 }
 
 /// What has been promised and perhaps not been taken yet, in bytes.

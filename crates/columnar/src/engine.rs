@@ -10,6 +10,7 @@ use std::sync::{Arc, OnceLock};
 
 use arrow::array::RecordBatch;
 use firn_api::rows::IsolationLevel;
+use firn_base::memory;
 use firn_sql::error::SqlError;
 use firn_sql::execute::vectorised::{Attempt, Unsupported, VectorisedEngine};
 use firn_sql::execute::{Execution, Outcome, ResultSink};
@@ -57,7 +58,9 @@ impl Engine {
     /// The engine with memory for columns that it keeps between statements.
     #[must_use]
     pub fn with_column_cache(mut self, limit_bytes: u64) -> Engine {
-        self.column_cache = Some(Arc::new(ColumnCache::new(limit_bytes)));
+        let cache = Arc::new(ColumnCache::new(limit_bytes));
+        memory::register_cache(&(Arc::clone(&cache) as Arc<dyn memory::Cache>));
+        self.column_cache = Some(cache);
         self
     }
 

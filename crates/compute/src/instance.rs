@@ -5,6 +5,7 @@ use std::sync::{Arc, OnceLock};
 
 use firn_api::rows::DatabaseNode;
 use firn_base::Environment;
+use firn_base::memory::Cache;
 use firn_sql::catalog::Catalog;
 use firn_wire::Connections;
 use parking_lot::Mutex;
@@ -86,6 +87,12 @@ pub struct Instance {
 impl std::fmt::Debug for Instance {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Instance").field("status", &self.status).finish_non_exhaustive()
+    }
+}
+
+impl Cache for Instance {
+    fn release(&self) {
+        self.plans.release();
     }
 }
 

@@ -65,7 +65,26 @@ impl CachedPlan {
     }
 }
 
-type Shard = FxHashMap<Box<[u8]>, Arc<CachedPlan>>;
+#[derive(Debug, Default)]
+struct Shard {
+    plans: FxHashMap<Box<[u8]>, Arc<CachedPlan>>,
+    key_bytes: usize,
+}
+
+impl Shard {
+    fn is_full(&self, plans: usize) -> bool {
+        self.plans.len() >= plans || self.key_bytes > KEY_BYTES_PER_SHARD
+    }
+
+    /// Makes room: what nobody has used since the last time goes, or else everything.
+    fn make_room(&mut self, plans: usize) {
+        self.plans.retain(|_, plan| plan.was_used.swap(false, Ordering::Relaxed));
+        self.key_bytes = self.plans.keys().map(|key| key.len()).sum();
+        if self.is_full(plans) {
+            *self = Shard::default();
+        }
+    }
+}
 
 /// See the module's page.
 #[derive(Debug)]
@@ -84,6 +103,8 @@ pub struct RecentPlans {
 
 /// Plans that a session remembers.
 const RECENT_PLANS: usize = 64;
+/// A plan with a longer key is remembered alone.
+const LONGEST_RECENT_KEY_BYTES: usize = 4 << 10;
 
 impl RecentPlans {
     /// The plan of a key that was made from these definitions and the present statistics: a remembered one,
@@ -103,6 +124,10 @@ impl RecentPlans {
             if self.plans.len() >= RECENT_PLANS {
                 self.plans.clear();
             }
+            // What a session remembers stays when the cache gives way.
+            if key.len() > LONGEST_RECENT_KEY_BYTES {
+                self.plans.clear();
+            }
             self.plans.insert(key.into(), found);
         }
         self.plans.get(key).map(|plan| {
@@ -115,7 +140,9 @@ impl RecentPlans {
 /// Shards of the cache.
 const SHARDS: usize = 16;
 /// Statements that are longer are planned each time: their plans would fill the memory.
-const LONGEST_KEY_BYTES: usize = 1 << 20;
+const LONGEST_KEY_BYTES: usize = 128 << 10;
+/// What the keys of a shard may take; plans grow with their texts.
+const KEY_BYTES_PER_SHARD: usize = 512 << 10;
 /// Plans that are kept in all.
 const PLANS: usize = 4096;
 
@@ -153,7 +180,7 @@ impl PlanCache {
     #[must_use]
     pub fn get(&self, key: &[u8], definitions_version: u64) -> Option<Arc<CachedPlan>> {
         let shard = self.shard(key).read();
-        let found = shard.get(key)?;
+        let found = shard.plans.get(key)?;
         if found.plan.definitions_version != definitions_version
             || found.generation != self.generation()
         {
@@ -169,28 +196,39 @@ impl PlanCache {
             return;
         }
         let mut shard = self.shard(key).write();
-        if shard.len() >= self.plans_per_shard && !shard.contains_key(key) {
-            let before = shard.len();
-            shard.retain(|_, plan| plan.was_used.swap(false, Ordering::Relaxed));
-            if shard.len() >= self.plans_per_shard {
-                shard.clear();
-            }
-            let gone = (before - shard.len()) as u64;
+        if shard.is_full(self.plans_per_shard) && !shard.plans.contains_key(key) {
+            let before = shard.plans.len();
+            shard.make_room(self.plans_per_shard);
+            let gone = (before - shard.plans.len()) as u64;
             self.evictions.fetch_add(gone, Ordering::Relaxed);
         }
-        shard.insert(key.into(), plan);
+        if shard.plans.insert(key.into(), plan).is_none() {
+            shard.key_bytes += key.len();
+        }
     }
 
     /// Forgets all plans, those that sessions hold or are making included.
     pub fn clear(&self) {
         self.generation.fetch_add(1, Ordering::Release);
-        self.shards.iter().for_each(|shard| shard.write().clear());
+        self.shards.iter().for_each(|shard| *shard.write() = Shard::default());
+    }
+
+    /// Forgets plans that nobody looks at just now.
+    pub fn release(&self) {
+        for shard in self
+            .shards
+            .iter()
+            .filter_map(RwLock::try_write)
+            .map(|mut shard| std::mem::take(&mut *shard))
+        {
+            self.evictions.fetch_add(shard.plans.len() as u64, Ordering::Relaxed);
+        }
     }
 
     /// How many plans there are.
     #[must_use]
     pub fn len(&self) -> usize {
-        self.shards.iter().map(|shard| shard.read().len()).sum()
+        self.shards.iter().map(|shard| shard.read().plans.len()).sum()
     }
 
     /// Whether there are none.

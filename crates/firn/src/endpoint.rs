@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use firn_api::rows::DatabaseNode;
-use firn_base::Environment;
+use firn_base::{Environment, memory};
 use firn_compute::accounts::StoreError;
 use firn_compute::facts::SERVER_VERSION;
 use firn_compute::variables::{GlobalVariables, Setting};
@@ -141,6 +141,7 @@ impl Endpoint {
         });
         instance.vectorised = Some(vectorised);
         let instance = Arc::new(instance);
+        memory::register_cache(&(Arc::clone(&instance) as Arc<dyn memory::Cache>));
         for listen in options.listen.iter().chain(&options.metrics_listen) {
             if !listen.ip().is_loopback() && !instance.accounts.has_remote_account() {
                 return Err(EndpointError::NobodyHasPassword(*listen));

@@ -303,14 +303,21 @@ struct Pressure {
 }
 
 impl Pressure {
+    /// What the pool takes when it has filled the frames that it may fill.
+    fn pool_bytes(&self) -> u64 {
+        let frames = self.pool.frame_count() * PAGE_SIZE;
+        let filled_bytes = frames.saturating_sub(self.pool.withheld_bytes());
+        self.pool.resident_bytes().max(filled_bytes) as u64
+    }
+
     /// What the process would take beyond its budget if it took so many bytes more, and how much of
     /// that the pool cannot give way for: it keeps half of its size, which it may not have filled
     /// yet.
     fn excess(&self, more_bytes: u64) -> (u64, u64) {
         let Some(resident) = resident_bytes() else { return (0, 0) };
-        let pool_bytes = self.pool.resident_bytes() as u64;
+        let pool_bytes = self.pool_bytes();
         let least_pool_bytes = (self.pool.frame_count() * PAGE_SIZE / 2) as u64;
-        let others = resident.saturating_sub(pool_bytes) + more_bytes;
+        let others = resident.saturating_sub(self.pool.resident_bytes() as u64) + more_bytes;
         (
             (others + pool_bytes).saturating_sub(self.budget_bytes),
             (others + least_pool_bytes).saturating_sub(self.budget_bytes),
@@ -321,7 +328,8 @@ impl Pressure {
     fn balance(&self) {
         let _one = self.withholding.lock();
         let Some(resident) = resident_bytes() else { return };
-        let taken = resident + memory::promised_bytes();
+        let room_of_pool = self.pool_bytes().saturating_sub(self.pool.resident_bytes() as u64);
+        let taken = resident + room_of_pool + memory::promised_bytes();
         if taken > self.budget_bytes {
             allocator::release_free_memory();
         }
@@ -338,7 +346,12 @@ impl Keeper for Pressure {
         }
         let _one = self.withholding.lock();
         allocator::release_free_memory();
-        let (excess, beyond_pool) = self.excess(more_bytes);
+        let (mut excess, mut beyond_pool) = self.excess(more_bytes);
+        if beyond_pool > 0 {
+            memory::release_caches();
+            allocator::release_free_memory();
+            (excess, beyond_pool) = self.excess(more_bytes);
+        }
         if beyond_pool == 0 && excess > 0 {
             let withheld = self.pool.withheld_bytes() + excess as usize;
             self.pool.withhold(withheld + (self.budget_bytes / SLACK_SHARE) as usize);

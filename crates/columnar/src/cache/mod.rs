@@ -35,6 +35,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use firn_api::rows::LeafVersion;
+use firn_base::memory::Cache;
 use firn_base::{Cts, PageId};
 use parking_lot::Mutex;
 use rustc_hash::FxHashMap;
@@ -127,6 +128,15 @@ impl ColumnCache {
     /// A page is in the run no more.
     fn leave(&self, run: &Run) {
         self.used_bytes.fetch_sub(run.leave(), Ordering::Relaxed);
+    }
+}
+
+impl Cache for ColumnCache {
+    fn release(&self) {
+        for shard in &self.shards {
+            let Some(mut shard) = shard.try_lock() else { continue };
+            shard.drain().for_each(|(_, place)| self.leave(&place.run));
+        }
     }
 }
 

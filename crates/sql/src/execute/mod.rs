@@ -54,6 +54,7 @@ mod write;
 
 use crate::error::Result;
 use crate::plan::{NodeKind, PreparedPlan, QueryPlan, StatementPlan};
+use crate::types::Datum;
 
 pub use bulk::free;
 pub use counters::{Counters, NodeCounters, RowCounts};
@@ -157,7 +158,11 @@ fn run_operators(
         sink.begin_row()?;
         for column in &query.columns {
             let operand = column.value.operand(execution)?;
-            sink.datum(column.value.of(&operand, execution)?, &column.value.ty)?;
+            let value = column.value.of(&operand, execution)?;
+            match column.value.fits_as_text(value, execution.context)? {
+                true => sink.datum(value, &column.value.ty)?,
+                false => sink.datum(&Datum::Null, &column.value.ty)?,
+            }
         }
         sink.end_row()?;
         given += 1;

@@ -20,7 +20,7 @@ use crate::collation::{self, LikePattern};
 use crate::error::{Result, SqlError};
 use crate::execute::{Execution, values};
 use crate::functions::{Call, Function};
-use crate::types::{ComparisonKind, Datum, SqlType, cast};
+use crate::types::{ComparisonKind, Datum, EvaluationContext, SqlType, TypeKind, cast};
 
 use super::{CompareOperator, Expression, ExpressionKind, IsTest};
 
@@ -186,7 +186,45 @@ impl Expression {
 
     fn cast(&self, operand: &Expression, execution: &mut Execution<'_>) -> Result<Datum> {
         let value = operand.operand(execution)?;
-        cast::cast(operand.of(&value, execution)?, &operand.ty, &self.ty, execution.context)
+        let datum = operand.of(&value, execution)?;
+        if self.ty.kind.is_string() && !operand.fits_as_text(datum, execution.context)? {
+            return Ok(Datum::Null);
+        }
+        cast::cast(datum, &operand.ty, &self.ty, execution.context)
+    }
+
+    /// Whether the value of this may become text: a document that a function has made may be too
+    /// long for that.
+    ///
+    /// # Errors
+    /// 1301 if it is too long, in a strict statement that stores.
+    #[inline]
+    pub(crate) fn fits_as_text(&self, value: &Datum, context: &EvaluationContext) -> Result<bool> {
+        match (value, self.maker_of_documents()) {
+            (Datum::Json(document), Some(function)) => {
+                context.fits_packet(document, &function.to_ascii_lowercase())
+            }
+            _ => Ok(true),
+        }
+    }
+
+    /// The function that makes the documents that this is.
+    fn maker_of_documents(&self) -> Option<&'static str> {
+        if self.ty.kind != TypeKind::Json {
+            return None;
+        }
+        match &self.kind {
+            ExpressionKind::Call { function, .. } => Some(function.name),
+            ExpressionKind::Coalesce(operands) => {
+                operands.iter().find_map(Expression::maker_of_documents)
+            }
+            ExpressionKind::Case { branches, otherwise } => branches
+                .iter()
+                .map(|(_, value)| value)
+                .chain(otherwise.as_deref())
+                .find_map(Expression::maker_of_documents),
+            _ => None,
+        }
     }
 }
 

@@ -123,9 +123,7 @@ pub(super) fn fits_packet(
     if size_bytes <= limit.into() {
         return room(usize::try_from(size_bytes).unwrap_or(usize::MAX), call).map(Some);
     }
-    call.context.bad_value(1301, || {
-        format!("Result of {function}() was larger than max_allowed_packet ({limit}) - truncated")
-    })?;
+    call.context.longer_than_packet(function)?;
     Ok(None)
 }
 

@@ -7,7 +7,7 @@ use aes::cipher::{BlockDecrypt, BlockEncrypt, KeyInit};
 use aes::{Aes128, Aes192, Aes256, Block};
 
 use crate::error::{Result, SqlError};
-use crate::functions::arguments::{bytes, fits_packet, int};
+use crate::functions::arguments::{bytes, int, room};
 use crate::functions::signature::{self, MAX_CHARS, text_chars};
 use crate::functions::{Call, Function, ResolveContext, Volatility, lenient, strict};
 use crate::types::{Datum, SqlType};
@@ -114,9 +114,7 @@ fn crypt(arguments: &[Datum], call: &Call<'_>, name: &str, crypt: Crypt) -> Resu
         return Ok(Datum::Null);
     }
     let (text, cipher) = (bytes(&arguments[0]), Cipher::new(bytes(&arguments[1]), key_bytes));
-    let Some(_promise) = fits_packet(text.len() as u128 + BLOCK_BYTES as u128, name, call)? else {
-        return Ok(Datum::Null);
-    };
+    let _promise = room(text.len() + BLOCK_BYTES, call)?;
     Ok(crypt(&cipher, chaining, vector, text).map_or(Datum::Null, Datum::text))
 }
 

@@ -11,7 +11,7 @@ use regex::{Captures, Regex, RegexBuilder};
 
 use crate::collation;
 use crate::error::{Result, SqlError};
-use crate::functions::arguments::{fits_packet, int, text};
+use crate::functions::arguments::{int, text};
 use crate::functions::signature::{
     self, Want, comparing_collation, fixed, long_text, text_of_first,
 };
@@ -265,16 +265,22 @@ fn regexp_replace(a: &[Datum], call: &Call<'_>) -> Result<Datum> {
         out.push_str(&searched[copied..whole.start()]);
         expand(&replacement, &captures, &mut out)?;
         copied = whole.end();
-        if fits_packet(out.len() as u128, "regexp_replace", call)?.is_none() {
-            return Ok(Datum::Null);
-        }
+        check_length(&out, call)?;
         if only.is_some() {
             break;
         }
     }
     out.push_str(&searched[copied..]);
-    let promise = fits_packet(out.len() as u128, "regexp_replace", call)?;
-    Ok(promise.map_or(Datum::Null, |_| Datum::text(out)))
+    check_length(&out, call)?;
+    Ok(Datum::text(out))
+}
+
+/// Error 3684 for a text that has become too long.
+fn check_length(text: &str, call: &Call<'_>) -> Result<()> {
+    match text.len() as u64 > call.context.max_allowed_packet_bytes {
+        true => Err(SqlError::new(3684, "The result string is larger than the result buffer.")),
+        false => Ok(()),
+    }
 }
 
 /// Appends the replacement: `$1` is a group, `\` makes the next character ordinary.

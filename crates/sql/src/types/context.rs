@@ -12,6 +12,7 @@ use firn_format::value::CollationId;
 use crate::error::{Condition, Level, SqlError};
 use crate::functions::{DetachedSession, RandomSequences, SessionFacts};
 
+use super::json::JsonValue;
 use super::sql_mode::SqlMode;
 use super::time_zone::TimeZone;
 
@@ -89,6 +90,31 @@ impl Default for EvaluationContext {
 }
 
 impl EvaluationContext {
+    /// A function's result is longer than it may be: the warning is left, and its answer is NULL.
+    ///
+    /// # Errors
+    /// 1301 instead of the warning in a strict statement that stores.
+    pub fn longer_than_packet(&self, function: &str) -> crate::error::Result<()> {
+        let limit = self.max_allowed_packet_bytes;
+        self.bad_value(1301, || {
+            format!(
+                "Result of {function}() was larger than max_allowed_packet ({limit}) - truncated"
+            )
+        })
+    }
+
+    /// Whether a document that a function has made may become text. If not, it is NULL there.
+    ///
+    /// # Errors
+    /// As [`EvaluationContext::longer_than_packet`].
+    pub fn fits_packet(&self, document: &JsonValue, function: &str) -> crate::error::Result<bool> {
+        let fits = !document.is_text_longer_than(self.max_allowed_packet_bytes);
+        if !fits {
+            self.longer_than_packet(function)?;
+        }
+        Ok(fits)
+    }
+
     /// Whether a bad value that is to be stored is an error.
     #[must_use]
     pub fn is_strict_write(&self) -> bool {

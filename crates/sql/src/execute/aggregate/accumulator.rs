@@ -209,15 +209,25 @@ impl Accumulator {
                     Datum::Double(if is_root { value.sqrt() } else { value })
                 })
             }
-            Kind::Array(items) => {
-                items.map_or(Datum::Null, |items| Datum::from(JsonValue::Array(items)))
-            }
+            Kind::Array(items) => document(items.map(JsonValue::Array), "json_arrayagg", context)?,
             Kind::Object(object) => {
-                object.map_or(Datum::Null, |object| Datum::from(JsonValue::Object(object)))
+                document(object.map(JsonValue::Object), "json_objectagg", context)?
             }
             Kind::First(first) => first.unwrap_or_default(),
         })
     }
+}
+
+/// A document, or NULL if its text would be longer than it may be.
+fn document(
+    value: Option<JsonValue>,
+    function: &str,
+    context: &EvaluationContext,
+) -> Result<Datum> {
+    Ok(match value {
+        Some(value) if context.fits_packet(&value, function)? => Datum::from(value),
+        _ => Datum::Null,
+    })
 }
 
 fn combined(function: AggregateFunction, one: u64, other: u64) -> u64 {

@@ -1,5 +1,6 @@
 //! Strings made longer: `CONCAT`, `CONCAT_WS`, `LPAD`, `RPAD`, `REPEAT`, `SPACE`.
 
+use crate::collation::Charset;
 use crate::error::Result;
 use crate::functions::arguments::{bytes, fits_packet, int};
 use crate::functions::signature::{
@@ -100,7 +101,9 @@ fn pad(arguments: &[Datum], call: &Call<'_>, name: &str, is_left: bool) -> Resul
     }
     let (times, rest) = (missing / padding_length, padding.slice(0, missing % padding_length));
     let fill_bytes = times as u128 * padding.bytes.len() as u128 + rest.len() as u128;
-    let Some(_promise) = fits_packet(text.bytes.len() as u128 + fill_bytes, name, call)? else {
+    // Characters count as the longest of their character set here.
+    let longest = call.result.charset().map_or(1, Charset::max_character_bytes);
+    let Some(_promise) = fits_packet(length as u128 * u128::from(longest), name, call)? else {
         return Ok(Datum::Null);
     };
     let mut out = Octets::with_capacity(text.bytes.len() + fill_bytes as usize);

@@ -2,9 +2,9 @@
 
 use firn_format::value::CollationId;
 
-use crate::collation::{self, Collation};
+use crate::collation::{self, Charset, Collation};
 use crate::error::Result;
-use crate::functions::arguments::{bytes, int};
+use crate::functions::arguments::{bytes, fits_packet, int};
 use crate::functions::signature::{self, Want, comparing_collation, decoded, fixed, text_chars};
 use crate::functions::string::Units;
 use crate::functions::string::units::find_bytes;
@@ -24,11 +24,40 @@ pub(super) const FUNCTIONS: &[Function] = &[
     }),
     strict!("WEIGHT_STRING", 1..=1, [Text] => weights, |a: &[Datum], call: &Call<'_>| {
         let Some(collation) = call.arguments[0].collation() else { return Ok(Datum::Null) };
+        let most_bytes = most_weights_bytes(bytes(&a[0]), collation::get(collation));
+        let Some(_promise) = fits_packet(most_bytes, "weight_string", call)? else {
+            return Ok(Datum::Null);
+        };
         let mut key = Vec::new();
         collation::get(collation).write_sort_key(bytes(&a[0]), &mut key);
         Ok(Datum::text(key))
     }),
 ];
+
+/// The room that MySQL wants for the weights of a text, in bytes.
+fn most_weights_bytes(text: &[u8], collation: &Collation) -> u128 {
+    let charset = collation.charset;
+    let longest = u128::from(charset.max_character_bytes());
+    let bytes = match charset.is_utf8() {
+        true => text.len(),
+        false => charset.encode(text).len(),
+    };
+    let (bytes, name) = (bytes as u128, collation.name);
+    // Weights of a level take 16 bytes for a character, and each byte may be one.
+    let of_levels = |levels: u128| bytes * 16 * levels + (levels - 1) * 2;
+    let is_unicode = matches!(charset, Charset::Utf8mb4 | Charset::Utf8mb3 | Charset::Utf32);
+    match name.split_once("_0900_").map(|(_, kind)| kind) {
+        Some("bin") => bytes * longest,
+        Some("as_cs_ks") => of_levels(5),
+        Some("as_cs") if name.contains("_ja_") || name.contains("_zh_") => of_levels(4),
+        Some("as_cs") => of_levels(3),
+        Some("as_ci") => of_levels(2),
+        Some(_) => of_levels(1),
+        None if is_unicode && name.ends_with("_general_ci") => bytes * 2,
+        None if name == "utf8mb4_bin" => bytes * 3,
+        None => bytes * longest * u128::from(collation.sort_length.max(1)),
+    }
+}
 
 fn weights(types: &[SqlType], _: &ResolveContext<'_>) -> SqlType {
     SqlType::varbinary(types.first().map_or(0, text_chars).saturating_mul(8))

@@ -224,7 +224,7 @@ fn from_unix_time(a: &[Datum], call: &Call<'_>) -> Result<Datum> {
     let Some(local) = call.context.time_zone.to_local(instant_us) else { return Ok(Datum::Null) };
     Ok(match a.get(1) {
         None => date_time_result(local, call),
-        Some(format) => format_date_time(&text(format), local, call),
+        Some(format) => format_date_time(&text(format), local, call)?,
     })
 }
 

@@ -6,7 +6,8 @@ use firn_format::value::{Date, DateTime, Time};
 
 use super::parts::{MONTHS, WEEKDAYS, weekday};
 use super::value::{date_time, fuzzy, time};
-use crate::functions::arguments::text;
+use crate::error::Result;
+use crate::functions::arguments::{room, text};
 use crate::functions::signature::{self, text_chars, text_of};
 use crate::functions::{Call, Function, ResolveContext, strict};
 use crate::types::calendar::{self, WeekMode};
@@ -16,11 +17,11 @@ use crate::types::{Datum, SqlType};
 pub(super) const FUNCTIONS: &[Function] = &[
     strict!("DATE_FORMAT", 2..=2, [Temporal, Text] => formatted, |a: &[Datum], call: &Call<'_>| {
         let value = date_time(a, 0, call, fuzzy(call));
-        Ok(value.map_or(Datum::Null, |value| format_date_time(&text(&a[1]), value, call)))
+        value.map_or(Ok(Datum::Null), |value| format_date_time(&text(&a[1]), value, call))
     }),
     strict!("TIME_FORMAT", 2..=2, [Temporal, Text] => formatted, |a: &[Datum], call: &Call<'_>| {
         let value = time(a, 0, call);
-        Ok(value.map_or(Datum::Null, |value| format_time(&text(&a[1]), value, call)))
+        value.map_or(Ok(Datum::Null), |value| format_time(&text(&a[1]), value, call))
     }),
     strict!("GET_FORMAT", 2..=2, [Text] => signature::text::<17>, |a: &[Datum], _: &Call<'_>| {
         Ok(get_format(&text(&a[0]), &text(&a[1])))
@@ -32,18 +33,21 @@ fn formatted(types: &[SqlType], context: &ResolveContext<'_>) -> SqlType {
 }
 
 /// A date and time in a format; NULL when a name is asked for that there is none of.
-pub(super) fn format_date_time(format: &str, value: DateTime, call: &Call<'_>) -> Datum {
+pub(super) fn format_date_time(format: &str, value: DateTime, call: &Call<'_>) -> Result<Datum> {
     let parts = Parts { date: Some(value.date), time: time_of_day(value) };
-    limited(parts.format(format), call)
+    write(&parts, format, call)
 }
 
-fn format_time(format: &str, value: Time, call: &Call<'_>) -> Datum {
-    limited(Parts { date: None, time: value }.format(format), call)
+fn format_time(format: &str, value: Time, call: &Call<'_>) -> Result<Datum> {
+    write(&Parts { date: None, time: value }, format, call)
 }
 
-fn limited(text: Option<String>, call: &Call<'_>) -> Datum {
-    let fits = |text: &String| text.len() as u64 <= call.context.max_allowed_packet_bytes;
-    text.filter(fits).map_or(Datum::Null, Datum::text)
+/// `max_allowed_packet` is no limit here.
+fn write(parts: &Parts, format: &str, call: &Call<'_>) -> Result<Datum> {
+    /// `%r` makes eleven bytes of two.
+    const GROWTH: usize = 6;
+    let _promise = room(GROWTH * format.len(), call)?;
+    Ok(parts.format(format).map_or(Datum::Null, Datum::text))
 }
 
 /// What is formatted; a time alone has no date.

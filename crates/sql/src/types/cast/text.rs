@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 
+use firn_base::memory;
 use firn_format::value::{Date, DateTime, Time};
 
 use crate::collation::{self, Charset, prefix_length};
@@ -136,6 +137,12 @@ pub(super) fn to_binary_type(
     to: &TypeKind,
     ctx: &EvaluationContext,
 ) -> Result<Datum> {
+    if let TypeKind::Binary { max_bytes } = to
+        && u64::from(*max_bytes) > ctx.max_allowed_packet_bytes
+    {
+        ctx.longer_than_packet("cast_as_binary")?;
+        return Ok(Datum::Null);
+    }
     let mut bytes = to_binary(datum, from, ctx);
     let (TypeKind::Binary { max_bytes } | TypeKind::Varbinary { max_bytes }) = to else {
         return Ok(Datum::Text(bytes));
@@ -145,8 +152,12 @@ pub(super) fn to_binary_type(
         truncated(&format!("BINARY({max_bytes})"), datum, from, ctx)?;
         bytes.truncate(max_bytes);
     }
-    if matches!(to, TypeKind::Binary { .. }) {
-        (bytes.len()..max_bytes).for_each(|_| bytes.push(0));
+    if matches!(to, TypeKind::Binary { .. }) && bytes.len() < max_bytes {
+        let _promise = memory::ask(max_bytes)?;
+        let mut padded = Vec::with_capacity(max_bytes);
+        padded.extend_from_slice(&bytes);
+        padded.resize(max_bytes, 0);
+        return Ok(Datum::text(padded));
     }
     Ok(Datum::Text(bytes))
 }

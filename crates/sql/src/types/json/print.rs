@@ -7,6 +7,31 @@ use crate::types::number_text::double_to_text;
 use crate::types::temporal::format;
 
 impl JsonValue {
+    /// Whether its text takes more bytes. The text is made only if that is doubtful.
+    #[must_use]
+    pub fn is_text_longer_than(&self, size_bytes: u64) -> bool {
+        self.most_text_bytes() as u64 > size_bytes && self.to_text().len() as u64 > size_bytes
+    }
+
+    /// No text of it takes more bytes.
+    fn most_text_bytes(&self) -> usize {
+        /// What a number, a date, a quote with a comma or a bracket takes.
+        const OTHERS_BYTES: usize = 100;
+        /// `\u0001`
+        const ESCAPED_BYTES: usize = 6;
+        OTHERS_BYTES
+            + match self {
+                JsonValue::String(text) => ESCAPED_BYTES * text.len(),
+                JsonValue::Opaque { bytes, .. } => 2 * bytes.len(),
+                JsonValue::Array(items) => items.iter().map(JsonValue::most_text_bytes).sum(),
+                JsonValue::Object(object) => object
+                    .iter()
+                    .map(|(key, member)| ESCAPED_BYTES * key.len() + 8 + member.most_text_bytes())
+                    .sum(),
+                _ => 0,
+            }
+    }
+
     /// Appends the document's text.
     pub fn write_text(&self, out: &mut String) {
         match self {
