@@ -222,8 +222,8 @@ fn all_types(replies: &mut Replies<'_>) -> Result<(), WireError> {
     row.int(-70_000);
     row.uint(4_000_000_000);
     row.int(i64::MIN);
-    row.float(1.5, 31);
-    row.double(0.1, 31);
+    row.float(1.5);
+    row.double(0.1);
     row.decimal("123.450");
     row.date(date);
     row.datetime(
