@@ -140,7 +140,7 @@ impl RecentPlans {
 /// Shards of the cache.
 const SHARDS: usize = 16;
 /// Statements that are longer are planned each time: their plans would fill the memory.
-const LONGEST_KEY_BYTES: usize = 128 << 10;
+pub(crate) const LONGEST_KEY_BYTES: usize = 128 << 10;
 /// What the keys of a shard may take; plans grow with their texts.
 const KEY_BYTES_PER_SHARD: usize = 512 << 10;
 /// Plans that are kept in all.

@@ -9,7 +9,7 @@ use firn_base::memory;
 use firn_format::value as stored;
 use firn_format::value::{CollationId, ValueRef};
 use firn_sql::collation::Charset;
-use firn_sql::error::{Result, SqlError};
+use firn_sql::error::{Result, SqlError, damaged};
 use firn_sql::execute::ResultSink;
 use firn_sql::plan::OutputColumn;
 use firn_sql::types::{Datum, Octets, SqlType, TimeZone, TypeKind};
@@ -260,11 +260,6 @@ impl ResultSink for WireSink<'_, '_, '_> {
 fn broken<T>(broken: &mut Option<WireError>, error: WireError) -> Result<T> {
     *broken = Some(error);
     Err(SqlError::new(1160, "Got an error writing communication packets"))
-}
-
-/// The error for a stored value that is none of its type.
-pub(crate) fn damaged(error: stored::ValueError) -> SqlError {
-    SqlError::new(1034, format!("Damaged row: {error}"))
 }
 
 fn put_text(row: &mut Row<'_>, text: &[u8], charset: Option<Charset>) {

@@ -99,6 +99,15 @@ impl From<firn_base::memory::NoRoom> for SqlError {
     }
 }
 
+/// The error for a stored value that is none of its type, or has no room in memory.
+#[must_use]
+pub fn damaged(error: firn_format::value::ValueError) -> SqlError {
+    match error {
+        firn_format::value::ValueError::NoMemory(no_room) => no_room.into(),
+        _ => SqlError::new(1034, format!("Damaged row: {error}")),
+    }
+}
+
 /// The SQLSTATE that MySQL gives with an error number.
 #[must_use]
 pub fn sql_state(code: u16) -> &'static [u8; 5] {

@@ -8,7 +8,7 @@ use arrow::datatypes::{Schema, SchemaRef};
 use firn_api::rows::{RowBatch, RowSpan, TableRef, Transaction, cell_value};
 use firn_format::row::{NumberReader, RowView};
 use firn_format::value::{DecimalType, Value, ValueRef};
-use firn_sql::error::SqlError;
+use firn_sql::error::damaged;
 use firn_sql::execute::error::{from_row, from_rows};
 use firn_sql::types::{Datum, SqlType, TimeZone, TypeKind};
 
@@ -312,8 +312,4 @@ fn append_decimal(builder: &mut Decimal128Builder, encoded: &[u8], ty: &SqlType)
     };
     builder.append_value(number);
     Ok(())
-}
-
-fn damaged(error: firn_format::value::ValueError) -> SqlError {
-    SqlError::new(1034, format!("Damaged row: {error}"))
 }

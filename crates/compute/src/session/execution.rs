@@ -637,7 +637,7 @@ impl ResultSink for Gathered {
     }
     fn stored(&mut self, value: firn_format::value::ValueRef<'_>, ty: &SqlType) -> Result<()> {
         let datum =
-            Datum::from_value_ref(value, ty, &self.time_zone).map_err(crate::sink::damaged)?;
+            Datum::from_value_ref(value, ty, &self.time_zone).map_err(firn_sql::error::damaged)?;
         self.datum(&datum, ty)
     }
     fn datum(&mut self, value: &Datum, _: &SqlType) -> Result<()> {

@@ -265,7 +265,7 @@ impl ResultSink for FileSink {
 
     fn stored(&mut self, value: ValueRef<'_>, ty: &SqlType) -> Result<()> {
         let datum = Datum::from_value_ref(value, ty, &self.context.time_zone);
-        self.field(&datum.map_err(crate::sink::damaged)?, ty)
+        self.field(&datum.map_err(firn_sql::error::damaged)?, ty)
     }
 
     fn datum(&mut self, value: &Datum, ty: &SqlType) -> Result<()> {

@@ -24,7 +24,7 @@ use firn_wire::{
 use super::execution::{Arguments, number_value, write_tag};
 use super::{SqlSession, told};
 use crate::columns;
-use crate::plan_cache::CachedPlan;
+use crate::plan_cache::{CachedPlan, LONGEST_KEY_BYTES};
 use crate::status::{Command, count};
 
 /// The longest text of a parameter of which nothing is known, in characters.
@@ -36,12 +36,14 @@ type Answered = std::result::Result<(), WireError>;
 pub(super) struct PreparedStatement {
     text: Arc<str>,
     statement: Arc<Statement>,
+    /// What the statement's tree does not have of its literals.
+    long_texts: grammar::LongTexts,
     parameter_count: usize,
     /// Whether it is run as a text with its values in it: it is no statement of plans, or a plan
     /// depends on a value.
     is_written_out: bool,
-    /// What the plan cache knows it by.
-    key_text: Arc<str>,
+    /// What the plan cache knows it by if that is not its text as it is.
+    key_text: Option<Box<str>>,
     /// The plan of the last execution.
     last: Option<LastPlan>,
 }
@@ -59,7 +61,7 @@ struct LastPlan {
 impl SqlSession {
     fn take_apart(&mut self, text: &str) -> Result<PreparedStatement> {
         let mode = self.grammar_mode();
-        let parsed = grammar::parse_watched(text, mode, &self.watch(true))?;
+        let parsed = grammar::parse_apart(text, mode, &self.watch(true))?;
         if let Statement::Prepare { .. } | Statement::Execute { .. } | Statement::Deallocate(_) =
             parsed.statement
         {
@@ -74,13 +76,11 @@ impl SqlSession {
                 || grammar::placeholders(text, mode).in_escape);
         let is_plain = grammar::normalise(text, mode, &mut self.normalised)
             && self.normalised.literals().iter().all(|one| one.kind == LiteralKind::Parameter);
-        let key_text = match is_plain {
-            true => self.normalised.text().into(),
-            false => format!("\u{1}{text}").into(),
-        };
+        let key_text = is_plain.then(|| self.normalised.text().into());
         Ok(PreparedStatement {
             text: text.into(),
             statement: Arc::new(parsed.statement),
+            long_texts: parsed.long_texts,
             parameter_count: parsed.parameter_count as usize,
             is_written_out,
             key_text,
@@ -95,7 +95,7 @@ impl SqlSession {
     pub(crate) fn prepare_numbered(&mut self, number: u32, text: &[u8]) -> Result<Prepared> {
         self.facts.status.count_command(Command::StmtPrepare);
         let _promise = memory::ask(2 * text.len())?;
-        let text = self.decode(text)?.into_owned();
+        let text = self.decode(text)?;
         self.conditions.clear();
         let prepared = self.take_apart(&text)?;
         let (columns, types) = self.known_columns(&prepared)?;
@@ -126,7 +126,10 @@ impl SqlSession {
             | Statement::Update(_)
             | Statement::Delete(_) => {
                 let arguments = Arguments::default();
-                let (plan, types) = self.plan_described(&prepared.statement, &arguments)?;
+                let outer = self.lend_long_texts(prepared);
+                let planned = self.plan_described(&prepared.statement, &arguments);
+                self.long_texts = outer;
+                let (plan, types) = planned?;
                 self.check_needs(&plan.needs)?;
                 let results = self.settings.presentation.collation;
                 self.conditions.extend_from_slice(&plan.plan.conditions);
@@ -267,7 +270,10 @@ impl SqlSession {
         }
         if !takes_parameters(&prepared.statement) {
             let statement = Arc::clone(&prepared.statement);
-            return self.run_statement(&prepared.text, &statement, replies);
+            let outer = self.lend_long_texts(prepared);
+            let done = self.run_statement(&prepared.text, &statement, replies);
+            self.long_texts = outer;
+            return done;
         }
         self.conditions.clear();
         let plan = self.refresh_grants().and_then(|()| self.plan_of(prepared, arguments));
@@ -344,9 +350,9 @@ impl SqlSession {
         arguments: &Arguments,
         definitions_version: u64,
     ) -> Result<Arc<CachedPlan>> {
-        let may_share = self.shares_plans();
+        let may_share = self.shares_plans() && prepared.text.len() <= LONGEST_KEY_BYTES;
         if may_share {
-            self.write_key_of(&prepared.key_text, arguments);
+            self.write_prepared_key(prepared, arguments);
             let found = self.instance.plans.get(&self.key, definitions_version);
             let holds =
                 |plan: &Arc<CachedPlan>| plan.plan.holds_for(&arguments.values, &self.evaluation);
@@ -356,12 +362,29 @@ impl SqlSession {
             }
         }
         count(&self.facts.status.plan_cache_misses);
-        let plan = Arc::new(self.plan(&prepared.statement, arguments)?);
+        let outer = self.lend_long_texts(prepared);
+        let planned = self.plan(&prepared.statement, arguments);
+        self.long_texts = outer;
+        let plan = Arc::new(planned?);
         if may_share && plan.plan.is_cacheable {
-            self.write_key_of(&prepared.key_text, arguments);
+            self.write_prepared_key(prepared, arguments);
             self.instance.plans.put(&self.key, Arc::clone(&plan));
         }
         Ok(plan)
+    }
+
+    /// The key of the plan cache for a prepared statement. A text as it is has a mark before it.
+    fn write_prepared_key(&mut self, prepared: &PreparedStatement, arguments: &Arguments) {
+        match &prepared.key_text {
+            Some(text) => self.write_key_of(text, arguments),
+            None => self.write_key_of(&format!("\u{1}{}", prepared.text), arguments),
+        }
+    }
+
+    /// Has the statement's long literals found by who plans it; gives those of another statement
+    /// that were there.
+    fn lend_long_texts(&mut self, prepared: &PreparedStatement) -> grammar::LongTexts {
+        std::mem::replace(&mut self.long_texts, prepared.long_texts.clone())
     }
 
     /// `PREPARE … FROM`

@@ -126,7 +126,7 @@ impl<'a> From<&'a Value> for ValueRef<'a> {
 }
 
 /// A value, or stored bytes, that do not fit their column. The first two are the caller's fault, the third
-/// is damage to what was stored, the last a definition that cannot be.
+/// is damage to what was stored, the fourth a definition that cannot be, and the last lack of memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ValueError {
     /// The value is of a kind that the column does not hold.
@@ -141,4 +141,7 @@ pub enum ValueError {
     /// The type itself is impossible, such as a bit field of 65 bits.
     #[error("there is no column type {0:?}")]
     InvalidType(ColumnType),
+    /// The memory budget has no room for what the value becomes.
+    #[error(transparent)]
+    NoMemory(#[from] firn_base::memory::NoRoom),
 }

@@ -3,7 +3,7 @@
 use firn_format::value::ValueRef;
 
 use crate::collation::Charset;
-use crate::error::{Result, SqlError};
+use crate::error::{Result, damaged};
 use crate::types::{Datum, EvaluationContext, Octets, SqlType, cast};
 
 /// A stored value as a datum.
@@ -13,8 +13,7 @@ pub(crate) fn datum(
     ty: &SqlType,
     context: &EvaluationContext,
 ) -> Result<Datum> {
-    Datum::from_value_ref(value, ty, &context.time_zone)
-        .map_err(|error| SqlError::new(1034, format!("Damaged row: {error}")))
+    Datum::from_value_ref(value, ty, &context.time_zone).map_err(damaged)
 }
 
 /// A value as text in UTF-8.

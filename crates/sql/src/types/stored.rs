@@ -18,7 +18,7 @@ use firn_format::value::{
 use super::calendar;
 use super::datum::Datum;
 use super::decimal::{Decimal, Rounding};
-use super::json::JsonValue;
+use super::json::{JsonError, JsonValue};
 use super::octets::Octets;
 use super::sql_type::{Coercibility, Members, SqlType, TypeKind};
 use super::temporal::round::fraction_unit_us;
@@ -161,7 +161,10 @@ impl Datum {
             }
             (ValueRef::Bytes(text), TypeKind::Json) => {
                 let text = std::str::from_utf8(text).map_err(|_| mismatch(ty))?;
-                Datum::from(JsonValue::parse(text).map_err(|_| mismatch(ty))?)
+                Datum::from(JsonValue::parse(text).map_err(|error| match error {
+                    JsonError::NoRoom(no_room) => no_room.into(),
+                    _ => mismatch(ty),
+                })?)
             }
             (ValueRef::Bytes(bytes), _) => Datum::Text(Octets::from(bytes)),
             _ => return Err(mismatch(ty)),

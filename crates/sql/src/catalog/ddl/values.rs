@@ -10,7 +10,10 @@ use super::super::model::{ColumnModel, IndexPartModel, TableModel};
 use super::super::show::create::literal_text;
 
 fn unfit(error: ValueError) -> SqlError {
-    SqlError::new(1105, format!("Unknown error: {error}"))
+    match error {
+        ValueError::NoMemory(no_room) => no_room.into(),
+        _ => SqlError::new(1105, format!("Unknown error: {error}")),
+    }
 }
 
 /// A stored value as expressions see it.
