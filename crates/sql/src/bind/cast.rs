@@ -1,7 +1,7 @@
 //! `CAST`, `CONVERT`, `COLLATE`, and functions with a grammar of their own.
 
 use sqlparser::ast::{
-    CharacterLength, DataType, DateTimeField, ExactNumberInfo, Expr, Function, Interval,
+    CastKind, CharacterLength, DataType, DateTimeField, ExactNumberInfo, Expr, Function, Interval,
     ObjectName, TrimWhereField,
 };
 
@@ -11,14 +11,23 @@ use crate::expression::{Expression, ExpressionKind};
 use crate::types::hexadecimal::hexadecimal_digits;
 use crate::types::{Before, Coercibility, Datum, SqlType, TypeKind, WorkedOut, cast};
 
+use super::expression::{DEPRECATED, deprecated};
 use super::mean::unrounded;
 use super::{Binder, make};
+
+/// What is said of `NCHAR` and its kin.
+const NATIONAL: &str = "NATIONAL/NCHAR/NVARCHAR implies the character set UTF8MB3, which will be \
+                        replaced by UTF8MB4 in a future release. Please consider using CHAR(x) \
+                        CHARACTER SET UTF8MB4 in order to be unambiguous.";
 
 impl Binder<'_> {
     /// What has a node of its own in the grammar's tree and is not common.
     pub(crate) fn special(&mut self, expr: &Expr) -> Result<Expression> {
         match expr {
-            Expr::Cast { expr, data_type, array: false, .. } => {
+            Expr::Cast { kind, expr, data_type, array: false, .. } => {
+                if *kind == CastKind::DoubleColon {
+                    self.warn(DEPRECATED, deprecated("BINARY expr", "CAST"));
+                }
                 let operand = self.bind_single(expr)?;
                 let operand = self.number_to_cast(expr, operand, data_type);
                 self.explicit_cast(operand, data_type, None)
@@ -80,6 +89,7 @@ impl Binder<'_> {
         let to_text = matches!(
             to,
             DataType::Char(_)
+                | DataType::Nvarchar(_)
                 | DataType::Binary(_)
                 | DataType::JSON
                 | DataType::Date
@@ -132,7 +142,10 @@ impl Binder<'_> {
                     None => TypeKind::Varbinary { max_bytes: longest },
                 }
             }
-            DataType::Char(length) => {
+            DataType::Char(length) | DataType::Nvarchar(length) => {
+                if matches!(data_type, DataType::Nvarchar(_)) {
+                    self.warn(3720, NATIONAL.to_owned());
+                }
                 let written = length.as_ref().and_then(|length| match length {
                     CharacterLength::IntegerLength { length, .. } => Some(*length as u32),
                     CharacterLength::Max => None,
@@ -177,7 +190,10 @@ impl Binder<'_> {
             charset => SqlType::varchar(max, charset.default_collation()),
         };
         let ty = ty.with_nullable(operand.ty.nullable).with_coercibility(coercibility);
-        let mut text = self.cast_to(operand, ty);
+        let mut text = match operand.ty.kind.is_binary() && ty.kind.is_text() {
+            true => self.fold(Expression { kind: ExpressionKind::Cast(Box::new(operand)), ty }),
+            false => self.cast_to(operand, ty),
+        };
         if self.context.evaluation.sql_mode.is_strict() {
             let shown = self.display(&text);
             let operand = (text.ty.clone(), shown);

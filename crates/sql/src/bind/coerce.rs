@@ -10,6 +10,7 @@
 
 use crate::error::Result;
 use crate::expression::{CompareOperator, Expression, ExpressionKind, Slot};
+use crate::functions;
 use crate::plan::fold;
 use crate::types::{
     Before, ComparisonKind, Datum, SqlType, TypeKind, WorkedOut, compare::comparison_kind,
@@ -43,6 +44,9 @@ impl Binder<'_> {
             return Expression { ty: retyped(expression.ty, ty), kind: expression.kind };
         }
         let expression = if ty.kind.is_numeric() { unrounded(expression) } else { expression };
+        if expression.ty.kind.is_binary() && ty.kind.is_text() {
+            return self.decoded(expression, ty.with_nullable(nullable));
+        }
         let cast = Expression {
             kind: ExpressionKind::Cast(Box::new(expression)),
             ty: ty.with_nullable(nullable),
@@ -52,6 +56,16 @@ impl Binder<'_> {
             TypeKind::Decimal { .. } => fold::fold(cast, self.context.evaluation),
             _ => self.fold(cast),
         }
+    }
+
+    /// Bytes as text. What is no text of the character set is an error, where an explicit conversion
+    /// answers NULL.
+    fn decoded(&self, bytes: Expression, ty: SqlType) -> Expression {
+        let kind = match functions::find("DECODED") {
+            Some(function) => ExpressionKind::Call { function, arguments: vec![bytes] },
+            None => ExpressionKind::Cast(Box::new(bytes)),
+        };
+        self.fold(Expression { kind, ty })
     }
 
     /// The expression under a wider type of the same values. A text stays as long as it was written.

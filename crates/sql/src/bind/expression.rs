@@ -12,6 +12,16 @@ use crate::watch::{Recursion, nest};
 use super::scope::ColumnPath;
 use super::{Binder, make};
 
+/// The warning of what is to go.
+pub(super) const DEPRECATED: u16 = 1287;
+
+/// What [`DEPRECATED`] says.
+pub(super) fn deprecated(old: &str, new: &str) -> String {
+    format!(
+        "'{old}' is deprecated and will be removed in a future release. Please use {new} instead"
+    )
+}
+
 impl Binder<'_> {
     /// Binds an expression.
     ///
@@ -96,14 +106,39 @@ impl Binder<'_> {
         self.condition(bound)
     }
 
+    /// What a test of `CASE` or `IF` says: a document counts as the number that it is.
+    ///
+    /// # Errors
+    /// As [`Binder::bind`].
+    pub(crate) fn test(&mut self, expr: &Expr) -> Result<Expression> {
+        let bound = self.number_of_bytes(expr).map_or_else(|| self.bind(expr), Ok)?;
+        self.test_of(bound)
+    }
+
+    /// As [`Binder::test`], of what is bound.
+    ///
+    /// # Errors
+    /// 1241
+    pub(crate) fn test_of(&mut self, bound: Expression) -> Result<Expression> {
+        if bound.ty.kind == TypeKind::Json {
+            let nullable = bound.ty.nullable;
+            return Ok(self.cast_to(bound, SqlType::double().with_nullable(nullable)));
+        }
+        self.condition(bound)
+    }
+
+    /// Leaves a warning with every run of the plan.
+    pub(crate) fn warn(&self, code: u16, message: String) {
+        let condition = Condition { level: Level::Warning, code, message };
+        self.context.conditions.borrow_mut().push(condition);
+    }
+
     /// A document as a condition: true unless it is the number 0.
     fn is_not_zero(&mut self, document: Expression) -> Result<Expression> {
         let message = "Evaluating a JSON value in SQL boolean context does an implicit comparison \
                        against JSON integer 0; if this is not what you want, consider converting \
                        JSON to a SQL numeric type with JSON_VALUE RETURNING";
-        let condition =
-            Condition { level: Level::Warning, code: 3986, message: message.to_owned() };
-        self.context.conditions.borrow_mut().push(condition);
+        self.warn(3986, message.to_owned());
         let zero = make::literal(Datum::from(JsonValue::Int(0)), SqlType::new(TypeKind::Json));
         self.compare(CompareOperator::NotEqual, document, zero)
     }
@@ -177,6 +212,9 @@ impl Binder<'_> {
         match op {
             UnaryOperator::Plus => self.bind_single(operand),
             UnaryOperator::Not | UnaryOperator::BangNot => {
+                if *op == UnaryOperator::BangNot {
+                    self.warn(DEPRECATED, deprecated("!", "NOT"));
+                }
                 let operand = self.truth(operand)?;
                 Ok(self.negated(operand))
             }

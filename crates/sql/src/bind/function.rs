@@ -54,7 +54,7 @@ impl Binder<'_> {
                 let otherwise = arguments.pop();
                 let value = arguments.pop().unwrap_or_else(make::null);
                 let test = arguments.pop().unwrap_or_else(make::null);
-                let test = self.condition(test)?;
+                let test = self.test_of(test)?;
                 self.case_of(vec![test], vec![value], otherwise)
             }
             ("IFNULL" | "COALESCE", 1..) if name == "COALESCE" || arguments.len() == 2 => {
@@ -82,6 +82,10 @@ impl Binder<'_> {
             ("ISNULL", 1) => {
                 let operand = arguments.remove(0);
                 Ok(make::is(operand, IsTest::Null, false))
+            }
+            // A column of documents is told to be bytes, though their text is utf8mb4.
+            ("CHARSET" | "COLLATION", 1) if is_document_column(&arguments[0]) => {
+                self.call(name, vec![typed_null(SqlType::varbinary(0))])
             }
             ("GREATEST" | "LEAST", 2..) => self.call(name, arguments),
             ("IF" | "IFNULL" | "NULLIF" | "ISNULL" | "COALESCE", _) => Err(SqlError::new(
@@ -185,6 +189,10 @@ impl Binder<'_> {
         }
         Ok(sum.unwrap_or_else(|| make::integer(0)))
     }
+}
+
+fn is_document_column(expression: &Expression) -> bool {
+    matches!(expression.kind, ExpressionKind::Slot(_)) && expression.ty.kind == TypeKind::Json
 }
 
 /// Functions that make documents of their arguments, in which truth values are `true` and `false`.

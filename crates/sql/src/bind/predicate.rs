@@ -217,9 +217,9 @@ impl Binder<'_> {
             Ok(self.number_beside(end, bound, &operand.ty))
         });
         let [low, high] = ends;
-        let ends = [low?, high?];
+        let (operand, ends) = self.of_one_domain(operand, [low?, high?]);
         let operand = self.beside_all(operand, &ends, "between")?;
-        let [operand, low, high] = self.numbers_between(operand, ends);
+        let [low, high] = ends;
         let (first, again) = self.for_two(operand);
         let is_kept = matches!(first.kind, ExpressionKind::Keep { .. });
         let from = self.compare_leniently(CompareOperator::GreaterOrEqual, first, low)?;
@@ -233,25 +233,47 @@ impl Binder<'_> {
         Ok(if negated { self.negated(both) } else { both })
     }
 
-    /// A text between a number and a text is compared with both as a number.
-    fn numbers_between(&mut self, operand: Expression, ends: [Expression; 2]) -> [Expression; 3] {
-        let is_text = |one: &Expression| one.ty.kind.is_string() || one.ty.kind.is_enum_or_set();
+    /// The operand and the ends of a `BETWEEN`, which is one comparison of three values: a text or a
+    /// date between a number and something else is a number, a time beside a date has a day.
+    fn of_one_domain(
+        &mut self,
+        operand: Expression,
+        ends: [Expression; 2],
+    ) -> (Expression, [Expression; 2]) {
         let [low, high] = ends;
-        let is_mixed = is_text(&operand)
-            && (is_text(&low) && high.ty.kind.is_numeric()
-                || is_text(&high) && low.ty.kind.is_numeric());
-        let all = [operand, low, high];
-        match is_mixed {
-            true => all.map(|one| {
+        let is_number = |one: &Expression| one.ty.kind.is_numeric();
+        let is_plain = |one: &Expression| {
+            one.ty.kind.is_string() || one.ty.kind.is_temporal() || one.ty.kind.is_enum_or_set()
+        };
+        let is_constant = |one: &Expression| {
+            matches!(one.kind, ExpressionKind::Literal(_) | ExpressionKind::Parameter(_))
+        };
+        let ranges_over_column = matches!(operand.kind, ExpressionKind::Slot(_))
+            && operand.ty.kind.is_temporal()
+            && is_constant(&low)
+            && is_constant(&high);
+        let one_number = is_number(&low) && is_plain(&high) || is_plain(&low) && is_number(&high);
+        if is_plain(&operand) && one_number && !ranges_over_column {
+            let mut as_double = |one: Expression| {
                 let ty = SqlType::double().with_nullable(one.ty.nullable);
-                let one = match is_text(&one) {
-                    true => self.as_text(one),
-                    false => one,
-                };
+                let is_name = one.ty.kind.is_enum_or_set();
+                let one = if is_name { self.as_text(one) } else { one };
                 self.cast_to(one, ty)
-            }),
-            false => all,
+            };
+            return (as_double(operand), [as_double(low), as_double(high)]);
         }
+        let all = [&operand, &low, &high];
+        let any = |test: fn(&TypeKind) -> bool| all.iter().any(|one| test(&one.ty.kind));
+        let is_time = |kind: &TypeKind| matches!(kind, TypeKind::Time { .. });
+        if any(TypeKind::has_date) && any(is_time) && any(TypeKind::is_string) {
+            let mut with_day = |one: Expression| {
+                let fsp = one.ty.kind.fsp();
+                let ty = SqlType::new(TypeKind::DateTime { fsp });
+                if is_time(&one.ty.kind) { self.cast_to(one, ty) } else { one }
+            };
+            return (with_day(operand), [with_day(low), with_day(high)]);
+        }
+        (operand, [low, high])
     }
 
     pub(crate) fn like(
@@ -391,14 +413,24 @@ impl Binder<'_> {
                     let condition = self.bind(written)?;
                     let condition = beside_document(&operand, condition, written);
                     let operand = self.beside_text(operand, &condition);
-                    self.compare(CompareOperator::Equal, operand, condition)?
+                    self.case_test(operand, condition)?
                 }
-                None => self.truth(written)?,
+                None => self.test(written)?,
             });
             values.push(self.bind_single(result)?);
         }
         let otherwise = otherwise.map(|otherwise| self.bind_single(otherwise)).transpose()?;
         self.case_of(tests, values, otherwise)
+    }
+
+    /// `CASE operand WHEN value`: what is no date beside dates is equal to none.
+    fn case_test(&mut self, operand: Expression, value: Expression) -> Result<Expression> {
+        match (&operand.kind, &value.kind) {
+            (ExpressionKind::Row(_), _) | (_, ExpressionKind::Row(_)) => {
+                self.compare_any(CompareOperator::Equal, operand, value)
+            }
+            _ => self.compare_leniently(CompareOperator::Equal, operand, value),
+        }
     }
 
     /// An operand that stands in several places of an expression, the first of which is always

@@ -190,7 +190,12 @@ impl Expression {
         if self.ty.kind.is_string() && !operand.fits_as_text(datum, execution.context)? {
             return Ok(Datum::Null);
         }
-        cast::cast(datum, &operand.ty, &self.ty, execution.context)
+        match (&operand.kind, datum) {
+            (ExpressionKind::Slot(_), Datum::Text(_)) => {
+                cast::cast_column(datum, &operand.ty, &self.ty, execution.context)
+            }
+            _ => cast::cast(datum, &operand.ty, &self.ty, execution.context),
+        }
     }
 
     /// Whether the value of this may become text: a document that a function has made may be too

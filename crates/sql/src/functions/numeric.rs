@@ -179,7 +179,10 @@ fn round(arguments: &[Datum], call: &Call<'_>, rounding: Rounding) -> Result<Dat
         Domain::Exact => {
             let scale = exact_digits(&call.result.kind).1;
             let digits = digits.clamp(-100, scale.into()) as i32;
-            exact_result(decimal(number).round(digits, rounding), call, shown)
+            // Without a constant number of digits all of the scale's stay.
+            let rounded = decimal(number).round(digits, rounding);
+            let rounded = rounded.and_then(|number| number.round(scale.into(), rounding));
+            exact_result(rounded, call, shown)
         }
         Domain::Double => Ok(Datum::Double(round_double(double(number), digits, rounding))),
     }

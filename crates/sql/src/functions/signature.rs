@@ -53,6 +53,7 @@ impl Want {
                 TypeKind::Null | TypeKind::Year => ty.clone(),
                 TypeKind::Bit { .. } => bigint_type(ty),
                 TypeKind::Float => SqlType::double().with_nullable(ty.nullable),
+                TypeKind::Json => SqlType::new(TypeKind::DateTime { fsp: 6 }),
                 kind if kind.is_temporal() || kind.is_numeric() => ty.clone(),
                 _ => text_type(ty, context.connection_collation),
             },
@@ -210,6 +211,21 @@ pub(super) fn text_of(types: &[SqlType], max_chars: u64, context: &ResolveContex
         SqlType::varchar(max_chars, collation)
     };
     text.with_coercibility(coercibility)
+}
+
+/// As [`text_of`], for a text into which others are put: bytes do not make bytes of it.
+pub(super) fn text_into(
+    types: &[SqlType],
+    max_chars: u64,
+    context: &ResolveContext<'_>,
+) -> SqlType {
+    let merged = text_of(types, max_chars, context);
+    match types.first() {
+        Some(first) if merged.kind.is_binary() && first.kind.is_text() => {
+            text_of(&types[..1], max_chars, context)
+        }
+        _ => merged,
+    }
 }
 
 /// `BIGINT`

@@ -132,6 +132,10 @@ impl Binder<'_> {
             }
             ExpressionKind::Cast(operand) => {
                 left.push(operand);
+                // Bytes that are no text become NULL, of which clients are told in strict modes only.
+                if operand.ty.kind.is_binary() && ty.kind.is_text() {
+                    return self.context.evaluation.sql_mode.is_strict();
+                }
                 return ty.nullable && !operand.ty.nullable;
             }
             ExpressionKind::Compare { operator, sides, .. } => {

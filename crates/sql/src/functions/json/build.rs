@@ -32,7 +32,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
 const UTF8MB4_BIN: CollationId = CollationId(46);
 
 fn resolve_array(types: &[SqlType], context: &ResolveContext<'_>) -> Result<Signature> {
-    resolve_roles(types, context, "json_array", (&[Role::Value], 1), json().not_null())
+    resolve_roles(types, context, (&[Role::Value], 1), json().not_null())
 }
 
 fn resolve_object(types: &[SqlType], context: &ResolveContext<'_>) -> Result<Signature> {
@@ -40,7 +40,7 @@ fn resolve_object(types: &[SqlType], context: &ResolveContext<'_>) -> Result<Sig
         let message = "Incorrect parameter count in the call to native function 'json_object'";
         return Err(SqlError::new(1582, message));
     }
-    resolve_roles(types, context, "json_object", (&[Role::Text, Role::Value], 2), json().not_null())
+    resolve_roles(types, context, (&[Role::Text, Role::Value], 2), json().not_null())
 }
 
 fn object(a: &[Datum], call: &Call<'_>) -> Result<Datum> {
@@ -72,7 +72,7 @@ fn resolve_quote(types: &[SqlType], context: &ResolveContext<'_>) -> Result<Sign
     check_text(ty, "json_quote")?;
     let chars = text_chars(ty).min(MAX_CHARS / 8) * 6 + 2;
     let result = SqlType::varchar(chars, UTF8MB4_BIN);
-    resolve_roles(types, context, "json_quote", (&[Role::Text], 1), result)
+    resolve_roles(types, context, (&[Role::Text], 1), result)
 }
 
 fn resolve_unquote(types: &[SqlType], context: &ResolveContext<'_>) -> Result<Signature> {
@@ -81,7 +81,7 @@ fn resolve_unquote(types: &[SqlType], context: &ResolveContext<'_>) -> Result<Si
         _ => check_text(&types[0], "json_unquote").map(|()| Role::Text)?,
     };
     let result = SqlType::varchar(text_chars(&types[0]), UTF8MB4_BIN);
-    resolve_roles(types, context, "json_unquote", (&[role], 1), result)
+    resolve_roles(types, context, (&[role], 1), result)
 }
 
 /// Text without quotes at both ends stays as it is.
@@ -101,7 +101,7 @@ fn unquote(a: &[Datum]) -> Result<Datum> {
 
 fn resolve_pretty(types: &[SqlType], context: &ResolveContext<'_>) -> Result<Signature> {
     let result = SqlType::varchar(MAX_CHARS, UTF8MB4_BIN);
-    resolve_roles(types, context, "json_pretty", (&[Role::Document], 1), result)
+    resolve_roles(types, context, (&[Role::Document], 1), result)
 }
 
 fn new_line(depth: usize, out: &mut String) {

@@ -49,7 +49,7 @@ fn resolve_pairs(
             format!("Incorrect parameter count in the call to native function '{function}'");
         return Err(SqlError::new(1582, message));
     }
-    resolve_roles(types, context, function, PATHS_AND_VALUES, json())
+    resolve_roles(types, context, PATHS_AND_VALUES, json())
 }
 
 fn resolve_set(types: &[SqlType], context: &ResolveContext<'_>) -> Result<Signature> {
@@ -73,7 +73,7 @@ fn resolve_array_insert(types: &[SqlType], context: &ResolveContext<'_>) -> Resu
 }
 
 fn resolve_remove(types: &[SqlType], context: &ResolveContext<'_>) -> Result<Signature> {
-    resolve_roles(types, context, "json_remove", (&[Role::Document, Role::Text], 1), json())
+    resolve_roles(types, context, (&[Role::Document, Role::Text], 1), json())
 }
 
 type Change = fn(&mut JsonValue, &Path, JsonValue) -> Result<()>;

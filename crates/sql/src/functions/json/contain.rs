@@ -30,21 +30,21 @@ pub(super) const FUNCTIONS: &[Function] = &[
 
 fn resolve_contains(types: &[SqlType], context: &ResolveContext<'_>) -> Result<Signature> {
     let roles = (&[Role::Document, Role::Document, Role::Text][..], 1);
-    resolve_roles(types, context, "json_contains", roles, SqlType::boolean())
+    resolve_roles(types, context, roles, SqlType::boolean())
 }
 
 fn resolve_contains_path(types: &[SqlType], context: &ResolveContext<'_>) -> Result<Signature> {
     let roles = (&[Role::Document, Role::Text][..], 1);
-    resolve_roles(types, context, "json_contains_path", roles, SqlType::boolean())
+    resolve_roles(types, context, roles, SqlType::boolean())
 }
 
 fn resolve_overlaps(types: &[SqlType], context: &ResolveContext<'_>) -> Result<Signature> {
-    resolve_roles(types, context, "json_overlaps", (&[Role::Document], 1), SqlType::boolean())
+    resolve_roles(types, context, (&[Role::Document], 1), SqlType::boolean())
 }
 
 fn resolve_member_of(types: &[SqlType], context: &ResolveContext<'_>) -> Result<Signature> {
     let roles = (&[Role::Value, Role::Document][..], 1);
-    resolve_roles(types, context, "member of", roles, SqlType::boolean())
+    resolve_roles(types, context, roles, SqlType::boolean())
 }
 
 fn json_contains(a: &[Datum]) -> Result<Datum> {

@@ -12,11 +12,11 @@ pub(super) const FUNCTIONS: &[Function] = &[
 ];
 
 fn resolve(types: &[SqlType], context: &ResolveContext<'_>) -> Result<Signature> {
-    resolve_roles(types, context, "json_merge_preserve", (&[Role::Document], 1), json())
+    resolve_roles(types, context, (&[Role::Document], 1), json())
 }
 
 fn resolve_patch(types: &[SqlType], context: &ResolveContext<'_>) -> Result<Signature> {
-    resolve_roles(types, context, "json_merge_patch", (&[Role::Document], 1), json())
+    resolve_roles(types, context, (&[Role::Document], 1), json())
 }
 
 fn merge_preserve(a: &[Datum]) -> Result<Datum> {

@@ -64,21 +64,21 @@ const DOCUMENT_AND_PATHS: (&[Role], usize) = (&[Role::Document, Role::Text], 1);
 const UTF8MB4_BIN: CollationId = CollationId(46);
 
 macro_rules! resolve {
-    ($name:ident, $function:literal, $result:expr) => {
+    ($name:ident, $result:expr) => {
         fn $name(types: &[SqlType], context: &ResolveContext<'_>) -> Result<Signature> {
-            resolve_roles(types, context, $function, DOCUMENT_AND_PATHS, $result)
+            resolve_roles(types, context, DOCUMENT_AND_PATHS, $result)
         }
     };
 }
 
-resolve!(resolve_extract, "json_extract", json());
-resolve!(resolve_extract_text, "json_unquote", SqlType::varchar(MAX_CHARS, UTF8MB4_BIN));
-resolve!(resolve_value, "json_value", SqlType::varchar(512, UTF8MB4_BIN));
-resolve!(resolve_keys, "json_keys", json());
-resolve!(resolve_length, "json_length", SqlType::bigint());
-resolve!(resolve_depth, "json_depth", SqlType::bigint());
-resolve!(resolve_type, "json_type", SqlType::varchar(17, CollationId(46)));
-resolve!(resolve_storage, "json_storage_size", SqlType::bigint());
+resolve!(resolve_extract, json());
+resolve!(resolve_extract_text, SqlType::varchar(MAX_CHARS, UTF8MB4_BIN));
+resolve!(resolve_value, SqlType::varchar(512, UTF8MB4_BIN));
+resolve!(resolve_keys, json());
+resolve!(resolve_length, SqlType::bigint());
+resolve!(resolve_depth, SqlType::bigint());
+resolve!(resolve_type, SqlType::varchar(17, CollationId(46)));
+resolve!(resolve_storage, SqlType::bigint());
 
 /// One value for one path without wildcards, otherwise an array of all that is found.
 fn extract(a: &[Datum]) -> Result<Datum> {

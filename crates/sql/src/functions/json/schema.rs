@@ -13,7 +13,7 @@ pub(super) const FUNCTIONS: &[Function] =
 
 fn resolve(types: &[SqlType], context: &ResolveContext<'_>) -> Result<Signature> {
     let roles = (&[Role::Document][..], 1);
-    resolve_roles(types, context, "json_schema_valid", roles, SqlType::boolean())
+    resolve_roles(types, context, roles, SqlType::boolean())
 }
 
 fn json_schema_valid(a: &[Datum]) -> Result<Datum> {

@@ -15,7 +15,7 @@ pub(super) const FUNCTIONS: &[Function] =
     &[lenient!("JSON_SEARCH", 3..=usize::MAX, resolve, json_search)];
 
 fn resolve(types: &[SqlType], context: &ResolveContext<'_>) -> Result<Signature> {
-    resolve_roles(types, context, "json_search", (&[Role::Document, Role::Text], 1), json())
+    resolve_roles(types, context, (&[Role::Document, Role::Text], 1), json())
 }
 
 /// The escape character: `\` unless another is given; none for an empty text.

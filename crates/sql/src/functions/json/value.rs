@@ -41,11 +41,11 @@ pub(super) fn binary_text() -> SqlError {
     SqlError::new(3144, "Cannot create a JSON value from a string with CHARACTER SET 'binary'.")
 }
 
-/// What a document argument is: JSON or text; error 3146 for anything else.
+/// What a document argument is: JSON or text. Anything else stays what it is, for [`document`] to
+/// refuse once it is asked for.
 pub(super) fn document_type(
     types: &[SqlType],
     at: usize,
-    function: &str,
     context: &ResolveContext<'_>,
 ) -> Result<SqlType> {
     let ty = &types[at];
@@ -55,14 +55,7 @@ pub(super) fn document_type(
             Ok(text_type(ty, context.connection_collation))
         }
         kind if kind.is_binary() => Err(binary_text()),
-        _ => Err(SqlError::new(
-            3146,
-            format!(
-                "Invalid data type for JSON data in argument {} to function {function}; a JSON \
-                 string or JSON type is required.",
-                at + 1
-            ),
-        )),
+        _ => Ok(ty.clone()),
     }
 }
 
@@ -78,7 +71,6 @@ pub(super) enum Role {
 pub(super) fn resolve_roles(
     types: &[SqlType],
     context: &ResolveContext<'_>,
-    function: &str,
     roles: (&[Role], usize),
     result: SqlType,
 ) -> Result<Signature> {
@@ -88,7 +80,7 @@ pub(super) fn resolve_roles(
         Some(beyond) => roles[roles.len() - repeat.max(1) + beyond % repeat.max(1)],
     };
     let cast = |at: usize| match role(at) {
-        Role::Document => document_type(types, at, function, context),
+        Role::Document => document_type(types, at, context),
         Role::Value => Ok(value_type(&types[at], context)),
         Role::Text => Ok(match Want::Text.of(&types[at], context) {
             bytes if bytes.kind.is_binary() => decoded(&bytes, context.connection_collation),
@@ -104,7 +96,7 @@ pub(super) fn value_type(ty: &SqlType, context: &ResolveContext<'_>) -> SqlType 
     if ty.kind.is_enum_or_set() { Want::Text.of(ty, context) } else { ty.clone() }
 }
 
-/// A document argument; `None` for NULL. Error 3141 for text that is no JSON.
+/// A document argument; `None` for NULL. Error 3141 for text that is no JSON, 3146 for what is neither.
 pub(super) fn document<'a>(
     arguments: &'a [Datum],
     at: usize,
@@ -113,6 +105,14 @@ pub(super) fn document<'a>(
     match arguments.get(at) {
         None | Some(Datum::Null) => Ok(None),
         Some(Datum::Json(document)) => Ok(Some(Cow::Borrowed(document))),
+        Some(other) if other.as_bytes().is_none() => Err(SqlError::new(
+            3146,
+            format!(
+                "Invalid data type for JSON data in argument {} to function {function}; a JSON \
+                 string or JSON type is required.",
+                at + 1
+            ),
+        )),
         Some(other) => match JsonValue::parse(&text(other)) {
             Ok(parsed) => Ok(Some(Cow::Owned(parsed))),
             Err(error) => Err(invalid_text(&error, at + 1, function)),

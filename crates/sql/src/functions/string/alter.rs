@@ -3,7 +3,7 @@
 use crate::collation;
 use crate::error::Result;
 use crate::functions::arguments::{bytes, fits_packet, text};
-use crate::functions::signature::{self, MAX_CHARS, text_chars, text_of, text_of_first};
+use crate::functions::signature::{self, MAX_CHARS, text_chars, text_into, text_of, text_of_first};
 use crate::functions::string::Units;
 use crate::functions::string::units::find_bytes;
 use crate::functions::{Call, Function, ResolveContext, lenient, strict};
@@ -43,7 +43,7 @@ fn replaced(types: &[SqlType], context: &ResolveContext<'_>) -> SqlType {
     let [text, from, to] = types else { return SqlType::null() };
     let (text, from, to) = (text_chars(text), text_chars(from).max(1), text_chars(to));
     let chars = u64::from(text) * u64::from(to.div_ceil(from).max(1));
-    text_of(types, chars, context)
+    text_into(types, chars, context)
 }
 
 fn replace(arguments: &[Datum], call: &Call<'_>) -> Result<Datum> {

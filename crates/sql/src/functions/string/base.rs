@@ -14,14 +14,14 @@ use crate::types::{Datum, Octets, SqlType, TypeKind};
 pub(super) const FUNCTIONS: &[Function] = &[
     strict!("HEX", 1..=1, resolve_hex, |a: &[Datum], call: &Call<'_>| hex(&a[0], call)),
     strict!("UNHEX", 1..=1, [Text] => bytes_of_first, unhex),
-    strict!("BIN", 1..=1, resolve_conversion, |a: &[Datum], _: &Call<'_>| {
-        Ok(converted(&a[0], 10, 2))
+    strict!("BIN", 1..=1, resolve_conversion, |a: &[Datum], call: &Call<'_>| {
+        Ok(converted(&a[0], 10, 2, call))
     }),
-    strict!("OCT", 1..=1, resolve_conversion, |a: &[Datum], _: &Call<'_>| {
-        Ok(converted(&a[0], 10, 8))
+    strict!("OCT", 1..=1, resolve_conversion, |a: &[Datum], call: &Call<'_>| {
+        Ok(converted(&a[0], 10, 8, call))
     }),
-    strict!("CONV", 3..=3, resolve_conversion, |a: &[Datum], _: &Call<'_>| {
-        Ok(converted(&a[0], int(&a[1]), int(&a[2])))
+    strict!("CONV", 3..=3, resolve_conversion, |a: &[Datum], call: &Call<'_>| {
+        Ok(converted(&a[0], int(&a[1]), int(&a[2]), call))
     }),
     strict!("TO_BASE64", 1..=1, [Bytes] => text_times::<2>, to_base64),
     strict!("FROM_BASE64", 1..=1, [Text] => bytes_of_first, from_base64),
@@ -96,17 +96,31 @@ fn resolve_conversion(types: &[SqlType], context: &ResolveContext<'_>) -> Result
     fixed(types, context, &[number, Want::Int, Want::Int], signature::text::<64>)
 }
 
-fn converted(number: &Datum, from: i64, to: i64) -> Datum {
+fn converted(number: &Datum, from: i64, to: i64, call: &Call<'_>) -> Datum {
     let is_base = |base: i64| (2..=36).contains(&base.unsigned_abs());
     if !is_base(from) || !is_base(to) {
         return Datum::Null;
     }
     let bits = match number {
         Datum::Text(digits) if digits.is_empty() => return Datum::Null,
-        Datum::Text(digits) => parse_in_base(digits, from.unsigned_abs(), from < 0),
+        Datum::Text(digits) => {
+            if !has_digits(digits, from.unsigned_abs() as u32) {
+                call.context.warn(1292, || {
+                    format!("Truncated incorrect DECIMAL value: '{}'", text(number))
+                });
+            }
+            parse_in_base(digits, from.unsigned_abs(), from < 0)
+        }
         number => word(number),
     };
     Datum::text(print_in_base(bits, to.unsigned_abs(), to < 0))
+}
+
+/// Whether a number of that base stands at the head of a text.
+fn has_digits(text: &[u8], base: u32) -> bool {
+    let text = text.trim_ascii_start();
+    let sign = usize::from(matches!(text.first(), Some(b'-' | b'+')));
+    text.get(sign).is_some_and(|byte| char::from(*byte).to_digit(base).is_some())
 }
 
 /// The number at the head of a text, as 64 bits; what is out of range becomes the end of the range.

@@ -3,7 +3,7 @@
 use crate::error::Result;
 use crate::functions::arguments::{bytes, fits_packet, int};
 use crate::functions::signature::{Want, text_chars};
-use crate::functions::signature::{text_of, text_of_first};
+use crate::functions::signature::{text_into, text_of_first};
 use crate::functions::string::Units;
 use crate::functions::string::units::find_bytes;
 use crate::functions::{Call, Function, ResolveContext, Signature, strict};
@@ -73,7 +73,7 @@ fn resolve_insert(types: &[SqlType], context: &ResolveContext<'_>) -> Result<Sig
     let wants = [Want::Text, Want::Int, Want::Int, Want::Text];
     crate::functions::signature::joined(types, context, &wants, |types, context| {
         let chars = u64::from(text_chars(&types[0])) + u64::from(text_chars(&types[3]));
-        text_of(&[types[0].clone(), types[3].clone()], chars, context)
+        text_into(&[types[0].clone(), types[3].clone()], chars, context)
     })
 }
 

@@ -1,14 +1,19 @@
 //! Strings made longer: `CONCAT`, `CONCAT_WS`, `LPAD`, `RPAD`, `REPEAT`, `SPACE`.
 
+use std::fmt::Write as _;
+
 use crate::collation::Charset;
-use crate::error::Result;
+use crate::error::{Result, SqlError};
 use crate::functions::arguments::{bytes, fits_packet, int};
 use crate::functions::signature::{
-    MAX_CHARS, Want, fixed, joined, merge_text, text_chars, text_of, text_of_all,
+    MAX_CHARS, Want, fixed, joined, merge_text, text_chars, text_into, text_of, text_of_all,
 };
 use crate::functions::string::Units;
 use crate::functions::{Call, Function, ResolveContext, Signature, lenient, strict};
 use crate::types::{Datum, Octets, SqlType};
+
+/// Bytes that message 3854 shows.
+const SHOWN_BYTES: usize = 6;
 
 pub(super) const FUNCTIONS: &[Function] = &[
     strict!("CONCAT", 1..=usize::MAX, resolve_concat, concat),
@@ -26,9 +31,37 @@ pub(super) const FUNCTIONS: &[Function] = &[
     strict!("ZEROFILL", 2..=2, [Text, Int] => padded_type, |a: &[Datum], _: &Call<'_>| {
         Ok(zero_filled(bytes(&a[0]), int(&a[1])))
     }),
+    // Bytes as the text that an operation takes them for; the binder puts it around them.
+    strict!("DECODED", 1..=1, [Any] => decoded_type, |a: &[Datum], call: &Call<'_>| {
+        decode(bytes(&a[0]), call)
+    }),
     strict!("REPEAT", 2..=2, resolve_repeat, repeat).shaped_by(&[1]),
     strict!("SPACE", 1..=1, resolve_space, space).shaped_by(&[0]),
 ];
+
+/// Up to as many characters as there are bytes; the binder names the character set.
+fn decoded_type(types: &[SqlType], context: &ResolveContext<'_>) -> SqlType {
+    SqlType::varchar(types[0].max_text_bytes(), context.connection_collation)
+}
+
+/// Error 3854 for bytes that are no text of the character set.
+fn decode(bytes: &[u8], call: &Call<'_>) -> Result<Datum> {
+    let charset = call.result.charset().unwrap_or(Charset::Utf8mb4);
+    if let Some(text) = charset.decode(bytes) {
+        return Ok(Datum::text(&*text));
+    }
+    let mut shown = String::new();
+    for byte in bytes.iter().take(SHOWN_BYTES) {
+        let _ = match byte {
+            b' '..=b'~' => write!(shown, "{}", char::from(*byte)),
+            _ => write!(shown, "\\x{byte:02X}"),
+        };
+    }
+    let more = if bytes.len() > SHOWN_BYTES { "..." } else { "" };
+    let name = charset.name();
+    let message = format!("Cannot convert string '{shown}{more}' from binary to {name}");
+    Err(SqlError::new(3854, message))
+}
 
 fn resolve_concat(types: &[SqlType], context: &ResolveContext<'_>) -> Result<Signature> {
     merge_text(types, "concat")?;
@@ -83,7 +116,7 @@ fn resolve_pad(types: &[SqlType], context: &ResolveContext<'_>) -> Result<Signat
     joined(types, context, &[Want::Text, Want::Int, Want::Text], |types, context| {
         let chars =
             context.constant(1).map_or(MAX_CHARS.into(), |length| int(length).max(0) as u64);
-        text_of(&[types[0].clone(), types[2].clone()], chars, context)
+        text_into(&[types[0].clone(), types[2].clone()], chars, context)
     })
 }
 

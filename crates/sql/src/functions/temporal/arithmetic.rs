@@ -7,6 +7,7 @@ use super::value::{
     interval, moment, moved_span, overflow, time, unit,
 };
 use crate::error::Result;
+use crate::functions::arguments::shown;
 use crate::functions::signature::Want;
 use crate::functions::{Call, Function, ResolveContext, Signature, strict};
 use crate::types::temporal::format::date_text;
@@ -18,17 +19,17 @@ use crate::types::{Datum, SqlType, TypeKind};
 pub(super) const FUNCTIONS: &[Function] = &[
     strict!("DATE_ADD", 2..=3, resolve_date_add, |a: &[Datum], call: &Call<'_>| {
         let unit = a.get(2).map_or(Ok(IntervalUnit::Day), unit)?;
-        Ok(moved(a, 0, interval(&a[1], unit, call), unit, call))
+        Ok(moved(a, 0, interval(&a[1], unit, call), false, unit, call))
     })
     .shaped_by(&[2]),
     strict!("DATE_SUB", 2..=3, resolve_date_add, |a: &[Datum], call: &Call<'_>| {
         let unit = a.get(2).map_or(Ok(IntervalUnit::Day), unit)?;
-        Ok(moved(a, 0, interval(&a[1], unit, call).map(Interval::negate), unit, call))
+        Ok(moved(a, 0, interval(&a[1], unit, call).map(Interval::negate), true, unit, call))
     })
     .shaped_by(&[2]),
     strict!("TIMESTAMPADD", 3..=3, resolve_timestamp_add, |a: &[Datum], call: &Call<'_>| {
         let unit = unit(&a[0])?;
-        Ok(moved(a, 2, interval(&a[1], unit, call), unit, call))
+        Ok(moved(a, 2, interval(&a[1], unit, call), false, unit, call))
     })
     .shaped_by(&[0]),
     strict!("ADDTIME", 2..=2, resolve_add_time, |a: &[Datum], call: &Call<'_>| {
@@ -39,6 +40,9 @@ pub(super) const FUNCTIONS: &[Function] = &[
     }),
     strict!("TIMESTAMP", 1..=2, resolve_timestamp, timestamp).shaped_by(&[0, 1]),
 ];
+
+/// A date beyond all dates.
+const CODE_OUT_OF_RANGE: u16 = 6527;
 
 /// Text of a date, a time or both.
 const TEXT_CHARS: u32 = 29;
@@ -123,6 +127,7 @@ fn moved(
     a: &[Datum],
     at: usize,
     by: Option<Interval>,
+    minus: bool,
     unit: IntervalUnit,
     call: &Call<'_>,
 ) -> Datum {
@@ -136,12 +141,25 @@ fn moved(
     let Some(Moment { value, has_time }) = moment(a, at, call, complete(call)) else {
         return Datum::Null;
     };
-    let Some(sum) = interval::add(value, by) else { return overflow("datetime", call) };
+    let Some(sum) = interval::add(value, by) else { return beyond(a, at, minus, unit, call) };
     match &call.result.kind {
         kind if kind.is_temporal() => date_time_result(sum, call),
         _ if !has_time && unit.is_whole_days() => Datum::text(date_text(sum.date)),
         _ => Datum::text(date_time_text(sum)),
     }
+}
+
+/// NULL, and a warning, for what is beyond all dates.
+fn beyond(a: &[Datum], at: usize, minus: bool, unit: IntervalUnit, call: &Call<'_>) -> Datum {
+    if call.result.kind != TypeKind::Date {
+        return overflow("datetime", call);
+    }
+    call.context.warn(CODE_OUT_OF_RANGE, || {
+        let (date, amount) = (shown(&a[at]), shown(&a[1]));
+        let (sign, unit) = (if minus { '-' } else { '+' }, unit.name().to_ascii_lowercase());
+        format!("DATE value is out of range in '(DATE'{date}' {sign} interval {amount} {unit})'")
+    });
+    Datum::Null
 }
 
 fn resolve_add_time(types: &[SqlType], context: &ResolveContext<'_>) -> Result<Signature> {

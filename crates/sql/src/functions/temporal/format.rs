@@ -42,12 +42,13 @@ fn format_time(format: &str, value: Time, call: &Call<'_>) -> Result<Datum> {
     write(&Parts { date: None, time: value }, format, call)
 }
 
-/// `max_allowed_packet` is no limit here.
+/// NULL for an empty format. `max_allowed_packet` is no limit here.
 fn write(parts: &Parts, format: &str, call: &Call<'_>) -> Result<Datum> {
     /// `%r` makes eleven bytes of two.
     const GROWTH: usize = 6;
     let _promise = room(GROWTH * format.len(), call)?;
-    Ok(parts.format(format).map_or(Datum::Null, Datum::text))
+    let text = parts.format(format).filter(|_| !format.is_empty());
+    Ok(text.map_or(Datum::Null, Datum::text))
 }
 
 /// What is formatted; a time alone has no date.

@@ -4,12 +4,12 @@ use firn_format::value::{Date, DateTime, Time};
 
 use super::value::{complete, date_time, fuzzy, time, unit};
 use crate::error::Result;
-use crate::functions::arguments::{decimal, int};
+use crate::functions::arguments::int;
 use crate::functions::signature::{self, bigint};
 use crate::functions::{Call, Function, lenient, strict};
 use crate::types::Datum;
 use crate::types::calendar::{self, WeekMode};
-use crate::types::decimal::Rounding;
+use crate::types::cast;
 use crate::types::temporal::interval::IntervalUnit as Unit;
 use crate::types::temporal::parse::{parse_date_time, time_of_day};
 
@@ -99,23 +99,10 @@ fn quarter(value: DateTime) -> i64 {
 }
 
 fn fuzzy_part(a: &[Datum], call: &Call<'_>, part: impl FnOnce(DateTime) -> i64) -> Datum {
-    if let Some(value) = date_of_small_number(&a[0]) {
-        return Datum::Int(part(value));
+    if let Some(date) = cast::date_of_small_number(&a[0]) {
+        return Datum::Int(part(DateTime { date, ..DateTime::default() }));
     }
     date_time(a, 0, call, fuzzy(call)).map_or(Datum::Null, |value| Datum::Int(part(value)))
-}
-
-/// Numbers up to 100 are month and day of the year 2000, one of them 0.
-fn date_of_small_number(datum: &Datum) -> Option<DateTime> {
-    if !matches!(datum, Datum::Int(_) | Datum::UInt(_) | Datum::Decimal(_) | Datum::Double(_)) {
-        return None;
-    }
-    let number = decimal(datum);
-    let whole = number.round(0, Rounding::Truncate)?.to_i64()?;
-    let (month, day) = (whole / 100, whole % 100);
-    let is_one = (0..=100).contains(&whole) && day <= 31;
-    let date = Date { year: 2000, month: month as u8, day: day as u8 };
-    is_one.then_some(DateTime { date, ..DateTime::default() })
 }
 
 fn complete_part(a: &[Datum], call: &Call<'_>, part: impl FnOnce(DateTime) -> i64) -> Datum {

@@ -470,7 +470,7 @@ impl Parser<'_> {
             "BINARY" => {
                 self.at += 1;
                 let expr = self.simple()?;
-                Ok(super::function::cast(expr, DataType::Binary(None), None))
+                Ok(super::function::binary_prefix(expr))
             }
             "MATCH" => {
                 self.at += 1;

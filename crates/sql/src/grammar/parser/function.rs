@@ -191,7 +191,8 @@ impl Parser<'_> {
     fn cast_text_type(&mut self, word: &str) -> Result<(DataType, Option<String>)> {
         let length = self.length()?;
         let length = length.map(|length| CharacterLength::IntegerLength { length, unit: None });
-        let mut charset = (word == "NCHAR").then(|| "utf8mb3".to_owned());
+        let national = word == "NCHAR";
+        let mut charset = national.then(|| "utf8mb3".to_owned());
         if self.charset_words() {
             charset = Some(self.word_or_text()?.to_ascii_lowercase());
         } else if self.accept("ASCII") {
@@ -202,7 +203,11 @@ impl Parser<'_> {
             charset = Some("binary".to_owned());
         }
         self.accept("BINARY");
-        Ok((DataType::Char(length), charset))
+        let data_type = match national {
+            true => DataType::Nvarchar(length),
+            false => DataType::Char(length),
+        };
+        Ok((data_type, charset))
     }
 
     /// `(n)`, if it is there.
@@ -441,6 +446,17 @@ fn interval(value: Expr, unit: &str) -> Expr {
 }
 
 /// `CAST` to a type; with a character set it is a `Convert` that has both.
+/// `BINARY x`: a cast that is told from `CAST(x AS BINARY)` by its kind, for it is deprecated.
+pub(super) fn binary_prefix(expr: Expr) -> Expr {
+    Expr::Cast {
+        kind: CastKind::DoubleColon,
+        expr: Box::new(expr),
+        data_type: DataType::Binary(None),
+        array: false,
+        format: None,
+    }
+}
+
 pub(super) fn cast(expr: Expr, data_type: DataType, charset: Option<String>) -> Expr {
     match charset {
         Some(charset) => convert(expr, Some(data_type), charset),

@@ -555,10 +555,11 @@ fn data_type(kind: &DataType, out: &mut String) {
         DataType::Signed => write!(out, "signed"),
         DataType::Unsigned => write!(out, "unsigned"),
         DataType::Binary(n) => write!(out, "binary{}", length(n)),
-        DataType::Char(Some(CharacterLength::IntegerLength { length, .. })) => {
+        DataType::Char(Some(CharacterLength::IntegerLength { length, .. }))
+        | DataType::Nvarchar(Some(CharacterLength::IntegerLength { length, .. })) => {
             write!(out, "char({length})")
         }
-        DataType::Char(_) => write!(out, "char"),
+        DataType::Char(_) | DataType::Nvarchar(_) => write!(out, "char"),
         DataType::Decimal(info) => write!(out, "decimal{}", digits(info)),
         DataType::Float(info) => write!(out, "float{}", digits(info)),
         DataType::Double(_) => write!(out, "double"),

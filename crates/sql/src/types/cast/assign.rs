@@ -373,8 +373,10 @@ impl Target<'_> {
         let Some((precision, scale)) = limits.digits else { return Ok(Datum::Double(number)) };
         let unit = 10_f64.powi(scale.into());
         let largest = (10_f64.powi(precision.into()) - 1.0) / unit;
-        let rounded = (number.abs() * unit).round() / unit;
-        number = if rounded.is_finite() { rounded.copysign(number) } else { number };
+        // Halves go to the even neighbour, counted from the whole number below.
+        let below = number.floor();
+        let rounded = below + ((number - below) * unit).round_ties_even() / unit;
+        number = if rounded.is_finite() { rounded } else { number };
         if number.abs() > largest {
             self.out_of_range()?;
             number = largest.copysign(number);

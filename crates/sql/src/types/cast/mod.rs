@@ -29,13 +29,14 @@ use crate::error::Result;
 
 use super::context::EvaluationContext;
 use super::datum::Datum;
+use super::number_text::parse_double_prefix;
 use super::sql_type::{SqlType, TypeKind};
 
 pub use assign::{FloatLimits, Source, Target, assign, assign_within, implicit_default};
 pub use held::{held, is_readable_date};
 pub use json::{json_scalar, parse_json};
 pub use number::{to_decimal, to_double, to_signed, to_unsigned};
-pub use temporal::{to_date, to_date_time, to_time, to_year};
+pub use temporal::{date_of_small_number, to_date, to_date_time, to_time, to_year};
 pub use text::{to_binary, to_text};
 
 /// Whether [`assign`] would answer the value that it is given; false says nothing.
@@ -113,6 +114,34 @@ pub fn cast(datum: &Datum, from: &SqlType, to: &SqlType, ctx: &EvaluationContext
         TypeKind::Json => json::to_json(datum, from)?,
     };
     Ok(converted)
+}
+
+/// As [`cast`], of the text of a column: one of a long text's becomes a double without a word, and
+/// one that does not begin with a number an exact number with another one.
+///
+/// # Errors
+/// As [`cast`].
+pub fn cast_column(
+    datum: &Datum,
+    from: &SqlType,
+    to: &SqlType,
+    ctx: &EvaluationContext,
+) -> Result<Datum> {
+    let is_long = matches!(from.kind, TypeKind::Text { .. } | TypeKind::Blob { .. });
+    match (datum, &to.kind) {
+        (Datum::Text(text), TypeKind::Double) if is_long => Ok(Datum::Double(double_of(text))),
+        (Datum::Text(text), TypeKind::Decimal { .. }) if !number::is_decimal(text) => {
+            ctx.bad_value(1366, || {
+                "Incorrect DECIMAL value: '0' for column '' at row -1".to_owned()
+            })?;
+            cast(&Datum::Int(0), &SqlType::bigint(), to, ctx)
+        }
+        _ => cast(datum, from, to, ctx),
+    }
+}
+
+fn double_of(text: &[u8]) -> f64 {
+    parse_double_prefix(text).number
 }
 
 /// A value as a message shows it.

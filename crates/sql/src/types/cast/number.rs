@@ -63,13 +63,18 @@ fn json_inner(json: &JsonValue, wanted: &str, ctx: &EvaluationContext) -> Result
         JsonValue::DateTime(packed) => Datum::DateTime(*packed),
         JsonValue::Opaque { bytes, .. } => Datum::text(&**bytes),
         JsonValue::Null | JsonValue::Array(_) | JsonValue::Object(_) => {
-            ctx.bad_value(CODE_INVALID_JSON_FOR_CAST, || {
-                format!("Invalid JSON value for CAST to {wanted} from column json at row 1")
-            })?;
+            invalid_json(wanted, ctx)?;
             return Ok(None);
         }
     };
     Ok(Some(inner))
+}
+
+/// Warning 3156 for a document that is no value of the wanted type.
+pub(super) fn invalid_json(wanted: &str, ctx: &EvaluationContext) -> Result<()> {
+    ctx.bad_value(CODE_INVALID_JSON_FOR_CAST, || {
+        format!("Invalid JSON value for CAST to {wanted} from column json at row 1")
+    })
 }
 
 /// A plain type for what came out of JSON.
@@ -103,6 +108,13 @@ pub fn to_signed(datum: &Datum, from: &SqlType, ctx: &EvaluationContext) -> Resu
         (Datum::Text(text), None) => return text_to_signed(text, datum, from, ctx),
         (Datum::Json(json), None) => {
             let Some(inner) = json_inner(json, "INTEGER", ctx)? else { return Ok(0) };
+            if let Datum::Text(text) = &inner {
+                let (number, clean) = whole_number(text);
+                if !clean || i64::try_from(number).is_err() {
+                    invalid_json("INTEGER", ctx)?;
+                    return Ok(number.clamp(i64::MIN.into(), i64::MAX.into()) as i64);
+                }
+            }
             return to_signed(&inner, &plain_type(&inner), ctx);
         }
         _ => return Ok(0),
@@ -134,6 +146,13 @@ pub fn to_unsigned(datum: &Datum, from: &SqlType, ctx: &EvaluationContext) -> Re
         (Datum::Text(text), None) => return text_to_unsigned(text, datum, from, ctx),
         (Datum::Json(json), None) => {
             let Some(inner) = json_inner(json, "INTEGER", ctx)? else { return Ok(0) };
+            if let Datum::Text(text) = &inner {
+                let (number, clean) = whole_number(text);
+                if !clean || i64::try_from(number).is_err() {
+                    invalid_json("INTEGER", ctx)?;
+                    return Ok(number.clamp(i64::MIN.into(), i64::MAX.into()) as u64);
+                }
+            }
             return to_unsigned(&inner, &plain_type(&inner), ctx);
         }
         _ => return Ok(0),
@@ -237,6 +256,13 @@ pub fn to_double(datum: &Datum, from: &SqlType, ctx: &EvaluationContext) -> Resu
             parsed.number
         }
         (Datum::Json(json), None) => match json_inner(json, "DOUBLE", ctx)? {
+            Some(Datum::Text(text)) => {
+                let parsed = parse_double_prefix(&text);
+                if parsed.overflow || !text[parsed.length_bytes..].trim_ascii().is_empty() {
+                    invalid_json("DOUBLE", ctx)?;
+                }
+                parsed.number
+            }
             Some(inner) => to_double(&inner, &plain_type(&inner), ctx)?,
             None => 0.0,
         },
@@ -281,11 +307,24 @@ pub fn to_decimal(datum: &Datum, from: &SqlType, ctx: &EvaluationContext) -> Res
             parsed.number
         }
         (Datum::Json(json), None) => match json_inner(json, "DECIMAL", ctx)? {
+            Some(Datum::Text(text)) => {
+                let parsed = Decimal::parse_prefix(&text);
+                let is_all = text[parsed.length_bytes..].trim_ascii().is_empty();
+                if parsed.overflow || parsed.length_bytes == 0 || !is_all {
+                    invalid_json("DECIMAL", ctx)?;
+                }
+                parsed.number
+            }
             Some(inner) => to_decimal(&inner, &plain_type(&inner), ctx)?,
             None => Decimal::ZERO,
         },
         _ => Decimal::ZERO,
     })
+}
+
+/// Whether a text begins with an exact number.
+pub(super) fn is_decimal(text: &[u8]) -> bool {
+    Decimal::parse_prefix(text).length_bytes > 0
 }
 
 fn largest(negative: bool) -> Decimal {

@@ -16,7 +16,7 @@ use crate::types::temporal::parse::{
 };
 use crate::types::temporal::round::{add_microseconds, round_date_time, round_time, time_from_us};
 
-use super::number::{Number, number_of, plain_type};
+use super::number::{Number, invalid_json, number_of, plain_type};
 use super::{shown, truncated};
 
 const CODE_INCORRECT: u16 = 1292;
@@ -159,8 +159,28 @@ pub(super) fn read_time(datum: &Datum, from: &SqlType, ctx: &EvaluationContext) 
 /// # Errors
 /// 1292 in a strict statement that stores.
 pub fn to_date(datum: &Datum, from: &SqlType, ctx: &EvaluationContext) -> Result<Option<Date>> {
-    let parsed = read_date_time(datum, from, DateRules::from_mode(ctx.sql_mode), ctx);
+    let rules = DateRules::from_mode(ctx.sql_mode);
+    if let Some(date) = date_of_small_number(datum).filter(|_| !rules.no_zero_in_date) {
+        return Ok(Some(date));
+    }
+    let parsed = read_date_time(datum, from, rules, ctx);
     Ok(reported(parsed, "date", datum, from, ctx)?.map(|value| value.date))
+}
+
+/// Numbers up to 100 are month and day of the year 2000, one of them 0.
+#[must_use]
+pub fn date_of_small_number(datum: &Datum) -> Option<Date> {
+    let exact = match datum {
+        Datum::Int(number) => Decimal::from(*number),
+        Datum::UInt(number) => Decimal::from(*number),
+        Datum::Double(number) => Decimal::from_double(*number)?,
+        Datum::Decimal(number) => *number,
+        _ => return None,
+    };
+    let whole = exact.round(0, Rounding::Truncate)?.to_i64()?;
+    let (month, day) = (whole / 100, whole % 100);
+    let is_one = (0..=100).contains(&whole) && day <= 31;
+    is_one.then_some(Date { year: 2000, month: month as u8, day: day as u8 })
 }
 
 /// To a `DATETIME(fsp)`; `None`, with a warning, for what is none.
@@ -186,6 +206,11 @@ fn reported(
     from: &SqlType,
     ctx: &EvaluationContext,
 ) -> Result<Option<DateTime>> {
+    let is_bad = parsed.fault.is_some() || parsed.value.is_none();
+    if is_bad && matches!(datum, Datum::Json(_)) {
+        invalid_json(&kind.to_ascii_uppercase(), ctx)?;
+        return Ok(parsed.value);
+    }
     match (parsed.value, parsed.fault) {
         (Some(_), Some(_)) => truncated(kind, datum, from, ctx)?,
         (None, _) => {
@@ -214,7 +239,10 @@ pub fn to_time(
 ) -> Result<Option<Time>> {
     let parsed = read_time(datum, from, ctx);
     if parsed.fault.is_some() || parsed.value.is_none() {
-        truncated("time", datum, from, ctx)?;
+        match datum {
+            Datum::Json(_) => invalid_json("TIME", ctx)?,
+            _ => truncated("time", datum, from, ctx)?,
+        }
     }
     let truncate = ctx.sql_mode.contains(SqlMode::TIME_TRUNCATE_FRACTIONAL);
     // A number that is too large is no time, where a text is the largest one.
@@ -235,6 +263,11 @@ pub fn to_year(datum: &Datum, from: &SqlType, ctx: &EvaluationContext) -> Result
             ctx.time_zone.to_local(ctx.statement_time_us).map(|now| now.date.year.into())
         }
         _ => {
+            let is_text = from.kind.is_string();
+            if is_text && !datum.as_bytes().is_some_and(has_number) {
+                truncated("YEAR", datum, from, ctx)?;
+                return Ok(None);
+            }
             let number = super::to_signed(datum, from, ctx)?;
             let is_four_digits = datum.as_bytes().is_some_and(|text| text.trim_ascii().len() == 4);
             parse::year_from_number(number, from.kind.is_string() && !is_four_digits)
@@ -245,4 +278,11 @@ pub fn to_year(datum: &Datum, from: &SqlType, ctx: &EvaluationContext) -> Result
         truncated("YEAR", datum, from, ctx)?;
     }
     Ok(year)
+}
+
+/// Whether a text begins with a number.
+fn has_number(text: &[u8]) -> bool {
+    let text = text.trim_ascii_start();
+    let sign = usize::from(matches!(text.first(), Some(b'-' | b'+')));
+    text.get(sign).is_some_and(u8::is_ascii_digit)
 }

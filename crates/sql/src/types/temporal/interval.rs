@@ -66,6 +66,12 @@ impl IntervalUnit {
         Unit::NAMES.iter().find(|(known, _)| *known == name).map(|&(_, unit)| unit)
     }
 
+    /// Its name.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        Unit::NAMES.iter().find(|(_, unit)| *unit == self).map_or("", |(name, _)| name)
+    }
+
     /// Whether adding it leaves the time of day as it is.
     #[must_use]
     pub fn is_whole_days(self) -> bool {

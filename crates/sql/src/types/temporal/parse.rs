@@ -320,6 +320,9 @@ pub fn parse_time(text: &[u8], rules: DateRules) -> Parsed<Time> {
         return Parsed::bad(Fault::OutOfRange);
     };
     let (microseconds, seventh_digit) = reader.read_fraction();
+    if has_exponent(reader.rest) {
+        return Parsed::bad(Fault::Truncated);
+    }
     let hours = days.saturating_mul(24).saturating_add(hours);
     if minutes > 59 || seconds > 59 {
         return Parsed::bad(Fault::OutOfRange);
@@ -353,6 +356,14 @@ fn parse_behind_date(text: &[u8], rules: DateRules) -> Option<(WrittenDateTime, 
     let truncate_fraction = rules.truncate_fraction;
     let full = parse_date_time(text, DateRules { truncate_fraction, ..DateRules::LENIENT });
     Some((full.value.filter(|written| written.has_time)?, full.fault))
+}
+
+/// Whether an exponent follows: such a number is no time.
+fn has_exponent(rest: &[u8]) -> bool {
+    match rest {
+        [b'e' | b'E', b'+' | b'-', digit, ..] | [b'e' | b'E', digit, ..] => digit.is_ascii_digit(),
+        _ => false,
+    }
 }
 
 /// Whether a text that is to be a time may be a date with a time: digits in a row, or a date before a space.
@@ -410,7 +421,10 @@ impl TimeReader<'_> {
         let spaces = self.rest.iter().take_while(|byte| byte.is_ascii_whitespace()).count();
         let mut parts = [0; 4];
         let mut at;
-        if had_digits && spaces > 0 && self.rest.get(spaces).is_some_and(u8::is_ascii_digit) {
+        // A single digit behind spaces is no hour, but what should not be there.
+        let behind = &self.rest[spaces..];
+        let has_hours = behind.len() > 1 && behind[0].is_ascii_digit();
+        if had_digits && spaces > 0 && has_hours {
             self.rest = &self.rest[spaces..];
             parts[0] = first;
             at = 1;
