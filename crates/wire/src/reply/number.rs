@@ -21,6 +21,20 @@ pub(super) fn put_float(buffer: &mut Vec<u8>, value: f32, decimals: u8) {
     buffer.extend_from_slice(&NumberText::of_float(f64::from(value)));
 }
 
+/// Behind the digits that tell a number from every other come zeros.
 fn put_fixed(buffer: &mut Vec<u8>, value: f64, decimals: u8) {
-    let _ = write!(buffer, "{value:.0$}", usize::from(decimals));
+    let decimals = usize::from(decimals);
+    let begin = buffer.len();
+    let _ = write!(buffer, "{value}");
+    let point = buffer[begin..].iter().position(|byte| *byte == b'.');
+    let written = point.map_or(0, |point| buffer.len() - begin - point - 1);
+    if written > decimals {
+        buffer.truncate(begin);
+        let _ = write!(buffer, "{value:.decimals$}");
+    } else if decimals > 0 {
+        if point.is_none() {
+            buffer.push(b'.');
+        }
+        buffer.resize(buffer.len() + decimals - written, b'0');
+    }
 }
