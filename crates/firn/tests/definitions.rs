@@ -4,6 +4,7 @@
 
 mod support;
 
+use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use mysql::prelude::Queryable;
@@ -77,4 +78,84 @@ fn single_statements_do_not_notice_that_a_table_is_altered() {
         }
         is_over.store(true, Ordering::Relaxed);
     });
+}
+
+/// What writes all rows anew and lets others write meanwhile.
+const COPIES: &[&str] = &[
+    "ALTER TABLE t FORCE, LOCK = NONE",
+    "ALTER TABLE t ADD COLUMN w BIGINT AS (v * 2) VIRTUAL, ALGORITHM = INPLACE, LOCK = NONE",
+    "ALTER TABLE t ADD COLUMN c INT DEFAULT 5, ADD INDEX (c), LOCK = NONE",
+    "ALTER TABLE t ADD UNIQUE INDEX (u, w), LOCK = NONE",
+    "ALTER TABLE t FORCE",
+];
+const COPIED_ROWS: i64 = 20_000;
+
+/// Writes rows of its own (`id % 3 = number`) until told to stop; answers what is then in them.
+fn write_rows(client: &mut mysql::Conn, number: i64, stop: &AtomicBool) -> BTreeMap<i64, i64> {
+    let own = (0..COPIED_ROWS).filter(|id| id % 3 == number);
+    let mut rows: BTreeMap<i64, i64> = own.map(|id| (id, 0)).collect();
+    for step in 0_i64.. {
+        let id = step * 7_919 % COPIED_ROWS / 3 * 3 + number;
+        let change = match (rows.get_mut(&id), step % 4) {
+            (Some(_), 0) => {
+                rows.remove(&id);
+                format!("DELETE FROM t WHERE id = {id}")
+            }
+            (Some(v), _) => {
+                *v += 1;
+                format!("UPDATE t SET v = v + 1, s = CONCAT(s, 'y') WHERE id = {id}")
+            }
+            (None, _) if id < COPIED_ROWS => {
+                rows.insert(id, step);
+                format!("INSERT INTO t (id, v, u) VALUES ({id}, {step}, {id})")
+            }
+            (None, _) => continue,
+        };
+        client.query_drop(&change).unwrap_or_else(|error| panic!("{change}: {error}"));
+        assert_eq!(client.affected_rows(), 1, "{change}");
+        if stop.load(Ordering::Relaxed) {
+            break;
+        }
+    }
+    rows
+}
+
+#[test]
+fn rows_that_are_written_while_a_table_is_copied_are_in_the_copy() {
+    let server = Server::start(&[], &[]);
+    let mut admin = server.connect();
+    for statement in [
+        "CREATE DATABASE d",
+        "USE d",
+        "CREATE TABLE t (id INT PRIMARY KEY, v INT, u INT UNIQUE, s VARCHAR(200) DEFAULT '')",
+        "SET cte_max_recursion_depth = 100000",
+        "INSERT INTO t WITH RECURSIVE n (i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i < 19999) \
+         SELECT i, 0, i, REPEAT('x', 60) FROM n",
+    ] {
+        admin.query_drop(statement).unwrap();
+    }
+    let stop = AtomicBool::new(false);
+    let rows: BTreeMap<i64, i64> = std::thread::scope(|scope| {
+        let writers: Vec<_> = (0..3)
+            .map(|number| {
+                let mut client = server.connect();
+                client.query_drop("USE d").unwrap();
+                let stop = &stop;
+                scope.spawn(move || write_rows(&mut client, number, stop))
+            })
+            .collect();
+        let changed = COPIES.iter().try_for_each(|change| admin.query_drop(change));
+        stop.store(true, Ordering::Relaxed);
+        let rows = writers.into_iter().flat_map(|writer| writer.join().unwrap()).collect();
+        changed.unwrap();
+        rows
+    });
+    let found: Vec<(i64, i64, i64)> = admin.query("SELECT id, v, w FROM t ORDER BY id").unwrap();
+    let wanted: Vec<_> = rows.iter().map(|(id, v)| (*id, *v, *v * 2)).collect();
+    assert_eq!(found, wanted);
+    let checked: Option<(String, String, String, String)> =
+        admin.query_first("CHECK TABLE t").unwrap();
+    assert_eq!(checked.unwrap().3, "OK");
+    let refused = admin.query_drop("ALTER TABLE t ADD COLUMN x INT AS (v + 1) STORED, LOCK = NONE");
+    assert!(refused.unwrap_err().to_string().contains("LOCK=NONE is not supported"));
 }
