@@ -412,11 +412,21 @@ impl Materialiser {
         }
     }
 
+    /// Adds slots until `count` are free: as many more as are worth a call, or what a disk that is nearly
+    /// full has room for.
     fn grow(&mut self, count: u32) -> Result<(), PageStoreError> {
-        let step = (self.shared.options.grow_bytes / PAGE_SIZE as u64) as u32;
-        let total = self.shared.files.grow(self.slots.total(), step.max(count))?;
-        self.slots.extend(total);
-        Ok(())
+        let least = count.saturating_sub(self.slots.free()).max(1);
+        let mut step = ((self.shared.options.grow_bytes / PAGE_SIZE as u64) as u32).max(count);
+        loop {
+            match self.shared.files.grow(self.slots.total(), step) {
+                Ok(total) => {
+                    self.slots.extend(total);
+                    return Ok(());
+                }
+                Err(_) if step > least => step = (step / 2).max(least),
+                Err(error) => return Err(error),
+            }
+        }
     }
 
     fn write_images(&self, images: &[Image], slots: &[Run]) -> Result<(), PageStoreError> {

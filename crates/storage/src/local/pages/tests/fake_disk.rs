@@ -34,7 +34,7 @@ pub(super) struct Faults {
     pub(super) good_syncs: AtomicU32,
     /// Bytes that all files together may take.
     pub(super) capacity: AtomicU64,
-    used: AtomicU64,
+    pub(super) used: AtomicU64,
 }
 
 impl Default for Faults {

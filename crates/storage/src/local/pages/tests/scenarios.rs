@@ -206,6 +206,23 @@ fn a_full_disk_pauses_the_store_and_loses_nothing() {
 }
 
 #[test]
+fn a_nearly_full_disk_takes_what_it_has_room_for() {
+    const ROOM_BYTES: u64 = 5 * PAGE_SIZE as u64;
+    let mut store = Store::new(small_options());
+    store.change(&[A, B], 1);
+    store.settle();
+    let used = store.disk.faults.used.load(Ordering::Relaxed);
+    store.disk.faults.capacity.store(used + ROOM_BYTES, Ordering::Relaxed);
+    let slots = store.pages.status().slots;
+    let pages: Vec<PageId> = (0..9).map(|number| page(3, number)).collect();
+    store.change(&pages, 2);
+    store.settle();
+    let grown = store.pages.status().slots - slots;
+    assert!((1..=5).contains(&grown), "{grown}");
+    store.check_all();
+}
+
+#[test]
 fn what_a_failed_sync_leaves_open_is_written_again() {
     for (good, failing) in (0..3).flat_map(|good| (1..6).map(move |failing| (good, failing))) {
         let mut store = Store::new(small_options());
