@@ -144,6 +144,24 @@ mod tests {
     }
 
     #[test]
+    fn caches_give_way_for_as_long_as_they_are_there() {
+        struct Kept(AtomicU64);
+        impl Cache for Kept {
+            fn release(&self) {
+                self.0.fetch_add(1, Ordering::Relaxed);
+            }
+        }
+        let (stays, goes) = (Arc::new(Kept(AtomicU64::new(0))), Arc::new(Kept(AtomicU64::new(0))));
+        register_cache(&(Arc::clone(&stays) as Arc<dyn Cache>));
+        register_cache(&(Arc::clone(&goes) as Arc<dyn Cache>));
+        release_caches();
+        assert_eq!((stays.0.load(Ordering::Relaxed), goes.0.load(Ordering::Relaxed)), (1, 1));
+        drop(goes);
+        release_caches();
+        assert_eq!(stays.0.load(Ordering::Relaxed), 2);
+    }
+
+    #[test]
     fn what_is_promised_counts_until_it_is_filled_or_dropped() {
         const MEBIBYTE: usize = 1 << 20;
         let keeper: Arc<dyn Keeper> = Arc::new(Room(10 << 20));
