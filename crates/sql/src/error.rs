@@ -16,6 +16,20 @@ pub struct SqlError {
 pub type Result<T> = std::result::Result<T, SqlError>;
 
 impl SqlError {
+    /// Bytes that are no text of the character set as which an operation takes them.
+    #[must_use]
+    pub fn cannot_convert(bytes: &[u8], charset: &str) -> SqlError {
+        const SHOWN_BYTES: usize = 6;
+        let shown = bytes.iter().take(SHOWN_BYTES).map(|byte| match byte {
+            b' '..=b'~' => char::from(*byte).to_string(),
+            _ => format!("\\x{byte:02X}"),
+        });
+        let more = if bytes.len() > SHOWN_BYTES { "..." } else { "" };
+        let shown: String = shown.collect();
+        let message = format!("Cannot convert string '{shown}{more}' from binary to {charset}");
+        SqlError::new(3854, message)
+    }
+
     /// An error of a number; its SQLSTATE follows from the number.
     #[must_use]
     pub fn new(code: u16, message: impl Into<String>) -> SqlError {

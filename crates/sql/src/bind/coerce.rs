@@ -8,7 +8,8 @@
 //!
 //! Constants are converted once, here, so that a column stays bare and its index usable.
 
-use crate::error::Result;
+use crate::collation::{self, Charset};
+use crate::error::{Result, SqlError};
 use crate::expression::{CompareOperator, Expression, ExpressionKind, Slot};
 use crate::functions;
 use crate::plan::fold;
@@ -206,6 +207,8 @@ impl Binder<'_> {
             ComparisonKind::DateTime => (self.date_of_text(left)?, self.date_of_text(right)?),
             _ => (left, right),
         };
+        refuse_no_text(kind, &left)?;
+        refuse_no_text(kind, &right)?;
         let (wanted_left, wanted_right) =
             (kind.operand_type(&left.ty), kind.operand_type(&right.ty));
         let (left, right) = (self.cast_to(left, wanted_left), self.cast_to(right, wanted_right));
@@ -229,6 +232,21 @@ impl Binder<'_> {
             self.cast_to(one, wanted)
         });
         Ok((list.collect(), ty))
+    }
+}
+
+/// Error 3854 for a constant of bytes beside text that is no text.
+fn refuse_no_text(kind: ComparisonKind, side: &Expression) -> Result<()> {
+    let (ComparisonKind::Text(id), ExpressionKind::Literal(Datum::Text(bytes))) =
+        (kind, &side.kind)
+    else {
+        return Ok(());
+    };
+    let charset = collation::get(id).charset;
+    let is_text = charset == Charset::Binary || !side.ty.kind.is_binary();
+    match is_text || charset.decode(bytes).is_some() {
+        true => Ok(()),
+        false => Err(SqlError::cannot_convert(bytes, charset.name())),
     }
 }
 

@@ -1,7 +1,5 @@
 //! Strings made longer: `CONCAT`, `CONCAT_WS`, `LPAD`, `RPAD`, `REPEAT`, `SPACE`.
 
-use std::fmt::Write as _;
-
 use crate::collation::Charset;
 use crate::error::{Result, SqlError};
 use crate::functions::arguments::{bytes, fits_packet, int};
@@ -11,9 +9,6 @@ use crate::functions::signature::{
 use crate::functions::string::Units;
 use crate::functions::{Call, Function, ResolveContext, Signature, lenient, strict};
 use crate::types::{Datum, Octets, SqlType};
-
-/// Bytes that message 3854 shows.
-const SHOWN_BYTES: usize = 6;
 
 pub(super) const FUNCTIONS: &[Function] = &[
     strict!("CONCAT", 1..=usize::MAX, resolve_concat, concat),
@@ -50,17 +45,7 @@ fn decode(bytes: &[u8], call: &Call<'_>) -> Result<Datum> {
     if let Some(text) = charset.decode(bytes) {
         return Ok(Datum::text(&*text));
     }
-    let mut shown = String::new();
-    for byte in bytes.iter().take(SHOWN_BYTES) {
-        let _ = match byte {
-            b' '..=b'~' => write!(shown, "{}", char::from(*byte)),
-            _ => write!(shown, "\\x{byte:02X}"),
-        };
-    }
-    let more = if bytes.len() > SHOWN_BYTES { "..." } else { "" };
-    let name = charset.name();
-    let message = format!("Cannot convert string '{shown}{more}' from binary to {name}");
-    Err(SqlError::new(3854, message))
+    Err(SqlError::cannot_convert(bytes, charset.name()))
 }
 
 fn resolve_concat(types: &[SqlType], context: &ResolveContext<'_>) -> Result<Signature> {

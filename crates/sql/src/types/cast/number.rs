@@ -182,7 +182,7 @@ pub fn to_unsigned(datum: &Datum, from: &SqlType, ctx: &EvaluationContext) -> Re
 }
 
 /// The whole number at the head of a text, cut to 66 bits, and whether it is all of the text.
-fn whole_number(text: &[u8]) -> (i128, bool) {
+pub(super) fn whole_number(text: &[u8]) -> (i128, bool) {
     let rest = text.trim_ascii_start();
     let negative = rest.first() == Some(&b'-');
     let sign = usize::from(matches!(rest.first(), Some(b'-' | b'+')));

@@ -16,10 +16,11 @@ use crate::types::temporal::parse::{
 };
 use crate::types::temporal::round::{add_microseconds, round_date_time, round_time, time_from_us};
 
-use super::number::{Number, invalid_json, number_of, plain_type};
+use super::number::{Number, invalid_json, number_of, plain_type, whole_number};
 use super::{shown, truncated};
 
 const CODE_INCORRECT: u16 = 1292;
+const CODE_NO_VALUE: u16 = 1525;
 const MICROSECONDS_PER_SECOND: i64 = 1_000_000;
 
 /// What a value is as a date and time, with its fault, under rules for zero dates.
@@ -263,12 +264,22 @@ pub fn to_year(datum: &Datum, from: &SqlType, ctx: &EvaluationContext) -> Result
             ctx.time_zone.to_local(ctx.statement_time_us).map(|now| now.date.year.into())
         }
         _ => {
-            let is_text = from.kind.is_string();
-            if is_text && !datum.as_bytes().is_some_and(has_number) {
-                truncated("YEAR", datum, from, ctx)?;
+            let text = datum.as_bytes().filter(|_| from.kind.is_string());
+            if text.is_some_and(|text| !has_number(text)) {
+                ctx.bad_value(CODE_NO_VALUE, || {
+                    format!("Incorrect YEAR value: '{}'", shown(datum, from))
+                })?;
                 return Ok(None);
             }
-            let number = super::to_signed(datum, from, ctx)?;
+            let number = match text.map(whole_number) {
+                None => super::to_signed(datum, from, ctx)?,
+                Some((number, is_all)) => {
+                    if !is_all {
+                        truncated("YEAR", datum, from, ctx)?;
+                    }
+                    number.clamp(i64::MIN.into(), i64::MAX.into()) as i64
+                }
+            };
             let is_four_digits = datum.as_bytes().is_some_and(|text| text.trim_ascii().len() == 4);
             parse::year_from_number(number, from.kind.is_string() && !is_four_digits)
         }
