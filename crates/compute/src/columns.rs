@@ -1,9 +1,14 @@
 //! Columns of results as the wire tells them to clients.
 
 use firn_format::value::CollationId;
+use firn_sql::catalog::told::{ToldColumn, ToldType};
+use firn_sql::collation;
 use firn_sql::plan::OutputColumn;
 use firn_sql::types::{Display, SqlType, TypeKind};
 use firn_wire::{ColumnDefinition, ColumnFlags, ColumnType, EncodedColumns};
+
+/// `utf8mb3_general_ci`, in which the dictionary's texts are kept.
+const DICTIONARY_COLLATION: CollationId = CollationId(33);
 
 /// The definitions of a result's columns, as packets. `results` is the collation that clients are
 /// told of texts, if they are sent in another character set than they are stored in.
@@ -26,8 +31,53 @@ pub fn definition(column: &OutputColumn, results: Option<CollationId>) -> Column
         definition.original_table = origin.original_table.to_string();
         definition.original_name = origin.original_name.to_string();
         definition.flags |= ColumnFlags::from_bits_truncate(origin.flags);
+        if let Some(told) = &origin.told {
+            tell(told, results, &mut definition);
+        }
     }
     definition
+}
+
+/// Tells of a column's values what is told of them instead of what their type says.
+fn tell(told: &ToldType, results: Option<CollationId>, definition: &mut ColumnDefinition) {
+    let Some(column_type) = ColumnType::from_code(told.type_code) else { return };
+    definition.column_type = column_type;
+    definition.flags = ColumnFlags::from_bits_truncate(told.flags);
+    definition.decimals = told.decimals;
+    let collation = match told.is_text {
+        true => results.unwrap_or(DICTIONARY_COLLATION),
+        false => CollationId::BINARY,
+    };
+    let bytes = collation::get(collation).charset.max_character_bytes();
+    let length_bytes = u64::from(told.length) * u64::from(bytes);
+    definition.collation = collation.0;
+    definition.length_bytes = length_bytes.min(u32::MAX.into()) as u32;
+}
+
+/// The columns of a statement that shows, which are told of as MySQL's are.
+#[must_use]
+pub fn encode_told(
+    columns: &[OutputColumn],
+    told: &[ToldColumn],
+    results: Option<CollationId>,
+) -> EncodedColumns {
+    if columns.len() > told.len() {
+        return encode(columns, results);
+    }
+    let definitions: Vec<ColumnDefinition> = columns
+        .iter()
+        .zip(told)
+        .map(|(column, told)| {
+            let mut definition = definition(column, results);
+            definition.schema = told.schema.to_owned();
+            definition.table = told.table.to_owned();
+            definition.original_table = told.original_table.to_owned();
+            definition.original_name = told.original_name.unwrap_or(&column.name).to_owned();
+            tell(&told.ty, results, &mut definition);
+            definition
+        })
+        .collect();
+    EncodedColumns::new(&definitions)
 }
 
 /// A column of that name and type that belongs to no table.

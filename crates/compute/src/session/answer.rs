@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use firn_sql::catalog::told::{self, ToldColumns};
 use firn_sql::collation::LikePattern;
 use firn_sql::error::Result;
 use firn_sql::execute::ResultSink;
@@ -10,8 +11,9 @@ use firn_sql::plan::OutputColumn;
 use firn_sql::types::{Datum, SqlType};
 use firn_wire::{Completion, Replies, SessionChange, WireError};
 
+use super::SqlSession;
 use super::state::Change;
-use super::{SqlSession, told};
+use crate::columns;
 use crate::sink::WireSink;
 
 /// Rows that are known at once.
@@ -19,13 +21,20 @@ use crate::sink::WireSink;
 pub(crate) struct Table {
     pub(crate) columns: Vec<(String, SqlType)>,
     pub(crate) rows: Vec<Vec<Datum>>,
+    /// What clients are told of the columns instead of what their types say.
+    pub(crate) shown: Option<&'static ToldColumns>,
 }
 
 impl Table {
     /// A table whose columns are text.
     pub(crate) fn of_text(columns: &[&str]) -> Table {
         let column = |name: &&str| ((*name).to_owned(), text_type());
-        Table { columns: columns.iter().map(column).collect(), rows: Vec::new() }
+        Table { columns: columns.iter().map(column).collect(), ..Table::default() }
+    }
+
+    /// Its columns are told of as those of a statement that shows.
+    pub(crate) fn shown_as(self, statement: &str) -> Table {
+        Table { shown: told::shown(statement), ..self }
     }
 
     /// Adds a row of texts.
@@ -65,9 +74,13 @@ impl SqlSession {
         table: &Table,
         replies: &mut Replies<'_>,
     ) -> std::result::Result<(), WireError> {
-        let mut sink = WireSink::new(replies, &self.settings.presentation, None);
+        let results = self.settings.presentation.collation;
+        let encoded = table
+            .shown
+            .map(|shown| columns::encode_told(&table.output_columns(), &shown.answered, results));
+        let mut sink = WireSink::new(replies, &self.settings.presentation, encoded.as_ref());
         if let Err(error) = send(table, &mut sink) {
-            return Err(sink.into_broken().unwrap_or_else(|| told(error)));
+            return Err(sink.into_broken().unwrap_or_else(|| super::told(error)));
         }
         let status = self.status();
         sink.finish(&Completion { status, warnings: self.warning_count(), ..Completion::default() })

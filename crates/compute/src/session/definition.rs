@@ -352,7 +352,8 @@ impl SqlSession {
             self.keep_error(&error);
             return Err(told(error));
         }
-        let mut answer = Table::of_text(&["Table", "Op", "Msg_type", "Msg_text"]);
+        let mut answer =
+            Table::of_text(&["Table", "Op", "Msg_type", "Msg_text"]).shown_as("CHECK TABLE");
         for table in &work.tables {
             let schema = self.schema_of(table);
             let shown = format!("{schema}.{}", table.name);

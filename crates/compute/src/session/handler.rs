@@ -161,7 +161,8 @@ impl SqlSession {
 fn shown(sink: Gathered, hidden: usize) -> Table {
     let columns = sink.names.into_iter().zip(sink.types).skip(hidden).collect();
     let without = |mut row: Vec<Datum>| row.split_off(hidden);
-    Table { columns, rows: sink.rows.into_iter().map(without).collect() }
+    let rows = sink.rows.into_iter().map(without).collect();
+    Table { columns, rows, ..Table::default() }
 }
 
 fn index_of<'m>(model: &'m TableModel, name: &str, alias: &str) -> Result<&'m IndexModel> {

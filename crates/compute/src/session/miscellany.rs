@@ -79,7 +79,7 @@ impl SqlSession {
         if wanted.analyze {
             let executor = "Executor: row (it counts what each operator does)";
             let counters = self.execute_counted(&plan, &arguments)?;
-            let mut table = Table::of_text(&["EXPLAIN"]);
+            let mut table = Table::of_text(&["EXPLAIN"]).shown_as("EXPLAIN");
             let tree = explain_tree(&plan.plan, Some(&counters));
             table.push_text(&[&with_executor(&tree, executor)]);
             return Ok(table);
@@ -96,13 +96,13 @@ impl SqlSession {
                 Ok(explained_rows(explain_table(&plan.plan)))
             }
             ExplainFormat::Tree => {
-                let mut table = Table::of_text(&["EXPLAIN"]);
+                let mut table = Table::of_text(&["EXPLAIN"]).shown_as("EXPLAIN");
                 let tree = explain_tree(&plan.plan, None);
                 table.push_text(&[&with_executor(&tree, &executor)]);
                 Ok(table)
             }
             ExplainFormat::Json => {
-                let mut table = Table::of_text(&["EXPLAIN"]);
+                let mut table = Table::of_text(&["EXPLAIN"]).shown_as("EXPLAIN");
                 let said = format!("{{\n  \"executor\": {},", serde_json::json!(executor));
                 table.push_text(&[&explain_json(&plan.plan).replacen('{', &said, 1)]);
                 Ok(table)
@@ -308,5 +308,7 @@ fn explained_rows(rows: Vec<ExplainRow>) -> Table {
     Table {
         columns: columns.map(|(name, ty)| (name.to_owned(), ty)).into(),
         rows: rows.into_iter().map(row).collect(),
+        ..Table::default()
     }
+    .shown_as("EXPLAIN TRADITIONAL")
 }

@@ -13,7 +13,8 @@ use firn_format::value as stored;
 use firn_sql::catalog::show::create::literal_text;
 use firn_sql::error::{Result, SqlError};
 use firn_sql::execute::SessionState;
-use firn_sql::grammar::{self, LiteralKind, ast::PrepareSource, ast::Statement};
+use firn_sql::grammar::ast::{MaintenanceOperation, PrepareSource, Show, Statement};
+use firn_sql::grammar::{self, LiteralKind};
 use firn_sql::plan::StatementPlan;
 use firn_sql::types::hexadecimal::hexadecimal_digits;
 use firn_sql::types::{Datum, SqlType, TypeKind};
@@ -22,6 +23,7 @@ use firn_wire::{
 };
 
 use super::execution::{Arguments, number_value, write_tag};
+use super::show::shown_columns;
 use super::{SqlSession, told};
 use crate::columns;
 use crate::plan_cache::{CachedPlan, LONGEST_KEY_BYTES};
@@ -62,9 +64,7 @@ impl SqlSession {
     fn take_apart(&mut self, text: &str) -> Result<PreparedStatement> {
         let mode = self.grammar_mode();
         let parsed = grammar::parse_apart(text, mode, &self.watch(true))?;
-        if let Statement::Prepare { .. } | Statement::Execute { .. } | Statement::Deallocate(_) =
-            parsed.statement
-        {
+        if !may_be_prepared(&parsed.statement) {
             let why = "This command is not supported in the prepared statement protocol yet";
             return Err(SqlError::new(1295, why));
         }
@@ -143,6 +143,10 @@ impl SqlSession {
                 Ok((columns, types))
             }
             Statement::Show(show) => Ok((self.show_columns(show)?, Vec::new())),
+            Statement::Describe { table, column } => {
+                let show = shown_columns(table, column.as_deref());
+                Ok((self.show_columns(&show)?, Vec::new()))
+            }
             _ => Ok((none, Vec::new())),
         }
     }
@@ -440,6 +444,19 @@ impl SqlSession {
             Some(_) => Ok(()),
             None => Err(unknown_name(name, "DEALLOCATE PREPARE")),
         }
+    }
+}
+
+/// Whether MySQL prepares a statement: none that is about prepared ones, or tells of the last one.
+fn may_be_prepared(statement: &Statement) -> bool {
+    match statement {
+        Statement::Prepare { .. } | Statement::Execute { .. } | Statement::Deallocate(_) => false,
+        Statement::Show(show) => !matches!(
+            **show,
+            Show::Warnings(_) | Show::Errors(_) | Show::WarningCount | Show::ErrorCount
+        ),
+        Statement::TableMaintenance(work) => work.operation != MaintenanceOperation::Check,
+        _ => true,
     }
 }
 

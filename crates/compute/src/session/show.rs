@@ -2,20 +2,59 @@
 
 use firn_sql::catalog::session::SessionTables;
 use firn_sql::catalog::show::{self, ShowAnswer, ShowContext};
+use firn_sql::catalog::told::{self, ToldColumns};
 use firn_sql::error::{Condition, Level, Result, SqlError};
 use firn_sql::grammar::ast::{Show, ShowCreate, ShowFilter};
 use firn_sql::grammar::{self, ast};
+use firn_sql::plan::StatementPlan;
 use firn_sql::types::{Datum, SqlType};
 use firn_wire::{EncodedColumns, Replies, WireError};
 
+use super::SqlSession;
 use super::answer::{Table, text_type};
 use super::execution::Arguments;
-use super::{SqlSession, told};
 use crate::accounts::Privilege;
 use crate::columns;
 use crate::privileges::{Need, is_open, table_denied};
 
 type Answered = std::result::Result<(), WireError>;
+
+/// What `DESCRIBE` stands for.
+pub(super) fn shown_columns(table: &ast::TableName, column: Option<&str>) -> Show {
+    let filter = column.map(|column| ShowFilter::Like(column.to_owned()));
+    Show::Columns { extended: false, full: false, table: table.clone(), filter }
+}
+
+/// The statement whose columns clients are told of for a `SHOW`.
+fn section(show: &Show) -> Option<&'static str> {
+    Some(match show {
+        Show::Databases(_) => "SHOW DATABASES",
+        Show::Tables { .. } => "SHOW TABLES",
+        Show::Columns { full: true, .. } => "SHOW FULL COLUMNS",
+        Show::Columns { .. } => "SHOW COLUMNS",
+        Show::Indexes { .. } => "SHOW INDEX",
+        Show::TableStatus { .. } => "SHOW TABLE STATUS",
+        Show::OpenTables { .. } => "SHOW OPEN TABLES",
+        Show::Create(ShowCreate::Table(_)) => "SHOW CREATE TABLE",
+        Show::Create(ShowCreate::View(_)) => "SHOW CREATE VIEW",
+        Show::Create(ShowCreate::Database { .. }) => "SHOW CREATE DATABASE",
+        Show::Variables { .. } => "SHOW VARIABLES",
+        Show::Status { .. } => "SHOW STATUS",
+        Show::Warnings(_) | Show::Errors(_) => "SHOW WARNINGS",
+        Show::WarningCount | Show::ErrorCount => "SHOW COUNT",
+        Show::Processlist { .. } => "SHOW PROCESSLIST",
+        Show::Engines => "SHOW ENGINES",
+        Show::Engine { .. } => "SHOW ENGINE",
+        Show::CharacterSets(_) => "SHOW CHARACTER SET",
+        Show::Collations(_) => "SHOW COLLATION",
+        Show::Privileges => "SHOW PRIVILEGES",
+        Show::Plugins => "SHOW PLUGINS",
+        Show::Triggers { .. } => "SHOW TRIGGERS",
+        Show::Events { .. } => "SHOW EVENTS",
+        Show::ProcedureStatus(_) | Show::FunctionStatus(_) => "SHOW ROUTINES",
+        _ => return None,
+    })
+}
 
 /// How a `SHOW` is answered.
 enum Way {
@@ -26,7 +65,7 @@ enum Way {
 impl SqlSession {
     pub(super) fn run_show(&mut self, show: &Show, replies: &mut Replies<'_>) -> Answered {
         let way = self.show_way(show);
-        self.answer_way(way, replies)
+        self.answer_way(way, section(show).and_then(told::shown), replies)
     }
 
     pub(super) fn run_describe(
@@ -35,24 +74,32 @@ impl SqlSession {
         column: Option<&str>,
         replies: &mut Replies<'_>,
     ) -> Answered {
-        let filter = column.map(|column| ShowFilter::Like(column.to_owned()));
-        let show = Show::Columns { extended: false, full: false, table: table.clone(), filter };
-        self.run_show(&show, replies)
+        self.run_show(&shown_columns(table, column), replies)
     }
 
-    fn answer_way(&mut self, way: Result<Way>, replies: &mut Replies<'_>) -> Answered {
+    fn answer_way(
+        &mut self,
+        way: Result<Way>,
+        shown: Option<&'static ToldColumns>,
+        replies: &mut Replies<'_>,
+    ) -> Answered {
         match way {
-            Ok(Way::Rows(table)) => self.answer_table(&table, replies),
-            Ok(Way::Query(text)) => self.run_own_query(&text, replies),
+            Ok(Way::Rows(table)) => self.answer_table(&Table { shown, ..table }, replies),
+            Ok(Way::Query(text)) => self.run_own_query(&text, shown, replies),
             Err(error) => {
                 self.keep_error(&error);
-                Err(told(error))
+                Err(super::told(error))
             }
         }
     }
 
     /// Runs a query that a statement was rewritten to.
-    pub(super) fn run_own_query(&mut self, text: &str, replies: &mut Replies<'_>) -> Answered {
+    fn run_own_query(
+        &mut self,
+        text: &str,
+        shown: Option<&'static ToldColumns>,
+        replies: &mut Replies<'_>,
+    ) -> Answered {
         let parsed = grammar::parse(text, grammar::Mode::default());
         let planned = parsed.and_then(|parsed| self.plan(&parsed.statement, &Arguments::default()));
         match planned {
@@ -60,26 +107,36 @@ impl SqlSession {
                 // The statement was allowed; what it reads shows only what its reader may know of.
                 plan.needs.clear();
                 plan.command = None;
+                if let (Some(shown), StatementPlan::Query(query)) = (shown, &plan.plan.statement) {
+                    let results = self.settings.presentation.collation;
+                    let columns = columns::encode_told(&query.columns, &shown.answered, results);
+                    plan.columns = Some(columns);
+                }
                 self.run_plan(&plan, &Arguments::default(), replies)
             }
             Err(error) => {
                 self.keep_error(&error);
-                Err(told(error))
+                Err(super::told(error))
             }
         }
     }
 
     /// The columns that a prepared `SHOW` will answer.
     pub(super) fn show_columns(&mut self, show: &Show) -> Result<EncodedColumns> {
+        let shown = section(show).and_then(told::shown);
+        let told = shown.map_or(&[][..], |shown| &shown.prepared);
+        let results = self.settings.presentation.collation;
         match self.show_way(show)? {
-            Way::Rows(table) => {
-                let results = self.settings.presentation.collation;
-                Ok(columns::encode(&table.output_columns(), results))
-            }
+            Way::Rows(table) => Ok(columns::encode_told(&table.output_columns(), told, results)),
             Way::Query(text) => {
                 let parsed = grammar::parse(&text, grammar::Mode::default())?;
                 let plan = self.plan(&parsed.statement, &Arguments::default())?;
-                Ok(plan.columns.unwrap_or_else(|| EncodedColumns::new(&[])))
+                Ok(match &plan.plan.statement {
+                    StatementPlan::Query(query) => {
+                        columns::encode_told(&query.columns, told, results)
+                    }
+                    _ => EncodedColumns::new(&[]),
+                })
             }
         }
     }
@@ -211,7 +268,9 @@ impl SqlSession {
         let context =
             ShowContext { catalog: &self.catalog, current_schema: self.state.schema.as_deref() };
         Ok(match show::rewrite(&context, show)? {
-            ShowAnswer::Rows { columns, rows } => Way::Rows(Table { columns, rows }),
+            ShowAnswer::Rows { columns, rows } => {
+                Way::Rows(Table { columns, rows, ..Table::default() })
+            }
             ShowAnswer::Query(text) => Way::Query(text),
             ShowAnswer::Session => return Err(SqlError::not_supported("this SHOW")),
         })
@@ -249,7 +308,8 @@ impl SqlSession {
                 some(info),
             ]
         };
-        Table { columns, rows: self.state.processes().into_iter().map(row).collect() }
+        let rows = self.state.processes().into_iter().map(row).collect();
+        Table { columns, rows, ..Table::default() }
     }
 
     fn show_engine(&self, name: Option<&str>, what: &str) -> Result<Table> {
@@ -319,13 +379,14 @@ fn conditions(
             Datum::text(condition.message.as_bytes()),
         ]
     });
-    Table { columns, rows: rows.collect() }
+    Table { columns, rows: rows.collect(), ..Table::default() }
 }
 
 fn one_number(name: &str, number: usize) -> Table {
     Table {
         columns: vec![(name.to_owned(), SqlType::bigint())],
         rows: vec![vec![Datum::Int(number as i64)]],
+        ..Table::default()
     }
 }
 

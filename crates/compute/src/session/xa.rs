@@ -97,7 +97,7 @@ impl SqlSession {
                 Datum::text(data.as_slice()),
             ]
         });
-        Table { columns, rows: rows.collect() }
+        Table { columns, rows: rows.collect(), ..Table::default() }
     }
 }
 

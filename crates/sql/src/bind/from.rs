@@ -14,6 +14,7 @@ use sqlparser::ast::{
 
 use crate::catalog::Relation as CatalogRelation;
 use crate::catalog::model::TableModel;
+use crate::catalog::told::dictionary_column;
 use crate::catalog::virtual_table::VirtualTable;
 use crate::error::{Result, SqlError};
 use crate::expression::Expression;
@@ -204,13 +205,14 @@ impl Binder<'_> {
             ty: column.ty.clone(),
             source: ColumnSource::Relation(relation, number),
             invisible: false,
-            told: None,
+            told: told_of_dictionary(&*table, column.name, &alias),
         });
+        let columns: Vec<ScopeColumn> = columns.collect();
         let scope_table = ScopeTable {
             alias,
             schema: Some(table.schema().into()),
             original: table.name().into(),
-            columns: columns.collect(),
+            columns,
             nullable: false,
             model: None,
             checks: Vec::new(),
@@ -399,6 +401,28 @@ pub(crate) fn shown_columns(query: &Query) -> ShownColumns {
     query.columns.iter().map(|column| (column.origin.clone(), column.display)).collect()
 }
 
+/// What clients are told of a column of `information_schema`.
+fn told_of_dictionary(
+    table: &dyn VirtualTable,
+    column: &str,
+    alias: &Arc<str>,
+) -> Option<Box<ToldColumn>> {
+    if table.schema() != "information_schema" {
+        return None;
+    }
+    let found = dictionary_column(table.name(), column)?;
+    let (schema, original_table) = found.of.unwrap_or(("", table.name()));
+    let origin = ColumnOrigin {
+        schema: schema.into(),
+        table: alias.clone(),
+        original_table: original_table.into(),
+        original_name: column.into(),
+        flags: 0,
+        told: Some(found.ty),
+    };
+    Some(Box::new(ToldColumn { origin, display: None }))
+}
+
 /// What clients are told of a subquery's column, which is kept in a temporary table or stands for
 /// an expression.
 fn told_of(
@@ -414,10 +438,12 @@ fn told_of(
         original_table: "".into(),
         original_name: name.clone(),
         flags: 0,
+        told: None,
     };
     let mut origin = ColumnOrigin { table: alias.clone(), ..origin.unwrap_or_else(nowhere) };
     if is_kept {
         origin.flags &= !flag::OF_KEYS;
+        origin.told = None;
     }
     let display = display.map(|one| if is_kept { one.as_stored() } else { one });
     Box::new(ToldColumn { origin, display })

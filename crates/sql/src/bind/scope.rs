@@ -415,6 +415,9 @@ impl Binder<'_> {
             let mut origin = told.origin.clone();
             if table.nullable {
                 origin.flags &= !flag::NOT_NULL;
+                if let Some(told) = &mut origin.told {
+                    told.flags &= !flag::NOT_NULL;
+                }
             }
             return Some(origin);
         }
@@ -428,6 +431,7 @@ impl Binder<'_> {
             original_table: table.original.clone(),
             original_name: column.name.clone(),
             flags: model.map_or(0, |model| flags(model, &column.source)) | not_null,
+            told: None,
         })
     }
 }

@@ -18,6 +18,7 @@ pub mod options;
 pub mod session;
 pub mod show;
 pub mod statistics;
+pub mod told;
 pub mod type_text;
 pub mod virtual_table;
 

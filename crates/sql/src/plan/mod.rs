@@ -48,6 +48,7 @@ use std::sync::Arc;
 use firn_api::rows::{Direction, ReadMode};
 
 use crate::catalog::model::TableModel;
+use crate::catalog::told::ToldType;
 use crate::catalog::virtual_table::VirtualTable;
 use crate::error::Condition;
 use crate::expression::{AggregateCall, Expression, Slot, SortKey};
@@ -224,6 +225,8 @@ pub struct ColumnOrigin {
     pub original_name: Arc<str>,
     /// `PRI_KEY`, `UNIQUE_KEY`, `MULTIPLE_KEY`, `AUTO_INCREMENT` and others, as in the protocol.
     pub flags: u16,
+    /// What is told of its values instead of what their type says.
+    pub told: Option<ToldType>,
 }
 
 /// A part of a query's plan.

@@ -305,6 +305,7 @@ fn partition_columns() -> Vec<VirtualColumn> {
         long_text("PARTITION_COMMENT"),
         text("NODEGROUP", 256),
         text("TABLESPACE_NAME", 268),
+        text("SECONDARY_LOAD", 1),
     ]
 }
 
@@ -323,7 +324,7 @@ fn fill_partitions(
         row.extend_from_slice(&of_table[7..13]);
         row.push(of_table[14].clone());
         row.extend([Datum::Null, Datum::Null, Datum::Null]);
-        row.extend([Datum::text(""), Datum::Null, Datum::Null]);
+        row.extend([Datum::text(""), Datum::Null, Datum::Null, Datum::Null]);
         emit(&row)
     })
 }

@@ -307,10 +307,11 @@ const EVENTS: [(&str, &str); 15] = [
     ("DATABASE_COLLATION", "Database Collation"),
 ];
 
-const ROUTINES: [(&str, &str); 11] = [
+const ROUTINES: [(&str, &str); 12] = [
     ("ROUTINE_SCHEMA", "Db"),
     ("ROUTINE_NAME", "Name"),
     ("ROUTINE_TYPE", "Type"),
+    ("EXTERNAL_LANGUAGE", "Language"),
     ("DEFINER", "Definer"),
     ("LAST_ALTERED", "Modified"),
     ("CREATED", "Created"),
