@@ -56,7 +56,7 @@ impl NumberText {
         let scientific = (0..MAX_DIGITS).rev().map(|digits| {
             let mut text = NumberText::EMPTY;
             let _ = write!(text, "{number:.digits$e}");
-            text
+            text.without_trailing_zeros()
         });
         let fits = |text: &NumberText| text.len() <= most_bytes && text.length < MAX_BYTES;
         let plain = plain.into_iter().find(fits);
@@ -86,14 +86,15 @@ impl NumberText {
     }
 
     fn without_trailing_zeros(mut self) -> NumberText {
-        if self.contains(&b'.') {
-            while self.last() == Some(&b'0') {
-                self.length -= 1;
-            }
-            if self.last() == Some(&b'.') {
-                self.length -= 1;
-            }
+        let end = self.iter().position(|byte| *byte == b'e').unwrap_or(self.length);
+        let mantissa = &self.bytes[..end];
+        if !mantissa.contains(&b'.') {
+            return self;
         }
+        let zeros = mantissa.iter().rev().take_while(|byte| **byte == b'0').count();
+        let point = usize::from(mantissa[..end - zeros].last() == Some(&b'.'));
+        self.bytes.copy_within(end..self.length, end - zeros - point);
+        self.length -= zeros + point;
         self
     }
 
@@ -225,6 +226,7 @@ mod tests {
             (1234.56, 6, "1234.6"),
             (0.05, 3, "0.1"),
             (9.96, 3, "10"),
+            (-20_231_231.0, 6, "-2e7"),
         ];
         for (number, most, text) in texts {
             let (found, fits) = NumberText::of_double_within(number, most);

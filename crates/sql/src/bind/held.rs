@@ -130,9 +130,10 @@ impl Binder<'_> {
         .filter(|datum| !datum.is_null())
     }
 
-    /// Error 1525 for a text that is no date beside a date, in a statement that only reads.
+    /// Refuses a text that is no date beside a date: error 1292 in a strict statement that writes,
+    /// 1525 in any other.
     pub(super) fn refuse_no_date(&mut self, value: &Expression, other: &Expression) -> Result<()> {
-        if self.writes || !other.ty.kind.has_date() || !value.ty.kind.is_string() {
+        if !other.ty.kind.has_date() || !value.ty.kind.is_string() {
             return Ok(());
         }
         let context = self.context.evaluation;
@@ -153,7 +154,8 @@ impl Binder<'_> {
                     _ => "DATETIME",
                 };
                 let message = format!("Incorrect {name} value: '{}'", text.to_str_lossy());
-                Err(SqlError::new(1525, message))
+                let is_strict = self.writes && !self.ignores && context.sql_mode.is_strict();
+                Err(SqlError::new(if is_strict { 1292 } else { 1525 }, message))
             }
             _ => Ok(()),
         }

@@ -287,6 +287,7 @@ fn partition_columns() -> Vec<VirtualColumn> {
         text("SUBPARTITION_NAME", 64),
         number("PARTITION_ORDINAL_POSITION"),
         number("SUBPARTITION_ORDINAL_POSITION"),
+        text("SECONDARY_LOAD", 1),
         text("PARTITION_METHOD", 13),
         text("SUBPARTITION_METHOD", 13),
         text("PARTITION_EXPRESSION", 2048),
@@ -305,7 +306,6 @@ fn partition_columns() -> Vec<VirtualColumn> {
         long_text("PARTITION_COMMENT"),
         text("NODEGROUP", 256),
         text("TABLESPACE_NAME", 268),
-        text("SECONDARY_LOAD", 1),
     ]
 }
 
@@ -320,11 +320,11 @@ fn fill_partitions(
         }
         let of_table = base_row(context, table);
         let mut row = of_table[..3].to_vec();
-        row.resize(12, Datum::Null);
+        row.resize(13, Datum::Null);
         row.extend_from_slice(&of_table[7..13]);
         row.push(of_table[14].clone());
         row.extend([Datum::Null, Datum::Null, Datum::Null]);
-        row.extend([Datum::text(""), Datum::Null, Datum::Null, Datum::Null]);
+        row.extend([Datum::text(""), Datum::Null, Datum::Null]);
         emit(&row)
     })
 }

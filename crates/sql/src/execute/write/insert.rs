@@ -423,7 +423,8 @@ impl<'p> Inserter<'p> {
         if !self.plan.ignore || !is_ignorable(&error) {
             return Err(error);
         }
-        // Only a duplicate counts as a record, whatever comes of it: other rows are refused before they are written.
+        // Only a duplicate counts as a record, whatever comes of it: other rows are refused before
+        // they are written.
         let is_record = error.code == DUPLICATE_ENTRY || self.has_met_duplicate;
         self.records -= u64::from(!is_record);
         execution.context.warn(error.code, || error.message.clone());
@@ -707,7 +708,6 @@ impl<'p> Inserter<'p> {
         key: &[u8],
         execution: &mut Execution<'_>,
     ) -> Result<bool> {
-        self.has_met_duplicate = true;
         let mut found = (Vec::new(), Vec::new());
         if !self.find(index, key, execution, &mut found)? {
             return Ok(false);
@@ -757,6 +757,7 @@ impl<'p> Inserter<'p> {
         key: &[u8],
         execution: &mut Execution<'_>,
     ) -> Result<Option<u64>> {
+        self.has_met_duplicate = true;
         let mut found = (Vec::new(), Vec::new());
         if !self.find(index, key, execution, &mut found)? {
             return Ok(None);
