@@ -120,7 +120,7 @@ fn converted(number: &Datum, from: i64, to: i64, call: &Call<'_>) -> Datum {
 fn has_digits(text: &[u8], base: u32) -> bool {
     let text = text.trim_ascii_start();
     let sign = usize::from(matches!(text.first(), Some(b'-' | b'+')));
-    text.get(sign).is_some_and(|byte| char::from(*byte).to_digit(base).is_some())
+    text.get(sign).is_some_and(|byte| char::from(*byte).is_digit(base))
 }
 
 /// The number at the head of a text, as 64 bits; what is out of range becomes the end of the range.
