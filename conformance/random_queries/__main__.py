@@ -36,7 +36,7 @@ class Comparison:
         return [query.ask(server) if isinstance(query, Write) else server.answer(query.sql()) for server in (self.firn, self.other)]
 
     def differing(self, query, answers):
-        return self.rule.differing(*answers, bool(query.order))
+        return self.rule.differing(*answers, bool(query.order), query.sql())
 
     def smallest(self, query, aspect, answers):
         """Cut as long as it differs in the same way: an error on the one side stays one."""
@@ -96,7 +96,7 @@ def main():
         small = comparison.smallest(query, aspect, answers)
         answers = comparison.answers(small)
         text = small.sql()
-        rule = known.explained(name, text, answers[0].outcome, answers[1].outcome)
+        rule = known.explained(name, aspect, text, *answers)
         if rule:
             explained[rule] += 1
             continue

@@ -6,9 +6,13 @@ import known_mysql
 RULES = {"MySQL": known_mysql.RULES, "MariaDB": known_mariadb.RULES}
 
 
-def explained(partner, text, firn, other):
-    """The name of the rule that explains a difference, or None. Outcomes are rows, or the number of an error."""
+def explained(partner, aspect, text, firn, other):
+    """The name of the rule that explains a difference in an aspect between two answers, or None."""
     for name, _, holds in RULES[partner]:
-        if holds(text, firn, other):
+        if holds(text, firn.outcome, other.outcome):
             return name
+    if partner == "MySQL" and aspect == "warnings":
+        for name, _, holds in known_mysql.WARNING_RULES:
+            if holds(text, set(firn.warnings), set(other.warnings)):
+                return name
     return None

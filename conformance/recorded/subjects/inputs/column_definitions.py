@@ -138,7 +138,7 @@ TEXTS = [
 
 NUMBERS = [
     "ABS(i)", "ABS(iu)", "ABS(d)", "ABS(db)", "ABS(vc)", "CEIL(i)", "CEIL(d)", "FLOOR(d)", "FLOOR(db)", "FLOOR(d65)", "ROUND(i)",
-    "ROUND(d)", "ROUND(d, 1)", "ROUND(d, i)", "ROUND(db)", "ROUND(db, 2)", "ROUND(i, -1)", "TRUNCATE(d, 1)", "TRUNCATE(db, 1)",
+    "ROUND(d, 1)", "ROUND(d, i)", "ROUND(db)", "ROUND(db, 2)", "ROUND(i, -1)", "TRUNCATE(d, 1)", "TRUNCATE(db, 1)",
     "SIGN(i)", "MOD(i, 3)", "MOD(d, 3)", "POW(i, 2)", "SQRT(i)", "EXP(1)", "LN(i)", "LOG(2, i)", "LOG10(i)", "PI()", "RAND()", "SIN(i)",
     "ATAN2(i, 1)", "DEGREES(i)", "CRC32('a')", "CAST(vc AS SIGNED)", "CAST(vc AS UNSIGNED)", "CAST(i AS SIGNED)",
     "CAST(vc AS DECIMAL(10,3))", "CAST(vc AS DECIMAL)", "CAST(i AS CHAR)", "CAST(i AS CHAR(5))", "CAST(vc AS BINARY)",
@@ -178,9 +178,15 @@ OTHERS = [
 OTHERS.remove("GROUPING_ABSENT")
 OTHERS.remove("@@tx_read_only IS NULL")
 
+# Of constants and choices: what they are worked out to, and their common types, do not say it.
+CONSTANTS = [
+    "MOD(3, 1)", "5 + 100", "TRUNCATE(10, -1)", "CONCAT(vc, 100)", "COALESCE(i, COS(1))", "CAST(1 AS UNSIGNED) + 1", "IFNULL(1, d)",
+    "LEAST(d, d * 2)", "d - NULL", "ABS(NULL)", "ROUND(NULL)", "QUARTER('2024-02-29')", "NULLIF(i, 7)", "SUM(NULL)", "AVG(NULL)",
+    "d DIV 1.5", "ROUND(1.25, 1)", "d / NULL", "i - CAST(i AS SIGNED)", "ELT(2, 'a', TO_BASE64(vc))",
+]  # fmt: skip
 EXPRESSIONS = [
     *COLUMNS, *LITERALS, *ARITHMETIC, *BITS, *CONDITIONS, *CHOICES, *AGGREGATES, *WINDOWS, *TEXTS, *NUMBERS,
-    *DATES, *OTHERS,
+    *DATES, *OTHERS, *CONSTANTS,
 ]  # fmt: skip
 
 STATEMENTS = [
@@ -237,22 +243,12 @@ PARAMETERS = [
 DIFFERENCES = {
     'a constant is what it was worked out to, a NULL has no type': [
         '.5',
-        '1e3',
         "x'4142'",
         '0x41',
         "b'101'",
-        'TRUE',
-        'FALSE',
-        '1 / 3',
-        'IFNULL(d, 0)',
-        'LEAD(d, 1, 0) OVER (ORDER BY id)',
         '+i',
         'd65 + 1',
         "x'41' + 0",
-        '1.5 / 3',
-        '10 DIV 3',
-        '-5 % 3',
-        '5.5 % 2',
     ],
     'one of the values is a constant, which has been given the common type': [
         'CASE WHEN i THEN TRUE ELSE FALSE END',
@@ -267,16 +263,12 @@ DIFFERENCES = {
         'BIT_OR(vb)',
     ],
     'a window function hands on the type of its argument': [
-        'NTILE(4) OVER (ORDER BY i)',
         'LAG(i) OVER (ORDER BY id)',
         'FIRST_VALUE(i) OVER (ORDER BY id)',
         'MIN(i_nn) OVER ()',
         'FIRST_VALUE(boo) OVER ()',
     ],
     'the longest text that the function may answer is reckoned otherwise': [
-        "REPLACE(vc, 'a', 'bb')",
-        "ELT(1, 'a', 'bcd')",
-        "MAKE_SET(1, 'a', 'b')",
         "EXPORT_SET(5, 'Y', 'N', ',', 4)",
         'COMPRESS(vc)',
         'RANDOM_BYTES(4)',
@@ -284,25 +276,15 @@ DIFFERENCES = {
         'COLLATION(vc)',
         'WEIGHT_STRING(vc)',
         'UUID()',
-        "STR_TO_DATE('2024', '%Y-%m-%d %H:%i:%s')",
-        "GET_FORMAT(DATE, 'USA')",
     ],
     'the type or the digits of the result are reckoned otherwise': [
         'ROUND(d, i)',
-        'TRUNCATE(d, 1)',
-        'EXP(1)',
         'PI()',
         'CAST(vc AS BINARY(5))',
         'UNIX_TIMESTAMP()',
-        'UNIX_TIMESTAMP(dt6)',
-        'UNIX_TIMESTAMP(vc)',
         'DATE_ADD(vc, INTERVAL 1 DAY)',
         "SUBTIME(vc, '1:00')",
-        'MAKEDATE(2024, 1)',
-        'MAKETIME(1, 2, 3)',
         'CURRENT_ROLE()',
-        "JSON_OBJECT('a', i)",
-        'JSON_ARRAY(i)',
         "JSON_VALUE(js, '$.a')",
         "JSON_VALUE(js, '$.a' RETURNING SIGNED)",
         'ST_AsText(g)',
@@ -348,7 +330,6 @@ DIFFERENCES = {
         'SELECT i_nn, boo FROM t UNION ALL SELECT i_nn, boo FROM t',
         'SELECT vc FROM t UNION SELECT tx FROM t',
         'SELECT tt FROM t UNION SELECT tt FROM t',
-        'SELECT a FROM k INTERSECT SELECT c FROM no_key',
         'SELECT boo, COUNT(*) FROM t GROUP BY boo',
         'SELECT boo, COUNT(*) FROM t GROUP BY boo WITH ROLLUP',
         'SELECT d, e, GROUPING(d) FROM k GROUP BY d, e WITH ROLLUP',

@@ -118,6 +118,11 @@ impl Binder<'_> {
         let ty =
             SqlType::new(kind).with_nullable(nullable).with_coercibility(Coercibility::Implicit);
         let operand = self.zero_filled(operand, &ty);
+        let is_choice = matches!(operand.kind, ExpressionKind::Case { .. });
+        if is_choice && operand.ty.kind.is_numeric() && ty.kind.is_string() {
+            return Ok(self.cast_to(operand, ty));
+        }
+        let operand = if ty.kind.is_integer() { self.whole_seconds(operand) } else { operand };
         let operand = if ty.kind.is_numeric() { unrounded(operand) } else { operand };
         let cast =
             Expression { kind: crate::expression::ExpressionKind::Cast(Box::new(operand)), ty };

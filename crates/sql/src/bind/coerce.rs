@@ -14,8 +14,8 @@ use crate::expression::{CompareOperator, Expression, ExpressionKind, Slot};
 use crate::functions;
 use crate::plan::fold;
 use crate::types::{
-    Before, ComparisonKind, Datum, SqlType, TypeKind, WorkedOut, compare::comparison_kind,
-    unify::unify,
+    Before, Coercibility, ComparisonKind, Datum, SqlType, TypeKind, WorkedOut,
+    compare::comparison_kind, unify::unify,
 };
 
 use super::logical::RelationSource;
@@ -27,6 +27,9 @@ impl Binder<'_> {
     pub(crate) fn cast_to(&mut self, expression: Expression, ty: SqlType) -> Expression {
         // A cast is told by its type what to do: CAST('hello' AS CHAR(2)) stays so in a longer text.
         let is_cast = matches!(expression.kind, ExpressionKind::Cast(_));
+        if is_written_cast(&expression) && expression.ty.kind == ty.kind {
+            return expression;
+        }
         if expression.ty.kind == ty.kind
             || !is_cast && is_same_representation(&expression.ty.kind, &ty.kind)
         {
@@ -44,6 +47,14 @@ impl Binder<'_> {
         if expression.ty.kind == ty.kind {
             return Expression { ty: retyped(expression.ty, ty), kind: expression.kind };
         }
+        if matches!(expression.kind, ExpressionKind::Case { .. })
+            && expression.ty.kind.is_numeric()
+            && ty.kind.is_string()
+        {
+            return self.cast_choice(expression, ty);
+        }
+        let expression =
+            if ty.kind.is_integer() { self.whole_seconds(expression) } else { expression };
         let expression = if ty.kind.is_numeric() { unrounded(expression) } else { expression };
         if expression.ty.kind.is_binary() && ty.kind.is_text() {
             return self.decoded(expression, ty.with_nullable(nullable));
@@ -78,6 +89,42 @@ impl Binder<'_> {
         };
         let ty = SqlType { before, ..retyped(expression.ty, ty) };
         Expression { ty, kind: expression.kind }
+    }
+
+    /// The text of a number that `CASE` or `IF` chooses is that of the chosen one, as it was before
+    /// it became the common type.
+    fn cast_choice(&mut self, choice: Expression, ty: SqlType) -> Expression {
+        let ExpressionKind::Case { branches, otherwise } = choice.kind else { return choice };
+        let nullable = ty.nullable || choice.ty.nullable;
+        let mut text = |value: Expression| {
+            let value = match value.kind {
+                ExpressionKind::Cast(inner)
+                    if value.ty.coercibility != Coercibility::Implicit
+                        && inner.ty.kind.is_numeric() =>
+                {
+                    *inner
+                }
+                kind => Expression { kind, ty: value.ty },
+            };
+            self.cast_to(value, ty.clone())
+        };
+        let branches = branches.into_iter().map(|(test, value)| (test, text(value))).collect();
+        let otherwise = otherwise.map(|value| Box::new(text(*value)));
+        let kind = ExpressionKind::Case { branches, otherwise };
+        Expression { kind, ty: ty.with_nullable(nullable) }
+    }
+
+    /// `UNIX_TIMESTAMP` has whole seconds where an integer is wanted: it is not rounded.
+    pub(super) fn whole_seconds(&mut self, expression: Expression) -> Expression {
+        match &expression.kind {
+            ExpressionKind::Call { function, .. }
+                if function.name == "UNIX_TIMESTAMP" && !expression.ty.kind.is_integer() =>
+            {
+                let plain = expression.clone();
+                self.call("FLOOR", vec![expression]).unwrap_or(plain)
+            }
+            _ => expression,
+        }
     }
 
     /// A column of numbers as it is shown where it becomes a text: with its zeros if it is
@@ -327,6 +374,14 @@ fn is_same_representation(from: &TypeKind, to: &TypeKind) -> bool {
         (from, TypeKind::Blob { .. }) if from.is_binary() => true,
         _ => false,
     }
+}
+
+/// Whether an expression is a cast to a number that was written: those that operations ask for
+/// have the coercibility of numbers.
+pub(super) fn is_written_cast(expression: &Expression) -> bool {
+    let ty = &expression.ty;
+    let is_cast = matches!(expression.kind, ExpressionKind::Cast(_));
+    is_cast && ty.kind.is_numeric() && ty.coercibility == Coercibility::Implicit
 }
 
 fn retyped(from: SqlType, to: SqlType) -> SqlType {

@@ -248,7 +248,7 @@ impl Binder<'_> {
             }
             (None, _) => written_name(expr),
         };
-        let display = self.display(&value);
+        let display = self.display_of_item(expr, &value);
         let stored = display.stored || is_stored(&value, origin.as_ref());
         let nullable = Some(self.shown_nullable(&value));
         let display = Display { stored, nullable, ..display };
@@ -517,7 +517,8 @@ impl Binder<'_> {
             // A total's row has NULL there: it is no column's value any more.
             for column in columns.iter_mut() {
                 column.origin = None;
-                column.display = column.display.map(Display::as_expression);
+                let display = column.display.map(Display::as_expression);
+                column.display = display.map(|display| Display { nullable: Some(true), ..display });
             }
         }
         block.grouping = Some(grouping);

@@ -94,7 +94,16 @@ impl Binder<'_> {
                 .map(|column| (&column.value.ty, column.display))
                 .map(|(ty, display)| (ty, display.unwrap_or_else(|| Display::of_column(ty))))
                 .collect();
-            let display = Display { nullable: None, ..common_display(&shown, &ty).as_stored() };
+            let mut sides =
+                shown.iter().map(|(ty, display)| display.nullable.unwrap_or(ty.nullable));
+            let nullable = match operation {
+                // Rows are those of the left side.
+                SetOperation::Except => sides.next().unwrap_or(true),
+                SetOperation::Intersect => sides.all(|nullable| nullable),
+                SetOperation::Union => sides.any(|nullable| nullable),
+            };
+            let display = common_display(&shown, &ty).as_stored();
+            let display = Display { nullable: Some(nullable), ..display };
             displays.push(display);
             types.push(ty);
         }

@@ -106,7 +106,7 @@ impl Binder<'_> {
             "CUME_DIST" => {
                 (WindowFunction::CumulativeDistribution, SqlType::double().not_null(), 0..=0)
             }
-            "NTILE" => (WindowFunction::Ntile, SqlType::bigint_unsigned(), 1..=1),
+            "NTILE" => (WindowFunction::Ntile, number, 1..=1),
             "LAG" | "LEAD" => return self.shifted(name == "LAG", arguments),
             "FIRST_VALUE" => (WindowFunction::FirstValue, first_type(&arguments), 1..=1),
             "LAST_VALUE" => (WindowFunction::LastValue, first_type(&arguments), 1..=1),

@@ -86,7 +86,9 @@ impl ExpressionBinder for DefinitionBinder<'_> {
                 Some((found, ordinal))
             });
             let (kind, width) = kept_type(&column);
-            let ty = SqlType { kind, ..column.value.ty };
+            let is_told = column.display.and_then(|display| display.nullable) == Some(true);
+            let nullable = column.value.ty.nullable || is_told;
+            let ty = SqlType { kind, nullable, ..column.value.ty };
             QueryColumn { name: column.name.to_string(), ty, width, origin }
         };
         Ok(columns.into_iter().map(column).collect())

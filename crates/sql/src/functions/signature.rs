@@ -219,12 +219,22 @@ pub(super) fn text_into(
     max_chars: u64,
     context: &ResolveContext<'_>,
 ) -> SqlType {
-    let merged = text_of(types, max_chars, context);
+    let merged = text_of(leading(types), max_chars, context);
     match types.first() {
         Some(first) if merged.kind.is_binary() && first.kind.is_text() => {
             text_of(&types[..1], max_chars, context)
         }
         _ => merged,
+    }
+}
+
+/// The texts whose collation a text has that is made of the first one: its own, unless others are
+/// of another character set.
+fn leading(texts: &[SqlType]) -> &[SqlType] {
+    let charset = texts.first().and_then(SqlType::charset);
+    match texts.iter().all(|text| text.charset() == charset) {
+        true => &texts[..1],
+        false => texts,
     }
 }
 

@@ -6,10 +6,16 @@ use crate::types::{Display, SqlType, TypeKind};
 
 use super::super::{Binder, mean};
 use super::choice::common_display;
-use super::text;
+use super::{fixed_double, text};
 
 /// The longest text that such functions tell of as repeat another one.
 const LONGEST_MADE_CHARS: u32 = 16_777_216;
+
+/// Digits of the seconds since 1970 up to the year 3001.
+const SECONDS_DIGITS: u8 = 11;
+
+/// Characters of a whole number that arithmetic tells of, at most.
+const LONGEST_INTEGER_CHARS: u32 = 22;
 
 /// Digits that a whole quotient is told to have, at most.
 const LONGEST_QUOTIENT_DIGITS: u32 = 21;
@@ -84,6 +90,15 @@ impl Binder<'_> {
             ("NEG", [one]) => of_negative(one, ty),
             (mean::SHOWN, [(_, display)]) => *display,
             ("ABS", [one]) => of_same(one, ty),
+            ("ROUND" | "TRUNCATE", [one, ..]) if is_exact(ty) => {
+                let digits = arguments.get(1).map_or(Some(0), text::constant_integer);
+                of_rounded(name, one, digits, ty)
+            }
+            ("FLOOR" | "CEILING", [one]) if is_exact(ty) && one.1.decimals == 0 => of_same(one, ty),
+            ("UNIX_TIMESTAMP", _) if is_exact(ty) => {
+                let scale = ty.kind.scale();
+                Display::exact(ty, SECONDS_DIGITS + scale, scale)
+            }
             ("GREATEST" | "LEAST", _) => common_display(&values, ty),
             ("CURTIME" | "UTC_TIME", _) => {
                 // Without a sign, and with two digits of hours.
@@ -133,15 +148,44 @@ impl Binder<'_> {
         (_, of_right): &(&SqlType, Display),
         ty: &SqlType,
     ) -> Display {
-        if !matches!(ty.kind, TypeKind::Decimal { .. }) {
-            return Display::of_expression(ty);
-        }
         let more = self.context.evaluation.div_precision_increment;
+        if !is_exact(ty) {
+            let decimals = of_left.decimals.max(of_right.decimals);
+            if decimals == NOT_FIXED_DECIMALS {
+                return Display::of_expression(ty);
+            }
+            let fixed = fixed_double(ty, decimals.saturating_add(more));
+            let before = of_left.length.saturating_sub(of_left.decimals.into());
+            let length = fixed.length.min(before + u32::from(fixed.decimals));
+            return Display { length, ..fixed };
+        }
         let precision = of_left.precision(&left.kind);
         let precision = precision.saturating_add(of_right.decimals).saturating_add(more).min(65);
         let scale = ty.kind.scale();
-        Display::exact(ty, precision.max(scale), scale)
+        let exact = Display::exact(ty, precision.max(scale), scale);
+        match of_left.unsigned && of_right.unsigned {
+            true => Display { length: exact.length - 1, unsigned: true, ..exact },
+            false => exact,
+        }
     }
+}
+
+fn is_exact(ty: &SqlType) -> bool {
+    matches!(ty.kind, TypeKind::Decimal { .. })
+}
+
+/// A number with fewer digits behind the point: rounding may give it one more before the point.
+fn of_rounded(
+    name: &str,
+    (of, display): &(&SqlType, Display),
+    wanted: Option<i64>,
+    ty: &SqlType,
+) -> Display {
+    let (scale, kept) = (display.decimals, ty.kind.scale());
+    let carries =
+        name == "ROUND" && wanted.is_none_or(|wanted| wanted <= 0 || wanted < i64::from(scale));
+    let before = display.precision(&of.kind).saturating_sub(scale);
+    Display::exact(ty, (before + u8::from(carries) + kept).min(65), kept)
 }
 
 fn chars_of(table: &[(u32, &[&str])], name: &str) -> Option<u32> {
@@ -155,7 +199,8 @@ fn of_arithmetic(
     ty: &SqlType,
 ) -> Display {
     if ty.kind == TypeKind::Double {
-        return of_doubles(of_left, of_right, ty);
+        let unsigned = name == "%" && of_left.unsigned;
+        return Display { unsigned, ..of_doubles(of_left, of_right, ty) };
     }
     let (p, s) = (of_left.precision(&left.kind), digits_after(left, of_left));
     let (q, t) = (of_right.precision(&right.kind), digits_after(right, of_right));
@@ -173,7 +218,7 @@ fn of_arithmetic(
         _ if name == "%" => Display::integer(ty, u32::from(precision.max(scale)) + 1),
         _ => {
             let sign = u32::from(!ty.kind.is_unsigned());
-            Display::integer(ty, (u32::from(precision) + sign).min(21 + sign))
+            Display::integer(ty, (u32::from(precision) + sign).min(LONGEST_INTEGER_CHARS))
         }
     }
 }
@@ -223,6 +268,9 @@ fn of_negative((of, display): &(&SqlType, Display), ty: &SqlType) -> Display {
         TypeKind::Double if of.kind.is_temporal() => {
             Display { decimals: of.kind.fsp(), ..Display::of_expression(ty) }
         }
+        TypeKind::Double if display.decimals != NOT_FIXED_DECIMALS => {
+            fixed_double(ty, display.decimals)
+        }
         _ => Display::of_expression(ty),
     }
 }
@@ -232,6 +280,9 @@ fn of_same((of, display): &(&SqlType, Display), ty: &SqlType) -> Display {
         TypeKind::Integer { .. } if of.kind.is_numeric() => Display::integer(ty, display.length),
         TypeKind::Decimal { .. } => {
             Display::exact(ty, display.precision(&of.kind), ty.kind.scale())
+        }
+        TypeKind::Double if display.decimals != NOT_FIXED_DECIMALS => {
+            fixed_double(ty, display.decimals)
         }
         _ => Display::of_expression(ty),
     }

@@ -17,6 +17,8 @@ mod text;
 pub(crate) use choice::common_display;
 pub(crate) use kept::kept_type;
 
+use sqlparser::ast::{Expr, Value};
+
 use crate::catalog::model::ColumnModel;
 use crate::expression::{AggregateFunction, Expression, ExpressionKind, Slot};
 use crate::plan::{Subquery, SubqueryKind, WindowFunction};
@@ -24,6 +26,7 @@ use crate::types::metadata::{NOT_FIXED_DECIMALS, type_code};
 use crate::types::{Datum, Display, SqlType, TypeKind};
 
 use super::Binder;
+use super::coerce::is_written_cast;
 use super::logical::{RelationId, RelationSource};
 
 /// A truth value.
@@ -141,6 +144,7 @@ impl Binder<'_> {
     /// The values of an operand, as they were before they were cast to what the operation wants.
     pub(super) fn shown_operand<'e>(&self, expression: &'e Expression) -> (&'e SqlType, Display) {
         if let ExpressionKind::Cast(inner) = &expression.kind
+            && !is_written_cast(expression)
             && is_implied(&inner.ty, &expression.ty)
         {
             return (&inner.ty, self.shown_operand(inner).1);
@@ -157,6 +161,7 @@ impl Binder<'_> {
             (
                 ExpressionKind::Slot(slot),
                 TypeKind::Integer { .. }
+                | TypeKind::Decimal { .. }
                 | TypeKind::Text { .. }
                 | TypeKind::Blob { .. }
                 | TypeKind::Varchar { .. }
@@ -182,6 +187,19 @@ impl Binder<'_> {
         }
     }
 
+    /// The values of an item of a select list, which may say more by how it is written.
+    pub(crate) fn display_of_item(&self, expr: &Expr, value: &Expression) -> Display {
+        let display = self.display(value);
+        let Expr::Value(literal) = expr else { return display };
+        match &literal.value {
+            Value::Boolean(_) => Display { length: TRUTH_CHARS, ..display },
+            Value::Number(digits, _) if value.ty.kind == TypeKind::Double => {
+                Display { length: digits.len() as u32, ..display }
+            }
+            _ => display,
+        }
+    }
+
     /// The result of an aggregate.
     pub(crate) fn of_aggregate(
         &self,
@@ -192,9 +210,18 @@ impl Binder<'_> {
         let worked_out = Display::of_expression(ty);
         let Some(argument) = arguments.first() else { return worked_out };
         let (of, display) = self.shown_operand(argument);
+        let display = match &argument.kind {
+            // Of two digits, and no room for a sign.
+            ExpressionKind::Call { function, .. } if function.name == "INTERVAL" => {
+                Display { unsigned: true, ..display }
+            }
+            _ => display,
+        };
         match function {
             AggregateFunction::Min | AggregateFunction::Max | AggregateFunction::AnyValue => {
-                display.as_expression()
+                let code = of.kind.is_enum_or_set().then_some(type_code::STRING);
+                let type_code = code.or(display.type_code);
+                Display { nullable: None, type_code, ..display.as_expression() }
             }
             AggregateFunction::Sum => self.of_sum(of, display, ty),
             AggregateFunction::Average => self.of_average(of, display, ty),
@@ -225,7 +252,9 @@ impl Binder<'_> {
                 self.of_choice(values, ty)
             }
             WindowFunction::FirstValue | WindowFunction::LastValue | WindowFunction::NthValue => {
-                self.of_choice(arguments.iter().take(1), ty)
+                let argument = arguments.first().map(|argument| self.shown_operand(argument).1);
+                let display = argument.unwrap_or_else(|| Display::of_expression(ty));
+                Display { nullable: None, ..display }
             }
             _ => Display::of_expression(ty),
         };
@@ -314,7 +343,7 @@ fn is_implied(from: &SqlType, to: &SqlType) -> bool {
     let is_number = |ty: &SqlType| ty.kind.is_numeric();
     match &to.kind {
         TypeKind::Double => from.kind.is_numeric(),
-        TypeKind::Decimal { scale, .. } => is_number(from) && from.kind.scale() == *scale,
+        TypeKind::Decimal { .. } => is_number(from),
         TypeKind::Integer { .. } => from.kind.is_integer() || from.kind.is_temporal(),
         TypeKind::Text { .. } | TypeKind::Blob { .. } => true,
         TypeKind::Varbinary { .. } => {

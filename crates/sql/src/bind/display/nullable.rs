@@ -93,6 +93,7 @@ const BY_ARGUMENTS: &[&str] = &[
     "JSON_OVERLAPS",
     "MEMBER OF",
     "SPACE",
+    "MAKE_SET",
     "NOW",
     "SYSDATE",
     "CURDATE",

@@ -5,6 +5,8 @@ use crate::types::{Datum, Display, SqlType, TypeKind};
 
 use super::super::Binder;
 
+/// The text `NULL`, and the least that a sound has.
+const LEAST_CHARS: u32 = 4;
 /// Bits that `EXPORT_SET` shows.
 const EXPORTED_BITS: u32 = 64;
 /// Digits after the point that `FORMAT` may be asked for.
@@ -32,12 +34,17 @@ pub(super) fn length(
     Some(match name {
         "TRIM" | "TRIM LEADING" | "TRIM TRAILING" | "LTRIM" | "RTRIM" | "UPPER" | "LOWER"
         | "REVERSE" | "SUBSTRING_INDEX" => chars(0)?,
+        "REPLACE" => replaced(chars(0)?, chars(1)?, chars(2)?),
+        "ELT" => operands.get(1..)?.iter().map(|operand| operand.1.length).max()?,
+        "LPAD" | "RPAD" => cut(u32::MAX, Some(number(1)?)),
+        "SUBSTRING" if is_null(arguments.get(1)?) => chars(0)?,
         "LEFT" | "RIGHT" => cut(chars(0)?, number(1)),
         "SUBSTRING" => {
             let rest = number(1).map_or(chars(0), |start| Some(behind(chars(0)?, start)))?;
             if arguments.len() > 2 { cut(rest, number(2)) } else { rest }
         }
-        "QUOTE" => chars(0)?.saturating_mul(2).saturating_add(2),
+        "QUOTE" => chars(0)?.saturating_mul(2).saturating_add(2).max(LEAST_CHARS),
+        "SOUNDEX" => chars(0)?.max(LEAST_CHARS),
         "JSON_QUOTE" => chars(0)?.saturating_mul(6).saturating_add(2),
         "WEIGHT_STRING" if operands.first()?.0.kind.is_binary() => bytes(0)?,
         "HEX" => match operands.first()?.0.kind.is_numeric() {
@@ -76,6 +83,18 @@ pub(super) fn length(
     })
 }
 
+fn is_null(argument: &Expression) -> bool {
+    matches!(argument.kind, ExpressionKind::Literal(Datum::Null))
+}
+
+/// MySQL counts only what is new of a text that grows.
+fn replaced(chars: u32, from: u32, to: u32) -> u32 {
+    match to.checked_sub(from) {
+        Some(more @ 1..) if from > 0 => (chars / from).saturating_mul(more),
+        _ => chars,
+    }
+}
+
 /// Bytes of a text in its own character set; of numbers and times the characters.
 fn octets((ty, display): &Operand<'_>) -> u32 {
     let bytes = match ty.kind.is_text() || ty.kind.is_enum_or_set() {
@@ -88,7 +107,8 @@ fn octets((ty, display): &Operand<'_>) -> u32 {
     }
 }
 
-fn constant_integer(argument: &Expression) -> Option<i64> {
+/// The number that an argument is, whatever the row.
+pub(super) fn constant_integer(argument: &Expression) -> Option<i64> {
     match &argument.kind {
         ExpressionKind::Literal(Datum::Int(number)) => Some(*number),
         ExpressionKind::Literal(Datum::UInt(number)) => {

@@ -104,47 +104,43 @@ fn converted(number: &Datum, from: i64, to: i64, call: &Call<'_>) -> Datum {
     let bits = match number {
         Datum::Text(digits) if digits.is_empty() => return Datum::Null,
         Datum::Text(digits) => {
-            if !has_digits(digits, from.unsigned_abs() as u32) {
+            let base = from.unsigned_abs();
+            let parsed = parse_in_base(digits, base, from < 0);
+            parsed.unwrap_or_else(|end| {
                 call.context.warn(1292, || {
                     format!("Truncated incorrect DECIMAL value: '{}'", text(number))
                 });
-            }
-            parse_in_base(digits, from.unsigned_abs(), from < 0)
+                end
+            })
         }
         number => word(number),
     };
     Datum::text(print_in_base(bits, to.unsigned_abs(), to < 0))
 }
 
-/// Whether a number of that base stands at the head of a text.
-fn has_digits(text: &[u8], base: u32) -> bool {
-    let text = text.trim_ascii_start();
-    let sign = usize::from(matches!(text.first(), Some(b'-' | b'+')));
-    text.get(sign).is_some_and(|byte| char::from(*byte).is_digit(base))
-}
-
-/// The number at the head of a text, as 64 bits; what is out of range becomes the end of the range.
-fn parse_in_base(text: &[u8], base: u64, signed: bool) -> u64 {
+/// The number at the head of a text, as 64 bits. What is out of range is an error with the end of the
+/// range, a text without digits one with 0.
+fn parse_in_base(text: &[u8], base: u64, signed: bool) -> std::result::Result<u64, u64> {
     let text = text.trim_ascii_start();
     let negative = text.first() == Some(&b'-');
     let digits = &text[usize::from(matches!(text.first(), Some(b'-' | b'+')))..];
-    let mut digits = digits.iter().map_while(|&byte| char::from(byte).to_digit(base as u32));
+    let mut digits =
+        digits.iter().map_while(|&byte| char::from(byte).to_digit(base as u32)).peekable();
+    if digits.peek().is_none() {
+        return Err(0);
+    }
     let number =
         digits.try_fold(0_u64, |number, digit| number.checked_mul(base)?.checked_add(digit.into()));
     match (signed, number) {
         (true, number) => {
             let number = number.and_then(|number| i64::try_from(number).ok());
             let end = if negative { i64::MIN } else { i64::MAX };
-            number.map_or(end, |number| if negative { -number } else { number }) as u64
+            let number = number.ok_or(end as u64)?;
+            Ok((if negative { -number } else { number }) as u64)
         }
-        (false, None) => u64::MAX,
-        (false, Some(number)) => {
-            if negative {
-                number.wrapping_neg()
-            } else {
-                number
-            }
-        }
+        (false, None) => Err(u64::MAX),
+        (false, Some(number)) if negative => Ok(number.wrapping_neg()),
+        (false, Some(number)) => Ok(number),
     }
 }
 

@@ -146,7 +146,9 @@ fn bases() {
         CONV(10+'10'+'10'+x'0a',10,10) → 40
         CONV('zz', 37, 2) → NULL
         CONV('', 10, 2) → NULL
-        CONV('18446744073709551616', 10, 16) → FFFFFFFFFFFFFFFF
+        CONV('18446744073709551616', 10, 16) → FFFFFFFFFFFFFFFF ~1292
+        CONV('low', 16, 10) → 0 ~1292
+        CONV('f!', 16, 10) → 15
         TO_BASE64('abc') → YWJj
         FROM_BASE64(TO_BASE64('abc')) → abc
         TO_BASE64(REPEAT('a', 60)) → YWFhYWFhYWFhYWFhYWFhYWFhYWFhYWFhYWFhYWFhYWFhYWFhYWFhYWFhYWFhYWFhYWFhYWFhYWFh⏎YWFh
