@@ -4,16 +4,19 @@ use std::sync::Arc;
 
 use crate::clock::{Clock, SystemClock};
 use crate::disk::{Disk, SystemDisk};
+use crate::network::{Network, SystemNetwork};
 use crate::random::{RandomSource, SplitMix};
 use crate::task::{Spawner, ThreadSpawner};
 
-/// Clock, disk, randomness and threads.
+/// Clock, disk, network, randomness and threads.
 #[derive(Clone)]
 pub struct Environment {
     /// Where the time comes from.
     pub clock: Arc<dyn Clock>,
     /// Where files are.
     pub disk: Arc<dyn Disk>,
+    /// How other processes of the cluster are reached.
+    pub network: Arc<dyn Network>,
     /// Where randomness comes from.
     pub random: Arc<dyn RandomSource>,
     /// Who starts background tasks.
@@ -27,6 +30,7 @@ impl Environment {
         Environment {
             clock: Arc::new(SystemClock),
             disk: Arc::new(SystemDisk),
+            network: Arc::new(SystemNetwork),
             random: Arc::new(SplitMix::from_entropy()),
             spawner: Arc::new(ThreadSpawner),
         }

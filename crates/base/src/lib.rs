@@ -1,5 +1,5 @@
 //! What every crate of Firn stands on: identifiers, and the world outside the process (clock, disk,
-//! randomness, threads) behind traits, so that the simulator can take its place.
+//! network, randomness, threads) behind traits, so that the simulator can take its place.
 //!
 //! Architecture invariant: this crate knows nothing of pages, logs or transactions.
 
@@ -10,6 +10,7 @@ pub mod environment;
 pub mod event;
 pub mod ids;
 pub mod memory;
+pub mod network;
 pub mod number_text;
 pub mod random;
 pub mod stack;

@@ -4,6 +4,7 @@
 //!   clients ──► wire::Server ──► compute::SqlService ──► EngineNode (engine::rows) ──► LocalNode
 //! ```
 
+use firn_base::network::Address;
 use std::io;
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -20,7 +21,7 @@ use firn_engine::EngineError;
 use firn_engine::rows::EngineNode;
 use firn_sql::collation::Collations;
 use firn_sql::execute::SpillDirectory;
-use firn_wire::{LimitValues, Limits, ListenAddress, Server, ServerOptions, TlsFiles, TlsMode};
+use firn_wire::{LimitValues, Limits, Server, ServerOptions, TlsFiles, TlsMode};
 
 use crate::metrics::{self, MetricsServer, Page};
 use crate::node::LocalNode;
@@ -166,8 +167,8 @@ impl Endpoint {
     #[must_use]
     pub fn address(&self) -> Option<SocketAddr> {
         self.server.addresses().iter().find_map(|address| match address {
-            ListenAddress::Tcp(address) => Some(*address),
-            ListenAddress::Unix(_) => None,
+            Address::Tcp(address) => Some(*address),
+            Address::Unix(_) => None,
         })
     }
 
@@ -208,8 +209,8 @@ fn vectorised(processors: usize, options: &EndpointOptions) -> firn_columnar::En
 const PENDING_LOGINS: u64 = 1000;
 
 fn server_options(options: &EndpointOptions) -> ServerOptions {
-    let tcp = options.listen.map(ListenAddress::Tcp);
-    let unix = options.socket.clone().map(ListenAddress::Unix);
+    let tcp = options.listen.map(Address::Tcp);
+    let unix = options.socket.clone().map(Address::Unix);
     ServerOptions {
         listen: tcp.into_iter().chain(unix).collect(),
         server_version: SERVER_VERSION.to_owned(),

@@ -1,6 +1,7 @@
 //! The protocol alone, to measure servers against: `canned_row PORT` answers each query and each prepared statement
 //! with the same row of one text of 119 characters, as sysbench's point selects give it, and everything else with OK.
 
+use firn_base::network::Address;
 use std::sync::Arc;
 
 use firn_base::Environment;
@@ -8,8 +9,8 @@ use firn_base::event::Event;
 use firn_wire::auth::AuthPlugin;
 use firn_wire::{
     CancelReason, Canceller, ColumnDefinition, ColumnType, Completion, Credentials, EncodedColumns,
-    Execution, FieldDefinition, ListenAddress, Login, Prepared, Query, Replies, Server,
-    ServerError, ServerOptions, Service, Session, Status, WireError,
+    Execution, FieldDefinition, Login, Prepared, Query, Replies, Server, ServerError,
+    ServerOptions, Service, Session, Status, WireError,
 };
 
 /// The row's text.
@@ -111,7 +112,7 @@ impl Canceller for Nothing {
 fn main() {
     let port = std::env::args().nth(1).and_then(|text| text.parse().ok()).unwrap_or(3307);
     let options = ServerOptions {
-        listen: vec![ListenAddress::Tcp(([127, 0, 0, 1], port).into())],
+        listen: vec![Address::Tcp(([127, 0, 0, 1], port).into())],
         ..ServerOptions::default()
     };
     let server = Server::start(Environment::system(), options, Arc::new(CannedService))

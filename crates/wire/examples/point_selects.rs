@@ -7,26 +7,27 @@ mod client;
 #[path = "../tests/support/echo.rs"]
 mod echo;
 
+use firn_base::network::Address;
 use std::io::{Read, Write};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use firn_base::{Environment, task};
-use firn_wire::{ListenAddress, Server, ServerOptions};
+use firn_wire::{Server, ServerOptions};
 
 fn main() {
     let mut arguments = std::env::args().skip(1).map(|text| text.parse::<u64>());
     let mut argument = |default| arguments.next().and_then(Result::ok).unwrap_or(default);
     let (clients, seconds) = (argument(16), argument(5));
     let mut options = ServerOptions {
-        listen: vec![ListenAddress::Tcp(([127, 0, 0, 1], 0).into())],
+        listen: vec![Address::Tcp(([127, 0, 0, 1], 0).into())],
         ..ServerOptions::default()
     };
     options.limits.max_connections = 10_000;
     let service = Arc::new(echo::EchoService::new());
     let server = Server::start(Environment::system(), options, service).expect("cannot start");
-    let ListenAddress::Tcp(address) = server.addresses()[0].clone() else { return };
+    let Address::Tcp(address) = server.addresses()[0].clone() else { return };
     let (stop, answered) = (AtomicBool::new(false), AtomicU64::new(0));
     std::thread::scope(|scope| {
         for _ in 0..clients {

@@ -21,9 +21,7 @@ mod service;
 mod value;
 
 pub use auth::Credentials;
-pub use channel::{
-    CompressionAlgorithm, ListenAddress, PeerAddress, TlsFiles, TlsInformation, TlsMode,
-};
+pub use channel::{CompressionAlgorithm, PeerAddress, TlsFiles, TlsInformation, TlsMode};
 pub use command::CommandCode;
 pub use error::{ServerError, WireError};
 pub use flags::{Capabilities, ColumnFlags, Status};

@@ -3,11 +3,12 @@
 
 mod support;
 
+use firn_base::network::Address;
 use std::io::{Read, Write};
 use std::os::unix::net::UnixStream;
 use std::sync::Arc;
 
-use firn_wire::{Capabilities, ListenAddress, ServerOptions, TlsMode};
+use firn_wire::{Capabilities, ServerOptions, TlsMode};
 use rsa::pkcs8::DecodePublicKey;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::crypto::{CryptoProvider, ring};
@@ -85,10 +86,8 @@ fn another_user_begins_a_session_of_its_own() {
 fn the_unix_socket_is_a_secure_transport_and_its_file_goes_with_the_server() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("firn.sock");
-    let options = || ServerOptions {
-        listen: vec![ListenAddress::Unix(path.clone())],
-        ..ServerOptions::default()
-    };
+    let options =
+        || ServerOptions { listen: vec![Address::Unix(path.clone())], ..ServerOptions::default() };
     let running = Running::of(options());
     let mut stream = UnixStream::connect(&path).unwrap();
     let mut greeting = [0; 512];
@@ -213,7 +212,7 @@ fn inside_tls_the_password_goes_as_it_is() {
 
 #[test]
 fn a_server_can_insist_on_tls_or_have_none() {
-    let listen = vec![ListenAddress::Tcp(([127, 0, 0, 1], 0).into())];
+    let listen = vec![Address::Tcp(([127, 0, 0, 1], 0).into())];
     let insisting = Running::of(ServerOptions {
         listen: listen.clone(),
         require_secure_transport: true,

@@ -1,4 +1,5 @@
-//! Deterministic simulation: a cluster, its disks and its faults in one process, replayed from a seed.
+//! Deterministic simulation: a cluster, its disks, its network and its faults in one process,
+//! replayed from a seed.
 //!
 //! ```text
 //!   Simulation::new(seed).run(|world| {
@@ -24,6 +25,7 @@
 
 mod disk;
 mod failure;
+mod network;
 mod panics;
 mod process;
 mod scheduler;
@@ -38,6 +40,7 @@ use parking_lot::Mutex;
 
 pub use disk::{Counters, Faults, FileFilter, Mount, SimulatedDisk};
 pub use failure::{Cause, Failure, TaskReport, Turn};
+pub use network::{LinkFaults, NetworkCounters, SimulatedNetwork};
 pub use process::{Killed, Process, Task};
 
 use crate::random::Random;
@@ -130,7 +133,8 @@ impl Simulation {
         body: impl FnOnce(&World) -> T + Send + 'static,
     ) -> Result<Completed<T>, Box<Failure>> {
         let core = Core::new(self.seed, self.limits);
-        let world = World { core: Arc::clone(&core), seed: self.seed };
+        let network = SimulatedNetwork::new(&core);
+        let world = World { core: Arc::clone(&core), seed: self.seed, network };
         let value = Arc::new(Mutex::new(None));
         let slot = Arc::clone(&value);
         assert_eq!(core.new_process(), TEST_PROCESS);
@@ -191,6 +195,7 @@ fn sleeps(thread: i32) -> bool {
 pub struct World {
     core: Arc<Core>,
     seed: u64,
+    network: SimulatedNetwork,
 }
 
 impl World {
@@ -218,10 +223,16 @@ impl World {
         SimulatedDisk::new(self.core.fork_random())
     }
 
-    /// Starts a process over `disk`.
+    /// What joins the processes.
+    #[must_use]
+    pub fn network(&self) -> SimulatedNetwork {
+        self.network.clone()
+    }
+
+    /// Starts a process over `disk`, on the host of its name.
     #[must_use]
     pub fn start(&self, name: &str, disk: &SimulatedDisk) -> Process {
-        Process::start(&self.core, name, disk)
+        Process::start(&self.core, name, disk, &self.network)
     }
 
     /// Starts a task of the test, which no crash of a process stops.

@@ -7,10 +7,12 @@ use std::time::Duration;
 
 use firn_base::Environment;
 use firn_base::clock::Clock;
+use firn_base::network::Address;
 use firn_base::task::{Spawner, TaskHandle};
 use parking_lot::Mutex;
 
 use super::disk::{Mount, SimulatedDisk};
+use super::network::{HostNetwork, SimulatedNetwork};
 use super::scheduler::Core;
 use super::state::{ProcessId, TaskId};
 
@@ -70,23 +72,31 @@ pub struct Process {
     name: Arc<str>,
     disk: SimulatedDisk,
     mount: Arc<Mount>,
+    network: Arc<HostNetwork>,
     environment: Environment,
 }
 
 impl Process {
-    pub(super) fn start(core: &Arc<Core>, name: &str, disk: &SimulatedDisk) -> Process {
+    pub(super) fn start(
+        core: &Arc<Core>,
+        name: &str,
+        disk: &SimulatedDisk,
+        network: &SimulatedNetwork,
+    ) -> Process {
         let id = core.new_process();
+        let network = network.join(id, name);
         let mount = Arc::new(disk.mount());
         let spawner =
             SimulatedSpawner { core: Arc::clone(core), process: id, process_name: name.into() };
         let environment = Environment {
             clock: Arc::new(SimulatedClock { core: Arc::clone(core) }),
             disk: Arc::clone(&mount) as _,
+            network: Arc::clone(&network) as _,
             random: Arc::new(core.fork_random()),
             spawner: Arc::new(spawner),
         };
         let (core, disk) = (Arc::clone(core), disk.clone());
-        Process { core, id, name: name.into(), disk, mount, environment }
+        Process { core, id, name: name.into(), disk, mount, network, environment }
     }
 
     /// The world as this process sees it.
@@ -124,17 +134,37 @@ impl Process {
         self.core.wait_for_switches(self.core.current(), self.id, switches)
     }
 
+    /// Where the process is reached at a port.
+    #[must_use]
+    pub fn address(&self, port: u16) -> Address {
+        self.network.address(port)
+    }
+
+    /// `SIGSTOP`: no task of this process goes on before [`Process::resume`]. What others send it
+    /// arrives, time passes, and its connections stay.
+    pub fn pause(&self) {
+        self.core.pause(self.id);
+    }
+
+    /// `SIGCONT`: its tasks go on where they stand.
+    pub fn resume(&self) {
+        self.core.resume(self.id);
+    }
+
     /// `kill -9`: every task stops where it stands. What it wrote is in the operating system's hands
-    /// and will be on the disk, synced or not. Waits until all tasks have unwound.
+    /// and will be on the disk, synced or not; its peers are told that their connections have ended.
+    /// Waits until all tasks have unwound.
     pub fn kill(&self) {
         self.mount.cut();
+        self.network.kill();
         self.core.kill(self.core.current(), self.id);
     }
 
     /// The machine loses power: every task stops where it stands, and of what was not synced the disk
-    /// keeps what the seed decides. Waits until all tasks have unwound.
+    /// keeps what the seed decides. Its peers are told nothing. Waits until all tasks have unwound.
     pub fn crash(&self) {
         self.mount.cut();
+        self.network.lose_power();
         self.disk.lose_power();
         self.core.kill(self.core.current(), self.id);
     }

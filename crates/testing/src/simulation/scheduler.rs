@@ -168,7 +168,7 @@ impl Core {
         let interrupted = state.count_switch(me);
         match intent {
             Intent::Yield if !interrupted && !state.wants_to_switch(me) => return true,
-            Intent::Yield => state.ready.push(me),
+            Intent::Yield => state.make_ready(me),
             Intent::Wait { key, timeout } => state.enqueue(me, key, timeout),
         }
         state.pass_turn();
@@ -245,6 +245,16 @@ impl Core {
         let mut state = self.state.lock();
         state.processes[process].awaited = None;
         state.processes[process].switches >= switches
+    }
+
+    /// No task of `process` is given the turn before [`Core::resume`].
+    pub(super) fn pause(&self, process: ProcessId) {
+        self.state.lock().pause(process);
+    }
+
+    /// Tasks of a paused process that are ready go on.
+    pub(super) fn resume(&self, process: ProcessId) {
+        self.state.lock().resume(process);
     }
 
     /// Ends all tasks of `process` and waits until they have ended; the caller with them if it is one.

@@ -3,8 +3,8 @@
 //! Invariants:
 //!
 //! * at most one task has the turn; a task that is neither it, nor ready, nor waiting, has ended;
-//! * a task is in `ready` exactly once if it is ready, in `waiting` exactly once if it waits, in
-//!   `timers` exactly once if its wait has a timeout;
+//! * a task is in `ready` exactly once if it is ready, or among its process's `paused` ones; in
+//!   `waiting` exactly once if it waits, in `timers` exactly once if its wait has a timeout;
 //! * no decision depends on an address, on real time or on which thread the operating system runs:
 //!   the same seed gives the same turns. Events are known by address, but addresses are only ever
 //!   looked up, never ordered or iterated over.
@@ -108,6 +108,8 @@ pub(super) struct ProcessState {
     pub(super) switches: u64,
     /// Who waits for which of them.
     pub(super) awaited: Option<(u64, TaskId)>,
+    /// Its tasks that are ready, while it is paused.
+    paused: Option<Vec<TaskId>>,
 }
 
 /// The books of one run.
@@ -179,8 +181,28 @@ impl State {
             stack: Vec::new(),
         });
         self.processes[process].living += 1;
-        self.ready.push(id);
+        self.make_ready(id);
         id
+    }
+
+    /// Lets a task be chosen, once its process is not paused.
+    pub(super) fn make_ready(&mut self, task: TaskId) {
+        match &mut self.processes[self.tasks[task].process].paused {
+            Some(held) => held.push(task),
+            None => self.ready.push(task),
+        }
+    }
+
+    pub(super) fn pause(&mut self, process: ProcessId) {
+        let tasks = &self.tasks;
+        let is_own = |task: &TaskId| tasks[*task].process == process;
+        let own: Vec<TaskId> = self.ready.iter().copied().filter(is_own).collect();
+        self.ready.retain(|task| !is_own(task));
+        self.processes[process].paused.get_or_insert_default().extend(own);
+    }
+
+    pub(super) fn resume(&mut self, process: ProcessId) {
+        self.ready.extend(self.processes[process].paused.take().unwrap_or_default());
     }
 
     /// Counts a switch point of the task's process; true if somebody waited for it, who is then next.
@@ -274,7 +296,7 @@ impl State {
             }
         }
         self.tasks[task].phase = Phase::Ready;
-        self.ready.push(task);
+        self.make_ready(task);
     }
 
     pub(super) fn wake(&mut self, key: WaitKey) {
@@ -333,9 +355,11 @@ impl State {
         self.turns.push_back((self.now, task));
     }
 
+    /// Has tasks end at their next switch point, those of paused processes too.
     pub(super) fn doom(&mut self, who: impl Fn(&TaskState) -> bool) {
         for id in 0..self.tasks.len() {
             if who(&self.tasks[id]) {
+                self.resume(self.tasks[id].process);
                 self.tasks[id].doomed = true;
                 self.stop_waiting(id);
             }

@@ -1,37 +1,18 @@
 //! Sockets: TCP or Unix, told apart only by their addresses.
 
 use std::io;
-use std::net::{IpAddr, SocketAddr, TcpListener};
+use std::net::{IpAddr, SocketAddr};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::os::unix::fs::FileTypeExt;
-use std::os::unix::net::{UnixListener, UnixStream};
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use firn_base::network::Address;
+use firn_base::network::sockets::ListeningSocket;
 use rustix::net::sockopt::{self, Timeout};
 use rustix::net::{RecvFlags, SendFlags, Shutdown};
 
 use super::SLICE;
 use super::stream::ByteStream;
-
-/// Where to listen.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum ListenAddress {
-    /// A TCP address; port 0 asks for any free one.
-    Tcp(SocketAddr),
-    /// A Unix socket. A file that nobody listens at any more is replaced.
-    Unix(PathBuf),
-}
-
-impl std::fmt::Display for ListenAddress {
-    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            ListenAddress::Tcp(address) => address.fmt(formatter),
-            ListenAddress::Unix(path) => path.display().fmt(formatter),
-        }
-    }
-}
 
 /// Where a client comes from.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -143,92 +124,30 @@ impl ByteStream for Arc<Socket> {
     }
 }
 
-/// A socket that listens; it does not block.
+/// Takes clients; it does not block.
 #[derive(Debug)]
-pub(crate) enum Listener {
-    Tcp(TcpListener),
-    Unix(UnixListener, PathBuf),
-}
+pub(crate) struct Listener(ListeningSocket);
 
 impl Listener {
-    pub(crate) fn bind(address: &ListenAddress) -> io::Result<Listener> {
-        match address {
-            ListenAddress::Tcp(address) => {
-                let listener = TcpListener::bind(address)?;
-                lengthen_queue(&listener)?;
-                listener.set_nonblocking(true)?;
-                Ok(Listener::Tcp(listener))
-            }
-            ListenAddress::Unix(path) => {
-                remove_abandoned(path);
-                let listener = UnixListener::bind(path)?;
-                lengthen_queue(&listener)?;
-                listener.set_nonblocking(true)?;
-                Ok(Listener::Unix(listener, path.clone()))
-            }
-        }
+    pub(crate) fn bind(address: &Address) -> io::Result<Listener> {
+        ListeningSocket::bind(address).map(Listener)
     }
 
     /// Where it listens, with the port that it was given.
-    pub(crate) fn address(&self) -> io::Result<ListenAddress> {
-        Ok(match self {
-            Listener::Tcp(listener) => ListenAddress::Tcp(listener.local_addr()?),
-            Listener::Unix(_, path) => ListenAddress::Unix(path.clone()),
-        })
+    pub(crate) fn address(&self) -> io::Result<Address> {
+        self.0.address()
     }
 
     /// The next client, or [`io::ErrorKind::WouldBlock`].
     pub(crate) fn accept(&self) -> io::Result<(Socket, PeerAddress)> {
-        match self {
-            Listener::Tcp(listener) => {
-                let (stream, address) = listener.accept()?;
-                Ok((Socket::new(stream.into(), true)?, PeerAddress::Tcp(address)))
-            }
-            Listener::Unix(listener, _) => {
-                let (stream, _) = listener.accept()?;
-                Ok((Socket::new(stream.into(), false)?, PeerAddress::Unix))
-            }
-        }
+        let (descriptor, from) = self.0.accept()?;
+        let peer = from.map_or(PeerAddress::Unix, PeerAddress::Tcp);
+        Ok((Socket::new(descriptor, from.is_some())?, peer))
     }
 }
 
 impl AsFd for Listener {
     fn as_fd(&self) -> BorrowedFd<'_> {
-        match self {
-            Listener::Tcp(listener) => listener.as_fd(),
-            Listener::Unix(listener, _) => listener.as_fd(),
-        }
-    }
-}
-
-impl Drop for Listener {
-    fn drop(&mut self) {
-        if let Listener::Unix(_, path) = self {
-            // Left behind, it would only be replaced by the next server.
-            let _ = std::fs::remove_file(path);
-        }
-    }
-}
-
-/// How many clients may wait to be accepted. The system takes the lesser of this and
-/// `net.core.somaxconn`, which is 4,096 by default.
-const WAITING_CLIENTS: i32 = 65_535;
-
-/// The standard library asks for a queue of 128 clients, which thousands of clients that come at
-/// once overflow. The system allows that `listen` is called once more.
-fn lengthen_queue(listener: &impl AsFd) -> io::Result<()> {
-    Ok(rustix::net::listen(listener, WAITING_CLIENTS)?)
-}
-
-/// Removes a socket file whose server is gone.
-fn remove_abandoned(path: &std::path::Path) {
-    let is_socket = std::fs::symlink_metadata(path).is_ok_and(|data| data.file_type().is_socket());
-    let refused = || {
-        UnixStream::connect(path)
-            .is_err_and(|error| error.kind() == io::ErrorKind::ConnectionRefused)
-    };
-    if is_socket && refused() {
-        // If it cannot be removed, binding fails and says so.
-        let _ = std::fs::remove_file(path);
+        self.0.as_fd()
     }
 }

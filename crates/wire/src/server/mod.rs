@@ -23,6 +23,7 @@ mod shared;
 mod watch;
 mod workers;
 
+use firn_base::network::Address;
 use std::io;
 use std::sync::Arc;
 use std::time::Duration;
@@ -31,7 +32,7 @@ use firn_base::Environment;
 use firn_base::task::TaskHandle;
 use parking_lot::Mutex;
 
-use crate::channel::{ListenAddress, Listener, TlsAcceptor};
+use crate::channel::{Listener, TlsAcceptor};
 use crate::service::{CancelReason, Service};
 
 pub use connections::{ConnectionControl, ConnectionState, ConnectionStatistics, Connections};
@@ -45,7 +46,7 @@ const LAST_WAIT: Duration = Duration::from_secs(2);
 /// A running server. Dropping it shuts it down without waiting for statements.
 pub struct Server {
     shared: Arc<Shared>,
-    addresses: Vec<ListenAddress>,
+    addresses: Vec<Address>,
     threads: Mutex<Vec<Box<dyn TaskHandle>>>,
 }
 
@@ -77,7 +78,7 @@ impl Server {
 
     /// Where the server listens, in the order of the options, with the ports that were found.
     #[must_use]
-    pub fn addresses(&self) -> &[ListenAddress] {
+    pub fn addresses(&self) -> &[Address] {
         &self.addresses
     }
 
@@ -138,7 +139,7 @@ impl Drop for Server {
     }
 }
 
-fn bind(address: &ListenAddress) -> io::Result<Listener> {
+fn bind(address: &Address) -> io::Result<Listener> {
     Listener::bind(address).map_err(|error| {
         io::Error::new(error.kind(), format!("cannot listen at {address}: {error}"))
     })

@@ -1,15 +1,16 @@
 //! How a server is set up, and the limits that can be changed while it runs.
 
+use firn_base::network::Address;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use crate::channel::{ListenAddress, TlsMode};
+use crate::channel::TlsMode;
 
 /// How a server is set up.
 #[derive(Debug, Clone)]
 pub struct ServerOptions {
     /// Where to listen: any number of addresses.
-    pub listen: Vec<ListenAddress>,
+    pub listen: Vec<Address>,
     /// What the greeting says; MySQL clients read its beginning as a version, such as `8.4.0-firn`.
     pub server_version: String,
     /// The collation that the greeting names; 255 is `utf8mb4_0900_ai_ci`.

@@ -5,12 +5,13 @@
 pub(crate) mod client;
 pub(crate) mod echo;
 
+use firn_base::network::Address;
 use std::sync::Arc;
 use std::time::Duration;
 
 use firn_base::Environment;
 use firn_base::event::Event;
-use firn_wire::{LimitValues, ListenAddress, Server, ServerOptions};
+use firn_wire::{LimitValues, Server, ServerOptions};
 
 pub(crate) use client::Client;
 pub(crate) use echo::EchoService;
@@ -28,7 +29,7 @@ impl Running {
 
     pub(crate) fn with(change: impl FnOnce(&mut LimitValues)) -> Running {
         let mut options = ServerOptions {
-            listen: vec![ListenAddress::Tcp(([127, 0, 0, 1], 0).into())],
+            listen: vec![Address::Tcp(([127, 0, 0, 1], 0).into())],
             ..ServerOptions::default()
         };
         change(&mut options.limits);
@@ -43,8 +44,8 @@ impl Running {
 
     pub(crate) fn port(&self) -> u16 {
         match &self.server.addresses()[0] {
-            ListenAddress::Tcp(address) => address.port(),
-            ListenAddress::Unix(_) => panic!("the first address is TCP"),
+            Address::Tcp(address) => address.port(),
+            Address::Unix(_) => panic!("the first address is TCP"),
         }
     }
 

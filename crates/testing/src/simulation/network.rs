@@ -1,0 +1,341 @@
+//! A network in memory that keeps exactly what the contract of [`firn_base::network`] promises, and
+//! breaks what it does not promise as the seed says.
+//!
+//! ```text
+//!   let network = world.network();
+//!   network.set_faults(LinkFaults { loss: 0.1, ..LinkFaults::default() });   // of all links
+//!   network.cut("a", "b");            // what a sends to b does not arrive; b to a still does
+//!   network.separate(&["a"], &["b", "c"]);
+//!   network.heal();
+//! ```
+//!
+//! Every process lives on the host of its name, which keeps its address when the process is started
+//! again. Two directed *links* join each pair of hosts, and what goes wrong is a link's. How faults
+//! show depends on what a connection promises:
+//!
+//! ```text
+//!                  Delivery::InOrder                            Delivery::Loose
+//!   delay          later; nobody overtakes                      later; others overtake
+//!   loss           sent again after a while, all others wait    lost
+//!   duplication    -                                            arrives twice
+//!   reset          the connection ends, what is under way is    the same
+//!                  lost or not
+//!   cut            waits until the link is healed               lost
+//! ```
+//!
+//! A process that is killed ends its connections, and its peers are told. A machine that loses power
+//! tells nobody: its peers wait, until a process on the same host answers that it knows nothing of
+//! their connections.
+//!
+//! Rule: the one mutex is held for the effect of a call only, never across its switch point.
+
+mod endpoint;
+mod links;
+mod pipe;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::ops::RangeInclusive;
+use std::sync::Arc;
+use std::time::Duration;
+
+use firn_base::event::Event;
+use firn_base::network::Address;
+use parking_lot::Mutex;
+
+pub(super) use self::endpoint::HostNetwork;
+use self::links::Links;
+use self::pipe::{Pipe, PipeId};
+use super::scheduler::Core;
+use super::state::ProcessId;
+use crate::random::Random;
+
+/// A machine of the simulated cluster.
+type HostId = usize;
+
+/// The first port that a process is given that asks for any.
+const FIRST_FREE_PORT: u16 = 40_000;
+
+/// What happens to messages of a link. Probabilities are per message; the default is a quick link
+/// without faults.
+#[derive(Debug, Clone, PartialEq)]
+pub struct LinkFaults {
+    /// How long a message is under way.
+    pub delay: RangeInclusive<Duration>,
+    /// That it is lost.
+    pub loss: f64,
+    /// That it arrives twice.
+    pub duplication: f64,
+    /// That the connection ends instead.
+    pub reset: f64,
+    /// How many bytes pass in a second; any number if none is given.
+    pub bytes_per_second: Option<u64>,
+}
+
+impl Default for LinkFaults {
+    fn default() -> LinkFaults {
+        let (least, most) = (Duration::from_micros(50), Duration::from_micros(150));
+        LinkFaults {
+            delay: least..=most,
+            loss: 0.0,
+            duplication: 0.0,
+            reset: 0.0,
+            bytes_per_second: None,
+        }
+    }
+}
+
+/// What passed, and what went wrong.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct NetworkCounters {
+    /// Messages that were handed over to the network.
+    pub sent: u64,
+    /// Messages that a process has received.
+    pub received: u64,
+    /// Messages that were lost for good.
+    pub lost: u64,
+    /// Messages that had to be sent again.
+    pub repeated: u64,
+    /// Messages that arrive twice.
+    pub doubled: u64,
+    /// Connections that were ended.
+    pub resets: u64,
+}
+
+/// The network of a run. Clones are the same network.
+#[derive(Clone)]
+pub struct SimulatedNetwork {
+    core: Arc<Core>,
+    state: Arc<Mutex<State>>,
+    /// Told of links that are healed, and of processes that start or listen.
+    changed: Arc<Event>,
+}
+
+struct State {
+    /// Forked from the run's at the first use, so that runs without a network draw as they did.
+    random: Option<Random>,
+    links: Links,
+    hosts: Vec<Arc<str>>,
+    processes: BTreeMap<ProcessId, ProcessNetwork>,
+    listeners: BTreeMap<(HostId, Endpoint), Arc<Mutex<Backlog>>>,
+    pipes: BTreeMap<PipeId, Pipe>,
+    next_pipe: PipeId,
+    next_port: u16,
+    counters: NetworkCounters,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Life {
+    Alive,
+    /// Its machine's system has told its peers, or does so when it is asked.
+    Killed,
+    /// Its machine was without power.
+    Lost,
+}
+
+struct ProcessNetwork {
+    host: HostId,
+    life: Life,
+}
+
+/// Where on a host somebody listens.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+enum Endpoint {
+    Port(u16),
+    Path(std::path::PathBuf),
+}
+
+/// Connections that nobody has accepted yet.
+struct Backlog {
+    process: ProcessId,
+    waiting: std::collections::VecDeque<Accepted>,
+    is_closed: bool,
+    arrived: Arc<Event>,
+}
+
+/// A connection from the listener's side.
+struct Accepted {
+    outgoing: PipeId,
+    incoming: PipeId,
+    peer: Address,
+}
+
+impl SimulatedNetwork {
+    pub(super) fn new(core: &Arc<Core>) -> SimulatedNetwork {
+        let state = State {
+            random: None,
+            links: Links::default(),
+            hosts: Vec::new(),
+            processes: BTreeMap::new(),
+            listeners: BTreeMap::new(),
+            pipes: BTreeMap::new(),
+            next_pipe: 0,
+            next_port: FIRST_FREE_PORT,
+            counters: NetworkCounters::default(),
+        };
+        SimulatedNetwork {
+            core: Arc::clone(core),
+            state: Arc::new(Mutex::new(state)),
+            changed: Arc::new(Event::new()),
+        }
+    }
+
+    /// The network as one process sees it.
+    pub(super) fn join(&self, process: ProcessId, host: &str) -> Arc<HostNetwork> {
+        let host = {
+            let mut state = self.state.lock();
+            let host = state.host(host);
+            state.processes.insert(process, ProcessNetwork { host, life: Life::Alive });
+            host
+        };
+        self.changed.notify_all();
+        Arc::new(HostNetwork::new(self.clone(), process, host))
+    }
+
+    /// The address of a port of the host of this name.
+    #[must_use]
+    pub fn address(&self, host: &str, port: u16) -> Address {
+        let host = self.state.lock().host(host);
+        Address::Tcp(SocketAddr::new(ip(host), port))
+    }
+
+    /// From now on, this goes wrong at all links that [`SimulatedNetwork::set_link`] says nothing of.
+    pub fn set_faults(&self, faults: LinkFaults) {
+        self.state.lock().links.default = faults;
+    }
+
+    /// From now on, this goes wrong with what the one host sends to the other.
+    pub fn set_link(&self, from: &str, to: &str, faults: LinkFaults) {
+        let mut state = self.state.lock();
+        let link = (state.host(from), state.host(to));
+        state.links.own.insert(link, faults);
+    }
+
+    /// From now on, nothing that the one host sends reaches the other, what is under way included.
+    pub fn cut(&self, from: &str, to: &str) {
+        let mut state = self.state.lock();
+        let link = (state.host(from), state.host(to));
+        state.links.cuts.insert(link);
+        let now = self.core.now();
+        let on_link = state.pipes_of(link);
+        on_link.iter().for_each(|pipe| state.hold(*pipe, now));
+    }
+
+    /// From now on, nothing passes between the hosts of the two groups.
+    pub fn separate(&self, here: &[&str], there: &[&str]) {
+        for one in here {
+            for other in there {
+                self.cut(one, other);
+                self.cut(other, one);
+            }
+        }
+    }
+
+    /// All that was cut is joined again. What waits on connections that keep the order arrives.
+    pub fn heal(&self) {
+        let links = std::mem::take(&mut self.state.lock().links.cuts);
+        self.join_again(links);
+    }
+
+    /// As [`SimulatedNetwork::heal`], for one link.
+    pub fn heal_link(&self, from: &str, to: &str) {
+        let mut state = self.state.lock();
+        let link = (state.host(from), state.host(to));
+        let was_cut = state.links.cuts.remove(&link);
+        drop(state);
+        self.join_again(was_cut.then_some(link).into_iter().collect());
+    }
+
+    fn join_again(&self, links: BTreeSet<(HostId, HostId)>) {
+        let mut state = self.state.lock();
+        let now = self.core.now();
+        for link in links {
+            let on_link = state.pipes_of(link);
+            on_link.iter().for_each(|pipe| state.release(*pipe, now));
+        }
+        drop(state);
+        self.changed.notify_all();
+    }
+
+    /// What was asked of the network since the run began.
+    #[must_use]
+    pub fn counters(&self) -> NetworkCounters {
+        self.state.lock().counters
+    }
+
+    /// A process is dead; its peers are told if its machine lives on.
+    fn end(&self, process: ProcessId, life: Life) {
+        let mut state = self.state.lock();
+        let now = self.core.now();
+        state.begin(&self.core);
+        if let Some(network) = state.processes.get_mut(&process) {
+            network.life = life;
+        }
+        state.listeners.retain(|_, backlog| backlog.lock().process != process);
+        let own: Vec<(PipeId, bool)> = state
+            .pipes
+            .iter()
+            .filter(|(_, pipe)| pipe.from == process || pipe.to == process)
+            .map(|(id, pipe)| (*id, pipe.from == process))
+            .collect();
+        for (pipe, is_from) in own {
+            match is_from {
+                true if life == Life::Killed => state.post_reset(pipe, now),
+                true => {}
+                false => state.forget(pipe),
+            }
+        }
+    }
+}
+
+fn ip(host: HostId) -> IpAddr {
+    let [high, low] = (host as u16 + 1).to_be_bytes();
+    IpAddr::V4(Ipv4Addr::new(10, 0, high, low))
+}
+
+impl State {
+    /// The host of this name, which there is from now on.
+    fn host(&mut self, name: &str) -> HostId {
+        self.hosts.iter().position(|host| &**host == name).unwrap_or_else(|| {
+            self.hosts.push(name.into());
+            self.hosts.len() - 1
+        })
+    }
+
+    fn host_of(&self, process: ProcessId) -> HostId {
+        self.processes[&process].host
+    }
+
+    fn is_alive(&self, process: ProcessId) -> bool {
+        self.processes[&process].life == Life::Alive
+    }
+
+    /// Whether a machine answers at all: a process lives on it, or its system has outlived one.
+    fn is_up(&self, host: HostId) -> bool {
+        let mut last = None;
+        for process in self.processes.values().filter(|process| process.host == host) {
+            match process.life {
+                Life::Alive => return true,
+                life => last = Some(life),
+            }
+        }
+        last == Some(Life::Killed)
+    }
+
+    /// Makes the choices ready.
+    fn begin(&mut self, core: &Core) {
+        self.random.get_or_insert_with(|| core.fork_random());
+    }
+
+    fn random(&self) -> &Random {
+        self.random.as_ref().expect("every call begins by making the choices ready")
+    }
+
+    fn pipes_of(&self, (from, to): (HostId, HostId)) -> Vec<PipeId> {
+        let on_link = |pipe: &Pipe| self.host_of(pipe.from) == from && self.host_of(pipe.to) == to;
+        self.pipes.iter().filter(|(_, pipe)| on_link(pipe)).map(|(id, _)| *id).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests;
