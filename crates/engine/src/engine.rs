@@ -9,7 +9,7 @@ use firn_base::event::Event;
 use firn_base::task::TaskHandle;
 use firn_base::{Cts, Environment, Lsn};
 use firn_buffer::{BufferPool, BufferPoolOptions};
-use firn_fabric::{InProcessFabric, OwnedRegion};
+use firn_fabric::{Fabric, OwnedRegion};
 use firn_format::key::CollationKeys;
 use parking_lot::Mutex;
 
@@ -61,12 +61,14 @@ pub struct Storage {
     pub pages: Arc<dyn PageStore>,
     /// Ids that an earlier life may have used are below these.
     pub limits: IdLimits,
+    /// Makes the regions that other nodes read; without any of these names yet.
+    pub fabric: Arc<dyn Fabric>,
 }
 
 /// An open engine.
 pub struct Engine {
     system: Arc<TransactionSystem>,
-    fabric: InProcessFabric,
+    fabric: Arc<dyn Fabric>,
     report: RecoveryReport,
     losers_left: Arc<AtomicU64>,
     maintenance: Arc<Maintenance>,
@@ -93,14 +95,14 @@ impl Engine {
         storage: Storage,
         options: &EngineOptions,
     ) -> Result<Engine, EngineError> {
-        let fabric = InProcessFabric::new();
-        let durable = register(&fabric, "durable-lsn", 1)?;
+        let durable = storage.fabric.register("durable-lsn", 1);
+        let durable = durable.map_err(|error| EngineError::Invalid(error.to_string()))?;
         let pages = open_pages(environment, &storage, options, durable);
         let spaces = Arc::new(Spaces::new(pages.clone()));
         let forest = Arc::new(Forest::new(pages, spaces, options.structure_changes));
         let system = TransactionSystem::new(
             environment,
-            &fabric,
+            &*storage.fabric,
             forest,
             storage.limits,
             options.transactions,
@@ -118,7 +120,7 @@ impl Engine {
         });
         let engine = Engine {
             system,
-            fabric,
+            fabric: storage.fabric,
             report,
             losers_left: Arc::new(AtomicU64::new(losers.len() as u64)),
             maintenance,
@@ -176,10 +178,10 @@ impl Engine {
         self.system.forest()
     }
 
-    /// The one-sided regions of this node.
+    /// Where this node's regions are registered. Their epoch lasts as long as this.
     #[must_use]
-    pub fn fabric(&self) -> &InProcessFabric {
-        &self.fabric
+    pub fn fabric(&self) -> &dyn Fabric {
+        &*self.fabric
     }
 
     /// What the restart has found.
@@ -217,14 +219,6 @@ impl Engine {
         flushed?;
         counted
     }
-}
-
-fn register(
-    fabric: &InProcessFabric,
-    name: &str,
-    words: usize,
-) -> Result<OwnedRegion, EngineError> {
-    fabric.register(name, words).map_err(|error| EngineError::Invalid(error.to_string()))
 }
 
 fn open_pages(

@@ -1,11 +1,12 @@
 //! An engine over a local directory: the embedded default, in which all tiers are one process.
 
 use std::path::Path;
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
 use firn_base::{Environment, Lsn};
 use firn_engine::transaction::IdLimits;
 use firn_engine::{Engine, EngineError, EngineOptions, Storage};
+use firn_fabric::{Epoch, InProcessFabric};
 use firn_storage::local::{LocalOptions, LocalStorage, OpenError};
 
 use crate::memory::{Governor, MemoryReport};
@@ -57,6 +58,8 @@ impl LocalNode {
             log: storage.log.clone(),
             pages: storage.pages.clone(),
             limits: IdLimits { trx: watermarks.trx_id_limit, cts: watermarks.cts_limit },
+            // Other processes cannot reach these regions, so any number that grows will do.
+            fabric: Arc::new(InProcessFabric::new(Epoch(environment.clock.wall_time_ms()))),
         };
         let engine = Engine::open(environment, seams, &options.engine)?;
         let pool = &engine.system().pages().pool;

@@ -7,6 +7,7 @@ use firn_base::Environment;
 use firn_engine::rows::EngineNode;
 use firn_engine::transaction::IdLimits;
 use firn_engine::{Engine, EngineOptions, Storage};
+use firn_fabric::{Epoch, InProcessFabric};
 use firn_storage::local::{LocalOptions, LocalStorage};
 
 use crate::collation::Collations;
@@ -31,6 +32,7 @@ impl TestNode {
             log: storage.log.clone(),
             pages: storage.pages.clone(),
             limits: IdLimits { trx: watermarks.trx_id_limit, cts: watermarks.cts_limit },
+            fabric: Arc::new(InProcessFabric::new(Epoch(1))),
         };
         let options = EngineOptions { buffer_pool_bytes: 32 << 20, ..EngineOptions::default() };
         let engine = Engine::open(&environment, seams, &options).unwrap();

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use firn_api::rows::DetachedLocks;
 use firn_base::{Cts, Environment, Lsn, PageId, PageNo, TrxId};
-use firn_fabric::{FabricError, InProcessFabric};
+use firn_fabric::{Fabric, FabricError};
 use firn_format::overflow::OverflowPage;
 use firn_format::page::PageKind;
 use firn_format::redo::Change;
@@ -115,7 +115,7 @@ impl TransactionSystem {
     /// If the fabric has regions of these names already.
     pub fn new(
         environment: &Environment,
-        fabric: &InProcessFabric,
+        fabric: &dyn Fabric,
         forest: Arc<Forest>,
         limits: IdLimits,
         options: TransactionOptions,

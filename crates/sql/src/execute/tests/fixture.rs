@@ -8,6 +8,7 @@ use firn_base::{Environment, IndexId, PageNo, SpaceId, TableId};
 use firn_engine::rows::EngineNode;
 use firn_engine::transaction::IdLimits;
 use firn_engine::{Engine, EngineOptions, Storage};
+use firn_fabric::{Epoch, InProcessFabric};
 use firn_format::definition::{
     ColumnDefinition, IndexDefinition, IndexKind, IndexPart, IndexState, TableDefinition,
 };
@@ -181,6 +182,7 @@ impl Database {
             log: storage.log.clone(),
             pages: storage.pages.clone(),
             limits: IdLimits { trx: watermarks.trx_id_limit, cts: watermarks.cts_limit },
+            fabric: Arc::new(InProcessFabric::new(Epoch(1))),
         };
         let options = EngineOptions { buffer_pool_bytes: 32 << 20, ..EngineOptions::default() };
         let engine = Engine::open(&environment, seams, &options).unwrap();

@@ -12,6 +12,7 @@ use firn_base::{Environment, TableId};
 use firn_engine::rows::EngineNode;
 use firn_engine::transaction::IdLimits;
 use firn_engine::{Engine, EngineOptions, Storage};
+use firn_fabric::{Epoch, InProcessFabric};
 use firn_format::key::KeyRange;
 use firn_format::value::ValueRef;
 use firn_storage::local::{LocalOptions, LocalStorage};
@@ -60,6 +61,7 @@ impl Database {
             log: storage.log.clone(),
             pages: storage.pages.clone(),
             limits: IdLimits { trx: watermarks.trx_id_limit, cts: watermarks.cts_limit },
+            fabric: Arc::new(InProcessFabric::new(Epoch(1))),
         };
         let options = EngineOptions { buffer_pool_bytes: 32 << 20, ..EngineOptions::default() };
         let engine = Engine::open(&environment, seams, &options).unwrap();

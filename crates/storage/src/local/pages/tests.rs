@@ -81,6 +81,7 @@ fn open(
         disk: Arc::clone(disk) as Arc<dyn firn_base::disk::Disk>,
         random: Arc::new(SplitMix::new(0)),
         spawner: Arc::new(ThreadSpawner),
+        ..Environment::system()
     };
     let log = Arc::clone(log) as Arc<dyn PageLog>;
     let options = options.clone();

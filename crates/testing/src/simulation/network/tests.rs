@@ -2,7 +2,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use firn_base::Environment;
-use firn_base::network::{Address, Connection, Delivery, Listener, MAX_MESSAGE_BYTES, NetworkError, NetworkResult};
+use firn_base::network::{
+    Address, Connection, Delivery, Listener, MAX_MESSAGE_BYTES, NetworkError, NetworkResult,
+};
 use firn_base::task::sleep;
 use parking_lot::Mutex;
 

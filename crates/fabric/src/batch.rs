@@ -1,0 +1,264 @@
+//! Batches of one-sided acts, and being told of their end.
+//!
+//! ```text
+//!   let mut batch = Batch::new();
+//!   let slot = batch.read(40, 5);               // where its answer will be found
+//!   batch.compare_and_swap(7, 0, 1);
+//!   let done = region.submit(batch);            // goes out at once; others may follow
+//!   let answers = done.wait(timeout)?;
+//!   answers.words(slot)
+//! ```
+
+use std::ops::Range;
+use std::sync::Arc;
+use std::time::Duration;
+
+use firn_base::event::Event;
+use parking_lot::Mutex;
+
+use crate::region::FabricError;
+use crate::words::{AtomicU64, Ordering};
+
+/// One act on a region.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Act {
+    /// Reads so many words in ascending order.
+    Read {
+        /// The first word.
+        start: usize,
+        /// How many words.
+        length: usize,
+    },
+    /// Writes words in ascending order.
+    Write {
+        /// The first word.
+        start: usize,
+        /// What is written.
+        words: Vec<u64>,
+    },
+    /// Puts `new` where `expected` stands, and answers with what stood there.
+    CompareAndSwap {
+        /// The word.
+        word: usize,
+        /// What has to stand there.
+        expected: u64,
+        /// What is put there.
+        new: u64,
+    },
+    /// Adds to a word, and answers with what it was.
+    FetchAdd {
+        /// The word.
+        word: usize,
+        /// How much.
+        amount: u64,
+    },
+}
+
+impl Act {
+    /// The words that it touches.
+    fn range(&self) -> (usize, usize) {
+        match self {
+            Act::Read { start, length } => (*start, *length),
+            Act::Write { start, words } => (*start, words.len()),
+            Act::CompareAndSwap { word, .. } | Act::FetchAdd { word, .. } => (*word, 1),
+        }
+    }
+}
+
+/// Where the answer to an act is found.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AnswerPlace(Range<usize>);
+
+/// Acts that are done in their order, and posted at once.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Batch {
+    acts: Vec<Act>,
+    answer_words: usize,
+}
+
+impl Batch {
+    /// A batch without acts.
+    #[must_use]
+    pub fn new() -> Batch {
+        Batch::default()
+    }
+
+    /// The acts, in their order.
+    #[must_use]
+    pub fn acts(&self) -> &[Act] {
+        &self.acts
+    }
+
+    fn place(&mut self, words: usize) -> AnswerPlace {
+        let start = self.answer_words;
+        self.answer_words += words;
+        AnswerPlace(start..self.answer_words)
+    }
+
+    /// Reads so many words from `start` on.
+    pub fn read(&mut self, start: usize, length: usize) -> AnswerPlace {
+        self.acts.push(Act::Read { start, length });
+        self.place(length)
+    }
+
+    /// Writes words from `start` on.
+    pub fn write(&mut self, start: usize, words: Vec<u64>) {
+        self.acts.push(Act::Write { start, words });
+    }
+
+    /// Writes bytes, the low one of each word first; the last word is filled up with zeros.
+    pub fn write_bytes(&mut self, start: usize, bytes: &[u8]) {
+        let word = |bytes: &[u8]| {
+            let mut word = [0; size_of::<u64>()];
+            word[..bytes.len()].copy_from_slice(bytes);
+            u64::from_le_bytes(word)
+        };
+        self.write(start, bytes.chunks(size_of::<u64>()).map(word).collect());
+    }
+
+    /// Puts `new` where `expected` stands; the answer is what stood there.
+    pub fn compare_and_swap(&mut self, word: usize, expected: u64, new: u64) -> AnswerPlace {
+        self.acts.push(Act::CompareAndSwap { word, expected, new });
+        self.place(1)
+    }
+
+    /// Adds to a word; the answer is what it was.
+    pub fn fetch_add(&mut self, word: usize, amount: u64) -> AnswerPlace {
+        self.acts.push(Act::FetchAdd { word, amount });
+        self.place(1)
+    }
+
+    /// Does the batch on words that this process can reach by itself.
+    ///
+    /// # Errors
+    /// [`FabricError::OutOfBounds`]; then nothing of the batch was done.
+    pub(crate) fn run(&self, words: &[AtomicU64]) -> Result<Answers, FabricError> {
+        for act in &self.acts {
+            let (start, length) = act.range();
+            let end = start.saturating_add(length);
+            if end > words.len() {
+                return Err(FabricError::OutOfBounds { start, end, length: words.len() });
+            }
+        }
+        let mut answers = Vec::with_capacity(self.answer_words);
+        for act in &self.acts {
+            match act {
+                Act::Read { start, length } => {
+                    let read = words[*start..][..*length].iter();
+                    answers.extend(read.map(|word| word.load(Ordering::Acquire)));
+                }
+                Act::Write { start, words: new } => {
+                    for (slot, word) in words[*start..].iter().zip(new) {
+                        slot.store(*word, Ordering::Release);
+                    }
+                }
+                Act::CompareAndSwap { word, expected, new } => {
+                    let (success, failure) = (Ordering::AcqRel, Ordering::Acquire);
+                    let found = words[*word].compare_exchange(*expected, *new, success, failure);
+                    answers.push(found.unwrap_or_else(|found| found));
+                }
+                Act::FetchAdd { word, amount } => {
+                    answers.push(words[*word].fetch_add(*amount, Ordering::AcqRel));
+                }
+            }
+        }
+        Ok(Answers(answers))
+    }
+}
+
+/// What a batch answers.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Answers(Vec<u64>);
+
+impl Answers {
+    /// The words that an act has read.
+    ///
+    /// # Panics
+    /// If the place is that of another batch.
+    #[must_use]
+    pub fn words(&self, place: AnswerPlace) -> &[u64] {
+        &self.0[place.0]
+    }
+
+    /// The one word that an act answers with.
+    ///
+    /// # Panics
+    /// As [`Answers::words`].
+    #[must_use]
+    pub fn word(&self, place: AnswerPlace) -> u64 {
+        self.words(place)[0]
+    }
+}
+
+type Answered = Result<Answers, FabricError>;
+
+/// Told when a batch is done.
+#[derive(Debug)]
+pub struct Completion(State);
+
+#[derive(Debug)]
+enum State {
+    Ready(Answered),
+    Pending(Arc<Promise>),
+}
+
+#[derive(Debug, Default)]
+struct Promise {
+    answered: Mutex<Option<Answered>>,
+    changed: Event,
+}
+
+/// The transport's end of a completion. Dropped without an answer, it leaves the peer to its timeout.
+#[derive(Debug)]
+pub struct Completer(Arc<Promise>);
+
+impl Completion {
+    /// Of a batch that is done already.
+    #[must_use]
+    pub fn ready(answered: Answered) -> Completion {
+        Completion(State::Ready(answered))
+    }
+
+    /// Of a batch that is under way.
+    #[must_use]
+    pub fn pending() -> (Completion, Completer) {
+        let promise = Arc::new(Promise::default());
+        (Completion(State::Pending(Arc::clone(&promise))), Completer(promise))
+    }
+
+    /// Whether [`Completion::wait`] would not block.
+    #[must_use]
+    pub fn is_done(&self) -> bool {
+        match &self.0 {
+            State::Ready(_) => true,
+            State::Pending(promise) => promise.answered.lock().is_some(),
+        }
+    }
+
+    /// Waits until the batch is done.
+    ///
+    /// # Errors
+    /// Why it was not; [`FabricError::TimedOut`] after `timeout`.
+    pub fn wait(self, timeout: Duration) -> Answered {
+        match self.0 {
+            State::Ready(answered) => answered,
+            State::Pending(promise) => {
+                let is_answered = || promise.answered.lock().is_some();
+                promise.changed.wait_until(Some(timeout), is_answered);
+                let answered = promise.answered.lock().take();
+                answered.unwrap_or(Err(FabricError::TimedOut { timeout }))
+            }
+        }
+    }
+}
+
+impl Completer {
+    /// The batch is done, or it was not.
+    pub fn complete(self, answered: Answered) {
+        *self.0.answered.lock() = Some(answered);
+        self.0.changed.notify_all();
+    }
+}
+
+#[cfg(test)]
+mod tests;

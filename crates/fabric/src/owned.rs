@@ -1,0 +1,42 @@
+//! A region in the hands of its owner, who uses the words directly.
+
+use std::sync::Arc;
+
+#[cfg(not(feature = "shuttle"))]
+use crate::mapping::Mapping;
+use crate::words::AtomicU64;
+
+/// See the module's page. Clones are the same region.
+#[derive(Debug, Clone)]
+pub struct OwnedRegion(Memory);
+
+#[derive(Debug, Clone)]
+enum Memory {
+    Heap(Arc<[AtomicU64]>),
+    #[cfg(not(feature = "shuttle"))]
+    Shared(Arc<Mapping>),
+}
+
+impl OwnedRegion {
+    /// A region of zeros that no peer can reach.
+    #[must_use]
+    pub fn unregistered(length_words: usize) -> OwnedRegion {
+        OwnedRegion(Memory::Heap((0..length_words).map(|_| AtomicU64::new(0)).collect()))
+    }
+
+    #[cfg(not(feature = "shuttle"))]
+    pub(crate) fn shared(mapping: Arc<Mapping>) -> OwnedRegion {
+        OwnedRegion(Memory::Shared(mapping))
+    }
+
+    /// The words.
+    #[inline]
+    #[must_use]
+    pub fn words(&self) -> &[AtomicU64] {
+        match &self.0 {
+            Memory::Heap(words) => words,
+            #[cfg(not(feature = "shuttle"))]
+            Memory::Shared(mapping) => mapping.words(),
+        }
+    }
+}

@@ -1,0 +1,91 @@
+//! What owner and peer say to each other over the socket.
+
+use crate::region::Epoch;
+
+const MAGIC: [u8; 4] = *b"FnSM";
+const VERSION: u8 = 1;
+/// The length of the longest request in bytes: a longer name is none.
+pub(super) const REQUEST_BYTES: usize = 6 + 250;
+/// The length of a reply in bytes.
+pub(super) const REPLY_BYTES: usize = 16;
+
+/// What a peer asks for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Request {
+    /// The epoch; the connection stays, so that its end tells of the owner's.
+    Watch,
+    /// The region of this name.
+    Region(String),
+}
+
+/// What the owner answers. The memory of a region goes with the reply.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Reply {
+    pub(super) epoch: Epoch,
+    pub(super) is_known: bool,
+}
+
+/// Bytes that are no packet of this version.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub(super) enum PacketError {
+    #[error("the packet is none of this protocol")]
+    Foreign,
+    #[error("it speaks version {theirs}, this process speaks version {VERSION}")]
+    Version { theirs: u8 },
+}
+
+/// Checks what packets begin with; the kind and what follows.
+fn begin(bytes: &[u8]) -> Result<(u8, &[u8]), PacketError> {
+    match bytes {
+        [a, b, c, d, version, kind, rest @ ..] if [*a, *b, *c, *d] == MAGIC => match *version {
+            VERSION => Ok((*kind, rest)),
+            theirs => Err(PacketError::Version { theirs }),
+        },
+        _ => Err(PacketError::Foreign),
+    }
+}
+
+fn packet(kind: u8) -> Vec<u8> {
+    let mut bytes = MAGIC.to_vec();
+    bytes.extend([VERSION, kind]);
+    bytes
+}
+
+impl Request {
+    pub(super) fn encode(&self) -> Vec<u8> {
+        match self {
+            Request::Watch => packet(0),
+            Request::Region(name) => [&packet(1)[..], name.as_bytes()].concat(),
+        }
+    }
+
+    pub(super) fn decode(bytes: &[u8]) -> Result<Request, PacketError> {
+        match begin(bytes)? {
+            (0, []) => Ok(Request::Watch),
+            (1, name) => {
+                let name = std::str::from_utf8(name).map_err(|_| PacketError::Foreign)?;
+                Ok(Request::Region(name.to_owned()))
+            }
+            _ => Err(PacketError::Foreign),
+        }
+    }
+}
+
+impl Reply {
+    pub(super) fn encode(self) -> Vec<u8> {
+        let mut bytes = packet(u8::from(self.is_known));
+        bytes.extend([0, 0]);
+        bytes.extend(self.epoch.0.to_le_bytes());
+        bytes
+    }
+
+    pub(super) fn decode(bytes: &[u8]) -> Result<Reply, PacketError> {
+        match begin(bytes)? {
+            (kind @ (0 | 1), [0, 0, epoch @ ..]) => {
+                let epoch = epoch.try_into().map_err(|_| PacketError::Foreign)?;
+                Ok(Reply { epoch: Epoch(u64::from_le_bytes(epoch)), is_known: kind == 1 })
+            }
+            _ => Err(PacketError::Foreign),
+        }
+    }
+}
