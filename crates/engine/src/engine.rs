@@ -95,19 +95,17 @@ impl Engine {
         storage: Storage,
         options: &EngineOptions,
     ) -> Result<Engine, EngineError> {
-        let durable = storage.fabric.register("durable-lsn", 1);
-        let durable = durable.map_err(|error| EngineError::Invalid(error.to_string()))?;
+        let durable = storage.fabric.register("durable-lsn", 1)?;
         let pages = open_pages(environment, &storage, options, durable);
         let spaces = Arc::new(Spaces::new(pages.clone()));
         let forest = Arc::new(Forest::new(pages, spaces, options.structure_changes));
         let system = TransactionSystem::new(
             environment,
-            &*storage.fabric,
+            &storage.fabric,
             forest,
             storage.limits,
             options.transactions,
-        )
-        .map_err(|error| EngineError::Invalid(error.to_string()))?;
+        )?;
         let system = Arc::new(system);
         system.ensure_undo_space()?;
         let (report, losers) = system.recover()?;
@@ -275,7 +273,10 @@ impl Maintenance {
         let mut durable = DurableCommits::default();
         while !self.is_stopping() {
             let ticket = self.wake.listen();
-            log_failure("purge", self.purge_once(durable.advance(&self.system)));
+            let limit = durable.advance(&self.system);
+            // Before anything is announced, so that no peer opens a snapshot behind that.
+            self.system.order().publish_durable(limit);
+            log_failure("purge", self.purge_once(limit));
             if self.is_stopping() {
                 return;
             }

@@ -3,6 +3,7 @@
 use firn_api::{LogError, PageStoreError};
 use firn_base::memory::NoRoom;
 use firn_base::{IndexId, PageId, SpaceId, TableId};
+use firn_fabric::FabricError;
 use firn_format::definition::DefinitionError;
 use firn_format::key::KeyError;
 use firn_format::row::RowError;
@@ -19,6 +20,9 @@ pub enum EngineError {
     /// A page could not be had.
     #[error(transparent)]
     Page(#[from] PageStoreError),
+    /// The fabric has no memory for what other nodes are to read.
+    #[error(transparent)]
+    Fabric(#[from] FabricError),
     /// A live record has that key already.
     #[error("an entry with this key exists already in index {index}")]
     DuplicateKey {
@@ -135,7 +139,7 @@ impl EngineError {
     pub fn mysql_code(&self) -> u16 {
         match self {
             EngineError::Log(LogError::NoRoom { .. }) => 1021,
-            EngineError::NoMemory(_) => 1041,
+            EngineError::NoMemory(_) | EngineError::Fabric(_) => 1041,
             EngineError::DuplicateKey { .. } => 1062,
             EngineError::WriteConflict => 1020,
             EngineError::Lock(LockError::Deadlock { .. }) => 1213,

@@ -90,13 +90,13 @@ impl TransactionSystem {
                     self.undo().release(segment);
                 }
                 End::Prepared(xid) => {
-                    self.table().begin(last.trx, self.snapshots().horizon());
+                    self.table().begin(last.trx, self.snapshots().horizon())?;
                     let undo = UndoLog { last: last.previous_in_trx, ..undo };
                     self.add_prepared(&xid, undo, None);
                     report.prepared += 1;
                 }
                 End::Open => {
-                    self.table().begin(last.trx, self.snapshots().horizon());
+                    self.table().begin(last.trx, self.snapshots().horizon())?;
                     losers.push(undo);
                     report.losers += 1;
                 }

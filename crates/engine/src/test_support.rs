@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use firn_api::{ImageSource, LogError, LogStore, Offer, PageRead, PageStore, PageStoreError};
 use firn_base::{Cts, Environment, IndexId, Lsn, PageId, PageNo, SpaceId, TableId, TrxId};
 use firn_buffer::{BufferPool, BufferPoolOptions};
-use firn_fabric::{Epoch, InProcessFabric};
+use firn_fabric::{Epoch, Fabric, InProcessFabric};
 use firn_format::definition::{
     ColumnDefinition, IndexDefinition, IndexKind, IndexPart, IndexState, TableDefinition,
 };
@@ -178,7 +178,8 @@ impl Node {
         });
         drop(frames);
         let limits = IdLimits { trx: TrxId(1), cts: Cts(0) };
-        let (environment, fabric) = (Environment::system(), InProcessFabric::new(Epoch(1)));
+        let environment = Environment::system();
+        let fabric: Arc<dyn Fabric> = Arc::new(InProcessFabric::new(Epoch(1)));
         let system =
             TransactionSystem::new(&environment, &fabric, forest, limits, options).unwrap();
         Node { system: Arc::new(system), index: index.unwrap() }

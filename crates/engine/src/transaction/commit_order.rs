@@ -9,9 +9,10 @@
 //! The paper makes handing out a timestamp and filling the transaction's slot one step under a lock, so
 //! that `CTS_max_committed` never passes a slot that is not filled. Here both are free of locks: whoever
 //! has filled its slot marks the timestamp in a window, and `max_committed` moves over what is marked
-//! without a gap. Both counters lie in a fabric region, for nodes that take snapshots from afar.
+//! without a gap. The counters lie in a fabric region, for nodes that take snapshots from afar; what those may
+//! see is durable.
 //!
-//! Invariant: `max_committed ≤ last`, and every transaction with `cts ≤ max_committed` has its slot filled.
+//! Invariant: `durable ≤ max_committed ≤ last`, and every transaction with `cts ≤ max_committed` has its slot filled.
 
 use crossbeam_utils::CachePadded;
 use firn_base::Cts;
@@ -19,12 +20,16 @@ use firn_fabric::OwnedRegion;
 
 use crate::sync::{AtomicU64, Ordering, yield_now};
 
+/// The region of both counters and of what is durable.
+pub(super) const REGION: &str = "timestamps";
 /// Word of the region: the last timestamp that was handed out.
 pub const LAST_WORD: usize = 0;
 /// Word of the region: what a snapshot taken now sees. On a cache line of its own.
 pub const MAX_COMMITTED_WORD: usize = 8;
+/// Word of the region: up to which timestamp all commits are durable, which is what other nodes may see.
+pub(super) const DURABLE_WORD: usize = 16;
 /// Words that the region needs.
-pub const REGION_WORDS: usize = 16;
+pub const REGION_WORDS: usize = 24;
 
 /// Commits that may be between timestamp and filled slot at once.
 #[cfg(not(feature = "shuttle"))]
@@ -47,9 +52,10 @@ impl CommitOrder {
     /// If the region is too small.
     #[must_use]
     pub fn new(region: OwnedRegion, last: Cts) -> CommitOrder {
-        assert!(region.words().len() >= REGION_WORDS, "the region holds both counters");
+        assert!(region.words().len() >= REGION_WORDS, "the region holds the counters");
         region.words()[LAST_WORD].store(last.0, Ordering::Release);
         region.words()[MAX_COMMITTED_WORD].store(last.0, Ordering::Release);
+        region.words()[DURABLE_WORD].store(last.0, Ordering::Release);
         let filled = (0..WINDOW).map(|_| CachePadded::new(AtomicU64::new(0))).collect();
         CommitOrder { region, filled }
     }
@@ -62,6 +68,17 @@ impl CommitOrder {
     #[must_use]
     pub fn max_committed(&self) -> Cts {
         Cts(self.max_committed_word().load(Ordering::SeqCst))
+    }
+
+    /// Up to which timestamp all commits are durable, as far as other nodes have been told.
+    #[must_use]
+    pub fn durable(&self) -> Cts {
+        Cts(self.region.words()[DURABLE_WORD].load(Ordering::SeqCst))
+    }
+
+    /// Tells other nodes that all commits up to `cts` are durable. Never goes back.
+    pub fn publish_durable(&self, cts: Cts) {
+        self.region.words()[DURABLE_WORD].fetch_max(cts.0, Ordering::SeqCst);
     }
 
     /// The last timestamp that was handed out.

@@ -6,6 +6,7 @@ pub mod cursor;
 pub mod handle;
 pub mod prepared;
 pub mod read;
+pub mod remote;
 pub mod renewal;
 pub mod run;
 pub mod snapshots;

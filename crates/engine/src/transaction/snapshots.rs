@@ -11,25 +11,54 @@
 //! horizon before it scans a second time, and the opener looks at the announcement after it has
 //! registered: either the scan sees the registration, or the opener sees the announcement and begins
 //! again with a newer timestamp. Both sides use sequentially consistent operations for this.
+//!
+//! All of it lies in a fabric region. Peers have places of their own there, which they take by
+//! compare and swap and fill by the same protocol ([`super::remote`]):
+//!
+//! ```text
+//!   word 0  announced │ 16  horizon │ 32…  a place for each of 64 peers' snapshots │ …  sessions
+//! ```
+//!
+//! A place holds the snapshot plus one, or zero if it is free.
 
-use crossbeam_utils::CachePadded;
 use firn_base::Cts;
+use firn_fabric::OwnedRegion;
 
 use crate::free_list::FreeList;
 use crate::sync::{AtomicU64, AtomicUsize, Ordering};
 use crate::transaction::commit_order::CommitOrder;
 
-const FREE: u64 = u64::MAX;
+/// The region of the registry.
+pub(super) const REGION: &str = "snapshots";
+/// Words from one place to the next: on cache lines of their own.
+const STRIDE_WORDS: usize = 16;
+pub(super) const ANNOUNCED_WORD: usize = 0;
+pub(super) const HORIZON_WORD: usize = STRIDE_WORDS;
+/// How many snapshots peers can have open, all together.
+pub(super) const PEER_PLACES: usize = if cfg!(feature = "shuttle") { 2 } else { 64 };
+/// A place without a snapshot.
+pub(super) const FREE: u64 = 0;
+/// A place whose snapshot is about to be known, and may be any.
+pub(super) const OLDEST: u64 = 1;
+
+/// The word of a peer's place.
+pub(super) const fn peer_word(place: usize) -> usize {
+    (2 + place) * STRIDE_WORDS
+}
+
+/// What stands in the place of a snapshot.
+pub(super) const fn registered(snapshot: Cts) -> u64 {
+    snapshot.0 + 1
+}
 
 /// See the module's page.
 #[derive(Debug)]
 pub struct Snapshots {
-    slots: Box<[CachePadded<AtomicU64>]>,
+    region: OwnedRegion,
+    limit: usize,
     free: FreeList<usize>,
     /// Slots at and above this index were never used.
     used: AtomicUsize,
-    announced: AtomicU64,
-    horizon: AtomicU64,
 }
 
 /// A place for one snapshot at a time; a session keeps one.
@@ -47,21 +76,44 @@ pub struct TooManySnapshots {
 }
 
 impl Snapshots {
-    /// A registry of `limit` slots; nothing older than `horizon` will be asked for.
+    /// Words that the region of a registry with `limit` slots has.
     #[must_use]
-    pub fn new(limit: usize, horizon: Cts) -> Snapshots {
-        Snapshots {
-            slots: (0..limit).map(|_| CachePadded::new(AtomicU64::new(FREE))).collect(),
-            free: FreeList::new(),
-            used: AtomicUsize::new(0),
-            announced: AtomicU64::new(horizon.0),
-            horizon: AtomicU64::new(horizon.0),
-        }
+    pub const fn region_words(limit: usize) -> usize {
+        peer_word(PEER_PLACES + limit)
+    }
+
+    /// A registry in `region`; nothing older than `horizon` will be asked for.
+    #[must_use]
+    pub fn new(region: OwnedRegion, horizon: Cts) -> Snapshots {
+        let limit = (region.words().len() / STRIDE_WORDS).saturating_sub(2 + PEER_PLACES);
+        region.words()[ANNOUNCED_WORD].store(horizon.0, Ordering::SeqCst);
+        region.words()[HORIZON_WORD].store(horizon.0, Ordering::SeqCst);
+        Snapshots { region, limit, free: FreeList::new(), used: AtomicUsize::new(0) }
     }
 
     /// What a registry of `limit` slots takes in memory.
     pub(crate) fn size_bytes(limit: usize) -> usize {
-        limit * (size_of::<CachePadded<AtomicU64>>() + size_of::<usize>())
+        Snapshots::region_words(limit) * size_of::<u64>() + limit * size_of::<usize>()
+    }
+
+    #[inline]
+    fn place(&self, slot: &SnapshotSlot) -> &AtomicU64 {
+        &self.region.words()[peer_word(PEER_PLACES + slot.index)]
+    }
+
+    fn announced(&self) -> &AtomicU64 {
+        &self.region.words()[ANNOUNCED_WORD]
+    }
+
+    fn horizon_word(&self) -> &AtomicU64 {
+        &self.region.words()[HORIZON_WORD]
+    }
+
+    /// The places that may hold a snapshot, those of peers first.
+    fn places(&self) -> impl Iterator<Item = u64> {
+        let used = self.used.load(Ordering::SeqCst);
+        let places = self.region.words()[peer_word(0)..].iter().step_by(STRIDE_WORDS);
+        places.take(PEER_PLACES + used).map(|place| place.load(Ordering::SeqCst))
     }
 
     /// Takes a slot; give it back with [`Snapshots::give_back`].
@@ -70,14 +122,12 @@ impl Snapshots {
     /// [`TooManySnapshots`].
     pub fn take(&self) -> Result<SnapshotSlot, TooManySnapshots> {
         let index = self.free.take().or_else(|| self.take_unused());
-        index
-            .map(|index| SnapshotSlot { index })
-            .ok_or(TooManySnapshots { limit: self.slots.len() })
+        index.map(|index| SnapshotSlot { index }).ok_or(TooManySnapshots { limit: self.limit })
     }
 
     #[cold]
     fn take_unused(&self) -> Option<usize> {
-        let next = |used: usize| (used < self.slots.len()).then_some(used + 1);
+        let next = |used: usize| (used < self.limit).then_some(used + 1);
         self.used.fetch_update(Ordering::SeqCst, Ordering::SeqCst, next).ok()
     }
 
@@ -91,8 +141,8 @@ impl Snapshots {
     pub fn open(&self, slot: &SnapshotSlot, order: &CommitOrder) -> Cts {
         loop {
             let snapshot = order.max_committed();
-            self.slots[slot.index].store(snapshot.0, Ordering::SeqCst);
-            if self.announced.load(Ordering::SeqCst) <= snapshot.0 {
+            self.place(slot).store(registered(snapshot), Ordering::SeqCst);
+            if self.announced().load(Ordering::SeqCst) <= snapshot.0 {
                 return snapshot;
             }
         }
@@ -103,43 +153,45 @@ impl Snapshots {
     /// # Panics
     /// If the snapshot is already behind the horizon.
     pub fn share(&self, slot: &SnapshotSlot, snapshot: Cts) {
-        self.slots[slot.index].store(snapshot.0, Ordering::SeqCst);
-        let horizon = self.horizon.load(Ordering::SeqCst);
-        assert!(horizon <= snapshot.0, "a shared snapshot is kept alive by its owner");
+        self.place(slot).store(registered(snapshot), Ordering::SeqCst);
+        assert!(self.horizon() <= snapshot, "a shared snapshot is kept alive by its owner");
     }
 
     /// Closes the slot's snapshot.
     pub fn close(&self, slot: &SnapshotSlot) {
-        self.slots[slot.index].store(FREE, Ordering::SeqCst);
+        self.place(slot).store(FREE, Ordering::SeqCst);
     }
 
     fn oldest(&self, limit: u64) -> u64 {
-        let used = self.used.load(Ordering::SeqCst);
-        let open = self.slots[..used].iter().map(|slot| slot.load(Ordering::SeqCst));
-        open.min().unwrap_or(FREE).min(limit)
+        let open = self.places().filter(|place| *place != FREE).map(|place| place - 1);
+        open.min().unwrap_or(limit).min(limit)
     }
 
     /// Computes the horizon anew, up to `limit`, which some snapshot could have been by now: every open
     /// snapshot, and every one opened later, is at or above it. For one background task.
     pub fn advance_horizon(&self, limit: Cts) -> Cts {
         let candidate = self.oldest(limit.0);
-        self.announced.fetch_max(candidate, Ordering::SeqCst);
+        self.announced().fetch_max(candidate, Ordering::SeqCst);
         let horizon = self.oldest(candidate);
-        self.horizon.fetch_max(horizon, Ordering::SeqCst);
+        self.horizon_word().fetch_max(horizon, Ordering::SeqCst);
         self.horizon()
     }
 
     /// The horizon as last computed.
     #[must_use]
     pub fn horizon(&self) -> Cts {
-        Cts(self.horizon.load(Ordering::SeqCst))
+        Cts(self.horizon_word().load(Ordering::SeqCst))
     }
 
-    /// How many snapshots are open. Takes a look at each slot.
+    /// How many snapshots are open, those of peers included. Takes a look at each slot.
     #[must_use]
     pub fn open_count(&self) -> usize {
-        let used = self.used.load(Ordering::SeqCst);
-        self.slots[..used].iter().filter(|slot| slot.load(Ordering::SeqCst) != FREE).count()
+        self.places().filter(|place| *place != FREE).count()
+    }
+
+    /// Takes back the place of a peer that is dead: nothing is kept for it any more.
+    pub fn forget_peer(&self, place: usize) {
+        self.region.words()[peer_word(place)].store(FREE, Ordering::SeqCst);
     }
 }
 

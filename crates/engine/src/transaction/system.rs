@@ -22,7 +22,7 @@ use crate::mini_transaction::MiniTransaction;
 use crate::pages::Pages;
 use crate::transaction::active_list::ActiveList;
 use crate::transaction::commit_order::{self, CommitOrder};
-use crate::transaction::snapshots::Snapshots;
+use crate::transaction::snapshots::{self, Snapshots};
 use crate::transaction::table::{Outcome, TransactionTable};
 use crate::transaction::undo::{Finished, Segment, UndoLog, UndoSegments, Work};
 use crate::tree::Forest;
@@ -108,27 +108,28 @@ pub struct TransactionSystem {
 }
 
 impl TransactionSystem {
-    /// A system without transactions whose ids begin at `limits`. The transaction table and the
-    /// timestamps are registered with `fabric`.
+    /// A system without transactions whose ids begin at `limits`. The transaction table, the
+    /// timestamps and the registry of snapshots are registered with `fabric`.
     ///
     /// # Errors
     /// If the fabric has regions of these names already.
     pub fn new(
         environment: &Environment,
-        fabric: &dyn Fabric,
+        fabric: &Arc<dyn Fabric>,
         forest: Arc<Forest>,
         limits: IdLimits,
         options: TransactionOptions,
     ) -> Result<TransactionSystem, FabricError> {
-        let table_words = TransactionTable::region_words(options.table_slots);
-        let table = fabric.register("transaction-table", table_words)?;
-        let timestamps = fabric.register("timestamps", commit_order::REGION_WORDS)?;
+        let table = TransactionTable::register(Arc::clone(fabric), options.table_slots)?;
+        let timestamps = fabric.register(commit_order::REGION, commit_order::REGION_WORDS)?;
+        let snapshot_words = Snapshots::region_words(options.transactions);
+        let snapshots = fabric.register(snapshots::REGION, snapshot_words)?;
         let undo = UndoSegments::new(forest.pages().clone(), Arc::clone(forest.spaces()));
         Ok(TransactionSystem {
             locks: LockManager::new(Arc::clone(&environment.clock)),
-            table: TransactionTable::new(table),
+            table,
             order: CommitOrder::new(timestamps, limits.cts),
-            snapshots: Snapshots::new(options.transactions, limits.cts),
+            snapshots: Snapshots::new(snapshots, limits.cts),
             undo,
             next_trx: AtomicU64::new(limits.trx.0.max(1)),
             trx_limit: AtomicU64::new(limits.trx.0),
@@ -186,8 +187,7 @@ impl TransactionSystem {
     /// What the transaction table and the registry of snapshots take in memory, in bytes.
     #[must_use]
     pub fn memory_bytes(&self) -> u64 {
-        let table = TransactionTable::region_words(self.options.table_slots) * size_of::<u64>();
-        (table + Snapshots::size_bytes(self.options.transactions)) as u64
+        (self.table.size_bytes() + Snapshots::size_bytes(self.options.transactions)) as u64
     }
 
     pub(crate) fn undo(&self) -> &UndoSegments {
@@ -227,7 +227,7 @@ impl TransactionSystem {
         while trx.0 >= self.trx_limit.load(Ordering::Acquire) {
             self.raise_watermark(Purpose::Completion)?;
         }
-        self.table.begin(trx, self.snapshots.horizon());
+        self.table.begin(trx, self.snapshots.horizon())?;
         if let Some(list) = &self.active_list {
             list.add(trx);
         }

@@ -12,9 +12,12 @@
 //!
 //! A reader that finds another id, or none, knows that the transaction ended and that everybody may see
 //! it: a slot is recycled only when its timestamp is at or below the horizon of all snapshots. A
-//! transaction that finds its slot taken by one that cannot be recycled yet *offloads* it to a map; the
-//! map is nearly always empty, and then is not asked. `COMMITTING` is for two-phase commit: the timestamp
+//! transaction that finds its slot taken by one that cannot be recycled yet *offloads* it to further
+//! regions ([`overflow`]); these are nearly always empty, and then are not asked. `COMMITTING` is for two-phase commit: the timestamp
 //! is being decided elsewhere, and a reader has to look again.
+//!
+//! Behind the slots two words say how many entries were offloaded and to how many regions, so that a
+//! peer that has nothing but the regions decides as the owner does ([`super::remote`]).
 //!
 //! Departures: the slot has no pointer to a transaction object, since nobody needs it; and it keeps the
 //! commit's LSN, so that a reader knows whether what it saw is durable.
@@ -22,16 +25,22 @@
 //! Rules, cited by number:
 //!
 //! 1. A slot's words change only under its own latch, and the id is zero while the others change.
-//! 2. An entry is in the offload map before its slot is given away.
+//! 2. An entry is offloaded before its slot is given away.
 //! 3. A transaction that rolls back leaves the table only after its last change was undone, so "not in
 //!    the table" never stands for an undone change. Readers look while they hold the record's page latch.
 
+pub(super) mod overflow;
+
+use std::sync::Arc;
+
 use firn_base::{Cts, Lsn, TrxId};
-use firn_fabric::OwnedRegion;
-use rustc_hash::FxHashMap;
+use firn_fabric::{Fabric, FabricError, OwnedRegion};
 
-use crate::sync::{AtomicU64, AtomicUsize, Ordering, RwLock, spin};
+use self::overflow::Overflow;
+use crate::sync::{AtomicU64, Ordering, spin};
 
+/// The region of the table.
+pub(super) const REGION: &str = "transaction-table";
 /// Words of one slot.
 pub const SLOT_WORDS: usize = 4;
 
@@ -57,13 +66,13 @@ pub enum Outcome {
 }
 
 #[derive(Debug, Clone, Copy)]
-struct Entry {
-    outcome: u64,
-    commit_lsn: u64,
+pub(super) struct Entry {
+    pub(super) outcome: u64,
+    pub(super) commit_lsn: u64,
 }
 
 impl Entry {
-    fn outcome(self) -> Outcome {
+    pub(super) fn outcome(self) -> Outcome {
         match self.outcome {
             ACTIVE => Outcome::Active,
             COMMITTING => Outcome::Committing,
@@ -81,8 +90,7 @@ impl Entry {
 pub struct TransactionTable {
     region: OwnedRegion,
     slot_mask: u64,
-    offloaded: RwLock<FxHashMap<TrxId, Entry>>,
-    offloaded_count: AtomicUsize,
+    overflow: Overflow,
     offloads: AtomicU64,
 }
 
@@ -99,24 +107,37 @@ impl TransactionTable {
     /// Words that the region of a table with `slots` slots has.
     #[must_use]
     pub const fn region_words(slots: usize) -> usize {
-        slots * SLOT_WORDS
+        slots * SLOT_WORDS + overflow::HEADER_WORDS
     }
 
-    /// An empty table in `region`.
+    /// An empty table of `slots` slots in regions of the fabric.
+    ///
+    /// # Errors
+    /// If the fabric has a region of that name already, or no memory for it.
     ///
     /// # Panics
-    /// If the region does not hold a power of two of slots.
-    #[must_use]
-    pub fn new(region: OwnedRegion) -> TransactionTable {
-        let slots = region.words().len() / SLOT_WORDS;
+    /// If the number of slots is no power of two.
+    pub fn register(
+        fabric: Arc<dyn Fabric>,
+        slots: usize,
+    ) -> Result<TransactionTable, FabricError> {
         assert!(slots.is_power_of_two(), "the number of slots is a power of two");
-        TransactionTable {
-            region,
+        Ok(TransactionTable {
+            region: fabric.register(REGION, TransactionTable::region_words(slots))?,
             slot_mask: slots as u64 - 1,
-            offloaded: RwLock::new(FxHashMap::default()),
-            offloaded_count: AtomicUsize::new(0),
+            overflow: Overflow::new(fabric),
             offloads: AtomicU64::new(0),
-        }
+        })
+    }
+
+    /// The words behind the slots.
+    fn header(&self) -> &[AtomicU64] {
+        &self.region.words()[(self.slot_mask as usize + 1) * SLOT_WORDS..]
+    }
+
+    /// What the table takes in memory, in bytes.
+    pub(crate) fn size_bytes(&self) -> usize {
+        size_of_val(self.region.words()) + self.overflow.size_bytes()
     }
 
     fn slot(&self, trx: TrxId) -> &[AtomicU64] {
@@ -133,7 +154,11 @@ impl TransactionTable {
     }
 
     /// Enters a transaction that has just begun. Never waits for another transaction.
-    pub fn begin(&self, trx: TrxId, horizon: Cts) {
+    ///
+    /// # Errors
+    /// If another transaction has to be offloaded and the fabric has no memory for that. The
+    /// transaction is not in the table then.
+    pub fn begin(&self, trx: TrxId, horizon: Cts) -> Result<(), FabricError> {
         let slot = self.slot(trx);
         let _latch = self.latch(slot);
         let occupant = TrxId(slot[ID].load(Ordering::Relaxed));
@@ -143,20 +168,15 @@ impl TransactionTable {
                 commit_lsn: slot[COMMIT_LSN].load(Ordering::Relaxed),
             };
             if !entry.is_settled(horizon) {
-                self.offload(occupant, entry);
+                self.overflow.insert(occupant, entry, self.header())?;
+                self.offloads.fetch_add(1, Ordering::Relaxed);
             }
         }
         slot[ID].store(0, Ordering::SeqCst);
         slot[OUTCOME].store(ACTIVE, Ordering::SeqCst);
         slot[COMMIT_LSN].store(0, Ordering::Relaxed);
         slot[ID].store(trx.0, Ordering::SeqCst);
-    }
-
-    fn offload(&self, trx: TrxId, entry: Entry) {
-        let mut offloaded = self.offloaded.write();
-        offloaded.insert(trx, entry);
-        self.offloaded_count.store(offloaded.len(), Ordering::SeqCst);
-        self.offloads.fetch_add(1, Ordering::Relaxed);
+        Ok(())
     }
 
     /// Marks a transaction whose timestamp is being decided elsewhere (two-phase commit).
@@ -176,9 +196,7 @@ impl TransactionTable {
             slot[COMMIT_LSN].store(entry.commit_lsn, Ordering::SeqCst);
             slot[OUTCOME].store(entry.outcome, Ordering::SeqCst);
         } else {
-            let mut offloaded = self.offloaded.write();
-            let known = offloaded.insert(trx, entry);
-            assert!(known.is_some(), "a transaction is in the table until it ends");
+            self.overflow.set(trx, entry);
         }
     }
 
@@ -189,13 +207,11 @@ impl TransactionTable {
         if slot[ID].load(Ordering::Relaxed) == trx.0 {
             slot[ID].store(0, Ordering::SeqCst);
         } else {
-            let mut offloaded = self.offloaded.write();
-            offloaded.remove(&trx);
-            self.offloaded_count.store(offloaded.len(), Ordering::SeqCst);
+            self.overflow.remove(trx, self.header());
         }
     }
 
-    /// What became of `trx`. Takes no lock unless something was offloaded.
+    /// What became of `trx`. Takes no lock.
     #[must_use]
     pub fn outcome(&self, trx: TrxId) -> Outcome {
         let slot = self.slot(trx);
@@ -210,10 +226,10 @@ impl TransactionTable {
     }
 
     fn offloaded_outcome(&self, trx: TrxId) -> Outcome {
-        if self.offloaded_count.load(Ordering::SeqCst) == 0 {
+        if self.header()[overflow::COUNT].load(Ordering::SeqCst) == 0 {
             return Outcome::Settled;
         }
-        self.offloaded.read().get(&trx).map_or(Outcome::Settled, |entry| entry.outcome())
+        self.overflow.get(trx).map_or(Outcome::Settled, Entry::outcome)
     }
 
     /// Whether `trx` has not ended.
@@ -224,18 +240,16 @@ impl TransactionTable {
 
     /// Forgets offloaded transactions that every snapshot sees. For a background task.
     pub fn recycle(&self, horizon: Cts) {
-        if self.offloaded_count.load(Ordering::SeqCst) == 0 {
-            return;
+        if self.header()[overflow::COUNT].load(Ordering::SeqCst) > 0 {
+            self.overflow.recycle(horizon, self.header());
         }
-        let mut offloaded = self.offloaded.write();
-        offloaded.retain(|_, entry| !entry.is_settled(horizon));
-        self.offloaded_count.store(offloaded.len(), Ordering::SeqCst);
     }
 
-    /// How often a transaction was moved to the map, and how many are there now.
+    /// How often a transaction was offloaded, and how many are so now.
     #[must_use]
-    pub fn offload_counts(&self) -> (u64, usize) {
-        (self.offloads.load(Ordering::Relaxed), self.offloaded_count.load(Ordering::Relaxed))
+    pub fn offload_counts(&self) -> (u64, u64) {
+        let now = self.header()[overflow::COUNT].load(Ordering::Relaxed);
+        (self.offloads.load(Ordering::Relaxed), now)
     }
 }
 

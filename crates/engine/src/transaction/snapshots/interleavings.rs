@@ -8,10 +8,14 @@ use shuttle::thread;
 use super::*;
 use crate::transaction::commit_order::REGION_WORDS;
 
+fn snapshots(limit: usize, horizon: Cts) -> Snapshots {
+    Snapshots::new(OwnedRegion::unregistered(Snapshots::region_words(limit)), horizon)
+}
+
 /// While a snapshot is open, the horizon is not beyond it.
 fn open_snapshots_hold_the_horizon() {
     let order = Arc::new(CommitOrder::new(OwnedRegion::unregistered(REGION_WORDS), Cts(0)));
-    let snapshots = Arc::new(Snapshots::new(2, Cts(0)));
+    let snapshots = Arc::new(snapshots(2, Cts(0)));
     let readers: Vec<_> = (0..2)
         .map(|_| {
             let (order, snapshots) = (Arc::clone(&order), Arc::clone(&snapshots));

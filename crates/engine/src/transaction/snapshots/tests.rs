@@ -7,13 +7,17 @@ fn order() -> CommitOrder {
     CommitOrder::new(OwnedRegion::unregistered(REGION_WORDS), Cts(5))
 }
 
+fn snapshots(limit: usize, horizon: Cts) -> Snapshots {
+    Snapshots::new(OwnedRegion::unregistered(Snapshots::region_words(limit)), horizon)
+}
+
 fn commit(order: &CommitOrder) {
     order.publish(order.allocate());
 }
 
 #[test]
 fn the_oldest_snapshot_holds_the_horizon() {
-    let (order, snapshots) = (order(), Snapshots::new(4, Cts(5)));
+    let (order, snapshots) = (order(), snapshots(4, Cts(5)));
     let (old, new) = (snapshots.take().unwrap(), snapshots.take().unwrap());
     assert_eq!(snapshots.open(&old, &order), Cts(5));
     commit(&order);
@@ -28,7 +32,7 @@ fn the_oldest_snapshot_holds_the_horizon() {
 
 #[test]
 fn slots_run_out_with_a_message_and_come_back() {
-    let snapshots = Snapshots::new(1, Cts(0));
+    let snapshots = snapshots(1, Cts(0));
     let slot = snapshots.take().unwrap();
     assert_eq!(snapshots.take().unwrap_err(), TooManySnapshots { limit: 1 });
     snapshots.give_back(slot);
@@ -37,7 +41,7 @@ fn slots_run_out_with_a_message_and_come_back() {
 
 #[test]
 fn no_snapshot_is_ever_behind_the_horizon() {
-    let (order, snapshots) = (order(), Snapshots::new(8, Cts(5)));
+    let (order, snapshots) = (order(), snapshots(8, Cts(5)));
     let done = AtomicBool::new(false);
     std::thread::scope(|scope| {
         let readers: Vec<_> = (0..3)

@@ -2,15 +2,16 @@
 
 use std::sync::Arc;
 
+use firn_fabric::{Epoch, InProcessFabric};
 use shuttle::thread;
 
 use super::*;
 
 /// Transaction n commits with timestamp 10n; a reader never sees another's, nor "settled" too early.
 fn outcomes_belong_to_their_transaction() {
-    let region = OwnedRegion::unregistered(TransactionTable::region_words(2));
-    let table = Arc::new(TransactionTable::new(region));
-    table.begin(TrxId(1), Cts(0));
+    let fabric = Arc::new(InProcessFabric::new(Epoch(1)));
+    let table = Arc::new(TransactionTable::register(fabric, 2).expect("a new fabric"));
+    table.begin(TrxId(1), Cts(0)).expect("there is memory");
     let writers: Vec<_> = [(1, None), (2, Some(3)), (4, None)]
         .into_iter()
         .map(|(first, second)| {
@@ -18,7 +19,7 @@ fn outcomes_belong_to_their_transaction() {
             thread::spawn(move || {
                 for id in [Some(first), second].into_iter().flatten() {
                     if id != 1 {
-                        table.begin(TrxId(id), Cts(0));
+                        table.begin(TrxId(id), Cts(0)).expect("there is memory");
                     }
                     table.commit(TrxId(id), Cts(10 * id), Lsn(8 * id));
                 }

@@ -1,14 +1,15 @@
 use super::*;
+use firn_fabric::{Epoch, InProcessFabric};
 use std::sync::atomic::AtomicBool;
 
 fn table(slots: usize) -> TransactionTable {
-    TransactionTable::new(OwnedRegion::unregistered(TransactionTable::region_words(slots)))
+    TransactionTable::register(Arc::new(InProcessFabric::new(Epoch(1))), slots).unwrap()
 }
 
 #[test]
 fn a_transaction_is_active_until_it_commits() {
     let table = table(4);
-    table.begin(TrxId(1), Cts(0));
+    table.begin(TrxId(1), Cts(0)).unwrap();
     assert_eq!(table.outcome(TrxId(1)), Outcome::Active);
     table.set_committing(TrxId(1));
     assert_eq!(table.outcome(TrxId(1)), Outcome::Committing);
@@ -19,15 +20,15 @@ fn a_transaction_is_active_until_it_commits() {
 #[test]
 fn a_slot_is_recycled_at_the_horizon_and_offloaded_before_it() {
     let table = table(4);
-    table.begin(TrxId(1), Cts(0));
+    table.begin(TrxId(1), Cts(0)).unwrap();
     table.commit(TrxId(1), Cts(9), Lsn(80));
-    table.begin(TrxId(5), Cts(8));
+    table.begin(TrxId(5), Cts(8)).unwrap();
     assert_eq!(table.outcome(TrxId(1)), Outcome::Committed(Cts(9), Lsn(80)));
     assert_eq!(table.offload_counts(), (1, 1));
     table.recycle(Cts(9));
     assert_eq!(table.outcome(TrxId(1)), Outcome::Settled);
     table.commit(TrxId(5), Cts(10), Lsn(88));
-    table.begin(TrxId(9), Cts(10));
+    table.begin(TrxId(9), Cts(10)).unwrap();
     assert_eq!(table.outcome(TrxId(5)), Outcome::Settled);
     assert_eq!(table.offload_counts(), (1, 0));
 }
@@ -36,7 +37,7 @@ fn a_slot_is_recycled_at_the_horizon_and_offloaded_before_it() {
 fn an_offloaded_transaction_still_commits_and_rolls_back() {
     let table = table(1);
     for id in 1..=3 {
-        table.begin(TrxId(id), Cts(0));
+        table.begin(TrxId(id), Cts(0)).unwrap();
     }
     assert_eq!(table.outcome(TrxId(1)), Outcome::Active);
     table.commit(TrxId(1), Cts(4), Lsn(8));
@@ -56,7 +57,7 @@ fn a_reader_never_takes_one_transactions_timestamp_for_anothers() {
     std::thread::scope(|scope| {
         scope.spawn(|| {
             for id in 1..=LAST {
-                table.begin(TrxId(id), Cts(2 * id.saturating_sub(40)));
+                table.begin(TrxId(id), Cts(2 * id.saturating_sub(40))).unwrap();
                 begun.store(id, Ordering::SeqCst);
                 table.commit(TrxId(id), Cts(2 * id), Lsn(16 * id));
                 if id % 64 == 0 {
@@ -82,4 +83,27 @@ fn a_reader_never_takes_one_transactions_timestamp_for_anothers() {
             }
         });
     });
+}
+
+#[test]
+fn any_number_of_transactions_can_be_offloaded() {
+    let table = table(4);
+    let count = 5_000;
+    for id in 1..=count {
+        table.begin(TrxId(id), Cts(0)).unwrap();
+        table.commit(TrxId(id), Cts(id), Lsn(8 * id));
+    }
+    for id in 1..=count {
+        assert_eq!(table.outcome(TrxId(id)), Outcome::Committed(Cts(id), Lsn(8 * id)));
+    }
+    assert_eq!(table.offload_counts().1, count - 4);
+    let bytes = table.size_bytes();
+    table.recycle(Cts(count - 10));
+    assert_eq!(table.offload_counts().1, 6);
+    for id in count + 1..=2 * count {
+        table.begin(TrxId(id), Cts(id - 10)).unwrap();
+        table.commit(TrxId(id), Cts(id), Lsn(8 * id));
+        table.recycle(Cts(id - 9));
+    }
+    assert_eq!(table.size_bytes(), bytes, "the places of forgotten entries are used again");
 }

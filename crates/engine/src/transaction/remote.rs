@@ -1,0 +1,221 @@
+//! Transactions of another node, seen through nothing but its regions: what a read-only node needs
+//! to decide which versions it sees, and to keep them from being purged (papers 000 §4.2, 003 §III).
+//!
+//! ```text
+//!   peer                                              owner's regions
+//!   open: D ← durable commits ─────────────────────►  timestamps
+//!         place ← D, then look at what is announced ► snapshots      (the protocol of `snapshots`)
+//!   outcome(trx): slot, then the overflow's bucket ─► transaction-table, transaction-overflow-n
+//! ```
+//!
+//! A peer sees *durable* commits alone: what the owner has committed and not yet synced may be gone
+//! after a failover, and nobody elsewhere may have seen it. The owner purges no further than durable
+//! commits either, so `horizon ≤ announced ≤ durable commits` at all times, and a peer's snapshot is
+//! never behind what is announced when it is taken.
+//!
+//! Each call costs a round trip: a slot and the size of the overflow are one batch. Only
+//! transactions that the owner had to offload cost a second one.
+
+use std::sync::Arc;
+
+use firn_base::{Cts, TrxId};
+use firn_fabric::{Batch, FabricError, Peer, Region};
+
+use super::commit_order;
+use super::snapshots;
+use super::table::overflow::{
+    self, BUCKET_WORDS, COMMIT_LSN, ENTRY_WORDS, HEADER_WORDS, ID, OUTCOME, bucket_start,
+    segment_name,
+};
+use super::table::{self, Entry, Outcome, SLOT_WORDS};
+use crate::sync::Mutex;
+
+/// The transactions of one owner, for a peer. Ends with the owner's epoch.
+pub struct RemoteTransactions {
+    peer: Arc<dyn Peer>,
+    table: Arc<dyn Region>,
+    timestamps: Arc<dyn Region>,
+    snapshots: Arc<dyn Region>,
+    overflow: Mutex<Vec<Arc<dyn Region>>>,
+    /// Where the overflow's words lie in the table's region; a power of two of slots lies before.
+    header_start: usize,
+}
+
+/// A snapshot that a peer has open at the owner, which purges nothing that it sees.
+pub struct RemoteSnapshot {
+    region: Arc<dyn Region>,
+    place: usize,
+    cts: Cts,
+}
+
+impl RemoteTransactions {
+    /// Connects to the regions of an owner. Blocks.
+    ///
+    /// # Errors
+    /// If the owner cannot be reached, or has no such regions.
+    pub fn connect(peer: Arc<dyn Peer>) -> Result<RemoteTransactions, FabricError> {
+        let table = peer.connect(table::REGION)?;
+        let header_start = table.length_words().saturating_sub(HEADER_WORDS);
+        let slots = header_start / SLOT_WORDS;
+        if !slots.is_power_of_two() {
+            return Err(FabricError::Incompatible {
+                owner: table::REGION.to_owned(),
+                reason: format!("a table of {slots} slots, which is no power of two"),
+            });
+        }
+        Ok(RemoteTransactions {
+            timestamps: peer.connect(commit_order::REGION)?,
+            snapshots: peer.connect(snapshots::REGION)?,
+            overflow: Mutex::new(Vec::new()),
+            header_start,
+            table,
+            peer,
+        })
+    }
+
+    /// Up to which timestamp all commits are durable: what a peer may see. Blocks for a round trip.
+    ///
+    /// # Errors
+    /// If the owner cannot be reached.
+    pub fn durable_commits(&self) -> Result<Cts, FabricError> {
+        let mut word = [0];
+        self.timestamps.read(commit_order::DURABLE_WORD, &mut word)?;
+        Ok(Cts(word[0]))
+    }
+
+    /// Below which timestamp nobody asks for versions any more. Blocks for a round trip.
+    ///
+    /// # Errors
+    /// If the owner cannot be reached.
+    pub fn horizon(&self) -> Result<Cts, FabricError> {
+        let mut word = [0];
+        self.snapshots.read(snapshots::HORIZON_WORD, &mut word)?;
+        Ok(Cts(word[0]))
+    }
+
+    /// What became of `trx`. Blocks for a round trip, or two.
+    ///
+    /// # Errors
+    /// If the owner cannot be reached.
+    pub fn outcome(&self, trx: TrxId) -> Result<Outcome, FabricError> {
+        let slots = self.header_start / SLOT_WORDS;
+        let start = (trx.0 as usize & (slots - 1)) * SLOT_WORDS;
+        let mut batch = Batch::new();
+        // The words are read in the order that the table's rules ask for.
+        let slot = batch.read(start, COMMIT_LSN + 1);
+        let again = batch.read(start + ID, 1);
+        let header = batch.read(self.header_start, HEADER_WORDS);
+        let answers = self.table.submit(batch).wait(self.table.timeout())?;
+        let slot = answers.words(slot);
+        if slot[ID] == trx.0 && answers.word(again) == trx.0 {
+            return Ok(Entry { outcome: slot[OUTCOME], commit_lsn: slot[COMMIT_LSN] }.outcome());
+        }
+        let header = answers.words(header);
+        if header[overflow::COUNT] == 0 {
+            return Ok(Outcome::Settled);
+        }
+        self.overflowed(trx, header[overflow::SEGMENTS] as usize)
+    }
+
+    fn overflowed(&self, trx: TrxId, segments: usize) -> Result<Outcome, FabricError> {
+        for segment in self.segments(segments)? {
+            let start = bucket_start(trx, segment.length_words());
+            let mut batch = Batch::new();
+            let bucket = batch.read(start, BUCKET_WORDS);
+            let again = batch.read(start, BUCKET_WORDS);
+            let answers = segment.submit(batch).wait(segment.timeout())?;
+            let entries = answers.words(bucket).chunks_exact(ENTRY_WORDS);
+            let again = answers.words(again).chunks_exact(ENTRY_WORDS);
+            if let Some((entry, again)) = entries.zip(again).find(|(entry, _)| entry[ID] == trx.0) {
+                let found = Entry { outcome: entry[OUTCOME], commit_lsn: entry[COMMIT_LSN] };
+                // Given away meanwhile: everybody sees it by now.
+                return Ok(if again[ID] == trx.0 { found.outcome() } else { Outcome::Settled });
+            }
+        }
+        Ok(Outcome::Settled)
+    }
+
+    /// The first regions of the overflow; connects to those that are new.
+    fn segments(&self, count: usize) -> Result<Vec<Arc<dyn Region>>, FabricError> {
+        let known = self.overflow.lock().clone();
+        let more = known.len()..count.max(known.len());
+        let more: Vec<_> = more
+            .map(|number| self.peer.connect(&segment_name(number)))
+            .collect::<Result<_, _>>()?;
+        let all = [known, more].concat();
+        let mut kept = self.overflow.lock();
+        if kept.len() < all.len() {
+            kept.clone_from(&all);
+        }
+        Ok(all)
+    }
+
+    /// Opens a snapshot of all durable commits; `None` if peers have no place left. Blocks for a few
+    /// round trips.
+    ///
+    /// # Errors
+    /// If the owner cannot be reached.
+    pub fn open(&self) -> Result<Option<RemoteSnapshot>, FabricError> {
+        for place in 0..snapshots::PEER_PLACES {
+            let word = snapshots::peer_word(place);
+            // Nothing is as old as this, so that nothing is purged until the real one stands there.
+            if self.snapshots.compare_and_swap(word, snapshots::FREE, snapshots::OLDEST)?
+                != snapshots::FREE
+            {
+                continue;
+            }
+            let region = Arc::clone(&self.snapshots);
+            let mut snapshot = RemoteSnapshot { region, place, cts: Cts(0) };
+            self.settle(&mut snapshot)?;
+            return Ok(Some(snapshot));
+        }
+        Ok(None)
+    }
+
+    /// Registers the newest snapshot that is not behind what the owner has announced.
+    fn settle(&self, snapshot: &mut RemoteSnapshot) -> Result<(), FabricError> {
+        let word = snapshots::peer_word(snapshot.place);
+        loop {
+            let cts = self.durable_commits()?;
+            let mut batch = Batch::new();
+            batch.write(word, vec![snapshots::registered(cts)]);
+            let announced = batch.read(snapshots::ANNOUNCED_WORD, 1);
+            let answers = self.snapshots.submit(batch).wait(self.snapshots.timeout())?;
+            if answers.word(announced) <= cts.0 {
+                snapshot.cts = cts;
+                return Ok(());
+            }
+        }
+    }
+
+    /// Whether a snapshot sees what `trx` did; `None`: the transaction is being committed, ask again.
+    ///
+    /// # Errors
+    /// If the owner cannot be reached.
+    pub fn sees(&self, snapshot: &RemoteSnapshot, trx: TrxId) -> Result<Option<bool>, FabricError> {
+        Ok(match self.outcome(trx)? {
+            Outcome::Active => Some(false),
+            Outcome::Committing => None,
+            Outcome::Committed(cts, _) => Some(cts <= snapshot.cts),
+            Outcome::Settled => Some(true),
+        })
+    }
+}
+
+impl RemoteSnapshot {
+    /// What it sees: all commits up to this timestamp.
+    #[must_use]
+    pub fn cts(&self) -> Cts {
+        self.cts
+    }
+}
+
+impl Drop for RemoteSnapshot {
+    fn drop(&mut self) {
+        // An owner that cannot be reached takes the place back when the peer is declared dead.
+        let _ = self.region.write(snapshots::peer_word(self.place), &[snapshots::FREE]);
+    }
+}
+
+#[cfg(all(test, not(feature = "shuttle")))]
+mod tests;
