@@ -2,11 +2,14 @@
 //!
 //! SQL sees a database node through [`rows`]; the node sees the log and the pages only through
 //! [`LogStore`] and [`PageStore`]; a local directory,
-//! remote storage nodes and the memory pool all stand behind the same two.
+//! remote storage nodes and the memory pool all stand behind the same two. Commits are numbered by
+//! the node itself or by a [`TimestampSource`].
 
 pub mod log_store;
 pub mod page_store;
 pub mod rows;
+pub mod timestamps;
 
 pub use log_store::{LogError, LogStore};
 pub use page_store::{ImageSource, Offer, PageRead, PageStore, PageStoreError};
+pub use timestamps::{TimestampError, TimestampSource, Timestamps};

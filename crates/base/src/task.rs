@@ -106,7 +106,8 @@ pub fn sleep(duration: Duration) {
 }
 
 /// The time that deadlines of waits are counted in.
-pub(crate) fn monotonic() -> Duration {
+#[must_use]
+pub fn monotonic() -> Duration {
     match scheduler() {
         Some(scheduler) => scheduler.monotonic(),
         None => SystemClock.monotonic(),

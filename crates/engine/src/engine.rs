@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use firn_api::{LogStore, PageStore};
+use firn_api::{LogStore, PageStore, Timestamps};
 use firn_base::event::Event;
 use firn_base::task::TaskHandle;
 use firn_base::{Cts, Environment, Lsn};
@@ -61,6 +61,8 @@ pub struct Storage {
     pub pages: Arc<dyn PageStore>,
     /// Ids that an earlier life may have used are below these.
     pub limits: IdLimits,
+    /// Who numbers the commits.
+    pub timestamps: Timestamps,
     /// Makes the regions that other nodes read; without any of these names yet.
     pub fabric: Arc<dyn Fabric>,
 }
@@ -104,6 +106,7 @@ impl Engine {
             &storage.fabric,
             forest,
             storage.limits,
+            &storage.timestamps,
             options.transactions,
         )?;
         let system = Arc::new(system);

@@ -1,6 +1,6 @@
 //! What can go wrong in the engine, told so that the caller knows what to do.
 
-use firn_api::{LogError, PageStoreError};
+use firn_api::{LogError, PageStoreError, TimestampError};
 use firn_base::memory::NoRoom;
 use firn_base::{IndexId, PageId, SpaceId, TableId};
 use firn_fabric::FabricError;
@@ -9,7 +9,7 @@ use firn_format::key::KeyError;
 use firn_format::row::RowError;
 
 use crate::lock::LockError;
-use crate::transaction::snapshots::TooManySnapshots;
+use crate::transaction::snapshots::{SnapshotTooOld, TooManySnapshots};
 
 /// Why an operation of the engine did not happen.
 #[derive(Debug, Clone, thiserror::Error)]
@@ -23,6 +23,12 @@ pub enum EngineError {
     /// The fabric has no memory for what other nodes are to read.
     #[error(transparent)]
     Fabric(#[from] FabricError),
+    /// A snapshot that was decided elsewhere cannot be had any more.
+    #[error(transparent)]
+    SnapshotTooOld(#[from] SnapshotTooOld),
+    /// There is no timestamp for a commit.
+    #[error(transparent)]
+    Timestamp(#[from] TimestampError),
     /// A live record has that key already.
     #[error("an entry with this key exists already in index {index}")]
     DuplicateKey {
@@ -140,6 +146,8 @@ impl EngineError {
         match self {
             EngineError::Log(LogError::NoRoom { .. }) => 1021,
             EngineError::NoMemory(_) | EngineError::Fabric(_) => 1041,
+            // The transaction was not committed, and can be run again.
+            EngineError::Timestamp(_) => 1213,
             EngineError::DuplicateKey { .. } => 1062,
             EngineError::WriteConflict => 1020,
             EngineError::Lock(LockError::Deadlock { .. }) => 1213,
@@ -155,7 +163,7 @@ impl EngineError {
             EngineError::NoSuchSchema(_) => 1049,
             EngineError::SchemaExists(_) => 1007,
             EngineError::TableExists { .. } => 1050,
-            EngineError::TableChanged(_) => 1412,
+            EngineError::TableChanged(_) | EngineError::SnapshotTooOld(_) => 1412,
             EngineError::IndexExists(_) => 1061,
             EngineError::NoSuchIndex(_) => 1091,
             EngineError::SequenceExhausted(_) => 1467,
@@ -182,6 +190,8 @@ impl EngineError {
             self,
             EngineError::WriteConflict
                 | EngineError::TableChanged(_)
+                | EngineError::Timestamp(_)
+                | EngineError::SnapshotTooOld(_)
                 | EngineError::Lock(LockError::Deadlock { .. } | LockError::Timeout)
         )
     }

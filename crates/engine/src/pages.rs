@@ -7,13 +7,16 @@
 //! so that many of them cannot fill a small pool with pins while each waits for one more page.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use firn_base::PageId;
 use firn_buffer::{BufferPool, Miss, PINS_PER_TURN};
 use smallvec::SmallVec;
 
 use crate::error::EngineError;
+use crate::lock::LockError;
 use crate::log::RedoLog;
+use crate::sync::{Event, Ticket};
 
 /// Why an operation did not come to its end in this run. A value, so that everything that it held is let
 /// go on the way out.
@@ -23,6 +26,8 @@ pub enum Restart {
     Need(PageId),
     /// What it went by has changed meanwhile.
     Again,
+    /// It depends on a commit that is being decided elsewhere; the event tells of decisions.
+    Undecided(Arc<Event>),
     /// It failed for good.
     Fail(EngineError),
 }
@@ -36,6 +41,34 @@ impl From<Miss> for Restart {
 impl<E: Into<EngineError>> From<E> for Restart {
     fn from(error: E) -> Restart {
         Restart::Fail(error.into())
+    }
+}
+
+/// How long an operation waits for a decision that is made elsewhere.
+const UNDECIDED_TIMEOUT: Duration = Duration::from_millis(if cfg!(test) { 300 } else { 50_000 });
+/// How often it looks by itself: whoever decides may write into the region, and tells nobody.
+const UNDECIDED_INTERVAL: Duration = Duration::from_millis(10);
+
+/// The wait of an operation for decisions that are made elsewhere.
+#[derive(Default)]
+struct Patience {
+    began: Option<Duration>,
+    ticket: Option<Ticket>,
+}
+
+impl Patience {
+    /// Waits for the next decision, once the operation has looked again since it listened.
+    fn wait(&mut self, decided: &Event) -> Result<(), EngineError> {
+        let now = firn_base::task::monotonic();
+        let began = *self.began.get_or_insert(now);
+        if now.saturating_sub(began) >= UNDECIDED_TIMEOUT {
+            return Err(LockError::Timeout.into());
+        }
+        if let Some(ticket) = self.ticket.take() {
+            decided.wait(ticket, Some(UNDECIDED_INTERVAL));
+        }
+        self.ticket = Some(decided.listen());
+        Ok(())
     }
 }
 
@@ -55,7 +88,8 @@ impl Pages {
     /// Runs `operation` until it comes to an end. Blocks for the I/O in between.
     ///
     /// # Errors
-    /// What the operation failed with, or why a page could not be loaded.
+    /// What the operation failed with, or why a page could not be loaded;
+    /// [`LockError::Timeout`] if it depends on a decision that does not come.
     pub fn run<R>(
         &self,
         mut operation: impl FnMut() -> Result<R, Restart>,
@@ -63,6 +97,7 @@ impl Pages {
         // Let go after the pins.
         let mut turn = None;
         let mut pins: SmallVec<[_; PINS]> = SmallVec::new();
+        let mut patience = Patience::default();
         loop {
             match operation() {
                 Ok(result) => return Ok(result),
@@ -75,6 +110,7 @@ impl Pages {
                 }
                 // Whoever changes what the operation went by may need this processor for it.
                 Err(Restart::Again) => firn_base::task::yield_now(),
+                Err(Restart::Undecided(decided)) => patience.wait(&decided)?,
                 Err(Restart::Fail(error)) => return Err(error),
             }
         }

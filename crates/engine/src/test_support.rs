@@ -5,7 +5,10 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use firn_api::{ImageSource, LogError, LogStore, Offer, PageRead, PageStore, PageStoreError};
+use firn_api::{
+    ImageSource, LogError, LogStore, Offer, PageRead, PageStore, PageStoreError, TimestampError,
+    TimestampSource, Timestamps,
+};
 use firn_base::{Cts, Environment, IndexId, Lsn, PageId, PageNo, SpaceId, TableId, TrxId};
 use firn_buffer::{BufferPool, BufferPoolOptions};
 use firn_fabric::{Epoch, Fabric, InProcessFabric};
@@ -167,6 +170,11 @@ impl Node {
     }
 
     pub(crate) fn with_options(options: TransactionOptions) -> Node {
+        Node::with_timestamps(options, &Timestamps::Local)
+    }
+
+    /// A node whose commits somebody else numbers.
+    pub(crate) fn with_timestamps(options: TransactionOptions, timestamps: &Timestamps) -> Node {
         let forest = Arc::new(memory_forest(64 << 20, StructureChanges::Concurrent));
         forest.spaces().create(UNDO_SPACE, SpacePurpose::Undo, TableId(0)).unwrap();
         let mut frames = forest.pages().pool.reserve(1);
@@ -181,7 +189,8 @@ impl Node {
         let environment = Environment::system();
         let fabric: Arc<dyn Fabric> = Arc::new(InProcessFabric::new(Epoch(1)));
         let system =
-            TransactionSystem::new(&environment, &fabric, forest, limits, options).unwrap();
+            TransactionSystem::new(&environment, &fabric, forest, limits, timestamps, options)
+                .unwrap();
         Node { system: Arc::new(system), index: index.unwrap() }
     }
 
@@ -277,5 +286,69 @@ pub(crate) fn index_over(name: &str, kind: IndexKind, columns: &[u16]) -> IndexD
         root_page: PageNo::NONE,
         parts: columns.iter().copied().map(IndexPart::ascending).collect(),
         options: Vec::new(),
+    }
+}
+
+/// An oracle that several nodes share: numbers with gaps, in order.
+pub(crate) struct Oracle {
+    last: AtomicU64,
+    is_available: std::sync::atomic::AtomicBool,
+}
+
+impl Oracle {
+    pub(crate) fn new(last: u64) -> Oracle {
+        Oracle { last: AtomicU64::new(last), is_available: true.into() }
+    }
+
+    pub(crate) fn set_available(&self, is_available: bool) {
+        self.is_available.store(is_available, Ordering::SeqCst);
+    }
+
+    fn ask<T>(&self, answer: impl FnOnce() -> T) -> Result<T, TimestampError> {
+        match self.is_available.load(Ordering::SeqCst) {
+            true => Ok(answer()),
+            false => Err(TimestampError::Unavailable { reason: "it is cut off".to_owned() }),
+        }
+    }
+}
+
+impl TimestampSource for Oracle {
+    fn next(&self) -> Result<Cts, TimestampError> {
+        // Other nodes take numbers too.
+        self.ask(|| Cts(self.last.fetch_add(7, Ordering::SeqCst) + 7))
+    }
+
+    fn observe(&self, cts: Cts) -> Result<(), TimestampError> {
+        self.ask(|| self.last.fetch_max(cts.0, Ordering::SeqCst)).map(drop)
+    }
+
+    fn growth_per_second(&self) -> u64 {
+        1 << 20
+    }
+}
+
+/// A hybrid logical clock: microseconds of the wall clock, and a counter in the low bits.
+#[derive(Default)]
+pub(crate) struct HybridClock {
+    last: AtomicU64,
+}
+
+const COUNTER_BITS: u32 = 12;
+
+impl TimestampSource for HybridClock {
+    fn next(&self) -> Result<Cts, TimestampError> {
+        let now = Environment::system().clock.wall_time_us() << COUNTER_BITS;
+        let next = |last: u64| Some(now.max(last + 1));
+        let last = self.last.fetch_update(Ordering::SeqCst, Ordering::SeqCst, next);
+        Ok(Cts(now.max(last.unwrap_or_else(|last| last) + 1)))
+    }
+
+    fn observe(&self, cts: Cts) -> Result<(), TimestampError> {
+        self.last.fetch_max(cts.0, Ordering::SeqCst);
+        Ok(())
+    }
+
+    fn growth_per_second(&self) -> u64 {
+        1_000_000 << COUNTER_BITS
     }
 }

@@ -3,6 +3,7 @@
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
+use firn_api::Timestamps;
 use firn_base::{Environment, Lsn};
 use firn_engine::transaction::IdLimits;
 use firn_engine::{Engine, EngineError, EngineOptions, Storage};
@@ -58,6 +59,7 @@ impl LocalNode {
             log: storage.log.clone(),
             pages: storage.pages.clone(),
             limits: IdLimits { trx: watermarks.trx_id_limit, cts: watermarks.cts_limit },
+            timestamps: Timestamps::Local,
             // Other processes cannot reach these regions, so any number that grows will do.
             fabric: Arc::new(InProcessFabric::new(Epoch(environment.clock.wall_time_ms()))),
         };

@@ -99,7 +99,7 @@ fn open_transactions_are_rolled_back_after_a_restart_and_prepared_ones_wait() {
     assert!(trx.update(index, &1_u32.to_be_bytes(), b"again").unwrap());
     trx.commit().unwrap();
     assert_eq!(node.engine().system().prepared_transactions(), [b"branch".as_slice().into()]);
-    node.engine().system().commit_prepared(b"branch").unwrap();
+    node.engine().system().commit_prepared(b"branch", None).unwrap();
     assert_eq!(keys(&node, index).len(), 99);
     node.close().unwrap();
 }

@@ -214,7 +214,7 @@ fn a_prepared_transaction_keeps_its_tables_over_a_restart() {
     };
     assert_eq!(drop_table().unwrap_err().mysql_code(), 1205);
     fill(&node, &dictionary.table(id).unwrap(), 10..12);
-    node.engine().system().commit_prepared(b"branch").unwrap();
+    node.engine().system().commit_prepared(b"branch", None).unwrap();
     drop_table().unwrap();
     drop(dictionary);
     node.close().unwrap();

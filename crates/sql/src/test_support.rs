@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use firn_api::Timestamps;
 use firn_api::rows::DatabaseNode;
 use firn_base::Environment;
 use firn_engine::rows::EngineNode;
@@ -32,6 +33,7 @@ impl TestNode {
             log: storage.log.clone(),
             pages: storage.pages.clone(),
             limits: IdLimits { trx: watermarks.trx_id_limit, cts: watermarks.cts_limit },
+            timestamps: Timestamps::Local,
             fabric: Arc::new(InProcessFabric::new(Epoch(1))),
         };
         let options = EngineOptions { buffer_pool_bytes: 32 << 20, ..EngineOptions::default() };

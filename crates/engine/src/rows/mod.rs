@@ -187,7 +187,7 @@ impl DatabaseNode for EngineNode {
     }
 
     fn commit_prepared(&self, xid: &[u8]) -> RowsResult<()> {
-        self.dictionary.system().commit_prepared(xid).map_err(prepared_error)
+        self.dictionary.system().commit_prepared(xid, None).map_err(prepared_error)
     }
 
     fn rollback_prepared(&self, xid: &[u8]) -> RowsResult<()> {

@@ -259,7 +259,8 @@ impl RowsTransaction for EngineTransaction {
     }
 
     fn prepare(self: Box<Self>, xid: &[u8], locks: DetachedLocks) -> RowsResult<()> {
-        Ok(self.inner.prepare(xid, locks)?)
+        self.inner.prepare(xid, locks)?;
+        Ok(())
     }
 }
 

@@ -46,6 +46,15 @@ const USUAL_RECORD_BYTES: usize = 512;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Savepoint(pub(crate) UndoPointer);
 
+/// What a participant tells its coordinator once it is prepared.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Prepared {
+    /// Where that stands in the log, which is durable up to there.
+    pub position: Lsn,
+    /// No commit timestamp of the transaction may be below this.
+    pub lowest: Cts,
+}
+
 /// An open transaction. Dropping it rolls it back.
 pub struct Transaction {
     pub(crate) system: Arc<TransactionSystem>,
@@ -94,6 +103,25 @@ impl Transaction {
             metadata: None,
             ended: false,
         })
+    }
+
+    /// Begins a transaction whose snapshot was decided elsewhere: it sees what was committed up to that
+    /// timestamp, and no later commit of this node gets one that it would see. Blocks for a round trip
+    /// to the source of timestamps, and for commits that are being written.
+    ///
+    /// # Errors
+    /// As [`Transaction::begin`]; if the snapshot is too old, or the source of timestamps refuses it.
+    pub fn begin_at(
+        system: &Arc<TransactionSystem>,
+        isolation: IsolationLevel,
+        snapshot: Cts,
+    ) -> Result<Transaction, EngineError> {
+        let mut transaction = Transaction::begin(system, isolation)?;
+        system.order().close_up_to(snapshot)?;
+        let slot = transaction.slot.as_ref().expect("it was just taken");
+        system.snapshots().open_at(slot, snapshot)?;
+        transaction.view = Some(ReadView::Timestamp(snapshot));
+        Ok(transaction)
     }
 
     /// The transaction's id, if it has one by now.
@@ -380,9 +408,12 @@ impl Transaction {
 
     fn commit_in_memory(&mut self) -> Result<(Option<Cts>, Lsn), EngineError> {
         self.check_open()?;
+        let writes = self.writer.as_ref().is_some_and(|writer| writer.undo.records > 0);
+        // Before the writer is given up: without a timestamp the transaction is rolled back.
+        let reserved = if writes { self.system.prepare_commit(None)? } else { None };
         let mut committed = (None, self.observed.get());
         if let Some(writer) = self.writer.take() {
-            let (cts, lsn) = self.system.commit_writer(writer.undo)?;
+            let (cts, lsn) = self.system.commit_writer(writer.undo, reserved)?;
             committed = (Some(cts), lsn.max(self.observed.get()));
         }
         self.finish();
@@ -420,7 +451,7 @@ impl Transaction {
     ///
     /// # Errors
     /// If the identifier is too long or taken, or the log has failed.
-    pub fn prepare(mut self, xid: &[u8], locks: DetachedLocks) -> Result<(), EngineError> {
+    pub fn prepare(mut self, xid: &[u8], locks: DetachedLocks) -> Result<Prepared, EngineError> {
         self.check_open()?;
         self.ensure_writer()?;
         let writer = self.writer.take().expect("just ensured");
@@ -434,7 +465,10 @@ impl Transaction {
         self.system.add_prepared(xid, writer.undo, locks);
         let observed = self.observed.get();
         self.finish();
-        Ok(self.system.pages().log.wait_durable(lsn.max(observed))?)
+        let position = lsn.max(observed);
+        self.system.pages().log.wait_durable(position)?;
+        let lowest = Cts(self.system.order().last().0 + 1);
+        Ok(Prepared { position, lowest })
     }
 }
 

@@ -18,7 +18,7 @@ pub mod write;
 
 pub use cursor::{Cursor, KeyRange};
 pub use firn_api::rows::{Direction, IsolationLevel, ReadMark, ReadMode, WaitPolicy};
-pub use handle::{Savepoint, Transaction};
+pub use handle::{Prepared, Savepoint, Transaction};
 pub use run::RecordRun;
 pub use system::{IdLimits, SnapshotKind, TransactionOptions, TransactionSystem};
 

@@ -14,7 +14,7 @@
 use std::collections::hash_map::Entry;
 
 use firn_api::rows::DetachedLocks;
-use firn_base::{Lsn, SpaceId, TrxId};
+use firn_base::{Cts, Lsn, SpaceId, TrxId};
 use firn_format::undo::{UndoOperation, UndoPointer, UndoRecord};
 use rustc_hash::FxHashSet;
 
@@ -153,13 +153,20 @@ impl TransactionSystem {
         self.prepared().lock().remove(xid);
     }
 
-    /// Commits a prepared transaction, and blocks until that is durable.
+    /// Commits a prepared transaction, at the timestamp that its coordinator has decided if there is
+    /// one, and blocks until that is durable.
     ///
     /// # Errors
-    /// If there is none of that identifier, or the log has failed.
-    pub fn commit_prepared(&self, xid: &[u8]) -> Result<(), EngineError> {
-        let (undo, _locks) = self.take_prepared(xid)?;
-        let (cts, lsn) = self.commit_writer(undo)?;
+    /// If there is none of that identifier, the log has failed, or the source of timestamps does not
+    /// answer; in the last case it is prepared as before.
+    pub fn commit_prepared(&self, xid: &[u8], at: Option<Cts>) -> Result<(), EngineError> {
+        let reserved = self.prepare_commit(at)?;
+        let taken = self.take_prepared(xid);
+        if let (Err(_), Some(ticket)) = (&taken, reserved) {
+            self.order().publish(ticket);
+        }
+        let (undo, _locks) = taken?;
+        let (cts, lsn) = self.commit_writer(undo, reserved)?;
         self.end_prepared(xid);
         self.pages().log.wait_durable(lsn)?;
         self.order().wait_visible(cts);

@@ -287,7 +287,7 @@ impl Transaction {
         }
         Ok(match self.system.table().outcome(trx) {
             Outcome::Settled => Age::Old,
-            Outcome::Committing => return Err(Restart::Again),
+            Outcome::Committing => return Err(self.system.table().undecided()),
             Outcome::Committed(cts, _) if cts <= old => Age::Old,
             Outcome::Committed(cts, _) if cts <= new => Age::Between,
             Outcome::Committed(..) | Outcome::Active => Age::Newer,

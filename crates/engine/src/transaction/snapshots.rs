@@ -75,6 +75,16 @@ pub struct TooManySnapshots {
     pub limit: usize,
 }
 
+/// A snapshot was asked for whose versions may be gone.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("snapshot {snapshot} is too old: versions before {oldest} may have been purged")]
+pub struct SnapshotTooOld {
+    /// The snapshot.
+    pub snapshot: Cts,
+    /// The oldest one that could be had.
+    pub oldest: Cts,
+}
+
 impl Snapshots {
     /// Words that the region of a registry with `limit` slots has.
     #[must_use]
@@ -146,6 +156,20 @@ impl Snapshots {
                 return snapshot;
             }
         }
+    }
+
+    /// Opens a snapshot that was decided elsewhere.
+    ///
+    /// # Errors
+    /// [`SnapshotTooOld`] if what it sees may have been purged. No snapshot is open then.
+    pub fn open_at(&self, slot: &SnapshotSlot, snapshot: Cts) -> Result<(), SnapshotTooOld> {
+        self.place(slot).store(registered(snapshot), Ordering::SeqCst);
+        let announced = Cts(self.announced().load(Ordering::SeqCst));
+        if announced <= snapshot {
+            return Ok(());
+        }
+        self.close(slot);
+        Err(SnapshotTooOld { snapshot, oldest: announced })
     }
 
     /// Registers an older snapshot than the newest, for as long as another one keeps it alive.

@@ -4,9 +4,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+use firn_api::Timestamps;
 use firn_api::rows::DetachedLocks;
 use firn_base::{Cts, Environment, Lsn, PageId, PageNo, TrxId};
-use firn_fabric::{Fabric, FabricError};
+use firn_fabric::Fabric;
 use firn_format::overflow::OverflowPage;
 use firn_format::page::PageKind;
 use firn_format::redo::Change;
@@ -21,7 +22,7 @@ use crate::log::writer::Purpose;
 use crate::mini_transaction::MiniTransaction;
 use crate::pages::Pages;
 use crate::transaction::active_list::ActiveList;
-use crate::transaction::commit_order::{self, CommitOrder};
+use crate::transaction::commit_order::{self, CommitOrder, CommitTicket};
 use crate::transaction::snapshots::{self, Snapshots};
 use crate::transaction::table::{Outcome, TransactionTable};
 use crate::transaction::undo::{Finished, Segment, UndoLog, UndoSegments, Work};
@@ -112,23 +113,24 @@ impl TransactionSystem {
     /// timestamps and the registry of snapshots are registered with `fabric`.
     ///
     /// # Errors
-    /// If the fabric has regions of these names already.
+    /// If the fabric has regions of these names already, or the source of timestamps does not answer.
     pub fn new(
         environment: &Environment,
         fabric: &Arc<dyn Fabric>,
         forest: Arc<Forest>,
         limits: IdLimits,
+        timestamps: &Timestamps,
         options: TransactionOptions,
-    ) -> Result<TransactionSystem, FabricError> {
+    ) -> Result<TransactionSystem, EngineError> {
         let table = TransactionTable::register(Arc::clone(fabric), options.table_slots)?;
-        let timestamps = fabric.register(commit_order::REGION, commit_order::REGION_WORDS)?;
+        let counters = fabric.register(commit_order::REGION, commit_order::REGION_WORDS)?;
         let snapshot_words = Snapshots::region_words(options.transactions);
         let snapshots = fabric.register(snapshots::REGION, snapshot_words)?;
         let undo = UndoSegments::new(forest.pages().clone(), Arc::clone(forest.spaces()));
         Ok(TransactionSystem {
             locks: LockManager::new(Arc::clone(&environment.clock)),
             table,
-            order: CommitOrder::new(timestamps, limits.cts),
+            order: CommitOrder::new(counters, limits.cts, timestamps)?,
             snapshots: Snapshots::new(snapshots, limits.cts),
             undo,
             next_trx: AtomicU64::new(limits.trx.0.max(1)),
@@ -234,8 +236,39 @@ impl TransactionSystem {
         Ok(trx)
     }
 
-    /// Makes sure that timestamps can be handed out. May write to the log; call it with nothing latched.
-    pub(crate) fn prepare_commit(&self) -> Result<(), EngineError> {
+    /// Makes sure that a timestamp can be handed out; the timestamp itself where a shared source
+    /// numbers commits, or where it was decided elsewhere (`at`). May write to the log and wait for the
+    /// source; call it with nothing latched, and commit soon.
+    ///
+    /// # Errors
+    /// If the log or the source refuses; the transaction is as it was.
+    pub(crate) fn prepare_commit(
+        &self,
+        at: Option<Cts>,
+    ) -> Result<Option<CommitTicket>, EngineError> {
+        let reserved = match at {
+            Some(cts) => Some(self.order.adopt(cts)?),
+            None => self.order.reserve()?,
+        };
+        let set_aside = match reserved {
+            Some(ticket) => self.set_aside_timestamp(ticket.cts()),
+            None => self.set_aside_timestamps(),
+        };
+        if let (Err(_), Some(ticket)) = (&set_aside, reserved) {
+            self.order.publish(ticket);
+        }
+        set_aside.map(|()| reserved)
+    }
+
+    /// Makes sure that the log says that timestamps up to this one may have been handed out.
+    fn set_aside_timestamp(&self, cts: Cts) -> Result<(), EngineError> {
+        while cts.0 > self.cts_limit.load(Ordering::Acquire) {
+            self.raise_watermark(Purpose::Completion)?;
+        }
+        Ok(())
+    }
+
+    fn set_aside_timestamps(&self) -> Result<(), EngineError> {
         let left = || self.cts_limit.load(Ordering::Acquire).saturating_sub(self.order.last().0);
         while left() < TIMESTAMPS_LOW {
             self.raise_watermark(Purpose::Completion)?;
@@ -250,7 +283,7 @@ impl TransactionSystem {
         let _raising = self.watermark.lock();
         let mut mtr = admission;
         let trx = self.next_trx.load(Ordering::Acquire) + IDS_PER_WATERMARK;
-        let cts = self.order.last().0 + IDS_PER_WATERMARK;
+        let cts = self.order.last().0 + self.order.set_aside();
         let about = PageId::new(UNDO_SPACE, PageNo::NONE);
         mtr.note(about, &Change::Watermark { trx_id_limit: TrxId(trx), cts_limit: Cts(cts) });
         let _ = mtr.commit();
@@ -261,22 +294,35 @@ impl TransactionSystem {
 
     /// Writes the commit marker, makes the transaction visible and lets go of its locks. The commit is
     /// not durable before the returned position is.
-    pub(crate) fn commit_writer(&self, undo: UndoLog) -> Result<(Cts, Lsn), EngineError> {
+    pub(crate) fn commit_writer(
+        &self,
+        undo: UndoLog,
+        reserved: Option<CommitTicket>,
+    ) -> Result<(Cts, Lsn), EngineError> {
         let trx = undo.trx;
         if undo.records == 0 {
+            reserved.into_iter().for_each(|ticket| self.order.publish(ticket));
             self.end_without_changes(undo);
             return Ok((self.order.max_committed(), Lsn::default()));
         }
-        self.prepare_commit()?;
-        let (cts, lsn, end) = self.pages().run(|| {
+        let written = self.pages().run(|| {
             let mut mtr = MiniTransaction::begin(self.pages(), Purpose::Completion)?;
             let held = undo.latch_marker(&mut mtr)?;
-            let cts = self.order.allocate();
-            let end = undo.append_committed(&mut mtr, held, cts);
-            Ok((cts, mtr.commit(), end))
-        })?;
+            let ticket = reserved.unwrap_or_else(|| self.order.allocate());
+            let end = undo.append_committed(&mut mtr, held, ticket.cts());
+            Ok((ticket, mtr.commit(), end))
+        });
+        let (ticket, lsn, end) = match (written, reserved) {
+            (Ok(written), _) => written,
+            (Err(error), Some(ticket)) => {
+                self.order.publish(ticket);
+                return Err(error);
+            }
+            (Err(error), None) => return Err(error),
+        };
+        let cts = ticket.cts();
         self.table.commit(trx, cts, lsn);
-        self.order.publish(cts);
+        self.order.publish(ticket);
         let work = undo.work;
         self.end_writer(undo, Finished { cts, end, work });
         Ok((cts, lsn))

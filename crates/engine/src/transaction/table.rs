@@ -14,7 +14,7 @@
 //! it: a slot is recycled only when its timestamp is at or below the horizon of all snapshots. A
 //! transaction that finds its slot taken by one that cannot be recycled yet *offloads* it to further
 //! regions ([`overflow`]); these are nearly always empty, and then are not asked. `COMMITTING` is for two-phase commit: the timestamp
-//! is being decided elsewhere, and a reader has to look again.
+//! is being decided elsewhere, and a reader waits until it is known.
 //!
 //! Behind the slots two words say how many entries were offloaded and to how many regions, so that a
 //! peer that has nothing but the regions decides as the owner does ([`super::remote`]).
@@ -37,7 +37,8 @@ use firn_base::{Cts, Lsn, TrxId};
 use firn_fabric::{Fabric, FabricError, OwnedRegion};
 
 use self::overflow::Overflow;
-use crate::sync::{AtomicU64, Ordering, spin};
+use crate::pages::Restart;
+use crate::sync::{AtomicU64, Event, Ordering, spin};
 
 /// The region of the table.
 pub(super) const REGION: &str = "transaction-table";
@@ -92,6 +93,8 @@ pub struct TransactionTable {
     slot_mask: u64,
     overflow: Overflow,
     offloads: AtomicU64,
+    /// Told when the fate of a transaction that was [`Outcome::Committing`] is known.
+    decided: Arc<Event>,
 }
 
 /// A held slot latch (rule 1).
@@ -127,6 +130,7 @@ impl TransactionTable {
             slot_mask: slots as u64 - 1,
             overflow: Overflow::new(fabric),
             offloads: AtomicU64::new(0),
+            decided: Arc::default(),
         })
     }
 
@@ -192,11 +196,17 @@ impl TransactionTable {
     fn set(&self, trx: TrxId, entry: Entry) {
         let slot = self.slot(trx);
         let _latch = self.latch(slot);
-        if slot[ID].load(Ordering::Relaxed) == trx.0 {
+        let before = if slot[ID].load(Ordering::Relaxed) == trx.0 {
+            let before = slot[OUTCOME].load(Ordering::Relaxed);
             slot[COMMIT_LSN].store(entry.commit_lsn, Ordering::SeqCst);
             slot[OUTCOME].store(entry.outcome, Ordering::SeqCst);
+            before
         } else {
-            self.overflow.set(trx, entry);
+            self.overflow.set(trx, entry)
+        };
+        // Most commits are decided here, and nobody waits for them.
+        if before == COMMITTING {
+            self.decided.notify_all();
         }
     }
 
@@ -230,6 +240,11 @@ impl TransactionTable {
             return Outcome::Settled;
         }
         self.overflow.get(trx).map_or(Outcome::Settled, Entry::outcome)
+    }
+
+    /// Why an operation that depends on a transaction which is [`Outcome::Committing`] stops for now.
+    pub(crate) fn undecided(&self) -> Restart {
+        Restart::Undecided(Arc::clone(&self.decided))
     }
 
     /// Whether `trx` has not ended.

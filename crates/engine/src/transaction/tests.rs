@@ -11,6 +11,7 @@ use crate::lock::LockError;
 use crate::test_support::Node;
 
 mod held;
+mod shared_timestamps;
 
 fn begin(node: &Node, isolation: IsolationLevel) -> Transaction {
     Transaction::begin(&node.system, isolation).unwrap()
@@ -259,7 +260,7 @@ fn one_of_many_gets_an_identifier_that_all_want() {
             }
         });
         assert_eq!(prepared.load(Ordering::Relaxed), 1);
-        node.system.commit_prepared(&[round]).unwrap();
+        node.system.commit_prepared(&[round], None).unwrap();
     }
     let mut later = snapshot_isolation(&node);
     assert_eq!(scan(&node, &mut later, Direction::Forward).len(), 50);
@@ -277,8 +278,8 @@ fn a_prepared_transaction_outlives_its_session() {
     other.set_lock_wait_timeout(Duration::from_millis(20));
     assert!(other.update(node.index, b"a", b"3").is_err());
     assert_eq!(get(&node, &mut other, b"a").as_deref(), Some(&b"1"[..]));
-    node.system.commit_prepared(b"xid").unwrap();
-    assert!(node.system.commit_prepared(b"xid").is_err());
+    node.system.commit_prepared(b"xid", None).unwrap();
+    assert!(node.system.commit_prepared(b"xid", None).is_err());
     let mut later = snapshot_isolation(&node);
     assert_eq!(get(&node, &mut later, b"a").as_deref(), Some(&b"2"[..]));
 }
@@ -393,7 +394,7 @@ fn a_commit_is_not_written_over_before_new_snapshots_see_it() {
         firn_base::task::sleep(Duration::from_millis(20));
         assert!(!second.is_finished(), "the commit before it is not visible yet");
         node.system.order().publish(gap);
-        assert!(second.join().unwrap() > gap);
+        assert!(second.join().unwrap() > gap.cts());
     });
 }
 
@@ -438,7 +439,7 @@ fn transactions_without_changes_can_be_prepared_without_end() {
         let trx = Transaction::begin(&node.system, IsolationLevel::RepeatableRead).unwrap();
         trx.prepare(&xid, None).unwrap();
         match number % 2 {
-            0 => node.system.commit_prepared(&xid).unwrap(),
+            0 => node.system.commit_prepared(&xid, None).unwrap(),
             _ => node.system.rollback_prepared(&xid).unwrap(),
         }
     }

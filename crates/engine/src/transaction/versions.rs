@@ -44,7 +44,7 @@ impl TransactionSystem {
     /// Whether `reader` sees what `trx` wrote.
     ///
     /// # Errors
-    /// [`Restart::Again`] while the transaction's timestamp is being decided.
+    /// [`Restart::Undecided`] while the transaction's timestamp is being decided.
     #[inline]
     pub(crate) fn sees(&self, reader: &Reader<'_>, trx: TrxId) -> Result<bool, Restart> {
         if trx == reader.own || trx == TrxId::NONE {
@@ -53,7 +53,7 @@ impl TransactionSystem {
         match self.table().outcome(trx) {
             Outcome::Settled => Ok(true),
             Outcome::Active => Ok(false),
-            Outcome::Committing => Err(Restart::Again),
+            Outcome::Committing => Err(self.table().undecided()),
             Outcome::Committed(cts, lsn) => {
                 let sees = match reader.view {
                     ReadView::Timestamp(snapshot) => cts <= *snapshot,

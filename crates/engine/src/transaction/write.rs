@@ -307,7 +307,7 @@ impl TransactionSystem {
         {
             match self.table().outcome(version.trx) {
                 Outcome::Active => return self.queue_behind(version.trx, guard),
-                Outcome::Committing => return Err(Restart::Again),
+                Outcome::Committing => return Err(self.table().undecided()),
                 Outcome::Committed(cts, _)
                     if guard.snapshot.is_some_and(|snapshot| cts > snapshot) =>
                 {

@@ -253,7 +253,7 @@ fn a_prepared_transaction_whose_rollback_was_cut_off_is_not_committed_by_halves(
             let is_prepared = !node.engine().system().prepared_transactions().is_empty();
             assert!(!is_prepared || !is_acknowledged, "it was rolled back");
             if is_prepared {
-                node.engine().system().commit_prepared(b"0-1").unwrap();
+                node.engine().system().commit_prepared(b"0-1", None).unwrap();
             }
             let mut trx = node.engine().begin(IsolationLevel::RepeatableRead).unwrap();
             for account in 0..ACCOUNTS {

@@ -70,7 +70,7 @@ pub(crate) fn end_prepared(
         let (thread, sequence) = parse_xid(&xid).expect("one of ours");
         report(thread, sequence, Said::Ending);
         if random.chance(0.5) {
-            engine.system().commit_prepared(&xid)?;
+            engine.system().commit_prepared(&xid, None)?;
             report(thread, sequence, Said::Acknowledged);
         } else {
             engine.system().rollback_prepared(&xid)?;
@@ -191,7 +191,7 @@ impl Worker<'_> {
             self.engine.system().rollback_prepared(&xid)?;
             return Ok(false);
         }
-        self.engine.system().commit_prepared(&xid)?;
+        self.engine.system().commit_prepared(&xid, None)?;
         (self.report)(self.thread, sequence, Said::Acknowledged);
         Ok(true)
     }

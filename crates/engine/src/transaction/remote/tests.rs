@@ -5,6 +5,7 @@ use std::process::Command;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
+use firn_api::Timestamps;
 use firn_base::Lsn;
 use firn_base::random::{RandomSource, SplitMix};
 use firn_base::task::{ThreadSpawner, sleep};
@@ -31,7 +32,12 @@ struct Owner {
 impl Owner {
     fn new(fabric: Arc<dyn Fabric>, slots: usize) -> Owner {
         let register = |name, words| -> OwnedRegion { fabric.register(name, words).unwrap() };
-        let order = CommitOrder::new(register(commit_order::REGION, REGION_WORDS), Cts(0));
+        let order = CommitOrder::new(
+            register(commit_order::REGION, REGION_WORDS),
+            Cts(0),
+            &Timestamps::Local,
+        )
+        .expect("local timestamps");
         let places = register(snapshots::REGION, Snapshots::region_words(8));
         let snapshots = Snapshots::new(places, Cts(0));
         Owner { table: TransactionTable::register(fabric, slots).unwrap(), order, snapshots }
@@ -42,10 +48,10 @@ impl Owner {
     }
 
     fn commit(&self, trx: TrxId) -> Cts {
-        let cts = self.order.allocate();
-        self.table.commit(trx, cts, Lsn(8 * cts.0));
-        self.order.publish(cts);
-        cts
+        let ticket = self.order.allocate();
+        self.table.commit(trx, ticket.cts(), Lsn(8 * ticket.cts().0));
+        self.order.publish(ticket);
+        ticket.cts()
     }
 
     /// What the background task does once the log is durable up to `cts`.

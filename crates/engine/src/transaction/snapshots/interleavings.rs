@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use firn_api::Timestamps;
 use firn_fabric::OwnedRegion;
 use shuttle::thread;
 
@@ -14,7 +15,10 @@ fn snapshots(limit: usize, horizon: Cts) -> Snapshots {
 
 /// While a snapshot is open, the horizon is not beyond it.
 fn open_snapshots_hold_the_horizon() {
-    let order = Arc::new(CommitOrder::new(OwnedRegion::unregistered(REGION_WORDS), Cts(0)));
+    let order = Arc::new(
+        CommitOrder::new(OwnedRegion::unregistered(REGION_WORDS), Cts(0), &Timestamps::Local)
+            .expect("local timestamps"),
+    );
     let snapshots = Arc::new(snapshots(2, Cts(0)));
     let readers: Vec<_> = (0..2)
         .map(|_| {

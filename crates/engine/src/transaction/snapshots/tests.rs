@@ -1,10 +1,12 @@
 use super::*;
 use crate::transaction::commit_order::REGION_WORDS;
+use firn_api::Timestamps;
 use firn_fabric::OwnedRegion;
 use std::sync::atomic::AtomicBool;
 
 fn order() -> CommitOrder {
-    CommitOrder::new(OwnedRegion::unregistered(REGION_WORDS), Cts(5))
+    CommitOrder::new(OwnedRegion::unregistered(REGION_WORDS), Cts(5), &Timestamps::Local)
+        .expect("local timestamps")
 }
 
 fn snapshots(limit: usize, horizon: Cts) -> Snapshots {

@@ -138,15 +138,15 @@ impl Overflow {
         Ok(segment)
     }
 
-    /// Changes an entry that is there.
+    /// Changes an entry that is there; its outcome before.
     ///
     /// # Panics
     /// If it is not: a transaction is in the table until it ends.
-    pub(super) fn set(&self, trx: TrxId, entry: Entry) {
+    pub(super) fn set(&self, trx: TrxId, entry: Entry) -> u64 {
         let _changing = self.changing.lock();
         let words = self.find(trx).expect("a transaction is in the table until it ends");
         words[COMMIT_LSN].store(entry.commit_lsn, Ordering::SeqCst);
-        words[OUTCOME].store(entry.outcome, Ordering::SeqCst);
+        words[OUTCOME].swap(entry.outcome, Ordering::SeqCst)
     }
 
     /// Takes an entry out, if it is there.

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
+use firn_api::Timestamps;
 use firn_api::rows::{DatabaseNode, Direction, IsolationLevel, ReadMode, Transaction, WaitPolicy};
 use firn_base::{Environment, IndexId, PageNo, SpaceId, TableId};
 use firn_engine::rows::EngineNode;
@@ -182,6 +183,7 @@ impl Database {
             log: storage.log.clone(),
             pages: storage.pages.clone(),
             limits: IdLimits { trx: watermarks.trx_id_limit, cts: watermarks.cts_limit },
+            timestamps: Timestamps::Local,
             fabric: Arc::new(InProcessFabric::new(Epoch(1))),
         };
         let options = EngineOptions { buffer_pool_bytes: 32 << 20, ..EngineOptions::default() };

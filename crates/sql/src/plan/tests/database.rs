@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
+use firn_api::Timestamps;
 use firn_api::rows::{
     BuildObserver, DatabaseNode, Definitions, Estimate, IsolationLevel, MetadataLocks, NewIndex,
     RowsResult, TableRef, Transaction,
@@ -61,6 +62,7 @@ impl Database {
             log: storage.log.clone(),
             pages: storage.pages.clone(),
             limits: IdLimits { trx: watermarks.trx_id_limit, cts: watermarks.cts_limit },
+            timestamps: Timestamps::Local,
             fabric: Arc::new(InProcessFabric::new(Epoch(1))),
         };
         let options = EngineOptions { buffer_pool_bytes: 32 << 20, ..EngineOptions::default() };

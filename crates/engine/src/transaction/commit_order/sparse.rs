@@ -1,0 +1,123 @@
+//! Timestamps of a source that other nodes share, with gaps: each commit that is being written has a
+//! *place*, which says up to where its own timestamp is in nobody's way.
+//!
+//! ```text
+//!   place 0   14      reserved 15, slot not filled yet
+//!   place 1   11      asks the source, which answers with something above 11
+//!   place 2   free
+//!   last      17      17 is published already
+//!                     max_committed = min(17, 14, 11) = 11
+//! ```
+//!
+//! Why `max_committed` never passes a timestamp whose slot is not filled: it is moved to the least of
+//! `last`, which is read first, and of all places. A commit that the look at the places misses takes
+//! its place later, so it asks the source later than `last` was handed out, and gets more than that.
+//! One that the look finds has a place below its timestamp: what had been `max_committed` when it came,
+//! until the timestamp is known, and one less than it from then on.
+//!
+//! Why it reaches `last` once nobody commits: who leaves its place last finds all places free. Both
+//! leave first and look then, by sequentially consistent operations.
+
+use std::sync::Arc;
+
+use crossbeam_utils::CachePadded;
+use firn_api::{TimestampError, TimestampSource};
+use firn_base::Cts;
+
+use super::{CommitTicket, Counters};
+use crate::free_list::FreeList;
+use crate::sync::{AtomicU64, AtomicUsize, Ordering, yield_now};
+
+/// Commits that may be written at once.
+const PLACES: usize = if cfg!(feature = "shuttle") { 3 } else { 1024 };
+const FREE: u64 = u64::MAX;
+
+/// See the module's page.
+pub(super) struct Sparse {
+    source: Arc<dyn TimestampSource>,
+    places: Box<[CachePadded<AtomicU64>]>,
+    free: FreeList<usize>,
+    /// Places at and above this index were never used.
+    used: AtomicUsize,
+}
+
+impl Sparse {
+    pub(super) fn new(source: Arc<dyn TimestampSource>) -> Sparse {
+        let places = (0..PLACES).map(|_| CachePadded::new(AtomicU64::new(FREE)));
+        let (free, used) = (FreeList::new(), AtomicUsize::new(0));
+        Sparse { source, places: places.collect(), free, used }
+    }
+
+    pub(super) fn source(&self) -> &dyn TimestampSource {
+        &*self.source
+    }
+
+    fn take_place(&self) -> usize {
+        let next = |used: usize| (used < PLACES).then_some(used + 1);
+        let unused = || self.used.fetch_update(Ordering::SeqCst, Ordering::SeqCst, next).ok();
+        loop {
+            if let Some(place) = self.free.take().or_else(unused) {
+                return place;
+            }
+            yield_now();
+        }
+    }
+
+    fn leave(&self, counters: &Counters, place: usize) {
+        self.places[place].store(FREE, Ordering::SeqCst);
+        self.free.put(place);
+        self.advance(counters);
+    }
+
+    fn advance(&self, counters: &Counters) {
+        let last = counters.last().load(Ordering::SeqCst);
+        let used = self.used.load(Ordering::SeqCst);
+        let places = self.places[..used].iter().map(|place| place.load(Ordering::SeqCst));
+        let reached = places.min().unwrap_or(FREE).min(last);
+        counters.max_committed().fetch_max(reached, Ordering::SeqCst);
+    }
+
+    pub(super) fn reserve(&self, counters: &Counters) -> Result<CommitTicket, TimestampError> {
+        let place = self.take_place();
+        let before = counters.max_committed().load(Ordering::SeqCst);
+        self.places[place].store(before, Ordering::SeqCst);
+        let cts = match self.source.next() {
+            Ok(cts) => cts,
+            Err(error) => {
+                self.leave(counters, place);
+                return Err(error);
+            }
+        };
+        assert!(cts.0 > before, "timestamp {cts} is not above {before}, which is visible already");
+        Ok(self.enter(counters, place, cts))
+    }
+
+    pub(super) fn adopt(
+        &self,
+        counters: &Counters,
+        cts: Cts,
+    ) -> Result<CommitTicket, TimestampError> {
+        self.source.observe(cts)?;
+        let place = self.take_place();
+        Ok(self.enter(counters, place, cts))
+    }
+
+    fn enter(&self, counters: &Counters, place: usize, cts: Cts) -> CommitTicket {
+        self.places[place].store(cts.0 - 1, Ordering::SeqCst);
+        counters.last().fetch_max(cts.0, Ordering::SeqCst);
+        CommitTicket { cts, place }
+    }
+
+    pub(super) fn publish(&self, counters: &Counters, place: usize) {
+        self.leave(counters, place);
+    }
+
+    /// From now on nobody gets a timestamp up to `cts`, and `max_committed` reaches it once those who
+    /// have one are through.
+    pub(super) fn close_up_to(&self, counters: &Counters, cts: Cts) -> Result<(), TimestampError> {
+        self.source.observe(cts)?;
+        counters.last().fetch_max(cts.0, Ordering::SeqCst);
+        self.advance(counters);
+        Ok(())
+    }
+}

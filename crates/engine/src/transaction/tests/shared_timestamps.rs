@@ -1,0 +1,156 @@
+//! Transactions whose commits somebody else numbers, with gaps.
+
+use firn_api::Timestamps;
+use firn_base::Cts;
+
+use super::*;
+use crate::test_support::{HybridClock, Oracle};
+
+/// Nodes whose commits an oracle, and a hybrid logical clock, number.
+fn nodes_with_shared_timestamps() -> [Node; 2] {
+    let options = || TransactionOptions { table_slots: 64, ..Default::default() };
+    let oracle = Timestamps::Shared(Arc::new(Oracle::new(100)));
+    let clock = Timestamps::Shared(Arc::new(HybridClock::default()));
+    [&oracle, &clock].map(|source| Node::with_timestamps(options(), source))
+}
+
+fn read_at(node: &Node, snapshot: Cts, key: &[u8]) -> Option<Vec<u8>> {
+    let level = IsolationLevel::RepeatableRead;
+    let mut reader = Transaction::begin_at(&node.system, level, snapshot).unwrap();
+    let found = get(node, &mut reader, key);
+    assert_eq!(reader.snapshot(), Some(snapshot));
+    found
+}
+
+#[test]
+fn snapshots_are_right_under_timestamps_with_gaps() {
+    for node in nodes_with_shared_timestamps() {
+        put(&node, b"a", b"1");
+        let first = node.system.order().max_committed();
+        let mut old = snapshot_isolation(&node);
+        old.open_snapshot();
+        std::thread::scope(|scope| {
+            for thread in 0..4_u8 {
+                let node = &node;
+                scope.spawn(move || {
+                    for round in 0..100_u8 {
+                        let key = [thread, round];
+                        put(node, &key, b"x");
+                        // One's own commit is seen by whoever begins next.
+                        assert_eq!(
+                            get(node, &mut snapshot_isolation(node), &key),
+                            Some(b"x".to_vec())
+                        );
+                    }
+                });
+            }
+        });
+        let mut writer = begin(&node, IsolationLevel::ReadCommitted);
+        assert!(writer.update(node.index, b"a", b"2").unwrap());
+        writer.commit().unwrap();
+        let last = node.system.order().max_committed();
+        assert_eq!(get(&node, &mut old, b"a"), Some(b"1".to_vec()));
+        assert_eq!(get(&node, &mut old, &[3, 99]), None);
+        // Between two commits there are snapshots too, since numbers have gaps.
+        assert_eq!(read_at(&node, Cts(first.0 + 1), b"a"), Some(b"1".to_vec()));
+        assert_eq!(read_at(&node, Cts(last.0 - 1), b"a"), Some(b"1".to_vec()));
+        assert_eq!(read_at(&node, last, b"a"), Some(b"2".to_vec()));
+        drop(old);
+        node.purge();
+        let level = IsolationLevel::RepeatableRead;
+        let gone = Transaction::begin_at(&node.system, level, first).map(drop);
+        assert!(matches!(gone, Err(EngineError::SnapshotTooOld(_))), "{gone:?}");
+        assert_eq!(get(&node, &mut snapshot_isolation(&node), b"a"), Some(b"2".to_vec()));
+    }
+}
+
+#[test]
+fn a_snapshot_from_elsewhere_holds_off_later_commits() {
+    for node in nodes_with_shared_timestamps() {
+        put(&node, b"a", b"1");
+        let ahead = Cts(node.system.order().max_committed().0 + 1_000_000);
+        let level = IsolationLevel::RepeatableRead;
+        let mut reader = Transaction::begin_at(&node.system, level, ahead).unwrap();
+        put(&node, b"b", b"2");
+        assert_eq!(get(&node, &mut reader, b"b"), None, "it was committed after the snapshot");
+        assert!(node.system.order().max_committed() > ahead);
+    }
+}
+
+#[test]
+fn a_coordinator_decides_when_a_prepared_transaction_commits() {
+    for node in nodes_with_shared_timestamps() {
+        put(&node, b"a", b"1");
+        let mut writer = begin(&node, IsolationLevel::ReadCommitted);
+        assert!(writer.update(node.index, b"a", b"2").unwrap());
+        let before = node.system.order().max_committed();
+        let prepared = writer.prepare(b"xid", None).unwrap();
+        assert!(prepared.lowest > before);
+        assert!(node.system.pages().log.durable_lsn() >= prepared.position);
+        let at = Cts(prepared.lowest.0 + 50);
+        node.system.commit_prepared(b"xid", Some(at)).unwrap();
+        assert_eq!(read_at(&node, Cts(at.0 - 1), b"a"), Some(b"1".to_vec()));
+        assert_eq!(read_at(&node, at, b"a"), Some(b"2".to_vec()));
+        assert!(node.system.commit_prepared(b"xid", Some(at)).is_err());
+        put(&node, b"b", b"3");
+        assert!(node.system.order().max_committed() > at, "an unused timestamp holds nobody up");
+    }
+}
+
+#[test]
+fn without_the_source_of_timestamps_a_transaction_is_rolled_back() {
+    let oracle = Arc::new(Oracle::new(100));
+    let options = TransactionOptions { table_slots: 64, ..Default::default() };
+    let node = Node::with_timestamps(options, &Timestamps::Shared(Arc::clone(&oracle) as _));
+    put(&node, b"a", b"1");
+    let mut writer = begin(&node, IsolationLevel::ReadCommitted);
+    assert!(writer.update(node.index, b"a", b"2").unwrap());
+    oracle.set_available(false);
+    let refused = writer.commit().unwrap_err();
+    assert!(refused.is_retryable(), "{refused}");
+    oracle.set_available(true);
+    put(&node, b"a", b"3");
+    assert_eq!(get(&node, &mut snapshot_isolation(&node), b"a"), Some(b"3".to_vec()));
+}
+
+/// A prepared update of `a` from 1 to 2 whose timestamp is being decided.
+fn being_decided(node: &Node) -> Prepared {
+    put(node, b"a", b"1");
+    let mut writer = begin(node, IsolationLevel::ReadCommitted);
+    assert!(writer.update(node.index, b"a", b"2").unwrap());
+    let trx = writer.id().unwrap();
+    let prepared = writer.prepare(b"xid", None).unwrap();
+    node.system.table().set_committing(trx);
+    prepared
+}
+
+#[test]
+fn readers_and_writers_wait_for_a_decision_and_act_by_it() {
+    for node in nodes_with_shared_timestamps() {
+        let at = being_decided(&node).lowest;
+        let mut old = snapshot_isolation(&node);
+        old.open_snapshot();
+        std::thread::scope(|scope| {
+            let old = scope.spawn(|| get(&node, &mut old, b"a"));
+            let new = scope.spawn(|| read_at(&node, at, b"a"));
+            firn_base::task::sleep(Duration::from_millis(30));
+            assert!(!old.is_finished() && !new.is_finished(), "nothing is decided yet");
+            node.system.commit_prepared(b"xid", Some(at)).unwrap();
+            assert_eq!(new.join().unwrap(), Some(b"2".to_vec()));
+            assert_eq!(old.join().unwrap(), Some(b"1".to_vec()));
+        });
+        put(&node, b"a", b"3");
+    }
+}
+
+#[test]
+fn a_decision_that_does_not_come_ends_the_wait_with_an_error() {
+    let [node, _] = nodes_with_shared_timestamps();
+    being_decided(&node);
+    let mut reader = snapshot_isolation(&node);
+    let mut payload = Vec::new();
+    let waited = reader.get(node.index, b"a", ReadMode::Consistent, &mut payload);
+    assert!(matches!(waited, Err(EngineError::Lock(LockError::Timeout))), "{waited:?}");
+    node.system.rollback_prepared(b"xid").unwrap();
+    assert_eq!(get(&node, &mut snapshot_isolation(&node), b"a"), Some(b"1".to_vec()));
+}
