@@ -428,7 +428,16 @@ pub trait Transaction: Any + Send {
     ///
     /// # Errors
     /// If the identifier is too long or taken, or the log has failed.
-    fn prepare(self: Box<Self>, xid: &[u8], locks: DetachedLocks) -> RowsResult<()>;
+    fn prepare(self: Box<Self>, xid: &[u8], locks: DetachedLocks) -> RowsResult<Prepared>;
+}
+
+/// What a participant tells its coordinator once it is prepared (paper 000 §4.3).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Prepared {
+    /// Where that stands in the log, which is durable up to there.
+    pub position: Lsn,
+    /// No commit timestamp of the transaction may be below this.
+    pub lowest: Cts,
 }
 
 /// An index that is to be added.
@@ -566,6 +575,18 @@ pub trait DatabaseNode: Send + Sync {
     /// If as many transactions are open as the node was set up for.
     fn begin(&self, isolation: IsolationLevel) -> RowsResult<Box<dyn Transaction>>;
 
+    /// Begins a transaction whose snapshot was decided elsewhere. Blocks for a round trip to whoever
+    /// numbers commits.
+    ///
+    /// # Errors
+    /// As [`DatabaseNode::begin`]; if the snapshot is too old, or the node numbers commits itself and
+    /// has not come so far.
+    fn begin_at(
+        &self,
+        isolation: IsolationLevel,
+        snapshot: Cts,
+    ) -> RowsResult<Box<dyn Transaction>>;
+
     /// Moves whenever a definition changes or is about to: what was looked up after it was read holds for
     /// as long as it has not moved.
     fn definitions_version(&self) -> u64;
@@ -630,11 +651,11 @@ pub trait DatabaseNode: Send + Sync {
 
     /// The identifiers of prepared transactions.
     fn prepared_transactions(&self) -> Vec<Box<[u8]>>;
-    /// Commits a prepared transaction.
+    /// Commits a prepared transaction, at the timestamp that its coordinator has decided if it has one.
     ///
     /// # Errors
-    /// [`RowsError::NoSuchPrepared`], or the log has failed.
-    fn commit_prepared(&self, xid: &[u8]) -> RowsResult<()>;
+    /// [`RowsError::NoSuchPrepared`], the log has failed, or whoever numbers commits does not answer.
+    fn commit_prepared(&self, xid: &[u8], at: Option<Cts>) -> RowsResult<()>;
     /// Rolls a prepared transaction back.
     ///
     /// # Errors

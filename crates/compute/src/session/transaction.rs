@@ -318,7 +318,8 @@ impl Transactions {
     pub(crate) fn xa_prepare(&mut self, xid: &Xid) -> Result<()> {
         self.take_idle(xid)?;
         let Some(open) = self.open.take() else { return Err(unknown_xid()) };
-        open.inner.prepare(&encode_xid(xid), self.metadata.detach()).map_err(from_rows)
+        let prepared = open.inner.prepare(&encode_xid(xid), self.metadata.detach());
+        prepared.map(drop).map_err(from_rows)
     }
 
     /// `XA COMMIT … ONE PHASE`. Blocks until it is durable.

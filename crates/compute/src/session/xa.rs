@@ -36,7 +36,7 @@ impl SqlSession {
             Xa::Commit { xid, one_phase: true } => self.transactions.xa_commit_one_phase(xid)?,
             Xa::Commit { xid, one_phase: false } => {
                 self.refuse_inside()?;
-                self.instance.node.commit_prepared(&encode_xid(xid)).map_err(from_rows)?;
+                self.instance.node.commit_prepared(&encode_xid(xid), None).map_err(from_rows)?;
             }
             Xa::Rollback(xid) => {
                 if !self.transactions.xa_roll_back(xid)? {

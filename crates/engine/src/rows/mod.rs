@@ -24,7 +24,7 @@ use firn_api::rows::{
     BuildObserver, DatabaseNode, Definitions, Estimate, IsolationLevel, MetadataContext,
     MetadataLocks, NewIndex, RowsError, RowsResult, TableRef, Transaction,
 };
-use firn_base::TableId;
+use firn_base::{Cts, TableId};
 use firn_format::definition::{TableDefinition, TableLayout};
 use firn_format::key::{CollationKeys, KeyRange};
 
@@ -112,6 +112,14 @@ impl DatabaseNode for EngineNode {
         Ok(Box::new(EngineTransaction::begin(&self.dictionary, isolation)?))
     }
 
+    fn begin_at(
+        &self,
+        isolation: IsolationLevel,
+        snapshot: Cts,
+    ) -> RowsResult<Box<dyn Transaction>> {
+        Ok(Box::new(EngineTransaction::begin_at(&self.dictionary, isolation, snapshot)?))
+    }
+
     fn definitions_version(&self) -> u64 {
         self.dictionary.version()
     }
@@ -186,8 +194,8 @@ impl DatabaseNode for EngineNode {
         self.dictionary.system().prepared_transactions()
     }
 
-    fn commit_prepared(&self, xid: &[u8]) -> RowsResult<()> {
-        self.dictionary.system().commit_prepared(xid, None).map_err(prepared_error)
+    fn commit_prepared(&self, xid: &[u8], at: Option<Cts>) -> RowsResult<()> {
+        self.dictionary.system().commit_prepared(xid, at).map_err(prepared_error)
     }
 
     fn rollback_prepared(&self, xid: &[u8]) -> RowsResult<()> {

@@ -6,9 +6,9 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use firn_api::rows::{
-    DetachedLocks, Fetched, HeldLeaves, IsolationLevel, LeafVersion, MetadataContext, ReadMark,
-    ReadMode, RowBatch, RowsError, RowsResult, Savepoint, Scan, ScanOptions, ScanRow, TableRef,
-    Transaction as RowsTransaction,
+    DetachedLocks, Fetched, HeldLeaves, IsolationLevel, LeafVersion, MetadataContext, Prepared,
+    ReadMark, ReadMode, RowBatch, RowsError, RowsResult, Savepoint, Scan, ScanOptions, ScanRow,
+    TableRef, Transaction as RowsTransaction,
 };
 use firn_base::{Cts, TableId};
 use firn_format::row::OverflowReference;
@@ -41,11 +41,26 @@ impl EngineTransaction {
         dictionary: &Arc<Dictionary>,
         isolation: IsolationLevel,
     ) -> Result<EngineTransaction, EngineError> {
-        Ok(EngineTransaction {
-            inner: Transaction::begin(dictionary.system(), isolation)?,
-            dictionary: Arc::clone(dictionary),
-            buffers: SpareBuffers::default(),
-        })
+        let inner = Transaction::begin(dictionary.system(), isolation)?;
+        Ok(EngineTransaction::over(dictionary, inner))
+    }
+
+    /// Begins a transaction at a snapshot that was decided elsewhere, see [`Transaction::begin_at`].
+    ///
+    /// # Errors
+    /// As there.
+    pub fn begin_at(
+        dictionary: &Arc<Dictionary>,
+        isolation: IsolationLevel,
+        snapshot: Cts,
+    ) -> Result<EngineTransaction, EngineError> {
+        let inner = Transaction::begin_at(dictionary.system(), isolation, snapshot)?;
+        Ok(EngineTransaction::over(dictionary, inner))
+    }
+
+    fn over(dictionary: &Arc<Dictionary>, inner: Transaction) -> EngineTransaction {
+        let buffers = SpareBuffers::default();
+        EngineTransaction { inner, dictionary: Arc::clone(dictionary), buffers }
     }
 }
 
@@ -258,9 +273,8 @@ impl RowsTransaction for EngineTransaction {
         Ok(self.inner.rollback()?)
     }
 
-    fn prepare(self: Box<Self>, xid: &[u8], locks: DetachedLocks) -> RowsResult<()> {
-        self.inner.prepare(xid, locks)?;
-        Ok(())
+    fn prepare(self: Box<Self>, xid: &[u8], locks: DetachedLocks) -> RowsResult<Prepared> {
+        Ok(self.inner.prepare(xid, locks)?)
     }
 }
 

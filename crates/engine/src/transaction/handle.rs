@@ -15,7 +15,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
-use firn_api::rows::{DetachedLocks, IsolationLevel, MetadataContext, MetadataLock};
+use firn_api::rows::{DetachedLocks, IsolationLevel, MetadataContext, MetadataLock, Prepared};
 use firn_base::{Cts, Lsn, TableId, TrxId};
 use firn_format::undo::UndoPointer;
 
@@ -45,15 +45,6 @@ const USUAL_RECORD_BYTES: usize = 512;
 /// A place in a transaction to which it can be rolled back.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Savepoint(pub(crate) UndoPointer);
-
-/// What a participant tells its coordinator once it is prepared.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Prepared {
-    /// Where that stands in the log, which is durable up to there.
-    pub position: Lsn,
-    /// No commit timestamp of the transaction may be below this.
-    pub lowest: Cts,
-}
 
 /// An open transaction. Dropping it rolls it back.
 pub struct Transaction {

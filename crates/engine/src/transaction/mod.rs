@@ -17,8 +17,8 @@ pub(crate) mod versions;
 pub mod write;
 
 pub use cursor::{Cursor, KeyRange};
-pub use firn_api::rows::{Direction, IsolationLevel, ReadMark, ReadMode, WaitPolicy};
-pub use handle::{Prepared, Savepoint, Transaction};
+pub use firn_api::rows::{Direction, IsolationLevel, Prepared, ReadMark, ReadMode, WaitPolicy};
+pub use handle::{Savepoint, Transaction};
 pub use run::RecordRun;
 pub use system::{IdLimits, SnapshotKind, TransactionOptions, TransactionSystem};
 

@@ -14,8 +14,8 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use firn_api::rows::{
-    DetachedLocks, IsolationLevel, ReadMode, RowsError, RowsResult, Savepoint, Scan, ScanOptions,
-    TableRef, Transaction,
+    DetachedLocks, IsolationLevel, Prepared, ReadMode, RowsError, RowsResult, Savepoint, Scan,
+    ScanOptions, TableRef, Transaction,
 };
 use firn_base::{Cts, TableId};
 use firn_format::row::OverflowReference;
@@ -279,7 +279,7 @@ impl Transaction for NoTransaction {
         Ok(())
     }
 
-    fn prepare(self: Box<Self>, _xid: &[u8], _locks: DetachedLocks) -> RowsResult<()> {
+    fn prepare(self: Box<Self>, _xid: &[u8], _locks: DetachedLocks) -> RowsResult<Prepared> {
         refused()
     }
 }

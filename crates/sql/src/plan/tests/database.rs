@@ -9,7 +9,7 @@ use firn_api::rows::{
     BuildObserver, DatabaseNode, Definitions, Estimate, IsolationLevel, MetadataLocks, NewIndex,
     RowsResult, TableRef, Transaction,
 };
-use firn_base::{Environment, TableId};
+use firn_base::{Cts, Environment, TableId};
 use firn_engine::rows::EngineNode;
 use firn_engine::transaction::IdLimits;
 use firn_engine::{Engine, EngineOptions, Storage};
@@ -310,6 +310,14 @@ impl DatabaseNode for SizedNode {
         self.inner.begin(isolation)
     }
 
+    fn begin_at(
+        &self,
+        isolation: IsolationLevel,
+        snapshot: Cts,
+    ) -> RowsResult<Box<dyn Transaction>> {
+        self.inner.begin_at(isolation, snapshot)
+    }
+
     fn definitions_version(&self) -> u64 {
         self.inner.definitions_version()
     }
@@ -377,8 +385,8 @@ impl DatabaseNode for SizedNode {
         self.inner.prepared_transactions()
     }
 
-    fn commit_prepared(&self, xid: &[u8]) -> RowsResult<()> {
-        self.inner.commit_prepared(xid)
+    fn commit_prepared(&self, xid: &[u8], at: Option<Cts>) -> RowsResult<()> {
+        self.inner.commit_prepared(xid, at)
     }
 
     fn rollback_prepared(&self, xid: &[u8]) -> RowsResult<()> {
