@@ -3,6 +3,12 @@
 //!
 //! Architecture invariant: this crate knows nothing of pages, logs or transactions.
 
+#![allow(
+    clippy::disallowed_methods,
+    clippy::disallowed_types,
+    reason = "this is where the operating system is asked"
+)]
+
 pub mod bytes;
 pub mod clock;
 pub mod disk;

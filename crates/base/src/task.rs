@@ -10,6 +10,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
+use parking_lot::Mutex;
+
 use crate::clock::{Clock, SystemClock};
 use crate::event::Event;
 use crate::stack;
@@ -111,6 +113,27 @@ pub fn monotonic() -> Duration {
     match scheduler() {
         Some(scheduler) => scheduler.monotonic(),
         None => SystemClock.monotonic(),
+    }
+}
+
+/// Has something done that nobody waits for, by a thread of its own. Here and now under simulation, or if
+/// there is no thread to be had.
+pub fn run_aside(name: &str, body: impl FnOnce() + Send + 'static) {
+    if scheduler().is_some() {
+        return body();
+    }
+    let body = Arc::new(Mutex::new(Some(body)));
+    let taken = Arc::clone(&body);
+    let started = std::thread::Builder::new().name(name.to_owned()).spawn(move || run(&taken));
+    if started.is_err() {
+        run(&body);
+    }
+}
+
+fn run(body: &Mutex<Option<impl FnOnce()>>) {
+    let body = body.lock().take();
+    if let Some(body) = body {
+        body();
     }
 }
 

@@ -11,6 +11,8 @@
 //!
 //! Architecture invariant: nothing here knows Firn's engine or SQL layer; a server is a URL.
 
+#![allow(clippy::disallowed_types, reason = "a client beside the node, under no simulator")]
+
 pub mod client;
 mod command_line;
 mod dispatch;

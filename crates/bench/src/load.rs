@@ -8,6 +8,8 @@
 //!
 //! What a part holds depends on the seed and its number alone, whoever loads it.
 
+#![allow(clippy::disallowed_methods, reason = "a client beside the node, under no simulator")]
+
 use std::fs::File;
 use std::io::{BufWriter, Write as _};
 use std::path::Path;

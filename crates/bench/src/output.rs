@@ -1,6 +1,8 @@
 //! What is shown and written of runs: tables in the terminal, JSON, and a page of HTML that needs no other
 //! file.
 
+#![allow(clippy::disallowed_methods, reason = "a client beside the node, under no simulator")]
+
 use std::fmt::Write as _;
 use std::path::PathBuf;
 

@@ -3,6 +3,12 @@
 //! Each run has a directory of its own in it, which goes with the run; what a crash leaves is removed when the engine
 //! starts again.
 
+#![allow(
+    clippy::disallowed_methods,
+    clippy::disallowed_types,
+    reason = "the library writes these files itself"
+)]
+
 use std::io;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};

@@ -4,6 +4,8 @@
 //!   clients ──► wire::Server ──► compute::SqlService ──► EngineNode (engine::rows) ──► LocalNode
 //! ```
 
+#![allow(clippy::disallowed_methods, reason = "files and sockets of whoever runs the binary")]
+
 use firn_base::network::Address;
 use std::io;
 use std::net::SocketAddr;

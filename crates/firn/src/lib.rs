@@ -1,5 +1,7 @@
 //! A Firn node in this process: what the binary starts, and what tests and benches start too.
 
+#![allow(clippy::disallowed_types, reason = "files and sockets of whoever runs the binary")]
+
 pub mod allocator;
 pub mod descriptors;
 pub mod endpoint;

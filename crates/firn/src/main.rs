@@ -3,6 +3,8 @@
 //! Architecture invariant: nothing below knows that there is a command line, a configuration file or
 //! an environment variable; each part is handed its settings as typed values.
 
+#![allow(clippy::disallowed_types, reason = "files and sockets of whoever runs the binary")]
+
 mod admin;
 mod bench;
 mod client;

@@ -9,6 +9,8 @@
 //! map, locks, sorts, the allocator's own keep) has none; so a task looks how much the process takes and has
 //! the buffer pool do with less while the budget is exceeded, down to half of the pool.
 
+#![allow(clippy::disallowed_methods, reason = "files and sockets of whoever runs the binary")]
+
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;

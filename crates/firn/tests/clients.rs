@@ -1,5 +1,5 @@
 //! Many clients at once, and clients that stop in the midst of a packet.
-#![allow(clippy::disallowed_methods, reason = "tests look at the clock")]
+#![allow(clippy::disallowed_methods, clippy::disallowed_types, reason = "tests look at the clock")]
 
 mod support;
 

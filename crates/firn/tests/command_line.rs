@@ -1,5 +1,11 @@
 //! The binary as a user meets it.
 
+#![allow(
+    clippy::disallowed_methods,
+    clippy::disallowed_types,
+    reason = "tests use the machine as it is"
+)]
+
 use std::path::Path;
 use std::process::{Command, Output};
 

@@ -7,7 +7,11 @@
 //!   watcher    KILL, and how long the list of processes names the statement
 //! ```
 
-#![allow(clippy::disallowed_methods)]
+#![allow(
+    clippy::disallowed_methods,
+    clippy::disallowed_types,
+    reason = "tests use the machine as it is"
+)]
 
 mod support;
 

@@ -1,6 +1,10 @@
 //! Running a server: metrics, logs, status, its end, its time zone.
 
-#![allow(clippy::disallowed_methods)]
+#![allow(
+    clippy::disallowed_methods,
+    clippy::disallowed_types,
+    reason = "tests use the machine as it is"
+)]
 
 mod support;
 

@@ -1,5 +1,7 @@
 //! `firn sql` as scripts use it.
 
+#![allow(clippy::disallowed_methods, reason = "tests use the machine as it is")]
+
 mod support;
 
 use std::io::{Read, Write};

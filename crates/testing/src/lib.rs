@@ -5,6 +5,8 @@
 //! * [`workload`] draws transactions from a seed and runs them against anything that has sessions;
 //! * [`crash`] kills a real program again and again and has it verified.
 
+#![allow(clippy::disallowed_types, reason = "tests look at the machine from outside")]
+
 pub mod crash;
 pub mod history;
 pub mod random;

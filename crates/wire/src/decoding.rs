@@ -1,5 +1,7 @@
 //! Every decoder, applied to the same bytes: for the fuzzer, which has no other way in.
 
+#![allow(clippy::disallowed_types, reason = "bytes of a fuzz target, which no clock concerns")]
+
 use std::io::Cursor;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;

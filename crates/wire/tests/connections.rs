@@ -1,6 +1,6 @@
 //! A running server: logins, limits, idleness, kills, disconnects, shutdown, and clients that send anything.
 
-#![allow(clippy::disallowed_methods, reason = "tests look at the clock")]
+#![allow(clippy::disallowed_methods, clippy::disallowed_types, reason = "tests look at the clock")]
 
 mod support;
 

@@ -6,6 +6,8 @@
 //! files, `scripts/tpch-answers.py` has DuckDB answer them, and `check --answers FILE` compares; or `check
 //! --against URL` asks a second server.
 
+#![allow(clippy::disallowed_methods, reason = "a client beside the node, under no simulator")]
+
 mod answers;
 mod generate;
 mod queries;

@@ -1,5 +1,7 @@
 //! Entries, masks, and files that are written by many.
 
+#![allow(clippy::disallowed_methods, reason = "tests use the machine as it is")]
+
 use std::borrow::Cow;
 
 use expect_test::expect;

@@ -128,6 +128,7 @@ impl SqlSession {
         };
         run(&DdlContext {
             catalog: &self.catalog,
+            clock: &*self.instance.facts.environment.clock,
             current_schema: self.state.schema.as_deref(),
             evaluation: &self.evaluation,
             account: &account,

@@ -8,6 +8,8 @@
 //! * nothing outside of `secure_file_priv` is read or written, links resolved; without it nothing at all;
 //! * no file is overwritten.
 
+#![allow(clippy::disallowed_methods, reason = "files of users, which are no part of the database")]
+
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 

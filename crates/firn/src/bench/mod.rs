@@ -12,6 +12,8 @@
 //! A ratio is Firn's figure over the baseline's. For throughput above 1 is better, for latencies and waits
 //! below 1 is.
 
+#![allow(clippy::disallowed_methods, reason = "files and sockets of whoever runs the binary")]
+
 mod arguments;
 mod bare;
 mod commits;

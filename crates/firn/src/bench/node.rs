@@ -1,5 +1,7 @@
 //! Nodes to be measured: each in a fresh directory, with one tree, removed at its end.
 
+#![allow(clippy::disallowed_methods, reason = "files and sockets of whoever runs the binary")]
+
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 

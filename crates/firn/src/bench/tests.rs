@@ -1,3 +1,5 @@
+#![allow(clippy::disallowed_methods, reason = "tests use the machine as it is")]
+
 use std::path::PathBuf;
 use std::time::Duration;
 

@@ -1,5 +1,7 @@
 //! The prompt: lines with history, completion, colours, and statements of several lines.
 
+#![allow(clippy::disallowed_methods, reason = "files and sockets of whoever runs the binary")]
+
 use std::borrow::Cow;
 use std::fs::{self, OpenOptions};
 use std::io::Write;

@@ -1,5 +1,7 @@
 //! What `firn sql` is told: flags, variables and the option file of MySQL's clients.
 
+#![allow(clippy::disallowed_methods, reason = "files and sockets of whoever runs the binary")]
+
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 

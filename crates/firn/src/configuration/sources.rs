@@ -1,6 +1,8 @@
 //! Where values come from: the settings file, the environment and the flags, each read into the same
 //! shape, a [`Given`], that remembers its [`Origin`] so that a refusal can point at it.
 
+#![allow(clippy::disallowed_methods, reason = "files and sockets of whoever runs the binary")]
+
 use std::ffi::OsString;
 use std::fmt;
 use std::fs;

@@ -1,4 +1,6 @@
 //! A `firn start` of its own for a test, and the other commands over it.
+
+#![allow(clippy::disallowed_methods, reason = "tests use the machine as it is")]
 // Each test file uses a part of it.
 #![allow(dead_code)]
 

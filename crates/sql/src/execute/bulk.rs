@@ -58,8 +58,7 @@ pub fn free<T: Send + 'static>(count: usize, take: impl FnOnce() -> T) {
         return;
     }
     let remains = take();
-    // Without a thread they go with the closure, here.
-    let _ = std::thread::Builder::new().name("remains".to_owned()).spawn(move || drop(remains));
+    firn_base::task::run_aside("remains", move || drop(remains));
 }
 
 impl<T: Send + 'static> Collection for Vec<T> {

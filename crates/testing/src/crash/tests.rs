@@ -1,3 +1,9 @@
+#![allow(
+    clippy::disallowed_methods,
+    clippy::disallowed_types,
+    reason = "tests use the machine as it is"
+)]
+
 use std::fs::{self, OpenOptions};
 use std::io::Write;
 use std::path::PathBuf;

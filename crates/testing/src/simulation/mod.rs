@@ -23,6 +23,8 @@
 //!    opened in the test's own task would outlive the crash of its process.
 //! 4. Threads that are no tasks of the run must not touch what its tasks wait for.
 
+#![allow(clippy::disallowed_methods, reason = "tests look at the machine from outside")]
+
 mod disk;
 mod failure;
 mod network;

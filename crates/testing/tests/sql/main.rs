@@ -7,6 +7,8 @@
 //! A file has a schema of its own. `FIRN_SQL_FILES=join` runs the files whose names hold that text;
 //! `FIRN_SQL_PORT` runs them against a server that is there already, such as MariaDB.
 
+#![allow(clippy::disallowed_methods, reason = "tests use the machine as it is")]
+
 mod client;
 mod executors;
 mod kept_columns;

@@ -1,5 +1,7 @@
 //! A server for tests: a node over a temporary directory that listens at a free port.
 
+#![allow(clippy::disallowed_methods, reason = "tests use the machine as it is")]
+
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 use std::sync::Arc;

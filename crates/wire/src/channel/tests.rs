@@ -1,3 +1,5 @@
+#![allow(clippy::disallowed_types, reason = "tests use the machine as it is")]
+
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;

@@ -19,6 +19,8 @@
 //! Invariants: a packet is sent whole or not at all (an abandoned row leaves no trace); a session that
 //! returns `Ok` has answered, and its last result set was finished.
 
+#![allow(clippy::disallowed_types, reason = "replies that are recorded, which no clock concerns")]
+
 #[cfg(test)]
 pub(crate) mod annotate;
 mod column;

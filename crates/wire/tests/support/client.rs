@@ -1,5 +1,7 @@
 //! A client that knows packets, and little of what is in them.
 
+#![allow(clippy::disallowed_types, reason = "tests use the machine as it is")]
+
 use std::fmt::Write as _;
 use std::io::{self, Read, Write};
 use std::net::TcpStream;

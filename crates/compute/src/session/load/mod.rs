@@ -6,6 +6,8 @@
 //!                                                                                    @variables
 //! ```
 
+#![allow(clippy::disallowed_types, reason = "files of users, which are no part of the database")]
+
 mod fields;
 mod lines;
 

@@ -6,6 +6,8 @@
 //! are checked from both sides: a victim stood on a cycle of the full waits-for graph on which nobody was
 //! cheaper, and once the victims are gone there is no cycle.
 
+#![allow(clippy::disallowed_types, reason = "tests use the machine as it is")]
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound;
 use std::sync::Arc;

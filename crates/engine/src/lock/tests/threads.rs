@@ -2,6 +2,8 @@
 //! table. Transactions read, write and scan at random and check at their end that nothing which they
 //! had locked has changed under them. A wait that should end and does not fails the test by its timeout.
 
+#![allow(clippy::disallowed_types, reason = "tests use the machine as it is")]
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound;
 use std::sync::Arc;

@@ -1,6 +1,8 @@
 //! A random walk beside a plain list of grants: a lock is granted at once exactly if nothing in the
 //! list and no waiting request is against it, and who waits is granted as soon as that holds.
 
+#![allow(clippy::disallowed_types, reason = "tests use the machine as it is")]
+
 use std::collections::BTreeMap;
 use std::sync::atomic::AtomicBool;
 

@@ -1,5 +1,7 @@
 //! Waits, told one by one.
 
+#![allow(clippy::disallowed_types, reason = "tests use the machine as it is")]
+
 use std::sync::atomic::{AtomicBool, AtomicU64};
 
 use firn_base::clock::SystemClock;

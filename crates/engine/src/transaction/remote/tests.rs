@@ -252,7 +252,7 @@ impl Owner {
 
 /// The timestamp of transaction `number` of that history.
 fn committed_at(number: u64) -> Option<Cts> {
-    (number % 7 != 0).then(|| Cts(number - number / 7))
+    (!number.is_multiple_of(7)).then(|| Cts(number - number / 7))
 }
 
 /// Opens snapshots at an owner that commits, and looks at transactions around each.

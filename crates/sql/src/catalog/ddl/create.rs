@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use firn_api::rows::MetadataLock;
 use firn_base::TableId;
-use firn_base::clock::{Clock, SystemClock};
 use firn_format::value::CollationId;
 
 use crate::error::{Result, SqlError};
@@ -94,7 +93,7 @@ pub(super) fn create_table_like(
     }
     (draft.schema, draft.name) = (schema, name);
     draft.temporary = temporary;
-    draft.created_us = now_us();
+    draft.created_us = now_us(context);
     store(context, &draft)?;
     Ok(DdlOutcome::done())
 }
@@ -159,8 +158,8 @@ fn already_there(context: &DdlContext<'_>, name: &str, if_not_exists: bool) -> R
     Ok(DdlOutcome::done())
 }
 
-pub(super) fn now_us() -> u64 {
-    SystemClock.wall_time_ms() * 1000
+pub(super) fn now_us(context: &DdlContext<'_>) -> u64 {
+    context.clock.wall_time_ms() * 1000
 }
 
 fn empty_draft(
@@ -171,7 +170,7 @@ fn empty_draft(
 ) -> Result<TableDraft> {
     let collation = context.catalog.shared().schema(schema)?.collation;
     let mut draft = TableDraft::new(schema, name, collation);
-    draft.created_us = now_us();
+    draft.created_us = now_us(context);
     apply_options(context, &mut draft, options)?;
     Ok(draft)
 }

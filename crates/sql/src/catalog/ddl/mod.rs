@@ -38,6 +38,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use firn_api::rows::{BuildProgress, Definitions, MetadataContext, RowsError};
+use firn_base::clock::Clock;
 use sqlparser::ast::{Expr, Query};
 
 use crate::error::{Result, SqlError};
@@ -106,6 +107,8 @@ pub struct QueryColumn {
 pub struct DdlContext<'a> {
     /// What the session sees.
     pub catalog: &'a SessionCatalog,
+    /// When things are made.
+    pub clock: &'a dyn Clock,
     /// The current schema.
     pub current_schema: Option<&'a str>,
     /// Modes, time zone and time of the statement; notes and warnings go here.

@@ -29,7 +29,7 @@ pub(super) fn create(context: &DdlContext<'_>, statement: &ast::CreateView) -> R
         check_aliases(&statement.query.body)?;
     }
     let mut draft = draft(context, &schema, &name, named(columns, &statement.columns)?)?;
-    draft.created_us = create::now_us();
+    draft.created_us = create::now_us(context);
     let mut definition = draft.definition()?;
     let kept = before.as_deref().filter(|_| statement.alter).and_then(TableModel::view);
     let view = view_of(context, statement, current, kept)?;

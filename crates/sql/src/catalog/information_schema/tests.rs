@@ -61,6 +61,7 @@ impl Session {
         let progress = |_: BuildProgress| true;
         let context = DdlContext {
             catalog: &self.catalog,
+            clock: &firn_base::clock::SystemClock,
             current_schema: Some("test"),
             evaluation: &self.evaluation,
             account: "root@localhost",

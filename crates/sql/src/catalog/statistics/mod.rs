@@ -25,7 +25,6 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use firn_api::rows::{DatabaseNode, TableRef};
-use firn_base::clock::{Clock, SystemClock};
 use firn_format::definition::{ColumnDefinition, IndexKind};
 use firn_format::key::KeyRange;
 use parking_lot::RwLock;
@@ -256,7 +255,7 @@ impl TableStatistics {
     }
 
     fn live(&self) -> Live {
-        let now = SystemClock.monotonic();
+        let now = firn_base::task::monotonic();
         let kept = *self.live.read();
         if let Some(kept) = kept.filter(|kept| now < kept.at + LIVE_FOR) {
             return kept;

@@ -1,3 +1,5 @@
+#![allow(clippy::disallowed_methods, reason = "tests use the machine as it is")]
+
 use std::sync::Arc;
 
 use firn_base::disk::SystemDisk;

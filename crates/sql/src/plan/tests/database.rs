@@ -98,6 +98,7 @@ impl Database {
             let statement = grammar::parse(text, grammar::Mode::default()).unwrap().statement;
             let context = DdlContext {
                 catalog: &self.catalog,
+                clock: &firn_base::clock::SystemClock,
                 current_schema: Some("test"),
                 evaluation: &self.evaluation,
                 account: "root@localhost",

@@ -1,5 +1,7 @@
 //! Who gets a directory, and who is refused.
 
+#![allow(clippy::disallowed_methods, reason = "tests use the machine as it is")]
+
 use super::*;
 
 fn open(path: &Path) -> Result<Arc<LocalDirectory>, OpenError> {

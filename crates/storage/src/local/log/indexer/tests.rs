@@ -1,5 +1,7 @@
 //! The index against a list of what was appended: live, after a restart with footers, after one without.
 
+#![allow(clippy::disallowed_methods, reason = "tests use the machine as it is")]
+
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;

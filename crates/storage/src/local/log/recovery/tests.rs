@@ -1,5 +1,7 @@
 //! What opening the log makes of files that a crash, a disk or a person left.
 
+#![allow(clippy::disallowed_methods, reason = "tests use the machine as it is")]
+
 use std::fs;
 
 use super::super::tests::{group, open, place, read_all, small};

@@ -1,5 +1,11 @@
 //! How long opening a long log takes. Run by hand: `cargo test --release -p firn-storage timing -- --ignored --nocapture`.
 
+#![allow(
+    clippy::disallowed_methods,
+    clippy::disallowed_types,
+    reason = "tests use the machine as it is"
+)]
+
 use std::time::Duration;
 
 use super::*;

@@ -1,6 +1,8 @@
 //! Threads that change, offer and read a few pages while the materialiser works beside them, so that
 //! slots are used again and log is released under the readers' hands.
 
+#![allow(clippy::disallowed_types, reason = "tests use the machine as it is")]
+
 use std::sync::atomic::AtomicBool;
 
 use firn_base::clock::SystemClock;
