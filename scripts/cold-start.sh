@@ -28,8 +28,15 @@ in_bare_debian() {
         sh -c 'cd /firn && exec "$@"' sh "$@"
 }
 
+# The mirror that this machine's own apt is set up with.
+debian_mirror() {
+    cat /etc/apt/sources.list /etc/apt/sources.list.d/* 2>/dev/null |
+        grep -oE 'https?://[^ ]+/debian/?( |$)' | head -n 1 | sed 's|/debian/* *$||'
+}
+
 make_bare_debian() {
-    local root=$work/debian mirror=http://deb.debian.org
+    local root=$work/debian mirror
+    mirror=$(debian_mirror)
     debootstrap --variant=minbase --include=make,git,ca-certificates bookworm "$root" "$mirror/debian" \
         >"$work/debootstrap.log"
     printf 'deb %s/debian bookworm main\ndeb %s/debian bookworm-updates main\ndeb %s/debian-security bookworm-security main\n' \

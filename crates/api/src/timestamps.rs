@@ -1,5 +1,5 @@
-//! The seam to whoever numbers commits: nobody but the node itself, an oracle that a cluster shares,
-//! or a hybrid logical clock (papers 000 §4.3, 002 §IV).
+//! The seam to the source of commit timestamps: the node itself, an oracle that a cluster shares, or
+//! a hybrid logical clock (papers 000 §4.3, 002 §IV).
 
 use std::sync::Arc;
 

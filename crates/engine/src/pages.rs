@@ -46,7 +46,7 @@ impl<E: Into<EngineError>> From<E> for Restart {
 
 /// How long an operation waits for a decision that is made elsewhere.
 const UNDECIDED_TIMEOUT: Duration = Duration::from_millis(if cfg!(test) { 300 } else { 50_000 });
-/// How often it looks by itself: whoever decides may write into the region, and tells nobody.
+/// How often it looks by itself: a remote coordinator writes the decision into the region without a notification.
 const UNDECIDED_INTERVAL: Duration = Duration::from_millis(10);
 
 /// The wait of an operation for decisions that are made elsewhere.

@@ -12,7 +12,7 @@
 //! which may be under way, and is told of each when it is done. What it may rely on:
 //!
 //! * each word is read and written as a whole, and acts of a batch happen in their order. Several
-//!   words are no unit: whoever lays out a region says how a reader notices a change half-way;
+//!   words are no unit: the layout of a region says how a reader notices a change half-way;
 //! * a region belongs to one [`Epoch`] of its owner. Once that has ended (the owner has gone or
 //!   begun another one), every access is refused: nobody is told what an owner has left behind;
 //! * what fails has an error ([`FabricError`]), within the time that the peer gave.

@@ -575,8 +575,8 @@ pub trait DatabaseNode: Send + Sync {
     /// If as many transactions are open as the node was set up for.
     fn begin(&self, isolation: IsolationLevel) -> RowsResult<Box<dyn Transaction>>;
 
-    /// Begins a transaction whose snapshot was decided elsewhere. Blocks for a round trip to whoever
-    /// numbers commits.
+    /// Begins a transaction whose snapshot was decided elsewhere. Blocks for a round trip to the
+    /// source of commit timestamps.
     ///
     /// # Errors
     /// As [`DatabaseNode::begin`]; if the snapshot is too old, or the node numbers commits itself and
@@ -654,7 +654,7 @@ pub trait DatabaseNode: Send + Sync {
     /// Commits a prepared transaction, at the timestamp that its coordinator has decided if it has one.
     ///
     /// # Errors
-    /// [`RowsError::NoSuchPrepared`], the log has failed, or whoever numbers commits does not answer.
+    /// [`RowsError::NoSuchPrepared`], the log has failed, or the source of timestamps does not answer.
     fn commit_prepared(&self, xid: &[u8], at: Option<Cts>) -> RowsResult<()>;
     /// Rolls a prepared transaction back.
     ///

@@ -137,7 +137,7 @@ pub trait Network: Send + Sync {
     /// [`NetworkError::System`], for instance if somebody else listens there.
     fn listen(&self, address: &Address) -> NetworkResult<Box<dyn Listener>>;
 
-    /// Connects to whoever listens at `peer`.
+    /// Connects to the process that listens at `peer`.
     ///
     /// # Errors
     /// [`NetworkError::Refused`], [`NetworkError::TimedOut`], [`NetworkError::System`].

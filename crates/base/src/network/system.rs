@@ -171,7 +171,7 @@ impl Listener for SystemListener {
 
     fn close(&self) {
         self.is_closed.store(true, Ordering::SeqCst);
-        // Wakes whoever waits in `accept`; there is nobody to tell of a failure.
+        // Wakes the threads that wait in `accept`; there is nobody to tell of a failure.
         let _ = rustix::net::shutdown(&self.socket, Shutdown::Both);
     }
 }

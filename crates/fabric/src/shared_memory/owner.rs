@@ -1,4 +1,4 @@
-//! The owner's side: makes regions and hands their memory to whoever may open the socket.
+//! The owner's side: makes regions and hands their memory to every process that may open the socket.
 
 use std::collections::HashMap;
 use std::io::{self, IoSlice};
@@ -40,7 +40,7 @@ struct Shared {
 
 impl SharedMemoryFabric {
     /// Serves regions at a socket, by a task of its own. A socket file that is there is replaced:
-    /// two owners of one path are kept apart by whoever gives out the path.
+    /// the caller sees to it that no two owners have one path.
     ///
     /// # Errors
     /// [`FabricError::Unreachable`] if the socket cannot be made.

@@ -57,6 +57,17 @@ pub(super) fn assign(
     cast::assign_within(value, from, target, column.float_limits())
 }
 
+/// What an expression over the row makes of a column.
+pub(super) fn assign_expression(
+    expression: &Expression,
+    column: &ColumnModel,
+    row_number: u64,
+    execution: &mut Execution<'_>,
+) -> Result<Datum> {
+    let value = expression.evaluate(execution)?;
+    assign(&value, Assigned::expression(expression), column, row_number, execution)
+}
+
 /// As [`assign`], of a value that nobody else needs.
 pub(super) fn assign_owned(
     value: Datum,

@@ -20,7 +20,7 @@ use crate::types::Datum;
 
 use super::super::error::{from_row, from_rows};
 use super::super::{Execution, values};
-use super::assign::{Assigned, Nulls, assign, assign_owned, default_of, now};
+use super::assign::{Assigned, Nulls, assign_expression, assign_owned, default_of, now};
 use super::insert::look_at_checks;
 use super::row::{holds, store};
 
@@ -139,14 +139,7 @@ impl RowChange<'_> {
         }
         for (ordinal, expression) in self.generated {
             let Some(column) = self.model.by_ordinal(*ordinal) else { continue };
-            let value = expression.evaluate(execution)?;
-            let value = assign(
-                &value,
-                Assigned::expression(expression),
-                column,
-                self.row_number,
-                execution,
-            )?;
+            let value = assign_expression(expression, column, self.row_number, execution)?;
             self.set_slot(*ordinal, &value, execution);
             put(*ordinal, value, &mut changes);
         }

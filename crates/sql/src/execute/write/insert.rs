@@ -26,7 +26,9 @@ use super::super::error::from_rows;
 use super::super::given::GivenRows;
 use super::super::operator::QueryRows;
 use super::super::{Execution, Outcome};
-use super::assign::{Assigned, Nulls, asks_for_next, assign, assign_owned, default_with};
+use super::assign::{
+    Assigned, Nulls, asks_for_next, assign, assign_expression, assign_owned, default_with,
+};
 use super::change::{Change, Changes, RowChange, fill_from_payload};
 use super::duplicate::{Refusal, refusal};
 use super::foreign_key::ForeignKeys;
@@ -527,14 +529,7 @@ impl<'p> Inserter<'p> {
         for column in columns {
             if let Some(expression) = self.default_expression(column.ordinal) {
                 fill_slots(&self.plan.old_row, row, execution);
-                let value = expression.evaluate(execution)?;
-                let value = assign(
-                    &value,
-                    Assigned::expression(expression),
-                    column,
-                    self.row_number,
-                    execution,
-                )?;
+                let value = assign_expression(expression, column, self.row_number, execution)?;
                 row[usize::from(column.ordinal)] = value;
             }
         }
@@ -549,14 +544,7 @@ impl<'p> Inserter<'p> {
         fill_slots(&self.plan.old_row, row, execution);
         for (ordinal, expression) in &self.plan.generated {
             let Some(column) = self.plan.table.by_ordinal(*ordinal) else { continue };
-            let value = expression.evaluate(execution)?;
-            let value = assign(
-                &value,
-                Assigned::expression(expression),
-                column,
-                self.row_number,
-                execution,
-            )?;
+            let value = assign_expression(expression, column, self.row_number, execution)?;
             row[usize::from(*ordinal)] = value;
             fill_slots(&self.plan.old_row, row, execution);
         }

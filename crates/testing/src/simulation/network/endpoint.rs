@@ -58,7 +58,7 @@ impl HostNetwork {
         }
     }
 
-    /// Looks for whoever listens; a listener that is there and the way to it.
+    /// The listener at an address, if the way to it is open.
     fn find(&self, peer: &Address) -> NetworkResult<Option<(HostId, Arc<Mutex<Backlog>>)>> {
         let state = self.network.enter();
         let (host, endpoint) = self.resolve(peer, &state);
