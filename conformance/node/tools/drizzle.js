@@ -22,7 +22,7 @@ function kit(command, settings, ...more) {
       { cwd: directory, encoding: "utf8", stdio: ["ignore", "pipe", "pipe"] });
     return [said, command === "pull" ? readFileSync(path.join(output, "out", "schema.ts"), "utf8") : ""];
   } catch (error) {
-    throw new Error(`drizzle-kit ${command}: ${error.stdout} ${error.stderr}`);
+    throw new Error(`drizzle-kit ${command}: ${error.stdout ?? error} ${error.stderr ?? ""}`);
   } finally {
     rmSync(output, { recursive: true });
   }

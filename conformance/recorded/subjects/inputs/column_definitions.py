@@ -224,7 +224,7 @@ STATEMENTS = [
     "SELECT * FROM information_schema.schemata", "SELECT * FROM information_schema.tables", "SELECT * FROM information_schema.columns", "SELECT * FROM information_schema.statistics", "SELECT * FROM information_schema.key_column_usage",
     "SELECT * FROM information_schema.table_constraints", "SELECT * FROM information_schema.referential_constraints", "SELECT * FROM information_schema.views", "SELECT * FROM information_schema.routines", "SELECT * FROM information_schema.parameters", "SELECT * FROM information_schema.triggers",
     "SELECT * FROM information_schema.check_constraints", "SELECT * FROM information_schema.character_sets", "SELECT * FROM information_schema.collations", "SELECT * FROM information_schema.engines", "SELECT * FROM information_schema.processlist", "SELECT * FROM information_schema.partitions", "SELECT * FROM information_schema.events",
-    "SELECT table_name, Table_Schema AS s, COUNT(*) FROM information_schema.tables GROUP BY table_name, s", "SELECT TABLES.TABLE_NAME FROM information_schema.TABLES", "SELECT t.table_name FROM INFORMATION_SCHEMA.tables t",
+    "SELECT table_name, Table_Schema AS s, COUNT(*) FROM information_schema.tables GROUP BY table_name, s", "SELECT TABLES.TABLE_NAME FROM information_schema.TABLES", "SELECT t.table_name FROM INFORMATION_SCHEMA.tables t", "SELECT column_name, k.Table_Name FROM information_schema.table_constraints JOIN information_schema.key_column_usage k USING (constraint_name, table_schema)", "SELECT extra, data_type, privileges FROM information_schema.columns",
 ]  # fmt: skip
 
 PARAMETERS = [

@@ -91,6 +91,8 @@ impl Entry {
 pub struct TransactionTable {
     region: OwnedRegion,
     slot_mask: u64,
+    /// Where the words behind the slots begin.
+    header_start: usize,
     overflow: Overflow,
     offloads: AtomicU64,
     /// Told when the fate of a transaction that was [`Outcome::Committing`] is known.
@@ -128,6 +130,7 @@ impl TransactionTable {
         Ok(TransactionTable {
             region: fabric.register(REGION, TransactionTable::region_words(slots))?,
             slot_mask: slots as u64 - 1,
+            header_start: slots * SLOT_WORDS,
             overflow: Overflow::new(fabric),
             offloads: AtomicU64::new(0),
             decided: Arc::default(),
@@ -136,7 +139,7 @@ impl TransactionTable {
 
     /// The words behind the slots.
     fn header(&self) -> &[AtomicU64] {
-        &self.region.words()[(self.slot_mask as usize + 1) * SLOT_WORDS..]
+        &self.region.words()[self.header_start..]
     }
 
     /// What the table takes in memory, in bytes.
@@ -224,7 +227,9 @@ impl TransactionTable {
     /// What became of `trx`. Takes no lock.
     #[must_use]
     pub fn outcome(&self, trx: TrxId) -> Outcome {
-        let slot = self.slot(trx);
+        let words = self.region.words();
+        let start = (trx.0 & self.slot_mask) as usize * SLOT_WORDS;
+        let slot = &words[start..start + SLOT_WORDS];
         if slot[ID].load(Ordering::SeqCst) == trx.0 {
             let outcome = slot[OUTCOME].load(Ordering::SeqCst);
             let commit_lsn = slot[COMMIT_LSN].load(Ordering::SeqCst);
@@ -232,13 +237,15 @@ impl TransactionTable {
                 return Entry { outcome, commit_lsn }.outcome();
             }
         }
+        // Most rows were written by a transaction that everybody sees: this is asked for each.
+        if words[self.header_start + overflow::COUNT].load(Ordering::SeqCst) == 0 {
+            return Outcome::Settled;
+        }
         self.offloaded_outcome(trx)
     }
 
+    #[cold]
     fn offloaded_outcome(&self, trx: TrxId) -> Outcome {
-        if self.header()[overflow::COUNT].load(Ordering::SeqCst) == 0 {
-            return Outcome::Settled;
-        }
         self.overflow.get(trx).map_or(Outcome::Settled, Entry::outcome)
     }
 

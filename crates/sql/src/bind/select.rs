@@ -243,7 +243,9 @@ impl Binder<'_> {
         let name = match (alias, &origin) {
             (Some(alias), _) => alias.into(),
             // Its tables are views in MySQL, which name their columns themselves.
-            (None, Some(origin)) if &*origin.schema == "information_schema" => {
+            (None, Some(origin))
+                if origin.told.is_some() || &*origin.schema == "information_schema" =>
+            {
                 origin.original_name.clone()
             }
             (None, _) => written_name(expr),
