@@ -80,7 +80,7 @@ fn single_statements_do_not_notice_that_a_table_is_altered() {
     });
 }
 
-/// What writes all rows anew and lets others write meanwhile.
+/// Statements that write all rows anew while others write.
 const COPIES: &[&str] = &[
     "ALTER TABLE t FORCE, LOCK = NONE",
     "ALTER TABLE t ADD COLUMN w BIGINT AS (v * 2) VIRTUAL, ALGORITHM = INPLACE, LOCK = NONE",

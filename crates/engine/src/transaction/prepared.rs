@@ -161,10 +161,7 @@ impl TransactionSystem {
     /// answer; in the last case it is prepared as before.
     pub fn commit_prepared(&self, xid: &[u8], at: Option<Cts>) -> Result<(), EngineError> {
         let reserved = self.prepare_commit(at)?;
-        let taken = self.take_prepared(xid);
-        if let (Err(_), Some(ticket)) = (&taken, reserved) {
-            self.order().publish(ticket);
-        }
+        let taken = self.take_prepared(xid).inspect_err(|_| self.abandon(reserved));
         let (undo, _locks) = taken?;
         let (cts, lsn) = self.commit_writer(undo, reserved)?;
         self.end_prepared(xid);

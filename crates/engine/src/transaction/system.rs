@@ -254,10 +254,15 @@ impl TransactionSystem {
             Some(ticket) => self.set_aside_timestamp(ticket.cts()),
             None => self.set_aside_timestamps(),
         };
-        if let (Err(_), Some(ticket)) = (&set_aside, reserved) {
+        set_aside.inspect_err(|_| self.abandon(reserved))?;
+        Ok(reserved)
+    }
+
+    /// Gives up a timestamp that no transaction commits at.
+    pub(crate) fn abandon(&self, reserved: Option<CommitTicket>) {
+        if let Some(ticket) = reserved {
             self.order.publish(ticket);
         }
-        set_aside.map(|()| reserved)
     }
 
     /// Makes sure that the log says that timestamps up to this one may have been handed out.
@@ -301,7 +306,7 @@ impl TransactionSystem {
     ) -> Result<(Cts, Lsn), EngineError> {
         let trx = undo.trx;
         if undo.records == 0 {
-            reserved.into_iter().for_each(|ticket| self.order.publish(ticket));
+            self.abandon(reserved);
             self.end_without_changes(undo);
             return Ok((self.order.max_committed(), Lsn::default()));
         }
@@ -312,14 +317,7 @@ impl TransactionSystem {
             let end = undo.append_committed(&mut mtr, held, ticket.cts());
             Ok((ticket, mtr.commit(), end))
         });
-        let (ticket, lsn, end) = match (written, reserved) {
-            (Ok(written), _) => written,
-            (Err(error), Some(ticket)) => {
-                self.order.publish(ticket);
-                return Err(error);
-            }
-            (Err(error), None) => return Err(error),
-        };
+        let (ticket, lsn, end) = written.inspect_err(|_| self.abandon(reserved))?;
         let cts = ticket.cts();
         self.table.commit(trx, cts, lsn);
         self.order.publish(ticket);

@@ -13,8 +13,8 @@
 //! A reader that finds another id, or none, knows that the transaction ended and that everybody may see
 //! it: a slot is recycled only when its timestamp is at or below the horizon of all snapshots. A
 //! transaction that finds its slot taken by one that cannot be recycled yet *offloads* it to further
-//! regions ([`overflow`]); these are nearly always empty, and then are not asked. `COMMITTING` is for two-phase commit: the timestamp
-//! is being decided elsewhere, and a reader waits until it is known.
+//! regions ([`overflow`]); these are nearly always empty, and then are not asked. `COMMITTING` is for
+//! two-phase commit: the timestamp is being decided elsewhere, and a reader waits until it is known.
 //!
 //! Behind the slots two words say how many entries were offloaded and to how many regions, so that a
 //! peer that has nothing but the regions decides as the owner does ([`super::remote`]).

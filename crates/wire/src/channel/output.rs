@@ -5,7 +5,7 @@
 //!                                                 ^ committed
 //! ```
 //!
-//! A long value is not copied: it is shared with whoever made it, and sent between the bytes that
+//! A long value is not copied: it is shared with its maker, and sent between the bytes that
 //! stand before and behind its place.
 //!
 //! Invariant: what lies before `committed` is whole packets; what lies behind it is the packet in work, its

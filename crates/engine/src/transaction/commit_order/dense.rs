@@ -1,4 +1,4 @@
-//! Timestamps of one node, without gaps: whoever has filled its slot marks the timestamp in a window,
+//! Timestamps of one node, without gaps: a transaction that has filled its slot marks it in a window,
 //! and `max_committed` moves over what is marked without a gap.
 
 use crossbeam_utils::CachePadded;

@@ -16,7 +16,7 @@ fn sparse(last: u64) -> CommitOrder {
     order(last, &Timestamps::Shared(Arc::new(Oracle::new(last))))
 }
 
-/// The next timestamp, whoever numbers commits.
+/// The next timestamp, of the node or of the shared source.
 fn begin(order: &CommitOrder) -> CommitTicket {
     order.reserve().unwrap().unwrap_or_else(|| order.allocate())
 }

@@ -36,7 +36,7 @@ fn snapshots_are_right_under_timestamps_with_gaps() {
                     for round in 0..100_u8 {
                         let key = [thread, round];
                         put(node, &key, b"x");
-                        // One's own commit is seen by whoever begins next.
+                        // The next transaction sees the commit.
                         assert_eq!(
                             get(node, &mut snapshot_isolation(node), &key),
                             Some(b"x".to_vec())
