@@ -89,10 +89,12 @@ impl Need {
     /// Whether the grants give it. What is made up (`information_schema`) everybody may read: it shows only
     /// what its reader may know of.
     #[must_use]
+    #[inline]
     pub fn is_met(&self, grants: &Grants) -> bool {
-        if grants.global.contains(self.privilege) {
-            return true;
-        }
+        grants.global.contains(self.privilege) || self.is_met_below(grants)
+    }
+
+    fn is_met_below(&self, grants: &Grants) -> bool {
         match (&self.schema, &self.table) {
             (None, _) => false,
             (Some(schema), _) if is_open(schema) && self.privilege == Privilege::SELECT => true,

@@ -149,6 +149,7 @@ impl PrivilegeSet {
 
     /// Whether the privilege is in.
     #[must_use]
+    #[inline]
     pub fn contains(self, privilege: Privilege) -> bool {
         self.0 & 1 << privilege.bit != 0
     }

@@ -16,6 +16,7 @@ use firn_api::rows::{
     WaitPolicy,
 };
 use firn_base::{IndexId, PageNo, TrxId};
+use firn_format::page::PAGE_SIZE;
 use firn_format::tree::{RecordVersion, TreePage};
 
 use crate::error::EngineError;
@@ -131,7 +132,10 @@ impl Batch {
     #[inline]
     fn push(&mut self, prefix: &[u8], suffix: &[u8], payload: &[u8]) {
         let start = self.bytes.len();
-        self.bytes.reserve(prefix.len() + suffix.len() + payload.len());
+        let row_bytes = prefix.len() + suffix.len() + payload.len();
+        if self.bytes.capacity() - start < row_bytes {
+            self.make_room(row_bytes);
+        }
         self.bytes.extend_from_slice(prefix);
         self.bytes.extend_from_slice(suffix);
         let middle = self.bytes.len();
@@ -142,6 +146,14 @@ impl Batch {
             row_start: middle as u32,
             row_end: self.bytes.len() as u32,
         });
+    }
+
+    /// Makes room for a row, and for those that are still to come if they are as long as this one: to
+    /// grow step by step copies what is there again and again.
+    #[cold]
+    fn make_room(&mut self, row_bytes: usize) {
+        let to_come = (self.rows.capacity() - self.rows.len()).max(1);
+        self.bytes.reserve((to_come * row_bytes).min(PAGE_SIZE).max(row_bytes));
     }
 
     fn view(&self) -> RowBatch<'_> {

@@ -321,7 +321,10 @@ impl Channel {
             timeout: self.write_timeout,
         };
         let sent = match &mut self.compression {
-            None => self.output.committed().try_for_each(|piece| sender.send(piece)),
+            None => match self.output.committed_own() {
+                Some(bytes) => sender.send(bytes),
+                None => self.output.committed().try_for_each(|piece| sender.send(piece)),
+            },
             Some(compression) => compression.send(&self.output, &mut sender),
         };
         self.output.clear_committed();

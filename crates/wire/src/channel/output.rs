@@ -175,8 +175,18 @@ impl Output {
     /// How much is to be sent.
     #[inline]
     pub(crate) fn committed_length(&self) -> usize {
+        // Asked after each row, and few rows share a value.
+        if self.committed_parts == 0 {
+            return self.committed;
+        }
         let shared = self.shared[..self.committed_parts].iter().map(|part| part.range.len());
         self.committed + shared.sum::<usize>()
+    }
+
+    /// What is to be sent, where nothing of it is shared.
+    #[inline]
+    pub(crate) fn committed_own(&self) -> Option<&[u8]> {
+        (self.committed_parts == 0).then(|| &self.bytes[..self.committed])
     }
 
     /// What is to be sent, piece by piece.
@@ -193,13 +203,23 @@ impl Output {
 
     /// What was committed has been sent.
     pub(crate) fn clear_committed(&mut self) {
-        self.bytes.drain(..self.committed);
-        self.shared.drain(..self.committed_parts);
-        self.shared.iter_mut().for_each(|part| part.place -= self.committed);
+        if self.committed == self.bytes.len() && self.shared.is_empty() {
+            self.bytes.clear();
+        } else {
+            self.keep_packet_in_work();
+        }
         (self.committed, self.committed_parts) = (0, 0);
         if self.bytes.is_empty() && self.bytes.capacity() > KEPT_BYTES {
             self.bytes = Vec::new();
         }
+    }
+
+    /// Moves the packet in work to the front.
+    #[cold]
+    fn keep_packet_in_work(&mut self) {
+        self.bytes.drain(..self.committed);
+        self.shared.drain(..self.committed_parts);
+        self.shared.iter_mut().for_each(|part| part.place -= self.committed);
     }
 
     /// Gives the memory back if it holds nothing.
