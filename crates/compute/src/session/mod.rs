@@ -85,7 +85,7 @@ pub struct SqlSession {
     named: FxHashMap<String, PreparedStatement>,
     conditions: Vec<Condition>,
     /// Kept for the next statement, so that short ones allocate nothing.
-    scratch: Option<Scratch>,
+    scratch: Option<Box<Scratch>>,
     /// Memory for the parameters of executions.
     arguments: execution::Arguments,
     evaluation: EvaluationContext,

@@ -28,7 +28,7 @@ use crate::expression::{Expression, Slot};
 use crate::plan::{NodeKind, PlanNode, PreparedPlan, QueryPlan, StatementPlan};
 use crate::types::{Datum, EvaluationContext, SqlType};
 
-use super::{Execution, ExecutionContext, Scratch, SessionState};
+use super::{Execution, ExecutionContext, SessionState};
 
 /// Evaluates expressions over rows that the caller puts in a frame, on any thread: without transaction, session
 /// and subqueries.
@@ -70,7 +70,7 @@ impl RowEvaluator {
             session: &mut session,
             cancelled: &cancelled,
         };
-        work(&mut Execution::new(&self.plan, context, Scratch::default()))
+        work(&mut Execution::new(&self.plan, context, Box::default()))
     }
 }
 

@@ -126,7 +126,7 @@ pub struct Execution<'a> {
     pub(crate) scans_row_by_row: bool,
     /// Rows that a query would have given without its limit, for `FOUND_ROWS()`.
     pub found_rows: Option<u64>,
-    pub(crate) scratch: Scratch,
+    pub(crate) scratch: Box<Scratch>,
     pub(crate) answers: Answers,
     pub(crate) common_tables: CommonTables,
     /// Patterns of `LIKE` taken apart, by the address of the expression that gave them.
@@ -159,11 +159,11 @@ impl<'a> Execution<'a> {
     pub fn new(
         plan: &'a PreparedPlan,
         context: ExecutionContext<'a>,
-        mut scratch: Scratch,
+        mut scratch: Box<Scratch>,
     ) -> Execution<'a> {
         let mut frame = std::mem::take(&mut scratch.frame);
         frame.clear();
-        frame.resize(plan.frame_slots as usize, Datum::Null);
+        frame.resize_with(plan.frame_slots as usize, || Datum::Null);
         let ExecutionContext {
             parameters,
             transaction,
@@ -203,7 +203,7 @@ impl<'a> Execution<'a> {
 
     /// Ends the execution, and gives back what the next one can use again.
     #[must_use]
-    pub fn into_scratch(self) -> Scratch {
+    pub fn into_scratch(self) -> Box<Scratch> {
         let mut scratch = self.scratch;
         scratch.frame = self.frame;
         scratch.frame.clear();

@@ -248,7 +248,7 @@ impl Database {
             session: &mut session,
             cancelled: &cancelled,
         };
-        let mut execution = Execution::new(plan, context, scratch);
+        let mut execution = Execution::new(plan, context, Box::new(scratch));
         execution.limits = self.limits.clone();
         execution.spill = Some(self.spill.clone());
         let outcome = run(plan, &mut execution, sink);

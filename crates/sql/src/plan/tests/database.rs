@@ -26,9 +26,7 @@ use crate::catalog::session::NoSessionTables;
 use crate::catalog::{Catalog, SessionCatalog, SessionTables};
 use crate::collation::Collations;
 use crate::error::{Result, SqlError};
-use crate::execute::{
-    Execution, ExecutionContext, ResultSink, Scratch, SessionState, SpillDirectory, run,
-};
+use crate::execute::{Execution, ExecutionContext, ResultSink, SessionState, SpillDirectory, run};
 use crate::grammar;
 use crate::plan::{OutputColumn, PlanContext, PreparedPlan, StatementPlan, plan_statement};
 use crate::types::{Datum, EvaluationContext, SqlMode, SqlType, StatementKind};
@@ -170,7 +168,7 @@ impl Database {
             session: &mut session,
             cancelled: &cancelled,
         };
-        let mut execution = Execution::new(&plan, context, Scratch::default());
+        let mut execution = Execution::new(&plan, context, Box::default());
         execution.spill = Some(self.spill.clone());
         let mut sink = Rows { rows: Vec::new(), evaluation: &self.evaluation };
         let outcome = run(&plan, &mut execution, &mut sink);
