@@ -79,8 +79,8 @@ pub struct SqlSession {
     settings: Settings,
     state: State,
     transactions: Transactions,
-    /// By the number that the wire gave.
-    statements: FxHashMap<u32, PreparedStatement>,
+    /// By the number that the wire gave; `None` while it runs.
+    statements: FxHashMap<u32, Option<Box<PreparedStatement>>>,
     /// By the name that `PREPARE` gave, in lower case.
     named: FxHashMap<String, PreparedStatement>,
     conditions: Vec<Condition>,

@@ -108,7 +108,7 @@ impl SqlSession {
         };
         let parameters: Vec<ColumnDefinition> =
             (0..prepared.parameter_count).map(parameter).collect();
-        self.statements.insert(number, prepared);
+        self.statements.insert(number, Some(Box::new(prepared)));
         Ok(Prepared { parameters: EncodedColumns::new(&parameters), columns, warnings })
     }
 
@@ -158,7 +158,8 @@ impl SqlSession {
         replies: &mut Replies<'_>,
     ) -> Answered {
         self.facts.status.count_command(Command::StmtExecute);
-        let Some(mut prepared) = self.statements.remove(&execution.statement) else {
+        let place = self.statements.get_mut(&execution.statement);
+        let Some(mut prepared) = place.and_then(Option::take) else {
             let number = execution.statement;
             let why = format!(
                 "Unknown prepared statement handler ({number}) given to mysqld_stmt_execute"
@@ -171,7 +172,9 @@ impl SqlSession {
             Err(error) => Err(told(error)),
         };
         self.keep_arguments(arguments);
-        self.statements.insert(execution.statement, prepared);
+        if let Some(place) = self.statements.get_mut(&execution.statement) {
+            *place = Some(prepared);
+        }
         done
     }
 
