@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use firn_base::Environment;
 use firn_base::event::Event;
-use firn_sql::functions::{LockAnswer, SessionFacts, SleepEnd};
+use firn_sql::types::session_facts::{LockAnswer, SessionFacts, SleepEnd};
 use firn_wire::{CancelReason, Canceller};
 use parking_lot::Mutex;
 

@@ -5,7 +5,7 @@
 use std::time::Duration;
 
 use firn_base::event::Event;
-use firn_sql::functions::LockAnswer;
+use firn_sql::types::session_facts::LockAnswer;
 use parking_lot::Mutex;
 use rustc_hash::FxHashMap;
 

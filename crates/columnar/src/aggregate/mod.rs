@@ -18,7 +18,8 @@ use std::any::Any;
 use std::sync::Arc;
 
 use arrow::array::ArrayRef;
-use firn_sql::expression::{AggregateCall, AggregateFunction};
+use firn_sql::expression::AggregateCall;
+use firn_sql::functions::AggregateFunction;
 
 use crate::scope::Scope;
 use crate::stop::Result;

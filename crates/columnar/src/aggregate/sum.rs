@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use arrow::array::{Array, ArrayRef, AsArray, Float64Builder};
 use arrow::datatypes::{Decimal128Type, Float64Type, Int64Type, UInt64Type};
-use firn_sql::expression::{AggregateCall, AggregateFunction};
+use firn_sql::expression::AggregateCall;
+use firn_sql::functions::AggregateFunction;
 use firn_sql::types::{Datum, Decimal};
 
 use super::{Accumulator, same};

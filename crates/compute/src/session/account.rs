@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 
 use firn_sql::catalog::Relation;
 use firn_sql::error::{Result, SqlError};
-use firn_sql::functions::SessionFacts;
 use firn_sql::grammar::ast::{self, Statement};
+use firn_sql::types::session_facts::SessionFacts;
 use firn_wire::auth::{AuthPlugin, caching_sha2};
 
 use super::SqlSession;

@@ -13,10 +13,10 @@ use std::time::Duration;
 use firn_base::clock::Clock;
 use firn_base::memory;
 use firn_sql::error::{Result, SqlError};
-use firn_sql::execute::{self, Execution, ExecutionContext, GivenRows, Outcome, ResultSink};
+use firn_sql::execute::{Execution, ExecutionContext, GivenRows, Outcome, ResultSink};
 use firn_sql::grammar::ast::{Statement, sql::LockType};
 use firn_sql::grammar::{self, LiteralValue};
-use firn_sql::plan::{PlanContext, PreparedPlan, StatementPlan, plan_statement};
+use firn_sql::plan::{Counters, PlanContext, PreparedPlan, StatementPlan, plan_statement};
 use firn_sql::types::{Datum, Decimal, SqlType, TypeKind};
 use firn_sql::watch::Watch;
 use firn_wire::{Completion, Replies, WireError};
@@ -486,7 +486,7 @@ impl SqlSession {
         execution.deadline = deadline.map(|deadline| (&*clock as &dyn Clock, deadline));
         if counts {
             execution.clock = Some(&*clock);
-            execution.counters = Some(execute::Counters::default());
+            execution.counters = Some(Counters::default());
         }
         let (instance, settings, status) = (&self.instance, &self.settings, &self.facts.status);
         let ran = executor::run(plan, instance, settings, status, &mut execution, sink);

@@ -256,7 +256,7 @@ impl SqlSession {
         &mut self,
         plan: &CachedPlan,
         arguments: &Arguments,
-    ) -> Result<firn_sql::execute::Counters> {
+    ) -> Result<firn_sql::plan::Counters> {
         self.state.counts = true;
         let ran = self.execute(plan, arguments, &mut super::execution::NoRows);
         self.state.counts = false;

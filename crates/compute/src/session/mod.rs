@@ -48,9 +48,9 @@ use std::sync::atomic::Ordering;
 use firn_sql::catalog::SessionCatalog;
 use firn_sql::error::{Condition, Level, Result, SqlError};
 use firn_sql::execute::Scratch;
-use firn_sql::functions::SessionFacts;
 use firn_sql::grammar;
 use firn_sql::types::EvaluationContext;
+use firn_sql::types::session_facts::SessionFacts;
 use firn_wire::{ConnectionControl, Connections, ServerError, Status, TlsInformation, WireError};
 use rustc_hash::FxHashMap;
 

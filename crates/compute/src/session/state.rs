@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use firn_sql::catalog::session::{Process, SessionTables};
 use firn_sql::error::{Result, SqlError};
-use firn_sql::execute::{Counters, SessionState};
+use firn_sql::execute::SessionState;
+use firn_sql::plan::Counters;
 use firn_sql::plan::VariableTypes;
 use firn_sql::types::{Datum, SqlType};
 use firn_wire::{Connections, TlsInformation};

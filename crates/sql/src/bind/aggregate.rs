@@ -16,8 +16,8 @@ use sqlparser::ast::{
 };
 
 use crate::error::{Result, SqlError};
-use crate::expression::{AggregateCall, AggregateFunction, Expression, Slot, SortKey};
-use crate::functions::{ResolveContext, resolve_aggregate};
+use crate::expression::{AggregateCall, Expression, Slot, SortKey};
+use crate::functions::{AggregateFunction, ResolveContext, resolve_aggregate};
 use crate::plan::visit::{SlotSet, reads_of};
 use crate::types::SqlType;
 

@@ -11,8 +11,9 @@
 
 use crate::error::{Result, SqlError};
 use crate::expression::{
-    AggregateCall, AggregateFunction, CompareOperator, Expression, ExpressionKind, Slot, SortKey,
+    AggregateCall, CompareOperator, Expression, ExpressionKind, Slot, SortKey,
 };
+use crate::functions::AggregateFunction;
 use crate::plan::visit::{SlotSet, for_each_operand_mut, reads};
 use crate::plan::{JoinKind, OutputColumn, WindowFunction};
 use crate::types::{SqlMode, SqlType};

@@ -8,12 +8,12 @@ use sqlparser::ast::{
 
 use crate::catalog::ddl::column_kind;
 use crate::error::{Result, SqlError};
-use crate::execute::json_table::{fitting_context, fitting_value};
 use crate::expression::Slot;
 use crate::functions::json::Path;
 use crate::grammar;
 use crate::plan::json_table::{JsonColumn, JsonColumnSource, JsonLevel, Otherwise};
 use crate::plan::{NodeKind, OutputColumn, PlanNode, QueryPlan};
+use crate::types::cast::{fitting_context, fitting_value};
 use crate::types::json::JsonValue;
 use crate::types::{SqlType, TypeKind};
 

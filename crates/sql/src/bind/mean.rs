@@ -11,8 +11,9 @@
 //! aggregate's slot holds all these digits. Its readers get a call of [`SHOWN`], which rounds to
 //! the digits of the type; [`unrounded`] takes that call away where MySQL reads the whole number.
 
-use crate::expression::{AggregateCall, AggregateFunction, Expression, ExpressionKind};
+use crate::expression::{AggregateCall, Expression, ExpressionKind};
 use crate::functions;
+use crate::functions::AggregateFunction;
 use crate::types::decimal::{MAX_PRECISION, quotient_digits};
 use crate::types::{SqlType, TypeKind};
 

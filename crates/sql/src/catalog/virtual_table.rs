@@ -9,10 +9,12 @@
 //! Hints are hints: rows that do not match may be emitted, the executor filters.
 
 use std::fmt::Debug;
+use std::sync::Arc;
 
 use crate::error::Result;
 use crate::types::{Datum, EvaluationContext, SqlType};
 
+use super::model::TableModel;
 use super::session::{SessionCatalog, SessionTables};
 
 /// A column of a virtual table.
@@ -33,6 +35,14 @@ pub struct VirtualContext<'a> {
     pub session: &'a dyn SessionTables,
     /// Time zone and modes of the statement.
     pub evaluation: &'a EvaluationContext,
+    /// What binding a view tells of it.
+    pub views: &'a dyn BoundViews,
+}
+
+/// Views as the binder sees them: the catalog only knows their texts.
+pub trait BoundViews {
+    /// Whether rows of a view are rows of tables, so that they can be changed through it.
+    fn is_updatable(&self, view: &Arc<TableModel>, context: &VirtualContext<'_>) -> bool;
 }
 
 /// Takes a row; false: no more are wanted.

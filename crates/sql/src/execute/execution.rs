@@ -20,11 +20,11 @@ use crate::catalog::{SessionCatalog, SessionTables};
 use crate::collation::LikePattern;
 use crate::error::{Result, SqlError};
 use crate::expression::Slot;
-use crate::plan::PreparedPlan;
+use crate::plan::{Counters, PreparedPlan};
 use crate::types::{Datum, EvaluationContext, Octets, SqlType};
 
 use super::common_table::CommonTables;
-use super::counters::{Counters, RowCounts};
+use super::counters::RowCounts;
 use super::given::GivenRows;
 use super::memory::MemoryBudget;
 use super::spill::{SpillDirectory, SpillFile};

@@ -57,7 +57,7 @@ use crate::plan::{NodeKind, PreparedPlan, QueryPlan, StatementPlan};
 use crate::types::Datum;
 
 pub use bulk::free;
-pub use counters::{Counters, NodeCounters, RowCounts};
+pub use counters::RowCounts;
 pub use definition::DefinitionBinder;
 pub use detached::DetachedExpression;
 pub use execution::{Execution, ExecutionContext, Limits, Scratch, SessionState};

@@ -1,6 +1,10 @@
 //! Rows of tables that are made up when they are read.
 
-use crate::catalog::virtual_table::{VirtualContext, VirtualTable};
+use std::sync::Arc;
+
+use crate::bind;
+use crate::catalog::model::TableModel;
+use crate::catalog::virtual_table::{BoundViews, VirtualContext, VirtualTable};
 use crate::error::Result;
 use crate::expression::{Expression, Slot};
 use crate::types::Datum;
@@ -28,6 +32,15 @@ impl<'p> VirtualScan<'p> {
     }
 }
 
+/// Views are asked about by binding them.
+struct Binding;
+
+impl BoundViews for Binding {
+    fn is_updatable(&self, view: &Arc<TableModel>, context: &VirtualContext<'_>) -> bool {
+        bind::is_updatable(view, context.catalog, context.evaluation)
+    }
+}
+
 impl Operator for VirtualScan<'_> {
     fn open(&mut self, execution: &mut Execution<'_>) -> Result<()> {
         let hints =
@@ -39,6 +52,7 @@ impl Operator for VirtualScan<'_> {
             catalog: execution.catalog,
             session: execution.session.tables(),
             evaluation: execution.context,
+            views: &Binding,
         };
         self.table.rows(&context, &hints, &mut |row| {
             execution.check_cancelled()?;

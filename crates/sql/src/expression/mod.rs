@@ -16,7 +16,7 @@ use std::sync::Arc;
 
 use firn_format::value::CollationId;
 
-use crate::functions::Function;
+use crate::functions::{AggregateFunction, Function};
 use crate::plan::Subquery;
 use crate::types::{ComparisonKind, Datum, SqlType};
 
@@ -237,62 +237,4 @@ pub struct AggregateCall {
     pub output: Slot,
     /// Its type.
     pub ty: SqlType,
-}
-
-/// The aggregate functions.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum AggregateFunction {
-    /// `COUNT(*)`
-    CountRows,
-    /// `COUNT(x, …)`
-    Count,
-    /// `SUM`
-    Sum,
-    /// `AVG`
-    Average,
-    /// `MIN`
-    Min,
-    /// `MAX`
-    Max,
-    /// `BIT_AND`
-    BitAnd,
-    /// `BIT_OR`
-    BitOr,
-    /// `BIT_XOR`
-    BitXor,
-    /// `GROUP_CONCAT`
-    GroupConcat,
-    /// `STDDEV_POP`, `STD`, `STDDEV`
-    StandardDeviation,
-    /// `STDDEV_SAMP`
-    SampleStandardDeviation,
-    /// `VAR_POP`, `VARIANCE`
-    Variance,
-    /// `VAR_SAMP`
-    SampleVariance,
-    /// `JSON_ARRAYAGG`
-    JsonArray,
-    /// `JSON_OBJECTAGG`
-    JsonObject,
-    /// `ANY_VALUE`, and columns outside `GROUP BY` where the mode allows them.
-    AnyValue,
-}
-
-impl AggregateFunction {
-    /// Whether the arguments count as numbers.
-    #[must_use]
-    pub const fn takes_numbers(self) -> bool {
-        matches!(
-            self,
-            AggregateFunction::Sum
-                | AggregateFunction::Average
-                | AggregateFunction::StandardDeviation
-                | AggregateFunction::SampleStandardDeviation
-                | AggregateFunction::Variance
-                | AggregateFunction::SampleVariance
-                | AggregateFunction::BitAnd
-                | AggregateFunction::BitOr
-                | AggregateFunction::BitXor
-        )
-    }
 }

@@ -1,13 +1,68 @@
-//! Types of aggregates and window functions. What they compute is the executors' work.
+//! The aggregate functions and the types of their values. What they compute is the executors' work.
 
 use crate::error::Result;
-use crate::expression::AggregateFunction;
-use crate::functions::signature::{Want, any_nullable, exact_digits, merge_text};
+use crate::functions::signature::{Want, exact_digits, merge_text};
 use crate::functions::{ResolveContext, Signature};
-use crate::plan::WindowFunction;
 use crate::types::decimal::MAX_PRECISION;
-use crate::types::unify::unify;
 use crate::types::{SqlType, TypeKind};
+
+/// The aggregate functions.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum AggregateFunction {
+    /// `COUNT(*)`
+    CountRows,
+    /// `COUNT(x, …)`
+    Count,
+    /// `SUM`
+    Sum,
+    /// `AVG`
+    Average,
+    /// `MIN`
+    Min,
+    /// `MAX`
+    Max,
+    /// `BIT_AND`
+    BitAnd,
+    /// `BIT_OR`
+    BitOr,
+    /// `BIT_XOR`
+    BitXor,
+    /// `GROUP_CONCAT`
+    GroupConcat,
+    /// `STDDEV_POP`, `STD`, `STDDEV`
+    StandardDeviation,
+    /// `STDDEV_SAMP`
+    SampleStandardDeviation,
+    /// `VAR_POP`, `VARIANCE`
+    Variance,
+    /// `VAR_SAMP`
+    SampleVariance,
+    /// `JSON_ARRAYAGG`
+    JsonArray,
+    /// `JSON_OBJECTAGG`
+    JsonObject,
+    /// `ANY_VALUE`, and columns outside `GROUP BY` where the mode allows them.
+    AnyValue,
+}
+
+impl AggregateFunction {
+    /// Whether the arguments count as numbers.
+    #[must_use]
+    pub const fn takes_numbers(self) -> bool {
+        matches!(
+            self,
+            AggregateFunction::Sum
+                | AggregateFunction::Average
+                | AggregateFunction::StandardDeviation
+                | AggregateFunction::SampleStandardDeviation
+                | AggregateFunction::Variance
+                | AggregateFunction::SampleVariance
+                | AggregateFunction::BitAnd
+                | AggregateFunction::BitOr
+                | AggregateFunction::BitXor
+        )
+    }
+}
 
 /// Digits that a sum may have more than what is added.
 const DIGITS_OF_SUMS: u8 = 22;
@@ -104,44 +159,4 @@ fn joined_type(texts: &[SqlType]) -> Result<SqlType> {
         false => TypeKind::Text { max_bytes: MAX_BYTES, collation },
     };
     Ok(SqlType::new(kind).with_coercibility(coercibility))
-}
-
-/// What a window function wants and gives. An aggregate over a window is resolved by
-/// [`resolve_aggregate`] of its call.
-///
-/// # Errors
-/// 1267 when `LAG`'s or `LEAD`'s value and default have no common collation.
-pub fn resolve_window(
-    function: &WindowFunction,
-    types: &[SqlType],
-    context: &ResolveContext<'_>,
-) -> Result<Signature> {
-    let as_they_are = |result: SqlType| Signature { arguments: types.to_vec(), result };
-    Ok(match function {
-        WindowFunction::RowNumber | WindowFunction::Rank | WindowFunction::DenseRank => {
-            as_they_are(SqlType::bigint_unsigned().not_null())
-        }
-        WindowFunction::PercentRank | WindowFunction::CumulativeDistribution => {
-            as_they_are(SqlType::double().not_null())
-        }
-        WindowFunction::Ntile => as_they_are(SqlType::bigint_unsigned()),
-        WindowFunction::Lag | WindowFunction::Lead => shifted(types, context)?,
-        WindowFunction::FirstValue | WindowFunction::LastValue | WindowFunction::NthValue => {
-            as_they_are(types[0].clone().with_nullable(true))
-        }
-        WindowFunction::Aggregate(call) => resolve_aggregate(call.function, types, context)?,
-    })
-}
-
-/// `LAG(value, distance, default)`: value and default become one type.
-fn shifted(types: &[SqlType], context: &ResolveContext<'_>) -> Result<Signature> {
-    let Some(default) = types.get(2) else {
-        let result = types[0].clone().with_nullable(true);
-        return Ok(Signature { arguments: types.to_vec(), result });
-    };
-    let both = [types[0].clone(), default.clone()];
-    let nullable = types.len() < 3 || any_nullable(&both);
-    let common = unify(&both, context.connection_collation, "lag")?.with_nullable(nullable);
-    let arguments = vec![common.clone(), types[1].clone(), common.clone()];
-    Ok(Signature { arguments, result: common })
 }

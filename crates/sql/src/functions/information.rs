@@ -5,9 +5,9 @@ use std::time::Duration;
 use crate::collation;
 use crate::error::{Result, SqlError};
 use crate::functions::arguments::{bytes, double, int, text, word};
-use crate::functions::session::{LockAnswer, SleepEnd};
 use crate::functions::signature::{self, bigint, first, unsigned};
 use crate::functions::{Call, Function, ResolveContext, Volatility, lenient, strict};
+use crate::types::session_facts::{LockAnswer, SleepEnd};
 use crate::types::{Coercibility, Datum, SqlType, TypeKind};
 
 pub(super) const FUNCTIONS: &[Function] = &[

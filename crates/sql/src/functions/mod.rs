@@ -28,7 +28,6 @@ mod network;
 mod numeric;
 mod random;
 mod regexp;
-mod session;
 mod signature;
 mod string;
 mod temporal;
@@ -44,10 +43,8 @@ use rustc_hash::FxHashMap;
 use crate::error::{Result, SqlError};
 use crate::types::{Datum, EvaluationContext, SqlMode, SqlType};
 
-pub use aggregate::{resolve_aggregate, resolve_window};
+pub use aggregate::{AggregateFunction, resolve_aggregate};
 pub use json::json_value;
-pub use random::RandomSequences;
-pub use session::{DetachedSession, LockAnswer, SessionFacts, SleepEnd};
 
 /// A function or operator.
 pub struct Function {

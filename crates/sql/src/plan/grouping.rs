@@ -2,7 +2,8 @@
 
 use crate::bind::logical::{Grouping, Window};
 use crate::error::Result;
-use crate::expression::{AggregateFunction, Expression, ExpressionKind, IsTest, SortKey};
+use crate::expression::{Expression, ExpressionKind, IsTest, SortKey};
+use crate::functions::AggregateFunction;
 use crate::types::{Datum, SqlType};
 
 use super::join_order::Ordered;

@@ -16,6 +16,7 @@
 mod access;
 mod comparisons;
 mod context;
+mod counters;
 mod derived;
 mod disjunctions;
 mod explain;
@@ -55,6 +56,7 @@ use crate::expression::{AggregateCall, Expression, Slot, SortKey};
 use crate::types::{Display, SqlType};
 
 pub use context::{Executor, PlanContext, UntypedVariables, VariableTypes};
+pub use counters::{Counters, NodeCounters};
 pub use explain::{ExplainRow, TABLE_COLUMNS, explain_json, explain_table, explain_tree};
 pub use premise::Premise;
 pub use shape::PlanShape;

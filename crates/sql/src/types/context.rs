@@ -10,9 +10,10 @@ use std::sync::Arc;
 use firn_format::value::CollationId;
 
 use crate::error::{Condition, Level, SqlError};
-use crate::functions::{DetachedSession, RandomSequences, SessionFacts};
 
 use super::json::JsonValue;
+use super::random_sequences::RandomSequences;
+use super::session_facts::{DetachedSession, SessionFacts};
 use super::sql_mode::SqlMode;
 use super::time_zone::TimeZone;
 

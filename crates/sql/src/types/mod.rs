@@ -25,6 +25,8 @@ pub mod json;
 pub mod metadata;
 pub mod number_text;
 pub mod octets;
+pub mod random_sequences;
+pub mod session_facts;
 pub mod sort_key;
 pub mod sql_mode;
 pub mod sql_type;

@@ -20,7 +20,8 @@ pub(crate) use kept::kept_type;
 use sqlparser::ast::{Expr, Value};
 
 use crate::catalog::model::ColumnModel;
-use crate::expression::{AggregateFunction, Expression, ExpressionKind, Slot};
+use crate::expression::{Expression, ExpressionKind, Slot};
+use crate::functions::AggregateFunction;
 use crate::plan::{Subquery, SubqueryKind, WindowFunction};
 use crate::types::metadata::{NOT_FIXED_DECIMALS, type_code};
 use crate::types::{Datum, Display, SqlType, TypeKind};

@@ -1,6 +1,5 @@
 //! `SCHEMATA`, `TABLES`, `VIEWS` and what else there is once a table.
 
-use crate::bind;
 use crate::collation;
 use crate::error::Result;
 use crate::types::{Datum, EvaluationContext, TypeKind};
@@ -257,7 +256,7 @@ fn fill_views(context: &VirtualContext<'_>, hints: &Hints<'_>, emit: EmitRow<'_>
             CheckOption::Local => "LOCAL",
             CheckOption::Cascaded => "CASCADED",
         };
-        let updatable = bind::is_updatable(table, context.catalog, context.evaluation);
+        let updatable = context.views.is_updatable(table, context);
         let updatable = if updatable { "YES" } else { "NO" };
         let security = if view.security_definer { "DEFINER" } else { "INVOKER" };
         emit(&[

@@ -5,7 +5,8 @@ use std::cmp::Ordering;
 use rustc_hash::FxHashSet;
 
 use crate::error::Result;
-use crate::expression::{AggregateCall, AggregateFunction};
+use crate::expression::AggregateCall;
+use crate::functions::AggregateFunction;
 use crate::types::compare::compare_values;
 use crate::types::json::JsonObject;
 use crate::types::{Datum, EvaluationContext, JsonValue, SqlType, TypeKind, cast, write_sort_key};

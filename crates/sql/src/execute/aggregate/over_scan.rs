@@ -13,7 +13,8 @@ use firn_format::value::ValueRef;
 use smallvec::SmallVec;
 
 use crate::error::Result;
-use crate::expression::{AggregateCall, AggregateFunction, Expression, ExpressionKind, Slot};
+use crate::expression::{AggregateCall, Expression, ExpressionKind, Slot};
+use crate::functions::AggregateFunction;
 use crate::plan::{NodeKind, PlanNode, ScanPlan};
 use crate::types::{Datum, SqlType};
 

@@ -5,7 +5,8 @@ use std::sync::Arc;
 use firn_format::definition::{ColumnDefinition, IndexKind};
 
 use crate::catalog::model::TableModel;
-use crate::expression::{AggregateCall, AggregateFunction, SortKey};
+use crate::expression::{AggregateCall, SortKey};
+use crate::functions::AggregateFunction;
 use crate::plan::{NodeKind, PlanNode, QueryPlan, StatementPlan};
 use crate::types::{Datum, SqlType};
 

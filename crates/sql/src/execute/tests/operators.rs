@@ -5,9 +5,8 @@ use std::sync::Arc;
 
 use proptest::prelude::*;
 
-use crate::expression::{
-    AggregateCall, AggregateFunction, CompareOperator, Expression, Slot, SortKey,
-};
+use crate::expression::{AggregateCall, CompareOperator, Expression, Slot, SortKey};
+use crate::functions::AggregateFunction;
 use crate::plan::{
     CommonTable, FrameBound, JoinKind, NodeKind, PlanNode, SetOperation, StatementPlan, WindowCall,
     WindowFrame, WindowFunction, WindowPlan,

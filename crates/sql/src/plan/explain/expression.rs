@@ -1,6 +1,7 @@
 //! Expressions as text.
 
-use crate::expression::{AggregateCall, AggregateFunction, Expression, ExpressionKind, IsTest};
+use crate::expression::{AggregateCall, Expression, ExpressionKind, IsTest};
+use crate::functions::AggregateFunction;
 use crate::plan::{ComparedRow, SubqueryKind};
 use crate::types::hexadecimal::hexadecimal_digits;
 use crate::types::{Datum, EvaluationContext, SqlType, TypeKind, cast::cast};

@@ -14,9 +14,7 @@ mod tree;
 
 use std::fmt;
 
-use crate::execute::Counters;
-
-use super::PreparedPlan;
+use super::{Counters, PreparedPlan};
 
 pub use table::{ExplainRow, TABLE_COLUMNS};
 

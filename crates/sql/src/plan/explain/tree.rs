@@ -7,11 +7,10 @@
 
 use std::fmt::Write;
 
-use crate::execute::Counters;
 use crate::expression::{Expression, SortKey};
 use crate::plan::visit::for_each_input;
 use crate::plan::{
-    Access, JoinKind, NodeKind, PlanNode, PreparedPlan, QueryPlan, RangePlan, ScanPlan,
+    Access, Counters, JoinKind, NodeKind, PlanNode, PreparedPlan, QueryPlan, RangePlan, ScanPlan,
     SetOperation, StatementPlan, Subquery, WindowPlan,
 };
 
