@@ -11,7 +11,7 @@ use firn_base::disk::Disk;
 use firn_base::task::sleep;
 use firn_base::{Environment, Lsn};
 use firn_format::redo::{Change, Group};
-use firn_sql::collation::Collations;
+use firn_sql_collation::Collations;
 use firn_storage::local::LocalStorage;
 
 use crate::CommandError;

@@ -21,8 +21,8 @@ use firn_compute::variables::{GlobalVariables, Setting};
 use firn_compute::{Instance, SqlService, StatisticsKeeper};
 use firn_engine::EngineError;
 use firn_engine::rows::EngineNode;
-use firn_sql::collation::Collations;
 use firn_sql::execute::SpillDirectory;
+use firn_sql_collation::Collations;
 use firn_wire::{LimitValues, Limits, Server, ServerOptions, TlsFiles, TlsMode};
 
 use crate::metrics::{self, MetricsServer, Page};

@@ -7,9 +7,10 @@
 //!             types and functions serve all of them
 //! ```
 
+pub use firn_sql_collation as collation;
+
 pub mod bind;
 pub mod catalog;
-pub mod collation;
 pub mod error;
 pub mod execute;
 pub mod expression;
