@@ -10,7 +10,7 @@ choose_cargo
 cd "$repository"
 export CARGO_BUILD_JOBS=${CARGO_BUILD_JOBS:-2}
 
-all_steps="formatting documents lints tests conformance simulation crash_loop interleavings"
+all_steps="formatting documents imports lints tests conformance simulation crash_loop interleavings"
 steps=("$@")
 
 # Layout and lints are judged by the pinned toolchain alone: a later one knows more of both, and what
@@ -30,6 +30,11 @@ documents() {
         [ -e "$(dirname "$file")/$target" ] || { echo "$file: no such file: $target"; broken=1; }
     done < <(git ls-files '*.md' | xargs grep -oH ']([^)]*)')
     return $broken
+}
+
+# Which module imports which; an import upward between crates or in a circle between modules fails.
+imports() {
+    cargo run --locked --release --quiet -p firn-imports
 }
 
 lints() {

@@ -1,0 +1,158 @@
+//! The paths that a source file names, without those of its tests.
+//!
+//! ```text
+//!   use crate::{a::B, c};   fn f(x: super::D) {}      crate::a::B  crate::c  super::D
+//! ```
+
+/// A path and, where a `use` gives it one, its name in the file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Path {
+    /// What is between the `::`.
+    pub(crate) segments: Vec<String>,
+    /// The name that a `use` brings into the file.
+    pub(crate) name: Option<String>,
+}
+
+/// What a file names.
+#[derive(Debug, Default)]
+pub(crate) struct Named {
+    /// The paths, those of `use` first taken apart.
+    pub(crate) paths: Vec<Path>,
+    /// Modules that are compiled for tests only and have files.
+    pub(crate) test_modules: Vec<String>,
+}
+
+/// Finds what a file names.
+pub(crate) fn named(tokens: &[&str]) -> Named {
+    let mut found = Named::default();
+    let mut at = 0;
+    while at < tokens.len() {
+        at = match &tokens[at..] {
+            ["#", "[", "cfg", "(", "test", ")", "]", ..] => {
+                skip_item(tokens, at + 7, &mut found.test_modules)
+            }
+            ["use", ..] => {
+                let end = at + tokens[at..].iter().position(|token| *token == ";").unwrap_or(1);
+                add_tree(&tokens[at + 1..end], &[], &mut found.paths);
+                end
+            }
+            [_, "::", ..] => {
+                let segments = path_at(&tokens[at..]);
+                let length = segments.len() * 2 - 1;
+                found.paths.push(Path { segments, name: None });
+                at + length
+            }
+            _ => at + 1,
+        };
+    }
+    found
+}
+
+/// The segments of the path that begins here.
+fn path_at(tokens: &[&str]) -> Vec<String> {
+    let mut segments = vec![tokens[0].to_owned()];
+    for pair in tokens[1..].chunks_exact(2) {
+        match pair {
+            ["::", word] if word.starts_with(|c: char| c.is_alphabetic() || c == '_') => {
+                segments.push((*word).to_owned());
+            }
+            _ => break,
+        }
+    }
+    segments
+}
+
+/// Adds the paths of a `use` tree below a prefix.
+fn add_tree(tree: &[&str], prefix: &[String], into: &mut Vec<Path>) {
+    let mut segments = prefix.to_vec();
+    let mut at = 0;
+    while at < tree.len() {
+        match tree[at] {
+            "{" => {
+                let inside = &tree[at + 1..tree.len() - 1];
+                for branch in branches(inside) {
+                    add_tree(branch, &segments, into);
+                }
+                return;
+            }
+            "as" => {
+                let name = tree.get(at + 1).map(|name| (*name).to_owned());
+                into.push(Path { segments, name });
+                return;
+            }
+            "::" => {}
+            "self" if !segments.is_empty() => {}
+            word => segments.push(word.to_owned()),
+        }
+        at += 1;
+    }
+    let name = segments.last().cloned();
+    into.push(Path { segments, name });
+}
+
+/// What stands between the commas that are in no inner braces.
+fn branches<'t, 's>(tokens: &'t [&'s str]) -> Vec<&'t [&'s str]> {
+    let mut depth = 0;
+    let split = tokens.split(move |token| {
+        match *token {
+            "{" => depth += 1,
+            "}" => depth -= 1,
+            _ => {}
+        }
+        *token == "," && depth == 0
+    });
+    split.filter(|branch| !branch.is_empty()).collect()
+}
+
+/// The place behind the item that begins here; notes the name of a module that has a file.
+fn skip_item(tokens: &[&str], start: usize, test_modules: &mut Vec<String>) -> usize {
+    let mut depth = 0;
+    for (at, token) in tokens.iter().enumerate().skip(start) {
+        match *token {
+            ";" if depth == 0 => {
+                if let ["mod", name] = &tokens[at.saturating_sub(2)..at] {
+                    test_modules.push((*name).to_owned());
+                }
+                return at + 1;
+            }
+            "{" | "(" | "[" => depth += 1,
+            "}" | ")" | "]" => {
+                depth -= 1;
+                if depth == 0 && *token == "}" {
+                    return at + 1;
+                }
+            }
+            _ => {}
+        }
+    }
+    tokens.len()
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::tokens::tokens;
+
+    use super::named;
+
+    fn paths(source: &str) -> Vec<String> {
+        let found = named(&tokens(source));
+        found.paths.iter().map(|path| path.segments.join("::")).collect()
+    }
+
+    #[test]
+    fn trees_are_taken_apart() {
+        let source = "pub(crate) use crate::{a::{self, B as C}, d::*}; use super::e;";
+        assert_eq!(paths(source), ["crate::a", "crate::a::B", "crate::d::*", "super::e"]);
+    }
+
+    #[test]
+    fn paths_in_code_count_and_those_of_tests_do_not() {
+        let source = "fn f() -> crate::a::B { let x = super::c(); }
+            #[cfg(test)] mod fixture;
+            #[cfg(test)] mod tests { use crate::z; fn f() { { crate::y::g() } } }
+            #[cfg(test)] use crate::x::X;
+            const D: crate::d::D = crate::d::D(1);";
+        assert_eq!(paths(source), ["crate::a::B", "super::c", "crate::d::D", "crate::d::D"]);
+        assert_eq!(named(&tokens(source)).test_modules, ["fixture"]);
+    }
+}
