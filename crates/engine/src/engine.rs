@@ -241,7 +241,7 @@ fn open_pages(
         Arc::new(move || Lsn(durable.words()[0].load(Ordering::Acquire))),
         BufferPoolOptions::with_budget(options.buffer_pool_bytes),
     );
-    Pages { pool, log }
+    Pages::new(pool, log)
 }
 
 /// Up to which timestamp all commits are durable. What lies beyond is not forgotten yet: whoever sees such

@@ -128,6 +128,12 @@ pub enum EngineError {
     /// The transaction has ended or was rolled back by the engine.
     #[error("the transaction has ended")]
     TransactionEnded,
+    /// This node follows another one's log: it takes no locks and writes nothing.
+    #[error(
+        "this node is a read-only replica and neither writes nor locks rows; send the statement to the \
+         node that writes"
+    )]
+    ReadOnly,
     /// What was asked for does not fit the state of things.
     #[error("{0}")]
     Invalid(String),
@@ -172,6 +178,7 @@ impl EngineError {
             EngineError::NoSuchTable(_) => 1146,
             EngineError::NoSuchSpace(_) | EngineError::Page(PageStoreError::Absent(_)) => 1812,
             EngineError::Closing => 1053,
+            EngineError::ReadOnly => 1290,
             EngineError::Log(_)
             | EngineError::Page(_)
             | EngineError::TransactionEnded

@@ -6,6 +6,7 @@
 //! operations in a small pool cannot keep evicting each other's pages; and an operation that pins has a turn,
 //! so that many of them cannot fill a small pool with pins while each waits for one more page.
 
+use std::ops::Deref;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -72,19 +73,48 @@ impl Patience {
     }
 }
 
-/// The pages of a node and the log that changes them.
+/// The pages of a node, to be read.
 #[derive(Clone)]
-pub struct Pages {
+pub struct ReadPages {
     /// The buffer pool.
     pub pool: Arc<BufferPool>,
+}
+
+/// The pages of a node that writes, and the log that changes them.
+#[derive(Clone)]
+pub struct Pages {
+    cached: ReadPages,
     /// The redo log.
     pub log: Arc<RedoLog>,
+}
+
+impl Pages {
+    /// The pages in `pool`, changed through `log`.
+    #[must_use]
+    pub fn new(pool: Arc<BufferPool>, log: Arc<RedoLog>) -> Pages {
+        Pages { cached: ReadPages { pool }, log }
+    }
+
+    /// The pages without the log.
+    #[must_use]
+    pub fn cached(&self) -> &ReadPages {
+        &self.cached
+    }
+}
+
+impl Deref for Pages {
+    type Target = ReadPages;
+
+    #[inline]
+    fn deref(&self) -> &ReadPages {
+        &self.cached
+    }
 }
 
 /// Pages that one operation keeps in memory; more than any operation latches at once.
 const PINS: usize = PINS_PER_TURN;
 
-impl Pages {
+impl ReadPages {
     /// Runs `operation` until it comes to an end. Blocks for the I/O in between.
     ///
     /// # Errors

@@ -144,7 +144,7 @@ pub(crate) fn memory_pages(pool_bytes: usize) -> Pages {
         Arc::new(move || Lsn(durable.load(Ordering::Acquire))),
         BufferPoolOptions::with_budget(pool_bytes),
     );
-    Pages { pool, log }
+    Pages::new(pool, log)
 }
 
 /// The space that tests put their trees in.

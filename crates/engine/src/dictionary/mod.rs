@@ -39,6 +39,7 @@ pub mod stored;
 mod tests;
 
 use std::collections::BTreeMap;
+use std::ops::Deref;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -55,7 +56,9 @@ use crate::error::EngineError;
 use crate::lock::{LockMode, LockTarget, Outcome};
 use crate::metadata_lock::MetadataLockTable;
 use crate::table::Table;
-use crate::transaction::{IsolationLevel, KeyRange, ReadMode, Transaction, TransactionSystem};
+use crate::transaction::{
+    IsolationLevel, KeyRange, ReadMode, ReadTransaction, Transaction, TransactionSystem, Versions,
+};
 
 pub use ddl::Ddl;
 pub use reclaim::PendingDrop;
@@ -64,20 +67,36 @@ pub use stored::SystemTrees;
 
 use sequence::{SequenceKind, SequenceStore};
 
-/// See the module's page.
-pub struct Dictionary {
-    system: Arc<TransactionSystem>,
+/// The definitions that a node has in memory, to be looked up. On a node that follows another one's
+/// log, [`follow`] keeps them up to date.
+pub struct DictionaryReader {
+    versions: Arc<Versions>,
     trees: SystemTrees,
     collations: Arc<dyn CollationKeys>,
     sequences: Arc<SequenceStore>,
-    space_ids: Sequence,
-    table_ids: Sequence,
     memory: RwLock<Memory>,
     /// Moves whenever something in memory changes or is about to.
     version: AtomicU64,
     changed: Event,
-    drops: Mutex<Vec<PendingDrop>>,
     metadata_locks: Arc<MetadataLockTable>,
+}
+
+/// The dictionary of a node that writes. See the module's page.
+pub struct Dictionary {
+    reader: DictionaryReader,
+    system: Arc<TransactionSystem>,
+    space_ids: Sequence,
+    table_ids: Sequence,
+    drops: Mutex<Vec<PendingDrop>>,
+}
+
+impl Deref for Dictionary {
+    type Target = DictionaryReader;
+
+    #[inline]
+    fn deref(&self) -> &DictionaryReader {
+        &self.reader
+    }
 }
 
 /// What is known without a look at the trees.
@@ -150,22 +169,24 @@ impl Dictionary {
         collations: Arc<dyn CollationKeys>,
     ) -> Result<Arc<Dictionary>, EngineError> {
         let trees = SystemTrees::open(system.forest())?;
-        let sequences =
-            Arc::new(SequenceStore { system: Arc::clone(system), tree: trees.counters });
+        let sequences = Arc::new(SequenceStore::of_writer(system, trees.counters));
         let counter =
             |kind, first, length| Sequence::new(&sequences, kind, TableId(0), first, length);
         let dictionary = Arc::new(Dictionary {
             space_ids: counter(SequenceKind::Space, u64::from(stored::FIRST_TABLE_SPACE.0), 64),
             table_ids: counter(SequenceKind::Table, 1, 64),
-            sequences,
             system: Arc::clone(system),
-            trees,
-            collations,
-            memory: RwLock::default(),
-            version: AtomicU64::new(1),
-            changed: Event::new(),
             drops: Mutex::default(),
-            metadata_locks: metadata_locks_of(system),
+            reader: DictionaryReader {
+                versions: Arc::clone(system.versions()),
+                trees,
+                collations,
+                sequences,
+                memory: RwLock::default(),
+                version: AtomicU64::new(1),
+                changed: Event::new(),
+                metadata_locks: metadata_locks_of(system),
+            },
         });
         dictionary.load()?;
         dictionary.take_back_builds()?;
@@ -176,21 +197,7 @@ impl Dictionary {
     /// Reads everything from the trees.
     fn load(&self) -> Result<(), EngineError> {
         let mut trx = Transaction::begin(&self.system, IsolationLevel::RepeatableRead)?;
-        let mut memory = Memory::default();
-        stored::for_each(
-            &mut trx,
-            self.trees.schemas,
-            KeyRange::all(),
-            ReadMode::Consistent,
-            |name, options| {
-                let name = String::from_utf8_lossy(name).into_owned().into_boxed_str();
-                let schema = Schema { options: options.into(), tables: BTreeMap::new() };
-                memory.schemas.insert(name, schema);
-            },
-        )?;
-        for definition in stored::read_definitions(&mut trx, &self.trees)? {
-            memory.put(Arc::new(self.table_of(definition, Cts(0))?));
-        }
+        let memory = self.read_all(&mut trx)?;
         let drops = stored::read_drops(&mut trx, &self.trees)?;
         let drops = drops.into_iter().map(|index| PendingDrop { index, from: Cts(0) });
         self.drops.lock().extend(drops);
@@ -236,6 +243,56 @@ impl Dictionary {
         Ok(())
     }
 
+    /// The transaction system that the tables are in.
+    #[must_use]
+    pub fn system(&self) -> &Arc<TransactionSystem> {
+        &self.system
+    }
+
+    /// A table that the transaction will write, or read with locks (rule 1). Blocks for the lock.
+    ///
+    /// # Errors
+    /// [`EngineError::NoSuchTable`], or why the lock was not granted.
+    pub fn table_for_write(
+        &self,
+        trx: &mut Transaction,
+        id: TableId,
+    ) -> Result<Arc<Table>, EngineError> {
+        trx.lock_table(id, LockMode::Shared)?;
+        self.table(id).ok_or(EngineError::NoSuchTable(id))
+    }
+
+    /// Writes down how far the counters of all tables were really used, so that an orderly end leaves no
+    /// gap in them. Blocks.
+    ///
+    /// # Errors
+    /// If the log has failed.
+    pub fn close(&self) -> Result<(), EngineError> {
+        self.tables().iter().try_for_each(|table| table.sequences().give_back())
+    }
+}
+
+impl DictionaryReader {
+    /// Every definition that the transaction sees.
+    fn read_all(&self, trx: &mut ReadTransaction) -> Result<Memory, EngineError> {
+        let mut memory = Memory::default();
+        stored::for_each(
+            trx,
+            self.trees.schemas,
+            KeyRange::all(),
+            ReadMode::Consistent,
+            |name, options| {
+                let name = String::from_utf8_lossy(name).into_owned().into_boxed_str();
+                let schema = Schema { options: options.into(), tables: BTreeMap::new() };
+                memory.schemas.insert(name, schema);
+            },
+        )?;
+        for definition in stored::read_definitions(trx, &self.trees)? {
+            memory.put(Arc::new(self.table_of(definition, Cts(0))?));
+        }
+        Ok(memory)
+    }
+
     /// A definition with what is worked out from it.
     fn table_of(
         &self,
@@ -244,12 +301,6 @@ impl Dictionary {
     ) -> Result<Table, EngineError> {
         let sequences = Arc::new(TableSequences::new(&self.sequences, definition.table_id));
         Table::new(definition, Arc::clone(&self.collations), sequences, visible_from)
-    }
-
-    /// The transaction system that the tables are in.
-    #[must_use]
-    pub fn system(&self) -> &Arc<TransactionSystem> {
-        &self.system
     }
 
     /// Locks on definitions.
@@ -304,7 +355,7 @@ impl Dictionary {
     /// [`EngineError::NoSuchTable`], and [`EngineError::TableChanged`] if the snapshot is too old for it.
     pub fn table_for_read(
         &self,
-        trx: &mut Transaction,
+        trx: &mut ReadTransaction,
         id: TableId,
     ) -> Result<Arc<Table>, EngineError> {
         trx.ensure_snapshot();
@@ -313,19 +364,6 @@ impl Dictionary {
             return Err(EngineError::TableChanged(id));
         }
         Ok(table)
-    }
-
-    /// A table that the transaction will write, or read with locks (rule 1). Blocks for the lock.
-    ///
-    /// # Errors
-    /// [`EngineError::NoSuchTable`], or why the lock was not granted.
-    pub fn table_for_write(
-        &self,
-        trx: &mut Transaction,
-        id: TableId,
-    ) -> Result<Arc<Table>, EngineError> {
-        trx.lock_table(id, LockMode::Shared)?;
-        self.table(id).ok_or(EngineError::NoSuchTable(id))
     }
 
     /// All tables, in no particular order.
@@ -352,14 +390,5 @@ impl Dictionary {
     #[must_use]
     pub fn schema_options(&self, schema: &str) -> Option<Arc<[u8]>> {
         self.memory.read().schemas.get(schema).map(|schema| Arc::clone(&schema.options))
-    }
-
-    /// Writes down how far the counters of all tables were really used, so that an orderly end leaves no
-    /// gap in them. Blocks.
-    ///
-    /// # Errors
-    /// If the log has failed.
-    pub fn close(&self) -> Result<(), EngineError> {
-        self.tables().iter().try_for_each(|table| table.sequences().give_back())
     }
 }

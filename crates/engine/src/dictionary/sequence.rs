@@ -16,12 +16,29 @@ use parking_lot::Mutex;
 
 use crate::dictionary::stored::put;
 use crate::error::EngineError;
-use crate::transaction::{IsolationLevel, ReadMode, Transaction, TransactionSystem, WaitPolicy};
+use crate::transaction::{
+    IsolationLevel, ReadMode, ReadTransaction, RecordReader, Transaction, TransactionSystem,
+    Versions, WaitPolicy,
+};
 
 /// Where sequences have their records.
 pub(super) struct SequenceStore {
-    pub(super) system: Arc<TransactionSystem>,
-    pub(super) tree: IndexId,
+    versions: Arc<Versions>,
+    /// Only a node that writes hands out numbers.
+    system: Option<Arc<TransactionSystem>>,
+    tree: IndexId,
+}
+
+impl SequenceStore {
+    /// The records of a node that writes.
+    pub(super) fn of_writer(system: &Arc<TransactionSystem>, tree: IndexId) -> SequenceStore {
+        let versions = Arc::clone(system.versions());
+        SequenceStore { versions, system: Some(Arc::clone(system)), tree }
+    }
+
+    fn system(&self) -> Result<&Arc<TransactionSystem>, EngineError> {
+        self.system.as_ref().ok_or(EngineError::ReadOnly)
+    }
 }
 
 /// What a sequence counts.
@@ -161,7 +178,7 @@ impl Sequence {
         if block.limit > block.next {
             return Ok(block.next);
         }
-        let mut trx = Transaction::begin(&self.store.system, IsolationLevel::ReadCommitted)?;
+        let mut trx = ReadTransaction::begin(&self.store.versions, IsolationLevel::ReadCommitted)?;
         let stored = self.stored(&mut trx, ReadMode::Consistent)?;
         Ok(stored.unwrap_or(self.first).max(block.next))
     }
@@ -176,7 +193,7 @@ impl Sequence {
 
     /// Reserves `length` numbers from what `from` makes of the record's number on.
     fn reserve(&self, from: impl Fn(u64) -> u64, length: u64) -> Result<u64, EngineError> {
-        let mut trx = Transaction::begin(&self.store.system, IsolationLevel::ReadCommitted)?;
+        let mut trx = Transaction::begin(self.store.system()?, IsolationLevel::ReadCommitted)?;
         // An absent record is not locked by reading it, so two may come here; the second looks again.
         loop {
             let stored = self.stored(&mut trx, ReadMode::Update(WaitPolicy::Wait))?;
@@ -198,7 +215,11 @@ impl Sequence {
         }
     }
 
-    fn stored(&self, trx: &mut Transaction, mode: ReadMode) -> Result<Option<u64>, EngineError> {
+    fn stored(
+        &self,
+        trx: &mut impl RecordReader,
+        mode: ReadMode,
+    ) -> Result<Option<u64>, EngineError> {
         let mut value = Vec::with_capacity(8);
         if !trx.get(self.store.tree, &self.key(), mode, &mut value)? {
             return Ok(None);
@@ -216,7 +237,7 @@ impl Sequence {
         if block.limit == block.next {
             return Ok(());
         }
-        let mut trx = Transaction::begin(&self.store.system, IsolationLevel::ReadCommitted)?;
+        let mut trx = Transaction::begin(self.store.system()?, IsolationLevel::ReadCommitted)?;
         let stored = self.stored(&mut trx, ReadMode::Update(WaitPolicy::Wait))?;
         if stored == Some(block.limit) {
             put(&mut trx, self.store.tree, &self.key(), &block.next.to_le_bytes())?;

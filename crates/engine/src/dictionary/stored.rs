@@ -14,6 +14,7 @@
 
 use std::ops::Bound;
 
+use firn_api::rows::Fetched;
 use firn_base::{IndexId, PageId, PageNo, SpaceId, TableId};
 use firn_format::definition::TableDefinition;
 use firn_format::key::prefix_successor;
@@ -23,7 +24,9 @@ use firn_format::space::{DICTIONARY_SPACE, HEADER_PAGE, SpaceHeader, SpacePurpos
 use crate::error::EngineError;
 use crate::log::writer::Purpose;
 use crate::mini_transaction::MiniTransaction;
-use crate::transaction::{Cursor, Direction, KeyRange, ReadMode, Transaction, TransactionSystem};
+use crate::transaction::{
+    Cursor, Direction, KeyRange, ReadMode, RecordReader, Transaction, TransactionSystem,
+};
 use crate::tree::Forest;
 
 /// The longest part of a definition; an entry of a tree has room for it.
@@ -175,7 +178,7 @@ pub(super) fn put(
 
 /// Reads all definitions that the transaction sees.
 pub(crate) fn read_definitions(
-    trx: &mut Transaction,
+    trx: &mut impl RecordReader,
     trees: &SystemTrees,
 ) -> Result<Vec<TableDefinition>, EngineError> {
     let mut definitions = Vec::new();
@@ -196,14 +199,14 @@ pub(crate) fn read_definitions(
 
 /// Shows every record of a range that the transaction sees.
 pub(crate) fn for_each(
-    trx: &mut Transaction,
+    trx: &mut impl RecordReader,
     tree: IndexId,
     range: KeyRange,
     mode: ReadMode,
     mut visit: impl FnMut(&[u8], &[u8]),
 ) -> Result<(), EngineError> {
     let mut cursor = Cursor::new(tree, range, Direction::Forward, mode);
-    while cursor.fetch(trx)? {
+    while trx.fetch(&mut cursor, None)? != Fetched::End {
         cursor.rows().for_each(|(key, value)| visit(key, value));
     }
     Ok(())
@@ -218,7 +221,7 @@ pub(super) fn names_of(schema: &str) -> KeyRange {
 
 /// Trees whose pages are still to be freed.
 pub(super) fn read_drops(
-    trx: &mut Transaction,
+    trx: &mut impl RecordReader,
     trees: &SystemTrees,
 ) -> Result<Vec<IndexId>, EngineError> {
     let mut drops = Vec::new();

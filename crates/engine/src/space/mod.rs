@@ -42,12 +42,28 @@ struct SpaceState {
     picked: Mutex<Vec<PageNo>>,
 }
 
+/// Spaces that were dropped while old records of them may still have to be purged, or snapshots read.
+#[derive(Debug, Default)]
+pub struct DroppedSpaces(RwLock<FxHashSet<SpaceId>>);
+
+impl DroppedSpaces {
+    pub(crate) fn note(&self, space: SpaceId) {
+        self.0.write().insert(space);
+    }
+
+    /// Whether the space is known to be dropped. Until the drop is durable the page store returns
+    /// its pages as they last were in durable log, each as of another position: they may never fit
+    /// each other.
+    pub(crate) fn contains(&self, space: SpaceId) -> bool {
+        self.0.read().contains(&space)
+    }
+}
+
 /// The spaces of a node.
 pub struct Spaces {
     pages: Pages,
     states: RwLock<FxHashMap<SpaceId, Arc<SpaceState>>>,
-    /// Spaces that were dropped while old records of them may still have to be purged.
-    dropped: RwLock<FxHashSet<SpaceId>>,
+    dropped: Arc<DroppedSpaces>,
     retired_before: Mutex<Vec<PageId>>,
 }
 
@@ -95,7 +111,7 @@ impl Spaces {
         Spaces {
             pages,
             states: RwLock::default(),
-            dropped: RwLock::default(),
+            dropped: Arc::default(),
             retired_before: Mutex::default(),
         }
     }
@@ -141,8 +157,8 @@ impl Spaces {
         Ok(())
     }
 
-    /// Drops a space with all its pages. Nobody may use it any more but purge, which finds that it [is
-    /// dropped](Spaces::is_dropped).
+    /// Drops a space with all its pages. Nobody may use it any more but purge, which finds it among the dropped
+    /// ones.
     ///
     /// # Errors
     /// If the log has failed.
@@ -157,23 +173,22 @@ impl Spaces {
     }
 
     pub(crate) fn note_dropped(&self, space: SpaceId) {
-        self.dropped.write().insert(space);
-    }
-
-    /// Whether the space is known to be dropped. Until the drop is durable the page store gives its pages as they last were in
-    /// durable log, each as of another time: what they say of each other may never fit.
-    pub(crate) fn is_dropped(&self, space: SpaceId) -> bool {
-        self.dropped.read().contains(&space)
+        self.dropped.note(space);
     }
 
     /// The spaces that are known to be dropped.
     pub(crate) fn dropped(&self) -> Vec<SpaceId> {
-        self.dropped.read().iter().copied().collect()
+        self.dropped.0.read().iter().copied().collect()
+    }
+
+    /// The set of dropped spaces, for those who only read.
+    pub(crate) fn dropped_spaces(&self) -> &Arc<DroppedSpaces> {
+        &self.dropped
     }
 
     /// Nothing of these is left to be purged.
     pub(crate) fn forget_dropped(&self, spaces: &[SpaceId]) {
-        let mut dropped = self.dropped.write();
+        let mut dropped = self.dropped.0.write();
         spaces.iter().for_each(|space| {
             dropped.remove(space);
         });

@@ -21,7 +21,7 @@ use firn_format::undo::UndoOperation;
 use crate::error::EngineError;
 use crate::log::writer::Purpose;
 use crate::mini_transaction::MiniTransaction;
-use crate::pages::Pages;
+use crate::pages::ReadPages;
 use crate::transaction::{Transaction, TransactionSystem};
 
 /// Room that the note about a chain takes in an undo page, at most.
@@ -129,7 +129,7 @@ pub fn give_up(
 /// [`EngineError::Corrupt`] if the chain is not as long as the reference says, or why a page could not be
 /// had.
 pub fn read(
-    pages: &Pages,
+    pages: &ReadPages,
     space: SpaceId,
     reference: OverflowReference,
     range: Range<u64>,
@@ -165,7 +165,7 @@ pub fn read(
 }
 
 fn read_part<R>(
-    pages: &Pages,
+    pages: &ReadPages,
     page: PageId,
     mut look: impl FnMut(&OverflowPage<'_>) -> R,
 ) -> Result<R, EngineError> {

@@ -8,7 +8,7 @@ use firn_format::value::ValueRef;
 
 use crate::error::EngineError;
 use crate::table::{RowBuffer, SecondaryIndex, Table, overflow};
-use crate::transaction::{ReadMode, Transaction};
+use crate::transaction::{ReadMode, ReadTransaction, RecordReader};
 
 impl Table {
     /// Appends the bytes of a primary key to `key`; `values` are those of its columns, in key order. With
@@ -28,11 +28,11 @@ impl Table {
     /// Blocks for locks and I/O.
     ///
     /// # Errors
-    /// As [`Transaction::get`].
+    /// As [`RecordReader::get`].
     #[inline]
     pub fn get(
         &self,
-        trx: &mut Transaction,
+        trx: &mut impl RecordReader,
         key: &[u8],
         mode: ReadMode,
         payload: &mut Vec<u8>,
@@ -44,11 +44,11 @@ impl Table {
     /// none. Blocks for locks and I/O.
     ///
     /// # Errors
-    /// As [`Transaction::get`], and [`EngineError::TableChanged`] if the index is too young for the
+    /// As [`RecordReader::get`], and [`EngineError::TableChanged`] if the index is too young for the
     /// transaction's snapshot.
     pub fn get_by_unique(
         &self,
-        trx: &mut Transaction,
+        trx: &mut impl RecordReader,
         index: &SecondaryIndex,
         values: &[ValueRef<'_>],
         mode: ReadMode,
@@ -67,7 +67,7 @@ impl Table {
     /// As [`Table::get_by_unique`].
     pub fn get_by_entry(
         &self,
-        trx: &mut Transaction,
+        trx: &mut impl RecordReader,
         index: &SecondaryIndex,
         entry: &[u8],
         mode: ReadMode,
@@ -88,14 +88,15 @@ impl Table {
     /// Refuses an index whose entries the transaction's snapshot does not all see.
     pub(crate) fn check_ready(
         &self,
-        trx: &mut Transaction,
+        trx: &mut impl RecordReader,
         index: &SecondaryIndex,
         mode: ReadMode,
     ) -> Result<(), EngineError> {
         if index.state != firn_format::definition::IndexState::Ready {
             return Err(EngineError::NoSuchTree(index.id));
         }
-        if !mode.locks(trx.isolation()) && index.ready_from.0 > 0 {
+        if !trx.locks(mode) && index.ready_from.0 > 0 {
+            let trx = trx.snapshot_reader();
             trx.ensure_snapshot();
             if trx.snapshot().is_some_and(|snapshot| snapshot < index.ready_from) {
                 return Err(EngineError::TableChanged(self.id()));
@@ -110,7 +111,7 @@ impl Table {
     /// If the chain of pages is damaged or cannot be read.
     pub fn value<'a>(
         &self,
-        trx: &Transaction,
+        trx: &ReadTransaction,
         cell: ColumnValue<'a>,
         buffer: &'a mut Vec<u8>,
     ) -> Result<ValueRef<'a>, EngineError> {
@@ -131,12 +132,12 @@ impl Table {
     /// If the chain of pages is damaged or cannot be read.
     pub fn read_part(
         &self,
-        trx: &Transaction,
+        trx: &ReadTransaction,
         reference: OverflowReference,
         range: Range<u64>,
         into: &mut Vec<u8>,
     ) -> Result<(), EngineError> {
-        overflow::read(trx.system.pages(), self.space(), reference, range, into)
+        overflow::read(trx.versions().pages(), self.space(), reference, range, into)
     }
 
     /// The layout of an index's own key, or of the primary key for `None`.

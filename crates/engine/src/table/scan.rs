@@ -17,7 +17,7 @@ use firn_format::value::Value;
 
 use crate::error::EngineError;
 use crate::table::{SecondaryIndex, Table};
-use crate::transaction::{Cursor, Direction, KeyRange, ReadMode, Transaction};
+use crate::transaction::{Cursor, Direction, KeyRange, ReadMode, RecordReader};
 
 /// What a scan visits, and how.
 #[derive(Debug, Clone)]
@@ -111,14 +111,14 @@ impl Table {
     /// index is too young for the transaction's snapshot.
     pub fn scan(
         self: &Arc<Table>,
-        trx: &mut Transaction,
+        trx: &mut impl RecordReader,
         options: ScanOptions,
     ) -> Result<TableScan, EngineError> {
         let (tree, path) = match &options.index {
             None => (self.clustered, Path::Clustered),
             Some(index) => {
                 self.check_ready(trx, index, options.mode)?;
-                let locks = options.mode.locks(trx.isolation());
+                let locks = trx.locks(options.mode);
                 let covering = options.columns.as_deref().filter(|_| !locks);
                 let covering = covering.and_then(|columns| self.covering(index, columns));
                 (index.id, covering.map_or(Path::Lookup, Path::Covering))
@@ -169,8 +169,8 @@ impl TableScan {
     ///
     /// # Errors
     /// As [`Cursor::fetch`], and [`EngineError::Corrupt`] if an entry leads nowhere.
-    pub fn fetch(&mut self, trx: &mut Transaction) -> Result<bool, EngineError> {
-        let has_more = self.cursor.fetch(trx)?;
+    pub fn fetch(&mut self, trx: &mut impl RecordReader) -> Result<bool, EngineError> {
+        let has_more = trx.fetch(&mut self.cursor, None)? != api::Fetched::End;
         self.follow(trx, has_more)?;
         Ok(has_more)
     }
@@ -182,20 +182,20 @@ impl TableScan {
     /// As [`TableScan::fetch`].
     pub fn fetch_unless_held(
         &mut self,
-        trx: &mut Transaction,
+        trx: &mut impl RecordReader,
         held: &mut dyn FnMut(api::LeafVersion) -> Option<api::HeldLeaves>,
     ) -> Result<api::Fetched, EngineError> {
         if matches!(self.path, Path::Lookup) {
             let has_more = self.fetch(trx)?;
             return Ok(if has_more { api::Fetched::Rows(None) } else { api::Fetched::End });
         }
-        let fetched = self.cursor.fetch_unless_held(trx, held)?;
+        let fetched = trx.fetch(&mut self.cursor, Some(held))?;
         self.follow(trx, matches!(fetched, api::Fetched::Rows(_)))?;
         Ok(fetched)
     }
 
     /// Makes the batch of what the cursor has, if it has rows.
-    fn follow(&mut self, trx: &mut Transaction, has_rows: bool) -> Result<(), EngineError> {
+    fn follow(&mut self, trx: &mut impl RecordReader, has_rows: bool) -> Result<(), EngineError> {
         match &self.path {
             _ if !has_rows => {
                 self.batch.clear();
@@ -209,7 +209,7 @@ impl TableScan {
     }
 
     /// Visits the rows behind the entries of the batch.
-    fn look_up(&mut self, trx: &mut Transaction) -> Result<(), EngineError> {
+    fn look_up(&mut self, trx: &mut impl RecordReader) -> Result<(), EngineError> {
         let (table, batch) = (&*self.table, &mut self.batch);
         let index = self.index.unwrap_or(table.clustered);
         let (_, layout) = table.find_secondary(index)?;
@@ -219,9 +219,13 @@ impl TableScan {
             keys.push(layout.primary_key(key, value).map_err(|error| table.damaged(&error))?);
         }
         if keys.len() > 1 {
-            trx.system.forest().tree(table.clustered).prefetch(keys.iter().copied());
+            trx.snapshot_reader()
+                .versions()
+                .forest()
+                .tree(table.clustered)
+                .prefetch(keys.iter().copied());
         }
-        let is_consistent = !self.mode.locks(trx.isolation());
+        let is_consistent = !trx.locks(self.mode);
         for key in keys {
             if table.get(trx, key, self.mode, &mut batch.payload)? {
                 batch.push(key);

@@ -24,6 +24,7 @@ use crate::lock::{LockMode, LockTarget, Outcome as LockOutcome, Wait};
 use crate::pages::Restart;
 use crate::transaction::handle::Transaction;
 use crate::transaction::read::{Locking, LockingRead, no_version};
+use crate::transaction::read_transaction::ReadTransaction;
 use crate::transaction::write::WriteGuard;
 use crate::tree::Target;
 use crate::tree::prefetch::Ahead;
@@ -58,8 +59,7 @@ pub struct Cursor {
     range: KeyRange,
     direction: Direction,
     mode: ReadMode,
-    /// Where the next batch begins; `None` at the end.
-    next: Option<Bound<Vec<u8>>>,
+    next: Next,
     limit: usize,
     /// What `limit` grows to.
     last_limit: usize,
@@ -100,7 +100,7 @@ enum Content {
 }
 
 /// Asked of a leaf that comes next as a whole: whether the caller holds its rows, and those of the leaves behind it.
-type AskHeld<'h> = &'h mut dyn FnMut(LeafVersion) -> Option<HeldLeaves>;
+pub(crate) type AskHeld<'h> = &'h mut dyn FnMut(LeafVersion) -> Option<HeldLeaves>;
 
 /// A row whose newest version the reader does not see.
 #[derive(Debug)]
@@ -161,10 +161,13 @@ impl Batch {
     }
 }
 
-/// Where a look at a leaf has stopped.
+/// Where the next batch begins; `None` at the end.
+type Next = Option<Bound<Vec<u8>>>;
+
+/// Where a look at a leaf that locks its records has stopped.
 enum Stopped {
     /// At the leaf's border, the range's end or the batch's limit.
-    Full { next: Option<Bound<Vec<u8>>> },
+    Full { next: Next },
     /// At a record that is locked by somebody else.
     Locked { at: Vec<u8>, wait: Wait },
 }
@@ -201,6 +204,10 @@ impl Cursor {
         self.last_limit = self.last_limit.min(rows.max(1));
         self.limit = self.limit.min(self.last_limit);
         self
+    }
+
+    pub(super) fn mode(&self) -> ReadMode {
+        self.mode
     }
 
     /// The rows of the present batch: key and payload.
@@ -248,54 +255,93 @@ impl Cursor {
         self.fetch_next(trx, Some(held))
     }
 
-    fn fetch_next(
+    pub(super) fn fetch_next(
         &mut self,
         trx: &mut Transaction,
+        held: Option<AskHeld<'_>>,
+    ) -> Result<Fetched, EngineError> {
+        match self.mode.lock(trx.isolation) {
+            None => self.fetch_consistent(trx, held),
+            Some((mode, policy)) => self.fetch_locking(trx, mode, policy),
+        }
+    }
+
+    /// As [`Cursor::fetch_unless_held`], from the transaction's snapshot whatever the cursor's mode.
+    ///
+    /// # Errors
+    /// Why a page could not be had, or [`crate::lock::LockError::Cancelled`].
+    pub(crate) fn fetch_consistent(
+        &mut self,
+        trx: &mut ReadTransaction,
         mut held: Option<AskHeld<'_>>,
     ) -> Result<Fetched, EngineError> {
         trx.check_open()?;
         trx.check_cancelled()?;
-        let lock = self.mode.lock(trx.isolation);
-        match lock {
-            None => trx.ensure_snapshot(),
-            Some(_) => {
-                trx.ensure_writer()?;
-            }
-        }
+        trx.ensure_snapshot();
         if !std::mem::replace(&mut self.is_begun, true) {
             trx.keep_range(self.index, &self.range);
-            self.lock_range(trx, lock)?;
         }
         while let Some(from) = self.next.take() {
             self.batch.clear();
-            let stopped = match lock {
-                None => self.look(trx, &from, &mut held)?,
-                Some((mode, policy)) => self.look_locking(trx, &from, mode, policy)?,
-            };
-            self.proceed(trx, stopped)?;
+            self.next = self.look(trx, &from, &mut held)?;
+            self.replace_unseen(trx)?;
             self.read_ahead(trx);
             if let Content::Held(leaves) = self.batch.content {
                 return Ok(Fetched::Held(leaves));
             }
-            if !self.batch.rows.is_empty() {
-                self.limit = (self.limit * LIMIT_GROWTH).min(self.last_limit);
-                return Ok(Fetched::Rows(match self.batch.content {
-                    Content::Leaf(leaf) => Some(leaf),
-                    Content::Part | Content::Held(_) => None,
-                }));
+            if let Some(rows) = self.take_rows() {
+                return Ok(rows);
             }
             trx.check_cancelled()?;
         }
         Ok(Fetched::End)
     }
 
+    fn fetch_locking(
+        &mut self,
+        trx: &mut Transaction,
+        mode: LockMode,
+        policy: WaitPolicy,
+    ) -> Result<Fetched, EngineError> {
+        trx.check_open()?;
+        trx.check_cancelled()?;
+        trx.ensure_writer()?;
+        if !std::mem::replace(&mut self.is_begun, true) {
+            trx.keep_range(self.index, &self.range);
+            self.lock_range(trx, mode)?;
+        }
+        while let Some(from) = self.next.take() {
+            self.batch.clear();
+            let stopped = self.look_locking(trx, &from, mode, policy)?;
+            self.proceed(trx, stopped)?;
+            self.read_ahead(trx);
+            if let Some(rows) = self.take_rows() {
+                return Ok(rows);
+            }
+            trx.check_cancelled()?;
+        }
+        Ok(Fetched::End)
+    }
+
+    /// The rows of the present batch, if there are any; the next batch may be larger.
+    fn take_rows(&mut self) -> Option<Fetched> {
+        if self.batch.rows.is_empty() {
+            return None;
+        }
+        self.limit = (self.limit * LIMIT_GROWTH).min(self.last_limit);
+        Some(Fetched::Rows(match self.batch.content {
+            Content::Leaf(leaf) => Some(leaf),
+            Content::Part | Content::Held(_) => None,
+        }))
+    }
+
     /// Looks at the next leaf, unless the caller holds its rows.
     fn look(
         &mut self,
-        trx: &Transaction,
+        trx: &ReadTransaction,
         from: &Bound<Vec<u8>>,
         held: &mut Option<AskHeld<'_>>,
-    ) -> Result<Stopped, EngineError> {
+    ) -> Result<Next, EngineError> {
         if let Some(held) = held
             && let Some(passed) = self.look_held(trx, from, held)?
         {
@@ -305,7 +351,7 @@ impl Cursor {
     }
 
     /// Has the leaves fetched that come after the next one, once the scan is not a short one.
-    fn read_ahead(&mut self, trx: &Transaction) {
+    fn read_ahead(&mut self, trx: &ReadTransaction) {
         let (Direction::Forward, Some(Bound::Included(at))) = (self.direction, &self.next) else {
             return;
         };
@@ -318,7 +364,7 @@ impl Cursor {
             Some((_, next)) => next.max(at),
             None => at,
         };
-        let forest = trx.system.forest();
+        let forest = trx.versions().forest();
         // Two steps are in front of the cursor: what was read ahead must not be evicted before it is used.
         let count = AHEAD_LEAVES.min(forest.pages().pool.frame_count() / AHEAD_SHARE).max(1);
         self.ahead.asked = match forest.tree(self.index).prefetch_leaves(from, count) {
@@ -332,12 +378,7 @@ impl Cursor {
     }
 
     /// SERIALIZABLE locks the range itself, so that nothing appears in it.
-    fn lock_range(
-        &self,
-        trx: &mut Transaction,
-        lock: Option<(LockMode, WaitPolicy)>,
-    ) -> Result<(), EngineError> {
-        let Some((mode, _)) = lock else { return Ok(()) };
+    fn lock_range(&self, trx: &mut Transaction, mode: LockMode) -> Result<(), EngineError> {
         if trx.isolation != IsolationLevel::Serializable {
             return Ok(());
         }
@@ -357,7 +398,7 @@ impl Cursor {
         match stopped {
             Stopped::Full { next } => {
                 self.next = next;
-                self.replace_unseen(trx)
+                Ok(())
             }
             Stopped::Locked { at, wait } => {
                 self.next = Some(Bound::Included(at));
@@ -368,7 +409,7 @@ impl Cursor {
     }
 
     /// Looks up the versions that the reader sees instead of those in the leaf.
-    fn replace_unseen(&mut self, trx: &Transaction) -> Result<(), EngineError> {
+    fn replace_unseen(&mut self, trx: &ReadTransaction) -> Result<(), EngineError> {
         if self.batch.unseen.is_empty() {
             return Ok(());
         }
@@ -377,7 +418,7 @@ impl Cursor {
         for unseen in std::mem::take(&mut self.batch.unseen) {
             let row = &self.batch.rows[unseen.row];
             let mut payload = self.batch.view().row(*row).to_vec();
-            let found = trx.system.older_version(&reader, unseen.version, &mut payload)?;
+            let found = trx.versions().older_version(&reader, unseen.version, &mut payload)?;
             gone[unseen.row] = found.is_none_or(|version| version.deleted);
             let start = self.batch.bytes.len();
             self.batch.bytes.extend_from_slice(&payload);
@@ -417,7 +458,7 @@ impl Cursor {
     }
 
     /// Where to go on behind the leaf's border.
-    fn behind(&self, leaf: &TreePage<'_>) -> Option<Bound<Vec<u8>>> {
+    fn behind(&self, leaf: &TreePage<'_>) -> Next {
         match self.direction {
             Direction::Forward => leaf.high_fence().map(|high| Bound::Included(high.to_vec())),
             Direction::Backward => {
@@ -495,20 +536,20 @@ impl Cursor {
         limit: usize,
         batch: &mut Batch,
         mut visit: impl FnMut(&mut Batch, usize) -> Result<(), Restart>,
-    ) -> Result<Stopped, Restart> {
+    ) -> Result<Next, Restart> {
         let is_forward = self.direction == Direction::Forward;
         batch.rows.reserve(slots.len().min(limit));
         while let Some(slot) = if is_forward { slots.next() } else { slots.next_back() } {
             if batch.rows.len() == limit {
-                return Ok(Stopped::Full { next: Some(Bound::Included(leaf.key(slot))) });
+                return Ok(Some(Bound::Included(leaf.key(slot))));
             }
             visit(batch, slot)?;
         }
-        Ok(Stopped::Full { next: self.next_behind(leaf).filter(|_| !is_end) })
+        Ok(self.next_behind(leaf).filter(|_| !is_end))
     }
 
     /// Where to go on behind the leaf's border, if the range does.
-    fn next_behind(&self, leaf: &TreePage<'_>) -> Option<Bound<Vec<u8>>> {
+    fn next_behind(&self, leaf: &TreePage<'_>) -> Next {
         self.behind(leaf).filter(|next| self.goes_on(next))
     }
 
@@ -530,13 +571,13 @@ impl Cursor {
     /// Copies what the reader sees of the next leaf. `whole`: all of it, to be kept under its version.
     fn look_consistent(
         &mut self,
-        trx: &Transaction,
+        trx: &ReadTransaction,
         from: &Bound<Vec<u8>>,
         whole: bool,
-    ) -> Result<Stopped, EngineError> {
-        let (system, reader) = (&trx.system, trx.reader());
+    ) -> Result<Next, EngineError> {
+        let (versions, reader) = (trx.versions(), trx.reader());
         let mut batch = std::mem::take(&mut self.batch);
-        let stopped = system.forest().tree(self.index).read(self.target(from), |leaf| {
+        let next = trx.read_leaf(self.index, self.target(from), |leaf| {
             batch.clear();
             let within = self.slots_within(leaf, from);
             let mut limit = self.limit;
@@ -554,7 +595,7 @@ impl Cursor {
                     return Err(no_version(leaf.page_id()));
                 };
                 // What was seen once is seen by the whole batch, and neighbours often have one writer.
-                let sees = version.trx == visible || system.sees(&reader, version.trx)?;
+                let sees = version.trx == visible || versions.sees(&reader, version.trx)?;
                 if sees {
                     visible = version.trx;
                     if version.deleted {
@@ -569,19 +610,18 @@ impl Cursor {
             })
         });
         self.batch = batch;
-        stopped
+        next
     }
 
     /// Passes over the leaf that comes next, and those behind it, if the caller holds their rows. The caller is asked
     /// with nothing latched.
     fn look_held(
         &mut self,
-        trx: &Transaction,
+        trx: &ReadTransaction,
         from: &Bound<Vec<u8>>,
         held: AskHeld<'_>,
-    ) -> Result<Option<Stopped>, EngineError> {
-        let tree = trx.system.forest().tree(self.index);
-        let front = tree.read(self.target(from), |leaf| {
+    ) -> Result<Option<Next>, EngineError> {
+        let front = trx.read_leaf(self.index, self.target(from), |leaf| {
             let (slots, is_end) = self.slots_within(leaf, from);
             let next = || self.next_behind(leaf).filter(|_| !is_end);
             Ok(self.is_whole(leaf, &slots).then(|| (version_of(leaf), leaf.right(), next())))
@@ -589,9 +629,9 @@ impl Cursor {
         let Some((version, right, next)) = front else { return Ok(None) };
         let Some(held) = held(version) else { return Ok(None) };
         // What was committed may be so recent that it is not durable yet.
-        trx.note_observed(trx.system.pages().log.end_lsn());
+        trx.note_observed_all();
         self.batch.clear();
-        Ok(Some(Stopped::Full { next: self.pass_over(trx, &held, right, next) }))
+        Ok(Some(self.pass_over(trx, &held, right, next)))
     }
 
     /// Whether these slots are all of a leaf, to be read in its order.
@@ -606,12 +646,12 @@ impl Cursor {
     /// other moment of its snapshot, and its link says which leaf came next.
     fn pass_over(
         &mut self,
-        trx: &Transaction,
+        trx: &ReadTransaction,
         held: &HeldLeaves,
         mut right: PageNo,
-        mut next: Option<Bound<Vec<u8>>>,
-    ) -> Option<Bound<Vec<u8>>> {
-        let pool = &trx.system.pages().pool;
+        mut next: Next,
+    ) -> Next {
+        let pool = &trx.versions().pages().pool;
         let mut passed = 1;
         for version in held.leaves.iter().skip(held.from + 1) {
             if next.is_none() || right != version.page.page_no {

@@ -10,9 +10,9 @@
 //! It gets an id with its first write or lock, and a snapshot with its first consistent read. A snapshot
 //! is closed when the transaction ends, and under READ COMMITTED when the statement does.
 
-use std::cell::Cell;
+use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use firn_api::rows::{DetachedLocks, IsolationLevel, MetadataContext, MetadataLock, Prepared};
@@ -24,11 +24,9 @@ use crate::lock::{LockError, LockMode, LockTarget, Outcome as LockOutcome, Wait}
 use crate::log::completions::Completion;
 use crate::log::writer::Purpose;
 use crate::metadata_lock::LockContext;
-use crate::transaction::renewal::Reads;
-use crate::transaction::snapshots::SnapshotSlot;
+use crate::transaction::read_transaction::ReadTransaction;
 use crate::transaction::system::TransactionSystem;
 use crate::transaction::undo::UndoLog;
-use crate::transaction::versions::{ReadView, Reader};
 
 /// The part of a transaction that writes: its id and its undo log.
 pub(crate) struct Writer {
@@ -48,24 +46,32 @@ pub struct Savepoint(pub(crate) UndoPointer);
 
 /// An open transaction. Dropping it rolls it back.
 pub struct Transaction {
+    pub(crate) read: ReadTransaction,
     pub(crate) system: Arc<TransactionSystem>,
-    pub(crate) isolation: IsolationLevel,
-    pub(super) slot: Option<SnapshotSlot>,
-    pub(super) view: Option<ReadView>,
-    pub(super) reads: Reads,
     pub(crate) writer: Option<Writer>,
-    /// Whose writes it sees besides, if it is another's reader.
-    reads_as: Option<TrxId>,
-    pub(crate) observed: Cell<Lsn>,
     lock_wait_timeout: Duration,
     /// A write to a record that has changed since the snapshot is refused.
     pub(crate) first_updater_wins: bool,
     /// It gives up whole tables, which a full disk does not prevent.
     frees_space: bool,
-    cancelled: Option<Arc<AtomicBool>>,
     /// The session's locks on definitions.
     metadata: Option<Arc<LockContext>>,
-    ended: bool,
+}
+
+impl Deref for Transaction {
+    type Target = ReadTransaction;
+
+    #[inline]
+    fn deref(&self) -> &ReadTransaction {
+        &self.read
+    }
+}
+
+impl DerefMut for Transaction {
+    #[inline]
+    fn deref_mut(&mut self) -> &mut ReadTransaction {
+        &mut self.read
+    }
 }
 
 impl Transaction {
@@ -77,22 +83,14 @@ impl Transaction {
         system: &Arc<TransactionSystem>,
         isolation: IsolationLevel,
     ) -> Result<Transaction, EngineError> {
-        let slot = system.snapshots().take()?;
         Ok(Transaction {
+            read: ReadTransaction::begin(system.versions(), isolation)?,
             system: Arc::clone(system),
-            isolation,
-            slot: Some(slot),
-            view: None,
-            reads: Reads::default(),
             writer: None,
-            reads_as: None,
-            observed: Cell::new(Lsn::default()),
             lock_wait_timeout: system.options().lock_wait_timeout,
             first_updater_wins: system.options().first_updater_wins,
             frees_space: false,
-            cancelled: None,
             metadata: None,
-            ended: false,
         })
     }
 
@@ -109,9 +107,7 @@ impl Transaction {
     ) -> Result<Transaction, EngineError> {
         let mut transaction = Transaction::begin(system, isolation)?;
         system.order().close_up_to(snapshot)?;
-        let slot = transaction.slot.as_ref().expect("it was just taken");
-        system.snapshots().open_at(slot, snapshot)?;
-        transaction.view = Some(ReadView::Timestamp(snapshot));
+        transaction.open_at(snapshot)?;
         Ok(transaction)
     }
 
@@ -121,35 +117,9 @@ impl Transaction {
         self.writer.as_ref().map(|writer| writer.undo.trx)
     }
 
-    /// The isolation level.
-    #[must_use]
-    pub fn isolation(&self) -> IsolationLevel {
-        self.isolation
-    }
-
     /// Sets the longest wait for a lock.
     pub fn set_lock_wait_timeout(&mut self, timeout: Duration) {
         self.lock_wait_timeout = timeout;
-    }
-
-    /// The flag by which others call off the transaction's waits for locks and its scans, with
-    /// [`LockError::Cancelled`]; the transaction goes on once it is false again. A session has one for its
-    /// life, so that a statement allocates nothing for it.
-    pub fn set_cancelled(&mut self, flag: Arc<AtomicBool>) {
-        self.cancelled = Some(flag);
-    }
-
-    /// Says no if somebody has called off what the transaction is at. Long statements ask this now and then;
-    /// cursors do so for each batch.
-    ///
-    /// # Errors
-    /// [`LockError::Cancelled`].
-    #[inline]
-    pub fn check_cancelled(&self) -> Result<(), EngineError> {
-        match &self.cancelled {
-            Some(flag) if flag.load(Ordering::Relaxed) => Err(LockError::Cancelled.into()),
-            _ => Ok(()),
-        }
     }
 
     /// From now on it may use the room in the log that is kept for commits and rollbacks: it gives
@@ -178,46 +148,6 @@ impl Transaction {
         self.metadata = Some(context);
     }
 
-    /// Opens the snapshot now instead of with the first read. Under READ COMMITTED a statement calls
-    /// this first, so that all of it sees the same. Whoever asks for the present moment gets it for good:
-    /// such a snapshot is not renewed once it was read from.
-    pub fn open_snapshot(&mut self) {
-        self.open_view();
-        self.reads.lose();
-    }
-
-    fn open_view(&mut self) {
-        if let Some(slot) = &self.slot {
-            let snapshot = self.system.snapshots().open(slot, self.system.order());
-            self.view = Some(match self.system.active_list() {
-                None => ReadView::Timestamp(snapshot),
-                Some(list) => ReadView::ActiveList(list.copy()),
-            });
-        }
-    }
-
-    /// Ends a statement: READ COMMITTED lets go of its snapshot.
-    pub fn end_statement(&mut self) {
-        if self.isolation == IsolationLevel::ReadCommitted {
-            self.close_snapshot();
-        }
-    }
-
-    pub(super) fn close_snapshot(&mut self) {
-        self.reads.clear();
-        if self.view.take().is_some()
-            && let Some(slot) = &self.slot
-        {
-            self.system.snapshots().close(slot);
-        }
-    }
-
-    pub(crate) fn ensure_snapshot(&mut self) {
-        if self.view.is_none() {
-            self.open_view();
-        }
-    }
-
     /// Another reader of the same snapshot and of this transaction's own writes. It has no slot in the
     /// registry of snapshots: this transaction's slot keeps what both read. What the reader sees is in the log
     /// by now, so this transaction waits with its end until the log is durable up to here.
@@ -227,60 +157,17 @@ impl Transaction {
         if self.isolation == IsolationLevel::Serializable || self.ended {
             return None;
         }
-        self.ensure_snapshot();
-        self.reads.lose();
-        self.note_observed(self.system.pages().log.end_lsn());
+        let sibling = self.open_sibling();
+        self.note_observed_all();
         Some(Transaction {
+            read: sibling,
             system: Arc::clone(&self.system),
-            isolation: self.isolation,
-            slot: None,
-            view: self.view.clone(),
-            reads: Reads::default(),
             writer: None,
-            reads_as: self.id(),
-            observed: Cell::new(Lsn::default()),
             lock_wait_timeout: self.lock_wait_timeout,
             first_updater_wins: self.first_updater_wins,
             frees_space: false,
-            cancelled: self.cancelled.clone(),
             metadata: None,
-            ended: false,
         })
-    }
-
-    /// Whether rows may be this transaction's own, or that of the one which it reads for.
-    pub(crate) fn has_written(&self) -> bool {
-        self.id().or(self.reads_as).is_some()
-    }
-
-    /// The snapshot's timestamp, if a snapshot is open.
-    #[must_use]
-    pub fn snapshot(&self) -> Option<Cts> {
-        match &self.view {
-            Some(ReadView::Timestamp(snapshot)) => Some(*snapshot),
-            _ => None,
-        }
-    }
-
-    /// A consistent reader.
-    ///
-    /// # Panics
-    /// If no snapshot is open.
-    pub(crate) fn reader(&self) -> Reader<'_> {
-        Reader {
-            own: self.id().or(self.reads_as).unwrap_or(TrxId(u64::MAX)),
-            view: self.view.as_ref().expect("a consistent read has a snapshot"),
-            observed: &self.observed,
-        }
-    }
-
-    /// Remembers that a commit at this place in the log was seen.
-    pub(crate) fn note_observed(&self, commit: Lsn) {
-        self.observed.set(self.observed.get().max(commit));
-    }
-
-    pub(crate) fn check_open(&self) -> Result<(), EngineError> {
-        if self.ended { Err(EngineError::TransactionEnded) } else { Ok(()) }
     }
 
     /// Gives the transaction an id and an undo segment, if it has none yet.
@@ -300,6 +187,7 @@ impl Transaction {
         self.system.locks().register(trx, Arc::clone(&weight));
         let scratch = Vec::with_capacity(USUAL_RECORD_BYTES);
         self.writer = Some(Writer { undo, weight, scratch });
+        self.own = Some(trx);
         Ok(trx)
     }
 
@@ -328,7 +216,7 @@ impl Transaction {
             }
         };
         waits_at_rows(Some(wait.owner()));
-        let waited = self.system.locks().wait_unless(wait, timeout, self.cancelled.as_deref());
+        let waited = self.system.locks().wait_unless(wait, timeout, self.read.cancelled.as_deref());
         waits_at_rows(None);
         match waited {
             Ok(()) => Ok(()),
@@ -426,14 +314,6 @@ impl Transaction {
         };
         self.finish();
         outcome
-    }
-
-    fn finish(&mut self) {
-        self.view = None;
-        if let Some(slot) = self.slot.take() {
-            self.system.snapshots().give_back(slot);
-        }
-        self.ended = true;
     }
 
     /// Makes the transaction survive the session and a crash under `xid`; it is then ended with

@@ -6,6 +6,7 @@ pub mod cursor;
 pub mod handle;
 pub mod prepared;
 pub mod read;
+pub mod read_transaction;
 pub mod remote;
 pub mod renewal;
 pub mod run;
@@ -19,8 +20,10 @@ pub mod write;
 pub use cursor::{Cursor, KeyRange};
 pub use firn_api::rows::{Direction, IsolationLevel, Prepared, ReadMark, ReadMode, WaitPolicy};
 pub use handle::{Savepoint, Transaction};
+pub use read_transaction::{ReadTransaction, RecordReader};
 pub use run::RecordRun;
 pub use system::{IdLimits, SnapshotKind, TransactionOptions, TransactionSystem};
+pub use versions::Versions;
 
 #[cfg(test)]
 mod tests;

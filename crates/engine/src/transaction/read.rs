@@ -1,13 +1,15 @@
 //! Reading one record.
 
-use firn_api::rows::{IsolationLevel, ReadMode, WaitPolicy};
+use firn_api::rows::{Fetched, IsolationLevel, ReadMode, WaitPolicy};
 use firn_base::IndexId;
 use firn_format::tree::RecordVersion;
 
 use crate::error::EngineError;
 use crate::lock::{LockMode, LockTarget, Outcome as LockOutcome, TryOutcome, Wait};
 use crate::pages::Restart;
+use crate::transaction::cursor::{AskHeld, Cursor};
 use crate::transaction::handle::Transaction;
+use crate::transaction::read_transaction::{ReadTransaction, RecordReader};
 use crate::transaction::system::TransactionSystem;
 use crate::transaction::write::WriteGuard;
 use crate::tree::Target;
@@ -31,21 +33,41 @@ impl LockingRead for ReadMode {
     }
 }
 
-/// What a look at a leaf's record came to.
-enum Look {
-    Absent,
-    /// The payload was copied.
-    Present,
-    /// The payload was copied, but the reader sees an older version than this one.
-    Older(RecordVersion),
-}
-
 /// What a try to lock a record came to.
 pub(crate) enum Locking {
     Locked,
     Wait(Wait),
     /// Somebody else has it, and the reader leaves it out.
     Skip,
+}
+
+impl RecordReader for Transaction {
+    fn snapshot_reader(&mut self) -> &mut ReadTransaction {
+        self
+    }
+
+    fn locks(&self, mode: ReadMode) -> bool {
+        mode.locks(self.isolation)
+    }
+
+    #[inline]
+    fn get(
+        &mut self,
+        index: IndexId,
+        key: &[u8],
+        mode: ReadMode,
+        payload: &mut Vec<u8>,
+    ) -> Result<bool, EngineError> {
+        Transaction::get(self, index, key, mode, payload)
+    }
+
+    fn fetch(
+        &mut self,
+        cursor: &mut Cursor,
+        held: Option<AskHeld<'_>>,
+    ) -> Result<Fetched, EngineError> {
+        cursor.fetch_next(self, held)
+    }
 }
 
 impl Transaction {
@@ -65,41 +87,6 @@ impl Transaction {
         match mode.lock(self.isolation) {
             None => self.get_consistent(index, key, payload),
             Some((lock, policy)) => self.get_locking(index, key, lock, policy, payload),
-        }
-    }
-
-    fn get_consistent(
-        &mut self,
-        index: IndexId,
-        key: &[u8],
-        payload: &mut Vec<u8>,
-    ) -> Result<bool, EngineError> {
-        self.ensure_snapshot();
-        self.keep_record(index, key);
-        let (system, reader) = (&self.system, self.reader());
-        let look = system.forest().tree(index).read(Target::At(key), |leaf| {
-            payload.clear();
-            let Ok(slot) = leaf.search(key) else { return Ok(Look::Absent) };
-            let Some((version, bytes)) = RecordVersion::parse(leaf.value(slot)) else {
-                return Err(no_version(leaf.page_id()));
-            };
-            if system.sees(&reader, version.trx)? {
-                if version.deleted {
-                    return Ok(Look::Absent);
-                }
-                payload.extend_from_slice(bytes);
-                return Ok(Look::Present);
-            }
-            payload.extend_from_slice(bytes);
-            Ok(Look::Older(version))
-        })?;
-        match look {
-            Look::Absent => Ok(false),
-            Look::Present => Ok(true),
-            Look::Older(version) => {
-                let found = system.older_version(&reader, version, payload)?;
-                Ok(found.is_some_and(|version| !version.deleted))
-            }
         }
     }
 

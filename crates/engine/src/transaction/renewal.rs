@@ -36,6 +36,7 @@ use crate::pages::Restart;
 use crate::transaction::cursor::KeyRange;
 use crate::transaction::handle::Transaction;
 use crate::transaction::read::no_version;
+use crate::transaction::read_transaction::ReadTransaction;
 use crate::transaction::snapshots::SnapshotSlot;
 use crate::transaction::table::Outcome;
 use crate::transaction::versions::{ReadView, Reader};
@@ -118,6 +119,22 @@ enum Age {
     Newer,
 }
 
+impl ReadTransaction {
+    #[inline]
+    pub(super) fn keep_record(&mut self, index: IndexId, key: &[u8]) {
+        if self.view.is_some() {
+            self.reads.keep(|| Span::Record(index, SmallVec::from_slice(key)));
+        }
+    }
+
+    #[inline]
+    pub(super) fn keep_range(&mut self, index: IndexId, range: &KeyRange) {
+        if self.view.is_some() {
+            self.reads.keep(|| Span::Range(index, range.clone()));
+        }
+    }
+}
+
 impl Transaction {
     /// From now on remembers what is read from the snapshot, so that it can be renewed later.
     pub fn keep_reads(&mut self) {
@@ -131,20 +148,6 @@ impl Transaction {
             None => ReadMark::default(),
             Some(_) if !self.reads.keeps || self.reads.is_lost => UNKNOWN,
             Some(_) => ReadMark(self.reads.spans.len() as u32),
-        }
-    }
-
-    #[inline]
-    pub(super) fn keep_record(&mut self, index: IndexId, key: &[u8]) {
-        if self.view.is_some() {
-            self.reads.keep(|| Span::Record(index, SmallVec::from_slice(key)));
-        }
-    }
-
-    #[inline]
-    pub(super) fn keep_range(&mut self, index: IndexId, range: &KeyRange) {
-        if self.view.is_some() {
-            self.reads.keep(|| Span::Range(index, range.clone()));
         }
     }
 
@@ -168,7 +171,7 @@ impl Transaction {
         }
         let Some(ReadView::Timestamp(old)) = self.view else { return Ok(false) };
         let slot = self.system.snapshots().take()?;
-        let new = self.system.snapshots().open(&slot, self.system.order());
+        let new = self.system.versions().open(&slot);
         match self.are_reads_same(old, new) {
             Ok(true) => {
                 self.replace_snapshot(slot, new);
@@ -183,7 +186,7 @@ impl Transaction {
 
     fn replace_snapshot(&mut self, slot: SnapshotSlot, new: Cts) {
         self.view = Some(ReadView::Timestamp(new));
-        if let Some(old) = self.slot.replace(slot) {
+        if let Some(old) = self.read.slot.replace(slot) {
             self.system.snapshots().give_back(old);
         }
     }
@@ -304,7 +307,7 @@ impl Transaction {
         let own = self.id().unwrap_or(TrxId(u64::MAX));
         let reader = Reader { own, view: &view, observed: &self.observed };
         for (version, mut payload) in records {
-            let Some(seen) = self.system.older_version(&reader, version, &mut payload)? else {
+            let Some(seen) = self.versions.older_version(&reader, version, &mut payload)? else {
                 continue;
             };
             let is_old =

@@ -26,7 +26,6 @@ use firn_fabric::OwnedRegion;
 
 use crate::free_list::FreeList;
 use crate::sync::{AtomicU64, AtomicUsize, Ordering};
-use crate::transaction::commit_order::CommitOrder;
 
 /// The region of the registry.
 pub(super) const REGION: &str = "snapshots";
@@ -148,9 +147,11 @@ impl Snapshots {
     }
 
     /// Opens a snapshot of everything committed so far.
-    pub fn open(&self, slot: &SnapshotSlot, order: &CommitOrder) -> Cts {
+    /// `newest` returns what a snapshot taken now sees; it never goes back.
+    #[inline]
+    pub fn open(&self, slot: &SnapshotSlot, newest: impl Fn() -> Cts) -> Cts {
         loop {
-            let snapshot = order.max_committed();
+            let snapshot = newest();
             self.place(slot).store(registered(snapshot), Ordering::SeqCst);
             if self.announced().load(Ordering::SeqCst) <= snapshot.0 {
                 return snapshot;

@@ -22,10 +22,11 @@ use crate::log::writer::Purpose;
 use crate::mini_transaction::MiniTransaction;
 use crate::pages::Pages;
 use crate::transaction::active_list::ActiveList;
-use crate::transaction::commit_order::{self, CommitOrder, CommitTicket};
-use crate::transaction::snapshots::{self, Snapshots};
-use crate::transaction::table::{Outcome, TransactionTable};
+use crate::transaction::commit_order::{CommitOrder, CommitTicket};
+use crate::transaction::snapshots::Snapshots;
+use crate::transaction::table::TransactionTable;
 use crate::transaction::undo::{Finished, Segment, UndoLog, UndoSegments, Work};
+use crate::transaction::versions::Versions;
 use crate::tree::Forest;
 
 /// How a snapshot knows which transactions it sees.
@@ -94,16 +95,14 @@ pub(crate) type PreparedTransactions = FxHashMap<Box<[u8]>, Option<PreparedTrans
 pub struct TransactionSystem {
     forest: Arc<Forest>,
     locks: LockManager,
-    table: TransactionTable,
+    versions: Arc<Versions>,
     order: CommitOrder,
-    snapshots: Snapshots,
     undo: UndoSegments,
     next_trx: AtomicU64,
     /// Watermarks that are in the log.
     trx_limit: AtomicU64,
     cts_limit: AtomicU64,
     watermark: Mutex<()>,
-    active_list: Option<ActiveList>,
     prepared: Mutex<PreparedTransactions>,
     options: TransactionOptions,
 }
@@ -122,22 +121,18 @@ impl TransactionSystem {
         timestamps: &Timestamps,
         options: TransactionOptions,
     ) -> Result<TransactionSystem, EngineError> {
-        let table = TransactionTable::register(Arc::clone(fabric), options.table_slots)?;
-        let counters = fabric.register(commit_order::REGION, commit_order::REGION_WORDS)?;
-        let snapshot_words = Snapshots::region_words(options.transactions);
-        let snapshots = fabric.register(snapshots::REGION, snapshot_words)?;
+        let (readers, writer) = (Arc::clone(forest.reader()), Some(Arc::clone(&forest)));
+        let versions = Versions::register(fabric, readers, writer, limits.cts, &options)?;
         let undo = UndoSegments::new(forest.pages().clone(), Arc::clone(forest.spaces()));
         Ok(TransactionSystem {
             locks: LockManager::new(Arc::clone(&environment.clock)),
-            table,
-            order: CommitOrder::new(counters, limits.cts, timestamps)?,
-            snapshots: Snapshots::new(snapshots, limits.cts),
+            order: CommitOrder::new(versions.timestamps().clone(), limits.cts, timestamps)?,
+            versions: Arc::new(versions),
             undo,
             next_trx: AtomicU64::new(limits.trx.0.max(1)),
             trx_limit: AtomicU64::new(limits.trx.0),
             cts_limit: AtomicU64::new(limits.cts.0),
             watermark: Mutex::new(()),
-            active_list: (options.snapshots == SnapshotKind::ActiveList).then(ActiveList::default),
             prepared: Mutex::default(),
             forest,
             options,
@@ -162,10 +157,16 @@ impl TransactionSystem {
         &self.locks
     }
 
+    /// Which versions a transaction sees.
+    #[must_use]
+    pub fn versions(&self) -> &Arc<Versions> {
+        &self.versions
+    }
+
     /// What became of each transaction.
     #[must_use]
     pub fn table(&self) -> &TransactionTable {
-        &self.table
+        self.versions.table()
     }
 
     /// Timestamps.
@@ -177,7 +178,7 @@ impl TransactionSystem {
     /// Open snapshots.
     #[must_use]
     pub fn snapshots(&self) -> &Snapshots {
-        &self.snapshots
+        self.versions.snapshots()
     }
 
     /// The settings.
@@ -189,7 +190,7 @@ impl TransactionSystem {
     /// What the transaction table and the registry of snapshots take in memory, in bytes.
     #[must_use]
     pub fn memory_bytes(&self) -> u64 {
-        (self.table.size_bytes() + Snapshots::size_bytes(self.options.transactions)) as u64
+        (self.table().size_bytes() + Snapshots::size_bytes(self.options.transactions)) as u64
     }
 
     pub(crate) fn undo(&self) -> &UndoSegments {
@@ -199,11 +200,11 @@ impl TransactionSystem {
     /// How often somebody waited for the list of active transactions (baseline only).
     #[must_use]
     pub fn active_list_waits(&self) -> u64 {
-        self.active_list.as_ref().map_or(0, ActiveList::waits)
+        self.active_list().map_or(0, ActiveList::waits)
     }
 
-    pub(crate) fn active_list(&self) -> Option<&ActiveList> {
-        self.active_list.as_ref()
+    fn active_list(&self) -> Option<&ActiveList> {
+        self.versions.active_list()
     }
 
     pub(crate) fn prepared(&self) -> &Mutex<PreparedTransactions> {
@@ -212,11 +213,7 @@ impl TransactionSystem {
 
     /// Whether every snapshot, now and later, sees what `trx` did.
     pub(crate) fn is_settled(&self, trx: TrxId) -> bool {
-        match self.table.outcome(trx) {
-            Outcome::Settled => true,
-            Outcome::Committed(cts, _) => cts <= self.snapshots.horizon(),
-            Outcome::Active | Outcome::Committing => false,
-        }
+        self.versions.is_settled(trx)
     }
 
     /// Hands out a transaction id and enters it into the table. May write to the log; call it with
@@ -229,8 +226,8 @@ impl TransactionSystem {
         while trx.0 >= self.trx_limit.load(Ordering::Acquire) {
             self.raise_watermark(Purpose::Completion)?;
         }
-        self.table.begin(trx, self.snapshots.horizon())?;
-        if let Some(list) = &self.active_list {
+        self.table().begin(trx, self.snapshots().horizon())?;
+        if let Some(list) = self.active_list() {
             list.add(trx);
         }
         Ok(trx)
@@ -319,7 +316,7 @@ impl TransactionSystem {
         });
         let (ticket, lsn, end) = written.inspect_err(|_| self.abandon(reserved))?;
         let cts = ticket.cts();
-        self.table.commit(trx, cts, lsn);
+        self.table().commit(trx, cts, lsn);
         self.order.publish(ticket);
         let work = undo.work;
         self.end_writer(undo, Finished { cts, end, work });
@@ -340,7 +337,7 @@ impl TransactionSystem {
             let _ = mtr.commit();
             Ok(end)
         })?;
-        self.table.remove(undo.trx);
+        self.table().remove(undo.trx);
         // Whoever began to walk a version chain through these records has an older snapshot than this.
         let cts = Cts(self.order.last().0 + 1);
         // What it would have had purged it has taken back; a restart may have left others before it.
@@ -350,7 +347,7 @@ impl TransactionSystem {
     }
 
     fn end_without_changes(&self, undo: UndoLog) {
-        self.table.remove(undo.trx);
+        self.table().remove(undo.trx);
         self.leave(undo.trx, undo.segment);
     }
 
@@ -360,7 +357,7 @@ impl TransactionSystem {
     }
 
     fn leave(&self, trx: TrxId, segment: Arc<Segment>) {
-        if let Some(list) = &self.active_list {
+        if let Some(list) = self.active_list() {
             list.remove(trx);
         }
         self.locks.release_all(trx);

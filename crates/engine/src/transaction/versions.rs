@@ -12,17 +12,23 @@
 //! found not to be visible at first is not asked again.
 
 use std::cell::Cell;
+use std::sync::Arc;
 
 use firn_base::{Cts, Lsn, TrxId};
+use firn_fabric::{Fabric, FabricError, OwnedRegion};
 use firn_format::tree::RecordVersion;
 use firn_format::undo::{UndoOperation, UndoPage};
 
 use crate::error::EngineError;
-use crate::pages::Restart;
-use crate::transaction::active_list::ActiveListView;
-use crate::transaction::system::TransactionSystem;
-use crate::transaction::table::Outcome;
+use crate::pages::{ReadPages, Restart};
+use crate::sync::Ordering;
+use crate::transaction::active_list::{ActiveList, ActiveListView};
+use crate::transaction::commit_order::{self, MAX_COMMITTED_WORD};
+use crate::transaction::snapshots::{self, SnapshotSlot, Snapshots};
+use crate::transaction::system::{SnapshotKind, TransactionOptions};
+use crate::transaction::table::{Outcome, TransactionTable};
 use crate::transaction::undo::not_undo;
+use crate::tree::{Forest, ForestReader};
 
 /// What a consistent read sees.
 #[derive(Debug, Clone)]
@@ -40,7 +46,109 @@ pub(crate) struct Reader<'a> {
     pub(crate) observed: &'a Cell<Lsn>,
 }
 
-impl TransactionSystem {
+/// What decides which versions a transaction sees, and finds them. A node that writes and a node that
+/// follows its log have the same: only who fills the transaction table differs.
+pub struct Versions {
+    forest: Arc<ForestReader>,
+    table: TransactionTable,
+    snapshots: Snapshots,
+    /// The counters of the commit order.
+    timestamps: OwnedRegion,
+    /// The trees for writing, on a node that writes.
+    writer: Option<Arc<Forest>>,
+    active_list: Option<ActiveList>,
+}
+
+impl Versions {
+    /// No transactions yet; nothing older than `horizon` will be asked for. The transaction table,
+    /// the timestamps and the registry of snapshots are registered with `fabric`.
+    ///
+    /// # Errors
+    /// If the fabric has regions of these names already.
+    pub(crate) fn register(
+        fabric: &Arc<dyn Fabric>,
+        forest: Arc<ForestReader>,
+        writer: Option<Arc<Forest>>,
+        horizon: Cts,
+        options: &TransactionOptions,
+    ) -> Result<Versions, FabricError> {
+        let table = TransactionTable::register(Arc::clone(fabric), options.table_slots)?;
+        let timestamps = fabric.register(commit_order::REGION, commit_order::REGION_WORDS)?;
+        let snapshot_words = Snapshots::region_words(options.transactions);
+        let snapshots = fabric.register(snapshots::REGION, snapshot_words)?;
+        Ok(Versions {
+            forest,
+            table,
+            snapshots: Snapshots::new(snapshots, horizon),
+            timestamps,
+            writer,
+            active_list: (options.snapshots == SnapshotKind::ActiveList).then(ActiveList::default),
+        })
+    }
+
+    /// The trees.
+    #[must_use]
+    #[inline]
+    pub fn forest(&self) -> &ForestReader {
+        &self.forest
+    }
+
+    /// The pages.
+    #[must_use]
+    #[inline]
+    pub fn pages(&self) -> &ReadPages {
+        self.forest.pages()
+    }
+
+    /// What became of each transaction.
+    #[must_use]
+    #[inline]
+    pub fn table(&self) -> &TransactionTable {
+        &self.table
+    }
+
+    /// Open snapshots.
+    #[must_use]
+    #[inline]
+    pub fn snapshots(&self) -> &Snapshots {
+        &self.snapshots
+    }
+
+    /// The region of the commit order.
+    pub(crate) fn timestamps(&self) -> &OwnedRegion {
+        &self.timestamps
+    }
+
+    /// The trees for writing, if this node writes.
+    #[inline]
+    pub(crate) fn writer(&self) -> Option<&Arc<Forest>> {
+        self.writer.as_ref()
+    }
+
+    pub(crate) fn active_list(&self) -> Option<&ActiveList> {
+        self.active_list.as_ref()
+    }
+
+    /// What a snapshot taken now sees.
+    #[inline]
+    pub(crate) fn newest(&self) -> Cts {
+        Cts(self.timestamps.words()[MAX_COMMITTED_WORD].load(Ordering::SeqCst))
+    }
+
+    /// Opens a snapshot of everything committed so far.
+    pub(crate) fn open(&self, slot: &SnapshotSlot) -> Cts {
+        self.snapshots.open(slot, || self.newest())
+    }
+
+    /// Whether every snapshot, now and later, sees what `trx` did.
+    pub(crate) fn is_settled(&self, trx: TrxId) -> bool {
+        match self.table.outcome(trx) {
+            Outcome::Settled => true,
+            Outcome::Committed(cts, _) => cts <= self.snapshots.horizon(),
+            Outcome::Active | Outcome::Committing => false,
+        }
+    }
+
     /// Whether `reader` sees what `trx` wrote.
     ///
     /// # Errors

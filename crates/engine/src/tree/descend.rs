@@ -1,14 +1,14 @@
 //! From the root to a page, without latches (rules 1 and 6).
 
 use crossbeam_epoch::Guard as Epoch;
-use firn_base::{PageId, PageNo};
+use firn_base::{IndexId, PageId, PageNo};
 use firn_buffer::{ExclusiveGuard, SharedGuard};
 use firn_format::page::PageBuf;
 use firn_format::tree::{Position, TreePage};
 
 use crate::error::EngineError;
 use crate::pages::Restart;
-use crate::tree::Tree;
+use crate::tree::{Forest, Tree, TreeReader};
 
 /// Which page of a level is looked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -62,7 +62,7 @@ pub(super) struct Arrived<G> {
     pub(super) by_link: bool,
 }
 
-impl<'f> Tree<'f> {
+impl<'f> TreeReader<'f> {
     /// The page of `level` that the inner nodes name for `target`; it may have moved right since.
     pub(super) fn locate(
         &self,
@@ -125,7 +125,7 @@ impl<'f> Tree<'f> {
 
     /// The reason to begin again; in a dropped space there is none.
     pub(super) fn again(&self) -> Restart {
-        if self.forest.spaces().is_dropped(self.root().space) {
+        if self.forest.dropped.contains(self.root().space) {
             return Restart::Fail(EngineError::NoSuchTree(self.index));
         }
         self.forest.statistics.restarts.add(1);
@@ -170,6 +170,37 @@ impl<'f> Tree<'f> {
         self.arrive(target, level, epoch, |page| Ok(pool.shared(page)?))
     }
 
+    /// Shows `look` the leaf for `target`, latched shared. `look` may be called again; it must not wait.
+    /// Names the leaf besides if its separator may be missing in the parent.
+    ///
+    /// # Errors
+    /// Why a page could not be had, or what `look` failed with.
+    pub fn read<R>(
+        &self,
+        target: Target<'_>,
+        mut look: impl FnMut(&TreePage<'_>) -> Result<R, Restart>,
+    ) -> Result<(R, Option<HalfDone>), EngineError> {
+        self.pages().run(|| {
+            let epoch = crossbeam_epoch::pin();
+            let leaf = self.arrive_shared(target, 0, &epoch)?;
+            let node = self.node(&leaf.guard)?;
+            let result = look(&node)?;
+            let half_done =
+                leaf.by_link.then(|| HalfDone { tree: self.index, page: node.page_id() });
+            Ok((result, half_done))
+        })
+    }
+}
+
+/// A split that a reader met, whose separator may be missing in the parent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[must_use = "a node that writes posts the separator"]
+pub struct HalfDone {
+    tree: IndexId,
+    page: PageId,
+}
+
+impl<'f> Tree<'f> {
     pub(super) fn arrive_exclusive(
         &self,
         target: Target<'_>,
@@ -180,26 +211,31 @@ impl<'f> Tree<'f> {
         self.arrive(target, level, epoch, |page| Ok(pool.exclusive(page)?))
     }
 
-    /// Shows `look` the leaf for `target`, latched shared. `look` may be called again; it must not wait.
+    /// As [`TreeReader::read`]; completes a half-done split that it meets.
     ///
     /// # Errors
-    /// Why a page could not be had, or what `look` failed with.
+    /// As there, and if the log has failed.
     pub fn read<R>(
         &self,
         target: Target<'_>,
-        mut look: impl FnMut(&TreePage<'_>) -> Result<R, Restart>,
+        look: impl FnMut(&TreePage<'_>) -> Result<R, Restart>,
     ) -> Result<R, EngineError> {
-        let (result, unfinished) = self.pages().run(|| {
-            let epoch = crossbeam_epoch::pin();
-            let leaf = self.arrive_shared(target, 0, &epoch)?;
-            let node = self.node(&leaf.guard)?;
-            let result = look(&node)?;
-            Ok((result, leaf.by_link.then(|| node.page_id())))
-        })?;
-        if let Some(page) = unfinished {
-            self.post_separator(page)?;
+        let (result, half_done) = self.reader.read(target, look)?;
+        if let Some(split) = half_done {
+            self.post_separator(split.page)?;
         }
         Ok(result)
+    }
+}
+
+impl Forest {
+    /// Completes a split that a reader met.
+    ///
+    /// # Errors
+    /// Why a page or the log could not be had.
+    #[cold]
+    pub(crate) fn complete(&self, split: HalfDone) -> Result<(), EngineError> {
+        self.tree(split.tree).post_separator(split.page)
     }
 }
 

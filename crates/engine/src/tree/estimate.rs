@@ -14,7 +14,7 @@ use smallvec::SmallVec;
 
 use crate::error::EngineError;
 use crate::pages::Restart;
-use crate::tree::{Target, Tree};
+use crate::tree::{Target, TreeReader};
 
 /// Where a path went on one level.
 #[derive(Debug, Clone, Copy)]
@@ -30,7 +30,7 @@ type Paths = SmallVec<[Path; SAMPLES]>;
 /// So many paths of a long range are looked at.
 const SAMPLES: usize = 3;
 
-impl Tree<'_> {
+impl TreeReader<'_> {
     /// Entries with `low ≤ key < high`; no `high` means up to the end. Reads one leaf per bound, and [`SAMPLES`] of
     /// a range that is long.
     ///

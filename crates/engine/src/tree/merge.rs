@@ -49,7 +49,7 @@ impl<'f> Tree<'f> {
             }
             let Merged::Yes { gone, parent_key, parent } = outcome else { return Ok(()) };
             self.forest.free_later(gone);
-            self.forest.statistics.merges.add(1);
+            self.forest.statistics().merges.add(1);
             match parent {
                 ParentState::Fine => return Ok(()),
                 ParentState::RootWithOneChild => return self.shrink_root(),

@@ -42,6 +42,7 @@ pub mod split;
 pub mod statistics;
 pub mod write;
 
+use std::ops::Deref;
 use std::sync::Arc;
 
 use firn_base::{IndexId, PageId, PageNo};
@@ -52,8 +53,8 @@ use parking_lot::{Mutex, MutexGuard};
 use crate::error::EngineError;
 use crate::log::writer::Purpose;
 use crate::mini_transaction::MiniTransaction;
-use crate::pages::{Pages, Restart};
-use crate::space::Spaces;
+use crate::pages::{Pages, ReadPages, Restart};
+use crate::space::{DroppedSpaces, Spaces};
 use crate::tree::posting::Postings;
 use crate::tree::statistics::TreeStatistics;
 
@@ -73,38 +74,79 @@ pub enum StructureChanges {
 
 const STRUCTURE_LATCHES: usize = 64;
 
-/// All trees of a node: what they share.
+/// All trees of a node, to be read: what they share.
+pub struct ForestReader {
+    pages: ReadPages,
+    dropped: Arc<DroppedSpaces>,
+    statistics: TreeStatistics,
+}
+
+/// One tree, to be read. It changes no page: a split that was left half done stays so.
+#[derive(Clone, Copy)]
+pub struct TreeReader<'f> {
+    forest: &'f ForestReader,
+    index: IndexId,
+}
+
+/// All trees of a node that writes: what they share.
 pub struct Forest {
+    reader: Arc<ForestReader>,
     pages: Pages,
     spaces: Arc<Spaces>,
     structure_changes: StructureChanges,
     structure_latches: Box<[Mutex<()>]>,
-    statistics: TreeStatistics,
     postings: Postings,
     /// Pages that were merged away and that no descent knows any more.
     unreachable: Arc<Mutex<Vec<PageId>>>,
 }
 
-/// One tree.
+/// One tree, to be read and written.
 #[derive(Clone, Copy)]
 pub struct Tree<'f> {
+    reader: TreeReader<'f>,
     forest: &'f Forest,
-    index: IndexId,
+}
+
+impl ForestReader {
+    /// The trees in `pages`; those of `dropped` spaces are gone.
+    #[must_use]
+    pub fn new(pages: ReadPages, dropped: Arc<DroppedSpaces>) -> ForestReader {
+        ForestReader { pages, dropped, statistics: TreeStatistics::default() }
+    }
+
+    /// The pages under the trees.
+    #[must_use]
+    pub fn pages(&self) -> &ReadPages {
+        &self.pages
+    }
+
+    /// The tree whose root is named by `index`. Looks at nothing.
+    #[must_use]
+    pub fn tree(&self, index: IndexId) -> TreeReader<'_> {
+        TreeReader { forest: self, index }
+    }
 }
 
 impl Forest {
     /// The trees in `pages`.
     #[must_use]
     pub fn new(pages: Pages, spaces: Arc<Spaces>, structure_changes: StructureChanges) -> Forest {
+        let dropped = Arc::clone(spaces.dropped_spaces());
         Forest {
+            reader: Arc::new(ForestReader::new(pages.cached().clone(), dropped)),
             pages,
             spaces,
             structure_changes,
             structure_latches: (0..STRUCTURE_LATCHES).map(|_| Mutex::new(())).collect(),
-            statistics: TreeStatistics::default(),
             postings: Postings::default(),
             unreachable: Arc::default(),
         }
+    }
+
+    /// The same trees, to be read only.
+    #[must_use]
+    pub fn reader(&self) -> &Arc<ForestReader> {
+        &self.reader
     }
 
     /// The pages under the trees.
@@ -122,13 +164,13 @@ impl Forest {
     /// Counters over all trees.
     #[must_use]
     pub fn statistics(&self) -> &TreeStatistics {
-        &self.statistics
+        &self.reader.statistics
     }
 
     /// The tree whose root is named by `index`. Looks at nothing.
     #[must_use]
     pub fn tree(&self, index: IndexId) -> Tree<'_> {
-        Tree { forest: self, index }
+        Tree { reader: self.reader.tree(index), forest: self }
     }
 
     /// Allocates a root page in `space` and makes it an empty leaf, within `mtr`.
@@ -189,7 +231,7 @@ impl Forest {
         }
         let latch = &self.structure_latches[(index.0 % STRUCTURE_LATCHES as u64) as usize];
         Some(latch.try_lock().unwrap_or_else(|| {
-            self.statistics.structure_waits.add(1);
+            self.statistics().structure_waits.add(1);
             latch.lock()
         }))
     }
@@ -202,13 +244,28 @@ impl Forest {
 }
 
 impl<'f> Tree<'f> {
+    fn pages(&self) -> &'f Pages {
+        &self.forest.pages
+    }
+}
+
+impl<'f> Deref for Tree<'f> {
+    type Target = TreeReader<'f>;
+
+    #[inline]
+    fn deref(&self) -> &TreeReader<'f> {
+        &self.reader
+    }
+}
+
+impl<'f> TreeReader<'f> {
     /// The tree's name.
     #[must_use]
     pub fn index(&self) -> IndexId {
         self.index
     }
 
-    fn pages(&self) -> &'f Pages {
+    fn pages(&self) -> &'f ReadPages {
         &self.forest.pages
     }
 

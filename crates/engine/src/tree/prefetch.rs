@@ -5,7 +5,7 @@ use firn_base::PageId;
 use firn_format::page::PageBuf;
 
 use crate::pages::Restart;
-use crate::tree::{Target, Tree};
+use crate::tree::{Target, TreeReader};
 
 /// What comes after leaves that are being fetched.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -18,7 +18,7 @@ pub(crate) enum Ahead {
     Unknown,
 }
 
-impl Tree<'_> {
+impl TreeReader<'_> {
     /// Starts to fetch the leaves for `keys`. Returns at once; inner nodes that are not cached are
     /// fetched instead of what is below them. Returns how many pages are being fetched.
     pub fn prefetch<'k>(&self, keys: impl IntoIterator<Item = &'k [u8]>) -> usize {

@@ -106,7 +106,7 @@ impl<'f> Tree<'f> {
                 return Ok(None);
             }
             let cut = Cut::choose(&node, key);
-            self.forest.statistics.splits.add(1);
+            self.forest.statistics().splits.add(1);
             if node.page_id() == self.root() {
                 self.split_root(&mut mtr, &mut frames, page, &cut)?;
                 let _ = mtr.commit();

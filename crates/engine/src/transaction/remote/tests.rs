@@ -156,7 +156,7 @@ impl Model {
 
     fn open_own(&mut self) {
         if let Ok(slot) = self.owner.snapshots.take() {
-            let cts = self.owner.snapshots.open(&slot, &self.owner.order);
+            let cts = self.owner.snapshots.open(&slot, || self.owner.order.max_committed());
             self.own.push((slot, cts));
         }
     }

@@ -7,6 +7,7 @@ use firn_fabric::OwnedRegion;
 use shuttle::thread;
 
 use super::*;
+use crate::transaction::commit_order::CommitOrder;
 use crate::transaction::commit_order::REGION_WORDS;
 
 fn snapshots(limit: usize, horizon: Cts) -> Snapshots {
@@ -26,7 +27,7 @@ fn open_snapshots_hold_the_horizon() {
             thread::spawn(move || {
                 let slot = snapshots.take().expect("a slot");
                 for _ in 0..2 {
-                    let snapshot = snapshots.open(&slot, &order);
+                    let snapshot = snapshots.open(&slot, || order.max_committed());
                     assert!(snapshots.horizon() <= snapshot);
                     thread::yield_now();
                     assert!(snapshots.horizon() <= snapshot, "the horizon passed a snapshot");

@@ -1,4 +1,5 @@
 use super::*;
+use crate::transaction::commit_order::CommitOrder;
 use crate::transaction::commit_order::REGION_WORDS;
 use firn_api::Timestamps;
 use firn_fabric::OwnedRegion;
@@ -21,9 +22,9 @@ fn commit(order: &CommitOrder) {
 fn the_oldest_snapshot_holds_the_horizon() {
     let (order, snapshots) = (order(), snapshots(4, Cts(5)));
     let (old, new) = (snapshots.take().unwrap(), snapshots.take().unwrap());
-    assert_eq!(snapshots.open(&old, &order), Cts(5));
+    assert_eq!(snapshots.open(&old, || order.max_committed()), Cts(5));
     commit(&order);
-    assert_eq!(snapshots.open(&new, &order), Cts(6));
+    assert_eq!(snapshots.open(&new, || order.max_committed()), Cts(6));
     commit(&order);
     assert_eq!(snapshots.advance_horizon(order.max_committed()), Cts(5));
     snapshots.close(&old);
@@ -51,7 +52,7 @@ fn no_snapshot_is_ever_behind_the_horizon() {
                 scope.spawn(|| {
                     let slot = snapshots.take().unwrap();
                     for _ in 0..50_000 {
-                        let snapshot = snapshots.open(&slot, &order);
+                        let snapshot = snapshots.open(&slot, || order.max_committed());
                         assert!(snapshots.horizon() <= snapshot);
                         snapshots.close(&slot);
                     }
