@@ -23,9 +23,11 @@ class Server:
 
     def connect(self, user="root", **options):
         """Opens a connection in autocommit mode; values arrive as the server's own text."""
+        # Versions of the client ask for different collations.
         return pymysql.connect(
-            host="127.0.0.1", port=self.port, user=user, autocommit=True, conv={}, **options
-        )
+            host="127.0.0.1", port=self.port, user=user, autocommit=True, conv={},
+            init_command="SET NAMES utf8mb4 COLLATE utf8mb4_0900_ai_ci", **options
+        )  # fmt: skip
 
     @staticmethod
     def answer(connection, statement):

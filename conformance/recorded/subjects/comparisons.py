@@ -62,7 +62,7 @@ def setup(connection):
     cursor.execute(f"DROP DATABASE IF EXISTS {DATABASE}")
     cursor.execute(f"CREATE DATABASE {DATABASE}")
     cursor.execute(f"USE {DATABASE}")
-    cursor.execute("SET sql_mode = ''")
+    cursor.execute("SET sql_mode = '', time_zone = '+00:00', timestamp = 1780272000")
     for name, (column, values) in COLUMNS.items():
         cursor.execute(f"CREATE TABLE {name} (id INT PRIMARY KEY AUTO_INCREMENT, v {column}, k {column}, KEY (k))")
         for value in values + ["NULL"]:

@@ -50,7 +50,7 @@ STATEMENTS = [
 
 def cases(server):
     connection = server.connect()
-    connection.cursor().execute("SET time_zone = '+00:00'")
+    connection.cursor().execute("SET time_zone = '+00:00', timestamp = 1700000000")
     for function in FUNCTIONS:
         for argument in ONE:
             statement = f"SELECT {function}({argument})"

@@ -62,6 +62,7 @@ def cases(server):
     cursor.execute(f"DROP DATABASE IF EXISTS {DATABASE}")
     cursor.execute(f"CREATE DATABASE {DATABASE}")
     cursor.execute(f"USE {DATABASE}")
+    cursor.execute("SET time_zone = '+00:00', timestamp = 1700000000")
     cursor.execute("CREATE TABLE a (a INT)")
     cursor.execute("INSERT INTO a VALUES (1), (1), (2)")
     cursor.execute(
