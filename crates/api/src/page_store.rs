@@ -73,6 +73,16 @@ pub enum PageRead {
     AsOf(Lsn),
 }
 
+impl PageRead {
+    /// What is read includes every log group about the page that ends at or before this position.
+    #[must_use]
+    pub fn position(self) -> Lsn {
+        match self {
+            PageRead::Latest { at_least: position } | PageRead::AsOf(position) => position,
+        }
+    }
+}
+
 /// What became of an offered image.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Offer {

@@ -131,6 +131,8 @@ impl Blocked {
 
 /// What may go, as known when the round began.
 struct Round {
+    /// Whether the page store gives back every page as the pool shows it, without being handed images.
+    all_clean: bool,
     durable: Lsn,
     applied: Lsn,
     blocked: Blocked,
@@ -201,6 +203,7 @@ impl BufferPool {
     /// Turns the clock until a page goes; an error after some rounds in which none could.
     fn evict_one(&self) -> Result<OwnedFrame, Blocked> {
         let mut round = Round {
+            all_clean: self.read_point.is_applied(),
             durable: (self.durable)(),
             applied: self.store.applied_lsn(),
             blocked: Blocked::default(),
@@ -253,8 +256,7 @@ impl BufferPool {
         content: &firn_format::page::PageBuf,
         round: &mut Round,
     ) -> bool {
-        let lsn = frame.lsn();
-        if lsn <= frame.stored_lsn().max(round.applied) {
+        if round.is_clean(frame) {
             self.counters.count(Counter::EvictionsClean);
             return true;
         }
@@ -291,12 +293,16 @@ impl BufferPool {
 }
 
 impl Round {
+    fn is_clean(&self, frame: &Frame) -> bool {
+        self.all_clean || frame.lsn() <= frame.stored_lsn().max(self.applied)
+    }
+
     /// Whether the page is clean, or its log is durable and the store had room so far.
     fn may_go(&mut self, frame: &Frame) -> bool {
-        let lsn = frame.lsn();
-        if lsn <= frame.stored_lsn().max(self.applied) {
+        if self.is_clean(frame) {
             return true;
         }
+        let lsn = frame.lsn();
         if lsn > self.durable {
             self.blocked.wait_for_log = self.blocked.wait_for_log.max(Some(lsn));
             return false;

@@ -8,7 +8,8 @@
 //! What is read is thrown away and the load begun again if meanwhile (rule 8)
 //!
 //! * the page was created, or its space discarded: the flight is *superseded*;
-//! * a joiner needs a newer version than was read.
+//! * a joiner needs a newer version than was read;
+//! * the page changed elsewhere, or by a log group that is being applied.
 //!
 //! `dropped` remembers, for a group of pages, the newest version that was ever dropped, and begins with what was
 //! durable when the pool was made: before that the pages were changed through another pool. It is a bound for
@@ -164,6 +165,13 @@ impl Flights {
         *passengers.flight.outcome.lock() = Some(outcome.clone());
         passengers.flight.landed.notify_all();
         Landing::Landed(outcome)
+    }
+
+    /// Has a load of `page` that is under way read a version that includes `lsn`.
+    pub(crate) fn require(&self, page: PageId, lsn: Lsn) {
+        if let Some(passengers) = self.shard(page).lock().get_mut(&page) {
+            passengers.at_least = passengers.at_least.max(lsn);
+        }
     }
 
     /// Runs `create`, which enters the page, so that no load puts an older version in its place.

@@ -67,7 +67,7 @@ impl fmt::Debug for SharedGuard<'_> {
 enum Change {
     /// Nothing.
     None,
-    /// The page was zeroed for a new life and is not logged yet.
+    /// The page was zeroed for a new life and is not logged yet, or what it holds is not to be kept.
     Created,
     /// Bytes were written and not logged.
     Written,
@@ -175,6 +175,11 @@ impl<'a> ExclusiveGuard<'a> {
     #[must_use]
     pub fn version(&self) -> u64 {
         self.frame.version()
+    }
+
+    /// Lets go of the page and drops it from the pool, with whatever was written to it.
+    pub(crate) fn discard(mut self) {
+        self.change = Change::Created;
     }
 
     fn publish(&mut self) {

@@ -58,12 +58,21 @@ impl BufferPool {
     /// # Errors
     /// [`Miss`] if the page is not cached.
     pub fn try_exclusive(&self, page: PageId) -> Result<Option<ExclusiveGuard<'_>>, Miss> {
+        let Some((number, latch)) = self.try_latch_exclusive(page)? else { return Ok(None) };
+        self.note_hit(self.frame(number), Access::Normal);
+        Ok(Some(ExclusiveGuard::new(self, number, page, latch)))
+    }
+
+    /// As [`BufferPool::try_exclusive`], for what does not count as a use of the page.
+    pub(crate) fn try_latch_exclusive(
+        &self,
+        page: PageId,
+    ) -> Result<Option<(u32, ExclusiveLatch<'_>)>, Miss> {
         loop {
             let (number, frame) = self.frame_of(page).ok_or(Miss(page))?;
             let Some(latch) = frame.latch.try_write() else { return Ok(None) };
             if frame.caches(page) {
-                self.note_hit(frame, Access::Normal);
-                return Ok(Some(ExclusiveGuard::new(self, number, page, latch)));
+                return Ok(Some((number, latch)));
             }
         }
     }

@@ -19,11 +19,15 @@
 //!   loaded version ≥ every dropped version
 //! ```
 //!
+//! A pool shows its pages at their newest version, or at an applied position of the log that a
+//! [`LogApplier`] moves forward.
+//!
 //! The latch and lock rules are in this crate's README; code cites them by number.
 
 mod background;
 mod eviction;
 mod flight;
+mod follow;
 mod frame;
 mod guard;
 mod latching;
@@ -42,6 +46,7 @@ mod translation;
 mod turns;
 
 pub use crossbeam_epoch::{Guard as EpochGuard, pin as pin_epoch};
+pub use follow::{ApplyFailure, LogApplier};
 pub use frame::Access;
 pub use guard::{ExclusiveGuard, Miss, PagePin, SharedGuard};
 pub use load::LoadOptions;

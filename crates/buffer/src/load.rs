@@ -121,20 +121,22 @@ impl Leader<'_> {
         let mut at_least = options.at_least;
         loop {
             at_least = at_least.max(self.pool.flights.newest_dropped(self.page));
-            let read = self.read(at_least);
-            match self.land(at_least, read, options.access) {
+            let version = self.pool.read_point.version(at_least);
+            let read = self.read(version);
+            self.pool.read_point.wait_until_shown(version);
+            match self.land(version.position(), read, options.access) {
                 Landing::Landed(outcome) => return outcome,
                 Landing::ReadAgain(newer) => at_least = newer,
             }
         }
     }
 
-    fn read(&mut self, at_least: Lsn) -> Result<(), PageStoreError> {
+    fn read(&mut self, version: PageRead) -> Result<(), PageStoreError> {
         let counters = &self.pool.counters;
         counters.count(Counter::Misses);
         counters.reads_in_flight.fetch_add(1, Ordering::Relaxed);
         let slot = &mut self.frame.as_mut().expect("a leader has a frame").slot;
-        let read = self.pool.store.read(self.page, PageRead::Latest { at_least }, slot);
+        let read = self.pool.store.read(self.page, version, slot);
         counters.reads_in_flight.fetch_sub(1, Ordering::Relaxed);
         read.and_then(|()| check_identity(self.page, slot.page_id()))
     }

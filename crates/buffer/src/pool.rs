@@ -10,10 +10,11 @@ use firn_format::page::{PAGE_SIZE, PageBuf};
 use crate::background::{self, Signals};
 use crate::eviction::{Clock, FreeFrames};
 use crate::flight::Flights;
+use crate::follow::ReadPoint;
 use crate::frame::{Frame, OwnedFrame};
 use crate::memory::image::ImageBudget;
 use crate::memory::slots::{FrameMemory, PageSlot};
-use crate::statistics::{Counters, PoolStatistics};
+use crate::statistics::{Counter, Counters, PoolStatistics};
 use crate::sync::Mutex;
 use crate::translation::Translation;
 use crate::turns::{Allowance, PINS_PER_TURN};
@@ -71,6 +72,7 @@ impl BufferPoolOptions {
 pub struct BufferPool {
     pub(crate) store: Arc<dyn PageStore>,
     pub(crate) durable: DurableLsn,
+    pub(crate) read_point: ReadPoint,
     pub(crate) request_durable: Option<RequestDurable>,
     pub(crate) translation: Translation,
     frames: Box<[Frame]>,
@@ -92,8 +94,8 @@ pub struct BufferPool {
 }
 
 impl BufferPool {
-    /// Makes a pool over `store`, names itself to it as the source of newer images, and starts the pool's
-    /// tasks. They end when the pool is dropped or shut down.
+    /// Makes a pool that shows the newest version of every page, names itself to `store` as the source of
+    /// newer images, and starts the pool's tasks. They end when the pool is dropped or shut down.
     ///
     /// # Panics
     /// If there is no address space for the budget.
@@ -104,12 +106,25 @@ impl BufferPool {
         durable: DurableLsn,
         options: BufferPoolOptions,
     ) -> Arc<BufferPool> {
+        let pool = BufferPool::with_read_point(store, durable, ReadPoint::Newest, &options);
+        pool.store.attach_images(Arc::new(CachedImages(Arc::downgrade(&pool))));
+        pool.start_tasks(&env, &options);
+        pool
+    }
+
+    pub(crate) fn with_read_point(
+        store: Arc<dyn PageStore>,
+        durable: DurableLsn,
+        read_point: ReadPoint,
+        options: &BufferPoolOptions,
+    ) -> Arc<BufferPool> {
         let count = options.frame_count();
         let (memory, slots) = FrameMemory::map(count);
-        let pool = Arc::new(BufferPool {
+        Arc::new(BufferPool {
             flights: Flights::new(durable()),
             store,
             durable,
+            read_point,
             request_durable: options.request_durable.clone(),
             translation: Translation::new(),
             frames: (0..count).map(|_| Frame::owned()).collect(),
@@ -124,10 +139,11 @@ impl BufferPool {
             reserved: Allowance::new(count / 4),
             withheld: Mutex::new(Vec::new()),
             memory: Some(memory),
-        });
-        pool.store.attach_images(Arc::new(CachedImages(Arc::downgrade(&pool))));
-        *pool.tasks.lock() = background::start(&env, &pool, &options);
-        pool
+        })
+    }
+
+    pub(crate) fn start_tasks(self: &Arc<Self>, env: &Environment, options: &BufferPoolOptions) {
+        *self.tasks.lock() = background::start(env, self, options);
     }
 
     /// Stops the pool's tasks and waits for their end. Pages stay readable. Called with no guard held, and
@@ -194,6 +210,24 @@ impl BufferPool {
     #[must_use]
     pub fn statistics(&self) -> PoolStatistics {
         self.counters.read()
+    }
+
+    /// Says that `page` was changed elsewhere, in a durable log group that ends at `lsn`. An older cached
+    /// version is dropped, and a load that is under way begins again: guards taken after this call show
+    /// the page as of `lsn` or later. A pool at an applied position does nothing until that position
+    /// includes the change. Waits for the page's latch; called with no guard held.
+    pub fn invalidate(&self, page: PageId, lsn: Lsn) {
+        if !self.read_point.includes(lsn) {
+            return;
+        }
+        self.flights.note_dropped(page, lsn);
+        self.flights.require(page, lsn);
+        if let Some((number, mut latch)) = self.latch_exclusive(page)
+            && self.frame(number).lsn() < lsn
+        {
+            self.drop_page(number, page, &mut latch);
+            self.counters.count(Counter::Invalidations);
+        }
     }
 
     /// Drops every cached page of `space` without offering it: the space is being dropped, its drop is in

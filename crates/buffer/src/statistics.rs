@@ -27,9 +27,12 @@ pub(crate) enum Counter {
     Spins,
     ImagesCopied,
     ImagesRefused,
+    GroupsApplied,
+    PagesApplied,
+    Invalidations,
 }
 
-const COUNTERS: usize = Counter::ImagesRefused as usize + 1;
+const COUNTERS: usize = Counter::Invalidations as usize + 1;
 
 type Shard = CachePadded<[AtomicU64; COUNTERS]>;
 
@@ -72,6 +75,12 @@ pub struct PoolStatistics {
     pub images_copied: u64,
     /// Images that were not published because there were too many.
     pub images_refused: u64,
+    /// Log groups that moved the applied position.
+    pub groups_applied: u64,
+    /// Cached pages that these groups changed, once for each group.
+    pub pages_applied: u64,
+    /// Cached pages dropped because they were changed elsewhere.
+    pub invalidations: u64,
     /// Reads of the page store at this moment.
     pub reads_in_flight: u64,
 }
@@ -117,6 +126,9 @@ impl Counters {
             spins: self.sum(Counter::Spins),
             images_copied: self.sum(Counter::ImagesCopied),
             images_refused: self.sum(Counter::ImagesRefused),
+            groups_applied: self.sum(Counter::GroupsApplied),
+            pages_applied: self.sum(Counter::PagesApplied),
+            invalidations: self.sum(Counter::Invalidations),
             reads_in_flight: self.reads_in_flight.load(Ordering::Relaxed) as u64,
         }
     }

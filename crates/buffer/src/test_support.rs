@@ -1,6 +1,8 @@
 //! A page store and a log that are as unhelpful as their contracts allow: a read gives the oldest version that
 //! it may give.
 
+pub(crate) mod logged;
+
 use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};

@@ -8,10 +8,12 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use firn_base::{PageId, PageNo, SpaceId};
 use firn_format::page::{PageBuf, PageKind};
+use firn_format::redo::Change;
 use shuttle::rand::{Rng, thread_rng};
 use shuttle::scheduler::{PctScheduler, RandomScheduler, Scheduler};
 use shuttle::thread;
 
+use crate::test_support::logged::{self, LoggedPages, set_number};
 use crate::test_support::{World, number, page};
 use crate::translation::Translation;
 use crate::{BufferPool, Miss, pin_epoch};
@@ -291,5 +293,47 @@ fn shuttle_lookups_are_right_while_nodes_change_their_space() {
         };
         join_all([stays, comes_and_goes, grows]);
         assert_eq!(table.pages_of(SpaceId(1)), [(id(1, 3), 33), (id(1, 70), 1)]);
+    });
+}
+
+#[test]
+fn shuttle_a_group_is_applied_to_all_its_pages_at_once() {
+    check(|| {
+        let log = LoggedPages::new();
+        let writer = log.writer(8);
+        let header = Change::Format { kind: PageKind::SpaceHeader };
+        (0..5).for_each(|number| _ = log.change(&writer, &[(page(number), header)]));
+        let (pool, mut applier) = log.follower(0, log.end());
+        for number in 1..4_u64 {
+            let bytes = number.to_le_bytes();
+            log.change(&writer, &[(page(1), set_number(&bytes)), (page(0), set_number(&bytes))]);
+        }
+        *log.during_read.lock().unwrap() = Some(Arc::new(|_| thread::yield_now()));
+        let applies = {
+            let log = Arc::clone(&log);
+            thread::spawn(move || while log.feed(&mut applier) {})
+        };
+        let reads = {
+            let pool = Arc::clone(&pool);
+            thread::spawn(move || {
+                let mut newest = 0;
+                for _ in 0..3 {
+                    let numbers = run(&pool, || {
+                        let (first, second) = (pool.shared(page(0))?, pool.shared(page(1))?);
+                        Ok((logged::number(&first), logged::number(&second)))
+                    });
+                    assert!(numbers.0 == numbers.1 && numbers.0 >= newest, "{numbers:?}");
+                    newest = numbers.0;
+                }
+            })
+        };
+        let evicts = {
+            let pool = Arc::clone(&pool);
+            thread::spawn(move || (2..5).for_each(|number| drop(pool.load(page(number)).unwrap())))
+        };
+        join_all([applies, reads, evicts]);
+        let last = run(&pool, || pool.shared(page(1)).map(|guard| logged::number(&guard)));
+        assert_eq!(last, 3);
+        assert_no_frame_is_lost(&pool, 5);
     });
 }

@@ -1,0 +1,290 @@
+//! Pools at an applied position: the pages as they were when the log ended there, moved forward one
+//! log group at a time (paper 001 §2.1: read-only nodes apply the writer's log to what they cache).
+//!
+//! ```text
+//!   announce(end) ─► tell loads under way ─► latch the cached pages ─► change them ─► let go ─► shown = end
+//!      loads read        they read again        of the group, all
+//!      as of `end`       as of `end`            before the first change
+//! ```
+//!
+//! Relations: `shown ≤ announced`, and they differ only while a group is applied. A page that is cached
+//! includes every group about it up to `shown`. A page that is read as of `announced` is put in place
+//! only when that position is shown, so readers never meet a group half applied on one page and
+//! missing from another that they latch later: it looks as it does in the writer's pool.
+//!
+//! Groups change cached pages only. A page that is not cached is read from the page store when it is
+//! wanted, at the position that is announced then. No page is ever dirty: the store has all of them.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use firn_api::{PageRead, PageStore};
+use firn_base::{Environment, Lsn, PageId, SpaceId};
+use firn_format::redo::{Change, Group, apply};
+
+use crate::guard::{ExclusiveGuard, Miss};
+use crate::pool::{BufferPool, BufferPoolOptions};
+use crate::statistics::Counter;
+use crate::sync::{AtomicU64, Event, Ordering};
+
+/// Which versions of its pages a pool shows.
+pub(crate) enum ReadPoint {
+    /// The newest.
+    Newest,
+    /// As they were at a position that moves forward.
+    Applied(AppliedPosition),
+}
+
+/// See the module's page.
+pub(crate) struct AppliedPosition {
+    announced: AtomicU64,
+    shown: AtomicU64,
+    moved: Event,
+}
+
+impl ReadPoint {
+    pub(crate) fn is_applied(&self) -> bool {
+        matches!(self, ReadPoint::Applied(_))
+    }
+
+    /// Whether a change that ends at `lsn` is to be seen.
+    pub(crate) fn includes(&self, lsn: Lsn) -> bool {
+        match self {
+            ReadPoint::Newest => true,
+            ReadPoint::Applied(position) => lsn <= position.shown(),
+        }
+    }
+
+    /// What a load reads now.
+    pub(crate) fn version(&self, at_least: Lsn) -> PageRead {
+        match self {
+            ReadPoint::Newest => PageRead::Latest { at_least },
+            ReadPoint::Applied(position) => {
+                PageRead::AsOf(Lsn(position.announced.load(Ordering::SeqCst)))
+            }
+        }
+    }
+
+    /// Waits until a page of `version` may be seen.
+    pub(crate) fn wait_until_shown(&self, version: PageRead) {
+        if let ReadPoint::Applied(position) = self {
+            position.moved.wait_until(None, || version.position() <= position.shown());
+        }
+    }
+}
+
+impl AppliedPosition {
+    fn at(start: Lsn) -> AppliedPosition {
+        AppliedPosition {
+            announced: AtomicU64::new(start.0),
+            shown: AtomicU64::new(start.0),
+            moved: Event::new(),
+        }
+    }
+
+    fn shown(&self) -> Lsn {
+        Lsn(self.shown.load(Ordering::SeqCst))
+    }
+
+    fn announce(&self, end: Lsn) {
+        self.announced.store(end.0, Ordering::SeqCst);
+    }
+
+    fn show(&self, end: Lsn) {
+        self.shown.store(end.0, Ordering::SeqCst);
+        self.moved.notify_all();
+    }
+}
+
+/// Why a log group did not move the position as it should have.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum ApplyFailure {
+    /// The group does not begin where the applied log ends. Nothing was changed; read the log again from
+    /// there.
+    #[error("the log is applied up to {applied}, but the next group begins at {start}")]
+    OutOfOrder {
+        /// The end of the applied log.
+        applied: Lsn,
+        /// Where the group begins.
+        start: Lsn,
+    },
+    /// The group is damaged or of a newer build. Nothing was changed, and the position stays: the log has to
+    /// be read again, from another place if the damage is still there.
+    #[error("the log group at {start} cannot be applied: {reason}")]
+    Damaged {
+        /// Where the group begins.
+        start: Lsn,
+        /// What is wrong.
+        reason: String,
+    },
+    /// A cached page contradicts the log, so memory or the page's image was damaged. The group's pages were
+    /// dropped and will be read again, and the position has moved: applying can go on.
+    #[error("{page} in memory contradicts the log group that ends at {end}: {reason}")]
+    Mismatch {
+        /// The page.
+        page: PageId,
+        /// The end of the group.
+        end: Lsn,
+        /// What is wrong.
+        reason: String,
+    },
+}
+
+/// Moves a pool's applied position forward. There is one for each such pool.
+pub struct LogApplier {
+    pool: Arc<BufferPool>,
+    applied: Lsn,
+}
+
+impl BufferPool {
+    /// Makes a pool that shows pages as they were when the log ended at `start`, and what moves it forward.
+    /// Reads of the page store are as of the applied position, so the store has to keep that version.
+    /// The pool offers the store nothing.
+    ///
+    /// # Panics
+    /// If there is no address space for the budget.
+    #[must_use]
+    pub fn at_position(
+        env: &Environment,
+        store: Arc<dyn PageStore>,
+        start: Lsn,
+        options: &BufferPoolOptions,
+    ) -> (Arc<BufferPool>, LogApplier) {
+        let read_point = ReadPoint::Applied(AppliedPosition::at(start));
+        // All that is applied is durable.
+        let durable = Arc::new(|| Lsn::MAX);
+        let pool = BufferPool::with_read_point(store, durable, read_point, options);
+        pool.start_tasks(env, options);
+        (Arc::clone(&pool), LogApplier { pool, applied: start })
+    }
+
+    /// The position that the pool shows its pages at; `None`: the newest versions. Does not block.
+    #[must_use]
+    pub fn applied_lsn(&self) -> Option<Lsn> {
+        match &self.read_point {
+            ReadPoint::Newest => None,
+            ReadPoint::Applied(position) => Some(position.shown()),
+        }
+    }
+
+    /// Blocks until the pool shows all log groups that end at or before `lsn`, or `timeout` has passed;
+    /// false if it has. Called with no guard held. True at once for a pool that shows the newest versions.
+    pub fn wait_until_applied(&self, lsn: Lsn, timeout: Option<Duration>) -> bool {
+        match &self.read_point {
+            ReadPoint::Newest => true,
+            ReadPoint::Applied(position) => {
+                position.moved.wait_until(timeout, || lsn <= position.shown())
+            }
+        }
+    }
+
+    /// Latches exclusively those of `pages` that are cached and do not include the group that ends at
+    /// `end`. Waits for one latch at a time and holds no other meanwhile: the order of a group's records
+    /// is not the readers' latch order (rule 5).
+    fn latch_for_group(&self, pages: &[PageId], end: Lsn) -> Vec<ExclusiveGuard<'_>> {
+        let mut busy = None;
+        'again: loop {
+            let waited_for = busy.and_then(|page| Some((page, self.latch_exclusive(page)?)));
+            let mut guards = Vec::with_capacity(pages.len());
+            if let Some((page, (number, latch))) = waited_for {
+                guards.push(ExclusiveGuard::new(self, number, page, latch));
+            }
+            for &page in pages.iter().filter(|&&page| busy != Some(page)) {
+                match self.try_latch_exclusive(page) {
+                    Ok(Some((number, latch))) => {
+                        guards.push(ExclusiveGuard::new(self, number, page, latch));
+                    }
+                    Ok(None) => {
+                        busy = Some(page);
+                        continue 'again;
+                    }
+                    // Whoever loads it from now on reads it as of `end`.
+                    Err(Miss(_)) => {}
+                }
+            }
+            guards.retain(|guard| guard.lsn() < end);
+            return guards;
+        }
+    }
+}
+
+impl LogApplier {
+    /// The pool whose position this moves.
+    #[must_use]
+    pub fn pool(&self) -> &Arc<BufferPool> {
+        &self.pool
+    }
+
+    /// The end of the applied log, where the next group begins.
+    #[must_use]
+    pub fn applied_lsn(&self) -> Lsn {
+        self.applied
+    }
+
+    /// Applies the next log group, which begins at `start` and is durable: changes the pages of it that are
+    /// cached, drops the pages of a space that it drops, and moves the position to the group's end. Waits
+    /// for latches, not for I/O; called with no guard held.
+    ///
+    /// # Errors
+    /// Why the group was not applied; after [`ApplyFailure::Mismatch`] the next one can be.
+    pub fn apply(&mut self, start: Lsn, group: &Group<'_>) -> Result<(), ApplyFailure> {
+        if start != self.applied {
+            return Err(ApplyFailure::OutOfOrder { applied: self.applied, start });
+        }
+        let changes = decode(start, group)?;
+        let end = start.advance(group.length_bytes());
+        let ReadPoint::Applied(position) = &self.pool.read_point else {
+            unreachable!("an applier is made with a pool at an applied position");
+        };
+        position.announce(end);
+        let applied = self.change_pages(&changes, end);
+        for space in changes.iter().filter_map(dropped_space) {
+            self.pool.discard_space(space);
+        }
+        position.show(end);
+        self.applied = end;
+        self.pool.counters.count(Counter::GroupsApplied);
+        applied
+    }
+
+    fn change_pages(&self, changes: &[(PageId, Change<'_>)], end: Lsn) -> Result<(), ApplyFailure> {
+        let mut pages: Vec<PageId> = Vec::new();
+        for (page, _) in changes.iter().filter(|(_, change)| change.is_about_a_page()) {
+            if !pages.contains(page) {
+                pages.push(*page);
+                self.pool.flights.require(*page, end);
+            }
+        }
+        let mut guards = self.pool.latch_for_group(&pages, end);
+        for (page, change) in changes {
+            let Some(guard) = guards.iter_mut().find(|guard| guard.id() == *page) else { continue };
+            if let Err(error) = apply(guard.page_mut(), *page, change) {
+                guards.into_iter().for_each(ExclusiveGuard::discard);
+                let reason = error.to_string();
+                return Err(ApplyFailure::Mismatch { page: *page, end, reason });
+            }
+        }
+        guards.iter_mut().for_each(|guard| guard.mark_changed(end));
+        self.pool.counters.add(Counter::PagesApplied, guards.len() as u64);
+        Ok(())
+    }
+}
+
+fn decode<'a>(start: Lsn, group: &Group<'a>) -> Result<Vec<(PageId, Change<'a>)>, ApplyFailure> {
+    let damaged = |reason: String| ApplyFailure::Damaged { start, reason };
+    group
+        .records()
+        .map(|record| {
+            let record = record.map_err(|damage| damaged(damage.to_string()))?;
+            let change = Change::decode(&record).map_err(|damage| damaged(damage.to_string()))?;
+            Ok((record.page, change))
+        })
+        .collect()
+}
+
+fn dropped_space((page, change): &(PageId, Change<'_>)) -> Option<SpaceId> {
+    matches!(change, Change::SpaceDropped).then_some(page.space)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,257 @@
+//! A log of real groups, a writer's pool that appends to it, and a page store that has every version.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+
+use firn_api::{ImageSource, Offer, PageRead, PageStore, PageStoreError};
+use firn_base::random::{RandomSource, SplitMix};
+use firn_base::{Environment, Lsn, PageId, PageNo, SpaceId};
+use firn_format::page::{PAGE_HEADER_BYTES, PageBuf, PageKind};
+use firn_format::redo::change::no_page;
+use firn_format::redo::{Change, Group, GroupBuilder, apply};
+use firn_format::space::PageState;
+
+use super::{ReadHook, page};
+use crate::{BufferPool, BufferPoolOptions, LogApplier, Miss};
+
+/// Where a header page has its number.
+const NUMBER: usize = PAGE_HEADER_BYTES + 64;
+
+/// The log, and every version of every page as the writer's pool had it.
+#[derive(Default)]
+pub(crate) struct LoggedPages {
+    groups: Mutex<Vec<(Lsn, Vec<u8>)>>,
+    versions: Mutex<HashMap<PageId, Vec<Box<PageBuf>>>>,
+    dropped: Mutex<HashMap<SpaceId, Lsn>>,
+    end: AtomicU64,
+    pub(crate) during_read: Mutex<Option<ReadHook>>,
+}
+
+impl LoggedPages {
+    pub(crate) fn new() -> Arc<LoggedPages> {
+        let pages = LoggedPages::default();
+        pages.end.store(Lsn::FIRST.0, Ordering::SeqCst);
+        Arc::new(pages)
+    }
+
+    pub(crate) fn end(&self) -> Lsn {
+        Lsn(self.end.load(Ordering::SeqCst))
+    }
+
+    /// The writer's pool, without tasks.
+    pub(crate) fn writer(self: &Arc<Self>, frames: usize) -> Arc<BufferPool> {
+        let log = Arc::clone(self);
+        BufferPool::new(
+            Environment::system(),
+            Arc::clone(self) as _,
+            Arc::new(move || log.end()),
+            small(frames),
+        )
+    }
+
+    /// A pool at the position `start`, without tasks.
+    pub(crate) fn follower(
+        self: &Arc<Self>,
+        frames: usize,
+        start: Lsn,
+    ) -> (Arc<BufferPool>, LogApplier) {
+        BufferPool::at_position(
+            &Environment::system(),
+            Arc::clone(self) as _,
+            start,
+            &small(frames),
+        )
+    }
+
+    /// Applies the group that begins at the applier's position; false if there is none.
+    pub(crate) fn feed(&self, applier: &mut LogApplier) -> bool {
+        let start = applier.applied_lsn();
+        let bytes = {
+            let groups = self.groups.lock().unwrap();
+            let Ok(index) = groups.binary_search_by_key(&start, |(start, _)| *start) else {
+                return false;
+            };
+            groups[index].1.clone()
+        };
+        applier.apply(start, &Group::parse(&bytes).unwrap()).unwrap();
+        true
+    }
+
+    fn append(&self, group: &mut GroupBuilder) -> Lsn {
+        let bytes = group.finish().to_vec();
+        let start = self.end();
+        let end = start.advance(bytes.len() as u64);
+        self.groups.lock().unwrap().push((start, bytes));
+        end
+    }
+
+    /// One mini-transaction: changes pages of the writer's pool, each in its own way, and creates those
+    /// that are not there yet.
+    pub(crate) fn change(&self, writer: &BufferPool, changes: &[(PageId, Change<'_>)]) -> Lsn {
+        let mut pages: Vec<PageId> = changes.iter().map(|(page, _)| *page).collect();
+        pages.dedup();
+        let mut reservation = writer.reserve(pages.len());
+        let mut _pin = None;
+        let mut guards = loop {
+            let latch = |page: &PageId| match self.newest(*page) {
+                Some(_) => writer.exclusive(*page),
+                None => Ok(writer.create(&mut reservation, *page)),
+            };
+            match pages.iter().map(latch).collect::<Result<Vec<_>, Miss>>() {
+                Ok(guards) => break guards,
+                Err(Miss(page)) => _pin = Some(writer.load(page).unwrap()),
+            }
+        };
+        let mut group = GroupBuilder::new();
+        for (page, change) in changes {
+            let guard = guards.iter_mut().find(|guard| guard.id() == *page).unwrap();
+            apply(guard.page_mut(), *page, change).unwrap();
+            change.encode(*page, &mut group);
+        }
+        let end = self.append(&mut group);
+        for guard in &mut guards {
+            guard.mark_changed(end);
+            let image = Box::new((**guard).clone());
+            self.versions.lock().unwrap().entry(guard.id()).or_default().push(image);
+        }
+        self.end.store(end.0, Ordering::SeqCst);
+        end
+    }
+
+    pub(crate) fn drop_space(&self, writer: &BufferPool, space: SpaceId) {
+        let mut group = GroupBuilder::new();
+        Change::SpaceDropped.encode(no_page(space), &mut group);
+        let end = self.append(&mut group);
+        self.dropped.lock().unwrap().insert(space, end);
+        self.end.store(end.0, Ordering::SeqCst);
+        writer.discard_space(space);
+    }
+
+    fn newest(&self, page: PageId) -> Option<Box<PageBuf>> {
+        self.as_of(page, Lsn::MAX)
+    }
+
+    /// The page as the writer's pool had it when the log ended at `position`.
+    pub(crate) fn as_of(&self, page: PageId, position: Lsn) -> Option<Box<PageBuf>> {
+        if self.dropped.lock().unwrap().get(&page.space).is_some_and(|end| *end <= position) {
+            return None;
+        }
+        let versions = self.versions.lock().unwrap();
+        let mut versions = versions.get(&page)?.iter().rev();
+        versions.find(|image| image.lsn() <= position).cloned()
+    }
+}
+
+fn small(frames: usize) -> BufferPoolOptions {
+    BufferPoolOptions {
+        prefetch_tasks: 0,
+        clean_ahead: false,
+        ..BufferPoolOptions::with_budget(frames * 17_600)
+    }
+}
+
+/// Sets the number of a header page.
+pub(crate) fn set_number(bytes: &[u8; 8]) -> Change<'_> {
+    Change::WriteBytes { at: NUMBER as u16, bytes }
+}
+
+/// The number of a header page.
+pub(crate) fn number(page: &PageBuf) -> u64 {
+    page.get_u64(NUMBER)
+}
+
+/// Random mini-transactions over `count` pages of which the even ones are headers, the others maps.
+pub(crate) struct RandomChanges {
+    random: SplitMix,
+    count: u32,
+}
+
+impl RandomChanges {
+    pub(crate) fn new(seed: u64, count: u32) -> RandomChanges {
+        RandomChanges { random: SplitMix::new(seed), count }
+    }
+
+    pub(crate) fn below(&self, limit: u32) -> u32 {
+        (self.random.next_u64() % u64::from(limit)) as u32
+    }
+
+    pub(crate) fn page(&self) -> PageId {
+        page(self.below(self.count))
+    }
+
+    /// Changes one to four pages, in any order; some begin a new life.
+    pub(crate) fn commit(&self, log: &LoggedPages, writer: &BufferPool) {
+        let mut pages: Vec<PageId> = Vec::new();
+        while pages.is_empty() || (pages.len() < 4 && self.below(4) > 0) {
+            let page = self.page();
+            if !pages.contains(&page) {
+                pages.push(page);
+            }
+        }
+        let bytes = self.random.next_u64().to_le_bytes();
+        let mut changes = Vec::new();
+        for page in pages {
+            let is_header = page.page_no.0.is_multiple_of(2);
+            let kind = if is_header { PageKind::SpaceHeader } else { PageKind::AllocationMap };
+            if log.newest(page).is_none() || self.below(10) == 0 {
+                changes.push((page, Change::Format { kind }));
+            }
+            let change = match is_header {
+                true => set_number(&bytes),
+                false => Change::AllocationSet {
+                    index: self.below(1000) as u16,
+                    state: if self.below(2) == 0 { PageState::Used } else { PageState::Free },
+                },
+            };
+            changes.push((page, change));
+        }
+        log.change(writer, &changes);
+    }
+}
+
+impl PageStore for LoggedPages {
+    fn read(
+        &self,
+        page: PageId,
+        version: PageRead,
+        into: &mut PageBuf,
+    ) -> Result<(), PageStoreError> {
+        let hook = self.during_read.lock().unwrap().clone();
+        let position = match version {
+            PageRead::Latest { .. } => Lsn::MAX,
+            PageRead::AsOf(position) => position,
+        };
+        let image = self.as_of(page, position);
+        if let Some(hook) = hook {
+            hook(page);
+        }
+        into.bytes_mut().copy_from_slice(image.ok_or(PageStoreError::Absent(page))?.bytes());
+        Ok(())
+    }
+
+    fn offer(&self, _: &PageBuf) -> Offer {
+        Offer::NotNeeded
+    }
+
+    fn wait_for_room(&self) {}
+
+    fn attach_images(&self, _: Arc<dyn ImageSource>) {}
+
+    fn applied_lsn(&self) -> Lsn {
+        Lsn(0)
+    }
+
+    fn materialise_up_to(&self, _: Lsn) -> Result<(), PageStoreError> {
+        Ok(())
+    }
+
+    fn spaces(&self) -> Vec<SpaceId> {
+        Vec::new()
+    }
+}
+
+/// A page of another space than [`page`].
+pub(crate) fn other_page(number: u32) -> PageId {
+    PageId::new(SpaceId(8), PageNo(number))
+}
