@@ -6,7 +6,7 @@
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
-use firn_api::{LogStore, PageRead, PageStore, PageStoreError};
+use firn_api::{LogStore, PageRead, PageStore, PageStoreError, PageVersion};
 use firn_base::{Environment, Lsn, PageId, PageNo, SpaceId};
 use firn_format::page::{PAGE_HEADER_BYTES, PageBuf, PageKind};
 use firn_format::redo::{Change, GroupBuilder};
@@ -85,7 +85,7 @@ impl Store {
         Some(Store { log, pages })
     }
 
-    fn read(&self, number: u32, into: &mut PageBuf) -> Result<(), PageStoreError> {
+    fn read(&self, number: u32, into: &mut PageBuf) -> Result<PageVersion, PageStoreError> {
         let at_least = self.log.durable_lsn();
         self.pages.read(page(number), PageRead::Latest { at_least }, into)
     }

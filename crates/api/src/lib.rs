@@ -11,5 +11,7 @@ pub mod rows;
 pub mod timestamps;
 
 pub use log_store::{LogError, LogStore};
-pub use page_store::{ImageSource, Offer, PageRead, PageStore, PageStoreError};
+pub use page_store::{
+    ImageSource, LocalImages, Offer, PageRead, PageStore, PageStoreError, PageVersion,
+};
 pub use timestamps::{TimestampError, TimestampSource, Timestamps};

@@ -5,7 +5,7 @@ use std::hint::black_box;
 use std::sync::Arc;
 use std::time::Duration;
 
-use firn_api::{ImageSource, Offer, PageRead, PageStore, PageStoreError};
+use firn_api::{PageRead, PageStore, PageStoreError, PageVersion};
 use firn_base::{Environment, Lsn, PageId, PageNo, SpaceId};
 use firn_buffer::{BufferPool, BufferPoolOptions, pin_epoch};
 use firn_format::page::{PageBuf, PageKind};
@@ -17,25 +17,18 @@ const ROUNDS: u32 = 3_000_000;
 struct EndlessPages;
 
 impl PageStore for EndlessPages {
-    fn read(&self, page: PageId, _: PageRead, into: &mut PageBuf) -> Result<(), PageStoreError> {
+    fn read(
+        &self,
+        page: PageId,
+        _: PageRead,
+        into: &mut PageBuf,
+    ) -> Result<PageVersion, PageStoreError> {
         into.format(page, PageKind::TreeInner);
-        Ok(())
+        Ok(PageVersion { lsn: into.lsn(), as_of: Lsn::MAX })
     }
 
-    fn offer(&self, _: &PageBuf) -> Offer {
-        Offer::Taken
-    }
-
-    fn wait_for_room(&self) {}
-
-    fn attach_images(&self, _: Arc<dyn ImageSource>) {}
-
-    fn applied_lsn(&self) -> Lsn {
+    fn applied_lsn(&self, _: PageId) -> Lsn {
         Lsn::MAX
-    }
-
-    fn materialise_up_to(&self, _: Lsn) -> Result<(), PageStoreError> {
-        Ok(())
     }
 
     fn spaces(&self) -> Vec<SpaceId> {

@@ -5,7 +5,8 @@
 //!     pinned or latched ............................ stays
 //!     wanted since (count 1..3) .................... count − 1, stays
 //!     lsn ≤ what the page store has ................ dropped
-//!     lsn ≤ durable, store.offer(image) takes it ... dropped
+//!     lsn ≤ durable, the store is elsewhere ........ dropped
+//!     lsn ≤ durable, the store takes the image ..... dropped
 //!     lsn ≤ durable, the store has no room ......... stays; after some more frames wait_for_room()
 //!     lsn > durable ................................ stays; after some more frames wait for the log
 //! ```
@@ -20,6 +21,7 @@ use std::time::Duration;
 
 use firn_api::Offer;
 use firn_base::{Lsn, PageId};
+use firn_format::page::PageBuf;
 
 use crate::frame::{Frame, OwnedFrame};
 use crate::memory::slots::PageSlot;
@@ -134,7 +136,6 @@ struct Round {
     /// Whether the page store gives back every page as the pool shows it, without being handed images.
     all_clean: bool,
     durable: Lsn,
-    applied: Lsn,
     blocked: Blocked,
 }
 
@@ -191,7 +192,9 @@ impl BufferPool {
     fn wait_for_room(&self, blocked: Blocked, before: Ticket) {
         self.counters.count(Counter::EvictionWaits);
         if blocked.store_full {
-            self.store.wait_for_room();
+            if let Some(images) = &self.local_images {
+                images.wait_for_room();
+            }
             return;
         }
         if let (Some(lsn), Some(request)) = (blocked.wait_for_log, &self.request_durable) {
@@ -205,7 +208,6 @@ impl BufferPool {
         let mut round = Round {
             all_clean: self.read_point.is_applied(),
             durable: (self.durable)(),
-            applied: self.store.applied_lsn(),
             blocked: Blocked::default(),
         };
         while let Some((number, page)) = self.clock.next_scanned() {
@@ -230,7 +232,7 @@ impl BufferPool {
 
     fn try_evict(&self, number: u32, round: &mut Round) -> Option<OwnedFrame> {
         let frame = self.frame(number);
-        if !frame.looks_evictable() || !frame.grow_cold() || !round.may_go(frame) {
+        if !frame.looks_evictable() || !frame.grow_cold() || !self.may_go(frame, round) {
             return None;
         }
         let mut latch = frame.latch.try_write()?;
@@ -239,7 +241,7 @@ impl BufferPool {
         }
         if let Some(page) = frame.page() {
             let content = latch.as_deref().expect("a cached page has its bytes");
-            if !self.store_has(frame, content, round) {
+            if !self.store_has(page, frame, content, round) {
                 frame.unclaim();
                 return None;
             }
@@ -250,20 +252,20 @@ impl BufferPool {
     }
 
     /// Sees to it that the page store can give the page back; false if that is not possible now.
-    fn store_has(
-        &self,
-        frame: &Frame,
-        content: &firn_format::page::PageBuf,
-        round: &mut Round,
-    ) -> bool {
-        if round.is_clean(frame) {
-            self.counters.count(Counter::EvictionsClean);
-            return true;
-        }
-        if !round.may_go(frame) {
+    fn store_has(&self, page: PageId, frame: &Frame, content: &PageBuf, round: &mut Round) -> bool {
+        if !self.may_go(frame, round) {
             return false;
         }
-        match self.store.offer(content) {
+        let images = match &self.local_images {
+            Some(images) if !round.is_clean(frame) && !self.store.is_covered(page, frame.lsn()) => {
+                images
+            }
+            _ => {
+                self.counters.count(Counter::EvictionsClean);
+                return true;
+            }
+        };
+        match images.offer(content) {
             Offer::Taken => self.counters.count(Counter::EvictionsOffered),
             Offer::NotNeeded => self.counters.count(Counter::EvictionsClean),
             Offer::Full => {
@@ -273,6 +275,20 @@ impl BufferPool {
             }
         }
         true
+    }
+
+    /// Whether the page is clean, or its log is durable and the store had room so far or needs none.
+    fn may_go(&self, frame: &Frame, round: &mut Round) -> bool {
+        if round.is_clean(frame) {
+            return true;
+        }
+        let lsn = frame.lsn();
+        if lsn > round.durable {
+            round.blocked.wait_for_log = round.blocked.wait_for_log.max(Some(lsn));
+            return false;
+        }
+        let is_covered = |page| self.store.is_covered(page, lsn);
+        !round.blocked.store_full || frame.page().is_some_and(is_covered)
     }
 
     /// Drops a page whose latch is held, whether or not the page store has it. If somebody has pinned the
@@ -294,20 +310,7 @@ impl BufferPool {
 
 impl Round {
     fn is_clean(&self, frame: &Frame) -> bool {
-        self.all_clean || frame.lsn() <= frame.stored_lsn().max(self.applied)
-    }
-
-    /// Whether the page is clean, or its log is durable and the store had room so far.
-    fn may_go(&mut self, frame: &Frame) -> bool {
-        if self.is_clean(frame) {
-            return true;
-        }
-        let lsn = frame.lsn();
-        if lsn > self.durable {
-            self.blocked.wait_for_log = self.blocked.wait_for_log.max(Some(lsn));
-            return false;
-        }
-        !self.blocked.store_full
+        self.all_clean || frame.lsn() <= frame.stored_lsn()
     }
 }
 

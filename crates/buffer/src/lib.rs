@@ -7,6 +7,7 @@
 //!        └─ load(page) ───────────────► one read per page ─────────────────► read(latest)
 //!           run again                   eviction ──── dirty, durable ──────► offer(image)
 //!                                       copy_image ◄─────────────────────── asks in the background
+//!                                       (both only with a store in the same address space)
 //! ```
 //!
 //! Nothing is flushed to be durable: a page is a cache of the log, and a frame may be dropped as soon as the
@@ -14,7 +15,7 @@
 //!
 //! ```text
 //!   page.lsn = frame.lsn                     under the latch, from `mark_changed` on
-//!   dirty  ⟺  frame.lsn > stored_lsn and frame.lsn > store.applied_lsn()
+//!   dirty  ⟺  frame.lsn > stored_lsn and the store does not cover frame.lsn
 //!   dropped only if frame.lsn ≤ durable      (or its space was discarded)
 //!   loaded version ≥ every dropped version
 //! ```

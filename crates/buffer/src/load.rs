@@ -2,8 +2,9 @@
 
 use std::sync::atomic::Ordering;
 
-use firn_api::{PageRead, PageStoreError};
+use firn_api::{PageRead, PageStoreError, PageVersion};
 use firn_base::{Lsn, PageId};
+use firn_format::page::PageBuf;
 
 use crate::flight::{Boarding, Landing, Outcome};
 use crate::frame::{Access, Install, OwnedFrame};
@@ -124,27 +125,33 @@ impl Leader<'_> {
             let version = self.pool.read_point.version(at_least);
             let read = self.read(version);
             self.pool.read_point.wait_until_shown(version);
-            match self.land(version.position(), read, options.access) {
+            match self.land(version, read, options.access) {
                 Landing::Landed(outcome) => return outcome,
                 Landing::ReadAgain(newer) => at_least = newer,
             }
         }
     }
 
-    fn read(&mut self, version: PageRead) -> Result<(), PageStoreError> {
+    fn read(&mut self, version: PageRead) -> Result<PageVersion, PageStoreError> {
         let counters = &self.pool.counters;
         counters.count(Counter::Misses);
         counters.reads_in_flight.fetch_add(1, Ordering::Relaxed);
         let slot = &mut self.frame.as_mut().expect("a leader has a frame").slot;
         let read = self.pool.store.read(self.page, version, slot);
         counters.reads_in_flight.fetch_sub(1, Ordering::Relaxed);
-        read.and_then(|()| check_identity(self.page, slot.page_id()))
+        read.and_then(|reply| check(self.page, version, reply, slot))
     }
 
-    fn land(&mut self, at_least: Lsn, read: Result<(), PageStoreError>, access: Access) -> Landing {
+    fn land(
+        &mut self,
+        version: PageRead,
+        read: Result<PageVersion, PageStoreError>,
+        access: Access,
+    ) -> Landing {
         let (pool, page, frame) = (self.pool, self.page, &mut self.frame);
-        let landing = pool.flights.land(page, at_least, |joiners| match read {
-            Ok(()) => {
+        let as_of = read.as_ref().map_or(version.position(), |reply| reply.as_of);
+        let landing = pool.flights.land(page, as_of, |joiners| match read {
+            Ok(_) => {
                 let OwnedFrame { number, slot } = frame.take().expect("a leader has a frame");
                 let install = Install { page, stored_lsn: slot.lsn(), pins: 1 + joiners, access };
                 drop(pool.frame(number).install(slot, &install));
@@ -180,15 +187,21 @@ impl Drop for Leader<'_> {
     }
 }
 
-fn check_identity(page: PageId, found: PageId) -> Result<(), PageStoreError> {
-    if page == found {
-        return Ok(());
-    }
-    Err(PageStoreError::Damaged {
-        page,
-        place: "the page store".to_owned(),
-        reason: format!("{found} came instead"),
-    })
+/// Whether the reply is what was asked for.
+fn check(
+    page: PageId,
+    version: PageRead,
+    reply: PageVersion,
+    found: &PageBuf,
+) -> Result<PageVersion, PageStoreError> {
+    let reason = if found.page_id() != page {
+        format!("{} came instead", found.page_id())
+    } else if found.lsn() != reply.lsn || reply.as_of < version.position() {
+        format!("{reply:?} came for {version:?}, with a page as of {}", found.lsn())
+    } else {
+        return Ok(reply);
+    };
+    Err(PageStoreError::Damaged { page, place: "the page store".to_owned(), reason })
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Weak};
 
-use firn_api::{ImageSource, PageStore};
+use firn_api::{ImageSource, LocalImages, PageStore};
 use firn_base::task::TaskHandle;
 use firn_base::{Environment, Lsn, PageId, SpaceId};
 use firn_format::page::{PAGE_SIZE, PageBuf};
@@ -71,6 +71,8 @@ impl BufferPoolOptions {
 /// The pages that a node has in memory. See the crate's page.
 pub struct BufferPool {
     pub(crate) store: Arc<dyn PageStore>,
+    /// What the store takes dirty pages by; without it the log alone brings them there.
+    pub(crate) local_images: Option<Arc<dyn LocalImages>>,
     pub(crate) durable: DurableLsn,
     pub(crate) read_point: ReadPoint,
     pub(crate) request_durable: Option<RequestDurable>,
@@ -95,7 +97,7 @@ pub struct BufferPool {
 
 impl BufferPool {
     /// Makes a pool that shows the newest version of every page, names itself to `store` as the source of
-    /// newer images, and starts the pool's tasks. They end when the pool is dropped or shut down.
+    /// newer images if the store wants any, and starts the pool's tasks. They end when the pool is dropped or shut down.
     ///
     /// # Panics
     /// If there is no address space for the budget.
@@ -107,7 +109,9 @@ impl BufferPool {
         options: BufferPoolOptions,
     ) -> Arc<BufferPool> {
         let pool = BufferPool::with_read_point(store, durable, ReadPoint::Newest, &options);
-        pool.store.attach_images(Arc::new(CachedImages(Arc::downgrade(&pool))));
+        if let Some(images) = &pool.local_images {
+            images.attach(Arc::new(CachedImages(Arc::downgrade(&pool))));
+        }
         pool.start_tasks(&env, &options);
         pool
     }
@@ -120,9 +124,15 @@ impl BufferPool {
     ) -> Arc<BufferPool> {
         let count = options.frame_count();
         let (memory, slots) = FrameMemory::map(count);
+        let local_images = match read_point {
+            ReadPoint::Newest => Arc::clone(&store).local_images(),
+            // An older image than the newest is of no use to the store.
+            ReadPoint::Applied(_) => None,
+        };
         Arc::new(BufferPool {
             flights: Flights::new(durable()),
             store,
+            local_images,
             durable,
             read_point,
             request_durable: options.request_durable.clone(),

@@ -7,7 +7,7 @@ use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
-use firn_api::{ImageSource, Offer, PageRead, PageStore, PageStoreError};
+use firn_api::{ImageSource, LocalImages, Offer, PageRead, PageStore, PageStoreError, PageVersion};
 use firn_base::{Environment, Lsn, PageId, PageNo, SpaceId};
 use firn_format::page::{PAGE_HEADER_BYTES, PageBuf, PageKind};
 
@@ -139,7 +139,7 @@ impl PageStore for World {
         page: PageId,
         version: PageRead,
         into: &mut PageBuf,
-    ) -> Result<(), PageStoreError> {
+    ) -> Result<PageVersion, PageStoreError> {
         self.reads.fetch_add(1, Ordering::SeqCst);
         let during = self.during_read.lock().unwrap().clone();
         let PageRead::Latest { at_least } = version else { panic!("the pool reads the newest") };
@@ -157,9 +157,23 @@ impl PageStore for World {
         into.format(if misplaced { PageId::default() } else { page }, kind);
         into.put_u64(NUMBER, number);
         into.set_lsn(Lsn(lsn));
-        Ok(())
+        Ok(PageVersion { lsn: Lsn(lsn), as_of: at_least.max(Lsn(lsn)) })
     }
 
+    fn applied_lsn(&self, _: PageId) -> Lsn {
+        Lsn(0)
+    }
+
+    fn spaces(&self) -> Vec<SpaceId> {
+        Vec::new()
+    }
+
+    fn local_images(self: Arc<Self>) -> Option<Arc<dyn LocalImages>> {
+        Some(self)
+    }
+}
+
+impl LocalImages for World {
     fn offer(&self, image: &PageBuf) -> Offer {
         assert!(image.lsn() <= self.durable(), "only what is durable is offered");
         let take = |room: usize| room.checked_sub(1);
@@ -182,19 +196,7 @@ impl PageStore for World {
         self.room.fetch_add(self.room_per_wait.load(Ordering::SeqCst), Ordering::SeqCst);
     }
 
-    fn attach_images(&self, source: Arc<dyn ImageSource>) {
+    fn attach(&self, source: Arc<dyn ImageSource>) {
         *self.images.lock().unwrap() = Some(source);
-    }
-
-    fn applied_lsn(&self) -> Lsn {
-        Lsn(0)
-    }
-
-    fn materialise_up_to(&self, _: Lsn) -> Result<(), PageStoreError> {
-        Ok(())
-    }
-
-    fn spaces(&self) -> Vec<SpaceId> {
-        Vec::new()
     }
 }

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use firn_api::{
-    ImageSource, LogError, LogStore, Offer, PageRead, PageStore, PageStoreError, TimestampError,
-    TimestampSource, Timestamps,
+    ImageSource, LocalImages, LogError, LogStore, Offer, PageRead, PageStore, PageStoreError,
+    PageVersion, TimestampError, TimestampSource, Timestamps,
 };
 use firn_base::{Cts, Environment, IndexId, Lsn, PageId, PageNo, SpaceId, TableId, TrxId};
 use firn_buffer::{BufferPool, BufferPoolOptions};
@@ -96,15 +96,29 @@ impl PageStore for MemoryPages {
     fn read(
         &self,
         page: PageId,
-        _version: PageRead,
+        version: PageRead,
         into: &mut PageBuf,
-    ) -> Result<(), PageStoreError> {
+    ) -> Result<PageVersion, PageStoreError> {
         let images = self.images.lock();
         let image = images.get(&page).ok_or(PageStoreError::Absent(page))?;
         into.bytes_mut().copy_from_slice(image.bytes());
-        Ok(())
+        Ok(PageVersion { lsn: image.lsn(), as_of: image.lsn().max(version.position()) })
     }
 
+    fn applied_lsn(&self, _: PageId) -> Lsn {
+        Lsn::FIRST
+    }
+
+    fn spaces(&self) -> Vec<SpaceId> {
+        Vec::new()
+    }
+
+    fn local_images(self: Arc<Self>) -> Option<Arc<dyn LocalImages>> {
+        Some(self)
+    }
+}
+
+impl LocalImages for MemoryPages {
     fn offer(&self, image: &PageBuf) -> Offer {
         self.images.lock().insert(image.page_id(), Box::new(image.clone()));
         Offer::Taken
@@ -112,19 +126,7 @@ impl PageStore for MemoryPages {
 
     fn wait_for_room(&self) {}
 
-    fn attach_images(&self, _source: Arc<dyn ImageSource>) {}
-
-    fn applied_lsn(&self) -> Lsn {
-        Lsn::FIRST
-    }
-
-    fn materialise_up_to(&self, _lsn: Lsn) -> Result<(), PageStoreError> {
-        Ok(())
-    }
-
-    fn spaces(&self) -> Vec<SpaceId> {
-        Vec::new()
-    }
+    fn attach(&self, _source: Arc<dyn ImageSource>) {}
 }
 
 /// Pages over memory with a pool of `pool_bytes`.

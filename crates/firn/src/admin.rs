@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use firn::node::LocalNode;
-use firn_api::{LogStore, PageStore};
+use firn_api::LogStore;
 use firn_base::disk::Disk;
 use firn_base::task::sleep;
 use firn_base::{Environment, Lsn};
@@ -103,7 +103,7 @@ fn check_storage(storage: &LocalStorage, out: &mut dyn Write) -> Result<(), Comm
     writeln!(out, "log: {records} records, from {from} to {to}")?;
     storage.pages.materialise_up_to(to)?;
     let images = storage.pages.verify_all(&mut |_| {})?;
-    writeln!(out, "pages: {images} images, up to date to {}", storage.pages.applied_lsn())?;
+    writeln!(out, "pages: {images} images, up to date to {}", storage.pages.status().applied_lsn)?;
     Ok(())
 }
 

@@ -117,7 +117,7 @@ fn check_page(node: &Node, model: &Mutex<Model>, page: PageId) -> bool {
     let expected = model.lock().newest_at(page, at_least);
     let mut found = PageBuf::zeroed();
     match node.pages.read(page, PageRead::Latest { at_least }, &mut found) {
-        Ok(()) => {}
+        Ok(_) => {}
         Err(PageStoreError::Absent(_)) if expected.is_none() => return true,
         Err(PageStoreError::Io { .. } | PageStoreError::Log(_)) => return false,
         Err(error) => panic!("{page}: {error}"),

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
-use firn_api::{ImageSource, Offer, PageRead, PageStore, PageStoreError};
+use firn_api::{PageRead, PageStore, PageStoreError, PageVersion};
 use firn_base::random::{RandomSource, SplitMix};
 use firn_base::{Environment, Lsn, PageId, PageNo, SpaceId};
 use firn_format::page::{PAGE_HEADER_BYTES, PageBuf, PageKind};
@@ -216,10 +216,10 @@ impl PageStore for LoggedPages {
         page: PageId,
         version: PageRead,
         into: &mut PageBuf,
-    ) -> Result<(), PageStoreError> {
+    ) -> Result<PageVersion, PageStoreError> {
         let hook = self.during_read.lock().unwrap().clone();
         let position = match version {
-            PageRead::Latest { .. } => Lsn::MAX,
+            PageRead::Latest { .. } => self.end(),
             PageRead::AsOf(position) => position,
         };
         let image = self.as_of(page, position);
@@ -227,23 +227,11 @@ impl PageStore for LoggedPages {
             hook(page);
         }
         into.bytes_mut().copy_from_slice(image.ok_or(PageStoreError::Absent(page))?.bytes());
-        Ok(())
+        Ok(PageVersion { lsn: into.lsn(), as_of: position.max(into.lsn()) })
     }
 
-    fn offer(&self, _: &PageBuf) -> Offer {
-        Offer::NotNeeded
-    }
-
-    fn wait_for_room(&self) {}
-
-    fn attach_images(&self, _: Arc<dyn ImageSource>) {}
-
-    fn applied_lsn(&self) -> Lsn {
+    fn applied_lsn(&self, _: PageId) -> Lsn {
         Lsn(0)
-    }
-
-    fn materialise_up_to(&self, _: Lsn) -> Result<(), PageStoreError> {
-        Ok(())
     }
 
     fn spaces(&self) -> Vec<SpaceId> {

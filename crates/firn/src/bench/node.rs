@@ -6,7 +6,6 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use firn::node::{LocalNode, NodeError, NodeOptions};
-use firn_api::PageStore;
 use firn_base::{Environment, IndexId, SpaceId, TableId};
 use firn_engine::log::writer::Purpose;
 use firn_engine::mini_transaction::MiniTransaction;

@@ -98,23 +98,21 @@ impl MapFile {
 
     /// The error for a map without the batch for which log was released: once it was durable.
     pub(super) fn lost_its_end(&self, applied: Lsn, log_start: Lsn) -> PageStoreError {
-        let file = self.path(self.generation).display().to_string();
         let reason = format!(
             "the map ends here, with what was applied up to log position {applied}, but the log begins at \
              {log_start}: entries that were durable are lost"
         );
-        PageStoreError::StoreDamaged { file, offset: self.loaded_bytes, reason }
+        map_damaged(&self.path(self.generation), self.loaded_bytes, reason)
     }
 
     /// The error for a map that knows of log that is gone: what is written to the log next would be taken for
     /// what the images have already.
     pub(super) fn outlived_the_log(&self, named: Lsn, log_end: Lsn) -> PageStoreError {
-        let file = self.path(self.generation).display().to_string();
         let reason = format!(
             "the map names log position {named}, but the log ends at {log_end}: log that was durable is lost, or \
              the map is not this log's"
         );
-        PageStoreError::StoreDamaged { file, offset: self.loaded_bytes, reason }
+        map_damaged(&self.path(self.generation), self.loaded_bytes, reason)
     }
 
     fn path(&self, generation: u64) -> PathBuf {
@@ -271,8 +269,7 @@ impl Loader {
     }
 
     fn damaged(&self, offset: u64, reason: impl Into<String>) -> PageStoreError {
-        let file = self.path.display().to_string();
-        PageStoreError::StoreDamaged { file, offset, reason: reason.into() }
+        map_damaged(&self.path, offset, reason.into())
     }
 
     fn header(&mut self, database: DatabaseId) -> Result<(), PageStoreError> {
@@ -359,6 +356,11 @@ impl Loader {
         let (file, end) = (Arc::clone(&self.file), self.offset);
         Ok(Some(Tail { file, next_number: number, end, reserved: self.length }))
     }
+}
+
+fn map_damaged(path: &Path, offset: u64, reason: String) -> PageStoreError {
+    let place = format!("{} at byte {offset}", path.display());
+    PageStoreError::StoreDamaged { place, reason }
 }
 
 #[cfg(test)]

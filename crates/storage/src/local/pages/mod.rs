@@ -52,7 +52,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
-use firn_api::{ImageSource, Offer, PageRead, PageStore, PageStoreError};
+use firn_api::{ImageSource, LocalImages, Offer, PageRead, PageStore, PageStoreError, PageVersion};
 use firn_base::event::Event;
 use firn_base::task::TaskHandle;
 use firn_base::{Environment, Lsn, PageId, SpaceId};
@@ -80,7 +80,7 @@ fn apply_record(into: &mut PageBuf, page: PageId, record: RawRecord<'_>) -> Resu
     apply(into, page, &change).map_err(|error| error.to_string())
 }
 
-/// The longest that [`PageStore::wait_for_room`] blocks.
+/// The longest that [`LocalImages::wait_for_room`] blocks.
 const ROOM_WAIT: Duration = Duration::from_millis(20);
 
 /// The pages of a local directory.
@@ -154,6 +154,15 @@ impl LocalPages {
             tracing::error!("the page store's task ended with a panic");
         }
         *self.shared.images.write() = None;
+    }
+
+    /// Blocks until everything that ends at or before `lsn` is in stored images; the store hurries
+    /// meanwhile.
+    ///
+    /// # Errors
+    /// What the disk or the log said.
+    pub fn materialise_up_to(&self, lsn: Lsn) -> Result<(), PageStoreError> {
+        self.shared.materialise_up_to(lsn)
     }
 
     /// How the store is doing. Does not block.
@@ -274,8 +283,7 @@ fn open_parts(
 
 fn map_is_missing(directory: &Path, reason: &str) -> PageStoreError {
     PageStoreError::StoreDamaged {
-        file: directory.join("map-…").display().to_string(),
-        offset: 0,
+        place: directory.join("map-…").display().to_string(),
         reason: reason.to_owned(),
     }
 }
@@ -410,19 +418,43 @@ impl PageStore for LocalPages {
         page: PageId,
         version: PageRead,
         into: &mut PageBuf,
-    ) -> Result<(), PageStoreError> {
-        match version {
+    ) -> Result<PageVersion, PageStoreError> {
+        let as_of = match version {
             PageRead::Latest { at_least } => {
                 self.shared.wait_until_known(page, at_least)?;
-                self.shared.read_known(page, None, into)
+                // What is told is known, so the read includes it.
+                let told = self.shared.table.told();
+                self.shared.read_known(page, None, into)?;
+                told.max(at_least).max(into.lsn())
             }
             PageRead::AsOf(wanted) => {
                 self.shared.wait_until_told(wanted)?;
-                self.shared.read_known(page, Some(wanted), into)
+                self.shared.read_known(page, Some(wanted), into)?;
+                wanted
             }
-        }
+        };
+        Ok(PageVersion { lsn: into.lsn(), as_of })
     }
 
+    /// All pages are one chunk.
+    fn applied_lsn(&self, _: PageId) -> Lsn {
+        self.shared.table.applied()
+    }
+
+    fn is_covered(&self, _: PageId, lsn: Lsn) -> bool {
+        self.shared.table.is_applied(lsn)
+    }
+
+    fn spaces(&self) -> Vec<SpaceId> {
+        self.shared.table.spaces()
+    }
+
+    fn local_images(self: Arc<Self>) -> Option<Arc<dyn LocalImages>> {
+        Some(self)
+    }
+}
+
+impl LocalImages for LocalPages {
     fn offer(&self, image: &PageBuf) -> Offer {
         self.shared.offer(image)
     }
@@ -434,20 +466,8 @@ impl PageStore for LocalPages {
         }
     }
 
-    fn attach_images(&self, source: Arc<dyn ImageSource>) {
+    fn attach(&self, source: Arc<dyn ImageSource>) {
         *self.shared.images.write() = Some(source);
-    }
-
-    fn applied_lsn(&self) -> Lsn {
-        self.shared.table.applied()
-    }
-
-    fn materialise_up_to(&self, lsn: Lsn) -> Result<(), PageStoreError> {
-        self.shared.materialise_up_to(lsn)
-    }
-
-    fn spaces(&self) -> Vec<SpaceId> {
-        self.shared.table.spaces()
     }
 }
 

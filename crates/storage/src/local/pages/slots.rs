@@ -69,8 +69,7 @@ impl SlotFiles {
         for (number, path) in names.iter().enumerate() {
             if path.file_name() != self.path(number).file_name() {
                 return Err(PageStoreError::StoreDamaged {
-                    file: self.path(number).display().to_string(),
-                    offset: 0,
+                    place: self.path(number).display().to_string(),
                     reason: format!("the file is missing, but {} is there", path.display()),
                 });
             }

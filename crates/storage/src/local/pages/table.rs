@@ -62,6 +62,8 @@ pub(super) struct PageTable {
     /// Memory of the images.
     stock: Arc<PageStock>,
     told: AtomicU64,
+    /// The highest [`PageTable::applied`] that was computed.
+    applied_seen: AtomicU64,
     /// What was in stored images when the store was opened.
     applied_at_open: Lsn,
 }
@@ -95,6 +97,7 @@ impl PageTable {
             history: Mutex::new(history),
             stock: Arc::default(),
             told: AtomicU64::new(contents.applied.0),
+            applied_seen: AtomicU64::new(contents.applied.0),
             applied_at_open: contents.applied,
         }
     }
@@ -133,7 +136,14 @@ impl PageTable {
         let order = self.order.lock();
         let page = order.pages.first().map_or(Lsn::MAX, |(first, _)| *first);
         let space = order.drops.first().map_or(Lsn::MAX, |(end, _)| Lsn(end.0 - 1));
-        self.told().min(page).min(space)
+        let applied = self.told().min(page).min(space);
+        self.applied_seen.fetch_max(applied.0, Ordering::AcqRel);
+        applied
+    }
+
+    /// Whether everything that ends at or before `lsn` is in stored images.
+    pub(super) fn is_applied(&self, lsn: Lsn) -> bool {
+        lsn.0 <= self.applied_seen.load(Ordering::Acquire) || lsn <= self.applied()
     }
 
     /// What [`PageTable::applied`] will be at least once these images and drops are entered.

@@ -12,7 +12,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use firn_api::{Offer, PageRead, PageStoreError};
+use firn_api::{LocalImages, Offer, PageRead, PageStore, PageStoreError};
 use firn_base::clock::Clock;
 use firn_base::random::SplitMix;
 use firn_base::task::ThreadSpawner;
@@ -157,7 +157,7 @@ impl Store {
         self.pages.shared.hurry_to.store(self.log.durable_lsn().0, Ordering::Relaxed);
         for _ in 0..1000 {
             self.round().unwrap();
-            if self.pages.applied_lsn() == self.log.durable_lsn() {
+            if self.pages.applied_lsn(page(1, 0)) == self.log.durable_lsn() {
                 return;
             }
         }
@@ -166,7 +166,9 @@ impl Store {
 
     fn read(&self, page: PageId, version: PageRead) -> Result<PageBuf, PageStoreError> {
         let mut into = PageBuf::zeroed();
-        self.pages.read(page, version, &mut into).map(|()| into)
+        let reply = self.pages.read(page, version, &mut into)?;
+        assert!(reply.lsn == into.lsn() && reply.as_of >= version.position(), "{reply:?}");
+        Ok(into)
     }
 
     fn read_latest(&self, page: PageId) -> Result<PageBuf, PageStoreError> {

@@ -102,10 +102,9 @@ fn damage_before_the_end_is_refused_with_file_and_offset() {
         written(folder.path());
         overwrite(folder.path(), offset, b"????");
         let error = loaded(folder.path()).err().unwrap();
-        let PageStoreError::StoreDamaged { file, offset, .. } = &error else { panic!("{error}") };
-        assert!(file.ends_with("map-0000000001"));
-        assert_eq!(*offset, at);
-        assert!(error.to_string().contains("restore the directory"), "{error}");
+        let PageStoreError::StoreDamaged { place, .. } = &error else { panic!("{error}") };
+        assert!(place.ends_with(&format!("map-0000000001 at byte {at}")), "{place}");
+        assert!(error.to_string().contains("restore it from a backup"), "{error}");
     }
 }
 

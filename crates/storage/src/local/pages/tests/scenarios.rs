@@ -25,7 +25,7 @@ fn a_page_that_is_only_in_the_log_is_read_from_it() {
     store.change(&[A, B], 1);
     store.change(&[A], 2);
     store.check_all();
-    assert_eq!(store.pages.applied_lsn(), Lsn::FIRST);
+    assert_eq!(store.pages.applied_lsn(A), Lsn::FIRST);
 }
 
 #[test]
@@ -56,7 +56,7 @@ fn an_offered_image_is_read_at_once_and_stored_by_the_next_round() {
     assert_eq!(store.round().unwrap(), 1);
     assert_eq!(store.offer(A), Offer::NotNeeded);
     assert_eq!(store.pages.status().images_offered, 1);
-    assert_eq!(store.pages.applied_lsn(), store.log.durable_lsn());
+    assert_eq!(store.pages.applied_lsn(A), store.log.durable_lsn());
     store.check_all();
 }
 
@@ -72,7 +72,7 @@ fn an_image_that_is_ahead_of_the_log_that_was_told_is_taken() {
     assert_eq!(store.offer(A), Offer::Taken);
     store.round().unwrap();
     store.log.tell();
-    assert_eq!(store.pages.applied_lsn(), end);
+    assert_eq!(store.pages.applied_lsn(A), end);
     store.check_all();
 }
 
@@ -155,7 +155,7 @@ fn a_page_that_cannot_be_built_keeps_its_log_and_nothing_else() {
             page == A
         }
     }
-    store.pages.attach_images(Arc::new(Cache(store.newest(A).clone())));
+    store.pages.attach(Arc::new(Cache(store.newest(A).clone())));
     store.clock.0.fetch_add(2000, Ordering::Relaxed);
     store.round().unwrap();
     assert_eq!(store.pages.status().images_copied, 1);
@@ -259,11 +259,11 @@ fn a_dropped_space_is_gone_and_its_slots_are_free() {
     store.change(&pages[1..2], 3);
     assert_eq!(store.offer(pages[1]), Offer::Taken);
     store.drop_space(SpaceId(5));
-    assert!(store.pages.applied_lsn() < store.log.durable_lsn());
+    assert!(store.pages.applied_lsn(A) < store.log.durable_lsn());
     store.check_all();
     store.round().unwrap();
     assert_eq!(store.offer(pages[0]), Offer::NotNeeded);
-    assert_eq!(store.pages.applied_lsn(), store.log.durable_lsn());
+    assert_eq!(store.pages.applied_lsn(A), store.log.durable_lsn());
     let status = store.pages.status();
     assert_eq!((status.free_slots, status.queued_bytes), (status.slots - 1, 0));
     assert_eq!(store.pages.spaces(), [SpaceId(1)]);
@@ -282,7 +282,7 @@ fn the_history_keeps_a_dropped_space_for_a_while() {
     store.drop_space(SpaceId(1));
     store.round().unwrap();
     for told_as_one in [1, 4] {
-        assert_eq!(store.pages.applied_lsn(), store.log.durable_lsn());
+        assert_eq!(store.pages.applied_lsn(A), store.log.durable_lsn());
         for (page, end) in [(A, created), (A, changed), (B, created), (B, changed)] {
             assert!(store.read(page, PageRead::AsOf(end)).is_ok());
             store.check_as_of(page, end);
@@ -357,9 +357,9 @@ fn a_map_that_lost_batches_whose_log_was_released_is_refused() {
     store_that_lost_the_last_batch(&mut store);
     let error = open(&store.disk, &store.clock, &store.log.reopened(1), &store.options).err();
     let error = error.expect("the second change is in no image and in no log");
-    let PageStoreError::StoreDamaged { file, offset, .. } = &error else { panic!("{error}") };
-    assert_eq!((file.as_str(), *offset), ("/db/pages/map-0000000001", 1536));
-    assert!(error.to_string().contains("restore the directory from a backup"), "{error}");
+    let PageStoreError::StoreDamaged { place, .. } = &error else { panic!("{error}") };
+    assert_eq!(place, "/db/pages/map-0000000001 at byte 1536");
+    assert!(error.to_string().contains("restore it from a backup"), "{error}");
 }
 
 #[test]
@@ -395,7 +395,7 @@ fn log_that_changes_no_stored_page_any_more_is_released_when_nothing_is_to_do() 
     for _ in 0..11 {
         store.round().unwrap();
     }
-    assert_eq!((store.pages.applied_lsn(), store.log.kept_from()), (end, end));
+    assert_eq!((store.pages.applied_lsn(A), store.log.kept_from()), (end, end));
     let batches = store.pages.status().batches;
     (0..30).for_each(|_| assert_eq!(store.round().unwrap(), 0));
     assert_eq!(store.pages.status().batches, batches, "what is named is not named again");

@@ -83,7 +83,7 @@ impl Stress {
         let versions = self.truth[number].lock();
         let expected = versions.iter().rev().find(|version| version.lsn() <= wanted);
         match (result, expected) {
-            (Ok(()), Some(expected)) => assert_eq!(chain(&found), chain(expected)),
+            (Ok(_), Some(expected)) => assert_eq!(chain(&found), chain(expected)),
             (Err(PageStoreError::Absent(_)), None) => {}
             // The horizon may have moved between the question and the read.
             (Err(PageStoreError::TooOld { kept_from, .. }), _) => {

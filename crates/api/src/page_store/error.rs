@@ -1,0 +1,95 @@
+//! Why a page could not be read.
+
+use firn_base::{Lsn, PageId};
+
+use crate::log_store::LogError;
+
+/// Why a page could not be read. Places are texts for people: a file and offset, or a node's address.
+#[derive(Debug, Clone, thiserror::Error)]
+pub enum PageStoreError {
+    /// The page was never written, or its space was dropped.
+    #[error("{0} does not exist")]
+    Absent(PageId),
+    /// No good image and not enough log to build one.
+    #[error("{page} is damaged in {place}: {reason}; restore it from a backup or a replica")]
+    Damaged {
+        /// The page.
+        page: PageId,
+        /// Where the image is.
+        place: String,
+        /// What is wrong.
+        reason: String,
+    },
+    /// The version is older than what is kept.
+    #[error("{page} at log position {wanted} is older than the history that is kept, {kept_from}")]
+    TooOld {
+        /// The page.
+        page: PageId,
+        /// The version that was asked for.
+        wanted: Lsn,
+        /// The oldest version that is served.
+        kept_from: Lsn,
+    },
+    /// The operating system refused.
+    #[error("{place}: {reason}")]
+    Io {
+        /// The file.
+        place: String,
+        /// What the operating system said.
+        reason: String,
+    },
+    /// Nobody who has the page answers in time. A later try may succeed.
+    #[error("{page} cannot be read at present, {place}: {reason}; the read can be repeated")]
+    Unavailable {
+        /// The page.
+        page: PageId,
+        /// Which nodes were asked.
+        place: String,
+        /// What the last one said.
+        reason: String,
+    },
+    /// The page's chunk does not lie at the node that was asked. The caller finds out where it lies and asks
+    /// there.
+    #[error(
+        "{page} does not lie at {place}; the chunk was moved, and the read is repeated elsewhere"
+    )]
+    WrongChunk {
+        /// The page.
+        page: PageId,
+        /// The node that was asked.
+        place: String,
+    },
+    /// The caller belongs to an epoch that has ended: another node writes now. The caller has to stop.
+    #[error(
+        "{place} serves epoch {current}, this node asks in epoch {epoch}; it was replaced and has to stop"
+    )]
+    OldEpoch {
+        /// The node that was asked.
+        place: String,
+        /// The caller's epoch.
+        epoch: u64,
+        /// The epoch that the store serves.
+        current: u64,
+    },
+    /// The store's own books cannot be read, so that no page can be found.
+    #[error(
+        "the page store is damaged in {place}: {reason}; restore it from a backup or a replica"
+    )]
+    StoreDamaged {
+        /// Where the books are.
+        place: String,
+        /// What is wrong.
+        reason: String,
+    },
+    /// The log behind the page could not be read.
+    #[error(transparent)]
+    Log(#[from] LogError),
+}
+
+impl PageStoreError {
+    /// Whether the same read may succeed if it is repeated, without anybody doing anything.
+    #[must_use]
+    pub fn is_transient(&self) -> bool {
+        matches!(self, PageStoreError::Unavailable { .. } | PageStoreError::WrongChunk { .. })
+    }
+}
