@@ -12,6 +12,7 @@ pub mod timestamps;
 
 pub use log_store::{LogError, LogStore};
 pub use page_store::{
-    ImageSource, LocalImages, Offer, PageRead, PageStore, PageStoreError, PageVersion,
+    ImageSource, LocalImages, Offer, PageRead, PageRequest, PageSink, PageStore, PageStoreError,
+    PageVersion,
 };
 pub use timestamps::{TimestampError, TimestampSource, Timestamps};

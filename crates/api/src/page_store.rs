@@ -17,6 +17,7 @@
 //! A store in the caller's own address space may spare itself work by taking images from there
 //! ([`LocalImages`]). A store elsewhere has no such thing.
 
+mod batch;
 mod error;
 mod local_images;
 
@@ -25,6 +26,7 @@ use std::sync::Arc;
 use firn_base::{Lsn, PageId, SpaceId};
 use firn_format::page::PageBuf;
 
+pub use batch::{PageRequest, PageSink, read_in_turn};
 pub use error::PageStoreError;
 pub use local_images::{ImageSource, LocalImages, Offer};
 
@@ -73,6 +75,13 @@ pub trait PageStore: Send + Sync {
         version: PageRead,
         into: &mut PageBuf,
     ) -> Result<PageVersion, PageStoreError>;
+
+    /// Reads many pages, each into the buffer that `sink` has for it, and completes them one by one in
+    /// whatever order they arrive. Blocks until all are completed; a slow page does not hold up those
+    /// that arrive before it.
+    fn read_many(&self, requests: &[PageRequest], sink: &mut dyn PageSink) {
+        read_in_turn(self, requests, sink);
+    }
 
     /// The applied position of the chunk that `page` lies in: every log group about one of its pages
     /// that ends at or before this position is in a durable image, so the chunk needs no log before it.

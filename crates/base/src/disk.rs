@@ -37,6 +37,12 @@ pub trait File: Send + Sync {
     /// Reads exactly `into.len()` bytes at `offset`; `UnexpectedEof` if the file is shorter.
     fn read_at(&self, into: &mut [u8], offset: u64) -> io::Result<()>;
 
+    /// Asks that `length` bytes at `offset` be read into the operating system's memory soon, so that a
+    /// read finds them there. Says nothing of errors, and does not wait for the disk.
+    fn begin_read(&self, offset: u64, length: u64) {
+        let _ = (offset, length);
+    }
+
     /// Writes all of `bytes` at `offset`.
     fn write_at(&self, bytes: &[u8], offset: u64) -> io::Result<()>;
 
@@ -96,6 +102,12 @@ struct SystemFile(fs::File);
 impl File for SystemFile {
     fn read_at(&self, into: &mut [u8], offset: u64) -> io::Result<()> {
         self.0.read_exact_at(into, offset)
+    }
+
+    fn begin_read(&self, offset: u64, length: u64) {
+        let length = std::num::NonZeroU64::new(length);
+        // A hint: a file system that does not take it reads when it is asked to.
+        let _ = rustix::fs::fadvise(&self.0, offset, length, rustix::fs::Advice::WillNeed);
     }
 
     fn write_at(&self, bytes: &[u8], offset: u64) -> io::Result<()> {

@@ -10,7 +10,6 @@ use firn_base::task::TaskHandle;
 use firn_base::{Environment, PageId, SpaceId};
 
 use crate::frame::Access;
-use crate::load::LoadOptions;
 use crate::pool::{BufferPool, BufferPoolOptions};
 use crate::statistics::Counter;
 use crate::sync::{AtomicBool, Event, Mutex, Ordering};
@@ -54,15 +53,24 @@ impl Signals {
         self.stopped.load(Ordering::SeqCst)
     }
 
-    /// The next page to prefetch; `None` when the tasks are to end. Blocks.
-    fn next_prefetch(&self) -> Option<(PageId, Access)> {
+    /// The next pages to prefetch, up to `limit` for one access; `None` when the tasks are to end. Blocks.
+    fn next_prefetch(&self, limit: usize) -> Option<(Vec<PageId>, Access)> {
         let mut next = None;
         self.prefetch_queued.wait_until(None, || {
-            next = self.prefetch.lock().pop_front();
+            next = take_batch(&mut self.prefetch.lock(), limit);
             next.is_some() || self.is_stopped()
         });
         next.filter(|_| !self.is_stopped())
     }
+}
+
+fn take_batch(
+    queue: &mut VecDeque<(PageId, Access)>,
+    limit: usize,
+) -> Option<(Vec<PageId>, Access)> {
+    let access = queue.front()?.1;
+    let alike = queue.iter().take(limit).take_while(|(_, other)| *other == access).count();
+    Some((queue.drain(..alike).map(|(page, _)| page).collect(), access))
 }
 
 /// Starts the tasks that `options` ask for.
@@ -77,8 +85,10 @@ pub(crate) fn start(
         tasks.push(env.spawner.spawn("pool-clean", Box::new(move || clean(&signals, &pool))));
     }
     for _ in 0..options.prefetch_tasks {
-        let (signals, pool) = (Arc::clone(&pool.signals), Arc::downgrade(pool));
-        tasks.push(env.spawner.spawn("pool-prefetch", Box::new(move || prefetch(&signals, &pool))));
+        let (signals, limit) = (Arc::clone(&pool.signals), pool.batch_pages());
+        let pool = Arc::downgrade(pool);
+        let body = Box::new(move || prefetch(&signals, limit, &pool));
+        tasks.push(env.spawner.spawn("pool-prefetch", body));
     }
     tasks
 }
@@ -101,13 +111,11 @@ fn clean(signals: &Signals, pool: &Weak<BufferPool>) {
     }
 }
 
-fn prefetch(signals: &Signals, pool: &Weak<BufferPool>) {
-    while let Some((page, access)) = signals.next_prefetch() {
+fn prefetch(signals: &Signals, limit: usize, pool: &Weak<BufferPool>) {
+    while let Some((pages, access)) = signals.next_prefetch(limit) {
         let Some(pool) = pool.upgrade() else { return };
-        let loaded = pool.load_with(page, LoadOptions { access, ..LoadOptions::default() });
-        // Whoever needs the page loads it and is told what is wrong.
-        if loaded.is_ok() {
-            pool.counters.count(Counter::Prefetches);
-        }
+        // The operation that needs a page which failed loads it and gets the error.
+        let loaded = pool.load_missing(&pages, access).pins.len();
+        pool.counters.add(Counter::Prefetches, loaded as u64);
     }
 }

@@ -86,6 +86,12 @@ fn hash(page: PageId) -> usize {
     hasher.finish() as usize
 }
 
+impl Passengers {
+    fn alone(at_least: Lsn) -> Passengers {
+        Passengers { flight: Arc::default(), joiners: 0, at_least, superseded: false }
+    }
+}
+
 impl Flight {
     /// Waits for the end of the load.
     pub(crate) fn wait(&self) -> Outcome {
@@ -137,10 +143,21 @@ impl Flights {
             }
             Entry::Vacant(_) if is_cached() => Boarding::Cached,
             Entry::Vacant(place) => {
-                let flight = Arc::new(Flight::default());
-                place.insert(Passengers { flight, joiners: 0, at_least, superseded: false });
+                place.insert(Passengers::alone(at_least));
                 Boarding::Lead
             }
+        }
+    }
+
+    /// Begins a load unless the page is cached or being loaded, and says whether it began one.
+    pub(crate) fn lead(&self, page: PageId, is_cached: impl FnOnce() -> bool) -> bool {
+        let mut shard = self.shard(page).lock();
+        match shard.entry(page) {
+            Entry::Vacant(place) if !is_cached() => {
+                place.insert(Passengers::alone(Lsn(0)));
+                true
+            }
+            _ => false,
         }
     }
 

@@ -178,10 +178,9 @@ impl BufferPool {
         }
     }
 
-    /// Latches exclusively those of `pages` that are cached and do not include the group that ends at
-    /// `end`. Waits for one latch at a time and holds no other meanwhile: the order of a group's records
-    /// is not the readers' latch order (rule 5).
-    fn latch_for_group(&self, pages: &[PageId], end: Lsn) -> Vec<ExclusiveGuard<'_>> {
+    /// Latches exclusively those of `pages` that are cached. Waits for one latch at a time and holds no
+    /// other meanwhile: the order of a group's records is not the readers' latch order (rule 5).
+    fn latch_for_group(&self, pages: &[PageId]) -> Vec<ExclusiveGuard<'_>> {
         let mut busy = None;
         'again: loop {
             let waited_for = busy.and_then(|page| Some((page, self.latch_exclusive(page)?)));
@@ -198,11 +197,10 @@ impl BufferPool {
                         busy = Some(page);
                         continue 'again;
                     }
-                    // Whoever loads it from now on reads it as of `end`.
+                    // It is read as of the announced position from now on.
                     Err(Miss(_)) => {}
                 }
             }
-            guards.retain(|guard| guard.lsn() < end);
             return guards;
         }
     }
@@ -255,7 +253,7 @@ impl LogApplier {
                 self.pool.flights.require(*page, end);
             }
         }
-        let mut guards = self.pool.latch_for_group(&pages, end);
+        let mut guards = self.pool.latch_for_group(&pages);
         for (page, change) in changes {
             let Some(guard) = guards.iter_mut().find(|guard| guard.id() == *page) else { continue };
             if let Err(error) = apply(guard.page_mut(), *page, change) {

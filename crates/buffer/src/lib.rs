@@ -4,7 +4,8 @@
 //!            operation                          pool                          page store
 //!   shared / exclusive / optimistic ──► translation ──► frame, latch
 //!        │ Miss(page): let go of all guards
-//!        └─ load(page) ───────────────► one read per page ─────────────────► read(latest)
+//!        └─ load(page) ───────────────► one read per page ─────────────────► read(version)
+//!           prefetch(pages) ──────────► one call per batch ────────────────► read_many(versions)
 //!           run again                   eviction ──── dirty, durable ──────► offer(image)
 //!                                       copy_image ◄─────────────────────── asks in the background
 //!                                       (both only with a store in the same address space)
@@ -26,6 +27,7 @@
 //! The latch and lock rules are in this crate's README; code cites them by number.
 
 mod background;
+mod batch;
 mod eviction;
 mod flight;
 mod follow;

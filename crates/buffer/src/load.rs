@@ -1,8 +1,6 @@
 //! Bringing pages in. Everything here may wait and is called with no guard held (rule 4).
 
-use std::sync::atomic::Ordering;
-
-use firn_api::{PageRead, PageStoreError, PageVersion};
+use firn_api::{PageRead, PageRequest, PageStoreError, PageVersion};
 use firn_base::{Lsn, PageId};
 use firn_format::page::PageBuf;
 
@@ -49,7 +47,7 @@ impl BufferPool {
             let is_cached = || self.translation.lookup(page).is_some();
             let outcome = match self.flights.board(page, options.at_least, is_cached) {
                 Boarding::Lead => {
-                    Leader { pool: self, page, frame: None, landed: false }.fly(options)
+                    Leader::new(self, page, self.take_frame(), options.access).fly(options.at_least)
                 }
                 Boarding::Join(flight) => {
                     self.counters.count(Counter::LoadsJoined);
@@ -67,20 +65,6 @@ impl BufferPool {
                 Outcome::Again => {}
             }
         }
-    }
-
-    /// Brings several pages in at once. All stay until the pins are dropped. Blocks; called with no guard held.
-    ///
-    /// # Errors
-    /// The first error; the other pages may or may not be cached.
-    ///
-    /// # Panics
-    /// If more than a quarter of the pool is asked for: the pins could fill it.
-    pub fn load_many(&self, pages: &[PageId]) -> Result<Vec<PagePin<'_>>, PageStoreError> {
-        assert!(pages.len() <= self.frame_count() / 4, "too many pages to pin at once");
-        // The prefetch tasks read the later pages while this thread reads the first ones.
-        self.prefetch(pages.get(1..).unwrap_or_default());
-        pages.iter().map(|&page| self.load(page)).collect()
     }
 
     /// Says that these pages are wanted soon; they are read in the background. Errors come up when the page is
@@ -108,49 +92,63 @@ impl BufferPool {
     }
 }
 
-/// The one who reads the page. Dropped before it has landed (the store panicked), it tells its joiners.
-struct Leader<'a> {
+/// The thread that reads a page for all that want it. If it is dropped before the load has landed (the
+/// store panicked), it tells its joiners.
+pub(crate) struct Leader<'a> {
     pool: &'a BufferPool,
     page: PageId,
     frame: Option<OwnedFrame>,
-    landed: bool,
+    access: Access,
+    has_landed: bool,
 }
 
-impl Leader<'_> {
-    fn fly(mut self, options: LoadOptions) -> Outcome {
-        self.frame = Some(self.pool.take_frame());
-        let mut at_least = options.at_least;
+impl<'a> Leader<'a> {
+    /// Leads a load that was begun with [`crate::flight::Flights`], into `frame`.
+    pub(crate) fn new(
+        pool: &'a BufferPool,
+        page: PageId,
+        frame: OwnedFrame,
+        access: Access,
+    ) -> Leader<'a> {
+        Leader { pool, page, frame: Some(frame), access, has_landed: false }
+    }
+
+    fn fly(mut self, mut at_least: Lsn) -> Outcome {
         loop {
-            at_least = at_least.max(self.pool.flights.newest_dropped(self.page));
-            let version = self.pool.read_point.version(at_least);
-            let read = self.read(version);
-            self.pool.read_point.wait_until_shown(version);
-            match self.land(version, read, options.access) {
+            let request = self.request(at_least);
+            self.pool.counters.reads_began(1);
+            let reply = self.pool.store.read(request.page, request.version, self.page_mut());
+            match self.land(request.version, reply) {
                 Landing::Landed(outcome) => return outcome,
                 Landing::ReadAgain(newer) => at_least = newer,
             }
         }
     }
 
-    fn read(&mut self, version: PageRead) -> Result<PageVersion, PageStoreError> {
-        let counters = &self.pool.counters;
-        counters.count(Counter::Misses);
-        counters.reads_in_flight.fetch_add(1, Ordering::Relaxed);
-        let slot = &mut self.frame.as_mut().expect("a leader has a frame").slot;
-        let read = self.pool.store.read(self.page, version, slot);
-        counters.reads_in_flight.fetch_sub(1, Ordering::Relaxed);
-        read.and_then(|reply| check(self.page, version, reply, slot))
+    /// What is to be read now, at least as new as `at_least`.
+    pub(crate) fn request(&self, at_least: Lsn) -> PageRequest {
+        let at_least = at_least.max(self.pool.flights.newest_dropped(self.page));
+        PageRequest { page: self.page, version: self.pool.read_point.version(at_least) }
     }
 
-    fn land(
+    /// Where the page goes, until the load has landed.
+    pub(crate) fn page_mut(&mut self) -> &mut PageBuf {
+        &mut self.frame.as_mut().expect("a leader has a frame until it lands").slot
+    }
+
+    /// Puts in place what was read for `version`, unless it has to be read again.
+    pub(crate) fn land(
         &mut self,
         version: PageRead,
-        read: Result<PageVersion, PageStoreError>,
-        access: Access,
+        reply: Result<PageVersion, PageStoreError>,
     ) -> Landing {
-        let (pool, page, frame) = (self.pool, self.page, &mut self.frame);
-        let as_of = read.as_ref().map_or(version.position(), |reply| reply.as_of);
-        let landing = pool.flights.land(page, as_of, |joiners| match read {
+        self.pool.counters.read_ended();
+        let page = self.page;
+        let reply = reply.and_then(|reply| check(page, version, reply, self.page_mut()));
+        self.pool.read_point.wait_until_shown(version);
+        let as_of = reply.as_ref().map_or(version.position(), |reply| reply.as_of);
+        let (pool, frame, access) = (self.pool, &mut self.frame, self.access);
+        let landing = pool.flights.land(page, as_of, |joiners| match reply {
             Ok(_) => {
                 let OwnedFrame { number, slot } = frame.take().expect("a leader has a frame");
                 let install = Install { page, stored_lsn: slot.lsn(), pins: 1 + joiners, access };
@@ -164,7 +162,7 @@ impl Leader<'_> {
                 Outcome::Failed(error)
             }
         });
-        self.landed = matches!(landing, Landing::Landed(_));
+        self.has_landed = matches!(landing, Landing::Landed(_));
         if let (Access::Scan, Landing::Landed(Outcome::Cached(number))) = (access, &landing) {
             pool.clock.note_scanned(*number, page);
         }
@@ -177,7 +175,7 @@ impl Drop for Leader<'_> {
         if let Some(frame) = self.frame.take() {
             self.pool.free.push(frame);
         }
-        if !self.landed {
+        if !self.has_landed {
             let abandoned = PageStoreError::Io {
                 place: self.page.to_string(),
                 reason: "whoever read it gave up".to_owned(),

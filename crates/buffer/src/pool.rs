@@ -36,7 +36,8 @@ pub struct BufferPoolOptions {
     /// What pages, published images and their bookkeeping may take together. The table from page to frame
     /// comes on top: four bytes per page that was ever cached.
     pub budget_bytes: usize,
-    /// Tasks that read ahead; 0: [`BufferPool::prefetch`] does nothing.
+    /// Tasks that read ahead, each with one call of the page store under way; 0:
+    /// [`BufferPool::prefetch`] does nothing.
     pub prefetch_tasks: usize,
     /// Whether a task keeps a stock of free frames. Without it every load makes its own room.
     pub clean_ahead: bool,
@@ -51,7 +52,7 @@ impl BufferPoolOptions {
     pub fn with_budget(budget_bytes: usize) -> BufferPoolOptions {
         BufferPoolOptions {
             budget_bytes,
-            prefetch_tasks: 4,
+            prefetch_tasks: 2,
             clean_ahead: true,
             request_durable: None,
         }

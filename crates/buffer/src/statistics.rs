@@ -39,7 +39,7 @@ type Shard = CachePadded<[AtomicU64; COUNTERS]>;
 /// The counters of one pool.
 pub(crate) struct Counters {
     shards: Box<[Shard]>,
-    pub(crate) reads_in_flight: AtomicUsize,
+    reads_in_flight: AtomicUsize,
 }
 
 /// A reading of a pool's counters. All count from the pool's start but `reads_in_flight`.
@@ -55,7 +55,7 @@ pub struct PoolStatistics {
     pub loads_joined: u64,
     /// Reads that failed.
     pub loads_failed: u64,
-    /// Pages that the prefetch tasks brought.
+    /// Pages that were brought before an operation needed them.
     pub prefetches: u64,
     /// Pages dropped that the page store had.
     pub evictions_clean: u64,
@@ -102,6 +102,17 @@ impl Counters {
     pub(crate) fn add(&self, counter: Counter, number: u64) {
         self.shards[thread_number() % SHARDS][counter as usize]
             .fetch_add(number, Ordering::Relaxed);
+    }
+
+    /// `count` reads of the page store begin.
+    pub(crate) fn reads_began(&self, count: usize) {
+        self.add(Counter::Misses, count as u64);
+        self.reads_in_flight.fetch_add(count, Ordering::Relaxed);
+    }
+
+    /// One of them has ended.
+    pub(crate) fn read_ended(&self) {
+        self.reads_in_flight.fetch_sub(1, Ordering::Relaxed);
     }
 
     fn sum(&self, counter: Counter) -> u64 {

@@ -7,7 +7,10 @@ use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
-use firn_api::{ImageSource, LocalImages, Offer, PageRead, PageStore, PageStoreError, PageVersion};
+use firn_api::{
+    ImageSource, LocalImages, Offer, PageRead, PageRequest, PageSink, PageStore, PageStoreError,
+    PageVersion,
+};
 use firn_base::{Environment, Lsn, PageId, PageNo, SpaceId};
 use firn_format::page::{PAGE_HEADER_BYTES, PageBuf, PageKind};
 
@@ -32,6 +35,8 @@ pub(crate) struct World {
     pub(crate) waits: AtomicUsize,
     pub(crate) reads: AtomicUsize,
     pub(crate) offers: AtomicUsize,
+    /// How many pages each call for several asked for.
+    pub(crate) batches: Mutex<Vec<usize>>,
     pub(crate) broken: Mutex<HashSet<PageId>>,
     pub(crate) misplaced: Mutex<HashSet<PageId>>,
     /// Called within each read.
@@ -158,6 +163,15 @@ impl PageStore for World {
         into.put_u64(NUMBER, number);
         into.set_lsn(Lsn(lsn));
         Ok(PageVersion { lsn: Lsn(lsn), as_of: at_least.max(Lsn(lsn)) })
+    }
+
+    /// Replies in the wrong order.
+    fn read_many(&self, requests: &[PageRequest], sink: &mut dyn PageSink) {
+        self.batches.lock().unwrap().push(requests.len());
+        for (index, request) in requests.iter().enumerate().rev() {
+            let reply = self.read(request.page, request.version, sink.page_mut(index));
+            sink.complete(index, reply);
+        }
     }
 
     fn applied_lsn(&self, _: PageId) -> Lsn {

@@ -133,6 +133,29 @@ fn a_group_is_seen_on_all_its_pages_or_on_none() {
 }
 
 #[test]
+fn a_page_of_a_group_is_not_seen_before_the_group_is_applied() {
+    let log = LoggedPages::new();
+    let writer = log.writer(40);
+    format_pages(&log, &writer, 4);
+    let (pool, mut applier) = log.follower(32, log.end());
+    change_all(&log, &writer, 1);
+    drop(pool.load(page(3)).unwrap());
+    let latched = pool.shared(page(3)).unwrap();
+    std::thread::scope(|scope| {
+        scope.spawn(|| log.feed(&mut applier));
+        while pool.statistics().blocked_exclusive == 0 {
+            firn_base::task::yield_now();
+        }
+        let loaded = scope.spawn(|| number(&shown(&pool, page(1)).unwrap()));
+        firn_base::task::sleep(Duration::from_millis(20));
+        assert_eq!(number(&latched), 0);
+        assert!(!pool.contains(page(1)), "page 3 is still without the group");
+        drop(latched);
+        assert_eq!(loaded.join().unwrap(), 1);
+    });
+}
+
+#[test]
 fn a_load_that_a_group_overtakes_is_begun_again() {
     let log = LoggedPages::new();
     let writer = log.writer(40);

@@ -9,7 +9,7 @@ use firn_base::{Lsn, PageId};
 use firn_format::page::PageKind;
 
 use crate::test_support::{World, number, page};
-use crate::{Access, BufferPool, BufferPoolOptions, LoadOptions};
+use crate::{Access, BufferPool, LoadOptions};
 
 /// A hook that keeps a read from ending until `count` others have joined it.
 fn until_joined(world: &World, pool: &Arc<BufferPool>, count: u64) {
@@ -150,42 +150,6 @@ fn a_store_that_panics_leaves_nobody_waiting() {
     *world.during_read.lock().unwrap() = None;
     assert!(pool.load(page(0)).is_ok());
     assert_eq!(pool.free.count(), pool.frame_count() - 1);
-}
-
-#[test]
-fn many_pages_are_read_at_once() {
-    let world = World::with_pages(8);
-    let pool = world.pool_with(BufferPoolOptions::with_budget(1 << 20));
-    let weak = Arc::downgrade(&pool);
-    *world.during_read.lock().unwrap() = Some(Arc::new(move |_: PageId| {
-        let pool = weak.upgrade().unwrap();
-        while pool.statistics().reads_in_flight < 4 && pool.statistics().misses < 5 {
-            yield_now();
-        }
-    }));
-    let pins = pool.load_many(&(0..8).map(page).collect::<Vec<_>>()).unwrap();
-    assert_eq!(
-        pins.iter().map(|pin| pin.id()).collect::<Vec<_>>(),
-        (0..8).map(page).collect::<Vec<_>>()
-    );
-    assert_eq!(world.reads.load(Ordering::SeqCst), 8);
-    assert!(pool.load_many(&[page(0), page(99)]).is_err());
-    assert!(pool.load_many(&[]).unwrap().is_empty());
-    pool.shutdown();
-}
-
-#[test]
-fn a_prefetch_that_fails_is_silent_and_the_rest_goes_on() {
-    let world = World::with_pages(3);
-    let pool = world.pool_with(BufferPoolOptions::with_budget(1 << 20));
-    pool.prefetch(&[page(9), page(0), page(1)]);
-    while !pool.contains(page(0)) || !pool.contains(page(1)) {
-        yield_now();
-    }
-    assert!(matches!(pool.load(page(9)), Err(PageStoreError::Absent(_))));
-    pool.shutdown();
-    pool.prefetch(&[page(2)]);
-    assert!(!pool.contains(page(2)));
 }
 
 #[test]

@@ -91,9 +91,9 @@ impl LoggedPages {
     pub(crate) fn change(&self, writer: &BufferPool, changes: &[(PageId, Change<'_>)]) -> Lsn {
         let mut pages: Vec<PageId> = changes.iter().map(|(page, _)| *page).collect();
         pages.dedup();
-        let mut reservation = writer.reserve(pages.len());
         let mut _pin = None;
         let mut guards = loop {
+            let mut reservation = writer.reserve(pages.len());
             let latch = |page: &PageId| match self.newest(*page) {
                 Some(_) => writer.exclusive(*page),
                 None => Ok(writer.create(&mut reservation, *page)),

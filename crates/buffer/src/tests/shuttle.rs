@@ -300,7 +300,7 @@ fn shuttle_lookups_are_right_while_nodes_change_their_space() {
 fn shuttle_a_group_is_applied_to_all_its_pages_at_once() {
     check(|| {
         let log = LoggedPages::new();
-        let writer = log.writer(8);
+        let writer = log.writer(40);
         let header = Change::Format { kind: PageKind::SpaceHeader };
         (0..5).for_each(|number| _ = log.change(&writer, &[(page(number), header)]));
         let (pool, mut applier) = log.follower(0, log.end());

@@ -52,7 +52,11 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
-use firn_api::{ImageSource, LocalImages, Offer, PageRead, PageStore, PageStoreError, PageVersion};
+use firn_api::page_store::read_in_turn;
+use firn_api::{
+    ImageSource, LocalImages, Offer, PageRead, PageRequest, PageSink, PageStore, PageStoreError,
+    PageVersion,
+};
 use firn_base::event::Event;
 use firn_base::task::TaskHandle;
 use firn_base::{Environment, Lsn, PageId, SpaceId};
@@ -434,6 +438,18 @@ impl PageStore for LocalPages {
             }
         };
         Ok(PageVersion { lsn: into.lsn(), as_of })
+    }
+
+    /// The disk reads the images side by side; they are checked and completed in turn.
+    fn read_many(&self, requests: &[PageRequest], sink: &mut dyn PageSink) {
+        for request in requests.iter().skip(1) {
+            let wanted = match request.version {
+                PageRead::Latest { .. } => None,
+                PageRead::AsOf(wanted) => Some(wanted),
+            };
+            self.shared.begin_read(request.page, wanted);
+        }
+        read_in_turn(self, requests, sink);
     }
 
     /// All pages are one chunk.

@@ -35,6 +35,16 @@ impl Shared {
         }
     }
 
+    /// Has the disk begin to read the image that a read as of `wanted` starts from. Does not wait for it.
+    pub(super) fn begin_read(&self, page: PageId, wanted: Option<Lsn>) {
+        let view = self.table.view(page);
+        if let Ok(Plan { base: Base::Stored(_, version), .. }) =
+            view.plan(wanted, view.versions.len())
+        {
+            self.files.begin_read(version.slot);
+        }
+    }
+
     /// Waits until the newest version that is known of the page includes everything that ends at or
     /// before `at_least`.
     pub(super) fn wait_until_known(

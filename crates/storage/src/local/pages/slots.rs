@@ -107,6 +107,13 @@ impl SlotFiles {
         self.file(slot.file())?.read_at(into.bytes_mut(), slot.offset_bytes())
     }
 
+    /// Has the disk begin to read a slot. Does not wait for it.
+    pub(super) fn begin_read(&self, slot: SlotNo) {
+        if let Ok(file) = self.file(slot.file()) {
+            file.begin_read(slot.offset_bytes(), PAGE_SIZE as u64);
+        }
+    }
+
     /// Writes images into adjacent slots of one file. Blocks for I/O.
     pub(super) fn write(&self, first: SlotNo, images: &[u8]) -> Result<(), PageStoreError> {
         self.file(first.file())
