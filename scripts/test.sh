@@ -71,6 +71,7 @@ crash_loop() {
 interleavings() {
     cargo test --locked --release -p firn-buffer --features shuttle --lib shuttle
     cargo test --locked --release -p firn-engine --features shuttle --lib interleavings
+    cargo test --locked --release -p firn-storage --features shuttle --lib interleavings
 }
 
 [ $# -gt 0 ] || read -ra steps <<< "$all_steps"

@@ -10,7 +10,10 @@ pub mod page_store;
 pub mod rows;
 pub mod timestamps;
 
-pub use log_store::{LogError, LogStore};
+pub use log_store::{
+    FollowOptions, Followed, FollowedGroup, LogEpoch, LogError, LogFollower, LogPiece, LogSource,
+    LogStore, LogWriter, OpenedLog, PageFilter, Room, Tail, Watermarks, WriterEpoch,
+};
 pub use page_store::{
     ImageSource, LocalImages, Offer, PageRead, PageRequest, PageSink, PageStore, PageStoreError,
     PageVersion,

@@ -1,85 +1,113 @@
 //! The seam to the log.
 //!
 //! ```text
-//!   truncated ≤ durable ≤ written          (all LSNs; log groups lie in [truncated, written))
+//!   truncated ≤ durable ≤ taken ≤ appended        (all LSNs; log groups lie in [truncated, appended))
+//!               └─ rounds in flight ─┘
 //! ```
+//!
+//! A stream has one writer at a time. The writer *opens* the stream with an *epoch*; the store then
+//! makes nothing of older epochs durable any more, wherever their writers are. From then on the store
+//! *takes* log from the writer, in rounds, as many at a time as it likes.
+//!
+//! The store takes and the writer does not push, so that the store alone decides who writes, when, and
+//! how much at once:
+//!
+//! * over a local disk, a thread that waits for its commit leads a round itself, without a hand-over to
+//!   another thread, and takes what has been appended at the moment at which the disk is free;
+//! * over a network, the store takes a round whenever it has credit, straight into the message.
+//!
+//! What the store does not take stays in the writer's buffer, and a full buffer is the back-pressure.
 
-use firn_base::Lsn;
+use std::fmt;
 
-/// Why the log did not take or give what was asked.
-#[derive(Debug, Clone, thiserror::Error)]
-pub enum LogError {
-    /// There is no room for more log. Nothing was written; a later try may succeed.
-    #[error(
-        "no room for the log in {place}: {reason}; free disk space, and writes go on by themselves"
-    )]
-    NoRoom {
-        /// The file or directory.
-        place: String,
-        /// What the operating system said.
-        reason: String,
-    },
-    /// The log cannot be made durable any more. The node has to stop: what was written since the last
-    /// good sync may or may not be there.
-    #[error("the log at {place} failed: {reason}; the node stops, restart it to recover")]
-    Failed {
-        /// The file.
-        place: String,
-        /// What the operating system said.
-        reason: String,
-    },
-    /// The position is not in the log (any more).
-    #[error("log position {position} is outside of what is kept, {from} to {to}")]
-    OutOfRange {
-        /// What was asked for.
-        position: Lsn,
-        /// The first position that is kept.
-        from: Lsn,
-        /// The end of what can be read.
-        to: Lsn,
-    },
-    /// The disk would not give what is in the log. What is there may be good: a later try may succeed.
-    #[error("the log file {file} cannot be read at byte {offset}: {reason}; look after the disk")]
-    Unreadable {
-        /// The file.
-        file: String,
-        /// Where in the file.
-        offset: u64,
-        /// What the operating system said.
-        reason: String,
-    },
-    /// The log was damaged after it was written.
-    #[error(
-        "the log file {file} is damaged at byte {offset}: {what}; restore the file from a backup or a replica"
-    )]
-    Damaged {
-        /// The file.
-        file: String,
-        /// Where in the file.
-        offset: u64,
-        /// What is wrong.
-        what: String,
-    },
+use firn_base::{Cts, Lsn, PageNo, TrxId};
+use firn_format::redo::{Change, Group};
+
+#[cfg(feature = "conformance")]
+pub mod conformance;
+mod error;
+mod follow;
+mod writer;
+
+pub use error::LogError;
+pub use follow::{FollowOptions, Followed, FollowedGroup, LogFollower, LogPiece, PageFilter};
+pub use writer::{LogSource, LogWriter, OpenedLog, Room};
+
+/// Numbers the writers of a stream: a later writer has a higher one.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct LogEpoch(pub u64);
+
+impl fmt::Display for LogEpoch {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+/// Which epoch a writer opens a stream with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum WriterEpoch {
+    /// Above every epoch that the store knows: for a node that alone decides to write.
+    Next,
+    /// Exactly this one, which an election or a control plane has decided. Refused unless it is
+    /// above every epoch that the store knows.
+    Exactly(LogEpoch),
+}
+
+/// Ids that were possibly handed out are below these.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Watermarks {
+    /// The first transaction id that was not handed out.
+    pub trx_id_limit: TrxId,
+    /// The first commit timestamp that was not handed out.
+    pub cts_limit: Cts,
+}
+
+impl Watermarks {
+    /// Takes the higher one of each.
+    pub fn raise(&mut self, other: Watermarks) {
+        self.trx_id_limit = self.trx_id_limit.max(other.trx_id_limit);
+        self.cts_limit = self.cts_limit.max(other.cts_limit);
+    }
+
+    /// Raises to what the watermark records in `group` say.
+    ///
+    /// # Errors
+    /// If a record is not valid.
+    pub fn raise_by_group(&mut self, group: &Group<'_>) -> Result<(), String> {
+        for record in group.records() {
+            let record = record.map_err(|damage| damage.to_string())?;
+            if record.page.page_no != PageNo::NONE {
+                continue;
+            }
+            let change = Change::decode(&record).map_err(|damage| damage.to_string())?;
+            if let Change::Watermark { trx_id_limit, cts_limit } = change {
+                self.raise(Watermarks { trx_id_limit, cts_limit });
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Where a writer goes on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Tail {
+    /// The writer's epoch. No earlier writer of the stream had it.
+    pub epoch: LogEpoch,
+    /// The end of the log: all before is durable, and nothing of older epochs will follow.
+    pub end: Lsn,
+    /// The highest watermarks in the log, also in parts of it that were truncated.
+    pub watermarks: Watermarks,
 }
 
 /// A log stream. One task writes; any number reads.
 pub trait LogStore: Send + Sync {
-    /// Writes whole groups that begin at `start`, the end of what was written before. Not durable until
-    /// [`LogStore::sync`]. Blocks for the write.
+    /// Makes the caller the stream's only writer and fences all earlier ones. Blocks until what
+    /// they wrote is settled: either durable and before the tail's end, or never in the log.
     ///
     /// # Errors
-    /// [`LogError::NoRoom`] (nothing was taken) or [`LogError::Failed`].
-    fn append(&self, start: Lsn, groups: &[u8]) -> Result<(), LogError>;
-
-    /// Says that a sync follows soon and that its caller has something else to do first: what the sync would wait for may
-    /// begin. Does not wait for it.
-    fn begin_sync(&self) {}
-
-    /// Makes durable all that was appended and returns the end of it. Blocks for the sync.
-    ///
-    /// # Errors
-    /// [`LogError::Failed`]; the stream is then unusable.
-    fn sync(&self) -> Result<Lsn, LogError>;
+    /// [`LogError::Fenced`] if the epoch is not above all others, [`LogError::NotLeader`],
+    /// [`LogError::Unavailable`] or [`LogError::Failed`].
+    fn open(&self, epoch: WriterEpoch) -> Result<OpenedLog, LogError>;
 
     /// The end of what is durable. Does not block.
     fn durable_lsn(&self) -> Lsn;
@@ -92,16 +120,15 @@ pub trait LogStore: Send + Sync {
     /// position after what was read. Blocks for the read.
     ///
     /// # Errors
-    /// [`LogError::OutOfRange`], [`LogError::Unreadable`] or [`LogError::Damaged`].
+    /// [`LogError::OutOfRange`], [`LogError::Unavailable`], [`LogError::Unreadable`] or
+    /// [`LogError::Damaged`].
     fn read(&self, from: Lsn, limit_bytes: usize, into: &mut Vec<u8>) -> Result<Lsn, LogError>;
 
-    /// Whether writers should be told that the log is about to run out of room: what is left is kept for
-    /// commits, rollbacks and the log's own upkeep. Does not block.
-    fn is_room_low(&self) -> bool;
-
-    /// Whether even what frees room has to stop, for commits and rollbacks alone. Between the two
-    /// limits rows are deleted. Does not block.
-    fn is_room_scarce(&self) -> bool {
-        self.is_room_low()
-    }
+    /// Registers a reader, which gets the durable log from a position on and holds it until it
+    /// releases it. Blocks as a read does.
+    ///
+    /// # Errors
+    /// [`LogError::OutOfRange`] if the log from there on is not kept or the position is not durable;
+    /// [`LogError::Unavailable`].
+    fn follow(&self, options: FollowOptions) -> Result<Box<dyn LogFollower>, LogError>;
 }

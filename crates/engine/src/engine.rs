@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use firn_api::{LogStore, PageStore, Timestamps};
+use firn_api::{LogStore, OpenedLog, PageStore, Timestamps, WriterEpoch};
 use firn_base::event::Event;
 use firn_base::task::TaskHandle;
 use firn_base::{Cts, Environment, Lsn};
@@ -57,10 +57,10 @@ impl Default for EngineOptions {
 pub struct Storage {
     /// The log stream that this node writes.
     pub log: Arc<dyn LogStore>,
+    /// The epoch that this node writes the log with; every node that wrote it before is fenced.
+    pub epoch: WriterEpoch,
     /// The pages that the log changes; everything durable in the log is known to it.
     pub pages: Arc<dyn PageStore>,
-    /// Ids that an earlier life may have used are below these.
-    pub limits: IdLimits,
     /// Who numbers the commits.
     pub timestamps: Timestamps,
     /// Makes the regions that other nodes read; without any of these names yet.
@@ -91,21 +91,24 @@ impl Engine {
     /// are rolled back and pages brought up to date after it has returned. Blocks for I/O.
     ///
     /// # Errors
-    /// If the storage cannot be read or is damaged.
+    /// If the storage cannot be read or is damaged, or another node has the log.
     pub fn open(
         environment: &Environment,
         storage: Storage,
         options: &EngineOptions,
     ) -> Result<Engine, EngineError> {
         let durable = storage.fabric.register("durable-lsn", 1)?;
-        let pages = open_pages(environment, &storage, options, durable);
+        let opened = storage.log.open(storage.epoch)?;
+        let limits = opened.tail.watermarks;
+        let limits = IdLimits { trx: limits.trx_id_limit, cts: limits.cts_limit };
+        let pages = open_pages(environment, &storage, opened, options, durable);
         let spaces = Arc::new(Spaces::new(pages.clone()));
         let forest = Arc::new(Forest::new(pages, spaces, options.structure_changes));
         let system = TransactionSystem::new(
             environment,
             &storage.fabric,
             forest,
-            storage.limits,
+            limits,
             &storage.timestamps,
             options.transactions,
         )?;
@@ -201,7 +204,7 @@ impl Engine {
     /// should end.
     #[must_use]
     pub fn failure(&self) -> Option<EngineError> {
-        self.system.pages().log.failure().cloned().map(EngineError::from)
+        self.system.pages().log.failure().map(EngineError::from)
     }
 
     /// Stops the background tasks and makes the log durable. Open transactions are losers then. Blocks.
@@ -225,13 +228,13 @@ impl Engine {
 fn open_pages(
     environment: &Environment,
     storage: &Storage,
+    opened: OpenedLog,
     options: &EngineOptions,
     durable: OwnedRegion,
 ) -> Pages {
     let published = durable.clone();
     let log = RedoLog::start(
-        environment,
-        Arc::clone(&storage.log),
+        opened,
         options.log,
         Box::new(move |lsn| published.words()[0].store(lsn.0, Ordering::Release)),
     );

@@ -151,6 +151,9 @@ impl EngineError {
     pub fn mysql_code(&self) -> u16 {
         match self {
             EngineError::Log(LogError::NoRoom { .. }) => 1021,
+            // What drivers and proxies take for "this server does not write: find the one that does".
+            EngineError::Log(LogError::Fenced { .. } | LogError::NotLeader { .. }) => 1290,
+            EngineError::Log(LogError::Unavailable { .. }) => 1180,
             EngineError::NoMemory(_) | EngineError::Fabric(_) => 1041,
             // The transaction was not committed, and can be run again.
             EngineError::Timestamp(_) => 1213,
@@ -217,6 +220,6 @@ impl EngineError {
     /// Whether the node cannot go on.
     #[must_use]
     pub fn is_fatal(&self) -> bool {
-        matches!(self, EngineError::Log(LogError::Failed { .. }))
+        matches!(self, EngineError::Log(error) if error.ends_writer())
     }
 }

@@ -1,13 +1,12 @@
 //! A log and a page store in memory, for tests of what stands above them.
 
-use std::cell::Cell;
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use firn_api::{
-    ImageSource, LocalImages, LogError, LogStore, Offer, PageRead, PageStore, PageStoreError,
-    PageVersion, TimestampError, TimestampSource, Timestamps,
+    ImageSource, LocalImages, LogStore, Offer, PageRead, PageStore, PageStoreError, PageVersion,
+    TimestampError, TimestampSource, Timestamps, WriterEpoch,
 };
 use firn_base::{Cts, Environment, IndexId, Lsn, PageId, PageNo, SpaceId, TableId, TrxId};
 use firn_buffer::{BufferPool, BufferPoolOptions};
@@ -33,58 +32,9 @@ use crate::transaction::{
 };
 use crate::tree::{Forest, StructureChanges, Target};
 
-/// How much room the log says that it has, to the thread that asks.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Room {
-    Plenty,
-    Low,
-    Scarce,
-}
+mod memory_log;
 
-thread_local! {
-    /// What [`MemoryLog`] answers on this thread.
-    pub(crate) static ROOM: Cell<Room> = const { Cell::new(Room::Plenty) };
-}
-
-/// A log in memory.
-#[derive(Default)]
-pub(crate) struct MemoryLog {
-    bytes: Mutex<Vec<u8>>,
-}
-
-impl LogStore for MemoryLog {
-    fn append(&self, start: Lsn, groups: &[u8]) -> Result<(), LogError> {
-        let mut bytes = self.bytes.lock();
-        assert_eq!(start, Lsn::FIRST.advance(bytes.len() as u64));
-        bytes.extend_from_slice(groups);
-        Ok(())
-    }
-
-    fn sync(&self) -> Result<Lsn, LogError> {
-        Ok(self.durable_lsn())
-    }
-
-    fn durable_lsn(&self) -> Lsn {
-        Lsn::FIRST.advance(self.bytes.lock().len() as u64)
-    }
-
-    fn truncated_lsn(&self) -> Lsn {
-        Lsn::FIRST
-    }
-
-    fn read(&self, from: Lsn, _limit: usize, into: &mut Vec<u8>) -> Result<Lsn, LogError> {
-        into.extend_from_slice(&self.bytes.lock()[from.since(Lsn::FIRST) as usize..]);
-        Ok(self.durable_lsn())
-    }
-
-    fn is_room_low(&self) -> bool {
-        ROOM.get() != Room::Plenty
-    }
-
-    fn is_room_scarce(&self) -> bool {
-        ROOM.get() == Room::Scarce
-    }
-}
+pub(crate) use memory_log::{MemoryLog, ROOM};
 
 /// Pages in memory; takes every offer.
 #[derive(Default)]
@@ -135,9 +85,8 @@ pub(crate) fn memory_pages(pool_bytes: usize) -> Pages {
     let durable = Arc::new(AtomicU64::new(0));
     let published = Arc::clone(&durable);
     let log = RedoLog::start(
-        &environment,
-        Arc::new(MemoryLog::default()),
-        RedoLogOptions { idle_flush_ms: 1, ..RedoLogOptions::default() },
+        MemoryLog::default().open(WriterEpoch::Next).unwrap(),
+        RedoLogOptions::default(),
         Box::new(move |lsn| published.store(lsn.0, Ordering::Release)),
     );
     let pool = BufferPool::new(

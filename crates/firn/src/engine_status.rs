@@ -126,7 +126,7 @@ fn write_log(node: &LocalNode, out: &mut String) -> std::fmt::Result {
     writeln!(out, "Log durable up to            {}", writer.durable_lsn())?;
     writeln!(out, "Pages materialised up to     {}", node.storage().pages.status().applied_lsn)?;
     writeln!(out, "Log kept from                {}", log.truncated_lsn())?;
-    writeln!(out, "Made durable {} times", writer.sync_count())
+    writeln!(out, "Made durable {} times", writer.round_count())
 }
 
 fn write_pages(node: &LocalNode, out: &mut String) -> std::fmt::Result {

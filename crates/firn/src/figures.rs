@@ -177,7 +177,7 @@ fn locks(node: &LocalNode) -> Vec<Figure> {
 fn log(node: &LocalNode) -> Vec<Figure> {
     let (log, writer) = (&node.storage().log, &node.engine().system().pages().log);
     let (end, truncated) = (log.end_lsn().0, log.truncated_lsn().0);
-    let syncs = writer.sync_count();
+    let syncs = writer.round_count();
     let written = end.saturating_sub(node.opened_at().0);
     let behind = node.storage().pages.status().behind_bytes;
     vec![
@@ -220,7 +220,7 @@ fn pages(node: &LocalNode) -> Vec<Figure> {
         Figure::counter("", value, "firn_page_images", "Page images made for storage")
             .with_label("way", way)
     };
-    let syncs = node.engine().system().pages().log.sync_count();
+    let syncs = node.engine().system().pages().log.round_count();
     vec![
         image("copied", status.images_copied),
         image("built", status.images_built),

@@ -192,7 +192,7 @@ impl MemoryReport {
             resident: resident_bytes().unwrap_or(0),
             withheld: pages.pool.withheld_bytes() as u64,
             buffer_pool: pages.pool.resident_bytes() as u64,
-            log_buffer: pages.log.memory_bytes(),
+            log_buffer: pages.log.memory_bytes() + log.round_bytes,
             log_index: log.open_index_bytes,
             log_index_cache: log.index_cache_bytes,
             page_images: store.image_memory_bytes,

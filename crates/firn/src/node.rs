@@ -3,9 +3,8 @@
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
-use firn_api::Timestamps;
+use firn_api::{Timestamps, WriterEpoch};
 use firn_base::{Environment, Lsn};
-use firn_engine::transaction::IdLimits;
 use firn_engine::{Engine, EngineError, EngineOptions, Storage};
 use firn_fabric::{Epoch, InProcessFabric};
 use firn_storage::local::{LocalOptions, LocalStorage, OpenError};
@@ -54,11 +53,11 @@ impl LocalNode {
         options: &NodeOptions,
     ) -> Result<LocalNode, NodeError> {
         let storage = LocalStorage::open(environment, path, options.storage.clone())?;
-        let watermarks = storage.log.watermarks();
         let seams = Storage {
             log: storage.log.clone(),
+            // The directory's lock has decided that this node writes.
+            epoch: WriterEpoch::Next,
             pages: storage.pages.clone(),
-            limits: IdLimits { trx: watermarks.trx_id_limit, cts: watermarks.cts_limit },
             timestamps: Timestamps::Local,
             // Other processes cannot reach these regions, so any number that grows will do.
             fabric: Arc::new(InProcessFabric::new(Epoch(environment.clock.wall_time_ms()))),

@@ -2,11 +2,10 @@
 
 use std::sync::Arc;
 
-use firn_api::Timestamps;
 use firn_api::rows::DatabaseNode;
+use firn_api::{Timestamps, WriterEpoch};
 use firn_base::Environment;
 use firn_engine::rows::EngineNode;
-use firn_engine::transaction::IdLimits;
 use firn_engine::{Engine, EngineOptions, Storage};
 use firn_fabric::{Epoch, InProcessFabric};
 use firn_storage::local::{LocalOptions, LocalStorage};
@@ -28,11 +27,10 @@ impl TestNode {
         let directory = tempfile::tempdir().unwrap();
         let storage =
             LocalStorage::open(&environment, directory.path(), LocalOptions::default()).unwrap();
-        let watermarks = storage.log.watermarks();
         let seams = Storage {
             log: storage.log.clone(),
             pages: storage.pages.clone(),
-            limits: IdLimits { trx: watermarks.trx_id_limit, cts: watermarks.cts_limit },
+            epoch: WriterEpoch::Next,
             timestamps: Timestamps::Local,
             fabric: Arc::new(InProcessFabric::new(Epoch(1))),
         };

@@ -1,4 +1,7 @@
 //! Storage: where the log and the pages are. This build has the local directory; remote chunks stand
 //! behind the same seams.
 
+pub mod follower;
+pub mod leases;
 pub mod local;
+mod sync;

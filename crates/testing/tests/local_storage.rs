@@ -7,8 +7,10 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use firn_api::{LogStore, PageRead, PageStore, PageStoreError};
+use firn_api::{LogStore, PageRead, PageStore, PageStoreError, WriterEpoch};
 use firn_base::{Environment, Lsn, PageId, PageNo, SpaceId};
+use firn_engine::log::writer::Purpose;
+use firn_engine::log::{Completion, RedoLog, RedoLogOptions};
 use firn_format::page::{PAGE_HEADER_BYTES, PAGE_SIZE, PageBuf, PageKind};
 use firn_format::redo::{Change, GroupBuilder};
 use firn_storage::local::pages::{LocalPages, PageStoreOptions};
@@ -51,6 +53,7 @@ impl Model {
 struct Node {
     pages: Arc<LocalPages>,
     log: Arc<LocalLog>,
+    redo: Arc<RedoLog>,
 }
 
 fn open(environment: &Environment) -> Result<Node, String> {
@@ -67,7 +70,10 @@ fn open(environment: &Environment) -> Result<Node, String> {
         ..PageStoreOptions::default()
     };
     let pages = LocalPages::open(&directory, page_options, Arc::clone(&log) as _);
-    Ok(Node { pages: pages.map_err(|error| error.to_string())?, log })
+    let pages = pages.map_err(|error| error.to_string())?;
+    let opened = log.open(WriterEpoch::Next).map_err(|error| error.to_string())?;
+    let options = RedoLogOptions { buffer_bytes: 512 << 10 };
+    Ok(Node { pages, log, redo: RedoLog::start(opened, options, Box::new(|_| {})) })
 }
 
 /// A group that writes the next value into some pages, and these pages.
@@ -91,22 +97,26 @@ fn draw_group(random: &Random, model: &mut Model) -> (Vec<u8>, Vec<PageId>, u64)
     (group.finish().to_vec(), changed, value)
 }
 
-/// Appends and syncs until the log takes no more.
+/// Appends, and waits for some of it, until the log takes no more.
 fn write(node: &Node, random: &Random, model: &Mutex<Model>, rounds: u32) {
     for _ in 0..rounds {
-        let start = node.log.end_lsn();
+        let start = node.redo.end_lsn();
         let (group, changed, value) = draw_group(random, &mut model.lock());
         let end = start.advance(group.len() as u64);
         // Known before it is asked for: a crash may leave it in the log.
         for page in changed {
             model.lock().versions.entry(page).or_default().push((end, value));
         }
-        if node.log.append(start, &group).is_err() {
-            return;
-        }
+        let Ok(admission) = node.redo.admit(group.len(), Purpose::Completion) else { return };
+        assert_eq!(node.redo.append(admission, &group).end, end);
         if random.chance(0.3) {
-            let Ok(durable) = node.log.sync() else { return };
-            model.lock().acknowledged = durable;
+            if node.redo.wait_durable(end).is_err() {
+                return;
+            }
+            model.lock().acknowledged = end;
+        } else if random.chance(0.3) {
+            // Written at some time, and torn by some crashes.
+            node.redo.when_durable(end, Completion::new(Arc::new(|_, _| {}), 0));
         }
     }
 }
@@ -165,6 +175,8 @@ fn verify(environment: &Environment, model: &Mutex<Model>) {
     for number in 0..PAGES {
         assert!(check_page(&node, model, page(number)), "nothing is wrong with the disk");
     }
+    // Its task has the directory until it has ended.
+    node.redo.close().expect("nothing is wrong with the disk");
 }
 
 fn lives(world: &World, faults: &Faults) {

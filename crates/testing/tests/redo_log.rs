@@ -1,7 +1,7 @@
-//! The redo writer over the local log, on the simulated disk: committers that write for each other, commits
+//! The redo log over the local log store, on the simulated disk: committers that write for each other, commits
 //! that are handed over, power losses and failing syncs at any switch point.
 //!
-//! The writer's own task is set up so that it comes by itself only after an hour: what nobody is woken
+//! The store's own task is set up so that it comes by itself only after an hour: what nobody is woken
 //! for is a deadlock, or shows as an hour that has passed.
 
 use std::path::Path;
@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use firn_api::LogError;
+use firn_api::{LogError, LogStore, WriterEpoch};
 use firn_base::{Environment, Lsn, PageId, PageNo, SpaceId};
 use firn_engine::log::writer::Purpose;
 use firn_engine::log::{Completion, RedoLog, RedoLogOptions};
@@ -49,14 +49,18 @@ impl Told {
 
 fn open_store(environment: &Environment) -> Result<Arc<LocalLog>, OpenError> {
     let directory = LocalDirectory::open(environment, Path::new(DIRECTORY))?;
-    let options = LogOptions { segment_size_bytes: 4096 + 64 * 512, ..LogOptions::default() };
+    let options = LogOptions {
+        segment_size_bytes: 4096 + 64 * 512,
+        idle_flush_ms: 3_600_000,
+        ..LogOptions::default()
+    };
     LocalLog::open(&directory, options)
 }
 
 fn start(environment: &Environment) -> Result<(Arc<RedoLog>, Arc<LocalLog>), OpenError> {
     let store = open_store(environment)?;
-    let options = RedoLogOptions { buffer_bytes: 512 << 10, idle_flush_ms: 3_600_000 };
-    let log = RedoLog::start(environment, Arc::clone(&store) as _, options, Box::new(|_| {}));
+    let options = RedoLogOptions { buffer_bytes: 512 << 10 };
+    let log = RedoLog::start(store.open(WriterEpoch::Next)?, options, Box::new(|_| {}));
     Ok((log, store))
 }
 

@@ -1,6 +1,7 @@
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use expect_test::expect;
+use firn_api::Room;
 use firn_api::rows::NewIndex;
 use firn_base::SpaceId;
 use firn_format::definition::{ColumnDefinition, IndexKind, IndexPart, TableDefinition};
@@ -11,7 +12,7 @@ use super::*;
 use crate::check::check;
 use crate::lock::LockError;
 use crate::table::{ScanOptions, WriteBuffers};
-use crate::test_support::{Database, ROOM, Room, index_over, table_definition};
+use crate::test_support::{Database, ROOM, index_over, table_definition};
 
 fn numbers(name: &str) -> TableDefinition {
     let int = ColumnType::Int(IntWidth::Four);

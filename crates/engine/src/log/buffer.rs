@@ -7,7 +7,7 @@
 //!            consumed                         reserved
 //!               │ published │ hole │ published │
 //!   … zeros … ──┴───────────┴──────┴───────────┴── zeros …
-//!               ▲ the writer takes groups up to the first hole, zeroes what it took, moves on
+//!               ▲ the log store takes groups up to the first hole; the ring is zeroed behind it
 //! ```
 //!
 //! Holes are found by looking, so there is no list of gaps and no lock. The ring is made of atomic words:
@@ -144,7 +144,7 @@ impl LogBuffer {
     }
 
     /// Takes published groups, in order and up to the first hole, until `into` has about `limit_bytes`.
-    /// Returns where the first one begins. For the writer task alone (rule 3).
+    /// Returns where the first one begins. For the log store alone (rule 3).
     pub fn take(&self, into: &mut Vec<u8>, limit_bytes: usize) -> Lsn {
         let first = self.consumed.load(Ordering::Relaxed);
         let mut position = first;

@@ -7,7 +7,7 @@
 
 use std::collections::VecDeque;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use firn_api::LogError;
 use firn_base::Lsn;
@@ -16,7 +16,7 @@ use parking_lot::Mutex;
 /// Is told how commits have ended that were handed over to it.
 pub trait CommitListener: Send + Sync {
     /// The commits that were handed over with these `tokens`, in the order of their positions in the log, are durable, or
-    /// never will be: those of one round of the log together. Runs on the log writer's task: hand over and return.
+    /// never will be: those of one round of the log together. Runs on a task of the log store: hand over and return.
     fn commits_ended(&self, tokens: &[u64], outcome: &Result<(), LogError>);
 }
 
@@ -62,8 +62,6 @@ pub struct Completions {
     /// In the order of their positions, which is nearly the order in which they come.
     pending: Mutex<VecDeque<Pending>>,
     count: AtomicUsize,
-    /// The greatest position of all that were ever kept.
-    wanted: AtomicU64,
 }
 
 impl Completions {
@@ -72,19 +70,8 @@ impl Completions {
         self.count.load(Ordering::SeqCst) > 0
     }
 
-    /// Whether there is one for what is durable.
-    pub fn is_due(&self, durable: Lsn) -> bool {
-        self.is_pending() && self.pending.lock().front().is_some_and(|first| first.lsn <= durable)
-    }
-
-    /// The greatest position that a completion has waited for.
-    pub fn wanted_lsn(&self) -> Lsn {
-        Lsn(self.wanted.load(Ordering::SeqCst))
-    }
-
     /// Keeps `completion` until [`Completions::complete`] reaches `lsn`.
     pub fn push(&self, lsn: Lsn, completion: Completion) {
-        self.wanted.fetch_max(lsn.0, Ordering::SeqCst);
         let mut pending = self.pending.lock();
         let later = pending.iter().rev().take_while(|other| other.lsn > lsn).count();
         let place = pending.len() - later;
@@ -156,9 +143,8 @@ mod tests {
             completions.push(Lsn(lsn), Completion::new(Arc::clone(listener) as _, token));
         }
         completions.push(Lsn(160), Completion::nobody());
-        assert_eq!(completions.wanted_lsn(), Lsn(190));
-        assert!(!completions.is_due(Lsn(119)));
-        assert!(completions.is_due(Lsn(120)));
+        completions.complete(Lsn(119));
+        assert!(one.0.lock().is_empty(), "nothing of it is durable");
         completions.complete(Lsn(180));
         assert_eq!(*one.0.lock(), [(vec![1, 3], true)]);
         assert_eq!(*other.0.lock(), [(vec![4, 2], true)], "in the order of the log");

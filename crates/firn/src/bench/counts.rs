@@ -39,7 +39,7 @@ impl Counts {
             list_waits: system.active_list_waits(),
             latch_waits: pool.blocked_shared + pool.blocked_exclusive,
             lock_waits: system.locks().statistics().waits,
-            syncs: pages.log.sync_count(),
+            syncs: pages.log.round_count(),
             log_bytes: pages.log.end_lsn().0,
             misses: pool.misses,
             eviction_waits: pool.eviction_waits,

@@ -13,7 +13,7 @@ pub mod page_log;
 pub mod pages;
 
 pub use directory::{DatabaseId, LocalDirectory, OpenError};
-pub use log::{LocalLog, LogMemory, LogOptions, Watermarks};
+pub use log::{LocalLog, LogMemory, LogOptions};
 pub use pages::{LocalPages, PageStoreOptions};
 
 use std::path::Path;

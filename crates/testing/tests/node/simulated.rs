@@ -271,7 +271,7 @@ fn a_prepared_transaction_whose_rollback_was_cut_off_is_not_committed_by_halves(
 /// A node that writes its log without being asked to.
 fn open_eager(environment: &Environment) -> LocalNode {
     let mut options = options(&Random::new(1));
-    options.engine.log.idle_flush_ms = 0;
+    options.storage.log.idle_flush_ms = 0;
     LocalNode::open(environment, Path::new(DIRECTORY), &options).expect("a good disk")
 }
 

@@ -101,7 +101,7 @@ impl Worker<'_> {
 
     fn complain(&self, sequence: u64, error: &EngineError) {
         let is_disk = matches!(error, EngineError::Log(_) | EngineError::Page(_));
-        let is_end = matches!(error, EngineError::Log(LogError::Failed { .. }));
+        let is_end = error.is_fatal();
         let is_expected = is_end || (is_disk && self.is_disk_bad);
         if !is_expected {
             println!("thread {} at {sequence}: {error:?}", self.thread);

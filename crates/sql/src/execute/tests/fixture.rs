@@ -3,11 +3,10 @@
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use firn_api::Timestamps;
 use firn_api::rows::{DatabaseNode, Direction, IsolationLevel, ReadMode, Transaction, WaitPolicy};
+use firn_api::{Timestamps, WriterEpoch};
 use firn_base::{Environment, IndexId, PageNo, SpaceId, TableId};
 use firn_engine::rows::EngineNode;
-use firn_engine::transaction::IdLimits;
 use firn_engine::{Engine, EngineOptions, Storage};
 use firn_fabric::{Epoch, InProcessFabric};
 use firn_format::definition::{
@@ -178,11 +177,10 @@ impl Database {
         let environment = Environment::system();
         let storage =
             LocalStorage::open(&environment, folder.path(), LocalOptions::default()).unwrap();
-        let watermarks = storage.log.watermarks();
         let seams = Storage {
             log: storage.log.clone(),
             pages: storage.pages.clone(),
-            limits: IdLimits { trx: watermarks.trx_id_limit, cts: watermarks.cts_limit },
+            epoch: WriterEpoch::Next,
             timestamps: Timestamps::Local,
             fabric: Arc::new(InProcessFabric::new(Epoch(1))),
         };

@@ -23,9 +23,9 @@
 //! units of 8 bytes from the segment's first LSN. The head is written after the rest is durable; one that an
 //! earlier use of the file has left names another first LSN.
 
+use firn_api::Watermarks;
 use firn_base::{Cts, Lsn, SpaceId, TrxId};
 
-use super::Watermarks;
 use super::index::{PageIndex, PageSummary};
 
 /// Bytes of a footer before its summary.

@@ -10,11 +10,11 @@
 //! Positions are in units of 8 bytes from the segment's first LSN. A group belongs to the segment in which it
 //! begins, even if it goes on in the next one.
 
+use firn_api::Watermarks;
 use firn_base::{Lsn, PageId, PageNo, SpaceId};
 use firn_format::redo::{Change, Group};
 use rustc_hash::FxHashMap;
 
-use super::Watermarks;
 use super::segment::Segment;
 
 const NO_ENTRY: u32 = u32::MAX;

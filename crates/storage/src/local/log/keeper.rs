@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use firn_api::LogError;
+use firn_api::{LogError, Room};
 use firn_base::Lsn;
 use firn_base::disk::{Disk, File, OpenMode};
 
@@ -113,14 +113,16 @@ impl Shared {
         }
     }
 
-    /// See [`firn_api::LogStore::is_room_low`].
-    pub(super) fn is_room_low(&self) -> bool {
-        self.keeper.lock().stuck.is_some() && self.segments.lock().ahead() < 2
-    }
-
-    /// See [`firn_api::LogStore::is_room_scarce`].
-    pub(super) fn is_room_scarce(&self) -> bool {
-        self.keeper.lock().stuck.is_some() && self.segments.lock().ahead() < 1
+    /// See [`firn_api::LogWriter::room`]. Takes a mutex only when segments cannot be made.
+    pub(super) fn room_left(&self) -> Room {
+        if !self.is_stuck.load(Ordering::Acquire) {
+            return Room::Plenty;
+        }
+        match self.segments.lock().ahead() {
+            0 => Room::Scarce,
+            1 => Room::Low,
+            _ => Room::Plenty,
+        }
     }
 
     fn needs_segment(&self) -> bool {
@@ -157,6 +159,7 @@ impl Shared {
         let is_stuck = stuck.is_some();
         let reason = stuck.clone().unwrap_or_default();
         let was_stuck = std::mem::replace(&mut self.keeper.lock().stuck, stuck).is_some();
+        self.is_stuck.store(is_stuck, Ordering::Release);
         match (was_stuck, is_stuck) {
             (false, true) => tracing::warn!(%reason, "no room for another log segment"),
             (true, false) => tracing::info!("there is room for the log again"),
@@ -170,7 +173,7 @@ impl Shared {
             database: self.directory.database(),
             blocks: segment::blocks_in(self.options.segment_size_bytes),
             first,
-            incarnation: self.incarnation,
+            incarnation: self.incarnation.load(Ordering::Acquire),
             watermarks: *self.watermarks.lock(),
         }
     }
@@ -197,7 +200,8 @@ impl Shared {
 impl Shared {
     /// See [`crate::local::page_log::PageLog::release_before`]. The files follow in the background.
     pub(super) fn release_before(&self, lsn: Lsn) {
-        let limit = lsn.min(self.indexer.told());
+        // Readers hold it, beside the page store, which asks.
+        let limit = self.leases.raise_floor(lsn.min(self.indexer.told()), self.durable());
         let begun = self.segments.lock().begun();
         // The oldest segment that is kept has to be one in which a group begins, at or before the limit: that
         // group's start is then the start of the log, and everything before has ended.

@@ -19,8 +19,10 @@
 //! * D2. Nothing is written into a segment before the one ahead of it is durable as a whole.
 //! * D3. The last byte of a segment is not written before the next segment's name is durable. So a log that
 //!   fills its last file has lost the next one.
-//! * D4. Incarnations never go down along the log. Opening the log takes an incarnation that no block has, and
-//!   makes the block in which the log ends durable with it before anything else is written.
+//! * D4. Incarnations never go down along the log. Opening the log takes an incarnation that no block
+//!   has, and so does every writer that opens the stream, but for the first one of a process: it is the
+//!   writer's epoch. The block in which the log ends is made durable with it before anything else is
+//!   written.
 //! * D5. A block that says that the log was durable up to `d` was written after a sync that covers `d`.
 //!
 //! Latch rules:
@@ -30,17 +32,24 @@
 //! 3. Who appends holds the writer token, which is not a mutex: a second appender waits for it on an event.
 
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
+use std::time::Duration;
 
-use firn_api::{LogError, LogStore};
+use firn_api::{
+    FollowOptions, LogEpoch, LogError, LogFollower, LogStore, OpenedLog, Room, Watermarks,
+    WriterEpoch,
+};
 use firn_base::event::Event;
 use firn_base::task::TaskHandle;
-use firn_base::{Cts, LogStreamId, Lsn, PageId, TrxId};
+use firn_base::{LogStreamId, Lsn, PageId};
+use firn_format::redo::GroupDamage;
 use parking_lot::Mutex;
 
 use super::directory::{LocalDirectory, OpenError};
 use super::page_log::{PageLog, PageLogListener, RecordVisitor};
+use crate::follower::{FollowedLog, Follower};
+use crate::leases::{LeaseStatus, Leases};
 
 mod block;
 mod footer;
@@ -50,6 +59,8 @@ mod keeper;
 mod lookup;
 mod reader;
 mod recovery;
+mod role;
+mod rounds;
 mod segment;
 mod segments;
 mod writer;
@@ -57,6 +68,7 @@ mod writer;
 use indexer::IndexerState;
 use keeper::KeeperState;
 use lookup::IndexCache;
+use rounds::{RoundFiles, RoundWriter};
 use segments::Segments;
 use writer::{PublishedTail, Writer};
 
@@ -73,6 +85,8 @@ pub struct LogOptions {
     pub spare_limit: usize,
     /// Memory for the indexes of full segments that were read from their footers.
     pub index_cache_bytes: usize,
+    /// The longest that log stays with the engine when nobody waits for it.
+    pub idle_flush_ms: u64,
 }
 
 impl Default for LogOptions {
@@ -83,24 +97,8 @@ impl Default for LogOptions {
             segments_ahead: 2,
             spare_limit: 4,
             index_cache_bytes: 64 << 20,
+            idle_flush_ms: 100,
         }
-    }
-}
-
-/// Ids that were possibly handed out are below these.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Watermarks {
-    /// The first transaction id that was not handed out.
-    pub trx_id_limit: TrxId,
-    /// The first commit timestamp that was not handed out.
-    pub cts_limit: Cts,
-}
-
-impl Watermarks {
-    /// Takes the higher one of each.
-    pub(crate) fn raise(&mut self, other: Watermarks) {
-        self.trx_id_limit = self.trx_id_limit.max(other.trx_id_limit);
-        self.cts_limit = self.cts_limit.max(other.cts_limit);
     }
 }
 
@@ -111,6 +109,8 @@ pub struct LogMemory {
     pub open_index_bytes: u64,
     /// The indexes of full segments that are kept after they were read.
     pub index_cache_bytes: u64,
+    /// The longest round that was written so far, which stays in memory.
+    pub round_bytes: u64,
 }
 
 /// What the log's callers and its background tasks share.
@@ -118,21 +118,28 @@ struct Shared {
     directory: Arc<LocalDirectory>,
     folder: PathBuf,
     options: LogOptions,
-    incarnation: u32,
+    /// The highest that a block has: the epoch of the last writer, if there was one in this process.
+    incarnation: AtomicU32,
     segments: Mutex<Segments>,
     /// Notified when a segment came or room ran out.
     room: Event,
     keeper: Mutex<KeeperState>,
+    /// Whether the keeper cannot make segments at the moment.
+    is_stuck: AtomicBool,
     keeper_wake: Event,
     /// The end that a waiting appender needs, beyond the usual segments ahead.
     wanted_end: AtomicU64,
     writer: Mutex<Option<Box<Writer>>>,
     writer_back: Event,
     tail: Mutex<PublishedTail>,
+    longest_round: AtomicU64,
     /// The highest that the kept log, or an earlier part of it, has.
     watermarks: Mutex<Watermarks>,
     durable: AtomicU64,
+    /// Notified when more is durable, and when nothing more will be.
+    advanced: Event,
     truncated: AtomicU64,
+    leases: Leases,
     indexer: IndexerState,
     index_cache: IndexCache,
     failed: OnceLock<LogError>,
@@ -182,6 +189,7 @@ impl Shared {
 
     fn wake_everybody(&self) {
         self.room.notify_all();
+        self.advanced.notify_all();
         self.writer_back.notify_all();
         self.keeper_wake.notify_all();
         self.indexer.notify_all();
@@ -231,10 +239,10 @@ impl LocalLog {
         self.shared.durable()
     }
 
-    /// The highest watermarks in the durable log, also in parts of it that were released.
+    /// The readers that hold the log, beside the page store.
     #[must_use]
-    pub fn watermarks(&self) -> Watermarks {
-        *self.shared.watermarks.lock()
+    pub fn readers(&self) -> Vec<LeaseStatus> {
+        self.shared.leases.list()
     }
 
     /// What the log takes in memory. Does not block.
@@ -245,11 +253,12 @@ impl LocalLog {
         LogMemory {
             open_index_bytes: open.sum::<usize>() as u64,
             index_cache_bytes: self.shared.index_cache.size_bytes() as u64,
+            round_bytes: self.shared.longest_round.load(Ordering::Relaxed),
         }
     }
 
     /// Stops the background tasks, waits for them, and lets go of the listener, which often owns the log in turn.
-    /// Reads and a last sync still work; appends fail.
+    /// Reads still work; a writer fails.
     pub fn close(&self) {
         self.shared.stopping.store(true, Ordering::Release);
         self.shared.wake_everybody();
@@ -269,16 +278,15 @@ impl Drop for LocalLog {
 }
 
 impl LogStore for LocalLog {
-    fn append(&self, start: Lsn, groups: &[u8]) -> Result<(), LogError> {
-        self.shared.append(start, groups)
-    }
-
-    fn begin_sync(&self) {
-        self.shared.begin_sync();
-    }
-
-    fn sync(&self) -> Result<Lsn, LogError> {
-        self.shared.sync()
+    fn open(&self, epoch: WriterEpoch) -> Result<OpenedLog, LogError> {
+        let tail = self.shared.open_writer(epoch)?;
+        let files = Arc::clone(&self.shared);
+        Ok(OpenedLog::new(tail, move |source| {
+            let environment = files.directory.environment().clone();
+            let idle_flush = Duration::from_millis(files.options.idle_flush_ms);
+            let place = (tail.epoch, tail.end);
+            Box::new(RoundWriter::start(&environment, files, place, source, idle_flush))
+        }))
     }
 
     fn durable_lsn(&self) -> Lsn {
@@ -293,12 +301,53 @@ impl LogStore for LocalLog {
         self.shared.read_groups(from, limit_bytes, into)
     }
 
-    fn is_room_low(&self) -> bool {
-        self.shared.is_room_low()
+    fn follow(&self, options: FollowOptions) -> Result<Box<dyn LogFollower>, LogError> {
+        Ok(Box::new(Follower::new(Arc::clone(&self.shared), options)?))
+    }
+}
+
+impl FollowedLog for Shared {
+    fn durable(&self) -> Lsn {
+        self.durable()
     }
 
-    fn is_room_scarce(&self) -> bool {
-        self.shared.is_room_scarce()
+    fn advanced(&self) -> &Event {
+        &self.advanced
+    }
+
+    fn is_closed(&self) -> Result<bool, LogError> {
+        self.check_alive().map(|()| self.is_stopping())
+    }
+
+    fn leases(&self) -> &Leases {
+        &self.leases
+    }
+
+    fn read(&self, from: Lsn, limit_bytes: usize, into: &mut Vec<u8>) -> Result<Lsn, LogError> {
+        self.read_groups(from, limit_bytes, into)
+    }
+
+    fn damaged(&self, at: Lsn, damage: &GroupDamage) -> LogError {
+        self.damaged_group(at, damage)
+    }
+}
+
+impl RoundFiles for Shared {
+    fn append(&self, epoch: LogEpoch, start: Lsn, groups: &[u8]) -> Result<(), LogError> {
+        self.longest_round.fetch_max(groups.len() as u64, Ordering::Relaxed);
+        self.append_groups(epoch, start, groups)
+    }
+
+    fn begin_sync(&self) {
+        self.begin_write_back();
+    }
+
+    fn sync(&self) -> Result<Lsn, LogError> {
+        self.sync_written()
+    }
+
+    fn room(&self) -> Room {
+        self.room_left()
     }
 }
 

@@ -17,10 +17,10 @@
 
 use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, AtomicU64};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64};
 use std::sync::{Arc, OnceLock};
 
-use firn_api::LogError;
+use firn_api::{LogError, Watermarks};
 use firn_base::Lsn;
 use firn_base::disk::{Disk, OpenMode};
 use firn_base::event::Event;
@@ -34,7 +34,8 @@ use super::lookup::IndexCache;
 use super::segment::{self, HEADER_BYTES, Segment, SegmentHeader, SegmentIndex};
 use super::segments::Segments;
 use super::writer::Writer;
-use super::{LogOptions, Shared, Watermarks};
+use super::{LogOptions, Shared};
+use crate::leases::Leases;
 use crate::local::directory::{At, LocalDirectory, OpenError};
 
 const PIECE_BLOCKS: usize = 2048;
@@ -86,7 +87,7 @@ pub(super) fn open(
         directory: directory.clone(),
         folder,
         options,
-        incarnation,
+        incarnation: AtomicU32::new(incarnation),
         segments: Mutex::new(Segments::new(VecDeque::from(segments), &current)),
         room: Event::new(),
         keeper: Mutex::new(KeeperState {
@@ -94,16 +95,20 @@ pub(super) fn open(
             spares: files.spares,
             next_spare: files.next_spare,
         }),
+        is_stuck: AtomicBool::new(false),
         keeper_wake: Event::new(),
         wanted_end: AtomicU64::new(0),
         writer: Mutex::new(Some(Box::new(writer))),
         writer_back: Event::new(),
         tail: Mutex::new(published),
+        longest_round: AtomicU64::new(0),
         watermarks: Mutex::new(watermarks),
         indexer: IndexerState::new(scan.first_group),
         index_cache: IndexCache::new(options.index_cache_bytes),
         durable: AtomicU64::new(end.0),
+        advanced: Event::new(),
         truncated: AtomicU64::new(scan.first_group.0),
+        leases: Leases::new(scan.first_group),
         failed: OnceLock::new(),
         stopping: AtomicBool::new(false),
     };
@@ -262,7 +267,7 @@ fn header_fault(
 }
 
 fn damaged(path: &Path, offset: u64, what: impl Into<String>) -> LogError {
-    LogError::Damaged { file: path.display().to_string(), offset, what: what.into() }
+    LogError::Damaged { at: segment::place(path, offset), what: what.into() }
 }
 
 fn missing(folder: &Path, first: Lsn) -> LogError {

@@ -23,12 +23,11 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use firn_api::LogError;
+use firn_api::{LogError, Watermarks};
 use firn_base::disk::File;
 use firn_base::{Cts, LogStreamId, Lsn, TrxId};
 use parking_lot::Mutex;
 
-use super::Watermarks;
 use super::block::{self, BLOCK_BYTES, BLOCK_DATA_BYTES};
 use super::footer::{self, FooterHead, StoredIndex, Summary};
 use super::index::PageIndex;
@@ -273,20 +272,20 @@ impl Segment {
     /// The error for a block that holds `lsn` and that the disk does not give.
     pub(super) fn unreadable(&self, lsn: Lsn, error: &io::Error) -> LogError {
         LogError::Unreadable {
-            file: self.path.display().to_string(),
-            offset: self.offset_of(lsn),
+            at: place(&self.path, self.offset_of(lsn)),
             reason: error.to_string(),
         }
     }
 
     /// The error for bad bytes in the block that holds `lsn`.
     pub(super) fn damaged(&self, lsn: Lsn, what: impl Into<String>) -> LogError {
-        LogError::Damaged {
-            file: self.path.display().to_string(),
-            offset: self.offset_of(lsn),
-            what: what.into(),
-        }
+        LogError::Damaged { at: place(&self.path, self.offset_of(lsn)), what: what.into() }
     }
+}
+
+/// How errors name a byte of a file.
+pub(super) fn place(path: &Path, offset: u64) -> String {
+    format!("byte {offset} of {}", path.display())
 }
 
 #[cfg(test)]

@@ -7,6 +7,7 @@ use firn_format::redo::GroupBuilder;
 
 use super::*;
 
+mod following;
 mod power_loss;
 mod timing;
 
@@ -27,9 +28,36 @@ pub(super) fn small() -> LogOptions {
     LogOptions { segment_size_bytes: 4096 + 16 * 512, ..LogOptions::default() }
 }
 
+/// Opens the log and makes the test its writer.
 pub(super) fn open(path: &Path) -> Result<Arc<LocalLog>, OpenError> {
     let directory = LocalDirectory::open(&Environment::system(), path)?;
-    LocalLog::open(&directory, small())
+    open_writer(&directory, small())
+}
+
+pub(super) fn open_writer(
+    directory: &Arc<LocalDirectory>,
+    options: LogOptions,
+) -> Result<Arc<LocalLog>, OpenError> {
+    let log = LocalLog::open(directory, options)?;
+    LogStore::open(&*log, WriterEpoch::Next)?;
+    Ok(log)
+}
+
+/// What the holder of the writer's role does, with the epoch of the last writer.
+impl LocalLog {
+    pub(super) fn append(&self, start: Lsn, groups: &[u8]) -> Result<(), LogError> {
+        let epoch = u64::from(self.shared.incarnation.load(Ordering::Acquire));
+        self.shared.append_groups(LogEpoch(epoch), start, groups)
+    }
+
+    pub(super) fn sync(&self) -> Result<Lsn, LogError> {
+        self.shared.sync_written()
+    }
+
+    /// What the next writer will find in its tail.
+    pub(super) fn watermarks(&self) -> Watermarks {
+        *self.shared.watermarks.lock()
+    }
 }
 
 pub(super) fn read_all(log: &LocalLog) -> Vec<u8> {

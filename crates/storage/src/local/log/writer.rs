@@ -13,7 +13,7 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use firn_api::LogError;
+use firn_api::{LogEpoch, LogError, Tail, WriterEpoch};
 use firn_base::Lsn;
 use firn_format::redo::Group;
 
@@ -49,7 +49,9 @@ pub(super) struct Writer {
     position: Lsn,
     partial: Vec<u8>,
     first_group: Option<u16>,
+    /// The epoch too, once a writer has opened the stream.
     incarnation: u32,
+    is_opened: bool,
     buffer: Vec<u8>,
 }
 
@@ -90,7 +92,15 @@ impl Writer {
         incarnation: u32,
     ) -> Writer {
         assert_eq!(segment.block_start(position).advance(partial.len() as u64), position);
-        Writer { segment, position, partial, first_group, incarnation, buffer: Vec::new() }
+        Writer {
+            segment,
+            position,
+            partial,
+            first_group,
+            incarnation,
+            is_opened: false,
+            buffer: Vec::new(),
+        }
     }
 
     /// The end of the log as readers and sync are to see it.
@@ -110,6 +120,41 @@ impl Writer {
         block::seal(&mut block, &self.header(self.position));
         self.segment.file.write_at(&block, offset)?;
         self.segment.file.sync_data()
+    }
+
+    /// The epoch of a writer that wants `epoch`.
+    ///
+    /// # Errors
+    /// [`LogError::Fenced`] if it is not above all others.
+    fn grant(&self, epoch: WriterEpoch) -> Result<u32, LogError> {
+        // The incarnation is nobody's until the first writer comes.
+        let lowest = self.incarnation.saturating_add(u32::from(self.is_opened));
+        let wanted = match epoch {
+            WriterEpoch::Next => u64::from(lowest),
+            WriterEpoch::Exactly(LogEpoch(epoch)) => epoch,
+        };
+        match u32::try_from(wanted) {
+            Ok(granted) if granted >= lowest && granted > 0 => Ok(granted),
+            _ => Err(self.fenced()),
+        }
+    }
+
+    fn fenced(&self) -> LogError {
+        LogError::Fenced { by: LogEpoch(u64::from(self.incarnation)) }
+    }
+
+    /// Makes `epoch` the one that may write, durably (D4). Blocks for I/O.
+    fn begin_epoch(&mut self, shared: &Shared, epoch: u32) -> Result<(), LogError> {
+        if self.position == self.segment.end() {
+            self.cross(shared)?;
+        }
+        if epoch != self.incarnation {
+            self.incarnation = epoch;
+            self.write_last_block().map_err(|error| shared.fail(&self.segment.path, error))?;
+            shared.incarnation.store(epoch, Ordering::Release);
+        }
+        self.is_opened = true;
+        Ok(())
     }
 
     fn header(&self, durable: Lsn) -> BlockHeader {
@@ -223,10 +268,33 @@ impl Shared {
         Token { shared: self, writer }
     }
 
-    pub(super) fn append(&self, start: Lsn, groups: &[u8]) -> Result<(), LogError> {
+    /// See [`firn_api::LogStore::open`].
+    pub(super) fn open_writer(&self, epoch: WriterEpoch) -> Result<Tail, LogError> {
         self.check_open()?;
         let mut token = self.take_writer();
         let writer = token.writer.as_mut().expect("the token was awaited");
+        let epoch = writer.grant(epoch)?;
+        // What an older writer has written may be acknowledged at any moment: it is a part of the log.
+        let end = self.sync_written()?;
+        writer.begin_epoch(self, epoch)?;
+        *self.tail.lock() = writer.published();
+        self.wait_until_indexed(end)?;
+        let watermarks = *self.watermarks.lock();
+        Ok(Tail { epoch: LogEpoch(u64::from(epoch)), end, watermarks })
+    }
+
+    pub(super) fn append_groups(
+        &self,
+        epoch: LogEpoch,
+        start: Lsn,
+        groups: &[u8],
+    ) -> Result<(), LogError> {
+        self.check_open()?;
+        let mut token = self.take_writer();
+        let writer = token.writer.as_mut().expect("the token was awaited");
+        if epoch.0 != u64::from(writer.incarnation) || !writer.is_opened {
+            return Err(writer.fenced());
+        }
         assert_eq!(start, writer.position, "an append begins where the last one ended");
         self.wait_for_room(start.advance(groups.len() as u64))?;
         writer.write(self, groups)?;
@@ -243,7 +311,7 @@ impl Shared {
     }
 
     /// Has what is written and not durable brought to the disk.
-    pub(super) fn begin_sync(&self) {
+    pub(super) fn begin_write_back(&self) {
         let (written, segment) = self.written();
         // What lies in earlier segments is durable, by D2.
         let from = segment.offset_of(self.durable().max(segment.first));
@@ -251,13 +319,14 @@ impl Shared {
         segment.file.begin_write_back(from, end.saturating_sub(from));
     }
 
-    pub(super) fn sync(&self) -> Result<Lsn, LogError> {
+    pub(super) fn sync_written(&self) -> Result<Lsn, LogError> {
         self.check_alive()?;
         let (written, segment) = self.written();
         if written > self.durable() {
             segment.file.sync_data().map_err(|error| self.fail(&segment.path, error))?;
             self.check_alive()?;
             self.durable.fetch_max(written.0, Ordering::SeqCst);
+            self.advanced.notify_all();
             self.indexer.notify_durable();
         }
         Ok(self.durable())

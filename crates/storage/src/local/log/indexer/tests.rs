@@ -6,13 +6,13 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
-use firn_api::LogStore;
+use firn_api::{LogStore, Watermarks};
 use firn_base::{Cts, PageNo, TrxId};
 use firn_format::redo::{Change, GroupBuilder};
 
 use super::super::segment::SegmentHeader;
-use super::super::tests::{group, open, place, small};
-use super::super::{LocalDirectory, LocalLog, LogOptions, Watermarks};
+use super::super::tests::{group, open, open_writer, place, small};
+use super::super::{LocalDirectory, LocalLog, LogOptions};
 use super::*;
 use crate::local::page_log::PageLog;
 
@@ -126,7 +126,7 @@ fn records_are_found_and_told_while_the_log_grows() {
     let place = place();
     let log = open(place.path()).unwrap();
     let recorder = Arc::new(Recorder::default());
-    log.follow(recorder.clone());
+    PageLog::follow(&*log, recorder.clone());
     let mut model = Model::new();
     for _ in 0..10 {
         fill(&log, &mut model, 20);
@@ -144,7 +144,7 @@ fn records_are_found_and_told_while_the_log_grows() {
 /// First start and last end of each page, whatever the grouping it was told in.
 fn extents(log: &LocalLog) -> BTreeMap<u64, (Lsn, Lsn)> {
     let recorder = Arc::new(Recorder::default());
-    log.follow(recorder.clone());
+    PageLog::follow(&*log, recorder.clone());
     log.wait_until_indexed(log.end_lsn()).unwrap();
     assert_eq!(*recorder.end.lock(), log.end_lsn());
     let mut extents = BTreeMap::new();
@@ -225,7 +225,8 @@ fn damage_in_a_full_segment_is_found_when_it_is_read() {
     fs::write(&path, &bytes).unwrap();
     let log = open(place.path()).unwrap();
     let error = log.read(Lsn::FIRST, 5000, &mut Vec::new()).unwrap_err();
-    assert!(matches!(error, LogError::Damaged { offset, .. } if offset == 4096 + 3 * 512));
+    let damaged = format!("byte {} of {}", 4096 + 3 * 512, path.display());
+    assert!(matches!(error, LogError::Damaged { at, .. } if at == damaged));
     drop(log);
     remove_footers(place.path());
     assert!(open(place.path()).is_err(), "without its footer the segment is read at once");
@@ -306,7 +307,7 @@ fn a_closed_log_lets_go_of_its_listener() {
     let place = place();
     let log = open(place.path()).unwrap();
     let recorder = Arc::new(Recorder::default());
-    log.follow(recorder.clone());
+    PageLog::follow(&*log, recorder.clone());
     log.wait_until_indexed(log.end_lsn()).unwrap();
     // The indexer may still be calling it, with a reference of its own.
     assert!(Arc::strong_count(&recorder) >= 2);
@@ -335,7 +336,7 @@ fn nothing_is_released_that_is_not_told() {
 fn footers_are_read_again_when_the_cache_is_small() {
     let place = place();
     let directory = LocalDirectory::open(&firn_base::Environment::system(), place.path()).unwrap();
-    let log = LocalLog::open(&directory, LogOptions { index_cache_bytes: 1, ..small() }).unwrap();
+    let log = open_writer(&directory, LogOptions { index_cache_bytes: 1, ..small() }).unwrap();
     let mut model = Model::new();
     fill(&log, &mut model, 200);
     wait_for_footers(&log);

@@ -4,10 +4,9 @@
 
 use std::fs;
 
-use super::super::tests::{group, open, place, read_all, small};
+use super::super::tests::{group, open, open_writer, place, read_all, small};
 use super::super::{LocalLog, block::BlockHeader};
 use super::*;
-use firn_api::LogStore;
 use firn_base::Environment;
 
 /// The directory of a log whose synced part is `groups`, with `unsynced` behind it.
@@ -148,9 +147,9 @@ fn a_hole_in_the_durable_part_is_refused() {
             continue;
         }
         crashed.change_block(lost, |block| block[100] ^= 1);
-        let LogError::Damaged { file, offset, what } = crashed.refusal() else { unreachable!() };
+        let LogError::Damaged { at, what } = crashed.refusal() else { unreachable!() };
         let (path, place) = crashed.locate(lost);
-        assert_eq!((file, offset), (path.display().to_string(), place as u64), "{what}");
+        assert_eq!(at, segment::place(&path, place as u64), "{what}");
     }
 }
 
@@ -286,7 +285,7 @@ fn segments_keep_their_size_when_the_option_changes() {
     let crashed = crashed(&groups(30, 300), &[]);
     let directory = LocalDirectory::open(&Environment::system(), crashed.place.path()).unwrap();
     let options = LogOptions { segment_size_bytes: 4096 + 40 * 512, ..small() };
-    let log = LocalLog::open(&directory, options).unwrap();
+    let log = open_writer(&directory, options).unwrap();
     log.append(log.end_lsn(), &groups(200, 300).concat()).unwrap();
     log.sync().unwrap();
     let expected = [crashed.bytes.clone(), groups(200, 300).concat()].concat();

@@ -5,6 +5,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use firn_base::random::RandomSource;
+use firn_base::{Cts, TrxId};
 use firn_format::redo::Change;
 use firn_testing::simulation::{Faults, for_each_seed};
 
@@ -60,13 +61,13 @@ fn random_groups(environment: &Environment, watermark: u64) -> Vec<u8> {
 /// Uses the log until somebody ends it or it fails.
 fn live(environment: &Environment, known: &Mutex<Known>) {
     let directory = LocalDirectory::open(environment, Path::new("/db")).unwrap();
-    let log = match LocalLog::open(&directory, small()) {
+    let log = match open_writer(&directory, small()) {
         Err(OpenError::Io { .. }) => return,
         log => log.unwrap(),
     };
     check_after_restart(&log, &mut known.lock());
     if environment.random.next_u64().is_multiple_of(2) {
-        log.follow(Arc::new(Deaf));
+        PageLog::follow(&*log, Arc::new(Deaf));
     }
     for round in 0u64.. {
         let watermark = known.lock().watermark + 1;
@@ -138,7 +139,7 @@ fn lives(seeds: std::ops::Range<u64>, faults: fn(&Path) -> bool, sync_failure: f
         let node = world.start("node", &disk);
         let last = node.run(move |environment| {
             let directory = LocalDirectory::open(environment, Path::new("/db")).unwrap();
-            let log = LocalLog::open(&directory, small()).unwrap();
+            let log = open_writer(&directory, small()).unwrap();
             check_after_restart(&log, &mut known.lock());
         });
         last.unwrap();
@@ -163,7 +164,7 @@ fn a_full_disk_is_told_early_and_left_again() {
         let full_disk = disk.clone();
         node.run(move |environment| {
             let directory = LocalDirectory::open(environment, Path::new("/db")).unwrap();
-            let log = LocalLog::open(&directory, small()).unwrap();
+            let log = open_writer(&directory, small()).unwrap();
             let groups = group(1, 3000);
             log.append(log.end_lsn(), &groups).unwrap();
             log.sync().unwrap();
@@ -171,10 +172,13 @@ fn a_full_disk_is_told_early_and_left_again() {
             let (mut left, mut was_low) = (0, false);
             let refused = loop {
                 match log.append(log.end_lsn(), &groups) {
-                    Ok(()) => left += if log.is_room_low() { groups.len() } else { 0 },
+                    Ok(()) => {
+                        left +=
+                            if log.shared.room_left() != Room::Plenty { groups.len() } else { 0 }
+                    }
                     Err(error) => break error,
                 }
-                was_low |= log.is_room_low();
+                was_low |= log.shared.room_left() != Room::Plenty;
                 log.sync().unwrap();
             };
             assert!(matches!(refused, LogError::NoRoom { .. }), "{refused}");
@@ -184,7 +188,7 @@ fn a_full_disk_is_told_early_and_left_again() {
             log.append(end, &group(1, 16)).expect("the rest of the last file can be used");
             full_disk.set_space_bytes(None);
             firn_base::task::sleep(Duration::from_secs(1));
-            assert!(!log.is_room_low());
+            assert_eq!(log.shared.room_left(), Room::Plenty);
             for _ in 0..20 {
                 log.append(log.end_lsn(), &groups).unwrap();
             }

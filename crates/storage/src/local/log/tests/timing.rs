@@ -53,7 +53,7 @@ fn open_and_tell(directory: &Arc<LocalDirectory>) {
     let log = timed("  open", || LocalLog::open(directory, LogOptions::default()).unwrap());
     let counter = Arc::new(Counter(Mutex::default()));
     timed("  tell the listener", || {
-        log.follow(counter.clone());
+        PageLog::follow(&*log, counter.clone());
         log.wait_until_indexed(log.end_lsn()).unwrap();
     });
     let page = PageId::new(SpaceId(1), PageNo(4711));
@@ -75,7 +75,7 @@ fn open_and_tell(directory: &Arc<LocalDirectory>) {
 fn opening_a_gibibyte_of_log() {
     let place = tempfile::tempdir().unwrap();
     let directory = LocalDirectory::open(&Environment::system(), place.path()).unwrap();
-    let log = LocalLog::open(&directory, LogOptions::default()).unwrap();
+    let log = open_writer(&directory, LogOptions::default()).unwrap();
     let mut random = 1;
     timed("append and sync 1 GiB", || {
         while log.end_lsn() < Lsn(1 << 30) {

@@ -1,13 +1,13 @@
-//! The writer's role: the right to take groups from the buffer, to write them and to make them durable. One
-//! task has it at a time. A committer that finds it free takes it and does the work itself, so a commit that
-//! nobody else is at work on is handed to no other thread; who finds it taken waits.
+//! The writer's role: the right to take groups from the source, to write them and to make them durable.
+//! One task has it at a time. A committer that finds it free takes it and does the work itself, so a
+//! lone commit is handed to no other thread; a committer that finds it taken waits.
 //!
 //! ```text
 //!   free ──try_take──► held ──begin_round(end)──► writing [durable, taken) ──end_round──► held ──drop──► free
 //!                                                      │                                          │
 //!                                                      └── fails, or its task dies ──► nothing more is written
 //!
-//!          durable            taken               reserved
+//!          durable            taken               appended
 //!   ──────────┴─ this round ────┴─ the next round ────┴──►      between rounds durable = taken
 //! ```
 //!
@@ -15,10 +15,11 @@
 //! for its end. While a round runs, others append; the next round covers them all. That is group commit, and
 //! it needs no timer: the slower the disk, the larger the groups.
 //!
-//! *Gathering.* Whoever commits at short intervals is back soon after its round has ended, and is waited for: who arrives
-//! does not take the role while others are expected, and who arrives last takes it. Nobody is woken for that: to wake
-//! a thread on another core takes as long as several commits. The first to arrive is the *deputy*: it waits with a limit,
-//! and leads when that has passed.
+//! *Gathering.* A thread that commits at short intervals is back soon after its round has ended, so the
+//! next round waits for it: a committer does not take the role while others are expected, and the last
+//! one to arrive takes it. Nobody is woken for that: to wake a thread on another core takes as long as
+//! several commits. The first to arrive is the *deputy*: it waits with a limit, and leads when that has
+//! passed.
 //!
 //! ```text
 //!   round ends ──► A arrives (deputy) ··· B arrives ··· C arrives, the last: leads for A, B and C
@@ -26,16 +27,18 @@
 //! ```
 //!
 //! Why no wake-up is lost. A waiter reads `durable` and `taken`, which tell in which round its group is,
-//! listens on that round's event, and then looks once more: unless the round is *led*, the log has not failed and neither
-//! position has moved, it begins again. So, at the time of its listening, its round had not ended:
+//! listens on that round's event, and then looks once more: unless the round is *led*, the log has not
+//! failed and neither position has moved, it begins again. So, when it began to listen, its round had
+//! not ended. Three cases remain:
 //!
-//! * is it the running one, then the end of the round notifies it;
-//! * is it the next one, and the role held, then either a holder begins that round, and its end notifies all who wait for
-//!   it; or the holder gives the role back before, and one of them is woken and tries to take the role. Whoever
-//!   is woken so finds it free and takes it, or finds that another one has it, who has the same duty, or
-//!   gathers;
-//! * is it the next one, and being gathered, then it has a deputy, which wakes by itself and whose own group is not in an
-//!   earlier round: until the round begins, the deputy leads it or is its deputy again. The deputy of another round is none.
+//! * Its group is in the running round. The end of that round wakes it.
+//! * Its group is in the next round, and the role is held. Either a holder begins that round, and its end
+//!   wakes everybody who waits for it; or the holder gives the role back before, and wakes one waiter,
+//!   which tries to take the role. That waiter finds the role free and takes it, or finds another holder
+//!   with the same duty, or gathers.
+//! * Its group is in the next round, which is being gathered. Then the round has a deputy, which wakes
+//!   when its limit has passed, and whose own group is not in an earlier round: until the round begins,
+//!   the deputy leads it or becomes its deputy again. A deputy of another round does not count.
 
 use std::sync::OnceLock;
 use std::time::Duration;
@@ -53,7 +56,7 @@ const EVENTS: u64 = 16;
 const NO_ROUND: u64 = u64::MAX;
 
 /// See the module's page.
-pub(crate) struct WriterRole {
+pub(super) struct WriterRole {
     held: CachePadded<AtomicBool>,
     durable: AtomicU64,
     taken: AtomicU64,
@@ -63,17 +66,17 @@ pub(crate) struct WriterRole {
     /// That number when the last round began, and how much more it was than a round before: what the round covers.
     arrivals_at_begin: AtomicU64,
     covered: AtomicU64,
-    /// That number once all are back whom the last round has woken.
+    /// That number once all committers that the last round woke are back.
     arrivals_expected: AtomicU64,
     /// The round that has a deputy.
     deputy_of: AtomicU64,
-    /// Why nothing more will be durable. Set by who has the role.
+    /// Why nothing more will be durable. Set by the role's holder.
     failure: OnceLock<LogError>,
 }
 
 impl WriterRole {
     /// A free role; everything up to `durable` is durable.
-    pub(crate) fn new(durable: Lsn) -> WriterRole {
+    pub(super) fn new(durable: Lsn) -> WriterRole {
         WriterRole {
             held: CachePadded::new(AtomicBool::new(false)),
             durable: AtomicU64::new(durable.0),
@@ -89,7 +92,7 @@ impl WriterRole {
     }
 
     /// The end of what is durable. Does not block.
-    pub(crate) fn durable(&self) -> Lsn {
+    pub(super) fn durable(&self) -> Lsn {
         Lsn(self.durable.load(Ordering::SeqCst))
     }
 
@@ -98,7 +101,7 @@ impl WriterRole {
     }
 
     /// Why nothing more will be durable, if that is so.
-    pub(crate) fn failure(&self) -> Option<&LogError> {
+    pub(super) fn failure(&self) -> Option<&LogError> {
         self.failure.get()
     }
 
@@ -107,7 +110,7 @@ impl WriterRole {
     }
 
     /// Takes the role if it is free and the log has not failed. Does not block.
-    pub(crate) fn try_take(&self) -> Option<HeldRole<'_>> {
+    pub(super) fn try_take(&self) -> Option<HeldRole<'_>> {
         if self.held.load(Ordering::SeqCst) || self.held.swap(true, Ordering::SeqCst) {
             return None;
         }
@@ -117,8 +120,9 @@ impl WriterRole {
     }
 
     /// Blocks until everything up to `lsn` is durable or nothing more will be. Meanwhile `lead` is called
-    /// with the role whenever it is free, after all have arrived whom the last round has woken, or `patience` has passed.
-    pub(crate) fn wait_durable<'a>(
+    /// with the role whenever it is free, once all committers that the last round woke are back, or
+    /// `patience` has passed.
+    pub(super) fn wait_durable<'a>(
         &'a self,
         lsn: Lsn,
         patience: Duration,
@@ -141,14 +145,14 @@ impl WriterRole {
         }
     }
 
-    /// Whether somebody whom the last round has woken is not back yet: about to append again, perhaps.
+    /// Whether a committer that the last round woke is not back yet.
     fn expects_more(&self) -> bool {
         let expected = self.arrivals_expected.load(Ordering::SeqCst);
         self.arrivals.load(Ordering::SeqCst) < expected
     }
 
-    /// Waits for the round that whoever arrives last will lead. The first to wait so is the deputy: false if
-    /// its `patience` has passed, and it is to lead.
+    /// Waits for the round that the last committer to arrive will lead. The first to wait so is the
+    /// deputy: false if its `patience` has passed, and it must lead.
     fn wait_for_others(&self, lsn: Lsn, patience: Duration) -> bool {
         let round = self.taken();
         if lsn <= round {
@@ -176,8 +180,8 @@ impl WriterRole {
         self.held.load(Ordering::SeqCst)
     }
 
-    /// Blocks until the round is over that covers `lsn`, or `patience` has passed: false then. Does not block unless `is_led`
-    /// holds, which is told where the next round begins.
+    /// Blocks until the round that covers `lsn` is over, or `patience` has passed: false then. Does not
+    /// block unless `is_led` holds, which gets the position where the next round begins.
     fn wait_for_round(
         &self,
         lsn: Lsn,
@@ -196,8 +200,8 @@ impl WriterRole {
     }
 }
 
-/// The role, as who has it holds it. Dropping it gives it back and passes it on.
-pub(crate) struct HeldRole<'a> {
+/// The role in the hands of its holder. Dropping it gives it back and passes it on.
+pub(super) struct HeldRole<'a> {
     role: &'a WriterRole,
     /// The round that has ended and whose waiters do not know yet.
     untold: Option<Lsn>,
@@ -205,7 +209,7 @@ pub(crate) struct HeldRole<'a> {
 
 impl HeldRole<'_> {
     /// Says that the next round covers everything up to `end`, which is now in the holder's hands.
-    pub(crate) fn begin_round(&mut self, end: Lsn) {
+    pub(super) fn begin_round(&mut self, end: Lsn) {
         assert!(!self.is_writing() && end > self.role.taken(), "a round follows the one before");
         let arrivals = self.role.arrivals.load(Ordering::SeqCst);
         let before = self.role.arrivals_at_begin.swap(arrivals, Ordering::SeqCst);
@@ -213,9 +217,9 @@ impl HeldRole<'_> {
         self.role.taken.store(end.0, Ordering::SeqCst);
     }
 
-    /// Says that what the round covers is durable. Its waiters are woken by [`HeldRole::tell_covered`] or by the role's
-    /// return, whichever is first: not before the disk has something to do again.
-    pub(crate) fn end_round(&mut self) {
+    /// Says that what the round covers is durable. Its waiters are woken by [`HeldRole::tell_covered`] or
+    /// by the role's return, whichever is first: not before the disk has something to do again.
+    pub(super) fn end_round(&mut self) {
         assert!(self.is_writing(), "a round was begun");
         self.tell_covered();
         self.untold = Some(self.role.durable());
@@ -226,7 +230,7 @@ impl HeldRole<'_> {
     }
 
     /// Gives the role back for the last time: nothing more will be durable.
-    pub(crate) fn fail(self, error: LogError) {
+    pub(super) fn fail(self, error: LogError) {
         self.role.failure.get_or_init(|| error);
     }
 
@@ -234,13 +238,13 @@ impl HeldRole<'_> {
         self.role.durable() < self.role.taken()
     }
 
-    /// Whether somebody is to be told of a round that has ended.
-    pub(crate) fn has_to_tell(&self) -> bool {
+    /// Whether there is a round that has ended and whose waiters do not know yet.
+    pub(super) fn has_to_tell(&self) -> bool {
         self.untold.is_some()
     }
 
-    /// Wakes those whom the last round that has ended covers.
-    pub(crate) fn tell_covered(&mut self) {
+    /// Wakes those that the last round that has ended covers.
+    pub(super) fn tell_covered(&mut self) {
         if let Some(round) = self.untold.take() {
             self.role.event_of(round).notify_all();
         }

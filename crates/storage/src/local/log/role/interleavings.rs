@@ -2,18 +2,48 @@
 
 use std::sync::Arc;
 
-use firn_base::{PageId, PageNo, SpaceId};
-use firn_format::redo::GroupBuilder;
 use shuttle::thread::{self, yield_now};
 
 use super::*;
-use crate::log::buffer::LogBuffer;
+use crate::sync::Mutex;
 
-const CAPACITY_BYTES: usize = 256;
+const GROUP_BYTES: u64 = 64;
 
-/// A buffer, the role, and a log store that merely counts.
+/// Groups of one size that were appended and not taken yet: whether each is complete.
+#[derive(Default)]
+struct Appended {
+    groups: Mutex<std::collections::VecDeque<bool>>,
+    first: AtomicU64,
+}
+
+impl Appended {
+    /// Reserves the place of a group, and completes it later: other groups may come in between.
+    fn append(&self) -> Lsn {
+        let number = {
+            let mut groups = self.groups.lock();
+            groups.push_back(false);
+            self.first.load(Ordering::SeqCst) + groups.len() as u64 - 1
+        };
+        yield_now();
+        let mut groups = self.groups.lock();
+        let place = number - self.first.load(Ordering::SeqCst);
+        groups[place as usize] = true;
+        Lsn::FIRST.advance((number + 1) * GROUP_BYTES)
+    }
+
+    /// The end of the complete groups at the front, which are taken; `None` if there are none.
+    fn take(&self) -> Option<Lsn> {
+        let mut groups = self.groups.lock();
+        let complete = groups.iter().take_while(|is_complete| **is_complete).count();
+        groups.drain(..complete);
+        let end = self.first.fetch_add(complete as u64, Ordering::SeqCst) + complete as u64;
+        (complete > 0).then(|| Lsn::FIRST.advance(end * GROUP_BYTES))
+    }
+}
+
+/// A source, the role, and files that merely count.
 struct Log {
-    buffer: LogBuffer,
+    source: Appended,
     role: WriterRole,
     syncs: AtomicU64,
     /// The sync of this number fails.
@@ -23,7 +53,7 @@ struct Log {
 impl Log {
     fn new(failing_sync: u64) -> Arc<Log> {
         Arc::new(Log {
-            buffer: LogBuffer::new(Lsn::FIRST, CAPACITY_BYTES),
+            source: Appended::default(),
             role: WriterRole::new(Lsn::FIRST),
             syncs: AtomicU64::new(0),
             failing_sync,
@@ -32,12 +62,8 @@ impl Log {
 
     /// A round, if there is a whole group; `Err` if the sync fails.
     fn write_round(&self, role: &mut HeldRole<'_>) -> Result<bool, LogError> {
-        let mut batch = Vec::new();
-        let start = self.buffer.take(&mut batch, CAPACITY_BYTES);
-        if batch.is_empty() {
-            return Ok(false);
-        }
-        role.begin_round(start.advance(batch.len() as u64));
+        let Some(end) = self.source.take() else { return Ok(false) };
+        role.begin_round(end);
         yield_now();
         if self.syncs.fetch_add(1, Ordering::SeqCst) + 1 == self.failing_sync {
             return Err(LogError::Failed { place: "a disk".into(), reason: "no sync".into() });
@@ -58,16 +84,8 @@ impl Log {
 
     /// Appends a group and waits for it. False if the log has failed.
     fn commit(&self, tag: u32) -> bool {
-        let mut builder = GroupBuilder::new();
-        builder.push(1, PageId::new(SpaceId(tag), PageNo(0)), |body| body.push(tag as u8));
-        let admission = loop {
-            if let Some(admission) = self.buffer.try_admit(64) {
-                break admission;
-            }
-            yield_now();
-        };
-        let end = self.buffer.append(admission, builder.finish()).end;
-        // Some wait for those whom the last round has woken, others are in a hurry.
+        let end = self.source.append();
+        // Some wait for those that the last round woke, others are in a hurry.
         let patience = Duration::from_millis(u64::from(tag % 2));
         self.role.wait_durable(end, patience, |role| self.lead(role, end));
         let is_durable = self.role.durable() >= end;
@@ -138,10 +156,8 @@ fn a_holder_that_dies_with_groups_in_its_hands_ends_the_log() {
         let dying = Arc::clone(&log);
         let death = thread::spawn(move || {
             if let Some(mut role) = dying.role.try_take() {
-                let mut batch = Vec::new();
-                let start = dying.buffer.take(&mut batch, CAPACITY_BYTES);
-                if !batch.is_empty() {
-                    role.begin_round(start.advance(batch.len() as u64));
+                if let Some(end) = dying.source.take() {
+                    role.begin_round(end);
                 }
             }
         });

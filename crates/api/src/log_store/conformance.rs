@@ -1,0 +1,81 @@
+//! One suite that every log store has to pass, with the feature `conformance`.
+//!
+//! A case sees a stream through the lives of a process. When a life ends, its process loses power: what
+//! the store had told to be durable has to be there in the next life, and only that may be. So a store
+//! is tested over something that really loses what was not made durable: a simulated disk, copies behind
+//! a simulated network.
+//!
+//! ```text
+//!   for case in conformance::CASES {
+//!       (case.run)(&MyStream::new());       // each case over a new, empty stream
+//!   }
+//! ```
+//!
+//! Cases start their tasks by the environment's spawner and wait on events and by sleeping, so that they
+//! run under a simulator as well.
+
+use std::sync::Arc;
+
+use firn_base::{Environment, Lsn};
+
+use super::LogStore;
+
+mod appender;
+mod epochs;
+mod following;
+mod kept;
+mod writing;
+
+pub use appender::Appender;
+pub use kept::KeptLog;
+
+/// A process of one life.
+pub trait Node: Sync {
+    /// The world of the process.
+    fn environment(&self) -> &Environment;
+
+    /// The stream, as this process has it.
+    fn store(&self) -> Arc<dyn LogStore>;
+
+    /// The stream, as another process has it at the same time. The same store, if only one process
+    /// can have it.
+    fn other_store(&self) -> Arc<dyn LogStore>;
+
+    /// Tells the store that nothing but its readers needs log before `lsn` any more. It may be
+    /// truncated later, and only in part.
+    fn let_go(&self, lsn: Lsn);
+}
+
+/// What happens in one life.
+pub type Life = Box<dyn FnOnce(&dyn Node) + Send>;
+
+/// A stream and the processes that have it.
+pub trait Lives {
+    /// Runs `life` in a new process; when it returns, the process loses power. Blocks.
+    fn live(&self, life: Life);
+}
+
+/// A case of the suite.
+#[derive(Debug, Clone, Copy)]
+pub struct Case {
+    /// What has to hold.
+    pub name: &'static str,
+    /// Panics if it does not hold.
+    pub run: fn(&dyn Lives),
+}
+
+/// All cases.
+pub const CASES: &[Case] = &[
+    Case { name: "what was told to be durable survives", run: writing::durable_survives },
+    Case { name: "what is submitted becomes durable and is told", run: writing::submitted_is_told },
+    Case { name: "groups behind a hole wait", run: writing::holes_hold_back },
+    Case { name: "a closed writer has made everything durable", run: writing::closed_is_durable },
+    Case { name: "groups are read as they were appended", run: writing::reads },
+    Case { name: "a newer epoch fences the older writer", run: epochs::older_writer_is_fenced },
+    Case { name: "epochs go up across lives", run: epochs::epochs_go_up },
+    Case { name: "a race of writers has one winner", run: epochs::race },
+    Case { name: "watermarks outlive truncation", run: epochs::watermarks },
+    Case { name: "a reader gets each durable group once", run: following::each_group_once },
+    Case { name: "leases hold truncation", run: following::leases_hold },
+    Case { name: "a reader beyond its limit is dropped", run: following::limit_drops },
+];

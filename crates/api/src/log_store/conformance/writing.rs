@@ -1,0 +1,187 @@
+//! Making log durable, and reading it.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use firn_base::Lsn;
+use firn_base::task::{TaskHandle, sleep};
+use parking_lot::Mutex;
+
+use super::appender::{group, read_all};
+use super::{Appender, Lives, Node};
+use crate::log_store::{LogError, LogStore, WriterEpoch};
+
+/// What was appended in all lives, and how much of it was told to be durable.
+#[derive(Default)]
+struct Model {
+    bytes: Vec<u8>,
+    durable: Lsn,
+    groups: u32,
+}
+
+impl Model {
+    fn end(&self) -> Lsn {
+        Lsn::FIRST.advance(self.bytes.len() as u64)
+    }
+
+    /// A life has begun: nothing that was told may be missing, and what is there was appended so.
+    fn settle(&mut self, log: &Appender, store: &dyn LogStore) {
+        let end = log.tail.end;
+        assert!(end >= self.durable, "the log ends at {end}; {} was durable", self.durable);
+        assert!(end <= self.end(), "the log ends at {end}, but {} was appended", self.end());
+        self.bytes.truncate(end.since(Lsn::FIRST) as usize);
+        assert_eq!(store.durable_lsn(), end, "an opened log is durable");
+        assert!(read_all(store) == self.bytes, "the log is not what was appended");
+    }
+
+    /// Appends a group to the log and to the model, which so have the same order.
+    fn append(&mut self, log: &Appender, length: usize) -> Lsn {
+        self.groups += 1;
+        let group = group(self.groups, length);
+        self.bytes.extend_from_slice(&group);
+        let end = log.append(&group);
+        assert_eq!(end, self.end(), "the tail's end is where the first group goes");
+        end
+    }
+
+    fn is_durable(&mut self, lsn: Lsn) {
+        self.durable = self.durable.max(lsn);
+    }
+}
+
+fn committer(log: &Appender, model: &Mutex<Model>, random: impl Fn() -> u64) {
+    for _ in 0..10 {
+        let end = model.lock().append(log, (random() % 3_000) as usize);
+        match random() % 4 {
+            0 => log.writer.submit(end),
+            1 => sleep(Duration::from_micros(random() % 500)),
+            _ => {
+                log.wait(end).expect("nothing ends this writer");
+                model.lock().is_durable(end);
+            }
+        }
+    }
+}
+
+fn start_committer(
+    node: &dyn Node,
+    log: &Arc<Appender>,
+    model: &Arc<Mutex<Model>>,
+) -> Box<dyn TaskHandle> {
+    let (log, model) = (Arc::clone(log), Arc::clone(model));
+    let source = Arc::clone(&node.environment().random);
+    let body = move || committer(&log, &model, || source.next_u64());
+    node.environment().spawner.spawn("committer", Box::new(body))
+}
+
+pub(super) fn durable_survives(lives: &dyn Lives) {
+    let model = Arc::new(Mutex::new(Model::default()));
+    for _ in 0..4 {
+        let model = Arc::clone(&model);
+        lives.live(Box::new(move |node| {
+            let store = node.store();
+            let log = Appender::open(&*store, WriterEpoch::Next).expect("a good store");
+            let log = Arc::new(log);
+            model.lock().settle(&log, &*store);
+            let committers: Vec<_> = (0..3).map(|_| start_committer(node, &log, &model)).collect();
+            assert!(committers.into_iter().all(|committer| committer.join()), "a committer failed");
+            // And some that nobody waits for: what is told of them counts.
+            for _ in 0..5 {
+                let end = model.lock().append(&log, 700);
+                log.writer.submit(end);
+                sleep(Duration::from_micros(node.environment().random.next_u64() % 300));
+                model.lock().is_durable(log.durable().max(store.durable_lsn()));
+            }
+        }));
+    }
+}
+
+pub(super) fn submitted_is_told(lives: &dyn Lives) {
+    lives.live(Box::new(|node| {
+        let log = Appender::open(&*node.store(), WriterEpoch::Next).expect("a good store");
+        for number in 0..20 {
+            let end = log.append(&group(number, 300));
+            log.writer.submit(end);
+            if number % 3 == 0 {
+                log.hear(end).expect("nothing ends this writer");
+                assert!(log.durable() >= end && node.store().durable_lsn() >= end);
+            }
+        }
+        // A committer may make durable what was submitted; it is told all the same.
+        let submitted = log.append(&group(20, 300));
+        log.writer.submit(submitted);
+        log.commit(&group(21, 300)).expect("nothing ends this writer");
+        log.hear(submitted).expect("nothing ends this writer");
+    }));
+}
+
+pub(super) fn holes_hold_back(lives: &dyn Lives) {
+    lives.live(Box::new(|node| {
+        let log = Appender::open(&*node.store(), WriterEpoch::Next).expect("a good store");
+        let before = log.append(&group(1, 100));
+        log.open_hole();
+        let end = log.append(&[group(2, 100), group(3, 100)].concat());
+        log.writer.submit(end);
+        log.wait(before).expect("nothing ends this writer");
+        sleep(Duration::from_millis(5));
+        assert_eq!((log.durable(), node.store().durable_lsn()), (before, before));
+        log.close_hole();
+        log.wait(end).expect("nothing ends this writer");
+    }));
+}
+
+pub(super) fn closed_is_durable(lives: &dyn Lives) {
+    let written = Arc::new(Mutex::new(Vec::new()));
+    let model = Arc::clone(&written);
+    lives.live(Box::new(move |node| {
+        let store = node.store();
+        let log = Appender::open(&*store, WriterEpoch::Next).expect("a good store");
+        for number in 0..10 {
+            let group = group(number, 900);
+            log.writer.submit(log.append(&group));
+            model.lock().extend_from_slice(&group);
+        }
+        let end = log.append(&[]);
+        log.writer.close();
+        log.writer.close();
+        assert_eq!((log.durable(), store.durable_lsn()), (end, end));
+        assert!(log.hear_end().ends_writer());
+        assert!(log.writer.failure().is_some() && log.writer.room().is_err());
+        assert!(log.commit(&group(10, 10)).is_err());
+        // Another writer of the same process goes on.
+        let next = Appender::open(&*store, WriterEpoch::Next).expect("the stream is still good");
+        assert_eq!(next.tail.end, end);
+        let group = group(11, 10);
+        model.lock().extend_from_slice(&group);
+        next.commit(&group).expect("nothing ends this writer");
+    }));
+    lives.live(Box::new(move |node| {
+        let log = Appender::open(&*node.store(), WriterEpoch::Next).expect("a good store");
+        assert_eq!(log.tail.end, Lsn::FIRST.advance(written.lock().len() as u64));
+        assert!(read_all(&*node.store()) == *written.lock());
+    }));
+}
+
+pub(super) fn reads(lives: &dyn Lives) {
+    lives.live(Box::new(|node| {
+        let store = node.store();
+        let log = Appender::open(&*store, WriterEpoch::Next).expect("a good store");
+        let groups = [group(1, 100), group(2, 9_000), group(3, 100)];
+        let ends: Vec<Lsn> =
+            groups.iter().map(|group| log.commit(group).expect("a good store")).collect();
+        let mut position = Lsn::FIRST;
+        for ((group, end), limit) in groups.iter().zip(&ends).zip([200, 0, 1 << 30]) {
+            let mut bytes = b"kept".to_vec();
+            assert_eq!(store.read(position, limit, &mut bytes).expect("kept log"), *end);
+            assert_eq!(bytes, [b"kept", group.as_slice()].concat());
+            position = *end;
+        }
+        let mut nothing = Vec::new();
+        assert_eq!(store.read(position, 1, &mut nothing).expect("the end can be read"), position);
+        assert!(nothing.is_empty());
+        for outside in [Lsn(0), position.advance(8)] {
+            let refused = store.read(outside, 1, &mut nothing).expect_err("it is not there");
+            assert!(matches!(refused, LogError::OutOfRange { .. }), "{refused}");
+        }
+    }));
+}

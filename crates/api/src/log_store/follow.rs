@@ -1,0 +1,233 @@
+//! Following the log: readers, their leases, and what they get.
+//!
+//! ```text
+//!            released            position          durable
+//!   ── gone ────┴── held by the lease ──┴── to come ───┴──►
+//! ```
+//!
+//! A reader gets durable groups in order, each once, with the records that its filter takes. Log is
+//! truncated only before the least position that a reader holds. A reader that holds back more than it
+//! may is dropped, and hears so at its next call: it then has to take its pages from a page store and
+//! to follow from their position.
+
+use std::ops::RangeInclusive;
+use std::time::Duration;
+
+use firn_base::{Lsn, PageId, PageNo};
+use firn_format::redo::{Group, GroupBuilder, GroupDamage};
+
+use super::LogError;
+
+/// Which records a reader gets. Records that are not about one page (a dropped space, a watermark)
+/// pass every filter.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum PageFilter {
+    /// All.
+    All,
+    /// Those about pages in one of these ranges.
+    Ranges(Vec<RangeInclusive<PageId>>),
+}
+
+impl PageFilter {
+    /// Whether records about `page` pass.
+    #[must_use]
+    pub fn takes(&self, page: PageId) -> bool {
+        match self {
+            PageFilter::All => true,
+            PageFilter::Ranges(ranges) => {
+                page.page_no == PageNo::NONE || ranges.iter().any(|range| range.contains(&page))
+            }
+        }
+    }
+}
+
+/// How a reader follows.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FollowOptions {
+    /// What the reader is called where its lease is listed.
+    pub name: String,
+    /// A group boundary: the end of what the reader has already.
+    pub from: Lsn,
+    /// Where the stream of groups ends: the first group boundary at or beyond this position. `None`:
+    /// not before the store is closed.
+    pub until: Option<Lsn>,
+    /// What the reader wants.
+    pub pages: PageFilter,
+    /// The most log, in bytes before the durable end, that is kept for the reader beyond what is kept
+    /// anyway. A reader that holds back more is dropped when log is about to be truncated.
+    pub hold_limit_bytes: u64,
+}
+
+/// What a reader gets from one call.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Followed {
+    /// Groups that go on where the piece before ended.
+    Piece(LogPiece),
+    /// The time has passed, and nothing more was durable.
+    Nothing,
+    /// The stream has come to its end: `until` is reached, or the store was closed.
+    End,
+}
+
+/// A reader's side of the stream. Dropping it gives its lease back.
+pub trait LogFollower: Send {
+    /// The next groups, about `limit_bytes` of log but at least one group, as they are durable. Blocks
+    /// for reading, and up to `timeout` if nothing more is durable.
+    ///
+    /// # Errors
+    /// [`LogError::ReaderDropped`], which is the last answer; [`LogError::Unavailable`],
+    /// [`LogError::Unreadable`] or [`LogError::Damaged`].
+    fn next(&mut self, limit_bytes: usize, timeout: Duration) -> Result<Followed, LogError>;
+
+    /// The end of the last piece. Does not block.
+    fn position(&self) -> Lsn;
+
+    /// Says that log before `lsn` will not be needed again, by this reader or one that takes its place.
+    /// Does not block.
+    fn release(&mut self, lsn: Lsn);
+}
+
+/// Consecutive groups, with the records that a filter takes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LogPiece {
+    /// Where the first group begins.
+    pub from: Lsn,
+    /// Where the last group ends. Groups without a record that passes are not listed, but are covered.
+    pub to: Lsn,
+    /// Whole groups, one after the other.
+    bytes: Vec<u8>,
+    places: Vec<Place>,
+}
+
+/// Where a group stands, in the log and in a piece.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Place {
+    start: Lsn,
+    end: Lsn,
+    offset: usize,
+}
+
+/// A group of a piece.
+#[derive(Debug, Clone, Copy)]
+pub struct FollowedGroup<'a> {
+    /// Where the group begins in the log.
+    pub start: Lsn,
+    /// Where it ends; what the pages that it changes are stamped with.
+    pub end: Lsn,
+    /// The records that passed the filter.
+    pub group: Group<'a>,
+}
+
+impl LogPiece {
+    /// The groups in `bytes`, which begin at `from`, as `filter` takes them.
+    ///
+    /// # Errors
+    /// Where in the log a group is not valid, and why.
+    pub fn new(
+        from: Lsn,
+        bytes: Vec<u8>,
+        filter: &PageFilter,
+    ) -> Result<LogPiece, (Lsn, GroupDamage)> {
+        let mut piece = LogPiece { from, to: from, bytes: Vec::new(), places: Vec::new() };
+        let mut builder = GroupBuilder::new();
+        let mut offset = 0;
+        while offset < bytes.len() {
+            let start = from.advance(offset as u64);
+            let group = Group::parse(&bytes[offset..]).map_err(|damage| (start, damage))?;
+            let end = start.advance(group.length_bytes());
+            if *filter == PageFilter::All {
+                piece.places.push(Place { start, end, offset });
+            } else {
+                builder.clear();
+                for record in group.records() {
+                    let record = record.map_err(|damage| (start, damage))?;
+                    if filter.takes(record.page) {
+                        builder.push(record.kind, record.page, |body| body.extend(record.body));
+                    }
+                }
+                if !builder.is_empty() {
+                    piece.places.push(Place { start, end, offset: piece.bytes.len() });
+                    piece.bytes.extend_from_slice(builder.finish());
+                }
+            }
+            offset += group.length_bytes() as usize;
+            piece.to = end;
+        }
+        if *filter == PageFilter::All {
+            piece.bytes = bytes;
+        }
+        Ok(piece)
+    }
+
+    /// The groups that have records which passed, in order.
+    ///
+    /// # Panics
+    /// Never: the groups were checked when the piece was made.
+    pub fn groups(&self) -> impl Iterator<Item = FollowedGroup<'_>> {
+        self.places.iter().map(|place| FollowedGroup {
+            start: place.start,
+            end: place.end,
+            group: Group::parse(&self.bytes[place.offset..]).expect("a group that was checked"),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use firn_base::SpaceId;
+
+    use super::*;
+
+    fn page(space: u32, number: u32) -> PageId {
+        PageId::new(SpaceId(space), PageNo(number))
+    }
+
+    fn group(pages: &[PageId]) -> Vec<u8> {
+        let mut builder = GroupBuilder::new();
+        for page in pages {
+            builder.push(1, *page, |body| body.push(page.page_no.0 as u8));
+        }
+        builder.finish().to_vec()
+    }
+
+    fn pages_of(piece: &LogPiece) -> Vec<(Lsn, Vec<PageId>)> {
+        let pages = |group: FollowedGroup<'_>| {
+            let records = group.group.records().map(|record| record.expect("good").page);
+            (group.end, records.collect())
+        };
+        piece.groups().map(pages).collect()
+    }
+
+    #[test]
+    fn a_filter_takes_its_pages_and_what_is_about_no_page() {
+        let dropped = PageId::new(SpaceId(9), PageNo::NONE);
+        let groups =
+            [group(&[page(1, 1), page(1, 5)]), group(&[page(2, 1)]), group(&[page(2, 2), dropped])];
+        let ends: Vec<Lsn> = groups
+            .iter()
+            .scan(Lsn::FIRST, |end, group| {
+                *end = end.advance(group.len() as u64);
+                Some(*end)
+            })
+            .collect();
+        let all = LogPiece::new(Lsn::FIRST, groups.concat(), &PageFilter::All).unwrap();
+        assert_eq!((all.from, all.to), (Lsn::FIRST, ends[2]));
+        assert_eq!(pages_of(&all).len(), 3);
+        let filter = PageFilter::Ranges(vec![page(1, 4)..=page(1, 9), page(3, 0)..=page(3, 1)]);
+        let some = LogPiece::new(Lsn::FIRST, groups.concat(), &filter).unwrap();
+        assert_eq!((some.from, some.to), (Lsn::FIRST, ends[2]));
+        assert_eq!(pages_of(&some), [(ends[0], vec![page(1, 5)]), (ends[2], vec![dropped])]);
+    }
+
+    #[test]
+    fn a_damaged_group_is_named() {
+        let mut bytes = group(&[page(1, 1)]);
+        let second = bytes.len();
+        bytes.extend(group(&[page(1, 2)]));
+        bytes[second + 6] = 77;
+        for filter in [PageFilter::All, PageFilter::Ranges(Vec::new())] {
+            let (at, _) = LogPiece::new(Lsn::FIRST, bytes.clone(), &filter).unwrap_err();
+            assert_eq!(at, Lsn::FIRST.advance(second as u64));
+        }
+    }
+}
