@@ -8,6 +8,7 @@
 pub mod log_store;
 pub mod page_store;
 pub mod rows;
+pub mod server;
 pub mod timestamps;
 
 pub use log_store::{
@@ -18,4 +19,5 @@ pub use page_store::{
     ImageSource, LocalImages, Offer, PageRead, PageRequest, PageSink, PageStore, PageStoreError,
     PageVersion,
 };
+pub use server::Incarnation;
 pub use timestamps::{TimestampError, TimestampSource, Timestamps};

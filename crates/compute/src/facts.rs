@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
 use std::time::Duration;
 
+use firn_api::server::{Patience, ServerState};
 use firn_base::Environment;
 use firn_base::event::Event;
 use firn_sql::types::session_facts::{LockAnswer, SessionFacts, SleepEnd};
@@ -15,7 +16,6 @@ use parking_lot::Mutex;
 use crate::accounts::AccountName;
 use crate::logs::secrets;
 use crate::status::Status;
-use crate::user_locks::UserLocks;
 
 /// The version that clients are told.
 pub const SERVER_VERSION: &str = "8.0.40-Firn";
@@ -53,7 +53,7 @@ pub struct Facts {
     pub status: Status,
     /// The text of the running statement, for the process list.
     statement: Mutex<RunningText>,
-    locks: Arc<UserLocks>,
+    server: Arc<dyn ServerState>,
     sequence: Arc<AtomicU64>,
     node_id: u64,
     environment: Environment,
@@ -77,11 +77,11 @@ const SHOWN_TEXT_BYTES: usize = 65_535;
 /// The memory for texts that is kept at most.
 const KEPT_TEXT_BYTES: usize = 64 << 10;
 
-/// What all sessions of a server share of this.
+/// What all sessions of a compute node share of this.
 #[derive(Clone)]
 pub struct SharedFacts {
     /// User-level locks.
-    pub locks: Arc<UserLocks>,
+    pub server: Arc<dyn ServerState>,
     /// What UUIDs are numbered by.
     pub sequence: Arc<AtomicU64>,
     /// What tells this server from others.
@@ -121,7 +121,7 @@ impl Facts {
             encryption_mode: Mutex::new("aes-128-ecb".into()),
             status: Status::default(),
             statement: Mutex::default(),
-            locks: Arc::clone(&shared.locks),
+            server: Arc::clone(&shared.server),
             sequence: Arc::clone(&shared.sequence),
             node_id: shared.node_id,
             environment: shared.environment.clone(),
@@ -189,8 +189,14 @@ impl Facts {
         *self.deadline.lock() = deadline;
     }
 
+    /// How long the running query may go on, if that is limited.
+    fn time_left(&self) -> Option<Duration> {
+        let now = self.environment.clock.monotonic();
+        self.deadline.lock().map(|deadline| deadline.saturating_sub(now))
+    }
+
     pub(crate) fn release_locks(&self) -> u64 {
-        self.locks.release_all(self.id)
+        self.server.release_user_locks(self.id)
     }
 }
 
@@ -280,9 +286,7 @@ impl SessionFacts for Facts {
     }
 
     fn sleep(&self, duration: Duration) -> SleepEnd {
-        let now = self.environment.clock.monotonic();
-        let left = self.deadline.lock().map(|deadline| deadline.saturating_sub(now));
-        let longest = left.map_or(duration, |left| left.min(duration));
+        let longest = self.time_left().map_or(duration, |left| left.min(duration));
         let is_woken = self.waiting_for("User sleep", || {
             self.woken.wait_until(Some(longest), || self.is_cancelled())
         });
@@ -293,15 +297,22 @@ impl SessionFacts for Facts {
     }
 
     fn get_lock(&self, name: &str, timeout: Option<Duration>) -> LockAnswer {
-        let now = || self.environment.clock.monotonic();
-        let is_late = || self.deadline.lock().is_some_and(|deadline| now() >= deadline);
-        self.waiting_for("User lock", || {
-            self.locks.get(self.id, name, timeout, &|| self.is_cancelled() || is_late())
-        })
+        let left = self.time_left();
+        let longest = match (left, timeout) {
+            (Some(left), Some(timeout)) => Some(left.min(timeout)),
+            (left, timeout) => left.or(timeout),
+        };
+        let patience = Patience { timeout: longest, cancelled: &self.cancelled };
+        let take = || self.server.take_user_lock(self.id, name, &patience);
+        match self.waiting_for("User lock", take) {
+            // The query has run for as long as it may.
+            LockAnswer::TimedOut if longest != timeout => LockAnswer::Killed,
+            answer => answer,
+        }
     }
 
     fn release_lock(&self, name: &str) -> Option<bool> {
-        self.locks.release(self.id, name)
+        self.server.release_user_lock(self.id, name)
     }
 
     fn release_all_locks(&self) -> u64 {
@@ -309,6 +320,6 @@ impl SessionFacts for Facts {
     }
 
     fn lock_owner(&self, name: &str) -> Option<u64> {
-        self.locks.owner(name)
+        self.server.user_lock_owner(name)
     }
 }

@@ -1,24 +1,33 @@
-//! What all sessions of a server share.
+//! What all sessions of a compute node share; and the node as a member of its server.
 
+use std::ops::RangeInclusive;
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
+use std::time::Duration;
 
+use firn_api::Incarnation;
 use firn_api::rows::DatabaseNode;
-use firn_base::Environment;
+use firn_api::server::{
+    KillScope, Membership, Process, ServerMember, ServerState, ServerStateError, SharedVariable,
+};
 use firn_base::memory::Cache;
+use firn_base::{Environment, TableId};
 use firn_sql::catalog::Catalog;
-use firn_wire::Connections;
+use firn_sql::execute::SpillDirectory;
+use firn_sql::execute::vectorised::VectorisedEngine;
+use firn_wire::{ConnectionControl, Connections};
 use parking_lot::Mutex;
 use rustc_hash::FxHashMap;
 
 use crate::accounts::{AccountBook, AccountName, RowsAccountStore, StoreError, UsageBook};
 use crate::facts::{Facts, SharedFacts};
-use crate::global_lock::GlobalLock;
 use crate::logs::{LogDirectories, Logs};
 use crate::plan_cache::PlanCache;
+use crate::server::{self, WriteGate};
 use crate::status::{Figure, Status, StatusCounts, server_figures};
-use crate::user_locks::UserLocks;
-use crate::variables::{GlobalVariables, PersistedVariables, Setting};
+use crate::variables::{
+    GlobalVariables, PersistedVariables, Setting, decode_setting, encode_setting,
+};
 
 /// Counters and gauges of the storage engine, told by who runs it.
 pub type NodeReport = Box<dyn Fn() -> Vec<Figure> + Send + Sync>;
@@ -26,6 +35,17 @@ pub type NodeReport = Box<dyn Fn() -> Vec<Figure> + Send + Sync>;
 pub type NodeText = Box<dyn Fn() -> String + Send + Sync>;
 /// Obeys a global variable that is not this layer's, by its name and value.
 pub type GlobalHook = Box<dyn Fn(&str, &Setting) + Send + Sync>;
+
+/// Why a compute node did not start.
+#[derive(Debug, thiserror::Error)]
+pub enum OpenError {
+    /// The accounts, or the variables that are kept beside them.
+    #[error(transparent)]
+    Accounts(#[from] StoreError),
+    /// The server did not take it in.
+    #[error(transparent)]
+    Server(#[from] ServerStateError),
+}
 
 /// Who may write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -38,22 +58,50 @@ pub(crate) enum WritesAllowed {
     Nobody,
 }
 
+/// What a compute node is made of.
+pub struct InstanceOptions {
+    /// Clock, randomness and disk.
+    pub environment: Environment,
+    /// Where rows are.
+    pub node: Arc<dyn DatabaseNode>,
+    /// What the compute nodes of the server share.
+    pub server: Arc<dyn ServerState>,
+    /// The compute node and this start of it.
+    pub incarnation: Incarnation,
+    /// Global variables as the configuration has them.
+    pub variables: GlobalVariables,
+    /// Gauges of the storage engine.
+    pub report: NodeReport,
+    /// What `SHOW ENGINE INNODB STATUS` says.
+    pub node_text: Option<NodeText>,
+    /// Where statements put what they have no memory for.
+    pub spill: Option<SpillDirectory>,
+    /// What runs analytic statements; without it the row executor does.
+    pub vectorised: Option<Arc<dyn VectorisedEngine>>,
+}
+
 /// See the module's page.
 pub struct Instance {
     /// Where rows are.
     pub node: Arc<dyn DatabaseNode>,
+    /// What the compute nodes of the server share.
+    pub server: Arc<dyn ServerState>,
+    /// The compute node and this start of it.
+    pub incarnation: Incarnation,
+    /// The compute node's place in the server.
+    membership: Joined,
     /// The definitions.
     pub catalog: Arc<Catalog>,
     /// Accounts.
     pub accounts: AccountBook,
-    /// Failed logins, and what accounts have used of their limits.
+    /// Failed logins, and what accounts have used of their limits, as far as this node knows.
     pub usage: UsageBook,
     /// Global system variables.
     pub variables: GlobalVariables,
     /// What of them the next start takes over.
     pub persisted: PersistedVariables,
-    /// `FLUSH TABLES WITH READ LOCK`.
-    pub global_lock: Arc<GlobalLock>,
+    /// What statements that write pass, see `FLUSH TABLES WITH READ LOCK`.
+    pub write_gate: Arc<WriteGate>,
     /// Plans of statements that were seen before.
     pub plans: PlanCache,
     /// What sessions that have ended counted.
@@ -65,7 +113,7 @@ pub struct Instance {
     /// What functions share.
     pub facts: SharedFacts,
     /// When the server started, on the environment's monotonic clock.
-    pub started: std::time::Duration,
+    pub started: Duration,
     /// Gauges of the storage engine.
     pub report: NodeReport,
     /// What `SHOW ENGINE INNODB STATUS` says.
@@ -75,13 +123,43 @@ pub struct Instance {
     /// When `FLUSH STATUS` was last run, in milliseconds on the environment's monotonic clock.
     flushed_ms: AtomicU64,
     /// Where statements put what they have no memory for.
-    pub spill: Option<firn_sql::execute::SpillDirectory>,
+    pub spill: Option<SpillDirectory>,
     /// What runs analytic statements; without it the row executor does.
-    pub vectorised: Option<Arc<dyn firn_sql::execute::vectorised::VectorisedEngine>>,
+    pub vectorised: Option<Arc<dyn VectorisedEngine>>,
     /// Who may write, as the variables say: read by each statement that writes.
     writes_allowed: AtomicU8,
     /// Open sessions by their connection's number.
-    sessions: Mutex<FxHashMap<u64, Arc<Facts>>>,
+    sessions: Mutex<FxHashMap<u64, OpenSession>>,
+}
+
+/// The membership of a compute node, which ends with this.
+struct Joined {
+    server: Arc<dyn ServerState>,
+    incarnation: Incarnation,
+    place: Membership,
+}
+
+impl Joined {
+    fn new(
+        server: Arc<dyn ServerState>,
+        incarnation: Incarnation,
+    ) -> Result<Joined, ServerStateError> {
+        let place = server.join(incarnation)?;
+        Ok(Joined { server, incarnation, place })
+    }
+}
+
+impl Drop for Joined {
+    fn drop(&mut self) {
+        self.server.leave(self.incarnation);
+    }
+}
+
+/// A session that is open, as other sessions know it.
+#[derive(Clone)]
+struct OpenSession {
+    facts: Arc<Facts>,
+    control: Arc<ConnectionControl>,
 }
 
 impl std::fmt::Debug for Instance {
@@ -97,59 +175,99 @@ impl Cache for Instance {
 }
 
 impl Instance {
-    /// A server over a database node: reads the accounts, removes temporary tables that a crash left.
-    /// Blocks.
+    /// Starts a compute node: reads the accounts, joins the server, and removes what compute nodes
+    /// that have ended have left of temporary tables. Blocks.
     ///
     /// # Errors
-    /// If the accounts cannot be read or stored.
-    pub fn open(
-        environment: &Environment,
-        node: Arc<dyn DatabaseNode>,
-        variables: GlobalVariables,
-        report: NodeReport,
-    ) -> Result<Instance, StoreError> {
-        let accounts = AccountBook::open(Box::new(RowsAccountStore::open(Arc::clone(&node))?))?;
+    /// If the accounts cannot be read or stored, or the server does not take the node in.
+    pub fn open(options: InstanceOptions) -> Result<Arc<Instance>, OpenError> {
+        let InstanceOptions { environment, node, server, incarnation, variables, .. } = options;
+        let membership = Joined::new(Arc::clone(&server), incarnation)?;
+        let book = RowsAccountStore::open(Arc::clone(&node))?;
+        let accounts = AccountBook::open(Box::new(book), Arc::clone(&server), incarnation)?;
         let log_directories = LogDirectories::of(&variables);
         let persisted = PersistedVariables::open(Arc::clone(&node)).map_err(StoreError::Rows)?;
         persisted.apply(&variables).map_err(StoreError::Rows)?;
-        let catalog = Arc::new(Catalog::new(Arc::clone(&node)));
-        if let Err(error) = catalog.remove_leftovers() {
-            tracing::warn!(%error, "temporary tables of an earlier life are left");
-        }
+        let number = u64::from(membership.place.number) & 0xff;
         let facts = SharedFacts {
-            locks: Arc::new(UserLocks::default()),
+            server: Arc::clone(&server),
             sequence: Arc::new(AtomicU64::new(environment.clock.wall_time_us())),
-            node_id: environment.random.next_u64() & 0xffff_ffff_ffff,
+            // `UUID_SHORT` has only the lowest byte of it.
+            node_id: environment.random.next_u64() & 0xffff_ffff_ff00 | number,
             environment: environment.clone(),
         };
-        let instance = Instance {
+        let instance = Arc::new(Instance {
+            catalog: Arc::new(Catalog::new(Arc::clone(&node), incarnation)),
             node,
-            catalog,
+            incarnation,
+            membership,
             accounts,
             usage: UsageBook::default(),
-            logs: Logs::new(environment),
+            logs: Logs::new(&environment),
             log_directories,
             variables,
             persisted,
-            global_lock: Arc::default(),
+            write_gate: Arc::new(WriteGate::new(Arc::clone(&server))),
+            server,
             plans: PlanCache::default(),
             status: Status::default(),
-            node_text: None,
+            node_text: options.node_text,
             global_hook: OnceLock::new(),
             flushed_ms: AtomicU64::new(environment.clock.monotonic().as_millis() as u64),
             facts,
             started: environment.clock.monotonic(),
-            report,
-            spill: None,
-            vectorised: None,
+            report: options.report,
+            spill: options.spill,
+            vectorised: options.vectorised,
             writes_allowed: AtomicU8::new(0),
             sessions: Mutex::default(),
-        };
-        instance.obey_read_only();
+        });
         let zone = system_time_zone(environment.clock.wall_time_us());
         instance.variables.install("system_time_zone", Setting::text(&zone));
-        instance.logs.obey(&instance.variables);
+        instance.join()?;
         Ok(instance)
+    }
+
+    /// Begins to be called by the server, and takes over what it had before that.
+    fn join(self: &Arc<Self>) -> Result<(), ServerStateError> {
+        let member: Arc<dyn ServerMember> = Arc::clone(self) as _;
+        self.server.attach(self.incarnation, Arc::downgrade(&member))?;
+        self.accounts.have_changed();
+        self.obey_read_only();
+        for variable in self.server.variables()? {
+            self.variable_set(&variable);
+        }
+        self.logs.obey(&self.variables);
+        self.remove_leftovers(&|owner| self.server.has_ended(owner));
+        Ok(())
+    }
+
+    /// Removes the temporary tables and half-made copies of compute nodes that have ended. Blocks.
+    fn remove_leftovers(&self, has_ended: &dyn Fn(Incarnation) -> bool) {
+        if let Err(error) = self.catalog.remove_leftovers(has_ended) {
+            tracing::warn!(%error, "temporary tables of a compute node that has ended are left");
+        }
+    }
+
+    /// Sets a global variable to a value that was checked, on all compute nodes of the server.
+    ///
+    /// # Errors
+    /// 1105 if the server's state cannot be reached.
+    pub(crate) fn set_global(&self, name: &str, value: &Setting) -> firn_sql::error::Result<()> {
+        self.server.set_variable(name, &encode_setting(value)).map_err(server::refused)
+    }
+
+    /// A table has new statistics: plans that were made from the old ones are made again.
+    pub(crate) fn statistics_gathered(&self, table: TableId) {
+        self.plans.clear();
+        self.server.statistics_gathered(self.incarnation, table);
+    }
+
+    /// The numbers that the connections of this compute node have.
+    #[must_use]
+    pub fn connection_ids(&self) -> RangeInclusive<u32> {
+        let ids = self.membership.place.connection_ids;
+        ids.first..=ids.last
     }
 
     /// Seconds since the server started.
@@ -171,7 +289,7 @@ impl Instance {
         // Under the lock, so that a session that ends is counted once: this only adds numbers up.
         let sessions = self.sessions.lock();
         let mut totals = self.status.read();
-        sessions.values().for_each(|facts| totals.add(&facts.status.read()));
+        sessions.values().for_each(|one| totals.add(&one.facts.status.read()));
         totals
     }
 
@@ -220,28 +338,48 @@ impl Instance {
         }
     }
 
-    pub(crate) fn register(&self, facts: &Arc<Facts>) {
-        self.sessions.lock().insert(facts.id, Arc::clone(facts));
+    pub(crate) fn register(&self, facts: &Arc<Facts>, control: &Arc<ConnectionControl>) {
+        let session = OpenSession { facts: Arc::clone(facts), control: Arc::clone(control) };
+        self.sessions.lock().insert(facts.id, session);
     }
 
     pub(crate) fn unregister(&self, facts: &Facts) {
         let mut sessions = self.sessions.lock();
-        if sessions.get(&facts.id).is_some_and(|other| std::ptr::eq(&raw const **other, facts)) {
+        if sessions.get(&facts.id).is_some_and(|other| std::ptr::eq(&raw const *other.facts, facts))
+        {
             sessions.remove(&facts.id);
         }
         self.status.take_from(&facts.status);
     }
 
-    /// The facts of an open session.
-    #[must_use]
-    pub fn session(&self, id: u64) -> Option<Arc<Facts>> {
-        self.sessions.lock().get(&id).cloned()
-    }
-
-    /// How many sessions an account has open.
+    /// How many sessions an account has open, on all compute nodes of the server.
     #[must_use]
     pub fn sessions_of(&self, account: &AccountName) -> usize {
-        self.sessions.lock().values().filter(|facts| facts.account == *account).count()
+        let is_its = |process: &Process| {
+            process.account.0 == account.user && process.account.1 == account.host
+        };
+        self.server.processes().iter().filter(|process| is_its(process)).count()
+    }
+
+    fn describe(&self, session: &OpenSession) -> Process {
+        let OpenSession { facts, control } = session;
+        let now = self.facts.environment.clock.monotonic();
+        let connection = control.state();
+        let state = match connection.command {
+            Some(_) => facts.waits_for().unwrap_or("executing"),
+            None => "",
+        };
+        Process {
+            id: facts.id,
+            user: facts.user.clone(),
+            host: facts.host.clone(),
+            account: (facts.account.user.clone(), facts.account.host.clone()),
+            schema: facts.schema.lock().as_deref().map(str::to_owned),
+            command: connection.command.map_or("Sleep", |command| command.name()).to_owned(),
+            time_s: now.saturating_sub(connection.since).as_secs(),
+            state: state.to_owned(),
+            info: facts.statement(),
+        }
     }
 
     /// The time, in seconds since 1970.
@@ -249,11 +387,73 @@ impl Instance {
     pub fn now_s(&self) -> u64 {
         self.facts.environment.clock.wall_time_us() / 1_000_000
     }
+}
 
-    /// How many sessions are open.
-    #[must_use]
-    pub fn session_count(&self) -> usize {
-        self.sessions.lock().len()
+impl ServerMember for Instance {
+    fn accounts_changed(&self) {
+        self.accounts.have_changed();
+    }
+
+    fn statistics_changed(&self, table: TableId) {
+        self.catalog.forget_statistics(table);
+        self.plans.clear();
+    }
+
+    fn variable_set(&self, variable: &SharedVariable) {
+        let Some(value) = decode_setting(&variable.value) else {
+            tracing::warn!(
+                variable = variable.name,
+                "a value of another compute node cannot be read"
+            );
+            return;
+        };
+        if self.variables.take_over(&variable.name, value, variable.version) {
+            self.global_changed(&variable.name);
+        }
+    }
+
+    fn close_gate(&self) {
+        self.write_gate.close();
+    }
+
+    fn have_writers_ended(&self) -> bool {
+        self.write_gate.have_writers_ended()
+    }
+
+    fn open_gate(&self) {
+        self.write_gate.open();
+    }
+
+    fn processes(&self) -> Vec<Process> {
+        let sessions: Vec<OpenSession> = self.sessions.lock().values().cloned().collect();
+        sessions.iter().map(|session| self.describe(session)).collect()
+    }
+
+    fn process(&self, connection: u64) -> Option<Process> {
+        let session = self.sessions.lock().get(&connection).cloned();
+        session.map(|session| self.describe(&session))
+    }
+
+    fn kill(&self, connection: u64, scope: KillScope) -> bool {
+        let session = self.sessions.lock().get(&connection).cloned();
+        if let Some(OpenSession { control, .. }) = &session {
+            match scope {
+                KillScope::Statement => control.kill_query(),
+                KillScope::Connection => control.kill(),
+            }
+        }
+        session.is_some()
+    }
+
+    fn clean_up_after(&self, ended: Incarnation) {
+        let catalog = Arc::clone(&self.catalog);
+        let clean = move || {
+            if let Err(error) = catalog.remove_leftovers(&|owner| owner == ended) {
+                tracing::warn!(%error, %ended, "temporary tables of a compute node that has ended are left");
+            }
+        };
+        // Nobody waits for it, and the next start of a compute node repeats it.
+        drop(self.facts.environment.spawner.spawn("leftovers", Box::new(clean)));
     }
 }
 

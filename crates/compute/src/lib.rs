@@ -3,7 +3,8 @@
 //! ```text
 //!   wire ──► service ──► session ──► sql: grammar, plan, execute ──► api::rows (a database node)
 //!                           ├─ accounts, variables      what it may do, how it is set
-//!                           └─ plan_cache, status       shared by all sessions (instance)
+//!                           ├─ plan_cache, status       shared by all sessions (instance)
+//!                           └─ server                   shared by all compute nodes
 //! ```
 //!
 //! **Architecture invariant:** nothing here knows where rows are; a session speaks to a node through
@@ -12,20 +13,19 @@
 pub mod accounts;
 pub mod columns;
 pub mod facts;
-pub mod global_lock;
 pub mod instance;
 pub mod logs;
 pub mod plan_cache;
 pub mod privileges;
+pub mod server;
 pub mod service;
 pub mod session;
 pub mod sink;
 pub mod statistics_keeper;
 pub mod status;
 pub mod system_table;
-pub mod user_locks;
 pub mod variables;
 
-pub use instance::Instance;
+pub use instance::{Instance, InstanceOptions, OpenError};
 pub use service::SqlService;
 pub use statistics_keeper::StatisticsKeeper;

@@ -107,7 +107,7 @@ pub fn refresh(instance: &Instance, pause: &dyn Fn(Duration) -> bool) {
             return;
         }
         match gather(instance, pause, &table) {
-            Ok(()) => instance.plans.clear(),
+            Ok(()) => instance.statistics_gathered(table.id),
             Err(error) => {
                 tracing::debug!(%error, schema = &*table.schema, table = &*table.name, "statistics stay");
             }

@@ -277,12 +277,13 @@ impl Maintenance {
     /// Purges until the engine closes.
     fn run(&self) {
         let mut durable = DurableCommits::default();
+        let mut failures = FailureLog::new("purge");
         while !self.is_stopping() {
             let ticket = self.wake.listen();
             let limit = durable.advance(&self.system);
             // Before anything is announced, so that no peer opens a snapshot behind that.
             self.system.order().publish_durable(limit);
-            log_failure("purge", self.purge_once(limit));
+            failures.note(self.purge_once(limit));
             if self.is_stopping() {
                 return;
             }
@@ -319,12 +320,45 @@ impl Maintenance {
     }
 }
 
-/// Logs the first failure of each background activity; it is tried again later.
-fn log_failure(activity: &'static str, outcome: Result<(), EngineError>) {
-    static LOGGED: OnceLock<()> = OnceLock::new();
-    if let Err(error) = outcome
-        && LOGGED.set(()).is_ok()
-    {
-        tracing::error!(activity, %error, "background work failed; it will be tried again");
+/// Logs a background activity's failures: the first since it last went well. It is tried again.
+#[derive(Debug)]
+struct FailureLog {
+    activity: &'static str,
+    has_failed: bool,
+}
+
+impl FailureLog {
+    fn new(activity: &'static str) -> FailureLog {
+        FailureLog { activity, has_failed: false }
+    }
+
+    /// Takes what came of a try; answers whether it was logged.
+    fn note(&mut self, outcome: Result<(), EngineError>) -> bool {
+        let before = std::mem::replace(&mut self.has_failed, outcome.is_err());
+        match outcome {
+            Err(error) if !before => {
+                let activity = self.activity;
+                tracing::error!(activity, %error, "background work failed; it will be tried again");
+                true
+            }
+            _ => false,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_activity_logs_the_first_failure_of_a_row() {
+        let failed = || Err(EngineError::TransactionEnded);
+        let (mut one, mut other) = (FailureLog::new("purge"), FailureLog::new("rollback"));
+        assert!(!one.note(Ok(())));
+        assert!(one.note(failed()));
+        assert!(!one.note(failed()));
+        assert!(other.note(failed()), "another activity, or another engine of the process");
+        assert!(!one.note(Ok(())));
+        assert!(one.note(failed()));
     }
 }

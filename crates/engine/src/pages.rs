@@ -8,6 +8,7 @@
 
 use std::ops::Deref;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use firn_base::PageId;
@@ -27,10 +28,19 @@ pub enum Restart {
     Need(PageId),
     /// What it went by has changed meanwhile.
     Again,
-    /// It depends on a commit that is being decided elsewhere; the event tells of decisions.
-    Undecided(Arc<Event>),
+    /// It depends on a commit that is being decided elsewhere.
+    Undecided(Undecided),
     /// It failed for good.
     Fail(EngineError),
+}
+
+/// What an operation waits for that depends on a commit which is being decided elsewhere.
+#[derive(Debug)]
+pub struct Undecided {
+    /// Notified of each decision.
+    pub(crate) decided: Arc<Event>,
+    /// Ends the wait once it is true.
+    pub(crate) cancelled: Option<Arc<AtomicBool>>,
 }
 
 impl From<Miss> for Restart {
@@ -47,7 +57,8 @@ impl<E: Into<EngineError>> From<E> for Restart {
 
 /// How long an operation waits for a decision that is made elsewhere.
 const UNDECIDED_TIMEOUT: Duration = Duration::from_millis(if cfg!(test) { 300 } else { 50_000 });
-/// How often it looks by itself: a remote coordinator writes the decision into the region without a notification.
+/// How often it looks by itself: a remote coordinator writes the decision into the region without a
+/// notification, and nothing wakes the waiter when its statement is killed.
 const UNDECIDED_INTERVAL: Duration = Duration::from_millis(10);
 
 /// The wait of an operation for decisions that are made elsewhere.
@@ -59,7 +70,11 @@ struct Patience {
 
 impl Patience {
     /// Waits for the next decision, once the operation has looked again since it listened.
-    fn wait(&mut self, decided: &Event) -> Result<(), EngineError> {
+    fn wait(&mut self, undecided: &Undecided) -> Result<(), EngineError> {
+        let decided = &undecided.decided;
+        if undecided.cancelled.as_ref().is_some_and(|flag| flag.load(Ordering::Relaxed)) {
+            return Err(LockError::Cancelled.into());
+        }
         let now = firn_base::task::monotonic();
         let began = *self.began.get_or_insert(now);
         if now.saturating_sub(began) >= UNDECIDED_TIMEOUT {
@@ -119,7 +134,8 @@ impl ReadPages {
     ///
     /// # Errors
     /// What the operation failed with, or why a page could not be loaded;
-    /// [`LockError::Timeout`] if it depends on a decision that does not come.
+    /// [`LockError::Timeout`] if it depends on a decision that does not come,
+    /// [`LockError::Cancelled`] if its statement is killed meanwhile.
     pub fn run<R>(
         &self,
         mut operation: impl FnMut() -> Result<R, Restart>,
@@ -140,7 +156,7 @@ impl ReadPages {
                 }
                 // Whoever changes what the operation went by may need this processor for it.
                 Err(Restart::Again) => firn_base::task::yield_now(),
-                Err(Restart::Undecided(decided)) => patience.wait(&decided)?,
+                Err(Restart::Undecided(undecided)) => patience.wait(&undecided)?,
                 Err(Restart::Fail(error)) => return Err(error),
             }
         }

@@ -9,16 +9,18 @@
 use firn_base::network::Address;
 use std::io;
 use std::net::SocketAddr;
+use std::ops::RangeInclusive;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
 use firn_api::rows::DatabaseNode;
+use firn_api::server::ServerState;
 use firn_base::{Environment, memory};
-use firn_compute::accounts::StoreError;
 use firn_compute::facts::SERVER_VERSION;
+use firn_compute::server::LocalServerState;
 use firn_compute::variables::{GlobalVariables, Setting};
-use firn_compute::{Instance, SqlService, StatisticsKeeper};
+use firn_compute::{Instance, InstanceOptions, OpenError, SqlService, StatisticsKeeper};
 use firn_engine::EngineError;
 use firn_engine::rows::EngineNode;
 use firn_sql::execute::SpillDirectory;
@@ -84,9 +86,9 @@ pub enum EndpointError {
     /// The dictionary.
     #[error(transparent)]
     Engine(#[from] EngineError),
-    /// The accounts.
+    /// The compute node.
     #[error(transparent)]
-    Accounts(#[from] StoreError),
+    Compute(#[from] OpenError),
     /// An address or a certificate.
     #[error(transparent)]
     Listen(#[from] io::Error),
@@ -96,6 +98,15 @@ pub enum EndpointError {
          create an account (CREATE USER 'name'@'%' IDENTIFIED BY '…'), then listen at {0}"
     )]
     NobodyHasPassword(SocketAddr),
+}
+
+/// What the endpoints over one node share.
+#[derive(Clone)]
+pub struct ComputeSeams {
+    /// The node's tables and transactions.
+    pub rows: Arc<dyn DatabaseNode>,
+    /// What belongs to the server.
+    pub server: Arc<dyn ServerState>,
 }
 
 /// A running endpoint. Dropping it ends it without waiting for statements.
@@ -108,7 +119,7 @@ pub struct Endpoint {
 }
 
 impl Endpoint {
-    /// Opens the dictionary of a node and listens. `report` gives gauges of the node. Blocks.
+    /// Opens the dictionary of a node, of which this is the only endpoint, and listens. Blocks.
     ///
     /// # Errors
     /// [`EndpointError`]: the accounts cannot be read, an address cannot be listened at, or it would be
@@ -118,32 +129,25 @@ impl Endpoint {
         node: &Arc<LocalNode>,
         options: &EndpointOptions,
     ) -> Result<Endpoint, EndpointError> {
-        let dictionary = node.engine().open_dictionary(Arc::new(Collations))?;
-        let rows: Arc<dyn DatabaseNode> = Arc::new(EngineNode::new(dictionary));
-        let watched = Arc::downgrade(node);
-        let report = move || watched.upgrade().map_or_else(Vec::new, |node| figures::of(&node));
-        let variables = variables(options);
-        let uuid = server_uuid::of_directory(environment, &options.data_dir)?;
-        variables.install("server_uuid", Setting::text(&uuid));
-        let mut instance = Instance::open(environment, rows, variables, Box::new(report))?;
-        let watched = Arc::downgrade(node);
-        let text =
-            move || watched.upgrade().map_or_else(String::new, |node| engine_status::of(&node));
-        instance.node_text = Some(Box::new(text));
-        let spill = SpillDirectory::open(environment.disk.clone(), &options.data_dir.join("spill"));
-        match spill.and_then(|spill| spill.clear().map(|()| spill)) {
-            Ok(spill) => instance.spill = Some(spill),
-            // Statements that would need it say so themselves.
-            Err(error) => tracing::warn!(%error, "large statements cannot put rows on the disk"),
-        }
-        let processors = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
-        let vectorised = Arc::new(vectorised(processors, options));
-        let columns = Arc::downgrade(&vectorised);
-        node.count_column_cache(move || {
-            columns.upgrade().map_or(0, |engine| engine.column_cache_bytes())
-        });
-        instance.vectorised = Some(vectorised);
-        let instance = Arc::new(instance);
+        let seams = ComputeSeams {
+            rows: open_rows(node)?,
+            server: Arc::new(LocalServerState::of_one_node()),
+        };
+        Endpoint::start_over(environment, node, seams, options)
+    }
+
+    /// As [`Endpoint::start`], over seams that several endpoints share. Each has a directory of its
+    /// own in `options`. Blocks.
+    ///
+    /// # Errors
+    /// As [`Endpoint::start`].
+    pub fn start_over(
+        environment: &Environment,
+        node: &Arc<LocalNode>,
+        seams: ComputeSeams,
+        options: &EndpointOptions,
+    ) -> Result<Endpoint, EndpointError> {
+        let instance = open_instance(environment, node, seams, options)?;
         memory::register_cache(&(Arc::clone(&instance) as Arc<dyn memory::Cache>));
         for listen in options.listen.iter().chain(&options.metrics_listen) {
             if !listen.ip().is_loopback() && !instance.accounts.has_remote_account() {
@@ -151,7 +155,8 @@ impl Endpoint {
             }
         }
         let service = Arc::new(SqlService::new(Arc::clone(&instance)));
-        let server = Server::start(environment.clone(), server_options(options), service)?;
+        let listening = server_options(options, instance.connection_ids());
+        let server = Server::start(environment.clone(), listening, service)?;
         obey_variables(&instance, server.limits(), options);
         let statistics = StatisticsKeeper::start(environment, Arc::clone(&instance));
         let page = || Page::new(Arc::clone(&instance), Arc::clone(server.connections()));
@@ -192,12 +197,65 @@ impl Endpoint {
     }
 }
 
+/// The tables and transactions of a node, for compute nodes. Reads the dictionary; blocks.
+///
+/// # Errors
+/// If it cannot be read.
+pub fn open_rows(node: &LocalNode) -> Result<Arc<dyn DatabaseNode>, EngineError> {
+    let dictionary = node.engine().open_dictionary(Arc::new(Collations))?;
+    Ok(Arc::new(EngineNode::new(dictionary)))
+}
+
+/// The compute node behind an endpoint.
+fn open_instance(
+    environment: &Environment,
+    node: &Arc<LocalNode>,
+    seams: ComputeSeams,
+    options: &EndpointOptions,
+) -> Result<Arc<Instance>, EndpointError> {
+    let variables = variables(options);
+    let uuid = server_uuid::of_directory(environment, &options.data_dir)?;
+    variables.install("server_uuid", Setting::text(&uuid));
+    let vectorised = Arc::new(vectorised(options));
+    let columns = Arc::downgrade(&vectorised);
+    node.count_column_cache(move || {
+        columns.upgrade().map_or(0, |engine| engine.column_cache_bytes())
+    });
+    let (reporting, writing) = (Arc::downgrade(node), Arc::downgrade(node));
+    let report = move || reporting.upgrade().map_or_else(Vec::new, |node| figures::of(&node));
+    let text = move || writing.upgrade().map_or_else(String::new, |node| engine_status::of(&node));
+    Ok(Instance::open(InstanceOptions {
+        environment: environment.clone(),
+        node: seams.rows,
+        server: seams.server,
+        incarnation: server_uuid::incarnation(environment, &uuid),
+        variables,
+        report: Box::new(report),
+        node_text: Some(Box::new(text)),
+        spill: spill_directory(environment, options),
+        vectorised: Some(vectorised),
+    })?)
+}
+
+/// Where large statements put rows; they say so themselves if there is no such place.
+fn spill_directory(environment: &Environment, options: &EndpointOptions) -> Option<SpillDirectory> {
+    let spill = SpillDirectory::open(environment.disk.clone(), &options.data_dir.join("spill"));
+    match spill.and_then(|spill| spill.clear().map(|()| spill)) {
+        Ok(spill) => Some(spill),
+        Err(error) => {
+            tracing::warn!(%error, "large statements cannot put rows on the disk");
+            None
+        }
+    }
+}
+
 /// What a statement over columns may put on the disk.
 const MOST_SPILLED_BYTES: u64 = 64 << 30;
 /// What columns may take that are kept between statements, unless somebody says.
 const COLUMN_CACHE_BYTES: u64 = 64 << 20;
 
-fn vectorised(processors: usize, options: &EndpointOptions) -> firn_columnar::Engine {
+fn vectorised(options: &EndpointOptions) -> firn_columnar::Engine {
+    let processors = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
     let engine =
         || firn_columnar::Engine::new(processors).with_column_cache(options.column_cache_bytes);
     let directory = options.data_dir.join("spill-columns");
@@ -210,7 +268,7 @@ fn vectorised(processors: usize, options: &EndpointOptions) -> firn_columnar::En
 /// So many clients may be on their way to a login, however few can be connected.
 const PENDING_LOGINS: u64 = 1000;
 
-fn server_options(options: &EndpointOptions) -> ServerOptions {
+fn server_options(options: &EndpointOptions, connection_ids: RangeInclusive<u32>) -> ServerOptions {
     let tcp = options.listen.map(Address::Tcp);
     let unix = options.socket.clone().map(Address::Unix);
     ServerOptions {
@@ -228,6 +286,7 @@ fn server_options(options: &EndpointOptions) -> ServerOptions {
             max_pending_logins: options.max_connections.max(PENDING_LOGINS),
             ..LimitValues::default()
         },
+        connection_ids,
         ..ServerOptions::default()
     }
 }

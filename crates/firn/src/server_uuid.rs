@@ -14,6 +14,7 @@
 use std::io;
 use std::path::Path;
 
+use firn_api::Incarnation;
 use firn_base::Environment;
 use firn_base::disk::{Disk, OpenMode};
 
@@ -34,6 +35,13 @@ pub(crate) fn of_directory(environment: &Environment, directory: &Path) -> io::R
     let made = random(environment.random.next_u64(), environment.random.next_u64());
     keep(disk, directory, &made)?;
     Ok(made)
+}
+
+/// A new life of the compute node that has this UUID.
+pub(crate) fn incarnation(environment: &Environment, uuid: &str) -> Incarnation {
+    let digits: String = uuid.chars().filter(char::is_ascii_hexdigit).take(16).collect();
+    let node = u64::from_str_radix(&digits, 16).unwrap_or_default();
+    Incarnation { node, start: environment.random.next_u64() }
 }
 
 fn kept(disk: &dyn Disk, path: &Path) -> io::Result<Option<String>> {

@@ -1,9 +1,21 @@
 //! The book of accounts: all of them, in memory, changed by storing first.
+//!
+//! ```text
+//!   a change here       begin_account_change ─► read again if told ─► store ─► end, which tells
+//!   a change elsewhere  told += 1, version += 1 ─► read again when an account is next looked up
+//! ```
+//!
+//! Rules:
+//! * one compute node of the server changes accounts at a time;
+//! * `loaded` never passes `told`, and no account is looked up while `loaded < told`, unless the
+//!   rows cannot be read: what was known holds then, and the next look-up tries again.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use firn_api::Incarnation;
+use firn_api::server::{ServerState, ServerStateError};
 use parking_lot::{Mutex, RwLock};
 
 use super::account::{Account, AccountName};
@@ -19,6 +31,9 @@ pub enum StoreError {
     /// A stored account cannot be read.
     #[error(transparent)]
     Document(#[from] DocumentError),
+    /// The other compute nodes cannot be asked or told.
+    #[error(transparent)]
+    Server(#[from] ServerStateError),
 }
 
 /// Where accounts are kept.
@@ -42,9 +57,17 @@ type Accounts = BTreeMap<AccountName, Arc<Account>>;
 pub struct AccountBook {
     accounts: RwLock<Arc<Accounts>>,
     version: AtomicU64,
+    /// Changes of other compute nodes that this one was told of.
+    told: AtomicU64,
+    /// Of those, how many are in `accounts`.
+    loaded: AtomicU64,
+    /// Held while rows are read again.
+    loading: Mutex<()>,
     store: Box<dyn AccountStore>,
-    /// Held while a change is worked out and stored: changes come one after the other. No reader waits
-    /// for it.
+    server: Arc<dyn ServerState>,
+    node: Incarnation,
+    /// Held while a change is worked out and stored: changes come one after the other. No look-up
+    /// waits for it.
     changing: Mutex<()>,
 }
 
@@ -59,30 +82,69 @@ impl AccountBook {
     ///
     /// # Errors
     /// Why the accounts cannot be read or stored.
-    pub fn open(store: Box<dyn AccountStore>) -> Result<AccountBook, StoreError> {
-        let mut accounts = Accounts::new();
-        for document in store.load()? {
-            let account = document::decode(&document)?;
-            accounts.insert(account.name.clone(), Arc::new(account));
-        }
+    pub fn open(
+        store: Box<dyn AccountStore>,
+        server: Arc<dyn ServerState>,
+        node: Incarnation,
+    ) -> Result<AccountBook, StoreError> {
+        let accounts = load(&*store)?;
         let is_new = accounts.is_empty();
         let book = AccountBook {
             accounts: RwLock::new(Arc::new(accounts)),
             version: AtomicU64::new(1),
+            told: AtomicU64::new(0),
+            loaded: AtomicU64::new(0),
+            loading: Mutex::new(()),
             store,
+            server,
+            node,
             changing: Mutex::new(()),
         };
         if is_new {
-            let root = Account {
-                grants: Grants::everything(),
-                ..Account::new(AccountName::new("root", "localhost"))
-            };
-            book.change(|accounts| {
-                accounts.insert(root.name.clone(), Arc::new(root.clone()));
-                Ok::<_, StoreError>(())
-            })?;
+            book.make_root()?;
         }
         Ok(book)
+    }
+
+    /// Makes `root`, unless another compute node has made accounts meanwhile.
+    fn make_root(&self) -> Result<(), StoreError> {
+        self.have_changed();
+        let name = AccountName::new("root", "localhost");
+        let root = Account { grants: Grants::everything(), ..Account::new(name.clone()) };
+        self.change(|accounts| {
+            if accounts.is_empty() {
+                accounts.insert(name, Arc::new(root));
+            }
+            Ok(())
+        })
+    }
+
+    /// Another compute node has changed accounts: they are read again before one is looked up.
+    pub(crate) fn have_changed(&self) {
+        self.told.fetch_add(1, Ordering::Release);
+        self.version.fetch_add(1, Ordering::Release);
+    }
+
+    /// Reads the accounts again if another compute node has changed them. Blocks then.
+    fn catch_up(&self) -> Result<(), StoreError> {
+        if self.loaded.load(Ordering::Acquire) == self.told.load(Ordering::Acquire) {
+            return Ok(());
+        }
+        let _one_at_a_time = self.loading.lock();
+        let told = self.told.load(Ordering::Acquire);
+        if self.loaded.load(Ordering::Acquire) < told {
+            *self.accounts.write() = Arc::new(load(&*self.store)?);
+            self.loaded.store(told, Ordering::Release);
+        }
+        Ok(())
+    }
+
+    /// The accounts as they are now.
+    fn current(&self) -> Arc<Accounts> {
+        if let Err(error) = self.catch_up() {
+            tracing::warn!(%error, "accounts cannot be read again; what was known of them holds");
+        }
+        Arc::clone(&self.accounts.read())
     }
 
     /// Moves with every change.
@@ -94,20 +156,20 @@ impl AccountBook {
     /// The account of exactly this name.
     #[must_use]
     pub fn get(&self, name: &AccountName) -> Option<Arc<Account>> {
-        self.accounts.read().get(name).cloned()
+        self.current().get(name).cloned()
     }
 
     /// All accounts, by name.
     #[must_use]
     pub fn all(&self) -> Vec<Arc<Account>> {
-        self.accounts.read().values().cloned().collect()
+        self.current().values().cloned().collect()
     }
 
     /// The account that a client is: of those of that user that admit the host, the one with the most
     /// specific host.
     #[must_use]
     pub fn find(&self, user: &str, host: &str) -> Option<Arc<Account>> {
-        let accounts = self.accounts.read();
+        let accounts = self.current();
         let of_user = accounts.values().filter(|account| account.name.user == user);
         let fitting = of_user.filter(|account| account.name.admits(host));
         fitting.max_by_key(|account| specificity(&account.name.host)).cloned()
@@ -117,7 +179,7 @@ impl AccountBook {
     /// certificate stands for one.
     #[must_use]
     pub fn has_remote_account(&self) -> bool {
-        let accounts = self.accounts.read();
+        let accounts = self.current();
         let mut connecting = accounts.values().filter(|account| !account.locked);
         connecting
             .any(|account| !account.authentication.is_empty() && account.name.host != "localhost")
@@ -126,7 +188,7 @@ impl AccountBook {
     /// What an account may do with some roles switched on, their own roles included.
     #[must_use]
     pub fn effective(&self, account: &Account, roles: &BTreeSet<AccountName>) -> Grants {
-        let accounts = self.accounts.read();
+        let accounts = self.current();
         let mut grants = account.grants.clone();
         let mut open: Vec<&AccountName> = roles.iter().collect();
         let mut seen = BTreeSet::new();
@@ -149,6 +211,18 @@ impl AccountBook {
         change: impl FnOnce(&mut BTreeMap<AccountName, Arc<Account>>) -> Result<T, E>,
     ) -> Result<T, E> {
         let _one_at_a_time = self.changing.lock();
+        self.server.begin_account_change(self.node).map_err(StoreError::Server)?;
+        let changed = self.change_alone(change);
+        self.server.end_account_change(self.node, changed.is_ok());
+        changed
+    }
+
+    /// As [`AccountBook::change`], while no other compute node changes accounts.
+    fn change_alone<T, E: From<StoreError>>(
+        &self,
+        change: impl FnOnce(&mut Accounts) -> Result<T, E>,
+    ) -> Result<T, E> {
+        self.catch_up()?;
         let before = Arc::clone(&self.accounts.read());
         let mut after = (*before).clone();
         let answer = change(&mut after)?;
@@ -157,6 +231,15 @@ impl AccountBook {
         self.version.fetch_add(1, Ordering::Release);
         Ok(answer)
     }
+}
+
+fn load(store: &dyn AccountStore) -> Result<Accounts, StoreError> {
+    let mut accounts = Accounts::new();
+    for document in store.load()? {
+        let account = document::decode(&document)?;
+        accounts.insert(account.name.clone(), Arc::new(account));
+    }
+    Ok(accounts)
 }
 
 fn differences(before: &Accounts, after: &Accounts) -> Vec<(AccountName, Option<Vec<u8>>)> {

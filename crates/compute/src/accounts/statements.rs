@@ -21,9 +21,10 @@ type Accounts = BTreeMap<AccountName, Arc<Account>>;
 
 impl From<StoreError> for SqlError {
     fn from(error: StoreError) -> SqlError {
-        let code = match &error {
-            StoreError::Rows(error) => error.mysql_code(),
+        let code = match error {
+            StoreError::Rows(ref error) => error.mysql_code(),
             StoreError::Document(_) => 1728,
+            StoreError::Server(error) => return crate::server::refused(error),
         };
         SqlError::new(code, error.to_string())
     }

@@ -2,9 +2,13 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use expect_test::expect;
+use firn_api::Incarnation;
+use firn_api::server::ServerState;
 use firn_sql::error::{Result, SqlError};
 use firn_sql::grammar::{self, ast::Statement};
 use parking_lot::Mutex;
+
+use crate::server::LocalServerState;
 
 use super::account::matches_pattern;
 use super::book::StoreError;
@@ -85,7 +89,35 @@ fn run(book: &AccountBook, text: &str) -> Result<()> {
 }
 
 fn book() -> AccountBook {
-    AccountBook::open(Box::new(Memory::default())).unwrap()
+    open(&Memory::default())
+}
+
+/// The book of the only compute node of a server.
+fn open(memory: &Memory) -> AccountBook {
+    let server = Arc::new(LocalServerState::of_one_node());
+    let node = Incarnation::default();
+    server.join(node).unwrap();
+    AccountBook::open(Box::new(memory.clone()), server, node).unwrap()
+}
+
+#[test]
+fn a_change_of_another_compute_node_is_read_when_it_is_told() {
+    let memory = Memory::default();
+    let (one, other) = (open(&memory), open(&memory));
+    run(&one, "CREATE USER app@localhost").unwrap();
+    assert!(other.find("app", "localhost").is_none());
+    let version = other.version();
+    other.have_changed();
+    assert_ne!(other.version(), version, "sessions work their rights out again");
+    assert!(other.find("app", "localhost").is_some());
+    run(&one, "GRANT SELECT ON s.* TO app@localhost").unwrap();
+    other.have_changed();
+    run(&other, "GRANT INSERT ON s.* TO app@localhost").unwrap();
+    let account = other.find("app", "localhost").unwrap();
+    let shown = account.grants.shown(&account.name).join("\n");
+    assert!(shown.contains("SELECT, INSERT"), "{shown}");
+    one.have_changed();
+    assert_eq!(one.all(), other.all());
 }
 
 fn shown(book: &AccountBook, user: &str) -> String {
@@ -123,13 +155,13 @@ fn grants_are_shown_as_they_were_given() {
 #[test]
 fn accounts_survive_a_restart_unchanged() {
     let memory = Memory::default();
-    let book = AccountBook::open(Box::new(memory.clone())).unwrap();
+    let book = open(&memory);
     run(&book, "CREATE ROLE reader").unwrap();
     run(&book, "GRANT SELECT ON *.* TO reader").unwrap();
     run(&book, "CREATE USER 'a b'@'10.%' IDENTIFIED WITH mysql_native_password BY 'x'").unwrap();
     run(&book, "GRANT UPDATE (c) ON s.t TO 'a b'@'10.%'").unwrap();
     run(&book, "GRANT reader TO 'a b'@'10.%' WITH ADMIN OPTION").unwrap();
-    let again = AccountBook::open(Box::new(memory)).unwrap();
+    let again = open(&memory);
     assert_eq!(again.all(), book.all());
 }
 
@@ -223,7 +255,7 @@ fn an_account_of_the_first_version_has_no_policy() {
 #[test]
 fn policies_are_kept_and_hold() {
     let memory = Memory::default();
-    let book = AccountBook::open(Box::new(memory.clone())).unwrap();
+    let book = open(&memory);
     run(
         &book,
         "CREATE USER app@localhost IDENTIFIED BY 'a' WITH MAX_USER_CONNECTIONS 3 PASSWORD EXPIRE INTERVAL 5 DAY \
@@ -239,7 +271,7 @@ fn policies_are_kept_and_hold() {
     assert_eq!(code(&format!("{own} 'a'"), "root"), Err(3638), "one of the last two");
     assert_eq!(code(&format!("{own} 'c'"), "root"), Ok(()));
     assert_eq!(code(&format!("{own} 'a'"), "root"), Ok(()), "no longer");
-    let again = AccountBook::open(Box::new(memory)).unwrap();
+    let again = open(&memory);
     assert_eq!(again.all(), book.all());
     let policy = &again.find("app", "localhost").unwrap().policy;
     assert_eq!(policy.limits.user_connections, 3);

@@ -406,7 +406,7 @@ impl SqlSession {
                 let facts = Arc::clone(&self.facts);
                 let go_on = move || !facts.is_cancelled();
                 statistics::analyze(self.catalog.shared(), &model, &self.evaluation, &go_on)?;
-                self.instance.plans.clear();
+                self.instance.statistics_gathered(model.id);
                 Ok(sound())
             }
             MaintenanceOperation::Check if model.view().is_none() => {
@@ -485,7 +485,7 @@ impl SqlSession {
     /// # Errors
     /// If the log has failed.
     pub(super) fn run_unlock_tables(&mut self) -> Result<()> {
-        self.instance.global_lock.release(self.facts.id);
+        self.instance.server.release_read_lock(self.facts.id);
         if !self.locked_tables.is_empty() {
             self.forget_locked_tables();
             self.transactions.unlock_tables()?;

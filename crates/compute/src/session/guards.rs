@@ -9,14 +9,15 @@
 
 use std::time::Duration;
 
+use firn_api::server::Patience;
 use firn_sql::error::{Result, SqlError};
 use firn_sql::plan::visit::for_each_input;
 use firn_sql::plan::{Access, NamedTable, NodeKind, PlanNode, StatementPlan, WriteTarget};
 
 use super::{SqlSession, is_virtual};
-use crate::global_lock::Writing;
 use crate::plan_cache::CachedPlan;
 use crate::privileges::StatementKind;
+use crate::server::{self, Writing};
 
 /// A table that `LOCK TABLES` has locked.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -49,7 +50,7 @@ impl SqlSession {
         }
     }
 
-    /// Waits until the session may write, see [`GlobalLock`](crate::global_lock::GlobalLock).
+    /// Waits until the session may write, see [`WriteGate`](crate::server::WriteGate).
     /// `None`: it may until `UNLOCK TABLES`.
     ///
     /// # Errors
@@ -58,12 +59,11 @@ impl SqlSession {
         if self.locked_writing.is_some() {
             return Ok(None);
         }
-        if let Some(writing) = self.instance.global_lock.try_write() {
+        if let Some(writing) = self.instance.write_gate.try_write() {
             return Ok(Some(writing));
         }
-        let timeout = Duration::from_secs(self.state.variables.known("lock_wait_timeout").number());
-        let is_killed = || self.facts.is_cancelled();
-        let write = || self.instance.global_lock.write(self.facts.id, timeout, &is_killed);
+        let patience = self.read_lock_patience();
+        let write = || self.instance.write_gate.write(self.facts.id, &patience);
         self.facts.waiting_for(WAITING, write).map(Some)
     }
 
@@ -73,10 +73,14 @@ impl SqlSession {
     /// 1205, 1317.
     pub(super) fn take_global_lock(&mut self) -> Result<()> {
         self.transactions.commit()?;
-        let timeout = Duration::from_secs(self.state.variables.known("lock_wait_timeout").number());
-        let is_killed = || self.facts.is_cancelled();
-        let take = || self.instance.global_lock.take(self.facts.id, timeout, &is_killed);
-        self.facts.waiting_for(WAITING, take)
+        let patience = self.read_lock_patience();
+        let take = || self.instance.server.take_read_lock(self.facts.id, &patience);
+        self.facts.waiting_for(WAITING, take).map_err(server::refused)
+    }
+
+    fn read_lock_patience(&self) -> Patience<'_> {
+        let seconds = self.state.variables.known("lock_wait_timeout").number();
+        Patience { timeout: Some(Duration::from_secs(seconds)), cancelled: &self.facts.cancelled }
     }
 
     /// `LOCK TABLES` is no longer in force.

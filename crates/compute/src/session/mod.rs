@@ -107,7 +107,7 @@ pub struct SqlSession {
     /// What `LOCK TABLES` has locked; empty if it is not in force.
     locked_tables: Vec<guards::LockedTable>,
     /// Some of it was locked for writing.
-    locked_writing: Option<crate::global_lock::Writing>,
+    locked_writing: Option<crate::server::Writing>,
     /// What `HANDLER` has opened.
     handlers: Vec<handler::OpenHandler>,
     /// What the definers of views may do, as of `accounts_version`.
@@ -196,7 +196,7 @@ impl SqlSession {
             judges_view: false,
             plan_is_stale: false,
         };
-        session.instance.register(&session.facts);
+        session.instance.register(&session.facts, &session.control);
         session.refresh_grants()?;
         session.begin_with_collation(collation);
         session.settings_changed()?;
@@ -221,7 +221,7 @@ impl SqlSession {
         self.transactions.roll_back_quietly();
         self.transactions.forget_table_locks();
         self.facts.release_locks();
-        self.instance.global_lock.release(self.facts.id);
+        self.instance.server.release_read_lock(self.facts.id);
         self.forget_locked_tables();
         self.handlers.clear();
         self.transactions.metadata.release_explicit(None);
@@ -419,7 +419,7 @@ impl Drop for SqlSession {
         self.transactions.forget_table_locks();
         self.transactions.metadata.release_explicit(None);
         self.facts.release_locks();
-        self.instance.global_lock.release(self.facts.id);
+        self.instance.server.release_read_lock(self.facts.id);
         self.drop_temporary_tables();
         self.note_logout();
         self.instance.unregister(&self.facts);

@@ -73,7 +73,7 @@ impl SqlSession {
             }
             VariableScope::PersistOnly => {
                 self.may_set_globals()?;
-                let kept = self.instance.variables.checked(name, given.as_ref())?;
+                let (kept, _) = self.instance.variables.checked(name, given.as_ref())?;
                 self.instance.persisted.keep(name, &kept).map_err(from_rows)
             }
         }
@@ -174,13 +174,11 @@ impl SqlSession {
 
     fn set_global_variable(&mut self, name: &str, given: Option<&Setting>) -> Result<()> {
         self.may_set_globals()?;
-        let before = self.instance.variables.get(name);
-        let moved = self.instance.variables.set(name, given)?;
-        // What a new session could not begin with is put back.
-        if let Err(error) = settings::Settings::of(&self.instance.variables.session()) {
-            self.instance.variables.set(name, before.as_ref())?;
-            return Err(error);
-        }
+        let variables = &self.instance.variables;
+        let (value, moved) = variables.checked(name, given)?;
+        // A new session has to be able to begin with it.
+        settings::Settings::of(&variables.session_with(name, &value))?;
+        self.instance.set_global(name, &value)?;
         // Who alone may write while `super_read_only` is on would be nobody without `read_only`.
         let follows = match (name, self.instance.variables.get(name).is_some_and(|on| on.is_on())) {
             ("super_read_only", true) => Some(("read_only", 1)),
@@ -188,9 +186,8 @@ impl SqlSession {
             _ => None,
         };
         if let Some((other, value)) = follows {
-            self.instance.variables.set(other, Some(&Setting::Number(value)))?;
+            self.instance.set_global(other, &Setting::Number(value))?;
         }
-        self.instance.global_changed(name);
         if moved {
             let shown = given.cloned().unwrap_or(Setting::Null);
             self.evaluation.warn(1292, || format!("Truncated incorrect {name} value: '{shown}'"));

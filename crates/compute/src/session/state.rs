@@ -201,28 +201,11 @@ impl SessionTables for State {
 
     fn processes(&self) -> Vec<Process> {
         let sees_all = self.grants.global.contains(Privilege::PROCESS);
-        let now = self.instance.facts.environment.clock.monotonic();
-        let mut list = Vec::new();
-        for connection in self.connections.list() {
-            let Some(facts) = self.instance.session(u64::from(connection.id)) else { continue };
-            if !sees_all && facts.account != self.facts.account {
-                continue;
-            }
-            list.push(Process {
-                id: facts.id,
-                user: facts.user.clone(),
-                host: facts.host.clone(),
-                schema: facts.schema.lock().as_deref().map(str::to_owned),
-                command: connection.command.map_or("Sleep", |command| command.name()).to_owned(),
-                time_s: now.saturating_sub(connection.since).as_secs(),
-                state: match connection.command {
-                    Some(_) => facts.waits_for().unwrap_or("executing"),
-                    None => "",
-                }
-                .to_owned(),
-                info: facts.statement(),
-            });
-        }
+        let own = &self.facts.account;
+        let is_own =
+            |process: &Process| process.account.0 == own.user && process.account.1 == own.host;
+        let mut list = self.instance.server.processes();
+        list.retain(|process| sees_all || is_own(process));
         list
     }
 

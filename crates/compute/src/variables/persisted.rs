@@ -52,8 +52,11 @@ impl PersistedVariables {
     /// If the table cannot be read.
     pub fn apply(&self, variables: &GlobalVariables) -> RowsResult<()> {
         for (name, value) in self.load()? {
-            if let Err(error) = variables.set(&name, Some(&value)) {
-                tracing::warn!(variable = name, %error, "a persisted value was not taken over");
+            match variables.checked(&name, Some(&value)) {
+                Ok((value, _)) => variables.install(&name, value),
+                Err(error) => {
+                    tracing::warn!(variable = name, %error, "a persisted value was not taken over");
+                }
             }
         }
         Ok(())
@@ -78,7 +81,8 @@ impl PersistedVariables {
     }
 }
 
-fn encode(value: &Setting) -> Vec<u8> {
+/// A value as it is kept, and as compute nodes of a server tell it to each other.
+pub(crate) fn encode(value: &Setting) -> Vec<u8> {
     let kind = match value {
         Setting::Number(_) => 'n',
         Setting::Unsigned(_) => 'u',
@@ -89,7 +93,8 @@ fn encode(value: &Setting) -> Vec<u8> {
     format!("v1 {kind} {value}").into_bytes()
 }
 
-fn decode(document: &[u8]) -> Option<Setting> {
+/// The inverse of [`encode`].
+pub(crate) fn decode(document: &[u8]) -> Option<Setting> {
     let text = std::str::from_utf8(document).ok()?.strip_prefix("v1 ")?;
     let (kind, value) = text.split_once(' ')?;
     Some(match kind {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use firn_format::value::CollationId;
 use firn_sql::collation::{self, Charset};
 use firn_sql::error::{Result, SqlError};
-use parking_lot::RwLock;
+use parking_lot::{Mutex, RwLock};
 
 use super::table::{DEFINITIONS, position};
 use super::{Definition, Scope, Setting};
@@ -21,12 +21,14 @@ type Values = Vec<Setting>;
 #[derive(Debug)]
 pub struct GlobalVariables {
     values: RwLock<Arc<Values>>,
+    /// The versions of values that the server's compute nodes share, by the variables' places.
+    shared: Mutex<BTreeMap<usize, u64>>,
 }
 
 impl Default for GlobalVariables {
     fn default() -> GlobalVariables {
         let values = DEFINITIONS.iter().map(|definition| definition.initial()).collect();
-        GlobalVariables { values: RwLock::new(Arc::new(values)) }
+        GlobalVariables { values: RwLock::new(Arc::new(values)), shared: Mutex::default() }
     }
 }
 
@@ -46,37 +48,48 @@ impl GlobalVariables {
         Arc::make_mut(&mut self.values.write())[at] = value;
     }
 
-    /// `SET GLOBAL`. Answers whether the value had to be moved between its bounds.
+    /// Takes over a value that was set on a compute node of the server. Answers whether it was
+    /// newer than the value that was set last, and so counts.
+    pub(crate) fn take_over(&self, name: &str, value: Setting, version: u64) -> bool {
+        let Some(at) = position(name) else { return false };
+        let mut shared = self.shared.lock();
+        let last = shared.entry(at).or_default();
+        if *last >= version {
+            return false;
+        }
+        *last = version;
+        Arc::make_mut(&mut self.values.write())[at] = value;
+        true
+    }
+
+    /// A value as `SET GLOBAL` sets it, and whether it had to be moved between its bounds.
     ///
     /// # Errors
     /// 1193 for an unknown variable, 1228 for one of sessions only, 1238 for one that is read only, and
     /// what [`Definition::check`] refuses.
-    pub fn set(&self, name: &str, value: Option<&Setting>) -> Result<bool> {
-        let (at, definition) = settable(name)?;
+    pub fn checked(&self, name: &str, value: Option<&Setting>) -> Result<(Setting, bool)> {
+        let (_, definition) = settable(name)?;
         if definition.scope == Scope::Session {
             let why = format!(
                 "Variable '{name}' is a SESSION variable and can't be used with SET GLOBAL"
             );
             return Err(SqlError::new(1228, why));
         }
-        let (value, moved) = match value {
-            Some(value) => definition.check(value)?,
-            None => (definition.initial(), false),
-        };
-        Arc::make_mut(&mut self.values.write())[at] = value;
-        Ok(moved)
+        match value {
+            Some(value) => definition.check(value),
+            None => Ok((definition.initial(), false)),
+        }
     }
 
-    /// A value as `SET GLOBAL` would keep it.
+    /// The values that a new session would begin with if a variable had this value.
     ///
-    /// # Errors
-    /// As [`GlobalVariables::set`].
-    pub fn checked(&self, name: &str, value: Option<&Setting>) -> Result<Setting> {
-        let (_, definition) = settable(name)?;
-        match value {
-            Some(value) => definition.check(value).map(|(value, _)| value),
-            None => Ok(definition.initial()),
-        }
+    /// # Panics
+    /// If there is no such variable.
+    #[must_use]
+    pub(crate) fn session_with(&self, name: &str, value: &Setting) -> SessionVariables {
+        let mut session = self.session();
+        session.install(name, value.clone());
+        session
     }
 
     /// The values that a new session begins with.

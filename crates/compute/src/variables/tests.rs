@@ -16,7 +16,9 @@ fn the_table_is_sorted_and_its_defaults_are_values() {
 fn a_session_keeps_the_global_values_that_it_began_with() {
     let global = GlobalVariables::default();
     let mut early = global.session();
-    global.set("wait_timeout", Some(&Setting::Number(5))).unwrap();
+    let (five, _) = global.checked("wait_timeout", Some(&Setting::Number(5))).unwrap();
+    assert!(global.take_over("wait_timeout", five, 2));
+    assert!(!global.take_over("wait_timeout", Setting::Number(6), 1), "it was overtaken");
     assert_eq!(early.known("wait_timeout").number(), 28_800);
     assert_eq!(global.session().known("wait_timeout").number(), 5);
     early.set("wait_timeout", None, &global).unwrap();
@@ -31,7 +33,7 @@ fn values_are_checked_as_mysql_checks_them() {
     assert_eq!(code(session.set("nope", None, &global)), Err(1193));
     assert_eq!(code(session.set("port", None, &global)), Err(1238));
     assert_eq!(code(session.set("max_connections", None, &global)), Err(1229));
-    assert_eq!(code(global.set("insert_id", None)), Err(1228));
+    assert_eq!(code(global.checked("insert_id", None).map(|(_, moved)| moved)), Err(1228));
     assert_eq!(code(session.set("autocommit", Some(&Setting::text("maybe")), &global)), Err(1231));
     assert_eq!(code(session.set("wait_timeout", Some(&Setting::text("x")), &global)), Err(1232));
     assert_eq!(code(session.set("wait_timeout", Some(&Setting::Number(0)), &global)), Ok(true));

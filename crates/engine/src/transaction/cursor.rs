@@ -695,7 +695,8 @@ impl Cursor {
                     return Err(no_version(leaf.page_id()));
                 };
                 let guard = WriteGuard { mode, ..trx.write_guard(self.index, key) };
-                let locking = system.lock_record(Some(value), &guard, policy);
+                let locking =
+                    system.lock_record(Some(value), &guard, policy, trx.cancelled.as_ref());
                 if let Err(Restart::Fail(EngineError::WriteConflict)) = &locking {
                     trx.reads.note_conflict(&guard);
                 }

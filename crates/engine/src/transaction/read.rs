@@ -1,5 +1,8 @@
 //! Reading one record.
 
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
 use firn_api::rows::{Fetched, IsolationLevel, ReadMode, WaitPolicy};
 use firn_base::IndexId;
 use firn_format::tree::RecordVersion;
@@ -103,14 +106,14 @@ impl Transaction {
         loop {
             let guard = WriteGuard { mode, ..self.write_guard(index, key) };
             let locks_absent = self.isolation == IsolationLevel::Serializable;
-            let system = &self.system;
+            let (system, cancelled) = (&self.system, self.read.cancelled.as_ref());
             let locked = system.forest().tree(index).read(Target::At(key), |leaf| {
                 payload.clear();
                 let value = leaf.search(key).ok().map(|slot| leaf.value(slot));
                 if value.is_none() && !locks_absent {
                     return Ok((Locking::Locked, false));
                 }
-                let locking = system.lock_record(value, &guard, policy)?;
+                let locking = system.lock_record(value, &guard, policy, cancelled)?;
                 let live =
                     value.and_then(RecordVersion::parse).filter(|(version, _)| !version.deleted);
                 if let (Locking::Locked, Some((_, bytes))) = (&locking, live) {
@@ -141,17 +144,18 @@ impl Transaction {
 }
 
 impl TransactionSystem {
-    /// Locks a record for a reader. The leaf is latched.
+    /// Locks a record for a reader. The leaf is latched. `cancelled` ends a wait for a decision.
     pub(crate) fn lock_record(
         &self,
         value: Option<&[u8]>,
         guard: &WriteGuard<'_>,
         policy: WaitPolicy,
+        cancelled: Option<&Arc<AtomicBool>>,
     ) -> Result<Locking, Restart> {
         if policy != WaitPolicy::Wait {
-            return self.try_lock_record(value, guard, policy);
+            return self.try_lock_record(value, guard, policy, cancelled);
         }
-        if let Some(wait) = self.admit_write(value, guard)? {
+        if let Some(wait) = self.admit_write(value, guard, cancelled)? {
             return Ok(Locking::Wait(wait));
         }
         let target = LockTarget::Record { index: guard.index, key: guard.key };
@@ -166,6 +170,7 @@ impl TransactionSystem {
         value: Option<&[u8]>,
         guard: &WriteGuard<'_>,
         policy: WaitPolicy,
+        cancelled: Option<&Arc<AtomicBool>>,
     ) -> Result<Locking, Restart> {
         let version = value.and_then(RecordVersion::parse).map(|(version, _)| version);
         let is_held = version
@@ -179,7 +184,7 @@ impl TransactionSystem {
         match (is_blocked, policy) {
             (false, _) => {
                 // The lock is there; what is left is the check against the snapshot.
-                let _ = self.admit_write(value, guard)?;
+                let _ = self.admit_write(value, guard, cancelled)?;
                 Ok(Locking::Locked)
             }
             (true, WaitPolicy::SkipLocked) => Ok(Locking::Skip),

@@ -232,6 +232,7 @@ impl ReadTransaction {
             own: self.own.unwrap_or(TrxId(u64::MAX)),
             view: self.view.as_ref().expect("a consistent read has a snapshot"),
             observed: &self.observed,
+            cancelled: self.cancelled.as_ref(),
         }
     }
 

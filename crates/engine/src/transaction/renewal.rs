@@ -290,7 +290,9 @@ impl Transaction {
         }
         Ok(match self.system.table().outcome(trx) {
             Outcome::Settled => Age::Old,
-            Outcome::Committing => return Err(self.system.table().undecided()),
+            Outcome::Committing => {
+                return Err(self.system.table().undecided(self.cancelled.as_ref()));
+            }
             Outcome::Committed(cts, _) if cts <= old => Age::Old,
             Outcome::Committed(cts, _) if cts <= new => Age::Between,
             Outcome::Committed(..) | Outcome::Active => Age::Newer,
@@ -305,7 +307,8 @@ impl Transaction {
     ) -> Result<bool, EngineError> {
         let view = ReadView::Timestamp(between.1);
         let own = self.id().unwrap_or(TrxId(u64::MAX));
-        let reader = Reader { own, view: &view, observed: &self.observed };
+        let cancelled = self.cancelled.as_ref();
+        let reader = Reader { own, view: &view, observed: &self.observed, cancelled };
         for (version, mut payload) in records {
             let Some(seen) = self.versions.older_version(&reader, version, &mut payload)? else {
                 continue;

@@ -192,12 +192,13 @@ impl Transaction {
         let key = run.key(from).to_vec();
         let guard = self.write_guard(index, &key);
         let (system, writer) = (&self.system, self.writer.as_mut().expect("just ensured"));
+        let cancelled = self.read.cancelled.as_ref();
         let tree = system.forest().tree(index);
         let written = tree.write(&key, Purpose::Forward, |leaf| {
             if leaf.slot.is_ok() {
                 return Ok(Step::Done(0));
             }
-            if let Some(wait) = system.admit_write(None, &guard)? {
+            if let Some(wait) = system.admit_write(None, &guard, cancelled)? {
                 return Ok(Step::Wait(wait));
             }
             writer.insert_part(leaf, system.locks(), &guard, run, from)

@@ -32,12 +32,13 @@
 pub(super) mod overflow;
 
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 use firn_base::{Cts, Lsn, TrxId};
 use firn_fabric::{Fabric, FabricError, OwnedRegion};
 
 use self::overflow::Overflow;
-use crate::pages::Restart;
+use crate::pages::{Restart, Undecided};
 use crate::sync::{AtomicU64, Event, Ordering, spin};
 
 /// The region of the table.
@@ -250,8 +251,11 @@ impl TransactionTable {
     }
 
     /// Why an operation that depends on a transaction which is [`Outcome::Committing`] stops for now.
-    pub(crate) fn undecided(&self) -> Restart {
-        Restart::Undecided(Arc::clone(&self.decided))
+    /// `cancelled` ends its wait.
+    #[cold]
+    pub(crate) fn undecided(&self, cancelled: Option<&Arc<AtomicBool>>) -> Restart {
+        let decided = Arc::clone(&self.decided);
+        Restart::Undecided(Undecided { decided, cancelled: cancelled.cloned() })
     }
 
     /// Whether `trx` has not ended.

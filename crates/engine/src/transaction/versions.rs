@@ -13,6 +13,7 @@
 
 use std::cell::Cell;
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 use firn_base::{Cts, Lsn, TrxId};
 use firn_fabric::{Fabric, FabricError, OwnedRegion};
@@ -44,6 +45,8 @@ pub(crate) struct Reader<'a> {
     pub(crate) own: TrxId,
     pub(crate) view: &'a ReadView,
     pub(crate) observed: &'a Cell<Lsn>,
+    /// Set when the reader's statement is killed.
+    pub(crate) cancelled: Option<&'a Arc<AtomicBool>>,
 }
 
 /// What decides which versions a transaction sees, and finds them. A node that writes and a node that
@@ -161,7 +164,7 @@ impl Versions {
         match self.table().outcome(trx) {
             Outcome::Settled => Ok(true),
             Outcome::Active => Ok(false),
-            Outcome::Committing => Err(self.table().undecided()),
+            Outcome::Committing => Err(self.table().undecided(reader.cancelled)),
             Outcome::Committed(cts, lsn) => {
                 let sees = match reader.view {
                     ReadView::Timestamp(snapshot) => cts <= *snapshot,

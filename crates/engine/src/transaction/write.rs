@@ -12,6 +12,8 @@
 //! The new version carries the transaction's id, and that is its lock until it ends.
 
 use std::cell::Cell;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 use firn_api::rows::IsolationLevel;
 use firn_base::{IndexId, Lsn, TrxId};
@@ -176,9 +178,10 @@ impl Transaction {
         let guard = self.write_guard(index, key);
         let purpose = self.purpose(matches!(change, Change::Delete(_)));
         let (system, writer) = (&self.system, self.writer.as_mut().expect("just ensured"));
+        let cancelled = self.read.cancelled.as_ref();
         let tree = system.forest().tree(index);
         let written = tree.write(key, purpose, |leaf| {
-            if let Some(wait) = system.admit_write(leaf.value(), &guard)? {
+            if let Some(wait) = system.admit_write(leaf.value(), &guard, cancelled)? {
                 return Ok(Step::Wait(wait));
             }
             match (leaf.value().and_then(RecordVersion::parse), change) {
@@ -296,18 +299,19 @@ impl WriteGuard<'_> {
 
 impl TransactionSystem {
     /// Looks whether the record with this value may be written (or locked); if not yet, what to wait for.
-    /// The leaf is latched.
+    /// The leaf is latched. `cancelled` ends a wait for a decision.
     pub(crate) fn admit_write(
         &self,
         value: Option<&[u8]>,
         guard: &WriteGuard<'_>,
+        cancelled: Option<&Arc<AtomicBool>>,
     ) -> Result<Option<Wait>, Restart> {
         if let Some((version, _)) = value.and_then(RecordVersion::parse)
             && version.trx != guard.trx
         {
             match self.table().outcome(version.trx) {
                 Outcome::Active => return self.queue_behind(version.trx, guard),
-                Outcome::Committing => return Err(self.table().undecided()),
+                Outcome::Committing => return Err(self.table().undecided(cancelled)),
                 Outcome::Committed(cts, _)
                     if guard.snapshot.is_some_and(|snapshot| cts > snapshot) =>
                 {

@@ -9,6 +9,7 @@
 
 use std::sync::Arc;
 
+use firn_api::Incarnation;
 use firn_api::rows::{DatabaseNode, TableRef};
 use firn_base::TableId;
 use parking_lot::{Mutex, RwLock};
@@ -19,14 +20,37 @@ use crate::error::{Result, SqlError};
 use super::model::{ReferencingKey, TableKind, TableModel};
 use super::options::SchemaOptions;
 
-/// Schemas with this prefix are namespaces of temporary tables.
+/// Schemas with this prefix are namespaces of temporary tables. The owner follows, and the session:
+/// see [`temporary_schema`].
 pub(super) use firn_api::rows::SESSION_SCHEMA_PREFIX as TEMPORARY_SCHEMA_PREFIX;
-/// Tables with this prefix are the new form of a table that is being copied.
+/// Tables with this prefix are the new form of a table that is being copied. The owner follows, see
+/// [`copy_name`].
 pub(super) const COPY_PREFIX: &str = "#sql-";
+
+/// The schema of a session's temporary tables: `#temporary-OWNER-SESSION`.
+pub(super) fn temporary_schema(owner: Incarnation, session: u64) -> String {
+    format!("{TEMPORARY_SCHEMA_PREFIX}{owner}-{session}")
+}
+
+/// The name of a half-made copy of a table: `#sql-OWNER-TABLE-VERSION`.
+pub(super) fn copy_name(owner: Incarnation, table: TableId, version: u64) -> String {
+    format!("{COPY_PREFIX}{owner}-{}-{version}", table.0)
+}
+
+/// The compute node that a schema of temporary tables or a half-made copy belongs to, by its name.
+pub(super) fn owner_of(name: &str) -> Option<Incarnation> {
+    let rest =
+        name.strip_prefix(TEMPORARY_SCHEMA_PREFIX).or_else(|| name.strip_prefix(COPY_PREFIX))?;
+    let (node, rest) = rest.split_once('-')?;
+    let (start, _) = rest.split_once('-')?;
+    format!("{node}-{start}").parse().ok()
+}
 
 /// Schemas and tables of a node, shared by all sessions.
 pub struct Catalog {
     node: Arc<dyn DatabaseNode>,
+    /// The compute node whose sessions use the catalog.
+    owner: Incarnation,
     models: RwLock<FxHashMap<TableId, Arc<TableModel>>>,
     references: Mutex<Option<References>>,
 }
@@ -48,10 +72,17 @@ impl std::fmt::Debug for Catalog {
 }
 
 impl Catalog {
-    /// The catalog of a node.
+    /// The catalog of a database node, for the sessions of the compute node `owner`. Temporary
+    /// tables and copies carry the owner in their names.
     #[must_use]
-    pub fn new(node: Arc<dyn DatabaseNode>) -> Catalog {
-        Catalog { node, models: RwLock::default(), references: Mutex::default() }
+    pub fn new(node: Arc<dyn DatabaseNode>, owner: Incarnation) -> Catalog {
+        Catalog { node, owner, models: RwLock::default(), references: Mutex::default() }
+    }
+
+    /// The compute node whose sessions use the catalog.
+    #[must_use]
+    pub fn owner(&self) -> Incarnation {
+        self.owner
     }
 
     /// The node.
@@ -155,6 +186,13 @@ impl Catalog {
                 && model.statistics.is_stale()
         });
         models
+    }
+
+    /// What was gathered of a table elsewhere is read before its next use.
+    pub fn forget_statistics(&self, table: TableId) {
+        if let Some(model) = self.models.read().get(&table) {
+            model.statistics.forget_gathered();
+        }
     }
 
     /// Forgets models of tables that are gone.

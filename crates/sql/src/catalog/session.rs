@@ -5,13 +5,15 @@
 //!   relation("test", "t")    temporary t? ──► stored t? ──► virtual t? ──► 1146
 //! ```
 //!
-//! A temporary table is stored in a schema of the session's own, `#temporary-7`, under its number; its
-//! options say what the session calls it. The schema goes with the session, and with a restart of the
-//! node ([`Catalog::remove_leftovers`]).
+//! A temporary table is stored in a schema of its session, `#temporary-OWNER-7`, under a number; its
+//! options say what the session calls it. OWNER is the life of the compute node that runs the
+//! session. The schema goes with the session. If the compute node ends first, another one or its
+//! next start removes the schema ([`Catalog::remove_leftovers`]).
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+pub use firn_api::server::Process;
 use firn_base::TableId;
 use parking_lot::RwLock;
 use rustc_hash::FxHashMap;
@@ -20,7 +22,7 @@ use crate::error::Result;
 use crate::types::Datum;
 
 use super::information_schema;
-use super::lookup::{Catalog, TEMPORARY_SCHEMA_PREFIX, no_such_table, unknown_schema};
+use super::lookup::{Catalog, no_such_table, temporary_schema, unknown_schema};
 use super::model::TableModel;
 use super::virtual_table::VirtualTable;
 
@@ -31,27 +33,6 @@ pub enum Relation {
     Table(Arc<TableModel>),
     /// A table whose rows are made up.
     Virtual(Arc<dyn VirtualTable>),
-}
-
-/// A connection, as `SHOW PROCESSLIST` tells of it.
-#[derive(Debug, Clone, Default)]
-pub struct Process {
-    /// Its number.
-    pub id: u64,
-    /// Who.
-    pub user: String,
-    /// From where.
-    pub host: String,
-    /// Its current schema.
-    pub schema: Option<String>,
-    /// `Query`, `Sleep`, …
-    pub command: String,
-    /// For how long, in seconds.
-    pub time_s: u64,
-    /// What the server is at.
-    pub state: String,
-    /// The statement.
-    pub info: Option<String>,
 }
 
 /// What the layer above knows that virtual tables show.
@@ -126,12 +107,12 @@ pub struct SessionCatalog {
 }
 
 impl SessionCatalog {
-    /// The view of a session whose number no other open session of the node has.
+    /// The view of a session. No other open session of the catalog's owner has its number.
     #[must_use]
     pub fn new(shared: Arc<Catalog>, session: u64) -> SessionCatalog {
         SessionCatalog {
+            namespace: temporary_schema(shared.owner(), session),
             shared,
-            namespace: format!("{TEMPORARY_SCHEMA_PREFIX}{session}"),
             temporary: RwLock::default(),
             temporary_version: AtomicU64::new(0),
             next_temporary: AtomicU64::new(1),

@@ -1,5 +1,6 @@
 //! What functions ask of the session and of the world outside the statement.
 
+pub use firn_api::server::LockAnswer;
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -11,19 +12,6 @@ pub enum SleepEnd {
     Elapsed,
     /// The statement was killed.
     Killed,
-}
-
-/// What came of asking for a user-level lock.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum LockAnswer {
-    /// The session has it.
-    Granted,
-    /// Another session kept it all the time.
-    TimedOut,
-    /// The statement was killed.
-    Killed,
-    /// Waiting would never end.
-    Deadlock,
 }
 
 /// The session as functions see it, and its way to clock and randomness. Calls do not block, except

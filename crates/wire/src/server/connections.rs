@@ -3,6 +3,7 @@
 //! Rule 1: the registry's mutex and a connection's canceller mutex are held only to look up or to change,
 //! never while a callback runs or the network is used.
 
+use std::ops::RangeInclusive;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, Ordering};
 use std::time::Duration;
@@ -171,7 +172,21 @@ impl ConnectionControl {
         }
     }
 
-    fn state(&self) -> ConnectionState {
+    /// `KILL`: interrupts the statement and closes the connection.
+    pub fn kill(&self) {
+        self.end(CancelReason::KillConnection);
+    }
+
+    /// `KILL QUERY`: interrupts the statement, if one is running.
+    pub fn kill_query(&self) {
+        if self.running().is_some() {
+            self.cancel(CancelReason::KillQuery);
+        }
+    }
+
+    /// Its line of the process list.
+    #[must_use]
+    pub fn state(&self) -> ConnectionState {
         let command = CommandCode::from_code(self.command.load(Ordering::Acquire));
         let since = Duration::from_millis(self.since_ms.load(Ordering::Relaxed));
         ConnectionState { id: self.id, peer: self.peer.clone(), command, since }
@@ -225,10 +240,11 @@ struct Tallies {
 }
 
 /// All connections of a server.
-#[derive(Default)]
 pub struct Connections {
     by_id: Mutex<FxHashMap<u32, Arc<ConnectionControl>>>,
-    last_id: AtomicU32,
+    /// The numbers that connections get.
+    ids: RangeInclusive<u32>,
+    next_id: AtomicU32,
     /// How many have logged in.
     logged_in: AtomicU64,
     /// Prepared statements open in all connections.
@@ -245,6 +261,19 @@ impl std::fmt::Debug for Connections {
 }
 
 impl Connections {
+    /// No connections yet; they will get these numbers.
+    pub(super) fn new(ids: RangeInclusive<u32>) -> Connections {
+        Connections {
+            by_id: Mutex::default(),
+            next_id: AtomicU32::new(*ids.start()),
+            ids,
+            logged_in: AtomicU64::new(0),
+            statements: AtomicU64::new(0),
+            tallies: Tallies::default(),
+            ended: Event::default(),
+        }
+    }
+
     /// How many there are, those that have not logged in yet included.
     #[must_use]
     pub fn len(&self) -> usize {
@@ -295,7 +324,7 @@ impl Connections {
     pub fn kill(&self, id: u32) -> bool {
         let found = self.get(id);
         if let Some(connection) = &found {
-            connection.end(CancelReason::KillConnection);
+            connection.kill();
         }
         found.is_some()
     }
@@ -303,10 +332,8 @@ impl Connections {
     /// `KILL QUERY`: interrupts the connection's statement. False if there is no such connection.
     pub fn kill_query(&self, id: u32) -> bool {
         let found = self.get(id);
-        if let Some(connection) = &found
-            && connection.running().is_some()
-        {
-            connection.cancel(CancelReason::KillQuery);
+        if let Some(connection) = &found {
+            connection.kill_query();
         }
         found.is_some()
     }
@@ -338,9 +365,11 @@ impl Connections {
         self.tallies.attempts.fetch_add(1, Ordering::Relaxed);
         let mut by_id = self.by_id.lock();
         loop {
-            // Numbers come around after four thousand million connections; 0 is nobody's.
-            let id = self.last_id.fetch_add(1, Ordering::Relaxed).wrapping_add(1);
-            if id == 0 || by_id.contains_key(&id) {
+            // Numbers come around after the last one; those of open connections are left out.
+            let id = self.next_id.load(Ordering::Relaxed);
+            let next = if id == *self.ids.end() { *self.ids.start() } else { id + 1 };
+            self.next_id.store(next, Ordering::Relaxed);
+            if by_id.contains_key(&id) {
                 continue;
             }
             let connection = Arc::new(ConnectionControl::new(id, peer, Some(socket)));

@@ -1,8 +1,10 @@
 //! How a server is set up, and the limits that can be changed while it runs.
 
-use firn_base::network::Address;
+use std::ops::RangeInclusive;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
+
+use firn_base::network::Address;
 
 use crate::channel::TlsMode;
 
@@ -19,6 +21,8 @@ pub struct ServerOptions {
     pub tls: TlsMode,
     /// Whether TCP connections without TLS are refused.
     pub require_secure_transport: bool,
+    /// The numbers of connections: `CONNECTION_ID()`. 0 is none.
+    pub connection_ids: RangeInclusive<u32>,
     /// The limits to begin with.
     pub limits: LimitValues,
 }
@@ -31,6 +35,7 @@ impl Default for ServerOptions {
             collation: 255,
             tls: TlsMode::default(),
             require_secure_transport: false,
+            connection_ids: 1..=u32::MAX,
             limits: LimitValues::default(),
         }
     }

@@ -43,10 +43,10 @@ impl Shared {
     ) -> Shared {
         Shared {
             limits: Arc::new(Limits::new(&options.limits)),
+            connections: Arc::new(Connections::new(options.connection_ids.clone())),
             environment,
             options,
             service,
-            connections: Arc::new(Connections::default()),
             digests: caching_sha2::DigestCache::default(),
             rsa_key: RsaKey::default(),
             tls,

@@ -154,3 +154,26 @@ fn a_decision_that_does_not_come_ends_the_wait_with_an_error() {
     node.system.rollback_prepared(b"xid").unwrap();
     assert_eq!(get(&node, &mut snapshot_isolation(&node), b"a"), Some(b"1".to_vec()));
 }
+
+#[test]
+fn a_killed_statement_waits_for_no_decision() {
+    let [node, _] = nodes_with_shared_timestamps();
+    being_decided(&node);
+    let killed = Arc::new(AtomicBool::new(false));
+    let mut reader = snapshot_isolation(&node);
+    let mut writer = begin(&node, IsolationLevel::ReadCommitted);
+    reader.set_cancelled(Arc::clone(&killed));
+    writer.set_cancelled(Arc::clone(&killed));
+    std::thread::scope(|scope| {
+        let read = scope.spawn(|| {
+            reader.get(node.index, b"a", ReadMode::Consistent, &mut Vec::new()).map(drop)
+        });
+        let written = scope.spawn(|| writer.update(node.index, b"a", b"3").map(drop));
+        firn_base::task::sleep(Duration::from_millis(30));
+        killed.store(true, Ordering::Relaxed);
+        for ended in [read.join().unwrap(), written.join().unwrap()] {
+            assert!(matches!(ended, Err(EngineError::Lock(LockError::Cancelled))), "{ended:?}");
+        }
+    });
+    node.system.rollback_prepared(b"xid").unwrap();
+}

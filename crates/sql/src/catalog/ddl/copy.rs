@@ -24,7 +24,7 @@ use firn_format::value::{Value, ValueRef};
 use crate::error::{Result, SqlError};
 use crate::types::{Datum, EvaluationContext};
 
-use super::super::lookup::COPY_PREFIX;
+use super::super::lookup::copy_name;
 use super::super::model::{ColumnModel, DefaultValue, IndexPartModel, TableModel};
 use super::alter::{Name, table_changed};
 use super::draft::TableDraft;
@@ -111,7 +111,10 @@ fn create_copy(
     definition.schema_name = table.table.definition().schema_name.clone();
     definition.name = match is_temporary_table(table) {
         true => context.catalog.next_temporary_number().to_string(),
-        false => format!("{COPY_PREFIX}{}-{}", table.id.0, table.table.definition().schema_version),
+        false => {
+            let version = table.table.definition().schema_version;
+            copy_name(context.catalog.shared().owner(), table.id, version)
+        }
     };
     let mut definitions = context.definitions()?;
     let id = definitions.create_table(definition).map_err(from_rows)?;

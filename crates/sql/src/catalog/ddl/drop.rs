@@ -2,12 +2,13 @@
 
 use std::sync::Arc;
 
+use firn_api::Incarnation;
 use firn_api::rows::MetadataLock;
 
 use crate::error::{Result, SqlError};
 use crate::grammar::ast;
 
-use super::super::lookup::{COPY_PREFIX, Catalog, TEMPORARY_SCHEMA_PREFIX, no_such_table};
+use super::super::lookup::{Catalog, no_such_table, owner_of};
 use super::super::model::TableModel;
 use super::super::session::SessionCatalog;
 use super::{DdlContext, DdlOutcome, foreign_key, from_rows, is_temporary_table};
@@ -116,7 +117,8 @@ impl SessionCatalog {
     /// Drops the session's temporary tables. To be called when the session ends; blocks.
     ///
     /// # Errors
-    /// If the node cannot; the next start of the node drops them then.
+    /// If the node cannot. They stay until the compute node has ended, see
+    /// [`Catalog::remove_leftovers`].
     pub fn drop_temporary_tables(&self) -> Result<()> {
         if !self.has_temporary_tables() && self.temporary_version() == 0 {
             return Ok(());
@@ -133,23 +135,24 @@ impl SessionCatalog {
 }
 
 impl Catalog {
-    /// Drops what sessions and statements have left that ended with the node: temporary tables and
-    /// half-made copies. To be called when the node has started, before there are sessions; blocks.
+    /// Drops the temporary tables and half-made copies of compute nodes that have ended, and only
+    /// those. Blocks.
     ///
     /// # Errors
     /// What the node answers.
-    pub fn remove_leftovers(&self) -> Result<()> {
+    pub fn remove_leftovers(&self, has_ended: &dyn Fn(Incarnation) -> bool) -> Result<()> {
+        let is_left = |name: &str| owner_of(name).is_some_and(has_ended);
         let node = self.node();
         let mut definitions = node.change_definitions().map_err(from_rows)?;
         let mut changed = false;
         for schema in node.schemas() {
-            if schema.starts_with(TEMPORARY_SCHEMA_PREFIX) {
+            if is_left(&schema) {
                 definitions.drop_schema(&schema).map_err(from_rows)?;
                 changed = true;
                 continue;
             }
             for table in node.tables_of(&schema).unwrap_or_default() {
-                if table.definition().name.starts_with(COPY_PREFIX) {
+                if is_left(&table.definition().name) {
                     definitions.drop_table(table.definition().table_id).map_err(from_rows)?;
                     changed = true;
                 }

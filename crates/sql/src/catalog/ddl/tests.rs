@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use expect_test::{Expect, expect};
+use firn_api::Incarnation;
 use firn_api::rows::{BuildProgress, IsolationLevel};
 use firn_format::value::{Value, ValueRef};
 use sqlparser::ast::{BinaryOperator, Expr, Query};
@@ -112,17 +113,21 @@ fn number(table: &TableModel, expression: &Expr, row: &[Datum]) -> Option<i64> {
 struct Session {
     catalog: SessionCatalog,
     evaluation: EvaluationContext,
-    node: TestNode,
+    node: Arc<TestNode>,
 }
 
 impl Session {
     fn new() -> Session {
-        let node = TestNode::new();
-        let shared = Arc::new(Catalog::new(Arc::clone(&node.node)));
-        let catalog = SessionCatalog::new(shared, 1);
-        let session = Session { catalog, evaluation: EvaluationContext::default(), node };
+        let session = Session::of(Arc::new(TestNode::new()), Incarnation::default());
         session.run("CREATE DATABASE test").unwrap();
         session
+    }
+
+    /// A session of the compute node `owner`.
+    fn of(node: Arc<TestNode>, owner: Incarnation) -> Session {
+        let shared = Arc::new(Catalog::new(Arc::clone(&node.node), owner));
+        let catalog = SessionCatalog::new(shared, 1);
+        Session { catalog, evaluation: EvaluationContext::default(), node }
     }
 
     fn run(&self, text: &str) -> Result<DdlOutcome> {
@@ -590,4 +595,46 @@ fn instant_changes_end_where_mysql_ends_them() {
     session.ok("ALTER TABLE t RENAME COLUMN c TO d, ALGORITHM=INSTANT");
     session.ok("ALTER TABLE t DROP COLUMN d");
     session.ok("ALTER TABLE t ADD COLUMN c INT, ALGORITHM=INSTANT");
+}
+
+/// What is stored of temporary tables and half-made copies: `schema.table`.
+fn left_over(node: &dyn firn_api::rows::DatabaseNode) -> Vec<String> {
+    let mut found = Vec::new();
+    for schema in node.schemas() {
+        for table in node.tables_of(&schema).unwrap_or_default() {
+            let name = format!("{schema}.{}", table.definition().name);
+            if name.contains('#') {
+                found.push(name);
+            }
+        }
+    }
+    found.sort();
+    found
+}
+
+#[test]
+fn temporary_tables_and_copies_are_removed_by_their_owner() {
+    let session = Session::new();
+    session.run("CREATE TABLE t (a INT PRIMARY KEY)").unwrap();
+    let node = Arc::clone(&session.node.node);
+    let owners = [(1, 10), (1, 11), (2, 20)].map(|(node, start)| Incarnation { node, start });
+    let mut kept = Vec::new();
+    for owner in owners {
+        let other = Session::of(Arc::clone(&session.node), owner);
+        other.run("CREATE TEMPORARY TABLE t (b INT)").unwrap();
+        let mut copy = node.table_named("test", "t").unwrap().definition().clone();
+        copy.name = crate::catalog::lookup::copy_name(owner, copy.table_id, 1);
+        let mut definitions = node.change_definitions().unwrap();
+        definitions.create_table(copy).unwrap();
+        definitions.commit().unwrap();
+        kept.push(other);
+    }
+    assert_eq!(left_over(&*node).len(), 6);
+    let me = owners[1];
+    let catalog = Catalog::new(Arc::clone(&node), me);
+    catalog.remove_leftovers(&|owner| owner.node == me.node && owner != me).unwrap();
+    let left = left_over(&*node);
+    assert_eq!(left.len(), 4, "{left:?}");
+    assert!(left.iter().all(|name| !name.contains(&owners[0].to_string())), "{left:?}");
+    assert!(kept[1].catalog.table("test", "t").is_ok());
 }

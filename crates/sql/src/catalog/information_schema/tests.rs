@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use expect_test::expect;
+use firn_api::Incarnation;
 use firn_api::rows::BuildProgress;
 use sqlparser::ast::Query;
 
@@ -57,7 +58,10 @@ struct Session {
 impl Session {
     fn new(statements: &[&str]) -> Session {
         let node = TestNode::new();
-        let catalog = SessionCatalog::new(Arc::new(Catalog::new(Arc::clone(&node.node))), 1);
+        let catalog = SessionCatalog::new(
+            Arc::new(Catalog::new(Arc::clone(&node.node), Incarnation::default())),
+            1,
+        );
         let session = Session { _node: node, catalog, evaluation: EvaluationContext::default() };
         statements.iter().for_each(|text| session.run(text));
         session

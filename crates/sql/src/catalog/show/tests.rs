@@ -47,7 +47,10 @@ fn statements_that_list_become_queries() {
     let mut definitions = node.node.change_definitions().unwrap();
     definitions.create_schema("test", &[]).unwrap();
     definitions.commit().unwrap();
-    let catalog = SessionCatalog::new(Arc::new(Catalog::new(Arc::clone(&node.node))), 1);
+    let catalog = SessionCatalog::new(
+        Arc::new(Catalog::new(Arc::clone(&node.node), firn_api::Incarnation::default())),
+        1,
+    );
     let texts = [
         "SHOW DATABASES LIKE 'a%'",
         "SHOW TABLES",

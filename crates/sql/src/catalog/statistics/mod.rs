@@ -243,6 +243,12 @@ impl TableStatistics {
         self.gathered.read().clone()
     }
 
+    /// What is stored is newer than what is known: it is read again.
+    pub(super) fn forget_gathered(&self) {
+        self.is_loaded.store(false, Ordering::Relaxed);
+        *self.live.write() = None;
+    }
+
     /// Has what was gathered by a look from here on. False if there is something newer already.
     fn set_gathered(&self, gathered: Arc<Gathered>, look: Look) -> bool {
         if !self.changes.end_look(look, gathered.rows) {

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use firn_api::Incarnation;
 use firn_api::rows::IsolationLevel;
 use firn_base::{IndexId, PageNo, SpaceId, TableId};
 use firn_format::definition::{
@@ -113,7 +114,7 @@ fn node_with_table() -> (TestNode, Arc<Catalog>) {
     definitions.create_schema("s", &[]).unwrap();
     definitions.create_table(definition).unwrap();
     definitions.commit().unwrap();
-    let catalog = Arc::new(Catalog::new(Arc::clone(&node.node)));
+    let catalog = Arc::new(Catalog::new(Arc::clone(&node.node), Incarnation::default()));
     (node, catalog)
 }
 
@@ -158,7 +159,7 @@ fn analyze_counts_and_others_read_what_it_has_counted() {
     assert_eq!(stored::decode(&stored::encode(&gathered)).unwrap(), *gathered);
 
     // Another server over the same node reads what was stored.
-    let other = Catalog::new(Arc::clone(&node.node));
+    let other = Catalog::new(Arc::clone(&node.node), Incarnation::default());
     let table = other.table("s", "t").unwrap();
     let statistics = &table.statistics;
     assert_eq!(statistics.null_fraction(1), Some(0.25));

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use firn_api::rows::{DatabaseNode, Direction, IsolationLevel, ReadMode, Transaction, WaitPolicy};
-use firn_api::{Timestamps, WriterEpoch};
+use firn_api::{Incarnation, Timestamps, WriterEpoch};
 use firn_base::{Environment, IndexId, PageNo, SpaceId, TableId};
 use firn_engine::rows::EngineNode;
 use firn_engine::{Engine, EngineOptions, Storage};
@@ -191,7 +191,10 @@ impl Database {
         let mut change = node.change_definitions().unwrap();
         change.create_schema("test", &[]).unwrap();
         change.commit().unwrap();
-        let catalog = SessionCatalog::new(Arc::new(Catalog::new(Arc::clone(&node))), 1);
+        let catalog = SessionCatalog::new(
+            Arc::new(Catalog::new(Arc::clone(&node), Incarnation::default())),
+            1,
+        );
         let spill =
             SpillDirectory::open(Arc::clone(&environment.disk), &folder.path().join("spill"));
         Database {

@@ -8,7 +8,7 @@ use firn_api::rows::{
     BuildObserver, DatabaseNode, Definitions, Estimate, IsolationLevel, MetadataLocks, NewIndex,
     RowsResult, TableRef, Transaction,
 };
-use firn_api::{Timestamps, WriterEpoch};
+use firn_api::{Incarnation, Timestamps, WriterEpoch};
 use firn_base::{Cts, Environment, TableId};
 use firn_engine::rows::EngineNode;
 use firn_engine::{Engine, EngineOptions, Storage};
@@ -69,7 +69,10 @@ impl Database {
         let mut change = node.change_definitions().unwrap();
         change.create_schema("test", &[]).unwrap();
         change.commit().unwrap();
-        let catalog = SessionCatalog::new(Arc::new(Catalog::new(Arc::clone(&node))), 1);
+        let catalog = SessionCatalog::new(
+            Arc::new(Catalog::new(Arc::clone(&node), Incarnation::default())),
+            1,
+        );
         let spill =
             SpillDirectory::open(Arc::clone(&environment.disk), &folder.path().join("spill"));
         Database {

@@ -1,15 +1,15 @@
 //! User-level locks: `GET_LOCK` and its family.
 //!
-//! Rule: the mutex is held for a look at the table, never while anybody waits.
+//! Rule: the mutex is held for a look at the table, never while a connection waits.
 
-use std::time::Duration;
-
+use firn_api::server::{ConnectionIds, LockAnswer, Patience, ServerStateError};
 use firn_base::event::Event;
-use firn_sql::types::session_facts::LockAnswer;
 use parking_lot::Mutex;
 use rustc_hash::FxHashMap;
 
-/// Who has a lock, and how often it was taken.
+use super::wait;
+
+/// The connection that has a lock, and how often it was taken.
 #[derive(Debug, Clone, Copy)]
 struct Held {
     owner: u64,
@@ -18,56 +18,30 @@ struct Held {
 
 /// All user-level locks of a server.
 #[derive(Debug, Default)]
-pub struct UserLocks {
+pub(super) struct UserLocks {
     held: Mutex<FxHashMap<Box<str>, Held>>,
-    /// For whom each waiting connection waits.
+    /// The lock that each waiting connection waits for.
     waiting: Mutex<FxHashMap<u64, Box<str>>>,
     released: Event,
 }
 
 impl UserLocks {
-    /// Takes a lock for a connection, which may have it already. `is_killed` is looked at every now and
-    /// then. Blocks.
-    pub fn get(
-        &self,
-        connection: u64,
-        name: &str,
-        timeout: Option<Duration>,
-        is_killed: &dyn Fn() -> bool,
-    ) -> LockAnswer {
+    /// Takes a lock for a connection, which may have it already. Blocks.
+    pub(super) fn take(&self, connection: u64, name: &str, patience: &Patience<'_>) -> LockAnswer {
         let name: Box<str> = name.to_lowercase().into();
         if self.try_take(connection, &name) {
             return LockAnswer::Granted;
         }
         self.waiting.lock().insert(connection, name.clone());
-        let answer = self.wait(connection, &name, timeout, is_killed);
+        let is_over = || self.is_in_circle(connection, &name);
+        let waited =
+            wait(&self.released, patience, &|| is_over() || self.try_take(connection, &name));
         self.waiting.lock().remove(&connection);
-        answer
-    }
-
-    fn wait(
-        &self,
-        connection: u64,
-        name: &str,
-        timeout: Option<Duration>,
-        is_killed: &dyn Fn() -> bool,
-    ) -> LockAnswer {
-        let mut left = timeout;
-        loop {
-            if self.is_in_circle(connection, name) {
-                return LockAnswer::Deadlock;
-            }
-            let slice = left.map_or(LOOK_INTERVAL, |left| left.min(LOOK_INTERVAL));
-            if self.released.wait_until(Some(slice), || self.try_take(connection, name)) {
-                return LockAnswer::Granted;
-            }
-            if is_killed() {
-                return LockAnswer::Killed;
-            }
-            left = left.map(|left| left.saturating_sub(slice));
-            if left == Some(Duration::ZERO) {
-                return LockAnswer::TimedOut;
-            }
+        match waited {
+            Ok(()) if self.owner(&name) == Some(connection) => LockAnswer::Granted,
+            Ok(()) => LockAnswer::Deadlock,
+            Err(ServerStateError::TimedOut) => LockAnswer::TimedOut,
+            Err(_) => LockAnswer::Killed,
         }
     }
 
@@ -95,7 +69,7 @@ impl UserLocks {
     }
 
     /// Gives a lock back once: `None` if nobody has it, false if another connection has it.
-    pub fn release(&self, connection: u64, name: &str) -> Option<bool> {
+    pub(super) fn release(&self, connection: u64, name: &str) -> Option<bool> {
         let name = name.to_lowercase();
         let mut held = self.held.lock();
         let entry = held.get_mut(name.as_str())?;
@@ -111,13 +85,13 @@ impl UserLocks {
         Some(true)
     }
 
-    /// Gives all locks of a connection back; how often they had been taken in all.
-    pub fn release_all(&self, connection: u64) -> u64 {
+    /// Gives all locks of some connections back; how often they had been taken in all.
+    pub(super) fn release_all(&self, connections: ConnectionIds) -> u64 {
         let mut times = 0;
         self.held.lock().retain(|_, held| {
-            let is_mine = held.owner == connection;
-            times += if is_mine { held.times } else { 0 };
-            !is_mine
+            let is_given_back = connections.contains(held.owner);
+            times += if is_given_back { held.times } else { 0 };
+            !is_given_back
         });
         if times > 0 {
             self.released.notify_all();
@@ -125,49 +99,58 @@ impl UserLocks {
         times
     }
 
-    /// Who has a lock.
-    #[must_use]
-    pub fn owner(&self, name: &str) -> Option<u64> {
+    /// The connection that has a lock.
+    pub(super) fn owner(&self, name: &str) -> Option<u64> {
         self.held.lock().get(name.to_lowercase().as_str()).map(|held| held.owner)
     }
 }
 
-/// How often a waiter looks whether it was killed.
-const LOOK_INTERVAL: Duration = Duration::from_millis(50);
-
 #[cfg(test)]
 mod tests {
+    use std::sync::atomic::AtomicBool;
+    use std::time::Duration;
+
     use super::*;
 
-    const SOON: Option<Duration> = Some(Duration::from_millis(5));
+    static ALIVE: AtomicBool = AtomicBool::new(false);
+    static KILLED: AtomicBool = AtomicBool::new(true);
+    const SOON: Patience<'_> =
+        Patience { timeout: Some(Duration::from_millis(5)), cancelled: &ALIVE };
+    const LATE: Patience<'_> =
+        Patience { timeout: Some(Duration::from_secs(10)), cancelled: &ALIVE };
+
+    fn only(connection: u32) -> ConnectionIds {
+        ConnectionIds { first: connection, last: connection }
+    }
 
     #[test]
     fn a_lock_is_taken_as_often_as_it_is_given_back() {
         let locks = UserLocks::default();
-        let alive = || false;
-        assert_eq!(locks.get(1, "A", SOON, &alive), LockAnswer::Granted);
-        assert_eq!(locks.get(1, "a", SOON, &alive), LockAnswer::Granted);
-        assert_eq!(locks.get(2, "a", SOON, &alive), LockAnswer::TimedOut);
+        assert_eq!(locks.take(1, "A", &SOON), LockAnswer::Granted);
+        assert_eq!(locks.take(1, "a", &SOON), LockAnswer::Granted);
+        assert_eq!(locks.take(2, "a", &SOON), LockAnswer::TimedOut);
         assert_eq!(locks.release(2, "a"), Some(false));
         assert_eq!(locks.release(1, "a"), Some(true));
         assert_eq!(locks.owner("a"), Some(1));
-        assert_eq!(locks.release_all(1), 1);
+        assert_eq!(locks.release_all(only(1)), 1);
         assert_eq!(locks.release(1, "a"), None);
     }
 
     #[test]
     fn a_killed_waiter_and_a_circle_end() {
         let locks = UserLocks::default();
-        locks.get(1, "a", SOON, &|| false);
-        locks.get(2, "b", SOON, &|| false);
-        assert_eq!(locks.get(2, "a", None, &|| true), LockAnswer::Killed);
+        locks.take(1, "a", &SOON);
+        locks.take(2, "b", &SOON);
+        let killed = Patience { timeout: None, cancelled: &KILLED };
+        assert_eq!(locks.take(2, "a", &killed), LockAnswer::Killed);
         std::thread::scope(|scope| {
-            let other = scope.spawn(|| locks.get(1, "b", Some(Duration::from_secs(10)), &|| false));
+            let other = scope.spawn(|| locks.take(1, "b", &LATE));
             while locks.waiting.lock().is_empty() {
                 std::thread::yield_now();
             }
-            assert_eq!(locks.get(2, "a", None, &|| false), LockAnswer::Deadlock);
-            locks.release_all(2);
+            let forever = Patience { timeout: None, cancelled: &ALIVE };
+            assert_eq!(locks.take(2, "a", &forever), LockAnswer::Deadlock);
+            locks.release_all(only(2));
             assert_eq!(other.join().unwrap(), LockAnswer::Granted);
         });
     }

@@ -1,0 +1,135 @@
+//! The gate that statements which write pass: it is closed while a session of any compute node
+//! holds the lock of `FLUSH TABLES WITH READ LOCK`.
+//!
+//! ```text
+//!   server   closed += 1, then waits until writers = 0     (each counts up before it looks,
+//!   writer   writers += 1, then looks: closed = 0, or       so one of two sees the other)
+//!            goes back
+//! ```
+//!
+//! Statements that write, changes of definitions and `COMMIT` are writers for as long as they run; a
+//! transaction that has written and is idle is none. A writer that finds the gate open asks nobody:
+//! two atomic additions are all that it costs.
+//!
+//! Rule: nothing is locked while a writer waits.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
+
+use firn_api::server::{Patience, ServerState, ServerStateError};
+use firn_base::event::Event;
+use firn_sql::error::{Result, SqlError};
+
+use super::wait;
+
+/// See the module's page.
+pub struct WriteGate {
+    server: Arc<dyn ServerState>,
+    /// Closes without their opens. Below 0 for as long as an open has overtaken its close.
+    closed: AtomicI64,
+    writers: AtomicU64,
+    opened: Event,
+}
+
+impl std::fmt::Debug for WriteGate {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("WriteGate")
+            .field("closed", &self.closed)
+            .field("writers", &self.writers)
+            .finish_non_exhaustive()
+    }
+}
+
+/// A statement that writes; it ends with this.
+#[derive(Debug)]
+pub struct Writing(Arc<WriteGate>);
+
+impl Drop for Writing {
+    fn drop(&mut self) {
+        self.0.leave();
+    }
+}
+
+impl WriteGate {
+    /// The gate of a compute node of this server.
+    #[must_use]
+    pub fn new(server: Arc<dyn ServerState>) -> WriteGate {
+        WriteGate {
+            server,
+            closed: AtomicI64::new(0),
+            writers: AtomicU64::new(0),
+            opened: Event::new(),
+        }
+    }
+
+    /// Lets a statement write, if the gate is open. Does not block.
+    #[must_use]
+    pub fn try_write(self: &Arc<Self>) -> Option<Writing> {
+        self.try_enter().then(|| Writing(Arc::clone(self)))
+    }
+
+    /// Lets a statement of a connection write, once the gate is open. Blocks.
+    ///
+    /// # Errors
+    /// 1223 if the connection itself holds the read lock, 1205 after the time, 1317 if the statement
+    /// is to end.
+    pub fn write(self: &Arc<Self>, connection: u64, patience: &Patience<'_>) -> Result<Writing> {
+        if !self.try_enter() {
+            if self.server.holds_read_lock(connection) {
+                let why = "Can't execute the query because you have a conflicting read lock";
+                return Err(SqlError::new(1223, why));
+            }
+            wait(&self.opened, patience, &|| self.try_enter()).map_err(refused)?;
+        }
+        Ok(Writing(Arc::clone(self)))
+    }
+
+    /// Lets no more statements write.
+    pub(crate) fn close(&self) {
+        self.closed.fetch_add(1, Ordering::SeqCst);
+    }
+
+    /// Takes one [`WriteGate::close`] back.
+    pub(crate) fn open(&self) {
+        self.closed.fetch_sub(1, Ordering::SeqCst);
+        self.opened.notify_all();
+    }
+
+    /// Whether no statement writes.
+    pub(crate) fn have_writers_ended(&self) -> bool {
+        self.writers.load(Ordering::SeqCst) == 0
+    }
+
+    fn is_closed(&self) -> bool {
+        self.closed.load(Ordering::SeqCst) > 0
+    }
+
+    fn try_enter(&self) -> bool {
+        self.writers.fetch_add(1, Ordering::SeqCst);
+        if !self.is_closed() {
+            return true;
+        }
+        self.leave();
+        false
+    }
+
+    fn leave(&self) {
+        if self.writers.fetch_sub(1, Ordering::SeqCst) == 1 && self.is_closed() {
+            self.server.writers_ended();
+        }
+    }
+}
+
+/// What a client is told if the server state did not do something.
+pub(crate) fn refused(error: ServerStateError) -> SqlError {
+    match error {
+        ServerStateError::TimedOut => {
+            SqlError::new(1205, "Lock wait timeout exceeded; try restarting transaction")
+        }
+        ServerStateError::Cancelled => SqlError::new(1317, "Query execution was interrupted"),
+        ServerStateError::NotAMember(_) => SqlError::new(1053, "Server shutdown in progress"),
+        ServerStateError::Full(_) | ServerStateError::Unavailable(_) => {
+            SqlError::new(1105, error.to_string())
+        }
+    }
+}
