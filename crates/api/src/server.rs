@@ -240,6 +240,10 @@ pub trait ServerState: Send + Sync {
     fn release_user_lock(&self, connection: u64, name: &str) -> Option<bool>;
     /// Gives all user locks of a connection back. Answers how often they had been taken in all.
     fn release_user_locks(&self, connection: u64) -> u64;
+    /// The user locks of a connection, and how often each was taken.
+    fn user_locks_of(&self, connection: u64) -> Vec<(String, u64)>;
+    /// Gives all user locks of a connection to another one, in whose session it goes on.
+    fn hand_over_user_locks(&self, from: u64, to: u64);
     /// The connection that has a user lock.
     fn user_lock_owner(&self, name: &str) -> Option<u64>;
 

@@ -11,7 +11,7 @@ use firn_wire::{
 use crate::accounts::{Account, Blocked, Exceeded};
 use crate::facts::Facts;
 use crate::instance::Instance;
-use crate::session::{Beginning, SqlSession, told};
+use crate::session::{Beginning, PreparedStatements, SqlSession, told};
 
 /// Serves the clients of an instance.
 pub struct SqlService {
@@ -158,7 +158,7 @@ impl Session for SqlSession {
     fn prepare(&mut self, statement: u32, text: &[u8]) -> Result<Prepared, WireError> {
         let _running = Running::new(self.facts());
         self.refuse_sandboxed().map_err(told)?;
-        self.prepare_numbered(statement, text).map_err(told)
+        PreparedStatements { session: self }.prepare_numbered(statement, text).map_err(told)
     }
 
     fn execute(
@@ -168,7 +168,7 @@ impl Session for SqlSession {
     ) -> Result<(), WireError> {
         let _running = Running::new(self.facts());
         self.refuse_sandboxed().map_err(told)?;
-        self.execute_numbered(execution, replies)
+        PreparedStatements { session: self }.execute_numbered(execution, replies)
     }
 
     fn close_statement(&mut self, statement: u32) {

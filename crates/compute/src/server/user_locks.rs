@@ -99,6 +99,19 @@ impl UserLocks {
         times
     }
 
+    /// The locks of a connection, and how often each was taken.
+    pub(super) fn of(&self, connection: u64) -> Vec<(String, u64)> {
+        let held = self.held.lock();
+        let own = held.iter().filter(|(_, held)| held.owner == connection);
+        own.map(|(name, held)| (name.to_string(), held.times)).collect()
+    }
+
+    /// Gives all locks of a connection to another one.
+    pub(super) fn hand_over(&self, from: u64, to: u64) {
+        let mut held = self.held.lock();
+        held.values_mut().filter(|held| held.owner == from).for_each(|held| held.owner = to);
+    }
+
     /// The connection that has a lock.
     pub(super) fn owner(&self, name: &str) -> Option<u64> {
         self.held.lock().get(name.to_lowercase().as_str()).map(|held| held.owner)

@@ -43,20 +43,32 @@ fn made_passwords(made: &[(AccountName, String)]) -> Table {
     table
 }
 
-impl SqlSession {
+/// Runs statements about accounts and roles in a session.
+pub(super) struct AccountStatements<'s> {
+    pub(super) session: &'s mut SqlSession,
+}
+
+impl AccountStatements<'_> {
     /// Does what a statement about accounts says; answers the passwords that it made.
     ///
     /// # Errors
     /// See [`AccountContext`].
     pub(super) fn change_accounts(&mut self, statement: &Statement) -> Result<Option<Table>> {
-        let current = self.account.name.clone();
-        let grants = std::sync::Arc::clone(&self.grants);
-        let (schema, host) = (self.state.schema.clone(), self.facts.host.clone());
-        let facts = std::sync::Arc::clone(&self.facts);
-        let length = self.state.variables.known("generated_random_password_length").number();
+        let current = self.session.rights.account.name.clone();
+        let grants = std::sync::Arc::clone(&self.session.rights.grants);
+        let (schema, host) =
+            (self.session.state.connection.schema.clone(), self.session.facts.host.clone());
+        let facts = std::sync::Arc::clone(&self.session.facts);
+        let length = self
+            .session
+            .state
+            .connection
+            .variables
+            .known("generated_random_password_length")
+            .number();
         let password_length = usize::try_from(length).unwrap_or(20);
         let mut context = AccountContext {
-            book: &self.instance.accounts,
+            book: &self.session.instance.accounts,
             current: &current,
             grants: &grants,
             host: &host,
@@ -64,7 +76,7 @@ impl SqlSession {
             hash: &hash,
             proves: &proves,
             defaults: self.policy_defaults(),
-            now_s: self.instance.now_s(),
+            now_s: self.session.instance.now_s(),
             random: &|| facts.random_u64(),
             password_length,
             made: RefCell::default(),
@@ -95,23 +107,24 @@ impl SqlSession {
             Statement::SetPassword(statement) => context.change_password(statement)?,
             Statement::SetDefaultRole { roles, to } => context.set_default_role(roles, to)?,
             Statement::SetRole(choice) => {
-                let account = std::sync::Arc::clone(&self.account);
+                let account = std::sync::Arc::clone(&self.session.rights.account);
                 let roles = context.chosen(choice, &account)?;
-                *self.facts.roles.lock() = roles;
-                self.accounts_version = 0;
+                *self.session.facts.roles.lock() = roles;
+                self.session.rights.forget();
             }
             _ => return Err(SqlError::not_supported("this statement about accounts")),
         }
         let made = context.made.take();
-        self.conditions = context.conditions;
+        self.session.conditions = context.conditions;
         self.forgive_unlocked(statement);
-        self.refresh_grants()?;
+        self.session.rights.refresh()?;
         Ok((!made.is_empty()).then(|| made_passwords(&made)))
     }
 
     fn policy_defaults(&self) -> PolicyDefaults {
-        let number = |name| self.instance.variables.get(name).map_or(0, |value| value.number());
-        let requires = self.instance.variables.get("password_require_current");
+        let number =
+            |name| self.session.instance.variables.get(name).map_or(0, |value| value.number());
+        let requires = self.session.instance.variables.get("password_require_current");
         PolicyDefaults {
             history: number("password_history"),
             reuse_days: number("password_reuse_interval"),
@@ -139,9 +152,9 @@ impl SqlSession {
             _ => Vec::new(),
         };
         for user in users {
-            self.instance.usage.forgive(&match user {
+            self.session.instance.usage.forgive(&match user {
                 ast::Account::Named { user, host } => AccountName::new(user, host),
-                ast::Account::Current => self.account.name.clone(),
+                ast::Account::Current => self.session.rights.account.name.clone(),
             });
         }
     }
@@ -158,22 +171,24 @@ impl SqlSession {
     ) -> Result<Table> {
         let name = match account {
             Some(ast::Account::Named { user, host }) => AccountName::new(user, host),
-            Some(ast::Account::Current) | None => self.account.name.clone(),
+            Some(ast::Account::Current) | None => self.session.rights.account.name.clone(),
         };
-        let may = self.grants.on_schema("mysql").contains(Privilege::SELECT);
-        if name != self.account.name && !may {
-            return Err(table_denied("SELECT", "user", &self.who()));
+        let may = self.session.rights.grants.on_schema("mysql").contains(Privilege::SELECT);
+        if name != self.session.rights.account.name && !may {
+            return Err(table_denied("SELECT", "user", &self.session.rights.who()));
         }
         let AccountName { user, host } = &name;
-        let account = self.instance.accounts.get(&name).ok_or_else(|| {
+        let account = self.session.instance.accounts.get(&name).ok_or_else(|| {
             let why = format!("There is no such grant defined for user '{user}' on host '{host}'");
             SqlError::new(1141, why)
         })?;
         let roles = match using {
-            [] if account.name == self.account.name => self.facts.roles.lock().clone(),
+            [] if account.name == self.session.rights.account.name => {
+                self.session.facts.roles.lock().clone()
+            }
             using => self.shown_roles(&account, using)?,
         };
-        let grants = self.instance.accounts.effective(&account, &roles);
+        let grants = self.session.instance.accounts.effective(&account, &roles);
         let mut table = Table::of_text(&[&format!("Grants for {user}@{host}")]);
         for line in grants.shown(&name) {
             table.push_text(&[&line]);
@@ -194,7 +209,7 @@ impl SqlSession {
         let named = using.iter().map(|role| {
             let role = match role {
                 ast::Account::Named { user, host } => AccountName::new(user, host),
-                ast::Account::Current => self.account.name.clone(),
+                ast::Account::Current => self.session.rights.account.name.clone(),
             };
             match account.roles.contains(&role) {
                 true => Ok(role),
@@ -228,9 +243,9 @@ impl SqlSession {
     }
 
     fn granted_table(&self, name: &ast::TableName) -> Result<Relation> {
-        let schema = name.schema.as_deref().or(self.state.schema.as_deref());
+        let schema = name.schema.as_deref().or(self.session.state.connection.schema.as_deref());
         let schema = schema.ok_or_else(|| SqlError::new(1046, "No database selected"))?;
-        self.catalog.relation(schema, &name.name)
+        self.session.catalog.relation(schema, &name.name)
     }
 
     /// `SHOW CREATE USER`.
@@ -240,13 +255,13 @@ impl SqlSession {
     pub(super) fn show_create_user(&self, account: &ast::Account) -> Result<Table> {
         let name = match account {
             ast::Account::Named { user, host } => AccountName::new(user, host),
-            ast::Account::Current => self.account.name.clone(),
+            ast::Account::Current => self.session.rights.account.name.clone(),
         };
-        let may = self.grants.on_schema("mysql").contains(Privilege::SELECT);
-        if name != self.account.name && !may {
-            return Err(self.schema_denied("mysql"));
+        let may = self.session.rights.grants.on_schema("mysql").contains(Privilege::SELECT);
+        if name != self.session.rights.account.name && !may {
+            return Err(self.session.rights.schema_denied("mysql"));
         }
-        let Some(account) = self.instance.accounts.get(&name) else {
+        let Some(account) = self.session.instance.accounts.get(&name) else {
             let name = name.in_message();
             let why = format!(
                 "Operation SHOW CREATE USER failed for {name} (User account does not exist)"

@@ -28,7 +28,12 @@ type Answered = std::result::Result<(), WireError>;
 /// What ends a statement that was killed.
 const KILLED: u16 = 1317;
 
-impl SqlSession {
+/// Runs statements that change, check and lock tables in a session.
+pub(super) struct DefinitionStatements<'s> {
+    pub(super) session: &'s mut SqlSession,
+}
+
+impl DefinitionStatements<'_> {
     pub(super) fn run_definition(
         &mut self,
         statement: &Statement,
@@ -36,12 +41,15 @@ impl SqlSession {
     ) -> Answered {
         match self.define(statement) {
             Ok((affected, info)) => {
-                self.conditions.extend(self.evaluation.take_conditions());
-                self.facts.row_count.store(affected as i64, std::sync::atomic::Ordering::Relaxed);
-                self.answer_affected(affected, 0, &info, replies)
+                self.session.conditions.extend(self.session.evaluation.take_conditions());
+                self.session
+                    .facts
+                    .row_count
+                    .store(affected as i64, std::sync::atomic::Ordering::Relaxed);
+                self.session.answer_affected(affected, 0, &info, replies)
             }
             Err(error) => {
-                self.keep_error(&error);
+                self.session.keep_error(&error);
                 Err(told(error))
             }
         }
@@ -49,7 +57,7 @@ impl SqlSession {
 
     fn define(&mut self, statement: &Statement) -> Result<(u64, String)> {
         let needs = self.definition_needs(statement);
-        self.require(&needs)?;
+        self.session.rights.require(&needs)?;
         self.judge_definition(statement)?;
         match statement {
             Statement::CreateView(create) => self.judge_view(create)?,
@@ -61,14 +69,14 @@ impl SqlSession {
             }
             _ => {}
         }
-        self.refuse_read_only(statement)?;
-        self.count_update()?;
-        let writing = self.begin_writing()?;
+        self.session.refuse_read_only(statement)?;
+        self.session.rights.count_update()?;
+        let writing = self.session.begin_writing()?;
         let is_temporary = ddl::is_temporary(statement);
         if !is_temporary {
-            self.transactions.commit()?;
+            self.session.transactions.commit()?;
         }
-        self.evaluation.statement_kind = firn_sql::types::StatementKind::Write;
+        self.session.evaluation.statement_kind = firn_sql::types::StatementKind::Write;
         let outcome = self.with_ddl_context(|context| ddl::execute(context, statement));
         // The rows of CREATE TABLE AS are a statement of their own.
         drop(writing);
@@ -80,8 +88,8 @@ impl SqlSession {
         if is_temporary {
             return done;
         }
-        let kept = self.keep_table_locks();
-        self.transactions.metadata.release_transaction();
+        let kept = self.session.keep_table_locks();
+        self.session.transactions.metadata.release_transaction();
         done.and_then(|done| kept.map(|()| done))
     }
 
@@ -89,8 +97,8 @@ impl SqlSession {
     fn judge_source(&mut self, source: &ast::TableSource) -> Result<()> {
         let query = ast::Select { query: source.query.clone(), into: None };
         let arguments = super::execution::Arguments::default();
-        let plan = self.plan(&Statement::Select(Box::new(query)), &arguments)?;
-        self.check_needs(&plan.needs)
+        let plan = self.session.plan(&Statement::Select(Box::new(query)), &arguments)?;
+        self.session.rights.check_needs(&plan.needs)
     }
 
     /// Under `LOCK TABLES` only tables that are locked for writing can be changed.
@@ -104,12 +112,12 @@ impl SqlSession {
             _ => Vec::new(),
         };
         changed.into_iter().try_for_each(|table| {
-            self.judge_name(&self.schema_of(table), &table.name, &table.name, true)
+            self.session.judge_name(&self.session.schema_of(table), &table.name, &table.name, true)
         })
     }
 
     fn with_ddl_context<T>(&self, run: impl FnOnce(&DdlContext<'_>) -> Result<T>) -> Result<T> {
-        self.with_ddl_context_until(&self.facts.cancelled, run)
+        self.with_ddl_context_until(&self.session.facts.cancelled, run)
     }
 
     /// As [`SqlSession::with_ddl_context`], for what ends when `cancelled` is set.
@@ -118,32 +126,46 @@ impl SqlSession {
         cancelled: &Arc<AtomicBool>,
         run: impl FnOnce(&DdlContext<'_>) -> Result<T>,
     ) -> Result<T> {
-        let account = self.account.name.to_string();
-        let binder = DefinitionBinder::new(&self.catalog, &self.evaluation);
-        let lock_wait = self.state.variables.known("lock_wait_timeout").number();
-        let facts = Arc::clone(&self.facts);
+        let account = self.session.rights.account.name.to_string();
+        let binder = DefinitionBinder::new(&self.session.catalog, &self.session.evaluation);
+        let lock_wait = self.session.state.connection.variables.known("lock_wait_timeout").number();
+        let facts = Arc::clone(&self.session.facts);
         let progress = move |done: BuildProgress| {
             tracing::info!(rows = done.rows_done, of = done.rows_estimated, "building an index");
             !facts.is_cancelled()
         };
         run(&DdlContext {
-            catalog: &self.catalog,
-            clock: &*self.instance.facts.environment.clock,
-            current_schema: self.state.schema.as_deref(),
-            evaluation: &self.evaluation,
+            catalog: &self.session.catalog,
+            clock: &*self.session.instance.facts.environment.clock,
+            current_schema: self.session.state.connection.schema.as_deref(),
+            evaluation: &self.session.evaluation,
             account: &account,
             lock_wait_timeout: std::time::Duration::from_secs(lock_wait),
-            foreign_key_checks: self.settings.limits.foreign_key_checks,
-            require_primary_key: self.state.variables.known("sql_require_primary_key").is_on(),
-            innodb_strict_mode: self.state.variables.known("innodb_strict_mode").is_on(),
-            restrict_fk_on_non_standard_key: self
+            foreign_key_checks: self.session.settings.limits.foreign_key_checks,
+            require_primary_key: self
+                .session
                 .state
+                .connection
+                .variables
+                .known("sql_require_primary_key")
+                .is_on(),
+            innodb_strict_mode: self
+                .session
+                .state
+                .connection
+                .variables
+                .known("innodb_strict_mode")
+                .is_on(),
+            restrict_fk_on_non_standard_key: self
+                .session
+                .state
+                .connection
                 .variables
                 .known("restrict_fk_on_non_standard_key")
                 .is_on(),
             expressions: &binder,
             progress: &progress,
-            locks: &self.transactions.metadata,
+            locks: &self.session.transactions.metadata,
             cancelled,
         })
     }
@@ -156,20 +178,20 @@ impl SqlSession {
     ) -> Result<(u64, String)> {
         if !is_temporary {
             let (lock, duration) = (MetadataLock::Exclusive, LockDuration::Transaction);
-            let patience = self.lock_patience(None);
-            let metadata = &self.transactions.metadata;
+            let patience = self.session.lock_patience(None);
+            let metadata = &self.session.transactions.metadata;
             metadata.acquire(rest.table.id, lock, duration, &patience).map_err(from_rows)?;
         }
         let filled = self.insert_query(rest);
         let filled = match is_temporary {
             true => filled,
             // The table and its rows last, whatever `autocommit` says.
-            false => filled.and_then(|done| self.transactions.commit().map(|()| done)),
+            false => filled.and_then(|done| self.session.transactions.commit().map(|()| done)),
         };
         if filled.is_err() {
             if !is_temporary {
                 // What was inserted keeps the table from being dropped.
-                self.transactions.roll_back_quietly();
+                self.session.transactions.roll_back_quietly();
             }
             let name = TableName {
                 schema: Some(rest.table.schema.to_string()),
@@ -207,30 +229,25 @@ impl SqlSession {
             hints: Vec::new(),
         };
         let arguments = super::execution::Arguments::default();
-        let mut plan = self.plan(&Statement::Insert(Box::new(insert)), &arguments)?;
-        self.tell_conditions(&plan);
+        let mut plan = self.session.plan(&Statement::Insert(Box::new(insert)), &arguments)?;
+        self.session.tell_conditions(&plan);
         // The statement was allowed before the table was made.
         plan.needs.clear();
-        let outcome = self.execute(&plan, &arguments, &mut super::execution::NoRows)?;
+        let outcome = self.session.execute(&plan, &arguments, &mut super::execution::NoRows)?;
         Ok((outcome.affected, outcome.info))
     }
 
-    pub(super) fn schema_of(&self, table: &TableName) -> String {
-        let named = table.schema.as_deref().or(self.state.schema.as_deref());
-        named.unwrap_or("").to_owned()
-    }
-
     fn on_table(&self, privilege: Privilege, table: &TableName) -> Need {
-        Need::on_table(privilege, &self.schema_of(table), &table.name)
+        Need::on_table(privilege, &self.session.schema_of(table), &table.name)
     }
 
     /// What a DDL statement needs to be allowed. The session's own temporary tables it may change.
     fn definition_needs(&self, statement: &Statement) -> Vec<Need> {
         let mut needs = self.needs_by_names(statement);
-        if self.catalog.temporary_version() > 0 && !ddl::is_temporary(statement) {
+        if self.session.catalog.temporary_version() > 0 && !ddl::is_temporary(statement) {
             needs.retain(|need| match (&need.schema, &need.table) {
                 (Some(schema), Some(table)) => {
-                    !matches!(self.catalog.temporary_table(schema, table), Ok(Some(_)))
+                    !matches!(self.session.catalog.temporary_table(schema, table), Ok(Some(_)))
                 }
                 _ => true,
             });
@@ -245,14 +262,18 @@ impl SqlSession {
                 vec![Need::on_schema(Privilege::CREATE, &create.name)]
             }
             Statement::AlterDatabase(alter) => {
-                let name = alter.name.as_deref().or(self.state.schema.as_deref()).unwrap_or("");
+                let name = alter
+                    .name
+                    .as_deref()
+                    .or(self.session.state.connection.schema.as_deref())
+                    .unwrap_or("");
                 vec![Need::on_schema(Privilege::ALTER, name)]
             }
             Statement::DropDatabase { name, .. } => vec![Need::on_schema(Privilege::DROP, name)],
             Statement::CreateTable(create) if create.temporary => {
                 vec![Need::on_schema(
                     Privilege::CREATE_TEMPORARY_TABLES,
-                    &self.schema_of(&create.table),
+                    &self.session.schema_of(&create.table),
                 )]
             }
             Statement::CreateTable(create) => {
@@ -267,9 +288,10 @@ impl SqlSession {
             }
             Statement::CreateTableLike { temporary, table, like, .. } => {
                 let create = match temporary {
-                    true => {
-                        Need::on_schema(Privilege::CREATE_TEMPORARY_TABLES, &self.schema_of(table))
-                    }
+                    true => Need::on_schema(
+                        Privilege::CREATE_TEMPORARY_TABLES,
+                        &self.session.schema_of(table),
+                    ),
                     false => on(Privilege::CREATE, table),
                 };
                 vec![create, on(Privilege::SELECT, like)]
@@ -297,7 +319,7 @@ impl SqlSession {
                 let replaces = create.or_replace || create.alter;
                 let own = on(Privilege::CREATE_VIEW, &create.view);
                 // What lacks is told one by one.
-                match replaces && own.is_met(&self.grants) {
+                match replaces && own.is_met(&self.session.rights.grants) {
                     true => vec![on(Privilege::DROP, &create.view)],
                     false => vec![own],
                 }
@@ -330,7 +352,7 @@ impl SqlSession {
     /// A foreign key's parent is of its child's schema unless said; its name is told with its
     /// schema.
     fn on_parent(&self, child: &TableName, parent: &TableName) -> Need {
-        let schema = parent.schema.clone().unwrap_or_else(|| self.schema_of(child));
+        let schema = parent.schema.clone().unwrap_or_else(|| self.session.schema_of(child));
         Need::on_table(Privilege::REFERENCES, &schema, &parent.name)
     }
 
@@ -348,15 +370,15 @@ impl SqlSession {
             MaintenanceOperation::Repair => "repair",
         };
         let allowed = self.may_maintain(work);
-        let committed = allowed.and_then(|()| self.transactions.commit());
+        let committed = allowed.and_then(|()| self.session.transactions.commit());
         if let Err(error) = committed {
-            self.keep_error(&error);
+            self.session.keep_error(&error);
             return Err(told(error));
         }
         let mut answer =
             Table::of_text(&["Table", "Op", "Msg_type", "Msg_text"]).shown_as("CHECK TABLE");
         for table in &work.tables {
-            let schema = self.schema_of(table);
+            let schema = self.session.schema_of(table);
             let shown = format!("{schema}.{}", table.name);
             match self.maintain(work.operation, &schema, table) {
                 Ok(lines) => {
@@ -365,7 +387,7 @@ impl SqlSession {
                     }
                 }
                 Err(error) if error.code == KILLED => {
-                    self.keep_error(&error);
+                    self.session.keep_error(&error);
                     return Err(told(error));
                 }
                 Err(error) => {
@@ -374,21 +396,21 @@ impl SqlSession {
                 }
             }
         }
-        self.answer_table(&answer, replies)
+        self.session.answer_table(&answer, replies)
     }
 
     fn may_maintain(&self, work: &TableMaintenance) -> Result<()> {
         for table in &work.tables {
             let needed: &[Privilege] = match work.operation {
                 MaintenanceOperation::Check => {
-                    self.refuse_unseen(&self.schema_of(table), &table.name)?;
+                    self.session.refuse_unseen(&self.session.schema_of(table), &table.name)?;
                     &[]
                 }
                 MaintenanceOperation::Checksum => &[Privilege::SELECT],
                 _ => &[Privilege::SELECT, Privilege::INSERT],
             };
             let needs: Vec<Need> = needed.iter().map(|one| self.on_table(*one, table)).collect();
-            self.require(&needs)?;
+            self.session.rights.require(&needs)?;
         }
         Ok(())
     }
@@ -400,13 +422,18 @@ impl SqlSession {
         table: &TableName,
     ) -> Result<Vec<(&'static str, String)>> {
         let sound = || vec![("status", "OK".to_owned())];
-        let model = self.catalog.table(schema, &table.name)?;
+        let model = self.session.catalog.table(schema, &table.name)?;
         match operation {
             MaintenanceOperation::Analyze | MaintenanceOperation::Optimize => {
-                let facts = Arc::clone(&self.facts);
+                let facts = Arc::clone(&self.session.facts);
                 let go_on = move || !facts.is_cancelled();
-                statistics::analyze(self.catalog.shared(), &model, &self.evaluation, &go_on)?;
-                self.instance.statistics_gathered(model.id);
+                statistics::analyze(
+                    self.session.catalog.shared(),
+                    &model,
+                    &self.session.evaluation,
+                    &go_on,
+                )?;
+                self.session.instance.statistics_gathered(model.id);
                 Ok(sound())
             }
             MaintenanceOperation::Check if model.view().is_none() => {
@@ -437,10 +464,10 @@ impl SqlSession {
     /// What is wrong with a table's indexes, by a snapshot of now. Others may write meanwhile;
     /// changes of the definition wait.
     fn check_entries(&self, model: &TableModel) -> Result<Vec<String>> {
-        let begun = self.instance.node.begin(IsolationLevel::RepeatableRead);
+        let begun = self.session.instance.node.begin(IsolationLevel::RepeatableRead);
         let mut transaction = begun.map_err(from_rows)?;
-        transaction.set_cancelled(Arc::clone(&self.facts.cancelled));
-        let metadata = &self.transactions.metadata;
+        transaction.set_cancelled(Arc::clone(&self.session.facts.cancelled));
+        let metadata = &self.session.transactions.metadata;
         transaction.set_metadata_context(Arc::clone(metadata));
         let mark = metadata.mark();
         let table = transaction.table_for_write(model.id);
@@ -454,17 +481,17 @@ impl SqlSession {
     /// # Errors
     /// Unknown tables, locks that were not granted, 1142 without the privilege.
     pub(super) fn run_lock_tables(&mut self, locks: &[ast::TableLock]) -> Result<()> {
-        self.forget_locked_tables();
-        self.transactions.unlock_tables()?;
+        self.session.forget_locked_tables();
+        self.session.transactions.unlock_tables()?;
         let mut locked = Vec::new();
         for lock in locks {
-            let schema = self.schema_of(&lock.table);
+            let schema = self.session.schema_of(&lock.table);
             let needs = [
                 Need::on_schema(Privilege::LOCK_TABLES, &schema),
                 Need::on_table(Privilege::SELECT, &schema, &lock.table.name),
             ];
-            self.require(&needs)?;
-            self.catalog.table(&schema, &lock.table.name)?;
+            self.session.rights.require(&needs)?;
+            self.session.catalog.table(&schema, &lock.table.name)?;
             let alias = lock.alias.as_deref().unwrap_or(&lock.table.name).to_owned();
             if locked.iter().any(|other: &LockedTable| other.alias.eq_ignore_ascii_case(&alias)) {
                 return Err(SqlError::new(1066, format!("Not unique table/alias: '{alias}'")));
@@ -474,9 +501,9 @@ impl SqlSession {
             locked.push(LockedTable { schema, table, alias, writes });
         }
         let writes = locked.iter().any(|one| one.writes);
-        let writing = if writes { self.begin_writing()? } else { None };
-        self.take_table_locks(&locked)?;
-        (self.locked_tables, self.locked_writing) = (locked, writing);
+        let writing = if writes { self.session.begin_writing()? } else { None };
+        self.session.take_table_locks(&locked)?;
+        (self.session.locked_tables, self.session.locked_writing) = (locked, writing);
         Ok(())
     }
 
@@ -485,10 +512,10 @@ impl SqlSession {
     /// # Errors
     /// If the log has failed.
     pub(super) fn run_unlock_tables(&mut self) -> Result<()> {
-        self.instance.server.release_read_lock(self.facts.id);
-        if !self.locked_tables.is_empty() {
-            self.forget_locked_tables();
-            self.transactions.unlock_tables()?;
+        self.session.instance.server.release_read_lock(self.session.facts.id);
+        if !self.session.locked_tables.is_empty() {
+            self.session.forget_locked_tables();
+            self.session.transactions.unlock_tables()?;
         }
         Ok(())
     }
@@ -497,12 +524,12 @@ impl SqlSession {
     pub(super) fn gather(&mut self, text: &str) -> Result<Vec<Vec<Datum>>> {
         let parsed = firn_sql::grammar::parse(text, firn_sql::grammar::Mode::default())?;
         let arguments = super::execution::Arguments::default();
-        let mut plan = self.plan(&parsed.statement, &arguments)?;
+        let mut plan = self.session.plan(&parsed.statement, &arguments)?;
         // The statement was allowed.
         plan.needs.clear();
-        let time_zone = self.settings.presentation.time_zone.clone();
+        let time_zone = self.session.settings.presentation.time_zone.clone();
         let mut sink = super::execution::Gathered::new(time_zone);
-        self.execute(&plan, &arguments, &mut sink)?;
+        self.session.execute(&plan, &arguments, &mut sink)?;
         Ok(sink.rows)
     }
 }

@@ -16,7 +16,12 @@ use firn_sql::types::{Datum, SqlType};
 use super::SqlSession;
 use super::answer::text_type;
 
-impl SqlSession {
+/// Runs `GET DIAGNOSTICS` in a session.
+pub(super) struct DiagnosticsStatements<'s> {
+    pub(super) session: &'s mut SqlSession,
+}
+
+impl DiagnosticsStatements<'_> {
     /// Sets the variables. A condition that there is not is an error of its own.
     ///
     /// # Errors
@@ -25,11 +30,11 @@ impl SqlSession {
         if get.stacked {
             return Err(SqlError::not_supported("GET STACKED DIAGNOSTICS outside of a handler"));
         }
-        let kept = std::mem::take(&mut self.conditions);
+        let kept = std::mem::take(&mut self.session.conditions);
         let found = self.diagnostics(get, &kept);
-        self.conditions = kept;
+        self.session.conditions = kept;
         for (name, value, ty) in found? {
-            self.state.set_user_variable(&name.to_lowercase(), value, &ty);
+            self.session.state.set_user_variable(&name.to_lowercase(), value, &ty);
         }
         Ok(())
     }
@@ -42,7 +47,7 @@ impl SqlSession {
         let condition = match &get.condition {
             None => None,
             Some(number) => {
-                let number = self.evaluate_number(number)?;
+                let number = self.session.evaluate_number(number)?;
                 let at = usize::try_from(number).ok().and_then(|number| number.checked_sub(1));
                 let condition = at.and_then(|at| conditions.get(at));
                 Some(condition.ok_or_else(|| SqlError::new(1758, "Invalid condition number"))?)
@@ -61,7 +66,7 @@ impl SqlSession {
     fn statement_item(&self, item: &str, conditions: &[Condition]) -> Result<(Datum, SqlType)> {
         let number = match item {
             "NUMBER" => conditions.len() as i64,
-            "ROW_COUNT" => self.facts.row_count.load(Ordering::Relaxed),
+            "ROW_COUNT" => self.session.facts.row_count.load(Ordering::Relaxed),
             _ => return Err(SqlError::syntax(item, 1)),
         };
         Ok((Datum::Int(number), SqlType::bigint()))

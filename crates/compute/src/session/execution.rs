@@ -49,10 +49,10 @@ pub(super) struct Input<'i> {
 impl SqlSession {
     /// Runs a text whose plan is in the cache. `None`: it is not, or the text is none that is kept.
     pub(super) fn try_cached(&mut self, text: &str, replies: &mut Replies<'_>) -> Option<Answered> {
-        if !grammar::normalise(text, self.grammar_mode(), &mut self.normalised) {
+        if !grammar::normalise(text, self.grammar_mode(), &mut self.buffers.normalised) {
             return None;
         }
-        if self.refresh_grants().is_err() || self.sandboxed || !self.shares_plans() {
+        if self.rights.refresh().is_err() || self.rights.sandboxed || !self.shares_plans() {
             return None;
         }
         let arguments = self.literal_arguments(text)?;
@@ -66,8 +66,8 @@ impl SqlSession {
     /// last: the cache's own count of who uses them is shared by all cores.
     fn run_recent(&mut self, arguments: &Arguments, replies: &mut Replies<'_>) -> Option<Answered> {
         let version = self.catalog.definitions_version();
-        let mut recent = std::mem::take(&mut self.recent);
-        let plan = recent.find(&self.key, version, &self.instance.plans);
+        let mut recent = std::mem::take(&mut self.buffers.recent);
+        let plan = recent.find(&self.buffers.key, version, &self.instance.plans);
         let plan = plan.filter(|plan| plan.plan.holds_for(&arguments.values, &self.evaluation));
         let answered = plan.map(|plan| {
             count(&self.facts.status.plan_cache_hits);
@@ -75,7 +75,7 @@ impl SqlSession {
             self.tell_conditions(plan);
             self.run_plan(plan, arguments, replies)
         });
-        self.recent = recent;
+        self.buffers.recent = recent;
         answered
     }
 
@@ -83,7 +83,7 @@ impl SqlSession {
     pub(super) fn keep_arguments(&mut self, mut arguments: Arguments) {
         arguments.values.clear();
         arguments.types.clear();
-        self.arguments = arguments;
+        self.buffers.arguments = arguments;
     }
 
     /// The literals that were lifted out of the text. `None`: it has placeholders, which a text that is
@@ -92,10 +92,10 @@ impl SqlSession {
         let (collation, mode) = (self.settings.connection_collation, self.grammar_mode());
         // Without memory for them the statement goes the long way, which says so.
         let lifted = |literal: &grammar::Literal| literal.range().len();
-        let lifted_bytes = self.normalised.literals().iter().map(lifted).sum();
+        let lifted_bytes = self.buffers.normalised.literals().iter().map(lifted).sum();
         let _promise = memory::ask(lifted_bytes).ok()?;
-        let mut arguments = std::mem::take(&mut self.arguments);
-        for literal in self.normalised.literals() {
+        let mut arguments = std::mem::take(&mut self.buffers.arguments);
+        for literal in self.buffers.normalised.literals() {
             let (value, ty) = literal_value(literal.value(text, mode), collation)?;
             arguments.values.push(value);
             arguments.types.push(ty);
@@ -105,17 +105,17 @@ impl SqlSession {
 
     /// The key of the plan cache: all that the plan depends on besides the definitions.
     fn write_key(&mut self, arguments: &Arguments) {
-        let normalised = std::mem::take(&mut self.normalised);
+        let normalised = std::mem::take(&mut self.buffers.normalised);
         self.write_key_of(normalised.text(), arguments);
-        self.normalised = normalised;
+        self.buffers.normalised = normalised;
     }
 
     pub(super) fn write_key_of(&mut self, text: &str, arguments: &Arguments) {
-        let key = &mut self.key;
+        let key = &mut self.buffers.key;
         key.clear();
         key.extend_from_slice(text.as_bytes());
         key.push(0);
-        key.extend_from_slice(self.state.schema.as_deref().unwrap_or("").as_bytes());
+        key.extend_from_slice(self.state.connection.schema.as_deref().unwrap_or("").as_bytes());
         key.push(0);
         key.extend_from_slice(&self.settings.sql_mode.0.to_le_bytes());
         key.extend_from_slice(&self.settings.connection_collation.0.to_le_bytes());
@@ -165,8 +165,8 @@ impl SqlSession {
     ) -> Result<(Arc<CachedPlan>, Arguments)> {
         count(&self.facts.status.plan_cache_misses);
         let mode = self.grammar_mode();
-        if grammar::normalise(text, mode, &mut self.normalised) {
-            let lifted = self.normalised.text().to_owned();
+        if grammar::normalise(text, mode, &mut self.buffers.normalised) {
+            let lifted = self.buffers.normalised.text().to_owned();
             // A name is the text as it was written, with its literals.
             if let Ok(parsed) = grammar::parse_watched(&lifted, mode, &self.watch(true))
                 && !parsed.names_show_parameters
@@ -176,7 +176,7 @@ impl SqlSession {
                     Ok(plan) if plan.plan.is_cacheable && self.shares_plans() => {
                         let plan = Arc::new(plan);
                         self.write_key(&arguments);
-                        self.instance.plans.put(&self.key, Arc::clone(&plan));
+                        self.instance.plans.put(&self.buffers.key, Arc::clone(&plan));
                         return Ok((plan, arguments));
                     }
                     Err(error) if is_limit(&error) => return Err(error),
@@ -225,20 +225,24 @@ impl SqlSession {
     ) -> Result<(CachedPlan, Vec<Option<SqlType>>)> {
         let generation = self.instance.plans.generation();
         let context = PlanContext {
-            long_texts: &self.long_texts,
+            long_texts: &self.buffers.long_texts,
             parameters: &arguments.types,
             parameter_values: &arguments.values,
             variables: &self.state,
             watch: self.watch(matches!(statement, Statement::Select(_))),
-            ..PlanContext::new(&self.catalog, self.state.schema.as_deref(), &self.evaluation)
+            ..PlanContext::new(
+                &self.catalog,
+                self.state.connection.schema.as_deref(),
+                &self.evaluation,
+            )
         };
         let planned = plan_statement(statement, &context);
         if planned.is_err() {
             let needs: Vec<_> =
                 context.needs_of_refused.take().iter().map(super::tables::need).collect();
             match self.judges_view {
-                true => self.require_for_view(&needs)?,
-                false => privileges::check_tables(&needs, &self.who())?,
+                true => self.rights.require_for_view(&needs)?,
+                false => privileges::check_tables(&needs, &self.rights.who())?,
             }
         }
         let plan = planned?;
@@ -352,11 +356,11 @@ impl SqlSession {
         given: Option<&mut dyn GivenRows>,
         sink: &mut dyn ResultSink,
     ) -> Result<Outcome> {
-        self.check_needs(&plan.needs)?;
+        self.rights.check_needs(&plan.needs)?;
         self.guard(plan)?;
         if plan.kind.writes() {
             self.refuse_read_only_plan(plan)?;
-            self.count_update()?;
+            self.rights.count_update()?;
         }
         let writes = plan.kind.writes() || plan.kind == StatementKind::LockingSelect;
         let _writing = if writes { self.begin_writing()? } else { None };
@@ -451,7 +455,7 @@ impl SqlSession {
         if let Some(super::transaction::XaState::Idle(_)) = self.transactions.xa {
             return Err(self.transactions.wrong_xa_state());
         }
-        self.state.grants = Arc::clone(&self.grants);
+        self.state.grants = Arc::clone(&self.rights.grants);
         Ok(())
     }
 
@@ -474,7 +478,7 @@ impl SqlSession {
             session: &mut self.state,
             cancelled: &self.facts.cancelled,
         };
-        let scratch = self.scratch.take().unwrap_or_default();
+        let scratch = self.buffers.scratch.take().unwrap_or_default();
         let clock = Arc::clone(&self.instance.facts.environment.clock);
         let mut execution = Execution::new(plan, context, scratch);
         if let Some(rows) = given {
@@ -493,7 +497,7 @@ impl SqlSession {
         let found_rows = execution.found_rows;
         let counters = execution.counters.take();
         self.measured.rows.add(&execution.rows);
-        self.scratch = Some(execution.into_scratch());
+        self.buffers.scratch = Some(execution.into_scratch());
         if counts {
             self.state.counters = counters;
         }

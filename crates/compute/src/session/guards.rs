@@ -79,7 +79,7 @@ impl SqlSession {
     }
 
     fn read_lock_patience(&self) -> Patience<'_> {
-        let seconds = self.state.variables.known("lock_wait_timeout").number();
+        let seconds = self.state.connection.variables.known("lock_wait_timeout").number();
         Patience { timeout: Some(Duration::from_secs(seconds)), cancelled: &self.facts.cancelled }
     }
 

@@ -71,7 +71,12 @@ enum Bound<'v> {
     Written(String),
 }
 
-impl SqlSession {
+/// Runs `HANDLER` statements in a session.
+pub(super) struct HandlerStatements<'s> {
+    pub(super) session: &'s mut SqlSession,
+}
+
+impl HandlerStatements<'_> {
     /// Does what a `HANDLER` statement says, and answers.
     pub(super) fn run_handler(
         &mut self,
@@ -86,72 +91,73 @@ impl SqlSession {
             Handler::Read(read) => self.read_handler(read).map(Some),
         };
         match done {
-            Ok(Some(table)) => self.answer_table(&table, replies),
-            Ok(None) => self.answer_ok(replies),
+            Ok(Some(table)) => self.session.answer_table(&table, replies),
+            Ok(None) => self.session.answer_ok(replies),
             Err(error) => {
-                self.keep_error(&error);
+                self.session.keep_error(&error);
                 Err(told(error))
             }
         }
     }
 
     fn open_handler(&mut self, table: &TableName, alias: Option<&str>) -> Result<()> {
-        let schema = self.schema_of(table);
-        self.require(&[Need::on_table(Privilege::SELECT, &schema, &table.name)])?;
-        let model = self.catalog.table(&schema, &table.name)?;
+        let schema = self.session.schema_of(table);
+        self.session.rights.require(&[Need::on_table(Privilege::SELECT, &schema, &table.name)])?;
+        let model = self.session.catalog.table(&schema, &table.name)?;
         if !model.has_rows() {
             let name = format!("{schema}.{}", table.name);
             return Err(SqlError::new(1347, format!("'{name}' is not BASE TABLE")));
         }
         let alias = alias.unwrap_or(&table.name).to_owned();
-        if self.handlers.iter().any(|open| open.alias.eq_ignore_ascii_case(&alias)) {
+        if self.session.handlers.iter().any(|open| open.alias.eq_ignore_ascii_case(&alias)) {
             return Err(SqlError::new(1066, format!("Not unique table/alias: '{alias}'")));
         }
         let is_stored = model.kind != firn_sql::catalog::model::TableKind::Temporary;
         let locked = is_stored.then_some(model.id);
         if let Some(table) = locked {
             let (shared, explicit) = (MetadataLock::Shared, LockDuration::Explicit);
-            let patience = self.lock_patience(None);
-            let metadata = &self.transactions.metadata;
+            let patience = self.session.lock_patience(None);
+            let metadata = &self.session.transactions.metadata;
             metadata.acquire(table, shared, explicit, &patience).map_err(from_rows)?;
         }
         let table = table.name.clone();
-        self.handlers.push(OpenHandler { alias, schema, table, place: None, locked });
+        self.session.handlers.push(OpenHandler { alias, schema, table, place: None, locked });
         Ok(())
     }
 
     fn close_handler(&mut self, alias: &str) -> Result<()> {
         let at = self.find_handler(alias)?;
-        let closed = self.handlers.remove(at);
-        let is_shared = self.handlers.iter().any(|open| open.locked == closed.locked);
+        let closed = self.session.handlers.remove(at);
+        let is_shared = self.session.handlers.iter().any(|open| open.locked == closed.locked);
         if let Some(table) = closed.locked.filter(|_| !is_shared) {
-            self.transactions.metadata.release_explicit(Some(table));
+            self.session.transactions.metadata.release_explicit(Some(table));
         }
         Ok(())
     }
 
     fn find_handler(&self, alias: &str) -> Result<usize> {
-        let found = self.handlers.iter().position(|open| open.alias.eq_ignore_ascii_case(alias));
+        let found =
+            self.session.handlers.iter().position(|open| open.alias.eq_ignore_ascii_case(alias));
         found.ok_or_else(|| SqlError::new(1109, format!("Unknown table '{alias}' in HANDLER")))
     }
 
     fn read_handler(&mut self, read: &HandlerRead) -> Result<Table> {
         let at = self.find_handler(&read.table.name)?;
-        let open = self.handlers[at].clone();
-        let model = self.catalog.table(&open.schema, &open.table)?;
+        let open = self.session.handlers[at].clone();
+        let model = self.session.catalog.table(&open.schema, &open.table)?;
         let index = read.index.as_deref().map(|name| index_of(&model, name, &open.alias));
         let index = index.transpose()?;
         let order = order_of(&model, index)?;
         let draft = draft(&open, &model, &order, read)?;
         let mode = grammar::Mode::default();
         let parsed = grammar::parse(&draft.text, mode)?;
-        let plan = self.plan(&parsed.statement, &draft.arguments)?;
-        let mut sink = Gathered::new(self.settings.presentation.time_zone.clone());
-        self.execute(&plan, &draft.arguments, &mut sink)?;
+        let plan = self.session.plan(&parsed.statement, &draft.arguments)?;
+        let mut sink = Gathered::new(self.session.settings.presentation.time_zone.clone());
+        self.session.execute(&plan, &draft.arguments, &mut sink)?;
         if let Some(last) = sink.rows.last() {
             let values = last.iter().cloned().zip(sink.types.iter().cloned());
             let values = values.take(order.len()).collect();
-            self.handlers[at].place = Some(Place { index: read.index.clone(), values });
+            self.session.handlers[at].place = Some(Place { index: read.index.clone(), values });
         }
         Ok(shown(sink, order.len()))
     }

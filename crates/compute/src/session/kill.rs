@@ -16,11 +16,11 @@ impl SqlSession {
         let victim = self.instance.server.process(id).ok_or_else(unknown)?;
         let (user, host) = &victim.account;
         let victim = AccountName::new(user, host);
-        let may = self.grants.global.contains(Privilege::SUPER)
-            || self.grants.has_dynamic("CONNECTION_ADMIN");
+        let may = self.rights.grants.global.contains(Privilege::SUPER)
+            || self.rights.grants.has_dynamic("CONNECTION_ADMIN");
         let account = self.instance.accounts.get(&victim);
-        let is_above =
-            account.is_some_and(|account| account.grants.is_system()) && !self.grants.is_system();
+        let is_above = account.is_some_and(|account| account.grants.is_system())
+            && !self.rights.grants.is_system();
         if (!may || is_above) && victim != self.facts.account {
             return Err(SqlError::new(1095, format!("You are not owner of thread {id}")));
         }

@@ -130,11 +130,11 @@ impl SqlSession {
     /// The text of a prepared statement with its values in the places of the parameters; `None` if it is none whose
     /// parameters can be told from its text.
     fn with_values(&mut self, text: &str, arguments: &Arguments) -> Option<String> {
-        if !grammar::normalise(text, self.grammar_mode(), &mut self.normalised) {
+        if !grammar::normalise(text, self.grammar_mode(), &mut self.buffers.normalised) {
             return None;
         }
         let (mut shown, mut at) = (String::with_capacity(text.len()), 0);
-        let literals = self.normalised.literals().iter();
+        let literals = self.buffers.normalised.literals().iter();
         let parameters = literals.filter(|literal| literal.kind == LiteralKind::Parameter);
         for (parameter, value) in parameters.zip(arguments.values.iter().zip(&arguments.types)) {
             let place = parameter.range();
@@ -169,7 +169,7 @@ impl SqlSession {
         if is_slow {
             count(&self.facts.status.slow_queries);
         }
-        let least = self.state.variables.known("min_examined_row_limit").number();
+        let least = self.state.connection.variables.known("min_examined_row_limit").number();
         if !self.instance.logs.wants_slow() || self.measured.rows.examined() < least {
             return;
         }
@@ -191,7 +191,7 @@ impl SqlSession {
             shape: self.measured.shape,
             error,
             traffic: self.control.traffic(),
-            schema: self.state.schema.as_deref(),
+            schema: self.state.connection.schema.as_deref(),
             statement: text,
         });
     }
@@ -201,7 +201,7 @@ impl SqlSession {
         if !self.instance.logs.wants_all() {
             return;
         }
-        let schema = self.state.schema.as_deref().unwrap_or("");
+        let schema = self.state.connection.schema.as_deref().unwrap_or("");
         let way = match self.facts.host.as_str() {
             "localhost" => "Socket",
             _ => "TCP/IP",

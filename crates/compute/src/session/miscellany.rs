@@ -84,7 +84,7 @@ impl SqlSession {
             table.push_text(&[&with_executor(&tree, executor)]);
             return Ok(table);
         }
-        let chosen = || match self.state.variables.known("explain_format").as_text() {
+        let chosen = || match self.state.connection.variables.known("explain_format").as_text() {
             "JSON" => ExplainFormat::Json,
             "TREE" => ExplainFormat::Tree,
             _ => ExplainFormat::Traditional,
@@ -112,12 +112,12 @@ impl SqlSession {
 
     /// Who asks how a statement is run must be allowed to run it, and to look into its views.
     fn may_explain(&mut self, plan: &CachedPlan) -> Result<()> {
-        self.check_needs(&plan.needs)?;
+        self.rights.check_needs(&plan.needs)?;
         for named in &plan.plan.tables {
             let Ok(Some(table)) = self.catalog.find_table(&named.schema, &named.table) else {
                 continue;
             };
-            let given = self.grants.on_table(&named.schema, &named.table);
+            let given = self.rights.grants.on_table(&named.schema, &named.table);
             if table.view().is_some() && !given.contains(Privilege::SHOW_VIEW) {
                 let why = "EXPLAIN/SHOW can not be issued; lacking privileges for underlying table";
                 return Err(SqlError::new(1345, why));
@@ -195,7 +195,7 @@ impl SqlSession {
     /// `COM_STMT_CLOSE`
     pub(crate) fn forget_numbered(&mut self, number: u32) {
         crate::status::count(&self.facts.status.closes);
-        self.statements.remove(&number);
+        self.state.connection.numbered.remove(&number);
     }
 
     /// OK to a command that is no statement.
@@ -231,7 +231,7 @@ impl SqlSession {
         let text = format!("SELECT * FROM {} LIMIT 0", identifier(&table));
         let parsed = grammar::parse(&text, grammar::Mode::default())?;
         let plan = self.plan(&parsed.statement, &Arguments::default())?;
-        let (schema, name) = (self.state.schema.as_deref().unwrap_or(""), &*table);
+        let (schema, name) = (self.state.connection.schema.as_deref().unwrap_or(""), &*table);
         self.refuse_unseen(schema, name)?;
         let firn_sql::plan::StatementPlan::Query(query) = &plan.plan.statement else {
             return Ok(Vec::new());

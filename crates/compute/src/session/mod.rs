@@ -1,10 +1,18 @@
-//! One client's session: its state, and the way of its statements.
+//! One client's session: the runner of its statements, over the parts that they work on.
 //!
 //! ```text
 //!   text ─► normalise ─► plan cache ──hit──────────────► run ─► rows to the client
 //!                            └─miss─► parse ─► plan ────┘
 //!                                       └─► SET, SHOW, BEGIN, CREATE …  each by its own file
 //! ```
+//!
+//! | part | has |
+//! |---|---|
+//! | [`connection::ConnectionState`] | what the client has set up; moves to another session |
+//! | [`rights::Rights`] | the account, its privileges, those of views' definers |
+//! | [`transaction::Transactions`] | the open transaction and its locks |
+//! | [`state::State`] | what expressions and virtual tables see of all this |
+//! | `ShowStatements`, `SetStatements`, … | a family of statements each |
 //!
 //! Invariants:
 //! * a statement is answered after what it did is durable, if it was to last;
@@ -14,17 +22,22 @@
 mod account;
 mod answer;
 mod binary_text;
+mod buffers;
+mod connection;
 mod definition;
 mod diagnostics;
+mod document;
 mod execution;
 mod executor;
 mod guards;
 mod handler;
+mod handover;
 mod kill;
 mod load;
 mod measure;
 mod metadata_lock;
 mod miscellany;
+mod names;
 mod outfile;
 mod prepared;
 mod query;
@@ -39,28 +52,31 @@ mod state;
 mod statement;
 mod tables;
 mod transaction;
+mod view_rights;
 mod xa;
 
-use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use firn_sql::catalog::SessionCatalog;
 use firn_sql::error::{Condition, Level, Result, SqlError};
-use firn_sql::execute::Scratch;
 use firn_sql::grammar;
 use firn_sql::types::EvaluationContext;
 use firn_sql::types::session_facts::SessionFacts;
 use firn_wire::{ConnectionControl, Connections, ServerError, Status, TlsInformation, WireError};
-use rustc_hash::FxHashMap;
 
-use crate::accounts::{Account, AccountName, Grants};
+use crate::accounts::Account;
 use crate::facts::Facts;
 use crate::instance::Instance;
 use crate::variables::Setting;
 
+use buffers::StatementBuffers;
+pub use document::DocumentError;
+pub use handover::HandoverError;
+pub(crate) use prepared::PreparedStatements;
+
 use measure::Measured;
-use prepared::PreparedStatement;
+use rights::Rights;
 use settings::Settings;
 use state::State;
 use transaction::Transactions;
@@ -72,32 +88,13 @@ pub struct SqlSession {
     control: Arc<ConnectionControl>,
     connections: Arc<Connections>,
     catalog: Arc<SessionCatalog>,
-    account: Arc<Account>,
-    grants: Arc<Grants>,
-    /// The version of the book of accounts that `grants` was made from.
-    accounts_version: u64,
+    rights: Rights,
     settings: Settings,
     state: State,
     transactions: Transactions,
-    /// By the number that the wire gave; `None` while it runs.
-    statements: FxHashMap<u32, Option<Box<PreparedStatement>>>,
-    /// By the name that `PREPARE` gave, in lower case.
-    named: FxHashMap<String, PreparedStatement>,
     conditions: Vec<Condition>,
-    /// Kept for the next statement, so that short ones allocate nothing.
-    scratch: Option<Box<Scratch>>,
-    /// Memory for the parameters of executions.
-    arguments: execution::Arguments,
     evaluation: EvaluationContext,
-    normalised: grammar::Normalised,
-    literal_rows: grammar::LiteralRows,
-    /// Long literals of the statement that is planned, which its tree does not have.
-    long_texts: grammar::LongTexts,
-    key: Vec<u8>,
-    /// Plans of the texts that the session ran last.
-    recent: crate::plan_cache::RecentPlans,
-    /// Kinds of the parameters of the execution at hand.
-    tags: Vec<u8>,
+    buffers: StatementBuffers,
     /// Moves with all that plans depend on besides definitions: settings and the current schema.
     epoch: u64,
     /// What the statement at hand did so far.
@@ -110,10 +107,8 @@ pub struct SqlSession {
     locked_writing: Option<crate::server::Writing>,
     /// What `HANDLER` has opened.
     handlers: Vec<handler::OpenHandler>,
-    /// What the definers of views may do, as of `accounts_version`.
-    definers: FxHashMap<Arc<str>, Arc<Grants>>,
-    /// Its password has to be changed before anything else.
-    sandboxed: bool,
+    /// It was written down, and goes on elsewhere.
+    is_suspended: bool,
     /// The query of a view that is to be created is being planned.
     judges_view: bool,
     /// The statement was not run, since its plan held no more when its tables were locked.
@@ -157,8 +152,7 @@ impl SqlSession {
         let settings = Settings::of(&variables)?;
         let mut session = SqlSession {
             catalog: Arc::new(SessionCatalog::new(Arc::clone(&instance.catalog), id)),
-            accounts_version: 0,
-            grants: Arc::new(Grants::default()),
+            rights: Rights::new(instance, &facts, account),
             state: State::new(
                 Arc::clone(instance),
                 Arc::clone(&facts),
@@ -170,34 +164,23 @@ impl SqlSession {
             facts,
             control,
             connections,
-            account,
             settings,
             transactions: Transactions::new(instance.node.metadata_locks().open()),
-            statements: FxHashMap::default(),
-            named: FxHashMap::default(),
             conditions: Vec::new(),
-            scratch: None,
-            arguments: execution::Arguments::default(),
             evaluation: EvaluationContext::default(),
-            normalised: grammar::Normalised::default(),
-            literal_rows: grammar::LiteralRows::default(),
-            long_texts: grammar::LongTexts::new(),
-            key: Vec::new(),
-            recent: crate::plan_cache::RecentPlans::default(),
-            tags: Vec::new(),
+            buffers: StatementBuffers::default(),
             epoch: 0,
             measured: Measured::default(),
             ends: false,
             locked_tables: Vec::new(),
             locked_writing: None,
             handlers: Vec::new(),
-            definers: FxHashMap::default(),
-            sandboxed: false,
+            is_suspended: false,
             judges_view: false,
             plan_is_stale: false,
         };
         session.instance.register(&session.facts, &session.control);
-        session.refresh_grants()?;
+        session.rights.refresh()?;
         session.begin_with_collation(collation);
         session.settings_changed()?;
         if let Some(schema) = schema {
@@ -225,15 +208,13 @@ impl SqlSession {
         self.forget_locked_tables();
         self.handlers.clear();
         self.transactions.metadata.release_explicit(None);
-        self.statements.clear();
-        self.named.clear();
         self.conditions.clear();
         self.drop_temporary_tables();
         self.state.reset(self.instance.variables.session());
         self.facts.last_insert_id.store(0, Ordering::Relaxed);
         self.facts.insert_id.store(0, Ordering::Relaxed);
-        *self.facts.roles.lock() = self.account.default_roles.clone();
-        self.accounts_version = 0;
+        *self.facts.roles.lock() = self.rights.account.default_roles.clone();
+        self.rights.forget();
         self.transactions.next = transaction::NextTransaction::default();
         self.settings_changed()
     }
@@ -256,28 +237,26 @@ impl SqlSession {
         let unknown = || SqlError::new(1049, format!("Unknown database '{schema}'"));
         let name = exact.or_else(virtually);
         if !name.is_some_and(|name| crate::privileges::is_open(name))
-            && !self.grants.uses_schema(schema)
+            && !self.rights.grants.uses_schema(schema)
         {
-            return Err(self.schema_denied(schema));
+            return Err(self.rights.schema_denied(schema));
         }
-        let name = name.ok_or_else(unknown)?;
-        *self.facts.schema.lock() = Some(Arc::from(&**name));
-        self.state.schema = Some(Arc::from(&**name));
-        self.epoch += 1;
+        let name: Arc<str> = Arc::from(&**name.ok_or_else(unknown)?);
+        self.enter_schema(name);
         self.state.note_schema();
         Ok(())
     }
 
-    /// `Access denied for user 'u'@'h' to database 'd'`
-    fn schema_denied(&self, schema: &str) -> SqlError {
-        let AccountName { user, host } = &self.account.name;
-        let why = format!("Access denied for user '{user}'@'{host}' to database '{schema}'");
-        SqlError::new(1044, why)
+    /// Makes a schema the current one.
+    fn enter_schema(&mut self, name: Arc<str>) {
+        *self.facts.schema.lock() = Some(Arc::clone(&name));
+        self.state.connection.schema = Some(name);
+        self.epoch += 1;
     }
 
     /// Takes over what the variables say since they were changed.
     fn settings_changed(&mut self) -> Result<()> {
-        self.settings = Settings::of(&self.state.variables)?;
+        self.settings = Settings::of(&self.state.connection.variables)?;
         self.epoch += 1;
         let settings = &self.settings;
         if let Some(open) = &mut self.transactions.open {
@@ -293,9 +272,9 @@ impl SqlSession {
         self.evaluation.max_error_count = settings.max_error_count;
         let facts: Arc<dyn SessionFacts> = Arc::clone(&self.facts) as _;
         self.evaluation.session = facts;
-        let mode = self.state.variables.known("block_encryption_mode").as_text();
+        let mode = self.state.connection.variables.known("block_encryption_mode").as_text();
         *self.facts.encryption_mode.lock() = mode.into();
-        let timeout = self.state.variables.known("wait_timeout").number();
+        let timeout = self.state.connection.variables.known("wait_timeout").number();
         self.control.set_wait_timeout(std::time::Duration::from_secs(timeout));
         Ok(())
     }
@@ -308,61 +287,21 @@ impl SqlSession {
         };
         let charset = Setting::text(collation.charset.name());
         for name in ["character_set_client", "character_set_connection", "character_set_results"] {
-            self.state.variables.install(name, charset.clone());
+            self.state.connection.variables.install(name, charset.clone());
         }
-        self.state.variables.install("collation_connection", Setting::text(collation.name));
-        self.state.variables.install_results_collation(id);
+        self.state
+            .connection
+            .variables
+            .install("collation_connection", Setting::text(collation.name));
+        self.state.connection.variables.install_results_collation(id);
     }
 
-    /// Works out anew what the session may do, if accounts have changed.
-    fn refresh_grants(&mut self) -> Result<()> {
-        let version = self.instance.accounts.version();
-        if version == self.accounts_version {
-            return Ok(());
-        }
-        self.definers.clear();
-        let Some(account) = self.instance.accounts.get(&self.account.name) else {
-            // The account was dropped: what runs goes on, without rights.
-            self.grants = Arc::new(Grants::default());
-            self.accounts_version = version;
-            return Ok(());
-        };
-        let roles: BTreeSet<AccountName> = {
-            let mut roles = self.facts.roles.lock();
-            roles.retain(|role| {
-                account.roles.contains(role) || account.default_roles.contains(role)
-            });
-            roles.clone()
-        };
-        self.grants = Arc::new(self.instance.accounts.effective(&account, &roles));
-        // One that becomes too old while the session is open is asked for at the next login.
-        let is_new = self.accounts_version == 0 || self.sandboxed;
-        self.sandboxed = account.expired || is_new && self.is_outlived(&account);
-        self.account = account;
-        self.accounts_version = version;
-        Ok(())
-    }
-
-    fn is_outlived(&self, account: &Account) -> bool {
-        let lifetime = self.instance.variables.get("default_password_lifetime");
-        let days = lifetime.map_or(0, |value| value.number());
-        account.policy.is_outlived(days, self.instance.now_s())
-    }
-
-    /// Refuses what can be done with a password that holds only.
+    /// See [`Rights::refuse_sandboxed`].
     ///
     /// # Errors
     /// 1820
     pub(crate) fn refuse_sandboxed(&mut self) -> Result<()> {
-        self.refresh_grants()?;
-        match self.sandboxed {
-            true => Err(SqlError::new(
-                1820,
-                "You must reset your password using ALTER USER statement before executing this \
-                 statement.",
-            )),
-            false => Ok(()),
-        }
+        self.rights.refuse_sandboxed()
     }
 
     /// The grammar's switches under the present `sql_mode`.
@@ -418,9 +357,11 @@ impl Drop for SqlSession {
         self.transactions.roll_back_quietly();
         self.transactions.forget_table_locks();
         self.transactions.metadata.release_explicit(None);
-        self.facts.release_locks();
+        if !self.is_suspended {
+            self.facts.release_locks();
+            self.drop_temporary_tables();
+        }
         self.instance.server.release_read_lock(self.facts.id);
-        self.drop_temporary_tables();
         self.note_logout();
         self.instance.unregister(&self.facts);
     }

@@ -90,8 +90,8 @@ impl SqlSession {
     /// 1045 (to read) and 1227 (to write) without the privilege `FILE`, 1290 outside of
     /// `secure_file_priv`, 13 for what is not there.
     pub(super) fn secure_path(&self, written: &str, is_read: bool) -> Result<PathBuf> {
-        match self.require(&[Need::everywhere(Privilege::FILE)]) {
-            Err(_) if is_read => return Err(self.access_denied()),
+        match self.rights.require(&[Need::everywhere(Privilege::FILE)]) {
+            Err(_) if is_read => return Err(self.rights.access_denied()),
             allowed => allowed?,
         }
         let allowed = self.instance.variables.get("secure_file_priv");

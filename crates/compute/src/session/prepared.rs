@@ -22,7 +22,9 @@ use firn_wire::{
     ColumnDefinition, EncodedColumns, Execution, Parameter, Prepared, Replies, WireError,
 };
 
+use super::document::WrittenStatement;
 use super::execution::{Arguments, number_value, write_tag};
+use super::show::ShowStatements;
 use super::show::shown_columns;
 use super::{SqlSession, told};
 use crate::columns;
@@ -37,6 +39,8 @@ type Answered = std::result::Result<(), WireError>;
 /// A prepared statement of a session.
 pub(super) struct PreparedStatement {
     text: Arc<str>,
+    /// How the text was read.
+    mode: grammar::Mode,
     statement: Arc<Statement>,
     /// What the statement's tree does not have of its literals.
     long_texts: grammar::LongTexts,
@@ -60,10 +64,25 @@ struct LastPlan {
     epoch: u64,
 }
 
-impl SqlSession {
-    fn take_apart(&mut self, text: &str) -> Result<PreparedStatement> {
-        let mode = self.grammar_mode();
-        let parsed = grammar::parse_apart(text, mode, &self.watch(true))?;
+impl PreparedStatement {
+    /// What is written down of it; the rest is made again from that.
+    pub(super) fn written(&self) -> WrittenStatement {
+        WrittenStatement { text: self.text.to_string(), mode: self.mode }
+    }
+}
+
+/// Prepares, runs and forgets the prepared statements of a session.
+pub(crate) struct PreparedStatements<'s> {
+    pub(crate) session: &'s mut SqlSession,
+}
+
+impl PreparedStatements<'_> {
+    pub(super) fn take_apart(
+        &mut self,
+        text: &str,
+        mode: grammar::Mode,
+    ) -> Result<PreparedStatement> {
+        let parsed = grammar::parse_apart(text, mode, &self.session.watch(true))?;
         if !may_be_prepared(&parsed.statement) {
             let why = "This command is not supported in the prepared statement protocol yet";
             return Err(SqlError::new(1295, why));
@@ -74,11 +93,18 @@ impl SqlSession {
         let is_written_out = parsed.parameter_count > 0
             && (!takes_parameters(&parsed.statement)
                 || grammar::placeholders(text, mode).in_escape);
-        let is_plain = grammar::normalise(text, mode, &mut self.normalised)
-            && self.normalised.literals().iter().all(|one| one.kind == LiteralKind::Parameter);
-        let key_text = is_plain.then(|| self.normalised.text().into());
+        let is_plain = grammar::normalise(text, mode, &mut self.session.buffers.normalised)
+            && self
+                .session
+                .buffers
+                .normalised
+                .literals()
+                .iter()
+                .all(|one| one.kind == LiteralKind::Parameter);
+        let key_text = is_plain.then(|| self.session.buffers.normalised.text().into());
         Ok(PreparedStatement {
             text: text.into(),
+            mode,
             statement: Arc::new(parsed.statement),
             long_texts: parsed.long_texts,
             parameter_count: parsed.parameter_count as usize,
@@ -93,22 +119,22 @@ impl SqlSession {
     /// # Errors
     /// What the grammar and binding refuse.
     pub(crate) fn prepare_numbered(&mut self, number: u32, text: &[u8]) -> Result<Prepared> {
-        self.facts.status.count_command(Command::StmtPrepare);
+        self.session.facts.status.count_command(Command::StmtPrepare);
         let _promise = memory::ask(2 * text.len())?;
-        let text = self.decode(text)?;
-        self.conditions.clear();
-        let prepared = self.take_apart(&text)?;
+        let text = self.session.decode(text)?;
+        self.session.conditions.clear();
+        let prepared = self.take_apart(&text, self.session.grammar_mode())?;
         let (columns, types) = self.known_columns(&prepared)?;
-        let results = self.settings.presentation.collation;
-        let warnings = self.warning_count();
-        let unknown = SqlType::varchar(UNKNOWN_CHARS, self.settings.connection_collation);
+        let results = self.session.settings.presentation.collation;
+        let warnings = self.session.warning_count();
+        let unknown = SqlType::varchar(UNKNOWN_CHARS, self.session.settings.connection_collation);
         let parameter = |number: usize| {
             let ty = types.get(number).and_then(Option::as_ref).unwrap_or(&unknown);
             columns::parameter(ty, results)
         };
         let parameters: Vec<ColumnDefinition> =
             (0..prepared.parameter_count).map(parameter).collect();
-        self.statements.insert(number, Some(Box::new(prepared)));
+        self.session.state.connection.numbered.insert(number, Some(Box::new(prepared)));
         Ok(Prepared { parameters: EncodedColumns::new(&parameters), columns, warnings })
     }
 
@@ -118,7 +144,7 @@ impl SqlSession {
         &mut self,
         prepared: &PreparedStatement,
     ) -> Result<(EncodedColumns, Vec<Option<SqlType>>)> {
-        self.refresh_grants()?;
+        self.session.rights.refresh()?;
         let none = EncodedColumns::new(&[]);
         match &*prepared.statement {
             Statement::Select(_)
@@ -127,12 +153,12 @@ impl SqlSession {
             | Statement::Delete(_) => {
                 let arguments = Arguments::default();
                 let outer = self.lend_long_texts(prepared);
-                let planned = self.plan_described(&prepared.statement, &arguments);
-                self.long_texts = outer;
+                let planned = self.session.plan_described(&prepared.statement, &arguments);
+                self.session.buffers.long_texts = outer;
                 let (plan, types) = planned?;
-                self.check_needs(&plan.needs)?;
-                let results = self.settings.presentation.collation;
-                self.conditions.extend_from_slice(&plan.plan.conditions);
+                self.session.rights.check_needs(&plan.needs)?;
+                let results = self.session.settings.presentation.collation;
+                self.session.conditions.extend_from_slice(&plan.plan.conditions);
                 let is_into = matches!(&*prepared.statement, Statement::Select(select) if select.into.is_some());
                 let columns = match &plan.plan.statement {
                     StatementPlan::Query(query) if !is_into => {
@@ -142,10 +168,12 @@ impl SqlSession {
                 };
                 Ok((columns, types))
             }
-            Statement::Show(show) => Ok((self.show_columns(show)?, Vec::new())),
+            Statement::Show(show) => {
+                Ok((ShowStatements { session: self.session }.show_columns(show)?, Vec::new()))
+            }
             Statement::Describe { table, column } => {
                 let show = shown_columns(table, column.as_deref());
-                Ok((self.show_columns(&show)?, Vec::new()))
+                Ok((ShowStatements { session: self.session }.show_columns(&show)?, Vec::new()))
             }
             _ => Ok((none, Vec::new())),
         }
@@ -157,8 +185,8 @@ impl SqlSession {
         execution: Execution<'_>,
         replies: &mut Replies<'_>,
     ) -> Answered {
-        self.facts.status.count_command(Command::StmtExecute);
-        let place = self.statements.get_mut(&execution.statement);
+        self.session.facts.status.count_command(Command::StmtExecute);
+        let place = self.session.state.connection.numbered.get_mut(&execution.statement);
         let Some(mut prepared) = place.and_then(Option::take) else {
             let number = execution.statement;
             let why = format!(
@@ -166,13 +194,13 @@ impl SqlSession {
             );
             return Err(told(SqlError::new(1243, why)));
         };
-        let mut arguments = std::mem::take(&mut self.arguments);
+        let mut arguments = std::mem::take(&mut self.session.buffers.arguments);
         let done = match self.given_arguments(execution.parameters, &mut arguments) {
             Ok(()) => self.run_prepared(&mut prepared, &arguments, replies),
             Err(error) => Err(told(error)),
         };
-        self.keep_arguments(arguments);
-        if let Some(place) = self.statements.get_mut(&execution.statement) {
+        self.session.keep_arguments(arguments);
+        if let Some(place) = self.session.state.connection.numbered.get_mut(&execution.statement) {
             *place = Some(prepared);
         }
         done
@@ -203,12 +231,12 @@ impl SqlSession {
             Parameter::Double(number) => (Datum::Double(number), SqlType::double().not_null()),
             Parameter::Decimal(text) => number_value(std::str::from_utf8(text).unwrap_or("0")),
             // What is no text of the client's character set can only be meant for binary columns.
-            Parameter::Text(bytes) if !self.is_client_text(bytes) => {
+            Parameter::Text(bytes) if !self.session.is_client_text(bytes) => {
                 (Datum::try_text(bytes)?, SqlType::varbinary(65_535).not_null())
             }
             Parameter::Text(text) => {
-                let text = self.decode(text)?;
-                let ty = SqlType::varchar(65_535, self.settings.connection_collation);
+                let text = self.session.decode(text)?;
+                let ty = SqlType::varchar(65_535, self.session.settings.connection_collation);
                 (Datum::try_text(text.as_bytes())?, ty.not_null())
             }
             Parameter::Bytes(bytes) => {
@@ -247,19 +275,19 @@ impl SqlSession {
         replies: &mut Replies<'_>,
     ) -> Answered {
         let text = Arc::clone(&prepared.text);
-        let began = self.statement_begins(&text, Some(arguments));
+        let began = self.session.statement_begins(&text, Some(arguments));
         let done = loop {
-            self.plan_is_stale = false;
-            let done = match self.count_use() {
+            self.session.plan_is_stale = false;
+            let done = match self.session.rights.count_use() {
                 Ok(()) => self.run_prepared_now(prepared, arguments, replies),
                 Err(error) => Err(told(error)),
             };
-            if done.is_ok() || !self.plan_is_stale || self.facts.is_cancelled() {
+            if done.is_ok() || !self.session.plan_is_stale || self.session.facts.is_cancelled() {
                 break done;
             }
             prepared.last = None;
         };
-        self.statement_ends(began, &text, Some(arguments), &done);
+        self.session.statement_ends(began, &text, Some(arguments), &done);
         done
     }
 
@@ -278,21 +306,21 @@ impl SqlSession {
         if !takes_parameters(&prepared.statement) {
             let statement = Arc::clone(&prepared.statement);
             let outer = self.lend_long_texts(prepared);
-            let done = self.run_statement(&prepared.text, &statement, replies);
-            self.long_texts = outer;
+            let done = self.session.run_statement(&prepared.text, &statement, replies);
+            self.session.buffers.long_texts = outer;
             return done;
         }
-        self.conditions.clear();
-        let plan = self.refresh_grants().and_then(|()| self.plan_of(prepared, arguments));
+        self.session.conditions.clear();
+        let plan = self.session.rights.refresh().and_then(|()| self.plan_of(prepared, arguments));
         match plan {
             Ok(last) => {
                 // Taken out and put back: its count of users is shared by all sessions.
-                let answered = self.run_plan(&last.plan, arguments, replies);
+                let answered = self.session.run_plan(&last.plan, arguments, replies);
                 prepared.last = last.plan.plan.is_cacheable.then_some(last);
                 answered
             }
             Err(error) => {
-                self.keep_error(&error);
+                self.session.keep_error(&error);
                 Err(told(error))
             }
         }
@@ -305,7 +333,7 @@ impl SqlSession {
         arguments: &Arguments,
         replies: &mut Replies<'_>,
     ) -> Answered {
-        let mode = self.grammar_mode();
+        let mode = self.session.grammar_mode();
         let places = grammar::placeholders(text, mode).places;
         let (mut whole, mut at) = (String::with_capacity(text.len()), 0);
         for (place, value) in places.iter().zip(arguments.values.iter().zip(&arguments.types)) {
@@ -314,10 +342,10 @@ impl SqlSession {
             at = place.end;
         }
         whole.push_str(&text[at..]);
-        match grammar::parse_watched(&whole, mode, &self.watch(true)) {
-            Ok(parsed) => self.run_statement(&whole, &parsed.statement, replies),
+        match grammar::parse_watched(&whole, mode, &self.session.watch(true)) {
+            Ok(parsed) => self.session.run_statement(&whole, &parsed.statement, replies),
             Err(error) => {
-                self.keep_error(&error);
+                self.session.keep_error(&error);
                 Err(told(error))
             }
         }
@@ -329,25 +357,26 @@ impl SqlSession {
         prepared: &mut PreparedStatement,
         arguments: &Arguments,
     ) -> Result<LastPlan> {
-        let definitions_version = self.catalog.definitions_version();
-        let mut tags = std::mem::take(&mut self.tags);
+        let definitions_version = self.session.catalog.definitions_version();
+        let mut tags = std::mem::take(&mut self.session.buffers.tags);
         tags.clear();
         arguments.types.iter().for_each(|ty| write_tag(&ty.kind, &mut tags));
-        let generation = self.instance.plans.generation();
+        let generation = self.session.instance.plans.generation();
         let holds = |last: &mut LastPlan| {
-            last.epoch == self.epoch
+            last.epoch == self.session.epoch
                 && last.definitions_version == definitions_version
                 && last.plan.generation == generation
                 && last.tags == tags
-                && last.plan.plan.holds_for(&arguments.values, &self.evaluation)
+                && last.plan.plan.holds_for(&arguments.values, &self.session.evaluation)
         };
         if let Some(last) = prepared.last.take_if(holds) {
-            self.tags = tags;
+            self.session.buffers.tags = tags;
             return Ok(last);
         }
         let plan = self.find_plan(prepared, arguments, definitions_version)?;
-        let last = LastPlan { plan, tags: tags.clone(), definitions_version, epoch: self.epoch };
-        self.tags = tags;
+        let last =
+            LastPlan { plan, tags: tags.clone(), definitions_version, epoch: self.session.epoch };
+        self.session.buffers.tags = tags;
         Ok(last)
     }
 
@@ -357,25 +386,27 @@ impl SqlSession {
         arguments: &Arguments,
         definitions_version: u64,
     ) -> Result<Arc<CachedPlan>> {
-        let may_share = self.shares_plans() && prepared.text.len() <= LONGEST_KEY_BYTES;
+        let may_share = self.session.shares_plans() && prepared.text.len() <= LONGEST_KEY_BYTES;
         if may_share {
             self.write_prepared_key(prepared, arguments);
-            let found = self.instance.plans.get(&self.key, definitions_version);
-            let holds =
-                |plan: &Arc<CachedPlan>| plan.plan.holds_for(&arguments.values, &self.evaluation);
+            let found =
+                self.session.instance.plans.get(&self.session.buffers.key, definitions_version);
+            let holds = |plan: &Arc<CachedPlan>| {
+                plan.plan.holds_for(&arguments.values, &self.session.evaluation)
+            };
             if let Some(plan) = found.filter(holds) {
-                count(&self.facts.status.plan_cache_hits);
+                count(&self.session.facts.status.plan_cache_hits);
                 return Ok(plan);
             }
         }
-        count(&self.facts.status.plan_cache_misses);
+        count(&self.session.facts.status.plan_cache_misses);
         let outer = self.lend_long_texts(prepared);
-        let planned = self.plan(&prepared.statement, arguments);
-        self.long_texts = outer;
+        let planned = self.session.plan(&prepared.statement, arguments);
+        self.session.buffers.long_texts = outer;
         let plan = Arc::new(planned?);
         if may_share && plan.plan.is_cacheable {
             self.write_prepared_key(prepared, arguments);
-            self.instance.plans.put(&self.key, Arc::clone(&plan));
+            self.session.instance.plans.put(&self.session.buffers.key, Arc::clone(&plan));
         }
         Ok(plan)
     }
@@ -383,15 +414,15 @@ impl SqlSession {
     /// The key of the plan cache for a prepared statement. A text as it is has a mark before it.
     fn write_prepared_key(&mut self, prepared: &PreparedStatement, arguments: &Arguments) {
         match &prepared.key_text {
-            Some(text) => self.write_key_of(text, arguments),
-            None => self.write_key_of(&format!("\u{1}{}", prepared.text), arguments),
+            Some(text) => self.session.write_key_of(text, arguments),
+            None => self.session.write_key_of(&format!("\u{1}{}", prepared.text), arguments),
         }
     }
 
     /// Has the statement's long literals found by who plans it; gives those of another statement
     /// that were there.
     fn lend_long_texts(&mut self, prepared: &PreparedStatement) -> grammar::LongTexts {
-        std::mem::replace(&mut self.long_texts, prepared.long_texts.clone())
+        std::mem::replace(&mut self.session.buffers.long_texts, prepared.long_texts.clone())
     }
 
     /// `PREPARE … FROM`
@@ -402,16 +433,16 @@ impl SqlSession {
         let text = match source {
             PrepareSource::Text(text) => text.clone(),
             PrepareSource::Variable(variable) => {
-                match self.state.user_variable(&variable.to_lowercase())? {
+                match self.session.state.user_variable(&variable.to_lowercase())? {
                     Datum::Text(text) => String::from_utf8_lossy(&text).into_owned(),
                     _ => "NULL".to_owned(),
                 }
             }
         };
-        self.named.remove(&name.to_lowercase());
-        let prepared = self.take_apart(&text)?;
+        self.session.state.connection.named.remove(&name.to_lowercase());
+        let prepared = self.take_apart(&text, self.session.grammar_mode())?;
         self.known_columns(&prepared)?;
-        self.named.insert(name.to_lowercase(), prepared);
+        self.session.state.connection.named.insert(name.to_lowercase(), prepared);
         Ok(())
     }
 
@@ -423,18 +454,19 @@ impl SqlSession {
         replies: &mut Replies<'_>,
     ) -> Answered {
         let key = name.to_lowercase();
-        let Some(mut prepared) = self.named.remove(&key) else {
+        let Some(mut prepared) = self.session.state.connection.named.remove(&key) else {
             return Err(told(unknown_name(name, "EXECUTE")));
         };
         let mut arguments = Arguments::default();
         for variable in using {
-            let found = self.state.user_variables.get(variable.to_lowercase().as_str());
+            let found =
+                self.session.state.connection.user_variables.get(variable.to_lowercase().as_str());
             let (value, ty) = found.cloned().unwrap_or((Datum::Null, SqlType::null()));
             arguments.values.push(value);
             arguments.types.push(ty);
         }
         let done = self.run_prepared_now(&mut prepared, &arguments, replies);
-        self.named.insert(key, prepared);
+        self.session.state.connection.named.insert(key, prepared);
         done
     }
 
@@ -443,7 +475,7 @@ impl SqlSession {
     /// # Errors
     /// 1243 if there is none of that name.
     pub(super) fn run_deallocate(&mut self, name: &str) -> Result<()> {
-        match self.named.remove(&name.to_lowercase()) {
+        match self.session.state.connection.named.remove(&name.to_lowercase()) {
             Some(_) => Ok(()),
             None => Err(unknown_name(name, "DEALLOCATE PREPARE")),
         }

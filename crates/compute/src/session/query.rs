@@ -80,7 +80,7 @@ impl SqlSession {
         replies: &mut Replies<'_>,
     ) -> std::result::Result<(), WireError> {
         let began = self.statement_begins(text, None);
-        if let Err(error) = self.count_use() {
+        if let Err(error) = self.rights.count_use() {
             let done = Err(told(error));
             self.statement_ends(began, text, None, &done);
             return done;
@@ -102,10 +102,10 @@ impl SqlSession {
 
     /// Gives back what a long text left in the buffers that the next statement would use again.
     fn forget_buffers(&mut self) {
-        self.normalised = grammar::Normalised::default();
-        self.literal_rows = grammar::LiteralRows::default();
-        self.arguments = Default::default();
-        self.key = Vec::new();
+        self.buffers.normalised = grammar::Normalised::default();
+        self.buffers.literal_rows = grammar::LiteralRows::default();
+        self.buffers.arguments = Default::default();
+        self.buffers.key = Vec::new();
     }
 
     /// Takes the statement apart and does what it says.
@@ -132,9 +132,9 @@ impl SqlSession {
             self.keep_error(&error);
             return Err(told(error));
         }
-        let outer = std::mem::replace(&mut self.long_texts, parsed.long_texts);
+        let outer = std::mem::replace(&mut self.buffers.long_texts, parsed.long_texts);
         let done = self.run_statement(text, &parsed.statement, replies);
-        self.long_texts = outer;
+        self.buffers.long_texts = outer;
         done
     }
 }

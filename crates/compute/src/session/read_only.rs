@@ -54,7 +54,7 @@ impl SqlSession {
     fn refuse_on_read_only_server(&self) -> Result<()> {
         let option = match self.instance.writes_allowed() {
             WritesAllowed::All => return Ok(()),
-            WritesAllowed::Administrators if self.grants.has_dynamic("CONNECTION_ADMIN") => {
+            WritesAllowed::Administrators if self.rights.grants.has_dynamic("CONNECTION_ADMIN") => {
                 return Ok(());
             }
             WritesAllowed::Administrators => "--read-only",

@@ -6,22 +6,118 @@
 //!                        needs SELECT on t from v's definer, with the roles that are on by default
 //! ```
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use firn_sql::error::{Result, SqlError};
-use firn_sql::grammar::ast::{self, Statement};
 use firn_sql::plan::{NeedOf, ViewUser};
+use rustc_hash::FxHashMap;
 
-use super::SqlSession;
-use super::execution::Arguments;
-use crate::accounts::{AccountName, Exceeded, Grants, Privilege};
+use crate::accounts::{Account, AccountName, Exceeded, Grants, Privilege};
+use crate::facts::Facts;
+use crate::instance::Instance;
 use crate::privileges::{self, Need, Who, denied};
 
 /// Privileges of which a view's creator needs one on each column that the view shows.
 const FOR_VIEWS: [Privilege; 4] =
     [Privilege::SELECT, Privilege::INSERT, Privilege::UPDATE, Privilege::DELETE];
 
-impl SqlSession {
+/// See the module's page.
+pub(super) struct Rights {
+    instance: Arc<Instance>,
+    facts: Arc<Facts>,
+    pub(super) account: Arc<Account>,
+    /// What the account and the roles that are on may do.
+    pub(super) grants: Arc<Grants>,
+    /// The version of the accounts that all of this was made from; 0: of none.
+    version: u64,
+    /// What the definers of views may do.
+    definers: FxHashMap<Arc<str>, Arc<Grants>>,
+    /// The password has to be changed before anything else.
+    pub(super) sandboxed: bool,
+}
+
+impl Rights {
+    /// The rights of a session, to be worked out by [`Rights::refresh`].
+    pub(super) fn new(
+        instance: &Arc<Instance>,
+        facts: &Arc<Facts>,
+        account: Arc<Account>,
+    ) -> Rights {
+        Rights {
+            instance: Arc::clone(instance),
+            facts: Arc::clone(facts),
+            account,
+            grants: Arc::new(Grants::default()),
+            version: 0,
+            definers: FxHashMap::default(),
+            sandboxed: false,
+        }
+    }
+
+    /// Has them worked out again before they are next looked at.
+    pub(super) fn forget(&mut self) {
+        self.version = 0;
+    }
+
+    /// Works out anew what the session may do, if accounts have changed.
+    pub(super) fn refresh(&mut self) -> Result<()> {
+        let version = self.instance.accounts.version();
+        if version == self.version {
+            return Ok(());
+        }
+        self.definers.clear();
+        let Some(account) = self.instance.accounts.get(&self.account.name) else {
+            // The account was dropped: what runs goes on, without rights.
+            self.grants = Arc::new(Grants::default());
+            self.version = version;
+            return Ok(());
+        };
+        let roles: BTreeSet<AccountName> = {
+            let mut roles = self.facts.roles.lock();
+            roles.retain(|role| {
+                account.roles.contains(role) || account.default_roles.contains(role)
+            });
+            roles.clone()
+        };
+        self.grants = Arc::new(self.instance.accounts.effective(&account, &roles));
+        // One that becomes too old while the session is open is asked for at the next login.
+        let is_new = self.version == 0 || self.sandboxed;
+        self.sandboxed = account.expired || is_new && self.is_outlived(&account);
+        self.account = account;
+        self.version = version;
+        Ok(())
+    }
+
+    fn is_outlived(&self, account: &Account) -> bool {
+        let lifetime = self.instance.variables.get("default_password_lifetime");
+        let days = lifetime.map_or(0, |value| value.number());
+        account.policy.is_outlived(days, self.instance.now_s())
+    }
+
+    /// Refuses what can be done with a password that holds only.
+    ///
+    /// # Errors
+    /// 1820
+    pub(super) fn refuse_sandboxed(&mut self) -> Result<()> {
+        self.refresh()?;
+        match self.sandboxed {
+            true => Err(SqlError::new(
+                1820,
+                "You must reset your password using ALTER USER statement before executing this \
+                 statement.",
+            )),
+            false => Ok(()),
+        }
+    }
+
+    /// `Access denied for user 'u'@'h' to database 'd'`
+    pub(super) fn schema_denied(&self, schema: &str) -> SqlError {
+        let AccountName { user, host } = &self.account.name;
+        let why = format!("Access denied for user '{user}'@'{host}' to database '{schema}'");
+        SqlError::new(1044, why)
+    }
+
     /// Whose privileges are looked at.
     pub(super) fn who(&self) -> Who<'_> {
         Who { grants: &self.grants, account: &self.account.name, host: &self.facts.host }
@@ -88,7 +184,7 @@ impl SqlSession {
         }
     }
 
-    /// Counts a statement that changes something, as [`SqlSession::count_use`].
+    /// Counts a statement that changes something, as [`Rights::count_use`].
     ///
     /// # Errors
     /// 1226
@@ -144,81 +240,11 @@ impl SqlSession {
         SqlError::new(1045, message)
     }
 
-    /// Refuses a view that its creator may not create.
-    ///
-    /// # Errors
-    /// 1142, 1143 and 1227 without the privileges; what the query's names answer.
-    pub(super) fn judge_view(&mut self, create: &ast::CreateView) -> Result<()> {
-        self.judge_query_of_view(create)?;
-        let Some(definer) = self.definer_to_be(create) else { return Ok(()) };
-        if definer == self.account.name {
-            return Ok(());
-        }
-        self.require_one_of(
-            &["SUPER", "SET_ANY_DEFINER", "SET_USER_ID"],
-            "SUPER or SET_ANY_DEFINER",
-        )?;
-        match self.instance.accounts.get(&definer) {
-            Some(account) => self.require_system(&account.grants),
-            None => {
-                self.require_one_of(
-                    &["SUPER", "ALLOW_NONEXISTENT_DEFINER", "SET_USER_ID"],
-                    "SUPER or ALLOW_NONEXISTENT_DEFINER",
-                )?;
-                let AccountName { user, host } = &definer;
-                self.evaluation.note(1449, || {
-                    format!("The user specified as a definer ('{user}'@'{host}') does not exist")
-                });
-                Ok(())
-            }
-        }
-    }
-
-    /// Whose rights a view will have. `ALTER VIEW` without a definer keeps the one before.
-    fn definer_to_be(&self, create: &ast::CreateView) -> Option<AccountName> {
-        match &create.definer {
-            Some(ast::Account::Named { user, host }) => Some(AccountName::new(user, host)),
-            Some(ast::Account::Current) => None,
-            None if create.alter => {
-                let schema = self.schema_of(&create.view);
-                let before = self.catalog.table(&schema, &create.view.name).ok()?;
-                before.view().map(|view| named(&view.definer))
-            }
-            None => None,
-        }
-    }
-
-    fn require_system(&self, of: &Grants) -> Result<()> {
+    pub(super) fn require_system(&self, of: &Grants) -> Result<()> {
         match of.is_system() && !self.grants.is_system() {
             true => Err(denied("SYSTEM_USER")),
             false => Ok(()),
         }
-    }
-
-    /// Refuses to drop a view that has the rights of an account which the session may not change.
-    ///
-    /// # Errors
-    /// 1227
-    pub(super) fn judge_dropped_views(&self, views: &[ast::TableName]) -> Result<()> {
-        for view in views {
-            let schema = self.schema_of(view);
-            let Ok(Some(found)) = self.catalog.find_table(&schema, &view.name) else { continue };
-            let account =
-                found.view().and_then(|view| self.instance.accounts.get(&named(&view.definer)));
-            if let Some(account) = account.filter(|account| account.name != self.account.name) {
-                self.require_system(&account.grants)?;
-            }
-        }
-        Ok(())
-    }
-
-    fn judge_query_of_view(&mut self, create: &ast::CreateView) -> Result<()> {
-        let query = ast::Select { query: create.query.clone(), into: None };
-        let held = std::mem::replace(&mut self.judges_view, true);
-        let planned = self.plan(&Statement::Select(Box::new(query)), &Arguments::default());
-        self.judges_view = held;
-        let needs = planned?.needs;
-        self.require_for_view(&needs)
     }
 
     /// Refuses a view over tables on which the session has nothing.
@@ -251,7 +277,7 @@ impl SqlSession {
 }
 
 /// `user@host` as a view keeps it.
-fn named(definer: &str) -> AccountName {
+pub(super) fn named(definer: &str) -> AccountName {
     let (user, host) = definer.rsplit_once('@').unwrap_or((definer, "%"));
     AccountName::new(user, host)
 }

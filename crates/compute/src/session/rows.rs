@@ -27,13 +27,13 @@ impl SqlSession {
         if text.len() < SHORTEST_TEXT_BYTES {
             return None;
         }
-        let mut rows = std::mem::take(&mut self.literal_rows);
+        let mut rows = std::mem::take(&mut self.buffers.literal_rows);
         let answered = match grammar::literal_rows(text, self.grammar_mode(), &mut rows) {
             true => self.run_rows(text, &rows, replies),
             false => None,
         };
         rows.shrink();
-        self.literal_rows = rows;
+        self.buffers.literal_rows = rows;
         answered
     }
 
@@ -43,7 +43,7 @@ impl SqlSession {
         rows: &LiteralRows,
         replies: &mut Replies<'_>,
     ) -> Option<Answered> {
-        if self.refresh_grants().is_err() || self.sandboxed || !self.shares_plans() {
+        if self.rights.refresh().is_err() || self.rights.sandboxed || !self.shares_plans() {
             return None;
         }
         let plan = self.rows_plan(text, rows)?;
@@ -66,7 +66,7 @@ impl SqlSession {
         template.push('\u{1}');
         self.write_key_of(&template, &arguments);
         template.pop();
-        let found = self.instance.plans.get(&self.key, version);
+        let found = self.instance.plans.get(&self.buffers.key, version);
         let plan = match found {
             Some(plan) => {
                 count(&self.facts.status.plan_cache_hits);
@@ -89,7 +89,7 @@ impl SqlSession {
         let plan = Arc::new(self.plan(&parsed.statement, arguments).ok()?);
         count(&self.facts.status.plan_cache_misses);
         if plan.plan.is_cacheable {
-            self.instance.plans.put(&self.key, Arc::clone(&plan));
+            self.instance.plans.put(&self.buffers.key, Arc::clone(&plan));
         }
         Some(plan)
     }

@@ -29,7 +29,12 @@ const RESTRICTED: [&str; 8] = [
     "internal_tmp_mem_storage_engine",
 ];
 
-impl SqlSession {
+/// Runs `SET` statements in a session.
+pub(super) struct SetStatements<'s> {
+    pub(super) session: &'s mut SqlSession,
+}
+
+impl SetStatements<'_> {
     /// `SET`: all items, in order; the first that is refused ends it.
     ///
     /// # Errors
@@ -38,8 +43,8 @@ impl SqlSession {
         for item in items {
             match item {
                 SetItem::UserVariable { name, value } => {
-                    let (datum, ty) = self.evaluate(value)?;
-                    self.state.set_user_variable(&name.to_lowercase(), datum, &ty);
+                    let (datum, ty) = self.session.evaluate(value)?;
+                    self.session.state.set_user_variable(&name.to_lowercase(), datum, &ty);
                 }
                 SetItem::SystemVariable { scope, name, value } => {
                     self.set_variable(*scope, &name.to_ascii_lowercase(), value)?;
@@ -61,20 +66,20 @@ impl SqlSession {
             && scope != VariableScope::Session
         {
             self.may_set_globals()?;
-            self.instance.log_directories.judge(name, text)?;
+            self.session.instance.log_directories.judge(name, text)?;
         }
         match scope {
             VariableScope::Session => self.set_session_variable(name, given.as_ref()),
             VariableScope::Global => self.set_global_variable(name, given.as_ref()),
             VariableScope::Persist => {
                 self.set_global_variable(name, given.as_ref())?;
-                let kept = self.instance.variables.get(name).unwrap_or(Setting::Null);
-                self.instance.persisted.keep(name, &kept).map_err(from_rows)
+                let kept = self.session.instance.variables.get(name).unwrap_or(Setting::Null);
+                self.session.instance.persisted.keep(name, &kept).map_err(from_rows)
             }
             VariableScope::PersistOnly => {
                 self.may_set_globals()?;
-                let (kept, _) = self.instance.variables.checked(name, given.as_ref())?;
-                self.instance.persisted.keep(name, &kept).map_err(from_rows)
+                let (kept, _) = self.session.instance.variables.checked(name, given.as_ref())?;
+                self.session.instance.persisted.keep(name, &kept).map_err(from_rows)
             }
         }
     }
@@ -93,7 +98,7 @@ impl SqlSession {
                 Some(Setting::text(&word.value))
             }
             SetValue::Value(value) => {
-                let (datum, _) = self.evaluate(value)?;
+                let (datum, _) = self.session.evaluate(value)?;
                 Some(setting(&datum, definition.kind))
             }
         })
@@ -102,63 +107,86 @@ impl SqlSession {
     fn set_session_variable(&mut self, name: &str, given: Option<&Setting>) -> Result<()> {
         self.refuse_within_transaction(name)?;
         if RESTRICTED.contains(&name) {
-            self.require_one_of(
+            self.session.rights.require_one_of(
                 &["SUPER", "SYSTEM_VARIABLES_ADMIN", "SESSION_VARIABLES_ADMIN"],
                 "SUPER, SYSTEM_VARIABLES_ADMIN or SESSION_VARIABLES_ADMIN",
             )?;
         }
-        let before = self.state.variables.clone();
-        let moved = self.state.variables.set(name, given, &self.instance.variables)?;
+        let before = self.session.state.connection.variables.clone();
+        let moved = self.session.state.connection.variables.set(
+            name,
+            given,
+            &self.session.instance.variables,
+        )?;
         if moved {
             let shown = given.cloned().unwrap_or(Setting::Null);
-            self.evaluation.warn(1292, || format!("Truncated incorrect {name} value: '{shown}'"));
+            self.session
+                .evaluation
+                .warn(1292, || format!("Truncated incorrect {name} value: '{shown}'"));
         }
         if let Err(error) = self.follow(name) {
-            self.state.variables = before;
-            self.settings_changed()?;
+            self.session.state.connection.variables = before;
+            self.session.settings_changed()?;
             return Err(error);
         }
-        self.state.note_variable(name);
+        self.session.state.note_variable(name);
         Ok(())
     }
 
     /// Does what follows from a changed variable.
     fn follow(&mut self, name: &str) -> Result<()> {
-        let text = |session: &Self, name| session.state.variables.known(name).as_text().to_owned();
+        let text = |session: &Self, name| {
+            session.session.state.connection.variables.known(name).as_text().to_owned()
+        };
         match name {
             "collation_connection" => {
                 let collation = firn_sql::collation::get(settings::collation(&text(self, name))?);
                 let charset = Setting::text(collation.charset.name());
-                self.state.variables.install("character_set_connection", charset);
+                self.session
+                    .state
+                    .connection
+                    .variables
+                    .install("character_set_connection", charset);
             }
             "character_set_connection" => {
                 let charset = charset(&text(self, name))?;
                 self.install_collation(charset);
             }
             "transaction_isolation" | "tx_isolation" => {
-                let value = self.state.variables.known(name).clone();
-                self.state.variables.install("transaction_isolation", value.clone());
-                self.state.variables.install("tx_isolation", value);
+                let value = self.session.state.connection.variables.known(name).clone();
+                self.session
+                    .state
+                    .connection
+                    .variables
+                    .install("transaction_isolation", value.clone());
+                self.session.state.connection.variables.install("tx_isolation", value);
             }
             "transaction_read_only" | "tx_read_only" => {
-                let value = self.state.variables.known(name).clone();
-                self.state.variables.install("transaction_read_only", value.clone());
-                self.state.variables.install("tx_read_only", value);
+                let value = self.session.state.connection.variables.known(name).clone();
+                self.session
+                    .state
+                    .connection
+                    .variables
+                    .install("transaction_read_only", value.clone());
+                self.session.state.connection.variables.install("tx_read_only", value);
             }
             "last_insert_id" | "identity" => {
-                let value = self.state.variables.known(name).number();
-                self.facts.last_insert_id.store(value, std::sync::atomic::Ordering::Relaxed);
+                let value = self.session.state.connection.variables.known(name).number();
+                self.session
+                    .facts
+                    .last_insert_id
+                    .store(value, std::sync::atomic::Ordering::Relaxed);
             }
             "insert_id" => {
-                let value = self.state.variables.known(name).number();
-                self.facts.insert_id.store(value, std::sync::atomic::Ordering::Relaxed);
+                let value = self.session.state.connection.variables.known(name).number();
+                self.session.facts.insert_id.store(value, std::sync::atomic::Ordering::Relaxed);
             }
             _ => {}
         }
-        let autocommit = self.settings.autocommit;
-        self.settings_changed()?;
-        if name == "autocommit" && !autocommit && self.settings.autocommit {
-            self.transactions.commit()?;
+        let autocommit = self.session.settings.autocommit;
+        self.session.settings_changed()?;
+        if name == "autocommit" && !autocommit && self.session.settings.autocommit {
+            self.session.transactions.commit()?;
         }
         Ok(())
     }
@@ -166,37 +194,42 @@ impl SqlSession {
     /// The level of a transaction cannot change while it runs.
     fn refuse_within_transaction(&self, name: &str) -> Result<()> {
         let is_its = matches!(name, "transaction_isolation" | "tx_isolation");
-        if is_its && self.transactions.xa.is_some() {
-            return Err(self.transactions.wrong_xa_state());
+        if is_its && self.session.transactions.xa.is_some() {
+            return Err(self.session.transactions.wrong_xa_state());
         }
         Ok(())
     }
 
     fn set_global_variable(&mut self, name: &str, given: Option<&Setting>) -> Result<()> {
         self.may_set_globals()?;
-        let variables = &self.instance.variables;
+        let variables = &self.session.instance.variables;
         let (value, moved) = variables.checked(name, given)?;
         // A new session has to be able to begin with it.
         settings::Settings::of(&variables.session_with(name, &value))?;
-        self.instance.set_global(name, &value)?;
+        self.session.instance.set_global(name, &value)?;
         // Who alone may write while `super_read_only` is on would be nobody without `read_only`.
-        let follows = match (name, self.instance.variables.get(name).is_some_and(|on| on.is_on())) {
-            ("super_read_only", true) => Some(("read_only", 1)),
-            ("read_only", false) => Some(("super_read_only", 0)),
-            _ => None,
-        };
+        let follows =
+            match (name, self.session.instance.variables.get(name).is_some_and(|on| on.is_on())) {
+                ("super_read_only", true) => Some(("read_only", 1)),
+                ("read_only", false) => Some(("super_read_only", 0)),
+                _ => None,
+            };
         if let Some((other, value)) = follows {
-            self.instance.set_global(other, &Setting::Number(value))?;
+            self.session.instance.set_global(other, &Setting::Number(value))?;
         }
         if moved {
             let shown = given.cloned().unwrap_or(Setting::Null);
-            self.evaluation.warn(1292, || format!("Truncated incorrect {name} value: '{shown}'"));
+            self.session
+                .evaluation
+                .warn(1292, || format!("Truncated incorrect {name} value: '{shown}'"));
         }
         Ok(())
     }
 
     fn may_set_globals(&self) -> Result<()> {
-        self.require_one_of(&["SUPER", "SYSTEM_VARIABLES_ADMIN"], "SUPER or SYSTEM_VARIABLES_ADMIN")
+        self.session
+            .rights
+            .require_one_of(&["SUPER", "SYSTEM_VARIABLES_ADMIN"], "SUPER or SYSTEM_VARIABLES_ADMIN")
     }
 
     /// `RESET PERSIST`
@@ -205,21 +238,21 @@ impl SqlSession {
     /// 3615 for a variable that is not kept, 1227 without the privilege.
     pub(super) fn reset_persist(&mut self, if_exists: bool, variable: Option<&str>) -> Result<()> {
         self.may_set_globals()?;
-        let kept = self.instance.persisted.load().map_err(from_rows)?;
+        let kept = self.session.instance.persisted.load().map_err(from_rows)?;
         let name = variable.map(str::to_ascii_lowercase);
         if let Some(name) = &name
             && !kept.iter().any(|(other, _)| other == name)
         {
             let why = format!("Variable {name} does not exist in persisted config file");
             if if_exists {
-                self.evaluation.warn(3615, || why);
+                self.session.evaluation.warn(3615, || why);
                 return Ok(());
             }
             return Err(SqlError::new(3615, why));
         }
         let names = kept.iter().map(|(name, _)| name.as_str());
         let gone = names.filter(|one| name.as_deref().is_none_or(|name| name == *one));
-        self.instance.persisted.forget(gone).map_err(from_rows)
+        self.session.instance.persisted.forget(gone).map_err(from_rows)
     }
 
     fn set_names(&mut self, name: Option<&str>, collation: Option<&str>) -> Result<()> {
@@ -227,8 +260,8 @@ impl SqlSession {
         for variable in
             ["character_set_client", "character_set_results", "character_set_connection"]
         {
-            self.state.variables.install(variable, Setting::text(set.name()));
-            self.state.note_variable(variable);
+            self.session.state.connection.variables.install(variable, Setting::text(set.name()));
+            self.session.state.note_variable(variable);
         }
         match collation {
             Some(name) => {
@@ -241,31 +274,39 @@ impl SqlSession {
                     return Err(SqlError::new(1253, why));
                 }
                 let name = Setting::text(found.name);
-                self.state.variables.install("collation_connection", name);
-                self.state.variables.install_results_collation(found.id);
+                self.session.state.connection.variables.install("collation_connection", name);
+                self.session.state.connection.variables.install_results_collation(found.id);
             }
             None => self.install_collation(set),
         }
-        self.settings_changed()
+        self.session.settings_changed()
     }
 
     fn set_character_set(&mut self, name: Option<&str>) -> Result<()> {
         let set = exchanged("character_set_client", name.unwrap_or("utf8mb4"))?;
         for variable in ["character_set_client", "character_set_results"] {
-            self.state.variables.install(variable, Setting::text(set.name()));
+            self.session.state.connection.variables.install(variable, Setting::text(set.name()));
         }
-        let database = self.state.variables.known("collation_database").clone();
+        let database = self.session.state.connection.variables.known("collation_database").clone();
         let found = firn_sql::collation::get(settings::collation(database.as_text())?);
-        self.state.variables.install("collation_connection", database);
+        self.session.state.connection.variables.install("collation_connection", database);
         let connection = Setting::text(found.charset.name());
-        self.state.variables.install("character_set_connection", connection);
-        self.settings_changed()
+        self.session.state.connection.variables.install("character_set_connection", connection);
+        self.session.settings_changed()
     }
 
     fn install_collation(&mut self, set: Charset) {
         let collation = firn_sql::collation::get(set.default_collation());
-        self.state.variables.install("collation_connection", Setting::text(collation.name));
-        self.state.variables.install("character_set_connection", Setting::text(set.name()));
+        self.session
+            .state
+            .connection
+            .variables
+            .install("collation_connection", Setting::text(collation.name));
+        self.session
+            .state
+            .connection
+            .variables
+            .install("character_set_connection", Setting::text(set.name()));
     }
 
     /// `SET TRANSACTION`
@@ -276,12 +317,12 @@ impl SqlSession {
         let level = set.isolation.map(isolation_name);
         let read_only = set.access.map(|access| access == AccessMode::ReadOnly);
         if set.scope == TransactionScope::Next {
-            if self.transactions.is_lasting() {
+            if self.session.transactions.is_lasting() {
                 let why = "Transaction characteristics can't be changed while a transaction is in progress";
                 return Err(SqlError::new(1568, why));
             }
-            let before = self.transactions.next;
-            self.transactions.next = NextTransaction {
+            let before = self.session.transactions.next;
+            self.session.transactions.next = NextTransaction {
                 isolation: level.as_deref().map(isolation).or(before.isolation),
                 read_only: read_only.or(before.read_only),
             };

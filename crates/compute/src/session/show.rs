@@ -11,6 +11,7 @@ use firn_sql::types::{Datum, SqlType};
 use firn_wire::{EncodedColumns, Replies, WireError};
 
 use super::SqlSession;
+use super::account::AccountStatements;
 use super::answer::{Table, text_type};
 use super::execution::Arguments;
 use crate::accounts::Privilege;
@@ -62,7 +63,12 @@ enum Way {
     Query(String),
 }
 
-impl SqlSession {
+/// Runs `SHOW` and `DESCRIBE` in a session.
+pub(super) struct ShowStatements<'s> {
+    pub(super) session: &'s mut SqlSession,
+}
+
+impl ShowStatements<'_> {
     pub(super) fn run_show(&mut self, show: &Show, replies: &mut Replies<'_>) -> Answered {
         let way = self.show_way(show);
         self.answer_way(way, section(show).and_then(told::shown), replies)
@@ -84,10 +90,10 @@ impl SqlSession {
         replies: &mut Replies<'_>,
     ) -> Answered {
         match way {
-            Ok(Way::Rows(table)) => self.answer_table(&Table { shown, ..table }, replies),
+            Ok(Way::Rows(table)) => self.session.answer_table(&Table { shown, ..table }, replies),
             Ok(Way::Query(text)) => self.run_own_query(&text, shown, replies),
             Err(error) => {
-                self.keep_error(&error);
+                self.session.keep_error(&error);
                 Err(super::told(error))
             }
         }
@@ -101,21 +107,22 @@ impl SqlSession {
         replies: &mut Replies<'_>,
     ) -> Answered {
         let parsed = grammar::parse(text, grammar::Mode::default());
-        let planned = parsed.and_then(|parsed| self.plan(&parsed.statement, &Arguments::default()));
+        let planned =
+            parsed.and_then(|parsed| self.session.plan(&parsed.statement, &Arguments::default()));
         match planned {
             Ok(mut plan) => {
                 // The statement was allowed; what it reads shows only what its reader may know of.
                 plan.needs.clear();
                 plan.command = None;
                 if let (Some(shown), StatementPlan::Query(query)) = (shown, &plan.plan.statement) {
-                    let results = self.settings.presentation.collation;
+                    let results = self.session.settings.presentation.collation;
                     let columns = columns::encode_told(&query.columns, &shown.answered, results);
                     plan.columns = Some(columns);
                 }
-                self.run_plan(&plan, &Arguments::default(), replies)
+                self.session.run_plan(&plan, &Arguments::default(), replies)
             }
             Err(error) => {
-                self.keep_error(&error);
+                self.session.keep_error(&error);
                 Err(super::told(error))
             }
         }
@@ -125,12 +132,12 @@ impl SqlSession {
     pub(super) fn show_columns(&mut self, show: &Show) -> Result<EncodedColumns> {
         let shown = section(show).and_then(told::shown);
         let told = shown.map_or(&[][..], |shown| &shown.prepared);
-        let results = self.settings.presentation.collation;
+        let results = self.session.settings.presentation.collation;
         match self.show_way(show)? {
             Way::Rows(table) => Ok(columns::encode_told(&table.output_columns(), told, results)),
             Way::Query(text) => {
                 let parsed = grammar::parse(&text, grammar::Mode::default())?;
-                let plan = self.plan(&parsed.statement, &Arguments::default())?;
+                let plan = self.session.plan(&parsed.statement, &Arguments::default())?;
                 Ok(match &plan.plan.statement {
                     StatementPlan::Query(query) => {
                         columns::encode_told(&query.columns, told, results)
@@ -144,12 +151,13 @@ impl SqlSession {
     /// Refuses what the session may not be shown. Whether a table is there is told to those only
     /// who may know; of what lists names, MySQL tells everybody.
     fn may_show(&self, show: &Show) -> Result<()> {
-        let table_schema = |table: &ast::TableName| self.schema_of(table);
+        let table_schema = |table: &ast::TableName| self.session.schema_of(table);
         match show {
             Show::Columns { table, .. } | Show::Indexes { table, .. } => {
                 let schema = table_schema(table);
-                if !is_open(&schema) && self.catalog.relation(&schema, &table.name).is_ok() {
-                    self.refuse_unseen(&schema, &table.name)?;
+                if !is_open(&schema) && self.session.catalog.relation(&schema, &table.name).is_ok()
+                {
+                    self.session.refuse_unseen(&schema, &table.name)?;
                 }
                 Ok(())
             }
@@ -158,28 +166,41 @@ impl SqlSession {
             }
             Show::Create(ShowCreate::View(view)) => {
                 let schema = table_schema(view);
-                self.require(&[Need::on_table(Privilege::SELECT, &schema, &view.name)])?;
-                self.catalog.relation(&schema, &view.name)?;
-                self.require(&[Need::on_table(Privilege::SHOW_VIEW, &schema, &view.name)])
+                self.session.rights.require(&[Need::on_table(
+                    Privilege::SELECT,
+                    &schema,
+                    &view.name,
+                )])?;
+                self.session.catalog.relation(&schema, &view.name)?;
+                self.session.rights.require(&[Need::on_table(
+                    Privilege::SHOW_VIEW,
+                    &schema,
+                    &view.name,
+                )])
             }
             Show::Create(ShowCreate::Database { name, .. }) => self.may_use(name),
             Show::Tables { schema, .. }
             | Show::TableStatus { schema, .. }
             | Show::Triggers { schema, .. } => match self.shown_schema(schema.as_deref()) {
-                Some(schema) if !is_open(schema) && !self.grants.lists_schema(schema) => {
-                    Err(self.schema_denied(schema))
+                Some(schema)
+                    if !is_open(schema) && !self.session.rights.grants.lists_schema(schema) =>
+                {
+                    Err(self.session.rights.schema_denied(schema))
                 }
                 _ => Ok(()),
             },
             Show::Events { schema, .. } => match self.shown_schema(schema.as_deref()) {
-                Some(schema) => self.require(&[Need::on_schema(Privilege::EVENT, schema)]),
+                Some(schema) => {
+                    self.session.rights.require(&[Need::on_schema(Privilege::EVENT, schema)])
+                }
                 None => Ok(()),
             },
-            Show::BinaryLogs | Show::BinaryLogStatus | Show::ReplicaStatus => {
-                self.require_one_of(&["SUPER", "REPLICATION CLIENT"], "SUPER, REPLICATION CLIENT")
-            }
+            Show::BinaryLogs | Show::BinaryLogStatus | Show::ReplicaStatus => self
+                .session
+                .rights
+                .require_one_of(&["SUPER", "REPLICATION CLIENT"], "SUPER, REPLICATION CLIENT"),
             Show::Replicas | Show::BinlogEvents => {
-                self.require_one_of(&["REPLICATION SLAVE"], "REPLICATION SLAVE")
+                self.session.rights.require_one_of(&["REPLICATION SLAVE"], "REPLICATION SLAVE")
             }
             _ => Ok(()),
         }
@@ -187,75 +208,72 @@ impl SqlSession {
 
     /// The schema that is listed, if there is such a one.
     fn shown_schema<'s>(&'s self, named: Option<&'s str>) -> Option<&'s str> {
-        named.or(self.state.schema.as_deref()).filter(|schema| self.catalog.has_schema(schema))
+        named
+            .or(self.session.state.connection.schema.as_deref())
+            .filter(|schema| self.session.catalog.has_schema(schema))
     }
 
     fn may_use(&self, schema: &str) -> Result<()> {
-        match is_open(schema) || self.grants.uses_schema(schema) {
+        match is_open(schema) || self.session.rights.grants.uses_schema(schema) {
             true => Ok(()),
-            false => Err(self.schema_denied(schema)),
+            false => Err(self.session.rights.schema_denied(schema)),
         }
     }
 
     fn may_show_table(&self, schema: &str, table: &str) -> Result<()> {
-        let is_temporary = matches!(self.catalog.temporary_table(schema, table), Ok(Some(_)));
+        let is_temporary =
+            matches!(self.session.catalog.temporary_table(schema, table), Ok(Some(_)));
         if is_open(schema) || is_temporary {
             return Ok(());
         }
-        if !self.grants.defines_table(schema, table) {
-            return Err(table_denied("SHOW", table, &self.who()));
+        if !self.session.rights.grants.defines_table(schema, table) {
+            return Err(table_denied("SHOW", table, &self.session.rights.who()));
         }
-        match self.catalog.find_table(schema, table)? {
+        match self.session.catalog.find_table(schema, table)? {
             Some(view) if view.view().is_some() => {
-                self.require(&[Need::on_table(Privilege::SHOW_VIEW, schema, table)])
+                self.session.rights.require(&[Need::on_table(Privilege::SHOW_VIEW, schema, table)])
             }
             _ => Ok(()),
         }
     }
 
-    /// Refuses who may not know what columns a table has.
-    ///
-    /// # Errors
-    /// 1142
-    pub(super) fn refuse_unseen(&self, schema: &str, table: &str) -> Result<()> {
-        let is_temporary = || matches!(self.catalog.temporary_table(schema, table), Ok(Some(_)));
-        let reads = self.grants.on_schema(schema).contains(Privilege::SELECT);
-        match reads || is_open(schema) || self.grants.has_own(schema, table) || is_temporary() {
-            true => Ok(()),
-            false => Err(table_denied("SELECT", table, &self.who())),
-        }
-    }
-
     fn show_way(&mut self, show: &Show) -> Result<Way> {
         self.may_show(show)?;
-        self.state.grants = std::sync::Arc::clone(&self.grants);
+        self.session.state.grants = std::sync::Arc::clone(&self.session.rights.grants);
         Ok(match show {
             Show::Variables { global, filter } => {
-                let rows = self.state.variables(*global);
+                let rows = self.session.state.variables(*global);
                 let table = if *global { "global_variables" } else { "session_variables" };
                 pairs("Variable_name", "Value", rows, filter.as_ref(), table)
             }
             Show::Status { global, filter } => {
-                let rows = self.state.status(*global);
+                let rows = self.session.state.status(*global);
                 let table = if *global { "global_status" } else { "session_status" };
                 pairs("Variable_name", "Value", rows, filter.as_ref(), table)
             }
             Show::Processlist { full } => Way::Rows(self.show_processes(*full)),
-            Show::Warnings(limit) => Way::Rows(conditions(&self.conditions, *limit, |_| true)),
+            Show::Warnings(limit) => {
+                Way::Rows(conditions(&self.session.conditions, *limit, |_| true))
+            }
             Show::Errors(limit) => {
-                Way::Rows(conditions(&self.conditions, *limit, |level| level == Level::Error))
+                Way::Rows(conditions(&self.session.conditions, *limit, |level| {
+                    level == Level::Error
+                }))
             }
             Show::WarningCount => {
-                Way::Rows(one_number("@@session.warning_count", self.conditions.len()))
+                Way::Rows(one_number("@@session.warning_count", self.session.conditions.len()))
             }
             Show::ErrorCount => {
-                let errors = self.conditions.iter().filter(|one| one.level == Level::Error).count();
+                let errors =
+                    self.session.conditions.iter().filter(|one| one.level == Level::Error).count();
                 Way::Rows(one_number("@@session.error_count", errors))
             }
-            Show::Grants { account, using } => {
-                Way::Rows(self.show_grants(account.as_ref(), using)?)
+            Show::Grants { account, using } => Way::Rows(
+                AccountStatements { session: self.session }.show_grants(account.as_ref(), using)?,
+            ),
+            Show::Create(ShowCreate::User(account)) => {
+                Way::Rows(AccountStatements { session: self.session }.show_create_user(account)?)
             }
-            Show::Create(ShowCreate::User(account)) => Way::Rows(self.show_create_user(account)?),
             Show::Engine { name, what } => Way::Rows(self.show_engine(name.as_deref(), what)?),
             Show::Privileges => Way::Rows(privileges()),
             Show::Profiles => Way::Rows(Table::of_text(&["Query_ID", "Duration", "Query"])),
@@ -265,8 +283,10 @@ impl SqlSession {
     }
 
     fn show_of_catalog(&self, show: &Show) -> Result<Way> {
-        let context =
-            ShowContext { catalog: &self.catalog, current_schema: self.state.schema.as_deref() };
+        let context = ShowContext {
+            catalog: &self.session.catalog,
+            current_schema: self.session.state.connection.schema.as_deref(),
+        };
         Ok(match show::rewrite(&context, show)? {
             ShowAnswer::Rows { columns, rows } => {
                 Way::Rows(Table { columns, rows, ..Table::default() })
@@ -308,7 +328,7 @@ impl SqlSession {
                 some(info),
             ]
         };
-        let rows = self.state.processes().into_iter().map(row).collect();
+        let rows = self.session.state.processes().into_iter().map(row).collect();
         Table { columns, rows, ..Table::default() }
     }
 
@@ -318,13 +338,14 @@ impl SqlSession {
         {
             return Err(SqlError::new(1286, format!("Unknown storage engine '{name}'")));
         }
-        if !self.grants.global.contains(Privilege::PROCESS) {
+        if !self.session.rights.grants.global.contains(Privilege::PROCESS) {
             let why = "Access denied; you need (at least one of) the PROCESS privilege(s) for this operation";
             return Err(SqlError::new(1227, why));
         }
         let mut table = Table::of_text(&["Type", "Name", "Status"]);
         if what == "STATUS" {
-            let text = self.instance.node_text.as_ref().map_or_else(String::new, |text| text());
+            let text =
+                self.session.instance.node_text.as_ref().map_or_else(String::new, |text| text());
             table.push_text(&["InnoDB", "", &text]);
         }
         Ok(table)

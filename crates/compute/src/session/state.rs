@@ -9,8 +9,8 @@ use firn_sql::plan::Counters;
 use firn_sql::plan::VariableTypes;
 use firn_sql::types::{Datum, SqlType};
 use firn_wire::{Connections, TlsInformation};
-use rustc_hash::FxHashMap;
 
+use super::connection::ConnectionState;
 use crate::accounts::{Grants, Privilege};
 use crate::facts::Facts;
 use crate::instance::Instance;
@@ -31,9 +31,8 @@ pub(crate) struct State {
     facts: Arc<Facts>,
     connections: Arc<Connections>,
     tls: Option<TlsInformation>,
-    pub(crate) variables: SessionVariables,
-    pub(crate) user_variables: FxHashMap<Arc<str>, (Datum, SqlType)>,
-    pub(crate) schema: Option<Arc<str>>,
+    /// What could go on elsewhere.
+    pub(crate) connection: ConnectionState,
     pub(crate) grants: Arc<Grants>,
     pub(crate) warning_count: u64,
     pub(crate) error_count: u64,
@@ -57,9 +56,7 @@ impl State {
             facts,
             connections,
             tls,
-            variables,
-            user_variables: FxHashMap::default(),
-            schema: None,
+            connection: ConnectionState::new(variables),
             grants: Arc::new(Grants::default()),
             warning_count: 0,
             error_count: 0,
@@ -70,24 +67,23 @@ impl State {
     }
 
     pub(crate) fn reset(&mut self, variables: SessionVariables) {
-        self.variables = variables;
-        self.user_variables.clear();
+        self.connection.reset(variables);
         self.changes.clear();
     }
 
     pub(crate) fn note_schema(&mut self) {
-        if let Some(schema) = &self.schema {
+        if let Some(schema) = &self.connection.schema {
             self.changes.push(Change::Schema(Arc::clone(schema)));
         }
     }
 
     /// Remembers that a variable was set which the client follows.
     pub(crate) fn note_variable(&mut self, name: &str) {
-        let followed = self.variables.known("session_track_system_variables").as_text();
+        let followed = self.connection.variables.known("session_track_system_variables").as_text();
         let is_followed =
             followed == "*" || followed.split(',').any(|one| one.trim().eq_ignore_ascii_case(name));
         if let Some(definition) = variables::find(name).filter(|_| is_followed) {
-            let shown = definition.shown(self.variables.known(name));
+            let shown = definition.shown(self.connection.variables.known(name));
             self.changes.push(Change::Variable(definition.name, shown));
         }
     }
@@ -103,7 +99,7 @@ impl State {
             "insert_id" if !global => number(self.facts.insert_id.load(Relaxed)),
             "warning_count" => number(self.warning_count),
             "error_count" => number(self.error_count),
-            "timestamp" if self.variables.known(name) == &Setting::Real(0.0) => {
+            "timestamp" if self.connection.variables.known(name) == &Setting::Real(0.0) => {
                 let now = self.instance.facts.environment.clock.wall_time_us();
                 Setting::Real(now as f64 / 1e6)
             }
@@ -111,7 +107,7 @@ impl State {
                 let unknown = || SqlError::new(1193, format!("Unknown system variable '{name}'"));
                 self.instance.variables.get(name).ok_or_else(unknown)?
             }
-            _ => self.variables.get(name, &self.instance.variables)?,
+            _ => self.connection.variables.get(name, &self.instance.variables)?,
         })
     }
 }
@@ -130,11 +126,14 @@ pub(crate) fn datum_of(setting: &Setting, ty: &SqlType) -> Datum {
 
 impl SessionState for State {
     fn user_variable(&self, name: &str) -> Result<Datum> {
-        self.user_variables.get(name).map_or(Ok(Datum::Null), |(value, _)| value.try_clone())
+        self.connection
+            .user_variables
+            .get(name)
+            .map_or(Ok(Datum::Null), |(value, _)| value.try_clone())
     }
 
     fn set_user_variable(&mut self, name: &str, value: Datum, ty: &SqlType) {
-        self.user_variables.insert(name.into(), (value, ty.clone()));
+        self.connection.user_variables.insert(name.into(), (value, ty.clone()));
     }
 
     fn system_variable(&self, name: &str, global: bool) -> Result<Datum> {
@@ -160,7 +159,7 @@ impl VariableTypes for State {
     }
 
     fn user(&self, name: &str) -> SqlType {
-        let known = self.user_variables.get(name).map(|(_, ty)| ty.clone());
+        let known = self.connection.user_variables.get(name).map(|(_, ty)| ty.clone());
         known.unwrap_or_else(super::answer::text_type)
     }
 }

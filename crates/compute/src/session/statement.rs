@@ -6,8 +6,17 @@ use firn_sql::error::{Result, SqlError};
 use firn_sql::grammar::ast::{self, Statement};
 use firn_wire::{Replies, WireError};
 
+use super::account::AccountStatements;
 use super::answer::Table;
+use super::definition::DefinitionStatements;
+use super::diagnostics::DiagnosticsStatements;
+use super::handler::HandlerStatements;
+use super::load::LoadStatements;
+use super::prepared::PreparedStatements;
+use super::set::SetStatements;
 use super::settings::Completion;
+use super::show::ShowStatements;
+use super::xa::XaStatements;
 use super::{SqlSession, told};
 use crate::status::Command;
 
@@ -28,7 +37,7 @@ impl SqlSession {
         if let Some(command) = Command::of(statement) {
             self.facts.status.count_command(command);
         }
-        if let Err(error) = self.refresh_grants().and_then(|()| self.may_run(statement)) {
+        if let Err(error) = self.rights.refresh().and_then(|()| self.may_run(statement)) {
             self.keep_error(&error);
             return Err(told(error));
         }
@@ -45,29 +54,40 @@ impl SqlSession {
             | Statement::Update(_)
             | Statement::Delete(_)
             | Statement::Do(_) => self.run_planned(text, statement, replies),
-            Statement::Show(show) => self.run_show(show, replies),
+            Statement::Show(show) => ShowStatements { session: self }.run_show(show, replies),
             Statement::Describe { table, column } => {
-                self.run_describe(table, column.as_deref(), replies)
+                ShowStatements { session: self }.run_describe(table, column.as_deref(), replies)
             }
             Statement::Explain(explain) => self.run_explain(explain, replies),
-            Statement::Execute { name, using } => self.run_named(name, using, replies),
-            Statement::TableMaintenance(work) => self.run_maintenance(work, replies),
-            Statement::LoadData(load) => self.run_load_data(load, replies),
+            Statement::Execute { name, using } => {
+                PreparedStatements { session: self }.run_named(name, using, replies)
+            }
+            Statement::TableMaintenance(work) => {
+                DefinitionStatements { session: self }.run_maintenance(work, replies)
+            }
+            Statement::LoadData(load) => {
+                LoadStatements { session: self }.run_load_data(load, replies)
+            }
             Statement::Xa(xa) => {
-                let done = self.run_xa(xa);
+                let done = XaStatements { session: self }.run_xa(xa);
                 self.answer_optional_table(done, replies)
             }
-            Statement::Handler(handler) => self.run_handler(handler, replies),
+            Statement::Handler(handler) => {
+                HandlerStatements { session: self }.run_handler(handler, replies)
+            }
             // There are no tables of help, so there are no topics.
             Statement::Help(_) => {
                 self.answer_table(&Table::of_text(&["name", "is_it_category"]), replies)
             }
             Statement::CreateUser(_) | Statement::AlterUser(_) | Statement::SetPassword(_) => {
                 let done = self.transactions.commit();
-                let done = done.and_then(|()| self.change_accounts(statement));
+                let done = done
+                    .and_then(|()| AccountStatements { session: self }.change_accounts(statement));
                 self.answer_optional_table(done, replies)
             }
-            other if firn_sql::catalog::ddl::is_ddl(other) => self.run_definition(other, replies),
+            other if firn_sql::catalog::ddl::is_ddl(other) => {
+                DefinitionStatements { session: self }.run_definition(other, replies)
+            }
             other => {
                 let done = self.run_simple(other);
                 self.answer_done(done, replies)
@@ -105,7 +125,7 @@ impl SqlSession {
     /// Refuses what a read-only transaction, an expired password or the state of XA do not allow.
     fn may_run(&mut self, statement: &Statement) -> Result<()> {
         if !matches!(statement, Statement::SetPassword(_) | Statement::AlterUser(_)) {
-            self.refuse_sandboxed()?;
+            self.rights.refuse_sandboxed()?;
         }
         if self.transactions.xa.is_some() && ends_transaction(statement) {
             return Err(self.transactions.wrong_xa_state());
@@ -134,24 +154,36 @@ impl SqlSession {
             }
             Statement::RollbackTo(name) => self.transactions.roll_back_to(name),
             Statement::ReleaseSavepoint(name) => self.transactions.release_savepoint(name),
-            Statement::SetTransaction(set) => self.run_set_transaction(set),
-            Statement::Set(items) => self.run_set(items),
+            Statement::SetTransaction(set) => {
+                SetStatements { session: self }.run_set_transaction(set)
+            }
+            Statement::Set(items) => SetStatements { session: self }.run_set(items),
             Statement::Use(schema) => self.use_schema(schema),
-            Statement::Prepare { name, source } => self.run_prepare(name, source),
-            Statement::Deallocate(name) => self.run_deallocate(name),
+            Statement::Prepare { name, source } => {
+                PreparedStatements { session: self }.run_prepare(name, source)
+            }
+            Statement::Deallocate(name) => {
+                PreparedStatements { session: self }.run_deallocate(name)
+            }
             Statement::Kill { query_only, id } => {
                 let id = self.evaluate_number(id)?;
                 self.kill_connection(id, *query_only)
             }
-            Statement::LockTables(locks) => self.run_lock_tables(locks),
-            Statement::UnlockTables => self.run_unlock_tables(),
-            Statement::LockInstance => self.require_one_of(&["BACKUP_ADMIN"], "BACKUP_ADMIN"),
+            Statement::LockTables(locks) => {
+                DefinitionStatements { session: self }.run_lock_tables(locks)
+            }
+            Statement::UnlockTables => DefinitionStatements { session: self }.run_unlock_tables(),
+            Statement::LockInstance => {
+                self.rights.require_one_of(&["BACKUP_ADMIN"], "BACKUP_ADMIN")
+            }
             Statement::UnlockInstance => Ok(()),
             Statement::Flush(what) => self.run_flush(what),
             Statement::ResetPersist { if_exists, variable } => {
-                self.reset_persist(*if_exists, variable.as_deref())
+                SetStatements { session: self }.reset_persist(*if_exists, variable.as_deref())
             }
-            Statement::SetRole(_) => self.change_accounts(statement).map(|_| ()),
+            Statement::SetRole(_) => {
+                AccountStatements { session: self }.change_accounts(statement).map(|_| ())
+            }
             Statement::DropUser { .. }
             | Statement::RenameUser(_)
             | Statement::CreateRole { .. }
@@ -162,12 +194,14 @@ impl SqlSession {
             | Statement::RevokeRoles { .. }
             | Statement::SetDefaultRole { .. } => {
                 self.transactions.commit()?;
-                self.change_accounts(statement).map(|_| ())
+                AccountStatements { session: self }.change_accounts(statement).map(|_| ())
             }
             Statement::Signal(signal) => Err(self.signal(signal)),
             Statement::Unsupported { what } => Err(SqlError::not_supported(what)),
             Statement::Call(_) => Err(SqlError::not_supported("stored procedures")),
-            Statement::GetDiagnostics(get) => self.get_diagnostics(get),
+            Statement::GetDiagnostics(get) => {
+                DiagnosticsStatements { session: self }.get_diagnostics(get)
+            }
             Statement::Resignal(_) => Err(SqlError::new(1645, "RESIGNAL when handler not active")),
             Statement::Reset(_) => Err(SqlError::not_supported("RESET")),
             Statement::PurgeBinaryLogs(_) => Err(SqlError::not_supported("PURGE BINARY LOGS")),
@@ -228,7 +262,7 @@ impl SqlSession {
                         kind: ast::TableLockKind::Read,
                     };
                     let locks: Vec<_> = tables.iter().map(lock).collect();
-                    return self.run_lock_tables(&locks);
+                    return DefinitionStatements { session: self }.run_lock_tables(&locks);
                 }
                 ast::Flush::Tables { .. } => self.instance.plans.clear(),
                 ast::Flush::Other(what) => self.flush_other(what),
@@ -250,8 +284,8 @@ impl SqlSession {
             },
         };
         match own {
-            Some(own) => self.require_one_of(&["RELOAD", own], &format!("RELOAD or {own}")),
-            None => self.require_one_of(&["RELOAD"], "RELOAD"),
+            Some(own) => self.rights.require_one_of(&["RELOAD", own], &format!("RELOAD or {own}")),
+            None => self.rights.require_one_of(&["RELOAD"], "RELOAD"),
         }
     }
 

@@ -10,7 +10,12 @@ use super::SqlSession;
 use super::answer::{Table, text_type};
 use super::transaction::{XaState, decode_xid, encode_xid};
 
-impl SqlSession {
+/// Runs `XA` statements in a session.
+pub(super) struct XaStatements<'s> {
+    pub(super) session: &'s mut SqlSession,
+}
+
+impl XaStatements<'_> {
     /// Does what an `XA` statement says; rows of `XA RECOVER`.
     ///
     /// # Errors
@@ -25,25 +30,35 @@ impl SqlSession {
                 ));
             }
             Xa::Start { xid, .. } => self.xa_start(xid)?,
-            Xa::End { xid, suspend: false, .. } => self.transactions.xa_end(xid)?,
+            Xa::End { xid, suspend: false, .. } => self.session.transactions.xa_end(xid)?,
             Xa::End { .. } => {
                 return Err(SqlError::new(
                     1398,
                     "XAER_INVAL: Invalid arguments (or unsupported command)",
                 ));
             }
-            Xa::Prepare(xid) => self.transactions.xa_prepare(xid)?,
-            Xa::Commit { xid, one_phase: true } => self.transactions.xa_commit_one_phase(xid)?,
+            Xa::Prepare(xid) => self.session.transactions.xa_prepare(xid)?,
+            Xa::Commit { xid, one_phase: true } => {
+                self.session.transactions.xa_commit_one_phase(xid)?
+            }
             Xa::Commit { xid, one_phase: false } => {
                 self.refuse_inside()?;
-                self.instance.node.commit_prepared(&encode_xid(xid), None).map_err(from_rows)?;
+                self.session
+                    .instance
+                    .node
+                    .commit_prepared(&encode_xid(xid), None)
+                    .map_err(from_rows)?;
             }
             Xa::Rollback(xid) => {
-                if !self.transactions.xa_roll_back(xid)? {
-                    self.instance.node.rollback_prepared(&encode_xid(xid)).map_err(from_rows)?;
+                if !self.session.transactions.xa_roll_back(xid)? {
+                    self.session
+                        .instance
+                        .node
+                        .rollback_prepared(&encode_xid(xid))
+                        .map_err(from_rows)?;
                 }
             }
-            Xa::Recover { .. } if !self.grants.has_dynamic("XA_RECOVER_ADMIN") => {
+            Xa::Recover { .. } if !self.session.rights.grants.has_dynamic("XA_RECOVER_ADMIN") => {
                 return Err(SqlError::new(
                     1401,
                     "XAER_RMERR: Fatal error occurred in the transaction branch - check your data for consistency",
@@ -55,25 +70,32 @@ impl SqlSession {
     }
 
     fn refuse_inside(&self) -> Result<()> {
-        match self.transactions.xa {
-            Some(_) => Err(self.transactions.wrong_xa_state()),
+        match self.session.transactions.xa {
+            Some(_) => Err(self.session.transactions.wrong_xa_state()),
             None => Ok(()),
         }
     }
 
     fn xa_start(&mut self, xid: &Xid) -> Result<()> {
         self.refuse_inside()?;
-        if self.transactions.is_lasting() || !self.locked_tables.is_empty() {
+        if self.session.transactions.is_lasting() || !self.session.locked_tables.is_empty() {
             let why = "XAER_OUTSIDE: Some work is done outside global transaction";
             return Err(SqlError::new(1400, why));
         }
         let taken = encode_xid(xid);
-        if self.instance.node.prepared_transactions().iter().any(|other| **other == *taken) {
+        if self.session.instance.node.prepared_transactions().iter().any(|other| **other == *taken)
+        {
             return Err(SqlError::new(1440, "XAER_DUPID: The XID already exists"));
         }
-        let node = &*self.instance.node;
-        self.transactions.begin(node, &self.settings, &self.facts, true, None)?;
-        self.transactions.xa = Some(XaState::Active(xid.clone()));
+        let node = &*self.session.instance.node;
+        self.session.transactions.begin(
+            node,
+            &self.session.settings,
+            &self.session.facts,
+            true,
+            None,
+        )?;
+        self.session.transactions.xa = Some(XaState::Active(xid.clone()));
         Ok(())
     }
 
@@ -86,7 +108,7 @@ impl SqlSession {
             ("data", text_type()),
         ];
         let columns = columns.map(|(name, ty)| (name.to_owned(), ty)).into();
-        let xids = self.instance.node.prepared_transactions();
+        let xids = self.session.instance.node.prepared_transactions();
         let rows = xids.iter().filter_map(|bytes| decode_xid(bytes)).map(|xid| {
             let data = [xid.global.as_slice(), xid.branch.as_slice()].concat();
             let data = if convert { hexadecimal(&data).into_bytes() } else { data };

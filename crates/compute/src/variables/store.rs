@@ -173,6 +173,34 @@ impl SessionVariables {
         self.own.insert(at, value);
     }
 
+    /// The values that a session which begins now would not have, by name.
+    pub(crate) fn different_from(&self, global: &GlobalVariables) -> BTreeMap<String, Setting> {
+        let global = Arc::clone(&global.values.read());
+        let of_sessions =
+            (0..DEFINITIONS.len()).filter(|at| DEFINITIONS[*at].scope != Scope::Global);
+        let values = of_sessions.map(|at| (at, self.own.get(&at).unwrap_or(&self.base[at])));
+        let different = values.filter(|(at, value)| **value != global[*at]);
+        different.map(|(at, value)| (DEFINITIONS[at].name.to_owned(), value.clone())).collect()
+    }
+
+    /// The collation that came with `character_set_results`, if that has not been set since.
+    pub(crate) fn own_results_collation(&self) -> Option<CollationId> {
+        self.results_collation
+    }
+
+    /// Takes over a value that a session of this server had.
+    ///
+    /// # Errors
+    /// 1193 for a variable that there is no more.
+    pub(crate) fn take_over(&mut self, name: &str, value: Setting) -> Result<()> {
+        let at = position(name).ok_or_else(|| unknown(name))?;
+        if name == RESULTS {
+            self.results_collation = None;
+        }
+        self.own.insert(at, value);
+        Ok(())
+    }
+
     /// Sets the collation that clients are told of texts until `character_set_results` is set again.
     pub fn install_results_collation(&mut self, collation: CollationId) {
         self.results_collation = Some(collation);

@@ -232,6 +232,23 @@ impl SessionCatalog {
         self.temporary_version.fetch_add(1, Ordering::Relaxed);
     }
 
+    /// The temporary tables: schema and name as the session calls them, and the table.
+    #[must_use]
+    pub fn temporary_tables(&self) -> Vec<(String, String, TableId)> {
+        let temporary = self.temporary.read();
+        let mut tables: Vec<_> = temporary
+            .iter()
+            .map(|((schema, name), id)| (schema.to_string(), name.to_string(), *id))
+            .collect();
+        tables.sort();
+        tables
+    }
+
+    /// Forgets the temporary tables without dropping them: another session goes on with them.
+    pub fn detach_temporary_tables(&self) {
+        self.clear_temporary();
+    }
+
     pub(super) fn has_temporary_tables(&self) -> bool {
         !self.temporary.read().is_empty()
     }

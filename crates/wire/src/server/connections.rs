@@ -262,7 +262,8 @@ impl std::fmt::Debug for Connections {
 
 impl Connections {
     /// No connections yet; they will get these numbers.
-    pub(super) fn new(ids: RangeInclusive<u32>) -> Connections {
+    #[must_use]
+    pub fn new(ids: RangeInclusive<u32>) -> Connections {
         Connections {
             by_id: Mutex::default(),
             next_id: AtomicU32::new(*ids.start()),

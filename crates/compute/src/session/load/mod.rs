@@ -49,7 +49,12 @@ struct Totals {
     skipped: u64,
 }
 
-impl SqlSession {
+/// Runs `LOAD DATA` in a session.
+pub(super) struct LoadStatements<'s> {
+    pub(super) session: &'s mut SqlSession,
+}
+
+impl LoadStatements<'_> {
     pub(super) fn run_load_data(&mut self, load: &LoadData, replies: &mut Replies<'_>) -> Answered {
         let loaded = match load.local {
             true => self.load_from_client(&without_refusals(load), replies)?,
@@ -57,15 +62,15 @@ impl SqlSession {
         };
         match loaded {
             Ok(totals) => {
-                let warnings = self.conditions.len();
+                let warnings = self.session.conditions.len();
                 let info = format!(
                     "Records: {}  Deleted: 0  Skipped: {}  Warnings: {warnings}",
                     totals.records, totals.skipped
                 );
-                self.answer_affected(totals.affected, 0, &info, replies)
+                self.session.answer_affected(totals.affected, 0, &info, replies)
             }
             Err(error) => {
-                self.keep_error(&error);
+                self.session.keep_error(&error);
                 Err(told(error))
             }
         }
@@ -76,24 +81,34 @@ impl SqlSession {
         load: &LoadData,
         replies: &mut Replies<'_>,
     ) -> std::result::Result<Result<Totals>, WireError> {
-        if !self.instance.variables.get("local_infile").is_some_and(|on| on.is_on()) {
+        if !self.session.instance.variables.get("local_infile").is_some_and(|on| on.is_on()) {
             let why = "Loading local data is disabled; this must be enabled on both the client and server sides";
             return Ok(Err(SqlError::new(3948, why)));
         }
-        let schema = load.table.schema.as_deref().or(self.state.schema.as_deref()).unwrap_or("");
+        let schema = load
+            .table
+            .schema
+            .as_deref()
+            .or(self.session.state.connection.schema.as_deref())
+            .unwrap_or("");
         let need = Need::on_table(Privilege::INSERT, schema, &load.table.name);
-        if let Err(error) = self.require(&[need]) {
+        if let Err(error) = self.session.rights.require(&[need]) {
             return Ok(Err(error));
         }
         let file = replies.local_infile(load.path.as_bytes())?;
-        Ok(self.load(load, file.until(Arc::clone(&self.facts.cancelled))))
+        Ok(self.load(load, file.until(Arc::clone(&self.session.facts.cancelled))))
     }
 
     fn load_from_server(&mut self, load: &LoadData) -> Result<Totals> {
-        let path = self.secure_path(&load.path, true)?;
-        let schema = load.table.schema.as_deref().or(self.state.schema.as_deref()).unwrap_or("");
+        let path = self.session.secure_path(&load.path, true)?;
+        let schema = load
+            .table
+            .schema
+            .as_deref()
+            .or(self.session.state.connection.schema.as_deref())
+            .unwrap_or("");
         let needs = [Need::on_table(Privilege::INSERT, schema, &load.table.name)];
-        self.require(&needs)?;
+        self.session.rights.require(&needs)?;
         let file = std::fs::File::open(&path).map_err(|error| {
             SqlError::new(29, format!("File '{}' not found ({error})", path.display()))
         })?;
@@ -107,23 +122,31 @@ impl SqlSession {
             Some(name) => super::settings::charset_of_file(name)?,
             None => Charset::Utf8mb4,
         };
-        let lasting = self.transactions.is_lasting();
+        let lasting = self.session.transactions.is_lasting();
         if !lasting {
             // All batches are one statement's, so they are one transaction's.
-            let node = Arc::clone(&self.instance.node);
-            self.transactions.begin(&*node, &self.settings, &self.facts, true, None)?;
+            let node = Arc::clone(&self.session.instance.node);
+            self.session.transactions.begin(
+                &*node,
+                &self.session.settings,
+                &self.session.facts,
+                true,
+                None,
+            )?;
         }
-        let savepoint = self.transactions.open.as_ref().map(|open| open.inner.savepoint());
+        let savepoint = self.session.transactions.open.as_ref().map(|open| open.inner.savepoint());
         let mut loaded = self.load_lines(load, &mut file, charset);
-        if loaded.is_err() && self.facts.is_cancelled() {
+        if loaded.is_err() && self.session.facts.is_cancelled() {
             loaded = Err(SqlError::interrupted());
         }
         match (&loaded, lasting) {
             (Ok(_), true) => {}
-            (Ok(_), false) => self.transactions.commit()?,
-            (Err(_), false) => self.transactions.roll_back_quietly(),
+            (Ok(_), false) => self.session.transactions.commit()?,
+            (Err(_), false) => self.session.transactions.roll_back_quietly(),
             (Err(_), true) => {
-                if let (Some(open), Some(savepoint)) = (&mut self.transactions.open, savepoint) {
+                if let (Some(open), Some(savepoint)) =
+                    (&mut self.session.transactions.open, savepoint)
+                {
                     open.inner
                         .rollback_to(savepoint)
                         .map_err(firn_sql::execute::error::from_rows)?;
@@ -144,8 +167,8 @@ impl SqlSession {
         }
         let loader = Loader { load, targets: self.load_targets(load)? };
         let ignores = load.on_conflict == OnConflict::Ignore;
-        let is_strict = self.settings.sql_mode.is_strict() && !ignores;
-        let ty = SqlType::varchar(65_535, self.settings.connection_collation);
+        let is_strict = self.session.settings.sql_mode.is_strict() && !ignores;
+        let ty = SqlType::varchar(65_535, self.session.settings.connection_collation);
         let mut rows = LineRows {
             reader,
             line,
@@ -166,11 +189,11 @@ impl SqlSession {
         if !is_plain(loader) {
             return Ok(None);
         }
-        let ty = SqlType::varchar(65_535, self.settings.connection_collation);
+        let ty = SqlType::varchar(65_535, self.session.settings.connection_collation);
         let values = vec![Datum::Null; loader.targets.len()];
         let arguments = Arguments { types: vec![ty; values.len()], values };
         let parsed = grammar::parse(&loader.statement(), grammar::Mode::default())?;
-        let plan = self.plan(&parsed.statement, &arguments)?;
+        let plan = self.session.plan(&parsed.statement, &arguments)?;
         let takes_rows =
             matches!(&plan.plan.statement, StatementPlan::Insert(insert) if insert.takes_rows());
         Ok(takes_rows.then_some(plan))
@@ -182,7 +205,7 @@ impl SqlSession {
         rows: &mut LineRows<impl BufRead>,
     ) -> Result<Totals> {
         let arguments = Arguments::default();
-        let outcome = self.execute_given(plan, &arguments, Some(rows), &mut NoRows)?;
+        let outcome = self.session.execute_given(plan, &arguments, Some(rows), &mut NoRows)?;
         let (records, affected) = (rows.read, outcome.affected);
         Ok(Totals { records, affected, skipped: records.saturating_sub(affected) })
     }
@@ -195,7 +218,7 @@ impl SqlSession {
         let text = loader.statement();
         let mut totals = Totals::default();
         let mut kept: Option<CachedPlan> = None;
-        while rows.advance(&self.evaluation)? {
+        while rows.advance(&self.session.evaluation)? {
             let mut arguments = Arguments::default();
             for (number, target) in loader.targets.iter().enumerate() {
                 let value = rows.take(number);
@@ -205,7 +228,7 @@ impl SqlSession {
                         arguments.types.push(rows.ty.clone());
                     }
                     LoadTarget::Variable(name) => {
-                        self.state.set_user_variable(&name.to_lowercase(), value, &rows.ty);
+                        self.session.state.set_user_variable(&name.to_lowercase(), value, &rows.ty);
                     }
                 }
             }
@@ -213,10 +236,10 @@ impl SqlSession {
                 Some(plan) => plan,
                 None => {
                     let parsed = grammar::parse(&text, grammar::Mode::default())?;
-                    self.plan(&parsed.statement, &arguments)?
+                    self.session.plan(&parsed.statement, &arguments)?
                 }
             };
-            let outcome = self.execute(&plan, &arguments, &mut NoRows)?;
+            let outcome = self.session.execute(&plan, &arguments, &mut NoRows)?;
             kept = plan.plan.is_cacheable.then_some(plan);
             totals.records += 1;
             totals.affected += outcome.affected;
@@ -230,9 +253,10 @@ impl SqlSession {
         if !load.targets.is_empty() {
             return Ok(load.targets.clone());
         }
-        let schema = load.table.schema.as_deref().or(self.state.schema.as_deref());
+        let schema =
+            load.table.schema.as_deref().or(self.session.state.connection.schema.as_deref());
         let schema = schema.ok_or_else(|| SqlError::new(1046, "No database selected"))?;
-        let table = self.catalog.table(schema, &load.table.name)?;
+        let table = self.session.catalog.table(schema, &load.table.name)?;
         let given = table.visible_columns().filter(|column| column.generated.is_none());
         Ok(given.map(|column| LoadTarget::Column(column.name.to_string())).collect())
     }

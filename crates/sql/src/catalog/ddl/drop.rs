@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use firn_api::Incarnation;
 use firn_api::rows::MetadataLock;
+use firn_base::TableId;
 
 use crate::error::{Result, SqlError};
 use crate::grammar::ast;
@@ -114,6 +115,34 @@ pub(super) fn truncate(context: &DdlContext<'_>, name: &ast::TableName) -> Resul
 }
 
 impl SessionCatalog {
+    /// Takes over the temporary tables of a session that has ended here or on another compute node:
+    /// they move to this session's schema. All of them, or none; blocks.
+    ///
+    /// # Errors
+    /// 1146 for a table that is gone, and what the node answers.
+    pub fn adopt_temporary_tables(&self, tables: Vec<(String, String, TableId)>) -> Result<()> {
+        if tables.is_empty() {
+            return Ok(());
+        }
+        let node = self.shared().node();
+        let mut definitions = node.change_definitions().map_err(from_rows)?;
+        if node.schema_options(self.namespace()).is_none() {
+            definitions.create_schema(self.namespace(), &[]).map_err(from_rows)?;
+        }
+        for (schema, name, id) in &tables {
+            if node.table(*id).is_none() {
+                return Err(no_such_table(schema, name));
+            }
+            let number = self.next_temporary_number().to_string();
+            definitions.rename_table(*id, self.namespace(), &number).map_err(from_rows)?;
+        }
+        definitions.commit().map_err(from_rows)?;
+        for (schema, name, id) in tables {
+            self.put_temporary(&schema, &name, id);
+        }
+        Ok(())
+    }
+
     /// Drops the session's temporary tables. To be called when the session ends; blocks.
     ///
     /// # Errors

@@ -1,0 +1,48 @@
+//! What a connection has set up and prepared: the part of a session that can be written down and
+//! taken up by another session, see [`super::handover`].
+//!
+//! ```text
+//!   ConnectionState   variables, schema, prepared statements   moves
+//!   SqlSession        rights, caches, buffers                  made again
+//!   Transactions      the open transaction                     stays: it is the database node's
+//! ```
+
+use std::sync::Arc;
+
+use firn_sql::types::{Datum, SqlType};
+use rustc_hash::FxHashMap;
+
+use super::prepared::PreparedStatement;
+use crate::variables::SessionVariables;
+
+/// See the module's page.
+pub(crate) struct ConnectionState {
+    pub(crate) variables: SessionVariables,
+    /// By name, in lower case.
+    pub(crate) user_variables: FxHashMap<Arc<str>, (Datum, SqlType)>,
+    /// The current schema.
+    pub(crate) schema: Option<Arc<str>>,
+    /// Statements of the binary protocol by their number; `None` while one runs.
+    pub(crate) numbered: FxHashMap<u32, Option<Box<PreparedStatement>>>,
+    /// Statements by the name that `PREPARE` gave, in lower case.
+    pub(crate) named: FxHashMap<String, PreparedStatement>,
+}
+
+impl ConnectionState {
+    /// A connection that has set up nothing.
+    pub(crate) fn new(variables: SessionVariables) -> ConnectionState {
+        ConnectionState {
+            variables,
+            user_variables: FxHashMap::default(),
+            schema: None,
+            numbered: FxHashMap::default(),
+            named: FxHashMap::default(),
+        }
+    }
+
+    /// Forgets everything but the current schema.
+    pub(crate) fn reset(&mut self, variables: SessionVariables) {
+        let schema = self.schema.take();
+        *self = ConnectionState { schema, ..ConnectionState::new(variables) };
+    }
+}
