@@ -7,6 +7,7 @@
 
 pub mod log_store;
 pub mod page_store;
+pub mod report;
 pub mod rows;
 pub mod server;
 pub mod timestamps;

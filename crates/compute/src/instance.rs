@@ -6,6 +6,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use firn_api::Incarnation;
+use firn_api::report::NodeReport;
 use firn_api::rows::DatabaseNode;
 use firn_api::server::{
     KillScope, Membership, Process, ServerMember, ServerState, ServerStateError, SharedVariable,
@@ -29,9 +30,9 @@ use crate::variables::{
     GlobalVariables, PersistedVariables, Setting, decode_setting, encode_setting,
 };
 
-/// Counters and gauges of the storage engine, told by who runs it.
-pub type NodeReport = Box<dyn Fn() -> Vec<Figure> + Send + Sync>;
-/// The text of `SHOW ENGINE INNODB STATUS`, told by who runs the storage engine.
+/// Asks the database node for its report.
+pub type ReportSource = Box<dyn Fn() -> NodeReport + Send + Sync>;
+/// Asks the database node for the text of `SHOW ENGINE INNODB STATUS`.
 pub type NodeText = Box<dyn Fn() -> String + Send + Sync>;
 /// Obeys a global variable that is not this layer's, by its name and value.
 pub type GlobalHook = Box<dyn Fn(&str, &Setting) + Send + Sync>;
@@ -70,8 +71,8 @@ pub struct InstanceOptions {
     pub incarnation: Incarnation,
     /// Global variables as the configuration has them.
     pub variables: GlobalVariables,
-    /// Gauges of the storage engine.
-    pub report: NodeReport,
+    /// Counters and gauges of the database node.
+    pub report: ReportSource,
     /// What `SHOW ENGINE INNODB STATUS` says.
     pub node_text: Option<NodeText>,
     /// Where statements put what they have no memory for.
@@ -114,8 +115,8 @@ pub struct Instance {
     pub facts: SharedFacts,
     /// When the server started, on the environment's monotonic clock.
     pub started: Duration,
-    /// Gauges of the storage engine.
-    pub report: NodeReport,
+    /// Counters and gauges of the database node.
+    pub report: ReportSource,
     /// What `SHOW ENGINE INNODB STATUS` says.
     pub node_text: Option<NodeText>,
     /// Obeys global variables that are not this layer's; set once, by who serves clients.

@@ -5,12 +5,12 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use firn::node::LocalNode;
 use firn_api::LogStore;
 use firn_base::disk::Disk;
 use firn_base::task::sleep;
 use firn_base::{Environment, Lsn};
 use firn_format::redo::{Change, Group};
+use firn_node::node::LocalNode;
 use firn_sql_collation::Collations;
 use firn_storage::local::LocalStorage;
 

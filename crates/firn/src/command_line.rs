@@ -5,7 +5,7 @@ use clap::{Arg, ArgMatches, Command};
 use crate::configuration::setting::SETTINGS;
 use crate::configuration::{CONFIGURATION_FLAG, Configuration, sources};
 use crate::logging::Verbosity;
-use crate::{CommandError, admin, bench, client, logging, start};
+use crate::{CommandError, admin, demo, logging, start};
 
 /// The whole command line of this build.
 pub(crate) fn command() -> Command {
@@ -17,9 +17,9 @@ pub(crate) fn command() -> Command {
         .subcommand(with_settings(
             Command::new("start").about("Run a node over a data directory until SIGINT or SIGTERM"),
         ))
-        .subcommand(client::command())
-        .subcommand(bench::command())
-        .subcommand(bench::demo::command())
+        .subcommand(firn_client::command())
+        .subcommand(firn_bench_engine::command())
+        .subcommand(demo::command())
         .subcommand(
             Command::new("admin")
                 .about("Look at a node and its settings")
@@ -53,9 +53,9 @@ pub(crate) fn dispatch(matches: &ArgMatches) -> Result<(), CommandError> {
             Some(("check", matches)) => admin::check(&started(matches)?.0, out),
             _ => unreachable!("clap lets no other administrative command through"),
         },
-        Some(("sql", matches)) => Ok(client::run(matches, out)?),
-        Some(("bench", matches)) => Ok(bench::dispatch(matches, out)?),
-        Some(("demo", matches)) => bench::demo::run_demo(matches, out),
+        Some(("sql", matches)) => Ok(firn_client::run(matches, out)?),
+        Some(("bench", matches)) => Ok(firn_bench_engine::dispatch(matches, out)?),
+        Some(("demo", matches)) => demo::run_demo(matches, out),
         _ => unreachable!("clap lets no other command through"),
     }
 }

@@ -14,7 +14,6 @@
 
 mod node;
 pub(crate) mod setting;
-pub(crate) mod size;
 pub(crate) mod sources;
 
 use std::collections::BTreeMap;
@@ -27,13 +26,13 @@ use std::str::FromStr;
 
 use tracing_subscriber::filter::LevelFilter;
 
-use firn::memory::MemoryPlan;
+use firn_node::memory::MemoryPlan;
+use firn_node::size::{Size, SizeError};
 use setting::{
     BUFFER_POOL, DATA_DIR, HISTORY_WINDOW_SECONDS, LISTEN, LOG_LEVEL, LOG_SEGMENT_SIZE,
     MATERIALISE_BEHIND_LIMIT, MAX_CONNECTIONS, MEMORY_BUDGET, METRICS_LISTEN, SECURE_FILE_PRIV,
     SETTINGS, SHUTDOWN_PATIENCE_SECONDS, SOCKET, TLS_CERTIFICATE, TLS_KEY,
 };
-use size::{Size, SizeError};
 use sources::{Origin, Sources};
 
 /// The flag that names the settings file.

@@ -6,10 +6,9 @@
 #![allow(clippy::disallowed_types, reason = "files and sockets of whoever runs the binary")]
 
 mod admin;
-mod bench;
-mod client;
 mod command_line;
 mod configuration;
+mod demo;
 mod logging;
 mod start;
 
@@ -17,14 +16,14 @@ use std::io::Write;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use bench::BenchError;
-use client::ClientError;
 use configuration::ConfigurationError;
-use firn::endpoint::EndpointError;
-use firn::node::NodeError;
 use firn_api::{LogError, PageStoreError};
 use firn_base::Lsn;
+use firn_bench_engine::BenchError;
+use firn_client::ClientError;
 use firn_engine::EngineError;
+use firn_node::endpoint::EndpointError;
+use firn_node::node::NodeError;
 use firn_storage::local::OpenError;
 
 /// Why a command ended without having done its work.
@@ -92,8 +91,8 @@ impl CommandError {
 }
 
 fn main() -> ExitCode {
-    firn::allocator::tune();
-    firn::descriptors::raise_limit();
+    firn_node::allocator::tune();
+    firn_node::descriptors::raise_limit();
     let matches = command_line::command().get_matches();
     match command_line::dispatch(&matches) {
         Ok(()) => ExitCode::SUCCESS,

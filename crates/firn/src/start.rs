@@ -5,11 +5,11 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use firn::endpoint::Endpoint;
-use firn::node::LocalNode;
 use firn_api::LogStore;
 use firn_base::Environment;
 use firn_base::task::sleep;
+use firn_node::endpoint::Endpoint;
+use firn_node::node::LocalNode;
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::flag;
 use signal_hook::iterator::Signals;
@@ -17,8 +17,8 @@ use signal_hook::low_level::signal_name;
 
 use crate::CommandError;
 use crate::configuration::Configuration;
-use crate::configuration::size::Size;
 use crate::logging::Verbosity;
+use firn_node::size::Size;
 
 /// Runs a node until SIGINT or SIGTERM. A second signal while the node closes ends the process at once;
 /// nothing is lost then, since what was acknowledged is in the log.

@@ -10,8 +10,8 @@ use std::path::Path;
 use std::process::{Command, Output};
 
 use expect_test::expect;
-use firn::node::{LocalNode, NodeOptions};
 use firn_base::Environment;
+use firn_node::node::{LocalNode, NodeOptions};
 use firn_storage::local::LocalDirectory;
 
 /// Runs `firn` in `directory` with an environment that holds nothing but `variables`.

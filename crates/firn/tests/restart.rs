@@ -3,7 +3,6 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use firn::node::{LocalNode, NodeOptions};
 use firn_base::{Environment, IndexId, SpaceId, TableId};
 use firn_engine::log::writer::Purpose;
 use firn_engine::mini_transaction::MiniTransaction;
@@ -11,6 +10,7 @@ use firn_engine::transaction::{
     Cursor, Direction, IsolationLevel, KeyRange, ReadMode, Transaction, TransactionSystem,
 };
 use firn_format::space::SpacePurpose;
+use firn_node::node::{LocalNode, NodeOptions};
 
 const SPACE: SpaceId = SpaceId(100);
 

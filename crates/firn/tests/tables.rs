@@ -4,7 +4,6 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use firn::node::{LocalNode, NodeOptions};
 use firn_api::rows::NewIndex;
 use firn_base::{Environment, IndexId, PageNo, SpaceId, TableId};
 use firn_engine::check::check;
@@ -17,6 +16,7 @@ use firn_format::definition::{
 use firn_format::key::BinaryCollation;
 use firn_format::row::RowVersion;
 use firn_format::value::{ColumnType, IntWidth, ValueRef};
+use firn_node::node::{LocalNode, NodeOptions};
 
 fn open(path: &Path) -> (LocalNode, Arc<Dictionary>) {
     let mut options = NodeOptions::default();

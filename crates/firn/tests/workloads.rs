@@ -4,8 +4,6 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use firn::endpoint::{Endpoint, EndpointOptions};
-use firn::node::{LocalNode, NodeOptions};
 use firn_base::Environment;
 use firn_bench::client::{Mode, Target};
 use firn_bench::measure::Measured;
@@ -16,6 +14,8 @@ use firn_bench::tpcc::{MIX, Scale, Tpcc};
 use firn_bench::tpch::Tpch;
 use firn_bench::workload::{LoadBy, LoadOptions, Suite};
 use firn_bench::ycsb::Ycsb;
+use firn_node::endpoint::{Endpoint, EndpointOptions};
+use firn_node::node::{LocalNode, NodeOptions};
 
 /// A node with its port. Fields are dropped in this order.
 struct Served {

@@ -251,7 +251,7 @@ impl AccountStatements<'_> {
     /// `SHOW CREATE USER`.
     ///
     /// # Errors
-    /// As [`SqlSession::show_grants`].
+    /// As [`AccountStatements::show_grants`].
     pub(super) fn show_create_user(&self, account: &ast::Account) -> Result<Table> {
         let name = match account {
             ast::Account::Named { user, host } => AccountName::new(user, host),

@@ -120,7 +120,7 @@ impl DefinitionStatements<'_> {
         self.with_ddl_context_until(&self.session.facts.cancelled, run)
     }
 
-    /// As [`SqlSession::with_ddl_context`], for what ends when `cancelled` is set.
+    /// As [`DefinitionStatements::with_ddl_context`], for what ends when `cancelled` is set.
     fn with_ddl_context_until<T>(
         &self,
         cancelled: &Arc<AtomicBool>,

@@ -13,6 +13,7 @@
 
 mod command;
 mod figure;
+mod node;
 mod server;
 
 use std::sync::atomic::{AtomicU64, Ordering};

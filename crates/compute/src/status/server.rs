@@ -4,6 +4,7 @@ use firn_wire::{ConnectionStatistics, Connections};
 
 use super::StatusCounts;
 use super::figure::Figure;
+use super::node::node_figures;
 use crate::instance::Instance;
 
 /// Counters that monitors read and that nothing here ever moves: there is no such thing.
@@ -67,7 +68,7 @@ pub(crate) fn server_figures(
     figures.extend(traffic_figures(traffic));
     figures.extend(connection_figures(connections, &statistics));
     figures.extend(server(instance, counts, &totals));
-    figures.extend((instance.report)());
+    figures.extend(node_figures(&(instance.report)()));
     figures.extend(NEVER.map(|name| Figure::shown(name, 0)));
     figures
 }

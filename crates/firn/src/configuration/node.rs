@@ -1,8 +1,8 @@
 //! What the settings mean to the parts of a node.
 
-use firn::endpoint::EndpointOptions;
-use firn::memory::MemoryPlan;
-use firn::node::NodeOptions;
+use firn_node::endpoint::EndpointOptions;
+use firn_node::memory::MemoryPlan;
+use firn_node::node::NodeOptions;
 use std::path::PathBuf;
 
 use firn_storage::local::{LocalOptions, LogOptions, PageStoreOptions};

@@ -17,11 +17,10 @@ use smallvec::SmallVec;
 
 use crate::catalog::model::TableModel;
 use crate::catalog::{SessionCatalog, SessionTables};
-use crate::collation::LikePattern;
 use crate::error::{Result, SqlError};
-use crate::expression::Slot;
+use crate::expression::{KnownPatterns, Slot};
 use crate::plan::{Counters, PreparedPlan};
-use crate::types::{Datum, EvaluationContext, Octets, SqlType};
+use crate::types::{Datum, EvaluationContext, SqlType};
 
 use super::common_table::CommonTables;
 use super::counters::RowCounts;
@@ -129,8 +128,7 @@ pub struct Execution<'a> {
     pub(crate) scratch: Box<Scratch>,
     pub(crate) answers: Answers,
     pub(crate) common_tables: CommonTables,
-    /// Patterns of `LIKE` taken apart, by the address of the expression that gave them.
-    pub(crate) patterns: FxHashMap<usize, (Octets, LikePattern)>,
+    pub(crate) patterns: KnownPatterns,
     system_variables: FxHashMap<(Arc<str>, bool), Datum>,
     tables: SmallVec<[(TableId, bool, TableRef); 2]>,
 }
@@ -195,7 +193,7 @@ impl<'a> Execution<'a> {
             scratch,
             answers: Answers::default(),
             common_tables: CommonTables::default(),
-            patterns: FxHashMap::default(),
+            patterns: KnownPatterns::default(),
             system_variables: FxHashMap::default(),
             tables: SmallVec::new(),
         }

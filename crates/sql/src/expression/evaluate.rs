@@ -22,6 +22,7 @@ use crate::execute::{Execution, values};
 use crate::functions::{Call, Function};
 use crate::types::{ComparisonKind, Datum, EvaluationContext, SqlType, TypeKind, cast};
 
+use super::known_patterns::{Known, KnownPatterns, Source};
 use super::{CompareOperator, Expression, ExpressionKind, IsTest};
 
 /// A value that is somewhere already, or was worked out.
@@ -456,13 +457,14 @@ fn like(
     let one = text.operand(execution)?;
     let other = pattern.operand(execution)?;
     let Datum::Text(wanted) = pattern.of(&other, execution)? else { return Ok(None) };
-    let address = std::ptr::from_ref(pattern) as usize;
-    let is_known = execution.patterns.get(&address).is_some_and(|(known, _)| known == wanted);
-    if !is_known {
-        let collation = collation::get(collation);
-        let known = (wanted.clone(), LikePattern::new(collation, wanted, escape));
-        execution.patterns.insert(address, known);
+    let place = KnownPatterns::place(pattern);
+    let source = Source { text: wanted, collation, escape };
+    if let Some(known) = execution.patterns.get(place, source) {
+        return Ok(text.of(&one, execution)?.as_bytes().map(|text| known.matches(text)));
     }
-    let found = text.of(&one, execution)?.as_bytes().zip(execution.patterns.get(&address));
-    Ok(found.map(|(text, (_, pattern))| pattern.matches(text)))
+    let known = LikePattern::new(collation::get(collation), wanted, escape);
+    let matches = text.of(&one, execution)?.as_bytes().map(|text| known.matches(text));
+    let wanted = wanted.clone();
+    execution.patterns.learn(place, Known { text: wanted, collation, escape, pattern: known });
+    Ok(matches)
 }

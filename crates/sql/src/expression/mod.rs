@@ -11,6 +11,7 @@
 //! slots that are read above them, and put them back row by row.
 
 pub(crate) mod evaluate;
+mod known_patterns;
 
 use std::sync::Arc;
 
@@ -19,6 +20,8 @@ use firn_format::value::CollationId;
 use crate::functions::{AggregateFunction, Function};
 use crate::plan::Subquery;
 use crate::types::{ComparisonKind, Datum, SqlType};
+
+pub(crate) use known_patterns::KnownPatterns;
 
 /// A place in the statement's frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -3,12 +3,12 @@
 use std::ops::{Bound, RangeInclusive};
 use std::time::Duration;
 
-use firn::node::{LocalNode, NodeOptions};
 use firn_base::{Cts, Environment, IndexId};
 use firn_engine::transaction::{
     Cursor, Direction, IsolationLevel, KeyRange, ReadMode, Transaction, WaitPolicy,
 };
 use firn_engine::{Engine, EngineError};
+use firn_node::node::{LocalNode, NodeOptions};
 use firn_testing::history::{Element, History, Isolation, Key, Recorder, Rejected};
 use firn_testing::random::Random;
 use firn_testing::workload::{Refused, Session, Workload, WorkloadOptions};

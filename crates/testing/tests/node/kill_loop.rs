@@ -13,8 +13,8 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use firn::node::{LocalNode, NodeOptions};
 use firn_base::{Environment, IndexId};
+use firn_node::node::{LocalNode, NodeOptions};
 use firn_testing::crash::{Death, KillLoop, Victim};
 use firn_testing::random::Random;
 

@@ -4,9 +4,9 @@ use std::process::Command;
 use std::sync::Mutex;
 use std::time::Duration;
 
-use firn::node::{LocalNode, NodeOptions};
 use firn_base::{Environment, IndexId};
 use firn_engine::transaction::{IsolationLevel, ReadMode};
+use firn_node::node::{LocalNode, NodeOptions};
 use firn_testing::crash::{Death, KillLoop, Life, Victim};
 
 use crate::mirror::Trees;

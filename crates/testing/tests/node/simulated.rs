@@ -5,9 +5,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use firn::node::{LocalNode, NodeOptions};
 use firn_base::Environment;
 use firn_engine::transaction::{IsolationLevel, ReadMode};
+use firn_node::node::{LocalNode, NodeOptions};
 use firn_testing::random::Random;
 use firn_testing::simulation::{Faults, SimulatedDisk, World, assert_replays, for_each_seed};
 use parking_lot::Mutex;

@@ -7,9 +7,9 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use firn::endpoint::{Endpoint, EndpointOptions};
-use firn::node::{LocalNode, NodeOptions};
 use firn_base::Environment;
+use firn_node::endpoint::{Endpoint, EndpointOptions};
+use firn_node::node::{LocalNode, NodeOptions};
 
 /// A running server; it ends when this is dropped.
 pub(crate) struct Server {

@@ -1,0 +1,182 @@
+//! What a database node tells of itself as numbers.
+//!
+//! A report is a message: whoever serves clients shows it (`SHOW STATUS`, `SHOW ENGINE … STATUS`,
+//! `/metrics`) and need not run where the node does. Counters start at zero with the node.
+
+use firn_base::Lsn;
+
+/// All of it.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct NodeReport {
+    /// Memory of the process and of the node's parts.
+    pub memory: MemoryReport,
+    /// The buffer pool.
+    pub pool: PoolReport,
+    /// Row and table locks.
+    pub locks: LockReport,
+    /// The redo log.
+    pub log: LogReport,
+    /// The page store.
+    pub pages: PageStoreReport,
+    /// Transactions and trees.
+    pub transactions: TransactionReport,
+}
+
+/// What the parts of a node take, in bytes.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct MemoryReport {
+    /// What the process may take; 0: no limit is configured.
+    pub budget: u64,
+    /// What the process takes; 0: the system does not tell.
+    pub resident: u64,
+    /// What the buffer pool does without for the other parts' sake.
+    pub withheld: u64,
+    /// Pages, published images and their bookkeeping.
+    pub buffer_pool: u64,
+    /// The log buffer and the batch that is being written.
+    pub log_buffer: u64,
+    /// Indexes of log segments that are written to.
+    pub log_index: u64,
+    /// Indexes of full log segments.
+    pub log_index_cache: u64,
+    /// Images of pages on their way to the disk.
+    pub page_images: u64,
+    /// Where the pages are, and what log waits for each.
+    pub page_map: u64,
+    /// The transaction table and the open snapshots.
+    pub transactions: u64,
+    /// Row and table locks.
+    pub locks: u64,
+    /// Columns that are kept between analytic statements.
+    pub column_cache: u64,
+    /// Memory that statements and packets were granted and have not filled yet.
+    pub promised: u64,
+    /// How often something was refused for want of memory.
+    pub refusals: u64,
+}
+
+impl MemoryReport {
+    /// The parts with names, for listings.
+    #[must_use]
+    pub fn parts(&self) -> [(&'static str, u64); 9] {
+        [
+            ("buffer_pool", self.buffer_pool),
+            ("log_buffer", self.log_buffer),
+            ("log_index", self.log_index),
+            ("log_index_cache", self.log_index_cache),
+            ("page_images", self.page_images),
+            ("page_map", self.page_map),
+            ("transactions", self.transactions),
+            ("locks", self.locks),
+            ("column_cache", self.column_cache),
+        ]
+    }
+
+    /// What the process takes beside the parts: statements at work, threads, the program, and memory
+    /// that the allocator keeps.
+    #[must_use]
+    pub fn other(&self) -> u64 {
+        self.resident.saturating_sub(self.parts().iter().map(|(_, bytes)| bytes).sum())
+    }
+}
+
+/// The buffer pool.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct PoolReport {
+    /// Pages that it has room for.
+    pub frames: u64,
+    /// Pages that were found in memory.
+    pub hits: u64,
+    /// Pages that were read from the page store.
+    pub misses: u64,
+    /// Pages that were read before they were needed.
+    pub prefetches: u64,
+    /// Pages dropped that the page store had.
+    pub evictions_clean: u64,
+    /// Pages dropped after the page store took them.
+    pub evictions_offered: u64,
+    /// Waits because no page could go.
+    pub eviction_waits: u64,
+    /// Page reads that go on now.
+    pub reads_in_flight: u64,
+}
+
+/// Row and table locks.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct LockReport {
+    /// Requests that had to wait.
+    pub waits: u64,
+    /// Waits that go on now.
+    pub current_waits: u64,
+    /// Waits whose time ran out.
+    pub timeouts: u64,
+    /// Deadlocks that were broken.
+    pub deadlocks: u64,
+    /// Time spent in waits that have ended, in microseconds.
+    pub wait_time_us: u64,
+    /// The longest of them, in microseconds.
+    pub longest_wait_us: u64,
+}
+
+/// The redo log.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct LogReport {
+    /// Where it ended when the node was opened.
+    pub opened: Lsn,
+    /// Where it ends.
+    pub end: Lsn,
+    /// Up to where it is durable.
+    pub durable: Lsn,
+    /// Where what is kept of it begins.
+    pub truncated: Lsn,
+    /// Times that it was made durable.
+    pub syncs: u64,
+}
+
+/// The page store.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct PageStoreReport {
+    /// Up to where all log is in page images.
+    pub applied: Lsn,
+    /// Pages with log that is in no stored image.
+    pub pending_pages: u64,
+    /// Bytes of that log.
+    pub behind_bytes: u64,
+    /// Images taken from the buffer pool.
+    pub images_copied: u64,
+    /// Images made from log.
+    pub images_built: u64,
+    /// Images made again after damage.
+    pub images_repaired: u64,
+    /// Images made in a second, lately.
+    pub images_per_second: u64,
+    /// Bytes of images written.
+    pub bytes_written: u64,
+    /// Batches of images written.
+    pub batches: u64,
+    /// Bytes of images that wait to be written.
+    pub queued_bytes: u64,
+    /// Times that storage refused an image.
+    pub failures: u64,
+    /// What it said last.
+    pub last_error: Option<String>,
+    /// Places for pages in page files.
+    pub slots: u64,
+    /// Of those, how many are free.
+    pub free_slots: u64,
+}
+
+/// Transactions and trees.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct TransactionReport {
+    /// Splits of tree pages.
+    pub splits: u64,
+    /// Merges of tree pages.
+    pub merges: u64,
+    /// Descents into trees that began again.
+    pub restarts: u64,
+    /// Snapshots that are open.
+    pub open_snapshots: u64,
+    /// Transactions of before the start that are still rolled back.
+    pub losers_left: u64,
+}

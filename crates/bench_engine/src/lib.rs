@@ -1,0 +1,144 @@
+//! `firn bench engine`: how fast the engine of this build is on this machine, and why.
+//!
+//! Each workload opens nodes of its own in fresh directories, so that it can be run beside a database. What
+//! is compared is run in turns, round by round, and what is reported is the median of the rounds and of the
+//! rounds' ratios:
+//!
+//! ```text
+//!   round 1:  Firn  baseline        round 2:  baseline  Firn        round 3:  Firn  baseline …
+//!              └── ratio ──┘                   └── ratio ──┘                   └── ratio ──┘
+//! ```
+//!
+//! A ratio is Firn's figure over the baseline's. For throughput above 1 is better, for latencies and waits
+//! below 1 is.
+
+#![allow(clippy::disallowed_methods, reason = "files and sockets of whoever runs the binary")]
+
+mod arguments;
+mod bare;
+mod commits;
+mod comparison;
+mod counts;
+mod disk_loop;
+mod drive;
+mod in_flight;
+mod insert;
+mod larger_than_memory;
+mod node;
+mod point_reads;
+mod scans;
+mod snapshots;
+
+use std::fmt::Write as _;
+use std::io;
+
+use clap::{ArgMatches, Command};
+use firn_engine::EngineError;
+
+use self::arguments::{EngineArguments, Workload};
+use self::node::Workshop;
+use firn_bench::progress::Progress;
+use firn_bench::report::Report;
+use firn_node::node::NodeError;
+
+/// Why a measurement did not come to its end.
+#[derive(Debug, thiserror::Error)]
+pub enum BenchError {
+    /// A file or directory beside the database.
+    #[error("{0}")]
+    Io(#[from] io::Error),
+    /// The node under test did not start or stop.
+    #[error(transparent)]
+    Node(#[from] NodeError),
+    /// An operation of the workload failed.
+    #[error("the workload failed: {0}")]
+    Engine(#[from] EngineError),
+    /// A workload at a server.
+    #[error(transparent)]
+    Workload(#[from] firn_bench::BenchError),
+    /// A read gave something else than what was written.
+    #[error("a read of row {row} gave something else than what was written")]
+    WrongRow {
+        /// The row's number.
+        row: u64,
+    },
+}
+
+/// The command and its flags.
+pub fn command() -> Command {
+    Command::new("bench")
+        .about("Measure this build on this machine, or any MySQL server")
+        .subcommand_required(true)
+        .arg_required_else_help(true)
+        .subcommand(arguments::engine_command())
+        .subcommands(firn_bench::commands())
+}
+
+/// Runs what the command line asks for and prints what was measured.
+///
+/// # Errors
+/// [`BenchError`]; what was measured until then has been printed.
+pub fn dispatch(matches: &ArgMatches, out: &mut dyn io::Write) -> Result<(), BenchError> {
+    match matches.subcommand() {
+        Some(("engine", matches)) => run(&EngineArguments::from_matches(matches), out),
+        Some((workload, matches)) => Ok(firn_bench::dispatch(workload, matches, out)?),
+        None => unreachable!("clap asks for a measurement"),
+    }
+}
+
+fn run(arguments: &EngineArguments, out: &mut dyn io::Write) -> Result<(), BenchError> {
+    let workshop = Workshop::open(arguments.data_dir.as_deref())?;
+    let progress = Progress::start();
+    let mut reports = Vec::new();
+    for workload in arguments.workloads() {
+        let report = measure(workload, arguments, &workshop, &progress)?;
+        progress.clear();
+        writeln!(out, "{}", report.to_text())?;
+        reports.push(report);
+    }
+    if let Some(path) = &arguments.json {
+        std::fs::write(path, to_json(&reports))?;
+    }
+    Ok(())
+}
+
+fn measure(
+    workload: Workload,
+    arguments: &EngineArguments,
+    workshop: &Workshop,
+    progress: &Progress,
+) -> Result<Report, BenchError> {
+    match workload {
+        Workload::Insert => insert::run(arguments, workshop, progress),
+        Workload::Snapshots => snapshots::run(arguments, workshop, progress),
+        Workload::PointReads => point_reads::run(arguments, workshop, progress),
+        Workload::Commits => commits::run(arguments, workshop, progress),
+        Workload::LargerThanMemory => larger_than_memory::run(arguments, workshop, progress),
+        Workload::Scans => scans::run(arguments, workshop, progress),
+        Workload::All => unreachable!("all stands for the others"),
+    }
+}
+
+fn to_json(reports: &[Report]) -> String {
+    let reports: Vec<_> = reports.iter().map(Report::to_json).collect();
+    let mut text = String::new();
+    // Writing into a string does not fail.
+    let _ = writeln!(
+        text,
+        "{:#}",
+        serde_json::json!({
+            "version": env!("CARGO_PKG_VERSION"),
+            "cores": cores(),
+            "reports": reports,
+        })
+    );
+    text
+}
+
+/// How many threads this machine runs at once, as far as the system tells.
+fn cores() -> usize {
+    std::thread::available_parallelism().map_or(1, usize::from)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,140 @@
+//! Nodes to be measured: each in a fresh directory, with one tree, removed at its end.
+
+#![allow(clippy::disallowed_methods, reason = "files and sockets of whoever runs the binary")]
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use firn_base::{Environment, IndexId, SpaceId, TableId};
+use firn_engine::log::writer::Purpose;
+use firn_engine::mini_transaction::MiniTransaction;
+use firn_engine::pages::Restart;
+use firn_engine::transaction::{IsolationLevel, Transaction, TransactionSystem};
+use firn_format::space::SpacePurpose;
+use firn_node::node::{LocalNode, NodeError, NodeOptions};
+use tempfile::TempDir;
+
+use crate::BenchError;
+
+const SPACE: SpaceId = SpaceId(100);
+/// Rows that are loaded in one transaction.
+const LOAD_BATCH: u64 = 1000;
+
+/// Where the directories are made.
+pub(crate) struct Workshop {
+    parent: PathBuf,
+}
+
+impl Workshop {
+    /// Directories go to `parent`, or to where the system keeps temporary files.
+    ///
+    /// # Errors
+    /// If the directory cannot be made.
+    pub(crate) fn open(parent: Option<&Path>) -> Result<Workshop, BenchError> {
+        let parent = parent.map_or_else(std::env::temp_dir, Path::to_owned);
+        std::fs::create_dir_all(&parent)?;
+        Ok(Workshop { parent })
+    }
+
+    /// A fresh directory that goes when it is dropped.
+    pub(crate) fn directory(&self) -> Result<TempDir, BenchError> {
+        Ok(tempfile::Builder::new().prefix("firn-bench-").tempdir_in(&self.parent)?)
+    }
+
+    /// A node with one empty tree. Blocks for I/O.
+    pub(crate) fn node(&self, options: &NodeOptions) -> Result<BenchNode, BenchError> {
+        let directory = self.directory()?;
+        let node = LocalNode::open(&Environment::system(), directory.path(), options)?;
+        let index = create_tree(node.engine().system())?;
+        Ok(BenchNode { node, index, directory })
+    }
+}
+
+/// See the module's page.
+pub(crate) struct BenchNode {
+    node: LocalNode,
+    index: IndexId,
+    directory: TempDir,
+}
+
+impl BenchNode {
+    pub(crate) fn system(&self) -> &Arc<TransactionSystem> {
+        self.node.engine().system()
+    }
+
+    pub(crate) fn index(&self) -> IndexId {
+        self.index
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        self.directory.path()
+    }
+
+    pub(crate) fn begin(&self, isolation: IsolationLevel) -> Result<Transaction, BenchError> {
+        Ok(self.node.engine().begin(isolation)?)
+    }
+
+    /// Loads `rows` rows with the keys that `key` gives. Blocks.
+    pub(crate) fn load(
+        &self,
+        rows: u64,
+        row_bytes: usize,
+        key: impl Fn(u64) -> u64,
+    ) -> Result<(), BenchError> {
+        let mut payload = vec![0; row_bytes];
+        let mut row = 0;
+        while row < rows {
+            let mut trx = self.begin(IsolationLevel::RepeatableRead)?;
+            let end = rows.min(row + LOAD_BATCH);
+            for row in row..end {
+                fill(&mut payload, row);
+                trx.insert(self.index, &key(row).to_be_bytes(), &payload)?;
+            }
+            row = end;
+            trx.commit_without_waiting()?;
+        }
+        let log = &self.system().pages().log;
+        Ok(log.wait_durable(log.end_lsn()).map_err(firn_engine::EngineError::from)?)
+    }
+
+    /// Has the page store bring its pages up to date, so that it leaves the disk alone for a while. Blocks.
+    pub(crate) fn settle(&self) -> Result<(), BenchError> {
+        let end = self.system().pages().log.durable_lsn();
+        Ok(self
+            .node
+            .storage()
+            .pages
+            .materialise_up_to(end)
+            .map_err(firn_engine::EngineError::from)?)
+    }
+
+    /// Stops the node and removes its directory. Blocks.
+    pub(crate) fn close(self) -> Result<(), NodeError> {
+        self.node.close()
+    }
+}
+
+/// Makes a payload that says which row it belongs to.
+pub(crate) fn fill(payload: &mut [u8], row: u64) {
+    let number = row.to_le_bytes();
+    let length = number.len().min(payload.len());
+    payload[..length].copy_from_slice(&number[..length]);
+}
+
+/// Looks whether a payload is that of `row`.
+pub(crate) fn check(payload: &[u8], row: u64) -> Result<(), BenchError> {
+    if payload.starts_with(&row.to_le_bytes()) { Ok(()) } else { Err(BenchError::WrongRow { row }) }
+}
+
+fn create_tree(system: &TransactionSystem) -> Result<IndexId, BenchError> {
+    let forest = system.forest();
+    forest.spaces().create(SPACE, SpacePurpose::Table, TableId(1))?;
+    let mut frames = forest.pages().pool.reserve(1);
+    let index = forest.pages().run(|| {
+        let mut mtr = MiniTransaction::begin(forest.pages(), Purpose::Forward)?;
+        let index = forest.create_root(&mut mtr, &mut frames, SPACE)?;
+        let _ = mtr.commit();
+        Ok::<_, Restart>(index)
+    });
+    Ok(index?)
+}

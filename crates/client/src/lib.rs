@@ -1,0 +1,105 @@
+//! `firn sql`: a prompt against any server that speaks MySQL's protocol, and a runner of scripts.
+//!
+//! ```text
+//!   editor (a terminal) ─┐                                    ┌─► output: table, vertical, tab, csv, json
+//!   standard input ──────┼─► splitter ─► shell ─► connection ─┤
+//!   --execute ───────────┘       └─► commands (\d, \timing …) └─► errors: one line, code, SQLSTATE
+//! ```
+//!
+//! It knows of Firn only what the protocol tells.
+
+mod commands;
+mod completion;
+mod connection;
+mod editor;
+mod highlight;
+mod history;
+mod names;
+mod options;
+mod output;
+mod pager;
+mod shell;
+mod splitter;
+mod words;
+
+use std::io::{self, BufRead, Write};
+
+use clap::ArgMatches;
+use firn_base::Environment;
+
+use options::Options;
+use shell::{Flow, Shell};
+
+pub use options::command;
+
+/// Why the client ended without having done its work.
+#[derive(Debug, thiserror::Error)]
+pub enum ClientError {
+    /// The user's to mend: a flag, a variable, an option file.
+    #[error("{0}")]
+    Options(String),
+    /// What the server or the way to it says.
+    #[error("{}", firn_bench::told(.0))]
+    Server(#[from] mysql::Error),
+    /// A file, the terminal or standard output.
+    #[error("{0}")]
+    Io(#[from] io::Error),
+    /// The terminal.
+    #[error("the terminal cannot be used: {0}")]
+    Terminal(#[from] rustyline::error::ReadlineError),
+    /// A statement was refused; the user has been told.
+    #[error("stopped after an error")]
+    Stopped,
+}
+
+/// Runs `firn sql`.
+///
+/// # Errors
+/// Why it could not connect, or that a statement failed.
+pub fn run(matches: &ArgMatches, out: &mut dyn Write) -> Result<(), ClientError> {
+    let options = Options::read(matches)?;
+    let environment = Environment::system();
+    let is_interactive = options.is_interactive();
+    let mut shell = Shell::open(&environment, options.clone())?;
+    if is_interactive {
+        return editor::run(&mut shell, out);
+    }
+    if options.execute.is_empty() {
+        return run_lines(&mut shell, &mut io::stdin().lock(), out);
+    }
+    let text = options.execute.join(";\n");
+    run_lines(&mut shell, &mut text.as_bytes(), out)
+}
+
+/// Runs the statements of a text; the first that fails ends it, unless the user wants to go on.
+fn run_lines(
+    shell: &mut Shell,
+    input: &mut dyn BufRead,
+    out: &mut dyn Write,
+) -> Result<(), ClientError> {
+    let mut line = Vec::new();
+    let mut failed = false;
+    loop {
+        line.clear();
+        let flow = match input.read_until(b'\n', &mut line)? {
+            0 => shell.finish(out)?,
+            _ => shell.take_line(&line, out)?,
+        };
+        match flow {
+            Flow::Continue if line.is_empty() => break,
+            Flow::Continue => {}
+            Flow::Failed => {
+                failed = true;
+                if !shell.goes_on() || line.is_empty() {
+                    break;
+                }
+            }
+            Flow::Quit => break,
+        }
+    }
+    out.flush()?;
+    match failed {
+        true => Err(ClientError::Stopped),
+        false => Ok(()),
+    }
+}

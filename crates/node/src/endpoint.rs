@@ -1,0 +1,370 @@
+//! A node's SQL endpoint: the MySQL port over an engine in this process.
+//!
+//! ```text
+//!   clients ──► wire::Server ──► compute::SqlService ──► EngineNode (engine::rows) ──► LocalNode
+//! ```
+
+#![allow(clippy::disallowed_methods, reason = "files and sockets of whoever runs the binary")]
+
+use firn_base::network::Address;
+use std::io;
+use std::net::SocketAddr;
+use std::ops::RangeInclusive;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use firn_api::report::NodeReport;
+use firn_api::rows::DatabaseNode;
+use firn_api::server::ServerState;
+use firn_base::{Environment, memory};
+use firn_compute::facts::SERVER_VERSION;
+use firn_compute::server::LocalServerState;
+use firn_compute::variables::{GlobalVariables, Setting};
+use firn_compute::{Instance, InstanceOptions, OpenError, SqlService, StatisticsKeeper};
+use firn_engine::EngineError;
+use firn_engine::rows::EngineNode;
+use firn_sql::execute::SpillDirectory;
+use firn_sql_collation::Collations;
+use firn_wire::{LimitValues, Limits, Server, ServerOptions, TlsFiles, TlsMode};
+
+use crate::metrics::{self, MetricsServer, Page};
+use crate::node::LocalNode;
+use crate::{engine_status, report, server_uuid};
+
+/// Obeys `log_error_verbosity`: 1 errors, 2 warnings as well, 3 notes as well.
+pub type SetVerbosity = Arc<dyn Fn(u64) + Send + Sync>;
+
+/// Where and how clients connect.
+#[derive(Clone)]
+pub struct EndpointOptions {
+    /// The TCP address; port 0 takes a free one.
+    pub listen: Option<SocketAddr>,
+    /// The Unix socket.
+    pub socket: Option<PathBuf>,
+    /// How many clients can be connected at once.
+    pub max_connections: u64,
+    /// Certificate and key; a self-signed certificate is made otherwise.
+    pub tls: Option<(PathBuf, PathBuf)>,
+    /// Where metrics are scraped; nowhere unless said.
+    pub metrics_listen: Option<SocketAddr>,
+    /// How much of the process's log is written, as `log_error_verbosity` has it.
+    pub log_error_verbosity: u64,
+    /// Changes that.
+    pub set_verbosity: Option<SetVerbosity>,
+    /// The node's directory, for those who ask where the data is.
+    pub data_dir: PathBuf,
+    /// Below which directory statements may read and write files; none without it.
+    pub secure_file_priv: Option<PathBuf>,
+    /// The buffer pool's size, for those who ask.
+    pub buffer_pool_bytes: u64,
+    /// Memory for columns that are kept between analytic statements.
+    pub column_cache_bytes: u64,
+}
+
+impl Default for EndpointOptions {
+    /// Nothing listens.
+    fn default() -> EndpointOptions {
+        EndpointOptions {
+            listen: None,
+            socket: None,
+            max_connections: 1000,
+            tls: None,
+            metrics_listen: None,
+            log_error_verbosity: 2,
+            set_verbosity: None,
+            data_dir: PathBuf::new(),
+            secure_file_priv: None,
+            buffer_pool_bytes: 0,
+            column_cache_bytes: COLUMN_CACHE_BYTES,
+        }
+    }
+}
+
+/// Why an endpoint did not start.
+#[derive(Debug, thiserror::Error)]
+pub enum EndpointError {
+    /// The dictionary.
+    #[error(transparent)]
+    Engine(#[from] EngineError),
+    /// The compute node.
+    #[error(transparent)]
+    Compute(#[from] OpenError),
+    /// An address or a certificate.
+    #[error(transparent)]
+    Listen(#[from] io::Error),
+    /// Others than this machine could connect, and nobody has a password.
+    #[error(
+        "{0} can be reached from other machines, and no account has a password; listen at 127.0.0.1 first, \
+         create an account (CREATE USER 'name'@'%' IDENTIFIED BY '…'), then listen at {0}"
+    )]
+    NobodyHasPassword(SocketAddr),
+}
+
+/// What the endpoints over one node share.
+#[derive(Clone)]
+pub struct ComputeSeams {
+    /// The node's tables and transactions.
+    pub rows: Arc<dyn DatabaseNode>,
+    /// What belongs to the server.
+    pub server: Arc<dyn ServerState>,
+}
+
+/// A running endpoint. Dropping it ends it without waiting for statements.
+pub struct Endpoint {
+    _statistics: StatisticsKeeper,
+    /// Ends before what it shows.
+    metrics: Option<MetricsServer>,
+    server: Server,
+    instance: Arc<Instance>,
+}
+
+impl Endpoint {
+    /// Opens the dictionary of a node, of which this is the only endpoint, and listens. Blocks.
+    ///
+    /// # Errors
+    /// [`EndpointError`]: the accounts cannot be read, an address cannot be listened at, or it would be
+    /// open to the world without passwords.
+    pub fn start(
+        environment: &Environment,
+        node: &Arc<LocalNode>,
+        options: &EndpointOptions,
+    ) -> Result<Endpoint, EndpointError> {
+        let seams = ComputeSeams {
+            rows: open_rows(node)?,
+            server: Arc::new(LocalServerState::of_one_node()),
+        };
+        Endpoint::start_over(environment, node, seams, options)
+    }
+
+    /// As [`Endpoint::start`], over seams that several endpoints share. Each has a directory of its
+    /// own in `options`. Blocks.
+    ///
+    /// # Errors
+    /// As [`Endpoint::start`].
+    pub fn start_over(
+        environment: &Environment,
+        node: &Arc<LocalNode>,
+        seams: ComputeSeams,
+        options: &EndpointOptions,
+    ) -> Result<Endpoint, EndpointError> {
+        let instance = open_instance(environment, node, seams, options)?;
+        memory::register_cache(&(Arc::clone(&instance) as Arc<dyn memory::Cache>));
+        for listen in options.listen.iter().chain(&options.metrics_listen) {
+            if !listen.ip().is_loopback() && !instance.accounts.has_remote_account() {
+                return Err(EndpointError::NobodyHasPassword(*listen));
+            }
+        }
+        let service = Arc::new(SqlService::new(Arc::clone(&instance)));
+        let listening = server_options(options, instance.connection_ids());
+        let server = Server::start(environment.clone(), listening, service)?;
+        obey_variables(&instance, server.limits(), options);
+        let statistics = StatisticsKeeper::start(environment, Arc::clone(&instance));
+        let page = || Page::new(Arc::clone(&instance), Arc::clone(server.connections()));
+        let metrics = options.metrics_listen.map(|at| metrics::serve(environment, at, page()));
+        let metrics = metrics.transpose()?;
+        let endpoint = Endpoint { _statistics: statistics, metrics, server, instance };
+        if let Some(address) = endpoint.address() {
+            let port = Setting::Number(i64::from(address.port()));
+            endpoint.instance.variables.install("port", port);
+        }
+        Ok(endpoint)
+    }
+
+    /// The TCP address at which clients connect.
+    #[must_use]
+    pub fn address(&self) -> Option<SocketAddr> {
+        self.server.addresses().iter().find_map(|address| match address {
+            Address::Tcp(address) => Some(*address),
+            Address::Unix(_) => None,
+        })
+    }
+
+    /// The address at which metrics are scraped.
+    #[must_use]
+    pub fn metrics_address(&self) -> Option<SocketAddr> {
+        self.metrics.as_ref().map(MetricsServer::address)
+    }
+
+    /// What the sessions share.
+    #[must_use]
+    pub fn instance(&self) -> &Arc<Instance> {
+        &self.instance
+    }
+
+    /// Takes no more statements, waits for those that run as long as `patience`, then interrupts them.
+    pub fn shutdown(&self, patience: Duration) -> bool {
+        self.server.shutdown(patience)
+    }
+}
+
+/// The tables and transactions of a node, for compute nodes. Reads the dictionary; blocks.
+///
+/// # Errors
+/// If it cannot be read.
+pub fn open_rows(node: &LocalNode) -> Result<Arc<dyn DatabaseNode>, EngineError> {
+    let dictionary = node.engine().open_dictionary(Arc::new(Collations))?;
+    Ok(Arc::new(EngineNode::new(dictionary)))
+}
+
+/// The compute node behind an endpoint.
+fn open_instance(
+    environment: &Environment,
+    node: &Arc<LocalNode>,
+    seams: ComputeSeams,
+    options: &EndpointOptions,
+) -> Result<Arc<Instance>, EndpointError> {
+    let variables = variables(options);
+    let uuid = server_uuid::of_directory(environment, &options.data_dir)?;
+    variables.install("server_uuid", Setting::text(&uuid.to_string()));
+    let vectorised = Arc::new(vectorised(options));
+    let columns = Arc::downgrade(&vectorised);
+    node.count_column_cache(move || {
+        columns.upgrade().map_or(0, |engine| engine.column_cache_bytes())
+    });
+    let (reporting, writing) = (Arc::downgrade(node), Arc::downgrade(node));
+    let report =
+        move || reporting.upgrade().map_or_else(NodeReport::default, |node| report::of(&node));
+    let text = move || writing.upgrade().map_or_else(String::new, |node| engine_status::of(&node));
+    Ok(Instance::open(InstanceOptions {
+        environment: environment.clone(),
+        node: seams.rows,
+        server: seams.server,
+        incarnation: server_uuid::incarnation(environment, uuid),
+        variables,
+        report: Box::new(report),
+        node_text: Some(Box::new(text)),
+        spill: spill_directory(environment, options),
+        vectorised: Some(vectorised),
+    })?)
+}
+
+/// Where large statements put rows; they say so themselves if there is no such place.
+fn spill_directory(environment: &Environment, options: &EndpointOptions) -> Option<SpillDirectory> {
+    let spill = SpillDirectory::open(environment.disk.clone(), &options.data_dir.join("spill"));
+    match spill.and_then(|spill| spill.clear().map(|()| spill)) {
+        Ok(spill) => Some(spill),
+        Err(error) => {
+            tracing::warn!(%error, "large statements cannot put rows on the disk");
+            None
+        }
+    }
+}
+
+/// What a statement over columns may put on the disk.
+const MOST_SPILLED_BYTES: u64 = 64 << 30;
+/// What columns may take that are kept between statements, unless somebody says.
+const COLUMN_CACHE_BYTES: u64 = 64 << 20;
+
+fn vectorised(options: &EndpointOptions) -> firn_columnar::Engine {
+    let processors = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+    let engine =
+        || firn_columnar::Engine::new(processors).with_column_cache(options.column_cache_bytes);
+    let directory = options.data_dir.join("spill-columns");
+    engine().with_spill(&directory, MOST_SPILLED_BYTES).unwrap_or_else(|error| {
+        tracing::warn!(%error, "statements over columns cannot put rows on the disk");
+        engine()
+    })
+}
+
+/// So many clients may be on their way to a login, however few can be connected.
+const PENDING_LOGINS: u64 = 1000;
+
+fn server_options(options: &EndpointOptions, connection_ids: RangeInclusive<u32>) -> ServerOptions {
+    let tcp = options.listen.map(Address::Tcp);
+    let unix = options.socket.clone().map(Address::Unix);
+    ServerOptions {
+        listen: tcp.into_iter().chain(unix).collect(),
+        server_version: SERVER_VERSION.to_owned(),
+        tls: match &options.tls {
+            Some((certificate, key)) => {
+                TlsMode::Files(TlsFiles { certificate: certificate.clone(), key: key.clone() })
+            }
+            None => TlsMode::SelfSigned,
+        },
+        limits: LimitValues {
+            max_connections: options.max_connections,
+            // All of them may come at once.
+            max_pending_logins: options.max_connections.max(PENDING_LOGINS),
+            ..LimitValues::default()
+        },
+        connection_ids,
+        ..ServerOptions::default()
+    }
+}
+
+/// Variables that the wire obeys.
+const OBEYED: [&str; 6] = [
+    "max_connections",
+    "connect_timeout",
+    "max_allowed_packet",
+    "net_read_timeout",
+    "net_write_timeout",
+    "max_prepared_stmt_count",
+];
+
+/// Has the wire and the process's log obey global variables, now and when they are set.
+fn obey_variables(instance: &Instance, limits: &Arc<Limits>, options: &EndpointOptions) {
+    for name in OBEYED {
+        let value = instance.variables.get(name);
+        value.iter().for_each(|value| obey_limit(limits, name, value.number()));
+    }
+    let (limits, verbosity) = (Arc::clone(limits), options.set_verbosity.clone());
+    // A value that was persisted outweighs the configuration's.
+    if let (Some(set_verbosity), Some(value)) =
+        (&verbosity, instance.variables.get("log_error_verbosity"))
+        && value.number() != options.log_error_verbosity
+    {
+        set_verbosity(value.number());
+    }
+    let hook = move |name: &str, value: &Setting| match (name, &verbosity) {
+        ("log_error_verbosity", Some(set_verbosity)) => set_verbosity(value.number()),
+        _ => obey_limit(&limits, name, value.number()),
+    };
+    // There is one endpoint for an instance.
+    let _ = instance.global_hook.set(Box::new(hook));
+}
+
+fn obey_limit(limits: &Limits, name: &str, value: u64) {
+    match name {
+        "max_connections" => limits.set_max_connections(value),
+        "connect_timeout" => limits.set_connect_timeout(Duration::from_secs(value)),
+        "max_allowed_packet" => limits.set_max_allowed_packet(value),
+        "net_read_timeout" => limits.set_net_read_timeout(Duration::from_secs(value)),
+        "net_write_timeout" => limits.set_net_write_timeout(Duration::from_secs(value)),
+        "max_prepared_stmt_count" => limits.set_max_prepared_stmt_count(value),
+        _ => {}
+    }
+}
+
+/// The machine's name, for `@@hostname`.
+fn machine_name() -> Option<String> {
+    let name = std::fs::read_to_string("/proc/sys/kernel/hostname").ok()?;
+    Some(name.trim().to_owned()).filter(|name| !name.is_empty())
+}
+
+/// System variables that say how this server was set up.
+fn variables(options: &EndpointOptions) -> GlobalVariables {
+    let variables = GlobalVariables::default();
+    let data_dir = format!("{}/", options.data_dir.display());
+    variables.install("datadir", Setting::text(&data_dir));
+    if let Some(socket) = &options.socket {
+        variables.install("socket", Setting::text(&socket.display().to_string()));
+    }
+    if let Some(listen) = options.listen {
+        variables.install("bind_address", Setting::text(&listen.ip().to_string()));
+    }
+    if let Some(name) = machine_name() {
+        variables.install("hostname", Setting::text(&name));
+    }
+    if let Some(files) = &options.secure_file_priv {
+        variables.install("secure_file_priv", Setting::text(&files.display().to_string()));
+    }
+    let pool = Setting::Number(options.buffer_pool_bytes as i64);
+    variables.install("innodb_buffer_pool_size", pool);
+    let verbosity = Setting::Number(options.log_error_verbosity as i64);
+    variables.install("log_error_verbosity", verbosity);
+    let connections = Setting::Number(options.max_connections as i64);
+    variables.install("max_connections", connections);
+    variables
+}

@@ -1,0 +1,19 @@
+//! A Firn node in one process: the engine over a local directory, and the MySQL port over it. The
+//! binary, the benches and the tests start it.
+//!
+//! **Architecture invariant:** nothing here knows a command line, a configuration file or an
+//! environment variable.
+
+#![allow(clippy::disallowed_types, reason = "files and sockets of whoever runs the binary")]
+
+pub mod allocator;
+pub mod descriptors;
+pub mod endpoint;
+pub mod engine_status;
+pub mod memory;
+pub mod metrics;
+pub mod node;
+mod options;
+pub mod report;
+mod server_uuid;
+pub mod size;

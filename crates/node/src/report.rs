@@ -1,0 +1,94 @@
+//! A node's report: the one place that knows which part counts what.
+
+use firn_api::LogStore;
+use firn_api::report::{
+    LockReport, LogReport, NodeReport, PageStoreReport, PoolReport, TransactionReport,
+};
+use firn_engine::Engine;
+use firn_storage::local::LocalStorage;
+
+use crate::node::LocalNode;
+
+/// What a node tells of itself. Reads figures of the system; not for every statement.
+#[must_use]
+pub fn of(node: &LocalNode) -> NodeReport {
+    let (engine, storage) = (node.engine(), node.storage());
+    NodeReport {
+        memory: node.memory(),
+        pool: pool(engine),
+        locks: locks(engine),
+        log: LogReport { opened: node.opened_at(), ..log(engine, storage) },
+        pages: pages(storage),
+        transactions: transactions(engine),
+    }
+}
+
+fn pool(engine: &Engine) -> PoolReport {
+    let pool = &engine.system().pages().pool;
+    let counted = pool.statistics();
+    PoolReport {
+        frames: pool.frame_count() as u64,
+        hits: counted.hits + counted.optimistic_hits,
+        misses: counted.misses,
+        prefetches: counted.prefetches,
+        evictions_clean: counted.evictions_clean,
+        evictions_offered: counted.evictions_offered,
+        eviction_waits: counted.eviction_waits,
+        reads_in_flight: counted.reads_in_flight,
+    }
+}
+
+fn locks(engine: &Engine) -> LockReport {
+    let counted = engine.system().locks().statistics();
+    LockReport {
+        waits: counted.waits,
+        current_waits: counted.current_waits,
+        timeouts: counted.timeouts,
+        deadlocks: counted.deadlocks,
+        wait_time_us: counted.wait_time_us,
+        longest_wait_us: counted.longest_wait_us,
+    }
+}
+
+fn log(engine: &Engine, storage: &LocalStorage) -> LogReport {
+    let writer = &engine.system().pages().log;
+    LogReport {
+        end: storage.log.end_lsn(),
+        durable: writer.durable_lsn(),
+        truncated: storage.log.truncated_lsn(),
+        syncs: writer.round_count(),
+        ..LogReport::default()
+    }
+}
+
+fn pages(storage: &LocalStorage) -> PageStoreReport {
+    let status = storage.pages.status();
+    PageStoreReport {
+        applied: status.applied_lsn,
+        pending_pages: status.pending_pages,
+        behind_bytes: status.behind_bytes,
+        images_copied: status.images_copied,
+        images_built: status.images_built,
+        images_repaired: status.images_repaired,
+        images_per_second: status.images_per_second,
+        bytes_written: status.bytes_written,
+        batches: status.batches,
+        queued_bytes: status.queued_bytes,
+        failures: status.failures,
+        last_error: status.last_error.map(|error| error.to_string()),
+        slots: status.slots,
+        free_slots: status.free_slots,
+    }
+}
+
+fn transactions(engine: &Engine) -> TransactionReport {
+    let system = engine.system();
+    let trees = system.forest().statistics();
+    TransactionReport {
+        splits: trees.splits.get(),
+        merges: trees.merges.get(),
+        restarts: trees.restarts.get(),
+        open_snapshots: system.snapshots().open_count() as u64,
+        losers_left: engine.losers_left(),
+    }
+}

@@ -1,0 +1,54 @@
+//! A database node in this process, over which compute nodes are started.
+
+#![allow(dead_code, reason = "each test file uses a part of it")]
+
+use std::path::Path;
+use std::sync::Arc;
+
+use firn_base::Environment;
+use firn_compute::server::LocalServerState;
+use firn_node::endpoint::{ComputeSeams, Endpoint, EndpointOptions, open_rows};
+use firn_node::node::{LocalNode, NodeOptions};
+
+/// A database node with what its compute nodes share. Fields are dropped in this order.
+pub(crate) struct Database {
+    pub(crate) seams: ComputeSeams,
+    node: Arc<LocalNode>,
+    environment: Environment,
+    directory: tempfile::TempDir,
+}
+
+impl Database {
+    pub(crate) fn open() -> Database {
+        let directory = tempfile::tempdir().unwrap();
+        let environment = Environment::system();
+        let mut options = NodeOptions::default();
+        options.engine.buffer_pool_bytes = 32 << 20;
+        options.storage.log.segment_size_bytes = 8 << 20;
+        let data = directory.path().join("data");
+        let node = Arc::new(LocalNode::open(&environment, &data, &options).unwrap());
+        let seams = ComputeSeams {
+            rows: open_rows(&node).unwrap(),
+            server: Arc::new(LocalServerState::of_nodes()),
+        };
+        Database { seams, node, environment, directory }
+    }
+
+    /// Starts the compute node of this name, again if it has ended.
+    pub(crate) fn start(&self, name: &str) -> Endpoint {
+        let data_dir = self.directory.path().join(name);
+        create(&data_dir);
+        let options = EndpointOptions {
+            listen: Some("127.0.0.1:0".parse().unwrap()),
+            data_dir,
+            ..EndpointOptions::default()
+        };
+        let seams = self.seams.clone();
+        Endpoint::start_over(&self.environment, &self.node, seams, &options).unwrap()
+    }
+}
+
+#[allow(clippy::disallowed_methods, reason = "tests use the machine as it is")]
+fn create(directory: &Path) {
+    std::fs::create_dir_all(directory).unwrap();
+}
