@@ -165,6 +165,20 @@ impl Collation {
         }
     }
 
+    /// Appends what MySQL shows as the weights of a text. Those of Unicode's collations are the sort key.
+    pub fn write_weights(&self, text: &[u8], out: &mut Vec<u8>) {
+        match &self.rules {
+            Rules::Weights(weights) => {
+                let width_bytes = weights.width_bytes(self.charset);
+                for character in characters(text) {
+                    let weight = weights.of(character).to_be_bytes();
+                    out.extend_from_slice(&weight[weight.len() - width_bytes..]);
+                }
+            }
+            _ => self.write_sort_key(text, out),
+        }
+    }
+
     /// The first eight bytes of a text's sort key, as a number: what is lower sorts before, and equal ones
     /// say nothing. Cheaper than the key; `scratch` is memory for it.
     #[must_use]

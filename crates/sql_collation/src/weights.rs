@@ -24,7 +24,7 @@
 use std::cmp::Ordering;
 use std::sync::LazyLock;
 
-use super::charset::{characters, latin1_byte};
+use super::charset::{Charset, characters, latin1_byte};
 
 /// Which number a character has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -67,6 +67,15 @@ impl Weights {
             Weights::Latin1SwedishCi => latin1(&LATIN1_SWEDISH_CI, character),
             Weights::Latin1GeneralCi => latin1(&LATIN1_GENERAL_CI, character),
             Weights::Latin1GeneralCs => latin1(&LATIN1_GENERAL_CS, character),
+        }
+    }
+
+    /// How many bytes MySQL gives to each weight.
+    pub(super) fn width_bytes(self, charset: Charset) -> usize {
+        match (self, charset) {
+            (Weights::CodePoint, Charset::Utf8mb4 | Charset::Utf32) => 3,
+            (Weights::CodePoint | Weights::GeneralCi, _) if charset.max_character_bytes() > 1 => 2,
+            _ => 1,
         }
     }
 

@@ -286,7 +286,6 @@ DIFFERENCES = {
         "SUBTIME(vc, '1:00')",
         'CURRENT_ROLE()',
         "JSON_VALUE(js, '$.a')",
-        "JSON_VALUE(js, '$.a' RETURNING SIGNED)",
         'ST_AsText(g)',
         'DEFAULT(boo)',
     ],

@@ -102,7 +102,7 @@ impl Binder<'_> {
         }
     }
 
-    fn explicit_cast(
+    pub(super) fn explicit_cast(
         &mut self,
         operand: Expression,
         data_type: &DataType,

@@ -8,11 +8,13 @@
 //!
 //! Constants are converted once, here, so that a column stays bare and its index usable.
 
+use crate::catalog::model::ColumnModel;
 use crate::collation::{self, Charset};
 use crate::error::{Result, SqlError};
 use crate::expression::{CompareOperator, Expression, ExpressionKind, Slot};
 use crate::functions;
 use crate::plan::fold;
+use crate::types::decimal::{MAX_PRECISION, MAX_SCALE};
 use crate::types::{
     Before, Coercibility, ComparisonKind, Datum, SqlType, TypeKind, WorkedOut,
     compare::comparison_kind, unify::unify,
@@ -128,11 +130,14 @@ impl Binder<'_> {
     }
 
     /// A column of numbers as it is shown where it becomes a text: with its zeros if it is
-    /// `ZEROFILL`.
+    /// `ZEROFILL`, with the digits of its definition if it is `FLOAT(M,D)`.
     pub(super) fn zero_filled(&mut self, expression: Expression, ty: &SqlType) -> Expression {
         let ExpressionKind::Slot(slot) = expression.kind else { return expression };
         if !ty.kind.is_string() || !expression.ty.kind.is_numeric() {
             return expression;
+        }
+        if let Some(decimals) = self.fixed_decimals(slot) {
+            return Binder::with_fixed_decimals(expression, decimals);
         }
         let Some(width) = self.zero_filled_width(slot) else { return expression };
         let collation = self.context.evaluation.connection_collation;
@@ -145,13 +150,34 @@ impl Binder<'_> {
         self.call("ZEROFILL", arguments).unwrap_or(shown)
     }
 
-    /// How wide a column is shown that is filled up with zeros.
-    fn zero_filled_width(&self, slot: Slot) -> Option<u32> {
+    /// The column of a table that a slot has.
+    fn model_of_slot(&self, slot: Slot) -> Option<&ColumnModel> {
         let relation = self.owners.get(slot.0 as usize).copied().flatten()?;
         let relation = self.relations.get(relation.0)?;
         let RelationSource::Table(table) = &relation.source else { return None };
         let ordinal = relation.slots.iter().position(|of| *of == Some(slot))?;
-        let column = table.by_ordinal(u16::try_from(ordinal).ok()?)?;
+        table.by_ordinal(u16::try_from(ordinal).ok()?)
+    }
+
+    /// The digits after the point of a column of `FLOAT(M,D)` or `DOUBLE(M,D)`.
+    fn fixed_decimals(&self, slot: Slot) -> Option<u8> {
+        let column = self.model_of_slot(slot)?;
+        let is_floating = matches!(column.ty.kind, TypeKind::Float | TypeKind::Double);
+        let fits = column.display_width? <= MAX_PRECISION.into();
+        column.display_decimals.filter(|decimals| is_floating && fits && *decimals <= MAX_SCALE)
+    }
+
+    /// A number with fixed digits after the point, as an exact one.
+    fn with_fixed_decimals(number: Expression, decimals: u8) -> Expression {
+        let ty = SqlType::decimal(MAX_PRECISION, decimals)
+            .with_nullable(number.ty.nullable)
+            .with_coercibility(number.ty.coercibility);
+        Expression { kind: ExpressionKind::Cast(Box::new(number)), ty }
+    }
+
+    /// How wide a column is shown that is filled up with zeros.
+    fn zero_filled_width(&self, slot: Slot) -> Option<u32> {
+        let column = self.model_of_slot(slot)?;
         let digits = match column.ty.kind {
             TypeKind::Decimal { precision, scale, .. } => {
                 u32::from(precision) + u32::from(scale > 0)
@@ -252,6 +278,7 @@ impl Binder<'_> {
         let kind = comparison_kind(&left.ty, &right.ty, operator.text())?;
         let (left, right) = match kind {
             ComparisonKind::DateTime => (self.date_of_text(left)?, self.date_of_text(right)?),
+            ComparisonKind::Json => (self.document_of_bytes(left), self.document_of_bytes(right)),
             _ => (left, right),
         };
         refuse_no_text(kind, &left)?;
@@ -260,6 +287,16 @@ impl Binder<'_> {
             (kind.operand_type(&left.ty), kind.operand_type(&right.ty));
         let (left, right) = (self.cast_to(left, wanted_left), self.cast_to(right, wanted_right));
         Ok((kind, unrounded(left), unrounded(right)))
+    }
+
+    /// Bytes and bits beside a document: they are above all other documents, neither text nor number.
+    fn document_of_bytes(&self, side: Expression) -> Expression {
+        let is_bytes = side.ty.kind.is_binary() || matches!(side.ty.kind, TypeKind::Bit { .. });
+        if !is_bytes {
+            return side;
+        }
+        let ty = SqlType::new(TypeKind::Json).with_nullable(side.ty.nullable);
+        self.fold(Expression { kind: ExpressionKind::Cast(Box::new(side)), ty })
     }
 
     /// Several expressions as values of their common type.

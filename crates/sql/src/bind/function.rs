@@ -1,11 +1,13 @@
 //! Function calls: conditional forms that have nodes of their own, aggregates, windows, and the rest.
 
 use sqlparser::ast::{
-    BinaryOperator, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, UnaryOperator,
+    BinaryOperator, DataType, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArgumentClause,
+    FunctionArguments, UnaryOperator,
 };
 
 use crate::error::{Result, SqlError};
 use crate::expression::{CompareOperator, Expression, ExpressionKind, IsTest};
+use crate::functions;
 use crate::types::json::JsonValue;
 use crate::types::{Datum, SqlType, TypeKind};
 
@@ -35,17 +37,43 @@ impl Binder<'_> {
             "ANY_VALUE" => self.any_value(function),
             "GROUPING" => self.grouping_function(function),
             "DATE_ADD" | "DATE_SUB" | "ADDDATE" | "SUBDATE" => self.date_function(&name, function),
+            "JSON_VALUE" => self.json_value_function(function),
             _ => {
                 let mut arguments = self.arguments(function)?;
                 if takes_documents(&name) {
                     let written = argument_expressions(function)?;
-                    let pairs = arguments.into_iter().zip(written);
-                    arguments = pairs.map(|(one, written)| json_truth(one, written)).collect();
+                    // The name of a member is a text.
+                    let is_name = |at: usize| name == "JSON_OBJECT" && at % 2 == 0;
+                    let pairs = arguments.into_iter().zip(written).enumerate();
+                    arguments = pairs
+                        .map(|(at, (one, written))| match is_name(at) {
+                            true => one,
+                            false => json_truth(one, written),
+                        })
+                        .collect();
                 }
                 let arguments = self.with_numbers_of_bytes(&name, function, arguments)?;
                 self.named_call(&name, arguments)
             }
         }
+    }
+
+    /// `JSON_VALUE(document, path RETURNING type)`: the call has that type.
+    fn json_value_function(&mut self, function: &Function) -> Result<Expression> {
+        let arguments = self.arguments(function)?;
+        let returned = match returned_type(function) {
+            Some(data_type) => {
+                let document = typed_null(SqlType::new(TypeKind::Json));
+                Some(self.explicit_cast(document, data_type, None)?.ty)
+            }
+            None => None,
+        };
+        let Some(json_value) = functions::find("JSON_VALUE") else {
+            return self.call("JSON_VALUE", arguments);
+        };
+        let mut call = self.unfolded_call(json_value, arguments)?;
+        call.ty = returned.unwrap_or(call.ty).with_nullable(true);
+        Ok(self.fold(call))
     }
 
     fn named_call(&mut self, name: &str, mut arguments: Vec<Expression>) -> Result<Expression> {
@@ -193,6 +221,15 @@ impl Binder<'_> {
 
 fn is_document_column(expression: &Expression) -> bool {
     matches!(expression.kind, ExpressionKind::Slot(_)) && expression.ty.kind == TypeKind::Json
+}
+
+/// The type that `RETURNING` names.
+fn returned_type(function: &Function) -> Option<&DataType> {
+    let FunctionArguments::List(list) = &function.args else { return None };
+    list.clauses.iter().find_map(|clause| match clause {
+        FunctionArgumentClause::JsonReturningClause(returning) => Some(&returning.data_type),
+        _ => None,
+    })
 }
 
 /// Functions that make documents of their arguments, in which truth values are `true` and `false`.

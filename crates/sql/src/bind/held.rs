@@ -14,6 +14,7 @@
 use crate::error::{Condition, Level, Result, SqlError};
 use crate::expression::{Expression, ExpressionKind};
 use crate::plan::Premise;
+use crate::plan::visit::any;
 use crate::types::{Datum, SqlMode, SqlType, TypeKind, cast};
 
 use super::logical::{RelationId, RelationSource};
@@ -103,8 +104,11 @@ impl Binder<'_> {
     }
 
     /// A text that is compared with a date: what is no date is the zero date. A parameter is NULL
-    /// then.
+    /// then. A year is compared as a date without month and day.
     pub(super) fn date_of_text(&mut self, text: Expression) -> Result<Expression> {
+        if text.ty.kind == TypeKind::Year {
+            return self.call("DATE OF YEAR", vec![text]);
+        }
         let is_text = text.ty.kind.is_string() || text.ty.kind.is_enum_or_set();
         if !is_text || matches!(text.kind, ExpressionKind::Parameter(_)) {
             return Ok(text);
@@ -115,6 +119,20 @@ impl Binder<'_> {
         match is_date {
             true => Ok(self.cast_to(text, moment())),
             false => self.call("DATE OF TEXT", vec![text]),
+        }
+    }
+
+    /// A text that an operator compares with a date: if neither is constant, their days are compared,
+    /// otherwise day and time.
+    pub(super) fn day_beside_date(
+        &mut self,
+        text: Expression,
+        other: &Expression,
+    ) -> Result<Expression> {
+        let are_of_rows = varies(&text) && varies(other);
+        match other.ty.kind == TypeKind::Date && text.ty.kind.is_string() && are_of_rows {
+            true => self.call("DAY OF TEXT", vec![text]),
+            false => Ok(text),
         }
     }
 
@@ -162,6 +180,13 @@ impl Binder<'_> {
     }
 }
 
+/// Whether an expression's value may change from row to row.
+fn varies(expression: &Expression) -> bool {
+    any(expression, &|one| {
+        matches!(one.kind, ExpressionKind::Slot(_) | ExpressionKind::Subquery(_))
+    })
+}
+
 /// Whether values of a type are read as what a column of another one holds.
 fn concerns(value: &SqlType, column: &SqlType) -> bool {
     let (value, is_text) = (&value.kind, value.kind.is_string());
@@ -169,7 +194,9 @@ fn concerns(value: &SqlType, column: &SqlType) -> bool {
         TypeKind::Year => {
             is_text || value.has_date() || value.is_numeric() && *value != TypeKind::Year
         }
-        TypeKind::Time { .. } => is_text || value.is_numeric() || value.has_date(),
+        TypeKind::Time { .. } => {
+            is_text || value.has_date() || value.is_numeric() && *value != TypeKind::Year
+        }
         kind => kind.has_date() && value.is_numeric() && *value != TypeKind::Year,
     }
 }

@@ -146,6 +146,19 @@ impl JoinTree {
         count
     }
 
+    /// Whether rows come out without a row of a relation: it is on the inner side of an outer join.
+    #[must_use]
+    pub fn may_leave_out(&self, relation: RelationId) -> bool {
+        match self {
+            JoinTree::Relation(_) => false,
+            JoinTree::Join { kind, left, right, .. } => {
+                let is_inner_side =
+                    *kind == JoinKind::Left && right.relations().contains(&relation);
+                is_inner_side || left.may_leave_out(relation) || right.may_leave_out(relation)
+            }
+        }
+    }
+
     /// The relations, from the left.
     #[must_use]
     pub fn relations(&self) -> Vec<RelationId> {

@@ -153,6 +153,19 @@ impl Binder<'_> {
         function: &'static Function,
         arguments: Vec<Expression>,
     ) -> Result<Expression> {
+        let call = self.unfolded_call(function, arguments)?;
+        Ok(self.fold(call))
+    }
+
+    /// A call of a function, also if all of its arguments are constant.
+    ///
+    /// # Errors
+    /// As [`Binder::call`].
+    pub(super) fn unfolded_call(
+        &mut self,
+        function: &'static Function,
+        arguments: Vec<Expression>,
+    ) -> Result<Expression> {
         function.check_arity(arguments.len())?;
         self.is_repeatable &= !volatility::acts(function);
         let arguments = arguments.into_iter().map(|one| self.single(one));
@@ -168,8 +181,7 @@ impl Binder<'_> {
         let mut ty = signature.result;
         ty.nullable &= !is_never_null(function.name, arguments.len());
         ty.before = Before::default();
-        let call = Expression { kind: ExpressionKind::Call { function, arguments }, ty };
-        Ok(self.fold(call))
+        Ok(Expression { kind: ExpressionKind::Call { function, arguments }, ty })
     }
 
     /// The arguments, parameters of which nothing is known as the function takes them.

@@ -12,7 +12,7 @@ use sqlparser::ast::{CaseWhen, Expr, Value, ValueWithSpan};
 use crate::error::{Result, SqlError};
 use crate::expression::{CompareOperator, Expression, ExpressionKind};
 use crate::plan::volatility::is_row_dependent;
-use crate::types::collate::{comparison_collation, merge_collations};
+use crate::types::collate::{among_several, comparison_collation, merge_collations};
 use crate::types::{Coercibility, ComparisonKind, Datum, IntWidth, SqlMode, SqlType, TypeKind};
 
 use super::function::json_truth;
@@ -36,6 +36,8 @@ impl Binder<'_> {
         let two = self.number_beside(right, two, &one_type);
         let two = beside_document(&one, two, right);
         let one = beside_document(&two, one, left);
+        let two = self.day_beside_date(two, &one)?;
+        let one = self.day_beside_date(one, &two)?;
         self.compare_any(operator, one, two)
     }
 
@@ -122,6 +124,19 @@ impl Binder<'_> {
         if let ExpressionKind::Row(_) = operand.kind {
             return self.in_any(operand, list, negated);
         }
+        let three = types_of_three(&operand, &list);
+        let count = list.len() + 1;
+        self.in_singles(operand, list, negated)
+            .map_err(|error| among_several(error, &three, count, " IN "))
+    }
+
+    /// `IN` of what are no rows.
+    fn in_singles(
+        &mut self,
+        operand: Expression,
+        list: Vec<Expression>,
+        negated: bool,
+    ) -> Result<Expression> {
         let list = list.into_iter().map(|one| self.single(one)).collect::<Result<Vec<_>>>()?;
         if let [_] = list.as_slice() {
             let operator = if negated { CompareOperator::NotEqual } else { CompareOperator::Equal };
@@ -176,6 +191,9 @@ impl Binder<'_> {
             items.push(item);
         }
         let kind = kind.unwrap_or_else(|| crate::types::compare::own_kind(&operand.ty));
+        if kind == ComparisonKind::Integer && !items.iter().all(is_constant) {
+            (left, items) = (self.as_bits(left), self.all_as_bits(items));
+        }
         let nullable = left.ty.nullable || items.iter().any(|item| item.ty.nullable);
         Ok(Expression {
             kind: ExpressionKind::InList { operand: Box::new(left), list: items, kind, negated },
@@ -197,6 +215,7 @@ impl Binder<'_> {
             .map(|item| {
                 self.context.watch.step()?;
                 let operand = first.take().unwrap_or_else(|| again.clone());
+                let (operand, item) = self.both_as_bits(operand, item);
                 self.compare_any(CompareOperator::Equal, operand, item)
             })
             .collect::<Result<Vec<_>>>()?;
@@ -217,7 +236,19 @@ impl Binder<'_> {
             Ok(self.number_beside(end, bound, &operand.ty))
         });
         let [low, high] = ends;
-        let (operand, ends) = self.of_one_domain(operand, [low?, high?]);
+        let ends = [low?, high?];
+        let three = types_of_three(&operand, &ends);
+        self.between_ends(operand, ends, negated)
+            .map_err(|error| among_several(error, &three, 3, "between"))
+    }
+
+    fn between_ends(
+        &mut self,
+        operand: Expression,
+        ends: [Expression; 2],
+        negated: bool,
+    ) -> Result<Expression> {
+        let (operand, ends) = self.of_one_domain(operand, ends);
         let operand = self.beside_all(operand, &ends, "between")?;
         let [low, high] = ends;
         let (first, again) = self.for_two(operand);
@@ -245,9 +276,6 @@ impl Binder<'_> {
         let is_plain = |one: &Expression| {
             one.ty.kind.is_string() || one.ty.kind.is_temporal() || one.ty.kind.is_enum_or_set()
         };
-        let is_constant = |one: &Expression| {
-            matches!(one.kind, ExpressionKind::Literal(_) | ExpressionKind::Parameter(_))
-        };
         let ranges_over_column = matches!(operand.kind, ExpressionKind::Slot(_))
             && operand.ty.kind.is_temporal()
             && is_constant(&low)
@@ -256,8 +284,6 @@ impl Binder<'_> {
         if is_plain(&operand) && one_number && !ranges_over_column {
             let mut as_double = |one: Expression| {
                 let ty = SqlType::double().with_nullable(one.ty.nullable);
-                let is_name = one.ty.kind.is_enum_or_set();
-                let one = if is_name { self.as_text(one) } else { one };
                 self.cast_to(one, ty)
             };
             return (as_double(operand), [as_double(low), as_double(high)]);
@@ -429,8 +455,39 @@ impl Binder<'_> {
             (ExpressionKind::Row(_), _) | (_, ExpressionKind::Row(_)) => {
                 self.compare_any(CompareOperator::Equal, operand, value)
             }
-            _ => self.compare_leniently(CompareOperator::Equal, operand, value),
+            _ => {
+                let (operand, value) = self.both_as_bits(operand, value);
+                self.compare_leniently(CompareOperator::Equal, operand, value)
+            }
         }
+    }
+
+    /// An integer as `CASE`, and `IN` with a list that is not constant, compare it: by its 64 bits, so
+    /// that -1 is equal to the largest unsigned number.
+    fn as_bits(&mut self, integer: Expression) -> Expression {
+        let is_large = matches!(
+            integer.ty.kind,
+            TypeKind::Integer { width: IntWidth::Eight, unsigned: true } | TypeKind::Bit { .. }
+        );
+        match is_large {
+            true => {
+                let ty = SqlType::bigint().with_nullable(integer.ty.nullable);
+                self.cast_to(integer, ty)
+            }
+            false => integer,
+        }
+    }
+
+    /// As [`Binder::as_bits`], of two values that are compared; what are no integers stay.
+    fn both_as_bits(&mut self, left: Expression, right: Expression) -> (Expression, Expression) {
+        match left.ty.kind.is_integer() && right.ty.kind.is_integer() {
+            true => (self.as_bits(left), self.as_bits(right)),
+            false => (left, right),
+        }
+    }
+
+    fn all_as_bits(&mut self, integers: Vec<Expression>) -> Vec<Expression> {
+        integers.into_iter().map(|one| self.as_bits(one)).collect()
     }
 
     /// An operand that stands in several places of an expression, the first of which is always
@@ -487,6 +544,18 @@ fn beside_document(other: &Expression, value: Expression, written: &Expr) -> Exp
     match other.ty.kind == TypeKind::Json && value.ty.kind != TypeKind::Json {
         true => json_truth(value, written),
         false => value,
+    }
+}
+
+fn is_constant(expression: &Expression) -> bool {
+    matches!(expression.kind, ExpressionKind::Literal(_) | ExpressionKind::Parameter(_))
+}
+
+/// The types of three operands, for a message; nothing of more or fewer.
+fn types_of_three(operand: &Expression, others: &[Expression]) -> Vec<SqlType> {
+    match others {
+        [one, other] => vec![operand.ty.clone(), one.ty.clone(), other.ty.clone()],
+        _ => Vec::new(),
     }
 }
 

@@ -13,7 +13,7 @@ use sqlparser::ast::{
 };
 
 use crate::error::{Result, SqlError};
-use crate::expression::{Expression, ExpressionKind, Slot, SortKey};
+use crate::expression::{AggregateCall, Expression, ExpressionKind, Slot, SortKey};
 use crate::grammar::ast::TableName;
 use crate::plan::{ColumnOrigin, OutputColumn};
 use crate::types::Display;
@@ -520,11 +520,23 @@ impl Binder<'_> {
             for column in columns.iter_mut() {
                 column.origin = None;
                 let display = column.display.map(Display::as_expression);
-                column.display = display.map(|display| Display { nullable: Some(true), ..display });
+                let nullable = Some(!is_total(&column.value, &grouping.aggregates));
+                column.display = display.map(|display| Display { nullable, ..display });
             }
         }
         block.grouping = Some(grouping);
         Ok(())
+    }
+}
+
+/// Whether a value is a constant, or an aggregate that is never NULL, in a total's row neither.
+fn is_total(value: &Expression, aggregates: &[AggregateCall]) -> bool {
+    match &value.kind {
+        ExpressionKind::Slot(slot) => {
+            aggregates.iter().any(|call| call.output == *slot && !call.ty.nullable)
+        }
+        ExpressionKind::Literal(datum) => !datum.is_null() && !value.ty.nullable,
+        _ => false,
     }
 }
 

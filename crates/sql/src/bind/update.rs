@@ -73,7 +73,12 @@ impl Binder<'_> {
             self.written_order(&update.order_by, update.limit.as_ref(), targets.len())?;
         let mut targets = targets
             .into_iter()
-            .map(|(relation, assignments)| self.write_target(relation, assignments))
+            .map(|(relation, assignments)| {
+                let may_be_absent =
+                    block.from.as_ref().is_some_and(|tree| tree.may_leave_out(relation));
+                let target = self.write_target(relation, assignments)?;
+                Ok(WriteTarget { may_be_absent, ..target })
+            })
             .collect::<Result<Vec<_>>>()?;
         let relations = block.from.as_ref().map_or(0, |tree| tree.relations().len());
         let source = self.plan_source(block, order, limit, &targets)?;
@@ -232,6 +237,7 @@ impl Binder<'_> {
             row_payload,
             assignments,
             in_turn: true,
+            may_be_absent: false,
             row: self.row_slots(relation),
             generated: rules.generated,
             checks,

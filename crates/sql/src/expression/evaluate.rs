@@ -20,7 +20,9 @@ use crate::collation::{self, LikePattern};
 use crate::error::{Result, SqlError};
 use crate::execute::{Execution, values};
 use crate::functions::{Call, Function};
-use crate::types::{ComparisonKind, Datum, EvaluationContext, SqlType, TypeKind, cast};
+use crate::types::{
+    Coercibility, ComparisonKind, Datum, EvaluationContext, SqlType, TypeKind, cast,
+};
 
 use super::known_patterns::{Known, KnownPatterns, Source};
 use super::{CompareOperator, Expression, ExpressionKind, IsTest};
@@ -127,8 +129,8 @@ impl Expression {
             ExpressionKind::And(operands) => all(operands, execution),
             ExpressionKind::Or(operands) => any(operands, execution),
             ExpressionKind::Xor(sides) => {
-                let (left, right) = (sides[0].truth(execution)?, sides[1].truth(execution)?);
-                Ok(left.zip(right).map(|(left, right)| left != right))
+                let Some(left) = sides[0].truth(execution)? else { return Ok(None) };
+                Ok(sides[1].truth(execution)?.map(|right| left != right))
             }
             ExpressionKind::Not(operand) => Ok(operand.truth(execution)?.map(|truth| !truth)),
             ExpressionKind::Is { operand, test, negated } => {
@@ -166,9 +168,11 @@ impl Expression {
     ) -> Result<Datum> {
         let mut values: SmallVec<[Datum; 3]> = SmallVec::with_capacity(arguments.len());
         let mut text_bytes = 0;
+        let stops_at_null = function.strict
+            && !(function.evaluates_all && !matches!(self.ty.kind, TypeKind::Decimal { .. }));
         for argument in arguments {
             let value = argument.evaluate(execution)?;
-            if function.strict && value.is_null() {
+            if stops_at_null && value.is_null() {
                 return Ok(Datum::Null);
             }
             if let Datum::Text(octets) = &value {
@@ -192,8 +196,17 @@ impl Expression {
             return Ok(Datum::Null);
         }
         match (&operand.kind, datum) {
-            (ExpressionKind::Slot(_), Datum::Text(_)) => {
+            (ExpressionKind::Slot(_), Datum::Text(_) | Datum::Double(_)) => {
                 cast::cast_column(datum, &operand.ty, &self.ty, execution.context)
+            }
+            (ExpressionKind::Literal(_) | ExpressionKind::Parameter(_), _) => {
+                cast::cast(datum, &operand.ty, &self.ty, execution.context)
+            }
+            (_, Datum::Text(_))
+                if matches!(self.ty.kind, TypeKind::Decimal { .. })
+                    && self.ty.coercibility != Coercibility::Implicit =>
+            {
+                cast::exact_of(datum, &operand.ty, &self.ty, execution.context)
             }
             _ => cast::cast(datum, &operand.ty, &self.ty, execution.context),
         }

@@ -4,7 +4,7 @@ use crate::error::Result;
 use crate::functions::signature::{Want, exact_digits, merge_text};
 use crate::functions::{ResolveContext, Signature};
 use crate::types::decimal::MAX_PRECISION;
-use crate::types::{SqlType, TypeKind};
+use crate::types::{Coercibility, SqlType, TypeKind};
 
 /// The aggregate functions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -153,7 +153,9 @@ fn bits(types: &[SqlType], context: &ResolveContext<'_>) -> Signature {
 fn joined_type(texts: &[SqlType]) -> Result<SqlType> {
     const MAX_BYTES: u32 = u32::MAX;
     let (collation, coercibility) = merge_text(texts, "group_concat")?;
-    let binary = texts.iter().any(|ty| ty.kind.is_binary());
+    // NULL alone is bytes.
+    let binary =
+        coercibility == Coercibility::Ignorable || texts.iter().any(|ty| ty.kind.is_binary());
     let kind = match binary {
         true => TypeKind::Blob { max_bytes: MAX_BYTES },
         false => TypeKind::Text { max_bytes: MAX_BYTES, collation },

@@ -17,12 +17,12 @@ use crate::types::decimal::{MAX_PRECISION, MAX_SCALE, Rounding, quotient_digits}
 use crate::types::{Datum, Decimal, SqlMode, SqlType, TypeKind};
 
 pub(super) const FUNCTIONS: &[Function] = &[
-    strict!("+", 2..=2, resolve_sum, add),
-    strict!("-", 2..=2, resolve_difference, subtract),
-    strict!("*", 2..=2, resolve_product, multiply),
-    strict!("/", 2..=2, resolve_quotient, divide),
-    strict!("DIV", 2..=2, resolve_whole_quotient, divide_whole),
-    strict!("%", 2..=2, resolve_remainder, remainder),
+    strict!("+", 2..=2, resolve_sum, add).evaluating_all(),
+    strict!("-", 2..=2, resolve_difference, subtract).evaluating_all(),
+    strict!("*", 2..=2, resolve_product, multiply).evaluating_all(),
+    strict!("/", 2..=2, resolve_quotient, divide).evaluating_all(),
+    strict!("DIV", 2..=2, resolve_whole_quotient, divide_whole).evaluating_all(),
+    strict!("%", 2..=2, resolve_remainder, remainder).evaluating_all(),
     strict!("NEG", 1..=1, resolve_negation, negate),
     // What an AVG shows of its digits; the binder puts it around the aggregate.
     strict!("AVG SHOWN", 1..=1, [Decimal] => first, |a: &[Datum], call: &Call<'_>| {
@@ -154,8 +154,16 @@ fn resolve_quotient(types: &[SqlType], context: &ResolveContext<'_>) -> Result<S
 }
 
 fn resolve_whole_quotient(types: &[SqlType], context: &ResolveContext<'_>) -> Result<Signature> {
-    // Even doubles are divided exactly.
-    let arguments = numbers(types, context);
+    // Even doubles are divided exactly, and texts are exact numbers.
+    let exact = |(at, number): (usize, SqlType)| {
+        let is_text = types[at].kind.is_string() && !is_hexadecimal(types, context, at);
+        match is_text {
+            true => SqlType::decimal(MAX_PRECISION, MAX_SCALE).with_nullable(number.nullable),
+            false => number,
+        }
+    };
+    let arguments: Vec<SqlType> =
+        numbers(types, context).into_iter().enumerate().map(exact).collect();
     let result = bigint(arguments.iter().any(|ty| ty.kind.is_unsigned()));
     signature(types, context, arguments, result, true)
 }

@@ -61,6 +61,9 @@ pub struct Function {
     pub volatility: Volatility,
     /// Whether it is NULL as soon as one argument is.
     pub strict: bool,
+    /// Whether arguments behind one that is NULL are worked out too, unless exact numbers are asked
+    /// for: they may leave warnings.
+    pub evaluates_all: bool,
     /// Arguments whose literal value takes part in `resolve`: such literals must not be lifted out of the
     /// statement's text.
     pub literal_arguments: &'static [usize],
@@ -145,6 +148,10 @@ impl Function {
 
     const fn volatile(self, volatility: Volatility) -> Function {
         Function { volatility, ..self }
+    }
+
+    const fn evaluating_all(self) -> Function {
+        Function { evaluates_all: true, ..self }
     }
 
     const fn shaped_by(self, literal_arguments: &'static [usize]) -> Function {
@@ -250,6 +257,7 @@ macro_rules! strict {
             },
             volatility: $crate::functions::Volatility::Pure,
             strict: true,
+            evaluates_all: false,
             literal_arguments: &[],
         }
     };

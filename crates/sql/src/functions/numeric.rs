@@ -9,12 +9,12 @@ use crate::types::decimal::Rounding;
 use crate::types::{Datum, SqlType, TypeKind};
 
 pub(super) const FUNCTIONS: &[Function] = &[
-    strict!("ABS", 1..=1, [Number] => same_number, absolute),
+    strict!("ABS", 1..=1, resolve_absolute, absolute),
     strict!("SIGN", 1..=1, [Number] => signature::int, sign),
-    strict!("CEILING", 1..=1, [Number] => whole, |a: &[Datum], call: &Call<'_>| {
+    strict!("CEILING", 1..=1, resolve_whole, |a: &[Datum], call: &Call<'_>| {
         to_whole(a, call, Rounding::Ceiling, f64::ceil)
     }),
-    strict!("FLOOR", 1..=1, [Number] => whole, |a: &[Datum], call: &Call<'_>| {
+    strict!("FLOOR", 1..=1, resolve_whole, |a: &[Datum], call: &Call<'_>| {
         to_whole(a, call, Rounding::Floor, f64::floor)
     }),
     strict!("ROUND", 1..=2, resolve_round, |a: &[Datum], call: &Call<'_>| {
@@ -107,8 +107,26 @@ fn whole(types: &[SqlType], context: &ResolveContext<'_>) -> SqlType {
     }
 }
 
+/// What functions of one number take: dates and times are doubles to them.
+fn of_number(
+    types: &[SqlType],
+    context: &ResolveContext<'_>,
+    result: signature::ResultRule,
+) -> Result<Signature> {
+    let number = if types[0].kind.is_temporal() { Want::Double } else { Want::Number };
+    fixed(types, context, &[number, Want::Int], result)
+}
+
+fn resolve_absolute(types: &[SqlType], context: &ResolveContext<'_>) -> Result<Signature> {
+    of_number(types, context, same_number)
+}
+
+fn resolve_whole(types: &[SqlType], context: &ResolveContext<'_>) -> Result<Signature> {
+    of_number(types, context, whole)
+}
+
 fn resolve_round(types: &[SqlType], context: &ResolveContext<'_>) -> Result<Signature> {
-    let mut signature = fixed(types, context, &[Want::Number, Want::Int], same_number)?;
+    let mut signature = of_number(types, context, same_number)?;
     if let TypeKind::Decimal { precision, scale, .. } = signature.arguments[0].kind {
         let digits = match (types.len(), context.constant(1)) {
             (1, _) => 0,

@@ -51,7 +51,7 @@ impl Want {
             Want::Decimal => decimal_type(ty),
             Want::Temporal => match &ty.kind {
                 TypeKind::Null | TypeKind::Year => ty.clone(),
-                TypeKind::Bit { .. } => bigint_type(ty),
+                TypeKind::Bit { .. } => text_type(ty, context.connection_collation),
                 TypeKind::Float => SqlType::double().with_nullable(ty.nullable),
                 TypeKind::Json => SqlType::new(TypeKind::DateTime { fsp: 6 }),
                 kind if kind.is_temporal() || kind.is_numeric() => ty.clone(),
@@ -202,6 +202,10 @@ pub(super) fn text_of(types: &[SqlType], max_chars: u64, context: &ResolveContex
     let strings: Vec<SqlType> = types.iter().filter(|ty| ty.kind.is_string()).cloned().collect();
     if strings.is_empty() {
         return SqlType::varchar(max_chars, context.connection_collation);
+    }
+    if strings.iter().all(|ty| ty.coercibility == Coercibility::Ignorable) {
+        // NULL alone is bytes.
+        return SqlType::varbinary(max_chars).with_coercibility(Coercibility::Ignorable);
     }
     let (collation, coercibility) =
         merge_text(&strings, "").unwrap_or((context.connection_collation, Coercibility::None));

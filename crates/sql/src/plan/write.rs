@@ -111,6 +111,9 @@ pub struct WriteTarget {
     /// Whether an assignment reads what those before it have set: in a single-table `UPDATE`, and
     /// in the first table of a join. MySQL keeps the values of all others until the join is done.
     pub in_turn: bool,
+    /// Whether the join may give rows without one of the table. MySQL takes its columns for ones that
+    /// may be NULL until it stores: NULL is bad data in them then.
+    pub may_be_absent: bool,
     /// Slots of the row's columns: what assignments, generated columns and checks read.
     pub row: Vec<(u16, Slot)>,
     /// Generated columns in the order of dependence.

@@ -15,6 +15,8 @@ use crate::error::{Result, SqlError};
 
 use super::sql_type::{Coercibility, SqlType};
 
+const CODE_ILLEGAL_MIX: u16 = 1267;
+
 /// A collation and how strongly it binds.
 pub type Binding = (CollationId, Coercibility);
 
@@ -111,14 +113,40 @@ fn is_superset(left: Charset, right: Charset) -> bool {
 }
 
 fn illegal_mix(a: Binding, b: Binding, operation: &str) -> SqlError {
-    let name = |(collation, coercibility): Binding| {
-        format!("({},{})", collation::get(collation).name, coercibility_name(coercibility))
-    };
-    let (a, b) = (name(a), name(b));
+    let (a, b) = (binding_name(a), binding_name(b));
     SqlError::new(
-        1267,
+        CODE_ILLEGAL_MIX,
         format!("Illegal mix of collations {a} and {b} for operation '{operation}'"),
     )
+}
+
+/// The error of two texts that do not go together, as the one of the operation that has them among
+/// `count` operands: 1270 for three, of which `three` are the types, 1271 for more.
+#[must_use]
+pub fn among_several(
+    error: SqlError,
+    three: &[SqlType],
+    count: usize,
+    operation: &str,
+) -> SqlError {
+    if error.code != CODE_ILLEGAL_MIX || count < 3 {
+        return error;
+    }
+    if count > 3 {
+        let message = format!("Illegal mix of collations for operation '{operation}'");
+        return SqlError::new(1271, message);
+    }
+    let name = |ty: &SqlType| {
+        binding_name((ty.collation().unwrap_or(CollationId::BINARY), ty.coercibility))
+    };
+    let names: Vec<String> = three.iter().map(name).collect();
+    let message =
+        format!("Illegal mix of collations {} for operation '{operation}'", names.join(", "));
+    SqlError::new(1270, message)
+}
+
+fn binding_name((collation, coercibility): Binding) -> String {
+    format!("({},{})", collation::get(collation).name, coercibility_name(coercibility))
 }
 
 fn coercibility_name(coercibility: Coercibility) -> &'static str {

@@ -12,7 +12,7 @@
 //!     a time if it can be one
 //! ```
 //!
-//! Enums and sets are integers beside numbers and texts beside all else. The binder casts both sides to
+//! A year beside a date is a date. Enums and sets are integers beside numbers and texts beside all else. The binder casts both sides to
 //! [`ComparisonKind::operand_type`] and then compares datums without looking at types again.
 
 use std::borrow::Cow;
@@ -108,6 +108,10 @@ enum Family {
 fn family(kind: &TypeKind, other: &TypeKind) -> Family {
     match kind {
         TypeKind::Null => Family::Null,
+        // Not beside TIMESTAMP, whose moments are no incomplete dates.
+        TypeKind::Year if matches!(other, TypeKind::Date | TypeKind::DateTime { .. }) => {
+            Family::Date
+        }
         TypeKind::Integer { .. } | TypeKind::Bit { .. } | TypeKind::Year => Family::Integer,
         TypeKind::Enum { .. } | TypeKind::Set { .. } if other.is_numeric() => Family::Integer,
         TypeKind::Decimal { .. } => Family::Decimal,
@@ -150,7 +154,9 @@ impl ComparisonKind {
                 TypeKind::Varchar { max_chars: side.max_text_chars(), collation: UTF8MB4_BIN }
             }
         };
-        SqlType::new(kind).with_coercibility(side.coercibility)
+        // What is no date or time is NULL as one.
+        let nullable = side.nullable || kind.is_temporal();
+        SqlType::new(kind).with_nullable(nullable).with_coercibility(side.coercibility)
     }
 
     /// Whether values of a kind are compared as they are. Bytes beside texts in Unicode are: they need not be characters.

@@ -93,6 +93,17 @@ impl Display {
         Display { length, decimals: scale, ..Display::of_expression(ty) }
     }
 
+    /// The same values as a text is made of them: doubles without fixed digits have the room of a
+    /// column of doubles.
+    #[must_use]
+    pub fn as_text_of(self, ty: &SqlType) -> Display {
+        let is_floating = matches!(ty.kind, TypeKind::Float | TypeKind::Double);
+        match is_floating && self.decimals == NOT_FIXED_DECIMALS {
+            true => Display { length: Display::of_column(ty).length, ..self },
+            false => self,
+        }
+    }
+
     /// The same values as a column of a temporary table.
     #[must_use]
     pub fn as_stored(self) -> Display {

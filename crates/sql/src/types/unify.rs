@@ -108,6 +108,10 @@ fn unify_texts(types: &[&SqlType], connection: CollationId, operation: &str) -> 
         // JSON text is of utf8mb4_bin.
         collation = CollationId(46);
     }
+    if types.iter().any(|ty| matches!(ty.kind, TypeKind::Bit { .. })) {
+        // Bits beside what is no number are bytes.
+        collation = CollationId::BINARY;
+    }
     let max_chars = types.iter().map(|ty| ty.max_text_chars()).max().unwrap_or(0);
     let charset = collation::get(collation).charset;
     let max_bytes = u64::from(max_chars) * u64::from(charset.max_character_bytes());

@@ -118,21 +118,39 @@ impl Binder<'_> {
                 length
                     .map_or_else(|| Display::of_expression(ty), |chars| Display::integer(ty, chars))
             }
-            ("REPEAT" | "SPACE" | "LPAD" | "RPAD" | "JSON_PRETTY", _) => {
+            ("JSON_PRETTY", _) => {
                 let of_type = Display::of_expression(ty);
                 Display { length: of_type.length.min(LONGEST_MADE_CHARS), ..of_type }
             }
-            ("CONCAT" | "||", _) if ty.kind.is_string() => of_concatenation(&values, 0, ty),
+            ("CONCAT" | "||", _) if ty.kind.is_string() => {
+                made(of_concatenation(&values, 0, ty), ty)
+            }
             ("CONCAT_WS", [separator, texts @ ..]) => {
                 let times = texts.len().saturating_sub(1) as u32;
-                of_concatenation(texts, separator.1.length.saturating_mul(times), ty)
+                let separators = separator.1.length.saturating_mul(times);
+                made(of_concatenation(texts, separators, ty), ty)
+            }
+            ("UNCOMPRESS" | "INSERT" | "QUOTE" | "FROM_BASE64", _) => {
+                let of_type = Display::of_expression(ty);
+                let texts: Vec<(&SqlType, Display)> =
+                    values.iter().map(|(of, shown)| (*of, shown.as_text_of(of))).collect();
+                let length = text::length(self, name, arguments, &texts, ty);
+                made(Display { length: length.unwrap_or(of_type.length), ..of_type }, ty)
+            }
+            ("REPEAT" | "SPACE" | "LPAD" | "RPAD", _) => {
+                let of_type = Display::of_expression(ty);
+                let texts = values.first().map(|(of, shown)| shown.as_text_of(of).length);
+                let chars = text::repeated(name, texts.unwrap_or(1), arguments, ty);
+                Display { length: chars.unwrap_or(LONGEST_MADE_CHARS), ..of_type }
             }
             ("REGEXP_REPLACE", _) => {
                 Display { length: LONGEST_MADE_CHARS / 4, ..Display::of_expression(ty) }
             }
             _ if ty.kind.is_string() => {
                 let of_type = Display::of_expression(ty);
-                let length = text::length(self, name, arguments, &values, ty);
+                let texts: Vec<(&SqlType, Display)> =
+                    values.iter().map(|(of, shown)| (*of, shown.as_text_of(of))).collect();
+                let length = text::length(self, name, arguments, &texts, ty);
                 Display { length: length.unwrap_or(of_type.length), ..of_type }
             }
             _ if matches!(ty.kind, TypeKind::Integer { .. }) => {
@@ -170,6 +188,17 @@ impl Binder<'_> {
     }
 }
 
+/// What is put together of texts has so many bytes at most.
+fn made(display: Display, ty: &SqlType) -> Display {
+    Display { length: display.length.min(longest_made(ty)), ..display }
+}
+
+/// Characters of the longest text that MySQL tells of where it counts the bytes.
+pub(super) fn longest_made(ty: &SqlType) -> u32 {
+    let character_bytes = ty.charset().map_or(1, |charset| charset.max_character_bytes());
+    LONGEST_MADE_CHARS / character_bytes
+}
+
 fn is_exact(ty: &SqlType) -> bool {
     matches!(ty.kind, TypeKind::Decimal { .. })
 }
@@ -200,7 +229,7 @@ fn of_arithmetic(
 ) -> Display {
     if ty.kind == TypeKind::Double {
         let unsigned = name == "%" && of_left.unsigned;
-        return Display { unsigned, ..of_doubles(of_left, of_right, ty) };
+        return Display { unsigned, ..of_doubles([(*left, of_left), (*right, of_right)], ty) };
     }
     let (p, s) = (of_left.precision(&left.kind), digits_after(left, of_left));
     let (q, t) = (of_right.precision(&right.kind), digits_after(right, of_right));
@@ -226,7 +255,7 @@ fn of_arithmetic(
 /// MySQL gives a whole quotient the digits of one by the least number that the divisor's digits allow.
 fn of_whole_quotient(
     (left, of_left): &(&SqlType, Display),
-    (_, of_right): &(&SqlType, Display),
+    (right, of_right): &(&SqlType, Display),
     ty: &SqlType,
 ) -> Display {
     let digits = match left.kind.is_numeric() || left.kind.is_temporal() {
@@ -234,7 +263,12 @@ fn of_whole_quotient(
         false => of_left.length,
     };
     let before_point = digits.saturating_sub(u32::from(digits_after(left, of_left)));
-    let digits = before_point.saturating_add(of_right.decimals.into()).min(LONGEST_QUOTIENT_DIGITS);
+    // Of a text or a double all of its characters could stand behind the point.
+    let more = match right.kind.is_numeric() || right.kind.is_temporal() {
+        true if of_right.decimals != NOT_FIXED_DECIMALS => of_right.decimals.into(),
+        _ => of_right.as_text_of(right).length,
+    };
+    let digits = before_point.saturating_add(more).min(LONGEST_QUOTIENT_DIGITS);
     Display::integer(ty, digits + u32::from(!ty.kind.is_unsigned()))
 }
 
@@ -247,12 +281,18 @@ fn digits_after(ty: &SqlType, display: &Display) -> u8 {
 }
 
 /// Doubles keep the digits of their sides if both have fixed ones.
-fn of_doubles(left: &Display, right: &Display, ty: &SqlType) -> Display {
-    match left.decimals.max(right.decimals) {
+fn of_doubles(sides: [(&SqlType, &Display); 2], ty: &SqlType) -> Display {
+    let decimals = sides.map(|(of, display)| match of.kind.is_numeric() || of.kind.is_temporal() {
+        true => display.decimals,
+        false if of.kind == TypeKind::Null => 0,
+        false => NOT_FIXED_DECIMALS,
+    });
+    match decimals[0].max(decimals[1]) {
         NOT_FIXED_DECIMALS => Display::of_expression(ty),
-        decimals => {
-            let length = left.length.max(right.length);
-            Display { length, decimals, ..Display::of_expression(ty) }
+        most => {
+            let before = |at: usize| sides[at].1.length.saturating_sub(decimals[at].into());
+            let length = before(0).max(before(1)) + u32::from(most);
+            Display { length, decimals: most, ..Display::of_expression(ty) }
         }
     }
 }
@@ -265,9 +305,7 @@ fn of_negative((of, display): &(&SqlType, Display), ty: &SqlType) -> Display {
         TypeKind::Decimal { .. } => {
             Display::exact(ty, display.precision(&of.kind), ty.kind.scale())
         }
-        TypeKind::Double if of.kind.is_temporal() => {
-            Display { decimals: of.kind.fsp(), ..Display::of_expression(ty) }
-        }
+        TypeKind::Double if of.kind.is_temporal() => fixed_double(ty, of.kind.fsp()),
         TypeKind::Double if display.decimals != NOT_FIXED_DECIMALS => {
             fixed_double(ty, display.decimals)
         }
@@ -281,6 +319,7 @@ fn of_same((of, display): &(&SqlType, Display), ty: &SqlType) -> Display {
         TypeKind::Decimal { .. } => {
             Display::exact(ty, display.precision(&of.kind), ty.kind.scale())
         }
+        TypeKind::Double if of.kind.is_temporal() => fixed_double(ty, of.kind.fsp()),
         TypeKind::Double if display.decimals != NOT_FIXED_DECIMALS => {
             fixed_double(ty, display.decimals)
         }

@@ -14,11 +14,29 @@ impl Binder<'_> {
         values: impl Iterator<Item = &'e Expression>,
         ty: &SqlType,
     ) -> Display {
-        let is_null =
-            |value: &&Expression| matches!(value.kind, ExpressionKind::Literal(Datum::Null));
+        // A constant that was worked out to be NULL is as long as it was written.
+        let is_null = |value: &&Expression| {
+            matches!(value.kind, ExpressionKind::Literal(Datum::Null))
+                && value.ty.before.get().is_none()
+        };
+        let values: Vec<(SqlType, Display)> = values
+            .filter(|value| !is_null(value))
+            .map(|value| {
+                let (of, display) = self.shown_operand(value);
+                (self.own_fixed_type(value).unwrap_or_else(|| of.clone()), display)
+            })
+            .collect();
         let values: Vec<(&SqlType, Display)> =
-            values.filter(|value| !is_null(value)).map(|value| self.shown_operand(value)).collect();
+            values.iter().map(|(of, display)| (of, *display)).collect();
         common_display(&values, ty)
+    }
+
+    /// The type of a column of `CHAR` or `BINARY`, which is a `VARCHAR` in an expression.
+    fn own_fixed_type(&self, value: &Expression) -> Option<SqlType> {
+        let ExpressionKind::Slot(slot) = value.kind else { return None };
+        let kind = self.column_kind(slot)?;
+        let is_fixed = matches!(kind, TypeKind::Char { .. } | TypeKind::Binary { .. });
+        is_fixed.then(|| SqlType::new(kind.clone()))
     }
 }
 
@@ -48,6 +66,7 @@ pub(crate) fn common_display(values: &[(&SqlType, Display)], ty: &SqlType) -> Di
             // Bytes beside characters are as many as those characters may have.
             let is_binary = kind.is_binary();
             let length = known().map(|(of, display)| {
+                let display = display.as_text_of(of);
                 let bytes = of.charset().map_or(1, |charset| charset.max_character_bytes());
                 display.length.saturating_mul(if is_binary { bytes } else { 1 })
             });
@@ -82,7 +101,7 @@ fn common_code(values: &[(&SqlType, Display)], ty: &SqlType) -> Option<u8> {
 }
 
 fn counts_characters(ty: &SqlType) -> bool {
-    !matches!(ty.kind, TypeKind::Json | TypeKind::Geometry | TypeKind::Float | TypeKind::Double)
+    !matches!(ty.kind, TypeKind::Json | TypeKind::Geometry)
 }
 
 fn fixed(decimals: u8) -> u8 {

@@ -24,7 +24,7 @@ use crate::expression::{Expression, ExpressionKind, Slot};
 use crate::functions::AggregateFunction;
 use crate::plan::{Subquery, SubqueryKind, WindowFunction};
 use crate::types::metadata::{NOT_FIXED_DECIMALS, type_code};
-use crate::types::{Datum, Display, SqlType, TypeKind};
+use crate::types::{Coercibility, Datum, Display, SqlType, TypeKind};
 
 use super::Binder;
 use super::coerce::is_written_cast;
@@ -108,6 +108,17 @@ impl Binder<'_> {
     /// A cast to text of no written length is as long as its operand.
     fn of_cast(&self, operand: &Expression, ty: &SqlType) -> Display {
         let of_type = Display::of_expression(ty);
+        // A double with fixed digits becomes a text by way of an exact number.
+        let operand = match &operand.kind {
+            ExpressionKind::Cast(inner)
+                if matches!(inner.ty.kind, TypeKind::Float | TypeKind::Double)
+                    && matches!(operand.ty.kind, TypeKind::Decimal { .. })
+                    && !is_written_cast(operand) =>
+            {
+                inner
+            }
+            _ => operand,
+        };
         if let TypeKind::Binary { .. } = ty.kind {
             return Display { type_code: Some(type_code::VAR_STRING), ..of_type };
         }
@@ -126,11 +137,8 @@ impl Binder<'_> {
             true => from.charset().map_or(1, |charset| charset.max_character_bytes()),
             false => 1,
         };
-        let is_floating = matches!(from.kind, TypeKind::Float | TypeKind::Double);
-        match is_floating {
-            true => of_type,
-            false => Display { length: shown.length.saturating_mul(bytes), ..of_type },
-        }
+        let shown = if ty.kind.is_binary() { shown } else { shown.as_text_of(from) };
+        Display { length: shown.length.saturating_mul(bytes), ..of_type }
     }
 
     /// The type that a slot's column has, whatever it is taken for.
@@ -146,6 +154,7 @@ impl Binder<'_> {
     pub(super) fn shown_operand<'e>(&self, expression: &'e Expression) -> (&'e SqlType, Display) {
         if let ExpressionKind::Cast(inner) = &expression.kind
             && !is_written_cast(expression)
+            && !is_written_text(inner, &expression.ty)
             && is_implied(&inner.ty, &expression.ty)
         {
             return (&inner.ty, self.shown_operand(inner).1);
@@ -337,6 +346,15 @@ fn of_system_variable(ty: &SqlType) -> Display {
         kind if kind.is_string() => Display { length: SYSTEM_VARIABLE_CHARS, ..of_type },
         _ => of_type,
     }
+}
+
+/// Whether a cast of a number or a time to a text was written: one that an operation asks for binds as
+/// weakly as its operand.
+fn is_written_text(operand: &Expression, to: &SqlType) -> bool {
+    let kind = &operand.ty.kind;
+    (kind.is_numeric() || kind.is_temporal())
+        && to.kind.is_string()
+        && to.coercibility == Coercibility::Implicit
 }
 
 /// Whether a cast from one type to the other is what an operation asks of its operands.

@@ -121,6 +121,10 @@ impl Binder<'_> {
     fn adds_null<'e>(&self, expression: &'e Expression, left: &mut Vec<&'e Expression>) -> bool {
         let ty = &expression.ty;
         match &expression.kind {
+            // Whatever makes a document might fail.
+            ExpressionKind::Literal(_) | ExpressionKind::Cast(_) if ty.kind == TypeKind::Json => {
+                return true;
+            }
             ExpressionKind::Literal(datum) => {
                 return ty.before.get().map_or_else(|| datum.is_null(), |before| before.nullable);
             }

@@ -1,9 +1,11 @@
 //! How long the texts are that functions make.
 
 use crate::expression::{Expression, ExpressionKind};
-use crate::types::{Datum, Display, SqlType, TypeKind};
+use crate::types::decimal::Rounding;
+use crate::types::{Datum, Decimal, Display, SqlType, TypeKind};
 
 use super::super::Binder;
+use super::call::longest_made;
 
 /// The text `NULL`, and the least that a sound has.
 const LEAST_CHARS: u32 = 4;
@@ -36,7 +38,8 @@ pub(super) fn length(
         | "REVERSE" | "SUBSTRING_INDEX" => chars(0)?,
         "REPLACE" => replaced(chars(0)?, chars(1)?, chars(2)?),
         "ELT" => operands.get(1..)?.iter().map(|operand| operand.1.length).max()?,
-        "LPAD" | "RPAD" => cut(u32::MAX, Some(number(1)?)),
+        "INSERT" => chars(0)?.saturating_add(chars(3)?),
+        "UNCOMPRESS" => u32::MAX,
         "SUBSTRING" if is_null(arguments.get(1)?) => chars(0)?,
         "LEFT" | "RIGHT" => cut(chars(0)?, number(1)),
         "SUBSTRING" => {
@@ -83,6 +86,21 @@ pub(super) fn length(
     })
 }
 
+/// The characters of a text that is repeated or padded, `None` if the number is not constant. A
+/// negative number is a large one.
+pub(super) fn repeated(
+    name: &str,
+    chars: u32,
+    arguments: &[Expression],
+    ty: &SqlType,
+) -> Option<u32> {
+    let place = usize::from(name != "SPACE");
+    let number = constant_integer(arguments.get(place)?)?.cast_unsigned();
+    let times = if name == "REPEAT" { u64::from(chars) } else { 1 };
+    let longest = longest_made(ty);
+    Some(number.saturating_mul(times).min(longest.into()) as u32)
+}
+
 fn is_null(argument: &Expression) -> bool {
     matches!(argument.kind, ExpressionKind::Literal(Datum::Null))
 }
@@ -114,6 +132,14 @@ pub(super) fn constant_integer(argument: &Expression) -> Option<i64> {
         ExpressionKind::Literal(Datum::UInt(number)) => {
             Some(i64::try_from(*number).unwrap_or(i64::MAX))
         }
+        ExpressionKind::Literal(Datum::Text(text)) => {
+            Decimal::parse_prefix(text).number.round(0, Rounding::Truncate)?.to_i64()
+        }
+        // Not folded, so that each execution warns of it.
+        ExpressionKind::Cast(operand) => match &operand.kind {
+            ExpressionKind::Literal(Datum::Text(_)) => constant_integer(operand),
+            _ => None,
+        },
         _ => None,
     }
 }
@@ -128,7 +154,8 @@ fn behind(chars: u32, start: i64) -> u32 {
     match start {
         0 => 0,
         1.. => i64::from(chars).saturating_sub(start - 1).max(0) as u32,
-        _ => i64::from(chars).min(start.saturating_neg()) as u32,
+        _ if start.saturating_neg() > i64::from(chars) => 0,
+        _ => start.saturating_neg() as u32,
     }
 }
 

@@ -63,6 +63,7 @@ fn target(table: &Arc<TableModel>, assignments: Vec<(u16, Expression)>) -> Write
         row_payload: Slot(91),
         assignments: assignments.into_iter().map(assignment).collect(),
         in_turn: true,
+        may_be_absent: false,
         row: slots_of(table, 0),
         generated: Vec::new(),
         checks: Vec::new(),

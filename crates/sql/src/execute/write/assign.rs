@@ -89,6 +89,8 @@ pub(super) enum Nulls<'n> {
     Refused,
     /// It is warned of in each row.
     Each,
+    /// The same, as of data that do not fit: of a table that an outer join may leave out.
+    BadData,
     /// It is warned of once for each column; these were.
     Once(&'n RefCell<SmallVec<[u16; 4]>>),
 }
@@ -97,7 +99,7 @@ impl Nulls<'_> {
     /// The value that the column gets.
     ///
     /// # Errors
-    /// 1048 where it is refused, or bad values are.
+    /// 1048 where it is refused, or bad values are; 1265 where it is bad data.
     pub(super) fn value(
         self,
         column: &ColumnModel,
@@ -107,6 +109,13 @@ impl Nulls<'_> {
         if let Nulls::Refused = self {
             let message = format!("Column '{}' cannot be null", column.name);
             return Err(SqlError::new(1048, message));
+        }
+        if let Nulls::BadData = self {
+            let (name, context) = (&column.name, execution.context);
+            context.bad_value(1265, || {
+                format!("Data truncated for column '{name}' at row {row_number}")
+            })?;
+            return Ok(cast::implicit_default(&column.ty));
         }
         if let Nulls::Once(warned) = self
             && warned.borrow().contains(&column.ordinal)

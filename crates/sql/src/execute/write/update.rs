@@ -220,7 +220,7 @@ impl<'p> Target<'p> {
             generated: &self.plan.generated,
             checks: &self.plan.checks,
             row_number,
-            nulls: Nulls::Each,
+            nulls: if self.plan.may_be_absent { Nulls::BadData } else { Nulls::Each },
         }
     }
 

@@ -4,7 +4,7 @@ use super::value::{Role, document, json, path, resolve_roles, single_path};
 use crate::error::Result;
 use crate::functions::signature::{self, MAX_CHARS};
 use crate::functions::{Call, Function, ResolveContext, Signature, lenient};
-use crate::types::{Datum, JsonValue, SqlType, TypeKind};
+use crate::types::{Datum, JsonValue, SqlType, TypeKind, cast};
 use firn_format::value::CollationId;
 
 pub(super) const FUNCTIONS: &[Function] = &[
@@ -14,7 +14,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
         Datum::Json(document) => Datum::text(document.unquoted()),
         other => other,
     })),
-    lenient!("JSON_VALUE", 2..=2, resolve_value, |a: &[Datum], _| json_value(a)),
+    lenient!("JSON_VALUE", 2..=2, resolve_value, json_value),
     lenient!("JSON_KEYS", 1..=2, resolve_keys, |a: &[Datum], _| {
         Ok(match part(a, "json_keys")? {
             Some(JsonValue::Object(object)) => {
@@ -49,9 +49,8 @@ pub(super) const FUNCTIONS: &[Function] = &[
         })
     }),
     lenient!("JSON_STORAGE_SIZE", 1..=1, resolve_storage, |a: &[Datum], _| {
-        // Documents are stored as their text.
         let document = document(a, 0, "json_storage_size")?;
-        Ok(document.map_or(Datum::Null, |d| Datum::Int(d.to_text().len() as i64)))
+        Ok(document.map_or(Datum::Null, |d| Datum::Int(d.storage_size_bytes() as i64)))
     }),
     lenient!("JSON_STORAGE_FREE", 1..=1, resolve_storage, |a: &[Datum], _| {
         let document = document(a, 0, "json_storage_free")?;
@@ -60,6 +59,8 @@ pub(super) const FUNCTIONS: &[Function] = &[
 ];
 
 const DOCUMENT_AND_PATHS: (&[Role], usize) = (&[Role::Document, Role::Text], 1);
+/// A text that is no document.
+const CODE_INVALID_TEXT: u16 = 3141;
 /// JSON text has a binary collation.
 const UTF8MB4_BIN: CollationId = CollationId(46);
 
@@ -97,16 +98,43 @@ fn extract(a: &[Datum]) -> Result<Datum> {
     })
 }
 
-/// A scalar as text; NULL for what is missing, for `null`, and for what is no scalar.
-fn json_value(a: &[Datum]) -> Result<Datum> {
-    let Ok(Some(document)) = document(a, 0, "json_value") else { return Ok(Datum::Null) };
+/// What is at a path, as the type that `RETURNING` names; the binder gives it to the call. NULL for
+/// what is missing, for `null`, and for what that type does not hold.
+fn json_value(a: &[Datum], call: &Call<'_>) -> Result<Datum> {
+    let document = match document(a, 0, "json_value") {
+        Ok(document) => document,
+        Err(error) if error.code == CODE_INVALID_TEXT => {
+            call.context.warn(error.code, || error.message);
+            None
+        }
+        Err(error) => return Err(error),
+    };
+    let Some(document) = document else { return Ok(Datum::Null) };
     let Some(path) = path(a, 1)? else { return Ok(Datum::Null) };
     let found = path.find(&document);
-    Ok(match found.as_slice() {
-        [JsonValue::Null | JsonValue::Array(_) | JsonValue::Object(_)] => Datum::Null,
-        [scalar] => Datum::text(scalar.unquoted()),
-        _ => Datum::Null,
+    let [value] = found.as_slice() else { return Ok(Datum::Null) };
+    Ok(match (value, &call.result.kind) {
+        (JsonValue::Null, _) => Datum::Null,
+        (value, TypeKind::Json) => Datum::from((*value).clone()),
+        (JsonValue::Array(_) | JsonValue::Object(_), kind) if !kind.is_string() => Datum::Null,
+        (value, kind) if kind.is_string() => {
+            let text = value.unquoted();
+            let fits = text.chars().count() <= call.result.max_text_chars() as usize;
+            if fits { Datum::text(text) } else { Datum::Null }
+        }
+        (value, _) => held_quietly(&Datum::from((*value).clone()), call)?,
     })
+}
+
+/// A scalar as a value of the call's type; NULL, without a warning, where it does not fit.
+fn held_quietly(scalar: &Datum, call: &Call<'_>) -> Result<Datum> {
+    let warnings = call.context.warning_count();
+    let value = cast::cast(scalar, &json(), call.result, call.context)?;
+    if call.context.warning_count() == warnings {
+        return Ok(value);
+    }
+    call.context.forget_conditions_after(warnings);
+    Ok(Datum::Null)
 }
 
 /// The document, or the part of it that the second argument leads to.

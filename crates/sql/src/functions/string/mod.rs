@@ -10,6 +10,7 @@ mod pad;
 mod search;
 mod trim;
 mod units;
+mod weights;
 
 use crate::functions::Function;
 
@@ -26,4 +27,5 @@ pub(super) const FAMILIES: &[&[Function]] = &[
     pad::FUNCTIONS,
     search::FUNCTIONS,
     trim::FUNCTIONS,
+    weights::FUNCTIONS,
 ];

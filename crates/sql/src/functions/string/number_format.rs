@@ -143,7 +143,8 @@ fn scaled(number: f64, factor: f64, units: &[&str], unit: &str, width: usize) ->
         chosen = Some(larger);
     }
     match chosen {
-        None => format!("{number:>width$.0} {unit}"),
+        // Below the first unit there is nothing behind the point, and no sign of 0.
+        None => format!("{:>width$} {unit}", number.trunc() + 0.0),
         Some(_) if scaled.abs() >= 100_000.0 => format!("{scaled:.2e} {}", units[units.len() - 1]),
         Some(chosen) => format!("{scaled:.2} {chosen}"),
     }
@@ -160,7 +161,7 @@ fn pico_time(picoseconds: f64) -> String {
         (1e3, "ns"),
     ];
     match UNITS.iter().find(|(unit, _)| picoseconds.abs() >= *unit) {
-        None => format!("{picoseconds:>3.0} ps"),
+        None => format!("{:>3} ps", picoseconds.trunc() + 0.0),
         Some((unit, name)) => format!("{:.2} {name}", picoseconds / unit),
     }
 }

@@ -4,8 +4,8 @@ use firn_format::value::CollationId;
 
 use crate::collation::{self, Charset, Collation};
 use crate::error::Result;
-use crate::functions::arguments::{bytes, fits_packet, int};
-use crate::functions::signature::{self, Want, comparing_collation, decoded, fixed, text_chars};
+use crate::functions::arguments::{bytes, int};
+use crate::functions::signature::{self, Want, comparing_collation, decoded, fixed};
 use crate::functions::string::Units;
 use crate::functions::string::units::find_bytes;
 use crate::functions::{Call, Function, ResolveContext, Signature, strict};
@@ -22,20 +22,10 @@ pub(super) const FUNCTIONS: &[Function] = &[
         let collation = collation::get(comparing_collation(call.arguments, "strcmp")?);
         Ok(Datum::Int(collation.compare(bytes(&a[0]), bytes(&a[1])) as i64))
     }),
-    strict!("WEIGHT_STRING", 1..=1, [Text] => weights, |a: &[Datum], call: &Call<'_>| {
-        let Some(collation) = call.arguments[0].collation() else { return Ok(Datum::Null) };
-        let most_bytes = most_weights_bytes(bytes(&a[0]), collation::get(collation));
-        let Some(_promise) = fits_packet(most_bytes, "weight_string", call)? else {
-            return Ok(Datum::Null);
-        };
-        let mut key = Vec::new();
-        collation::get(collation).write_sort_key(bytes(&a[0]), &mut key);
-        Ok(Datum::text(key))
-    }),
 ];
 
 /// The room that MySQL wants for the weights of a text, in bytes.
-fn most_weights_bytes(text: &[u8], collation: &Collation) -> u128 {
+pub(super) fn most_weights_bytes(text: &[u8], collation: &Collation) -> u128 {
     let charset = collation.charset;
     let longest = u128::from(charset.max_character_bytes());
     let bytes = match charset.is_utf8() {
@@ -57,10 +47,6 @@ fn most_weights_bytes(text: &[u8], collation: &Collation) -> u128 {
         None if name == "utf8mb4_bin" => bytes * 3,
         None => bytes * longest * u128::from(collation.sort_length.max(1)),
     }
-}
-
-fn weights(types: &[SqlType], _: &ResolveContext<'_>) -> SqlType {
-    SqlType::varbinary(types.first().map_or(0, text_chars).saturating_mul(8))
 }
 
 fn resolve_locate(types: &[SqlType], context: &ResolveContext<'_>) -> Result<Signature> {

@@ -1,15 +1,14 @@
 //! Dates and times moved: by intervals, and by times.
 
-use firn_format::value::Time;
-
 use super::value::{
     Moment, by_mode, complete, constant_unit, date_time_result, date_time_text, fsp_of, fuzzy,
-    interval, moment, moved_span, overflow, time, unit,
+    interval, moment, moved_span, overflow, time, unit, whole_double,
 };
 use crate::error::Result;
 use crate::functions::arguments::shown;
 use crate::functions::signature::Want;
 use crate::functions::{Call, Function, ResolveContext, Signature, strict};
+use crate::types::decimal::Rounding;
 use crate::types::temporal::format::date_text;
 use crate::types::temporal::interval::{self, Interval, IntervalUnit};
 use crate::types::temporal::parse::parse_time;
@@ -66,7 +65,9 @@ fn amount_type(ty: &SqlType, unit: Option<IntervalUnit>, context: &ResolveContex
         {
             Want::Int.of(ty, context)
         }
-        TypeKind::Integer { .. } | TypeKind::Decimal { .. } | TypeKind::Null => ty.clone(),
+        TypeKind::Integer { .. } | TypeKind::Decimal { .. } | TypeKind::Float | TypeKind::Null => {
+            ty.clone()
+        }
         TypeKind::Bit { .. } | TypeKind::Year => Want::Int.of(ty, context),
         kind if kind.is_numeric() => Want::Double.of(ty, context),
         _ => Want::Text.of(ty, context),
@@ -151,15 +152,39 @@ fn moved(
 
 /// NULL, and a warning, for what is beyond all dates.
 fn beyond(a: &[Datum], at: usize, minus: bool, unit: IntervalUnit, call: &Call<'_>) -> Datum {
-    if call.result.kind != TypeKind::Date {
+    if call.result.kind != TypeKind::Date && !is_too_long(&a[1], unit, &call.arguments[1]) {
         return overflow("datetime", call);
     }
     call.context.warn(CODE_OUT_OF_RANGE, || {
         let (date, amount) = (shown(&a[at]), shown(&a[1]));
         let (sign, unit) = (if minus { '-' } else { '+' }, unit.name().to_ascii_lowercase());
-        format!("DATE value is out of range in '(DATE'{date}' {sign} interval {amount} {unit})'")
+        let (kind, date) = match call.result.kind {
+            TypeKind::Date => ("DATE", format!("DATE'{date}'")),
+            _ => ("DATETIME", date),
+        };
+        format!("{kind} value is out of range in '({date} {sign} interval {amount} {unit})'")
     });
     Datum::Null
+}
+
+/// Whether MySQL has no interval for an amount, whatever the date.
+fn is_too_long(amount: &Datum, unit: IntervalUnit, ty: &SqlType) -> bool {
+    let number = match amount {
+        Datum::Int(number) => *number,
+        Datum::UInt(number) => *number as i64,
+        Datum::Double(number) => whole_double(*number, ty),
+        Datum::Decimal(number) => {
+            let whole = number.round(0, Rounding::HalfUp).and_then(|whole| whole.to_i64());
+            whole.unwrap_or(if number.is_negative() { i64::MIN } else { i64::MAX })
+        }
+        _ => return false,
+    };
+    let parts = match unit {
+        IntervalUnit::Quarter => 3,
+        IntervalUnit::Week => 7,
+        _ => return !unit.is_compound() && number == i64::MIN,
+    };
+    number.unsigned_abs() > u64::from(u32::MAX) / parts
 }
 
 fn resolve_add_time(types: &[SqlType], context: &ResolveContext<'_>) -> Result<Signature> {
@@ -173,16 +198,8 @@ fn resolve_add_time(types: &[SqlType], context: &ResolveContext<'_>) -> Result<S
     Ok(Signature { arguments, result })
 }
 
-/// A time to be added; a date and time is none.
-fn time_to_add(a: &[Datum], at: usize, call: &Call<'_>) -> Option<Time> {
-    if matches!(a[at], Datum::Date(_) | Datum::DateTime(_)) {
-        return None;
-    }
-    time(a, at, call)
-}
-
 fn add_time(a: &[Datum], call: &Call<'_>, sign: i64) -> Datum {
-    let Some(by) = time_to_add(a, 1, call) else { return Datum::Null };
+    let Some(by) = time(a, 1, call) else { return Datum::Null };
     let by_us = by.pack() * sign;
     let is_date = match &a[0] {
         Datum::Date(_) | Datum::DateTime(_) => true,
@@ -219,7 +236,7 @@ fn timestamp(a: &[Datum], call: &Call<'_>) -> Result<Datum> {
     if a.len() == 1 {
         return Ok(date_time_result(value.value, call));
     }
-    let Some(by) = time_to_add(a, 1, call) else { return Ok(Datum::Null) };
+    let Some(by) = time(a, 1, call) else { return Ok(Datum::Null) };
     Ok(match round::add_microseconds(value.value, by.pack()) {
         Some(sum) => date_time_result(sum, call),
         None => overflow("datetime", call),

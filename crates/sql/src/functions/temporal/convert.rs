@@ -3,7 +3,7 @@
 use firn_format::value::{Date, DateTime};
 
 use super::value::{
-    by_mode, complete, date_time, date_time_result, fsp_of, fsp_of_seconds, fuzzy, moment,
+    by_mode, complete, date, date_time, date_time_result, fsp_of, fsp_of_seconds, fuzzy, moment,
     span_result, time, time_result,
 };
 use crate::error::Result;
@@ -17,7 +17,7 @@ use crate::types::{Datum, SqlType, TimeZone, TypeKind, calendar, cast};
 
 pub(super) const FUNCTIONS: &[Function] = &[
     strict!("DATE", 1..=1, [Temporal] => date_type, |a: &[Datum], call: &Call<'_>| {
-        let value = date_time(a, 0, call, by_mode(call));
+        let value = date(a, 0, call, by_mode(call));
         Ok(value.map_or(Datum::Null, |value| value.date.into()))
     }),
     // A text beside a date, where the two are compared; the binder puts it there.
@@ -25,12 +25,23 @@ pub(super) const FUNCTIONS: &[Function] = &[
         let date = cast::cast(&a[0], &call.arguments[0], call.result, call.context)?;
         Ok(if date.is_null() { DateTime::default().into() } else { date })
     }),
+    // A year beside a date, which has neither month nor day then.
+    strict!("DATE OF YEAR", 1..=1, [Any] => moment_of_first, |a: &[Datum], _: &Call<'_>| {
+        let Datum::UInt(year) = &a[0] else { return Ok(Datum::Null) };
+        let date = Date { year: *year as u16, month: 0, day: 0 };
+        Ok(DateTime { date, ..DateTime::default() }.into())
+    }),
+    // The same of a text beside a column of dates, of which the day alone counts.
+    strict!("DAY OF TEXT", 1..=1, [Text] => day_of_first, |a: &[Datum], call: &Call<'_>| {
+        let date = cast::cast(&a[0], &call.arguments[0], call.result, call.context)?;
+        Ok(if date.is_null() { Date::default().into() } else { date })
+    }),
     strict!("TIME", 1..=1, resolve_time, |a: &[Datum], call: &Call<'_>| {
         Ok(time(a, 0, call).map_or(Datum::Null, |value| time_result(value, call)))
     })
     .shaped_by(&[0]),
     strict!("TO_DAYS", 1..=1, [Temporal] => bigint, |a: &[Datum], call: &Call<'_>| {
-        let value = date_time(a, 0, call, complete(call));
+        let value = date(a, 0, call, complete(call));
         Ok(value.map_or(Datum::Null, |value| Datum::Int(calendar::day_number(value.date))))
     }),
     strict!("TO_SECONDS", 1..=1, [Temporal] => bigint, |a: &[Datum], call: &Call<'_>| {
@@ -46,7 +57,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
     }),
     strict!("LAST_DAY", 1..=1, [Temporal] => date_type, |a: &[Datum], call: &Call<'_>| {
         // A month is enough.
-        let value = date_time(a, 0, call, fuzzy(call)).filter(|value| value.date.month > 0);
+        let value = date(a, 0, call, fuzzy(call)).filter(|value| value.date.month > 0);
         Ok(value.and_then(|value| calendar::last_day(value.date)).map_or(Datum::Null, Datum::from))
     }),
     strict!("MAKEDATE", 2..=2, [Int] => date_type, make_date),
@@ -75,6 +86,10 @@ fn date_type(_: &[SqlType], _: &ResolveContext<'_>) -> SqlType {
 
 fn moment_of_first(types: &[SqlType], _: &ResolveContext<'_>) -> SqlType {
     SqlType::new(TypeKind::DateTime { fsp: 6 }).with_nullable(types[0].nullable)
+}
+
+fn day_of_first(types: &[SqlType], _: &ResolveContext<'_>) -> SqlType {
+    SqlType::new(TypeKind::Date).with_nullable(types[0].nullable)
 }
 
 fn one(types: &[SqlType], want: Want, context: &ResolveContext<'_>, result: TypeKind) -> Signature {
@@ -244,7 +259,8 @@ fn convert_zone(a: &[Datum], call: &Call<'_>) -> Result<Datum> {
     let (Some(from), Some(to)) = (from, to) else { return Ok(Datum::Null) };
     let Some(moment) = moment(a, 0, call, complete(call)) else { return Ok(Datum::Null) };
     let instant_us = from.to_timestamp_us(moment.value);
-    let instant_us = instant_us.filter(|instant_us| (0..=MAX_UNIX_TIME_US).contains(instant_us));
+    let instant_us =
+        instant_us.filter(|instant_us| (SECOND_US..=MAX_UNIX_TIME_US).contains(instant_us));
     let converted = instant_us.and_then(|instant_us| to.to_local(instant_us));
     Ok(date_time_result(converted.unwrap_or(moment.value), call))
 }

@@ -2,7 +2,7 @@
 
 use firn_format::value::{DateTime, Time};
 
-use super::value::{complete, date_time, fsp_of, fuzzy, span_result, time, unit};
+use super::value::{complete, date, date_time, fsp_of, fuzzy, span_result, time, unit};
 use crate::error::Result;
 use crate::functions::signature::{Want, bigint};
 use crate::functions::{Call, Function, ResolveContext, Signature, strict};
@@ -19,7 +19,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
 
 fn date_difference(a: &[Datum], call: &Call<'_>) -> Result<Datum> {
     let day = |at| {
-        let value = date_time(a, at, call, complete(call));
+        let value = date(a, at, call, complete(call));
         value.map(|value| calendar::day_number(value.date))
     };
     let difference = day(0).zip(day(1)).map(|(a, b)| a - b);

@@ -2,16 +2,16 @@
 
 use firn_format::value::{Date, DateTime, Time};
 
-use super::value::{complete, date_time, fuzzy, time, unit};
+use super::value::{complete, date, date_time, fuzzy, time, unit};
 use crate::error::Result;
 use crate::functions::arguments::int;
 use crate::functions::signature::{self, bigint};
 use crate::functions::{Call, Function, lenient, strict};
-use crate::types::Datum;
 use crate::types::calendar::{self, WeekMode};
 use crate::types::cast;
 use crate::types::temporal::interval::IntervalUnit as Unit;
 use crate::types::temporal::parse::{parse_date_time, time_of_day};
+use crate::types::{Datum, TypeKind};
 
 pub(super) const FUNCTIONS: &[Function] = &[
     strict!("YEAR", 1..=1, [Temporal] => signature::year, |a: &[Datum], call: &Call<'_>| {
@@ -57,11 +57,11 @@ pub(super) const FUNCTIONS: &[Function] = &[
         Ok(time_part(a, call, |value| value.microseconds.into()))
     }),
     strict!("DAYNAME", 1..=1, [Temporal] => signature::text::<9>, |a: &[Datum], call: &Call<'_>| {
-        let value = date_time(a, 0, call, complete(call));
+        let value = date(a, 0, call, complete(call));
         Ok(value.map_or(Datum::Null, |value| Datum::text(WEEKDAYS[usize::from(weekday(value))])))
     }),
     strict!("MONTHNAME", 1..=1, [Temporal] => signature::text::<9>, |a: &[Datum], call: &Call<'_>| {
-        let value = date_time(a, 0, call, fuzzy(call));
+        let value = date(a, 0, call, fuzzy(call));
         let month = value.and_then(|value| usize::from(value.date.month).checked_sub(1));
         Ok(month.and_then(|month| MONTHS.get(month)).map_or(Datum::Null, |name| Datum::text(*name)))
     }),
@@ -99,14 +99,15 @@ fn quarter(value: DateTime) -> i64 {
 }
 
 fn fuzzy_part(a: &[Datum], call: &Call<'_>, part: impl FnOnce(DateTime) -> i64) -> Datum {
-    if let Some(date) = cast::date_of_small_number(&a[0]) {
+    let is_year = call.arguments[0].kind == TypeKind::Year;
+    if let Some(date) = cast::date_of_small_number(&a[0]).filter(|_| !is_year) {
         return Datum::Int(part(DateTime { date, ..DateTime::default() }));
     }
-    date_time(a, 0, call, fuzzy(call)).map_or(Datum::Null, |value| Datum::Int(part(value)))
+    date(a, 0, call, fuzzy(call)).map_or(Datum::Null, |value| Datum::Int(part(value)))
 }
 
 fn complete_part(a: &[Datum], call: &Call<'_>, part: impl FnOnce(DateTime) -> i64) -> Datum {
-    date_time(a, 0, call, complete(call)).map_or(Datum::Null, |value| Datum::Int(part(value)))
+    date(a, 0, call, complete(call)).map_or(Datum::Null, |value| Datum::Int(part(value)))
 }
 
 fn time_part(a: &[Datum], call: &Call<'_>, part: impl FnOnce(Time) -> i64) -> Datum {

@@ -12,7 +12,7 @@ use crate::types::temporal::parse::{
     parse_time, time_from_number, time_of_day,
 };
 use crate::types::temporal::round;
-use crate::types::{Datum, Decimal, SqlMode, SqlType, TypeKind, calendar};
+use crate::types::{Datum, Decimal, SqlMode, SqlType, TypeKind, calendar, cast};
 
 /// Zero dates and dates with zeros are taken.
 pub(super) fn fuzzy(call: &Call<'_>) -> DateRules {
@@ -78,7 +78,7 @@ pub(super) fn moment(
         Datum::Time(packed) => Some(Moment { value: today_at(*packed, call)?, has_time: true }),
         Datum::Null | Datum::Json(_) => None,
         Datum::UInt(year) if call.arguments.get(at).is_some_and(|ty| ty.kind == TypeKind::Year) => {
-            let date = Date { year: *year as u16, month: 0, day: 0 };
+            let date = Date { year: *year as u16, month: 1, day: 1 };
             taken(DateTime { date, ..DateTime::default() }, false)
         }
         Datum::Text(octets) => {
@@ -99,6 +99,22 @@ pub(super) fn date_time(
     rules: DateRules,
 ) -> Option<DateTime> {
     moment(arguments, at, call, rules).map(|moment| moment.value)
+}
+
+/// An argument as a date, for what asks for no time of the day.
+pub(super) fn date(
+    arguments: &[Datum],
+    at: usize,
+    call: &Call<'_>,
+    rules: DateRules,
+) -> Option<DateTime> {
+    match arguments.get(at)? {
+        Datum::Time(packed) => {
+            let date = cast::date_of_time(*packed, call.context)?;
+            Some(DateTime { date, ..DateTime::default() })
+        }
+        _ => date_time(arguments, at, call, rules),
+    }
 }
 
 fn written(datum: &Datum, parsed: Parsed<WrittenDateTime>, call: &Call<'_>) -> Option<Moment> {
@@ -203,18 +219,31 @@ pub(super) fn interval(amount: &Datum, unit: IntervalUnit, call: &Call<'_>) -> O
                 _ => (integer_prefix(octets), "INTEGER"),
             };
             let count = Decimal::parse_prefix(text);
-            if count.length_bytes < octets.trim_ascii_end().len() {
+            // Long texts of columns are numbers without a word.
+            let is_long =
+                matches!(call.arguments[1].kind, TypeKind::Text { .. } | TypeKind::Blob { .. });
+            if !is_long && count.length_bytes < octets.trim_ascii_end().len() {
                 truncated(kind, amount, call);
             }
             Some(Interval::from_decimal(unit, &count.number))
         }
         Datum::Double(count) if !unit.is_compound() && unit != IntervalUnit::Second => {
-            Some(Interval::from_number(unit, count.round_ties_even() as i64))
+            Some(Interval::from_number(unit, whole_double(*count, &call.arguments[1])))
         }
         other if unit.is_compound() => {
             Interval::from_text(unit, decimal(other).to_string().as_bytes())
         }
         other => Some(Interval::from_decimal(unit, &decimal(other))),
+    }
+}
+
+/// The whole number that is nearest to a double. What is beyond them is the lowest one for a `FLOAT`,
+/// the one at the end of the range for a `DOUBLE`.
+pub(super) fn whole_double(number: f64, ty: &SqlType) -> i64 {
+    let whole = number.round_ties_even();
+    match ty.kind == TypeKind::Float && !(i64::MIN as f64..i64::MAX as f64).contains(&whole) {
+        true => i64::MIN,
+        false => whole as i64,
     }
 }
 

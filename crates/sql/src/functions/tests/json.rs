@@ -26,7 +26,7 @@ fn reading() {
         JSON'{"a": "x"}' -> '$.a' → "x"
         JSON'{"a": "x"}' ->> '$.a' → x
         JSON_VALUE('{"a": "x", "b": [1]}', '$.a') → x
-        JSON_VALUE('{"a": "x", "b": [1]}', '$.b') → NULL
+        JSON_VALUE('{"a": "x", "b": [1]}', '$.b') → [1]
         JSON_KEYS('{"a": 1, "b": {"c": 30}}') → ["a", "b"]
         JSON_KEYS('{"a": 1, "b": {"c": 30}}', '$.b') → ["c"]
         JSON_KEYS('[1]') → NULL
@@ -44,7 +44,15 @@ fn reading() {
         JSON_VALID('hello') → 0
         JSON_VALID(1) → 0
         JSON_VALID(NULL) → NULL
-        JSON_STORAGE_SIZE('[1, 2]') → 6
+        JSON_STORAGE_SIZE('[1, 2]') → 11
+        JSON_STORAGE_SIZE('null') → 2
+        JSON_STORAGE_SIZE('70000') → 5
+        JSON_STORAGE_SIZE('3000000000') → 9
+        JSON_STORAGE_SIZE('[1,"x",null]') → 16
+        JSON_STORAGE_SIZE('{"a": 1, "b": [true, 2]}') → 31
+        JSON_STORAGE_SIZE(JSON_ARRAY(12.50)) → 14
+        JSON_STORAGE_SIZE(JSON_ARRAY(DATE'2020-01-01')) → 18
+        JSON_STORAGE_SIZE(JSON_ARRAY(REPEAT('a', 70000), 70000, JSON_ARRAY(70000))) → 70038
         JSON_STORAGE_FREE('[1, 2]') → 0
         "#,
     );

@@ -31,14 +31,14 @@ use crate::error::Result;
 use super::context::EvaluationContext;
 use super::datum::Datum;
 use super::number_text::parse_double_prefix;
-use super::sql_type::{SqlType, TypeKind};
+use super::sql_type::{Coercibility, SqlType, TypeKind};
 
 pub use assign::{FloatLimits, Source, Target, assign, assign_within, implicit_default};
 pub use held::{held, is_readable_date};
 pub use json::{json_scalar, parse_json};
 pub use json_fitting::{fitting_context, fitting_value};
 pub use number::{to_decimal, to_double, to_signed, to_unsigned};
-pub use temporal::{date_of_small_number, to_date, to_date_time, to_time, to_year};
+pub use temporal::{date_of_small_number, date_of_time, to_date, to_date_time, to_time, to_year};
 pub use text::{to_binary, to_text};
 
 /// Whether [`assign`] would answer the value that it is given; false says nothing.
@@ -81,8 +81,9 @@ pub fn cast(datum: &Datum, from: &SqlType, to: &SqlType, ctx: &EvaluationContext
     if from.kind == to.kind {
         return Ok(datum.clone());
     }
-    if from.kind.is_enum_or_set() && to.kind.is_temporal() {
-        // A name is read, not its number.
+    let is_bytes = matches!(from.kind, TypeKind::Bit { .. });
+    if (from.kind.is_enum_or_set() || is_bytes) && to.kind.is_temporal() {
+        // A name is read, not its number; of bits the bytes.
         let name = Datum::Text(text::text_of(datum, from));
         return cast(&name, &SqlType::long_text(UTF8MB4), to, ctx);
     }
@@ -118,8 +119,9 @@ pub fn cast(datum: &Datum, from: &SqlType, to: &SqlType, ctx: &EvaluationContext
     Ok(converted)
 }
 
-/// As [`cast`], of the text of a column: one of a long text's becomes a double without a word, and
-/// one that does not begin with a number an exact number with another one.
+/// As [`cast`], of a text or a double of a column. A long text becomes a double without a word, and an
+/// integer too where no cast is written; exact numbers are as [`exact_of`] has them. A `FLOAT` beyond all integers is the lowest one, a `DOUBLE` the
+/// nearest, with a warning.
 ///
 /// # Errors
 /// As [`cast`].
@@ -131,8 +133,46 @@ pub fn cast_column(
 ) -> Result<Datum> {
     let is_long = matches!(from.kind, TypeKind::Text { .. } | TypeKind::Blob { .. });
     match (datum, &to.kind) {
+        (Datum::Double(number), TypeKind::Integer { unsigned: false, .. })
+            if !(i64::MIN as f64..i64::MAX as f64).contains(number) =>
+        {
+            // A FLOAT has no largest whole number.
+            if from.kind == TypeKind::Float {
+                return Ok(Datum::Int(i64::MIN));
+            }
+            truncated("INTEGER", datum, from, ctx)?;
+            cast(datum, from, to, ctx)
+        }
         (Datum::Text(text), TypeKind::Double) if is_long => Ok(Datum::Double(double_of(text))),
-        (Datum::Text(text), TypeKind::Decimal { .. }) if !number::is_decimal(text) => {
+        (Datum::Text(text), TypeKind::Float)
+            if is_long && double_of(text).abs() <= f64::from(f32::MAX) =>
+        {
+            Ok(Datum::Double(f64::from(double_of(text) as f32)))
+        }
+        (Datum::Text(text), TypeKind::Integer { unsigned: false, .. })
+            if is_long && to.coercibility != Coercibility::Implicit =>
+        {
+            let (number, _) = number::whole_number(text);
+            Ok(Datum::Int(number.clamp(i64::MIN.into(), i64::MAX.into()) as i64))
+        }
+        (_, TypeKind::Decimal { .. }) => exact_of(datum, from, to, ctx),
+        _ => cast(datum, from, to, ctx),
+    }
+}
+
+/// As [`cast`], to an exact number that an operation asks for: a text that does not begin with a
+/// number has a warning of its own.
+///
+/// # Errors
+/// As [`cast`].
+pub fn exact_of(
+    datum: &Datum,
+    from: &SqlType,
+    to: &SqlType,
+    ctx: &EvaluationContext,
+) -> Result<Datum> {
+    match datum {
+        Datum::Text(text) if !number::is_decimal(text) => {
             ctx.bad_value(1366, || {
                 "Incorrect DECIMAL value: '0' for column '' at row -1".to_owned()
             })?;

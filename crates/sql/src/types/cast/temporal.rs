@@ -9,7 +9,7 @@ use crate::types::datum::Datum;
 use crate::types::decimal::{Decimal, Rounding};
 use crate::types::json::JsonValue;
 use crate::types::sql_mode::SqlMode;
-use crate::types::sql_type::SqlType;
+use crate::types::sql_type::{SqlType, TypeKind};
 use crate::types::temporal::parse::{
     self, DateRules, Fault, Parsed, WrittenDateTime, date_time_from_number, parse_date_time,
     parse_time, time_from_number,
@@ -35,6 +35,9 @@ pub(super) fn read_date_time(
         (Datum::Date(packed), _) => good(at_midnight(Date::unpack(*packed))),
         (Datum::DateTime(packed), _) => good(DateTime::unpack(*packed)),
         (Datum::Time(packed), _) => Parsed { value: on_current_date(*packed, ctx), fault: None },
+        (Datum::UInt(year), _) if from.kind == TypeKind::Year => {
+            good(at_midnight(Date { year: *year as u16, month: 1, day: 1 }))
+        }
         (Datum::Text(text), _) => local(parse_date_time(text, rules), ctx),
         (Datum::Json(json), _) => match json_inner(json) {
             Some(inner) => read_date_time(&inner, &plain_type(&inner), rules, ctx),
@@ -63,6 +66,17 @@ fn json_inner(json: &JsonValue) -> Option<Datum> {
 fn on_current_date(time_us: i64, ctx: &EvaluationContext) -> Option<DateTime> {
     let now = ctx.time_zone.to_local(ctx.statement_time_us)?;
     add_microseconds(at_midnight(now.date), time_us)
+}
+
+/// The date that a time is: the statement's own for a time of a day. What is less than none or more than a
+/// day MySQL adds to the moment of the statement, not to its midnight.
+#[must_use]
+pub fn date_of_time(time_us: i64, ctx: &EvaluationContext) -> Option<Date> {
+    let now = ctx.time_zone.to_local(ctx.statement_time_us)?;
+    if (0..calendar::MICROSECONDS_PER_DAY).contains(&time_us) {
+        return Some(now.date);
+    }
+    add_microseconds(DateTime { microsecond: 0, ..now }, time_us).map(|moment| moment.date)
 }
 
 /// What was written with an offset, on the session's clocks.
@@ -139,6 +153,7 @@ pub(super) fn read_time(datum: &Datum, from: &SqlType, ctx: &EvaluationContext) 
         (Datum::Date(_), _) => good(Time::default()),
         (Datum::DateTime(packed), _) => good(parse::time_of_day(DateTime::unpack(*packed))),
         (Datum::Time(packed), _) => good(Time::unpack(*packed)),
+        (Datum::UInt(_), _) if from.kind == TypeKind::Year => good(Time::default()),
         (Datum::Text(text), _) => parse_time(text, rules),
         (Datum::Json(json), _) => match json_inner(json) {
             Some(inner) => read_time(&inner, &plain_type(&inner), ctx),
@@ -160,8 +175,12 @@ pub(super) fn read_time(datum: &Datum, from: &SqlType, ctx: &EvaluationContext) 
 /// # Errors
 /// 1292 in a strict statement that stores.
 pub fn to_date(datum: &Datum, from: &SqlType, ctx: &EvaluationContext) -> Result<Option<Date>> {
+    if let Datum::Time(time_us) = datum {
+        return Ok(date_of_time(*time_us, ctx));
+    }
     let rules = DateRules::from_mode(ctx.sql_mode);
-    if let Some(date) = date_of_small_number(datum).filter(|_| !rules.no_zero_in_date) {
+    let small = date_of_small_number(datum).filter(|_| from.kind != TypeKind::Year);
+    if let Some(date) = small.filter(|_| !rules.no_zero_in_date) {
         return Ok(Some(date));
     }
     let parsed = read_date_time(datum, from, rules, ctx);

@@ -12,6 +12,7 @@ mod compare;
 mod object;
 mod parse;
 mod print;
+mod storage_size;
 #[cfg(test)]
 pub(in crate::types) mod tests;
 
