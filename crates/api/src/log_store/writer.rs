@@ -36,7 +36,7 @@ pub trait LogSource: Send + Sync {
 }
 
 /// How much log a store can still keep.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Room {
     /// Enough.
     Plenty,

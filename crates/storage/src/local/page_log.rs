@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use firn_api::LogError;
+use firn_api::{LogError, Room};
 use firn_base::{Lsn, PageId, SpaceId};
 use firn_format::redo::RawRecord;
 
@@ -59,6 +59,13 @@ pub trait PageLog: Send + Sync {
 
     /// Lets the log forget what ends at or before `lsn`; its files are reused.
     fn release_before(&self, lsn: Lsn);
+
+    /// Whether the log waits for room, which the release of older log can give. Does not block.
+    fn waits_for_room(&self) -> bool;
+
+    /// Says how much room is left for pages, so that work which would need more is not admitted to
+    /// the log. Does not block.
+    fn tell_page_room(&self, room: Room);
 
     /// Starts telling `listener`, beginning with everything that is kept. Called once.
     fn follow(&self, listener: Arc<dyn PageLogListener>);

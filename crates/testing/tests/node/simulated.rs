@@ -36,6 +36,7 @@ fn options(random: &Random) -> NodeOptions {
     options.storage.pages.batch_pages = *random.pick(&[2, 16]);
     options.storage.pages.queue_bytes = *random.pick(&[64 << 10, 1 << 20]);
     options.storage.pages.grow_bytes = 256 << 10;
+    options.storage.pages.reserve_bytes = 2 << 20;
     options.storage.pages.retry_delay_ms = 2;
     options
 }
@@ -86,11 +87,14 @@ fn create(world: &World, disk: &SimulatedDisk) -> Outside {
 
 /// One life: workers until they are stopped or cannot go on. False if the node did not open.
 fn live(environment: &Environment, random: &Random, outside: &Outside) -> bool {
+    work(environment, random, outside).is_some()
+}
+
+/// The same; the node is left open.
+fn work(environment: &Environment, random: &Random, outside: &Outside) -> Option<Arc<LocalNode>> {
     // A bad disk may refuse even that; the verifier, whose disk is good, tells whether harm was done.
-    let Ok(node) = open(environment, random).map(Arc::new) else { return false };
-    if end_prepared(node.engine(), random, &outside.report()).is_err() {
-        return false;
-    }
+    let node = open(environment, random).map(Arc::new).ok()?;
+    end_prepared(node.engine(), random, &outside.report()).ok()?;
     let tasks = (0..outside.shape.threads).map(|thread| {
         let (node, outside, random) = (Arc::clone(&node), outside.clone(), random.fork());
         let work = move || {
@@ -113,7 +117,7 @@ fn live(environment: &Environment, random: &Random, outside: &Outside) -> bool {
     for task in tasks {
         task.join();
     }
-    true
+    Some(node)
 }
 
 fn verify(world: &World, disk: &SimulatedDisk, outside: &Outside) {
@@ -212,6 +216,36 @@ fn a_full_disk_is_borne_and_work_goes_on_once_there_is_room() {
         outside.stop.store(false, Ordering::Release);
         verify(world, &disk, &outside);
         assert!(outside.committed() > 0, "something was done");
+    });
+}
+
+/// Nobody frees the disk: new work is refused, what was begun ends, and so does the node, in order.
+#[test]
+fn a_disk_that_stays_full_keeps_neither_transactions_nor_the_node_from_their_end() {
+    for_each_seed(4000..4100, |world| {
+        let (disk, random) = (world.new_disk(), world.random());
+        let outside = create(world, &disk);
+        let node = world.start("node", &disk);
+        disk.set_faults(Faults { max_latency: LATENCY, ..Faults::default() });
+        let (own, choices) = (outside.clone(), random.fork());
+        let has_closed = Arc::new(AtomicBool::new(false));
+        let closed = Arc::clone(&has_closed);
+        node.spawn("live", move |environment| {
+            let node = work(environment, &choices, &own).expect("the node opens");
+            let node = Arc::into_inner(node).expect("the workers have ended");
+            node.close().expect("the reserve is enough for what was admitted");
+            closed.store(true, Ordering::Release);
+        });
+        world.sleep(Duration::from_millis(random.between(1, 20)));
+        disk.set_space_bytes(Some(disk.used_bytes() + random.below(1 << 20)));
+        world.sleep(Duration::from_millis(500));
+        outside.stop.store(true, Ordering::Release);
+        world.sleep(Duration::from_secs(10));
+        assert!(has_closed.load(Ordering::Acquire), "the node does not end on a full disk");
+        node.kill();
+        outside.stop.store(false, Ordering::Release);
+        disk.set_space_bytes(None);
+        verify(world, &disk, &outside);
     });
 }
 

@@ -240,12 +240,17 @@ impl Shared {
     /// D1: one name after the other, each durably.
     fn recycle(&self, segment: &Segment) -> Result<(), MakeError> {
         self.save_watermarks()?;
+        // The next segments are made of files that the log has already: on a full disk others would
+        // take the room of a removed one.
+        let missing =
+            self.options.segments_ahead.max(2).saturating_sub(self.segments.lock().ahead());
+        let wanted = self.options.spare_limit.max(missing);
         let disk = self.directory.environment().disk.as_ref();
         let spare = {
             let mut keeper = self.keeper.lock();
             keeper.next_spare += 1;
             let spare = self.folder.join(format!("{}{SPARE_SUFFIX}", keeper.next_spare));
-            (keeper.spares.len() < self.options.spare_limit).then_some(spare)
+            (keeper.spares.len() < wanted).then_some(spare)
         };
         match &spare {
             Some(spare) => disk.rename(&segment.path, spare)?,

@@ -32,7 +32,7 @@
 //! 3. Who appends holds the writer token, which is not a mutex: a second appender waits for it on an event.
 
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
@@ -142,6 +142,8 @@ struct Shared {
     leases: Leases,
     indexer: IndexerState,
     index_cache: IndexCache,
+    /// What the page store said last: a [`Room`] as a number.
+    page_room: AtomicU8,
     failed: OnceLock<LogError>,
     stopping: AtomicBool,
 }
@@ -181,6 +183,15 @@ impl Shared {
         tracing::error!(%error, "the log failed");
         self.wake_everybody();
         error.clone()
+    }
+
+    /// What room the page store has left.
+    fn page_room(&self) -> Room {
+        let told = self.page_room.load(Ordering::Relaxed);
+        [Room::Plenty, Room::Low]
+            .into_iter()
+            .find(|room| *room as u8 == told)
+            .unwrap_or(Room::Scarce)
     }
 
     fn is_stopping(&self) -> bool {
@@ -347,7 +358,7 @@ impl RoundFiles for Shared {
     }
 
     fn room(&self) -> Room {
-        self.room_left()
+        self.room_left().max(self.page_room())
     }
 }
 
@@ -380,6 +391,14 @@ impl PageLog for LocalLog {
 
     fn release_before(&self, lsn: Lsn) {
         self.shared.release_before(lsn);
+    }
+
+    fn waits_for_room(&self) -> bool {
+        self.shared.room_left() != Room::Plenty
+    }
+
+    fn tell_page_room(&self, room: Room) {
+        self.shared.page_room.store(room as u8, Ordering::Relaxed);
     }
 
     fn follow(&self, listener: Arc<dyn PageLogListener>) {

@@ -17,10 +17,10 @@
 
 use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64};
 use std::sync::{Arc, OnceLock};
 
-use firn_api::{LogError, Watermarks};
+use firn_api::{LogError, Room, Watermarks};
 use firn_base::Lsn;
 use firn_base::disk::{Disk, OpenMode};
 use firn_base::event::Event;
@@ -109,6 +109,7 @@ pub(super) fn open(
         advanced: Event::new(),
         truncated: AtomicU64::new(scan.first_group.0),
         leases: Leases::new(scan.first_group),
+        page_room: AtomicU8::new(Room::Plenty as u8),
         failed: OnceLock::new(),
         stopping: AtomicBool::new(false),
     };

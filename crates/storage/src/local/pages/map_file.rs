@@ -31,6 +31,9 @@ const PREFIX: &str = "map-";
 const NEW_NAME: &str = "map-new";
 /// Room is reserved ahead in these steps, so that a sync need not write the file's length.
 const RESERVE_BYTES: u64 = 1024 * 1024;
+/// As much as this is kept behind the end where the disk has it: some ten thousand pages can still be
+/// entered when the disk is full.
+const KEPT_BYTES: u64 = 1024 * 1024;
 /// What is written at once of a snapshot.
 const SNAPSHOT_WRITE_BYTES: usize = 1024 * 1024;
 
@@ -89,6 +92,12 @@ impl MapFile {
     /// Bytes of changes behind the snapshot.
     pub(super) fn change_bytes(&self) -> u64 {
         self.tail.as_ref().map_or(0, |tail| tail.end - self.snapshot_bytes)
+    }
+
+    /// How full of what is kept behind the end the file is: from 0, nothing of it is left, to 1.
+    pub(super) fn kept_share(&self) -> f64 {
+        let kept = |tail: &Tail| tail.reserved.saturating_sub(tail.end) as f64 / KEPT_BYTES as f64;
+        self.tail.as_ref().map_or(1.0, kept).min(1.0)
     }
 
     /// Bytes of the snapshot.
@@ -167,6 +176,20 @@ impl MapFile {
         let path = self.directory.join(NEW_NAME);
         let _ = self.disk.remove(&path);
         let file = self.disk.open(&path, OpenMode::CreateNew)?;
+        let written = self.write_parts(file, generation, parts);
+        if written.is_err() {
+            // The next try would remove it, but the disk may have no room for that long.
+            let _ = self.disk.remove(&path);
+        }
+        written
+    }
+
+    fn write_parts(
+        &self,
+        file: Arc<dyn File>,
+        generation: u64,
+        parts: &mut dyn Iterator<Item = Batch>,
+    ) -> io::Result<Tail> {
         let mut tail = Tail { file, next_number: 0, end: 0, reserved: 0 };
         let mut bytes = encode_header(self.database, generation);
         for part in parts {
@@ -218,10 +241,14 @@ impl MapFile {
 impl Tail {
     fn reserve(&mut self, bytes: usize) -> io::Result<()> {
         let needed = self.end + bytes as u64;
-        if needed > self.reserved {
-            let reserved = needed.next_multiple_of(RESERVE_BYTES);
-            self.file.allocate(reserved)?;
-            self.reserved = reserved;
+        if needed + KEPT_BYTES <= self.reserved {
+            return Ok(());
+        }
+        let reserved = (needed + KEPT_BYTES).next_multiple_of(RESERVE_BYTES);
+        match self.file.allocate(reserved) {
+            Ok(()) => self.reserved = reserved,
+            Err(_) if needed <= self.reserved => {}
+            Err(error) => return Err(error),
         }
         Ok(())
     }

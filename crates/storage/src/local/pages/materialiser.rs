@@ -11,6 +11,9 @@
 //! that lost batches from one that is merely behind: the first names less than where the log begins. When
 //! nothing is to be stored and more is applied than is named, an empty batch names it.
 //!
+//! On a full disk a round stores as many images as there are free slots, and drops spaces even if there
+//! are none. See [`super::reserve`] for what keeps that from coming to a stop.
+//!
 //! A round that fails leaves everything as it was: offered images stay in the queue, pending log stays
 //! pending, the log is kept, and the slots are not used again until a later round has been durable.
 
@@ -29,6 +32,7 @@ use super::history::HorizonClock;
 use super::map_file::MapFile;
 use super::map_format::{Batch, BatchKind, MAX_BATCH_ENTRIES};
 use super::pace::{Load, Pace};
+use super::reserve::Reserve;
 use super::slots::SlotNo;
 use super::status::{count, value};
 use super::stock::StockedPage;
@@ -37,6 +41,8 @@ use super::stock::StockedPage;
 const TICK: Duration = Duration::from_millis(50);
 /// Changes behind a snapshot are folded into a new one when they take as much as the snapshot and this.
 const MIN_CHANGE_BYTES: u64 = 16 << 20;
+/// A snapshot that the disk had no room for is tried again after as many changes.
+const SNAPSHOT_RETRY_BYTES: u64 = 64 << 10;
 /// Images that are written with one call.
 const WRITE_PAGES: usize = 16;
 /// How often a batch is written for nothing but to name what is applied.
@@ -101,6 +107,9 @@ pub(super) struct Materialiser {
     kept_drops: Vec<(SpaceId, Lsn)>,
     horizon: HorizonClock,
     pace: Pace,
+    reserve: Reserve,
+    /// Bytes of changes in the map from which on a snapshot is tried that the disk refused before.
+    snapshot_again_at: u64,
     /// Pages that could not be built, and when to try again.
     stuck: FxHashMap<PageId, Duration>,
     /// What the last durable batch names as applied.
@@ -142,6 +151,8 @@ impl Materialiser {
             options.idle_pages_per_second,
         );
         let horizon = HorizonClock::new(window, shared.table.horizon());
+        let retry_delay = Duration::from_millis(options.retry_delay_ms);
+        let reserve = Reserve::new(options.reserve_bytes, retry_delay);
         Materialiser {
             map,
             slots,
@@ -149,6 +160,8 @@ impl Materialiser {
             kept_drops,
             horizon,
             pace,
+            reserve,
+            snapshot_again_at: 0,
             stuck: FxHashMap::default(),
             named,
             named_at: Duration::ZERO,
@@ -188,6 +201,7 @@ impl Materialiser {
     pub(super) fn round(&mut self) -> Result<usize, PageStoreError> {
         let now = self.shared.environment.clock.monotonic();
         let horizon = self.horizon.horizon(now, self.shared.log.durable_lsn());
+        self.keep_reserve(now);
         let images = self.choose_images(now);
         let result = self.store(now, images, horizon);
         match &result {
@@ -195,6 +209,17 @@ impl Materialiser {
             Err(error) => self.shared.note_failure(error, true),
         }
         result
+    }
+
+    /// Grows the page files for what is kept free, and tells the log what room there is.
+    fn keep_reserve(&mut self, now: Duration) {
+        let new_pages = self.shared.table.new_pages();
+        let missing = self.reserve.missing(now, self.slots.free(), new_pages);
+        if missing > 0 && self.grow(1).is_err() {
+            self.reserve.note_refusal(now);
+        }
+        let room = self.reserve.room(self.slots.free(), new_pages, self.map.kept_share());
+        self.shared.log.tell_page_room(room);
     }
 
     fn note_success(&mut self, now: Duration, stored: usize) {
@@ -277,7 +302,8 @@ impl Materialiser {
         Load {
             behind_bytes: self.shared.table.told().0.saturating_sub(applied.0),
             pending_pages: self.shared.table.pending_pages(),
-            is_hurried: applied.0 < self.shared.hurry_to.load(Ordering::Acquire),
+            is_hurried: applied.0 < self.shared.hurry_to.load(Ordering::Acquire)
+                || self.shared.log.waits_for_room(),
         }
     }
 
@@ -309,7 +335,7 @@ impl Materialiser {
     fn store(
         &mut self,
         now: Duration,
-        images: Vec<Image>,
+        mut images: Vec<Image>,
         horizon: Lsn,
     ) -> Result<usize, PageStoreError> {
         let drops = self.shared.table.drops_to_do();
@@ -317,8 +343,12 @@ impl Materialiser {
         if is_idle && !self.would_expire(horizon) && !self.should_name(now) {
             return Ok(0);
         }
+        let slots = match self.slots_for(&mut images) {
+            Err(error) if drops.is_empty() && !self.would_expire(horizon) => return Err(error),
+            slots => slots.unwrap_or_default(),
+        };
         let offered: Vec<PageId> = offered_pages(&images);
-        let stored = self.store_batch(&images, &drops, horizon);
+        let stored = self.store_batch(&images, &slots, &drops, horizon);
         match stored {
             Ok(_) => self.named_at = now,
             Err(_) => offered.into_iter().for_each(|page| self.shared.table.requeue(page)),
@@ -328,7 +358,8 @@ impl Materialiser {
 
     /// Whether a batch is due only because more is applied than the map says.
     fn should_name(&self, now: Duration) -> bool {
-        let is_hurried = self.named.0 < self.shared.hurry_to.load(Ordering::Acquire);
+        let is_hurried = self.named.0 < self.shared.hurry_to.load(Ordering::Acquire)
+            || self.shared.log.waits_for_room();
         let is_due = is_hurried || now.saturating_sub(self.named_at) >= NAME_INTERVAL;
         is_due && self.shared.is_caught_up_with_start() && self.shared.table.applied() > self.named
     }
@@ -341,24 +372,24 @@ impl Materialiser {
     fn store_batch(
         &mut self,
         images: &[Image],
+        slots: &[Run],
         drops: &[(SpaceId, Lsn)],
         horizon: Lsn,
     ) -> Result<usize, PageStoreError> {
         let drops = &drops[..drops.len().min(MAX_BATCH_ENTRIES - images.len())];
-        let slots = self.take_slots(images.len() as u32)?;
-        let written = self.write_images(images, &slots).and_then(|()| self.write_snapshot_if_due());
+        let written = self.write_images(images, slots).and_then(|()| self.write_snapshot_if_due());
         if let Err(error) = written {
             // The map never named these slots.
-            all_slots(&slots).for_each(|slot| self.slots.release(slot));
+            all_slots(slots).for_each(|slot| self.slots.release(slot));
             return Err(error);
         }
-        let batch = self.batch(images, &slots, drops, horizon);
+        let batch = self.batch(images, slots, drops, horizon);
         if let Err(error) = self.map.append(&batch) {
-            self.give_up(&slots);
+            self.give_up(slots);
             return Err(error);
         }
         self.named = batch.applied;
-        self.enter(&batch, &slots);
+        self.enter(&batch, slots);
         self.count_stored(images);
         Ok(images.len())
     }
@@ -392,6 +423,26 @@ impl Materialiser {
             self.suspects.extend(all_slots(slots));
         } else {
             all_slots(slots).for_each(|slot| self.slots.release(slot));
+        }
+    }
+
+    /// Takes slots for the images, or for as many of them as a full disk has free slots for. Pages whose
+    /// older image gives its slot back are then first; the others' offered images wait in the queue again.
+    fn slots_for(&mut self, images: &mut Vec<Image>) -> Result<Vec<Run>, PageStoreError> {
+        let error = match self.take_slots(images.len() as u32) {
+            Ok(slots) => return Ok(slots),
+            Err(error) => error,
+        };
+        let free = self.slots.free();
+        images.sort_by_key(|image| (!self.shared.table.is_stored(image.page), image.page));
+        let left = images.split_off(free as usize);
+        offered_pages(&left).into_iter().for_each(|page| self.shared.table.requeue(page));
+        match self.slots.take_scattered(free) {
+            Some(slots) if free > 0 => {
+                self.shared.note_failure(&error, false);
+                Ok(slots)
+            }
+            _ => Err(error),
         }
     }
 
@@ -451,10 +502,20 @@ impl Materialiser {
 
     fn write_snapshot_if_due(&mut self) -> Result<(), PageStoreError> {
         let is_long = self.map.change_bytes() > self.map.snapshot_bytes().max(MIN_CHANGE_BYTES);
-        if !self.map.needs_snapshot() && !is_long {
+        let is_due = is_long && self.map.change_bytes() >= self.snapshot_again_at;
+        if !self.map.needs_snapshot() && !is_due {
             return Ok(());
         }
-        self.map.write_snapshot(&mut self.shared.table.snapshot())?;
+        if let Err(error) = self.map.write_snapshot(&mut self.shared.table.snapshot()) {
+            if self.map.needs_snapshot() {
+                return Err(error);
+            }
+            // The map goes on behind its changes, which are merely long.
+            self.snapshot_again_at = self.map.change_bytes() + SNAPSHOT_RETRY_BYTES;
+            self.shared.note_failure(&error, false);
+            return Ok(());
+        }
+        self.snapshot_again_at = 0;
         count(&self.shared.counters.map_snapshots, 1);
         self.suspects.drain(..).for_each(|slot| self.slots.release(slot));
         Ok(())

@@ -41,6 +41,7 @@ mod materialiser;
 mod options;
 mod pace;
 mod reader;
+mod reserve;
 mod slots;
 mod status;
 mod stock;

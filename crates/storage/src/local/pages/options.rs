@@ -14,6 +14,9 @@ pub struct PageStoreOptions {
     pub batch_pages: usize,
     /// Page files grow by this much, in bytes.
     pub grow_bytes: u64,
+    /// Page files are kept larger by this than what they hold and what pending log brings, in bytes,
+    /// so that the log can be applied, and its files used again, on a full disk.
+    pub reserve_bytes: u64,
     /// How much log the store may be behind, in bytes. From half of it on the store works as fast as it
     /// can.
     pub behind_limit_bytes: u64,
@@ -31,6 +34,7 @@ impl Default for PageStoreOptions {
             queue_bytes: 16 << 20,
             batch_pages: 256,
             grow_bytes: 64 << 20,
+            reserve_bytes: 32 << 20,
             behind_limit_bytes: 512 << 20,
             idle_pages_per_second: 256,
             history_window_ms: 0,

@@ -10,7 +10,7 @@ pub(super) struct Load {
     pub(super) behind_bytes: u64,
     /// Pages with such log.
     pub(super) pending_pages: usize,
-    /// Whether somebody waits.
+    /// Whether somebody waits, or the log has no room but what is applied.
     pub(super) is_hurried: bool,
 }
 

@@ -55,6 +55,8 @@ pub(super) struct PageTable {
     queue: Mutex<VecDeque<PageId>>,
     /// Images that were offered and are not stored, those being written included.
     queued: AtomicUsize,
+    /// Pending pages without a stored image, those of dropped spaces left out.
+    new_pages: AtomicUsize,
     /// Spaces that were dropped since the start or about whose log a restart may be told, with the end
     /// of the group. Space ids are not used again.
     dropped: RwLock<FxHashMap<SpaceId, Lsn>>,
@@ -93,6 +95,7 @@ impl PageTable {
             order: Mutex::default(),
             queue: Mutex::default(),
             queued: AtomicUsize::new(0),
+            new_pages: AtomicUsize::new(0),
             dropped: RwLock::new(contents.dropped),
             history: Mutex::new(history),
             stock: Arc::default(),
@@ -174,16 +177,19 @@ impl PageTable {
             pending.last = pending.last.max(end);
             return;
         }
-        let stored = shard.newest(page).map_or(Lsn(0), |version| version.lsn);
+        let newest = shard.newest(page);
+        let stored = newest.map_or(Lsn(0), |version| version.lsn);
         if dropped_at.is_none() && end > stored.max(self.applied_at_open) {
             let first = start.max(stored).max(self.applied_at_open);
-            shard.pending.insert(page, Pending { first, last: end });
+            let is_new = newest.is_none();
+            self.new_pages.fetch_add(usize::from(is_new), Ordering::Relaxed);
+            shard.pending.insert(page, Pending { first, last: end, is_new });
             self.order.lock().pages.insert((first, page));
         } else if let Some(dropped_at) = dropped_at.filter(|at| end <= *at && end > stored) {
             self.changed_before_drop(
                 &mut shard,
                 page,
-                Pending { first: start, last: end },
+                Pending { first: start, last: end, is_new: false },
                 dropped_at,
             );
         }
@@ -313,6 +319,16 @@ impl PageTable {
         self.order.lock().pages.len()
     }
 
+    /// Slots that pending pages will take beyond those that their older images give back.
+    pub(super) fn new_pages(&self) -> usize {
+        self.new_pages.load(Ordering::Relaxed)
+    }
+
+    /// Whether an image of the page is stored.
+    pub(super) fn is_stored(&self, page: PageId) -> bool {
+        self.shard(page).newest(page).is_some()
+    }
+
     /// How an image would be entered if it were stored now; `None` if it is not needed. A repair takes
     /// the place of the newest image.
     pub(super) fn prepare(
@@ -368,6 +384,7 @@ impl PageTable {
 
     fn settle_pending(&self, shard: &mut Shard, page: PageId, stored: Lsn) {
         let Some(pending) = shard.pending.get_mut(&page) else { return };
+        self.forget_new(pending);
         let mut order = self.order.lock();
         order.pages.remove(&(pending.first, page));
         if pending.last <= stored {
@@ -376,6 +393,11 @@ impl PageTable {
             pending.first = pending.first.max(stored);
             order.pages.insert((pending.first, page));
         }
+    }
+
+    fn forget_new(&self, pending: &mut Pending) {
+        let was_new = std::mem::replace(&mut pending.is_new, false);
+        self.new_pages.fetch_sub(usize::from(was_new), Ordering::Relaxed);
     }
 
     /// Moves the horizon and frees what only reads before it needed.
@@ -412,8 +434,9 @@ impl PageTable {
             let queued = shard.queued.len();
             shard.queued.retain(|page, _| page.space != space);
             self.queued.fetch_sub(queued - shard.queued.len(), Ordering::AcqRel);
-            let in_space = shard.pending.iter().filter(|(page, _)| page.space == space);
+            let in_space = shard.pending.iter_mut().filter(|(page, _)| page.space == space);
             for (page, pending) in in_space {
+                self.forget_new(pending);
                 self.order.lock().pages.remove(&(pending.first, *page));
                 self.history.lock().hold(*page, pending.first, dropped_at);
             }

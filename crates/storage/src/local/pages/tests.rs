@@ -12,7 +12,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use firn_api::{LocalImages, Offer, PageRead, PageStore, PageStoreError};
+use firn_api::{LocalImages, Offer, PageRead, PageStore, PageStoreError, Room};
 use firn_base::clock::Clock;
 use firn_base::random::SplitMix;
 use firn_base::task::ThreadSpawner;
@@ -47,6 +47,7 @@ fn small_options() -> PageStoreOptions {
         queue_bytes: 6 * PAGE_SIZE,
         batch_pages: 4,
         grow_bytes: 8 * PAGE_SIZE as u64,
+        reserve_bytes: 0,
         behind_limit_bytes: 1 << 30,
         idle_pages_per_second: 4,
         history_window_ms: 0,

@@ -46,6 +46,8 @@ pub(super) struct Pending {
     pub(super) first: Lsn,
     /// The end of the last one.
     pub(super) last: Lsn,
+    /// Whether the page has no stored image, so that it will take one slot more than there are taken.
+    pub(super) is_new: bool,
 }
 
 /// What is known of a page at one moment.

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use firn_api::LogError;
+use firn_api::{LogError, Room};
 use firn_base::{Lsn, PageId, PageNo, SpaceId};
 use firn_format::page::{PageBuf, PageKind};
 use firn_format::redo::RawRecord;
@@ -38,6 +38,7 @@ struct State {
     readable: Lsn,
     indexed: Lsn,
     listener: Option<Arc<dyn PageLogListener>>,
+    page_room: Option<Room>,
 }
 
 /// Every group is durable at once.
@@ -71,7 +72,7 @@ impl FakeLog {
             durable: old.durable,
             readable: old.kept_from,
             indexed: old.kept_from,
-            listener: None,
+            ..State::default()
         };
         Arc::new(FakeLog { state: Mutex::new(state), telling: Mutex::new(()), told_as_one })
     }
@@ -107,6 +108,11 @@ impl FakeLog {
         state.groups.push(Group { start, end, records });
         state.durable = end;
         end
+    }
+
+    /// What the store said last of its room.
+    pub(super) fn page_room(&self) -> Option<Room> {
+        self.state.lock().page_room
     }
 
     /// Tells the listener what it was not told yet.
@@ -198,6 +204,14 @@ impl PageLog for FakeLog {
         state.kept_from = state.kept_from.max(lsn);
         let kept_from = state.kept_from;
         state.groups.retain(|group| group.end > kept_from);
+    }
+
+    fn waits_for_room(&self) -> bool {
+        false
+    }
+
+    fn tell_page_room(&self, room: Room) {
+        self.state.lock().page_room = Some(room);
     }
 
     fn follow(&self, listener: Arc<dyn PageLogListener>) {

@@ -222,6 +222,72 @@ fn a_nearly_full_disk_takes_what_it_has_room_for() {
     store.check_all();
 }
 
+/// A disk that takes not one byte more.
+fn fill(store: &Store) {
+    let used = store.disk.faults.used.load(Ordering::Relaxed);
+    store.disk.faults.capacity.store(used, Ordering::Relaxed);
+}
+
+#[test]
+fn a_full_disk_with_one_free_slot_brings_every_old_page_up_to_date() {
+    let mut store = Store::new(small_options());
+    let pages: Vec<PageId> = (0..7).map(|number| page(1, number)).collect();
+    store.change(&pages, 1);
+    store.settle();
+    assert_eq!((store.pages.status().slots, store.pages.status().free_slots), (8, 1));
+    fill(&store);
+    for value in 2..9 {
+        store.change(&pages, value);
+        assert_eq!(store.offer(pages[6]), Offer::Taken);
+        store.settle();
+    }
+    store.check_all();
+}
+
+#[test]
+fn a_full_disk_without_a_free_slot_is_freed_by_dropping_a_space() {
+    let mut store = Store::new(small_options());
+    let pages: Vec<PageId> = (0..8).map(|number| page(number % 2 + 1, number)).collect();
+    store.change(&pages, 1);
+    store.settle();
+    assert_eq!(store.pages.status().free_slots, 0);
+    fill(&store);
+    store.change(&pages, 2);
+    store.pages.shared.hurry_to.store(u64::MAX, Ordering::Relaxed);
+    assert!(store.round().is_err());
+    store.drop_space(SpaceId(2));
+    store.settle();
+    assert_eq!(store.pages.status().free_slots, 4);
+    store.check_all();
+}
+
+#[test]
+fn what_is_kept_in_reserve_stores_all_that_was_admitted_on_a_full_disk() {
+    let options = PageStoreOptions { reserve_bytes: 8 * PAGE_SIZE as u64, ..small_options() };
+    let mut store = Store::new(options);
+    store.round().unwrap();
+    assert_eq!(store.log.page_room(), Some(Room::Plenty));
+    fill(&store);
+    let mut made = 0;
+    while store.log.page_room() == Some(Room::Plenty) {
+        store.change(&[page(1, made)], 1);
+        made += 1;
+        store.settle();
+    }
+    assert_eq!(store.log.page_room(), Some(Room::Low));
+    // The page map has its own room: many more changes of what is there are entered.
+    for value in 0..100 {
+        store.change(&[A, B], value);
+        store.settle();
+    }
+    store.check_all();
+    store.disk.faults.capacity.store(u64::MAX, Ordering::Relaxed);
+    store.clock.0.fetch_add(1000, Ordering::Relaxed);
+    store.round().unwrap();
+    store.round().unwrap();
+    assert_eq!(store.log.page_room(), Some(Room::Plenty));
+}
+
 #[test]
 fn what_a_failed_sync_leaves_open_is_written_again() {
     for (good, failing) in (0..3).flat_map(|good| (1..6).map(move |failing| (good, failing))) {

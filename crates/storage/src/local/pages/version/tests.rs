@@ -11,7 +11,7 @@ fn version(lsn: u64, since: u64, is_first: bool) -> Version {
 fn view() -> PageView {
     PageView {
         versions: Versions::from_slice(&[version(200, 100, true), version(400, 208, false)]),
-        pending: Some(Pending { first: Lsn(504), last: Lsn(600) }),
+        pending: Some(Pending { first: Lsn(504), last: Lsn(600), is_new: false }),
         queued: None,
     }
 }
@@ -84,7 +84,7 @@ fn a_queued_image_serves_reads_at_and_after_its_position() {
 
 #[test]
 fn a_page_without_images_comes_from_the_log_alone() {
-    let pending = Some(Pending { first: Lsn(8), last: Lsn(80) });
+    let pending = Some(Pending { first: Lsn(8), last: Lsn(80), is_new: true });
     let view = PageView { pending, ..PageView::default() };
     assert_eq!(planned(&view, None, 0), "nothing + 8..80 end");
     assert_eq!(planned(&view, Some(8), 0), "Absent");
