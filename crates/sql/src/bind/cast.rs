@@ -8,6 +8,7 @@ use sqlparser::ast::{
 use crate::collation::{self, Charset};
 use crate::error::{Result, SqlError};
 use crate::expression::{Expression, ExpressionKind};
+use crate::functions;
 use crate::types::hexadecimal::hexadecimal_digits;
 use crate::types::{Before, Coercibility, Datum, SqlType, TypeKind, WorkedOut, cast};
 
@@ -19,6 +20,10 @@ use super::{Binder, make};
 const NATIONAL: &str = "NATIONAL/NCHAR/NVARCHAR implies the character set UTF8MB3, which will be \
                         replaced by UTF8MB4 in a future release. Please consider using CHAR(x) \
                         CHARACTER SET UTF8MB4 in order to be unambiguous.";
+
+/// Casts to longer texts are held against the limit of each execution. Shorter ones only if the session
+/// that planned them had a lower limit, which is rare: most plans need no further node.
+const UNCHECKED_CHARS: u64 = 65_535;
 
 impl Binder<'_> {
     /// What has a node of its own in the grammar's tree and is not common.
@@ -127,7 +132,24 @@ impl Binder<'_> {
         let cast =
             Expression { kind: crate::expression::ExpressionKind::Cast(Box::new(operand)), ty };
         // A literal of bytes would be a number beside numbers.
-        Ok(if cast.ty.kind.is_binary() { cast } else { self.fold(cast) })
+        let cast = if cast.ty.kind.is_binary() { cast } else { self.fold(cast) };
+        Ok(self.within_packet(cast, data_type))
+    }
+
+    /// A cast to a length that was written: what may be longer than a packet is NULL in execution.
+    fn within_packet(&self, cast: Expression, data_type: &DataType) -> Expression {
+        let (DataType::Char(Some(CharacterLength::IntegerLength { length, .. }))
+        | DataType::Nvarchar(Some(CharacterLength::IntegerLength { length, .. }))) = data_type
+        else {
+            return cast;
+        };
+        let limit = self.context.evaluation.max_allowed_packet_bytes.min(UNCHECKED_CHARS);
+        let Some(function) = functions::find("CAST AS CHAR").filter(|_| *length > limit) else {
+            return cast;
+        };
+        let ty = cast.ty.clone().with_nullable(true);
+        let chars = make::integer(i64::try_from(*length).unwrap_or(i64::MAX));
+        Expression { kind: ExpressionKind::Call { function, arguments: vec![cast, chars] }, ty }
     }
 
     fn cast_kind(

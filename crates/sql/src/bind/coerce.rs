@@ -320,7 +320,7 @@ impl Binder<'_> {
 }
 
 /// Error 3854 for a constant of bytes beside text that is no text.
-fn refuse_no_text(kind: ComparisonKind, side: &Expression) -> Result<()> {
+pub(super) fn refuse_no_text(kind: ComparisonKind, side: &Expression) -> Result<()> {
     let (ComparisonKind::Text(id), ExpressionKind::Literal(Datum::Text(bytes))) =
         (kind, &side.kind)
     else {

@@ -15,6 +15,7 @@ use crate::plan::volatility::is_row_dependent;
 use crate::types::collate::{among_several, comparison_collation, merge_collations};
 use crate::types::{Coercibility, ComparisonKind, Datum, IntWidth, SqlMode, SqlType, TypeKind};
 
+use super::coerce::refuse_no_text;
 use super::function::json_truth;
 use super::merge::is_large;
 use super::{Binder, make};
@@ -314,8 +315,11 @@ impl Binder<'_> {
         let escape = self.escape_character(escape)?;
         let (text, pattern) = (self.as_text(text), self.as_text(pattern));
         let collation = comparison_collation(&text.ty, &pattern.ty, "like")?;
+        let kind = ComparisonKind::Text(collation);
+        refuse_no_text(kind, &text)?;
+        refuse_no_text(kind, &pattern)?;
         let [text, pattern] = [text, pattern].map(|side| {
-            let ty = ComparisonKind::Text(collation).operand_type(&side.ty);
+            let ty = kind.operand_type(&side.ty);
             self.cast_to(side, ty)
         });
         let nullable = text.ty.nullable || pattern.ty.nullable;

@@ -30,6 +30,8 @@ pub(super) const FUNCTIONS: &[Function] = &[
     strict!("DECODED", 1..=1, [Any] => decoded_type, |a: &[Datum], call: &Call<'_>| {
         decode(bytes(&a[0]), call)
     }),
+    // A cast to a length that was written, which the binder puts around it if that is long.
+    lenient!("CAST AS CHAR", 2..=2, [Any, Int] => cast_type, cast_as_char),
     strict!("REPEAT", 2..=2, resolve_repeat, repeat).shaped_by(&[1]),
     strict!("SPACE", 1..=1, resolve_space, space).shaped_by(&[0]),
 ];
@@ -37,6 +39,21 @@ pub(super) const FUNCTIONS: &[Function] = &[
 /// Up to as many characters as there are bytes; the binder names the character set.
 fn decoded_type(types: &[SqlType], context: &ResolveContext<'_>) -> SqlType {
     SqlType::varchar(types[0].max_text_bytes(), context.connection_collation)
+}
+
+/// The binder names the type, which is the cast's.
+fn cast_type(types: &[SqlType], _: &ResolveContext<'_>) -> SqlType {
+    types[0].clone()
+}
+
+/// The value, unless as many characters as the cast was to give are longer than a packet.
+fn cast_as_char(a: &[Datum], call: &Call<'_>) -> Result<Datum> {
+    if u64::try_from(int(&a[1])).is_ok_and(|chars| chars <= call.context.max_allowed_packet_bytes) {
+        return Ok(a[0].clone());
+    }
+    let is_binary = call.result.kind.is_binary();
+    call.context.longer_than_packet(if is_binary { "cast_as_binary" } else { "cast_as_char" })?;
+    Ok(Datum::Null)
 }
 
 /// Error 3854 for bytes that are no text of the character set.
