@@ -24,6 +24,7 @@ use crate::accounts::{AccountBook, AccountName, RowsAccountStore, StoreError, Us
 use crate::facts::{Facts, SharedFacts};
 use crate::logs::{LogDirectories, Logs};
 use crate::plan_cache::PlanCache;
+use crate::process_state::state_of;
 use crate::server::{self, WriteGate};
 use crate::status::{Figure, Status, StatusCounts, server_figures};
 use crate::variables::{
@@ -366,8 +367,10 @@ impl Instance {
         let OpenSession { facts, control } = session;
         let now = self.facts.environment.clock.monotonic();
         let connection = control.state();
+        let statement = facts.statement();
+        let stage = || state_of(statement.as_deref().unwrap_or_default());
         let state = match connection.command {
-            Some(_) => facts.waits_for().unwrap_or("executing"),
+            Some(_) => facts.waits_for().unwrap_or_else(stage),
             None => "",
         };
         Process {
@@ -379,7 +382,7 @@ impl Instance {
             command: connection.command.map_or("Sleep", |command| command.name()).to_owned(),
             time_s: now.saturating_sub(connection.since).as_secs(),
             state: state.to_owned(),
-            info: facts.statement(),
+            info: statement,
         }
     }
 

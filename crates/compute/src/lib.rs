@@ -17,6 +17,7 @@ pub mod instance;
 pub mod logs;
 pub mod plan_cache;
 pub mod privileges;
+mod process_state;
 pub mod server;
 pub mod service;
 pub mod session;

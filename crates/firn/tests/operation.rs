@@ -198,6 +198,72 @@ fn a_process_list_shows_what_runs() {
     });
 }
 
+/// As MySQL, which names the stage that a statement is in while it waits for a row.
+#[test]
+fn a_process_list_names_the_stage_of_those_that_wait_for_rows() {
+    let server = Server::start(&[], &[]);
+    let mut holder = server.connect();
+    for statement in [
+        "CREATE DATABASE d",
+        "CREATE TABLE d.t (id INT PRIMARY KEY, v INT)",
+        "INSERT INTO d.t VALUES (1, 1)",
+        "BEGIN",
+        "UPDATE d.t SET v = 2 WHERE id = 1",
+    ] {
+        holder.query_drop(statement).unwrap();
+    }
+    let cases = [
+        ("UPDATE d.t SET v = 3 WHERE id = 1", "updating"),
+        ("DELETE FROM d.t WHERE id = 1", "updating"),
+        ("REPLACE INTO d.t VALUES (1, 5)", "update"),
+        ("SELECT * FROM d.t FOR UPDATE", "executing"),
+        ("UPDATE d.t a JOIN d.t b ON a.id = b.id SET a.v = 5", "executing"),
+    ];
+    let waiters = cases.map(|(statement, _)| {
+        let mut client = server.connect();
+        std::thread::spawn(move || client.query_drop(statement))
+    });
+    let mut watcher = server.connect();
+    for (statement, state) in cases {
+        let look =
+            format!("SELECT state FROM information_schema.processlist WHERE info = '{statement}'");
+        let began = Instant::now();
+        let mut shown: Option<String> = None;
+        while shown.is_none() && began.elapsed() < Duration::from_secs(10) {
+            shown = watcher.query_first(&look).unwrap();
+        }
+        assert_eq!(shown.as_deref(), Some(state), "{statement}");
+    }
+    holder.query_drop("ROLLBACK").unwrap();
+    waiters.into_iter().for_each(|waiter| drop(waiter.join()));
+}
+
+/// A server that resolves no names keeps no cache of hosts, and so blocks none, however many of their
+/// connections were broken off: MySQL under `skip_name_resolve`.
+#[test]
+fn hosts_are_not_blocked_while_names_are_not_resolved() {
+    let server = Server::start(&[], &[]);
+    let mut client = server.connect();
+    let fixed: Option<(u8, u64)> =
+        client.query_first("SELECT @@skip_name_resolve, @@max_connect_errors").unwrap();
+    assert_eq!(fixed, Some((1, 100)));
+    client.query_drop("SET GLOBAL max_connect_errors = 1").unwrap();
+    for greeting in [&b"\x05\x00\x00\x07garba"[..], b"", b"\x01"] {
+        for _ in 0..3 {
+            let mut stream = TcpStream::connect(("127.0.0.1", server.port())).unwrap();
+            let mut head = [0; 4];
+            stream.read_exact(&mut head).unwrap();
+            let _ = stream.write_all(greeting);
+        }
+    }
+    let mut other = server.connect();
+    let rows = "SELECT COUNT(*) FROM performance_schema.host_cache";
+    assert_eq!(other.query_first::<u64, _>(rows).unwrap(), Some(0));
+    other.query_drop("TRUNCATE TABLE performance_schema.host_cache").unwrap();
+    let gone = other.query_drop("FLUSH HOSTS").unwrap_err();
+    assert!(gone.to_string().contains("ERROR 1064"), "{gone}");
+}
+
 #[test]
 fn a_server_that_ends_lets_statements_go_on_for_a_while() {
     let mut server = Server::start(&["--shutdown-patience-seconds", "20"], &[]);

@@ -67,6 +67,16 @@ impl SqlError {
         SqlError::new(1041, message)
     }
 
+    /// A value that is longer than `max_allowed_packet`.
+    #[cold]
+    #[must_use]
+    pub fn larger_than_packet(function: &str, limit_bytes: u64) -> SqlError {
+        let message = format!(
+            "Result of {function}() was larger than max_allowed_packet ({limit_bytes}) - truncated"
+        );
+        SqlError::new(1301, message)
+    }
+
     /// A row that has no place in a page.
     #[cold]
     #[must_use]

@@ -97,11 +97,7 @@ impl EvaluationContext {
     /// 1301 instead of the warning in a strict statement that stores.
     pub fn longer_than_packet(&self, function: &str) -> crate::error::Result<()> {
         let limit = self.max_allowed_packet_bytes;
-        self.bad_value(1301, || {
-            format!(
-                "Result of {function}() was larger than max_allowed_packet ({limit}) - truncated"
-            )
-        })
+        self.bad_value(1301, || SqlError::larger_than_packet(function, limit).message)
     }
 
     /// Whether a document that a function has made may become text. If not, it is NULL there.

@@ -5,6 +5,7 @@ use firn_format::row::RowView;
 use firn_format::value::{ColumnType, DateTime, Value, ValueRef};
 
 use crate::error::{Result, SqlError};
+use crate::types::json::JsonValue;
 use crate::types::{Datum, EvaluationContext};
 
 use super::super::access::Fitted;
@@ -38,7 +39,7 @@ pub(super) fn store<'a>(
             ValueRef::Temporal(instant(DateTime::unpack(*packed), context).ok_or_else(mismatch)?)
         }
         (ColumnType::Json, Datum::Json(document)) => {
-            return Ok(Fitted::Bytes(document.to_text().into_bytes()));
+            return serialized(document, context).map(Fitted::Bytes);
         }
         (column_type, Datum::UInt(number)) if column_type.fixed_length().is_some() => {
             ValueRef::UInt(*number)
@@ -52,6 +53,21 @@ pub(super) fn store<'a>(
         _ => return Err(mismatch()),
     };
     Ok(Fitted::Value(value))
+}
+
+/// A document as it is stored.
+///
+/// # Errors
+/// 1301 if it is longer than a packet, whatever the statement's modes.
+fn serialized(document: &JsonValue, context: &EvaluationContext) -> Result<Vec<u8>> {
+    let bytes = document.to_text().into_bytes();
+    match bytes.len() as u64 > context.max_allowed_packet_bytes {
+        true => Err(SqlError::larger_than_packet(
+            "json_binary::serialize",
+            context.max_allowed_packet_bytes,
+        )),
+        false => Ok(bytes),
+    }
 }
 
 /// Microseconds since 1970 UTC of a local time; the zero date is 0.

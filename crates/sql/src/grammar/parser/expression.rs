@@ -410,6 +410,15 @@ impl Parser<'_> {
     /// `(…)`: a subquery, a row, or an expression, whose parentheses are forgotten.
     #[inline(never)]
     fn parenthesised(&mut self) -> Result<Expr> {
+        let needless = self.needless_parentheses()?;
+        self.at += needless;
+        let inner = self.in_parentheses()?;
+        // They were found to be closed here.
+        self.at += needless;
+        Ok(inner)
+    }
+
+    fn in_parentheses(&mut self) -> Result<Expr> {
         if self.begins_query(1) {
             return Ok(Expr::Subquery(self.subquery()?));
         }

@@ -17,6 +17,7 @@ mod dml;
 mod expression;
 mod from;
 mod function;
+mod parentheses;
 mod partition;
 mod query;
 mod schema;
@@ -49,6 +50,8 @@ pub(crate) struct Parser<'a> {
     watch: &'a Watch<'a>,
     height: u32,
     query_depth: u32,
+    /// Where each opening parenthesis is closed, by tokens; empty until somebody asks.
+    closing: Vec<u32>,
     into_allowed: bool,
     into: Option<Into>,
     parameters: u32,
@@ -80,6 +83,7 @@ impl<'a> Parser<'a> {
             watch,
             height: 0,
             query_depth: 0,
+            closing: Vec::new(),
             into_allowed: false,
             into: None,
             parameters: 0,

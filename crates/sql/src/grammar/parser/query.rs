@@ -155,7 +155,11 @@ impl Parser<'_> {
     #[inline(never)]
     fn query_operand(&mut self) -> Result<Box<SetExpr>> {
         if self.kind() == Kind::LeftParen {
-            return self.parens(Self::query).map(nested);
+            let needless = self.needless_parentheses()?;
+            self.at += needless;
+            let inner = self.parens(Self::query).map(nested)?;
+            self.at += needless;
+            return Ok(inner);
         }
         if self.is("SELECT") {
             return self.select().map(selected);

@@ -102,6 +102,20 @@ fn refuses_nesting() {
         let text = format!("SELECT {}{middle}{}", begin.repeat(depth), end.repeat(depth));
         parse(&text, Mode::default()).unwrap();
     }
+    for (begin, middle, end) in [
+        ("SELECT ", "1", ""),
+        ("SELECT 1 + ", "a, b", " = (1, 2)"),
+        ("SELECT ", "SELECT 1", " + 1"),
+        ("SELECT 1 IN ", "SELECT 1", ""),
+        ("SELECT * FROM t WHERE ", "a = 1 OR ((b))", " AND c"),
+        ("", "SELECT 1", " UNION SELECT 2"),
+    ] {
+        let nested = |depth: usize| {
+            let text = format!("{begin}{}{middle}{}{end}", "(".repeat(depth), ")".repeat(depth));
+            parse(&text, Mode::default()).map(|parsed| format!("{:?}", parsed.statement))
+        };
+        assert_eq!(nested(30_000).unwrap(), nested(1).unwrap(), "{begin}{middle}{end}");
+    }
     for (begin, opens) in
         [("SELECT * FROM ", "("), ("SELECT ", "("), ("", "("), ("SELECT * FROM ", "{ OJ ")]
     {

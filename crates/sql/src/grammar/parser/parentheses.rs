@@ -1,0 +1,65 @@
+//! Parentheses around parentheses: `((((a))))` is parsed as `(a)`, so that the stack does not limit how
+//! many there are. MySQL takes as many as its parser has room for, some 30,000.
+//!
+//! ```text
+//!   (  (  (  a  +  (  b  )  )  )  )
+//!   │  │  └──────────────────┘  │  │     each pair directly within the next is needless
+//!   │  └────────────────────────┘  │     beside the outermost one
+//!   └──────────────────────────────┘
+//! ```
+
+use super::Parser;
+use crate::error::Result;
+use crate::grammar::lexer::Kind;
+
+/// Fewer parentheses in a row are parsed one in another, without a look at what closes them.
+const FEW: usize = 8;
+/// As many as MySQL's parser keeps; with more the statement nests too deeply.
+const MOST: usize = 32_000;
+
+impl Parser<'_> {
+    /// How many parentheses stand directly in the one that is the current token, each closed directly
+    /// before it.
+    ///
+    /// # Errors
+    /// 1317 or 3024 if the statement is to end.
+    pub(super) fn needless_parentheses(&mut self) -> Result<usize> {
+        let opens = |ahead: usize| self.kind_at(ahead) == Kind::LeftParen;
+        if !(0..FEW).all(opens) {
+            return Ok(0);
+        }
+        self.match_parentheses()?;
+        let closed_at = |opened_at: usize| self.closing[opened_at];
+        let outermost = closed_at(self.at);
+        let is_needless = |count: &usize| {
+            let opened_at = self.at + count;
+            self.tokens[opened_at].kind == Kind::LeftParen
+                && u64::from(closed_at(opened_at)) + *count as u64 == u64::from(outermost)
+        };
+        Ok((1..=MOST).take_while(is_needless).count())
+    }
+
+    /// Notes for all tokens where what they open is closed; 0 for those that open nothing, or are
+    /// never closed.
+    fn match_parentheses(&mut self) -> Result<()> {
+        if !self.closing.is_empty() {
+            return Ok(());
+        }
+        self.watch.steps(self.tokens.len())?;
+        let mut closing = vec![0; self.tokens.len()];
+        let mut open = Vec::new();
+        for (at, token) in self.tokens.iter().enumerate() {
+            match token.kind {
+                Kind::LeftParen => open.push(at),
+                Kind::RightParen => {
+                    if let Some(opened_at) = open.pop() {
+                        closing[opened_at] = at as u32;
+                    }
+                }
+                _ => {}
+            }
+        }
+        self.closing = closing;
+        Ok(())
+    }
+}
