@@ -11,6 +11,7 @@
 
 pub mod build;
 pub mod ddl;
+pub(crate) mod filled_texts;
 pub mod information_schema;
 pub mod lookup;
 pub mod model;

@@ -13,6 +13,7 @@ use firn_format::value::{Value, ValueRef};
 use crate::error::{Result, SqlError};
 use crate::types::Datum;
 
+use super::super::filled_texts::FilledTexts;
 use super::super::model::{CheckModel, ForeignKeyModel, TableModel};
 use super::super::show::create::foreign_key_text;
 use super::alter::table_changed;
@@ -177,6 +178,7 @@ fn one_foreign_key(
     let index = index.ok_or_else(table_changed)?;
     let number = (!index.primary).then_some(index.number);
     let layout = key_layout(&parent.table, number).ok_or_else(table_changed)?;
+    let filled = FilledTexts::of(parent, &columns, rows, &key.columns);
     each_row(context, rows, |trx, from, view| {
         let mut child = Vec::with_capacity(key.columns.len());
         for ordinal in &key.columns {
@@ -186,7 +188,12 @@ fn one_foreign_key(
             }
             child.push(copy::read(trx, from, view, *ordinal)?);
         }
-        if child.iter().any(Value::is_null) || has_parent(trx, parent, number, layout, &child)? {
+        if child.iter().any(Value::is_null) {
+            return Ok(());
+        }
+        let mut values: Vec<ValueRef<'_>> = child.iter().map(Value::as_ref).collect();
+        let may_have_one = filled.as_of_parent(&mut values);
+        if may_have_one && has_parent(trx, parent, number, layout, &values)? {
             return Ok(());
         }
         let message = format!(
@@ -212,12 +219,11 @@ fn has_parent(
     parent: &TableModel,
     index: Option<usize>,
     layout: &KeyLayout,
-    child: &[Value],
+    child: &[ValueRef<'_>],
 ) -> Result<bool> {
     let table = trx.table_for_read(parent.id).map_err(from_rows)?;
-    let equal: Vec<ValueRef<'_>> = child.iter().map(Value::as_ref).collect();
     let unbounded = || std::ops::Bound::Unbounded;
-    let range = layout.range(&equal, unbounded(), unbounded(), table.collations());
+    let range = layout.range(child, unbounded(), unbounded(), table.collations());
     let range = range
         .map_err(|error| SqlError::new(1030, format!("Got error '{error}' from storage engine")))?;
     let options = ScanOptions {

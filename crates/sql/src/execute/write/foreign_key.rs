@@ -26,6 +26,7 @@ use firn_format::value::{Value, ValueRef};
 use smallvec::SmallVec;
 
 use crate::bind::{BoundRowExpression, bind_row_expression};
+use crate::catalog::filled_texts::FilledTexts;
 use crate::catalog::model::{ForeignKeyModel, ReferencingKey, ReferentialAction, TableModel};
 use crate::catalog::type_text::identifier as quoted;
 use crate::error::{Result, SqlError};
@@ -90,7 +91,11 @@ enum Children {
 type KeyAndPayload = (Box<[u8]>, Box<[u8]>);
 
 /// A table and its columns that a foreign key refers to.
-type ParentTable = (TableRef, SmallVec<[u16; 2]>);
+struct ParentTable {
+    table: TableRef,
+    columns: SmallVec<[u16; 2]>,
+    filled: FilledTexts,
+}
 
 struct Parent {
     /// The foreign key's place in the child's list.
@@ -213,17 +218,19 @@ impl ForeignKeys {
             if changed.is_some_and(|changed| !changed.iter().any(is_part) && !moves(changed)) {
                 continue;
             }
-            let values: SmallVec<[ValueRef<'v>; 2]> =
+            let mut values: SmallVec<[ValueRef<'v>; 2]> =
                 foreign_key.columns.iter().map(|column| value(*column)).collect();
             if values.iter().any(ValueRef::is_null) {
                 continue;
             }
             let mode = ReadMode::Share(WaitPolicy::Wait);
             let found = match &parent.table {
-                Some((table, columns)) => {
+                Some(ParentTable { table, columns, filled })
+                    if filled.as_of_parent(&mut values) =>
+                {
                     visit_rows(table, columns, &values, mode, execution, &mut |_, _| false)?
                 }
-                None => 0,
+                _ => 0,
             };
             if found == 0 {
                 return Err(no_parent(&self.model, foreign_key));
@@ -263,7 +270,9 @@ impl ForeignKeys {
             if old_values == new_values || old_values.iter().any(Value::is_null) {
                 continue;
             }
-            child_changes(child, &old_values, Some(&new_values), &cause, execution)?;
+            let filled = self.filled(child, &columns);
+            let [old, new] = [&old_values, &new_values].map(|of| filled.as_of_children(of));
+            child_changes(child, &old, Some(&new), &cause, execution)?;
         }
         Ok(())
     }
@@ -333,10 +342,16 @@ impl ForeignKeys {
                 columns.iter().zip(&old_values).all(|(column, old)| new(*column) == old.as_ref())
             });
             if !is_kept && !old_values.iter().any(Value::is_null) {
-                child_changes(child, &old_values, None, &cause, execution)?;
+                let old = self.filled(child, &columns).as_of_children(&old_values);
+                child_changes(child, &old, None, &cause, execution)?;
             }
         }
         Ok(())
+    }
+
+    fn filled(&self, child: &ReferencingKey, parent_columns: &[u16]) -> FilledTexts {
+        let child_columns = &child.foreign_key().columns;
+        FilledTexts::of(&self.model, parent_columns, &child.child, child_columns)
     }
 }
 
@@ -352,7 +367,8 @@ fn parent_table(
     };
     let Some(model) = model else { return Ok(None) };
     let columns = parent_columns(&model, foreign_key)?;
-    Ok(Some((execution.table(&model, true)?, columns)))
+    let filled = FilledTexts::of(&model, &columns, child, &foreign_key.columns);
+    Ok(Some(ParentTable { table: execution.table(&model, true)?, columns, filled }))
 }
 
 /// The ordinals of the columns that a foreign key refers to.
