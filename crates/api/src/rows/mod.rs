@@ -373,8 +373,8 @@ pub trait Transaction: Any + Send {
         into: &mut Vec<u8>,
     ) -> RowsResult<()>;
 
-    /// Inserts a row: a value for each ordinal; those of dropped columns and of the hidden row id are not
-    /// looked at.
+    /// Inserts a row: a value for each ordinal; those of dropped columns are not looked at. The hidden row
+    /// id is NULL, and the row gets the next one; or it is the row's of which this one is a copy.
     ///
     /// # Errors
     /// [`RowsError::DuplicateKey`], values that do not fit, locks that were not granted. Nothing of the row

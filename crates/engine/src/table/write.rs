@@ -117,11 +117,16 @@ impl Table {
         self.encode_payload(trx, cells, key.len(), payload)
     }
 
-    /// The row with a number of its own, if the table has a hidden column for it.
+    /// The row with a number of its own, if the table has a hidden column for it. A copy of another
+    /// table's row has its number already, which is not given to a second row then.
     fn with_row_id<'a>(&self, row: &[ValueRef<'a>]) -> Result<Option<Values<'a>>, EngineError> {
         let Some(column) = self.row_id_column.filter(|column| *column < row.len()) else {
             return Ok(None);
         };
+        if let ValueRef::UInt(number) = row[column] {
+            self.sequences().row_id.pass(number)?;
+            return Ok(None);
+        }
         let mut row = Values::from_slice(row);
         row[column] = ValueRef::UInt(self.next_row_id()?);
         Ok(Some(row))

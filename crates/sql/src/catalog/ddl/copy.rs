@@ -18,6 +18,7 @@ use firn_api::rows::{
     ScanOptions, TableRef, Transaction, WaitPolicy, cell_value,
 };
 use firn_base::{IndexId, TableId};
+use firn_format::definition::IndexKind;
 use firn_format::row::{RowError, RowView};
 use firn_format::value::{Value, ValueRef};
 
@@ -216,6 +217,8 @@ pub(super) struct Copy<'a> {
     /// The statement's context, strict.
     evaluation: EvaluationContext,
     checks: Vec<(Arc<str>, Box<dyn RowExpression>)>,
+    /// The hidden row ids of both tables, if neither has a primary key: rows keep theirs.
+    row_ids: Option<(u16, usize)>,
     /// Whether rows have to be decoded for expressions.
     needs_datums: bool,
 }
@@ -242,6 +245,9 @@ impl<'a> Copy<'a> {
             old,
             new,
             needs_datums: !checks.is_empty() || sources.iter().any(computes),
+            row_ids: row_id_ordinal(old)
+                .zip(row_id_ordinal(new))
+                .map(|(old, new)| (old, usize::from(new))),
             sources,
             evaluation: default::strict_context(context.evaluation),
             checks,
@@ -311,6 +317,9 @@ impl<'a> Copy<'a> {
         }
         // The engine fills its own columns in.
         values.resize(self.new.ordinals(), Value::Null);
+        if let Some((old, new)) = self.row_ids {
+            values[new] = read(reader, from, &view, old)?;
+        }
         Ok(values)
     }
 
@@ -365,6 +374,14 @@ impl<'a> Copy<'a> {
         }
         Ok(())
     }
+}
+
+/// The column by which the rows of a table without a primary key are clustered.
+fn row_id_ordinal(table: &TableModel) -> Option<u16> {
+    let definition = table.table.definition();
+    let clustered = definition.indexes.iter().find(|index| index.kind == IndexKind::Clustered)?;
+    let ordinal = clustered.parts.first()?.column;
+    definition.columns.get(usize::from(ordinal))?.hidden.then_some(ordinal)
 }
 
 fn source(

@@ -94,8 +94,8 @@ impl Difference {
         self.rename_only
     }
 
-    /// Whether a copy's rows follow from the table's one by one and by the same primary keys, so that rows can
-    /// be written to the table while it is copied. As in MySQL, values that are stored are worked
+    /// Whether a copy's rows follow from the table's one by one and by the same primary keys, or, without any,
+    /// by the same hidden numbers, so that rows can be written to the table while it is copied. As in MySQL, values that are stored are worked
     /// out with writers shut out.
     pub(super) fn keeps_rows_apart(&self, table: &TableModel, after: &TableDraft) -> bool {
         let primary = |index: Option<&IndexModel>| index.map(|index| index.parts.clone());
@@ -106,7 +106,6 @@ impl Difference {
         self.copy.is_some_and(|reason| reason != CopyReason::ColumnType)
             && !self.ordered
             && !is_temporary_table(table)
-            && table.primary_key().is_some()
             && primary(table.primary_key()) == primary(after.primary_key())
             && !after.columns.iter().filter(is_new).any(|column| is_worked_out(&column))
             && !table.columns.iter().any(|before| {
