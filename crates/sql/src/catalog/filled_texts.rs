@@ -59,15 +59,15 @@ impl FilledTexts {
 
     /// Makes the values of a child those of its parent. False if no parent can have them.
     pub(crate) fn as_of_parent(&self, child: &mut [ValueRef<'_>]) -> bool {
-        self.0.iter().zip(child).all(|(filling, value)| match (filling, &value) {
-            (Some(Filling { length_bytes, collation_pads: false, .. }), ValueRef::Bytes(text)) => {
-                let length = text.iter().rposition(|byte| *byte != b' ').map_or(0, |at| at + 1);
-                let kept = &text[..length];
-                let is_filled = text.len() == kept.len().max(*length_bytes);
-                *value = ValueRef::Bytes(kept);
-                is_filled
-            }
-            _ => true,
+        let fillings = self.0.iter().zip(child).filter_map(|(filling, value)| match *value {
+            ValueRef::Bytes(text) => Some(((*filling)?, text, value)),
+            _ => None,
+        });
+        let mut fillings = fillings.filter(|(filling, ..)| !filling.collation_pads);
+        fillings.all(|(filling, text, value)| {
+            let length = text.iter().rposition(|byte| *byte != b' ').map_or(0, |at| at + 1);
+            *value = ValueRef::Bytes(&text[..length]);
+            text.len() == length.max(filling.length_bytes)
         })
     }
 
