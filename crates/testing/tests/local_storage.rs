@@ -65,6 +65,7 @@ fn open(environment: &Environment) -> Result<Node, String> {
         batch_pages: 4,
         queue_bytes: 6 * PAGE_SIZE,
         grow_bytes: 8 * PAGE_SIZE as u64,
+        reserve_bytes: 8 * PAGE_SIZE as u64,
         behind_limit_bytes: 64 * 1024,
         retry_delay_ms: 1,
         ..PageStoreOptions::default()

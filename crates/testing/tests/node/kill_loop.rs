@@ -48,6 +48,7 @@ fn options(random: &Random) -> NodeOptions {
     options.storage.pages.batch_pages = *random.pick(&[4, 32, 256]);
     options.storage.pages.queue_bytes = *random.pick(&[128 << 10, 16 << 20]);
     options.storage.pages.grow_bytes = 1 << 20;
+    options.storage.pages.reserve_bytes = 2 << 20;
     options
 }
 

@@ -215,7 +215,7 @@ impl Materialiser {
     fn keep_reserve(&mut self, now: Duration) {
         let new_pages = self.shared.table.new_pages();
         let missing = self.reserve.missing(now, self.slots.free(), new_pages);
-        if missing > 0 && self.grow(1).is_err() {
+        if missing > 0 && self.grow(1, missing).is_err() {
             self.reserve.note_refusal(now);
         }
         let room = self.reserve.room(self.slots.free(), new_pages, self.map.kept_share());
@@ -455,7 +455,8 @@ impl Materialiser {
             return Ok(vec![run]);
         }
         let has_holes = self.slots.free() > self.slots.total() / HOLES_ARE_WORTH + count;
-        let grown = if has_holes { Ok(()) } else { self.grow(count) };
+        let least = count.saturating_sub(self.slots.free()).max(1);
+        let grown = if has_holes { Ok(()) } else { self.grow(least, count) };
         match (self.slots.take_adjacent(count), grown) {
             (Some(run), _) => Ok(vec![run]),
             (None, Ok(())) => self.slots.take_scattered(count).ok_or_else(|| no_slots(count)),
@@ -463,11 +464,10 @@ impl Materialiser {
         }
     }
 
-    /// Adds slots until `count` are free: as many more as are worth a call, or what a disk that is nearly
-    /// full has room for.
-    fn grow(&mut self, count: u32) -> Result<(), PageStoreError> {
-        let least = count.saturating_sub(self.slots.free()).max(1);
-        let mut step = ((self.shared.options.grow_bytes / PAGE_SIZE as u64) as u32).max(count);
+    /// Adds `wanted` slots, or more if that is worth a call; `least` at least, where a disk that is nearly
+    /// full has no room for all.
+    fn grow(&mut self, least: u32, wanted: u32) -> Result<(), PageStoreError> {
+        let mut step = ((self.shared.options.grow_bytes / PAGE_SIZE as u64) as u32).max(wanted);
         loop {
             match self.shared.files.grow(self.slots.total(), step) {
                 Ok(total) => {
