@@ -14,7 +14,7 @@
 use std::sync::Arc;
 
 use firn_api::rows::{
-    BuildProgress, IsolationLevel, MetadataLock, ReadMode, RowContent, RowsError, Scan,
+    BuildProgress, Fetched, IsolationLevel, MetadataLock, ReadMode, RowContent, RowsError, Scan,
     ScanOptions, TableRef, Transaction, WaitPolicy, cell_value,
 };
 use firn_base::{IndexId, TableId};
@@ -30,6 +30,7 @@ use super::super::model::{ColumnModel, DefaultValue, IndexPartModel, TableModel}
 use super::alter::{Name, table_changed};
 use super::draft::TableDraft;
 use super::follow::Follower;
+use super::seen_leaves::SeenLeaves;
 use super::{
     DdlContext, RowExpression, alter_actions, default, from_rows, is_temporary_table, rename,
     validate, values,
@@ -57,7 +58,7 @@ pub(super) fn copy_table(
     let copied = match writers {
         Writers::Wait => swap(context, table, after, target, id, |new| {
             let mut reader = snapshot(context)?;
-            Copy::new(context, table, after, new)?.copy_all(&mut *reader)
+            Copy::new(context, table, after, new)?.copy_all(&mut *reader, None)
         }),
         Writers::GoOn => copy_beside_writers(context, table, after, target, id),
     };
@@ -89,8 +90,9 @@ fn copy_beside_writers(
     let new = context.catalog.shared().table_by_id(id)?.ok_or_else(table_changed)?;
     let copy = Copy::new(context, table, after, &new)?;
     let mut reader = snapshot(context)?;
-    let rows = copy.copy_all(&mut *reader)?;
-    let mut follower = Follower::new(&copy, reader);
+    let mut seen = SeenLeaves::default();
+    let rows = copy.copy_all(&mut *reader, Some(&mut seen))?;
+    let mut follower = Follower::new(&copy, reader, seen);
     follower.catch_up()?;
     context.lock(table, MetadataLock::NoWrite)?;
     swap(context, table, after, target, id, |_| follower.carry_over().map(|_| rows))
@@ -265,14 +267,24 @@ impl<'a> Copy<'a> {
         }
     }
 
-    /// Writes all rows that `reader` sees to the new table, which is empty. Answers how many.
-    fn copy_all(&self, reader: &mut dyn Transaction) -> Result<u64> {
+    /// Writes all rows that `reader` sees to the new table, which is empty. Answers how many, and notes in
+    /// which leaves they were.
+    fn copy_all(
+        &self,
+        reader: &mut dyn Transaction,
+        mut seen: Option<&mut SeenLeaves>,
+    ) -> Result<u64> {
         let estimate = self.old.statistics.rows();
         let from = reader.table_for_read(self.old.id).map_err(from_rows)?;
         let mut scan = full_scan(reader, &from)?;
         let mut writer = self.writer();
         let mut row = 0;
-        while scan.fetch(reader).map_err(from_rows)? {
+        while let Fetched::Rows(leaf) =
+            scan.fetch_unless_held(reader, &mut |_| None).map_err(from_rows)?
+        {
+            if let Some(seen) = &mut seen {
+                seen.push_batch(leaf, &*scan);
+            }
             for number in 0..scan.len() {
                 row += 1;
                 let RowContent::Payload(payload) = scan.row(number).content else {

@@ -7,23 +7,29 @@
 //!   snapshot n  ── what differs from n−1 ──► new table                      writers wait
 //! ```
 //!
+//! Leaves that have not changed between two snapshots are passed over (see [`super::seen_leaves`]): the last
+//! comparison takes as long as what was written since the one before, and a look at each leaf.
+//!
 //! A row that differs is deleted and written again, all deletions first: rows that have exchanged unique
 //! values do not meet in the new table.
 //!
 //! Invariant: between two calls the new table has the rows of the last snapshot.
 
-use std::cmp::Ordering;
-
-use firn_api::rows::{ReadMode, RowContent, Scan, Transaction};
+use firn_api::rows::{Fetched, ReadMode, RowContent, Scan, ScanOptions, Transaction};
+use firn_base::TableId;
+use firn_format::key::KeyRange;
 
 use crate::error::Result;
 
 use super::alter::table_changed;
 use super::copy::{Copy, full_scan, snapshot};
 use super::from_rows;
+use super::seen_leaves::SeenLeaves;
 
 /// So few changes are carried over while writers wait.
 const FEW_CHANGES: usize = 1_000;
+/// So few rows are compared while writers wait: those of leaves that were written to lately.
+const FEW_ROWS: usize = 50_000;
 /// How often changes are carried over beside writers: who writes faster than they are must wait in the end.
 const MAX_ROUNDS: usize = 8;
 
@@ -32,48 +38,58 @@ pub(super) struct Follower<'a> {
     copy: &'a Copy<'a>,
     /// Sees the old table's rows as the new table has them.
     before: Box<dyn Transaction>,
+    /// Where it sees them.
+    seen: SeenLeaves,
 }
 
 /// A primary key whose row differs between two snapshots.
-struct Changed {
-    key: Box<[u8]>,
+pub(super) struct Changed {
+    pub(super) key: Box<[u8]>,
     /// The earlier one has it.
-    was: bool,
+    pub(super) was: bool,
     /// The later one has it.
-    is: bool,
+    pub(super) is: bool,
 }
 
 impl<'a> Follower<'a> {
-    /// The copy has the rows that `before` sees.
-    pub(super) fn new(copy: &'a Copy<'a>, before: Box<dyn Transaction>) -> Follower<'a> {
-        Follower { copy, before }
+    /// The copy has the rows that `before` sees, and has `seen` in these leaves.
+    pub(super) fn new(
+        copy: &'a Copy<'a>,
+        before: Box<dyn Transaction>,
+        seen: SeenLeaves,
+    ) -> Follower<'a> {
+        Follower { copy, before, seen }
     }
 
-    /// Carries changes over until they are few.
+    /// Carries changes over until what is left to compare and to carry over is little.
     ///
     /// # Errors
     /// Rows that do not fit the new table, a cancelled statement, and what the node answers.
     pub(super) fn catch_up(&mut self) -> Result<()> {
         for _ in 0..MAX_ROUNDS {
-            if self.carry_over()? <= FEW_CHANGES {
+            let (compared, changed) = self.carry_over()?;
+            if changed <= FEW_CHANGES && compared <= FEW_ROWS {
                 break;
             }
         }
         Ok(())
     }
 
-    /// Carries over what has changed up to now; answers how many rows.
+    /// Carries over what has changed up to now; answers how many rows were compared, and how many had changed.
     ///
     /// # Errors
     /// As [`Follower::catch_up`].
-    pub(super) fn carry_over(&mut self) -> Result<usize> {
+    pub(super) fn carry_over(&mut self) -> Result<(usize, usize)> {
         let mut now = snapshot(self.copy.context)?;
-        let changes = self.changes(&mut *now)?;
+        let old = self.copy.old.id;
+        let check = || self.copy.context.check_cancelled();
+        let differences = differences(old, &self.seen, &mut *self.before, &mut *now, &check)?;
+        let Differences { changes, seen, compared } = differences;
         let mut writer = self.copy.writer();
         for change in changes.iter().filter(|change| change.was) {
             writer.delete(&change.key)?;
         }
-        let from = now.table_for_read(self.copy.old.id).map_err(from_rows)?;
+        let from = now.table_for_read(old).map_err(from_rows)?;
         let mut payload = Vec::new();
         for (change, row) in changes.iter().filter(|change| change.is).zip(1..) {
             if !now
@@ -85,34 +101,137 @@ impl<'a> Follower<'a> {
             writer.insert(&self.copy.values(&*now, &from, &payload, row)?)?;
         }
         writer.commit()?;
-        self.before = now;
-        Ok(changes.len())
+        (self.before, self.seen) = (now, seen);
+        Ok((compared, changes.len()))
+    }
+}
+
+/// What lies between two snapshots of a table.
+pub(super) struct Differences {
+    /// The rows that the later one does not see as the earlier one.
+    pub(super) changes: Vec<Changed>,
+    /// The leaves in which the later one sees its rows.
+    pub(super) seen: SeenLeaves,
+    /// Rows of the later one that were not passed over.
+    pub(super) compared: usize,
+}
+
+/// Compares what `now` sees with what `before` has seen in leaves that are `known`.
+///
+/// # Errors
+/// What `check_cancelled` says, and what the node answers.
+pub(super) fn differences(
+    table: TableId,
+    known: &SeenLeaves,
+    before: &mut dyn Transaction,
+    now: &mut dyn Transaction,
+    check_cancelled: &dyn Fn() -> Result<()>,
+) -> Result<Differences> {
+    let reference = now.table_for_read(table).map_err(from_rows)?;
+    let mut later = full_scan(now, &reference)?;
+    let (mut changes, mut seen, mut compared) = (Vec::new(), SeenLeaves::default(), 0);
+    let mut gap = Gap::at(table, Vec::new());
+    let mut next_place = 0;
+    loop {
+        let mut asked = None;
+        let mut held = |leaf| {
+            asked = known.place(leaf);
+            asked.map(|place| known.held_from(place))
+        };
+        match later.fetch_unless_held(now, &mut held).map_err(from_rows)? {
+            Fetched::Rows(leaf) => {
+                seen.push_batch(leaf, &*later);
+                compared += later.len();
+                for number in 0..later.len() {
+                    let row = later.row(number);
+                    let RowContent::Payload(payload) = row.content else {
+                        return Err(table_changed());
+                    };
+                    gap.meet(row.key, payload, before, &mut changes)?;
+                }
+            }
+            Fetched::Held(count) => {
+                let first = asked.ok_or_else(table_changed)?;
+                if gap.has_rows || first != next_place || !known.follows(first) {
+                    gap.pass(Some(known.first_key(first)), before, &mut changes)?;
+                }
+                next_place = first + count;
+                seen.push_known(known, first..next_place);
+                gap = Gap::at(table, key_after(known.last_key(next_place - 1)));
+            }
+            Fetched::End => {
+                gap.pass(None, before, &mut changes)?;
+                return Ok(Differences { changes, seen, compared });
+            }
+        }
+        check_cancelled()?;
+    }
+}
+
+/// The least key that is greater.
+fn key_after(key: &[u8]) -> Vec<u8> {
+    [key, &[0]].concat()
+}
+
+/// A part of the table whose rows have to be compared, from a key on.
+struct Gap {
+    table: TableId,
+    start: Vec<u8>,
+    /// The rows of the earlier snapshot, once they are asked for.
+    earlier: Option<Cursor>,
+    /// The later snapshot has rows here.
+    has_rows: bool,
+}
+
+impl Gap {
+    fn at(table: TableId, start: Vec<u8>) -> Gap {
+        Gap { table, start, earlier: None, has_rows: false }
     }
 
-    /// The rows that `now` does not see as the new table has them.
-    fn changes(&mut self, now: &mut dyn Transaction) -> Result<Vec<Changed>> {
-        let mut earlier = Cursor::over(self.copy, &mut *self.before)?;
-        let mut later = Cursor::over(self.copy, now)?;
-        let mut changes = Vec::new();
-        loop {
-            earlier.fill(&mut *self.before)?;
-            later.fill(now)?;
-            let (before, after) = (earlier.row()?, later.row()?);
-            let order = match (before, after) {
-                (None, None) => return Ok(changes),
-                (Some(_), None) => Ordering::Less,
-                (None, Some(_)) => Ordering::Greater,
-                (Some((a, _)), Some((b, _))) => a.cmp(b),
-            };
-            let (was, is) = (order.is_le(), order.is_ge());
-            let differs = order.is_ne() || before.map(|row| row.1) != after.map(|row| row.1);
-            if differs && let Some((key, _)) = if was { before } else { after } {
-                changes.push(Changed { key: key.into(), was, is });
+    /// The next row of the later snapshot.
+    fn meet(
+        &mut self,
+        key: &[u8],
+        payload: &[u8],
+        before: &mut dyn Transaction,
+        changes: &mut Vec<Changed>,
+    ) -> Result<()> {
+        self.has_rows = true;
+        let earlier = self.pass(Some(key), before, changes)?;
+        let was = match earlier.row()? {
+            Some((old_key, old_payload)) if old_key == key => {
+                let is_same = old_payload == payload;
+                earlier.at += 1;
+                if is_same {
+                    return Ok(());
+                }
+                true
             }
-            earlier.at += usize::from(was);
-            later.at += usize::from(is);
-            if earlier.at == earlier.scan.len() {
-                self.copy.context.check_cancelled()?;
+            _ => false,
+        };
+        changes.push(Changed { key: key.into(), was, is: true });
+        Ok(())
+    }
+
+    /// Rows of the earlier snapshot that come before a key are gone.
+    fn pass(
+        &mut self,
+        end: Option<&[u8]>,
+        before: &mut dyn Transaction,
+        changes: &mut Vec<Changed>,
+    ) -> Result<&mut Cursor> {
+        let earlier = match &mut self.earlier {
+            Some(earlier) => earlier,
+            none => none.insert(Cursor::from(self.table, std::mem::take(&mut self.start), before)?),
+        };
+        loop {
+            earlier.fill(before)?;
+            match earlier.row()? {
+                Some((key, _)) if end.is_none_or(|end| key < end) => {
+                    changes.push(Changed { key: key.into(), was: true, is: false });
+                    earlier.at += 1;
+                }
+                _ => return Ok(earlier),
             }
         }
     }
@@ -127,9 +246,10 @@ struct Cursor {
 }
 
 impl Cursor {
-    fn over(copy: &Copy<'_>, trx: &mut dyn Transaction) -> Result<Cursor> {
-        let table = trx.table_for_read(copy.old.id).map_err(from_rows)?;
-        let scan = full_scan(trx, &table)?;
+    fn from(table: TableId, start: Vec<u8>, trx: &mut dyn Transaction) -> Result<Cursor> {
+        let table = trx.table_for_read(table).map_err(from_rows)?;
+        let options = ScanOptions { range: KeyRange { start, end: None }, ..ScanOptions::all() };
+        let scan = trx.scan(&table, &options).map_err(from_rows)?;
         Ok(Cursor { scan, at: 0, ended: false })
     }
 

@@ -27,6 +27,7 @@ mod locks;
 mod rename;
 mod row_size;
 mod schema;
+mod seen_leaves;
 #[cfg(test)]
 mod tests;
 mod validate;

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use expect_test::{Expect, expect};
 use firn_api::Incarnation;
-use firn_api::rows::{BuildProgress, IsolationLevel};
+use firn_api::rows::{BuildProgress, IsolationLevel, ReadMode, Transaction, WaitPolicy};
 use firn_format::value::{Value, ValueRef};
 use sqlparser::ast::{BinaryOperator, Expr, Query};
 
@@ -18,6 +18,8 @@ use crate::grammar;
 use crate::test_support::TestNode;
 use crate::types::{Datum, EvaluationContext, SqlType};
 
+use super::follow::differences;
+use super::seen_leaves::SeenLeaves;
 use super::{DdlContext, DdlOutcome, ExpressionBinder, QueryColumn, RowExpression, execute};
 
 /// Knows columns, whole numbers, `+`, `>` and `<`.
@@ -200,6 +202,20 @@ impl Session {
             values.resize(table.ordinals(), ValueRef::Null);
             trx.insert(&reference, &values).unwrap();
         }
+        trx.commit().unwrap();
+    }
+
+    fn delete(&self, name: &str, primary_key: &[Value]) {
+        let table = self.table(name);
+        let mut trx = self.node.node.begin(IsolationLevel::ReadCommitted).unwrap();
+        let reference = trx.table_for_write(table.id).unwrap();
+        let values: Vec<ValueRef<'_>> = primary_key.iter().map(Value::as_ref).collect();
+        let (mut key, mut payload) = (Vec::new(), Vec::new());
+        let layout = &reference.layout().clustered;
+        layout.encode_parts(&values, reference.collations(), &mut key).unwrap();
+        let mode = ReadMode::Update(WaitPolicy::Wait);
+        assert!(trx.get(&reference, &key, mode, &mut payload).unwrap());
+        trx.delete(&reference, &key, &payload).unwrap();
         trx.commit().unwrap();
     }
 
@@ -637,4 +653,38 @@ fn temporary_tables_and_copies_are_removed_by_their_owner() {
     assert_eq!(left.len(), 4, "{left:?}");
     assert!(left.iter().all(|name| !name.contains(&owners[0].to_string())), "{left:?}");
     assert!(kept[1].catalog.table("test", "t").is_ok());
+
+/// What a copy's last comparison reads does not grow with the table.
+#[test]
+fn leaves_that_have_not_changed_are_not_compared_again() {
+    const ROWS: i64 = 20_000;
+    let session = Session::new();
+    session.ok("CREATE TABLE t (a BIGINT PRIMARY KEY, b VARCHAR(100))");
+    let padding = text(&"x".repeat(80));
+    let rows: Vec<[Value; 2]> = (0..ROWS).map(|a| [int(2 * a), padding.clone()]).collect();
+    let rows: Vec<&[Value]> = rows.iter().map(|row| &row[..]).collect();
+    session.insert("t", &rows);
+    let table = session.table("t").id;
+    let snapshot = || {
+        let mut trx = session.node.node.begin(IsolationLevel::RepeatableRead).unwrap();
+        trx.open_snapshot();
+        trx
+    };
+    let compare = |known: &SeenLeaves, before: &mut dyn Transaction, now: &mut dyn Transaction| {
+        differences(table, known, before, now, &|| Ok(())).unwrap()
+    };
+    let (mut first, mut second) = (snapshot(), snapshot());
+    let all = compare(&SeenLeaves::default(), &mut *first, &mut *second);
+    assert_eq!((all.compared, all.changes.len()), (ROWS as usize, 0));
+    let mut third = snapshot();
+    let none = compare(&all.seen, &mut *second, &mut *third);
+    assert_eq!((none.compared, none.changes.len()), (0, 0));
+    // Two rows more, one before all others and one among them, and one less.
+    session.insert("t", &[&[int(-1), padding.clone()], &[int(20_001), padding.clone()]]);
+    session.delete("t", &[int(2 * ROWS - 2)]);
+    let mut fourth = snapshot();
+    let some = compare(&none.seen, &mut *third, &mut *fourth);
+    assert!(some.compared < 1_000, "{}", some.compared);
+    let kinds: Vec<(bool, bool)> = some.changes.iter().map(|one| (one.was, one.is)).collect();
+    assert_eq!(kinds, [(false, true), (false, true), (true, false)]);
 }
