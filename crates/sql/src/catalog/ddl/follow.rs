@@ -7,11 +7,11 @@
 //!   snapshot n  ── what differs from n−1 ──► new table                      writers wait
 //! ```
 //!
-//! Leaves that have not changed between two snapshots are passed over (see [`super::seen_leaves`]): the last
-//! comparison takes as long as what was written since the one before, and a look at each leaf.
+//! Leaves that have not changed between two snapshots are passed over (see [`super::seen_leaves`]). So
+//! the last comparison reads what was written since the one before, and looks once at each other leaf.
 //!
-//! A row that differs is deleted and written again, all deletions first: rows that have exchanged unique
-//! values do not meet in the new table.
+//! A row that differs is deleted and written again, all deletions first: rows that have exchanged
+//! unique values do not meet in the new table.
 //!
 //! Invariant: between two calls the new table has the rows of the last snapshot.
 
@@ -30,7 +30,7 @@ use super::seen_leaves::SeenLeaves;
 const FEW_CHANGES: usize = 1_000;
 /// So few rows are compared while writers wait: those of leaves that were written to lately.
 const FEW_ROWS: usize = 50_000;
-/// How often changes are carried over beside writers: who writes faster than they are must wait in the end.
+/// How often changes are carried over beside writers. Clients that write faster than that wait in the end.
 const MAX_ROUNDS: usize = 8;
 
 /// See the module's page.
@@ -75,7 +75,8 @@ impl<'a> Follower<'a> {
         Ok(())
     }
 
-    /// Carries over what has changed up to now; answers how many rows were compared, and how many had changed.
+    /// Carries over what has changed up to now; answers how many rows were compared, and how many of
+    /// them had changed.
     ///
     /// # Errors
     /// As [`Follower::catch_up`].

@@ -1,5 +1,5 @@
-//! In which leaves a snapshot has seen a table's rows, so that a later one passes over those that are as
-//! they were.
+//! In which leaves a snapshot has seen a table's rows, so that a later one passes over those leaves that
+//! are as they were.
 //!
 //! ```text
 //!   snapshot 1   │ leaf a │ leaf b │ rows │ leaf d │      rows: some of them so new that a later snapshot
