@@ -9,6 +9,7 @@ use firn_base::TableId;
 use crate::error::{Result, SqlError};
 use crate::grammar::ast;
 
+use super::super::information_schema;
 use super::super::lookup::{Catalog, no_such_table, owner_of};
 use super::super::model::TableModel;
 use super::super::session::SessionCatalog;
@@ -92,6 +93,9 @@ fn drop_all(context: &DdlContext<'_>, tables: &[Arc<TableModel>]) -> Result<()> 
 
 /// `TRUNCATE TABLE`.
 pub(super) fn truncate(context: &DdlContext<'_>, name: &ast::TableName) -> Result<DdlOutcome> {
+    if information_schema::is_empty_monitor(context.schema_of(name)?, &name.name) {
+        return Ok(DdlOutcome::done());
+    }
     context.lock_names([name], MetadataLock::Exclusive)?;
     let table = context.table(name)?;
     if table.view().is_some() {

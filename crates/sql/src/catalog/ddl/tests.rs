@@ -653,6 +653,7 @@ fn temporary_tables_and_copies_are_removed_by_their_owner() {
     assert_eq!(left.len(), 4, "{left:?}");
     assert!(left.iter().all(|name| !name.contains(&owners[0].to_string())), "{left:?}");
     assert!(kept[1].catalog.table("test", "t").is_ok());
+}
 
 /// What a copy's last comparison reads does not grow with the table.
 #[test]

@@ -56,6 +56,12 @@ pub fn find(schema: &str, name: &str) -> Option<Arc<dyn VirtualTable>> {
     REGISTRY.by_name.get(&(schema, name.to_ascii_lowercase())).map(|at| table(*at))
 }
 
+/// Whether a table is one of `performance_schema` that never has a row: to empty it takes nothing.
+#[must_use]
+pub fn is_empty_monitor(schema: &str, name: &str) -> bool {
+    proper_schema(schema) == Some("performance_schema") && monitors::is_empty(name)
+}
+
 /// The virtual tables of a schema, in order of their names.
 pub fn tables_of(schema: &str) -> impl Iterator<Item = Arc<dyn VirtualTable>> {
     let schema = proper_schema(schema);

@@ -1,5 +1,5 @@
 //! Parentheses around parentheses: `((((a))))` is parsed as `(a)`, so that the stack does not limit how
-//! many there are. MySQL takes as many as its parser has room for, some 30,000.
+//! many there are. MySQL takes some 30,000, as many as its parser has room for.
 //!
 //! ```text
 //!   (  (  (  a  +  (  b  )  )  )  )
@@ -14,8 +14,6 @@ use crate::grammar::lexer::Kind;
 
 /// Fewer parentheses in a row are parsed one in another, without a look at what closes them.
 const FEW: usize = 8;
-/// As many as MySQL's parser keeps; with more the statement nests too deeply.
-const MOST: usize = 32_000;
 
 impl Parser<'_> {
     /// How many parentheses stand directly in the one that is the current token, each closed directly
@@ -36,7 +34,7 @@ impl Parser<'_> {
             self.tokens[opened_at].kind == Kind::LeftParen
                 && u64::from(closed_at(opened_at)) + *count as u64 == u64::from(outermost)
         };
-        Ok((1..=MOST).take_while(is_needless).count())
+        Ok((1..).take_while(is_needless).count())
     }
 
     /// Notes for all tokens where what they open is closed; 0 for those that open nothing, or are
