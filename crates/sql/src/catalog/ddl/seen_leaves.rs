@@ -23,10 +23,13 @@ pub(super) struct SeenLeaves {
     has_others: bool,
 }
 
+/// The first and the last key in a leaf.
+struct FirstAndLast(Box<[u8]>, Box<[u8]>);
+
 #[derive(Clone)]
 struct Leaf {
     version: LeafVersion,
-    keys: Arc<(Box<[u8]>, Box<[u8]>)>,
+    keys: Arc<FirstAndLast>,
     /// The snapshot saw no row between the leaf before in the list and this one.
     follows: bool,
 }
@@ -40,7 +43,7 @@ impl SeenLeaves {
         match leaf {
             Some(version) => {
                 let key = |number: usize| Box::from(scan.row(number).key);
-                let keys = Arc::new((key(0), key(scan.len() - 1)));
+                let keys = Arc::new(FirstAndLast(key(0), key(scan.len() - 1)));
                 self.push(Leaf { version, keys, follows: true });
             }
             None => self.has_others = true,
