@@ -3,7 +3,11 @@
 //! The disk is a tmpfs that the test mounts; so these tests run as root, and by name:
 //! `cargo test -p firn --test full_disk -- --ignored`.
 
-#![allow(clippy::disallowed_methods, reason = "tests use the machine as it is")]
+#![allow(
+    clippy::disallowed_methods,
+    clippy::disallowed_types,
+    reason = "tests use the machine as it is"
+)]
 
 mod support;
 
