@@ -13,9 +13,8 @@
 
 use std::time::Duration;
 
-use firn_format::page::PAGE_SIZE;
-
 use firn_api::Room;
+use firn_format::page::PAGE_SIZE;
 
 /// Decides when page files grow for the reserve, and what room is left.
 #[derive(Debug)]
