@@ -76,11 +76,14 @@ pub trait LogWriter: Send + Sync {
     fn close(&self);
 }
 
+/// Makes the writer that takes from a source.
+type StartWriter = dyn FnOnce(Arc<dyn LogSource>) -> Box<dyn LogWriter> + Send;
+
 /// A stream that was opened for a writer.
 pub struct OpenedLog {
     /// Where the writer goes on.
     pub tail: Tail,
-    start: Box<dyn FnOnce(Arc<dyn LogSource>) -> Box<dyn LogWriter> + Send>,
+    start: Box<StartWriter>,
 }
 
 impl OpenedLog {

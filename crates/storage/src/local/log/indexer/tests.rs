@@ -144,7 +144,7 @@ fn records_are_found_and_told_while_the_log_grows() {
 /// First start and last end of each page, whatever the grouping it was told in.
 fn extents(log: &LocalLog) -> BTreeMap<u64, (Lsn, Lsn)> {
     let recorder = Arc::new(Recorder::default());
-    PageLog::follow(&*log, recorder.clone());
+    PageLog::follow(log, recorder.clone());
     log.wait_until_indexed(log.end_lsn()).unwrap();
     assert_eq!(*recorder.end.lock(), log.end_lsn());
     let mut extents = BTreeMap::new();
