@@ -43,7 +43,7 @@ impl Binder<'_> {
                 if takes_documents(&name) {
                     let written = argument_expressions(function)?;
                     // The name of a member is a text.
-                    let is_name = |at: usize| name == "JSON_OBJECT" && at % 2 == 0;
+                    let is_name = |at: usize| name == "JSON_OBJECT" && at.is_multiple_of(2);
                     let pairs = arguments.into_iter().zip(written).enumerate();
                     arguments = pairs
                         .map(|(at, (one, written))| match is_name(at) {

@@ -168,8 +168,8 @@ impl Expression {
     ) -> Result<Datum> {
         let mut values: SmallVec<[Datum; 3]> = SmallVec::with_capacity(arguments.len());
         let mut text_bytes = 0;
-        let stops_at_null = function.strict
-            && !(function.evaluates_all && !matches!(self.ty.kind, TypeKind::Decimal { .. }));
+        let is_exact = matches!(self.ty.kind, TypeKind::Decimal { .. });
+        let stops_at_null = function.strict && (is_exact || !function.evaluates_all);
         for argument in arguments {
             let value = argument.evaluate(execution)?;
             if stops_at_null && value.is_null() {
