@@ -18,83 +18,14 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use firn_api::{PageRead, PageStore};
+use firn_api::PageStore;
 use firn_base::{Environment, Lsn, PageId, SpaceId};
 use firn_format::redo::{Change, Group, apply};
 
 use crate::guard::{ExclusiveGuard, Miss};
 use crate::pool::{BufferPool, BufferPoolOptions};
+use crate::read_point::{AppliedPosition, ReadPoint};
 use crate::statistics::Counter;
-use crate::sync::{AtomicU64, Event, Ordering};
-
-/// Which versions of its pages a pool shows.
-pub(crate) enum ReadPoint {
-    /// The newest.
-    Newest,
-    /// As they were at a position that moves forward.
-    Applied(AppliedPosition),
-}
-
-/// See the module's page.
-pub(crate) struct AppliedPosition {
-    announced: AtomicU64,
-    shown: AtomicU64,
-    moved: Event,
-}
-
-impl ReadPoint {
-    pub(crate) fn is_applied(&self) -> bool {
-        matches!(self, ReadPoint::Applied(_))
-    }
-
-    /// Whether a change that ends at `lsn` is to be seen.
-    pub(crate) fn includes(&self, lsn: Lsn) -> bool {
-        match self {
-            ReadPoint::Newest => true,
-            ReadPoint::Applied(position) => lsn <= position.shown(),
-        }
-    }
-
-    /// What a load reads now.
-    pub(crate) fn version(&self, at_least: Lsn) -> PageRead {
-        match self {
-            ReadPoint::Newest => PageRead::Latest { at_least },
-            ReadPoint::Applied(position) => {
-                PageRead::AsOf(Lsn(position.announced.load(Ordering::SeqCst)))
-            }
-        }
-    }
-
-    /// Waits until a page of `version` may be seen.
-    pub(crate) fn wait_until_shown(&self, version: PageRead) {
-        if let ReadPoint::Applied(position) = self {
-            position.moved.wait_until(None, || version.position() <= position.shown());
-        }
-    }
-}
-
-impl AppliedPosition {
-    fn at(start: Lsn) -> AppliedPosition {
-        AppliedPosition {
-            announced: AtomicU64::new(start.0),
-            shown: AtomicU64::new(start.0),
-            moved: Event::new(),
-        }
-    }
-
-    fn shown(&self) -> Lsn {
-        Lsn(self.shown.load(Ordering::SeqCst))
-    }
-
-    fn announce(&self, end: Lsn) {
-        self.announced.store(end.0, Ordering::SeqCst);
-    }
-
-    fn show(&self, end: Lsn) {
-        self.shown.store(end.0, Ordering::SeqCst);
-        self.moved.notify_all();
-    }
-}
 
 /// Why a log group did not move the position as it should have.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -172,9 +103,7 @@ impl BufferPool {
     pub fn wait_until_applied(&self, lsn: Lsn, timeout: Option<Duration>) -> bool {
         match &self.read_point {
             ReadPoint::Newest => true,
-            ReadPoint::Applied(position) => {
-                position.moved.wait_until(timeout, || lsn <= position.shown())
-            }
+            ReadPoint::Applied(position) => position.wait_until_shown(lsn, timeout),
         }
     }
 

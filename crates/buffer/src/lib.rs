@@ -38,6 +38,7 @@ mod load;
 mod memory;
 mod optimistic;
 mod pool;
+mod read_point;
 mod reservation;
 mod statistics;
 mod sync;

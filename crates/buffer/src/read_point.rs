@@ -1,0 +1,85 @@
+//! Which versions of its pages a pool shows: the newest, or those of an applied position.
+
+use std::time::Duration;
+
+use firn_api::PageRead;
+use firn_base::Lsn;
+
+use crate::sync::{AtomicU64, Event, Ordering};
+
+/// Which versions of its pages a pool shows.
+pub(crate) enum ReadPoint {
+    /// The newest.
+    Newest,
+    /// As they were at a position that moves forward.
+    Applied(AppliedPosition),
+}
+
+/// See [`crate::follow`]. Both positions only grow, and `shown ≤ announced`.
+pub(crate) struct AppliedPosition {
+    announced: AtomicU64,
+    shown: AtomicU64,
+    moved: Event,
+}
+
+impl ReadPoint {
+    pub(crate) fn is_applied(&self) -> bool {
+        matches!(self, ReadPoint::Applied(_))
+    }
+
+    /// Whether a change that ends at `lsn` is to be seen.
+    pub(crate) fn includes(&self, lsn: Lsn) -> bool {
+        match self {
+            ReadPoint::Newest => true,
+            ReadPoint::Applied(position) => lsn <= position.shown(),
+        }
+    }
+
+    /// What a load reads now.
+    pub(crate) fn version(&self, at_least: Lsn) -> PageRead {
+        match self {
+            ReadPoint::Newest => PageRead::Latest { at_least },
+            ReadPoint::Applied(position) => {
+                PageRead::AsOf(Lsn(position.announced.load(Ordering::SeqCst)))
+            }
+        }
+    }
+
+    /// Waits until a page of `version` may be seen.
+    pub(crate) fn wait_until_shown(&self, version: PageRead) {
+        if let ReadPoint::Applied(position) = self {
+            position.wait_until_shown(version.position(), None);
+        }
+    }
+}
+
+impl AppliedPosition {
+    pub(crate) fn at(start: Lsn) -> AppliedPosition {
+        AppliedPosition {
+            announced: AtomicU64::new(start.0),
+            shown: AtomicU64::new(start.0),
+            moved: Event::new(),
+        }
+    }
+
+    /// The end of the last group that is applied as a whole.
+    pub(crate) fn shown(&self) -> Lsn {
+        Lsn(self.shown.load(Ordering::SeqCst))
+    }
+
+    /// A group that ends here is about to be applied: loads read as of here from now on.
+    pub(crate) fn announce(&self, end: Lsn) {
+        self.announced.store(end.0, Ordering::SeqCst);
+    }
+
+    /// The group that ends here is applied.
+    pub(crate) fn show(&self, end: Lsn) {
+        self.shown.store(end.0, Ordering::SeqCst);
+        self.moved.notify_all();
+    }
+
+    /// Waits until `lsn` is shown; false if `timeout` has passed before.
+    pub(crate) fn wait_until_shown(&self, lsn: Lsn, timeout: Option<Duration>) -> bool {
+        self.moved.wait_until(timeout, || lsn <= self.shown())
+    }
+}
