@@ -10,7 +10,7 @@ choose_cargo
 cd "$repository"
 export CARGO_BUILD_JOBS=${CARGO_BUILD_JOBS:-2}
 
-all_steps="formatting documents imports lints tests conformance simulation crash_loop interleavings"
+all_steps="formatting documents imports features lints tests conformance simulation crash_loop interleavings"
 steps=("$@")
 
 # Layout and lints are judged by the pinned toolchain alone: a later one knows more of both, and what
@@ -35,6 +35,22 @@ documents() {
 # Which module imports which; an import upward between crates or in a circle between modules fails.
 imports() {
     cargo run --locked --release --quiet -p firn-imports
+}
+
+# `make run` and `make test` share one build of each dependency: it has the same features in both.
+features() {
+    local run test different
+    run=$(crates_with_features --package firn --edges normal,build)
+    test=$(crates_with_features --workspace)
+    different=$(comm -23 <(echo "$run") <(echo "$test"))
+    [ -z "$different" ] && return 0
+    echo "make test turns on more features of these crates; turn them on in crates/firn/Cargo.toml:"
+    echo "$different"
+    return 1
+}
+
+crates_with_features() {
+    cargo tree --locked --prefix none --format '{p} {f}' "$@" | sed '/^firn/d; s/ (\*)$//' | sort -u
 }
 
 lints() {

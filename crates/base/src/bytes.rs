@@ -1,8 +1,8 @@
-//! Looking through bytes, eight at a time.
+//! Searching bytes, eight at a time.
 
 const ONES: u64 = 0x0101_0101_0101_0101;
 
-/// Where the first byte is that is one of `wanted`.
+/// Index of the first byte that equals one of `wanted`.
 #[must_use]
 #[inline]
 pub fn find_any<const COUNT: usize>(bytes: &[u8], wanted: [u8; COUNT]) -> Option<usize> {
@@ -10,7 +10,7 @@ pub fn find_any<const COUNT: usize>(bytes: &[u8], wanted: [u8; COUNT]) -> Option
     let (words, rest) = bytes.as_chunks::<8>();
     for (number, word) in words.iter().enumerate() {
         let word = u64::from_le_bytes(*word);
-        // The lowest bit that is set is that of the first byte that is found; higher ones may say too much.
+        // The lowest set bit marks the first match. Higher bits may be set without a match.
         let found = patterns.iter().fold(0, |found, pattern| found | zero_bytes(word ^ pattern));
         if found != 0 {
             return Some(number * 8 + found.trailing_zeros() as usize / 8);

@@ -1,13 +1,13 @@
-//! Time, as the process is told it.
+//! Time, injected into the process.
 
 use std::time::Duration;
 
 /// A source of time. The operating system's in production, the scheduler's under simulation.
 pub trait Clock: Send + Sync {
-    /// Time since an arbitrary fixed point; never goes back.
+    /// Time since an arbitrary fixed point. Never goes back.
     fn monotonic(&self) -> Duration;
 
-    /// Milliseconds since the Unix epoch; may jump when somebody sets the clock.
+    /// Milliseconds since the Unix epoch. Jumps when the clock is set.
     fn wall_time_ms(&self) -> u64;
 
     /// Microseconds since the Unix epoch, as finely as the clock knows them.

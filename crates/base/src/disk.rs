@@ -1,14 +1,17 @@
-//! Files, as the process is given them.
+//! Files, injected into the process.
 //!
-//! What a caller may rely on, and what the simulated disk breaks when it is not asked for:
+//! The rules that a caller may rely on. The simulated disk exercises everything that they leave
+//! open:
 //!
 //! * a write is durable only after [`File::sync_data`] returned `Ok`; until then it may survive, be
 //!   lost, or survive in part (whole sectors of [`SECTOR_BYTES`]), in any order with other writes;
 //! * one sector is written as a whole or not at all;
-//! * a created, renamed or removed name is durable only after [`Disk::sync_directory`] of its parent;
+//! * a created, renamed or removed name is durable only after [`Disk::sync_directory`] of its
+//!   parent;
 //! * a sync covers what was written before it was called, no more;
-//! * after a failed `sync_data` nothing is known about what was written since the last good one, and a
-//!   later sync that succeeds says nothing about it either: the operating system may have dropped it.
+//! * after a failed `sync_data` nothing is known about what was written since the last good one,
+//!   and a later sync that succeeds says nothing about it either: the operating system may have
+//!   dropped it.
 
 mod write_back;
 
@@ -21,14 +24,14 @@ use std::sync::Arc;
 /// The unit that a disk writes as a whole.
 pub const SECTOR_BYTES: usize = 512;
 
-/// How a file is opened.
+/// Whether a file must exist when it is opened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OpenMode {
-    /// It must exist; it is only read.
+    /// The file must exist. Reads only.
     Read,
-    /// It must exist.
+    /// The file must exist.
     ReadWrite,
-    /// It must not exist.
+    /// The file must not exist.
     CreateNew,
 }
 
@@ -37,8 +40,8 @@ pub trait File: Send + Sync {
     /// Reads exactly `into.len()` bytes at `offset`; `UnexpectedEof` if the file is shorter.
     fn read_at(&self, into: &mut [u8], offset: u64) -> io::Result<()>;
 
-    /// Asks that `length` bytes at `offset` be read into the operating system's memory soon, so that a
-    /// read finds them there. Says nothing of errors, and does not wait for the disk.
+    /// Asks that `length` bytes at `offset` be read into the operating system's memory soon, so
+    /// that a read finds them there. Says nothing of errors, and does not wait for the disk.
     fn begin_read(&self, offset: u64, length: u64) {
         let _ = (offset, length);
     }
@@ -49,14 +52,14 @@ pub trait File: Send + Sync {
     /// Makes everything written so far durable (`fdatasync`).
     fn sync_data(&self) -> io::Result<()>;
 
-    /// Asks that what was written of `length` bytes at `offset` goes to the disk soon, so that a sync finds less to do. Says
-    /// nothing of durability or errors, and does not wait for the disk.
+    /// Asks the disk to start writing `length` bytes at `offset`, so that a later sync finds less
+    /// to do. Promises no durability, reports no error, and does not wait for the disk.
     fn begin_write_back(&self, offset: u64, length: u64) {
         let _ = (offset, length);
     }
 
-    /// Reserves room for the first `length` bytes, extends the file with zeros if it is shorter, and
-    /// never shortens it. `StorageFull` if there is no room.
+    /// Reserves room for the first `length` bytes, extends the file with zeros if it is shorter,
+    /// and never shortens it. `StorageFull` if there is no room.
     fn allocate(&self, length: u64) -> io::Result<()>;
 
     /// Cuts the file to `length` bytes or extends it with a hole.
@@ -66,10 +69,9 @@ pub trait File: Send + Sync {
     fn length(&self) -> io::Result<u64>;
 }
 
-/// A held lock on a directory; dropping it lets go.
+/// A held lock on a directory. Dropping it releases the lock.
 pub trait DirectoryLock: Send + Sync {}
 
-/// A file system.
 pub trait Disk: Send + Sync {
     /// Opens or creates a file.
     fn open(&self, path: &Path, mode: OpenMode) -> io::Result<Arc<dyn File>>;
@@ -83,13 +85,12 @@ pub trait Disk: Send + Sync {
     /// Renames a file, replacing what was there.
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()>;
 
-    /// Removes a file.
     fn remove(&self, path: &Path) -> io::Result<()>;
 
     /// Makes the names in a directory durable.
     fn sync_directory(&self, path: &Path) -> io::Result<()>;
 
-    /// Takes the directory for this process alone; `WouldBlock` if another one has it.
+    /// Locks the directory for this process; `WouldBlock` if another process holds the lock.
     fn lock_directory(&self, path: &Path) -> io::Result<Box<dyn DirectoryLock>>;
 }
 
@@ -144,16 +145,16 @@ impl File for SystemFile {
     }
 }
 
-/// Files are their owner's to write and their group's to read; others see nothing of a database.
+/// Only the owner writes files and the group reads them; others have no access.
 const FILE_MODE: u32 = 0o640;
 /// As [`FILE_MODE`], for directories.
 const DIRECTORY_MODE: u32 = 0o750;
 
-/// What one write of zeros carries.
+/// Bytes in one write of zeros.
 const ZEROS_BYTES: u64 = 1 << 20;
 
-/// Reserves room on a file system without `fallocate`: writes zeros behind the file's end. A
-/// failure leaves the file as long as it was, so that what was written of it is free again.
+/// Reserves room on a file system without `fallocate`, by writing zeros after the file's end. On
+/// failure the file returns to its former length, which frees the zeros that were written.
 fn allocate_by_writing(file: &fs::File, length: u64) -> io::Result<()> {
     let start = file.metadata()?.len();
     let zeros = vec![0; length.saturating_sub(start).min(ZEROS_BYTES) as usize];
@@ -161,7 +162,7 @@ fn allocate_by_writing(file: &fs::File, length: u64) -> io::Result<()> {
     while end < length {
         let piece = (length - end).min(ZEROS_BYTES);
         if let Err(error) = file.write_all_at(&zeros[..piece as usize], end) {
-            // The first error says more than that of the attempt to clean up.
+            // The first error is more useful than a failed clean-up's.
             let _ = file.set_len(start);
             return Err(error);
         }
@@ -182,10 +183,10 @@ impl Disk for SystemDisk {
         options.read(true).write(mode != OpenMode::Read).create_new(mode == OpenMode::CreateNew);
         options.mode(FILE_MODE);
         let mut silent = options.clone();
-        // A read that notes its time has the next sync write the inode too.
+        // Without this, a read updates the access time, and the next sync writes the inode too.
         silent.custom_flags(rustix::fs::OFlags::NOATIME.bits() as i32);
         let file = match silent.open(path) {
-            // Only a file's owner may ask for this.
+            // Only the file's owner may set this flag.
             Err(error) if error.kind() == io::ErrorKind::PermissionDenied => options.open(path)?,
             file => file?,
         };

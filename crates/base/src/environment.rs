@@ -1,4 +1,4 @@
-//! The world outside the process, in one value that is handed down from `main` or from the simulator.
+//! The outside world as one value, which `main` or the simulator passes down.
 
 use std::sync::Arc;
 
@@ -11,20 +11,16 @@ use crate::task::{Spawner, ThreadSpawner};
 /// Clock, disk, network, randomness and threads.
 #[derive(Clone)]
 pub struct Environment {
-    /// Where the time comes from.
     pub clock: Arc<dyn Clock>,
-    /// Where files are.
     pub disk: Arc<dyn Disk>,
-    /// How other processes of the cluster are reached.
+    /// Connections to the other processes of the cluster.
     pub network: Arc<dyn Network>,
-    /// Where randomness comes from.
     pub random: Arc<dyn RandomSource>,
-    /// Who starts background tasks.
+    /// Starts background tasks.
     pub spawner: Arc<dyn Spawner>,
 }
 
 impl Environment {
-    /// The operating system's.
     #[must_use]
     pub fn system() -> Environment {
         Environment {

@@ -1,8 +1,8 @@
 //! The one primitive that a task waits on: an event count.
 //!
-//! A waiter takes a ticket, looks whether what it wants has happened, and only then waits; a
-//! notification between the look and the wait is not lost, because the ticket is then out of date and
-//! the wait returns at once:
+//! A waiter takes a ticket, checks whether the awaited condition holds, and only then waits. A
+//! notification between the check and the wait is not lost: it makes the ticket out of date, so the
+//! wait returns at once:
 //!
 //! ```text
 //!   waiter                           notifier
@@ -11,11 +11,12 @@
 //!   event.wait(ticket, None)         event.notify_all()
 //! ```
 //!
-//! In production the wait is a futex on the count. Under simulation it is a hand-over to the scheduler.
+//! In production the wait is a futex on the count. Under simulation the waiter yields to the
+//! scheduler.
 //!
-//! Why no wake-up is lost: the waiter first adds itself to `waiters` and then has the kernel compare
-//! the count; the notifier first moves the count and then looks at `waiters`. All four are
-//! sequentially consistent, so at least one of the two sees the other.
+//! Why no wake-up is lost: the waiter first increments `waiters` and then has the kernel compare
+//! the count. The notifier first increments the count and then reads `waiters`. All four accesses
+//! are sequentially consistent, so at least one side sees the other.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
@@ -33,25 +34,24 @@ pub struct Event {
     waiters: AtomicU32,
 }
 
-/// What the count was when the waiter began to look.
+/// The count when the waiter took the ticket.
 #[derive(Debug, Clone, Copy)]
 pub struct Ticket(u32);
 
 impl Event {
-    /// An event that nobody waits for.
     #[must_use]
     pub const fn new() -> Event {
         Event { count: AtomicU32::new(0), waiters: AtomicU32::new(0) }
     }
 
-    /// Call before looking at the condition.
+    /// Takes a ticket. Call it before checking the condition.
     #[must_use]
     pub fn listen(&self) -> Ticket {
         Ticket(self.count.load(Ordering::SeqCst))
     }
 
-    /// Blocks until a notification after `ticket` was taken, or until `timeout` has passed; may also
-    /// return early for no reason. False if the time ran out. Never call it with a latch held.
+    /// Blocks until a notification after `ticket` was taken, or until `timeout` has passed. May
+    /// return early without a reason. False if the time ran out. Never call it with a latch held.
     pub fn wait(&self, ticket: Ticket, timeout: Option<Duration>) -> bool {
         if let Some(scheduler) = task::scheduler() {
             if self.count.load(Ordering::SeqCst) != ticket.0 {
@@ -65,14 +65,14 @@ impl Event {
         woken
     }
 
-    /// Waits until `condition` holds or `timeout` has passed since the call, however often it was
-    /// woken in between; returns the condition's last value. Looks at the condition at least once.
+    /// Waits until `condition` holds or `timeout` has passed since the call, across any number of
+    /// wake-ups. Returns the last value of the condition, and evaluates it at least once.
     pub fn wait_until(
         &self,
         timeout: Option<Duration>,
         mut condition: impl FnMut() -> bool,
     ) -> bool {
-        // A deadline beyond what a duration can hold is none.
+        // A deadline that a duration cannot hold counts as none.
         let deadline = timeout.and_then(|timeout| task::monotonic().checked_add(timeout));
         loop {
             let ticket = self.listen();
@@ -83,7 +83,8 @@ impl Event {
             if left == Some(Duration::ZERO) {
                 return false;
             }
-            // Without a deadline no time can run out, whatever a task hears that is being torn down.
+            // Without a deadline the time cannot run out, even if a task that is being torn down
+            // reports so.
             if !self.wait(ticket, left) && left.is_some() {
                 return condition();
             }
@@ -99,7 +100,7 @@ impl Event {
         !matches!(waited, Err(Errno::TIMEDOUT))
     }
 
-    /// Ends the wait of everybody who listens now. Costs one atomic add when nobody waits.
+    /// Ends the wait of every current listener. Costs one atomic add when there is no waiter.
     pub fn notify_all(&self) {
         self.count.fetch_add(1, Ordering::SeqCst);
         if let Some(scheduler) = task::scheduler() {
@@ -107,13 +108,13 @@ impl Event {
             return;
         }
         if self.waiters.load(Ordering::SeqCst) > 0 {
-            // A failed wake has no meaning for the caller: the count has moved, so nobody can miss it.
+            // The caller can ignore a failed wake: the count has changed, so no waiter misses it.
             let _ = futex::wake(&self.count, futex::Flags::PRIVATE, i32::MAX as u32);
         }
     }
 
-    /// Ends the wait of one of those who listen now, and perhaps of more. For when what happened is of use to
-    /// one alone: whoever is woken and does not take it has to see to it that another one is.
+    /// Ends the wait of one current listener, and perhaps of more. For events that only one waiter
+    /// can use: a woken waiter that does not use the event must notify another one.
     pub fn notify_one(&self) {
         self.count.fetch_add(1, Ordering::SeqCst);
         if let Some(scheduler) = task::scheduler() {
@@ -121,18 +122,18 @@ impl Event {
             return;
         }
         if self.waiters.load(Ordering::SeqCst) > 0 {
-            // As above; those who have listened and do not wait yet go on without being woken.
+            // As above. A thread that has listened and does not wait yet continues without a wake.
             let _ = futex::wake(&self.count, futex::Flags::PRIVATE, 1);
         }
     }
 
-    /// Whether anybody waits at this moment. Says nothing under a scheduler.
+    /// Whether a thread waits at this moment. Meaningless under a scheduler.
     #[must_use]
     pub fn is_awaited(&self) -> bool {
         self.waiters.load(Ordering::SeqCst) > 0
     }
 
-    /// What the scheduler knows this event by: its address, which does not change while somebody waits.
+    /// The scheduler's key for this event: its address, which does not change while a task waits.
     fn key(&self) -> usize {
         std::ptr::from_ref(self) as usize
     }

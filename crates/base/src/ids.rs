@@ -1,5 +1,5 @@
-//! The identifiers that every tier speaks in, as newtypes, so that a page number cannot stand where a
-//! log position is meant.
+//! The identifiers of all tiers, as newtypes, so that a page number cannot be used as a log
+//! position.
 
 use std::fmt;
 
@@ -25,8 +25,8 @@ macro_rules! id {
 }
 
 id! {
-    /// A position in a log stream: the number of log payload bytes before it. Log groups begin and end
-    /// at multiples of [`Lsn::ALIGNMENT`].
+    /// A position in a log stream: the number of log payload bytes before it. Log groups begin and
+    /// end at multiples of [`Lsn::ALIGNMENT`].
     Lsn(u64)
 }
 id! {
@@ -42,7 +42,8 @@ id! {
     TrxId(u64)
 }
 id! {
-    /// A commit timestamp. A snapshot is one such number: it sees every transaction with `cts <= snapshot`.
+    /// A commit timestamp. A snapshot is one such number: it sees every transaction with `cts <=
+    /// snapshot`.
     Cts(u64)
 }
 id! {
@@ -50,7 +51,7 @@ id! {
     Hlc(u64)
 }
 id! {
-    /// One B-link tree, named by its root page, which stays where it is for the tree's whole life.
+    /// One B-link tree, named by its root page, which never moves.
     IndexId(u64)
 }
 id! {
@@ -87,7 +88,7 @@ impl Lsn {
 }
 
 impl TrxId {
-    /// No transaction: what a record carries that is visible to everybody.
+    /// No transaction: the id in a record that is visible to every reader.
     pub const NONE: TrxId = TrxId(0);
 }
 
@@ -97,7 +98,7 @@ impl Cts {
 }
 
 impl PageNo {
-    /// Where a page number is expected and there is none.
+    /// Stands for no page.
     pub const NONE: PageNo = PageNo(u32::MAX);
 }
 

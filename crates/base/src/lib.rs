@@ -1,7 +1,7 @@
-//! What every crate of Firn stands on: identifiers, and the world outside the process (clock, disk,
-//! network, randomness, threads) behind traits, so that the simulator can take its place.
+//! The foundation of every crate of Firn: identifiers, and the world outside the process (clock,
+//! disk, network, randomness, threads) behind traits, which the simulator implements too.
 //!
-//! Architecture invariant: this crate knows nothing of pages, logs or transactions.
+//! Architecture invariant: this crate knows nothing about pages, logs or transactions.
 
 #![allow(
     clippy::disallowed_methods,

@@ -1,35 +1,35 @@
-//! Memory that is asked for before it is allocated.
+//! Memory that is reserved before it is allocated.
 //!
 //! ```text
 //!   ask(64 MiB) ──► Keeper::has_room ──► Promise ──► the caller allocates and fills ──► the promise is dropped
 //!                        └─► NoRoom: nothing is allocated, the statement ends with an error
 //! ```
 //!
-//! Memory is the process's, so its keeper is too. The keeper compares what the process really takes
-//! with its budget; a promise stands for memory that was granted and is not filled yet, so it is
-//! dropped as soon as the caller has filled what it asked for. Without a keeper there is always
-//! room.
+//! Memory belongs to the process, so there is one keeper for the process. The keeper compares the
+//! memory that the process really uses with its budget. A promise stands for memory that was
+//! granted and is not filled yet; the caller drops it as soon as it has filled the memory. Without
+//! a keeper there is always room.
 //!
-//! Only what is large is asked for: short values cost nothing here.
+//! Only large allocations are reserved; short values cost nothing here.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
 
 use parking_lot::RwLock;
 
-/// Less than this is not asked for.
+/// Smaller allocations are not reserved.
 pub const UNASKED_BYTES: usize = 256 << 10;
 
-/// Says whether the process can take more memory.
+/// Decides whether the process can take more memory.
 pub trait Keeper: Send + Sync {
-    /// Whether the process can take so many bytes more, beside what was promised and may not have
-    /// been taken yet. Frees what can be freed for it. Blocks.
+    /// Whether the process can take `size_bytes` more, beside the promised bytes that it may not
+    /// have taken yet. Frees memory for it where it can. Blocks.
     fn has_room(&self, size_bytes: u64, promised_bytes: u64) -> bool;
 }
 
-/// Keeps what could be made again.
+/// Keeps data that can be computed again.
 pub trait Cache: Send + Sync {
-    /// Gives back what it can without waiting for anybody: who asks may hold any lock.
+    /// Frees what it can without waiting: the caller may hold any lock.
     fn release(&self);
 }
 
@@ -38,18 +38,20 @@ static KEEPER: RwLock<Option<Arc<dyn Keeper>>> = RwLock::new(None);
 static CACHES: RwLock<Vec<Weak<dyn Cache>>> = RwLock::new(Vec::new());
 static PROMISED_BYTES: AtomicU64 = AtomicU64::new(0);
 
-/// The budget leaves no room for what was asked.
+/// The budget has no room for this many bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("Out of memory; the memory budget of the server leaves no room for {0} bytes more")]
+#[error(
+    "Out of memory: the server's memory budget has no room for {0} more bytes; raise memory_budget"
+)]
 pub struct NoRoom(pub u64);
 
-/// From now on `keeper` is asked. The one before, if there is one, is asked no more.
+/// Makes `keeper` the keeper of the process, in place of the former one.
 pub fn install(keeper: Arc<dyn Keeper>) {
     *KEEPER.write() = Some(keeper);
     IS_KEPT.store(true, Ordering::Release);
 }
 
-/// Nobody is asked any more, if `keeper` was the last that was installed.
+/// Removes `keeper`, unless another one was installed after it.
 pub fn uninstall(keeper: &Arc<dyn Keeper>) {
     let mut installed = KEEPER.write();
     if installed.as_ref().is_some_and(|other| Arc::ptr_eq(other, keeper)) {
@@ -58,29 +60,30 @@ pub fn uninstall(keeper: &Arc<dyn Keeper>) {
     }
 }
 
-/// From now on the cache gives way before anything is refused, for as long as it is there.
+/// Registers a cache, which frees memory before a reservation is refused, for as long as the cache
+/// lives.
 pub fn register_cache(cache: &Arc<dyn Cache>) {
     let mut caches = CACHES.write();
     caches.retain(|other| other.strong_count() > 0);
     caches.push(Arc::downgrade(cache));
 }
 
-/// Has all caches give back what they can.
+/// Makes all caches free what they can.
 pub fn release_caches() {
     let caches: Vec<_> = CACHES.read().iter().filter_map(Weak::upgrade).collect();
     caches.iter().for_each(|cache| cache.release());
 }
 
-/// What has been promised and perhaps not been taken yet, in bytes.
+/// Bytes that were promised and perhaps not taken yet.
 #[must_use]
 pub fn promised_bytes() -> u64 {
     PROMISED_BYTES.load(Ordering::Relaxed)
 }
 
-/// Asks for so many bytes, which the caller is about to allocate.
+/// Reserves `size_bytes`, which the caller is about to allocate.
 ///
 /// # Errors
-/// [`NoRoom`]: the caller does not allocate them.
+/// [`NoRoom`]: the caller must not allocate them.
 #[inline]
 pub fn ask(size_bytes: usize) -> Result<Promise, NoRoom> {
     if size_bytes < UNASKED_BYTES || !IS_KEPT.load(Ordering::Acquire) {
@@ -92,7 +95,7 @@ pub fn ask(size_bytes: usize) -> Result<Promise, NoRoom> {
 #[cold]
 fn ask_keeper(size_bytes: u64) -> Result<Promise, NoRoom> {
     let Some(keeper) = KEEPER.read().clone() else { return Ok(Promise::default()) };
-    // Promised first, so that of two who ask at once each sees the other.
+    // Added first, so that two concurrent callers each see the other.
     let others_bytes = PROMISED_BYTES.fetch_add(size_bytes, Ordering::SeqCst);
     let promise = Promise { size_bytes };
     match keeper.has_room(size_bytes, others_bytes) {
@@ -109,8 +112,8 @@ pub struct Promise {
 }
 
 impl Promise {
-    /// So many of the bytes have been filled. An empty promise, which every short value has, writes
-    /// nothing that threads share.
+    /// Reports that `size_bytes` of the promise have been filled. An empty promise, which every
+    /// short value has, writes nothing that threads share.
     #[inline]
     pub fn filled(&mut self, size_bytes: usize) {
         if self.size_bytes == 0 {
@@ -172,7 +175,7 @@ mod tests {
         let second = ask(5 * MEBIBYTE).unwrap();
         assert_eq!(promised_bytes(), 9 << 20);
         assert!(ask(2 * MEBIBYTE).is_err());
-        // Short values are not asked for.
+        // Short values are not reserved.
         assert!(ask(UNASKED_BYTES - 1).is_ok());
         first.filled(100 * MEBIBYTE);
         drop((first, second));

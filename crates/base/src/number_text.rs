@@ -39,9 +39,9 @@ impl NumberText {
         scientific.in_shorter_form()
     }
 
-    /// The text of a `DOUBLE` in at most so many bytes: rounded as far as it has to be, in the form that
-    /// keeps more digits. False if there is no room for it; one digit alone of several, with an
-    /// exponent, wants room for a point.
+    /// The text of a `DOUBLE` in at most so many bytes: rounded as far as it has to be, in the form
+    /// that keeps more digits. False if there is no room for it; one digit alone of several, with
+    /// an exponent, wants room for a point.
     #[must_use]
     pub fn of_double_within(number: f64, most_bytes: usize) -> (NumberText, bool) {
         let whole = NumberText::of_double(number);

@@ -1,15 +1,14 @@
-//! Randomness, as the process is given it.
+//! Randomness, injected into the process.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// A source of random words. Seeded by the operating system in production, by the run's seed under
 /// simulation. Not for secrets.
 pub trait RandomSource: Send + Sync {
-    /// The next word.
     fn next_u64(&self) -> u64;
 }
 
-/// SplitMix64 over a shared counter: each word is a hash of its number, so threads never wait for
+/// SplitMix64 over a shared counter: each word is a hash of its index, so threads never wait for
 /// each other.
 #[derive(Debug)]
 pub struct SplitMix {
@@ -17,7 +16,7 @@ pub struct SplitMix {
 }
 
 impl SplitMix {
-    /// A sequence that is fixed by `seed`.
+    /// A sequence that `seed` determines.
     #[must_use]
     pub fn new(seed: u64) -> SplitMix {
         SplitMix { state: AtomicU64::new(seed) }

@@ -1,26 +1,27 @@
-//! How much of its stack a thread has left, for code that recurses as deep as its input nests.
+//! How much stack a thread has left, for code that recurses as deep as its input nests.
 //!
 //! ```text
 //!   begin ├──────── used ────────┤ here ├──────── left ────────┤ end
 //! ```
 //!
-//! A thread that overruns its stack ends the whole process. Recursive code therefore asks before it
-//! goes deeper, and refuses its input while enough is left for the walks that do not ask.
+//! A thread that overruns its stack ends the whole process. Recursive code therefore checks before
+//! it goes deeper, and refuses its input while enough stack is left for the functions that do not
+//! check.
 
 use std::cell::Cell;
 
-/// The stack of every thread that [`crate::task::ThreadSpawner`] starts. The system backs only the
-/// pages that are touched.
+/// Stack size of every thread that [`crate::task::ThreadSpawner`] starts. The system backs only the
+/// pages that were touched.
 pub const THREAD_STACK_BYTES: usize = 32 << 20;
 
-/// A thread that has used more than this of its stack had better end than wait for more work: the system
-/// backs what it has touched as long as it lives.
+/// A thread that has used more stack than this should end rather than wait for more work: the
+/// system backs the touched pages as long as the thread lives.
 const DEEP_BYTES: usize = 4 << 20;
 
-/// What a thread of unknown origin is taken to have: Rust's default.
+/// Assumed stack size of a thread of unknown origin: Rust's default.
 const UNKNOWN_STACK_BYTES: usize = 2 << 20;
 
-/// Where this thread's stack begins, as far as it is known, and how long it is.
+/// Start of this thread's stack, as far as it is known, and its size.
 #[derive(Clone, Copy)]
 struct Stack {
     begin: usize,
@@ -32,7 +33,7 @@ thread_local! {
     static WAS_DEEP: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Tells that this thread begins here, with a stack of `size_bytes`.
+/// Records that this thread starts here, with a stack of `size_bytes`.
 pub fn begin(size_bytes: usize) {
     STACK.set(Some(Stack { begin: address(), size_bytes }));
 }
@@ -51,14 +52,14 @@ pub fn size_and_used_bytes() -> (usize, usize) {
     (stack.size_bytes, used_bytes)
 }
 
-/// Whether recursive code of this thread has ever found so much of the stack in use that the thread keeps
-/// memory for it.
+/// Whether recursive code of this thread has ever used so much stack that the thread holds memory
+/// for it.
 #[must_use]
 pub fn was_deep() -> bool {
     WAS_DEEP.get()
 }
 
-/// Roughly where the stack is now.
+/// Approximate address of the top of the stack.
 #[inline(never)]
 fn address() -> usize {
     let here = 0_u8;

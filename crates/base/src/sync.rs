@@ -1,4 +1,4 @@
-//! The primitives that lock-free parts and short mutexes synchronise with, twice: the machine's, and
+//! The primitives of lock-free parts and short mutexes, in two versions: the machine's, and
 //! shuttle's, under which tests explore the orders of steps.
 //!
 //! ```text
@@ -6,8 +6,8 @@
 //!                └─►  explored    with the feature `shuttle`, for `cargo test --features shuttle` only
 //! ```
 //!
-//! A crate takes one of the two by a feature of its own, since Cargo gives all crates of a build the same
-//! features of this one.
+//! Each crate chooses a version by its own feature: Cargo unifies features, so all crates of a
+//! build see the same features of this crate.
 
 /// The machine's.
 pub mod machine {
@@ -20,7 +20,7 @@ pub mod machine {
     pub use crate::event::{Event, Ticket};
     pub use crate::task::yield_now;
 
-    /// Waits a moment for another thread that is in the middle of a few instructions.
+    /// Waits a moment for a thread that is within a few instructions of the awaited state.
     #[inline]
     pub fn spin() {
         std::hint::spin_loop();
@@ -38,7 +38,7 @@ pub mod explored {
     pub use shuttle::sync::{MutexGuard, RwLockReadGuard, RwLockWriteGuard};
     pub use shuttle::thread::yield_now;
 
-    /// Gives up the turn.
+    /// Yields the turn.
     pub fn spin() {
         yield_now();
     }
@@ -69,28 +69,28 @@ pub mod explored {
             RwLock(shuttle::sync::RwLock::new(value))
         }
 
-        /// Waits until nobody writes.
+        /// Waits until there is no writer.
         pub fn read(&self) -> RwLockReadGuard<'_, T> {
             self.0.read().expect("no panic under the lock")
         }
 
-        /// Waits until nobody else is there.
+        /// Waits until there is no reader and no other writer.
         pub fn write(&self) -> RwLockWriteGuard<'_, T> {
             self.0.write().expect("no panic under the lock")
         }
 
-        /// Does not wait.
+        /// Does not wait; `None` if there is a writer.
         pub fn try_read(&self) -> Option<RwLockReadGuard<'_, T>> {
             self.0.try_read().ok()
         }
 
-        /// Does not wait.
+        /// Does not wait; `None` if there is a reader or a writer.
         pub fn try_write(&self) -> Option<RwLockWriteGuard<'_, T>> {
             self.0.try_write().ok()
         }
     }
 
-    /// An event count; a wait with a timeout gives up the turn once and is over.
+    /// An event count. A wait with a timeout yields its turn once and then ends.
     #[derive(Debug, Default)]
     pub struct Event {
         count: Mutex<u32>,

@@ -1,9 +1,10 @@
-//! Tasks: threads that the process starts for itself, and the points where one hands over to another.
+//! Tasks: the threads that the process starts for itself, and the points where one yields to
+//! another.
 //!
-//! In production a task is a thread of the operating system. Under simulation it is a thread too, but
-//! just one of them runs at a time; it gives the turn back at [`crate::event::Event::wait`], [`sleep`],
-//! [`yield_now`] and at every disk call, and a seeded scheduler says who is next. Since no latch is held
-//! across any of these, a simulated task never meets a latch that somebody else holds.
+//! In production a task is a thread of the operating system. Under simulation it is a thread too,
+//! but only one runs at a time. It yields its turn in [`crate::event::Event::wait`], [`sleep`],
+//! [`yield_now`] and every disk call, and a seeded scheduler chooses the next task. No latch is
+//! held across any of these calls, so a simulated task never meets a latch that another task holds.
 
 use std::cell::{Cell, RefCell};
 use std::sync::Arc;
@@ -22,34 +23,34 @@ pub trait TaskHandle: Send {
     fn join(self: Box<Self>) -> bool;
 }
 
-/// Starts tasks.
 pub trait Spawner: Send + Sync {
-    /// Starts `body` as a task that logs and debuggers know by `name` (at most 15 bytes are shown).
+    /// Starts `body` as a task. Logs and debuggers show `name` (at most 15 bytes of it).
     fn spawn(&self, name: &str, body: Box<dyn FnOnce() + Send>) -> Box<dyn TaskHandle>;
 }
 
-/// What a simulated thread asks instead of the operating system. Installed per thread with
+/// Replaces the operating system for a simulated thread. Installed per thread with
 /// [`install_scheduler`].
 pub trait Scheduler: Send + Sync {
-    /// Gives up the turn until [`Scheduler::wake_all`] is called with the same key or `timeout` has
+    /// Yields the turn until [`Scheduler::wake_all`] is called with the same key or `timeout` has
     /// passed on the simulated clock. False if the time ran out.
     fn wait(&self, key: usize, timeout: Option<Duration>) -> bool;
 
     /// Makes every task that waits for `key` ready to run. The caller keeps its turn.
     fn wake_all(&self, key: usize);
 
-    /// Makes one of the tasks that wait for `key` ready to run, if there are any. The caller keeps its turn.
+    /// Makes one of the tasks that wait for `key` ready to run, if there is one. The caller keeps
+    /// its turn.
     fn wake_one(&self, key: usize);
 
-    /// Gives up the turn and stays ready.
+    /// Yields the turn and stays ready.
     fn yield_now(&self);
 
     /// The simulated clock's [`Clock::monotonic`].
     fn monotonic(&self) -> Duration;
 }
 
-/// Set by the first scheduler ever installed. Until then, which in production is always, nobody pays
-/// for looking at the thread's own slot.
+/// Set by the first scheduler that is installed. Until then, which in production is always, no call
+/// reads the thread-local slot.
 static SIMULATED: AtomicBool = AtomicBool::new(false);
 
 thread_local! {
@@ -60,9 +61,9 @@ thread_local! {
     static NUMBER: Cell<usize> = const { Cell::new(usize::MAX) };
 }
 
-/// A small number of this thread's, given in turn: what many threads use at once is kept in several copies, and
-/// each takes the one that its number says. All simulated threads have the same, as what they do is to depend on
-/// the seed alone.
+/// A small number of this thread, assigned in turn. Structures that many threads write have several
+/// copies, and each thread uses the copy of its number. All simulated threads have the same number,
+/// because their behaviour must depend on the seed alone.
 #[inline]
 #[must_use]
 pub fn thread_number() -> usize {
@@ -89,7 +90,7 @@ pub(crate) fn scheduler() -> Option<Arc<dyn Scheduler>> {
     if !SIMULATED.load(Ordering::Relaxed) {
         return None;
     }
-    // The slot is gone while a thread's other locals are being dropped at its end.
+    // The slot no longer exists while the thread's other locals are dropped at its end.
     SCHEDULER.try_with(|slot| slot.borrow().clone()).ok().flatten()
 }
 
@@ -103,11 +104,11 @@ pub fn yield_now() {
 
 /// Blocks for `duration` of the environment's time.
 pub fn sleep(duration: Duration) {
-    // One wait may end early, when a signal arrives; the total deadline does not.
+    // A single wait may end early, when a signal arrives; the deadline as a whole does not.
     Event::new().wait_until(Some(duration), || false);
 }
 
-/// The time that deadlines of waits are counted in.
+/// The time base of wait deadlines.
 #[must_use]
 pub fn monotonic() -> Duration {
     match scheduler() {
@@ -116,8 +117,8 @@ pub fn monotonic() -> Duration {
     }
 }
 
-/// Has something done that nobody waits for, by a thread of its own. Here and now under simulation, or if
-/// there is no thread to be had.
+/// Runs `body` on its own thread, without waiting for it. Runs it here and now under simulation, or
+/// if no thread can be started.
 pub fn run_aside(name: &str, body: impl FnOnce() + Send + 'static) {
     if scheduler().is_some() {
         return body();

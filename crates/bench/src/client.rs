@@ -1,12 +1,12 @@
-//! A connection to any server that speaks MySQL's protocol, prepared or text alike.
+//! A connection to any server that speaks the MySQL protocol, with prepared or text statements.
 //!
 //! ```text
 //!   Target (URL, mode) ── connect ──► Session ── prepare ──► Command
 //!                                        └── rows / execute(&Command, values)
 //! ```
 //!
-//! In prepared mode a command is a statement that the server has prepared; in text mode it is the pieces of
-//! the text between its question marks, and each execution fills in literals.
+//! In prepared mode a command is a statement that the server has prepared. In text mode it is the
+//! pieces of the text between its question marks, and each execution fills in literals.
 
 use std::io::Write as _;
 use std::sync::Arc;
@@ -30,7 +30,7 @@ pub enum Mode {
 }
 
 impl Mode {
-    /// As the command line says it.
+    /// Name on the command line.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -79,7 +79,6 @@ impl Target {
         self
     }
 
-    /// How statements are sent.
     #[must_use]
     pub fn mode(&self) -> Mode {
         self.mode
@@ -125,7 +124,6 @@ impl Target {
     }
 }
 
-/// An open connection.
 pub struct Session {
     connection: Conn,
     mode: Mode,
@@ -150,7 +148,7 @@ enum Form {
 pub type Row = Vec<Value>;
 
 impl Session {
-    /// Makes a command. Text mode asks nobody; prepared mode blocks for the server.
+    /// Makes a command. Text mode needs no round trip; prepared mode blocks for the server.
     ///
     /// # Errors
     /// If the server refuses to prepare it.
@@ -247,11 +245,10 @@ impl Session {
         Ok(rows.into_iter().map(mysql::Row::unwrap).collect())
     }
 
-    /// Runs `LOAD DATA LOCAL INFILE` and gives the server `data` as the file. Returns the rows that are
-    /// there. Blocks.
+    /// Runs `LOAD DATA LOCAL INFILE` with `data` as the file. Returns the loaded rows. Blocks.
     ///
     /// # Errors
-    /// What the server answers.
+    /// The server's error.
     pub fn load(&mut self, sql: &str, data: Vec<u8>) -> Result<u64, BenchError> {
         let data = Arc::new(Mutex::new(data));
         let handler = LocalInfileHandler::new(move |_, stream| {
@@ -298,10 +295,10 @@ fn server_error(sql: &str, error: mysql::Error) -> BenchError {
     BenchError::Server { statement: beginning(sql), error: Box::new(error) }
 }
 
-/// The value as a whole number, whichever protocol it came by.
+/// The value as a whole number, by either protocol.
 ///
 /// # Errors
-/// [`BenchError::Wrong`] if it is none.
+/// [`BenchError::Wrong`] if it is not one.
 pub fn whole(value: &Value) -> Result<i64, BenchError> {
     let number = match value {
         Value::Int(number) => Some(*number),
@@ -314,7 +311,7 @@ pub fn whole(value: &Value) -> Result<i64, BenchError> {
     })
 }
 
-/// The value as text; the literal of what is no text.
+/// The value as text; a literal if it is not text.
 #[must_use]
 pub fn text(value: &Value) -> String {
     match value {
@@ -327,7 +324,7 @@ pub fn text(value: &Value) -> String {
 /// A decimal of two digits after the point as its hundredths, exactly.
 ///
 /// # Errors
-/// [`BenchError::Wrong`] if it is none.
+/// [`BenchError::Wrong`] if it is not one.
 pub fn hundredths(value: &Value) -> Result<i64, BenchError> {
     let shown = text(value);
     let (sign, digits) = match shown.strip_prefix('-') {

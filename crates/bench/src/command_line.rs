@@ -1,4 +1,4 @@
-//! The flags of `firn bench WORKLOAD …` and `firn bench compare …`.
+//! The flags of `firn bench WORKLOAD …`, `firn bench compare …` and `firn bench plot …`.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -12,7 +12,7 @@ use crate::run::RunOptions;
 use crate::suites;
 use crate::workload::{LoadBy, LoadOptions, Suite};
 
-/// What is done with a workload.
+/// An action on a workload.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Action {
     Prepare,
@@ -82,12 +82,23 @@ fn path(name: &'static str, help: &'static str) -> Arg {
     flag(name, "FILE", help).value_parser(value_parser!(PathBuf))
 }
 
-/// A command for each workload, and `compare`.
+/// A command for each workload, `compare`, and `plot`.
 #[must_use]
 pub fn commands() -> Vec<Command> {
     let mut commands: Vec<Command> = suites::all().iter().map(workload).collect();
     commands.push(compare());
+    commands.push(plot());
     commands
+}
+
+fn plot() -> Command {
+    Command::new("plot").about("Draw result files (docs/figures) as SVG files beside them").arg(
+        Arg::new("files")
+            .value_name("FILE")
+            .required(true)
+            .num_args(1..)
+            .value_parser(value_parser!(PathBuf)),
+    )
 }
 
 fn workload(kind: &suites::Kind) -> Command {
@@ -126,13 +137,13 @@ fn compare() -> Command {
     })
 }
 
-/// What was asked for of one workload.
+/// A request for one workload.
 pub(crate) struct Request {
     pub(crate) action: Action,
     pub(crate) suite: Box<dyn Suite>,
     pub(crate) target: Target,
     pub(crate) common: Common,
-    /// For [`Action::Export`].
+    /// Directory of [`Action::Export`].
     pub(crate) directory: Option<PathBuf>,
 }
 
@@ -143,7 +154,7 @@ pub(crate) struct Common {
     pub(crate) files: Files,
 }
 
-/// What was asked to be compared.
+/// A request to compare two servers.
 pub(crate) struct Comparison {
     pub(crate) suite: Box<dyn Suite>,
     pub(crate) targets: [Target; 2],

@@ -1,12 +1,15 @@
-//! Doing what the command line asks for.
+//! Runs the commands of the command line.
 
 use std::io::Write;
+use std::path::PathBuf;
 
 use clap::ArgMatches;
 
+use crate::bars;
 use crate::client::Target;
 use crate::command_line::{Action, Common, Comparison, Request, comparison, request};
 use crate::error::BenchError;
+use crate::figure::Figure;
 use crate::output::Page;
 use crate::progress::Loading;
 use crate::report::{Report, readable};
@@ -15,13 +18,14 @@ use crate::summary::{Compared, Sample, check_report, comparison_section, headlin
 use crate::watch::LineWatcher;
 use crate::workload::{Case, Suite};
 
-/// Runs `name …`, one of [`crate::commands`], and prints what comes of it.
+/// Runs `name …`, one of [`crate::commands`], and prints its results.
 ///
 /// # Errors
-/// [`BenchError`]; what was measured until then has been printed.
+/// [`BenchError`]; earlier results have been printed.
 pub fn dispatch(name: &str, matches: &ArgMatches, out: &mut dyn Write) -> Result<(), BenchError> {
     match name {
         "compare" => compare(&comparison(matches)?, out),
+        "plot" => plot(matches.get_many::<PathBuf>("files").into_iter().flatten(), out),
         _ => act(&request(name, matches)?, out),
     }
 }
@@ -74,7 +78,7 @@ fn run_cases(
         let report = run_report(suite, &*case, target, &common.run, &measured);
         writeln!(out, "{}", report.to_text())?;
         pages.push(Page { report, measured: Some(measured) });
-        // What is there is not lost if a later case fails.
+        // Written after each case, so that a later failure loses nothing.
         common.files.write(&pages)?;
     }
     Ok(())
@@ -91,6 +95,19 @@ fn check(suite: &dyn Suite, target: &Target, out: &mut dyn Write) -> Result<(), 
         0 => Ok(()),
         violated => Err(BenchError::Inconsistent(violated)),
     }
+}
+
+#[allow(clippy::disallowed_methods, reason = "a client beside the node, under no simulator")]
+fn plot<'a>(
+    files: impl Iterator<Item = &'a PathBuf>,
+    out: &mut dyn Write,
+) -> Result<(), BenchError> {
+    for file in files {
+        let drawn = file.with_extension("svg");
+        std::fs::write(&drawn, bars::draw(&Figure::read(file)?)?)?;
+        writeln!(out, "{}", drawn.display())?;
+    }
+    Ok(())
 }
 
 fn compare(comparison: &Comparison, out: &mut dyn Write) -> Result<(), BenchError> {
@@ -118,7 +135,7 @@ fn compare(comparison: &Comparison, out: &mut dyn Write) -> Result<(), BenchErro
     Ok(())
 }
 
-/// Runs a case at both, round by round; who is first changes from round to round.
+/// Runs a case at both servers, round by round, with alternating order.
 fn rounds(case: &dyn Case, comparison: &Comparison) -> Result<Compared, BenchError> {
     let mut compared = Compared { label: case.label(), unit: "", rounds: Vec::new() };
     for round in 0..comparison.rounds {

@@ -1,19 +1,19 @@
-//! Why a workload did not come to its end.
+//! Errors of workloads.
 
 use std::io;
+use std::path::PathBuf;
 
-/// See the module's page.
+/// Why a workload ended early.
 #[derive(Debug, thiserror::Error)]
 pub enum BenchError {
     /// A file of the user's, or standard output.
     #[error("{0}")]
     Io(#[from] io::Error),
-    /// The address is none.
+    /// The URL of a server is malformed.
     #[error("{url} is not mysql://user:password@host:port/schema: {reason}")]
     Url {
-        /// What was given.
         url: String,
-        /// What is wrong with it.
+        /// Which part is wrong.
         reason: String,
     },
     /// The server refused, or the connection broke.
@@ -21,21 +21,28 @@ pub enum BenchError {
     Server {
         /// The beginning of the statement.
         statement: String,
-        /// What the client library says.
+        /// The client library's error.
         error: Box<mysql::Error>,
     },
     /// An answer that cannot be.
-    #[error("the server answered wrongly: {0}")]
+    #[error("the server's answer is wrong: {0}")]
     Wrong(String),
-    /// What was asked for cannot be done.
+    /// The request cannot be met.
     #[error("{0}")]
     Usage(String),
     /// Conditions that the data must fulfil are violated.
     #[error("{0} of the conditions do not hold")]
     Inconsistent(usize),
     /// A plot could not be drawn.
-    #[error("cannot draw: {0}")]
+    #[error("the plot could not be drawn: {0}")]
     Plot(String),
+    /// A result file is missing or malformed.
+    #[error("{}: {reason}; docs/performance-method.md describes result files", file.display())]
+    Figure {
+        file: PathBuf,
+        /// The first field that is missing or wrong, or why the file cannot be read.
+        reason: String,
+    },
 }
 
 /// An error of the client library in one line, in the words of MySQL's own clients: code and
@@ -55,7 +62,7 @@ pub fn told(error: &mysql::Error) -> String {
     }
 }
 
-/// What the library says without the name of its type: `DriverError { reason }` is `reason`.
+/// The library's text without the name of its type: `DriverError { reason }` becomes `reason`.
 pub(crate) fn bare(text: &str) -> String {
     let text = one_line(text);
     let inner = text.split_once(" { ").and_then(|(name, rest)| {
@@ -93,7 +100,7 @@ impl Conflict {
         self as usize
     }
 
-    /// MySQL's number.
+    /// MySQL's error number.
     #[must_use]
     pub fn code(self) -> u16 {
         match self {

@@ -1,5 +1,5 @@
-//! Workloads against any server that speaks MySQL's protocol: Firn and its peers are measured by the same
-//! driver.
+//! Workloads against any server that speaks the MySQL protocol: one driver measures Firn and its
+//! peers.
 //!
 //! ```text
 //!   command_line ──► Suite (tpcc, sysbench …) ──► run ──► Measured ──► summary, plot ──► output
@@ -7,16 +7,18 @@
 //!                      load, client ◄──────────────┘
 //! ```
 //!
-//! What measurements of every kind need (reports, statistics, progress) is here too.
+//! What measurements of every kind share (reports, statistics, progress) is here too.
 //!
 //! Architecture invariant: nothing here knows Firn's engine or SQL layer; a server is a URL.
 
 #![allow(clippy::disallowed_types, reason = "a client beside the node, under no simulator")]
 
+mod bars;
 pub mod client;
 mod command_line;
 mod dispatch;
 mod error;
+mod figure;
 pub mod live;
 pub mod load;
 pub mod measure;

@@ -1,4 +1,5 @@
-//! A run drawn in the terminal, once a second: throughput with its course, and latencies by transaction.
+//! A live view of a run in the terminal, once a second: throughput over time, and latencies by
+//! transaction.
 
 use std::io::{IsTerminal, Write, stdout};
 use std::sync::Arc;
@@ -10,10 +11,10 @@ use crate::report::{Section, readable};
 use crate::run::Watcher;
 use crate::workload::Counted;
 
-/// Lines about the server that somebody in its process can give.
+/// Lines about a server that runs in this process.
 pub type Figures<'a> = Box<dyn FnMut() -> Vec<String> + 'a>;
 
-/// See the module's page. Where nobody looks at a terminal, a line every fifth second.
+/// The live view. Without a terminal, it prints a line every fifth second.
 pub struct LiveView<'a> {
     title: String,
     duration: Duration,
@@ -117,7 +118,7 @@ fn table(measured: &Measured) -> String {
 impl Watcher for LiveView<'_> {
     fn second(&mut self, measured: &Measured, _is_warm: bool) {
         self.seconds += 1;
-        // Whoever closed standard output does not want to know.
+        // Ignored: standard output may be closed.
         if self.is_terminal {
             let text = self.draw(measured);
             let up = match self.drawn {

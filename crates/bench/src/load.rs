@@ -1,12 +1,12 @@
-//! Loading tables: parts that connections take one after the other, rows that go in batches as `INSERT` or
-//! `LOAD DATA LOCAL`, or into files.
+//! Loads tables in parts, which connections take one after the other. Rows are sent in batches as
+//! `INSERT` or `LOAD DATA LOCAL`, or written to files.
 //!
 //! ```text
 //!   parts 0 1 2 3 …  ──►  connection ── fill(part) ──► Rows ── 256 KiB ──► server
 //!                    ──►  connection …
 //! ```
 //!
-//! What a part holds depends on the seed and its number alone, whoever loads it.
+//! The content of a part depends on the seed and its number alone, whichever connection loads it.
 
 #![allow(clippy::disallowed_methods, reason = "a client beside the node, under no simulator")]
 
@@ -26,9 +26,8 @@ use crate::workload::{LoadBy, LoadOptions};
 const INSERT_BYTES: usize = 256 << 10;
 const INFILE_BYTES: usize = 4 << 20;
 
-/// Where rows go.
+/// The destination of rows.
 pub enum Sink {
-    /// To a server.
     Server(Session, LoadBy),
     /// To files of the tables' names, in a format that other engines read.
     Files(std::path::PathBuf),
@@ -71,7 +70,7 @@ impl Sink {
 }
 
 impl Rows<'_> {
-    /// Puts what separates this field from the one before; returns the text and whether words are quoted.
+    /// Writes the separator before this field; returns the text, and whether words are quoted.
     fn field(&mut self) -> (&mut String, bool) {
         let is_first = std::mem::take(&mut self.is_first_field);
         let (text, between, is_quoted) = match &mut self.buffer {
@@ -85,7 +84,6 @@ impl Rows<'_> {
         (text, is_quoted)
     }
 
-    /// A whole number.
     pub fn whole(&mut self, number: i64) -> &mut Self {
         self.raw(&number.to_string())
     }
@@ -120,7 +118,7 @@ impl Rows<'_> {
         self
     }
 
-    /// No value.
+    /// A NULL.
     pub fn null(&mut self) -> &mut Self {
         let (text, is_sql) = self.field();
         text.push_str(if is_sql { "NULL" } else { r"\N" });
@@ -155,10 +153,10 @@ impl Rows<'_> {
         if is_full { self.flush(sink) } else { Ok(()) }
     }
 
-    /// Sends what is left. Blocks.
+    /// Sends the rest. Blocks.
     ///
     /// # Errors
-    /// What the server answers.
+    /// The server's error.
     pub fn flush(&mut self, sink: &mut Sink) -> Result<(), BenchError> {
         let sent = match (&mut self.buffer, sink) {
             (Buffer::File { text, rows, .. }, _) => {
@@ -194,11 +192,11 @@ impl Rows<'_> {
     }
 }
 
-/// Loads `parts` parts, `rows` rows in all as far as that is known, over as many connections as `options`
-/// say. Returns the rows loaded. Blocks.
+/// Loads `parts` parts, about `rows` rows in all, over the connections of `options`. Returns the
+/// rows loaded. Blocks.
 ///
 /// # Errors
-/// The first part's that failed.
+/// The first error of a part.
 pub fn load(
     target: &Target,
     options: &LoadOptions,
@@ -248,10 +246,10 @@ pub fn load(
     }
 }
 
-/// Writes parts to files in `directory`, which is made. Returns the rows written. Blocks.
+/// Makes `directory` and writes the parts into files in it. Returns the rows written. Blocks.
 ///
 /// # Errors
-/// If a file cannot be written, or is there already.
+/// If a file cannot be written, or exists already.
 pub fn export(
     directory: &Path,
     tables: &[String],
@@ -273,10 +271,10 @@ pub fn export(
     Ok(loading.rows())
 }
 
-/// Drops those of the tables that are there. Blocks.
+/// Drops the tables that exist. Blocks.
 ///
 /// # Errors
-/// What the server answers.
+/// The server's error.
 pub fn drop_tables(session: &mut Session, tables: &[String]) -> Result<(), BenchError> {
     let there = session.ask("SHOW TABLES")?;
     let there: Vec<String> = there.iter().map(|row| crate::client::text(&row[0])).collect();
@@ -286,10 +284,10 @@ pub fn drop_tables(session: &mut Session, tables: &[String]) -> Result<(), Bench
     Ok(())
 }
 
-/// Makes the schema and the tables anew. Blocks.
+/// Drops the tables that exist and makes schema and tables. Blocks.
 ///
 /// # Errors
-/// What the server answers.
+/// The server's error.
 pub fn make_tables(
     target: &Target,
     tables: &[String],
@@ -309,13 +307,11 @@ pub fn make_tables(
 pub struct Counter(AtomicU64);
 
 impl Counter {
-    /// Begins at `first`.
     #[must_use]
     pub fn from(first: u64) -> Counter {
         Counter(AtomicU64::new(first))
     }
 
-    /// The next number.
     pub fn take(&self) -> u64 {
         self.0.fetch_add(1, Ordering::Relaxed)
     }

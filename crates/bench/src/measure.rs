@@ -1,7 +1,8 @@
-//! What a run has come to: counts, latencies and their course over time.
+//! Results of a run: counts, latencies and their course over time.
 //!
-//! Each worker records into histograms of its own under a mutex that only the collector shares; every second
-//! the collector takes them away, so a second's figures and the whole run's come from the same samples.
+//! Each worker records into its own histograms, under a mutex that only the collector shares. The
+//! collector takes them every second, so the figures of a second and of the whole run come from the
+//! same samples.
 //!
 //! ```text
 //!   worker ──► Recorder ─┐
@@ -25,7 +26,7 @@ pub(crate) fn histogram() -> Histogram<u64> {
     Histogram::new(DIGITS).expect("two digits are a sound precision")
 }
 
-/// What is known of one kind of transactions.
+/// Results of one kind of transactions.
 #[derive(Debug, Clone)]
 pub struct Kind {
     /// Latencies of those that came to their end, other attempts included, in nanoseconds.
@@ -41,7 +42,6 @@ impl Kind {
         Kind { latency_ns: histogram(), fruitless: 0, conflicts: [0; 3] }
     }
 
-    /// Counts one more.
     pub(crate) fn record(&mut self, took: Duration) {
         let took = u64::try_from(took.as_nanos()).unwrap_or(LONGEST_NS).clamp(1, LONGEST_NS);
         // Grows as far as it must; the longest time fits.
@@ -80,7 +80,7 @@ pub fn percentile_ms(latency_ns: &Histogram<u64>, percent: f64) -> f64 {
     latency_ns.value_at_percentile(percent) as f64 / 1e6
 }
 
-/// What a worker writes down.
+/// The records of one worker.
 pub(crate) struct Recorder {
     kinds: Vec<Kind>,
 }
@@ -106,7 +106,7 @@ impl Recorder {
 pub struct Window {
     /// Its end, counted from the start of the measurement.
     pub end: Duration,
-    /// Its length.
+    /// Length of the window.
     pub length: Duration,
     /// Transactions that came to their end in it, by kind.
     pub transactions: Vec<u64>,
@@ -117,27 +117,25 @@ pub struct Window {
 }
 
 impl Window {
-    /// Transactions a second.
     #[must_use]
     pub fn per_second(&self) -> f64 {
         self.transactions.iter().sum::<u64>() as f64 / self.length.as_secs_f64().max(1e-9)
     }
 }
 
-/// See the module's page.
+/// Results of a run.
 #[derive(Debug, Clone)]
 pub struct Measured {
     /// Names of the kinds.
     pub names: Vec<String>,
-    /// By kind.
+    /// One for each name.
     pub kinds: Vec<Kind>,
     /// The course, window by window; what ended in the warm-up is in none.
     pub windows: Vec<Window>,
-    /// Time measured.
     pub elapsed: Duration,
-    /// Time that this process was on a core meanwhile. The client's, if the server is another process.
+    /// Processor time of this process meanwhile: the client's, if the server is another process.
     pub processor_time: Duration,
-    /// Connections that worked.
+    /// Number of connections.
     pub connections: usize,
 }
 
@@ -176,7 +174,7 @@ impl Measured {
         self.windows.push(Window { end, length, transactions, conflicts, latency_ms });
     }
 
-    /// All kinds together.
+    /// The sum of all kinds.
     #[must_use]
     pub fn total(&self) -> Kind {
         let mut total = Kind::new();
@@ -199,7 +197,7 @@ impl Measured {
         (kind.transactions() - kind.fruitless) as f64 / self.elapsed.as_secs_f64().max(1e-9)
     }
 
-    /// Throughput in windows of about `length`; what is left over at the end is in none.
+    /// Throughput in windows of about `length`; an incomplete window at the end is left out.
     #[must_use]
     pub fn throughput(&self, length: Duration) -> Vec<f64> {
         let (mut figures, mut count, mut time) = (Vec::new(), 0u64, Duration::ZERO);
@@ -215,7 +213,8 @@ impl Measured {
         figures
     }
 
-    /// Standard deviation over mean of windows of ten seconds; nothing of a run of less than twenty.
+    /// Standard deviation over mean of windows of ten seconds; `None` for a run of less than
+    /// twenty.
     #[must_use]
     pub fn jitter(&self) -> Option<f64> {
         jitter(&self.throughput(Duration::from_secs(10)))

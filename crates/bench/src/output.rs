@@ -1,5 +1,4 @@
-//! What is shown and written of runs: tables in the terminal, JSON, and a page of HTML that needs no other
-//! file.
+//! Output of runs: tables in the terminal, JSON, and a self-contained HTML page.
 
 #![allow(clippy::disallowed_methods, reason = "a client beside the node, under no simulator")]
 
@@ -15,23 +14,22 @@ use crate::report::{Cell, Report, Section};
 
 /// A run or comparison as it is written.
 pub struct Page {
-    /// Its tables.
     pub report: Report,
     /// Its course, if it is one run.
     pub measured: Option<Measured>,
 }
 
-/// Where to write besides the terminal.
+/// Files to write besides the terminal's output.
 #[derive(Debug, Clone, Default)]
 pub struct Files {
-    /// JSON.
+    /// Path of the JSON file.
     pub json: Option<PathBuf>,
-    /// HTML.
+    /// Path of the HTML file.
     pub html: Option<PathBuf>,
 }
 
 impl Files {
-    /// Writes what is asked for.
+    /// Writes the requested files.
     ///
     /// # Errors
     /// If a file cannot be written.
@@ -62,7 +60,6 @@ pub fn to_json(pages: &[Page]) -> Value {
     })
 }
 
-/// Second by second.
 fn course(measured: &Measured) -> Value {
     let windows = measured.windows.iter().map(|window| {
         let [p50, p95, p99] = window.latency_ms;

@@ -1,4 +1,4 @@
-//! Plots of a run as SVG: the course of throughput and latency, and the distribution of latencies.
+//! Plots of a run as SVG: throughput over time, latency over time, and latency by percentile.
 
 use plotters::prelude::*;
 
@@ -6,7 +6,7 @@ use crate::error::BenchError;
 use crate::measure::{Kind, Measured};
 
 const SIZE: (u32, u32) = (860, 300);
-const COLORS: [RGBColor; 8] = [
+pub(crate) const COLORS: [RGBColor; 8] = [
     RGBColor(31, 119, 180),
     RGBColor(214, 96, 28),
     RGBColor(44, 140, 60),
@@ -23,7 +23,9 @@ struct Line {
     points: Vec<(f64, f64)>,
 }
 
-fn drawing<E: std::error::Error + Send + Sync>(error: DrawingAreaErrorKind<E>) -> BenchError {
+pub(crate) fn drawing<E: std::error::Error + Send + Sync>(
+    error: DrawingAreaErrorKind<E>,
+) -> BenchError {
     BenchError::Plot(error.to_string())
 }
 
@@ -88,7 +90,7 @@ fn over_time(caption: &str, lines: &[Line]) -> Result<String, BenchError> {
     Ok(svg)
 }
 
-/// Each line in a colour of its own, and what they are called.
+/// Draws each line in its own colour, with a legend.
 fn draw<'a, B, X, Y>(
     chart: &mut ChartContext<'a, B, Cartesian2d<X, Y>>,
     lines: &[Line],
@@ -113,7 +115,7 @@ where
         .draw()
 }
 
-/// Percentiles up to the one that a single transaction of all stands for.
+/// Percentiles up to the one that a single transaction represents.
 fn percentiles(kind: &Kind) -> Vec<(f64, f64)> {
     let mut points = Vec::new();
     let total = kind.transactions() as f64;

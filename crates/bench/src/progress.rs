@@ -1,4 +1,4 @@
-//! A line on standard error that says what is going on and how long it will take.
+//! A line on standard error with the current step and the estimated rest.
 
 use std::cell::Cell;
 use std::io::{IsTerminal, Write, stderr};
@@ -9,7 +9,7 @@ use firn_base::clock::{Clock, SystemClock};
 
 use crate::report::readable;
 
-/// See the module's page. Nothing is written if nobody looks at a terminal.
+/// Progress over a number of steps. Writes nothing if standard error is not a terminal.
 pub struct Progress {
     is_shown: bool,
     started: Cell<Duration>,
@@ -18,7 +18,7 @@ pub struct Progress {
 }
 
 impl Progress {
-    /// Nothing is planned yet.
+    /// Starts without planned steps.
     #[must_use]
     pub fn start() -> Progress {
         Progress {
@@ -36,7 +36,7 @@ impl Progress {
         self.total.set(total);
     }
 
-    /// The next step begins.
+    /// Begins the next step.
     pub fn step(&self, what: &str) {
         let (done, total) = (self.done.get(), self.total.get());
         self.done.set(done + 1);
@@ -46,7 +46,7 @@ impl Progress {
         let elapsed = SystemClock.monotonic().saturating_sub(self.started.get());
         let left = remaining(elapsed, done, total)
             .map_or(String::new(), |left| format!(", about {} s left", left.as_secs_f64().ceil()));
-        // Whoever closed standard error does not want to know.
+        // Ignored: standard error may be closed.
         let _ = write!(stderr(), "\r\x1b[K{what} ({} of {total}{left})", done + 1);
     }
 
@@ -58,8 +58,7 @@ impl Progress {
     }
 }
 
-/// How many rows of so many have been loaded, told on standard error: once a second on a terminal, every
-/// tenth elsewhere.
+/// Progress of a load on standard error: once a second on a terminal, every tenth second elsewhere.
 pub struct Loading {
     what: String,
     total: u64,
@@ -69,19 +68,19 @@ pub struct Loading {
 }
 
 impl Loading {
-    /// Nothing of `total` rows is there yet.
+    /// Starts a load of `total` rows.
     #[must_use]
     pub fn start(what: impl Into<String>, total: u64) -> Loading {
         let (done, started) = (AtomicU64::new(0), SystemClock.monotonic());
         Loading { what: what.into(), total, done, started, is_terminal: stderr().is_terminal() }
     }
 
-    /// So many more rows are there.
+    /// Adds `rows` loaded rows.
     pub fn add(&self, rows: u64) {
         self.done.fetch_add(rows, Ordering::Relaxed);
     }
 
-    /// Tells how far it has come until `is_over`. Blocks.
+    /// Reports progress until `is_over`. Blocks.
     pub fn tell_until(&self, is_over: &dyn Fn() -> bool) {
         let (mut ticks, every) = (0u64, if self.is_terminal { 1 } else { 10 });
         while !is_over() {
@@ -105,7 +104,7 @@ impl Loading {
         SystemClock.monotonic().saturating_sub(self.started)
     }
 
-    /// Rows that are there.
+    /// Rows loaded so far.
     pub fn rows(&self) -> u64 {
         self.done.load(Ordering::Relaxed)
     }
@@ -131,7 +130,7 @@ impl Loading {
 const TICKS_PER_SECOND: u64 = 20;
 const TICK: Duration = Duration::from_millis(1000 / TICKS_PER_SECOND);
 
-/// What is left, if the rest goes on as what is done did.
+/// Time for the rest, at the pace so far.
 fn remaining(elapsed: Duration, done: usize, total: usize) -> Option<Duration> {
     let left = total.checked_sub(done)?;
     (done > 0).then(|| elapsed.mul_f64(left as f64 / done as f64))

@@ -1,5 +1,5 @@
-//! Random draws of the workloads: seeded, one generator for each worker or part of a load, so that a run's
-//! input can be had again.
+//! Random draws of the workloads: seeded, one generator for each worker or part of a load, so that
+//! a run's input can be repeated.
 
 use firn_base::random::{RandomSource, SplitMix};
 
@@ -20,7 +20,6 @@ impl Draw {
         Draw { words: SplitMix::new(mixed) }
     }
 
-    /// The next word.
     pub fn word(&mut self) -> u64 {
         self.words.next_u64()
     }
@@ -32,7 +31,7 @@ impl Draw {
     pub fn between(&mut self, low: i64, high: i64) -> i64 {
         assert!(low <= high, "an empty range has no number");
         let span = (high - low) as u64 + 1;
-        // The high half of the product is uniform but for less than one part in 2^40 of these small spans.
+        // The high half of the product is uniform to within one part in 2^40 for these small spans.
         low + ((u128::from(self.word()) * u128::from(span)) >> 64) as i64
     }
 
@@ -41,17 +40,17 @@ impl Draw {
         (self.word() >> 11) as f64 / (1u64 << 53) as f64
     }
 
-    /// True in so many of a hundred draws.
+    /// True in `percent` of a hundred draws.
     pub fn percent(&mut self, percent: f64) -> bool {
         self.unit() * 100.0 < percent
     }
 
-    /// One of `choices`.
+    /// One element of `choices`.
     pub fn one<'a, T>(&mut self, choices: &'a [T]) -> &'a T {
         &choices[self.between(0, choices.len() as i64 - 1) as usize]
     }
 
-    /// One of these words.
+    /// One of `words`.
     pub fn pick<'a>(&mut self, words: &[&'a str]) -> &'a str {
         words[self.between(0, words.len() as i64 - 1) as usize]
     }
@@ -69,8 +68,8 @@ impl Draw {
         unreachable!("the draw is below the sum of the weights")
     }
 
-    /// Non-uniform: the bits of two draws joined, so that some numbers come up far more often (TPC-C 2.1.6).
-    /// `a` is one less than a power of two, `c` a constant of the run in `0..=a`.
+    /// Non-uniform: combines the bits of two draws, so that some numbers occur far more often
+    /// (TPC-C 2.1.6). `a` is one less than a power of two, `c` a constant of the run in `0..=a`.
     pub fn non_uniform(&mut self, a: i64, c: i64, low: i64, high: i64) -> i64 {
         let joined = self.between(0, a) | self.between(low, high);
         (joined + c) % (high - low + 1) + low
@@ -81,23 +80,23 @@ impl Draw {
         (-(1.0 - self.unit()).ln() * mean).min(mean * 10.0)
     }
 
-    /// Letters and digits.
+    /// A text of letters and digits.
     pub fn alphanumeric(&mut self, low: i64, high: i64) -> String {
         let length = self.between(low, high);
         self.drawn_from(ALPHANUMERIC, length as usize)
     }
 
-    /// Digits.
+    /// A text of `length` digits.
     pub fn digits(&mut self, length: usize) -> String {
         self.drawn_from(b"0123456789", length)
     }
 
-    /// So many of these bytes of ASCII.
+    /// A text of `length` bytes from an ASCII alphabet.
     pub fn drawn_from(&mut self, alphabet: &[u8], length: usize) -> String {
         let mut text = String::with_capacity(length);
         while text.len() < length {
-            // Eight draws from one word: 2^8 is not a multiple of the alphabet's size, 2^64 / 8 draws of 8
-            // bits would favour the first; 16 bits favour none by more than a part in a thousand.
+            // Draws of 16 bits from one word favour no byte of the alphabet by more than one part
+            // in a thousand.
             let mut word = self.word();
             for _ in 0..4.min(length - text.len()) {
                 let index = ((word & 0xffff) * alphabet.len() as u64) >> 16;
@@ -109,8 +108,8 @@ impl Draw {
     }
 }
 
-/// Ranks from 0, of which a rank comes up as often as `1 / (rank + 1)^theta` (Gray et al., "Quickly
-/// Generating Billion-Record Synthetic Databases", 1994, as YCSB does).
+/// Ranks from 0, of which a rank occurs in proportion to `1 / (rank + 1)^theta` (Gray et al.,
+/// "Quickly Generating Billion-Record Synthetic Databases", 1994, as in YCSB).
 #[derive(Debug, Clone)]
 pub struct Zipfian {
     count: u64,
@@ -120,7 +119,7 @@ pub struct Zipfian {
     eta: f64,
 }
 
-/// YCSB's constant.
+/// Exponent that YCSB uses.
 pub const ZIPFIAN_THETA: f64 = 0.99;
 
 fn zeta(from: u64, to: u64, theta: f64) -> f64 {
@@ -161,7 +160,7 @@ impl Zipfian {
         }
     }
 
-    /// A rank.
+    /// Draws a rank.
     pub fn draw(&self, draw: &mut Draw) -> u64 {
         let unit = draw.unit();
         let scaled = unit * self.zeta;
@@ -176,7 +175,8 @@ impl Zipfian {
     }
 }
 
-/// A hash that spreads neighbouring numbers (Fowler–Noll–Vo, 64 bits, as YCSB scatters ranks over keys).
+/// A hash that spreads neighbouring numbers (Fowler–Noll–Vo, 64 bits, as YCSB scatters ranks over
+/// keys).
 #[must_use]
 pub fn scatter(number: u64) -> u64 {
     let step = |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3);

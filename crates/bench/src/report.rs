@@ -1,4 +1,4 @@
-//! What was measured, as a table for people and as JSON for programs.
+//! Measurements as a table for people and as JSON for programs.
 
 use std::fmt::Write as _;
 
@@ -9,7 +9,6 @@ use serde_json::{Map, Value, json};
 /// One figure, or one word.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Cell {
-    /// A word.
     Text(String),
     /// A figure, shown with about three digits.
     Number(f64),
@@ -105,7 +104,6 @@ pub struct Section {
 }
 
 impl Section {
-    /// A table without rows.
     #[must_use]
     pub fn new(heading: impl Into<String>, columns: &[&str]) -> Section {
         let columns = columns.iter().map(|column| (*column).to_owned()).collect();
@@ -118,7 +116,6 @@ impl Section {
         &self.heading
     }
 
-    /// The columns' names.
     #[must_use]
     pub fn columns(&self) -> &[String] {
         &self.columns
@@ -165,7 +162,7 @@ impl Section {
     }
 }
 
-/// What one workload has come to.
+/// The results of one workload.
 #[derive(Debug, Clone)]
 pub struct Report {
     name: String,
@@ -174,41 +171,37 @@ pub struct Report {
 }
 
 impl Report {
-    /// An empty report.
     #[must_use]
     pub fn new(name: impl Into<String>) -> Report {
         Report { name: name.into(), notes: Vec::new(), sections: Vec::new() }
     }
 
-    /// The workload's name.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// How it was measured.
+    /// The conditions of the measurement.
     #[must_use]
     pub fn notes(&self) -> &[String] {
         &self.notes
     }
 
-    /// The tables.
     #[must_use]
     pub fn sections(&self) -> &[Section] {
         &self.sections
     }
 
-    /// Says something about how it was measured.
+    /// Adds a note on the conditions of the measurement.
     pub fn note(&mut self, text: impl Into<String>) {
         self.notes.push(text.into());
     }
 
-    /// Adds a table.
     pub fn add(&mut self, section: Section) {
         self.sections.push(section);
     }
 
-    /// For people.
+    /// The report for people.
     #[must_use]
     pub fn to_text(&self) -> String {
         let mut text = format!("== {} ==\n", self.name);
@@ -222,7 +215,7 @@ impl Report {
         text
     }
 
-    /// For programs.
+    /// The report for programs.
     #[must_use]
     pub fn to_json(&self) -> Value {
         let sections: Vec<_> = self.sections.iter().map(Section::to_json).collect();

@@ -1,5 +1,5 @@
-//! Running a case: a thread for each connection, attempts until a transaction comes through, and somebody
-//! who looks every second.
+//! Runs a case: a thread for each connection, attempts until a transaction succeeds, and a
+//! collector that reads the results every second.
 
 use std::sync::Barrier;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -18,15 +18,15 @@ use crate::workload::{Case, Outcome, Worker};
 pub struct RunOptions {
     /// Connections, each with a thread.
     pub connections: usize,
-    /// Time that is measured, unless the case says how many transactions.
+    /// Measured time, unless the case fixes the number of transactions.
     pub duration: Duration,
-    /// Time before that, of which nothing is kept.
+    /// Time before that, whose results are dropped.
     pub warm_up: Duration,
-    /// Fixes the input.
+    /// Determines the input.
     pub seed: u64,
 }
 
-/// Who is told of each second of a run.
+/// Receives the results of each second of a run.
 pub trait Watcher {
     /// A second is over. `measured` is empty while the run warms up.
     fn second(&mut self, measured: &Measured, is_warm: bool);
@@ -37,19 +37,19 @@ pub trait Watcher {
     }
 }
 
-/// Nobody looks.
+/// Ignores the results.
 impl Watcher for () {
     fn second(&mut self, _: &Measured, _: bool) {}
 }
 
-/// A transaction is given up, and the run with it, after so many conflicts in a row.
+/// After this many conflicts in a row a transaction fails, and the run with it.
 const MOST_ATTEMPTS: u32 = 1000;
 const LOOK_EVERY: Duration = Duration::from_millis(10);
 const WINDOW: Duration = Duration::from_secs(1);
 
 struct Shared {
     stop: AtomicBool,
-    /// Workers that have not come to their end.
+    /// Workers that are still running.
     at_work: AtomicUsize,
     failure: Mutex<Option<BenchError>>,
     recorders: Vec<Mutex<Recorder>>,

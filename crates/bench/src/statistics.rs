@@ -19,8 +19,7 @@ pub fn ratio(candidate: f64, baseline: f64) -> Option<f64> {
     (baseline != 0.0).then(|| candidate / baseline)
 }
 
-/// Standard deviation over mean: how much a figure sways. Nothing of fewer than two values, or of a mean of
-/// zero.
+/// Standard deviation over mean. `None` for fewer than two values or a mean of zero.
 #[must_use]
 pub fn jitter(values: &[f64]) -> Option<f64> {
     if values.len() < 2 {
@@ -31,15 +30,11 @@ pub fn jitter(values: &[f64]) -> Option<f64> {
     ratio((squares / values.len() as f64).sqrt(), mean)
 }
 
-/// The median of the ratios of each round, and their spread from the lowest to the highest; nothing if no
-/// round has a ratio.
+/// The median of the rounds' ratios, and their range. `None` if no round has a ratio.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Ratios {
-    /// Of the rounds' ratios.
     pub median: f64,
-    /// The lowest round's.
     pub lowest: f64,
-    /// The highest round's.
     pub highest: f64,
 }
 

@@ -1,4 +1,4 @@
-//! The workloads that the command line knows, and their flags.
+//! The workloads of the command line, and their flags.
 
 use clap::{Arg, ArgAction, ArgMatches, Command};
 

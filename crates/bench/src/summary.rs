@@ -35,7 +35,7 @@ const RUN_COLUMNS: [&str; 12] = [
     "1020",
 ];
 
-/// What one run has come to.
+/// The report of one run.
 #[must_use]
 pub fn run_report(
     suite: &dyn Suite,
@@ -97,7 +97,7 @@ fn by_kind(measured: &Measured) -> Section {
     let mut section = Section::new("By transaction", &RUN_COLUMNS);
     let total = measured.total();
     let kinds = measured.names.iter().map(String::as_str).zip(&measured.kinds);
-    // A case may not do all that its suite can.
+    // A case may run fewer kinds than its suite has.
     let is_met = |kind: &Kind| kind.transactions() > 0 || kind.conflicts != [0; 3];
     let mut rows: Vec<_> = kinds.filter(|(_, kind)| is_met(kind)).collect();
     if rows.len() > 1 {
@@ -142,7 +142,7 @@ pub(crate) struct Compared {
     pub(crate) rounds: Vec<[Sample; 2]>,
 }
 
-/// What is kept of a run that is compared.
+/// The figures of one run within a comparison.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Sample {
     pub(crate) headline: f64,

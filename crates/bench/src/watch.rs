@@ -1,4 +1,4 @@
-//! A line on standard error for whoever waits for a run.
+//! The progress of a run as a line on standard error.
 
 use std::io::{IsTerminal, Write, stderr};
 use std::time::Duration;
@@ -7,7 +7,7 @@ use crate::measure::Measured;
 use crate::report::readable;
 use crate::run::Watcher;
 
-/// Says each second how it goes: on a terminal in place, elsewhere every tenth second in lines.
+/// Reports each second: in place on a terminal, otherwise a line every tenth second.
 pub struct LineWatcher {
     what: String,
     /// How long the run lasts, if that is known.
@@ -31,7 +31,7 @@ impl LineWatcher {
     }
 }
 
-/// What a run has come to until now, in one line.
+/// The results so far, in one line.
 fn line(what: &str, duration: Option<Duration>, measured: &Measured, is_warm: bool) -> String {
     let gone = measured.elapsed.as_secs_f64();
     let time = match duration.filter(|_| is_warm) {
@@ -56,7 +56,7 @@ impl Watcher for LineWatcher {
     fn second(&mut self, measured: &Measured, is_warm: bool) {
         self.seconds += 1;
         let line = line(&self.what, self.duration, measured, is_warm);
-        // Whoever closed standard error does not want to know.
+        // Ignored: standard error may be closed.
         let _ = match self.is_terminal {
             true => write!(stderr(), "\r\x1b[K{line}"),
             false if self.seconds.is_multiple_of(10) => writeln!(stderr(), "{line}"),

@@ -1,4 +1,4 @@
-//! What a workload is to those who prepare, run, check and compare them.
+//! The interface of a workload: how it is prepared, run, checked and compared.
 //!
 //! ```text
 //!   Suite: tables and data ── cases() ──► Case: one thing to measure ── worker() ──► Worker: one connection
@@ -28,9 +28,8 @@ pub enum LoadBy {
 pub struct LoadOptions {
     /// Connections that load at once.
     pub connections: usize,
-    /// How rows travel.
     pub by: LoadBy,
-    /// Whether progress is told.
+    /// Whether to report progress.
     pub is_told: bool,
 }
 
@@ -60,19 +59,19 @@ impl Condition {
 
 /// Data and what can be done with it.
 pub trait Suite: Sync {
-    /// As the command line says it; also the schema's name if the URL gives none.
+    /// Name on the command line; also the default schema.
     fn name(&self) -> &'static str;
 
     /// How it is set up, for reports.
     fn setup(&self) -> String;
 
-    /// Makes the tables anew and loads them. Returns the rows loaded. Blocks.
+    /// Makes the tables and loads them, after dropping old ones. Returns the rows loaded. Blocks.
     ///
     /// # Errors
     /// If the server refuses.
     fn prepare(&self, target: &Target, options: &LoadOptions) -> Result<u64, BenchError>;
 
-    /// Looks whether the data is consistent. Blocks.
+    /// Checks that the data is consistent. Blocks.
     ///
     /// # Errors
     /// If the server refuses.
@@ -107,13 +106,12 @@ pub trait Suite: Sync {
 
 /// One thing to measure.
 pub trait Case: Sync {
-    /// Its name.
     fn label(&self) -> String;
 
     /// The kinds of transactions, which [`Worker::next`] refers to by index.
     fn kinds(&self) -> Vec<String>;
 
-    /// What a connection needs. Blocks for the server.
+    /// Prepares a connection's worker. Blocks for the server.
     ///
     /// # Errors
     /// If the server refuses.
@@ -147,23 +145,22 @@ pub struct Counted {
     pub kind: usize,
     /// What the rate is called.
     pub name: &'static str,
-    /// Of how many seconds.
+    /// Length in seconds.
     pub seconds: u32,
 }
 
-/// What is next.
+/// The next transaction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Next {
-    /// The transaction's kind.
     pub kind: usize,
     /// A pause in front of it, as a person at a terminal makes it.
     pub pause: Duration,
 }
 
-/// How a transaction ended.
+/// Outcome of a transaction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Outcome {
-    /// It did what it should.
+    /// The transaction did its work.
     Done,
     /// It was rolled back, or found nothing, as the workload wants some to.
     Fruitless,

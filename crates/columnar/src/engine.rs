@@ -1,8 +1,8 @@
-//! The engine's face.
+//! The engine.
 //!
-//! A statement is first run with its groups and the smaller sides of its joins in hash tables. If its memory does not
-//! do for that, it begins anew with sorts in their place, which go to disk ([`Way::Disk`]); and if that fails too, the
-//! row executor has it.
+//! A statement first runs with its groups and the smaller sides of its joins in hash tables. If its
+//! memory does not suffice, it starts again with sorts instead, which spill to disk
+//! ([`Way::Disk`]). If that fails too, the row executor runs the statement.
 
 use std::io;
 use std::path::Path;
@@ -22,7 +22,7 @@ use crate::spill::Spill;
 use crate::stop::{Result, Stop, declined};
 use crate::translate::{self, Answer};
 
-/// Bytes of a result that are held back in case the attempt is given up.
+/// Bytes of a result that are held back until the attempt can no longer be abandoned.
 const HELD_BYTES: usize = 16 << 20;
 
 /// How groups are gathered and joins are made.
@@ -30,7 +30,7 @@ const HELD_BYTES: usize = 16 << 20;
 pub(crate) enum Way {
     /// By hash tables in memory.
     Memory,
-    /// By sorts, which put on disk what they have no memory for.
+    /// By sorts, which spill to disk.
     Disk,
 }
 
@@ -44,7 +44,7 @@ pub struct Engine {
 }
 
 impl Engine {
-    /// An engine of so many threads, which begin with the first statement.
+    /// An engine with this many threads, which start with the first statement.
     #[must_use]
     pub fn new(threads: usize) -> Engine {
         Engine {
@@ -75,8 +75,8 @@ impl Engine {
         self.column_cache.as_ref()
     }
 
-    /// The engine with a directory, there for nothing else, where statements put what they have no memory for: each so
-    /// many bytes at most. What an earlier life of the process has left in it is removed.
+    /// Lets statements spill to files in `directory`, which must hold nothing else; each statement
+    /// may use `limit_bytes`. Removes what a former process left there.
     ///
     /// # Errors
     /// If the directory can be neither emptied nor made.
@@ -85,7 +85,7 @@ impl Engine {
         Ok(self)
     }
 
-    /// Where statements put what they have no memory for.
+    /// The place for spilled data.
     pub(crate) fn spill(&self) -> Option<&Spill> {
         self.spill.as_ref()
     }
@@ -94,7 +94,7 @@ impl Engine {
         self.threads
     }
 
-    /// The engine's threads.
+    /// The runtime of the engine's threads.
     pub(crate) fn handle(&self) -> Result<&tokio::runtime::Handle> {
         if let Some(runtime) = self.runtime.get() {
             return Ok(runtime.handle());

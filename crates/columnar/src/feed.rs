@@ -1,5 +1,5 @@
-//! What only the session's own thread can do: operators of the row executor, and expressions that ask the
-//! session, as sources of batches.
+//! Work that only the session's own thread can do, as sources of batches: operators of the row
+//! executor, and expressions that need the session.
 //!
 //! ```text
 //!   task ──Want n──────────► inbox ──► session: rows of feed n ──batch──► task
@@ -7,8 +7,8 @@
 //!        ──Result, batch───► inbox ──► session: to the client
 //! ```
 //!
-//! A feed gives a batch for each `Want`, so a task that is slow holds nothing up but itself. Feeds share the
-//! statement's frame: what a feed has in its slots between two batches is put aside.
+//! A feed returns one batch for each `Want`, so a slow task delays only itself. Feeds share the
+//! statement's frame: between two batches, a feed saves the content of its slots.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -73,7 +73,7 @@ impl Inbox {
     }
 }
 
-/// What a feed's batches are made of.
+/// The source of a feed's batches.
 pub(crate) enum Source<'p> {
     /// Operators of the row executor.
     Rows {
@@ -93,7 +93,7 @@ pub(crate) enum Source<'p> {
     },
 }
 
-/// What is done with each row of an input.
+/// The work on each row of an input.
 pub(crate) enum Work<'p> {
     Filter(&'p [Expression]),
     Compute(&'p [(Slot, Expression)]),
@@ -142,7 +142,7 @@ impl<'p> Feed<'p> {
         (Feed { sender, schema, fields, source, wanted: 0, has_ended: false }, leaf)
     }
 
-    /// A batch is wanted.
+    /// Answers a task's request for a batch.
     pub(crate) fn want(&mut self, execution: &mut Execution<'_>) -> Result<()> {
         self.wanted += 1;
         self.serve(execution)
@@ -169,7 +169,7 @@ impl<'p> Feed<'p> {
             match self.produce(execution)? {
                 Produced::Batch(batch) => {
                     self.wanted -= 1;
-                    // Nobody may be there any more to take it.
+                    // The receiver may be gone.
                     let _ = self.sender.send(Some(batch));
                 }
                 Produced::Nothing => return Ok(()),
@@ -225,7 +225,7 @@ impl<'p> Feed<'p> {
 
 enum Produced {
     Batch(RecordBatch),
-    /// The input has to give more first.
+    /// The input must deliver more first.
     Nothing,
     End,
 }

@@ -8,12 +8,12 @@
 //!                                                     translate/    which operator stands for which node
 //! ```
 //!
-//! The meaning of SQL is the SQL layer's: types, comparisons and functions are its own, and what has no kernel
-//! here is evaluated by it. An attempt that meets something it has no exact answer for is given up, and the row
-//! executor runs the statement; nothing has been sent by then.
+//! The SQL layer defines the meaning: its types, comparisons and functions apply, and it evaluates
+//! expressions without a kernel. An attempt that cannot give an exact answer is abandoned before
+//! any row was sent, and the row executor runs the statement.
 //!
-//! Threads: the session's own, and those of one runtime for the process, as many as processors. Tasks read
-//! tables through readers of the session's snapshot, which are gone when a run ends.
+//! Threads: the session's own, and those of one runtime for the process, one for each processor.
+//! Tasks read tables through readers of the session's snapshot, which end with the run.
 
 mod aggregate;
 mod cache;

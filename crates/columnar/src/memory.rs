@@ -1,4 +1,5 @@
-//! The statement's memory as the library's memory pool: operators that are refused spill or end the attempt.
+//! The statement's memory as the library's memory pool: an operator whose reservation fails spills
+//! or ends the attempt.
 
 use std::fmt;
 
@@ -6,7 +7,7 @@ use datafusion_common::{DataFusionError, Result};
 use datafusion_execution::memory_pool::{MemoryLimit, MemoryPool, MemoryReservation};
 use firn_sql::execute::MemoryBudget;
 
-/// See the module's page.
+/// The statement's budget as a pool.
 #[derive(Debug)]
 pub(crate) struct BudgetPool(pub(crate) MemoryBudget);
 

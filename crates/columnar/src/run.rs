@@ -1,4 +1,5 @@
-//! Runs a plan: tasks work, the session feeds them, takes the result and looks whether it is to go on.
+//! Runs a plan: tasks compute, and the session feeds them, takes the result and checks whether to
+//! stop.
 
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
@@ -26,7 +27,7 @@ const LOOK_EVERY: Duration = Duration::from_millis(20);
 /// Batches of the result that wait for the session at most.
 const RESULTS_AHEAD: usize = 4;
 
-/// Kept free by a sort, so that it can merge what it has put on disk.
+/// Reserved by a sort for merging what it has spilled.
 const MERGE_BYTES: usize = 8 << 20;
 
 /// Takes batches of a result; false when it wants no more.
@@ -61,7 +62,8 @@ async fn root(
     inbox.push(Message::End(done));
 }
 
-/// What a task answers, or that it has panicked: the session would wait for its last word for ever.
+/// Returns a task's result, or reports its panic; without the report, the session would wait
+/// forever.
 pub(crate) async fn caught<T>(work: impl Future<Output = Result<T>>) -> Result<T> {
     let done = AssertUnwindSafe(work).catch_unwind().await;
     done.unwrap_or_else(|_| declined("a task of the engine has panicked"))

@@ -1,5 +1,5 @@
-//! What all threads of one execution share: evaluation of expressions row by row, and the count of readers
-//! that have to be gone before the session's snapshot may be.
+//! The state that all threads of one execution share: row-by-row evaluation of expressions, and the
+//! count of readers, which must end before the session's snapshot does.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -16,7 +16,7 @@ use tokio::sync::Semaphore;
 
 use crate::stop::{Result, Stop, declined};
 
-/// See the module's page.
+/// The shared state of one execution.
 pub(crate) struct Scope {
     evaluator: RowEvaluator,
     /// Contexts that no thread uses at the moment; there is always one to copy.
@@ -50,7 +50,7 @@ impl Scope {
         })
     }
 
-    /// The scope of a run whose operators are being started.
+    /// The scope of the run that starts the calling operator.
     pub(crate) fn of(context: &TaskContext) -> Result<Arc<Scope>> {
         let scope = context.session_config().get_extension::<Scope>();
         scope.ok_or_else(|| Stop::Declined("a task has no scope".to_owned()))
@@ -79,7 +79,7 @@ impl Scope {
         Reader { inner: Some(inner), scope: Arc::clone(self) }
     }
 
-    /// Tells all tasks to stop where they are, and waits until all readers are gone.
+    /// Stops all tasks, and waits until all readers have ended.
     pub(crate) fn end(&self) {
         self.has_ended.store(true, Ordering::SeqCst);
         self.end.close();
@@ -88,8 +88,8 @@ impl Scope {
 }
 
 impl Scope {
-    /// Stops a task whose run has ended. Tasks ask between two batches: while all that they wait for is there, they
-    /// would not hear of it otherwise.
+    /// Stops a task whose run has ended. Tasks call this between two batches: while their input is
+    /// always ready, they would not notice otherwise.
     pub(crate) fn check(&self) -> Result<()> {
         match self.has_ended.load(Ordering::Relaxed) {
             true => declined("the run has ended"),

@@ -1,7 +1,7 @@
-//! Where statements put what they have no memory for: files of the library's, in a directory of the engine's.
+//! Spilled data: the library's files, in a directory of the engine.
 //!
-//! Each run has a directory of its own in it, which goes with the run; what a crash leaves is removed when the engine
-//! starts again.
+//! Each run has a directory within it, which is removed with the run. The files of a crashed
+//! process are removed when the engine starts again.
 
 #![allow(
     clippy::disallowed_methods,
@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 
 use datafusion_execution::disk_manager::{DiskManagerBuilder, DiskManagerMode};
 
-/// See the module's page.
+/// The place for spilled data.
 #[derive(Debug)]
 pub(crate) struct Spill {
     directory: PathBuf,
@@ -27,8 +27,8 @@ impl Spill {
     pub(crate) fn open(directory: &Path, limit_bytes: u64) -> io::Result<Spill> {
         match std::fs::remove_dir_all(directory) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
-            // What others may not look into keeps them from the library's files, whatever modes
-            // those have.
+            // The library chooses the modes of its files; the directory's mode keeps other users
+            // out.
             _ => std::fs::DirBuilder::new().recursive(true).mode(0o750).create(directory)?,
         }
         Ok(Spill { directory: directory.to_owned(), limit_bytes })

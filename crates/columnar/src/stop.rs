@@ -1,6 +1,6 @@
-//! Why the engine stops: the statement has failed, or it is the row executor's.
+//! Why the engine stops: the statement has failed, or the row executor must run it.
 //!
-//! Both travel through the library's error type, and come out of it again at the session.
+//! Both are passed through the library's error type and recovered from it at the session.
 
 use arrow::error::ArrowError;
 use datafusion_common::DataFusionError;

@@ -8,8 +8,8 @@
 //!   text and bytes                     Binary
 //! ```
 //!
-//! Types of literals and of products are often wider than any value is, so decimals are kept in 128 bits
-//! whatever their precision, and each step checks.
+//! Types of literals and of products are often wider than any of their values. So decimals have 128
+//! bits whatever their precision, and each step checks for overflow.
 
 use std::sync::Arc;
 
@@ -32,7 +32,7 @@ pub(crate) enum Physical {
     Int,
     UInt,
     Double,
-    /// With so many digits after the point.
+    /// With this many digits after the point.
     Decimal(u8),
     Bytes,
     Date,
@@ -40,7 +40,7 @@ pub(crate) enum Physical {
     DateTime,
 }
 
-/// A column of a relation: the slot that it stands for.
+/// A column of a relation: the slot that it holds.
 #[derive(Debug, Clone)]
 pub(crate) struct Field {
     pub(crate) slot: Slot,
@@ -105,7 +105,6 @@ impl Physical {
         }
     }
 
-    /// A builder of columns.
     pub(crate) fn builder(self, rows: usize) -> Builder {
         match self {
             Physical::Int | Physical::Date | Physical::Time | Physical::DateTime => {
@@ -138,7 +137,7 @@ impl Physical {
     }
 }
 
-/// `10^exponent`, where it fits.
+/// `10^exponent`, if it fits.
 pub(crate) fn power_of_ten(exponent: u32) -> Result<i128> {
     10_i128.checked_pow(exponent).ok_or_else(beyond)
 }
@@ -209,7 +208,7 @@ impl Builder {
         Ok(())
     }
 
-    /// The column.
+    /// Ends the column and returns it.
     pub(crate) fn finish(&mut self) -> ArrayRef {
         match self {
             Builder::Int(builder, _) => Arc::new(builder.finish()),

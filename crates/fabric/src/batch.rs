@@ -1,4 +1,4 @@
-//! Batches of one-sided acts, and being told of their end.
+//! Batches of one-sided operations, and their completion.
 //!
 //! ```text
 //!   let mut batch = Batch::new();
@@ -22,36 +22,22 @@ use crate::words::{AtomicU64, Ordering};
 /// One act on a region.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Act {
-    /// Reads so many words in ascending order.
+    /// Reads `length` words in ascending order.
     Read {
         /// The first word.
         start: usize,
-        /// How many words.
         length: usize,
     },
     /// Writes words in ascending order.
     Write {
         /// The first word.
         start: usize,
-        /// What is written.
         words: Vec<u64>,
     },
-    /// Puts `new` where `expected` stands, and answers with what stood there.
-    CompareAndSwap {
-        /// The word.
-        word: usize,
-        /// What has to stand there.
-        expected: u64,
-        /// What is put there.
-        new: u64,
-    },
-    /// Adds to a word, and answers with what it was.
-    FetchAdd {
-        /// The word.
-        word: usize,
-        /// How much.
-        amount: u64,
-    },
+    /// Writes `new` if the word equals `expected`, and returns the word's former value.
+    CompareAndSwap { word: usize, expected: u64, new: u64 },
+    /// Adds to a word, and returns its former value.
+    FetchAdd { word: usize, amount: u64 },
 }
 
 impl Act {
@@ -77,7 +63,6 @@ pub struct Batch {
 }
 
 impl Batch {
-    /// A batch without acts.
     #[must_use]
     pub fn new() -> Batch {
         Batch::default()
@@ -95,7 +80,7 @@ impl Batch {
         AnswerPlace(start..self.answer_words)
     }
 
-    /// Reads so many words from `start` on.
+    /// Reads `length` words from `start` on.
     pub fn read(&mut self, start: usize, length: usize) -> AnswerPlace {
         self.acts.push(Act::Read { start, length });
         self.place(length)
@@ -116,13 +101,13 @@ impl Batch {
         self.write(start, bytes.chunks(size_of::<u64>()).map(word).collect());
     }
 
-    /// Puts `new` where `expected` stands; the answer is what stood there.
+    /// Writes `new` if the word equals `expected`; the answer is the word's former value.
     pub fn compare_and_swap(&mut self, word: usize, expected: u64, new: u64) -> AnswerPlace {
         self.acts.push(Act::CompareAndSwap { word, expected, new });
         self.place(1)
     }
 
-    /// Adds to a word; the answer is what it was.
+    /// Adds to a word; the answer is its former value.
     pub fn fetch_add(&mut self, word: usize, amount: u64) -> AnswerPlace {
         self.acts.push(Act::FetchAdd { word, amount });
         self.place(1)
@@ -166,21 +151,21 @@ impl Batch {
     }
 }
 
-/// What a batch answers.
+/// The answers of a batch.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Answers(Vec<u64>);
 
 impl Answers {
-    /// The words that an act has read.
+    /// The words of a read.
     ///
     /// # Panics
-    /// If the place is that of another batch.
+    /// If the place belongs to another batch.
     #[must_use]
     pub fn words(&self, place: AnswerPlace) -> &[u64] {
         &self.0[place.0]
     }
 
-    /// The one word that an act answers with.
+    /// The one word that an operation answers with.
     ///
     /// # Panics
     /// As [`Answers::words`].
@@ -192,7 +177,7 @@ impl Answers {
 
 type Answered = Result<Answers, FabricError>;
 
-/// Told when a batch is done.
+/// The pending end of a batch.
 #[derive(Debug)]
 pub struct Completion(State);
 
@@ -208,7 +193,8 @@ struct Promise {
     changed: Event,
 }
 
-/// The transport's end of a completion. Dropped without an answer, it leaves the peer to its timeout.
+/// The transport's end of a completion. If it is dropped without an answer, the peer waits until
+/// its timeout.
 #[derive(Debug)]
 pub struct Completer(Arc<Promise>);
 

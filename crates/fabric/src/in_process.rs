@@ -1,4 +1,4 @@
-//! Regions within one process: the embedded default, without any transport.
+//! Regions within one process: the embedded default, without a transport.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -25,7 +25,6 @@ struct Shared {
 }
 
 impl InProcessFabric {
-    /// No regions yet.
     #[must_use]
     pub fn new(epoch: Epoch) -> InProcessFabric {
         let regions = Mutex::new(HashMap::new());
@@ -107,7 +106,7 @@ impl Region for InProcessRegion {
     fn submit(&self, batch: Batch) -> Completion {
         let checked = self.shared.check();
         let answered = checked.and_then(|()| batch.run(self.region.words()));
-        // What was read while the epoch ended is not told.
+        // A read that ran while the epoch ended returns an error.
         Completion::ready(answered.and_then(|answers| self.shared.check().map(|()| answers)))
     }
 }

@@ -1,5 +1,5 @@
-//! One-sided memory: regions of words that somebody else may read and change without running any
-//! code of the owner's database threads (papers 000 §4.3, 003: RDMA verbs).
+//! One-sided memory: regions of words that another node reads and changes without running code of
+//! the owner's database threads (papers 000 §4.3, 003: RDMA verbs).
 //!
 //! ```text
 //!   owner                                   peer
@@ -8,18 +8,20 @@
 //!        the words themselves                    read · write · compare and swap · add
 //! ```
 //!
-//! The owner uses the words directly and pays nothing for peers. A peer posts batches, any number of
-//! which may be under way, and is told of each when it is done. What it may rely on:
+//! The owner uses the words directly and pays nothing for peers. A peer submits batches, several of
+//! which may be under way, and each completion reports the end of its batch. A peer may rely on
+//! this:
 //!
-//! * each word is read and written as a whole, and acts of a batch happen in their order. Several
-//!   words are no unit: the layout of a region says how a reader notices a change half-way;
-//! * a region belongs to one [`Epoch`] of its owner. Once that has ended (the owner has gone or
-//!   begun another one), every access is refused: nobody is told what an owner has left behind;
-//! * what fails has an error ([`FabricError`]), within the time that the peer gave.
+//! * each word is read and written whole, and the operations of a batch happen in their order.
+//!   Several words are not a unit: the layout of a region says how a reader detects a half-done
+//!   change;
+//! * a region belongs to one [`Epoch`] of its owner. After that epoch has ended (the owner has died
+//!   or begun another epoch), every access fails, so no peer reads what a former owner left behind;
+//! * a failure is reported as a [`FabricError`], within the timeout that the peer gave.
 //!
-//! What lives in regions is laid out in words from the start, so that every fabric serves it
-//! unchanged. There are two: within a process ([`in_process`]), the embedded default, and memory
-//! that processes of one machine share ([`shared_memory`]).
+//! The content of regions is laid out in words, so that every fabric serves it unchanged. There are
+//! two fabrics: within a process ([`in_process`]), the embedded default, and memory that processes
+//! of one machine share ([`shared_memory`]).
 
 pub mod batch;
 pub mod in_process;

@@ -5,8 +5,8 @@
 //!           "FnRegion"  version  epoch  length in words  ended  words
 //! ```
 //!
-//! The memory is a file without a name, sealed at its length, so that no process can take words
-//! away from under another one. `docs/formats/shared-region.md` describes it for other programs.
+//! The memory is an unnamed file, sealed at its length, so that no process can cut it while another
+//! one uses it. `docs/formats/shared-region.md` describes it for other programs.
 
 use std::ffi::c_void;
 use std::io;
@@ -19,7 +19,7 @@ use rustix::mm::{MapFlags, ProtFlags};
 
 use crate::region::Epoch;
 
-/// Where the words begin.
+/// Offset of the first word.
 pub(crate) const HEADER_BYTES: usize = 4096;
 pub(crate) const MAGIC: [u8; 8] = *b"FnRegion";
 pub(crate) const VERSION: u64 = 1;
@@ -44,14 +44,16 @@ unsafe impl Send for Mapping {}
 // SAFETY: all access goes through atomics.
 unsafe impl Sync for Mapping {}
 
-/// Why shared memory was not what it should be.
+/// Why a mapping was refused.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum MappingError {
-    #[error("the memory is no region")]
+    #[error("the memory is not a region")]
     Foreign,
-    #[error("the region has version {theirs}, this process knows version {VERSION}")]
+    #[error(
+        "the region has version {theirs}, this process uses version {VERSION}; run the same release on both"
+    )]
     Version { theirs: u64 },
-    #[error("the memory is not as long as the region says, or can be cut")]
+    #[error("the memory's length differs from the region's header, or the memory is not sealed")]
     Length,
     #[error(transparent)]
     System(#[from] io::Error),
@@ -131,8 +133,9 @@ impl Mapping {
 
     fn all_words(&self) -> &[AtomicU64] {
         let length = HEADER_BYTES / size_of::<u64>() + self.length_words;
-        // SAFETY: the mapping holds so many words, is page-aligned, initialised with zeros, sealed
-        // against being cut, and lives as long as `self`. Every process uses it by atomics alone.
+        // SAFETY: the mapping holds `length` words, is page-aligned, initialised with zeros, sealed
+        // against being cut, and lives as long as `self`. Every process accesses it through atomics
+        // alone.
         unsafe { std::slice::from_raw_parts(self.start.as_ptr().cast::<AtomicU64>(), length) }
     }
 
@@ -140,7 +143,6 @@ impl Mapping {
         &self.all_words()[..HEADER_BYTES / size_of::<u64>()]
     }
 
-    /// The region's words.
     #[inline]
     pub(crate) fn words(&self) -> &[AtomicU64] {
         &self.all_words()[HEADER_BYTES / size_of::<u64>()..]
@@ -150,7 +152,7 @@ impl Mapping {
         Epoch(self.header()[EPOCH_WORD].load(Ordering::Acquire))
     }
 
-    /// Tells peers that the owner's epoch has ended.
+    /// Marks the region: the owner's epoch has ended.
     pub(crate) fn end(&self) {
         self.header()[ENDED_WORD].store(1, Ordering::Release);
     }
@@ -169,7 +171,7 @@ impl AsFd for Mapping {
 impl Drop for Mapping {
     fn drop(&mut self) {
         let bytes = HEADER_BYTES + self.length_words * size_of::<u64>();
-        // SAFETY: this is the whole mapping, and nobody borrows its words any more.
+        // SAFETY: this is the whole mapping, and no borrow of its words exists any more.
         let unmapped = unsafe { rustix::mm::munmap(self.start.as_ptr(), bytes) };
         debug_assert!(unmapped.is_ok(), "a mapping can be unmapped");
     }

@@ -1,4 +1,4 @@
-//! A region in the hands of its owner, who uses the words directly.
+//! A region on the owner's side, which uses the words directly.
 
 use std::sync::Arc;
 
@@ -29,7 +29,6 @@ impl OwnedRegion {
         OwnedRegion(Memory::Shared(mapping))
     }
 
-    /// The words.
     #[inline]
     #[must_use]
     pub fn words(&self) -> &[AtomicU64] {

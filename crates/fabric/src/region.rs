@@ -1,4 +1,4 @@
-//! The seams: what an owner asks of a fabric, and what a peer can do with a region of somebody else.
+//! The seams: what an owner needs of a fabric, and what a peer can do with another node's region.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -23,16 +23,15 @@ pub enum FabricError {
     #[error("no region named {0} is registered")]
     Unknown(String),
     /// The name is taken.
-    #[error("a region named {0} is registered already")]
+    #[error("a region named {0} is already registered")]
     Registered(String),
-    /// The access goes past the region's end. Nothing of its batch was done.
-    #[error("words {start}..{end} go past the end of a region of {length} words")]
+    /// The access goes beyond the region's end. No operation of its batch was done.
+    #[error("words {start}..{end} are beyond the end of a region of {length} words")]
     OutOfBounds {
         /// First word.
         start: usize,
-        /// Behind the last word.
+        /// One past the last word.
         end: usize,
-        /// The region's length.
         length: usize,
     },
     /// The owner's epoch has ended: connect again, to whatever it has registered since.
@@ -41,28 +40,22 @@ pub enum FabricError {
         /// The epoch that the peer had connected to.
         epoch: Epoch,
     },
-    /// The owner cannot be reached. What was under way may have been done or not.
+    /// The owner cannot be reached. Operations that were under way may or may not have been done.
     #[error("the owner of the regions at {owner} cannot be reached: {reason}")]
     Unreachable {
-        /// Who.
         owner: String,
-        /// What the transport says.
+        /// The transport's reason.
         reason: String,
     },
-    /// The time ran out. What was under way may still be done.
+    /// The time ran out. Operations that were under way may still be done.
     #[error("one-sided access took longer than {timeout:?}")]
     TimedOut {
         /// How long the peer was willing to wait.
         timeout: Duration,
     },
     /// The owner speaks another version of the fabric's protocol, or none.
-    #[error("{owner} serves no regions that this process understands: {reason}")]
-    Incompatible {
-        /// Who.
-        owner: String,
-        /// What was found.
-        reason: String,
-    },
+    #[error("{owner} does not serve regions in a form that this process knows: {reason}")]
+    Incompatible { owner: String, reason: String },
 }
 
 /// The owner's side: makes regions that peers can reach.
@@ -87,7 +80,7 @@ pub trait Peer: Send + Sync {
     fn connect(&self, name: &str) -> Result<Arc<dyn Region>, FabricError>;
 }
 
-/// A region, as a peer sees it.
+/// A region from a peer's side.
 pub trait Region: Send + Sync {
     /// The region's length in words.
     fn length_words(&self) -> usize;
@@ -98,8 +91,8 @@ pub trait Region: Send + Sync {
     /// How long [`Region::read`] and the other calls for one act wait.
     fn timeout(&self) -> Duration;
 
-    /// Has a batch done. Never blocks; the completion is told when all of it is done, or that it
-    /// was not.
+    /// Submits a batch. Never blocks; the completion reports that all of the batch was done, or an
+    /// error.
     fn submit(&self, batch: Batch) -> Completion;
 
     /// Reads the words from `start` in ascending order. Blocks for a round trip.
@@ -113,7 +106,8 @@ pub trait Region: Send + Sync {
         Ok(())
     }
 
-    /// Reads bytes, the low one of each word first, from the word `start` on. Blocks for a round trip.
+    /// Reads bytes from the word `start` on, the low byte of each word first. Blocks for a round
+    /// trip.
     ///
     /// # Errors
     /// As [`Region::read`].
@@ -146,7 +140,8 @@ pub trait Region: Send + Sync {
         self.submit(batch).wait(self.timeout()).map(drop)
     }
 
-    /// Puts `new` where `expected` stands; returns what stood there. Blocks for a round trip.
+    /// Writes `new` if the word equals `expected`; returns the word's former value. Blocks for a
+    /// round trip.
     ///
     /// # Errors
     /// As [`Region::read`].
@@ -156,7 +151,7 @@ pub trait Region: Send + Sync {
         Ok(self.submit(batch).wait(self.timeout())?.word(found))
     }
 
-    /// Adds to a word; returns what it was. Blocks for a round trip.
+    /// Adds to a word; returns its former value. Blocks for a round trip.
     ///
     /// # Errors
     /// As [`Region::read`].

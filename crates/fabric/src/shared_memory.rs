@@ -8,12 +8,13 @@
 //!      │  ◄──── a connection that stays ────  │  whose end is the owner's end
 //! ```
 //!
-//! The owner's process hands the memory over a Unix socket and has no part in any access after
-//! that. A peer notices the owner's death because the connection that stays ends; the system sees
-//! to that however the owner dies. An owner that takes leave also marks its regions.
+//! The owner's process passes the memory over a Unix socket and takes no part in any access after
+//! that. The peer keeps the connection open and notices the owner's death by the connection's end,
+//! which the system ensures however the owner dies. An owner that ends regularly also marks its
+//! regions as ended.
 //!
-//! The socket is of the kind that keeps packets apart, and is for processes of the same user: it
-//! has the modes of its directory. `docs/formats/shared-region.md` shows the packets.
+//! The socket is of type `SEQPACKET` and serves processes of the same user: the modes of its
+//! directory protect it. `docs/formats/shared-region.md` shows the packets.
 
 mod owner;
 mod packets;

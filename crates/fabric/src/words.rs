@@ -1,5 +1,5 @@
-//! What a region's words are made of: the machine's atomics, or shuttle's when they are tested under many
-//! orders of steps (`--features shuttle`).
+//! The words of a region: the machine's atomics, or shuttle's when tests explore many orders of
+//! steps (`--features shuttle`).
 
 #[cfg(feature = "shuttle")]
 pub(crate) use shuttle::sync::atomic::{AtomicU64, Ordering};

@@ -1,4 +1,4 @@
-//! Drawing bytes for golden tests: each run of bytes on its own line, with what it means.
+//! Draws bytes for golden tests: each run of bytes on its own line, with its meaning.
 
 use std::fmt::Write as _;
 
@@ -23,7 +23,6 @@ impl<'a> Annotated<'a> {
         self
     }
 
-    /// Several fields.
     pub(crate) fn fields(&mut self, fields: &[(usize, &str)]) -> &mut Self {
         for &(length, meaning) in fields {
             self.field(length, meaning);

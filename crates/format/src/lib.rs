@@ -1,8 +1,8 @@
-//! Every byte that Firn puts on disk or hands to another tier: pages, redo records, undo records, rows
-//! and keys, with the one pure function that changes a page.
+//! Every byte that Firn puts on disk or passes to another tier: pages, redo records, undo records,
+//! rows and keys, and the one pure function that changes a page.
 //!
-//! Architecture invariant: nothing here does I/O, takes a latch or knows a clock. Every decoder takes
-//! arbitrary bytes and answers with an error, never with a panic.
+//! Architecture invariant: no I/O, no latch, no clock. Every decoder accepts arbitrary bytes and
+//! returns an error; it never panics.
 
 #[cfg(test)]
 mod annotate;

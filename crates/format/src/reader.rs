@@ -1,4 +1,4 @@
-//! Reading numbers and byte runs off the front of bytes that nobody vouches for.
+//! Reads numbers and runs of bytes from the front of untrusted bytes.
 
 /// Takes fields from the front; every method answers `None` when the bytes end too early.
 #[derive(Debug, Clone, Copy)]
@@ -39,7 +39,7 @@ impl<'a> ByteReader<'a> {
         Some(head)
     }
 
-    /// Everything that is left.
+    /// The bytes that have not been read.
     pub(crate) fn remaining(&self) -> &'a [u8] {
         self.rest
     }

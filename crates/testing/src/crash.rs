@@ -1,16 +1,16 @@
 //! Real processes, killed with `kill -9` at random moments, again and again.
 //!
-//! The simulator's crashes are many and cheap, but they happen to tasks of the test. Here the operating
-//! system does it to the program that users run:
+//! The simulator's crashes are many and cheap, but they happen to tasks of the test. Here the
+//! operating system kills the program that users run:
 //!
 //! ```text
 //!   start ──► ready ──► driven by clients ──► kill -9 ──► verify ──► start ──► ...
 //!                       └─ a random while ─┘
 //! ```
 //!
-//! What the program printed as whole lines before its death is handed to the verification; a program
-//! that prints what it acknowledged needs no clients. The operating system survives, so that lost
-//! syncs are not found here but on the simulated disk.
+//! The verification gets all whole lines that the program printed before its death; a program that
+//! prints its acknowledgements needs no clients. The operating system survives, so lost syncs are
+//! found on the simulated disk and not here.
 
 use std::collections::VecDeque;
 use std::io::{BufRead, BufReader, Read};
@@ -28,31 +28,31 @@ use crate::random::Random;
 /// How many bytes of what the program wrote to its standard error are kept, from the end.
 const ERROR_TAIL_BYTES: usize = 16 * 1024;
 
-/// A program that is to be killed, and how to tell whether it bore it.
+/// A program to kill, and the check that it recovered.
 pub trait Victim: Sync {
     /// How to start it. Standard output and error are taken over by the loop.
     fn command(&mut self, round: u32) -> Command;
 
-    /// Whether a line of its standard output says that it is ready. By default the first one does.
+    /// Whether a line of its standard output reports that it is ready. By default the first one
+    /// does.
     fn is_ready(&self, line: &str) -> bool {
         let _ = line;
         true
     }
 
-    /// Works against the program from a thread of its own, from when it is ready until
-    /// [`Life::is_over`]. Errors are to be expected at its end.
+    /// Works against the program, in a separate thread, from when it is ready until
+    /// [`Life::is_over`]. Errors are expected at the end.
     fn drive(&self, life: &Life) {
         let _ = life;
     }
 
-    /// Looks at what is left after a kill.
+    /// Checks what a kill has left.
     ///
     /// # Errors
-    /// With what is wrong.
+    /// The fault.
     fn verify(&mut self, death: &Death) -> Result<(), String>;
 }
 
-/// A running program.
 #[derive(Debug)]
 pub struct Life {
     /// The round's number, beginning with zero.
@@ -70,7 +70,6 @@ impl Life {
     }
 }
 
-/// A killed program.
 #[derive(Debug)]
 pub struct Death {
     /// The round's number, beginning with zero.
@@ -87,36 +86,26 @@ pub enum KillLoopError {
     /// The program could not be started, or its end not be learnt.
     #[error("round {round}: {error}")]
     System {
-        /// The round's number.
         round: u32,
-        /// The operating system's words.
+        /// The operating system's error.
         error: std::io::Error,
     },
     /// It was not ready in time, or ended by itself.
     #[error("round {round}: the program {what} ({status:?}); it last said:\n{stderr}")]
     Ended {
-        /// The round's number.
         round: u32,
-        /// What it did instead of living until it was killed.
+        /// Why it ended before it was killed.
         what: &'static str,
-        /// How it ended.
         status: ExitStatus,
         /// The end of its standard error.
         stderr: String,
     },
-    /// The verification found something.
+    /// The verification found a fault.
     #[error("round {round}, seed {seed}: {complaint}")]
-    Verification {
-        /// The round's number.
-        round: u32,
-        /// The loop's seed.
-        seed: u64,
-        /// What is wrong.
-        complaint: String,
-    },
+    Verification { round: u32, seed: u64, complaint: String },
 }
 
-/// What a kill loop did.
+/// The summary of a kill loop.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Survived {
     /// How often the program was killed and verified.
@@ -135,7 +124,7 @@ pub struct KillLoop {
 }
 
 impl KillLoop {
-    /// A loop whose moments of death are fixed by `seed`, as far as real time can be.
+    /// A loop whose kill times depend on `seed`, as far as real time allows.
     #[must_use]
     pub fn new(seed: u64) -> KillLoop {
         let life = Duration::from_millis(1)..=Duration::from_millis(500);
@@ -232,7 +221,7 @@ impl KillLoop {
     }
 }
 
-/// Sees to it that nothing is left running, whatever happens to the test.
+/// Kills the program when the test ends, in whichever way.
 struct KilledOnDrop(Child);
 
 impl KilledOnDrop {
@@ -249,7 +238,7 @@ impl Drop for KilledOnDrop {
     }
 }
 
-/// What a program has said so far.
+/// The program's output so far.
 #[derive(Default)]
 struct Output {
     state: Mutex<Said>,

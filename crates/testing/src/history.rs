@@ -1,8 +1,8 @@
-//! What concurrent transactions saw and did, recorded while they run and judged afterwards.
+//! The reads and writes of concurrent transactions, recorded while they run and judged afterwards.
 //!
 //! Each key holds a list; a transaction appends unique elements and reads whole lists. A read of
-//! `[4, 2, 9]` thus tells which appends it saw and in which order they were made, so that the order of
-//! versions need not be guessed:
+//! `[4, 2, 9]` thus tells which appends it saw and in which order they were made, so that the order
+//! of versions need not be guessed:
 //!
 //! ```text
 //!   session 1   begin ── append(x, 4) ── read y = [] ──────── commit
@@ -10,12 +10,12 @@
 //!                                  x: session 2 before 1, y: session 1 before 2: write skew
 //! ```
 //!
-//! A range read is recorded as a read of every key of the range, the absent ones as empty lists: a
+//! A range read is recorded as a read of every key of the range, absent keys as empty lists: a
 //! phantom is then an element that such a read missed.
 //!
-//! The judges are [`History::check`], which needs no help from the system under test, and
-//! [`History::check_timestamps`], which believes the timestamps that it reports and checks each read
-//! against them exactly.
+//! The judges are [`History::check`], which needs no help of the system under test, and
+//! [`History::check_timestamps`], which trusts the timestamps that the system reports and checks
+//! each read exactly.
 
 mod check;
 mod timestamps;
@@ -30,7 +30,7 @@ use parking_lot::Mutex;
 pub use check::{Anomaly, Isolation, Rejected};
 pub use timestamps::TimestampViolation;
 
-/// What a list is stored under.
+/// Key of a list.
 pub type Key = u32;
 /// A member of a list. No element is appended twice to a key.
 pub type Element = u32;
@@ -41,17 +41,11 @@ pub type SessionId = u32;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Operation {
     /// It appended `element` to the list of `key`.
-    Append {
-        /// The list's key.
-        key: Key,
-        /// The appended element.
-        element: Element,
-    },
+    Append { key: Key, element: Element },
     /// It read the list of `key`.
     Read {
-        /// The list's key.
         key: Key,
-        /// What it saw.
+        /// The list that was read.
         list: Vec<Element>,
     },
 }
@@ -63,30 +57,27 @@ pub enum Outcome {
     Committed,
     /// It certainly did not happen.
     Aborted,
-    /// The client was told nothing: it may have happened, or may still happen.
+    /// The client got no answer: the commit may have happened, or may still happen.
     Unknown,
 }
 
-/// One recorded transaction.
 #[derive(Debug, Clone)]
 pub struct Transaction {
-    /// Who ran it.
     pub session: SessionId,
-    /// What it did, in order.
+    /// The operations in order.
     pub operations: Vec<Operation>,
-    /// How it ended.
     pub outcome: Outcome,
     /// When it began: its place among all beginnings and ends.
     pub began: u64,
     /// When its client knew how it ended.
     pub ended: u64,
-    /// The snapshot that it says it read at.
+    /// The reported snapshot.
     pub snapshot: Option<Cts>,
-    /// The timestamp that it says it committed at.
+    /// The reported commit timestamp.
     pub committed_at: Option<Cts>,
 }
 
-/// Everything that was recorded.
+/// All recorded transactions.
 #[derive(Debug, Clone, Default)]
 pub struct History {
     /// The transactions, in the order of their ends.
@@ -141,15 +132,15 @@ impl Recorder {
         Recording { recorder: self.clone(), transaction }
     }
 
-    /// What was recorded so far. Transactions that are still open are missing.
+    /// The transactions that were recorded so far, without open ones.
     #[must_use]
     pub fn history(&self) -> History {
         self.recorded.lock().history.clone()
     }
 }
 
-/// A transaction that is being recorded. Dropped without a word, it is of unknown outcome, as that of
-/// a client whose connection broke.
+/// A transaction that is being recorded. If it is dropped without an outcome, its outcome is
+/// unknown, as for a client whose connection broke.
 pub struct Recording {
     recorder: Recorder,
     transaction: Transaction,
@@ -161,7 +152,7 @@ impl Recording {
         self.transaction.operations.push(Operation::Append { key, element });
     }
 
-    /// Call with what a read returned; a key that is not there has an empty list.
+    /// Records the result of a read; a key that does not exist has an empty list.
     pub fn read(&mut self, key: Key, list: &[Element]) {
         self.transaction.operations.push(Operation::Read { key, list: list.to_vec() });
     }
@@ -178,12 +169,12 @@ impl Recording {
         }
     }
 
-    /// The snapshot that the system says the transaction reads at.
+    /// Records the snapshot that the system reports.
     pub fn reads_at(&mut self, snapshot: Cts) {
         self.transaction.snapshot = Some(snapshot);
     }
 
-    /// The commit was acknowledged, at a timestamp if the system told one.
+    /// The commit was acknowledged, at this timestamp if the system reports one.
     pub fn committed(mut self, at: Option<Cts>) {
         self.transaction.outcome = Outcome::Committed;
         self.transaction.committed_at = at;
@@ -194,7 +185,7 @@ impl Recording {
         self.transaction.outcome = Outcome::Aborted;
     }
 
-    /// Nobody knows whether it happened.
+    /// Whether the commit happened is unknown.
     pub fn unknown(self) {
         drop(self);
     }

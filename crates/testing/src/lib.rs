@@ -1,4 +1,4 @@
-//! What Firn is tested with. Nobody imports this crate outside of tests.
+//! The tools of Firn's tests. Only tests import this crate.
 //!
 //! * [`simulation`] runs a whole cluster in one process, one task at a time, from a seed;
 //! * [`history`] records concurrent transactions and judges which isolation they had;

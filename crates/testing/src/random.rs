@@ -1,4 +1,4 @@
-//! Choices drawn from a seed.
+//! Random choices that a seed determines.
 
 use firn_base::random::{RandomSource, SplitMix};
 
@@ -15,13 +15,12 @@ impl Random {
         Random { words: SplitMix::new(seed) }
     }
 
-    /// A sequence of its own, fixed by what this one draws now.
+    /// An independent sequence, seeded by a draw from this one.
     #[must_use]
     pub fn fork(&self) -> Random {
         Random::new(self.words.next_u64())
     }
 
-    /// The next word.
     pub fn word(&self) -> u64 {
         self.words.next_u64()
     }

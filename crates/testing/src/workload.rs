@@ -1,5 +1,5 @@
-//! Random transactions over lists, run against whatever implements [`Session`] and recorded for the
-//! judges of [`crate::history`].
+//! Random transactions over lists, run against any implementation of [`Session`] and recorded for
+//! the judges of [`crate::history`].
 //!
 //! ```text
 //!   let workload = Workload::new(WorkloadOptions::default(), random);
@@ -19,21 +19,21 @@ use parking_lot::Mutex;
 use crate::history::{Element, Key, Outcome, Recorder, Recording, SessionId};
 use crate::random::Random;
 
-/// Why a call of a [`Session`] did not do what it was asked to. The transaction is over in any case.
+/// Why a call of a [`Session`] failed. The transaction has ended in any case.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Refused {
     /// The transaction certainly did not happen: a conflict, a deadlock, a time limit.
     Aborted,
-    /// Nobody knows: the connection broke while the commit was on its way.
+    /// Unknown: the connection broke during the commit.
     Unknown,
 }
 
 /// A client of the system under test, which runs one transaction after the other.
 pub trait Session {
-    /// Begins a transaction; tells its snapshot if the system does.
+    /// Begins a transaction; returns its snapshot if the system reports it.
     ///
     /// # Errors
-    /// As all calls: the transaction is over then, and nothing has to be rolled back.
+    /// As for all calls: the transaction has ended, and no rollback is needed.
     fn begin(&mut self) -> Result<Option<Cts>, Refused>;
 
     /// The list of `key`; empty if there is none.
@@ -51,23 +51,22 @@ pub trait Session {
         keys: RangeInclusive<Key>,
     ) -> Result<Vec<(Key, Vec<Element>)>, Refused>;
 
-    /// Appends to the list of `key`, creating it if there is none.
+    /// Appends to the list of `key`, which it creates if it does not exist.
     ///
     /// # Errors
     /// The transaction is over.
     fn append(&mut self, key: Key, element: Element) -> Result<(), Refused>;
 
-    /// Commits; tells the commit timestamp if the system does and the transaction wrote.
+    /// Commits; returns the commit timestamp if the system reports it and the transaction wrote.
     ///
     /// # Errors
     /// The transaction is over.
     fn commit(&mut self) -> Result<Option<Cts>, Refused>;
 
-    /// Rolls back.
     fn rollback(&mut self);
 }
 
-/// What transactions look like.
+/// The shape of the transactions.
 #[derive(Debug, Clone)]
 pub struct WorkloadOptions {
     /// How many keys are in use at a time. Few keys make many conflicts.
@@ -80,8 +79,8 @@ pub struct WorkloadOptions {
     pub range_share: f64,
     /// The share of transactions that roll back at their end.
     pub rollback_share: f64,
-    /// After this many appends all keys are given up for as many fresh ones, so that lists stay short
-    /// and there are always keys without a list.
+    /// After this many appends all keys are replaced by new ones, so that lists stay short and
+    /// there are always keys without a list.
     pub appends_per_generation: u32,
 }
 
@@ -136,7 +135,6 @@ impl Workload {
         outcomes.filter(|outcome| *outcome == Outcome::Committed).count()
     }
 
-    /// Runs one transaction.
     pub fn run_one(
         &self,
         session: &mut dyn Session,
@@ -165,8 +163,8 @@ impl Workload {
         }
     }
 
-    /// Reads every key that was ever used, in one transaction: a last look, which makes sure that no
-    /// append goes unobserved.
+    /// Reads every key that was ever used, in one transaction: a final read, so that no append
+    /// stays unobserved.
     pub fn read_everything(
         &self,
         session: &mut dyn Session,
@@ -215,7 +213,7 @@ impl Workload {
     }
 }
 
-/// What the transaction told at its commit, or `None` if it was rolled back as planned.
+/// The result of the commit, or `None` if the transaction was rolled back as planned.
 fn attempt(
     session: &mut dyn Session,
     steps: &[Step],

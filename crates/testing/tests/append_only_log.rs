@@ -1,6 +1,7 @@
-//! A toy log over the simulated disk, as an example of how to use the simulator: a writer with group
-//! commit, clients that wait for their acknowledgement, power losses at any switch point. What was
-//! acknowledged must be there afterwards. Variants of the log that forget something must be caught.
+//! A toy log over the simulated disk, as an example of the simulator's use: a writer with group
+//! commit, clients that wait for their acknowledgement, power losses at any switch point.
+//! Everything that was acknowledged must exist afterwards. Variants of the log that skip a step
+//! must be caught.
 
 use std::io;
 use std::path::Path;
@@ -20,7 +21,7 @@ use parking_lot::Mutex;
 const RECORD_BYTES: usize = 16;
 const PATH: &str = "/log";
 
-/// What a log forgets.
+/// The step that a log skips.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Forgets {
     Nothing,
@@ -84,7 +85,7 @@ impl Log {
         durable().then_some(number)
     }
 
-    /// Writes what was appended, in groups, until the disk fails.
+    /// Writes the appended records, in groups, until the disk fails.
     fn write(&self) {
         loop {
             self.appended.wait_until(None, || !self.tail.lock().records.is_empty());
@@ -120,7 +121,7 @@ fn encode(value: u64) -> [u8; RECORD_BYTES] {
     record
 }
 
-/// The records of the log, up to the first one that is not whole.
+/// The records of the log, up to the first incomplete one.
 fn recovered(file: &dyn File, forgets: Forgets) -> io::Result<Vec<u64>> {
     let mut bytes = vec![0; file.length()? as usize];
     file.read_at(&mut bytes, 0)?;
@@ -156,7 +157,7 @@ fn start(node: &Process, forgets: Forgets, acknowledged: &Acknowledged) {
     });
 }
 
-/// What was acknowledged is there, and nothing that nobody wrote.
+/// Checks that every acknowledged record exists, and no record that was never written.
 fn verify(world: &World, disk: &SimulatedDisk, forgets: Forgets, acknowledged: &Acknowledged) {
     let found = world.start("verifier", disk).run(move |environment| {
         match environment.disk.open(Path::new(PATH), OpenMode::Read) {

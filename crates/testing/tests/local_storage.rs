@@ -1,6 +1,6 @@
-//! The local log and the local page store together, over the simulated disk: what was acknowledged is
-//! there after kills and power losses, every page is some version that it really had, and never an
-//! older one than the reader asked for.
+//! The local log and the local page store together, over the simulated disk: what was acknowledged
+//! exists after kills and power losses, and every page is a version that it really had, never older
+//! than the reader requested.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -27,7 +27,7 @@ const DIRECTORY: &str = "/db";
 /// What the outside knows, across the lives of the process.
 #[derive(Default)]
 struct Model {
-    /// The ends of the groups that changed a page, and what they wrote into it.
+    /// End positions of the groups that changed a page, and the values that they wrote.
     versions: BTreeMap<PageId, Vec<(Lsn, u64)>>,
     acknowledged: Lsn,
     next_value: u64,
@@ -146,7 +146,7 @@ fn page(number: u32) -> PageId {
 
 /// One life: a writer and a reader, until they are stopped or `rounds` are over.
 fn live(environment: &Environment, random: &Random, model: &Arc<Mutex<Model>>, rounds: u32) {
-    // A bad disk may refuse even that; the verifier, whose disk is good, tells whether harm was done.
+    // A bad disk may refuse even that; the verifier, whose disk is good, checks for damage.
     let Ok(node) = open(environment).map(Arc::new) else { return };
     model.lock().forget_after(node.log.end_lsn());
     let reader = {
@@ -163,7 +163,7 @@ fn live(environment: &Environment, random: &Random, model: &Arc<Mutex<Model>>, r
     reader.join();
 }
 
-/// Every page is there again, as it was last.
+/// Every page exists, in its last version.
 fn verify(environment: &Environment, model: &Mutex<Model>) {
     let node = open(environment).expect("nothing is wrong with the disk");
     let end = node.log.end_lsn();

@@ -24,7 +24,7 @@ const COMMITTERS: u64 = 4;
 const COMMITS: u64 = 15;
 const HOUR: Duration = Duration::from_secs(3600);
 
-/// What the outside was told.
+/// What was reported to the outside.
 #[derive(Default)]
 struct Told {
     /// The highest position that was acknowledged.

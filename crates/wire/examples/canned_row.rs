@@ -1,5 +1,6 @@
-//! The protocol alone, to measure servers against: `canned_row PORT` answers each query and each prepared statement
-//! with the same row of one text of 119 characters, as sysbench's point selects give it, and everything else with OK.
+//! The protocol alone, as a baseline for servers: `canned_row PORT` answers each query and each
+//! prepared statement with the same row of one text of 119 characters, as sysbench's point selects
+//! return it, and everything else with OK.
 
 use firn_base::network::Address;
 use std::sync::Arc;

@@ -1,5 +1,5 @@
-//! Measures the protocol alone: `point_selects CLIENTS SECONDS` prepares a canned point select in each of so
-//! many clients, all in this process with the server, and says how many are answered in a second.
+//! Measures the protocol alone: `point_selects CLIENTS SECONDS` prepares a fixed point select in
+//! each client, all in one process with the server, and prints how many are answered in a second.
 
 #[path = "../tests/support/client.rs"]
 #[allow(dead_code, reason = "a benchmark says little")]
@@ -56,7 +56,7 @@ fn run_client(port: u16, stop: &AtomicBool, answered: &AtomicU64) {
     while !stop.load(Ordering::Relaxed) {
         for _ in 0..100 {
             stream.write_all(&packet).expect("the server listens");
-            // The reply comes in one piece, since it is written in one.
+            // The reply arrives in one piece, because the server writes it in one.
             let length = stream.read(&mut reply).expect("the server answers");
             assert!(length > 50, "a whole reply");
         }

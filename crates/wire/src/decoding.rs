@@ -1,4 +1,4 @@
-//! Every decoder, applied to the same bytes: for the fuzzer, which has no other way in.
+//! Every decoder, applied to the same bytes: the entry point of the fuzzer.
 
 #![allow(clippy::disallowed_types, reason = "bytes of a fuzz target, which no clock concerns")]
 
@@ -29,7 +29,7 @@ pub fn decode_as_everything(bytes: &[u8]) {
         decode_stream(bytes, algorithm);
     }
     let _ = native::verify(bytes, bytes, bytes);
-    // Checking a password takes long, so only what is no stored one is tried.
+    // Checking a password is slow, so bytes that may be a stored string are left out.
     if !bytes.starts_with(b"$A$") {
         let _ = caching_sha2::verify_password(bytes, b"x");
     }

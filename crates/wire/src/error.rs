@@ -1,12 +1,12 @@
-//! What goes wrong on a connection, by what it asks of the caller: tell the client and go on, tell the
-//! client and close, or just close.
+//! Errors of a connection, by the required reaction: tell the client and continue, tell the client
+//! and close, or just close.
 
 use std::borrow::Cow;
 use std::io;
 
 use firn_base::memory::NoRoom;
 
-/// What an ERR packet says.
+/// The content of an ERR packet.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{code} ({}): {message}", self.sqlstate_text())]
 pub struct ServerError {
@@ -122,19 +122,19 @@ impl ServerError {
 /// Why a command or a connection could not go on.
 #[derive(Debug, thiserror::Error)]
 pub enum WireError {
-    /// The client is told, and its next command is awaited: what a statement's error is.
+    /// The client is told, and its next command is awaited: the error of a statement.
     #[error(transparent)]
     Refused(#[from] ServerError),
     /// The client is told, and the connection is closed: the stream can no longer be trusted.
     #[error("{0}; closing")]
     Fatal(ServerError),
-    /// The connection is gone or was told to go. Nothing can be said to the client.
+    /// The connection is lost or was told to end. The client cannot be told.
     #[error("connection lost: {0}")]
     Lost(#[from] io::Error),
 }
 
 impl WireError {
-    /// The connection has ended without anybody's fault.
+    /// The connection has ended regularly.
     pub(crate) fn closed() -> WireError {
         WireError::Lost(io::ErrorKind::UnexpectedEof.into())
     }

@@ -1,9 +1,11 @@
-//! The protocol's bit sets: what the two ends can do, what state the session is in, what a column is.
+//! The protocol's bit sets: capabilities of both ends, state of the session, properties of a
+//! column.
 
 use bitflags::bitflags;
 
 bitflags! {
-    /// What an end of the connection can do. Both sides announce theirs; the meet of both is in force.
+    /// Capabilities of an end of the connection. Both sides announce theirs; the intersection
+    /// applies.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
     pub struct Capabilities: u32 {
         /// Has passwords of version 4.1's length; always set.
@@ -109,7 +111,7 @@ bitflags! {
 }
 
 bitflags! {
-    /// What is said of a column beside its type.
+    /// Properties of a column beside its type.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
     pub struct ColumnFlags: u16 {
         /// Cannot be `NULL`.

@@ -1,10 +1,11 @@
-//! The MySQL protocol, server side: packets, handshake, passwords, TLS, compression, commands, results, and
-//! the threads that serve connections.
+//! The MySQL protocol, server side: packets, handshake, passwords, TLS, compression, commands,
+//! results, and the threads that serve connections.
 //!
-//! Architecture invariant: this crate knows no SQL. Texts go to the session layer as they came, through
-//! [`Service`] and [`Session`]; answers come back through [`Replies`].
+//! Architecture invariant: this crate knows no SQL. Texts reach the session layer unchanged,
+//! through [`Service`] and [`Session`]; answers come back through [`Replies`].
 //!
-//! What a client sends is never trusted: any bytes lead to an answer, an error or a closed connection.
+//! Input from a client is never trusted: any bytes lead to an answer, an error or a closed
+//! connection.
 
 pub mod auth;
 mod channel;

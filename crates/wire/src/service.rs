@@ -1,4 +1,4 @@
-//! The face to the session layer: what this crate asks of whoever knows SQL.
+//! The seam to the session layer: this crate's requirements of a SQL implementation.
 //!
 //! ```text
 //!   client            this crate                          the session layer
@@ -10,10 +10,10 @@
 //!   KILL
 //! ```
 //!
-//! A session is used by one thread at a time, not always by the same: an idle connection gives its thread
-//! back. All methods may block; while one runs, [`Canceller::cancel`] can be called from any thread.
+//! One thread at a time uses a session, not always the same one: an idle connection releases its
+//! thread. All methods may block; while one runs, any thread can call [`Canceller::cancel`].
 //!
-//! A method that panics ends its connection; the session is dropped, the others go on.
+//! A method that panics ends its connection: the session is dropped, the others continue.
 
 use std::sync::Arc;
 
@@ -27,25 +27,25 @@ use crate::value::{Attribute, Parameter};
 
 /// Opens sessions. One for all connections of a server.
 pub trait Service: Send + Sync {
-    /// The account that a user who comes from `host` (an address, or `localhost`) is taken for, and how it
-    /// proves itself. For a user without account return [`Credentials::nobody`]: the client then sees the
-    /// same exchange as with a wrong password. May block.
+    /// The account of a user who connects from `host` (an address, or `localhost`), and its
+    /// authentication. For a user without an account return [`Credentials::nobody`]: the client
+    /// then sees the same exchange as with a wrong password. May block.
     ///
     /// # Errors
-    /// The client is told and the connection closed: for troubles that are not the client's.
+    /// The client is told and the connection closed: for faults that are not the client's.
     fn credentials(&self, user: &str, host: &str) -> Result<Credentials, ServerError>;
 
-    /// A user with an account has tried to log in, with the right password or not.
+    /// Reports that a user with an account has tried to log in, with the right password or not.
     ///
     /// # Errors
-    /// The client is told and the connection closed, also with the right password: too many tries
-    /// have failed.
+    /// The client is told and the connection closed, even if the password was right: too many
+    /// attempts have failed.
     fn attempted(&self, _user: &str, _host: &str, _proved: bool) -> Result<(), ServerError> {
         Ok(())
     }
 
-    /// Begins a session for a client whose password was right. Also called for `COM_CHANGE_USER`, after
-    /// the connection's former session was dropped.
+    /// Begins a session for a client whose password was right. Also called for `COM_CHANGE_USER`,
+    /// after the connection's former session was dropped.
     ///
     /// # Errors
     /// The client is told and the connection closed: an unknown schema, a locked account, too many
@@ -53,7 +53,7 @@ pub trait Service: Send + Sync {
     fn open(&self, login: Login) -> Result<Box<dyn Session>, ServerError>;
 }
 
-/// Who has logged in, and how.
+/// The authenticated user, and the client's connection.
 #[derive(Debug, Clone)]
 pub struct Login {
     /// This connection: its id, its timeouts, its end.
@@ -73,12 +73,11 @@ pub struct Login {
     pub capabilities: Capabilities,
     /// Connection attributes, such as `_client_name`.
     pub attributes: Vec<(String, String)>,
-    /// What was agreed for TLS, if the connection is inside it.
+    /// Parameters of TLS, if the connection uses it.
     pub tls: Option<TlsInformation>,
 }
 
 impl Login {
-    /// Where the client comes from.
     #[must_use]
     pub fn peer(&self) -> &PeerAddress {
         self.connection.peer()
@@ -99,7 +98,7 @@ pub struct Query<'a> {
 /// A prepared statement to run.
 #[derive(Debug, Clone, Copy)]
 pub struct Execution<'a> {
-    /// The statement's number, as [`Session::prepare`] was told it.
+    /// The statement's number, as passed to [`Session::prepare`].
     pub statement: u32,
     /// A value for each parameter.
     pub parameters: &'a [Parameter<'a>],
@@ -107,7 +106,7 @@ pub struct Execution<'a> {
     pub attributes: &'a [Attribute<'a>],
 }
 
-/// What the client is told of a prepared statement.
+/// The description of a prepared statement for the client.
 #[derive(Debug, Clone)]
 pub struct Prepared {
     /// Its parameters; the names are `?`.
@@ -118,10 +117,9 @@ pub struct Prepared {
     pub warnings: u16,
 }
 
-/// A table's column as `COM_FIELD_LIST` tells it.
+/// A table's column in the answer to `COM_FIELD_LIST`.
 #[derive(Debug, Clone)]
 pub struct FieldDefinition {
-    /// The column.
     pub column: ColumnDefinition,
     /// Its default as text, if it has one.
     pub default: Option<Vec<u8>>,
@@ -129,9 +127,9 @@ pub struct FieldDefinition {
 
 /// One client's session.
 ///
-/// Methods that take [`Replies`] answer there. [`WireError::Refused`] is sent as the answer, also after some
-/// rows, and the connection goes on; errors that come from `replies` must be passed on: the connection is
-/// gone, and so shall be the statement.
+/// Methods that take [`Replies`] write their answer there. [`WireError::Refused`] is sent as the
+/// answer, also after some rows, and the connection continues. Errors of `replies` must be passed
+/// on: the connection is lost, and the statement must end.
 pub trait Session: Send {
     /// Runs a text and answers with a result for each statement in it.
     ///
@@ -145,8 +143,8 @@ pub trait Session: Send {
     /// [`WireError::Refused`] if it cannot be prepared; the number is free then.
     fn prepare(&mut self, statement: u32, text: &[u8]) -> Result<Prepared, WireError>;
 
-    /// Runs a prepared statement. Parameters are decoded, long data is put in its place, and cursors are
-    /// kept by this crate: it takes the rows of such a statement at once and hands them out when asked.
+    /// Runs a prepared statement. This crate decodes parameters, inserts long data, and implements
+    /// cursors: it takes the rows of such a statement at once and returns them on request.
     ///
     /// # Errors
     /// See the trait.
@@ -156,7 +154,8 @@ pub trait Session: Send {
         replies: &mut Replies<'_>,
     ) -> Result<(), WireError>;
 
-    /// Forgets a prepared statement. Not called for those that are left when the session is reset or ends.
+    /// Drops a prepared statement. Not called for statements that exist when the session is reset
+    /// or ends.
     fn close_statement(&mut self, statement: u32);
 
     /// Chooses the default schema and answers OK.
@@ -165,14 +164,15 @@ pub trait Session: Send {
     /// See the trait.
     fn init_db(&mut self, schema: &[u8], replies: &mut Replies<'_>) -> Result<(), WireError>;
 
-    /// Puts the session back to how it was opened: rolls back, forgets prepared statements, variables,
-    /// temporary tables and locks. Answers OK.
+    /// Restores the state that the session was opened with: rolls back; drops prepared statements,
+    /// variables, temporary tables and locks. Answers OK.
     ///
     /// # Errors
     /// See the trait.
     fn reset(&mut self, replies: &mut Replies<'_>) -> Result<(), WireError>;
 
-    /// The status that answers tell which this crate gives itself: to a login, a ping, a prepared statement.
+    /// The status in answers that this crate sends itself: to a login, a ping, a prepared
+    /// statement.
     fn status(&self) -> Status {
         Status::AUTOCOMMIT
     }
@@ -180,13 +180,14 @@ pub trait Session: Send {
     /// The line that `COM_STATISTICS` shows, such as `Uptime: 7  Threads: 1  Questions: 5 …`.
     fn statistics(&mut self) -> String;
 
-    /// Ends another connection (`COM_PROCESS_KILL`), usually by [`Connections::kill`], if the user may.
+    /// Ends another connection (`COM_PROCESS_KILL`), usually by [`Connections::kill`], if the user
+    /// is allowed to.
     ///
     /// # Errors
     /// [`WireError::Refused`] if not, or if there is no such connection.
     fn kill(&mut self, connection: u32) -> Result<(), WireError>;
 
-    /// The columns of a table whose names match a pattern of `LIKE` (all, if it is empty).
+    /// The columns of a table whose names match a `LIKE` pattern (all, if it is empty).
     ///
     /// # Errors
     /// [`WireError::Refused`] if there is no such table.
@@ -196,18 +197,18 @@ pub trait Session: Send {
         pattern: &[u8],
     ) -> Result<Vec<FieldDefinition>, WireError>;
 
-    /// How to interrupt the statement that this session runs. Asked for once, when the session was opened.
+    /// Interrupts the statement that this session runs. Called once, after the session was opened.
     fn canceller(&self) -> Arc<dyn Canceller>;
 }
 
 /// Why a statement is interrupted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CancelReason {
-    /// `KILL QUERY`: the statement ends with error 1317, the session goes on.
+    /// `KILL QUERY`: the statement ends with error 1317, the session continues.
     KillQuery,
     /// `KILL`: the connection will be closed.
     KillConnection,
-    /// The client is gone.
+    /// The client has disconnected.
     Disconnected,
     /// The server is shutting down and has waited long enough.
     Shutdown,
@@ -215,8 +216,8 @@ pub enum CancelReason {
 
 /// Interrupts a session's statement.
 pub trait Canceller: Send + Sync {
-    /// Makes the running statement end soon, whatever it waits for. Does nothing if none is running: a
-    /// later one must not be hit by it (but with reasons other than `KillQuery` there will be none). Does
-    /// not block.
+    /// Makes the running statement end soon, wherever it waits. Has no effect if none is running:
+    /// it must not hit a later statement (except for reasons other than `KillQuery`, after which no
+    /// statement follows). Does not block.
     fn cancel(&self, reason: CancelReason);
 }

@@ -1,4 +1,4 @@
-//! Values as they cross the wire: the types' codes, and dates and times taken apart.
+//! Values on the wire: codes of the types, and decoded dates and times.
 
 /// A column's or parameter's type, by the protocol's code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -56,7 +56,6 @@ pub enum ColumnType {
     VarString = 253,
     /// `CHAR`, `BINARY`; also the usual type of a literal.
     String = 254,
-    /// A spatial type.
     Geometry = 255,
 }
 
@@ -112,7 +111,6 @@ pub struct Date {
 /// A date and a time of day.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct DateTime {
-    /// The day.
     pub date: Date,
     /// 0 to 23.
     pub hour: u8,
@@ -156,8 +154,8 @@ pub enum Parameter<'a> {
     Decimal(&'a [u8]),
     /// Text in the connection's character set (`character_set_client`).
     Text(&'a [u8]),
-    /// Bytes: a `BLOB`, a `BIT`, a spatial value, or anything that was sent with `COM_STMT_SEND_LONG_DATA`
-    /// for such a type.
+    /// Bytes: a `BLOB`, a `BIT`, a spatial value, or a value of such a type that was sent with
+    /// `COM_STMT_SEND_LONG_DATA`.
     Bytes(&'a [u8]),
     /// A `DATE`.
     Date(Date),
@@ -172,6 +170,5 @@ pub enum Parameter<'a> {
 pub struct Attribute<'a> {
     /// The attribute's name; may be empty.
     pub name: &'a [u8],
-    /// Its value.
     pub value: Parameter<'a>,
 }

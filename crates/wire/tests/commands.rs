@@ -224,7 +224,8 @@ fn a_prepared_statement_lives_from_prepare_to_close() {
     );
 }
 
-/// A client with Nagle's algorithm sends the next command only when the one that has no answer is acknowledged.
+/// A client with Nagle's algorithm sends the next command only when the one that has no answer is
+/// acknowledged.
 #[test]
 fn a_command_without_an_answer_does_not_hold_the_next_one_up() {
     const TIMES: u32 = 100;

@@ -1,4 +1,5 @@
-//! A running server: logins, limits, idleness, kills, disconnects, shutdown, and clients that send anything.
+//! A running server: logins, limits, idleness, kills, disconnects, shutdown, and clients that send
+//! anything.
 
 #![allow(clippy::disallowed_methods, clippy::disallowed_types, reason = "tests look at the clock")]
 
@@ -303,7 +304,8 @@ fn a_command_beyond_the_limit_is_refused_and_one_below_is_not() {
     let mut client = running.log_in();
     client.query(&format!("echo {}", "x".repeat((1 << 20) - 6)));
     assert_eq!(client.read_result()[2].len(), (1 << 20) - 6 + 4);
-    // The server closes as soon as it has seen the length, so the client may find it gone while it writes.
+    // The server closes as soon as it has seen the length, so the client may find it gone while it
+    // writes.
     let text = format!("echo {}", "x".repeat(1 << 20));
     let mut packet = (text.len() as u32 + 1).to_le_bytes().to_vec();
     packet[3] = 0;

@@ -53,7 +53,7 @@ fn without_fallocate_zeros_are_written() {
         super::allocate_by_writing(&file, asked).unwrap();
         assert_eq!(file.metadata().unwrap().len(), length);
     }
-    // Room is taken, not only promised; and what was written before stays.
+    // Room is really allocated, and what was written before stays.
     use std::os::unix::fs::{FileExt, MetadataExt};
     assert!(file.metadata().unwrap().blocks() * 512 >= asked);
     file.write_all_at(b"snow", 0).unwrap();

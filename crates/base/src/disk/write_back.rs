@@ -1,16 +1,17 @@
-//! Asking the operating system to begin with writing a part of a file to the disk (`sync_file_range`).
+//! Asking the operating system to start writing a part of a file to the disk (`sync_file_range`).
 //!
-//! Only the start is asked for, without waiting: nothing becomes durable by it, and no error is taken away from the sync
-//! that follows, since the kernel tells of failed writes when they are waited for.
+//! The call only starts the write and does not wait. It makes nothing durable and takes no error
+//! away from the sync that follows: the kernel reports failed writes to a call that waits for them.
 
 use std::fs::File;
 use std::os::fd::AsRawFd;
 
-/// Has `length` bytes at `offset` written to the disk soon. Does not wait for them. What the system refuses is left to
-/// the next sync.
+/// Starts writing `length` bytes at `offset` to the disk, without waiting. A refusal by the system
+/// has no consequence: the next sync writes the bytes.
 pub(super) fn begin(file: &File, offset: u64, length: u64) {
     let (Ok(offset), Ok(length)) = (i64::try_from(offset), i64::try_from(length)) else { return };
-    // SAFETY: the descriptor is open as long as `file` is borrowed, and the call touches no memory of ours.
+    // SAFETY: the descriptor is open as long as `file` is borrowed, and the call touches no memory
+    // of ours.
     let _ = unsafe {
         libc::sync_file_range(file.as_raw_fd(), offset, length, libc::SYNC_FILE_RANGE_WRITE)
     };

@@ -6,8 +6,8 @@
 //!                                  in bytes   CRC-32C       CRC-32C
 //! ```
 //!
-//! The header has a checksum of its own, so that a damaged length is found before anybody waits
-//! for so many bytes. `docs/formats/network-frame.md` describes it for other programs.
+//! The header has its own checksum, so that a damaged length is found before a receiver waits for
+//! that many bytes. `docs/formats/network-frame.md` describes the frame for other programs.
 
 /// The version that this process speaks, the only one that it understands.
 pub const FRAME_VERSION: u8 = 1;
@@ -20,29 +20,28 @@ const MAGIC: [u8; 2] = *b"Fn";
 /// What the header's checksum covers.
 const CHECKED_BYTES: usize = 12;
 
-/// What is wrong with bytes that should be a frame.
+/// Why bytes are not a frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum FrameError {
     /// It is no frame of Firn's.
-    #[error("the bytes are no frame")]
+    #[error("the bytes are not a frame")]
     Foreign,
     /// The peer speaks another version.
-    #[error("it speaks version {theirs} of frames, this process speaks version {FRAME_VERSION}")]
-    Version {
-        /// The peer's.
-        theirs: u8,
-    },
+    #[error(
+        "it uses frame version {theirs}, this process uses version {FRAME_VERSION}; run the same release on both"
+    )]
+    Version { theirs: u8 },
     /// The header's checksum does not fit.
-    #[error("the checksum of a frame's header does not fit")]
+    #[error("the checksum of a frame's header does not match")]
     HeaderChecksum,
     /// The length is out of bounds.
-    #[error("a message of {bytes} bytes is longer than a message may be")]
+    #[error("a message of {bytes} bytes exceeds the limit of {MAX_MESSAGE_BYTES} bytes")]
     TooLong {
-        /// The length that it says.
+        /// The length in the header.
         bytes: u32,
     },
     /// The payload's checksum does not fit.
-    #[error("the checksum of a message does not fit")]
+    #[error("the checksum of a message does not match")]
     PayloadChecksum,
     /// The stream ended within a frame.
     #[error("the stream ended within a message")]
@@ -90,7 +89,7 @@ impl FrameHeader {
         if bytes[..2] != MAGIC {
             return Err(FrameError::Foreign);
         }
-        // Before the checksum, whose place another version may have moved.
+        // Checked before the checksum, which another version may place elsewhere.
         if bytes[2] != FRAME_VERSION {
             return Err(FrameError::Version { theirs: bytes[2] });
         }

@@ -1,4 +1,4 @@
-//! Connections between the processes of a cluster, as the process is given them.
+//! Connections between the processes of a cluster, injected into the process.
 //!
 //! ```text
 //!   a                                        b
@@ -6,20 +6,21 @@
 //!   connection.send(&[message])  ───────►   connection.receive(&mut message)
 //! ```
 //!
-//! A connection carries messages, not bytes: a message arrives whole or not at all. What a caller
-//! may rely on:
+//! A connection carries messages, not bytes: a message arrives whole or not at all. A caller may
+//! rely on this:
 //!
-//! * what arrives was sent, and is unchanged: frames carry checksums ([`frame`]);
-//! * [`Delivery::InOrder`]: messages arrive in the order in which they were sent, each at most once.
-//!   If one is missing, so are all that were sent after it, and the connection has ended;
-//! * [`Delivery::Loose`]: messages may be lost, doubled and overtaken. This is for protocols that
-//!   number what they say. The system's network keeps the order all the same; the simulated one
-//!   does not, and a network of datagrams would not;
-//! * every call ends by its timeout. A peer that is dead or cut off is noticed by nothing else.
+//! * a message that arrives was sent, and is unchanged: frames carry checksums ([`frame`]);
+//! * [`Delivery::InOrder`]: messages arrive in the order of sending, each at most once. If one is
+//!   missing, all later ones are missing too, and the connection has ended;
+//! * [`Delivery::Loose`]: messages may be lost, duplicated and reordered. This is for protocols
+//!   that number their messages. The system's network keeps the order all the same; the simulated
+//!   network does not, and a network of datagrams would not;
+//! * every call ends by its timeout. Nothing else detects a peer that is dead or cut off.
 //!
-//! What nobody may rely on: that a message has arrived because [`Connection::send`] returned, that
-//! it has not because `send` failed, or that two connections to one peer keep an order between
-//! them. Who connects again and repeats a message may have it arrive twice, the older one last.
+//! A caller may not rely on this: that a message has arrived because [`Connection::send`] returned,
+//! that it has not arrived because `send` failed, or that messages of two connections to one peer
+//! keep any order. A message that is repeated on a new connection may arrive twice, the older copy
+//! last.
 
 pub mod frame;
 pub mod sockets;
@@ -54,9 +55,9 @@ impl fmt::Display for Address {
     }
 }
 
-/// A text that is no address.
+/// The text is not an address.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("'{0}' is no address: write IP:PORT, [IP]:PORT or unix:PATH")]
+#[error("'{0}' is not an address; write IP:PORT, [IP]:PORT or unix:PATH")]
 pub struct NotAnAddress(String);
 
 impl FromStr for Address {
@@ -71,7 +72,7 @@ impl FromStr for Address {
     }
 }
 
-/// What a connection promises of its messages, see the module's page.
+/// What a connection promises about its messages; see the module's page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Delivery {
     /// In order, each at most once, none after a missing one.
@@ -80,38 +81,28 @@ pub enum Delivery {
     Loose,
 }
 
-/// Why a call did not do what it was asked to do.
+/// Why a network call failed.
 #[derive(Debug, thiserror::Error)]
 pub enum NetworkError {
-    /// The peer's machine answers, and nobody listens there.
-    #[error("nobody listens at {peer}")]
-    Refused {
-        /// Who was asked.
-        peer: Address,
-    },
-    /// The time ran out. A connection can be used further, except after a message that was sent in
-    /// part: it has then ended.
+    /// The peer's machine answers, but no process listens there.
+    #[error("no process listens at {peer}; start it, or check the address")]
+    Refused { peer: Address },
+    /// The time ran out. The connection stays usable, unless a message was sent in part: then the
+    /// connection has ended.
     #[error("{peer} did not answer in time")]
-    TimedOut {
-        /// Who was asked.
-        peer: Address,
-    },
+    TimedOut { peer: Address },
     /// The connection has ended: one of the two sides has closed it or died.
     #[error("the connection to {peer} has ended")]
-    Ended {
-        /// The other side.
-        peer: Address,
-    },
-    /// The peer sent what is no message. The connection has ended.
-    #[error("{peer} sent what is no message: {reason}")]
+    Ended { peer: Address },
+    /// The peer sent bytes that are not a message. The connection has ended.
+    #[error("{peer} sent bytes that are not a message: {reason}")]
     Damaged {
-        /// The other side.
         peer: Address,
         /// What is wrong with it.
         reason: FrameError,
     },
     /// A message is longer than [`MAX_MESSAGE_BYTES`]. Nothing of it was sent.
-    #[error("a message of {bytes} bytes is longer than a message may be")]
+    #[error("a message of {bytes} bytes exceeds the limit of {MAX_MESSAGE_BYTES} bytes")]
     TooLong {
         /// Its length in bytes.
         bytes: usize,
@@ -119,22 +110,21 @@ pub enum NetworkError {
     /// The operating system refused.
     #[error("{peer}: {source}")]
     System {
-        /// The other side, or where the process wanted to listen.
+        /// The peer, or the address to listen at.
         peer: Address,
-        /// What it said.
         source: io::Error,
     },
 }
 
-/// What network calls return.
+/// Result of a network call.
 pub type NetworkResult<T> = Result<T, NetworkError>;
 
 /// Opens connections. All calls block.
 pub trait Network: Send + Sync {
-    /// Listens at an address. A Unix socket that nobody listens at any more is replaced.
+    /// Listens at an address. Replaces a Unix socket that has no listener any more.
     ///
     /// # Errors
-    /// [`NetworkError::System`], for instance if somebody else listens there.
+    /// [`NetworkError::System`], for instance if another process listens there.
     fn listen(&self, address: &Address) -> NetworkResult<Box<dyn Listener>>;
 
     /// Connects to the process that listens at `peer`.
@@ -149,9 +139,9 @@ pub trait Network: Send + Sync {
     ) -> NetworkResult<Arc<dyn Connection>>;
 }
 
-/// Takes connections. Dropping it ends those that nobody has accepted.
+/// Accepts connections. Dropping it ends the connections that were not accepted.
 pub trait Listener: Send + Sync {
-    /// Where it listens, with the port that it was given.
+    /// The listening address, with the port that the system chose.
     fn address(&self) -> Address;
 
     /// The next connection. Blocks until there is one, for `timeout` at most if one is given.
@@ -161,34 +151,35 @@ pub trait Listener: Send + Sync {
     /// [`NetworkError::System`].
     fn accept(&self, timeout: Option<Duration>) -> NetworkResult<Arc<dyn Connection>>;
 
-    /// Takes no more connections: calls that wait and later ones end. Does not block.
+    /// Stops accepting: waiting and later calls of [`Listener::accept`] end. Does not block.
     fn close(&self);
 }
 
-/// One end of a connection. One thread may send while another receives. Dropping it closes it.
+/// One end of a connection. One thread may send while another receives. Dropping it closes the
+/// connection.
 pub trait Connection: Send + Sync {
-    /// The other side. Behind a listener this names where the peer called from, which says nothing
-    /// about where the peer listens.
+    /// The other side. On the listener's side this is the address that the peer called from, which
+    /// may differ from the address where the peer listens.
     fn peer(&self) -> &Address;
 
-    /// Sends one message, which is put together of `parts`. Blocks while the peer does not keep up.
+    /// Sends one message, the concatenation of `parts`. Blocks while the peer does not keep up.
     /// Threads that send at the same time take turns.
     ///
     /// # Errors
-    /// [`NetworkError::TooLong`] leaves the connection as it was. After any other error it has ended,
-    /// and whether the message arrives is not known.
+    /// [`NetworkError::TooLong`] leaves the connection as it was. After any other error the
+    /// connection has ended, and the message may or may not arrive.
     fn send(&self, parts: &[&[u8]], timeout: Duration) -> NetworkResult<()>;
 
-    /// Puts the next message into `message`, in place of what that held. Blocks until there is one,
-    /// for `timeout` at most if one is given.
+    /// Replaces the content of `message` with the next message. Blocks until there is one, for
+    /// `timeout` at most if one is given.
     ///
     /// # Errors
-    /// [`NetworkError::TimedOut`], after which the call can be made again; [`NetworkError::Ended`];
+    /// [`NetworkError::TimedOut`], after which the call can be repeated; [`NetworkError::Ended`];
     /// [`NetworkError::Damaged`]; [`NetworkError::System`]. `message` is empty after an error.
     fn receive(&self, message: &mut Vec<u8>, timeout: Option<Duration>) -> NetworkResult<()>;
 
-    /// Ends the connection: calls of both sides that wait and later ones end. What was sent before
-    /// may still arrive. Does not block.
+    /// Ends the connection: waiting and later calls of both sides end. Messages that were sent
+    /// before may still arrive. Does not block.
     fn close(&self);
 }
 

@@ -1,4 +1,4 @@
-//! Sockets that listen, for clients and for processes of the cluster alike.
+//! Listening sockets, for clients and for processes of the cluster alike.
 
 use std::fs;
 use std::io;
@@ -10,21 +10,21 @@ use std::path::{Path, PathBuf};
 
 use super::Address;
 
-/// How many connections may wait to be accepted. The system takes the lesser of this and
+/// How many connections may wait to be accepted. The system uses the smaller of this and
 /// `net.core.somaxconn`, which is 4,096 by default.
 const WAITING_CONNECTIONS: i32 = 65_535;
 
-/// A socket that listens; it does not block. Dropping it removes the file of a Unix socket.
+/// A listening socket in non-blocking mode. Dropping it removes the file of a Unix socket.
 #[derive(Debug)]
 pub enum ListeningSocket {
     /// At a TCP address.
     Tcp(TcpListener),
-    /// At this path.
+    /// The file of the socket.
     Unix(UnixListener, PathBuf),
 }
 
 impl ListeningSocket {
-    /// Listens at an address. A Unix socket that nobody listens at any more is replaced.
+    /// Listens at an address. Replaces a Unix socket that has no listener any more.
     ///
     /// # Errors
     /// The operating system's.
@@ -46,7 +46,7 @@ impl ListeningSocket {
         }
     }
 
-    /// Where it listens, with the port that it was given.
+    /// The listening address, with the port that the system chose.
     ///
     /// # Errors
     /// The operating system's.
@@ -57,8 +57,8 @@ impl ListeningSocket {
         })
     }
 
-    /// The next connection and, over TCP, where it comes from; [`io::ErrorKind::WouldBlock`] if
-    /// there is none.
+    /// Accepts the next connection and, over TCP, returns its peer address;
+    /// [`io::ErrorKind::WouldBlock`] if there is none.
     ///
     /// # Errors
     /// The operating system's.
@@ -85,19 +85,19 @@ impl AsFd for ListeningSocket {
 impl Drop for ListeningSocket {
     fn drop(&mut self) {
         if let ListeningSocket::Unix(_, path) = self {
-            // Left behind, it would only be replaced by the next process.
+            // A file that stays behind is replaced by the next process.
             let _ = fs::remove_file(path);
         }
     }
 }
 
-/// The standard library asks for a queue of 128 connections, which thousands that come at once
-/// overflow. The system allows that `listen` is called once more.
+/// The standard library asks for a queue of 128 connections, which overflows when thousands arrive
+/// at once. The system allows a second call of `listen`.
 fn lengthen_queue(listener: &impl AsFd) -> io::Result<()> {
     Ok(rustix::net::listen(listener, WAITING_CONNECTIONS)?)
 }
 
-/// Removes a socket file whose process is gone.
+/// Removes the file of a socket whose process has ended.
 fn remove_abandoned(path: &Path) {
     let is_socket = fs::symlink_metadata(path).is_ok_and(|data| data.file_type().is_socket());
     let refused = || {
@@ -105,7 +105,7 @@ fn remove_abandoned(path: &Path) {
             .is_err_and(|error| error.kind() == io::ErrorKind::ConnectionRefused)
     };
     if is_socket && refused() {
-        // If it cannot be removed, binding fails and says so.
+        // If the file cannot be removed, binding fails and reports the reason.
         let _ = fs::remove_file(path);
     }
 }

@@ -1,10 +1,10 @@
 //! The operating system's network: TCP and Unix sockets that carry frames.
 //!
-//! Sockets do not block; a call tries first and asks the system to wait only if it must, so that a
-//! busy connection costs one system call for many small messages.
+//! Sockets do not block. A call tries first and waits in the system only if it must, so that a busy
+//! connection needs one system call for many small messages.
 //!
-//! Latch rule: each direction of a connection has a mutex, which the thread that sends or receives
-//! holds while the system has it wait. Nobody takes a mutex of a connection for anything else.
+//! Latch rule: each direction of a connection has a mutex. The thread that sends or receives holds
+//! it while it waits in the system. Nothing else takes these mutexes.
 
 use std::io::{self, IoSlice};
 use std::net::TcpStream;
@@ -26,14 +26,14 @@ use super::sockets::ListeningSocket;
 use super::{Address, Connection, Delivery, Listener, Network, NetworkError, NetworkResult};
 use crate::task;
 
-/// What one read of a socket may bring: many small messages.
+/// Most bytes of one read of a socket: many small messages.
 const READ_BYTES: usize = 64 << 10;
-/// How much memory a long message is given before more of it has come.
+/// Memory for a long message grows by this much as its bytes arrive.
 const GROWTH_BYTES: usize = 1 << 20;
-/// How often a full queue of a Unix socket is tried again; the system tells nobody of room there.
+/// Interval for retrying a full queue of a Unix socket; the system does not report when the queue
+/// has room.
 const FULL_QUEUE_INTERVAL: Duration = Duration::from_millis(1);
 
-/// The operating system's network.
 #[derive(Debug, Default, Clone, Copy)]
 pub struct SystemNetwork;
 
@@ -52,7 +52,7 @@ impl Network for SystemNetwork {
         timeout: Duration,
     ) -> NetworkResult<Arc<dyn Connection>> {
         let connected = match peer {
-            // The standard library refuses to wait for no time at all.
+            // The standard library refuses a timeout of zero.
             Address::Tcp(address) => {
                 TcpStream::connect_timeout(address, timeout.max(Duration::from_micros(1)))
                     .map(OwnedFd::from)
@@ -88,13 +88,13 @@ fn connect_unix(path: &std::path::Path, deadline: Deadline) -> io::Result<OwnedF
     }
 }
 
-/// When a call has to end, on the monotonic clock; `None`: never.
+/// The end of a call on the monotonic clock; `None`: never.
 #[derive(Debug, Clone, Copy)]
 struct Deadline(Option<Duration>);
 
 impl Deadline {
     fn after(timeout: Option<Duration>) -> Deadline {
-        // A deadline beyond what a duration can hold is none.
+        // A deadline that a duration cannot hold counts as none.
         Deadline(timeout.and_then(|timeout| task::monotonic().checked_add(timeout)))
     }
 
@@ -156,7 +156,7 @@ impl Listener for SystemListener {
                     let connection = SystemConnection::open(socket, peer);
                     return Ok(Arc::new(connection.map_err(|error| self.refused(error))?));
                 }
-                // A peer that has gone before it was accepted is nobody's concern.
+                // The peer left before it was accepted; accept the next one.
                 Err(error) if error.kind() == io::ErrorKind::ConnectionAborted => {}
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
                     let waited = deadline.wait_for(&self.socket, PollFlags::IN);
@@ -171,7 +171,7 @@ impl Listener for SystemListener {
 
     fn close(&self) {
         self.is_closed.store(true, Ordering::SeqCst);
-        // Wakes the threads that wait in `accept`; there is nobody to tell of a failure.
+        // Wakes the threads that wait in `accept`. A failure has no consequence.
         let _ = rustix::net::shutdown(&self.socket, Shutdown::Both);
     }
 }
@@ -184,13 +184,13 @@ struct SystemConnection {
     has_ended: AtomicBool,
 }
 
-/// What was read and not yet received.
+/// Bytes that were read from the socket and not yet received.
 struct Incoming {
     buffer: Box<[u8]>,
     /// Where in the buffer the next bytes lie.
     start: usize,
     end: usize,
-    /// The message whose header was read, and what has come of it.
+    /// The message whose header was read, and the part of it that has arrived.
     begun: Option<FrameHeader>,
     payload: Vec<u8>,
 }
@@ -270,7 +270,7 @@ impl SystemConnection {
         Ok(())
     }
 
-    /// Reads what has come, once; `Ok(0)`: the peer has closed the connection.
+    /// Reads the bytes that are available, once; `Ok(0)`: the peer has closed the connection.
     fn read(&self, into: &mut [u8], deadline: Deadline) -> NetworkResult<usize> {
         loop {
             match rustix::net::recv(&self.socket, &mut *into, RecvFlags::empty()) {
@@ -287,7 +287,7 @@ impl SystemConnection {
         }
     }
 
-    /// Reads until the header of the next message is there.
+    /// Reads until the header of the next message is complete.
     fn read_header(
         &self,
         incoming: &mut Incoming,
@@ -314,7 +314,7 @@ impl SystemConnection {
         Ok(header)
     }
 
-    /// Reads until all of a message is there.
+    /// Reads until a message is complete.
     fn read_payload(
         &self,
         incoming: &mut Incoming,
@@ -380,7 +380,7 @@ impl Connection for SystemConnection {
 
     fn close(&self) {
         self.has_ended.store(true, Ordering::SeqCst);
-        // Wakes those who wait; fails only for a connection that is gone already.
+        // Wakes the waiting threads; fails only for a connection that has already ended.
         let _ = rustix::net::shutdown(&self.socket, Shutdown::Both);
     }
 }

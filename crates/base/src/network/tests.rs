@@ -13,7 +13,7 @@ use crate::task;
 
 const PATIENCE: Duration = Duration::from_secs(20);
 const MOMENT: Duration = Duration::from_millis(20);
-/// Where the second process of a test is to connect.
+/// Address of the second process of a test.
 const PEER_VARIABLE: &str = "FIRN_TEST_PEER";
 
 /// A listener over TCP and one over a Unix socket.
@@ -158,7 +158,7 @@ fn a_peer_that_does_not_read_holds_up_the_sender_until_its_timeout() {
         let large = vec![7; 4 << 20];
         let sent = (0..100).try_for_each(|_| here.send(&[&large], MOMENT));
         assert!(matches!(sent, Err(NetworkError::TimedOut { .. })), "{sent:?}");
-        // The message was sent in part, so nothing can follow it.
+        // Part of the message was sent, so no other message can follow it.
         assert!(matches!(here.send(&[b"more"], PATIENCE), Err(NetworkError::Ended { .. })));
         let mut message = Vec::new();
         let end = std::iter::from_fn(|| Some(there.receive(&mut message, Some(PATIENCE))));

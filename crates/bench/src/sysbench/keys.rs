@@ -1,14 +1,14 @@
-//! Rows that are met, and texts.
+//! Distributions of row numbers, and texts.
 
 use crate::random::{Draw, ZIPFIAN_THETA, Zipfian, scatter};
 
 /// Which rows are met how often.
 #[derive(Debug, Clone)]
 pub enum Distribution {
-    /// All alike.
+    /// All rows equally often.
     Uniform,
-    /// sysbench's own choice: three of four draws meet the hundredth in the middle, the others lie in the
-    /// shape of a bell around it.
+    /// sysbench's default: three of four draws hit the hundredth in the middle, and the others lie
+    /// in a bell shape around it.
     Special,
     /// By rank, scattered over the table.
     Zipfian(Zipfian),
@@ -28,7 +28,7 @@ impl Distribution {
         }
     }
 
-    /// As the command line says it.
+    /// Name on the command line.
     #[must_use]
     pub fn name(&self) -> &'static str {
         match self {

@@ -1,8 +1,8 @@
-//! The `oltp_*` shapes of sysbench 1.0: tables of `id, k, c, pad`, point and range reads, updates with and
-//! without an index, inserts, deletes, and their mixtures in transactions.
+//! The `oltp_*` shapes of sysbench 1.0: tables of `id, k, c, pad`, point and range reads, updates
+//! with and without an index, inserts, deletes, and their mixtures in transactions.
 //!
-//! Statements, ranges and texts are sysbench's, so figures can be held against its own; the client is
-//! another one, so they are not the same.
+//! Statements, ranges and texts are sysbench's, so figures are comparable with its own; they are
+//! not the same, because the client differs.
 
 mod keys;
 mod worker;
@@ -16,7 +16,7 @@ use crate::load::{load, make_tables};
 use crate::random::Draw;
 use crate::workload::{Case, Condition, LoadOptions, Suite, Worker};
 
-/// What a transaction does.
+/// The shape of a transaction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Shape {
     /// One row by primary key, without a transaction around it.
@@ -27,7 +27,6 @@ pub enum Shape {
     ReadWrite,
     /// Two updates, a delete and an insert of the same row.
     WriteOnly,
-    /// One insert.
     Insert,
     /// One delete of a row that may be there.
     Delete,
@@ -53,7 +52,7 @@ impl Shape {
         Shape::BulkInsert,
     ];
 
-    /// sysbench's name.
+    /// The name in sysbench.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -77,24 +76,24 @@ impl Shape {
     }
 }
 
-/// See the module's page.
+/// The suite of sysbench's shapes.
 #[derive(Debug, Clone)]
 pub struct Sysbench {
     /// Tables `sbtest1` and so on.
     pub tables: i64,
     /// Rows of each table.
     pub rows: i64,
-    /// What is run.
+    /// The shapes to run.
     pub shapes: Vec<Shape>,
-    /// Which rows are met.
+    /// Distribution of row numbers.
     pub distribution: Distribution,
-    /// Fixes the data.
+    /// Determines the data.
     pub seed: u64,
 }
 
 /// Rows that a part of a load has.
 const PART_ROWS: i64 = 10_000;
-/// Tables for [`Shape::BulkInsert`], at most so many connections.
+/// Tables for [`Shape::BulkInsert`], and so the most connections that can run it.
 pub(crate) const BULK_TABLES: i64 = 256;
 
 impl Suite for Sysbench {

@@ -9,7 +9,7 @@ use crate::error::BenchError;
 use crate::random::Draw;
 use crate::workload::{Next, Outcome, Worker};
 
-/// What is done in a transaction of reads.
+/// Reads of a transaction.
 const POINT_SELECTS: usize = 10;
 const RANGE_ROWS: i64 = 100;
 
@@ -46,7 +46,7 @@ impl Table {
     }
 }
 
-/// See the module's page.
+/// A connection's worker.
 pub(crate) struct ShapeWorker {
     session: Session,
     sysbench: Sysbench,
@@ -79,7 +79,6 @@ impl ShapeWorker {
     }
 }
 
-/// One attempt.
 struct Attempt<'a> {
     session: &'a mut Session,
     sysbench: &'a Sysbench,
@@ -209,7 +208,7 @@ impl Worker for ShapeWorker {
 /// Rows of one bulk insert: sysbench fills a packet, this stays below the smallest one.
 const BULK_ROWS: i64 = 1000;
 
-/// A connection that fills a table of its own with whole batches.
+/// A connection that fills its own table with whole batches.
 pub(crate) struct BulkWorker {
     session: Session,
     table: String,

@@ -31,8 +31,8 @@ pub(super) const DEFINITIONS: [&str; 4] = [
 const PART_SUBSCRIBERS: i64 = 2000;
 const CAPITALS: &[u8] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZ";
 
-/// Parts and about how many rows they have: a subscriber has 2.5 access infos, 2.5 facilities and 3.75
-/// forwardings.
+/// Number of parts, and approximate number of rows: a subscriber has 2.5 access infos, 2.5
+/// facilities and 3.75 forwardings.
 pub(super) fn size(tatp: &Tatp) -> (usize, u64) {
     let parts = (tatp.subscribers + PART_SUBSCRIBERS - 1) / PART_SUBSCRIBERS;
     (parts as usize, tatp.subscribers as u64 * 39 / 4)

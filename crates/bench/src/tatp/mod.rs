@@ -1,9 +1,9 @@
-//! TATP: a telephone network's home location register; seven short transactions, four fifths of which read
-//! (Telecom Application Transaction Processing Benchmark, version 1.0).
+//! TATP: a telephone network's home location register with seven short transactions, four fifths of
+//! which read (Telecom Application Transaction Processing Benchmark, version 1.0).
 //!
-//! Some transactions find nothing, or insert what is there, because the specification draws their input so;
-//! they count as transactions and are shown as fruitless. The shares that should come to something are
-//! given beside those that did.
+//! Some transactions find nothing or insert an existing row, because the specification draws their
+//! input so. They count as transactions and are reported as fruitless. Reports show the expected
+//! share of the others beside the measured one.
 
 mod load;
 mod transactions;
@@ -18,12 +18,12 @@ use crate::workload::{Case, Condition, LoadOptions, Suite, Worker};
 
 const TABLES: [&str; 4] = ["subscriber", "access_info", "special_facility", "call_forwarding"];
 
-/// See the module's page.
+/// The TATP suite.
 #[derive(Debug, Clone, Copy)]
 pub struct Tatp {
     /// Rows of the table that the others belong to.
     pub subscribers: i64,
-    /// Fixes the data.
+    /// Determines the data.
     pub seed: u64,
 }
 

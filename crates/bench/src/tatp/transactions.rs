@@ -13,7 +13,8 @@ pub(super) struct Kind {
     pub(super) name: &'static str,
     /// Its share of all, in percent.
     weight: u32,
-    /// How many of a hundred come to something: what the draws of data and input make of it.
+    /// Expected percentage of transactions that find their rows, as it follows from the
+    /// distributions of data and input.
     pub(super) fruitful_percent: f64,
 }
 
@@ -57,7 +58,7 @@ struct Input {
     data: i64,
 }
 
-/// A connection.
+/// A connection's worker.
 pub(super) struct Registrar {
     session: Session,
     draw: Draw,
@@ -75,7 +76,8 @@ pub(super) struct Registrar {
     unforward: Command,
 }
 
-/// Spreads the favourites over so many bits, by the number of subscribers (the specification's NURand).
+/// The mask that spreads the favourites, by the number of subscribers (NURand of the
+/// specification).
 fn favourites(subscribers: i64) -> i64 {
     match subscribers {
         ..=1_000_000 => 65_535,
@@ -149,7 +151,8 @@ impl Registrar {
         }
     }
 
-    /// False if the forwarding is there or its facility is not: servers without the foreign key are asked
+    /// False if the forwarding exists or its facility does not. Checked first, for servers without
+    /// the foreign key.
     /// first.
     fn forward(&mut self, id: Value, kind: Value) -> Result<bool, BenchError> {
         let rows = self.session.rows(&self.facilities, std::slice::from_ref(&id))?;
@@ -169,7 +172,8 @@ impl Registrar {
         }
     }
 
-    /// Updates that change nothing count as such by the rows that were found, which MySQL does not tell.
+    /// An update that changes nothing counts by the rows that it found, which MySQL does not
+    /// report.
     fn locate(&mut self) -> Result<bool, BenchError> {
         let values = [self.input.location.into(), sub_nbr(self.input.subscriber)];
         self.session.execute(&self.locate, &values)?;

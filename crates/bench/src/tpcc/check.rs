@@ -1,14 +1,14 @@
-//! The consistency conditions (specification 3.3.2.1 to 3.3.2.12): each a query for what violates it.
+//! The consistency conditions (specification 3.3.2.1 to 3.3.2.12), each a query for violations.
 //!
-//! Conditions of sums are asked by grouping both sides and joining the groups, so that each table is read
-//! once.
+//! Conditions on sums group both sides and join the groups, so that each table is read once.
 
 use crate::client::Target;
 use crate::error::BenchError;
 use crate::workload::Condition;
 
-/// Condition 11 counts 2100 delivered orders in each district, as a load leaves them; here those that have
-/// been delivered since, which each added one to a customer's count of deliveries, are counted too.
+/// Condition 11 counts 2100 delivered orders in each district, the state after a load. Here the
+/// orders that were delivered since are counted too; each has added one to a customer's count of
+/// deliveries.
 const CONDITIONS: [(&str, &str); 12] = [
     (
         "1: W_YTD = sum(D_YTD)",

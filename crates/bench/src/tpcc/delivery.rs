@@ -1,6 +1,6 @@
-//! Delivery (specification 2.7): the oldest new order of each district is delivered, and its customer owes
-//! what it costs. All ten districts are one transaction, done while the terminal waits: the specification
-//! lets a queue come between, which would only move the waiting out of sight.
+//! Delivery (specification 2.7): delivers the oldest new order of each district and charges its
+//! customer. All ten districts are one transaction, while the terminal waits. The specification
+//! allows a queue between them, which would only hide the waiting.
 
 use super::input::DISTRICTS;
 use crate::client::{Command, Session, Value, whole};
@@ -21,7 +21,7 @@ const COST: &str =
 const OWE: &str = "UPDATE customer SET c_balance = c_balance + ?, c_delivery_cnt = c_delivery_cnt + 1 \
      WHERE c_w_id = ? AND c_d_id = ? AND c_id = ?";
 
-/// What was entered at the terminal.
+/// Input of a terminal.
 #[derive(Debug)]
 pub(crate) struct Input {
     warehouse: i64,

@@ -1,4 +1,4 @@
-//! Draws of TPC-C: names, numbers with favourites, and the constants behind them (specification 2.1.6,
+//! Random input of TPC-C: names, non-uniform numbers, and their constants (specification 2.1.6,
 //! 4.3.2).
 
 use crate::random::Draw;
@@ -6,7 +6,6 @@ use crate::random::Draw;
 /// How much data there is. The specification's sizes but in tests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Scale {
-    /// Warehouses.
     pub warehouses: i64,
     /// Items, and rows of stock in each warehouse.
     pub items: i64,
@@ -46,16 +45,18 @@ pub(crate) struct Constants {
 const A_LAST_NAME: i64 = 255;
 const A_CUSTOMER: i64 = 1023;
 const A_ITEM: i64 = 8191;
-/// Loads use one constant, whatever their seed: a run has to keep its distance from it.
+/// Loads use one constant, whatever their seed, because a run's constant must keep a distance from
+/// it.
 const LOAD_LAST_NAME: i64 = 157;
 
 impl Constants {
-    /// Those of a load.
+    /// The constants of a load.
     pub(crate) fn of_load() -> Constants {
         Constants { last_name: LOAD_LAST_NAME, customer: 0, item: 0 }
     }
 
-    /// Those of a run: C of the last names is 65 to 119 away from the load's, but not 96 or 112 (2.1.6.1).
+    /// The constants of a run: C of the last names differs by 65 to 119 from the load's, but not by
+    /// 96 or 112 (2.1.6.1).
     pub(crate) fn of_run(draw: &mut Draw) -> Constants {
         let last_name = loop {
             let candidate = draw.between(0, A_LAST_NAME);
@@ -96,9 +97,8 @@ pub(crate) fn last_name(number: i64) -> String {
 /// How a customer is named.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum ByWhat {
-    /// By number.
     Id(i64),
-    /// By last name: the one in the middle of those who have it, by first name.
+    /// By last name: of the customers with that name, the one in the middle by first name.
     LastName(String),
 }
 

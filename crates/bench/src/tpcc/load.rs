@@ -1,7 +1,7 @@
 //! The initial population (specification 4.3.3.1).
 //!
-//! Parts: the items, then for each warehouse its stock and itself, then for each district its customers and
-//! their orders.
+//! Parts: the items, then for each warehouse its row and stock, then for each district its
+//! customers and their orders.
 
 use super::input::{Constants, DISTRICTS, Scale, last_name};
 use crate::error::BenchError;
@@ -45,7 +45,7 @@ pub(crate) fn fill(
     }
 }
 
-/// Text that says ORIGINAL somewhere in one row of ten.
+/// Text that contains ORIGINAL in one row of ten.
 fn data(draw: &mut Draw) -> String {
     const MARK: &str = "ORIGINAL";
     let mut text = draw.alphanumeric(26, 50);
@@ -82,7 +82,7 @@ fn address(draw: &mut Draw) -> [String; 5] {
     ]
 }
 
-/// What a customer has paid before a run, in hundredths.
+/// A customer's payments before a run, in hundredths.
 const PAID: i64 = 1000;
 
 fn warehouse_row(

@@ -4,10 +4,11 @@
 //!   terminal ── new_order 45 ─ payment 43 ─ order_status 4 ─ delivery 4 ─ stock_level 4 ──► warehouse
 //! ```
 //!
-//! A connection is a terminal of one warehouse. Departures from the specification: transactions are drawn by
-//! weight instead of from a shuffled deck, deliveries are not queued, and no screens are filled. Keying and
-//! think times are off unless asked for; a result without them is no tpmC in the specification's sense, but
-//! what most people call so. Foreign keys are not declared, which the specification does not ask for.
+//! A connection is a terminal of one warehouse. Departures from the specification: transactions are
+//! drawn by weight instead of from a shuffled deck, deliveries are not queued, and no screens are
+//! filled. Keying and think times are off by default; a result without them is not tpmC in the
+//! sense of the specification, but is commonly called so. Foreign keys are not declared; the
+//! specification does not require them.
 
 mod check;
 mod customer;
@@ -39,23 +40,23 @@ use crate::workload::{Case, Condition, Counted, LoadOptions, Next, Outcome, Suit
 /// The kinds, in the order of their indexes.
 const KINDS: [&str; 5] = ["new_order", "payment", "order_status", "delivery", "stock_level"];
 const NEW_ORDER: usize = 0;
-/// Weights of the kinds: the least shares that the specification asks for, and the rest new orders (5.2.3).
+/// Weights of the kinds: the minimum shares of the specification, and new orders for the rest
+/// (5.2.3).
 pub const MIX: [u32; 5] = [45, 43, 4, 4, 4];
 /// Seconds that entering takes (5.2.5.7).
 const KEYING_SECONDS: [u64; 5] = [18, 3, 2, 2, 2];
 /// Means of the seconds that people then think (5.2.5.7).
 const THINK_SECONDS: [f64; 5] = [12.0, 12.0, 10.0, 5.0, 5.0];
 
-/// See the module's page.
+/// The TPC-C suite.
 #[derive(Debug, Clone, Copy)]
 pub struct Tpcc {
-    /// How much data.
     pub scale: Scale,
     /// Weights of the kinds.
     pub mix: [u32; 5],
     /// Whether terminals wait as people do.
     pub thinks: bool,
-    /// Fixes the data.
+    /// Determines the data.
     pub seed: u64,
 }
 
@@ -136,7 +137,7 @@ struct Terminal {
     constants: Constants,
     tpcc: Tpcc,
     warehouse: i64,
-    /// For Stock-Level.
+    /// District of Stock-Level.
     district: i64,
     input: Option<Input>,
     new_order: NewOrder,

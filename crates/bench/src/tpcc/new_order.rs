@@ -1,6 +1,6 @@
-//! New-Order (specification 2.4): an order of five to fifteen lines. The district's row gives the order its
-//! number, so orders of a district come one after the other; one in a hundred names an item that does not
-//! exist and is rolled back.
+//! New-Order (specification 2.4): an order of five to fifteen lines. The district's row supplies
+//! the order's number, so the orders of a district are serial. One in a hundred orders names an
+//! item that does not exist, and is rolled back.
 
 use super::input::{Constants, Scale, other_warehouse};
 use crate::client::{Command, Session, Value, hundredths, text, whole};
@@ -23,7 +23,7 @@ const CHANGE_STOCK: &str = "UPDATE stock SET s_quantity = ?, s_ytd = s_ytd + ?, 
 const LINE: &str = "INSERT INTO order_line (ol_w_id, ol_d_id, ol_o_id, ol_number, ol_i_id, ol_supply_w_id, \
      ol_quantity, ol_amount, ol_dist_info) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)";
 
-/// The stock's text for a district is a column of its own.
+/// The stock has one text column for each district.
 fn stock_sql(district: usize) -> String {
     format!(
         "SELECT s_quantity, s_data, s_dist_{district:02} FROM stock WHERE s_w_id = ? AND s_i_id = ? FOR UPDATE"
@@ -37,7 +37,7 @@ struct Line {
     quantity: i64,
 }
 
-/// What was entered at the terminal.
+/// Input of a terminal.
 #[derive(Debug)]
 pub(crate) struct Input {
     warehouse: i64,
@@ -108,10 +108,11 @@ impl NewOrder {
         })
     }
 
-    /// Runs in a transaction that is open; [`Outcome::Fruitless`] is to be rolled back.
+    /// Runs in an open transaction; the caller rolls back after [`Outcome::Fruitless`].
     pub(crate) fn run(&self, session: &mut Session, input: &Input) -> Result<Outcome, BenchError> {
         let place = [Value::from(input.warehouse), Value::from(input.district)];
-        // First what others wait for: whoever comes later has seen nothing yet that could change meanwhile.
+        // Locks the contended row first: a transaction that waits here has read nothing yet that
+        // could change.
         let next = session.row(&self.next_order, &place)?;
         let order = whole(&next[0])?;
         session.change_one(&self.take_order, &place)?;

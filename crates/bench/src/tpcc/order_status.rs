@@ -14,7 +14,7 @@ const LAST_ORDER: &str = "SELECT o_id, o_entry_d, o_carrier_id, o_ol_cnt FROM or
 const LINES: &str = "SELECT ol_i_id, ol_supply_w_id, ol_quantity, ol_amount, ol_delivery_d FROM order_line \
      WHERE ol_w_id = ? AND ol_d_id = ? AND ol_o_id = ?";
 
-/// What was entered at the terminal.
+/// Input of a terminal.
 #[derive(Debug)]
 pub(crate) struct Input {
     warehouse: i64,

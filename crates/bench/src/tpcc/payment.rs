@@ -1,5 +1,5 @@
-//! Payment (specification 2.5): a customer pays; warehouse, district and customer keep their sums, and the
-//! history gets a row. Three in twenty customers belong to another warehouse.
+//! Payment (specification 2.5): a customer pays; warehouse, district and customer update their
+//! sums, and the history gets a row. Three in twenty customers belong to another warehouse.
 
 use super::customer::FindCustomer;
 use super::input::{ByWhat, Constants, Scale, customer, other_warehouse};
@@ -26,7 +26,7 @@ const PAY_BAD_CREDIT: &str = "UPDATE customer SET c_balance = c_balance - ?, c_y
 const HISTORY: &str = "INSERT INTO history (h_c_id, h_c_d_id, h_c_w_id, h_d_id, h_w_id, h_date, h_amount, h_data) \
      VALUES (?, ?, ?, ?, ?, NOW(), ?, ?)";
 
-/// What was entered at the terminal.
+/// Input of a terminal.
 #[derive(Debug)]
 pub(crate) struct Input {
     warehouse: i64,
@@ -121,7 +121,7 @@ impl Payment {
     }
 }
 
-/// What a customer of bad credit is remembered by (2.5.2.2).
+/// The text that a customer of bad credit keeps (2.5.2.2).
 fn credit_note(input: &Input, id: i64) -> String {
     format!(
         "{id} {} {} {} {} {}|",

@@ -1,4 +1,4 @@
-//! Tables of TPC-C (specification 1.3), without the columns' widths being guessed: they are its own.
+//! Tables of TPC-C (specification 1.3), with the specification's column widths.
 
 /// In the order in which they are made.
 pub(crate) const TABLES: [&str; 9] = [

@@ -1,4 +1,4 @@
-//! Stock-Level (specification 2.8): how many items of the district's last twenty orders run short.
+//! Stock-Level (specification 2.8): how many items of the district's last twenty orders are low.
 
 use crate::client::{Command, Session, Value, whole};
 use crate::error::BenchError;
@@ -11,7 +11,7 @@ const SHORT: &str = "SELECT COUNT(DISTINCT s_i_id) FROM order_line \
      WHERE ol_w_id = ? AND ol_d_id = ? AND ol_o_id >= ? AND ol_o_id < ? AND s_quantity < ?";
 const ORDERS: i64 = 20;
 
-/// What was entered at the terminal, which belongs to one district.
+/// Input of a terminal, which belongs to one district.
 #[derive(Debug)]
 pub(crate) struct Input {
     warehouse: i64,

@@ -1,8 +1,9 @@
-//! Whether a server's answers are those of another engine.
+//! Compares a server's answers with those of another engine.
 //!
-//! Numbers are the same if they differ by less than a hundredth or a millionth part (engines divide and
-//! average with more or fewer digits); texts if they are equal but for blanks at their end. Rows are compared
-//! in order, and if that fails as sets, since a query's order may leave ties.
+//! Numbers are equal if they differ by less than a hundredth or by less than a millionth part
+//! (engines divide and average with different precision), texts if they are equal except for
+//! trailing blanks. Rows are compared in order and, if that fails, as sets, because a query's order
+//! may leave ties.
 
 #![allow(clippy::disallowed_methods, reason = "a client beside the node, under no simulator")]
 
@@ -15,7 +16,7 @@ use crate::workload::Condition;
 
 type Answer = Vec<Vec<String>>;
 
-/// Who is right.
+/// The source of the right answers.
 pub(super) enum Expected {
     /// Answers by the query's number.
     File(BTreeMap<usize, Answer>),

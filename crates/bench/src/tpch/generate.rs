@@ -1,5 +1,5 @@
-//! The rows, by the specification's distributions (4.2.3). They are not the rows of the TPC's own program:
-//! the draws are ours, so answers are held against another engine over the same rows, not against published
+//! The rows, by the distributions of the specification (4.2.3). They differ from those of TPC's own
+//! program, so answers are compared with another engine over the same rows, not with published
 //! ones.
 
 use super::words::{
@@ -11,7 +11,7 @@ use crate::load::Sink;
 use crate::progress::Loading;
 use crate::random::Draw;
 
-/// How much data.
+/// Row counts of the tables.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Sizes {
     pub(crate) suppliers: i64,
@@ -22,7 +22,7 @@ pub(crate) struct Sizes {
 }
 
 impl Sizes {
-    /// Of a scale factor.
+    /// Row counts for a scale factor.
     pub(crate) fn of(scale: f64) -> Sizes {
         let scaled = |rows: f64, least: i64| ((rows * scale).round() as i64).max(least);
         let suppliers = scaled(10_000.0, 80);
@@ -55,7 +55,7 @@ impl Sizes {
 /// Orders, parts and so on that a part of the load has.
 const PART_ROWS: i64 = 5000;
 
-/// The tables in parts.
+/// Generates the tables in parts.
 pub(crate) struct Generator {
     pub(crate) sizes: Sizes,
     pub(crate) seed: u64,
@@ -100,7 +100,7 @@ fn retail_price(part: i64) -> i64 {
 }
 
 impl Generator {
-    /// Parts of the load.
+    /// Number of parts of the load.
     pub(crate) fn parts(&self) -> usize {
         let sizes = &self.sizes;
         let tables = [sizes.suppliers, sizes.parts, sizes.customers, sizes.orders];
@@ -346,7 +346,6 @@ fn phone(draw: &mut Draw, nation: i64) -> String {
     format!("{}-{area}-{office}-{number}", nation + 10)
 }
 
-/// Five different colors.
 fn part_name(draw: &mut Draw) -> String {
     let mut words: Vec<&str> = Vec::new();
     while words.len() < 5 {

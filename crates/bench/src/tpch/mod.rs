@@ -1,10 +1,10 @@
-//! TPC-H: questions over orders and their lines; 22 queries over data of our own generator (TPC Benchmark H,
-//! revision 3.0.1). A run is the power test without the refresh functions: each connection asks the queries
-//! one after the other.
+//! TPC-H: 22 queries over orders and their lines, with data of our own generator (TPC Benchmark H,
+//! revision 3.0.1). A run is the power test without the refresh functions: each connection runs the
+//! queries one after the other.
 //!
-//! Answers are compared with those of another engine over the same rows: `export` writes rows and queries to
-//! files, `scripts/tpch-answers.py` has DuckDB answer them, and `check --answers FILE` compares; or `check
-//! --against URL` asks a second server.
+//! Answers are compared with those of another engine over the same rows: `export` writes rows and
+//! queries to files, `scripts/tpch-answers.py` has DuckDB answer them, and `check --answers FILE`
+//! compares; `check --against URL` asks a second server instead.
 
 #![allow(clippy::disallowed_methods, reason = "a client beside the node, under no simulator")]
 
@@ -26,7 +26,7 @@ use crate::measure::Measured;
 use crate::report::Section;
 use crate::workload::{Case, Condition, LoadOptions, Next, Outcome, Suite, Worker};
 
-/// See the module's page.
+/// The TPC-H suite.
 #[derive(Debug, Clone)]
 pub struct Tpch {
     /// Scale factor: 1 is about a gigabyte.
@@ -35,11 +35,11 @@ pub struct Tpch {
     pub numbers: Vec<usize>,
     /// How often each connection asks them.
     pub passes: u64,
-    /// A second server whose answers `check` takes for right.
+    /// A second server, whose answers `check` takes as right.
     pub against: Option<String>,
     /// A file of answers that `check` takes for right.
     pub answers: Option<PathBuf>,
-    /// Fixes the data.
+    /// Determines the data.
     pub seed: u64,
 }
 
@@ -161,7 +161,8 @@ impl Case for Tpch {
     }
 }
 
-/// A connection that asks one query after the other, as text: a statement that runs once is not prepared.
+/// A connection that runs one query after the other, as text: a query that runs once is not
+/// prepared.
 struct Asker {
     session: Session,
     texts: Vec<String>,

@@ -1,8 +1,8 @@
-//! The 22 queries with their validation parameters (TPC-H 2.4), in the SQL that MySQL, MariaDB, DuckDB and
-//! PostgreSQL share. Where the specification's order leaves ties, none is added: rows of one rank are told
-//! apart by nobody, and checks compare them as sets.
+//! The 22 queries with their validation parameters (TPC-H 2.4), in the SQL that MySQL, MariaDB,
+//! DuckDB and PostgreSQL share. Where the order of the specification leaves ties, no key is added:
+//! checks compare such rows as sets.
 
-/// Query 1 comes first.
+/// In the order of their numbers, from 1.
 const TEXTS: [&str; 22] = [
     include_str!("queries/q01.sql"),
     include_str!("queries/q02.sql"),

@@ -1,4 +1,5 @@
-//! Tables of TPC-H (specification 1.4), with the indexes on keys and foreign keys that it allows (1.5.4).
+//! Tables of TPC-H (specification 1.4), with the indexes on keys and foreign keys that it allows
+//! (1.5.4).
 
 /// From those that others refer to downwards.
 pub(crate) const TABLES: [&str; 8] =
@@ -36,7 +37,7 @@ pub(crate) const DEFINITIONS: [&str; 8] = [
        l_comment VARCHAR(44) NOT NULL, PRIMARY KEY (l_orderkey, l_linenumber))",
 ];
 
-/// Made after the rows are there.
+/// Made after loading.
 pub(crate) const INDEXES: [&str; 7] = [
     "CREATE INDEX nation_region ON nation (n_regionkey)",
     "CREATE INDEX supplier_nation ON supplier (s_nationkey)",

@@ -338,7 +338,8 @@ const AUXILIARIES: [&str; 18] = [
 ];
 const ENDS: [&str; 6] = [".", ";", ":", "?", "!", "--"];
 
-/// Texts of the grammar, from which comments are cut (4.2.2.10): long enough that they seldom repeat.
+/// Text of the grammar, from which comments are cut (4.2.2.10): long enough that comments seldom
+/// repeat.
 #[derive(Debug)]
 pub(crate) struct TextPool {
     text: String,

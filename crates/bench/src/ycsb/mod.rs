@@ -1,5 +1,5 @@
-//! YCSB's workloads A to F (Cooper et al., "Benchmarking Cloud Serving Systems with YCSB", 2010) over one
-//! table of a key and ten fields.
+//! YCSB's workloads A to F (Cooper et al., "Benchmarking Cloud Serving Systems with YCSB", 2010)
+//! over one table of a key and ten fields.
 //!
 //! | | reads | updates | inserts | scans | read-modify-write | keys |
 //! |---|---|---|---|---|---|---|
@@ -10,7 +10,7 @@
 //! | E | | | 5 | 95 | | zipfian |
 //! | F | 50 | | | | 50 | zipfian |
 //!
-//! Each value begins with its row's key, so that a value in a wrong row is found.
+//! Each value begins with its row's key, which exposes a value in a wrong row.
 
 mod worker;
 
@@ -31,7 +31,7 @@ const FIELDS: usize = 10;
 const VALUE_BYTES: usize = 100;
 const PART_ROWS: i64 = 2000;
 
-/// What is done with a row.
+/// An operation on a row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Operation {
     Read,
@@ -65,7 +65,7 @@ fn weights(letter: char) -> Option<[u32; 5]> {
 /// Which keys are met how often.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Requests {
-    /// All alike.
+    /// All rows equally often.
     Uniform,
     /// By rank, scattered over the table.
     Zipfian,
@@ -86,16 +86,16 @@ impl Requests {
     }
 }
 
-/// See the module's page.
+/// The YCSB suite.
 #[derive(Debug, Clone)]
 pub struct Ycsb {
-    /// Rows at the beginning.
+    /// Rows after loading.
     pub records: i64,
     /// Letters of the workloads that are run.
     pub letters: Vec<char>,
     /// Instead of each workload's own.
     pub requests: Option<Requests>,
-    /// Fixes the data.
+    /// Determines the data.
     pub seed: u64,
 }
 

@@ -19,7 +19,7 @@ struct Input {
     rows: i64,
 }
 
-/// See the module's page.
+/// A connection's worker.
 pub(super) struct Caller {
     session: Session,
     shared: Arc<Shared>,
@@ -65,7 +65,8 @@ impl Caller {
             Requests::Uniform => self.draw.between(0, records as i64 - 1) as u64,
             Requests::Zipfian => scatter(self.shared.zipfian.draw(&mut self.draw)) % records,
             Requests::Latest => {
-                // Rows inserted since come first; one that is still being inserted may not be there.
+                // Newly inserted rows have the lowest ranks. The newest may still be in the middle
+                // of its insert.
                 let last = self.shared.next_insert.peek() - 1;
                 last - self.shared.zipfian.draw(&mut self.draw).min(last)
             }

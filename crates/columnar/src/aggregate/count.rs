@@ -8,7 +8,7 @@ use arrow::array::{Array, ArrayRef, Int64Array};
 use super::{Accumulator, same};
 use crate::stop::Result;
 
-/// Counts rows none of whose arguments is NULL.
+/// Counts the rows that have no NULL among the arguments.
 #[derive(Default)]
 pub(super) struct Count {
     counts: Vec<i64>,

@@ -5,8 +5,8 @@
 //!                                                  ▲ merge: that of another task
 //! ```
 //!
-//! Types and rounding are MySQL's. What has no accumulator here is accumulated by the row executor's own, a
-//! group at a time ([`rows`]).
+//! Types and rounding are MySQL's. A function without an accumulator here uses the row executor's,
+//! one for each group ([`rows`]).
 
 mod count;
 mod extreme;
@@ -25,11 +25,11 @@ use crate::scope::Scope;
 use crate::stop::Result;
 use crate::value::Physical;
 
-/// What a function keeps of all groups.
+/// The state of a function for all groups.
 pub(crate) trait Accumulator: Any + Send {
     /// Takes rows in; there are `total` groups by now.
     fn add(&mut self, values: &[ArrayRef], groups: &[usize], total: usize) -> Result<()>;
-    /// Takes in what another accumulator of the same call has, whose groups are `groups` here.
+    /// Merges another accumulator of the same call, whose groups are `groups` here.
     fn merge(&mut self, other: Box<dyn Any>, groups: &[usize], total: usize) -> Result<()>;
     /// The values of all groups.
     fn finish(&mut self, total: usize) -> Result<ArrayRef>;
@@ -52,7 +52,8 @@ pub(crate) struct Call {
 pub(crate) enum CallKind {
     /// The first value of each group.
     First,
-    /// A function of SQL; the number says where its arguments end and the keys of its order begin.
+    /// A function of SQL. The number is the count of its arguments; the keys of its order follow
+    /// them.
     Function(Arc<AggregateCall>, usize, Arc<Scope>),
 }
 

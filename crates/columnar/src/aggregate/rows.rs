@@ -1,4 +1,4 @@
-//! Every other function: an accumulator of the row executor for each group.
+//! All other functions: an accumulator of the row executor for each group.
 
 use std::any::Any;
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use crate::scope::Scope;
 use crate::stop::{Result, declined};
 use crate::value::Physical;
 
-/// See the module's page.
+/// An accumulator of the row executor for each group.
 pub(super) struct Rows {
     call: Arc<AggregateCall>,
     /// Where the arguments end and the keys of the order begin.

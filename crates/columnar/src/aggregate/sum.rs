@@ -1,4 +1,4 @@
-//! `SUM` and `AVG`: exact for whole and exact numbers, in the order of the rows for doubles.
+//! `SUM` and `AVG`: exact for integers and decimals, in the order of the rows for doubles.
 
 use std::any::Any;
 use std::sync::Arc;

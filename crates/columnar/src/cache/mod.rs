@@ -1,4 +1,4 @@
-//! Columns that are kept between statements: what scans have decoded, by runs of leaves.
+//! Columns that scans have decoded, kept between statements by runs of leaves.
 //!
 //! ```text
 //!   scan: leaf 8 at LSN 310 comes next
@@ -11,21 +11,24 @@
 //! ```
 //!
 //! Invariants:
-//! * what is kept of a leaf are all rows that a snapshot at `seen_from` sees of the version `lsn`. A leaf that has
-//!   changed has another LSN; and while it has not, every later snapshot sees the same rows;
-//! * a page is in one run at most, that of its newest version which was put; `live` counts the pages that are in it;
-//! * `used_bytes` is the sum of what the runs take, and beyond the limit at most by what is being put.
+//! * the kept rows of a leaf are all rows that a snapshot at `seen_from` sees in the version `lsn`.
+//!   A leaf that has changed has another LSN; while it has not changed, every later snapshot sees
+//!   the same rows;
+//! * a page is in at most one run, the run of its newest version; `live` counts the pages of a run;
+//! * `used_bytes` is the sum of the runs' sizes, and exceeds the limit at most by the columns that
+//!   are being put.
 //!
-//! Nothing has to be told when rows change, tables are dropped or pages used again: their columns are not found any
-//! more, and make room when that is wanted. Room is made by whole columns of a table, the least used first, and only
-//! for one that has been used far more often: statements that go over more than fits, again and again, keep a part of it
-//! instead of pushing each other out. A run of which most leaves have changed is not used any more, so that the next
-//! scan makes new ones.
+//! No notification is needed when rows change, tables are dropped or pages are used again: their
+//! columns are no longer found, and are evicted when room is needed. Eviction removes whole columns
+//! of a table, the least used first, and only in favour of columns that were used far more often.
+//! So statements that repeatedly read more than fits keep a part of it instead of evicting each
+//! other's columns. A run of which most leaves have changed is no longer used, so that the next
+//! scan makes new runs.
 //!
 //! Latch rules:
 //! 1. The register's lock comes before a shard's, and a shard's before a run's.
-//! 2. They are held for a look or a change in memory only; the node is not called with any of them, and asks with none
-//!    of its own.
+//! 2. They are held only for reads and changes in memory. No call to the node is made with one of
+//!    them held, and the node holds none of its own latches when it calls the cache.
 
 pub(crate) mod packed;
 mod register;
@@ -59,7 +62,7 @@ pub(crate) struct Place {
 }
 
 impl Place {
-    /// Whether this leaf comes next in the same run.
+    /// Whether this leaf follows `self`'s in the same run.
     pub(crate) fn is_before(&self, other: &Place) -> bool {
         Arc::ptr_eq(&self.run, &other.run) && self.position + 1 == other.position
     }
@@ -70,7 +73,7 @@ impl Place {
     }
 }
 
-/// See the module's page.
+/// The cache of decoded columns.
 #[derive(Debug)]
 pub(crate) struct ColumnCache {
     shards: Box<[Mutex<Shard>]>,
@@ -105,8 +108,8 @@ impl ColumnCache {
         &self.shards[page.page_no.0 as usize % SHARDS]
     }
 
-    /// Makes room for columns that a scan uses: takes away those that are used least, as long as they are used much less
-    /// than all of these. False if that is not enough.
+    /// Makes room for columns that a scan uses: evicts the least used columns, as long as they are
+    /// used much less than all of these. False if that is not enough.
     fn make_room(&self, wanted: &[ColumnNumber], needed_bytes: u64) -> bool {
         let mut register = self.register.lock();
         while self.used_bytes() + needed_bytes > self.limit_bytes {
@@ -153,7 +156,7 @@ impl Drop for CacheUse {
     }
 }
 
-/// What is kept of a leaf.
+/// The kept rows of a leaf.
 #[derive(Debug)]
 pub(crate) enum Kept {
     /// Nothing of this version, or nothing that the snapshot may see.
@@ -165,7 +168,7 @@ pub(crate) enum Kept {
 }
 
 impl CacheUse {
-    /// What is kept of a leaf of this version for a snapshot.
+    /// The kept rows of a leaf of this version for a snapshot.
     pub(crate) fn get(&self, leaf: LeafVersion, snapshot: Cts) -> Kept {
         let found = self.cache.shard(leaf.page).lock().get(&leaf.page).cloned();
         let Some(place) = found.filter(|place| {
@@ -183,8 +186,9 @@ impl CacheUse {
         }
     }
 
-    /// Keeps columns of leaves that follow each other, each with so many rows, which a snapshot has seen. `known` is the
-    /// place of the first of them, if all of its run have been read. False if there is no room, and none is to be had.
+    /// Keeps columns of adjacent leaves, each with its number of rows, which a snapshot has seen.
+    /// `known` is the place of the first leaf, if all leaves of its run have been read. False if
+    /// there is no room.
     pub(crate) fn put(
         &self,
         leaves: &[(LeafVersion, usize)],

@@ -1,4 +1,4 @@
-//! A column of some leaves' rows, packed: what is kept of it between statements.
+//! A packed column of some leaves' rows, as it is kept between statements.
 //!
 //! ```text
 //!   numbers   17, 19, 17, 400      base 17, words of two bytes    [nulls] 0000 0200 0000 7f01
@@ -8,9 +8,10 @@
 //!
 //! Invariants:
 //! * `unpack(pack(column)) == column` for every column that a scan makes;
-//! * a null bitmap stands in front only where there are nulls; a null has a word like any other row.
+//! * there is a null bitmap in front only if there are nulls; a null has a word like any other row.
 //!
-//! Doubles are words of their bits, decimals such of their digits; those beyond 64 bits are kept whole.
+//! Doubles are stored by their bits, decimals as unscaled integers; decimals beyond 64 bits are
+//! stored whole.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -26,7 +27,7 @@ const MOST_REPEATED: usize = 32;
 /// Rows for each different text, from which on that is worth it.
 const LEAST_REPETITION: usize = 4;
 
-/// See the module's page.
+/// A packed column.
 #[derive(Debug, Clone)]
 pub(crate) struct Packed {
     form: Form,
@@ -34,25 +35,26 @@ pub(crate) struct Packed {
     bytes: Arc<[u8]>,
 }
 
-/// What stands behind the null bitmap.
+/// The layout after the null bitmap.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Form {
-    /// Words of so many bytes, which are added to a base; without bytes all rows are the base.
+    /// Fixed-width offsets from `base`. Width 0: every row equals `base`.
     Words { base: i64, width: u8 },
     /// Numbers of 128 bits.
     Wide,
-    /// For each row the end of its text, in so many bytes; then the texts.
+    /// The end offset of each row's text, `width` bytes wide; then the texts.
     Texts { width: u8 },
-    /// For each row a byte, which numbers one of the texts behind; their ends are of so many bytes.
+    /// A byte for each row, which numbers one of the `texts` that follow; their end offsets are
+    /// `width` bytes wide.
     Repeated { texts: u8, width: u8 },
 }
 
 /// Which rows of a column are wanted.
 #[derive(Debug, Clone)]
 pub(crate) struct Chosen {
-    /// These.
+    /// A range of the column's rows.
     pub(crate) rows: Range<usize>,
-    /// Of them, those whose bit is set; without bits, all.
+    /// The rows of the range whose bit is set; `None`: all.
     pub(crate) bits: Option<BooleanBuffer>,
 }
 
@@ -96,7 +98,7 @@ impl Packed {
         Packed { form, has_nulls: nulls.is_some(), bytes: bytes.into() }
     }
 
-    /// What it takes in memory.
+    /// Size in memory.
     pub(crate) fn size_bytes(&self) -> usize {
         size_of::<Packed>() + 2 * size_of::<usize>() + self.bytes.len()
     }
@@ -130,7 +132,7 @@ impl Packed {
     }
 }
 
-/// A packed column with its parts told apart.
+/// A packed column, split into its parts.
 struct Column<'a> {
     form: Form,
     rows: usize,
@@ -216,7 +218,7 @@ impl Column<'_> {
     }
 }
 
-/// Texts behind their ends.
+/// Texts after their end offsets.
 struct Texts<'a> {
     ends: &'a [u8],
     bytes: &'a [u8],
@@ -290,7 +292,8 @@ fn pack_texts(column: &BinaryArray, bytes: &mut Vec<u8>) -> Form {
     Form::Texts { width: append_texts((0..column.len()).map(|row| column.value(row)), bytes) }
 }
 
-/// The different texts of a column, and for each row which one it has; `None` if that would not be shorter.
+/// The distinct texts of a column, and for each row the number of its text; `None` if that would
+/// not be shorter.
 fn repeated(column: &BinaryArray) -> Option<(Vec<u8>, Vec<&[u8]>)> {
     let most = (column.len() / LEAST_REPETITION).min(MOST_REPEATED);
     let (mut codes, mut texts) = (Vec::with_capacity(column.len()), Vec::<&[u8]>::new());

@@ -1,4 +1,4 @@
-//! Which columns are kept, and how much each is used.
+//! The kept columns, and how much each is used.
 
 use firn_base::TableId;
 use firn_format::row::RowVersion;
@@ -28,7 +28,7 @@ const VICTIM_SHARE: u32 = 2;
 /// Scans after which all uses count half.
 const HALF_LIFE_SCANS: u32 = 256;
 
-/// See the module's page.
+/// The kept columns and their use.
 #[derive(Debug, Default)]
 pub(super) struct Register {
     columns: FxHashMap<ColumnForm, ColumnNumber>,
@@ -80,7 +80,8 @@ impl Register {
         }
     }
 
-    /// The column to be dropped next: the least used one that is kept, if it is used much less than each of `wanted`.
+    /// Removes and returns the least used kept column, if it is used much less than each of
+    /// `wanted`.
     pub(super) fn take_victim(&mut self, wanted: &[ColumnNumber]) -> Option<ColumnNumber> {
         let count = |number: &ColumnNumber| self.uses.get(number).map_or(0, |uses| uses.count);
         let least_wanted = wanted.iter().map(count).min()?;

@@ -1,4 +1,4 @@
-//! A run: leaves that follow each other, and columns of all their rows.
+//! A run: adjacent leaves, and columns of all their rows.
 //!
 //! ```text
 //!   leaves   7 @300   8 @310   9 @290
@@ -15,11 +15,12 @@ use parking_lot::Mutex;
 use super::packed::Packed;
 use super::register::ColumnNumber;
 
-/// What a run takes beside its columns, roughly: itself, and for each leaf its name and its place in the table.
+/// Approximate size of a run without its columns: itself, and for each leaf its name and its place
+/// in the table.
 const RUN_BYTES: usize = 160;
 const LEAF_BYTES: usize = 72;
 
-/// See the module's page.
+/// A run of leaves.
 #[derive(Debug)]
 pub(crate) struct Run {
     leaves: Arc<[LeafVersion]>,
@@ -68,7 +69,7 @@ impl Run {
         self.content.lock().live * 2 < self.leaves.len()
     }
 
-    /// What it takes in memory.
+    /// Size in memory.
     pub(super) fn size_bytes(&self) -> u64 {
         bytes_of(&self.content.lock().columns) + self.own_bytes()
     }
@@ -77,7 +78,7 @@ impl Run {
         (RUN_BYTES + LEAF_BYTES * self.leaves.len()) as u64
     }
 
-    /// These columns in their order, if they are there.
+    /// The columns with these numbers, in order, if the run has all of them.
     pub(super) fn columns(&self, numbers: &[ColumnNumber]) -> Option<Vec<Packed>> {
         let content = self.content.lock();
         let find = |number: &ColumnNumber| {
@@ -87,7 +88,7 @@ impl Run {
         numbers.iter().map(find).collect()
     }
 
-    /// Adds columns that are not there yet; returns what they take. `None` if no page is in the run any more.
+    /// Adds columns; returns their size. `None` if no page belongs to the run any more.
     pub(super) fn add(&self, columns: impl Iterator<Item = (ColumnNumber, Packed)>) -> Option<u64> {
         let mut content = self.content.lock();
         if content.live == 0 {
@@ -102,7 +103,7 @@ impl Run {
         Some(bytes_of(&content.columns[before..]))
     }
 
-    /// Drops a column; returns what it took, and whether there is none left.
+    /// Drops a column; returns its size, and whether no column is left.
     pub(super) fn forget(&self, victim: ColumnNumber) -> (u64, bool) {
         let mut content = self.content.lock();
         let before = bytes_of(&content.columns);
@@ -110,7 +111,7 @@ impl Run {
         (before - bytes_of(&content.columns), content.columns.is_empty())
     }
 
-    /// A page is in it no more; returns what it took, if that was the last.
+    /// Removes a page from the run; returns the run's size if that was its last page.
     pub(super) fn leave(&self) -> u64 {
         let mut content = self.content.lock();
         content.live -= 1;
@@ -141,12 +142,12 @@ impl RunPart {
         RunPart { run, from, columns }
     }
 
-    /// The leaves, as a scan is told of them.
+    /// The leaves, in the form that a scan needs.
     pub(crate) fn held(&self) -> HeldLeaves {
         HeldLeaves { leaves: Arc::clone(&self.run.leaves), from: self.from }
     }
 
-    /// The rows of the first so many leaves of the part; `None` if there are not so many.
+    /// The rows of the first `leaves` leaves of the part; `None` if it has fewer.
     pub(crate) fn rows_of(self, leaves: usize) -> Option<PackedRows> {
         let start = *self.run.rows_before.get(self.from)? as usize;
         let end = *self.run.rows_before.get(self.from + leaves)? as usize;
@@ -155,7 +156,7 @@ impl RunPart {
     }
 }
 
-/// Rows of which the columns are packed.
+/// Rows of packed columns.
 #[derive(Debug, Clone)]
 pub(crate) struct PackedRows {
     /// How many rows the columns have.

@@ -1,4 +1,4 @@
-//! `+`, `−` and `×` where both sides have the layout of the result.
+//! `+`, `−` and `×` if both sides have the layout of the result.
 
 use std::sync::Arc;
 
@@ -34,7 +34,7 @@ impl Arithmetic {
             left.array = self.left.evaluate(batch)?;
             left.is_scalar = false;
         }
-        // Integers and decimals are checked; what is out of range ends the attempt.
+        // Integers and decimals are checked; an overflow ends the attempt.
         let result = match self.sign {
             Sign::Plus => numeric::add(&left, &right)?,
             Sign::Minus => numeric::sub(&left, &right)?,

@@ -1,4 +1,4 @@
-//! Comparisons of numbers and dates, and conversions between the layouts that they need.
+//! Comparisons of numbers and dates, and the conversions between layouts that they need.
 
 use std::sync::Arc;
 
@@ -24,7 +24,7 @@ pub(crate) struct Comparison {
     pub(crate) right: Kernel,
 }
 
-/// The layout in which values of two layouts compare as `kind` says; `None` if none does.
+/// The layout in which values of two layouts compare by `kind`; `None` if there is none.
 pub(crate) fn common(kind: ComparisonKind, left: Physical, right: Physical) -> Option<Physical> {
     use Physical as P;
     let digits = |physical| match physical {
@@ -51,7 +51,7 @@ pub(crate) fn common(kind: ComparisonKind, left: Physical, right: Physical) -> O
     }
 }
 
-/// Both zeros are one.
+/// Turns −0 into 0, because the two are equal.
 pub(crate) fn negate_zero_away(array: &ArrayRef) -> ArrayRef {
     Arc::new(array.as_primitive::<Float64Type>().unary::<_, Float64Type>(|number| number + 0.0))
 }

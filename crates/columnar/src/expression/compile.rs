@@ -61,7 +61,7 @@ impl Compiler<'_, '_, '_> {
         }
     }
 
-    /// Conditions that all have to be true.
+    /// Conditions that must all be true.
     pub(crate) fn compile_all(&mut self, conditions: &[Expression]) -> Result<Vec<Kernel>> {
         conditions.iter().map(|condition| self.compile(condition)).collect()
     }
@@ -74,7 +74,8 @@ impl Compiler<'_, '_, '_> {
         }
     }
 
-    /// The row executor's evaluation. What reads no slot is put in as a literal, subqueries among it.
+    /// The row executor's evaluation. Subexpressions that read no slot, subqueries included, become
+    /// literals.
     fn rows(&mut self, expression: &Expression) -> Result<Kernel> {
         let mut expression = expression.clone();
         self.fold(&mut expression)?;
@@ -96,7 +97,7 @@ impl Compiler<'_, '_, '_> {
             expression.kind,
             ExpressionKind::Literal(_) | ExpressionKind::Parameter(_) | ExpressionKind::Row(_)
         );
-        // What is pure is left as it is: it may stand where SQL never evaluates it.
+        // A pure expression stays as it is: SQL may never evaluate it at its place.
         if !is_leaf && is_constant(expression) && !is_worker_safe(expression) {
             let value = expression.evaluate(self.execution)?;
             expression.kind = ExpressionKind::Literal(value);

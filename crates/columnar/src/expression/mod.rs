@@ -6,8 +6,9 @@
 //!                              └─ Rows: the row executor's own evaluation, for whatever has no kernel
 //! ```
 //!
-//! What reads no slot is worked out by the session before the run, uncorrelated subqueries included. Kernels
-//! may work out more than SQL asks for; where that ends in an error, the attempt is given up.
+//! Expressions that read no slot, uncorrelated subqueries included, are evaluated by the session
+//! before the run. Kernels may evaluate more rows than SQL requires; if that ends in an error, the
+//! attempt is abandoned.
 
 mod arithmetic;
 mod compare;
@@ -49,14 +50,14 @@ pub(crate) enum Kernel {
     Arithmetic(Box<Arithmetic>),
     /// From one layout to another.
     Convert(Box<Kernel>, Physical),
-    /// A part of a date or of a datetime: so many bits from the lowest, behind so many.
+    /// A part of a date or of a datetime: the bits of `mask`, after a shift to the right.
     DatePart {
         operand: Box<Kernel>,
         shift: u32,
         mask: i64,
         physical: Physical,
     },
-    /// Conditions with values, and what is given otherwise.
+    /// Conditions with values, and the value if none is true.
     Case {
         branches: Vec<(Kernel, Kernel)>,
         otherwise: Option<Box<Kernel>>,
@@ -97,7 +98,7 @@ impl Kernel {
         }
     }
 
-    /// Whether it costs little and neither fails nor warns, so that it may be worked out for rows that do
+    /// Whether it is fast and neither fails nor warns, so that it may be evaluated for rows that do
     /// not need it.
     pub(crate) fn is_cheap(&self) -> bool {
         match self {
@@ -172,7 +173,8 @@ impl Kernel {
     }
 }
 
-/// `AND` (`neutral` is true) or `OR`. What is not cheap is asked only of rows that are still open.
+/// `AND` (`neutral` is true) or `OR`. Expensive operands are evaluated only for rows that are
+/// undecided.
 fn connect(list: &[Kernel], batch: &RecordBatch, neutral: bool) -> Result<BooleanArray> {
     let mut so_far: Option<BooleanArray> = None;
     for kernel in list {

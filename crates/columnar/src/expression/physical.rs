@@ -1,4 +1,4 @@
-//! A kernel as an expression of the library, for the conditions of its joins.
+//! A kernel as an expression of the library, for conditions of the library's joins.
 
 use std::fmt;
 use std::hash::{Hash, Hasher};
@@ -13,7 +13,7 @@ use datafusion_physical_expr::expressions::Column;
 
 use super::Kernel;
 
-/// Conditions that all have to be true.
+/// Conditions that must all be true.
 #[derive(Debug, Clone)]
 pub(crate) struct KernelExpression(pub(crate) Arc<Kernel>);
 

@@ -1,4 +1,4 @@
-//! Whatever has no kernel: the row executor's evaluation over each row of a batch.
+//! Expressions without a kernel: the row executor's evaluation for each row of a batch.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use crate::scope::Scope;
 use crate::stop::Result;
 use crate::value::Physical;
 
-/// See the module's page.
+/// An expression that the row executor evaluates.
 pub(crate) struct Rows {
     pub(crate) expression: Expression,
     /// The slots that it reads: the column and the layout of each.

@@ -1,4 +1,4 @@
-//! Tests of text against constants, and the weights by which text compares.
+//! Tests of text against constants, and the weights that order text.
 
 use std::sync::Arc;
 
@@ -44,7 +44,7 @@ impl<'t, T> Memory<'t, T> {
     }
 }
 
-/// What is asked of a text.
+/// A test of a text.
 pub(crate) enum Question {
     /// How it compares with a constant.
     Compare(CompareOperator, &'static Collation, Box<[u8]>),
@@ -54,7 +54,7 @@ pub(crate) enum Question {
     Like(LikePattern),
 }
 
-/// A text and what is asked of it.
+/// A text and its test.
 pub(crate) struct TextTest {
     pub(crate) operand: Kernel,
     pub(crate) question: Question,
@@ -100,7 +100,7 @@ impl TextTest {
             answer
         });
         match self.question {
-            // Beside a NULL in the list, what was not found is unknown.
+            // If the list has a NULL, a text that is not found gives NULL.
             Question::OneOf(_, _, true) => {
                 let found = !self.negated;
                 let known = |row: usize| truth.is_valid(row) && truth.value(row) == found;
@@ -112,7 +112,7 @@ impl TextTest {
     }
 }
 
-/// Columns whose bytes compare as texts do; those of binary texts are the texts.
+/// Columns whose bytes compare as the texts do. Binary texts are their own weights.
 pub(crate) fn weights(array: &ArrayRef, collation: CollationId) -> ArrayRef {
     if collation == CollationId::BINARY {
         return array.clone();

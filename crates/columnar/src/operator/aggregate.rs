@@ -1,4 +1,4 @@
-//! Groups in a hash table, one for each input partition; the tables are put together at the end.
+//! Groups in a hash table, one table for each input partition; the tables are merged at the end.
 //!
 //! ```text
 //!   columns: keys │ arguments     keys ──intern──► number of the group ──► accumulators
@@ -38,7 +38,7 @@ pub(crate) struct HashAggregate {
     properties: Arc<PlanProperties>,
 }
 
-/// What is grouped, and what comes out.
+/// The grouped input and the resulting columns.
 #[derive(Debug)]
 pub(super) struct Shape {
     /// The first columns of the input.
@@ -204,7 +204,7 @@ impl Groups {
         Ok(self.held.try_resize(sizes.sum::<usize>() + keys_bytes)?)
     }
 
-    /// Takes the groups of the next partition in, behind those of this.
+    /// Appends the groups of the next partition.
     fn merge(&mut self, mut other: Groups) -> Result<()> {
         let rows = other.total();
         if rows == 0 {

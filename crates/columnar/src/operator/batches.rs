@@ -1,4 +1,4 @@
-//! Batches that are there already.
+//! Batches that exist already.
 
 use std::fmt;
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use datafusion_physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan, Plan
 
 use super::{leaf, properties};
 
-/// See the module's page.
+/// An operator that returns existing batches.
 #[derive(Debug)]
 pub(crate) struct Batches {
     batches: Vec<RecordBatch>,

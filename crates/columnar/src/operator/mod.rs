@@ -1,4 +1,4 @@
-//! Operators of the engine's own, beside those of the library.
+//! Firn's own operators, beside those of the library.
 
 mod aggregate;
 mod batches;
@@ -25,7 +25,8 @@ pub(crate) use sequence::Sequence;
 pub(crate) use sorted_aggregate::SortedAggregate;
 pub(crate) use stage::{Output, Stage};
 
-/// What an operator of the engine's own says of itself: it has `properties`, and no expressions of the library.
+/// The library's methods for one of Firn's operators: it has `properties`, and no expressions of
+/// the library.
 macro_rules! own {
     ($name:literal) => {
         fn name(&self) -> &str {
@@ -49,7 +50,7 @@ macro_rules! own {
 }
 pub(crate) use own;
 
-/// What an operator over one `input` says of itself. It is cloned with another one.
+/// The library's methods for an operator over one `input`, including a copy over another input.
 macro_rules! over_input {
     ($name:literal) => {
         $crate::operator::own!($name);
@@ -69,7 +70,7 @@ macro_rules! over_input {
 }
 pub(crate) use over_input;
 
-/// What a leaf of a plan says of itself.
+/// The library's methods for a leaf of a plan.
 macro_rules! leaf {
     ($name:literal) => {
         $crate::operator::own!($name);
@@ -106,7 +107,8 @@ pub(crate) fn properties(schema: SchemaRef, partitions: usize) -> Arc<PlanProper
     ))
 }
 
-/// The rows for which all conditions are true. What is not cheap is asked of the rows that are left.
+/// The rows for which all conditions are true. Expensive conditions are evaluated only for the rows
+/// that pass the others.
 pub(crate) fn chosen(conditions: &[Kernel], batch: &RecordBatch) -> Result<BooleanArray> {
     let mut so_far: Option<BooleanArray> = None;
     for condition in conditions {

@@ -1,4 +1,4 @@
-//! `UNION ALL`: the rows of one input after those of the other.
+//! `UNION ALL`: the rows of one input, then those of the other.
 
 use std::fmt;
 use std::sync::Arc;

@@ -1,5 +1,5 @@
-//! Groups of rows that come in the order of their keys: a group is complete when the next key comes, so that few are in
-//! memory at a time.
+//! Groups of rows that arrive in the order of their keys: a group is complete when the next key
+//! arrives, so few groups are in memory at a time.
 //!
 //! ```text
 //!   rows  a a a b b c c c c d      table:  a b c ─► out when there are many, at the border of a key
@@ -22,7 +22,7 @@ use crate::aggregate::Call;
 use crate::scope::Scope;
 use crate::stop::Result;
 
-/// So many groups go out together.
+/// Groups that are returned together.
 const MANY_GROUPS: usize = 4096;
 
 /// See the module's page. Its input has one partition; its columns are the keys and then the calls.

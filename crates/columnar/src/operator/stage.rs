@@ -33,7 +33,6 @@ pub(crate) enum Output {
 }
 
 impl Output {
-    /// The column's layout.
     pub(crate) fn physical(&self) -> Physical {
         match self {
             Output::Value(kernel) => kernel.physical(),
@@ -51,7 +50,7 @@ impl Output {
     }
 }
 
-/// See the module's page.
+/// An operator that filters and computes.
 #[derive(Debug, Clone)]
 pub(crate) struct Stage {
     input: Arc<dyn ExecutionPlan>,

@@ -18,7 +18,8 @@ use crate::cache::packed::{Chosen, Packed};
 use crate::stop::{Result, declined};
 use crate::value::{Builder, unscaled};
 
-/// What is to become a batch: rows' bytes, and rows whose columns are there already, in the scan's order.
+/// The input of a batch in the scan's order: bytes of rows, and rows whose columns are already
+/// decoded.
 #[derive(Default)]
 pub(super) struct Gathered {
     bytes: Vec<u8>,
@@ -28,9 +29,9 @@ pub(super) struct Gathered {
     size_bytes: usize,
 }
 
-/// Rows of one origin.
+/// Rows from one source.
 enum Part {
-    /// So many rows, the next ones of [`Gathered::rows`].
+    /// The next rows of [`Gathered::rows`], by their number.
     Rows(usize),
     Packed(PackedRows),
 }
@@ -54,7 +55,7 @@ impl Gathered {
         self.row_count
     }
 
-    /// Whether no row is to be added any more.
+    /// Whether the batch is full.
     pub(super) fn is_full(&self) -> bool {
         self.row_count >= BATCH_ROWS || self.size_bytes >= BATCH_BYTES
     }
@@ -73,7 +74,7 @@ impl Gathered {
         self.size_bytes += batch.bytes.len();
     }
 
-    /// Adds rows whose columns are packed.
+    /// Adds rows of packed columns.
     pub(super) fn append_packed(&mut self, packed: PackedRows) {
         self.row_count += packed.rows.len();
         let share = packed.rows.len() as f64 / packed.total.max(1) as f64;
@@ -82,7 +83,7 @@ impl Gathered {
         self.parts.push(Part::Packed(packed));
     }
 
-    /// The last so many rows, which were added as they lie in memory.
+    /// The last `count` rows, which were added as stored bytes.
     pub(super) fn last_rows(&self, count: usize) -> Vec<&[u8]> {
         let rows = &self.rows[self.rows.len() - count..];
         rows.iter().map(|row| &self.bytes[row.clone()]).collect()
@@ -128,7 +129,7 @@ impl Gathered {
     }
 }
 
-/// Where rows come from.
+/// The source of rows.
 pub(super) struct Source<'a> {
     pub(super) table: &'a TableRef,
     pub(super) transaction: &'a dyn Transaction,
@@ -181,7 +182,6 @@ impl Decoder {
         builders.map(|mut builder| Packed::pack(&builder.finish())).collect()
     }
 
-    /// The columns of rows.
     pub(super) fn pack(&mut self, source: &Source<'_>, rows: &[&[u8]]) -> Result<Vec<Packed>> {
         let count = self.columns.len();
         let pack = |number: usize| {
@@ -192,7 +192,7 @@ impl Decoder {
         (0..count).map(pack).collect()
     }
 
-    /// Columns of what was gathered, or of the rows of it that are chosen.
+    /// The columns of the gathered rows, or of the selected ones.
     pub(super) fn decode(
         &mut self,
         source: &Source<'_>,

@@ -1,15 +1,15 @@
-//! Scans: rows of a table, read by a task of their own, as batches.
+//! Scans: a separate task reads rows of a table and makes batches.
 //!
 //! ```text
 //!   reader of the snapshot ──fetch──► row bytes, or columns kept ──gather──► decode conditions' columns ──► filter
 //!                                                                           └► decode the rest of what is left ──► batch
 //! ```
 //!
-//! Columns that were decoded before are kept by leaf (see [`crate::cache`]): of a leaf that has not changed since,
-//! no row is looked at.
+//! Decoded columns are kept by leaf (see [`crate::cache`]): no row of an unchanged leaf is read
+//! again.
 //!
-//! A task reads ahead of the operators by a few batches, so that two processors overlap. Columns that only
-//! rows with true conditions need are decoded of those rows alone.
+//! A task reads a few batches ahead of the operators, so that two processors overlap. Columns that
+//! are needed only after the conditions are decoded for the selected rows alone.
 
 mod decode;
 pub(crate) mod split;
@@ -47,7 +47,7 @@ use decode::Gathered;
 pub(crate) const BATCH_ROWS: usize = 8192;
 /// Bytes of rows that a batch is made of at most.
 const BATCH_BYTES: usize = 4 << 20;
-/// Leaves whose columns are kept together at most.
+/// Most leaves whose columns are kept together.
 const RUN_LEAVES: usize = 16;
 /// Batches that a scan is ahead.
 const AHEAD: usize = 3;
@@ -59,7 +59,7 @@ pub(crate) struct ScanColumn {
     pub(crate) field: Field,
 }
 
-/// What a scan does.
+/// Description of a scan.
 pub(crate) struct ScanPart {
     pub(crate) reader: Reader,
     pub(crate) table: TableRef,
@@ -75,7 +75,7 @@ pub(crate) struct ScanShape {
     pub(crate) columns: Vec<ScanColumn>,
     /// How many of them are decoded for every row.
     pub(crate) tested: usize,
-    /// Over the tested columns.
+    /// Conditions over the tested columns.
     pub(crate) conditions: Vec<Kernel>,
     /// Which of the columns go out.
     pub(crate) output: Vec<usize>,
@@ -84,7 +84,7 @@ pub(crate) struct ScanShape {
     pub(crate) cache: Option<CacheUse>,
 }
 
-/// See the module's page.
+/// An operator that scans a table.
 pub(crate) struct TableScan {
     shape: Arc<ScanShape>,
     parts: Mutex<Vec<Option<ScanPart>>>,
@@ -134,7 +134,8 @@ impl ExecutionPlan for TableScan {
                         Some(Ok(())) => {}
                         _ => break,
                     },
-                    // Whoever wants an end is heard between two batches, also where no row is let through.
+                    // A receiver that has gone is noticed between two batches, even if no row
+                    // passes the conditions.
                     Step::Nothing if sender.is_closed() => break,
                     Step::Nothing => tokio::task::yield_now().await,
                     Step::End => break,
@@ -146,7 +147,7 @@ impl ExecutionPlan for TableScan {
     }
 }
 
-/// A scan at work.
+/// A scan in progress.
 struct Work {
     part: ScanPart,
     shape: Arc<ScanShape>,
@@ -156,11 +157,11 @@ struct Work {
     next_range: usize,
     gathered: Gathered,
     pending: Pending,
-    /// Whether there has been room for columns so far, and nothing in them that is not to be kept.
+    /// Whether the columns still have room in the cache and may be kept.
     keeps: bool,
 }
 
-/// Leaves whose rows are the last that were gathered, and of which the columns are to be kept together.
+/// The leaves of the rows that were gathered last, whose columns will be kept together.
 #[derive(Default)]
 struct Pending {
     leaves: Vec<(LeafVersion, usize)>,
@@ -170,7 +171,7 @@ struct Pending {
 }
 
 impl Pending {
-    /// Whether a leaf goes with these: runs are the same for all columns.
+    /// Whether a leaf continues these: all columns have the same runs.
     fn goes_on_with(&self, known: Option<&Place>) -> bool {
         match (&self.known, known) {
             _ if self.leaves.is_empty() => true,
@@ -234,7 +235,7 @@ impl Work {
         Ok(())
     }
 
-    /// Gathers what comes next; false if there is nothing more.
+    /// Gathers the next rows; false at the end.
     fn gather_next(&mut self, scan: &mut dyn Scan) -> Result<bool> {
         let transaction = self.part.reader.transaction();
         let (cache, snapshot) = (self.shape.cache.as_ref(), transaction.snapshot());
@@ -274,7 +275,7 @@ impl Work {
         Ok(true)
     }
 
-    /// Gathers the rows of a batch; if they are a leaf's, its columns are to be kept.
+    /// Gathers the rows of a batch; if they are all rows of a leaf, its columns will be kept.
     fn gather_rows(
         &mut self,
         scan: &dyn Scan,

@@ -1,11 +1,11 @@
-//! A range of keys in parts that have about as many entries.
+//! Splits a range of keys into parts with about the same number of entries.
 //!
-//! Keys are bytes in order, so their first eight are a number between those of the range's ends; the borders
-//! are found by bisection of that number, with the tree's estimates.
+//! Keys are ordered bytes, so their first eight bytes are a number between those of the range's
+//! ends. The borders are found by bisection of that number, with the tree's estimates.
 
 use firn_format::key::KeyRange;
 
-/// Steps of a bisection at most; each looks at one path of the tree.
+/// Most steps of a bisection; each reads one path of the tree.
 const STEPS: u32 = 64;
 /// How far a part may be from its share.
 const TOLERANCE: f64 = 0.02;
@@ -33,7 +33,7 @@ pub(crate) fn split(
     starts.into_iter().zip(ends).map(|(start, end)| KeyRange { start, end }).collect()
 }
 
-/// The key before which the range has about so many entries.
+/// A key with `wanted` entries of the range before it, to within `tolerance`.
 fn border(
     range: &KeyRange,
     wanted: f64,

@@ -24,7 +24,7 @@ struct Columns {
     calls: Vec<Call>,
     /// The fields that come out, and which column or call of the hash table each is.
     fields: Vec<(Field, Place)>,
-    /// Values of which the first of each group is kept.
+    /// Values whose first occurrence in each group is kept.
     firsts: Vec<(Field, Kernel)>,
 }
 
@@ -161,7 +161,7 @@ impl Columns {
         self.calls.push(Call { kind, arguments, physical });
     }
 
-    /// A key of the groups; where it stands for several values, the first one is shown.
+    /// A key of the groups; if it represents several values, the first one is shown.
     fn key(&mut self, field: Field, kernel: Kernel, again: Kernel, is_needed: bool) {
         let output = key_output(kernel, &field.ty);
         let is_value = matches!(output, Output::Value(_));

@@ -1,4 +1,4 @@
-//! What is refused before anything is looked at closely.
+//! The checks that refuse a plan early.
 
 use firn_sql::expression::{Expression, ExpressionKind};
 use firn_sql::functions::Volatility;

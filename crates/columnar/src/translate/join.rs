@@ -38,7 +38,7 @@ use crate::value::{Field, Physical};
 const LOOKUP_ROWS: f64 = 60.0;
 /// Rows that a scan passes in the time that a lookup takes for each row that it touches.
 const ROW_ROWS: f64 = 20.0;
-/// Pairs of rows that a join without keys may look at.
+/// Most pairs of rows that a join without keys may compare.
 const MOST_PAIRS: f64 = 1e8;
 
 /// What is joined.
@@ -50,7 +50,7 @@ pub(super) struct Sides<'p> {
     pub(super) right_slots: &'p [Slot],
 }
 
-/// A pair of values that have to be equal, and as what they compare.
+/// A pair of values that must be equal, and the type of their comparison.
 struct Key {
     left: Expression,
     right: Expression,
@@ -60,7 +60,7 @@ struct Key {
 /// The columns of a scan by ordinal, with their slots, and the keys that it is looked up by.
 type LookupKeys = (Vec<(u16, Slot)>, Vec<Key>);
 
-/// How a join that is not looked up goes.
+/// The form of a join without lookups.
 struct Shape<'a> {
     join: JoinKind,
     keys: Vec<Key>,
@@ -167,7 +167,8 @@ impl<'p> Translator<'p, '_, '_> {
         Ok(self.session_work(left, fields, work, rows))
     }
 
-    /// The columns that a lookup goes by, and what each equals; `None` if that is not all there is to it.
+    /// The columns of a lookup and the values that they equal; `None` if the lookup has other
+    /// conditions too.
     fn lookup_keys(&mut self, scan: &ScanPlan) -> Option<LookupKeys> {
         if scan.mode != ReadMode::Consistent || scan.row_key.is_some() || scan.row_payload.is_some()
         {
@@ -271,7 +272,8 @@ impl<'p> Translator<'p, '_, '_> {
         if is_sorted && self.ordered {
             return declined("sorting would disturb an order that counts");
         }
-        // The side that is looked up keeps its order. A join of sorted sides has the left one first.
+        // The side that is looked up keeps its order. A join of sorted sides takes the left one
+        // first.
         let left_is_smaller = is_sorted || !self.ordered && left.rows < right.rows;
         let left = side(left, left_keys, &own);
         let right = side(right, right_keys, &own);
@@ -355,7 +357,7 @@ fn side(relation: Relation, keys: Vec<Output>, own: &SlotSet) -> Side {
     Side { plan, fields, keys: count }
 }
 
-/// A join whose sides are ready.
+/// A join with translated sides.
 struct Join<'a> {
     left: Side,
     right: Side,
@@ -402,7 +404,7 @@ impl Join<'_> {
         Ok(Relation { plan, fields, rows: self.shape.rows })
     }
 
-    /// The join; of what it gives, the columns `projection`, which are `fields`.
+    /// Plans the join; `projection` selects its columns, which are `fields`.
     fn plan(
         &self,
         kind: JoinType,
@@ -474,7 +476,7 @@ fn reads_below(shape: &Shape<'_>, needed: &SlotSet) -> SlotSet {
     below
 }
 
-/// As what a column and the value that it is looked up by compare, where that is what the index does.
+/// The type in which a column and its lookup value compare, if the index compares in the same way.
 fn key_kind(column: &SqlType, value: &SqlType) -> Option<ComparisonKind> {
     let kind = comparison_kind(column, value, "=").ok()?;
     let same = |side: &SqlType| kind.operand_type(side).kind == side.kind;

@@ -7,8 +7,8 @@
 //!   what has no operator here                 a feed of the row executor's rows
 //! ```
 //!
-//! A relation's columns stand for slots. Each node is asked for the slots that are read above it, and gives
-//! those of them that it fills.
+//! A relation's columns hold slots. Each node is asked for the slots that are read above it, and
+//! returns those that it fills.
 
 mod aggregate;
 mod check;
@@ -43,11 +43,11 @@ use crate::value::{Field, Physical};
 
 pub(crate) use check::check;
 
-/// A node's rows.
+/// The translated rows of a node.
 pub(crate) struct Relation {
     pub(crate) plan: Arc<dyn ExecutionPlan>,
     pub(crate) fields: Vec<Field>,
-    /// How many are expected.
+    /// Expected number of rows.
     pub(crate) rows: f64,
 }
 
@@ -113,7 +113,7 @@ pub(crate) fn answer<'x>(
     Ok(scope.has_warned())
 }
 
-/// A translation at work.
+/// A translation in progress.
 pub(crate) struct Translator<'p, 'e, 'x> {
     pub(crate) engine: &'e Engine,
     pub(crate) way: Way,
@@ -126,8 +126,8 @@ pub(crate) struct Translator<'p, 'e, 'x> {
     pub(crate) scans: usize,
     /// Slots that the plan does not know, made for columns that only a join reads.
     pub(crate) next_slot: u32,
-    /// Whether the order of the rows that are being translated may be what somebody above relies on: plans
-    /// have no sort where an index gives the order.
+    /// Whether an operator above may rely on the order of the rows: plans have no sort if an index
+    /// provides the order.
     pub(crate) ordered: bool,
     /// Common tables that have been worked out.
     pub(crate) common: FxHashMap<usize, Arc<Vec<RecordBatch>>>,
@@ -156,7 +156,7 @@ impl<'p, 'e, 'x> Translator<'p, 'e, 'x> {
         }
     }
 
-    /// Runs what was translated.
+    /// Runs the translated plan.
     fn drive(
         mut self,
         plan: Arc<dyn ExecutionPlan>,
@@ -219,7 +219,7 @@ impl<'p, 'e, 'x> Translator<'p, 'e, 'x> {
         }
     }
 
-    /// A node on whose order nobody relies.
+    /// Translates a node whose order does not matter.
     pub(crate) fn unordered(&mut self, node: &'p PlanNode, needed: &SlotSet) -> Result<Relation> {
         let ordered = std::mem::replace(&mut self.ordered, false);
         let done = self.node(node, needed);
@@ -312,7 +312,7 @@ impl<'p, 'e, 'x> Translator<'p, 'e, 'x> {
 
     /// All batches of a query's result.
     fn collect(&mut self, query: &'p QueryPlan) -> Result<(Vec<RecordBatch>, Vec<Physical>)> {
-        // A run waits for the readers of its scope, so it has one of its own.
+        // A run waits for the readers of its scope, so it needs a separate scope.
         let scope = Scope::new(self.execution);
         let mut inner = Translator::new(self.engine, self.way, self.plan, &scope, self.execution);
         inner.next_slot = self.next_slot;
@@ -356,5 +356,4 @@ pub(crate) fn kept(fields: &[Field], needed: &SlotSet) -> (Vec<Field>, Vec<Outpu
     kept
 }
 
-/// The types of slots.
 pub(crate) type SlotTypes = FxHashMap<Slot, SqlType>;

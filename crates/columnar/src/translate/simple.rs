@@ -61,7 +61,7 @@ impl<'p> Translator<'p, '_, '_> {
         below.extend(needed);
         let input = self.node(input, &below)?;
         self.answer_subqueries(computed.iter().map(|(_, value)| value))?;
-        // What is computed may stand in the place of a slot of the input.
+        // A computed column may replace a slot of the input.
         let mut passed = needed.clone();
         computed.iter().for_each(|(slot, _)| passed.remove(*slot));
         let (mut fields, mut outputs) = kept(&input.fields, &passed);
@@ -206,7 +206,7 @@ fn add_types(node: &PlanNode, types: &mut SlotTypes) {
             }
         }
         NodeKind::Values { rows, slots } => {
-            // Rows may be of several types; those of one type are known.
+            // Rows may have several types; the columns with one type are known.
             for (number, slot) in slots.iter().enumerate() {
                 let mut each = rows.iter().filter_map(|row| row.get(number)).map(|value| &value.ty);
                 if let Some(first) = each.next()

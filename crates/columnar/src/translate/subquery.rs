@@ -1,7 +1,8 @@
-//! Subqueries with one answer for all rows: each by a run of its own, before what asks for it is translated.
+//! Subqueries with one answer for all rows: each runs before the expression that needs it is
+//! translated.
 //!
-//! What is answered so is a constant to the expressions around it. The row executor answers the others, and those that
-//! have too many rows: it words the error.
+//! Its answer is a constant for that expression. The row executor answers the other subqueries, and
+//! those with too many rows, because it has the error's text.
 
 use arrow::array::RecordBatch;
 use firn_sql::expression::{Expression, ExpressionKind};

@@ -1,7 +1,7 @@
 //! The waits-for graph, and the search for a cycle in it.
 //!
-//! A node is an owner that waits; its edges lead to the owners that it waits for. An owner that does
-//! not wait has no edges. A cycle is a deadlock:
+//! A node is an owner that waits; its edges lead to the owners that it waits for. An owner that
+//! does not wait has no edges. A cycle is a deadlock:
 //!
 //! ```text
 //!   T1 ──► T2 ──► T3        T3 queues behind T1:  T3 ──► T1, and the circle is closed
@@ -9,8 +9,8 @@
 //!    └─────────────┘
 //! ```
 //!
-//! The graph has no cycle before an edge is added and the search begins where one was, so every cycle
-//! runs through the place where the search begins (README, rule 10).
+//! The graph has no cycle before an edge is added, and the search begins at the new edge, so every
+//! cycle passes through the start of the search (README, rule 10).
 
 use std::collections::VecDeque;
 use std::collections::hash_map::Entry;
@@ -21,17 +21,17 @@ use rustc_hash::FxHashMap;
 use super::queue::{Blocker, Blockers};
 use super::target::LockMode;
 
-/// See the module's page.
+/// The waits-for graph.
 #[derive(Debug, Default)]
 pub(super) struct WaitGraph {
     edges: FxHashMap<TrxId, Blockers>,
-    /// How many edges lead to an owner; nothing stands for zero. An owner that nobody waits for is in
-    /// no cycle, which answers for most new waiters at once.
+    /// Number of edges to an owner; a missing entry means zero. An owner without incoming edges is
+    /// in no cycle, which settles most new waiters at once.
     awaited: FxHashMap<TrxId, u32>,
 }
 
 impl WaitGraph {
-    /// Whom `waiter` waits for; nobody, if it does not wait.
+    /// The owners that `waiter` waits for; none if it does not wait.
     pub(super) fn blockers(&self, waiter: TrxId) -> &[Blocker] {
         self.edges.get(&waiter).map_or(&[], |blockers| blockers)
     }
@@ -47,7 +47,7 @@ impl WaitGraph {
         self.blockers(waiter).iter().any(is_new)
     }
 
-    /// `waiter` waits no more.
+    /// Removes the edges of `waiter`, which no longer waits.
     pub(super) fn remove(&mut self, waiter: TrxId) {
         if let Some(before) = self.edges.remove(&waiter) {
             self.forget(&before);
@@ -70,8 +70,8 @@ impl WaitGraph {
         edges.iter().find(|edge| edge.owner == blocker).map(|edge| edge.mode)
     }
 
-    /// A shortest cycle through `start`, as the owners on it in the order of waiting, `start` first.
-    /// (The shorter the cycle, the less likely that breaking it has to be followed by breaking another.)
+    /// A shortest cycle through `start`, as its owners in the order of waiting, `start` first. (The
+    /// shorter the cycle, the less likely it is that another one must be broken afterwards.)
     pub(super) fn cycle_through(&self, start: TrxId) -> Option<Vec<TrxId>> {
         if !self.awaited.contains_key(&start) {
             return None;

@@ -7,8 +7,8 @@
 //!                ranges              (read with any shard's mutex held, changed with all)
 //! ```
 //!
-//! So whoever has one shard sees a range list that stands still, without asking the other shards
-//! (README, rules 5 and 6).
+//! So a thread that holds one shard sees a stable range list without taking other shards (README,
+//! rules 5 and 6).
 
 use std::sync::Arc;
 
@@ -23,13 +23,13 @@ use crate::sync::{
 /// Shards of a group.
 const SHARDS: usize = if cfg!(feature = "shuttle") { 2 } else { 16 };
 
-/// See the module's page.
+/// A group of shards and its range list.
 #[derive(Debug)]
 pub(super) struct Group {
     shards: [Mutex<Records>; SHARDS],
     ranges: RwLock<Ranges>,
-    /// How many ranges there are and how many of them wait. Stored with all shards' mutexes held, so
-    /// that a load with one of them held is exact.
+    /// Number of ranges, and of waiting ranges. Stored with all shards' mutexes held, so a load
+    /// with one of them held is exact.
     range_count: AtomicUsize,
     waiting_ranges: AtomicUsize,
 }
@@ -37,9 +37,9 @@ pub(super) struct Group {
 /// The mutexes of one operation, held.
 #[derive(Debug)]
 pub(super) enum Scope<'a> {
-    /// One shard. The ranges are not looked at when there are none.
+    /// One shard. `ranges` is `None` if there are no ranges.
     Narrow { shard: MutexGuard<'a, Records>, ranges: Option<RwLockReadGuard<'a, Ranges>> },
-    /// All of them.
+    /// All shards.
     Wide {
         /// Boxed, so that the common narrow scope is cheap to move.
         shards: Box<[MutexGuard<'a, Records>]>,
@@ -58,7 +58,7 @@ impl Group {
         }
     }
 
-    /// Takes what a change at `wanted` needs: all shards for a range, or while a range is waiting.
+    /// Locks what a change at `wanted` needs: all shards for a range, or while a range waits.
     pub(super) fn enter(&self, wanted: Wanted<'_>) -> Scope<'_> {
         if let Wanted::Key(key) = wanted {
             let shard = self.shards[shard_hash(key) % SHARDS].lock();
@@ -69,7 +69,7 @@ impl Group {
         self.enter_wide()
     }
 
-    /// Takes what is needed to look at `key`.
+    /// Locks what a read of `key` needs.
     pub(super) fn look(&self, key: &[u8]) -> Scope<'_> {
         self.narrow(self.shards[shard_hash(key) % SHARDS].lock())
     }

@@ -1,7 +1,7 @@
 //! The lock manager: the decisions of [`super::table`] under mutexes, and the waiting.
 //!
-//! Every public call but [`LockManager::wait`] takes short mutexes only and may be made with a page latch
-//! held. The numbered rules are those of the README in this folder.
+//! Every public call except [`LockManager::wait`] takes short mutexes only, so it may be made with
+//! a page latch held. The rule numbers are those of the README in this folder.
 
 use std::sync::Arc;
 // Not shuttle's: the sequence is drawn under the mutex that orders it.
@@ -21,13 +21,13 @@ use super::target::{Extent, KeyRange, LockMode, LockSpace, LockTarget, Locked, s
 use super::waits::{Aftermath, DeadlockReport, OpenWait, Verdict, Waits, Withdrawal};
 use crate::sync::Mutex;
 
-/// How often a wait that can be called off looks whether it has been.
+/// How often a cancellable wait checks its flag.
 const CANCELLED_INTERVAL: Duration = Duration::from_millis(10);
 
 /// Groups of shards. Spaces that share one meet each other's mutexes, never each other's locks.
 const GROUPS: usize = if cfg!(feature = "shuttle") { 2 } else { 64 };
 
-/// The answer to [`LockManager::request`].
+/// The result of [`LockManager::request`].
 #[derive(Debug)]
 #[must_use]
 pub enum Outcome {
@@ -39,7 +39,7 @@ pub enum Outcome {
     Queued(Wait),
 }
 
-/// The answer to [`LockManager::try_request`].
+/// The result of [`LockManager::try_request`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[must_use]
 pub enum TryOutcome {
@@ -51,7 +51,7 @@ pub enum TryOutcome {
     Blocked(TrxId),
 }
 
-/// A queued request. One that is dropped goes on being queued until its owner's locks are released.
+/// A queued request. Dropping it leaves the request queued until its owner's locks are released.
 #[derive(Debug)]
 #[must_use]
 pub struct Wait {
@@ -62,13 +62,13 @@ pub struct Wait {
 }
 
 impl Wait {
-    /// Who waits.
+    /// The waiting transaction.
     #[must_use]
     pub fn owner(&self) -> TrxId {
         self.owner
     }
 
-    /// What is waited for.
+    /// The awaited key, range or table.
     #[must_use]
     pub fn locked(&self) -> &Locked {
         &self.locked
@@ -81,7 +81,8 @@ pub enum LockError {
     /// The time ran out. The transaction keeps the locks that it has.
     #[error("lock wait timeout exceeded")]
     Timeout,
-    /// The transaction was chosen to break a deadlock. It must be rolled back; others wait for that.
+    /// The transaction was chosen to break a deadlock. It must roll back, because others wait for
+    /// that.
     #[error("deadlock found when trying to get a lock")]
     Deadlock {
         /// The owners that waited in a circle, each for the next.
@@ -128,8 +129,8 @@ impl LockManager {
         }
     }
 
-    /// Says where the number of undo records that `owner` has written can be read. To be called before
-    /// the owner's first request; an owner that never does counts as having written none.
+    /// Registers the counter of undo records that `owner` has written. Call it before the owner's
+    /// first request; an owner without a counter counts as having written none.
     pub fn register(&self, owner: TrxId, weight: Arc<AtomicU64>) {
         self.owners.register(owner, weight);
     }
@@ -148,10 +149,11 @@ impl LockManager {
             .unwrap_or(TryOutcome::Granted)
     }
 
-    /// Whether `owner` must [`LockManager::request`] the key in `mode` before it acts on it under an
-    /// implicit lock, because somebody else has or wants an explicit lock against it (rule 7).
+    /// Whether `owner` must [`LockManager::request`] the key in `mode` before it acts on the key
+    /// under an implicit lock, because another transaction has or wants a conflicting explicit lock
+    /// (rule 7).
     ///
-    /// One atomic load when no explicit lock exists in the index. Never blocks. The caller holds the
+    /// One atomic load if the index has no explicit lock. Never blocks. The caller must hold the
     /// leaf's latch from before this call until the record carries its transaction id.
     #[must_use]
     pub fn has_conflict(&self, owner: TrxId, index: IndexId, key: &[u8], mode: LockMode) -> bool {
@@ -162,12 +164,12 @@ impl LockManager {
         self.group(space).look(key).table().has_conflict(space, key, owner, mode)
     }
 
-    /// Writes down the exclusive lock that `holder` has on the key because the record carries its id,
-    /// so that others can queue behind it. True if `holder` has the lock explicitly now; false if it is
-    /// no longer active, and nothing was done.
+    /// Makes the implicit exclusive lock of `holder`, whose id the record carries, explicit, so
+    /// that others can queue behind it. True if `holder` has the explicit lock now; false if it is
+    /// no longer active, in which case nothing was changed.
     ///
-    /// `is_active` asks the transaction table; it is called with mutexes of the lock manager held and
-    /// must not call back. The transaction table must say "no longer active" before
+    /// `is_active` asks the transaction table. It is called with mutexes of the lock manager held
+    /// and must not call back. The transaction table must report "no longer active" before
     /// [`LockManager::release_all`] is called for the holder (rule 9). Never blocks.
     pub fn make_explicit(
         &self,
@@ -197,20 +199,21 @@ impl LockManager {
         active
     }
 
-    /// Waits until the queued request is granted; not longer than `timeout`. Blocks: to be called with
-    /// no latch and no mutex held.
+    /// Waits until the queued request is granted, for `timeout` at most. Blocks: call it with no
+    /// latch and no mutex held.
     ///
     /// # Errors
-    /// See [`LockError`]. The request is no longer queued then.
+    /// See [`LockError`]. The request is then no longer queued.
     pub fn wait(&self, wait: Wait, timeout: Option<Duration>) -> Result<(), LockError> {
         self.wait_unless(wait, timeout, None)
     }
 
-    /// As [`LockManager::wait`], but ends with [`LockError::Cancelled`] soon after `cancelled` is set. The
-    /// flag is looked at now and then, so that whoever sets it need not know who waits, and where.
+    /// As [`LockManager::wait`], but ends with [`LockError::Cancelled`] soon after `cancelled` is
+    /// set. The wait polls the flag, so the thread that sets it need not know where the owner
+    /// waits.
     ///
     /// # Errors
-    /// See [`LockError`]. The request is no longer queued then.
+    /// See [`LockError`]. The request is then no longer queued.
     pub fn wait_unless(
         &self,
         wait: Wait,
@@ -246,10 +249,10 @@ impl LockManager {
         }
     }
 
-    /// Ends the wait of `owner`, if it has one, with [`LockError::Cancelled`]. True if it had.
+    /// Ends the wait of `owner`, if it has one, with [`LockError::Cancelled`]. True if it had one.
     ///
-    /// A session that is to be killed between its request and its wait must not be missed: whoever kills
-    /// it sets its flag and then calls this; the session queues its request and then looks at the flag.
+    /// To avoid missing a session between its request and its wait, the killer sets the session's
+    /// flag and then calls this, while the session queues its request and then reads the flag.
     pub fn cancel(&self, owner: TrxId) -> bool {
         let Some(withdrawal) = self.waits.lock().undecided(owner) else { return false };
         let cancelled = self.end_wait(withdrawal, Verdict::Cancelled);
@@ -259,9 +262,10 @@ impl LockManager {
         cancelled
     }
 
-    /// Gives back one lock that was granted to `owner`, as it was asked for. The caller knows from
-    /// [`Outcome::Granted`] that it did not have it before, and has not written the key since: a waiter
-    /// would be granted what is still locked implicitly. Never blocks.
+    /// Releases one lock of `owner`, with the target of its request. The caller must know from
+    /// [`Outcome::Granted`] that `owner` did not have the lock before, and `owner` must not have
+    /// written the key since: a waiter would be granted a key that is still locked implicitly.
+    /// Never blocks.
     pub fn release(&self, owner: TrxId, target: LockTarget<'_>) {
         let _nothing_if_empty = with_wanted(target, |space, wanted| {
             let locked = Locked { space, extent: wanted.to_extent() };
@@ -270,9 +274,9 @@ impl LockManager {
         });
     }
 
-    /// Gives back all locks of `owner` and forgets it. Never blocks.
+    /// Releases all locks of `owner` and forgets it. Never blocks.
     ///
-    /// From then on no [`LockManager::make_explicit`] adds a lock for it (rule 9).
+    /// After that, no [`LockManager::make_explicit`] adds a lock for it (rule 9).
     pub fn release_all(&self, owner: TrxId) {
         let Some(mut estate) = self.owners.remove(owner) else { return };
         if let Some(waiter) = estate.waiter {
@@ -290,14 +294,13 @@ impl LockManager {
         }
     }
 
-    /// The counters.
     #[must_use]
     pub fn statistics(&self) -> LockStatistics {
         let waits = self.waits.lock();
         self.counters.read(waits.undecided_count() as u64, waits.deadlocks())
     }
 
-    /// About what locks take in memory, in bytes. Goes over all owners.
+    /// Approximate memory of all locks, in bytes. Visits all owners.
     #[must_use]
     pub fn memory_bytes(&self) -> u64 {
         self.owners.memory_bytes() as u64
@@ -309,7 +312,7 @@ impl LockManager {
         Arc::clone(&self.clock.0)
     }
 
-    /// Whom a transaction waits for now; nobody, if it does not wait.
+    /// The transactions that `owner` waits for; none if it does not wait.
     #[must_use]
     pub fn waits_for(&self, owner: TrxId) -> Vec<TrxId> {
         self.waits.lock().blockers(owner).collect()
@@ -321,8 +324,9 @@ impl LockManager {
         self.waits.lock().latest_deadlock().cloned()
     }
 
-    /// All explicit locks and all waits, ordered by what is locked, then as they are queued. Groups of
-    /// spaces are read one after the other, so locks of different indexes may be of different moments.
+    /// All explicit locks and all waits, ordered by target and then by queue position. Groups of
+    /// spaces are read one after the other, so locks of different indexes may be from different
+    /// moments.
     #[must_use]
     pub fn snapshot(&self) -> Vec<LockInfo> {
         let mut requests = Vec::new();
@@ -446,8 +450,8 @@ impl LockManager {
         self.waits.lock().begin(wait.owner, open, blockers, aftermath)
     }
 
-    /// Blocks until the wait has a verdict. If the deadline passes before or the wait is called off, the
-    /// verdict that the wait should have.
+    /// Blocks until the wait has a verdict. If the deadline passes or the wait is cancelled first,
+    /// returns the verdict that the wait should get.
     fn block_until_decided(
         &self,
         owner: TrxId,
@@ -473,8 +477,8 @@ impl LockManager {
         }
     }
 
-    /// Decides a wait against its owner, unless it has been decided, and takes the request out of the
-    /// queue. True if this call decided it.
+    /// Decides a wait against its owner, unless it has been decided, and removes the request from
+    /// the queue. True if this call decided it.
     fn end_wait(&self, withdrawal: Withdrawal, verdict: Verdict) -> bool {
         let Withdrawal { owner, sequence, .. } = withdrawal;
         // Decided under the mutex of the waits alone: from here on no shard grants the request.
@@ -485,7 +489,7 @@ impl LockManager {
         true
     }
 
-    /// Takes a request whose wait has been decided against it out of the queue.
+    /// Removes a request from the queue whose wait was decided against it.
     fn withdraw(&self, withdrawal: Withdrawal) {
         self.settle(Aftermath {
             withdraw: smallvec::smallvec![withdrawal],
@@ -493,7 +497,7 @@ impl LockManager {
         });
     }
 
-    /// Does what is left to do, with no mutex held (rule 12).
+    /// Carries out noted decisions, with no mutex held (rule 12).
     fn settle(&self, mut aftermath: Aftermath) {
         while let Some(Withdrawal { sequence, locked, .. }) = aftermath.withdraw.pop() {
             let mut scope = self.group(locked.space).enter(locked.extent.as_wanted());
@@ -505,7 +509,8 @@ impl LockManager {
         }
     }
 
-    /// Closes a wait that nobody collected: what was granted by now is the owner's.
+    /// Closes a wait that was not collected: a lock that was granted meanwhile stays with its
+    /// owner.
     fn keep_or_withdraw(&self, owner: TrxId, wait: OpenWait) {
         if wait.verdict == Some(Verdict::Granted) {
             self.owners.note(owner, wait.locked);
@@ -523,7 +528,7 @@ impl LockManager {
         self.settle(aftermath);
     }
 
-    /// Looks again at those who wait around `locked`, and tells the waits what became of them.
+    /// Re-examines the waiters around `locked`, and reports the outcome to their waits.
     fn reexamine(
         &self,
         scope: &mut Scope<'_>,

@@ -1,8 +1,8 @@
 //! Row, range and table locks.
 //!
-//! A write takes no lock here: the record carries the id of its writer, and as long as that transaction is
-//! active the record is locked by it (an *implicit* lock). An *explicit* lock, which is what this module
-//! keeps, exists for locking reads, for those who wait, and for a writer that somebody waits for.
+//! A write takes no lock here: the record carries its writer's id, and while that transaction is
+//! active, the id locks the record (an *implicit* lock). This module keeps *explicit* locks, which
+//! exist for locking reads, for waiters, and for a writer that a transaction waits for.
 //!
 //! ```text
 //!   LockManager            mutexes, waiting                       manager, group, owner, waits
@@ -10,7 +10,7 @@
 //!     └─ WaitGraph         decisions: deadlocks                      graph
 //! ```
 //!
-//! The rules that the parts follow are numbered in the `README.md` of this folder.
+//! The `README.md` of this folder has the numbered rules.
 
 mod graph;
 mod group;

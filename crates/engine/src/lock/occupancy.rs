@@ -1,11 +1,11 @@
-//! Which lock spaces certainly hold no explicit lock: the one load that a writer pays for.
+//! Which lock spaces certainly hold no explicit lock: a single load on a writer's path.
 //!
-//! A fixed array of counters, indexed by a hash of the space, counts who knows something of the space:
-//! each shard with a queue in it, and each range. Zero proves that nobody does; anything else may be
-//! the fault of another space with the same hash, and then the shard answers.
+//! A fixed array of counters, indexed by a hash of the space, counts the structures that have an
+//! entry of the space: each shard with a queue in it, and each range. Zero proves that there is
+//! none. Another value may come from another space with the same hash, and then the shard decides.
 //!
-//! A counter goes up before the request that needs it returns. The reader's leaf latch orders that
-//! before its own load (README, rule 8), so acquire and release are enough.
+//! A counter is incremented before the request that needs it returns. The reader's leaf latch
+//! orders the increment before its own load (README, rule 8), so acquire and release are enough.
 
 use super::target::{LockSpace, space_hash};
 use crate::sync::{AtomicU32, Ordering};
@@ -13,7 +13,6 @@ use crate::sync::{AtomicU32, Ordering};
 /// Counters; two spaces share one with a probability of 1 in this number.
 const COUNTERS: usize = if cfg!(feature = "shuttle") { 2 } else { 1024 };
 
-/// See the module's page.
 #[derive(Debug)]
 pub(super) struct Occupancy {
     counters: Box<[AtomicU32]>,
@@ -29,7 +28,7 @@ impl Occupancy {
         self.counter(space).fetch_add(1, Ordering::AcqRel);
     }
 
-    /// Takes back one [`Occupancy::enter`].
+    /// Reverses one [`Occupancy::enter`].
     pub(super) fn leave(&self, space: LockSpace) {
         let before = self.counter(space).fetch_sub(1, Ordering::AcqRel);
         assert!(before > 0, "nobody had entered {space}");

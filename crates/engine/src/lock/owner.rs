@@ -1,9 +1,9 @@
-//! Who has asked for locks, and what each of them has been granted.
+//! The owners of locks, and the locks that each was granted.
 //!
 //! A transaction appears here with its first explicit lock (or when it registers its weight) and
-//! disappears with [`Owners::remove`]. The shard's mutex is what makes rule 9 hold: the question whether
-//! an implicit holder is still active is asked, and the lock written down, in one critical section of
-//! it, and the removal is another. Whichever comes second sees the first:
+//! disappears with [`Owners::remove`]. The shard's mutex ensures rule 9: one critical section asks
+//! whether an implicit holder is still active and records the lock, and another one removes the
+//! owner. Whichever comes second sees the first:
 //!
 //! ```text
 //!   make_explicit first:  the lock is on the list when the removal takes the list away
@@ -22,7 +22,7 @@ use crate::sync::{Event, Mutex};
 /// Mutexes over which owners are spread by their ids.
 const SHARDS: usize = if cfg!(feature = "shuttle") { 2 } else { 64 };
 
-/// What a key takes, about.
+/// Approximate size of a key.
 const KEY_BYTES: usize = 32;
 
 /// What an owner waits on, and what its rollback costs.
@@ -44,7 +44,7 @@ struct Owner {
     weight: Option<Arc<AtomicU64>>,
     /// Made for the owner's first wait.
     waiter: Option<Arc<Waiter>>,
-    /// What it has been granted; a lock may be listed twice, and some may have been released since.
+    /// Granted locks. A lock may be listed twice, and some may have been released since.
     locks: Vec<Locked>,
 }
 
@@ -52,11 +52,11 @@ struct Owner {
 #[derive(Debug)]
 pub(super) struct Estate {
     pub(super) locks: Vec<Locked>,
-    /// What it has waited on, if it ever had to wait.
+    /// The waiter's event, if the owner ever had to wait.
     pub(super) waiter: Option<Arc<Waiter>>,
 }
 
-/// See the module's page.
+/// One shard of the owners.
 #[derive(Debug)]
 pub(super) struct Owners {
     shards: Box<[Mutex<FxHashMap<TrxId, Owner>>]>,
@@ -71,7 +71,7 @@ impl Owners {
         &self.shards[owner.0 as usize % SHARDS]
     }
 
-    /// Says where the weight of `owner` is kept.
+    /// Registers the weight of `owner`.
     pub(super) fn register(&self, owner: TrxId, weight: Arc<AtomicU64>) {
         self.shard(owner).lock().entry(owner).or_default().weight = Some(weight);
     }
@@ -81,7 +81,7 @@ impl Owners {
         self.shard(owner).lock().entry(owner).or_default().locks.push(locked);
     }
 
-    /// If `is_active()` says so, writes down a lock for `owner` that `grant` makes (rule 9).
+    /// If `is_active()`, records a lock for `owner` that `grant` makes (rule 9).
     pub(super) fn note_if_active(
         &self,
         owner: TrxId,
@@ -100,13 +100,13 @@ impl Owners {
     pub(super) fn forget(&self, owner: TrxId, locked: &Locked) {
         let mut owners = self.shard(owner).lock();
         let Some(locks) = owners.get_mut(&owner).map(|owner| &mut owner.locks) else { return };
-        // What is given back early was usually taken last.
+        // A lock that is released early was usually taken last.
         if let Some(position) = locks.iter().rposition(|listed| listed == locked) {
             locks.swap_remove(position);
         }
     }
 
-    /// What `owner` waits on.
+    /// The waiter of `owner`.
     pub(super) fn waiter(&self, owner: TrxId) -> Arc<Waiter> {
         let mut owners = self.shard(owner).lock();
         let owner = owners.entry(owner).or_default();
@@ -118,7 +118,7 @@ impl Owners {
         Arc::clone(waiter)
     }
 
-    /// About what the owners and their locks take in memory: each lock stands here and in its queue.
+    /// Approximate memory of the owners and their locks: each lock is here and in its queue.
     pub(super) fn memory_bytes(&self) -> usize {
         let of_owner = |owner: &Owner| {
             size_of::<(TrxId, Owner)>() + owner.locks.len() * 2 * (size_of::<Locked>() + KEY_BYTES)

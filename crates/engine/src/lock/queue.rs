@@ -1,17 +1,17 @@
-//! The queue of requests for one key: who has it, who waits for it, in which order.
+//! The queue of requests for one key: holders and waiters, in order.
 //!
 //! ```text
 //!   granted            upgrades waiting      others waiting, by arrival
 //!   [S T1] [S T2]      [X T1]                [X T3] [S T4] [S T5] [X T6]
 //! ```
 //!
-//! The requests are kept in the order of their [`Standing`], which is all that the rules need
-//! (README, rules 1 to 4): a request waits for every conflicting request of another owner that stands
-//! before it. Invariants:
+//! The requests are ordered by their [`Standing`], which is all that the rules need (README, rules
+//! 1 to 4): a request waits for every conflicting request of another owner with a lower standing.
+//! Invariants:
 //!
 //! * standings ascend; an owner has at most one granted and at most one waiting request in a queue;
-//! * a waiting request stands behind some conflicting request, here or in the range list, or its wait
-//!   has already been decided and it is about to be withdrawn.
+//! * a waiting request stands behind some conflicting request, here or in the range list, or its
+//!   wait has already been decided and it is about to be withdrawn.
 
 use firn_base::TrxId;
 use smallvec::SmallVec;
@@ -31,14 +31,15 @@ pub(super) type Blockers = SmallVec<[Blocker; 4]>;
 /// The place of a waiting request among those that wait.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Rank {
-    /// False for the request of an owner who already has a lock here: those go first (rule 3).
+    /// False for the request of an owner that already has a lock here: such requests go first (rule
+    /// 3).
     pub(super) newcomer: bool,
     /// Ascends with arrival and is never given twice, so it is also the name of the wait.
     pub(super) sequence: u64,
 }
 
 impl Rank {
-    /// Behind everybody who is waiting now.
+    /// Behind all current waiters.
     pub(super) fn last(newcomer: bool) -> Rank {
         Rank { newcomer, sequence: u64::MAX }
     }
@@ -62,7 +63,7 @@ pub(super) struct Request {
 }
 
 impl Request {
-    /// Whether `later` has to wait for this request (rules 1 and 2). The two must meet in space.
+    /// Whether `later` must wait for this request (rules 1 and 2). The two must meet in space.
     pub(super) fn blocks(&self, later: &Request) -> bool {
         self.standing < later.standing && self.opposes(later.owner, later.mode)
     }
@@ -85,7 +86,7 @@ impl Request {
         matches!(self.standing, Standing::Waiting(rank) if rank.sequence == sequence)
     }
 
-    /// Whether everything that stands behind it has to wait for it, whoever asks.
+    /// Whether every request behind it must wait for it, whatever its mode and owner.
     fn is_barrier(&self) -> bool {
         !self.is_granted() && self.mode == LockMode::Exclusive
     }
@@ -134,7 +135,7 @@ impl Queue {
         self.remove_first(|request| request.is_granted() && request.owner == owner).is_some()
     }
 
-    /// Takes away the waiting request `sequence`; says where it stood.
+    /// Removes the waiting request `sequence`; returns its former standing.
     pub(super) fn remove_waiting(&mut self, sequence: u64) -> Option<Standing> {
         self.remove_first(|request| request.is_wait(sequence)).map(|request| request.standing)
     }
@@ -144,11 +145,12 @@ impl Queue {
         Some(self.requests.remove(position))
     }
 
-    /// Adds the owners here that `request` waits for.
+    /// Adds the owners in this queue that `request` waits for.
     ///
-    /// The walk goes from the end of the queue to its beginning and ends at the first waiting exclusive
-    /// request: that one waits for everything before itself, so its own edges in the waits-for graph
-    /// lead on. A thousand writers waiting for one key are a chain and not a million edges.
+    /// The walk goes from the end of the queue towards its beginning and stops at the first waiting
+    /// exclusive request: that one waits for everything before it, so its own edges in the
+    /// waits-for graph lead on. A thousand writers that wait for one key are a chain rather than a
+    /// million edges.
     pub(super) fn add_blockers_of(&self, request: &Request, blockers: &mut Blockers) {
         for earlier in self.requests.iter().rev() {
             if earlier.blocks(request) {
@@ -160,9 +162,9 @@ impl Queue {
         }
     }
 
-    /// Visits the waiting requests behind `after`, in order. `try_grant` answers whether the request
-    /// can be granted now. The walk ends behind a barrier that stays if `stop_at_barrier`: nothing
-    /// behind it can have changed.
+    /// Visits the waiting requests behind `after`, in order. `try_grant` returns whether the
+    /// request can be granted now. If `stop_at_barrier`, the walk ends behind a barrier that stays:
+    /// nothing behind it can have changed.
     pub(super) fn reexamine(
         &mut self,
         after: Standing,

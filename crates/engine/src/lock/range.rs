@@ -1,8 +1,8 @@
-//! The range locks of the indexes, and those who wait for one.
+//! The range locks of the indexes, and the requests that wait for them.
 //!
-//! A range covers every key between its bounds, also those that do not exist yet; that keeps phantoms
-//! out. A range meets a key that lies in it and a range that overlaps it. Ranges are few (only
-//! serializable transactions take them), so they stand in one list.
+//! A range covers every key between its bounds, including keys that do not exist yet, which
+//! prevents phantoms. A range meets a key that lies in it and a range that overlaps it. Ranges are
+//! few (only serializable transactions take them), so one list holds them.
 
 use std::sync::Arc;
 
@@ -105,7 +105,7 @@ impl Ranges {
         possession
     }
 
-    /// The waiting ranges that meet `extent`, in the order in which they are to be looked at.
+    /// The waiting ranges that meet `extent`, in the order of their re-examination.
     pub(super) fn waiting_at(
         &self,
         space: LockSpace,
@@ -153,7 +153,7 @@ impl Ranges {
         position.map(|position| self.remove(position)).is_some()
     }
 
-    /// Takes away the waiting request `sequence`; says where it stood.
+    /// Removes the waiting request `sequence`; returns its former standing.
     pub(super) fn remove_waiting(&mut self, sequence: u64) -> Option<Standing> {
         let position = self.position(|lock| lock.request.is_wait(sequence))?;
         Some(self.remove(position).request.standing)

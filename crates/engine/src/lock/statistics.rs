@@ -1,4 +1,4 @@
-//! What the lock manager counts, and the listing of all locks.
+//! Counters of the lock manager, and the listing of all locks.
 
 // Not shuttle's: counters decide nothing.
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -15,7 +15,7 @@ pub struct LockStatistics {
     pub waits: u64,
     /// Waits that go on now.
     pub current_waits: u64,
-    /// Waits whose time ran out.
+    /// Waits that timed out.
     pub timeouts: u64,
     /// Deadlocks found, which is the number of victims.
     pub deadlocks: u64,
@@ -72,21 +72,19 @@ impl Counters {
 /// One line of [`super::LockManager::snapshot`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LockInfo {
-    /// Who has the lock or wants it.
+    /// The transaction that has the lock or waits for it.
     pub owner: TrxId,
-    /// What is locked.
     pub locked: Locked,
-    /// How strongly.
     pub mode: LockMode,
-    /// How long the owner has waited and for whom; none, if it has the lock.
+    /// Duration of the wait and its blockers; `None` if the owner has the lock.
     pub wait: Option<WaitInfo>,
 }
 
-/// What is known of a wait that goes on.
+/// A wait in progress.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WaitInfo {
     /// Time since the request was queued.
     pub waited: Duration,
-    /// Owners to wait for. Of a queue of exclusive waiters, each names the one before it.
+    /// The owners that it waits for. In a queue of exclusive waiters, each names the one before it.
     pub blockers: Vec<TrxId>,
 }

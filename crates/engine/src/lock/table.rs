@@ -1,15 +1,16 @@
-//! The decisions: who is granted what, and who waits for whom. No threads, no events, no clock.
+//! The decisions: which requests are granted, and which owners wait for which. No threads, no
+//! events, no clock.
 //!
-//! A table is a view put together for one operation: either the one shard that holds a key, with the
-//! range list to read, or all shards with the range list to change (README, rules 5 and 6):
+//! A table is a view for one operation: either the one shard that holds a key, with the range list
+//! to read, or all shards with the range list to change (README, rules 5 and 6):
 //!
 //! ```text
 //!   narrow   [shard 3]               + &Ranges        a key, while no range is waiting
 //!   wide     [shard 0 .. shard 15]   + &mut Ranges    a range; or a key, while a range is waiting
 //! ```
 //!
-//! Operations that take something away, or that put something in front of waiters, answer with a
-//! [`Disturbance`]. The caller then asks [`LockTable::reexamine`] what has become of those who wait.
+//! An operation that removes a request, or inserts one before waiters, returns a [`Disturbance`].
+//! The caller then calls [`LockTable::reexamine`], which updates the waiters.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -97,7 +98,6 @@ impl Records {
 /// The part of a space that is asked for.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Wanted<'a> {
-    /// One key.
     Key(&'a [u8]),
     /// The keys of a range, which is not empty.
     Range(&'a Arc<KeyRange>),
@@ -158,27 +158,26 @@ impl RangeAccess<'_> {
     }
 }
 
-/// Something was taken away, or put in front of others: those who stand behind `after` are to be
-/// looked at again.
+/// A request was removed, or inserted before others: the waiters behind `after` must be
+/// re-examined.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[must_use]
 pub(super) struct Disturbance {
     after: Standing,
 }
 
-/// The answer to a request that is not to be queued.
+/// The result of a request that must not be queued.
 #[derive(Debug)]
 pub(super) enum Attempt {
     /// The owner had it already.
     Held,
     /// Granted now.
     Granted {
-        /// What is locked.
         extent: Extent,
         /// Waiters whose edges this changes.
         disturbance: Option<Disturbance>,
     },
-    /// Nothing was done.
+    /// Nothing was changed.
     Blocked(Blocked),
 }
 
@@ -197,12 +196,11 @@ pub(super) enum Decision {
     Held,
     /// Granted now.
     Granted {
-        /// What is locked.
         extent: Extent,
         /// Waiters whose edges this changes.
         disturbance: Option<Disturbance>,
     },
-    /// Put in the queue.
+    /// The request was queued.
     Queued {
         /// What will be locked.
         extent: Extent,
@@ -215,7 +213,7 @@ pub(super) enum Decision {
     },
 }
 
-/// What has become of those who wait.
+/// New states of waiting requests.
 #[derive(Debug, Default)]
 pub(super) struct Changes {
     /// These waits have been granted.
@@ -224,11 +222,11 @@ pub(super) struct Changes {
     pub(super) waiting: SmallVec<[(TrxId, u64, Blockers); 2]>,
 }
 
-/// Whether a wait, named by its owner and its sequence, is still undecided. One that is not will be
-/// withdrawn, and must not be granted.
+/// Whether a wait, identified by its owner and its sequence, is still undecided. A decided request
+/// is about to be withdrawn and must not be granted.
 pub(super) type IsUndecided<'a> = &'a dyn Fn(TrxId, u64) -> bool;
 
-/// See the module's page. `G` is whatever keeps a shard: a mutex guard, or anything else that leads to one.
+/// The decisions of one operation. `G` is any guard of a shard, such as a mutex guard.
 #[derive(Debug)]
 pub(super) struct LockTable<'a, G> {
     shards: &'a mut [G],
@@ -303,13 +301,14 @@ impl<'a, G: DerefMut<Target = Records>> LockTable<'a, G> {
         }
         request.standing = Standing::Granted;
         let extent = self.insert(space, wanted, request);
-        // A newcomer that is granted at once has nobody against it who waits.
+        // A newcomer that is granted at once conflicts with no waiter.
         let disturbance = (!newcomer).then_some(Disturbance { after: Standing::Granted });
         Attempt::Granted { extent, disturbance }
     }
 
-    /// Whether `owner` must ask for `mode` before it acts on `key` under an implicit lock: somebody
-    /// else has or wants something against it, and the owner has no record lock that says so (rule 7).
+    /// Whether `owner` must request `mode` before it acts on `key` under an implicit lock: another
+    /// owner has or wants a conflicting lock, and `owner` has no record lock that excludes it (rule
+    /// 7).
     pub(super) fn has_conflict(
         &self,
         space: LockSpace,
@@ -391,7 +390,8 @@ impl<'a, G: DerefMut<Target = Records>> LockTable<'a, G> {
         Some(Disturbance { after })
     }
 
-    /// Grants what can be granted after a disturbance at `extent`, and says whom the others wait for.
+    /// Grants the requests that can be granted after a disturbance at `extent`, and returns the
+    /// blockers of the others.
     pub(super) fn reexamine(
         &mut self,
         space: LockSpace,
@@ -416,7 +416,7 @@ impl<'a, G: DerefMut<Target = Records>> LockTable<'a, G> {
         changes
     }
 
-    /// Without a disturbance of its own, every waiter of the key is looked at.
+    /// Without its own disturbance, re-examines every waiter of the key.
     fn reexamine_key(
         &mut self,
         space: LockSpace,
@@ -507,8 +507,8 @@ impl<'a, G: DerefMut<Target = Records>> LockTable<'a, G> {
         }
     }
 
-    /// A range over the key is enough only while nobody else has the key: a writer may have been there
-    /// before the range was granted, and made explicit since (rule 9).
+    /// A range over the key is sufficient only while no other owner has the key: a writer may have
+    /// locked it implicitly before the range was granted, and been made explicit since (rule 9).
     fn possession_of_key(
         &self,
         space: LockSpace,
@@ -556,7 +556,7 @@ impl<'a, G: DerefMut<Target = Records>> LockTable<'a, G> {
 }
 
 impl Changes {
-    /// Notes what a waiting request has come to; true if it is granted.
+    /// Records the new state of a waiting request; true if it is granted.
     fn note(
         &mut self,
         request: &Request,

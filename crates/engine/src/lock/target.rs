@@ -1,8 +1,8 @@
-//! What can be locked, and how strongly.
+//! What can be locked, and in which mode.
 //!
 //! Everything that can be locked lies in a [`LockSpace`], and is either one key of that space or a
 //! range of its keys. A table lock is the empty key of the table's own space, so that the decisions
-//! know two cases and not three:
+//! need two cases instead of three:
 //!
 //! ```text
 //!   Record{index 7, "ant"}          space Index(7),  key "ant"
@@ -20,7 +20,7 @@ use std::sync::Arc;
 use firn_base::{IndexId, TableId};
 use rustc_hash::FxHasher;
 
-/// How strongly something is locked. The order is that of strength.
+/// Mode of a lock, ordered by strength.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum LockMode {
     /// Any number of owners at a time, all of them reading.
@@ -46,28 +46,25 @@ impl fmt::Display for LockMode {
     }
 }
 
-/// What a caller asks to lock. Borrowed, so that asking costs no allocation.
+/// The target of a request. Borrowed, so that a request costs no allocation.
 #[derive(Debug, Clone, Copy)]
 pub enum LockTarget<'a> {
     /// One key of an index, whether or not it exists.
     Record {
-        /// The index.
         index: IndexId,
         /// The whole encoded key.
         key: &'a [u8],
     },
-    /// Every key of an index between two bounds, existing or not: what a predicate has read.
+    /// Every key of an index between two bounds, existing or not: the keys that a predicate has
+    /// read.
     Range {
-        /// The index.
         index: IndexId,
-        /// Where the range begins.
+        /// Lower bound.
         low: Bound<&'a [u8]>,
-        /// Where the range ends.
+        /// Upper bound.
         high: Bound<&'a [u8]>,
     },
-    /// A whole table.
     Table {
-        /// The table.
         table: TableId,
     },
 }
@@ -118,13 +115,13 @@ impl KeyRange {
         KeyRange { low: low.map(Box::from), high: high.map(Box::from) }
     }
 
-    /// Where the range begins.
+    /// Lower bound.
     #[must_use]
     pub fn low(&self) -> Bound<&[u8]> {
         self.low.as_ref().map(|key| &**key)
     }
 
-    /// Where the range ends.
+    /// Upper bound.
     #[must_use]
     pub fn high(&self) -> Bound<&[u8]> {
         self.high.as_ref().map(|key| &**key)
@@ -213,23 +210,21 @@ impl fmt::Display for KeyRange {
 /// The part of a space that a lock covers. Cheap to clone.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Extent {
-    /// One key.
     Key(Arc<[u8]>),
     /// Every key of a range.
     Range(Arc<KeyRange>),
 }
 
-/// What is locked: the lock manager's own copy of a [`LockTarget`].
+/// A locked key, range or table: the lock manager's own copy of a [`LockTarget`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Locked {
-    /// Where.
     pub space: LockSpace,
-    /// Which part of it.
+    /// The key or range within the space.
     pub extent: Extent,
 }
 
 impl Locked {
-    /// Whether all that `other` stands for is part of this.
+    /// Whether `other` is a part of this.
     #[must_use]
     pub fn covers(&self, other: &Locked) -> bool {
         self.space == other.space

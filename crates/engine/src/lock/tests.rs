@@ -1,5 +1,5 @@
-//! Tests of the lock manager: stories, a random walk beside a model, threads, and the orders of steps
-//! that shuttle chooses.
+//! Tests of the lock manager: stories, a random walk beside a model, threads, and the orders of
+//! steps that shuttle chooses.
 
 #[cfg(feature = "shuttle")]
 mod interleavings;

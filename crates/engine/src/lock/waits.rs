@@ -1,8 +1,8 @@
-//! The waits that go on now, each with its verdict once there is one.
+//! The waits in progress, each with its verdict once there is one.
 //!
-//! A wait is decided once, under the mutex around this structure: granted, chosen as the victim of a
-//! deadlock, or cancelled. The waiter collects the verdict when it wakes up. An undecided wait is a node
-//! of the waits-for graph, and nothing else is.
+//! A wait is decided once, under the mutex of this structure: granted, chosen as the victim of a
+//! deadlock, or cancelled. The waiter collects the verdict when it wakes up. The undecided waits
+//! are the nodes of the waits-for graph.
 //!
 //! ```text
 //!   begin ──► undecided ──► granted ───────────► collected by the waiter
@@ -24,23 +24,22 @@ use super::queue::{Blockers, Rank};
 use super::table::Changes;
 use super::target::{LockMode, Locked};
 
-/// How a wait ended.
+/// Outcome of a wait.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Verdict {
     /// The lock is the waiter's.
     Granted,
     /// The waiter was chosen to break this cycle.
     Deadlock(Vec<TrxId>),
-    /// Somebody called the wait off.
+    /// The wait was cancelled.
     Cancelled,
     /// The waiter's time ran out.
     Timeout,
 }
 
-/// One wait.
 #[derive(Debug)]
 pub(super) struct OpenWait {
-    /// Its place among those who wait. The sequence names the wait.
+    /// Its position among the waiters. The sequence identifies the wait.
     pub(super) rank: Rank,
     pub(super) locked: Locked,
     pub(super) mode: LockMode,
@@ -50,7 +49,7 @@ pub(super) struct OpenWait {
     pub(super) verdict: Option<Verdict>,
 }
 
-/// A request that is to be withdrawn from the lock table, since its wait has been decided against it.
+/// A request to remove from the lock table, because its wait was decided against it.
 #[derive(Debug)]
 pub(super) struct Withdrawal {
     pub(super) owner: TrxId,
@@ -58,7 +57,7 @@ pub(super) struct Withdrawal {
     pub(super) locked: Locked,
 }
 
-/// What is left to do once the mutexes are free again (README, rule 12).
+/// Decisions to carry out once no mutex is held (README, rule 12).
 #[derive(Debug, Default)]
 #[must_use]
 pub(super) struct Aftermath {
@@ -69,11 +68,9 @@ pub(super) struct Aftermath {
 /// One party of a deadlock.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DeadlockParty {
-    /// The transaction.
     pub owner: TrxId,
-    /// What it waited for.
+    /// The awaited key, range or table.
     pub wanted: Locked,
-    /// How strongly.
     pub mode: LockMode,
     /// What its rollback would have cost, in undo records.
     pub weight: u64,
@@ -82,15 +79,15 @@ pub struct DeadlockParty {
 /// A deadlock that was found and broken.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DeadlockReport {
-    /// Who waited, each for the next and the last for the first.
+    /// The waiting transactions: each waits for the next, the last for the first.
     pub parties: Vec<DeadlockParty>,
-    /// Whose wait was ended.
+    /// The transaction whose wait was ended.
     pub victim: TrxId,
     /// When, on the monotonic clock.
     pub at: Duration,
 }
 
-/// See the module's page.
+/// The waits in progress.
 #[derive(Debug, Default)]
 pub(super) struct Waits {
     open: FxHashMap<TrxId, OpenWait>,
@@ -100,8 +97,8 @@ pub(super) struct Waits {
 }
 
 impl Waits {
-    /// Starts a wait and breaks the deadlocks that it closes. Returns an earlier wait of the same owner
-    /// that nobody collected.
+    /// Starts a wait and breaks the deadlocks that it closes. Returns an earlier wait of the same
+    /// owner that was not collected.
     pub(super) fn begin(
         &mut self,
         owner: TrxId,
@@ -121,7 +118,7 @@ impl Waits {
         self.open.get(&owner).is_some_and(|w| w.rank.sequence == sequence && w.verdict.is_none())
     }
 
-    /// Takes over what the lock table has found out about those who wait.
+    /// Applies the changes of waiting requests that the lock table has found.
     pub(super) fn apply(&mut self, changes: Changes, now: Duration, aftermath: &mut Aftermath) {
         for (owner, sequence) in changes.granted {
             aftermath.wake.extend(self.decide(owner, sequence, Verdict::Granted));
@@ -137,7 +134,8 @@ impl Waits {
         }
     }
 
-    /// Decides a wait. Returns whom to wake, or nobody if the wait is over or has a verdict already.
+    /// Decides a wait. Returns the waiter to wake, or `None` if the wait has ended or been decided
+    /// already.
     pub(super) fn decide(
         &mut self,
         owner: TrxId,
@@ -179,7 +177,7 @@ impl Waits {
         self.open.remove(&owner)
     }
 
-    /// Whom `waiter` waits for.
+    /// The owners that `waiter` waits for.
     pub(super) fn blockers(&self, waiter: TrxId) -> impl Iterator<Item = TrxId> {
         self.graph.blockers(waiter).iter().map(|blocker| blocker.owner)
     }
@@ -189,7 +187,6 @@ impl Waits {
         self.open.get(&owner).map(|wait| wait.since)
     }
 
-    /// Waits without a verdict.
     pub(super) fn undecided_count(&self) -> usize {
         self.open.values().filter(|wait| wait.verdict.is_none()).count()
     }
@@ -214,11 +211,11 @@ impl Waits {
         }
     }
 
-    /// Leaves out of a cycle those whose rollback would not break it.
+    /// Removes the owners from a cycle whose rollback would not break it.
     ///
-    /// An edge ends at the nearest waiting exclusive request and leaves the rest to that one's edges
-    /// (rule 10). Where `a` would have to wait for `c` even if `b` between them in the same queue were
-    /// gone, `b` is not to blame:
+    /// An edge ends at the nearest waiting exclusive request and leaves the rest to that one's
+    /// edges (rule 10). If `a` would have to wait for `c` even if `b` between them in the same
+    /// queue were gone, `b` does not cause the deadlock:
     ///
     /// ```text
     ///   queue of one key   [X c] [X b] [X a]        a ──► b ──► c   becomes   a ──► c
@@ -237,8 +234,8 @@ impl Waits {
         cycle
     }
 
-    /// Whether `a` has to wait for what `b` waits for from `c`: that stands before `b`, so before `a` if
-    /// `a` stands behind `b`.
+    /// Whether `a` must also wait for the request of `c` that `b` waits for: it stands before `b`,
+    /// and so before `a` if `a` stands behind `b`.
     fn is_bypass(&self, a: TrxId, b: TrxId, c: TrxId) -> bool {
         let (Some(first), Some(second)) = (self.open.get(&a), self.open.get(&b)) else {
             return false;
@@ -249,7 +246,8 @@ impl Waits {
             && first.locked.covers(&second.locked)
     }
 
-    /// The cheapest to roll back; of equals, the one that began to wait last (rule 11).
+    /// The owner that is cheapest to roll back; among equals, the one that began to wait last (rule
+    /// 11).
     fn choose_victim(&self, cycle: &[TrxId]) -> Option<TrxId> {
         let open = cycle.iter().filter_map(|owner| self.open.get_key_value(owner));
         let cost = |wait: &OpenWait| (wait.waiter.weight(), Reverse(wait.rank.sequence));

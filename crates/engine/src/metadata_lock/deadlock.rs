@@ -1,4 +1,4 @@
-//! The search for circles of waits, through metadata locks and row locks.
+//! The search for cycles of waits, through metadata locks and row locks.
 //!
 //! ```text
 //!   session A   waits for the metadata lock of t      behind B
@@ -6,8 +6,8 @@
 //!   session C   waits for a row that                  A has locked
 //! ```
 //!
-//! A circle through row locks alone is the lock manager's to find. One through both has a context
-//! in it that waits for a metadata lock; that one looks for it now and then.
+//! The lock manager finds cycles through row locks alone. A cycle through both kinds contains a
+//! context that waits for a metadata lock, and that context searches for it periodically.
 
 use std::collections::VecDeque;
 
@@ -15,10 +15,10 @@ use rustc_hash::FxHashMap;
 
 use super::queue::{ContextId, Requests};
 
-/// Whom a transaction waits for at a row, by their ids.
+/// The transactions that a transaction waits for at a row, by their ids.
 pub(super) type RowWaits = dyn Fn(u64) -> Vec<u64> + Send + Sync;
 
-/// Who waits, or is waited for.
+/// A node of the search.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 enum Party {
     Context(ContextId),

@@ -1,5 +1,5 @@
-//! Metadata locks: what a statement holds on the tables that it uses until its transaction ends,
-//! and what a change of definitions waits for.
+//! Metadata locks: a statement holds them on the tables that it uses until its transaction ends,
+//! and a change of definitions waits for them.
 //!
 //! ```text
 //!   Read, Write   put into a place of the context's slot ─► nobody asks for more? ─► granted
@@ -9,17 +9,17 @@
 //!
 //! Rules, cited by number:
 //!
-//! 1. A request for a stronger lock than `Write` is counted in the table's stripe before it looks
-//!    at the slots. A request for `Read` or `Write` fills a place of its slot before it looks at
-//!    the stripe. Both are sequentially consistent, so at least one of the two sees the other.
+//! 1. A request for a stronger lock than `Write` is counted in the table's stripe before it reads
+//!    the slots. A request for `Read` or `Write` fills a place of its slot before it reads the
+//!    stripe. Both are sequentially consistent, so at least one of the two sees the other.
 //! 2. A request is counted for as long as it waits, and its lock for as long as it is held.
-//! 3. A context that frees a place then looks at the stripe, and decides the requests again if one
-//!    is counted there.
-//! 4. Every change of a queue decides its waiting requests under the mutex, in their order, except
-//!    for those that stand back ([`mode`]).
+//! 3. A context that frees a place then reads the stripe, and re-examines the requests if one is
+//!    counted there.
+//! 4. Every change of a queue re-examines its waiting requests under the mutex, in their order,
+//!    except for those that yield ([`mode`]).
 //! 5. No wait, no I/O and no notification with the mutex held.
-//! 6. A wait looks for a circle of waits when it begins, and periodically while it lasts, since row
-//!    locks may close one. The cheapest request in it is refused.
+//! 6. A wait searches for a cycle of waits when it begins, and periodically while it lasts, because
+//!    row locks may close one. The cheapest request of the cycle is refused.
 
 mod deadlock;
 mod mode;
@@ -45,13 +45,14 @@ use slot::{PLACES, Slot};
 
 /// Stripes of the count of strong requests.
 const STRIPES: usize = if cfg!(feature = "shuttle") { 1 } else { 256 };
-/// How often a wait looks whether it was called off.
+/// How often a wait checks whether it was cancelled.
 const CANCELLED_INTERVAL: Duration = Duration::from_millis(10);
-/// How long the first look for a circle through row locks waits; each next one waits twice as long.
+/// Delay of the first search for a cycle through row locks; the delay doubles for each further
+/// search.
 const FIRST_SEARCH: Duration = Duration::from_millis(20);
 const LONGEST_SEARCH: Duration = Duration::from_millis(500);
 
-/// See the module's page.
+/// The metadata locks of a node.
 pub struct MetadataLockTable {
     requests: Mutex<Requests>,
     strong: Box<[AtomicU32]>,
@@ -74,7 +75,8 @@ pub struct LockContext {
 }
 
 impl MetadataLockTable {
-    /// A table without locks. `row_waits` tells whom a transaction waits for at a row.
+    /// A table without locks. `row_waits` returns the transactions that a transaction waits for at
+    /// a row.
     #[must_use]
     pub fn new(
         clock: Arc<dyn Clock>,
@@ -88,7 +90,6 @@ impl MetadataLockTable {
         })
     }
 
-    /// A context without locks.
     #[must_use]
     pub fn open_context(self: &Arc<Self>) -> Arc<LockContext> {
         let slot = Arc::new(Slot::new());
@@ -101,7 +102,7 @@ impl MetadataLockTable {
         &self.strong[table.0 as usize % STRIPES]
     }
 
-    /// Tells contexts whose waits were decided (rule 5).
+    /// Notifies contexts whose waits were decided (rule 5).
     fn tell(&self, decided: &Decided) {
         if decided.contexts.is_empty() {
             return;
@@ -141,7 +142,7 @@ impl MetadataLockTable {
         self.tell(&decided);
     }
 
-    /// Looks for a circle through a waiting context, and breaks it.
+    /// Searches for a cycle through a waiting context, and breaks it.
     fn break_circle(&self, context: ContextId) {
         let mut decided = Decided::default();
         {
@@ -163,7 +164,8 @@ impl MetadataLocks for MetadataLockTable {
 }
 
 impl LockContext {
-    /// Says under which id the context's transaction waits for a row; `None`: it waits for none.
+    /// Sets the id under which the context's transaction waits for a row; `None`: it waits for
+    /// none.
     pub(crate) fn waits_at_rows(&self, transaction: Option<u64>) {
         self.slot.transaction.store(transaction.unwrap_or(0), Ordering::SeqCst);
     }

@@ -1,11 +1,12 @@
-//! Which locks go together. The two tables are MySQL's (`MDL_object_lock::m_granted_incompatible`
-//! and `m_waiting_incompatible`), without the kinds of locks that Firn has no use for.
+//! Which locks are compatible. The two tables are MySQL's
+//! (`MDL_object_lock::m_granted_incompatible` and `m_waiting_incompatible`), without the kinds of
+//! locks that Firn does not need.
 
 use firn_api::rows::MetadataLock::{
     self, Exclusive, NoReadWrite, NoWrite, Read, ReadOnly, Shared, Upgradable, Write,
 };
 
-/// The locks of other contexts that a request has to wait for.
+/// The locks of other contexts that conflict with a request.
 const fn conflicts_of(requested: MetadataLock) -> &'static [MetadataLock] {
     match requested {
         Shared => &[Exclusive],
@@ -19,12 +20,12 @@ const fn conflicts_of(requested: MetadataLock) -> &'static [MetadataLock] {
     }
 }
 
-/// Whether a request has to wait for a lock that another context holds.
+/// Whether a request must wait for a lock that another context holds.
 pub(super) fn conflicts(requested: MetadataLock, held: MetadataLock) -> bool {
     conflicts_of(requested).contains(&held)
 }
 
-/// Whether a request stands back behind another context's request that waits, whichever came first.
+/// Whether a request yields to another context's waiting request, whichever came first.
 pub(super) fn stands_back(requested: MetadataLock, waiting: MetadataLock) -> bool {
     match requested {
         Read => matches!(waiting, NoReadWrite | Exclusive),
@@ -45,8 +46,8 @@ pub(super) fn is_obtrusive(lock: MetadataLock) -> bool {
     !matches!(lock, Shared | Read | Write)
 }
 
-/// What it costs to break a deadlock at this request: a statement goes rather than a change of
-/// definitions.
+/// The cost of refusing this request to break a deadlock: a statement is refused rather than a
+/// change of definitions.
 pub(super) fn weight(lock: MetadataLock) -> u32 {
     if is_obtrusive(lock) { 100 } else { 0 }
 }

@@ -1,7 +1,7 @@
-//! Who holds locks, and who waits for which: decisions without waiting.
+//! Holders and waiters of metadata locks: decisions without waiting.
 //!
-//! The fast path's locks are in the contexts' slots and not here. A request passes the slots in
-//! ([`Requests::blockers`] looks at them).
+//! The locks of the fast path are in the contexts' slots and not here. The caller passes the slots
+//! to a request ([`Requests::blockers`] reads them).
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ use super::slot::{PLACES, Slot};
 /// A context, by its number.
 pub(super) type ContextId = u64;
 
-/// A lock that stands in no slot.
+/// A lock that is in no slot.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Grant {
     pub(super) context: ContextId,
@@ -25,14 +25,14 @@ pub(super) struct Grant {
     pub(super) sequence: u64,
 }
 
-/// How a wait ended.
+/// Outcome of a wait.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Verdict {
     Granted,
     Deadlock,
 }
 
-/// What a context waits for.
+/// The waiting request of a context.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Wait {
     pub(super) table: TableId,
@@ -54,11 +54,11 @@ struct Queue {
 /// What giving something back has changed.
 #[derive(Debug, Default)]
 pub(super) struct Decided {
-    /// Contexts whose waits are over.
+    /// Contexts whose waits have ended.
     pub(super) contexts: Vec<ContextId>,
 }
 
-/// See the module's page.
+/// The granted and waiting requests.
 #[derive(Debug, Default)]
 pub(super) struct Requests {
     queues: FxHashMap<TableId, Queue>,
@@ -118,7 +118,7 @@ impl Requests {
                 .is_some_and(|queue| queue.granted.iter().any(|grant| grant.context == context))
     }
 
-    /// The contexts that a request has to wait for.
+    /// The contexts that a request must wait for.
     pub(super) fn blockers(
         &self,
         context: ContextId,
@@ -132,8 +132,9 @@ impl Requests {
             found.extend(held.map(|grant| grant.context));
             let before = queue.waiting.iter().filter(|(_, other)| stands_back(lock, *other));
             found.extend(before.map(|(other, _)| *other));
-            // Of two that conflict and stand back for neither, the one that came first goes first.
-            // But who has a lock already would wait for those who wait for itself.
+            // Of two conflicting requests that do not yield to each other, the earlier one goes
+            // first. But a context that already has a lock would otherwise wait for the waiters of
+            // its own lock.
             let own = queue.waiting.iter().position(|(other, _)| *other == context);
             let end = match self.uses(context, table) {
                 true => 0,
@@ -206,7 +207,7 @@ impl Requests {
         self.queues.entry(table).or_default().waiting.push((context, lock));
     }
 
-    /// What a context waits for; its verdict, once there is one.
+    /// The waiting request of a context, with its verdict once there is one.
     pub(super) fn wait_of(&self, context: ContextId) -> Option<&Wait> {
         self.waits.get(&context)
     }
@@ -264,7 +265,7 @@ impl Requests {
         }
     }
 
-    /// Takes a context's grants away that `which` names, and tells what they were.
+    /// Removes the context's grants that `which` selects, and returns them.
     pub(super) fn release(
         &mut self,
         context: ContextId,
@@ -329,7 +330,7 @@ impl Requests {
         })
     }
 
-    /// The cheapest of some waiting contexts to refuse; of equals, the one that came last.
+    /// Of some waiting contexts, the cheapest to refuse; among equals, the latest.
     pub(super) fn victim(&self, contexts: &[ContextId]) -> Option<ContextId> {
         let waiting = contexts.iter().filter_map(|context| {
             let wait = self.waits.get(context).filter(|wait| wait.verdict.is_none())?;
@@ -338,7 +339,7 @@ impl Requests {
         waiting.min().map(|(_, _, context)| context)
     }
 
-    /// The context whose transaction has this id, if it waits somewhere.
+    /// The waiting context of the transaction with this id.
     pub(super) fn context_of(&self, transaction: u64) -> Option<ContextId> {
         let of = |slot: &Slot| slot.transaction.load(crate::sync::Ordering::Relaxed);
         let found = self.slots.iter().find(|(_, slot)| of(slot) == transaction);
@@ -352,12 +353,11 @@ impl Requests {
         (id != 0).then_some(id)
     }
 
-    /// What contexts wait on.
+    /// The slot of a context, whose event it waits on.
     pub(super) fn slot(&self, context: ContextId) -> Option<&Arc<Slot>> {
         self.slots.get(&context)
     }
 
-    /// How many contexts wait.
     #[cfg(all(test, not(feature = "shuttle")))]
     pub(super) fn waiting_count(&self) -> usize {
         self.waits.values().filter(|wait| wait.verdict.is_none()).count()

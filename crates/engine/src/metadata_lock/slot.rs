@@ -1,11 +1,11 @@
-//! A context's places for `Read` and `Write` locks, which it fills and empties without a mutex.
+//! A context's places for `Read` and `Write` locks, which it fills and frees without a mutex.
 //!
 //! ```text
 //!   place   0   free          table << 1 | writes   the lock
 //! ```
 //!
-//! A context writes its own places. A thread that grants the context's waiting request writes them
-//! too, under the mutex of the table of locks. Any thread may read them.
+//! A context writes its own places. A thread that grants the context's waiting request also writes
+//! them, under the mutex of the table of locks. Any thread may read them.
 
 use crossbeam_utils::CachePadded;
 use firn_api::rows::MetadataLock;
@@ -16,7 +16,7 @@ use crate::sync::{AtomicU64, AtomicUsize, Event, Ordering};
 /// Places of a context: most transactions use fewer tables.
 pub(super) const PLACES: usize = if cfg!(feature = "shuttle") { 2 } else { 14 };
 
-/// See the module's page.
+/// The places of one context.
 #[derive(Debug)]
 pub(super) struct Slot {
     places: CachePadded<[AtomicU64; PLACES]>,
@@ -26,7 +26,7 @@ pub(super) struct Slot {
     pub(super) slow: AtomicUsize,
     /// The id of the transaction while it waits for a row, 0 otherwise.
     pub(super) transaction: AtomicU64,
-    /// Told when a wait of the context was decided.
+    /// Notified when a wait of the context was decided.
     pub(super) decided: Event,
 }
 
@@ -70,7 +70,7 @@ impl Slot {
         }
     }
 
-    /// Frees the places from `first` on, and tells of which tables they were.
+    /// Frees the places from `first` on, and passes their tables to `freed`.
     pub(super) fn free_from(&self, first: usize, mut freed: impl FnMut(TableId)) {
         let taken = self.taken();
         if first >= taken {
@@ -79,13 +79,13 @@ impl Slot {
         self.taken.store(first, Ordering::Relaxed);
         for place in &self.places[first..taken] {
             let (table, _) = lock_of(place.load(Ordering::Relaxed));
-            // Sequentially consistent, as is the look at the requests for the table that follows.
+            // Sequentially consistent, as is the following read of the requests for the table.
             place.store(0, Ordering::SeqCst);
             freed(table);
         }
     }
 
-    /// What the context holds on a table here. For anybody.
+    /// The lock on a table in these places. Any thread may call it.
     pub(super) fn lock_on(&self, table: TableId) -> Option<MetadataLock> {
         self.places.iter().find_map(|place| {
             let entry = place.load(Ordering::SeqCst);

@@ -1,9 +1,9 @@
-//! Spaces: creating them, and handing out their pages.
+//! Spaces: creating them, and allocating their pages.
 //!
-//! Which pages are in use stands in the allocation maps of the space itself and changes in the same
-//! mini-transaction as whatever uses the page, so nothing leaks in a crash. A map covers about a gibibyte;
-//! the next one is made when the last one is nearly used up, by [`Spaces::prepare`], which whoever is
-//! about to allocate calls with nothing held.
+//! The allocation maps of a space record which of its pages are in use. They change in the same
+//! mini-transaction as the page that is used or freed, so nothing leaks in a crash. A map covers
+//! about a gibibyte. [`Spaces::prepare`] makes the next one when the last one is nearly used up;
+//! call it with nothing held before an allocation.
 //!
 //! An allocation map is latched last (latch order in [`crate::mini_transaction`]).
 
@@ -29,12 +29,12 @@ use crate::pages::{Pages, Restart};
 
 pub use pick::PickedPage;
 
-/// What is kept in memory of a space that is in use.
+/// The state of a space in memory.
 #[derive(Debug)]
 struct SpaceState {
     /// Pages that the maps cover.
     page_count: AtomicU32,
-    /// Where to look for a free page next.
+    /// Where the next search for a free page starts.
     hint: AtomicU32,
     /// The last map is nearly used up.
     wants_map: AtomicBool,
@@ -42,7 +42,8 @@ struct SpaceState {
     picked: Mutex<Vec<PageNo>>,
 }
 
-/// Spaces that were dropped while old records of them may still have to be purged, or snapshots read.
+/// Spaces that were dropped while old records of them may still have to be purged, or snapshots
+/// read.
 #[derive(Debug, Default)]
 pub struct DroppedSpaces(RwLock<FxHashSet<SpaceId>>);
 
@@ -72,12 +73,13 @@ struct MapPart {
     map: PageId,
     /// The first page that the map covers.
     first: u32,
-    /// The first entry to look at.
+    /// The first entry to examine.
     from: u16,
 }
 
 impl SpaceState {
-    /// All maps, from the hint on and round; the first one is looked at twice, at last from its start.
+    /// All maps, from the hint on and around. The first one is visited twice, the second time from
+    /// its start.
     fn map_parts(&self, space: SpaceId) -> impl Iterator<Item = MapPart> + use<> {
         let page_count = self.page_count.load(Ordering::Acquire);
         let hint = self.hint.load(Ordering::Relaxed).min(page_count - 1);
@@ -95,7 +97,7 @@ impl SpaceState {
 pub struct SpaceUse {
     /// Pages in use, the space's own bookkeeping included.
     pub used: u64,
-    /// Pages that nobody can reach any more and that will be freed.
+    /// Pages that are no longer reachable and will be freed.
     pub retired: u64,
     /// Pages that can be handed out.
     pub free: u64,
@@ -105,7 +107,6 @@ pub struct SpaceUse {
 const FREE_PAGES_LOW: u32 = PAGES_PER_MAP / 8;
 
 impl Spaces {
-    /// The spaces in `pages`.
     #[must_use]
     pub fn new(pages: Pages) -> Spaces {
         Spaces {
@@ -116,8 +117,8 @@ impl Spaces {
         }
     }
 
-    /// Creates a space with one allocation map. Whoever calls sees to it that the id is fresh and that
-    /// the space is dropped if what it is for does not come about.
+    /// Creates a space with one allocation map. The caller ensures that the id is new, and drops
+    /// the space if its purpose fails.
     ///
     /// # Errors
     /// If the log has no room or has failed.
@@ -157,8 +158,8 @@ impl Spaces {
         Ok(())
     }
 
-    /// Drops a space with all its pages. Nobody may use it any more but purge, which finds it among the dropped
-    /// ones.
+    /// Drops a space with all its pages. After this only purge may use it, and finds it among the
+    /// dropped ones.
     ///
     /// # Errors
     /// If the log has failed.
@@ -238,7 +239,8 @@ impl Spaces {
             return Err(EngineError::NoSuchSpace(space).into());
         };
         drop(guard);
-        // Nothing of this space was retired in this life yet: that needs the state that is made here.
+        // No page of this space was retired since the start: retiring needs the state that is made
+        // here.
         let retired = self.retired_pages(space, header.page_count)?;
         let state = Arc::new(SpaceState {
             page_count: AtomicU32::new(header.page_count),
@@ -325,10 +327,10 @@ impl Spaces {
         Ok(())
     }
 
-    /// Marks a page that nobody will find any more, but that somebody may still be reading, within `mtr`.
+    /// Marks a page, within `mtr`, that is no longer reachable but may still be read.
     ///
     /// # Errors
-    /// [`Restart`] if a page is needed first; nothing is changed then.
+    /// [`Restart`] if a page is needed first; nothing was changed.
     pub fn retire(&self, mtr: &mut MiniTransaction<'_>, page: PageId) -> Result<(), Restart> {
         self.set(mtr, page, PageState::Retired)
     }
@@ -370,8 +372,8 @@ impl Spaces {
         Ok(usage)
     }
 
-    /// Pages that were retired before the last restart, in spaces that have been used since: nobody reads
-    /// them any more, and whoever takes them from here frees them.
+    /// Pages that were retired before the last restart, in spaces that have been used since. They
+    /// have no readers; the caller must free them.
     pub fn take_retired(&self) -> Vec<PageId> {
         std::mem::take(&mut *self.retired_before.lock())
     }

@@ -1,8 +1,8 @@
-//! Setting free pages aside in memory, so that an allocation map is latched for a moment only.
+//! Reserves free pages in memory, so that an allocation map is latched only briefly.
 //!
-//! All splits in a space meet at its allocation map. If each kept the map latched while it moves half a
-//! page's entries, splits would follow each other as under one latch for the whole tree. So a split picks its
-//! page first, with nothing held, and marks it in the map as its last change:
+//! All splits in a space meet at its allocation map. If each split kept the map latched while it
+//! moves half a page's entries, splits would be serial, as under one latch for the whole tree. So a
+//! split picks its page first, with nothing held, and marks it in the map as its last change:
 //!
 //! ```text
 //!   pick        map latched shared; a free page is found and set aside, the map is pinned
@@ -12,10 +12,10 @@
 //!
 //! Rules:
 //!
-//! 1. Whoever looks for a free page passes over those that are set aside, under the mutex of the list.
-//! 2. A page is set aside from before it is made until after its mini-transaction has committed. If that did
-//!    not come about, the page is free as before: what is set aside is in memory only.
-//! 3. The pinned map cannot be missing when it is latched, so that [`Spaces::take`] comes after changes.
+//! 1. A search for a free page skips the reserved ones, under the mutex of the list.
+//! 2. A page is reserved from before it is made until after its mini-transaction has committed. If
+//!    that does not happen, the page stays free: the reservation exists in memory only.
+//! 3. The pinned map cannot be missing when it is latched, so [`Spaces::take`] may follow changes.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -29,7 +29,7 @@ use crate::error::EngineError;
 use crate::mini_transaction::MiniTransaction;
 use crate::space::{MapPart, SpaceState, Spaces};
 
-/// A free page that nobody else will be given (rule 2).
+/// A free page that is reserved for the caller (rule 2).
 #[must_use]
 pub struct PickedPage<'s> {
     state: Arc<SpaceState>,
@@ -39,7 +39,6 @@ pub struct PickedPage<'s> {
 }
 
 impl PickedPage<'_> {
-    /// The page's number.
     #[must_use]
     pub fn page_no(&self) -> PageNo {
         self.page_no
@@ -95,8 +94,8 @@ impl Spaces {
         })
     }
 
-    /// Marks a picked page as used, within `mtr`. The last latch of a mini-transaction, and a short one: call
-    /// it after the other changes. Waits for the map's latch.
+    /// Marks a picked page as used, within `mtr`. This is a short latch, the last one of a
+    /// mini-transaction: call it after the other changes. Waits for the map's latch.
     ///
     /// # Panics
     /// If the page was taken before.

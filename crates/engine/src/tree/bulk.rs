@@ -1,8 +1,9 @@
-//! Bulk load: a tree from sorted input, page after page from left to right, no page touched twice.
+//! Bulk load: builds a tree from sorted input, page by page from left to right, and writes each
+//! page once.
 //!
-//! Each full page is written with one mini-transaction, together with the allocation of its right
-//! neighbour, whose number it needs as its link. The separators of one level are the input of the next.
-//! Nobody sees the tree before [`BulkLoad::finish`] has written the root.
+//! Each full page is written in one mini-transaction, together with the allocation of its right
+//! neighbour, whose number it needs for its link. The separators of one level are the input of the
+//! next. The tree is invisible until [`BulkLoad::finish`] has written the root.
 
 use firn_base::{IndexId, PageId, PageNo};
 use firn_format::redo::Change;
@@ -15,7 +16,7 @@ use crate::log::writer::Purpose;
 use crate::mini_transaction::MiniTransaction;
 use crate::tree::{Forest, Tree};
 
-/// See the module's page.
+/// A tree under construction.
 pub struct BulkLoad<'f> {
     tree: Tree<'f>,
     forest: &'f Forest,
@@ -25,7 +26,7 @@ pub struct BulkLoad<'f> {
 
 /// The page of one level that is being filled.
 struct Level {
-    /// Where it goes; known once a page to its left was written.
+    /// The page's number; known once a page to its left was written.
     page: Option<PageNo>,
     low: Vec<u8>,
     entries: EntryList,
@@ -71,11 +72,11 @@ impl<'f> BulkLoad<'f> {
         }
     }
 
-    /// Adds an entry behind all others.
+    /// Appends an entry.
     ///
     /// # Errors
-    /// If the key does not come behind the last one or the entry is too long, or why the log or a page
-    /// could not be had. The tree is then to be dropped.
+    /// The key is not greater than the last one, the entry is too long, or the log or a page was
+    /// not available. The caller must then drop the tree.
     pub fn push(&mut self, key: &[u8], value: &[u8]) -> Result<(), EngineError> {
         if key.len() > MAX_KEY_BYTES {
             return Err(EngineError::KeyTooLong { length: key.len(), limit: MAX_KEY_BYTES });
@@ -116,7 +117,8 @@ impl<'f> BulkLoad<'f> {
         self.push_at(level + 1, &full.low, &page.0.to_le_bytes())
     }
 
-    /// Writes a page that is not the root; with a high fence, allocates its right neighbour too.
+    /// Writes a page that is not the root; if it has a high fence, also allocates its right
+    /// neighbour.
     fn write(&self, level: usize, high: Option<&[u8]>) -> Result<(PageNo, PageNo), EngineError> {
         let filled = &self.levels[level];
         let (pages, space) = (self.forest.pages(), self.tree.index().root().space);

@@ -13,11 +13,11 @@ use crate::tree::{Forest, Tree, TreeReader};
 /// Which page of a level is looked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Target<'k> {
-    /// The one that has this key, or would have it.
+    /// The leaf of this key, present or not.
     At(&'k [u8]),
-    /// The one with the greatest key below this one; the key is not empty.
+    /// The leaf of the greatest key below this one; the key is not empty.
     Before(&'k [u8]),
-    /// The last one.
+    /// The last leaf.
     Last,
 }
 
@@ -123,7 +123,7 @@ impl<'f> TreeReader<'f> {
         }
     }
 
-    /// The reason to begin again; in a dropped space there is none.
+    /// Starts the descent again; in a dropped space, fails instead.
     pub(super) fn again(&self) -> Restart {
         if self.forest.dropped.contains(self.root().space) {
             return Restart::Fail(EngineError::NoSuchTree(self.index));
@@ -170,8 +170,8 @@ impl<'f> TreeReader<'f> {
         self.arrive(target, level, epoch, |page| Ok(pool.shared(page)?))
     }
 
-    /// Shows `look` the leaf for `target`, latched shared. `look` may be called again; it must not wait.
-    /// Names the leaf besides if its separator may be missing in the parent.
+    /// Shows `look` the leaf for `target`, latched shared. `look` may be called again; it must not
+    /// wait. Names the leaf besides if its separator may be missing in the parent.
     ///
     /// # Errors
     /// Why a page could not be had, or what `look` failed with.
@@ -211,7 +211,7 @@ impl<'f> Tree<'f> {
         self.arrive(target, level, epoch, |page| Ok(pool.exclusive(page)?))
     }
 
-    /// As [`TreeReader::read`]; completes a half-done split that it meets.
+    /// As [`TreeReader::read`]; also completes half-done splits on the way.
     ///
     /// # Errors
     /// As there, and if the log has failed.
@@ -240,7 +240,7 @@ impl Forest {
 }
 
 enum Towards {
-    /// This is the page.
+    /// The page is found.
     Arrived,
     /// Go down; true if the child is on the level that is looked for.
     Child(PageId, bool),

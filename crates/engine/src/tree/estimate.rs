@@ -1,11 +1,12 @@
-//! How many entries lie between two keys, from the two paths that lead to them.
+//! Estimates the number of entries between two keys from the two paths that lead to them.
 //!
-//! A key's place is a fraction: its slot on each level over the number of slots, level by level, like the
-//! digits of a number. The difference of two fractions times the tree's estimated size is the answer; if
-//! both keys are in one leaf it is exact.
+//! A key's position is a fraction: its slot on each level over the number of slots, level by level,
+//! like the digits of a number. The estimate is the difference of two fractions times the tree's
+//! estimated size. If both keys are in one leaf it is exact.
 //!
-//! The tree's size is what it had if all pages had as many slots as those on a path. The paths of a long range's ends
-//! are often a tree's edges, whose pages are emptier than others, so a few paths between them are looked at instead.
+//! The tree's estimated size is its size if all pages had as many slots as those on a path. The
+//! ends of a long range are often the tree's edges, whose pages are emptier than others, so a few
+//! paths between them are used instead.
 
 use firn_api::rows::Estimate;
 use firn_base::PageId;
@@ -27,15 +28,15 @@ struct Turn {
 type Path = SmallVec<[Turn; 8]>;
 type Paths = SmallVec<[Path; SAMPLES]>;
 
-/// So many paths of a long range are looked at.
+/// Paths that are read within a long range.
 const SAMPLES: usize = 3;
 
 impl TreeReader<'_> {
-    /// Entries with `low ≤ key < high`; no `high` means up to the end. Reads one leaf per bound, and [`SAMPLES`] of
-    /// a range that is long.
+    /// The number of entries with `low ≤ key < high`; without `high`, up to the end. Reads one leaf
+    /// for each bound, and [`SAMPLES`] more in a long range.
     ///
     /// # Errors
-    /// Why a page could not be had.
+    /// A page was not available.
     pub fn estimate(&self, low: &[u8], high: Option<&[u8]>) -> Result<Estimate, EngineError> {
         let from = self.path(Target::At(low), |leaf| leaf.lower_bound(low))?;
         let to = match high {

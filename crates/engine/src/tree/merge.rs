@@ -1,5 +1,5 @@
-//! Merges: an underfull page takes in its right neighbour (rule 4), and a root with one child becomes
-//! that child.
+//! Merges: an underfull page absorbs its right neighbour (rule 4), and a root with one child
+//! becomes that child.
 
 use firn_base::PageId;
 use firn_format::redo::Change;
@@ -15,15 +15,15 @@ use firn_format::tree::TREE_BODY_BYTES;
 
 /// Room that a merged page keeps, so that the next insert does not split it again.
 const SPARE_BYTES: usize = TREE_BODY_BYTES / 5;
-/// A page below this goes even into a neighbour that is full then.
+/// A page with fewer bytes is merged even if its neighbour is full afterwards.
 const NEARLY_EMPTY_BYTES: usize = TREE_BODY_BYTES / 32;
 
 enum Merged {
-    /// Nothing to do.
+    /// No merge is needed.
     No,
     /// The page is the last one of its level: its left neighbour should take it in.
     TryLeftOf(Vec<u8>),
-    /// The page is gone; the parent has this many bytes left and stands for this key.
+    /// The page was merged away. The parent has this state and is found by this key.
     Yes { gone: PageId, parent_key: Vec<u8>, parent: ParentState },
 }
 
@@ -34,11 +34,11 @@ enum ParentState {
 }
 
 impl<'f> Tree<'f> {
-    /// Merges the leaf for `key` with a neighbour if both are nearly empty, and goes on upwards while
-    /// that leaves the parent nearly empty. Does nothing if there is nothing to do.
+    /// Merges the leaf of `key` with a neighbour if both are nearly empty, and continues upwards
+    /// while the parent becomes nearly empty. Has no effect otherwise.
     ///
     /// # Errors
-    /// Why a page or the log could not be had.
+    /// A page or the log was not available.
     pub fn merge(&self, key: &[u8]) -> Result<(), EngineError> {
         let _serialised = self.forest.serialise(self.index);
         let mut key = key.to_vec();

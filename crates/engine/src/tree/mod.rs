@@ -12,25 +12,27 @@
 //!                     second:                  P0 gets g → P3
 //! ```
 //!
-//! Between the two, and forever if the process dies there, a descent for `h` arrives at P1, sees from the
-//! high fence that its key has moved right, and follows the link. Whoever follows a link because the
-//! parent did not know the page posts the missing separator afterwards: no flag says that a split is
-//! unfinished, since posting a separator that is there already changes nothing.
+//! Between the two, and forever if the process dies there, a descent for `h` arrives at P1, sees
+//! from the high fence that its key has moved right, and follows the link. A thread that follows a
+//! link because the parent did not know the page posts the missing separator afterwards. No flag
+//! says that a split is unfinished, because posting an existing separator changes nothing.
 //!
 //! Rules, cited by number:
 //!
-//! 1. A descent holds no latch: inner nodes are read from published images, which may be a moment old.
-//!    Fences and links make up for it. Only the page that is worked on is latched.
+//! 1. A descent holds no latch: it reads published images of inner nodes, which may be slightly out
+//!    of date. Fences and links correct for that. Only the target page is latched.
 //! 2. Latches are taken on a lower level before a higher one, and on one level from left to right.
-//! 3. A separator is posted with the child latched shared, so that it never names a page that was merged
-//!    away meanwhile.
-//! 4. A merge is one mini-transaction over left page, right page and parent. The right page is marked
-//!    dead and *retired*; it is freed once every descent that might know its number has ended (epochs).
-//! 5. The root stays where it is: when it splits, its content moves to two new pages.
-//! 6. A descent runs inside one epoch from its first look at the root until it has latched its page.
+//! 3. A separator is posted with the child latched shared, so that it never names a page that was
+//!    merged away meanwhile.
+//! 4. A merge is one mini-transaction over left page, right page and parent. The right page is
+//!    marked dead and *retired*. It is freed when every descent that might know its number has
+//!    ended (epochs).
+//! 5. The root never moves: when it splits, its content moves to two new pages.
+//! 6. A descent runs inside one epoch from its first read of the root until it has latched its
+//!    page.
 //!
-//! Departures from the paper: explicit fences instead of trying the right neighbour; inner nodes are read
-//! without latches; posting keeps the child latched (rule 3); pages are merged too.
+//! Departures from the paper: explicit fences instead of trying the right neighbour; inner nodes
+//! are read without latches; posting keeps the child latched (rule 3); pages are also merged.
 
 pub mod bulk;
 pub mod descend;
@@ -74,21 +76,21 @@ pub enum StructureChanges {
 
 const STRUCTURE_LATCHES: usize = 64;
 
-/// All trees of a node, to be read: what they share.
+/// The state that all trees of a node share, for readers.
 pub struct ForestReader {
     pages: ReadPages,
     dropped: Arc<DroppedSpaces>,
     statistics: TreeStatistics,
 }
 
-/// One tree, to be read. It changes no page: a split that was left half done stays so.
+/// One tree, for readers. It changes no page: a half-done split stays half done.
 #[derive(Clone, Copy)]
 pub struct TreeReader<'f> {
     forest: &'f ForestReader,
     index: IndexId,
 }
 
-/// All trees of a node that writes: what they share.
+/// The state that all trees of a node share, for its writer.
 pub struct Forest {
     reader: Arc<ForestReader>,
     pages: Pages,
@@ -167,7 +169,7 @@ impl Forest {
         &self.reader.statistics
     }
 
-    /// The tree whose root is named by `index`. Looks at nothing.
+    /// The tree with the root page `index`. Reads nothing.
     #[must_use]
     pub fn tree(&self, index: IndexId) -> Tree<'_> {
         Tree { reader: self.reader.tree(index), forest: self }
@@ -190,10 +192,11 @@ impl Forest {
         Ok(index)
     }
 
-    /// Frees the pages that were merged away and that nobody can reach any more. For a background task.
+    /// Frees pages that were merged away and are no longer reachable by any thread. For a
+    /// background task.
     ///
     /// # Errors
-    /// Why a page or the log could not be had.
+    /// A page or the log was not available.
     pub fn free_unreachable(&self) -> Result<usize, EngineError> {
         // Moves the epoch on, so that pages retired a while ago become unreachable.
         crossbeam_epoch::pin().flush();
@@ -259,7 +262,6 @@ impl<'f> Deref for Tree<'f> {
 }
 
 impl<'f> TreeReader<'f> {
-    /// The tree's name.
     #[must_use]
     pub fn index(&self) -> IndexId {
         self.index
@@ -278,7 +280,7 @@ impl<'f> TreeReader<'f> {
     }
 }
 
-/// What a fresh root is.
+/// The content of a new root.
 fn empty_leaf(index: IndexId) -> Change<'static> {
     Change::TreeInit {
         index,

@@ -1,16 +1,17 @@
-//! Who is posting which separator.
+//! Which threads are posting which separators.
 //!
-//! While a split is between its two halves, everybody who comes to the new page comes by the link. If each of
-//! them posted the separator, all would latch the new page and its parent, at the very place where the tree is
-//! busiest, and all but one would find it posted. So a thread says first which page it posts for, and others
-//! leave it to that thread:
+//! Between the two halves of a split, all descents reach the new page by its link. If each of them
+//! posted the separator, all would latch the new page and its parent, at the busiest place of the
+//! tree, and all but one would find it posted. So a thread first claims the page that it posts for,
+//! and others leave it to that thread:
 //!
 //! ```text
 //!   begin(P3) ─► posting ── post ── drop       meanwhile: begin(P3) ─► none, somebody is at it
 //! ```
 //!
-//! The say is a hint. Whoever fails to post lets it go all the same, and the next one to come by the link
-//! tries again; and a page whose place in the table is another's is posted by everybody.
+//! The claim is a hint. A thread that fails to post releases its claim all the same, and the next
+//! descent by the link tries again. A page whose slot in the table is claimed for another page is
+//! posted by every thread.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -20,7 +21,7 @@ use firn_base::PageId;
 const PLACES: usize = 64;
 const NOBODY: u64 = 0;
 
-/// Places for pages whose separators are being posted.
+/// Slots for pages whose separators are being posted.
 #[derive(Debug)]
 pub(super) struct Postings {
     places: Box<[CachePadded<AtomicU64>]>,
@@ -40,7 +41,7 @@ impl Default for Postings {
 }
 
 impl Postings {
-    /// Says that this thread posts the separator of `child`; nothing if another thread has said so.
+    /// Claims the posting of `child`'s separator; `None` if another thread has claimed it.
     pub(super) fn begin(&self, child: PageId) -> Option<Posting<'_>> {
         // The first page of the first space is no tree page, so no child is called zero.
         let word = child.to_u64();

@@ -1,5 +1,5 @@
-//! Batched key prepare (BKP, paper 001 §4.2): the pages behind a batch of keys are fetched in the
-//! background, so that a join finds them cached. And read-ahead: the leaves that a scan comes to next.
+//! Batched key prepare (BKP, paper 001 §4.2): the pages of a batch of keys are fetched in the
+//! background, so that a join finds them cached. And read-ahead of the next leaves of a scan.
 
 use firn_base::PageId;
 use firn_format::page::PageBuf;
@@ -7,20 +7,20 @@ use firn_format::page::PageBuf;
 use crate::pages::Restart;
 use crate::tree::{Target, TreeReader};
 
-/// What comes after leaves that are being fetched.
+/// What follows the leaves that are being fetched.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Ahead {
     /// Leaves from this key on.
     From(Vec<u8>),
-    /// Nothing.
+    /// No further leaves.
     End,
-    /// Ask again later.
+    /// Not known yet; ask again later.
     Unknown,
 }
 
 impl TreeReader<'_> {
-    /// Starts to fetch the leaves for `keys`. Returns at once; inner nodes that are not cached are
-    /// fetched instead of what is below them. Returns how many pages are being fetched.
+    /// Starts fetching the leaves of `keys`. Returns at once. An inner node that is not cached is
+    /// fetched instead of its descendants. Returns how many pages are being fetched.
     pub fn prefetch<'k>(&self, keys: impl IntoIterator<Item = &'k [u8]>) -> usize {
         let epoch = crossbeam_epoch::pin();
         let mut wanted: Vec<PageId> = keys
@@ -37,9 +37,9 @@ impl TreeReader<'_> {
         wanted.len()
     }
 
-    /// Starts to fetch up to `count` leaves from the one for `from` on, as the inner node above them has them.
-    /// Says where the leaves after these begin. Does not wait: if the inner node is not cached, it is fetched
-    /// instead.
+    /// Starts fetching up to `count` leaves from the leaf of `from` on, as far as one inner node
+    /// lists them. Returns where the following leaves begin. Does not wait: an inner node that is
+    /// not cached is fetched instead.
     pub(crate) fn prefetch_leaves(&self, from: &[u8], count: usize) -> Ahead {
         let pool = &self.pages().pool;
         let epoch = crossbeam_epoch::pin();
@@ -62,7 +62,7 @@ impl TreeReader<'_> {
         }
     }
 
-    /// The children of an inner node from the one for `from` on, and the key of the next one.
+    /// The children of an inner node from the child for `from` on, and the key of the next one.
     fn leaves_from(
         &self,
         parent: &PageBuf,

@@ -13,7 +13,7 @@ use crate::space::PickedPage;
 use crate::tree::posting::Posting;
 use crate::tree::{Target, Tree};
 
-/// A page that the parent has to learn of, and the say that this thread will tell it.
+/// A page that the parent must get a separator for, and this thread's claim to post it.
 type NewPage<'f> = Option<(PageId, Posting<'f>)>;
 
 impl<'f> Tree<'f> {
@@ -26,11 +26,11 @@ impl<'f> Tree<'f> {
         Ok(())
     }
 
-    /// Makes sure that the parent knows `child`, or that another thread is about to tell it: the second half
-    /// of a split, whoever began it.
+    /// Ensures that the parent knows `child`, or that another thread is about to post it: the
+    /// second half of a split that any thread began.
     ///
     /// # Errors
-    /// Why a page or the log could not be had.
+    /// A page or the log was not available.
     pub(super) fn post_separator(&self, child: PageId) -> Result<(), EngineError> {
         let Some(_posting) = self.forest.postings.begin(child) else { return Ok(()) };
         let _serialised = self.forest.serialise(self.index);
@@ -51,7 +51,8 @@ impl<'f> Tree<'f> {
         }
     }
 
-    /// Posts the separator of `child`; if the parent has no room, says for which key and level.
+    /// Posts the separator of `child`. If the parent has no room, returns the key and level to
+    /// split at.
     fn try_post(&self, child: PageId) -> Result<Option<(Vec<u8>, u8)>, EngineError> {
         self.pages().run(|| {
             let mut mtr = MiniTransaction::begin(self.pages(), Purpose::Completion)?;
@@ -81,8 +82,8 @@ impl<'f> Tree<'f> {
         })
     }
 
-    /// Splits the page of `level` for `key`, unless it has room for a value of `length` bytes by now.
-    /// Returns the new page if the parent has to learn of one.
+    /// Splits the page of `level` for `key`, unless it has room for a value of `length` bytes by
+    /// now. Returns the new page if the parent must get a separator for it.
     pub(super) fn split_page(
         &self,
         key: &[u8],
@@ -221,7 +222,7 @@ impl Cut {
         let insert_at = node.lower_bound(key);
         let mut slot = node.split_slot(insert_at, key);
         if !node.is_leaf() {
-            // The new inner node needs an entry of its own.
+            // The new inner node needs at least one entry.
             slot = slot.min(node.slot_count() - 1);
         }
         Cut {

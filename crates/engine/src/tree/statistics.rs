@@ -1,4 +1,4 @@
-//! Counters of what the trees did. All of them move on rare events only.
+//! Counters of rare events in the trees.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -12,14 +12,14 @@ impl Counter {
         self.0.fetch_add(amount, Ordering::Relaxed);
     }
 
-    /// What it is now.
+    /// The current value.
     #[must_use]
     pub fn get(&self) -> u64 {
         self.0.load(Ordering::Relaxed)
     }
 }
 
-/// See the module's page.
+/// The counters of all trees.
 #[derive(Debug, Default)]
 pub struct TreeStatistics {
     /// Pages that were split, roots included.
@@ -28,7 +28,7 @@ pub struct TreeStatistics {
     pub merges: Counter,
     /// Descents that followed a right link.
     pub right_moves: Counter,
-    /// Descents that began again.
+    /// Descents that started again.
     pub restarts: Counter,
     /// Structure changes that waited for another one of the same tree (baseline only).
     pub structure_waits: Counter,

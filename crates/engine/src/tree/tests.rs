@@ -106,8 +106,8 @@ fn key_of(number: u32) -> Vec<u8> {
     number.to_be_bytes().to_vec()
 }
 
-/// Frees until no page of `space` waits for it. Epochs are those of the whole process: a descent of any
-/// other test that the machine took the processor from keeps all pages waiting for as long.
+/// Frees until no page of `space` waits for it. Epochs are those of the whole process: a descent of
+/// any other test that the machine took the processor from keeps all pages waiting for as long.
 fn free_what_was_retired(forest: &Forest, space: SpaceId) {
     for _ in 0..10_000 {
         forest.free_unreachable().unwrap();

@@ -10,7 +10,7 @@ use crate::mini_transaction::{Held, MiniTransaction};
 use crate::pages::Restart;
 use crate::tree::{Target, Tree};
 
-/// A leaf that is latched exclusively within a mini-transaction, and where the key stands in it.
+/// A leaf that is latched exclusively within a mini-transaction, and the key's position in it.
 pub struct LeafWrite<'a, 'p> {
     /// The mini-transaction; other pages may be latched and changed in it, in latch order.
     pub mtr: &'a mut MiniTransaction<'p>,
@@ -21,10 +21,10 @@ pub struct LeafWrite<'a, 'p> {
     room_wanted: &'a mut Option<usize>,
 }
 
-/// What a write did.
+/// The result of a write.
 #[derive(Debug, Clone, Copy)]
 pub struct Written<R> {
-    /// What the operation returned.
+    /// The operation's result.
     pub result: R,
     /// The end of its log group.
     pub lsn: Lsn,
@@ -51,10 +51,11 @@ impl LeafWrite<'_, '_> {
         Some(self.page().value(self.slot.ok()?))
     }
 
-    /// Makes sure that the key can be set to a value of `length` bytes. Call it before the first change.
+    /// Ensures that the key can be set to a value of `length` bytes. Call it before the first
+    /// change.
     ///
     /// # Errors
-    /// If not: the leaf is split, and the operation runs again.
+    /// If there is no room: the leaf is split, and the operation runs again.
     pub fn require_room(&mut self, length: usize) -> Result<(), Restart> {
         let fits = match self.slot {
             Ok(slot) => self.page().fits_replacement(slot, length),
@@ -81,11 +82,11 @@ impl LeafWrite<'_, '_> {
         }
     }
 
-    /// Inserts entries that follow each other in key order; this write's key is the first one's. There must be
-    /// room, no entry between them, and their prefix must be the page's.
+    /// Inserts adjacent entries in key order, of which this write's key is the first. There must be
+    /// room, no existing entry between them, and their prefix must be the page's.
     ///
     /// # Panics
-    /// If this write's key is here already.
+    /// If this write's key exists already.
     pub fn insert_run(&mut self, entries: Entries<'_>) {
         let slot = self.slot.expect_err("a run goes between two entries");
         self.mtr.change(self.leaf, &Change::TreeInsertRun { slot: slot as u16, entries });
@@ -124,12 +125,12 @@ enum Attempt<R> {
 }
 
 impl Tree<'_> {
-    /// Runs `operation` on the leaf for `key`, latched exclusively, in one mini-transaction. The
-    /// operation looks first, then calls [`LeafWrite::require_room`] and latches what else it needs, and
-    /// only then changes; it may be run several times up to its first change.
+    /// Runs `operation` on the leaf of `key`, latched exclusively, in one mini-transaction. The
+    /// operation first reads, then calls [`LeafWrite::require_room`] and takes other latches that
+    /// it needs, and only then changes. It may run several times up to its first change.
     ///
     /// # Errors
-    /// Why a page or the log could not be had, or what the operation failed with.
+    /// A page or the log was not available, or `operation` failed.
     pub fn write<R>(
         &self,
         key: &[u8],

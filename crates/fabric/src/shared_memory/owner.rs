@@ -1,4 +1,5 @@
-//! The owner's side: makes regions and hands their memory to every process that may open the socket.
+//! The owner's side: makes regions and passes their memory to every process that may open the
+//! socket.
 
 use std::collections::HashMap;
 use std::io::{self, IoSlice};
@@ -39,8 +40,8 @@ struct Shared {
 }
 
 impl SharedMemoryFabric {
-    /// Serves regions at a socket, by a task of its own. A socket file that is there is replaced:
-    /// the caller sees to it that no two owners have one path.
+    /// Serves regions at a socket, in its own task. Replaces an existing socket file: the caller
+    /// ensures that no two owners share a path.
     ///
     /// # Errors
     /// [`FabricError::Unreachable`] if the socket cannot be made.
@@ -85,7 +86,7 @@ impl Drop for SharedMemoryFabric {
     fn drop(&mut self) {
         self.shared.regions.lock().values().for_each(|mapping| mapping.end());
         self.shared.is_closed.store(true, Ordering::SeqCst);
-        // Wakes the server, which then ends; there is nobody to tell of a failure.
+        // Wakes the server, which then ends. A failure has no consequence.
         let _ = rustix::net::shutdown(&self.shared.listener, Shutdown::Both);
         if let Some(server) = self.server.get_mut().take() {
             server.join();
@@ -148,7 +149,7 @@ impl Shared {
         }
     }
 
-    /// Answers one request; false if the peer has gone or is none.
+    /// Answers one request; false if the peer has left or sent something else.
     fn answer(&self, peer: &OwnedFd) -> bool {
         let mut bytes = [0; REQUEST_BYTES];
         let length = match rustix::net::recv(peer, &mut bytes[..], RecvFlags::empty()) {

@@ -1,24 +1,24 @@
-//! What owner and peer say to each other over the socket.
+//! The packets between owner and peer.
 
 use crate::region::Epoch;
 
 const MAGIC: [u8; 4] = *b"FnSM";
 const VERSION: u8 = 1;
-/// The length of the longest request in bytes: a longer name is none.
+/// Most bytes of a request. A longer name names no region.
 pub(super) const REQUEST_BYTES: usize = 6 + 250;
 /// The length of a reply in bytes.
 pub(super) const REPLY_BYTES: usize = 16;
 
-/// What a peer asks for.
+/// A peer's request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Request {
-    /// The epoch; the connection stays, so that its end tells of the owner's.
+    /// The epoch. The connection stays open, so that its end reports the owner's.
     Watch,
     /// The region of this name.
     Region(String),
 }
 
-/// What the owner answers. The memory of a region goes with the reply.
+/// The owner's answer. A region's memory travels with it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Reply {
     pub(super) epoch: Epoch,
@@ -28,9 +28,11 @@ pub(super) struct Reply {
 /// Bytes that are no packet of this version.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(super) enum PacketError {
-    #[error("the packet is none of this protocol")]
+    #[error("the packet does not belong to this protocol")]
     Foreign,
-    #[error("it speaks version {theirs}, this process speaks version {VERSION}")]
+    #[error(
+        "it uses version {theirs}, this process uses version {VERSION}; run the same release on both"
+    )]
     Version { theirs: u8 },
 }
 

@@ -1,4 +1,4 @@
-//! The peer's side: maps the regions of an owner, and notices when it has gone.
+//! The peer's side: maps the regions of an owner, and notices its end.
 
 use std::io::{self, IoSliceMut};
 use std::mem::MaybeUninit;
@@ -32,13 +32,14 @@ struct Owner {
     path: PathBuf,
     timeout: Duration,
     epoch: Epoch,
-    /// The connection that stays.
+    /// The connection whose end reports the owner's end.
     watched: OwnedFd,
     has_gone: AtomicBool,
 }
 
 impl SharedMemoryPeer {
-    /// Connects to an owner, and starts a task that notices its end. Calls wait for `timeout` at most.
+    /// Connects to an owner, and starts a task that watches for its end. Calls wait for `timeout`
+    /// at most.
     ///
     /// # Errors
     /// [`FabricError::Unreachable`], [`FabricError::TimedOut`], [`FabricError::Incompatible`].
@@ -152,7 +153,7 @@ impl Region for SharedMemoryRegion {
 
     fn submit(&self, batch: Batch) -> Completion {
         let answered = self.check().and_then(|()| batch.run(self.mapping.words()));
-        // What was read while the epoch ended is not told.
+        // A read that ran while the epoch ended returns an error.
         Completion::ready(answered.and_then(|answers| self.check().map(|()| answers)))
     }
 }

@@ -1,5 +1,5 @@
-//! Table definitions as bytes. All numbers are little endian, every string and list is preceded by its
-//! length, and a definition that was decoded has passed [`TableDefinition::check`].
+//! Table definitions as bytes. All numbers are little endian, every string and list follows its
+//! length, and a decoded definition has passed [`TableDefinition::check`].
 
 use firn_base::{IndexId, PageNo, SpaceId, TableId};
 
@@ -313,7 +313,7 @@ impl<'a> Reader<'a> {
         if self.bool(what)? { read(self).map(Some) } else { Ok(None) }
     }
 
-    /// A list; memory grows only with what is really there.
+    /// A list; memory grows only with the elements that are really there.
     fn list<T>(
         &mut self,
         what: &'static str,

@@ -1,4 +1,4 @@
-//! The codecs that a table definition gives.
+//! The codecs of a table definition.
 
 use firn_base::IndexId;
 
@@ -9,7 +9,7 @@ use super::{
     ColumnDefinition, DefinitionError, IndexDefinition, IndexKind, IndexPart, TableDefinition,
 };
 
-/// The codecs of a table: of its rows, of the clustered index's keys and of every other index's entries.
+/// The codecs of a table: its rows, the keys of the clustered index, and the entries of the others.
 ///
 /// ```text
 ///   row values ──clustered.encode_row──► primary key ─┬─► clustered tree: key → row.encode(values)
@@ -26,10 +26,11 @@ pub struct TableLayout {
 }
 
 impl TableDefinition {
-    /// Builds the table's codecs; once for a definition, as it allocates.
+    /// Builds the table's codecs. Allocates, so call it once for a definition.
     ///
     /// # Errors
-    /// [`DefinitionError::Contradiction`], and what [`RowLayout::new`] and [`KeyLayout::new`] refuse.
+    /// [`DefinitionError::Contradiction`], and the errors of [`RowLayout::new`] and
+    /// [`KeyLayout::new`].
     pub fn layout(&self) -> Result<TableLayout, DefinitionError> {
         self.check()?;
         let row = RowLayout::new(self.row_version, self.columns.iter().map(row_column).collect())?;

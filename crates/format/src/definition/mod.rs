@@ -1,15 +1,16 @@
-//! What a table is made of, as the engine's dictionary stores it: columns, indexes, where their trees
-//! begin. What only SQL needs rides along as opaque bytes.
+//! The parts of a table, as the engine's dictionary stores them: columns, indexes, the roots of
+//! their trees. Properties that only SQL needs are carried as opaque bytes.
 //!
 //! ```text
 //!   TableDefinition ──encode──► dictionary tree ──decode──► TableDefinition ──layout──► TableLayout
 //!                                                                                 rows, keys, entries
 //! ```
 //!
-//! Invariants, checked by [`TableDefinition::check`] and so true of everything that was decoded:
+//! Invariants, which [`TableDefinition::check`] checks and every decoded definition satisfies:
 //! * exactly one index is clustered; its columns cannot be NULL;
-//! * index parts name columns that are there and not dropped;
-//! * a column keeps its ordinal (its place in [`TableDefinition::columns`]) until the table is rebuilt.
+//! * index parts name existing columns that are not dropped;
+//! * a column keeps its ordinal (its place in [`TableDefinition::columns`]) until the table is
+//!   rebuilt.
 //!
 //! `docs/formats/definition.md` draws the bytes.
 
@@ -26,7 +27,6 @@ use crate::value::{ColumnType, Value, ValueError};
 
 pub use layout::TableLayout;
 
-/// A table.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TableDefinition {
     /// The table's identity, which a rename keeps.
@@ -52,13 +52,11 @@ pub struct TableDefinition {
 /// A column of a table.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ColumnDefinition {
-    /// Its name.
     pub name: String,
-    /// Its type.
     pub column_type: ColumnType,
     /// Whether it may be NULL.
     pub nullable: bool,
-    /// Whether it is there for the engine's sake, such as the row id of a table without a primary key.
+    /// Whether the engine added the column, such as the row id of a table without a primary key.
     pub hidden: bool,
     /// The first row version that holds it.
     pub added_in: RowVersion,
@@ -117,9 +115,7 @@ pub enum IndexState {
 /// A column of an index.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct IndexPart {
-    /// The column's ordinal.
     pub column: u16,
-    /// Its order.
     pub direction: Direction,
     /// Characters of text, bytes of other strings, if not all of the column is indexed.
     pub prefix_length: Option<u32>,
@@ -136,17 +132,14 @@ impl IndexPart {
 /// An index of a table.
 #[derive(Clone, Debug, PartialEq)]
 pub struct IndexDefinition {
-    /// The tree's identity.
     pub index_id: IndexId,
     /// Its name; `PRIMARY` for a primary key.
     pub name: String,
-    /// What it is for.
     pub kind: IndexKind,
     /// Whether it can be read.
     pub state: IndexState,
     /// The root of its tree, which never moves; [`PageNo::NONE`] before there is one.
     pub root_page: PageNo,
-    /// Its columns.
     pub parts: Vec<IndexPart>,
     /// The SQL layer's own: visibility, comment.
     pub options: Vec<u8>,
@@ -158,13 +151,13 @@ pub enum DefinitionError {
     /// The bytes end early or hold something impossible, `at` bytes from their start.
     #[error("a stored table definition is damaged at byte {at}: {what}")]
     Damaged {
-        /// Where.
+        /// Offset of the damage.
         at: usize,
-        /// What was to be read.
+        /// The field or element that could not be read.
         what: &'static str,
     },
     /// The bytes were written by a later version of Firn.
-    #[error("a stored table definition has format {0}, which this version does not know")]
+    #[error("a stored table definition has format {0}, which this build does not know")]
     UnknownFormat(u8),
     /// The parts of the definition contradict each other.
     #[error("the table definition contradicts itself: {0}")]

@@ -22,8 +22,8 @@ fn index(index_id: u64, name: &str, kind: IndexKind, parts: Vec<IndexPart>) -> I
     }
 }
 
-/// `CREATE TABLE test.t (id INT PRIMARY KEY, name VARCHAR(60), UNIQUE by_name (name(10) DESC))`, then
-/// `ADD COLUMN level INT NOT NULL DEFAULT 3`, then `DROP COLUMN` of one that there was.
+/// `CREATE TABLE test.t (id INT PRIMARY KEY, name VARCHAR(60), UNIQUE by_name (name(10) DESC))`,
+/// then `ADD COLUMN level INT NOT NULL DEFAULT 3`, then `DROP COLUMN` of another column.
 fn table() -> TableDefinition {
     let name_type = ColumnType::Varchar { max_chars: 60, collation: COLLATION };
     let dropped = ColumnDefinition {

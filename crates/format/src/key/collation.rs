@@ -1,12 +1,12 @@
-//! How text is ordered. The rules are the SQL layer's; the key codec asks for sort keys only.
+//! The order of text. The SQL layer defines it; the key codec only requests sort keys.
 
 use crate::value::CollationId;
 
 /// Gives the sort keys of collations. Must answer the same for as long as a key is stored anywhere.
 pub trait CollationKeys: Send + Sync {
-    /// Appends the sort key of `text` to `out`: bytes that compare as the collation orders the texts, and
-    /// are equal if and only if it holds the texts to be equal. Padding of short texts is the collation's
-    /// business.
+    /// Appends the sort key of `text` to `out`: bytes that compare as the collation orders texts,
+    /// and are equal exactly when the collation considers the texts equal. The collation also
+    /// decides on the padding of short texts.
     fn write_sort_key(&self, collation: CollationId, text: &[u8], out: &mut Vec<u8>);
 
     /// Whether a sort key is the text itself, so that the text can be read back from a key.
@@ -14,7 +14,8 @@ pub trait CollationKeys: Send + Sync {
         collation == CollationId::BINARY
     }
 
-    /// Bytes that the first `characters` characters of `text` take. Unless overridden, text is UTF-8.
+    /// Bytes of the first `characters` characters of `text`. The default implementation takes text
+    /// as UTF-8.
     fn prefix_bytes(&self, _collation: CollationId, text: &[u8], characters: u32) -> usize {
         let is_first_byte = |byte: u8| byte & 0xc0 != 0x80;
         let starts = text.iter().enumerate().filter(|&(_, &byte)| is_first_byte(byte));

@@ -1,5 +1,6 @@
-//! Key bytes to parts and, where that is possible, to values: fixed-width parts always (a float's -0 has
-//! become 0), strings unless they are cut to a prefix or replaced by a collation's sort key.
+//! Key bytes to parts and, where possible, to values: always for fixed-width parts (a float's -0
+//! has become 0), and for strings unless they were cut to a prefix or replaced by a collation's
+//! sort key.
 
 use smallvec::SmallVec;
 
@@ -23,8 +24,7 @@ impl KeyLayout {
         KeyReader { parts: &self.parts, number: 0, rest: key }
     }
 
-    /// Bytes that the first `parts` parts take in `key`. With all parts, that is where the key ends and
-    /// what follows it begins.
+    /// Bytes of the first `parts` parts of `key`. For all parts, this is the length of the key.
     ///
     /// # Errors
     /// [`KeyError::Damaged`].
@@ -87,7 +87,7 @@ impl<'a> KeyReader<'a> {
     /// decimals only.
     ///
     /// # Errors
-    /// [`KeyError::Damaged`], also when there is no further part, and [`KeyError::Value`] for damaged
+    /// [`KeyError::Damaged`], also if there is no further part, and [`KeyError::Value`] for damaged
     /// bytes.
     pub fn next_value(
         &mut self,
@@ -138,7 +138,7 @@ impl KeyPart {
         Some(mark_length + length)
     }
 
-    /// The value whose bytes, without a mark, are `bytes`.
+    /// The value of a part from its bytes without a NULL mark.
     fn read(&self, part: usize, bytes: &[u8]) -> Result<Value, KeyError> {
         let inversion = self.inversion();
         if self.column_type.fixed_length().is_none() {

@@ -6,16 +6,17 @@ use super::{CollationKeys, Direction, KeyError, KeyLayout, KeyPart, escape};
 
 /// First byte of a nullable part that is NULL.
 pub(super) const NULL_MARK: u8 = 0;
-/// First byte of a nullable part that is not.
+/// First byte of a value other than NULL in a nullable part.
 pub(super) const NOT_NULL_MARK: u8 = 1;
 
 impl KeyLayout {
-    /// Appends the key of a row to `out`. `row` has a value for each ordinal of the table; of those only
-    /// the key's columns are looked at. A value of a part with a prefix length may be cut to that prefix.
+    /// Appends the key of a row to `out`. `row` has a value for each ordinal of the table, of which
+    /// only the key's columns are read. A value of a part with a prefix length may already be cut
+    /// to that prefix.
     ///
     /// # Errors
-    /// [`KeyError::WrongValueCount`], [`KeyError::NullInNotNull`] and [`KeyError::Value`]; `out` then ends
-    /// with part of a key.
+    /// [`KeyError::WrongValueCount`], [`KeyError::NullInNotNull`] and [`KeyError::Value`]; `out`
+    /// then ends with part of a key.
     pub fn encode_row(
         &self,
         row: &[ValueRef<'_>],
@@ -31,8 +32,8 @@ impl KeyLayout {
         Ok(())
     }
 
-    /// Appends the bytes of the first parts of a key, whose values are `values` in the order of the parts.
-    /// With as many values as parts, that is a whole key.
+    /// Appends the bytes of the first parts of a key, one value for each part in order. With a
+    /// value for every part, the result is a whole key.
     ///
     /// # Errors
     /// As [`KeyLayout::encode_row`].

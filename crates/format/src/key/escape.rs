@@ -1,5 +1,6 @@
-//! Byte strings that end themselves: a 00 within becomes 00 FF, the end is 00 00. So "a" (61 00 00) sorts
-//! before "a\0" (61 00 FF 00 00), and that before "a\x01" (61 01 00 00), as the strings do.
+//! Self-terminating byte strings: a 00 within becomes 00 FF, and the end is 00 00. So "a" (61 00
+//! 00) sorts before "a\0" (61 00 FF 00 00), and that before "a\x01" (61 01 00 00), as the strings
+//! do.
 //!
 //! In a descending part all bits are inverted, so the same scan runs with FF and 00 exchanged.
 
@@ -24,7 +25,7 @@ pub(super) fn write(bytes: &[u8], out: &mut Vec<u8>) {
     out.extend_from_slice(&[0; END_LENGTH]);
 }
 
-/// Escapes and ends what stands in `out` from `start` on.
+/// Escapes and terminates the bytes of `out` from `start` on.
 pub(super) fn finish_in_place(out: &mut Vec<u8>, start: usize) {
     if out[start..].contains(&0) {
         let raw = out.split_off(start);
@@ -34,8 +35,8 @@ pub(super) fn finish_in_place(out: &mut Vec<u8>, start: usize) {
     }
 }
 
-/// Length of the string at the head of `bytes` with its end mark, or `None` if it does not end. `zero` is
-/// what stands for 00: FF in a descending part.
+/// Length of the escaped string at the head of `bytes`, terminator included, or `None` if there is
+/// no terminator. `zero` is the byte for 00: FF in a descending part.
 #[inline]
 pub(super) fn length(bytes: &[u8], zero: u8) -> Option<usize> {
     let mut at = 0;
@@ -49,7 +50,7 @@ pub(super) fn length(bytes: &[u8], zero: u8) -> Option<usize> {
     }
 }
 
-/// The string whose escaped form, with its end mark, is `escaped`, as measured by [`length`].
+/// The original string of `escaped`, whose end [`length`] has found.
 pub(super) fn read(escaped: &[u8], zero: u8) -> Vec<u8> {
     let body = &escaped[..escaped.len() - END_LENGTH];
     let mut bytes = Vec::with_capacity(body.len());

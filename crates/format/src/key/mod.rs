@@ -1,5 +1,5 @@
-//! Memcomparable keys: the bytes of two keys compare as their values do, column by column, so that a tree
-//! orders, searches and cuts keys without knowing their types.
+//! Memcomparable keys: the bytes of two keys compare as their values do, column by column, so a
+//! tree orders, searches and cuts keys without knowing their types.
 //!
 //! ```text
 //!   key of (a INT NULL, b VARCHAR(10) DESC) for (7, 'ab'):
@@ -10,8 +10,8 @@
 //!     not NULL (only nullable parts have this byte; 00 is NULL and nothing follows)
 //! ```
 //!
-//! Text is stored as the sort key that its collation gives ([`CollationKeys`]); byte strings as they are,
-//! with 00 escaped as 00 FF and ended by 00 00.
+//! Text is stored as its collation's sort key ([`CollationKeys`]); byte strings are stored as they
+//! are, with 00 escaped as 00 FF and a final 00 00.
 //!
 //! ```
 //! use firn_format::key::{BinaryCollation, KeyLayout, KeyPart};
@@ -30,13 +30,13 @@
 //! ```
 //!
 //! Invariants, for keys of one [`KeyLayout`]:
-//! * `encode(a) < encode(b)` in bytes if and only if `a < b` part by part, NULL being lowest, each part in
-//!   its direction;
-//! * no part's bytes are a proper prefix of another value's in the same place, so a key can be cut into
-//!   its parts, and one key's bytes can follow another's;
+//! * `encode(a) < encode(b)` in bytes if and only if `a < b` part by part, NULL being lowest, each
+//!   part in its direction;
+//! * no part's bytes are a proper prefix of another value's in the same place, so a key can be cut
+//!   into its parts, and one key's bytes can follow another's;
 //! * decoding never panics, whatever the bytes are.
 //!
-//! How long a key may be is for the tree to say. `docs/formats/key.md` draws the bytes.
+//! The tree limits the length of keys. `docs/formats/key.md` draws the bytes.
 
 mod collation;
 mod decode;
@@ -69,11 +69,9 @@ pub enum Direction {
 pub struct KeyPart {
     /// The column's ordinal in the table.
     pub column: u16,
-    /// The column's type.
     pub column_type: ColumnType,
     /// Whether the column may be NULL.
     pub nullable: bool,
-    /// The part's order.
     pub direction: Direction,
     /// Only so much of a string is in the key: characters of text, bytes of anything else.
     pub prefix_length: Option<u32>,
@@ -87,7 +85,7 @@ impl KeyPart {
         KeyPart { column, column_type, nullable, direction, prefix_length: None }
     }
 
-    /// The same, descending.
+    /// The same part in descending order.
     #[must_use]
     pub fn descending(self) -> KeyPart {
         KeyPart { direction: Direction::Descending, ..self }
@@ -109,11 +107,11 @@ pub struct KeyLayout {
 }
 
 impl KeyLayout {
-    /// A key of these parts.
+    /// Makes the codec of a key with these parts.
     ///
     /// # Errors
-    /// [`KeyError::InvalidLayout`] when there is no part, or a part that is no string has a prefix length;
-    /// [`KeyError::Value`] for impossible column types.
+    /// [`KeyError::InvalidLayout`] if there is no part, or if a part other than a string has a
+    /// prefix length; [`KeyError::Value`] for impossible column types.
     pub fn new(parts: Vec<KeyPart>) -> Result<KeyLayout, KeyError> {
         if parts.is_empty() {
             return Err(KeyError::InvalidLayout("a key without parts"));
@@ -142,39 +140,33 @@ impl KeyLayout {
     }
 }
 
-/// What goes wrong with keys. Only [`KeyError::Damaged`] and [`ValueError::Corrupt`] accuse stored bytes;
-/// all else is the caller's fault.
+/// Errors of keys. [`KeyError::Damaged`] and [`ValueError::Corrupt`] report damaged stored bytes;
+/// all others are the caller's fault.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum KeyError {
     /// The key's bytes are no key of the layout.
     #[error("part {part} of a key is damaged")]
     Damaged {
-        /// The part, from 0.
+        /// Index of the part.
         part: usize,
     },
-    /// NULL was given to a part that is not nullable.
+    /// NULL for a part that is not nullable.
     #[error("part {part} of the key cannot be NULL")]
     NullInNotNull {
-        /// The part, from 0.
+        /// Index of the part.
         part: usize,
     },
     /// The values do not reach to a column of the key, or are more than its parts.
     #[error("{given} values were given for a key of {parts} parts")]
-    WrongValueCount {
-        /// Values given.
-        given: usize,
-        /// Parts of the key.
-        parts: usize,
-    },
+    WrongValueCount { given: usize, parts: usize },
     /// The parts contradict each other.
-    #[error("there is no such key: {0}")]
+    #[error("the key is impossible: {0}")]
     InvalidLayout(&'static str),
     /// A value does not fit its part.
     #[error("part {part} of the key: {error}")]
     Value {
-        /// The part, from 0.
+        /// Index of the part.
         part: usize,
-        /// What is wrong with the value.
         error: ValueError,
     },
 }

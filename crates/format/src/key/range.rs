@@ -22,7 +22,6 @@ pub struct KeyRange {
 }
 
 impl KeyRange {
-    /// Every key.
     #[must_use]
     pub fn all() -> KeyRange {
         KeyRange { start: Vec::new(), end: None }
@@ -52,8 +51,8 @@ impl KeyRange {
     }
 }
 
-/// The least byte string that is greater than every string beginning with `prefix`; `None` when there is
-/// none, because `prefix` is empty or all FF.
+/// The least byte string above all strings that begin with `prefix`; `None` if there is none,
+/// because `prefix` is empty or all FF.
 #[must_use]
 pub fn prefix_successor(prefix: &[u8]) -> Option<Vec<u8>> {
     let last = prefix.iter().rposition(|&byte| byte != 0xff)?;
@@ -63,15 +62,16 @@ pub fn prefix_successor(prefix: &[u8]) -> Option<Vec<u8>> {
 }
 
 impl KeyLayout {
-    /// The range of the keys whose first parts are `equal` and whose next part is between `lower` and
-    /// `upper`, bounds being smaller and greater as the values are, whichever way the part is ordered.
+    /// The range of the keys whose first parts are `equal` and whose next part lies between `lower`
+    /// and `upper`. The bounds compare as values, in whichever direction the part is ordered.
     ///
-    /// NULL is a value, lower than all: `x < 5` in SQL is `lower = Excluded(NULL)`. A part with a prefix
-    /// length knows only the head of its values, so the range may hold more keys than the condition means,
-    /// never fewer.
+    /// NULL is a value, the lowest: `x < 5` in SQL is `lower = Excluded(NULL)`. A part with a
+    /// prefix length holds only the head of its values, so the range may contain more keys than the
+    /// condition, never fewer.
     ///
     /// # Errors
-    /// As [`KeyLayout::encode_row`]; [`KeyError::WrongValueCount`] also when there is no part for a bound.
+    /// As [`KeyLayout::encode_row`]; [`KeyError::WrongValueCount`] also if there is no part for a
+    /// bound.
     pub fn range(
         &self,
         equal: &[ValueRef<'_>],
@@ -98,7 +98,7 @@ impl KeyLayout {
 }
 
 impl KeyPart {
-    /// The bytes of a bound behind those of the parts before it.
+    /// The bytes of a bound, appended to those of the parts before it.
     fn bound(
         &self,
         number: usize,

@@ -7,9 +7,9 @@
 //!   not unique                        parts ‖ primary key        empty
 //! ```
 //!
-//! So the tree itself refuses a second entry for the same unique values, while rows with a NULL among
-//! them never collide. The primary key is the bytes of the clustered index's key; as parts end
-//! themselves, it can be cut out of an entry's key again without a stored length.
+//! So the tree itself refuses a second entry for the same unique values, while rows with a NULL
+//! among them never collide. The primary key is the key of the clustered index. Parts terminate
+//! themselves, so it can be cut out of an entry's key without a stored length.
 
 use crate::value::ValueRef;
 
@@ -20,7 +20,7 @@ use super::{CollationKeys, KeyError, KeyLayout};
 pub struct IndexEntry {
     /// What the entry is found by.
     pub key: Vec<u8>,
-    /// What the entry holds.
+    /// Value of the entry.
     pub value: Vec<u8>,
 }
 

@@ -1,13 +1,14 @@
-//! Overflow pages: a value too long for its row, cut into parts that are linked.
+//! Overflow pages: the linked parts of a value that is too long for its row.
 //!
 //! ```text
 //!   page header │ u32 next page, u32::MAX: none │ u16 length │ u16 zero │ u64 owner │ bytes of the part
 //!   0           32                              36           38         40          48
 //! ```
 //!
-//! A chain is written once and never changed: an update writes a new chain, and purge frees the old one
-//! when no snapshot can see it. The owner is the transaction that wrote the chain: whoever frees one, perhaps
-//! for the second time after a crash, knows by it that the page has not found another use meanwhile.
+//! A chain is written once and never changed: an update writes a new chain, and purge frees the old
+//! one when no snapshot can see it. The owner is the transaction that wrote the chain. A second
+//! attempt to free a chain, for instance after a crash, compares it and so notices that the page
+//! has another use by now.
 
 use firn_base::{PageNo, TrxId};
 
@@ -33,7 +34,7 @@ pub struct OverflowPage<'a> {
 }
 
 impl<'a> OverflowPage<'a> {
-    /// Looks at `page` as a part of a long value; `None` if it is none.
+    /// Reads `page` as a part of a long value; `None` if it is a page of another kind.
     #[must_use]
     pub fn new(page: &'a PageBuf) -> Option<OverflowPage<'a>> {
         if page.kind() != Some(PageKind::Overflow) {

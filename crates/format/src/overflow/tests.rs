@@ -1,4 +1,4 @@
-//! The drawn layout, limits, and bytes that nobody vouches for.
+//! The drawn layout, limits, and arbitrary bytes.
 
 use expect_test::expect;
 use firn_base::{PageId, SpaceId};

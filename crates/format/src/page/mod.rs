@@ -13,7 +13,7 @@
 //!  32       body         of the kind
 //! ```
 //!
-//! All numbers are little endian. In memory the checksum is stale; nothing looks at it there.
+//! All numbers are little endian. In memory the checksum is stale, and no code reads it there.
 
 use firn_base::{LogStreamId, Lsn, PageId, PageNo, SpaceId};
 
@@ -33,7 +33,7 @@ const PAGE_NO: usize = 12;
 const LSN: usize = 16;
 const STREAM: usize = 24;
 
-/// What a page holds.
+/// The kind of a page, which decides its body's layout.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub enum PageKind {
@@ -77,25 +77,25 @@ impl PageKind {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum PageDamage {
     /// The bytes changed after they were written.
-    #[error("checksum is {found:#010x} where {expected:#010x} was computed")]
+    #[error("the checksum is {found:#010x}, but the bytes give {expected:#010x}")]
     Checksum {
-        /// What the header says.
+        /// In the header.
         found: u32,
-        /// What the bytes give.
+        /// Computed from the bytes.
         expected: u32,
     },
     /// Another page was written here.
-    #[error("{found} stands where {expected} belongs")]
+    #[error("found {found} in the place of {expected}")]
     Misplaced {
-        /// What the header says.
+        /// In the header.
         found: PageId,
-        /// What was asked for.
+        /// The requested page.
         expected: PageId,
     },
     /// A layout that this build does not know.
-    #[error("page layout {found} is not the layout {PAGE_VERSION} that this build reads")]
+    #[error("the page has layout {found}, but this build reads layout {PAGE_VERSION} only")]
     Version {
-        /// What the header says.
+        /// In the header.
         found: u16,
     },
 }
@@ -126,7 +126,6 @@ impl PageBuf {
         Box::new(PageBuf::zeroed())
     }
 
-    /// Every byte.
     #[must_use]
     pub fn bytes(&self) -> &[u8; PAGE_SIZE] {
         &self.bytes
@@ -163,7 +162,7 @@ impl PageBuf {
         self.bytes[FLAGS] = flags;
     }
 
-    /// Which page this says that it is.
+    /// The page id in the header.
     #[must_use]
     pub fn page_id(&self) -> PageId {
         PageId::new(SpaceId(self.get_u32(SPACE)), PageNo(self.get_u32(PAGE_NO)))
@@ -192,10 +191,10 @@ impl PageBuf {
         self.put_u32(CHECKSUM, checksum);
     }
 
-    /// Looks whether these bytes are what was once sealed for `expected`.
+    /// Checks that these bytes were sealed for page `expected`.
     ///
     /// # Errors
-    /// What is wrong with them.
+    /// The first damage that was found.
     pub fn verify(&self, expected: PageId) -> Result<(), PageDamage> {
         let (found, computed) = (self.get_u32(CHECKSUM), self.checksum());
         if found != computed {
@@ -214,19 +213,19 @@ impl PageBuf {
         crc32c::crc32c(&self.bytes[VERSION..])
     }
 
-    /// The number at `offset`.
+    /// The little-endian number at `offset`.
     #[must_use]
     pub fn get_u16(&self, offset: usize) -> u16 {
         u16::from_le_bytes([self.bytes[offset], self.bytes[offset + 1]])
     }
 
-    /// The number at `offset`.
+    /// The little-endian number at `offset`.
     #[must_use]
     pub fn get_u32(&self, offset: usize) -> u32 {
         u32::from_le_bytes(self.bytes[offset..offset + 4].try_into().expect("four bytes"))
     }
 
-    /// The number at `offset`.
+    /// The little-endian number at `offset`.
     #[must_use]
     pub fn get_u64(&self, offset: usize) -> u64 {
         u64::from_le_bytes(self.bytes[offset..offset + 8].try_into().expect("eight bytes"))

@@ -1,10 +1,10 @@
-//! The one function that changes a page, in every tier: the writer in memory, recovery, replicas and the
-//! page store (rule 1 of the design).
+//! The one function that changes a page, in every tier: the writer in memory, recovery, replicas
+//! and the page store (rule 1 of the design).
 //!
-//! It is pure: the bytes after depend on the bytes before and the change, and on nothing else, so that a
-//! page rebuilt from the log equals the one in memory byte for byte (but for the checksum, which only
-//! sealing sets). It takes any bytes as page and any change, never panics, and on an error leaves the
-//! page as it was. The LSN is the caller's to stamp, once per group.
+//! It is pure: the bytes after depend only on the bytes before and on the change. So a page that
+//! was rebuilt from the log equals the one in memory byte for byte (except for the checksum, which
+//! only sealing sets). It accepts any bytes as page and any change, never panics, and leaves the
+//! page as it was on an error. The caller stamps the LSN, once per group.
 
 use firn_base::PageId;
 
@@ -18,60 +18,50 @@ mod tree;
 mod tree_builder;
 mod undo;
 
-/// Why a change was not applied. In a running node it is a bug or damaged memory; while replaying, the
-/// page or the log is damaged.
+/// Why a change was not applied. In a running node the cause is a bug or damaged memory; in a
+/// replay it is a damaged page or log.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ApplyError {
     /// The bytes are another page.
-    #[error("a change of {expected} met {found}")]
+    #[error("a change of {expected} was applied to {found}")]
     WrongPage {
-        /// What the page says that it is.
+        /// In the page's header.
         found: PageId,
         /// What the change is about.
         expected: PageId,
     },
     /// The page is not of a kind that the change is for.
-    #[error("a change of kind {change} does not go with {page}, which holds {found:?}")]
+    #[error("a change of kind {change} cannot be applied to {page}, which is of kind {found:?}")]
     WrongKind {
-        /// The page.
         page: PageId,
-        /// What it holds; `None`: unknown to this build.
+        /// Kind of the page; `None`: unknown to this build.
         found: Option<PageKind>,
         /// The number of the change's kind.
         change: u8,
     },
     /// The page's own fields contradict each other.
     #[error("{page} is damaged: {what}")]
-    Damaged {
-        /// The page.
-        page: PageId,
-        /// Which field.
-        what: &'static str,
-    },
+    Damaged { page: PageId, what: &'static str },
     /// The change does not fit the page's contents.
     #[error("a change does not fit {page}: {what}")]
     Mismatch {
-        /// The page.
         page: PageId,
-        /// What does not fit.
+        /// The part that does not fit.
         what: &'static str,
     },
     /// There is not enough room in the page.
     #[error("{page} has no room for a change")]
-    NoRoom {
-        /// The page.
-        page: PageId,
-    },
+    NoRoom { page: PageId },
     /// The record is not about a page.
-    #[error("a record that is not about a page cannot be applied to {0}")]
+    #[error("a record without a page cannot be applied to {0}")]
     NotAboutAPage(PageId),
 }
 
-/// Applies `change` to `page`, whose identity is `id`. Changes for which
-/// [`Change::initialises_page`] holds take any bytes for the page before.
+/// Applies `change` to `page`, whose identity is `id`. A change for which
+/// [`Change::initialises_page`] holds accepts any bytes as the page before.
 ///
 /// # Errors
-/// Why the page was left as it was.
+/// The reason; the page is as it was.
 pub fn apply(page: &mut PageBuf, id: PageId, change: &Change<'_>) -> Result<(), ApplyError> {
     let kind = change.kind();
     if !Change::initialises_page(kind) {

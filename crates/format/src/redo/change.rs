@@ -1,6 +1,6 @@
-//! What a redo record says: one change of one page.
+//! The content of a redo record: one change of one page.
 //!
-//! The body's bytes, by kind (numbers little endian; the kind and the page are in the record's header):
+//! The body's bytes by kind (little endian; the record's header has the kind and the page):
 //!
 //! ```text
 //!    1  Format           u8 page kind
@@ -36,20 +36,15 @@ use crate::tree::Entries;
 /// One change, borrowed from where its bytes are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Change<'a> {
-    /// The page becomes an empty one of this kind. Only for kinds whose empty body means something:
-    /// [`PageKind::Free`], [`PageKind::SpaceHeader`], [`PageKind::AllocationMap`] (which then counts
-    /// itself as used) and [`PageKind::UndoHeader`].
-    Format {
-        /// What the page becomes.
-        kind: PageKind,
-    },
+    /// The page becomes an empty page of `kind`. Only for kinds whose empty body has a meaning:
+    /// [`PageKind::Free`], [`PageKind::SpaceHeader`], [`PageKind::AllocationMap`] (which then
+    /// counts itself as used) and [`PageKind::UndoHeader`].
+    Format { kind: PageKind },
     /// The page becomes a part of a tree, whatever it was before.
     TreeInit {
-        /// The tree.
         index: IndexId,
         /// How far above the leaves.
         level: u8,
-        /// The low fence.
         low: &'a [u8],
         /// The high fence; `None`: +infinity.
         high: Option<&'a [u8]>,
@@ -58,16 +53,14 @@ pub enum Change<'a> {
         /// The entries, in key order; at least one for an inner node, and its key is `low`.
         entries: Entries<'a>,
     },
-    /// A new entry comes before the one at `slot`.
+    /// Inserts an entry before the one at `slot`.
     TreeInsert {
         /// Where, such that the keys stay in order.
         slot: u16,
-        /// The whole key.
         key: &'a [u8],
-        /// The value.
         value: &'a [u8],
     },
-    /// New entries of a leaf come before the one at `slot`, one after the other in key order.
+    /// Inserts entries into a leaf before the one at `slot`, in key order.
     TreeInsertRun {
         /// Where, such that the keys stay in order.
         slot: u16,
@@ -75,29 +68,19 @@ pub enum Change<'a> {
         entries: Entries<'a>,
     },
     /// The entry gets another value, of any length.
-    TreeSetValue {
-        /// Which entry.
-        slot: u16,
-        /// The value.
-        value: &'a [u8],
-    },
+    TreeSetValue { slot: u16, value: &'a [u8] },
     /// Some bytes of the entry's value are replaced.
     TreePatchValue {
-        /// Which entry.
         slot: u16,
         /// Offset within the value.
         at: u16,
-        /// What stands there from now on.
         bytes: &'a [u8],
     },
-    /// The entry goes away.
-    TreeRemove {
-        /// Which entry.
-        slot: u16,
-    },
+    /// Removes the entry.
+    TreeRemove { slot: u16 },
     /// The left half of a split: the entries from `from_slot` on are in the new right sibling.
     TreeTruncate {
-        /// The first entry that goes away.
+        /// The first entry that is removed.
         from_slot: u16,
         /// The new high fence, the sibling's low fence.
         high: &'a [u8],
@@ -106,7 +89,6 @@ pub enum Change<'a> {
     },
     /// The left half of a merge: the page takes over all of its right sibling.
     TreeAbsorb {
-        /// The sibling's entries.
         entries: Entries<'a>,
         /// The sibling's high fence.
         high: Option<&'a [u8]>,
@@ -119,7 +101,6 @@ pub enum Change<'a> {
     WriteBytes {
         /// Offset in the page, behind the common header.
         at: u16,
-        /// What stands there from now on.
         bytes: &'a [u8],
     },
     /// A page of the space changes its state.
@@ -131,12 +112,11 @@ pub enum Change<'a> {
     },
     /// The page becomes an empty part of an undo segment's stream, whatever it was before.
     UndoInit {
-        /// The segment.
         segment: u32,
         /// The page before it in the stream, or [`PageNo::NONE`].
         previous: PageNo,
     },
-    /// The stream goes on in another page.
+    /// The stream continues in another page.
     UndoLink {
         /// The page after this one.
         next: PageNo,
@@ -170,13 +150,13 @@ pub enum Change<'a> {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ChangeDamage {
     /// Written by a newer build, or damaged.
-    #[error("a redo record of kind {0} is not known to this build")]
+    #[error("redo record of kind {0}, which this build does not know")]
     Kind(u8),
     /// The body is not one of the kind.
     #[error("the body of a redo record of kind {0} is not valid")]
     Body(u8),
     /// A change of a page without a page, or the reverse.
-    #[error("a redo record of kind {0} is about {1}")]
+    #[error("a redo record of kind {0} names {1}, which it cannot change")]
     Page(u8, PageId),
 }
 
@@ -202,8 +182,8 @@ const TREE_INSERT_RUN: u8 = 18;
 const INFINITE: u16 = u16::MAX;
 
 impl<'a> Change<'a> {
-    /// Whether a record of this kind sets every byte of its page, so that a page can be built from it
-    /// on without an earlier image.
+    /// Whether a record of this kind sets every byte of its page, so that a page can be built from
+    /// it without an earlier image.
     #[must_use]
     pub fn initialises_page(kind: u8) -> bool {
         matches!(kind, FORMAT | TREE_INIT | UNDO_INIT | OVERFLOW_INIT)
@@ -240,10 +220,10 @@ impl<'a> Change<'a> {
         !matches!(self, Change::SpaceDropped | Change::Watermark { .. })
     }
 
-    /// Adds the change's record to `group`.
+    /// Appends the change's record to `group`.
     ///
     /// # Panics
-    /// If the change is of a page and `page` is none, or the reverse (see [`no_page`]).
+    /// If the change needs a page and `page` is [`no_page`], or the reverse.
     pub fn encode(&self, page: PageId, group: &mut GroupBuilder) {
         assert_eq!(self.is_about_a_page(), page.page_no != PageNo::NONE, "{page} in a record");
         group.push(self.kind(), page, |body| self.write_body(body));

@@ -1,4 +1,4 @@
-//! Log groups: what one mini-transaction appends, the atomic unit of the log.
+//! Log groups: the records of one mini-transaction, the atomic unit of the log.
 //!
 //! ```text
 //!   group                                   record
@@ -10,9 +10,9 @@
 //!           a multiple of 8                12       body
 //! ```
 //!
-//! A group is in the log as a whole or not at all: whoever reads a log whose durable part ends within a
-//! group takes the group's start as the end. Records of a group are applied in order; a page is stamped
-//! with the group's end.
+//! A group is in the log whole or not at all: if the durable part of a log ends within a group, a
+//! reader takes the group's start as the end. Records of a group are applied in order, and a page
+//! is stamped with the group's end.
 
 use firn_base::{Lsn, PageId, PageNo, SpaceId};
 
@@ -20,7 +20,7 @@ use firn_base::{Lsn, PageId, PageNo, SpaceId};
 pub const GROUP_HEADER_BYTES: usize = 8;
 /// Bytes of a record before its body.
 pub const RECORD_HEADER_BYTES: usize = 12;
-/// The most that a group may take in the log; a mini-transaction that could pass it has to be cut in two.
+/// Most bytes of a group in the log. A mini-transaction that could exceed it must be split.
 pub const MAX_GROUP_BYTES: usize = 128 * 1024;
 /// The layout that this code writes.
 pub const GROUP_VERSION: u8 = 1;
@@ -28,8 +28,9 @@ pub const GROUP_VERSION: u8 = 1;
 /// Why bytes are not a log group.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum GroupDamage {
-    /// The bytes end within the group: at the end of the log this is where to stop, elsewhere damage.
-    #[error("the group goes past the end of the bytes")]
+    /// The bytes end within the group. At the end of the log this is the place to stop; elsewhere
+    /// it is damage.
+    #[error("the bytes end within the group")]
     Incomplete,
     /// The header is not one that this code writes.
     #[error("the group's header is not valid: {0}")]
@@ -39,19 +40,19 @@ pub enum GroupDamage {
     Record(u16),
 }
 
-/// A record as it stands in the log: which page it is about, and bytes that [`super::Change`] decodes.
+/// A record in the log: its page, and bytes that [`super::Change`] decodes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RawRecord<'a> {
-    /// What kind of change.
+    /// Kind of the change.
     pub kind: u8,
     /// The page; `page_no` is [`PageNo::NONE`] for a record that is not about one page.
     pub page: PageId,
-    /// The change's own bytes.
+    /// Encoded body of the change.
     pub body: &'a [u8],
 }
 
-/// Collects the records of one mini-transaction. The default one is to be cleared before it is used; it takes no
-/// memory.
+/// Collects the records of one mini-transaction. A default builder holds no memory and must be
+/// cleared before its first use.
 #[derive(Debug, Clone, Default)]
 pub struct GroupBuilder {
     bytes: Vec<u8>,
@@ -59,7 +60,6 @@ pub struct GroupBuilder {
 }
 
 impl GroupBuilder {
-    /// An empty group.
     #[must_use]
     pub fn new() -> GroupBuilder {
         let mut group = GroupBuilder::default();
@@ -73,16 +73,15 @@ impl GroupBuilder {
         self.records = 0;
     }
 
-    /// Whether nothing was pushed.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.records == 0
     }
 
-    /// Adds a record whose body `write_body` appends; returns the body that was written.
+    /// Appends a record whose body `write_body` writes; returns that body.
     ///
     /// # Panics
-    /// If the body is longer than 65,535 bytes: no change of one page is.
+    /// If the body is longer than 65,535 bytes, which no change of one page needs.
     pub fn push(&mut self, kind: u8, page: PageId, write_body: impl FnOnce(&mut Vec<u8>)) -> &[u8] {
         let start = self.bytes.len();
         self.bytes.extend_from_slice(&[kind, 0, 0, 0]);
@@ -97,7 +96,7 @@ impl GroupBuilder {
         &self.bytes[body_start..]
     }
 
-    /// Pads and closes the group; the result is what goes into the log.
+    /// Pads and closes the group; returns its bytes in the log.
     ///
     /// # Panics
     /// If the group is empty or longer than [`MAX_GROUP_BYTES`].
@@ -121,10 +120,10 @@ pub struct Group<'a> {
 }
 
 impl<'a> Group<'a> {
-    /// The group at the start of `bytes`, which may go on behind it.
+    /// The group at the start of `bytes`, which may continue after it.
     ///
     /// # Errors
-    /// [`GroupDamage::Incomplete`] if the bytes end too early, else what is wrong with the header.
+    /// [`GroupDamage::Incomplete`] if the bytes end too early, otherwise the fault in the header.
     pub fn parse(bytes: &'a [u8]) -> Result<Group<'a>, GroupDamage> {
         let header = bytes.get(..GROUP_HEADER_BYTES).ok_or(GroupDamage::Incomplete)?;
         let length = u32::from_le_bytes([header[0], header[1], header[2], header[3]]) as usize;
@@ -163,7 +162,7 @@ pub struct Records<'a> {
 }
 
 impl<'a> Records<'a> {
-    /// Offset within the group of the record that comes next.
+    /// Offset of the next record within the group.
     #[must_use]
     pub fn position(&self) -> usize {
         self.position

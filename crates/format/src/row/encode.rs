@@ -1,8 +1,8 @@
-//! Values to row bytes, and the choice of values that leave a row which would be too long.
+//! Values to row bytes, and the choice of the values to move out of a row that is too long.
 //!
-//! The longest values leave first, as few as it takes: the order in which InnoDB's `DYNAMIC` format moves
-//! columns off the page, and like there nothing of a moved value stays behind. Long values leave until the
-//! row is comfortable, short ones only until it has a place at all.
+//! The longest values move first, as few as possible: the order in which InnoDB's `DYNAMIC` format
+//! moves columns off the page. As in InnoDB, no part of a moved value stays in the row. Long values
+//! move until the row is comfortable; short values move only until the row fits at all.
 
 use smallvec::SmallVec;
 
@@ -17,7 +17,7 @@ use super::{
 /// Marks an end offset whose bytes are an [`OverflowReference`].
 pub(super) const OVERFLOW_FLAG: u16 = 0x8000;
 
-/// Which values have to be stored out of line so that a row fits.
+/// The values to store out of line so that a row fits.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RowPlan {
     /// Ordinals of the columns, longest value first. Empty for most rows.
@@ -27,10 +27,10 @@ pub struct RowPlan {
 }
 
 impl RowLayout {
-    /// The row of `values`, one for each ordinal. Values of dropped columns are ignored.
+    /// Encodes a row of one value for each ordinal. Values of dropped columns are ignored.
     ///
     /// # Errors
-    /// [`RowError::TooLarge`] when values have to be stored out of line first; else as
+    /// [`RowError::TooLarge`] if values must be stored out of line first; otherwise as
     /// [`RowLayout::encode_into`].
     pub fn encode(&self, values: &[ValueRef<'_>]) -> Result<Vec<u8>, RowError> {
         let mut row = Vec::with_capacity(self.inline_length(values)?);
@@ -38,13 +38,13 @@ impl RowLayout {
         Ok(row)
     }
 
-    /// Appends the row of `cells` to `out`. A cell is a [`ValueRef`] or a [`ColumnValue`], one for each
-    /// ordinal; those of dropped columns are ignored. After an error, `out` is as it was.
+    /// Appends the row of `cells` to `out`. A cell is a [`ValueRef`] or a [`ColumnValue`], one for
+    /// each ordinal; cells of dropped columns are ignored. After an error, `out` is as it was.
     ///
     /// # Errors
     /// [`RowError::TooLarge`] when the row would be longer than [`MAX_ROW_BYTES`];
-    /// [`RowError::WrongColumnCount`], [`RowError::NullInNotNull`] and [`RowError::Value`] for cells that
-    /// do not fit the columns.
+    /// [`RowError::WrongColumnCount`], [`RowError::NullInNotNull`] and [`RowError::Value`] for
+    /// cells that do not fit the columns.
     pub fn encode_into<'a, C>(&self, cells: &[C], out: &mut Vec<u8>) -> Result<(), RowError>
     where
         C: Into<ColumnValue<'a>> + Copy,
@@ -82,13 +82,13 @@ impl RowLayout {
         Ok(())
     }
 
-    /// Chooses the values that leave the row of `cells`: long ones until it takes no more than
-    /// [`COMFORTABLE_ROW_BYTES`], those of [`SHORT_VALUE_BYTES`] or less until it takes no more than
-    /// `max_row_bytes`, which is what a tree entry leaves beside the row's key, nor than
-    /// [`MAX_ROW_BYTES`]. Cells that already are references stay what they are.
+    /// Chooses the values to move out of the row of `cells`. Long ones move until the row takes at
+    /// most [`COMFORTABLE_ROW_BYTES`]. Values of [`SHORT_VALUE_BYTES`] or less move until it takes
+    /// at most [`MAX_ROW_BYTES`] and at most `max_row_bytes`, the room that a tree entry has beside
+    /// the row's key. Cells that already are references stay.
     ///
     /// # Errors
-    /// [`RowError::TooLarge`] when the row is too long even with every value outside that can be, and as
+    /// [`RowError::TooLarge`] if the row is too long with every possible value moved, and as
     /// [`RowLayout::encode_into`].
     pub fn plan<'a, C>(&self, cells: &[C], max_row_bytes: usize) -> Result<RowPlan, RowError>
     where
@@ -168,8 +168,7 @@ fn at_column(ordinal: usize, error: WriteError) -> RowError {
     }
 }
 
-/// Fills in a row whose parts before the variable one are zeroed, column by column in the order of the
-/// ordinals.
+/// Fills a row whose fixed parts are zeroed, column by column in the order of the ordinals.
 struct RowWriter<'r> {
     generation: &'r Generation,
     /// Where the row begins in `out`.

@@ -1,4 +1,4 @@
-//! Where each column of each row version lies. Built once for a table definition, then shared.
+//! The place of each column in each row version. Built once for a table definition, then shared.
 
 use crate::value::{ColumnType, DecimalType, Value, ValueError, ValueRef, fixed};
 
@@ -11,7 +11,6 @@ pub struct RowVersion(pub u16);
 /// What the row codec needs to know of a column.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RowColumn {
-    /// The column's type.
     pub column_type: ColumnType,
     /// Whether it may be NULL.
     pub nullable: bool,
@@ -46,13 +45,12 @@ impl RowColumn {
 pub(super) enum Place {
     /// Rows of the version do not hold the column.
     Absent,
-    /// At this offset from the start of the row, so many bytes.
+    /// Offset from the start of the row, and length in bytes.
     Fixed { offset: u16, length: u8 },
     /// The variable column of this number.
     Variable { index: u16 },
 }
 
-/// Column and placement.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Slot {
     pub(super) place: Place,
@@ -61,14 +59,13 @@ pub(super) struct Slot {
     pub(super) null_bit: Option<u16>,
 }
 
-/// The placement of all columns in the rows of `first_version` and those that follow, up to the next
+/// The placement of all columns in rows of `first_version` and of later versions, up to the next
 /// generation.
 #[derive(Debug)]
 pub(super) struct Generation {
     pub(super) first_version: RowVersion,
-    /// One for every ordinal.
+    /// One for each ordinal.
     pub(super) slots: Box<[Slot]>,
-    /// Number of variable columns.
     pub(super) variable_columns: usize,
     /// Where the table of end offsets begins, from the start of the row.
     pub(super) offsets_start: usize,
@@ -94,13 +91,13 @@ impl RowLayout {
     /// The most columns, dropped ones included. Of live ones a row rarely has room for as many.
     pub const MAX_COLUMNS: usize = 4096;
 
-    /// The layout of a table whose new rows are of `version`.
+    /// The layout of a table whose new rows have this `version`.
     ///
     /// # Errors
-    /// [`RowError::InvalidLayout`] when a column's versions contradict each other or there are more than
-    /// [`RowLayout::MAX_COLUMNS`], [`RowError::NullInNotNull`] when an added column that is not nullable
-    /// has no default, [`RowError::TooLarge`] when not even empty values fit a row, and
-    /// [`RowError::Value`] for impossible column types and defaults.
+    /// [`RowError::InvalidLayout`] when a column's versions contradict each other or there are more
+    /// than [`RowLayout::MAX_COLUMNS`], [`RowError::NullInNotNull`] when an added column that is
+    /// not nullable has no default, [`RowError::TooLarge`] when not even empty values fit a row,
+    /// and [`RowError::Value`] for impossible column types and defaults.
     pub fn new(version: RowVersion, columns: Vec<RowColumn>) -> Result<RowLayout, RowError> {
         if columns.len() > Self::MAX_COLUMNS {
             return Err(RowError::InvalidLayout("too many columns"));
@@ -191,8 +188,9 @@ impl Generation {
     }
 }
 
-/// Deals out offsets and null bits in the order of the ordinals. The caller has checked that the sum of
-/// all widths is small, so that `u16` holds every offset; no fixed-width value is longer than a decimal's 32 bytes.
+/// Assigns offsets and null bits in the order of the ordinals. The caller has checked that the sum
+/// of all widths is small, so `u16` holds every offset; the longest fixed-width value is a decimal
+/// of 32 bytes.
 fn place(version: RowVersion, columns: &[RowColumn], fixed_start: usize) -> Box<[Slot]> {
     let mut offset = fixed_start as u16;
     let mut index = 0;

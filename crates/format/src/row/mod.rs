@@ -8,16 +8,16 @@
 //!  └─────────┴─────────────┴─────────────┴──────────────────┴──────────────────────┘
 //! ```
 //!
-//! A fixed-width column stands at an offset that only the row's version decides, NULL or not. A variable
-//! column ends where its end offset says, counted from the start of the variable part, and begins where
-//! the one before it ends. The top bit of an end offset says that the bytes are no value but an
-//! [`OverflowReference`] to the chain of pages that hold it.
+//! A fixed-width column has an offset that depends on the row's version alone, whether it is NULL
+//! or not. A variable column ends at its end offset, counted from the start of the variable part,
+//! and begins where the one before it ends. The top bit of an end offset marks an
+//! [`OverflowReference`] to the chain of pages that hold the value.
 //!
-//! **Columns are never renumbered.** A column's *ordinal* is its place in the table's list of all columns
-//! that rows may still hold, dropped ones included. Adding and dropping columns makes a new
-//! [`RowVersion`] and leaves rows alone: a row carries the version that it was written under, a
-//! [`RowLayout`] knows the placement of every version, and a row that is older than a column answers with
-//! the column's default.
+//! **Columns are never renumbered.** A column's *ordinal* is its place in the table's list of all
+//! columns that rows may still hold, dropped ones included. Adding or dropping a column makes a new
+//! [`RowVersion`] and leaves rows unchanged: a row carries the version that it was written under, a
+//! [`RowLayout`] knows the placement of every version, and a row that is older than a column
+//! returns the column's default.
 //!
 //! ```
 //! use firn_format::row::{RowColumn, RowLayout, RowVersion, RowView};
@@ -33,9 +33,11 @@
 //! ```
 //!
 //! Invariants:
-//! * a row is at most [`MAX_ROW_BYTES`] long; the longest values leave it ([`RowLayout::plan`]);
+//! * a row is at most [`MAX_ROW_BYTES`] long; the longest values move out of it
+//!   ([`RowLayout::plan`]);
 //! * reading never panics and never reads outside the row, whatever its bytes are;
-//! * the same cells under the same layout give the same bytes (dropped and NULL columns are zeroed).
+//! * the same cells under the same layout give the same bytes (dropped and NULL columns are
+//!   zeroed).
 //!
 //! `docs/formats/row.md` draws the bytes.
 
@@ -56,13 +58,13 @@ pub use layout::{RowColumn, RowLayout, RowVersion};
 pub use reader::{ColumnReader, NumberReader};
 pub use view::RowView;
 
-/// The longest row: what an entry of a tree has room for beside the version of its record. Beside a key
-/// a row has to be shorter: see [`RowLayout::plan`].
+/// The longest row: the room of a tree entry beside the version of its record. Beside a key, a row
+/// must be shorter; see [`RowLayout::plan`].
 pub const MAX_ROW_BYTES: usize = MAX_ENTRY_BYTES - RECORD_VERSION_BYTES;
 /// How long a row may be before long values leave it.
 pub const COMFORTABLE_ROW_BYTES: usize = 4000;
-/// A value as short as this leaves a row only if the row has no place in a page otherwise: outside it takes a page of
-/// its own.
+/// A value of at most this length moves out of a row only if the row does not fit a page otherwise,
+/// because it takes a whole page outside.
 pub const SHORT_VALUE_BYTES: usize = 1024;
 
 /// Where a value lies that is stored outside its row, in a chain of pages of the table's space.
@@ -94,10 +96,9 @@ impl OverflowReference {
     }
 }
 
-/// What a row holds for a column: the value, or where it is.
+/// A row's content for a column: the value, or its place.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum ColumnValue<'a> {
-    /// The value itself.
     Inline(ValueRef<'a>),
     /// The value is in a chain of overflow pages.
     Overflow(OverflowReference),
@@ -120,7 +121,7 @@ impl<'a> From<ValueRef<'a>> for ColumnValue<'a> {
     }
 }
 
-/// What goes wrong with rows. [`RowError::is_corruption`] tells damage from misuse.
+/// Errors of rows. [`RowError::is_corruption`] distinguishes damage from misuse.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum RowError {
     /// The row ends before its parts do, or parts of it overlap.
@@ -131,26 +132,16 @@ pub enum RowError {
         /// The part that is wrong.
         part: &'static str,
     },
-    /// The row was written under a later definition of the table than the layout's. Read again under a
-    /// layout of the current definition.
-    #[error("the row is of version {row:?}, the layout only knows versions up to {layout:?}")]
-    NewerVersion {
-        /// The row's version.
-        row: RowVersion,
-        /// The layout's version.
-        layout: RowVersion,
-    },
+    /// The row was written under a later definition of the table. Read it again under a layout of
+    /// the current definition.
+    #[error("the row has version {row:?}, but the layout ends at version {layout:?}")]
+    NewerVersion { row: RowVersion, layout: RowVersion },
     /// There is no column with this ordinal, or it has been dropped.
     #[error("there is no column {0}")]
     NoSuchColumn(usize),
     /// The number of values is not the number of columns.
     #[error("{given} values for {columns} columns")]
-    WrongColumnCount {
-        /// Values given.
-        given: usize,
-        /// Columns of the layout.
-        columns: usize,
-    },
+    WrongColumnCount { given: usize, columns: usize },
     /// NULL was given to, or is the only default of, a column that is not nullable.
     #[error("column {0} cannot be NULL")]
     NullInNotNull(usize),
@@ -165,12 +156,7 @@ pub enum RowError {
     InvalidLayout(&'static str),
     /// A value does not fit its column.
     #[error("column {ordinal}: {error}")]
-    Value {
-        /// The column.
-        ordinal: usize,
-        /// What is wrong with the value.
-        error: ValueError,
-    },
+    Value { ordinal: usize, error: ValueError },
 }
 
 impl RowError {

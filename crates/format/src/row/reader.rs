@@ -1,4 +1,4 @@
-//! One column out of many rows: what of its place is the same in all of them is looked up once.
+//! Reads one column of many rows: the part of its placement that all rows share is looked up once.
 
 use crate::value::decimal::ShortDecimal;
 use crate::value::{ColumnType, ValueRef, fixed};
@@ -6,21 +6,21 @@ use crate::value::{ColumnType, ValueRef, fixed};
 use super::encode::OVERFLOW_FLAG;
 use super::layout::{END_OFFSET_LENGTH, Place, RowLayout, Slot, VERSION_LENGTH};
 
-/// Reads a column of rows of a layout's own version.
+/// Reads one column of rows of the layout's own version.
 ///
-/// It answers `None` wherever there is more to say than a value that stands in the row: for rows of other
-/// versions, values that are out of line, and damage. [`super::RowView`] says it then.
+/// Returns `None` in every case other than a plain value within the row: rows of other versions,
+/// out-of-line values, and damage. [`super::RowView`] handles those.
 #[derive(Clone, Copy, Debug)]
 pub struct ColumnReader {
     slot: Slot,
     presence: Presence,
-    /// Where the column's end offset stands, for a variable column.
+    /// Offset of the column's end offset, for a variable column.
     end_at: usize,
     /// Where the variable part begins.
     data_start: usize,
 }
 
-/// Where a row of a version says whether it has a value in a column.
+/// The place where a row records whether a column has a value.
 #[derive(Clone, Copy, Debug)]
 struct Presence {
     version: [u8; VERSION_LENGTH],
@@ -48,7 +48,7 @@ impl RowLayout {
         Presence { version: self.version().0.to_le_bytes(), null }
     }
 
-    /// A reader of the column with this ordinal; `None` if rows of the layout's version do not have it.
+    /// A reader of the column with this ordinal; `None` if rows of the layout's version lack it.
     #[must_use]
     pub fn column_reader(&self, ordinal: usize) -> Option<ColumnReader> {
         let generation = self.current();
@@ -65,8 +65,8 @@ impl RowLayout {
     }
 }
 
-/// Reads a column of numbers: integers, decimals of few digits, dates. Of many rows at a time, as the same steps are
-/// taken for all.
+/// Reads a column of numbers: integers, short decimals, dates. Reads many rows at a time, with the
+/// same steps for each.
 #[derive(Clone, Copy, Debug)]
 pub struct NumberReader {
     presence: Presence,
@@ -75,12 +75,12 @@ pub struct NumberReader {
     form: Form,
 }
 
-/// What a stored word says.
+/// The meaning of a stored word.
 #[derive(Clone, Copy, Debug)]
 enum Form {
     /// The number, with this added.
     Biased(u64),
-    /// The number, which is to have so many zero bits behind it.
+    /// The number, shifted left by this many bits.
     Shifted(u32),
     Decimal(ShortDecimal),
 }
@@ -94,8 +94,8 @@ enum Word {
 }
 
 impl RowLayout {
-    /// A reader of the column with this ordinal, if it is one of numbers; `None` too if rows of the layout's
-    /// version do not have it.
+    /// A reader of the column with this ordinal; `None` if it does not hold numbers, or if rows of
+    /// the layout's version lack it.
     #[must_use]
     pub fn number_reader(&self, ordinal: usize) -> Option<NumberReader> {
         let slot = *self.current().slots.get(ordinal)?;
@@ -113,8 +113,9 @@ impl RowLayout {
 }
 
 impl NumberReader {
-    /// Hands the numbers of the rows to `take`, `None` for NULL; an unsigned one as the signed one with the same bits.
-    /// Returns how many rows it has read: it stops before one that only [`super::RowView`] can read.
+    /// Passes the numbers of the rows to `take`: `None` for NULL; an unsigned number as the signed
+    /// one with the same bits. Returns the number of rows that were read: it stops before a row
+    /// that only [`super::RowView`] can read.
     #[inline]
     pub fn read_all(&self, rows: &[&[u8]], take: impl FnMut(Option<i64>)) -> usize {
         match self.form {
@@ -154,7 +155,7 @@ impl NumberReader {
             None => return Word::Unknown,
         }
         let bytes = row.get(self.offset..).unwrap_or_default();
-        // What stands behind the column is shifted out.
+        // Shifts out the bytes behind the column.
         match bytes.first_chunk() {
             Some(word) => Word::Number(u64::from_be_bytes(*word) >> (u64::BITS - self.bits())),
             None => {

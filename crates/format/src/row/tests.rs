@@ -14,7 +14,8 @@ fn layout(columns: &[(ColumnType, bool)]) -> RowLayout {
     RowLayout::new(RowVersion(0), columns.collect()).expect("a possible table")
 }
 
-/// Has the readers of single columns say the same as the view of the row, wherever they say something.
+/// Checks that the readers of single columns agree with the view of the row wherever they return a
+/// value.
 fn compare_readers(layout: &RowLayout, row: &[u8]) {
     let view = RowView::parse(layout, row);
     for ordinal in 0..layout.columns().len() {
@@ -33,7 +34,7 @@ fn compare_readers(layout: &RowLayout, row: &[u8]) {
     }
 }
 
-/// What a reader of numbers says of a value.
+/// The expected result of a number reader for a value.
 fn number(value: ValueRef<'_>, column_type: ColumnType) -> Option<Option<i64>> {
     Some(match (value, column_type) {
         (ValueRef::Null, _) => None,
@@ -52,7 +53,7 @@ fn read_all(layout: &RowLayout, row: &[u8]) -> Vec<Value> {
     columns.map(|column| column.inline().expect("an inline value").to_value()).collect()
 }
 
-/// The parts of stored bytes, one a line: bytes in hexadecimal, and what they are.
+/// The parts of stored bytes, one a line: bytes in hexadecimal, and their meaning.
 pub(crate) fn annotate(bytes: &[u8], parts: &[(usize, &str)]) -> String {
     let mut rest = bytes;
     let mut text = String::new();
@@ -399,7 +400,7 @@ fn versions(changes: Vec<Change>) -> Vec<Vec<RowColumn>> {
     versions
 }
 
-/// A value that tells the version of its row.
+/// A value that identifies the version of its row.
 fn value_of_version(column: &RowColumn, version: u16) -> Value {
     match column.column_type {
         ColumnType::Int(_) => Value::Int(version.into()),

@@ -1,4 +1,4 @@
-//! Row bytes to values, borrowed from the row. The bytes may be anything.
+//! Row bytes to values, borrowed from the row. The bytes may be arbitrary.
 
 use crate::value::{ValueRef, fixed};
 
@@ -16,8 +16,8 @@ pub struct RowView<'a> {
 }
 
 impl<'a> RowView<'a> {
-    /// Looks at `row`. Checks that it is long enough for its version's fixed part and ends where its last
-    /// variable column does; each column is checked when it is read.
+    /// Reads the row's header. Checks that the row is long enough for its version's fixed part and
+    /// ends where its last variable column does; each column is checked when it is read.
     ///
     /// # Errors
     /// [`RowError::Damaged`], and [`RowError::NewerVersion`] for a row of a later definition.
@@ -42,8 +42,9 @@ impl<'a> RowView<'a> {
         self.version
     }
 
-    /// The column with this ordinal: its value, the default when the row is older than the column, or
-    /// where an overflow value lies. Of a dropped column it gives what the row still holds.
+    /// The column with this ordinal: its value, its default if the row is older than the column, or
+    /// the place of its overflow value. A dropped column returns the value that the row still
+    /// holds.
     ///
     /// # Errors
     /// [`RowError::NoSuchColumn`], also for a dropped column that the row no longer holds, and

@@ -15,13 +15,11 @@ const ALLOCATION_HINT: usize = 44;
 const TABLE: usize = 48;
 const OWNER: usize = 64;
 
-/// What a space is for.
+/// The use of a space.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub enum SpacePurpose {
-    /// The data dictionary.
     Dictionary = 1,
-    /// Undo segments.
     Undo = 2,
     /// A table with its indexes.
     Table = 3,
@@ -81,14 +79,14 @@ pub struct SpaceHeader {
     pub purpose: SpacePurpose,
     /// All pages that were ever in use have a number below this one.
     pub page_count: u32,
-    /// Where to begin to look for a free page; only a hint.
+    /// Where the search for a free page starts; only a hint.
     pub allocation_hint: PageNo,
     /// The table that owns the space, if it is a table's.
     pub table: TableId,
 }
 
 impl SpaceHeader {
-    /// Bytes that [`SpaceHeader::encode`] gives.
+    /// Length of the result of [`SpaceHeader::encode`].
     pub const ENCODED_BYTES: usize = OWNER - VERSION;
     /// Where the bytes begin that are the owner's, to be written with [`Change::WriteBytes`].
     pub const OWNER_AREA_AT: u16 = OWNER as u16;
@@ -111,7 +109,8 @@ impl SpaceHeader {
         })
     }
 
-    /// The bytes of all fields, to be written with [`SpaceHeader::write_all`] after the page was formatted.
+    /// The bytes of all fields. After formatting the page, write them with
+    /// [`SpaceHeader::write_all`].
     #[must_use]
     pub fn encode(&self) -> [u8; SpaceHeader::ENCODED_BYTES] {
         let mut bytes = [0; SpaceHeader::ENCODED_BYTES];
@@ -132,13 +131,11 @@ impl SpaceHeader {
         Change::WriteBytes { at: VERSION as u16, bytes: encoded }
     }
 
-    /// Writes the page count.
     #[must_use]
     pub fn write_page_count(page_count: u32) -> FieldWrite {
         FieldWrite::u32(PAGE_COUNT, page_count)
     }
 
-    /// Writes the allocation hint.
     #[must_use]
     pub fn write_allocation_hint(hint: PageNo) -> FieldWrite {
         FieldWrite::u32(ALLOCATION_HINT, hint.0)

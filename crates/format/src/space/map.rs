@@ -16,11 +16,12 @@ pub const PAGES_PER_MAP: u32 = MAP_BYTES as u32 * 4;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub enum PageState {
-    /// Nobody uses it.
+    /// Not in use.
     Free = 0,
     /// Part of a tree, a stream or a long value, or of the space's own bookkeeping.
     Used = 1,
-    /// Not reachable any more, but may still be read by who found it earlier. After a restart: free.
+    /// No longer reachable, but an operation that found it earlier may still read it. Free after a
+    /// restart.
     Retired = 2,
 }
 
@@ -52,7 +53,7 @@ pub struct AllocationMap<'a> {
 }
 
 impl<'a> AllocationMap<'a> {
-    /// Looks at `page` as an allocation map; `None` if it is none.
+    /// Views `page` as an allocation map; `None` if it is a page of another kind.
     #[must_use]
     pub fn new(page: &'a PageBuf) -> Option<AllocationMap<'a>> {
         (page.kind() == Some(PageKind::AllocationMap))
@@ -115,7 +116,7 @@ impl<'a> AllocationMap<'a> {
         PAGES_PER_MAP.saturating_sub(self.used_count()).saturating_sub(self.retired_count())
     }
 
-    /// Whether the counts are those of the states, and every state means something.
+    /// Whether the counts match the states, and every state is defined.
     #[must_use]
     pub fn is_consistent(&self) -> bool {
         let count = |state| {

@@ -1,4 +1,4 @@
-//! Spaces: which of a space's pages are in use, and what the space is for.
+//! Spaces: which of a space's pages are in use, and the purpose of the space.
 //!
 //! ```text
 //!   page 0                    SpaceHeader
@@ -16,8 +16,9 @@
 //!   64       for the owner of the space
 //! ```
 //!
-//! *Retired*: not reachable any more, but someone who descended earlier may still read it. It becomes
-//! free when no such reader is left; after a restart there is none, and retired counts as free.
+//! *Retired*: no longer reachable, but an operation that descended earlier may still read it. It
+//! becomes free when no such reader is left. After a restart there is none, so retired pages count
+//! as free.
 
 mod header;
 mod map;

@@ -1,10 +1,11 @@
-//! A run of entries outside of a page: what a split or a merge moves, as it stands in the redo record.
+//! A run of entries outside a page: the entries that a split or a merge moves, as in the redo
+//! record.
 //!
 //! ```text
 //!   u16 prefix length, prefix, then per entry:  u16 suffix length, u16 value length, suffix, value
 //! ```
 //!
-//! The prefix stands once, so that a run from one page is never much longer than the page.
+//! The prefix is stored once, so a run from one page is never much longer than the page.
 
 use crate::reader::ByteReader;
 
@@ -15,19 +16,17 @@ pub struct Entry<'a> {
     pub prefix: &'a [u8],
     /// The rest of the key.
     pub suffix: &'a [u8],
-    /// The value.
     pub value: &'a [u8],
 }
 
 impl Entry<'_> {
-    /// The whole key.
     #[must_use]
     pub fn key(&self) -> Vec<u8> {
         [self.prefix, self.suffix].concat()
     }
 }
 
-/// A run of entries, known to be well formed (each lies within the bytes; their order is not known).
+/// A well-formed run of entries: each lies within the bytes; their order was not checked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Entries<'a> {
     prefix: &'a [u8],
@@ -36,7 +35,6 @@ pub struct Entries<'a> {
 }
 
 impl<'a> Entries<'a> {
-    /// No entries.
     pub const EMPTY: Entries<'static> = Entries { prefix: &[], encoded: &[0, 0], run: &[] };
 
     /// Takes apart what [`Entries::encoded`] gave; `None` if these bytes are not a run of entries.
@@ -64,7 +62,6 @@ impl<'a> Entries<'a> {
         EntriesIter { prefix: self.prefix, reader: ByteReader::new(self.run) }
     }
 
-    /// Whether there are none.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.run.is_empty()
@@ -147,7 +144,7 @@ impl EntryList {
         self.push_parts(suffix, value, &[]);
     }
 
-    /// Adds an entry whose value is in two parts, as [`EntryList::push`] does one.
+    /// As [`EntryList::push`], for a value in two parts.
     ///
     /// # Panics
     /// As [`EntryList::push`].
@@ -162,7 +159,7 @@ impl EntryList {
         self.encoded.extend_from_slice(second);
     }
 
-    /// Makes it an empty run whose keys all begin with `prefix`; the memory stays.
+    /// Becomes an empty run whose keys all begin with `prefix`; keeps its memory.
     ///
     /// # Panics
     /// As [`EntryList::with_prefix`].

@@ -1,4 +1,4 @@
-//! Offsets of the tree header and the slot as a value. The layout is drawn in the parent module.
+//! Offsets of the tree header, and the decoded slot. The parent module draws the layout.
 
 pub(crate) const INDEX: usize = 32;
 pub(crate) const LEVEL: usize = 40;
@@ -14,12 +14,11 @@ pub(crate) const HIGH_LENGTH: usize = 56;
 pub(crate) const RESERVED_U16: usize = 58;
 pub(crate) const RIGHT: usize = 60;
 
-/// Length of the high fence that stands for +infinity.
+/// Length of a high fence of +infinity.
 pub(crate) const INFINITE: u16 = u16::MAX;
-/// Bytes of a slot.
 pub(crate) const SLOT_BYTES: usize = 8;
 
-/// A slot, taken apart.
+/// A decoded slot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Slot {
     /// [`head_of`] the suffix.

@@ -1,4 +1,5 @@
-//! Pages of B-link trees: leaves and inner nodes share one slotted layout (paper 000 §4.1, Lehman & Yao).
+//! Pages of B-link trees: leaves and inner nodes share one slotted layout (paper 000 §4.1, Lehman &
+//! Yao).
 //!
 //! ```text
 //!   page header │ tree header │ slots →      free      ← heap (entries, fences) │
@@ -27,9 +28,9 @@
 //!   dead:  no entries; whoever meets it goes back to the root
 //! ```
 //!
-//! Departures from Lehman & Yao: explicit fences tell a reader from the page alone whether its key has
-//! moved right, and a merged page is marked dead instead of being reached by a link. There is no left
-//! link: a cursor that walks backwards descends again with the low fence.
+//! Departures from Lehman & Yao: explicit fences tell a reader from the page alone whether its key
+//! has moved right, and a merged page is marked dead instead of being reached by a link. There is
+//! no left link: a cursor that moves backwards descends again with the low fence.
 //!
 //! The leftmost page of each level has the empty key as its low fence.
 
@@ -56,8 +57,8 @@ pub const TREE_BODY_BYTES: usize = PAGE_SIZE - TREE_HEADER_BYTES;
 pub const ENTRY_OVERHEAD_BYTES: usize = layout::SLOT_BYTES + 2;
 /// The longest key that a tree takes.
 pub const MAX_KEY_BYTES: usize = 3584;
-/// The most that key and value of one entry may take together. One of these and two fences of
-/// [`MAX_KEY_BYTES`] fit in a page, so that splits make room for any entry in a leaf of its own.
+/// Most bytes of key and value of one entry together. One such entry and two fences of
+/// [`MAX_KEY_BYTES`] fit in a page, so splits can give any entry a leaf to itself.
 pub const MAX_ENTRY_BYTES: usize = TREE_BODY_BYTES - 2 * MAX_KEY_BYTES - ENTRY_OVERHEAD_BYTES;
 /// Page flag of a page that was merged away.
 pub const FLAG_DEAD: u8 = 1;

@@ -1,5 +1,5 @@
-//! The head of every value in a leaf: which transaction wrote this version of the record, and where the
-//! version before it is (paper 000 §4.2).
+//! The head of every leaf value: the transaction that wrote this version of the record, and the
+//! place of the version before (paper 000 §4.2).
 //!
 //! ```text
 //!   0  u64  transaction     8  u64  undo pointer     16  u8  1: deleted     17  payload
@@ -15,16 +15,16 @@ pub const RECORD_VERSION_BYTES: usize = 17;
 /// Which version of a record this is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RecordVersion {
-    /// Who wrote the version; [`TrxId::NONE`]: visible to everybody.
+    /// Writer of the version; [`TrxId::NONE`]: visible to every reader.
     pub trx: TrxId,
     /// The undo record that leads back to the version before.
     pub undo: UndoPointer,
-    /// Whether this version says that the record is gone.
+    /// Whether this version marks the record as deleted.
     pub deleted: bool,
 }
 
 impl RecordVersion {
-    /// The bytes that stand before the payload.
+    /// The bytes before the payload.
     #[must_use]
     pub fn encode(&self) -> [u8; RECORD_VERSION_BYTES] {
         let mut bytes = [0; RECORD_VERSION_BYTES];
@@ -34,8 +34,8 @@ impl RecordVersion {
         bytes
     }
 
-    /// Takes a leaf's value apart into version and payload; `None` if it is too short or says neither
-    /// "deleted" nor "not deleted".
+    /// Splits a leaf's value into version and payload; `None` if it is too short or its deleted
+    /// mark is neither 0 nor 1.
     #[must_use]
     #[inline]
     pub fn parse(value: &[u8]) -> Option<(RecordVersion, &[u8])> {

@@ -1,9 +1,10 @@
-//! Where to cut a full page in two, what stands between the halves, and whether two pages fit in one.
+//! Where to cut a full page in two, which key separates the halves, and whether two pages fit in
+//! one.
 //!
-//! A split of page `L` at slot `s` is: a new page gets the entries from `s` on with `low = separator`
-//! and `L`'s old high fence and sibling; `L` is truncated at `s` with `high = separator` and the new page
-//! as sibling. Both are in one log group; the parent learns of the new page in a later one (paper 000
-//! §4.1), and until then readers reach it through `L`.
+//! A split of page `L` at slot `s`: a new page gets the entries from `s` on, with `low = separator`
+//! and `L`'s old high fence and sibling; `L` is truncated at `s`, with `high = separator` and the
+//! new page as sibling. Both changes are in one log group. A later group adds the new page to the
+//! parent (paper 000 §4.1); until then readers reach it through `L`.
 
 use super::layout::common_prefix;
 use super::{ENTRY_OVERHEAD_BYTES, TREE_BODY_BYTES, TreePage};
@@ -18,18 +19,20 @@ pub fn separator<'k>(left_max: &[u8], right_min: &'k [u8]) -> &'k [u8] {
 }
 
 impl TreePage<'_> {
-    /// The slot from which on the entries go to a new right sibling, when there is no room for `key`,
+    /// The first slot whose entries move to a new right sibling, if there is no room for `key`,
     /// which belongs at slot `insert_at`.
     ///
-    /// Keys that arrive in ascending order go to the end of a page: then the left page stays full and the
-    /// new one begins with `key`, so that pages filled in key order end up full. Otherwise the bytes are
-    /// halved. The answer is `slot_count()` only in the first case; the new page then starts empty (a
-    /// leaf) or with `key` alone (an inner node). It is 0 only for a leaf of one entry, before which `key`
-    /// belongs: that entry goes to the new page, and the old one is left to `key`.
+    /// Keys in ascending order arrive at the end of a page. Then the left page stays full and the
+    /// new one begins with `key`, so that pages filled in key order end up full. Otherwise the
+    /// bytes are halved. The result is `slot_count()` only in the first case; the new page then
+    /// starts empty (a leaf) or with `key` alone (an inner node). It is 0 only for a leaf of one
+    /// entry, before which `key` belongs: that entry moves to the new page, and `key` gets the old
+    /// one.
     ///
-    /// Both halves have room for their new fences, if no key is longer than [`super::MAX_KEY_BYTES`] and
-    /// no entry than [`super::MAX_ENTRY_BYTES`]. The half that `key` belongs to may still be too full for
-    /// it and is then split again, at the latest until `key` has a leaf of its own.
+    /// Both halves have room for their new fences, if no key is longer than
+    /// [`super::MAX_KEY_BYTES`] and no entry longer than [`super::MAX_ENTRY_BYTES`]. The half of
+    /// `key` may still be too full for it and is then split again, at most until `key` has a leaf
+    /// to itself.
     #[must_use]
     pub fn split_slot(&self, insert_at: usize, key: &[u8]) -> usize {
         let count = self.slot_count();
@@ -42,7 +45,8 @@ impl TreePage<'_> {
         self.halving_slot()
     }
 
-    /// Whether the page, cut before `slot`, has room for the separator from `right_min` as high fence.
+    /// Whether the page, cut before `slot`, has room for the separator from `right_min` as high
+    /// fence.
     fn fits_high_fence(&self, slot: usize, right_min: &[u8]) -> bool {
         let fence = if self.is_leaf() && slot > 0 {
             separator(&self.key(slot - 1), right_min).len()
@@ -66,9 +70,10 @@ impl TreePage<'_> {
         1
     }
 
-    /// The key that a split at `slot` puts between the halves, when `insert_key` is what arrives at
-    /// `slot_count()`, or before slot 0 if that is `slot`: for a leaf the shortest, for an inner node the
-    /// first key of the right half, which is what key 0 of the new page has to be.
+    /// The key that separates the halves of a split at `slot`. `insert_key` is the key that arrives
+    /// at `slot_count()`, or before slot 0 if `slot` is 0. For a leaf this is the shortest possible
+    /// key, for an inner node the first key of the right half, because key 0 of the new page must
+    /// equal its low fence.
     #[must_use]
     pub fn split_separator(&self, slot: usize, insert_key: &[u8]) -> Vec<u8> {
         let right_min = if slot < self.slot_count() { self.key(slot) } else { insert_key.to_vec() };
@@ -92,8 +97,8 @@ impl TreePage<'_> {
         fences + entries(self) + entries(right)
     }
 
-    /// Whether this page can take all entries of `right`, its right sibling, and then still an entry of
-    /// `spare_bytes`.
+    /// Whether this page can take all entries of `right`, its right sibling, and then still an
+    /// entry of `spare_bytes`.
     #[must_use]
     pub fn can_absorb(&self, right: &TreePage<'_>, spare_bytes: usize) -> bool {
         self.level() == right.level()

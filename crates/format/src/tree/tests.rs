@@ -1,4 +1,4 @@
-//! The drawn layout, a small tree made of pages, violations that are found, and (ignored) timing.
+//! The drawn layout, a small tree made of pages, detected violations, and (ignored) timing.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -303,7 +303,7 @@ fn a_page_that_is_not_valid_is_found_out() {
         header: the level contradicts the page's kind
         the page's tree header is not valid: slots and heap
         the page's tree header is not valid: slots and heap
-        0 bytes of the heap are unused where the header says 1
+        0 bytes of the heap are unused, but the header says 1
         fences: the prefix is not what the fences share
         the page's tree header is not valid: prefix
         the page's tree header is not valid: low fence
@@ -318,8 +318,8 @@ fn a_page_that_is_not_valid_is_found_out() {
     .assert_eq(&report.join("\n"));
 }
 
-/// A tree whose pages are kept in a map, changed by one thread: what a real tree does on each level, but
-/// for latches and log.
+/// A tree whose pages are in a map, changed by one thread: the steps of a real tree on each level,
+/// without latches and log.
 struct SmallTree {
     pages: HashMap<PageNo, Box<PageBuf>>,
     next: u32,
@@ -391,7 +391,7 @@ impl SmallTree {
         let (level, high, right) =
             (view.level(), view.high_fence().map(<[u8]>::to_vec), view.right());
         if level > 0 && entries.as_entries().is_empty() {
-            // The new inner node begins with the key that did not fit; its child comes right after.
+            // The new inner node begins with the key that did not fit; its child follows.
             entries = EntryList::new();
             entries.push(key, &[0; 4]);
         }
@@ -404,7 +404,7 @@ impl SmallTree {
         self.insert(level + 1, &separator, &sibling.0.to_le_bytes());
     }
 
-    /// Moves the root's entries down into a page of their own.
+    /// Moves the root's entries down into a new page.
     fn raise_root(&mut self) {
         let view = self.view(ROOT);
         let (level, entries) = (view.level(), view.entries(0..usize::MAX));
@@ -525,7 +525,8 @@ fn ascending_keys_fill_their_pages() {
     }
 }
 
-/// Prints the nanoseconds that a call of `work` takes, which calls `calls` times: the least of 100 runs.
+/// Prints the nanoseconds of one call within `work`, which makes `calls` calls: the minimum of 100
+/// runs.
 #[allow(clippy::disallowed_methods)]
 fn measure(name: &str, calls: usize, work: &mut dyn FnMut()) {
     let runs = (0..100).map(|_| {
@@ -576,7 +577,7 @@ fn timing() {
             random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         random >> 33
     };
-    // So many that the processor cannot learn their order.
+    // Enough keys that the processor cannot learn their order.
     let keys: Vec<[u8; 9]> = (0..32_768).map(|_| key(next() % 100)).collect();
     time_search("leaf of 100", &page, &keys);
     time_search("leaf of 100 without prefix", &last, &keys);

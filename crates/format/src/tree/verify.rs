@@ -1,6 +1,7 @@
-//! Checking every invariant of a tree page, for the check tool and for pages whose origin is in doubt.
+//! Checks every invariant of a tree page, for the check tool and for pages of doubtful origin.
 //!
-//! Whatever passes stays valid: a change that `apply` accepts on a valid page leaves a valid page.
+//! A page that passes stays valid: a change that `apply` accepts on a valid page leaves a valid
+//! page.
 
 use firn_base::PageNo;
 
@@ -19,21 +20,16 @@ pub enum TreeViolation {
     Fences(&'static str),
     /// An entry does not lie in the heap, or its slot contradicts it.
     #[error("slot {slot}: {what}")]
-    Entry {
-        /// Which one.
-        slot: usize,
-        /// What is wrong.
-        what: &'static str,
-    },
+    Entry { slot: usize, what: &'static str },
     /// Two things share bytes of the heap.
     #[error("two parts of the heap overlap at byte {0}")]
     Overlap(usize),
-    /// The bytes of the heap that nothing uses are not as many as the header says.
-    #[error("{found} bytes of the heap are unused where the header says {expected}")]
+    /// The number of unused heap bytes differs from the header.
+    #[error("{found} bytes of the heap are unused, but the header says {expected}")]
     Garbage {
         /// Counted.
         found: usize,
-        /// What the header says.
+        /// In the header.
         expected: usize,
     },
 }

@@ -1,7 +1,9 @@
-//! Reading a tree page: a view that was checked once when it was made, so that reads need no `Result`.
+//! Reading a tree page: a view that is checked once when it is made, so that reads need no
+//! `Result`.
 //!
-//! The view's checks make fences, prefix and slots lie within the page. A slot may still point anywhere
-//! if the bytes are damaged; then key and value read as empty. [`TreePage::verify`] finds that.
+//! The check ensures that fences, prefix and slots lie within the page. In a damaged page, a slot
+//! may still point anywhere; then key and value read as empty. [`TreePage::verify`] finds such
+//! damage.
 
 use std::cmp::Ordering;
 
@@ -57,10 +59,10 @@ impl std::fmt::Debug for TreePage<'_> {
 }
 
 impl<'a> TreePage<'a> {
-    /// Looks at `page` as a part of a tree.
+    /// Views `page` as a part of a tree.
     ///
     /// # Errors
-    /// If it is of another kind, or its header cannot be read.
+    /// If the page is of another kind, or its header cannot be read.
     #[inline]
     pub fn new(page: &'a PageBuf) -> Result<TreePage<'a>, NotATreePage> {
         if !matches!(page.kind(), Some(PageKind::TreeLeaf | PageKind::TreeInner)) {
@@ -83,13 +85,11 @@ impl<'a> TreePage<'a> {
         Ok(TreePage { page, slots, prefix, low, high })
     }
 
-    /// The page beneath.
     #[must_use]
     pub fn page(&self) -> &'a PageBuf {
         self.page
     }
 
-    /// Which page this is.
     #[must_use]
     pub fn page_id(&self) -> PageId {
         self.page.page_id()
@@ -136,7 +136,7 @@ impl<'a> TreePage<'a> {
         self.low
     }
 
-    /// The smallest key that is not here any more; `None`: all keys from the low fence on are here.
+    /// The smallest key beyond this page; `None`: the page covers all keys from the low fence on.
     #[must_use]
     #[inline]
     pub fn high_fence(&self) -> Option<&'a [u8]> {
@@ -170,10 +170,10 @@ impl<'a> TreePage<'a> {
         }
     }
 
-    /// The slot of `key`, or the slot at which it would have to be inserted.
+    /// The slot of `key`, or the slot to insert it at.
     ///
     /// # Errors
-    /// The place to insert at, if the key is not here.
+    /// The slot to insert at, if the page does not have the key.
     #[inline]
     pub fn search(&self, key: &[u8]) -> Result<usize, usize> {
         let Some(suffix) = key.strip_prefix(self.prefix) else {
@@ -199,8 +199,8 @@ impl<'a> TreePage<'a> {
         self.search(key).unwrap_or_else(|slot| slot)
     }
 
-    /// The slot and the child that lead to `key`, in an inner node that covers it.
-    /// [`PageNo::NONE`] if the page has no such entry, which no undamaged inner node says.
+    /// The slot and the child that lead to `key`, in an inner node that covers it. [`PageNo::NONE`]
+    /// if the page has no such entry, which only damage can cause.
     #[must_use]
     #[inline]
     pub fn find_child(&self, key: &[u8]) -> (usize, PageNo) {
@@ -208,7 +208,7 @@ impl<'a> TreePage<'a> {
         (slot, self.child(slot))
     }
 
-    /// How the key at `slot` compares to the one whose suffix this is.
+    /// Compares the key at `slot` with the key of this suffix.
     #[inline]
     fn compare(&self, slot: usize, head: u32, suffix: &[u8]) -> Ordering {
         let found = Slot::from_bytes(&self.slots[slot]);
@@ -233,7 +233,8 @@ impl<'a> TreePage<'a> {
         self.slot(slot).map_or(&[], |slot| self.suffix_of(slot))
     }
 
-    /// Whether the key with this suffix is above what stands before `slot`, and not below the low fence.
+    /// Whether the key with this suffix is above the key before `slot`, and not below the low
+    /// fence.
     #[must_use]
     pub fn is_above(&self, slot: usize, suffix: &[u8]) -> bool {
         match slot.checked_sub(1) {
@@ -243,7 +244,7 @@ impl<'a> TreePage<'a> {
         }
     }
 
-    /// Whether the key with this suffix is below what stands at `slot`, and below the high fence.
+    /// Whether the key with this suffix is below the key at `slot`, and below the high fence.
     #[must_use]
     pub fn is_below(&self, slot: usize, suffix: &[u8]) -> bool {
         if slot < self.slots.len() {
@@ -255,7 +256,7 @@ impl<'a> TreePage<'a> {
         })
     }
 
-    /// Writes the key at `slot` into `key`, replacing what was there.
+    /// Writes the key at `slot` into `key`, replacing its content.
     #[inline]
     pub fn key_into(&self, slot: usize, key: &mut Vec<u8>) {
         key.clear();
@@ -263,7 +264,6 @@ impl<'a> TreePage<'a> {
         key.extend_from_slice(self.suffix(slot));
     }
 
-    /// The key at `slot`.
     #[must_use]
     pub fn key(&self, slot: usize) -> Vec<u8> {
         [self.prefix, self.suffix(slot)].concat()
@@ -286,7 +286,7 @@ impl<'a> TreePage<'a> {
         self.value_range(slot).and_then(|range| self.page.bytes().get(range)).unwrap_or_default()
     }
 
-    /// What follows the prefix in the key at `slot`, and the value; both empty if there is no such slot.
+    /// The suffix of the key at `slot`, and the value; both empty if there is no such slot.
     #[must_use]
     #[inline]
     pub fn suffix_and_value(&self, slot: usize) -> (&'a [u8], &'a [u8]) {
@@ -334,14 +334,14 @@ impl<'a> TreePage<'a> {
         self.heap_start() - TREE_HEADER_BYTES - self.slots.len() * layout::SLOT_BYTES
     }
 
-    /// Bytes that new entries may take, some of them perhaps only after compaction, which the changes do
-    /// by themselves.
+    /// Bytes that new entries may take. Some may need a compaction first, which changes do by
+    /// themselves.
     #[must_use]
     pub fn free_bytes(&self) -> usize {
         (self.contiguous_bytes() + self.garbage()).min(TREE_BODY_BYTES)
     }
 
-    /// Bytes that slots, entries and fences take: what a merge has to fit into the neighbour.
+    /// Bytes of slots, entries and fences: the size that a merge must fit into the neighbour.
     #[must_use]
     pub fn used_bytes(&self) -> usize {
         TREE_BODY_BYTES - self.free_bytes()
@@ -353,7 +353,8 @@ impl<'a> TreePage<'a> {
         ENTRY_OVERHEAD_BYTES + key_length.saturating_sub(self.prefix.len()) + value_length
     }
 
-    /// Whether an entry with a key (of this page's range) and a value of these lengths can be inserted.
+    /// Whether an entry with a key (of this page's range) and a value of these lengths can be
+    /// inserted.
     #[must_use]
     pub fn fits(&self, key_length: usize, value_length: usize) -> bool {
         self.needed_bytes(key_length, value_length) <= self.free_bytes()
@@ -379,7 +380,7 @@ impl<'a> TreePage<'a> {
     }
 }
 
-/// The fence whose offset stands at `field` and its length behind it.
+/// The fence whose offset is at `field`, with its length behind it.
 #[inline]
 fn fence(page: &PageBuf, field: usize) -> Option<&[u8]> {
     let offset = usize::from(page.get_u16(field));

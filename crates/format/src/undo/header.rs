@@ -1,4 +1,4 @@
-//! The header page of an undo segment. After [`Change::Format`] its fields are written one by one.
+//! The header page of an undo segment. After [`Change::Format`], its fields are written one by one.
 
 use firn_base::{PageNo, TrxId};
 
@@ -20,11 +20,11 @@ const END: usize = 72;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub enum SegmentState {
-    /// No transaction is bound.
+    /// No transaction uses the segment.
     Idle = 0,
     /// Running, or being rolled back.
     Active = 1,
-    /// Prepared: a coordinator decides.
+    /// Prepared: the coordinator decides.
     Prepared = 2,
 }
 
@@ -44,7 +44,6 @@ impl SegmentState {
 /// The fields of an undo segment's header page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct UndoSegmentHeader {
-    /// The segment's number.
     pub segment: u32,
     /// How far the bound transaction is.
     pub state: SegmentState,
@@ -61,10 +60,10 @@ pub struct UndoSegmentHeader {
 }
 
 impl UndoSegmentHeader {
-    /// Bytes that [`UndoSegmentHeader::encode`] gives.
+    /// Length of the result of [`UndoSegmentHeader::encode`].
     pub const ENCODED_BYTES: usize = END - SEGMENT;
 
-    /// Reads the header; `None` if the page is none.
+    /// Reads the header; `None` if the page is of another kind.
     #[must_use]
     pub fn read(page: &PageBuf) -> Option<UndoSegmentHeader> {
         if page.kind() != Some(PageKind::UndoHeader) {

@@ -1,8 +1,8 @@
-//! Undo: how to get from a record's version to the one before, for readers, for rollback and for purge.
+//! Undo: how readers, rollback and purge get from a record's version to the one before.
 //!
-//! An undo segment is a first-in-first-out stream of undo records over linked pages of [`UNDO_SPACE`]
-//! (crate::space). One transaction at a time is bound to a segment, so that the records of a transaction
-//! lie together, and the stream is in commit order:
+//! An undo segment is a first-in-first-out stream of undo records over linked pages of
+//! [`UNDO_SPACE`]. One transaction at a time uses a segment, so the records of a transaction are
+//! adjacent, and the stream is in commit order:
 //!
 //! ```text
 //!   header ─► page ◄─► page ◄─► page          first: purge eats here      last: writers append here

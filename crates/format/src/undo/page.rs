@@ -21,7 +21,7 @@ pub struct UndoPage<'a> {
 }
 
 impl<'a> UndoPage<'a> {
-    /// Looks at `page` as a part of a stream; `None` if it is none.
+    /// Reads `page` as a part of a stream; `None` if it is a page of another kind.
     #[must_use]
     pub fn new(page: &'a PageBuf) -> Option<UndoPage<'a>> {
         let end = usize::from(page.get_u16(END));
@@ -37,7 +37,7 @@ impl<'a> UndoPage<'a> {
         self.page.get_u32(SEGMENT)
     }
 
-    /// The page before it in the stream. May name a page that purge has freed, if this is the first.
+    /// The previous page of the stream. In the first page it may name a page that purge has freed.
     #[must_use]
     pub fn previous(&self) -> PageNo {
         PageNo(self.page.get_u32(PREVIOUS))
@@ -67,16 +67,15 @@ impl<'a> UndoPage<'a> {
         PAGE_SIZE - self.written.len()
     }
 
-    /// Offset of the last record; `None` if there is none.
     #[must_use]
     pub fn last_record(&self) -> Option<u16> {
         Some(self.page.get_u16(LAST_RECORD)).filter(|&offset| offset != 0)
     }
 
-    /// The bytes of the record at `offset`, with its header.
+    /// The bytes of the record at `offset`, header included.
     ///
     /// # Errors
-    /// If there is none.
+    /// If there is no record.
     pub fn record_bytes(&self, offset: usize) -> Result<&'a [u8], UndoDamage> {
         if offset < UNDO_HEADER_BYTES {
             return Err(UndoDamage::Bounds);
@@ -89,7 +88,7 @@ impl<'a> UndoPage<'a> {
     /// The record at `offset`.
     ///
     /// # Errors
-    /// If there is none.
+    /// If there is no record.
     pub fn record_at(&self, offset: u16) -> Result<UndoRecord<'a>, UndoDamage> {
         UndoRecord::parse(self.record_bytes(usize::from(offset))?)
     }
@@ -100,7 +99,7 @@ impl<'a> UndoPage<'a> {
         self.records_from(UNDO_HEADER_BYTES as u16)
     }
 
-    /// The records from the one at `offset` on, oldest first.
+    /// The records from `offset` on, oldest first.
     #[must_use]
     pub fn records_from(&self, offset: u16) -> UndoRecords<'a> {
         UndoRecords { page: *self, offset: usize::from(offset) }

@@ -1,4 +1,4 @@
-//! The payload of the version before, in terms of the version after: most updates change a few bytes.
+//! The payload of the previous version, relative to the next one: most updates change few bytes.
 //!
 //! ```text
 //!   form 0  Whole   the old bytes
@@ -6,7 +6,7 @@
 //!   form 2  Diff    u16 old length, then per patch: u16 at, u16 length, old bytes
 //! ```
 //!
-//! `Diff`: take the new payload, cut or zero-extend it to the old length, put the patches in.
+//! `Diff`: cut or zero-extend the new payload to the old length, then apply the patches.
 
 use super::record::UndoDamage;
 use crate::reader::ByteReader;
@@ -15,21 +15,21 @@ const WHOLE: u8 = 0;
 const SAME: u8 = 1;
 const DIFF: u8 = 2;
 
-/// Bytes of a patch before its content; runs of equal bytes up to this long are not worth a new patch.
+/// Bytes of a patch before its content. A run of equal bytes up to this length does not end a
+/// patch.
 const PATCH_HEADER_BYTES: usize = 4;
 
 /// How to get the old payload.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OldPayload<'a> {
-    /// Here it is.
+    /// The old payload itself.
     Whole(&'a [u8]),
     /// It is the new one.
     Same,
     /// It is the new one but for some bytes.
     Diff {
-        /// Its length.
         length: u16,
-        /// Where it differs.
+        /// The differences.
         patches: Patches<'a>,
     },
 }
@@ -51,10 +51,10 @@ impl<'a> OldPayload<'a> {
         }
     }
 
-    /// Writes the old payload into `old`, replacing what was there.
+    /// Writes the old payload into `old`, replacing its content.
     ///
     /// # Errors
-    /// If a patch lies outside of the old payload.
+    /// If a patch lies outside the old payload.
     pub fn restore(&self, new: &[u8], old: &mut Vec<u8>) -> Result<(), UndoDamage> {
         old.clear();
         match *self {
@@ -136,7 +136,6 @@ impl<'a> IntoIterator for Patches<'a> {
     }
 }
 
-/// Iterates over patches.
 #[derive(Debug, Clone)]
 pub struct PatchIter<'a> {
     reader: ByteReader<'a>,

@@ -1,4 +1,4 @@
-//! Where an undo record is.
+//! The address of an undo record.
 
 use std::fmt;
 
@@ -6,16 +6,16 @@ use firn_base::{PageId, PageNo};
 
 use crate::space::UNDO_SPACE;
 
-/// A place in the undo space: page number, offset in the page, flags, from the high bits down. Page 0 is
-/// the space's header, so that all zeros stands for no place.
+/// A place in the undo space: page number, offset in the page and flags, from the high bits down.
+/// Page 0 is the space's header, so zero is no place.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub struct UndoPointer(u64);
 
 impl UndoPointer {
-    /// Nowhere.
+    /// Points nowhere.
     pub const NONE: UndoPointer = UndoPointer(0);
-    /// Flag: the record was inserted where there was none, so that a reader that must not see this
-    /// version sees nothing and need not read the undo record.
+    /// Flag: the record was inserted where there was none. A reader that must not see this version
+    /// sees no record, and need not read the undo record.
     pub const NO_EARLIER_VERSION: u16 = 1;
 
     /// The record at `offset` of page `page_no` of the undo space.
@@ -24,7 +24,6 @@ impl UndoPointer {
         UndoPointer((page_no.0 as u64) << 32 | (offset as u64) << 16 | flags as u64)
     }
 
-    /// The page.
     #[must_use]
     pub const fn page_id(self) -> PageId {
         PageId::new(UNDO_SPACE, PageNo((self.0 >> 32) as u32))
@@ -36,25 +35,24 @@ impl UndoPointer {
         (self.0 >> 16) as u16
     }
 
-    /// The flags.
     #[must_use]
     pub const fn flags(self) -> u16 {
         self.0 as u16
     }
 
-    /// Whether this leads nowhere.
+    /// Whether this points nowhere.
     #[must_use]
     pub const fn is_none(self) -> bool {
         self.0 >> 16 == 0
     }
 
-    /// Whether there is no version before the one that carries this pointer.
+    /// Whether the version that carries this pointer has no earlier version.
     #[must_use]
     pub const fn has_no_earlier_version(self) -> bool {
         self.flags() & UndoPointer::NO_EARLIER_VERSION != 0
     }
 
-    /// As it stands in a record.
+    /// The pointer as stored in a record.
     #[must_use]
     pub const fn to_u64(self) -> u64 {
         self.0

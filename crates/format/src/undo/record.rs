@@ -1,4 +1,4 @@
-//! Undo records: what one change of a transaction did, or how the transaction ended.
+//! Undo records: one change of a transaction each, or the end of the transaction.
 //!
 //! ```text
 //!   0  u16  length with header    2  u8  kind    3  u8  flags (Update: form of the old payload, 128: deletes)
@@ -39,7 +39,7 @@ const PREPARED: u8 = 9;
 const ROLLING_BACK: u8 = 10;
 const INSERT_RUN: u8 = 11;
 
-/// Flag of an update whose new version is deleted.
+/// Flag of an update whose new version marks the record as deleted.
 const DELETES: u8 = 128;
 
 /// Why bytes are not an undo record.
@@ -49,30 +49,26 @@ pub enum UndoDamage {
     #[error("the undo record does not lie within its page")]
     Bounds,
     /// Written by a newer build, or damaged.
-    #[error("an undo record of kind {0} is not known to this build")]
+    #[error("undo record of kind {0}, which this build does not know")]
     Kind(u8),
     /// The body is not one of the kind.
     #[error("the body of an undo record of kind {0} is not valid")]
     Body(u8),
     /// The old payload cannot be made from the new one.
-    #[error("the old payload does not go with the new one")]
+    #[error("the old payload cannot be restored from the new one")]
     Payload,
 }
 
-/// What was done.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum UndoOperation<'a> {
     /// A record came where there was none: rollback removes it.
     Insert {
-        /// The tree.
         index: IndexId,
-        /// The record's key.
         key: &'a [u8],
     },
-    /// Records came one after the other where there were none between: rollback removes those of them
-    /// whose version leads here.
+    /// A run of adjacent records was inserted where there were none. Rollback removes those whose
+    /// version points to this undo record.
     InsertRun {
-        /// The tree.
         index: IndexId,
         /// The key of the first one.
         first: &'a [u8],
@@ -81,27 +77,23 @@ pub enum UndoOperation<'a> {
     },
     /// A record got a new version, perhaps one that is deleted.
     Update {
-        /// The tree.
         index: IndexId,
-        /// The record's key.
         key: &'a [u8],
         /// The version before.
         previous: RecordVersion,
         /// The payload before, in terms of the new one.
         payload: OldPayload<'a>,
-        /// The new version says that the record is gone: purge takes it out of its tree.
+        /// The new version marks the record as deleted: purge removes it from its tree.
         deletes: bool,
     },
     /// A chain of overflow pages was written: rollback frees it.
     OverflowWritten {
-        /// Where the chain is.
         space: SpaceId,
         /// Its first page.
         first_page: PageNo,
     },
     /// A chain of overflow pages is not part of the record any more: purge frees it.
     OverflowReplaced {
-        /// Where the chain is.
         space: SpaceId,
         /// Its first page.
         first_page: PageNo,
@@ -110,17 +102,13 @@ pub enum UndoOperation<'a> {
     },
     /// A space was created: rollback drops it.
     SpaceCreated {
-        /// The space.
         space: SpaceId,
     },
     /// A space is not used any more once the transaction has committed: purge drops it.
     SpaceAbandoned {
-        /// The space.
         space: SpaceId,
     },
-    /// The transaction committed.
     Committed {
-        /// When.
         cts: Cts,
     },
     /// All of the transaction was rolled back.
@@ -130,24 +118,21 @@ pub enum UndoOperation<'a> {
         /// The identifier that the coordinator knows.
         xid: &'a [u8],
     },
-    /// The coordinator has decided that the prepared transaction is rolled back: it cannot be committed
-    /// any more, since some of it may be undone.
+    /// The coordinator has decided to roll the prepared transaction back. It can no longer commit,
+    /// because some of its changes may already be undone.
     RollingBack,
 }
 
-/// One undo record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct UndoRecord<'a> {
-    /// Who did it.
     pub trx: TrxId,
     /// The record that the same transaction wrote before; [`UndoPointer::NONE`]: this is its first.
     /// Rollback follows these.
     pub previous_in_trx: UndoPointer,
-    /// What was done.
     pub operation: UndoOperation<'a>,
 }
 
-/// The length of the record at the start of `bytes`, with its header; `None` if there is none.
+/// Length of the record at the start of `bytes`, header included; `None` if there is no record.
 #[must_use]
 pub fn record_length(bytes: &[u8]) -> Option<usize> {
     let length = usize::from(u16::from_le_bytes(*bytes.first_chunk()?));
@@ -158,7 +143,8 @@ impl<'a> UndoRecord<'a> {
     /// Appends the record's bytes.
     ///
     /// # Panics
-    /// If the record would be longer than [`MAX_UNDO_RECORD_BYTES`]: key and payload of an entry never are.
+    /// If the record would be longer than [`MAX_UNDO_RECORD_BYTES`]. Key and payload of an entry
+    /// never are.
     pub fn encode(&self, into: &mut Vec<u8>) {
         let start = into.len();
         let (kind, flags) = self.operation.kind_and_flags();

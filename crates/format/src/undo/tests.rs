@@ -1,4 +1,4 @@
-//! Drawn records, the smallest old payload, and bytes that nobody vouches for.
+//! Drawn records, the smallest old payload, and arbitrary bytes.
 
 use expect_test::expect;
 use firn_base::{Cts, IndexId, PageId, PageNo, SpaceId, TrxId};

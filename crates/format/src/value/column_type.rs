@@ -53,13 +53,11 @@ impl IntWidth {
     }
 }
 
-/// The type of a column, as far as storage cares. What only SQL needs to know (member names of an enum,
-/// display widths, default expressions) rides along in the options of the table definition.
+/// A column's type, as far as storage needs it. Properties that only SQL needs (member names of an
+/// enum, display widths, default expressions) are in the options of the table definition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ColumnType {
-    /// A signed integer.
     Int(IntWidth),
-    /// An unsigned integer.
     UInt(IntWidth),
     /// `DECIMAL(p, s)`
     Decimal(DecimalType),
@@ -69,28 +67,24 @@ pub enum ColumnType {
     Double,
     /// `BIT(bits)`, 1 to 64 bits.
     Bit {
-        /// Number of bits.
         bits: u8,
     },
     /// `CHAR(max_chars)`. Stored as long as it is; the SQL layer strips the padding.
     Char {
         /// Longest value, in characters.
         max_chars: u32,
-        /// How values compare.
         collation: CollationId,
     },
     /// `VARCHAR(max_chars)`
     Varchar {
         /// Longest value, in characters.
         max_chars: u32,
-        /// How values compare.
         collation: CollationId,
     },
     /// `TINYTEXT` to `LONGTEXT`
     Text {
         /// Longest value, in bytes.
         max_bytes: u32,
-        /// How values compare.
         collation: CollationId,
     },
     /// `BINARY(max_bytes)`
@@ -127,14 +121,12 @@ pub enum ColumnType {
     },
     /// `YEAR`: 0 or 1901 to 2155.
     Year,
-    /// `ENUM` of so many members; the value is the member's ordinal from 1, or 0 for the error value.
+    /// `ENUM`; the value is the member's ordinal from 1, or 0 for the error value.
     Enum {
-        /// Number of members.
         members: u16,
     },
-    /// `SET` of so many members, at most 64; bit `i` of the value is member `i`.
+    /// `SET` of at most 64 members; bit `i` of the value is member `i`.
     Set {
-        /// Number of members.
         members: u8,
     },
     /// `JSON`, in the SQL layer's encoding.
@@ -144,7 +136,7 @@ pub enum ColumnType {
 }
 
 impl ColumnType {
-    /// Refuses a type whose parameters are impossible.
+    /// Checks the type's parameters.
     ///
     /// # Errors
     /// [`ValueError::InvalidType`].

@@ -1,9 +1,10 @@
-//! `DECIMAL(p, s)`: exact numbers of up to 65 digits in a fixed-width form whose bytes compare as the
-//! numbers do.
+//! `DECIMAL(p, s)`: exact numbers of up to 65 digits in a fixed-width form whose bytes compare as
+//! the numbers do.
 //!
-//! Digits are stored nine to a group of four bytes, big endian, counted from the decimal point outwards;
-//! the digits left over at either end take only the bytes they need. The first bit is the sign, set for
-//! zero and above; a negative number has every bit of its positive form inverted.
+//! Digits are stored in groups of nine, four bytes each, big endian, counted from the decimal point
+//! outwards. The remaining digits at either end take only the bytes that they need. The first bit
+//! is the sign, set for zero and above; a negative number is its positive form with every bit
+//! inverted.
 //!
 //! ```text
 //!   DECIMAL(12, 4)      12345678.9012
@@ -18,9 +19,9 @@ use super::{ColumnType, ValueError};
 
 const DIGITS_PER_GROUP: usize = 9;
 const BYTES_PER_GROUP: usize = 4;
-/// Bytes that a group of so many digits takes.
+/// Bytes of a group with this many digits.
 const GROUP_BYTES: [usize; DIGITS_PER_GROUP + 1] = [0, 1, 1, 2, 2, 3, 3, 4, 4, 4];
-/// One more than the largest number of so many digits.
+/// One more than the largest number with this many digits.
 const POWERS_OF_TEN: [u32; DIGITS_PER_GROUP + 1] =
     [1, 10, 100, 1_000, 10_000, 100_000, 1_000_000, 10_000_000, 100_000_000, 1_000_000_000];
 /// Digits that always fit an `i128`.
@@ -53,13 +54,13 @@ impl DecimalType {
         if possible { Some(DecimalType { precision, scale }) } else { None }
     }
 
-    /// All digits.
+    /// Total number of digits.
     #[must_use]
     pub const fn precision(self) -> u8 {
         self.precision
     }
 
-    /// Digits after the point.
+    /// Digits after the decimal point.
     #[must_use]
     pub const fn scale(self) -> u8 {
         self.scale
@@ -104,11 +105,11 @@ impl DecimalType {
         Ok(())
     }
 
-    /// Reads what [`DecimalType::pack_i128`] wrote.
+    /// Reads the form that [`DecimalType::pack_i128`] writes.
     ///
     /// # Errors
-    /// [`ValueError::Corrupt`] for bytes that are no encoded form, [`ValueError::OutOfRange`] when the
-    /// type has more than 38 digits.
+    /// [`ValueError::Corrupt`] for bytes that are not an encoded number, [`ValueError::OutOfRange`]
+    /// if the type has more than 38 digits.
     pub fn unpack_i128(self, encoded: &[u8]) -> Result<i128, ValueError> {
         if self.precision > I128_DIGITS {
             return Err(ValueError::OutOfRange(ColumnType::Decimal(self)));
@@ -128,7 +129,8 @@ impl DecimalType {
         Ok(if negative { -magnitude } else { magnitude })
     }
 
-    /// Writes sign and groups; `next_group` gives the number of the next so many digits.
+    /// Writes sign and groups; `next_group` returns the number of the next group, whose digit count
+    /// it is given.
     fn write_groups(
         self,
         negative: bool,
@@ -149,7 +151,8 @@ impl DecimalType {
         }
     }
 
-    /// Hands the digit count and number of every group to `take` and returns whether the sign is minus.
+    /// Passes the digit count and number of every group to `take`; returns whether the sign is
+    /// minus.
     fn read_groups(
         self,
         encoded: &[u8],
@@ -180,7 +183,7 @@ impl DecimalType {
     }
 }
 
-/// A decimal type whose encoded form fits a word of eight bytes, ready to read many numbers.
+/// A decimal type whose encoded form fits a word of eight bytes, prepared for reading many numbers.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ShortDecimal {
     sign: u64,
@@ -188,7 +191,7 @@ pub(crate) struct ShortDecimal {
     groups: [ShortGroup; SHORT_GROUPS],
 }
 
-/// Groups of digits that eight bytes hold at most: some that are left over, nine, some that are left over.
+/// Most groups in eight bytes: leftover digits, nine digits, leftover digits.
 const SHORT_GROUPS: usize = 3;
 
 /// Where in the word a group is. One without digits is nothing.
@@ -218,7 +221,8 @@ impl ShortDecimal {
         Some(ShortDecimal { sign: 1 << (bits - 1), bits: all, groups })
     }
 
-    /// The unscaled number whose encoded form is `word`, big endian; `None` if there is none.
+    /// The unscaled number whose encoded form is `word`, big endian; `None` if `word` is not an
+    /// encoded number.
     #[inline]
     pub(crate) fn read(&self, word: u64) -> Option<i64> {
         let is_negative = word & self.sign == 0;
@@ -260,8 +264,8 @@ pub struct Decimal {
 }
 
 impl Decimal {
-    /// From sign and `precision` digits, most significant first. A negative zero becomes zero. `None` when
-    /// the number of digits is another or one is above 9.
+    /// A number from sign and `precision` digits, most significant first. A negative zero becomes
+    /// zero. `None` if the number of digits differs or a digit is above 9.
     #[must_use]
     pub fn from_digits(decimal_type: DecimalType, negative: bool, given: &[u8]) -> Option<Decimal> {
         let mut digits = [0; DecimalType::MAX_PRECISION as usize];
@@ -273,8 +277,8 @@ impl Decimal {
         Some(Decimal { decimal_type, negative, digits })
     }
 
-    /// From text such as `-12.50`: an optional sign, digits, and a point with digits. `None` when it is no
-    /// such number or does not fit the type exactly.
+    /// A number from text such as `-12.50`: an optional sign, digits, and a point with digits.
+    /// `None` if the text has another form or does not fit the type exactly.
     #[must_use]
     pub fn parse(decimal_type: DecimalType, text: &str) -> Option<Decimal> {
         let unsigned = text.strip_prefix(['-', '+']).unwrap_or(text);
@@ -325,7 +329,6 @@ impl Decimal {
         });
     }
 
-    /// The encoded form.
     #[must_use]
     pub fn encoded(&self) -> Box<[u8]> {
         let mut encoded = vec![0; self.decimal_type.encoded_length()];
@@ -333,7 +336,6 @@ impl Decimal {
         encoded.into()
     }
 
-    /// Precision and scale.
     #[must_use]
     pub fn decimal_type(&self) -> DecimalType {
         self.decimal_type

@@ -1,4 +1,4 @@
-//! The stored form of fixed-width values. All but the floats are big endian and compare as their values do:
+//! The stored form of fixed-width values. All except floats are big endian and compare as values:
 //!
 //! ```text
 //!   Int        value + 2^(bits-1), so that the sign bit is flipped
@@ -16,11 +16,11 @@ use super::column_type::fraction_bytes;
 use super::{ColumnType, ValueError, ValueRef};
 
 const MICROSECONDS_PER_SECOND: i64 = 1_000_000;
-/// Microseconds in one unit of a fraction of so many bytes.
+/// Microseconds in one unit of a fraction with this many bytes.
 const FRACTION_UNIT_US: [i64; 4] = [MICROSECONDS_PER_SECOND, 10_000, 100, 1];
 /// Added to the seconds of a time, so that they are not negative.
 const TIME_BIAS_SECONDS: i64 = 1 << 23;
-/// The year that is not stored, before the first that is.
+/// Years are stored relative to this one; the first year that can be stored follows it.
 const YEAR_BIAS: u64 = 1900;
 /// Bits of a packed datetime that hold the microseconds.
 pub(crate) const DATETIME_MICROSECOND_BITS: u32 = 20;

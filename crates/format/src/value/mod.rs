@@ -1,9 +1,9 @@
-//! The values that columns hold, as the storage engine sees them: typed enough to be stored, compared and
-//! cut out of a row, with no SQL meaning beyond their order.
+//! Column values as the storage engine sees them: typed enough to be stored, compared and cut out
+//! of a row, without SQL meaning beyond their order.
 //!
-//! [`ValueRef`] borrows, so that a column is read from a row without an allocation; [`Value`] owns. Both
-//! are read together with the [`ColumnType`] of their column, which says how wide they are stored and how
-//! a packed number is meant:
+//! [`ValueRef`] borrows, so that reading a column of a row needs no allocation; [`Value`] owns.
+//! Both are used together with the column's [`ColumnType`], which gives the stored width and the
+//! meaning of a packed number:
 //!
 //! ```text
 //!   ColumnType                          ValueRef
@@ -16,8 +16,8 @@
 //!   any                                 Null
 //! ```
 //!
-//! Invariant: for every fixed-width type except the two floats, the stored bytes of a value compare as the
-//! values do (`fixed`), so that the row and the key share one form.
+//! Invariant: for every fixed-width type except the two floats, the stored bytes of a value compare
+//! as the values do (`fixed`), so that the row and the key share one form.
 
 mod column_type;
 pub(crate) mod decimal;
@@ -33,15 +33,11 @@ pub use temporal::{Date, DateTime, Time};
 /// A value that borrows its bytes. Cheap to copy.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum ValueRef<'a> {
-    /// No value.
     Null,
-    /// A signed integer.
     Int(i64),
     /// An unsigned integer, a bit field, a year, an enum's ordinal or a set's bits.
     UInt(u64),
-    /// A single-precision number.
     Float(f32),
-    /// A double-precision number.
     Double(f64),
     /// A decimal in the comparable form of its column's [`DecimalType`].
     Decimal(&'a [u8]),
@@ -55,26 +51,17 @@ pub enum ValueRef<'a> {
 /// A value that owns its bytes.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Value {
-    /// No value.
     Null,
-    /// See [`ValueRef::Int`].
     Int(i64),
-    /// See [`ValueRef::UInt`].
     UInt(u64),
-    /// See [`ValueRef::Float`].
     Float(f32),
-    /// See [`ValueRef::Double`].
     Double(f64),
-    /// See [`ValueRef::Decimal`].
     Decimal(Box<[u8]>),
-    /// See [`ValueRef::Temporal`].
     Temporal(i64),
-    /// See [`ValueRef::Bytes`].
     Bytes(Box<[u8]>),
 }
 
 impl ValueRef<'_> {
-    /// Whether this is NULL.
     #[must_use]
     pub fn is_null(&self) -> bool {
         matches!(self, ValueRef::Null)
@@ -97,7 +84,6 @@ impl ValueRef<'_> {
 }
 
 impl Value {
-    /// Whether this is NULL.
     #[must_use]
     pub fn is_null(&self) -> bool {
         matches!(self, Value::Null)
@@ -125,21 +111,22 @@ impl<'a> From<&'a Value> for ValueRef<'a> {
     }
 }
 
-/// A value, or stored bytes, that do not fit their column. The first two are the caller's fault, the third
-/// is damage to what was stored, the fourth a definition that cannot be, and the last lack of memory.
+/// A value, or stored bytes, that do not fit their column. The first two are the caller's fault,
+/// the third is damage of stored bytes, the fourth an impossible definition, and the last lack of
+/// memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ValueError {
     /// The value is of a kind that the column does not hold.
-    #[error("a value of another kind was given to a column of type {0:?}")]
+    #[error("the value's kind differs from the column's type {0:?}")]
     Mismatch(ColumnType),
     /// The value is outside what the column's type can store.
     #[error("the value is out of range for a column of type {0:?}")]
     OutOfRange(ColumnType),
     /// The stored bytes are no value of the column's type.
-    #[error("the stored bytes are no value of type {0:?}")]
+    #[error("the stored bytes are not a value of type {0:?}")]
     Corrupt(ColumnType),
     /// The type itself is impossible, such as a bit field of 65 bits.
-    #[error("there is no column type {0:?}")]
+    #[error("the column type {0:?} is impossible")]
     InvalidType(ColumnType),
     /// The memory budget has no room for what the value becomes.
     #[error(transparent)]

@@ -7,8 +7,9 @@
 //!   Timestamp  microseconds since 1970-01-01 00:00:00 UTC, non-negative; 0 is '0000-00-00 00:00:00'
 //! ```
 //!
-//! Dates are bit fields and no day count, because MySQL stores dates that are on no calendar:
-//! `0000-00-00`, `2026-02-00`. Nothing here checks a calendar; that is the SQL layer's work.
+//! Dates are bit fields rather than day counts, because MySQL stores dates that no calendar has:
+//! `0000-00-00`, `2026-02-00`. This module does not check dates against a calendar; the SQL layer
+//! does.
 
 const MICROSECONDS_PER_SECOND: i64 = 1_000_000;
 
@@ -24,7 +25,6 @@ pub struct Date {
 }
 
 impl Date {
-    /// The packed form.
     #[must_use]
     pub const fn pack(self) -> i64 {
         (self.year as i64) << 9 | (self.month as i64) << 5 | self.day as i64
@@ -44,7 +44,6 @@ impl Date {
 /// A date with a time of day.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct DateTime {
-    /// The date.
     pub date: Date,
     /// 0 to 23.
     pub hour: u8,
@@ -57,7 +56,6 @@ pub struct DateTime {
 }
 
 impl DateTime {
-    /// The packed form.
     #[must_use]
     pub const fn pack(self) -> i64 {
         let time = (self.hour as i64) << 12 | (self.minute as i64) << 6 | self.second as i64;
@@ -94,7 +92,6 @@ pub struct Time {
 }
 
 impl Time {
-    /// The packed form.
     #[must_use]
     pub const fn pack(self) -> i64 {
         let seconds = self.hours as i64 * 3600 + self.minutes as i64 * 60 + self.seconds as i64;

@@ -1,9 +1,9 @@
-//! The judge that believes nobody: dependencies are inferred from what was read, and cycles among them
-//! name the anomaly. The inference and the search are the crate `adya`'s; what is ours is the recording,
-//! and the check that every element which was read had been appended by somebody.
+//! The judge that trusts no timestamp: it infers dependencies from the reads, and a cycle among
+//! them names the anomaly. The crate `adya` does the inference and the search; this module adds the
+//! recording, and the check that every element that was read was also appended.
 //!
-//! Transactions that did not certainly commit lend no reads to the dependencies, for nothing is promised
-//! of them; the appends of those whose outcome is unknown count as possible.
+//! Reads of transactions that did not certainly commit are left out, because nothing is promised of
+//! them; the appends of transactions with unknown outcome count as possible.
 
 use std::collections::{BTreeMap, HashSet};
 use std::fmt;
@@ -14,23 +14,25 @@ use adya::{Opts, Valid, Workload};
 
 use super::{Element, History, Key, Operation, Outcome, Transaction};
 
-/// How long, in real time, the search for the shortest cycle of each kind may take. Whether there is a
-/// cycle is always decided.
+/// Real time for the search for the shortest cycle of each kind. Whether there is a cycle is always
+/// decided.
 const SEARCH_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// What is claimed of a history. *Session* adds: a session's transactions are ordered as it ran them.
-/// *Strong* or *strict* adds: so is everything that ended before something else began.
+/// The isolation that is claimed for a history. *Session* adds that a session's transactions are
+/// ordered as it ran them. *Strong* or *strict* adds that a transaction which ended before another
+/// began is ordered before it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Isolation {
     /// No dirty write, no aborted, intermediate or circular read (G0, G1a, G1b, G1c).
     ReadCommitted,
-    /// Read committed in real time: what was committed before a transaction began is seen by it.
+    /// Read committed in real time: a transaction sees everything that was committed before it
+    /// began.
     StrongReadCommitted,
     /// Reads from one snapshot, no lost update; write skew is allowed.
     SnapshotIsolation,
-    /// Snapshot isolation under which a session sees its own past.
+    /// Snapshot isolation in which a session sees its own past.
     SessionSnapshotIsolation,
-    /// Snapshot isolation under which everybody sees everybody's past.
+    /// Snapshot isolation in which every session sees the past of all sessions.
     StrongSnapshotIsolation,
     /// As if one after the other.
     Serializable,
@@ -58,9 +60,10 @@ impl Isolation {
 /// Something that the claimed isolation forbids.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Anomaly {
-    /// Its name in the literature: `G0`, `G1a`, `lost-update`, `G-single-item` (read skew), `G2-item`
-    /// (write skew), `G-nonadjacent-item` (long fork), ... , with `-realtime` or `-process` if the order
-    /// of time or of a session is a part of it; `unwritten-read` if what was read was never written.
+    /// The name in the literature: `G0`, `G1a`, `lost-update`, `G-single-item` (read skew),
+    /// `G2-item` (write skew), `G-nonadjacent-item` (long fork), ... , with `-realtime` or
+    /// `-process` if the order of time or of a session is a part of the cycle; `unwritten-read` if
+    /// an element was read that was never written.
     pub kind: String,
     /// The transactions and why each must precede the next.
     pub explanation: String,
@@ -69,10 +72,10 @@ pub struct Anomaly {
 /// Why a history was not accepted.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Rejected {
-    /// It is not what was claimed.
+    /// The claim is violated.
     Violated(Vec<Anomaly>),
-    /// Nothing can be said, for instance because no transaction depends on another: the workload
-    /// is too tame.
+    /// No conclusion, for instance because no transaction depends on another: the workload has too
+    /// few conflicts.
     Undecided(Vec<Anomaly>),
 }
 
@@ -102,11 +105,11 @@ impl fmt::Display for Rejected {
 impl std::error::Error for Rejected {}
 
 impl History {
-    /// Checks that the history is what `claimed` allows. Blocks for the time that it takes: about a
-    /// second for a hundred thousand transactions.
+    /// Checks that the history satisfies `claimed`. Blocks for about a second for a hundred
+    /// thousand transactions.
     ///
     /// # Errors
-    /// If it is not, or if it says too little.
+    /// If it does not, or if it allows no conclusion.
     pub fn check(&self, claimed: Isolation) -> Result<(), Rejected> {
         let unwritten = self.unwritten_reads();
         if !unwritten.is_empty() {

@@ -30,7 +30,7 @@ fn commit_all<const N: usize>(recordings: [Recording; N]) {
     recordings.into_iter().for_each(|recording| recording.committed(None));
 }
 
-/// A transaction of a session of its own that reads all of these.
+/// A transaction of a new session that reads all of these.
 fn reads(recorder: &Recorder, lists: &[(u32, &[u32])]) {
     let mut reader = recorder.begin(99);
     lists.iter().for_each(|(key, list)| reader.read(*key, list));

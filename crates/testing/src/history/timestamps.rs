@@ -1,5 +1,5 @@
-//! The judge that believes the timestamps: under snapshot isolation a read of `key` at snapshot `s`
-//! returns exactly what the transactions with `cts <= s` appended to it, in the order of their
+//! The judge that trusts the timestamps: under snapshot isolation a read of `key` at snapshot `s`
+//! returns exactly the appends of the transactions with `cts <= s`, in the order of their
 //! timestamps, followed by the transaction's own appends.
 //!
 //! ```text
@@ -9,11 +9,11 @@
 //! ```
 //!
 //! Beyond what inference from reads can find, this finds a read that is wrong although some other
-//! order of commits would explain it. Checked are:
+//! order of commits would explain it. It checks that:
 //!
-//! * every read of a committed transaction that told its snapshot;
-//! * of two transactions that both append to a key, one commits before the other's snapshot
-//!   ("first committer wins");
+//! * every read of a committed transaction with a reported snapshot is right;
+//! * of two transactions that both append to a key, one commits before the other's snapshot ("first
+//!   committer wins");
 //! * no two transactions commit at one timestamp, and none at or before its own snapshot;
 //! * a snapshot covers every commit that was acknowledged before its transaction began.
 
@@ -24,23 +24,20 @@ use firn_base::Cts;
 
 use super::{Element, History, Key, Operation, Outcome, Transaction};
 
-/// A contradiction between timestamps and what was seen.
+/// A contradiction between timestamps and reads.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum TimestampViolation {
     /// A read returned something else than its snapshot holds.
     WrongRead {
-        /// The list's key.
         key: Key,
-        /// The transaction's snapshot.
         snapshot: Cts,
-        /// What the snapshot holds.
+        /// The list at the snapshot.
         expected: Vec<Element>,
-        /// What was read.
+        /// The list that was read.
         found: Vec<Element>,
     },
     /// Both transactions appended to the key, and neither had the other in its snapshot.
     ConcurrentWrites {
-        /// The list's key.
         key: Key,
         /// The timestamp of the earlier one.
         first: Cts,
@@ -50,15 +47,9 @@ pub enum TimestampViolation {
     /// Two writing transactions have this timestamp.
     SharedTimestamp(Cts),
     /// A writing transaction committed at or before its own snapshot.
-    CommitBeforeSnapshot {
-        /// The transaction's snapshot.
-        snapshot: Cts,
-        /// Its commit timestamp.
-        committed_at: Cts,
-    },
+    CommitBeforeSnapshot { snapshot: Cts, committed_at: Cts },
     /// A transaction's snapshot misses a commit that was acknowledged before it began.
     StaleSnapshot {
-        /// The snapshot.
         snapshot: Cts,
         /// The latest commit that had been acknowledged.
         acknowledged: Cts,
@@ -76,11 +67,11 @@ impl std::error::Error for TimestampViolation {}
 type Versions = BTreeMap<Key, BTreeMap<Cts, Vec<Element>>>;
 
 impl History {
-    /// Checks snapshot isolation in real time against the timestamps that were told. Transactions that
-    /// told none are not looked at.
+    /// Checks snapshot isolation in real time against the reported timestamps. Transactions without
+    /// timestamps are ignored.
     ///
     /// # Errors
-    /// With the first contradiction.
+    /// The first contradiction.
     pub fn check_timestamps(&self) -> Result<(), TimestampViolation> {
         let versions = self.versions()?;
         let doubtful = self.doubtful_elements();
@@ -119,7 +110,7 @@ impl History {
         Ok(versions)
     }
 
-    /// What was appended by transactions that may or may not have committed, nobody knows when.
+    /// Elements of transactions with unknown outcome, which may appear at any time.
     fn doubtful_elements(&self) -> HashSet<(Key, Element)> {
         let doubtful = self.transactions.iter().filter(|transaction| match transaction.outcome {
             Outcome::Committed => transaction.committed_at.is_none(),

@@ -1,11 +1,11 @@
-//! A disk in memory that keeps exactly what the contract of [`firn_base::disk`] promises, and breaks what
-//! it does not promise as the seed says.
+//! A disk in memory that keeps exactly the contract of [`firn_base::disk`]. The seed decides how it
+//! uses the freedom that the contract leaves.
 //!
 //! Every call is a switch point, and takes effect after it. A disk outlives the processes that
-//! [mount](SimulatedDisk::mount) it. When the power fails, of each file every sector that was written
-//! since the last sync goes to one of the states that it went through, on its own; the names likewise.
-//! What real disks do and this one does not: nothing that was synced is ever lost, unless a test
-//! [flips bits](SimulatedDisk::flip_bit) on the medium.
+//! [mount](SimulatedDisk::mount) it. When the power fails, every sector of each file that was
+//! written since the last sync independently takes one of the states that it had; the names
+//! likewise. Unlike real disks, this one never loses data that was synced, unless a test [flips
+//! bits](SimulatedDisk::flip_bit) on the medium.
 //!
 //! Rule: the one mutex is held for the effect of a call only, never across its switch point.
 
@@ -35,22 +35,23 @@ const INPUT_OUTPUT_ERROR: i32 = 5;
 /// Chooses files by their path.
 pub type FileFilter = Arc<dyn Fn(&Path) -> bool + Send + Sync>;
 
-/// How often what goes wrong. Probabilities are per call; the default is a disk without faults.
+/// Frequencies of faults. Probabilities are per call; the default is a disk without faults.
 #[derive(Clone, Default)]
 pub struct Faults {
-    /// That a sync fails: of what it covered, some is lost, and no later sync brings it back.
+    /// Probability that a sync fails: some of what it covered is lost, and no later sync brings it
+    /// back.
     pub sync_failure: f64,
     /// That a write fails, possibly after a part of it was made.
     pub write_failure: f64,
     /// That a name cannot be created, renamed or removed.
     pub name_failure: f64,
-    /// That a read fails.
+    /// Probability that a read fails.
     pub read_failure: f64,
-    /// That one bit of what is read is wrong, this time.
+    /// Probability that one bit of a read's result is wrong, this time.
     pub read_bit_flip: f64,
     /// Calls take up to this long.
     pub max_latency: Duration,
-    /// The files that these faults happen to; all if none is given. Latency is everybody's.
+    /// The files that these faults affect; all if `None`. Latency affects every file.
     pub files: Option<FileFilter>,
 }
 
@@ -60,10 +61,10 @@ impl Faults {
     }
 }
 
-/// What was asked of a disk, and what went wrong.
+/// Operations on a disk, and faults.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Counters {
-    /// Reads that were answered.
+    /// Successful reads.
     pub reads: u64,
     /// Writes that were made in full.
     pub writes: u64,
@@ -77,7 +78,6 @@ pub struct Counters {
     pub faults: u64,
     /// Calls refused for want of room.
     pub refused_for_space: u64,
-    /// Power losses.
     pub power_losses: u64,
 }
 
@@ -92,7 +92,7 @@ struct State {
     counters: Counters,
 }
 
-/// Who holds a lock: a mount, and which of its locks.
+/// Owner of a lock: a mount, and the number of the lock.
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct LockOwner {
     mount: u64,
@@ -122,7 +122,7 @@ impl SimulatedDisk {
         SimulatedDisk { state: Arc::new(Mutex::new(state)) }
     }
 
-    /// The disk as one process sees it.
+    /// A process's access to the disk.
     #[must_use]
     pub fn mount(&self) -> Mount {
         let mut state = self.state.lock();
@@ -130,13 +130,12 @@ impl SimulatedDisk {
         Mount { disk: self.clone(), id: state.next_owner, is_cut: Arc::new(AtomicBool::new(false)) }
     }
 
-    /// From now on, this goes wrong.
+    /// Sets the faults from now on.
     pub fn set_faults(&self, faults: Faults) {
         self.state.lock().faults = faults;
     }
 
-    /// From now on, files may take so many bytes together; what they already take stays. No limit if
-    /// none is given.
+    /// Limits the size of all files together from now on; existing bytes stay. `None`: no limit.
     pub fn set_space_bytes(&self, bytes: Option<u64>) {
         self.state.lock().space_bytes = bytes;
     }
@@ -147,14 +146,14 @@ impl SimulatedDisk {
         self.state.lock().used_bytes()
     }
 
-    /// What was asked of the disk since it was made.
+    /// Operations since the disk was made.
     #[must_use]
     pub fn counters(&self) -> Counters {
         self.state.lock().counters
     }
 
-    /// The power fails: of what was not synced, the seed decides what stays. Whoever has the disk
-    /// mounted must be dead by then, as [`super::Process::crash`] sees to.
+    /// The power fails: the seed decides which unsynced writes stay. The processes that have the
+    /// disk mounted must be dead by then, as [`super::Process::crash`] ensures.
     pub fn lose_power(&self) {
         let mut state = self.state.lock();
         let state = &mut *state;
@@ -211,7 +210,7 @@ impl State {
     }
 }
 
-/// A disk as one process sees it, until the process dies.
+/// A process's access to the disk, until the process dies.
 pub struct Mount {
     disk: SimulatedDisk,
     id: u64,

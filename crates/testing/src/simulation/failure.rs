@@ -1,14 +1,13 @@
-//! What a failed run tells: the seed first, then what happened, then what every task was doing.
+//! The report of a failed run: the seed first, then the cause, then what each task was doing.
 
 use std::fmt;
 use std::time::Duration;
 
-/// Why a run failed, with what is needed to find out more.
+/// Why a run failed, and details for the search.
 #[derive(Debug, Clone)]
 pub struct Failure {
     /// The seed that replays the run.
     pub seed: u64,
-    /// What went wrong.
     pub cause: Cause,
     /// The simulated time at which it went wrong.
     pub at: Duration,
@@ -21,26 +20,23 @@ pub struct Failure {
 /// What went wrong in a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Cause {
-    /// A task panicked.
     Panic {
-        /// The task's name.
         task: String,
-        /// What it said, and where.
+        /// Message and place of the panic.
         message: String,
     },
-    /// Nobody was ready and no timer was running.
+    /// No task was ready and no timer was running.
     Deadlock,
     /// The run took more steps, or more simulated time, than it may.
     Endless {
         /// The number of steps taken.
         steps: u64,
     },
-    /// The task that had the turn did not come to its next switch point.
+    /// The task with the turn did not reach its next switch point.
     Stall {
-        /// The task's name.
         task: String,
-        /// True if it sleeps in the operating system, most likely on a mutex whose holder gave up the
-        /// turn; false if it computes.
+        /// True if it sleeps in the operating system, most likely on a mutex whose holder gave up
+        /// the turn; false if it computes.
         asleep: bool,
     },
 }
@@ -50,16 +46,15 @@ pub enum Cause {
 pub struct TaskReport {
     /// The name of its process and its own.
     pub name: String,
-    /// What it was doing.
+    /// The functions that it was in.
     pub doing: String,
     /// The functions it was in, innermost first; only after a deadlock.
     pub stack: Vec<String>,
 }
 
-/// A turn: who was chosen when.
+/// A turn: the chosen task and the time.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Turn {
-    /// The simulated time.
     pub at: Duration,
     /// The task that was given the turn.
     pub task: String,

@@ -13,15 +13,15 @@
 //!   });
 //! ```
 //!
-//! Rules for what runs inside:
+//! Rules for code that runs inside:
 //!
-//! 1. Everything that happens outside of the process goes through its [`firn_base::Environment`].
-//! 2. A task waits on a [`firn_base::event::Event`], by [`firn_base::task::sleep`] or on a task's end, and
-//!    on nothing else. No mutex is held across any of these or across a disk call; one that is makes
-//!    the run fail as a stall.
-//! 3. What belongs to a process lives in its tasks, so that it dies with them. An engine that is
+//! 1. All interaction with the outside world goes through the process's [`firn_base::Environment`].
+//! 2. A task waits on a [`firn_base::event::Event`], by [`firn_base::task::sleep`] or on a task's
+//!    end, and on nothing else. No mutex is held across any of these or across a disk call;
+//!    otherwise the run fails as a stall.
+//! 3. The state of a process lives in its tasks, so that it dies with them. An engine that is
 //!    opened in the test's own task would outlive the crash of its process.
-//! 4. Threads that are no tasks of the run must not touch what its tasks wait for.
+//! 4. Threads that are not tasks of the run must not touch anything that its tasks wait for.
 
 #![allow(clippy::disallowed_methods, reason = "tests look at the machine from outside")]
 
@@ -54,7 +54,7 @@ use state::{Limits, ProcessId};
 pub const SEED_VARIABLE: &str = "FIRN_SEED";
 /// Set to `FROM..TO`, it makes [`for_each_seed`] run these seeds instead of the test's own.
 pub const SEEDS_VARIABLE: &str = "FIRN_SEEDS";
-/// Set to a number, it makes [`for_each_seed`] run so many times as many seeds.
+/// Multiplies the number of seeds of [`for_each_seed`].
 pub const EFFORT_VARIABLE: &str = "FIRN_EFFORT";
 
 /// The process that the test's own tasks belong to.
@@ -75,18 +75,18 @@ pub struct Simulation {
 /// A run that ended well.
 #[derive(Debug)]
 pub struct Completed<T> {
-    /// What the body returned.
+    /// The body's result.
     pub value: T,
     /// The number of switch points passed.
     pub steps: u64,
     /// The simulated time that passed.
     pub elapsed: Duration,
-    /// A hash over all turns: who was given which when. Equal for equal runs.
+    /// A hash over all turns: the chosen tasks and their times. Equal for equal runs.
     pub trace_hash: u64,
 }
 
 impl Simulation {
-    /// A run whose every decision is fixed by `seed`.
+    /// A run in which `seed` determines every decision.
     #[must_use]
     pub fn new(seed: u64) -> Simulation {
         let limits = Limits { steps: 50_000_000, time: Duration::from_secs(30 * 24 * 3600) };
@@ -107,8 +107,8 @@ impl Simulation {
         self
     }
 
-    /// Fails the run when a task computes for so much real time without a switch point. One that
-    /// sleeps in the operating system is found within seconds whatever this says.
+    /// Fails the run if a task computes for this long, in real time, without a switch point. A task
+    /// that sleeps in the operating system is found within seconds in any case.
     #[must_use]
     pub fn stall_timeout(mut self, timeout: Duration) -> Simulation {
         self.stall_timeout = timeout;
@@ -161,7 +161,7 @@ impl Simulation {
         Ok(Completed { value, steps, elapsed, trace_hash: summary.trace_hash })
     }
 
-    /// Waits for the run's end; false if it stalled, in which case its threads are given up.
+    /// Waits for the run's end; false if it stalled, in which case its threads are abandoned.
     fn watch(self, core: &Core) -> bool {
         let mut seen = core.progress();
         let mut seen_at = SystemClock.monotonic();
@@ -201,7 +201,6 @@ pub struct World {
 }
 
 impl World {
-    /// The run's seed.
     #[must_use]
     pub fn seed(&self) -> u64 {
         self.seed
@@ -213,7 +212,6 @@ impl World {
         self.core.fork_random()
     }
 
-    /// The simulated clock.
     #[must_use]
     pub fn clock(&self) -> Arc<dyn Clock> {
         Arc::new(SimulatedClock { core: Arc::clone(&self.core) })
@@ -225,7 +223,7 @@ impl World {
         SimulatedDisk::new(self.core.fork_random())
     }
 
-    /// What joins the processes.
+    /// The network between the processes.
     #[must_use]
     pub fn network(&self) -> SimulatedNetwork {
         self.network.clone()
@@ -252,8 +250,8 @@ impl World {
     }
 }
 
-/// Runs `body` once for every seed; the environment variables [`SEED_VARIABLE`], [`SEEDS_VARIABLE`] and
-/// [`EFFORT_VARIABLE`] replay one seed, choose others or run more.
+/// Runs `body` once for every seed; the environment variables [`SEED_VARIABLE`], [`SEEDS_VARIABLE`]
+/// and [`EFFORT_VARIABLE`] replay one seed, choose others or run more.
 ///
 /// # Panics
 /// With the seed and a report, at the first run that fails.
@@ -277,7 +275,7 @@ pub fn first_failure(
     })
 }
 
-/// Runs `body` for each seed with a crash point of 0, 1, 2, ... until it returns false: for crashing a
+/// Runs `body` for each seed with a crash point of 0, 1, 2, ... until it returns false: crashes a
 /// process at every one of its switch points, and so between any two disk calls.
 ///
 /// ```text
@@ -310,8 +308,8 @@ pub fn for_each_crash_point(
     }
 }
 
-/// Runs `body` twice for every seed and compares the turns. What differs from run to run although the
-/// seed is the same (a hash map with random keys, an order of addresses, real time) shows here.
+/// Runs `body` twice for every seed and compares the turns. Shows whatever differs from run to run
+/// with the same seed: a hash map with random keys, an order of addresses, real time.
 ///
 /// # Panics
 /// At the first seed that does not replay, or at the first run that fails.

@@ -1,5 +1,5 @@
-//! A network in memory that keeps exactly what the contract of [`firn_base::network`] promises, and
-//! breaks what it does not promise as the seed says.
+//! A network in memory that keeps exactly the contract of [`firn_base::network`]. The seed decides
+//! how it uses the freedom that the contract leaves.
 //!
 //! ```text
 //!   let network = world.network();
@@ -10,8 +10,8 @@
 //! ```
 //!
 //! Every process lives on the host of its name, which keeps its address when the process is started
-//! again. Two directed *links* join each pair of hosts, and what goes wrong is a link's. How faults
-//! show depends on what a connection promises:
+//! again. Two directed *links* join each pair of hosts, and each link has its own faults. How a
+//! fault appears depends on what a connection promises:
 //!
 //! ```text
 //!                  Delivery::InOrder                            Delivery::Loose
@@ -23,9 +23,9 @@
 //!   cut            waits until the link is healed               lost
 //! ```
 //!
-//! A process that is killed ends its connections, and its peers are told. A machine that loses power
-//! tells nobody: its peers wait, until a process on the same host answers that it knows nothing of
-//! their connections.
+//! A killed process ends its connections, and its peers are told. A machine that loses power tells
+//! no peer: its peers wait until a process on the same host answers that it does not know their
+//! connections.
 //!
 //! Rule: the one mutex is held for the effect of a call only, never across its switch point.
 
@@ -62,11 +62,11 @@ const FIRST_FREE_PORT: u16 = 40_000;
 pub struct LinkFaults {
     /// How long a message is under way.
     pub delay: RangeInclusive<Duration>,
-    /// That it is lost.
+    /// Probability that it is lost.
     pub loss: f64,
-    /// That it arrives twice.
+    /// Probability that it arrives twice.
     pub duplication: f64,
-    /// That the connection ends instead.
+    /// Probability that the connection ends instead.
     pub reset: f64,
     /// How many bytes pass in a second; any number if none is given.
     pub bytes_per_second: Option<u64>,
@@ -107,7 +107,7 @@ pub struct NetworkCounters {
 pub struct SimulatedNetwork {
     core: Arc<Core>,
     state: Arc<Mutex<State>>,
-    /// Told of links that are healed, and of processes that start or listen.
+    /// Notified of links that are healed, and of processes that start or listen.
     changed: Arc<Event>,
 }
 
@@ -127,7 +127,7 @@ struct State {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Life {
     Alive,
-    /// Its machine's system has told its peers, or does so when it is asked.
+    /// Its machine's system has told its peers, or tells them when they ask.
     Killed,
     /// Its machine was without power.
     Lost,
@@ -138,14 +138,14 @@ struct ProcessNetwork {
     life: Life,
 }
 
-/// Where on a host somebody listens.
+/// A listening address on a host.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 enum Endpoint {
     Port(u16),
     Path(std::path::PathBuf),
 }
 
-/// Connections that nobody has accepted yet.
+/// Connections that were not accepted yet.
 struct Backlog {
     process: ProcessId,
     waiting: std::collections::VecDeque<Accepted>,
@@ -180,7 +180,7 @@ impl SimulatedNetwork {
         }
     }
 
-    /// The network as one process sees it.
+    /// A process's access to the network.
     pub(super) fn join(&self, process: ProcessId, host: &str) -> Arc<HostNetwork> {
         let host = {
             let mut state = self.state.lock();
@@ -199,19 +199,19 @@ impl SimulatedNetwork {
         Address::Tcp(SocketAddr::new(ip(host), port))
     }
 
-    /// From now on, this goes wrong at all links that [`SimulatedNetwork::set_link`] says nothing of.
+    /// Sets the faults of all links that [`SimulatedNetwork::set_link`] does not name.
     pub fn set_faults(&self, faults: LinkFaults) {
         self.state.lock().links.default = faults;
     }
 
-    /// From now on, this goes wrong with what the one host sends to the other.
+    /// Sets the faults of the link between two hosts.
     pub fn set_link(&self, from: &str, to: &str, faults: LinkFaults) {
         let mut state = self.state.lock();
         let link = (state.host(from), state.host(to));
         state.links.own.insert(link, faults);
     }
 
-    /// From now on, nothing that the one host sends reaches the other, what is under way included.
+    /// Cuts a link: no message from the one host reaches the other, including those under way.
     pub fn cut(&self, from: &str, to: &str) {
         let mut state = self.state.lock();
         let link = (state.host(from), state.host(to));
@@ -257,13 +257,13 @@ impl SimulatedNetwork {
         self.changed.notify_all();
     }
 
-    /// What was asked of the network since the run began.
+    /// Operations on the network since the run began.
     #[must_use]
     pub fn counters(&self) -> NetworkCounters {
         self.state.lock().counters
     }
 
-    /// A process is dead; its peers are told if its machine lives on.
+    /// Ends a process; its peers are told if its machine lives on.
     fn end(&self, process: ProcessId, life: Life) {
         let mut state = self.state.lock();
         let now = self.core.now();
@@ -322,7 +322,7 @@ impl State {
         last == Some(Life::Killed)
     }
 
-    /// Makes the choices ready.
+    /// Prepares the random choices.
     fn begin(&mut self, core: &Core) {
         self.random.get_or_insert_with(|| core.fork_random());
     }

@@ -1,5 +1,5 @@
-//! What a panic says, kept for the report instead of being printed: a thousand seeds of which some are
-//! expected to fail would bury everything else.
+//! Messages of panics, kept for the report instead of being printed: among a thousand seeds,
+//! expected panics would bury all other output.
 
 use std::any::Any;
 use std::backtrace::Backtrace;
@@ -7,10 +7,10 @@ use std::cell::{Cell, RefCell};
 use std::panic::{self, AssertUnwindSafe, PanicHookInfo};
 use std::sync::Once;
 
-/// How many functions of a stack are told.
+/// Functions of a stack in a report.
 const TOLD_FUNCTIONS: usize = 8;
 
-/// The payload that unwinds a task which must stop; it passes no panic hook and says nothing.
+/// The payload that unwinds a task that must stop; it passes no panic hook and prints nothing.
 pub(super) struct Stopped;
 
 /// How a task's body ended.
@@ -30,7 +30,7 @@ pub(super) fn stop() -> ! {
     panic::resume_unwind(Box::new(Stopped))
 }
 
-/// Runs `body` to its end, whichever that is. A panic is told by what it returns, not on stderr.
+/// Runs `body` to its end. A panic is in the result, not on standard error.
 pub(super) fn run<T>(body: impl FnOnce() -> T) -> Ending<T> {
     install_hook();
     SIMULATED.set(true);
@@ -80,8 +80,7 @@ fn said(payload: &dyn Any) -> String {
     }
 }
 
-/// The functions of `backtrace` that are neither the standard library's nor the simulator's, innermost
-/// first.
+/// The functions of `backtrace` outside the standard library and the simulator, innermost first.
 pub(super) fn own_functions(backtrace: &Backtrace) -> Vec<String> {
     let text = backtrace.to_string();
     let lines: Vec<&str> = text.lines().map(str::trim).collect();

@@ -1,4 +1,4 @@
-//! Simulated processes: a process is a group of tasks that dies as one, over a disk that does not.
+//! Simulated processes: a process is a group of tasks that dies at once, over a disk that does not.
 
 use std::fmt;
 use std::sync::Arc;
@@ -99,7 +99,7 @@ impl Process {
         Process { core, id, name: name.into(), disk, mount, network, environment }
     }
 
-    /// The world as this process sees it.
+    /// The outside world of this process.
     #[must_use]
     pub fn environment(&self) -> Environment {
         self.environment.clone()
@@ -127,9 +127,10 @@ impl Process {
         self.spawn("run", body).join()
     }
 
-    /// Waits until the tasks of this process have come to `switches` switch points since it was started;
-    /// none of them goes on before the caller waits or yields, so that a crash now hits the process
-    /// right there. False if it ended or came to rest before. One task may wait for this at a time.
+    /// Waits until the tasks of this process have reached `switches` switch points since it was
+    /// started. None of them continues before the caller waits or yields, so a crash now hits the
+    /// process at that point. False if it ended or came to rest before. One task may wait for this
+    /// at a time.
     pub fn wait_for_switches(&self, switches: u64) -> bool {
         self.core.wait_for_switches(self.core.current(), self.id, switches)
     }
@@ -140,19 +141,19 @@ impl Process {
         self.network.address(port)
     }
 
-    /// `SIGSTOP`: no task of this process goes on before [`Process::resume`]. What others send it
-    /// arrives, time passes, and its connections stay.
+    /// `SIGSTOP`: no task of this process runs until [`Process::resume`]. Messages to it arrive,
+    /// time passes, and its connections stay.
     pub fn pause(&self) {
         self.core.pause(self.id);
     }
 
-    /// `SIGCONT`: its tasks go on where they stand.
+    /// `SIGCONT`: its tasks continue.
     pub fn resume(&self) {
         self.core.resume(self.id);
     }
 
-    /// `kill -9`: every task stops where it stands. What it wrote is in the operating system's hands
-    /// and will be on the disk, synced or not; its peers are told that their connections have ended.
+    /// `kill -9`: every task stops where it is. The operating system has all its writes and will
+    /// bring them to the disk, synced or not; its peers are told that their connections have ended.
     /// Waits until all tasks have unwound.
     pub fn kill(&self) {
         self.mount.cut();
@@ -160,8 +161,8 @@ impl Process {
         self.core.kill(self.core.current(), self.id);
     }
 
-    /// The machine loses power: every task stops where it stands, and of what was not synced the disk
-    /// keeps what the seed decides. Its peers are told nothing. Waits until all tasks have unwound.
+    /// The machine loses power: every task stops where it is, and the seed decides which unsynced
+    /// writes the disk keeps. Its peers are told nothing. Waits until all tasks have unwound.
     pub fn crash(&self) {
         self.mount.cut();
         self.network.lose_power();
@@ -170,7 +171,6 @@ impl Process {
     }
 }
 
-/// The simulated time.
 pub(super) struct SimulatedClock {
     pub(super) core: Arc<Core>,
 }

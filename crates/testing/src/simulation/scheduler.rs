@@ -1,5 +1,5 @@
-//! The seeded scheduler: every simulated task is a thread of the operating system, and just one of
-//! them, the one that has the *turn*, runs.
+//! The seeded scheduler: every simulated task is a thread of the operating system, and only the one
+//! that has the *turn* runs.
 //!
 //! ```text
 //!   task a   ──run──┤wait(event)                          ├──run──
@@ -7,13 +7,13 @@
 //!   task c                                            ...nobody ready: time jumps to the next timer
 //! ```
 //!
-//! What it knows and how it decides is in [`super::state`]; here are the threads.
+//! [`super::state`] has the scheduler's state and decisions; this module has the threads.
 //!
-//! A task is *doomed* when its process is killed or the run is over: it is made ready, and at the
-//! switch point where it stands it unwinds with a payload that only the task's root catches. Code that
-//! runs while unwinding may call anything here; it keeps the turn and returns at once. If it goes on
-//! asking ([`UNWINDING_PATIENCE`]), it spins on something that never comes, and its thread is parked
-//! for ever: a killed process runs no destructors anyway.
+//! A task is *doomed* when its process is killed or the run has ended: it is made ready, and at its
+//! switch point it unwinds with a payload that only the task's root catches. Code that runs while
+//! unwinding may call any function here; it keeps the turn and returns at once. If it calls too
+//! often ([`UNWINDING_PATIENCE`]), it polls for something that never happens, and its thread is
+//! parked forever: a killed process runs no destructors anyway.
 
 use std::backtrace::Backtrace;
 use std::cell::RefCell;
@@ -29,7 +29,7 @@ use super::panics::{self, Ending};
 use super::state::{Limits, Phase, ProcessId, ProcessState, State, TaskId, WaitKey};
 use crate::random::Random;
 
-/// How often code that runs while its task unwinds may ask for a switch before its thread is given up.
+/// Switches that code may request while its task unwinds, before its thread is abandoned.
 const UNWINDING_PATIENCE: u32 = 10_000;
 
 enum Intent {
@@ -85,8 +85,8 @@ impl Core {
         state.processes.len() - 1
     }
 
-    /// Starts `body` as a task, which is ready at once. A task of a process that has been killed ends
-    /// before it begins.
+    /// Starts `body` as a task, which is ready at once. A task of a killed process ends before it
+    /// begins.
     pub(super) fn spawn(
         self: &Arc<Core>,
         process: ProcessId,
@@ -230,8 +230,9 @@ impl Core {
         true
     }
 
-    /// Waits until the tasks of `process` have come to `switches` switch points in all; the caller then
-    /// has the turn before any of them goes on. False if the process ended before, or came to rest.
+    /// Waits until the tasks of `process` have reached `switches` switch points in all; the caller
+    /// then has the turn before any of them continues. False if the process ended or came to rest
+    /// before.
     pub(super) fn wait_for_switches(&self, me: TaskId, process: ProcessId, switches: u64) -> bool {
         {
             let mut state = self.state.lock();
@@ -257,7 +258,7 @@ impl Core {
         self.state.lock().resume(process);
     }
 
-    /// Ends all tasks of `process` and waits until they have ended; the caller with them if it is one.
+    /// Ends all tasks of `process` and waits for them; ends the caller too if it is one of them.
     pub(super) fn kill(&self, me: TaskId, process: ProcessId) {
         let own = {
             let mut state = self.state.lock();
@@ -294,7 +295,7 @@ impl Core {
         state.all_ended()
     }
 
-    /// The step count and the thread of the task that has the turn: what a watchdog compares.
+    /// The step count and the thread of the task that has the turn, which a watchdog compares.
     pub(super) fn progress(&self) -> (u64, Option<i32>) {
         let state = self.state.lock();
         (state.steps, state.turn.and_then(|task| state.tasks[task].thread_id))
@@ -323,7 +324,7 @@ impl Core {
     }
 }
 
-/// What a simulated thread asks: the run's scheduler, and who it is there.
+/// The scheduler of a simulated thread, and the thread's task.
 pub(super) struct TaskScheduler {
     core: Arc<Core>,
     me: TaskId,

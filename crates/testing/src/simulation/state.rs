@@ -1,13 +1,15 @@
-//! Who has the turn, who is ready, who waits for what: the scheduler's books and its decisions.
+//! The state of the scheduler and its decisions: which task has the turn, which are ready, and what
+//! the others wait for.
 //!
 //! Invariants:
 //!
-//! * at most one task has the turn; a task that is neither it, nor ready, nor waiting, has ended;
-//! * a task is in `ready` exactly once if it is ready, or among its process's `paused` ones; in
-//!   `waiting` exactly once if it waits, in `timers` exactly once if its wait has a timeout;
-//! * no decision depends on an address, on real time or on which thread the operating system runs:
-//!   the same seed gives the same turns. Events are known by address, but addresses are only ever
-//!   looked up, never ordered or iterated over.
+//! * at most one task has the turn; a task that neither has the turn nor is ready nor waits has
+//!   ended;
+//! * a ready task is in `ready` exactly once, or among its process's `paused` tasks; a waiting task
+//!   is in `waiting` exactly once, and in `timers` exactly once if its wait has a timeout;
+//! * no decision depends on an address, on real time or on the choice of threads by the operating
+//!   system: the same seed gives the same turns. Events are identified by address, but addresses
+//!   are only looked up, never ordered or iterated over.
 
 use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::sync::Arc;
@@ -22,9 +24,9 @@ use crate::random::Random;
 pub(super) type TaskId = usize;
 pub(super) type ProcessId = usize;
 
-/// The simulated time that passes at each switch point, so that whoever polls a deadline meets it.
+/// Simulated time of each switch point, so that a task that polls reaches its deadline.
 const STEP: Duration = Duration::from_micros(1);
-/// How many turns a failure tells.
+/// Turns in a failure's report.
 const TOLD_TURNS: usize = 64;
 
 /// How far a run may go.
@@ -58,15 +60,16 @@ pub(super) enum Phase {
     Ended,
 }
 
-/// How the next task is chosen. Some bugs want a switch at every point, some a long undisturbed run of
-/// one task, some a task that is left aside for long although it is ready: each seed has its way.
+/// How the next task is chosen. Some bugs need a switch at every point, some a long undisturbed run
+/// of one task, some a task that is not chosen for long although it is ready. Each seed uses one
+/// policy.
 #[derive(Debug, Clone, Copy)]
 enum Policy {
     /// At a point where a task could go on, another one gets the turn with this probability; which
     /// one is drawn evenly.
     Even { switch_probability: f64 },
-    /// The ready task of the highest priority runs. A task that could go on draws its priority anew
-    /// with this probability, so that nobody waits for ever for one that polls.
+    /// Runs the ready task of the highest priority. A running task draws a new priority with this
+    /// probability, so that no task waits forever for one that polls.
     Priorities { redraw_probability: f64 },
 }
 
@@ -81,7 +84,7 @@ impl Policy {
 
 /// A task of the run, ended or not.
 pub(super) struct TaskState {
-    /// Unlike any other task's.
+    /// Unique among the tasks.
     pub(super) name: Arc<str>,
     pub(super) process: ProcessId,
     pub(super) phase: Phase,
@@ -104,9 +107,9 @@ pub(super) struct ProcessState {
     /// How many of its tasks have not ended.
     pub(super) living: usize,
     pub(super) is_killed: bool,
-    /// How many switch points its tasks have come to.
+    /// Switch points that its tasks have reached.
     pub(super) switches: u64,
-    /// Who waits for which of them.
+    /// The switch point that a task waits for, and that task.
     pub(super) awaited: Option<(u64, TaskId)>,
     /// Its tasks that are ready, while it is paused.
     paused: Option<Vec<TaskId>>,
@@ -117,7 +120,7 @@ pub(super) struct State {
     seed: u64,
     pub(super) tasks: Vec<TaskState>,
     pub(super) processes: Vec<ProcessState>,
-    /// Who runs next whatever the policy says.
+    /// The task that runs next, whatever the policy says.
     next: Option<TaskId>,
     pub(super) turn: Option<TaskId>,
     pub(super) ready: Vec<TaskId>,
@@ -205,7 +208,8 @@ impl State {
         self.ready.extend(self.processes[process].paused.take().unwrap_or_default());
     }
 
-    /// Counts a switch point of the task's process; true if somebody waited for it, who is then next.
+    /// Counts a switch point of the task's process; true if a task waited for it, which then runs
+    /// next.
     pub(super) fn count_switch(&mut self, me: TaskId) -> bool {
         let id = self.tasks[me].process;
         let process = &mut self.processes[id];
@@ -273,7 +277,7 @@ impl State {
     }
 
     pub(super) fn enqueue(&mut self, me: TaskId, key: WaitKey, timeout: Option<Duration>) {
-        // A timeout beyond what a duration can hold is none.
+        // A timeout that a duration cannot hold counts as none.
         let until = timeout.and_then(|timeout| self.now.checked_add(timeout));
         if let Some(until) = until {
             self.timers.insert((until, me));
@@ -283,7 +287,7 @@ impl State {
         self.tasks[me].timed_out = false;
     }
 
-    /// Makes a waiting task ready and forgets what it waited for.
+    /// Makes a waiting task ready and forgets its wait.
     fn stop_waiting(&mut self, task: TaskId) {
         let Phase::Waiting { key, until } = self.tasks[task].phase else { return };
         if let Some(until) = until {
@@ -305,7 +309,7 @@ impl State {
         }
     }
 
-    /// Makes one of those ready who wait for `key`; the seed says which.
+    /// Makes one of the tasks that wait for `key` ready, chosen by the seed.
     pub(super) fn wake_one(&mut self, key: WaitKey) {
         let count = self.waiting.get(&key).map_or(0, Vec::len);
         if count > 0 {
@@ -314,7 +318,7 @@ impl State {
         }
     }
 
-    /// Gives the turn to somebody who is ready; lets time jump if nobody is.
+    /// Passes the turn to a ready task; if there is none, time jumps to the next timer.
     pub(super) fn pass_turn(&mut self) {
         self.turn = None;
         while self.ready.is_empty() {
@@ -336,7 +340,8 @@ impl State {
         self.tasks[chosen].turn.notify_one();
     }
 
-    /// A switch point that somebody waits for; once nothing moves any more it will not be reached.
+    /// A switch point that a task waits for, and that cannot be reached because no task runs any
+    /// more.
     fn awaited_switch_point(&self) -> Option<WaitKey> {
         let mut processes = 0..self.processes.len();
         let key = processes.find(|id| self.waiting.contains_key(&WaitKey::SwitchPoint(*id)));
@@ -355,7 +360,7 @@ impl State {
         self.turns.push_back((self.now, task));
     }
 
-    /// Has tasks end at their next switch point, those of paused processes too.
+    /// Makes tasks end at their next switch point, including those of paused processes.
     pub(super) fn doom(&mut self, who: impl Fn(&TaskState) -> bool) {
         for id in 0..self.tasks.len() {
             if who(&self.tasks[id]) {
@@ -366,7 +371,7 @@ impl State {
         }
     }
 
-    /// The first failure counts; what happens while everybody unwinds does not.
+    /// Records the first failure; later ones, while tasks unwind, are ignored.
     pub(super) fn fail(&mut self, cause: Cause) {
         if self.over {
             return;

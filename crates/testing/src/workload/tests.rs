@@ -1,4 +1,4 @@
-//! The workload and the judges against a toy store whose isolation is known, under the simulator.
+//! The workload and the judges against a toy store of known isolation, under the simulator.
 
 use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
@@ -20,7 +20,7 @@ enum Level {
     ReadUncommitted,
     /// Each read sees what is committed by then; an append locks its list.
     ReadCommitted,
-    /// Reads see a snapshot, but commits do not look for conflicts.
+    /// Reads see a snapshot, but commits do not check for conflicts.
     SnapshotWithoutConflicts,
     /// Reads see a snapshot, the first committer wins.
     Snapshot,
@@ -37,7 +37,7 @@ struct Lists {
     lists: BTreeMap<Key, Versions>,
     clock: u64,
     busy: bool,
-    /// Who has locked which list.
+    /// The owner of each locked list.
     locks: BTreeMap<Key, SessionId>,
 }
 

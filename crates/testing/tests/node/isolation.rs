@@ -1,4 +1,4 @@
-//! What concurrent transactions of the engine saw, judged against the level that they ran at.
+//! The reads of concurrent transactions of the engine, judged against their isolation level.
 
 use std::ops::{Bound, RangeInclusive};
 use std::time::Duration;

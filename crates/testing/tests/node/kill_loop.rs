@@ -1,4 +1,4 @@
-//! `kill -9` at random moments, over a real disk: the process under test is this very test binary,
+//! `kill -9` at random moments, over a real disk: the process under test is this test binary,
 //! started again with [`VICTIM_VARIABLE`] set.
 //!
 //! ```text
@@ -59,7 +59,7 @@ fn say(line: &str) {
     said.expect("the parent listens");
 }
 
-/// What is handed to the child.
+/// The child's parameters.
 struct Orders {
     path: PathBuf,
     seed: u64,

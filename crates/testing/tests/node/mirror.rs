@@ -1,4 +1,4 @@
-//! The two trees, and doing a plan's steps to both of them in one transaction.
+//! The two trees, and applying a plan's steps to both of them in one transaction.
 
 use firn_base::{IndexId, SpaceId, TableId};
 use firn_engine::log::writer::Purpose;
@@ -15,7 +15,6 @@ use crate::plan::{
 /// The space that both trees lie in.
 pub(crate) const SPACE: SpaceId = SpaceId(100);
 
-/// The two trees.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Trees {
     pub(crate) table: IndexId,
@@ -23,7 +22,8 @@ pub(crate) struct Trees {
 }
 
 impl Trees {
-    /// Makes both trees, with a counter for each thread and all accounts. Returns when that is durable.
+    /// Makes both trees, with a counter for each thread and all accounts. Returns when that is
+    /// durable.
     pub(crate) fn create(engine: &Engine, shape: &Shape) -> Result<Trees, EngineError> {
         let forest = engine.forest();
         forest.spaces().create(SPACE, SpacePurpose::Table, TableId(1))?;
@@ -57,7 +57,7 @@ impl Trees {
         Ok(u64::from_be_bytes(payload.as_slice().try_into().expect("eight bytes")))
     }
 
-    /// Does all that the plan says, and counts it.
+    /// Carries out the plan, and counts it.
     pub(crate) fn carry_out(&self, trx: &mut Transaction, plan: &Plan) -> Result<(), EngineError> {
         for step in &plan.steps {
             self.do_step(trx, plan.thread, step)?;

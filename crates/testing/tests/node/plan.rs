@@ -1,13 +1,13 @@
-//! What each transaction of each thread does, as a pure function of seed, thread and sequence number;
-//! and the model that the verification compares a database with.
+//! The steps of each transaction of each thread, as a pure function of seed, thread and sequence
+//! number; and the model that the verification compares a database with.
 //!
 //! ```text
 //!   table tree:   r thread key → tag value     c thread → sequence number     a n → balance, transfers
 //!   index tree:   tag thread   → key of the record that has this tag
 //! ```
 //!
-//! A thread's records are its own, so that its last sequence number alone says what they must be. The
-//! accounts are everybody's: no money is made or lost, and every transfer is counted.
+//! Each thread has its own records, so its last sequence number alone determines them. All threads
+//! share the accounts: no money is created or lost, and every transfer is counted.
 
 use std::collections::BTreeMap;
 
@@ -18,7 +18,6 @@ use firn_testing::random::Random;
 pub(crate) struct Shape {
     /// What every transaction is drawn from.
     pub(crate) seed: u64,
-    /// Threads that write.
     pub(crate) threads: u32,
     /// Records that a thread may have.
     pub(crate) keys: u64,
@@ -35,15 +34,14 @@ pub(crate) struct Shape {
 pub(crate) enum Step {
     /// The record has this tag and value from now on.
     Put { key: Vec<u8>, tag: [u8; 8], value: Vec<u8> },
-    /// Those of these records that are not there come, all at once.
+    /// Inserts those of these records that do not exist, all at once.
     Fill(Vec<(Vec<u8>, Tagged)>),
-    /// The record is gone.
+    /// Deletes the record.
     Delete { key: Vec<u8> },
     /// These are done behind a savepoint, and taken back.
     Undone(Vec<Step>),
 }
 
-/// One transaction.
 #[derive(Debug, Clone)]
 pub(crate) struct Plan {
     pub(crate) thread: u32,
@@ -52,7 +50,7 @@ pub(crate) struct Plan {
     pub(crate) transfer: Option<Transfer>,
 }
 
-/// Money that goes from one account to another.
+/// A transfer from one account to another.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Transfer {
     pub(crate) from: u64,
@@ -99,7 +97,7 @@ impl Plan {
         Plan::draw_from(shape, thread, sequence, &Random::new(mixed).fork())
     }
 
-    /// Any transaction of `thread`, for one that is to be rolled back.
+    /// Any transaction of `thread`, for one that will be rolled back.
     pub(crate) fn draw_from(shape: &Shape, thread: u32, sequence: u64, random: &Random) -> Plan {
         let count = match random.chance(0.01) {
             true => random.between(shape.long_steps / 2, shape.long_steps),

@@ -1,4 +1,4 @@
-//! From start to first answer with a gibibyte of log that no page has seen yet.
+//! The time from start to first answer with a gibibyte of log that no page has seen yet.
 
 use std::process::Command;
 use std::sync::Mutex;

@@ -1,4 +1,4 @@
-//! The whole node under the simulator: every wait, disk call and crash is drawn from a seed.
+//! The whole node under the simulator: the seed determines every wait, disk call and crash.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -41,7 +41,7 @@ fn options(random: &Random) -> NodeOptions {
     options
 }
 
-/// What outlives all processes.
+/// The state that outlives all processes.
 #[derive(Clone)]
 struct Outside {
     witness: Arc<Mutex<Witness>>,
@@ -125,7 +125,7 @@ fn verify(world: &World, disk: &SimulatedDisk, outside: &Outside) {
     let verifier = world.start("verifier", disk);
     let verified = verifier.run(move |environment| {
         let node = open(environment, &random).expect("nothing is wrong with the disk");
-        // Taken out, because the check waits and nobody may wait with a mutex.
+        // Taken out, because the check waits, and no task may wait with a mutex held.
         let placeholder = Witness::new(Model::new(&outside.shape));
         let mut witness = std::mem::replace(&mut *outside.witness.lock(), placeholder);
         if let Err(complaint) = witness.check(node.engine(), outside.trees) {
@@ -187,7 +187,7 @@ fn nor_do_failing_syncs() {
     });
 }
 
-/// Here a process is killed after it made a page file and before it synced the name; the next one stores
+/// A process is killed after it made a page file and before it synced the name; the next one stores
 /// pages in that file; then the power fails.
 #[test]
 fn names_that_a_killed_process_did_not_sync_do_not_vanish_later() {

@@ -1,4 +1,4 @@
-//! Checks of a tree's structure, page by page: fences, links, levels, and that no page is lost.
+//! Checks a tree's structure, page by page: fences, links, levels, and that no page is lost.
 
 use std::collections::BTreeSet;
 
@@ -10,7 +10,7 @@ use firn_format::tree::TreePage;
 
 use crate::mirror::{SPACE, Trees};
 
-/// What is kept of a page that was looked at.
+/// Properties of a page that was visited.
 struct Node {
     level: u8,
     low: Vec<u8>,
@@ -19,7 +19,8 @@ struct Node {
     children: Vec<(Vec<u8>, PageNo)>,
 }
 
-/// Checks both trees, and that every page in use belongs to one of them. Nobody may be changing them.
+/// Checks both trees, and that every page in use belongs to one of them. The trees must not change
+/// meanwhile.
 pub(crate) fn check(engine: &Engine, trees: Trees) -> Result<(), String> {
     let mut pages = BTreeSet::new();
     for index in [trees.table, trees.index] {
@@ -45,7 +46,7 @@ fn check_tree(engine: &Engine, index: IndexId, pages: &mut BTreeSet<PageId>) -> 
     }
 }
 
-/// Goes along a level from left to right: fences join, children fit, nobody is met twice.
+/// Walks along a level from left to right: fences join, children fit, no page occurs twice.
 fn check_level(
     engine: &Engine,
     index: IndexId,

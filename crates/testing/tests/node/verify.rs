@@ -1,4 +1,4 @@
-//! Comparing a node that was started after a crash with everything that was ever acknowledged.
+//! Compares a node that was started after a crash with everything that was ever acknowledged.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -16,11 +16,11 @@ use crate::worker::{Said, parse_xid};
 #[derive(Debug, Clone, Copy, Default)]
 struct Known {
     acknowledged: u64,
-    /// Prepared, and nobody has asked for its end.
+    /// Prepared, and not yet ended.
     prepared: Option<u64>,
 }
 
-/// What the workers of all lives have said, and what follows from it.
+/// The reports of all workers of all lives, and their consequences.
 #[derive(Debug)]
 pub(crate) struct Witness {
     known: Vec<Known>,
@@ -38,7 +38,7 @@ impl Witness {
         self.model.sequences.iter().sum()
     }
 
-    /// Hears what a worker says.
+    /// Receives a worker's report.
     pub(crate) fn hear(&mut self, thread: u32, sequence: u64, said: Said) {
         let known = &mut self.known[thread as usize];
         match said {
@@ -51,7 +51,7 @@ impl Witness {
         }
     }
 
-    /// Checks a node on which nobody works.
+    /// Checks a node that has no other users.
     pub(crate) fn check(&mut self, engine: &Engine, trees: Trees) -> Result<(), String> {
         if let Some(wrong) = &self.wrong {
             return Err(wrong.clone());
@@ -63,7 +63,7 @@ impl Witness {
         }
         self.check_prepared(engine)?;
         self.check_records(engine, trees)?;
-        // Pages that were merged away are given back a while later.
+        // Pages that were merged away are freed a while later.
         let mut checked = Ok(());
         for _ in 0..200 {
             checked = structure::check(engine, trees);

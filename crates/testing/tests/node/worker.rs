@@ -1,4 +1,4 @@
-//! A thread that does its transactions one after the other and says what was acknowledged.
+//! A thread that runs its transactions one after the other and reports what was acknowledged.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -14,7 +14,7 @@ use firn_testing::random::Random;
 use crate::mirror::Trees;
 use crate::plan::{Plan, Shape};
 
-/// What a worker says about its transactions, in its order.
+/// A worker's report on a transaction, in order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Said {
     /// The commit was acknowledged.
@@ -27,13 +27,13 @@ pub(crate) enum Said {
     Wrong,
 }
 
-/// Is told what a worker says: thread, sequence number, what.
+/// Receives a worker's reports: thread, sequence number, report.
 pub(crate) type Report = Arc<dyn Fn(u32, u64, Said) + Send + Sync>;
 
 /// Commits that may be on their way to the disk at once.
 const IN_FLIGHT: u64 = 16;
 
-/// A worker's hands.
+/// A worker of one node.
 pub(crate) struct Worker<'a> {
     pub(crate) engine: &'a Engine,
     pub(crate) trees: Trees,
@@ -80,7 +80,8 @@ pub(crate) fn end_prepared(
 }
 
 impl Worker<'_> {
-    /// Works until it is told to stop or the node cannot go on; says so if it should have been able to.
+    /// Works until it is told to stop or the node fails; reports a failure that should not have
+    /// happened.
     pub(crate) fn run(&self) {
         let in_flight = Arc::new(AtomicU64::new(0));
         let mut next = match self.first() {

@@ -1,4 +1,4 @@
-//! A MySQL client as sqllogictest wants a database to be.
+//! A MySQL client behind sqllogictest's database interface.
 
 use mysql::prelude::Queryable;
 use mysql::{Conn, OptsBuilder, Value};
@@ -20,7 +20,6 @@ impl From<mysql::Error> for ClientError {
     }
 }
 
-/// A connection.
 pub(crate) struct Client {
     connection: Conn,
 }

@@ -1,5 +1,5 @@
-//! Both executors over the same rows: random values of each type, and queries that compute, compare, group,
-//! order and join them.
+//! Both executors over the same rows: random values of each type, and queries that compute,
+//! compare, group, order and join them.
 
 use mysql::prelude::Queryable;
 use mysql::{Row, Value};
@@ -223,7 +223,7 @@ fn queries() -> Vec<String> {
     queries
 }
 
-/// What a query answers, in any order where it asks for none; an error by its number.
+/// A query's answer, sorted unless the query orders it; an error by its number.
 fn answer(client: &mut Client, executor: &str, query: &str) -> Vec<String> {
     let connection = client.connection();
     connection.query_drop(format!("SET firn_executor = {executor}")).expect("a setting");

@@ -1,5 +1,5 @@
-//! Columns that are kept between statements, while rows are written, tables are altered and snapshots grow old:
-//! the executor that reads no columns has the last word on each answer.
+//! Kept columns, while rows are written, tables altered and snapshots grow old: the executor that
+//! reads no columns gives the expected answers.
 
 use mysql::prelude::Queryable;
 use mysql::{Conn, Row, Value};
@@ -13,7 +13,7 @@ const STEPS: usize = 60;
 /// Sessions that hold snapshots of different age.
 const READERS: usize = 3;
 
-/// What is asked: all columns, few rows, an index alone, a range that begins within a leaf.
+/// The queries: all columns, few rows, an index alone, a range that begins within a leaf.
 const QUERIES: &[&str] = &[
     "SELECT COUNT(*), SUM(id), SUM(a), SUM(d), SUM(LENGTH(t)), MIN(t), MAX(z) FROM k",
     "SELECT COUNT(*), SUM(a) FROM k WHERE t = 'often' AND d > 5000",
@@ -33,7 +33,6 @@ fn row(numbers: &mut Numbers, id: u64) -> String {
     format!("({id},{a},{d}.25,{text},'2026-03-29 01:{minute:02}:00')")
 }
 
-/// Some write.
 fn write(numbers: &mut Numbers) -> String {
     let id = numbers.next(ROWS);
     let to = id + numbers.next(300);
@@ -61,7 +60,7 @@ fn answer(connection: &mut Conn, executor: &str, query: &str) -> Vec<String> {
 fn check(connection: &mut Conn, step: &str) {
     for query in QUERIES {
         let expected = answer(connection, "ROW", query);
-        // The first puts what is missing, the second has it.
+        // The first run fills the cache, the second one uses it.
         for _ in 0..2 {
             assert_eq!(answer(connection, "VECTORISED", query), expected, "{query}, after {step}");
         }
@@ -108,7 +107,7 @@ fn kept_columns_are_what_each_snapshot_sees() {
                 let zone = ["+00:00", "+05:30", "Europe/Zurich"][numbers.next(3) as usize];
                 exec(reader, &format!("SET time_zone = '{zone}'"));
             }
-            // What it has written itself, it alone sees.
+            // Only this session sees its own writes.
             3 => {
                 exec(reader, "COMMIT");
                 exec(reader, "BEGIN");

@@ -1,5 +1,5 @@
-//! `KILL QUERY` of statements that are in the midst of a long piece of work, in both executors: how long until the
-//! client has its error.
+//! `KILL QUERY` during long computations, in both executors: how long until the client has its
+//! error.
 
 use std::time::{Duration, Instant};
 
@@ -8,7 +8,8 @@ use mysql::prelude::Queryable;
 use crate::client::Client;
 use crate::server::Server;
 
-/// What each statement is at when it is killed. None of them gives a row before it has done most of its work.
+/// The work in progress when each statement is killed. None returns a row before most of its work
+/// is done.
 const STATEMENTS: &[(&str, &str)] = &[
     ("sort", "SELECT a.s, b.v FROM big a, few b ORDER BY a.s DESC, b.v LIMIT 9000000, 1"),
     ("join", "SELECT COUNT(*) FROM big a JOIN big b ON a.v = b.v WHERE a.k + b.k = -1"),
@@ -58,7 +59,7 @@ fn killed_after(port: u16, executor: &str, statement: &str, moment: Duration) ->
     let id = connection.connection_id();
     std::thread::scope(|scope| {
         let waiting = scope.spawn(|| {
-            // An error among rows is told by those who read them.
+            // An error among rows is reported when the rows are read.
             let answer = connection.query::<mysql::Row, _>(statement).map(drop);
             (answer, Instant::now())
         });

@@ -1,11 +1,12 @@
-//! SQL by scripts: each file of `files/` is run by a MySQL client against a server over an empty directory.
+//! SQL by scripts: each file of `files/` is run by a MySQL client against a server over an empty
+//! directory.
 //!
 //! ```text
 //!   files/joins.slt ──sqllogictest──► mysql client ──wire──► Endpoint over a LocalNode in a temporary directory
 //! ```
 //!
-//! A file has a schema of its own. `FIRN_SQL_FILES=join` runs the files whose names hold that text;
-//! `FIRN_SQL_PORT` runs them against a server that is there already, such as MariaDB.
+//! Each file has its own schema. `FIRN_SQL_FILES=join` runs the files whose names contain that
+//! text; `FIRN_SQL_PORT` runs them against an existing server, such as MariaDB.
 
 #![allow(clippy::disallowed_methods, reason = "tests use the machine as it is")]
 
@@ -39,19 +40,19 @@ fn files() -> Vec<PathBuf> {
     files
 }
 
-/// The server that scripts are run against: one of their own, or the one that is named.
+/// The server for the scripts: a new one, or the one that the environment names.
 fn server() -> (Option<Server>, u16) {
     if let Ok(given) = std::env::var("FIRN_SQL_PORT") {
         return (None, given.parse().expect("FIRN_SQL_PORT is a port"));
     }
     let server = Server::start();
     let port = server.port();
-    // What EXPLAIN says is to depend on the script alone, not on how long it takes.
+    // The output of EXPLAIN must depend on the script alone, not on timing.
     Client::connect(port, None).set_global("innodb_stats_auto_recalc = OFF");
     (Some(server), port)
 }
 
-/// What is wrong with each file that does not give what it says.
+/// The failures of each file.
 fn run_files(port: u16, validator: Option<Validator>) -> Vec<String> {
     let mut failures = Vec::new();
     let files = files();

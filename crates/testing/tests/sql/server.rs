@@ -36,7 +36,7 @@ impl Server {
         Server { endpoint, _node: node, directory }
     }
 
-    /// What the sessions share.
+    /// The state that the sessions share.
     pub(crate) fn instance(&self) -> &firn_compute::Instance {
         self.endpoint.instance()
     }

@@ -1,5 +1,5 @@
-//! Statements that have far less memory than they need: both executors put rows on disk, and answer what they answer
-//! with enough of it.
+//! Statements with far less memory than they need: both executors spill rows to disk and give the
+//! same answers as with enough memory.
 
 use mysql::prelude::Queryable;
 use mysql::{Row, Value};
@@ -9,7 +9,7 @@ use crate::server::Server;
 
 const ROWS: u32 = 60_000;
 
-/// All need more than what they are allowed.
+/// Each needs more memory than it is allowed.
 const QUERIES: &[&str] = &[
     "SELECT * FROM wide ORDER BY s, id",
     "SELECT * FROM wide ORDER BY g DESC, id DESC",

@@ -1,20 +1,21 @@
 //! `caching_sha2_password`.
 //!
-//! What is kept: `$A$`, the rounds divided by 1000 as three hexadecimal digits, `$`, 20 characters of salt,
-//! and 43 characters of SHA-256 crypt:
+//! The stored string: `$A$`, the rounds divided by 1000 as three hexadecimal digits, `$`, 20
+//! characters of salt, and 43 characters of SHA-256 crypt:
 //!
 //! ```text
 //!   $A$005$ 20 bytes of salt  43 characters of ./0-9A-Za-z
 //! ```
 //!
-//! The fast way needs a digest that only the password gives, and that is remembered once a password was
-//! right: SHA256(SHA256(password)).
+//! The fast path needs a digest that only the password gives: SHA256(SHA256(password)). The server
+//! remembers it once a password was right.
 //!
 //! ```text
 //!   client → server: SHA256(password) XOR SHA256(SHA256(SHA256(password)), challenge)
 //! ```
 //!
-//! The full way needs the password itself, over a secure transport or encrypted with the server's RSA key.
+//! The full path needs the password itself, over a secure transport or encrypted with the server's
+//! RSA key.
 
 use parking_lot::Mutex;
 use rustc_hash::FxHashMap;
@@ -34,7 +35,7 @@ const MAX_REMEMBERED: usize = 100_000;
 pub(super) const UNMATCHED: &[u8] =
     b"$A$005$....................-------------------------------------------";
 
-/// What is kept for a password; empty for an empty one.
+/// The stored string of a password; empty for an empty password.
 #[must_use]
 pub fn authentication_string(password: &[u8]) -> String {
     if password.is_empty() {
@@ -71,7 +72,7 @@ impl<'a> Stored<'a> {
     }
 }
 
-/// Whether the password is the one that was kept. Takes some milliseconds.
+/// Whether the password matches the stored string. Takes some milliseconds.
 #[must_use]
 pub fn verify_password(authentication_string: &[u8], password: &[u8]) -> bool {
     Stored::parse(authentication_string).is_some_and(|stored| stored.is_of(password))
@@ -90,8 +91,8 @@ pub(crate) fn verify_fast(digest: &[u8; 32], challenge: &[u8], response: &[u8]) 
     equal_in_constant_time(&Sha256::digest(hash), digest)
 }
 
-/// The digests of passwords that were right, by account. An entry counts only for the authentication
-/// string that it was made with, so a changed password needs no one to tell this cache.
+/// Digests of passwords that were right, by account. An entry is valid only for the stored string
+/// that it was made with, so a changed password needs no notification.
 #[derive(Default)]
 pub(crate) struct DigestCache {
     by_account: Mutex<FxHashMap<String, Remembered>>,

@@ -1,5 +1,5 @@
-//! SHA-256 crypt (Drepper, "Unix crypt using SHA-256 and SHA-512", 2008), with salts of any length: MySQL's
-//! have 20 bytes where the paper, and with it every library, cuts at 16.
+//! SHA-256 crypt (Drepper, "Unix crypt using SHA-256 and SHA-512", 2008) with salts of any length:
+//! MySQL's salts have 20 bytes, while the paper, and with it every library, cuts at 16.
 
 use sha2::{Digest, Sha256};
 

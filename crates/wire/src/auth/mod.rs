@@ -1,8 +1,8 @@
-//! How a client proves who it is: the server's side of `mysql_native_password` and
+//! Authentication of clients: the server's side of `mysql_native_password` and
 //! `caching_sha2_password`, without the network.
 //!
-//! The session layer keeps what [`caching_sha2::authentication_string`] and
-//! [`native::authentication_string`] make of a password, and gives it back as [`Credentials`].
+//! The session layer stores the results of [`caching_sha2::authentication_string`] and
+//! [`native::authentication_string`], and returns them in [`Credentials`].
 
 pub mod caching_sha2;
 mod crypt;
@@ -45,7 +45,7 @@ impl AuthPlugin {
             .find(|plugin| plugin.name() == name)
     }
 
-    /// What is kept for a password; empty for an empty one.
+    /// The stored string of a password; empty for an empty password.
     #[must_use]
     pub fn authentication_string(self, password: &[u8]) -> String {
         match self {
@@ -70,12 +70,12 @@ impl AuthPlugin {
 /// What an account is recognised by.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Credentials {
-    /// The account's own name, such as `app@%`; told back in [`crate::Login::account`], and what a
-    /// password that was right once is remembered under.
+    /// The account's own name, such as `app@%`. It comes back in [`crate::Login::account`], and is
+    /// the key under which a right password is remembered.
     pub account: String,
     /// How the account proves itself.
     pub plugin: AuthPlugin,
-    /// What is kept of the password; empty if there is none.
+    /// The stored string; empty if there is no password.
     pub authentication_string: Vec<u8>,
     /// Whether the account may only come over TLS or the Unix socket.
     pub requires_secure_transport: bool,
@@ -84,7 +84,7 @@ pub struct Credentials {
 }
 
 impl Credentials {
-    /// Those of an account.
+    /// Credentials of an account.
     pub fn new(
         account: impl Into<String>,
         plugin: AuthPlugin,
@@ -99,8 +99,9 @@ impl Credentials {
         }
     }
 
-    /// Those of a user who has no account: no password fits, and it takes as long to find that out. Looks
-    /// like an account of `caching_sha2_password`; one of `mysql_native_password` can be told from it.
+    /// Credentials of a user without an account: no password matches, and the check takes as long
+    /// as a real one. They look like an account of `caching_sha2_password`; a client can
+    /// distinguish them from an account of `mysql_native_password`.
     #[must_use]
     pub fn nobody() -> Credentials {
         let unmatched = caching_sha2::UNMATCHED.to_vec();
@@ -116,7 +117,7 @@ pub(crate) fn equal_in_constant_time(left: &[u8], right: &[u8]) -> bool {
         && std::hint::black_box(left.iter().zip(right).fold(0, |all, (a, b)| all | (a ^ b))) == 0
 }
 
-/// Bytes that nobody can guess.
+/// Unpredictable bytes.
 pub(crate) fn random_bytes<const N: usize>() -> [u8; N] {
     use rsa::rand_core::RngCore;
     let mut bytes = [0; N];

@@ -1,4 +1,5 @@
-//! `mysql_native_password`: what is kept is `*` and SHA1(SHA1(password)) in hexadecimal digits.
+//! `mysql_native_password`: the stored string is `*` and SHA1(SHA1(password)) in hexadecimal
+//! digits.
 //!
 //! ```text
 //!   client → server: SHA1(password) XOR SHA1(challenge, SHA1(SHA1(password)))
@@ -8,7 +9,7 @@ use sha1::{Digest, Sha1};
 
 use super::equal_in_constant_time;
 
-/// What is kept for a password; empty for an empty one.
+/// The stored string of a password; empty for an empty password.
 #[must_use]
 pub fn authentication_string(password: &[u8]) -> String {
     use std::fmt::Write;

@@ -1,5 +1,5 @@
-//! The server's RSA key, with which clients without TLS encrypt a password for full
-//! `caching_sha2_password`. Made when the first of them asks, since that takes a while.
+//! The server's RSA key. Clients without TLS encrypt a password with it for full
+//! `caching_sha2_password`. It is made at the first request, because that takes a while.
 
 use std::sync::OnceLock;
 

@@ -5,8 +5,9 @@
 //!   length of content   sequence   length before compression, 0 if it is not compressed   content
 //! ```
 //!
-//! A frame holds any piece of the stream of packets, not necessarily whole ones. What arrives is decompressed as it
-//! arrives; the last piece of a frame is held back until the frame has proved to be whole.
+//! A frame holds any piece of the stream of packets, not necessarily whole packets. Content is
+//! decompressed as it arrives. The last piece of a frame is held back until the whole frame has
+//! proved correct.
 
 use std::io::Write;
 
@@ -25,7 +26,7 @@ const FRAME_HEADER_LENGTH: usize = 7;
 /// Below this, compression costs more than it saves.
 const MIN_COMPRESSED_BYTES: usize = 50;
 
-/// How much goes into one frame: as much as fits, since there are clients that take no packet from more
+/// Content bytes of one frame: the maximum, because some clients accept no packet that spans more
 /// than two frames.
 const MAX_FRAME_BYTES: usize = MAX_PAYLOAD_LENGTH;
 
@@ -69,7 +70,7 @@ impl Compression {
         self.raw.release();
     }
 
-    /// Takes some of what has been received over to `plain`, or receives some more if there is nothing to take.
+    /// Moves received content to `plain`, or receives more if there is none.
     pub(crate) fn fill(
         &mut self,
         stream: &mut dyn ByteStream,
@@ -104,7 +105,8 @@ impl Compression {
             _ if plain_length == 0 => Decoder::Plain,
             CompressionAlgorithm::Zlib => Decoder::Zlib(ZlibDecoder::new(Vec::new())),
             CompressionAlgorithm::Zstd => {
-                // It keeps what it has decompressed, to look back at.
+                // The decoder keeps the content that it has decompressed, because later content
+                // refers to it.
                 promise = memory::ask(plain_length)
                     .map_err(|no_room| WireError::Fatal(ServerError::out_of_memory(no_room)))?;
                 Decoder::zstd().map_err(|_| WireError::Fatal(ServerError::cannot_uncompress()))?
@@ -115,7 +117,7 @@ impl Compression {
         Ok(())
     }
 
-    /// Sends what was committed, framed.
+    /// Sends the committed packets in frames.
     pub(crate) fn send(
         &mut self,
         output: &Output,
@@ -149,7 +151,7 @@ impl Compression {
             return sender.send(&frame);
         }
         let header = self.header(length, 0);
-        // A short one goes out in one piece.
+        // A short frame is sent uncompressed.
         if length < MIN_COMPRESSED_BYTES {
             return sender.send(&[&header, &content.concat()[..]].concat());
         }
@@ -195,7 +197,7 @@ impl Compression {
 struct Frame {
     /// How much of the content has not been taken.
     missing: usize,
-    /// How much has not been decompressed of what the header says; 0 for content that is as it is.
+    /// Bytes of the announced content that were not decompressed yet; 0 for uncompressed content.
     plain_length: usize,
     decoder: Decoder,
     /// Decompressed, and not handed on yet.
@@ -204,7 +206,7 @@ struct Frame {
 }
 
 impl Frame {
-    /// Takes some of the content. `None` if it is not what the header says.
+    /// Consumes some of the content. `None` if the content contradicts the header.
     fn advance(&mut self, raw: &mut Input, plain: &mut Input) -> Option<()> {
         let piece = raw.peek();
         let piece = &piece[..piece.len().min(self.missing)];
@@ -216,7 +218,7 @@ impl Frame {
             Decoder::Zlib(decoder) => decoder.write(&piece[..piece.len().min(PIECE_BYTES)]).ok()?,
             Decoder::Zstd(decoder) => decoder.write(&piece[..piece.len().min(PIECE_BYTES)]).ok()?,
         };
-        // What comes behind the end of a stream is none of it.
+        // Bytes behind the end of a compressed stream do not belong to it.
         if taken == 0 {
             return None;
         }
@@ -230,7 +232,7 @@ impl Frame {
         self.hold(decompressed, plain)
     }
 
-    /// Hands on what was held, now that more has come.
+    /// Passes on the piece that was held back, now that more has arrived.
     fn hold(&mut self, decompressed: Vec<u8>, plain: &mut Input) -> Option<()> {
         if !decompressed.is_empty() {
             self.plain_length = self.plain_length.checked_sub(decompressed.len())?;
@@ -240,7 +242,7 @@ impl Frame {
         Some(())
     }
 
-    /// Hands on the rest. `None` if the content was not what the header said.
+    /// Passes on the rest. `None` if the content contradicts the header.
     fn finish(mut self, plain: &mut Input) -> Option<()> {
         let rest = match std::mem::replace(&mut self.decoder, Decoder::Plain) {
             Decoder::Plain => return Some(()),
@@ -255,7 +257,7 @@ impl Frame {
     }
 }
 
-/// What decompresses a frame.
+/// The decompressor of a frame.
 enum Decoder {
     /// The content is as it is.
     Plain,

@@ -1,4 +1,4 @@
-//! Bytes that have been received and not yet been taken.
+//! Bytes that were received and not yet consumed.
 
 use std::io;
 
@@ -51,22 +51,22 @@ impl Input {
         (self.start, self.end) = (0, self.bytes.len());
     }
 
-    /// What is there, without taking it.
+    /// The received bytes; consumes none.
     pub(crate) fn peek(&self) -> &[u8] {
         &self.bytes[self.start..self.end]
     }
 
-    /// Takes `N` bytes.
+    /// Consumes `N` bytes.
     ///
     /// # Panics
-    /// If fewer are there.
+    /// If there are fewer.
     pub(crate) fn take_array<const N: usize>(&mut self) -> [u8; N] {
         let taken = *self.peek().first_chunk::<N>().expect("the caller has looked at the length");
         self.start += N;
         taken
     }
 
-    /// Moves at most `limit` bytes to the end of `target`; says how many.
+    /// Moves at most `limit` bytes to the end of `target`; returns how many.
     pub(crate) fn take_into(&mut self, target: &mut Vec<u8>, limit: usize) -> usize {
         let length = self.len().min(limit);
         target.extend_from_slice(&self.bytes[self.start..self.start + length]);
@@ -74,14 +74,13 @@ impl Input {
         length
     }
 
-    /// Takes at most `limit` bytes that nobody wants; says how many.
+    /// Discards at most `limit` bytes; returns how many.
     pub(crate) fn pass_over(&mut self, limit: usize) -> usize {
         let length = self.len().min(limit);
         self.start += length;
         length
     }
 
-    /// Takes everything.
     pub(crate) fn take_all(&mut self) -> Vec<u8> {
         let mut taken = Vec::new();
         self.take_into(&mut taken, usize::MAX);

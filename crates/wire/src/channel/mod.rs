@@ -1,15 +1,16 @@
-//! A connection's two byte streams as packets: framing, sequence numbers, compression, TLS, deadlines.
+//! A connection's two byte streams as packets: framing, sequence numbers, compression, TLS,
+//! deadlines.
 //!
 //! ```text
 //!   reply ──► Output ──► [compression] ──► ByteStream (socket, or TLS over it)
 //!   command ◄── packets ◄── Input ◄── [compression] ◄──┘
 //! ```
 //!
-//! The stream blocks for short slices only ([`SLICE`]); whatever waits longer waits slice by slice and looks in
-//! between whether it has waited too long or the connection was told to go.
+//! The stream blocks for short slices only ([`SLICE`]). A longer wait is a sequence of slices;
+//! between two of them it checks its deadline and whether the connection was told to end.
 //!
-//! Invariant: nothing that has been received is lost by a wait that ends early, so a packet's reading can be
-//! begun again at any time.
+//! Invariant: a wait that ends early loses no received bytes, so reading a packet can be resumed at
+//! any time.
 
 mod compression;
 mod input;
@@ -41,7 +42,7 @@ pub(crate) use stream::{ByteStream, MemoryStream};
 pub(crate) use tls::TlsAcceptor;
 pub use tls::{TlsFiles, TlsInformation, TlsMode};
 
-/// How long one blocking read lasts at most, and with it how long an idle connection keeps its thread.
+/// Longest blocking read, and so the time that an idle connection keeps its thread.
 pub(crate) const SLICE: Duration = Duration::from_millis(100);
 
 /// How much output is gathered before it is sent in the midst of a reply.
@@ -65,8 +66,8 @@ pub(crate) enum Patience {
 pub(crate) enum Received {
     /// The payload is in the buffer.
     Packet,
-    /// Nothing came for a slice. What there is of a packet is kept: the next call goes on with it,
-    /// into the same buffer.
+    /// No bytes arrived during a slice. The received part of a packet is kept: the next call
+    /// continues with it, into the same buffer.
     Idle,
     /// The packet found no room in the memory budget. It has been passed over, and its beginning
     /// (at most
@@ -74,7 +75,7 @@ pub(crate) enum Received {
     Refused(NoRoom),
 }
 
-/// How much is kept of a packet that there is no memory for: enough to see what it was.
+/// Bytes that are kept of a packet for which there is no memory: enough to identify the command.
 pub(crate) const KEPT_OF_REFUSED_BYTES: usize = 16;
 
 /// How far the packet is that is being read.
@@ -83,7 +84,7 @@ enum Reading {
     /// None has begun, as far as whole headers tell.
     #[default]
     Between,
-    /// A part of the greatest length has been read, and the next one's header comes now.
+    /// A part of maximum length was read, so another part's header follows.
     Continued,
     /// In the payload of a part.
     Body { missing: usize, is_last: bool },
@@ -100,9 +101,9 @@ pub(crate) struct Channel {
     closing: Arc<AtomicBool>,
     /// What both sides can do.
     pub(crate) capabilities: Capabilities,
-    /// How long a write may stand still.
+    /// Longest time without progress of a write.
     pub(crate) write_timeout: Duration,
-    /// How long a read in the midst of a command may stand still.
+    /// Longest time without progress of a read within a command.
     pub(crate) read_timeout: Duration,
     /// The longest payload that is taken.
     pub(crate) max_packet_bytes: usize,
@@ -171,7 +172,7 @@ impl Channel {
         }
     }
 
-    /// Takes a header, and memory for what it announces.
+    /// Reads a header, and reserves memory for the length that it announces.
     fn begin_part(&mut self, payload: &mut Vec<u8>) -> Result<(), WireError> {
         if matches!(self.reading, Reading::Between) {
             payload.clear();
@@ -201,8 +202,8 @@ impl Channel {
         Ok(())
     }
 
-    /// Takes what is there of a part's payload; says how much. Memory grows with what has arrived,
-    /// not with what the header promises.
+    /// Consumes the received bytes of a part's payload; returns how many. Memory grows with the
+    /// bytes that arrived, not with the length in the header.
     fn take_body(&mut self, payload: &mut Vec<u8>, missing: usize) -> usize {
         let taken = match self.refusal {
             None => {
@@ -236,7 +237,7 @@ impl Channel {
 
     fn take_header(&mut self) -> Result<usize, WireError> {
         let [a, b, c, sequence] = self.input.take_array();
-        // Compressed packets have numbers of their own, and clients do not agree on the inner ones.
+        // Compressed packets have their own numbers, and clients disagree on the inner ones.
         if self.compression.is_none() && sequence != self.output.sequence {
             return Err(WireError::Fatal(ServerError::packets_out_of_order()));
         }
@@ -244,7 +245,8 @@ impl Channel {
         Ok(u32::from_le_bytes([a, b, c, 0]) as usize)
     }
 
-    /// Waits until that many bytes are there. False if there are none, and `patience` ends with that.
+    /// Waits until `length` bytes were received. False if there are none and `patience` allows
+    /// that.
     fn require(&mut self, length: usize, patience: Patience) -> Result<bool, WireError> {
         while self.input.len() < length {
             if !self.wait_for_more(patience)? {
@@ -261,7 +263,7 @@ impl Channel {
         };
         loop {
             match self.fill() {
-                // Who sends byte by byte gains no time.
+                // A client that sends byte by byte gains no time.
                 Ok(()) if deadline.is_some_and(|end| self.clock.monotonic() >= end) => {
                     return Err(WireError::Fatal(ServerError::read_timeout()));
                 }
@@ -303,7 +305,7 @@ impl Channel {
         if received == 0 { Err(WireError::closed()) } else { Ok(()) }
     }
 
-    /// Sends what has been gathered if it is much.
+    /// Sends the gathered output if there is much of it.
     #[inline]
     pub(crate) fn flush_if_full(&mut self) -> Result<(), WireError> {
         if self.output.committed_length() < FLUSH_THRESHOLD_BYTES { Ok(()) } else { self.flush() }
@@ -336,7 +338,7 @@ impl Channel {
         self.compression = Some(Compression::new(algorithm, level));
     }
 
-    /// From now on both directions are inside TLS; what has been received already belongs to it.
+    /// Starts TLS in both directions. Bytes that were already received belong to it.
     pub(crate) fn start_tls(&mut self, acceptor: &TlsAcceptor) -> Result<(), WireError> {
         let early = self.input.take_all();
         let plain = std::mem::replace(&mut self.stream, Box::new(MemoryStream::default()));
@@ -344,17 +346,17 @@ impl Channel {
         Ok(())
     }
 
-    /// What was agreed for TLS, if it is on.
+    /// Parameters of TLS, if it is on.
     pub(crate) fn tls(&self) -> Option<TlsInformation> {
         self.stream.tls()
     }
 
-    /// Tells the client that nothing follows, where the stream has a way to.
+    /// Announces the end to the client, if the stream can.
     pub(crate) fn close(&mut self) {
         self.stream.close();
     }
 
-    /// Gives back the memory that only an active connection needs.
+    /// Frees the memory that only an active connection needs.
     pub(crate) fn release_buffers(&mut self) {
         self.input.release();
         self.output.release();

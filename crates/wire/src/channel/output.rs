@@ -1,15 +1,16 @@
-//! Packets that have been composed and not yet been sent.
+//! Packets that were composed and not yet sent.
 //!
 //! ```text
 //!   bytes:  | header | payload | header | payload | header | payload so far…
 //!                                                 ^ committed
 //! ```
 //!
-//! A long value is not copied: it is shared with its maker, and sent between the bytes that
-//! stand before and behind its place.
+//! A long value is not copied: its maker and this buffer share it, and it is sent between the bytes
+//! before and after its place.
 //!
-//! Invariant: what lies before `committed` is whole packets; what lies behind it is the packet in work, its
-//! header still blank. Beginning a packet drops one that was never committed.
+//! Invariant: the bytes before `committed` are whole packets; the bytes after it are the packet
+//! under construction, whose header is still blank. Beginning a packet drops one that was not
+//! committed.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -32,7 +33,7 @@ pub(crate) struct Output {
     pub(crate) sequence: u8,
 }
 
-/// Bytes of a value that somebody else has too.
+/// Bytes of a value that other owners share.
 #[derive(Debug)]
 struct SharedPart {
     /// How many of the output's own bytes come before it.
@@ -48,7 +49,8 @@ impl SharedPart {
 }
 
 impl Output {
-    /// Begins a packet; its payload is what is appended to the buffer until [`Output::commit`].
+    /// Begins a packet. Its payload is the bytes that are appended to the buffer until
+    /// [`Output::commit`].
     #[inline]
     pub(crate) fn begin(&mut self) -> &mut Vec<u8> {
         self.bytes.truncate(self.committed);
@@ -59,7 +61,7 @@ impl Output {
         &mut self.bytes
     }
 
-    /// The buffer whose end is the packet in work.
+    /// The buffer, which ends with the packet under construction.
     #[inline]
     pub(crate) fn buffer(&mut self) -> &mut Vec<u8> {
         &mut self.bytes
@@ -71,7 +73,7 @@ impl Output {
         self.shared.push(SharedPart { place, value: Arc::clone(value), range });
     }
 
-    /// The payload of the packet in work, of which nothing is shared.
+    /// The payload of the packet under construction, which must not contain shared parts.
     pub(crate) fn payload(&self) -> &[u8] {
         self.bytes.get(self.committed + HEADER_LENGTH..).unwrap_or_default()
     }
@@ -149,7 +151,8 @@ impl Output {
         }
     }
 
-    /// Appends whole packets that are numbered one after the other; renumbers them if other numbers are due.
+    /// Appends whole packets with consecutive numbers, and renumbers them if the next number
+    /// differs.
     pub(crate) fn append_packets(&mut self, packets: &[u8], count: usize) {
         self.bytes.truncate(self.committed);
         self.shared.truncate(self.committed_parts);
@@ -172,7 +175,7 @@ impl Output {
         }
     }
 
-    /// How much is to be sent.
+    /// Bytes to send.
     #[inline]
     pub(crate) fn committed_length(&self) -> usize {
         // Asked after each row, and few rows share a value.
@@ -183,13 +186,13 @@ impl Output {
         self.committed + shared.sum::<usize>()
     }
 
-    /// What is to be sent, where nothing of it is shared.
+    /// The bytes to send, if no part of them is shared.
     #[inline]
     pub(crate) fn committed_own(&self) -> Option<&[u8]> {
         (self.committed_parts == 0).then(|| &self.bytes[..self.committed])
     }
 
-    /// What is to be sent, piece by piece.
+    /// The bytes to send, piece by piece.
     pub(crate) fn committed(&self) -> impl Iterator<Item = &[u8]> {
         let parts = &self.shared[..self.committed_parts];
         let places = parts.iter().map(|part| part.place);
@@ -201,7 +204,7 @@ impl Output {
         pieces.flatten().filter(|piece| !piece.is_empty())
     }
 
-    /// What was committed has been sent.
+    /// Drops the committed bytes, which have been sent.
     pub(crate) fn clear_committed(&mut self) {
         if self.committed == self.bytes.len() && self.shared.is_empty() {
             self.bytes.clear();
@@ -247,7 +250,7 @@ impl Split<'_> {
         self.length = 0;
     }
 
-    /// Counts at most `wanted` bytes to the present packet; says how many fit.
+    /// Adds at most `wanted` bytes to the current packet's length; returns how many fit.
     fn count(&mut self, wanted: usize) -> usize {
         let taken = wanted.min(MAX_PAYLOAD_LENGTH - self.length);
         self.length += taken;

@@ -1,4 +1,4 @@
-//! Sockets: TCP or Unix, told apart only by their addresses.
+//! Sockets: TCP or Unix, which differ only in their addresses.
 
 use std::io;
 use std::net::{IpAddr, SocketAddr};
@@ -14,7 +14,7 @@ use rustix::net::{RecvFlags, SendFlags, Shutdown};
 use super::SLICE;
 use super::stream::ByteStream;
 
-/// Where a client comes from.
+/// Origin of a client's connection.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum PeerAddress {
     /// Over TCP, from this address.
@@ -83,8 +83,9 @@ impl Socket {
         (self.received.load(Ordering::Relaxed), self.sent.load(Ordering::Relaxed))
     }
 
-    /// Tells the peer at once what has arrived. A client with Nagle's algorithm holds its next packet back
-    /// until then, and the system would wait 40 ms for a reply to go with it.
+    /// Acknowledges received data at once. A client with Nagle's algorithm holds its next packet
+    /// back until then, and the system would wait up to 40 ms for a reply to carry the
+    /// acknowledgement.
     pub(crate) fn acknowledge(&self) {
         if self.is_tcp {
             // Without it the client only waits for longer.
@@ -92,13 +93,12 @@ impl Socket {
         }
     }
 
-    /// Ends what the client sends: a read that waits or comes later finds the end. Replies still go out.
+    /// Ends the client's direction: current and later reads return the end. Replies still go out.
     pub(crate) fn shut_down_reading(&self) {
         // Fails only for a connection that is gone already.
         let _ = rustix::net::shutdown(&self.descriptor, Shutdown::Read);
     }
 
-    /// Ends both directions.
     pub(crate) fn shut_down(&self) {
         let _ = rustix::net::shutdown(&self.descriptor, Shutdown::Both);
     }

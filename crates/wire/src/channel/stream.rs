@@ -1,37 +1,39 @@
-//! A stream of bytes in both directions, whatever carries it.
+//! A two-way stream of bytes over any transport.
 
 use std::io;
 
 use super::tls::TlsInformation;
 
-/// What a [`super::Channel`] reads from and writes to.
+/// The transport of a [`super::Channel`].
 pub(crate) trait ByteStream: Send {
-    /// Reads some bytes; 0 at the end. Fails with [`io::ErrorKind::WouldBlock`] after a slice without any.
+    /// Reads some bytes; 0 at the end. Fails with [`io::ErrorKind::WouldBlock`] if none arrive in a
+    /// slice.
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize>;
 
-    /// Writes some bytes. Fails with [`io::ErrorKind::WouldBlock`] after a slice in which none could be.
+    /// Writes some bytes. Fails with [`io::ErrorKind::WouldBlock`] if none can be written in a
+    /// slice.
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize>;
 
-    /// Sends what was accepted and is still held back; fails as writing does.
+    /// Sends bytes that were accepted and held back; fails as writing does.
     fn flush(&mut self) -> io::Result<()> {
         Ok(())
     }
 
-    /// What was agreed for TLS, if this is it.
+    /// Parameters of TLS, if this is a TLS stream.
     fn tls(&self) -> Option<TlsInformation> {
         None
     }
 
-    /// Says good-bye, if the stream has a way to.
+    /// Announces the end, if the stream can.
     fn close(&mut self) {}
 }
 
-/// A stream in memory, for tests and for replies that nobody receives.
+/// A stream in memory, for tests and for replies without a receiver.
 #[derive(Debug, Default)]
 pub(crate) struct MemoryStream {
-    /// What will be read.
+    /// The bytes to read.
     pub(crate) input: io::Cursor<Vec<u8>>,
-    /// What has been written.
+    /// The bytes that were written.
     pub(crate) output: std::sync::Arc<parking_lot::Mutex<Vec<u8>>>,
 }
 

@@ -1,4 +1,4 @@
-//! TLS below the packets: the server's certificate, and a stream inside another.
+//! TLS below the packets: the server's certificate, and a stream around another stream.
 
 use std::io::{self, Read, Write};
 use std::path::PathBuf;
@@ -10,7 +10,7 @@ use rustls::{ServerConfig, ServerConnection};
 
 use super::stream::ByteStream;
 
-/// How much plain text is handed to TLS at once, which bounds what it buffers.
+/// Plain bytes that TLS gets at once, which limits its buffer.
 const PIECE_BYTES: usize = 64 << 10;
 
 /// Whether and with what certificate the server speaks TLS.
@@ -30,11 +30,10 @@ pub enum TlsMode {
 pub struct TlsFiles {
     /// The certificate and, after it, those that vouch for it.
     pub certificate: PathBuf,
-    /// Its private key.
     pub key: PathBuf,
 }
 
-/// What a TLS connection has agreed on.
+/// The agreed parameters of a TLS connection.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TlsInformation {
     /// Such as `TLSv1.3`.
@@ -66,8 +65,8 @@ impl TlsAcceptor {
         Ok(Some(TlsAcceptor { config: Arc::new(config) }))
     }
 
-    /// Puts `stream` inside TLS. `early` is what was already received from it. Does not wait: the
-    /// handshake is made by the first reads.
+    /// Wraps `stream` in TLS. `early` has the bytes that were already received. Does not wait: the
+    /// first reads perform the handshake.
     pub(crate) fn accept(
         &self,
         stream: Box<dyn ByteStream>,
@@ -141,7 +140,7 @@ impl TlsStream {
         Ok(())
     }
 
-    /// Takes in what has arrived; fails as the stream does.
+    /// Processes received records; fails as the stream does.
     fn receive_records(&mut self) -> io::Result<()> {
         self.send_records()?;
         if self.connection.read_tls(&mut self.inner)? == 0 {
@@ -169,13 +168,13 @@ impl ByteStream for TlsStream {
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
             read => return ended_or(read),
         }
-        // Once only: whoever waits looks at the time between any two reads of the socket.
+        // Once only: the waiting code checks the time between any two reads of the socket.
         self.receive_records()?;
         ended_or(self.connection.reader().read(buffer))
     }
 
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        // What was accepted before and could not be sent goes first.
+        // Records that could not be sent before go first.
         self.send_records()?;
         let accepted = self.connection.writer().write(&bytes[..bytes.len().min(PIECE_BYTES)])?;
         match self.send_records() {

@@ -1,9 +1,10 @@
-//! Query attributes before a text: `COM_QUERY` of a client with [`crate::Capabilities::QUERY_ATTRIBUTES`].
+//! Query attributes before a text: `COM_QUERY` of a client with
+//! [`crate::Capabilities::QUERY_ATTRIBUTES`].
 //!
 //! ```text
 //!   count | 1 | NULL bits | 1 | type, name | type, name | … | value | value | … | text
 //! ```
-//! Everything between the second count and the text is there only if the first is not 0.
+//! Everything between the second count and the text is present only if the first count is not 0.
 
 use smallvec::SmallVec;
 

@@ -1,9 +1,9 @@
-//! A payload taken apart into a command.
+//! Decodes a payload into a command.
 
 use super::CommandCode;
 use crate::packet::{Malformed, PayloadReader};
 
-/// A command whose parts point into the payload.
+/// A command whose parts borrow the payload.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Command<'a> {
     Quit,

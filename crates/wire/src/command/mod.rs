@@ -1,4 +1,4 @@
-//! Commands: what a client asks for once it has logged in. The first byte of the payload is the code.
+//! Commands: a client's requests after login. The first byte of the payload is the code.
 
 mod attributes;
 mod decode;
@@ -40,13 +40,13 @@ macro_rules! command_codes {
 }
 
 command_codes! {
-    /// The client says good-bye.
+    /// The client disconnects.
     Quit = 0x01, "Quit";
     /// Choose a schema.
     InitDb = 0x02, "Init DB";
     /// Run a text.
     Query = 0x03, "Query";
-    /// Tell a table's columns.
+    /// List a table's columns.
     FieldList = 0x04, "Field List";
     /// Tell a line of statistics.
     Statistics = 0x09, "Statistics";
@@ -62,7 +62,7 @@ command_codes! {
     StatementExecute = 0x17, "Execute";
     /// Add to a parameter's value.
     StatementSendLongData = 0x18, "Long Data";
-    /// Forget a prepared statement.
+    /// Drop a prepared statement.
     StatementClose = 0x19, "Close stmt";
     /// Forget long data and the cursor.
     StatementReset = 0x1a, "Reset stmt";
@@ -70,7 +70,7 @@ command_codes! {
     SetOption = 0x1b, "Set option";
     /// Fetch rows from a cursor.
     StatementFetch = 0x1c, "Fetch";
-    /// Begin anew without logging in.
+    /// Reset the session without a new login.
     ResetConnection = 0x1f, "Reset Connection";
 }
 

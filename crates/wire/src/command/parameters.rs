@@ -16,7 +16,7 @@ impl ParameterType {
         Ok(ParameterType { column_type, unsigned: reader.u8()? & 0x80 != 0 })
     }
 
-    /// A value that is not `NULL`.
+    /// A value other than `NULL`.
     pub(super) fn value<'a>(
         self,
         reader: &mut PayloadReader<'a>,
@@ -37,7 +37,7 @@ impl ParameterType {
         })
     }
 
-    /// The value of that many bits, of which the highest is the sign.
+    /// The value of `width` bits, of which the highest is the sign.
     fn integer<'a>(self, bits: u64, width: u32) -> Parameter<'a> {
         if self.unsigned {
             return Parameter::UInt(bits);

@@ -1,12 +1,12 @@
-//! What a connection knows of its prepared statements: how many parameters each has, what types they were
-//! bound to, long data that has arrived, and an open cursor.
+//! A connection's prepared statements: the number of parameters of each, their bound types, long
+//! data that has arrived, and an open cursor.
 //!
 //! ```text
 //!   COM_STMT_EXECUTE, after the number of runs:
 //!   count* | NULL bits | types follow? | type, name* | … | value | value | …
 //! ```
-//! What is marked * is there for clients with query attributes; values beyond the statement's own are
-//! attributes. A parameter that long data was sent for has no value here.
+//! Fields marked * are sent by clients with query attributes; values beyond the statement's own
+//! parameters are attributes. A parameter with long data has no value here.
 
 use firn_base::memory;
 use rustc_hash::FxHashMap;
@@ -63,21 +63,21 @@ impl Statements {
         self.open.remove(&number).is_some()
     }
 
-    /// Forgets all; says how many there were.
+    /// Drops all statements; returns how many there were.
     pub(crate) fn clear(&mut self) -> usize {
         std::mem::take(&mut self.open).len()
     }
 }
 
-/// A prepared statement, as far as the protocol goes.
+/// The protocol's state of a prepared statement.
 #[derive(Debug)]
 pub(crate) struct Statement {
     parameters: usize,
     /// As last bound; empty before the first execution.
     types: Vec<ParameterType>,
-    /// By parameter; empty if there is none at all.
+    /// By parameter; empty if the statement has none.
     long_data: Vec<Option<Vec<u8>>>,
-    /// What went wrong with long data, whose commands are not answered.
+    /// The error of a long-data command, which has no answer.
     long_data_error: Option<ServerError>,
     /// Rows that wait to be fetched.
     pub(crate) cursor: Option<CursorRows>,
@@ -99,7 +99,7 @@ impl Statement {
         flags & FLAGS_CURSOR != 0
     }
 
-    /// Adds to a parameter's value. What goes wrong is told when the statement is executed.
+    /// Appends to a parameter's value. An error is reported when the statement is executed.
     pub(crate) fn add_long_data(&mut self, parameter: u16, data: &[u8], limit: usize) {
         let parameter = usize::from(parameter);
         if parameter >= self.parameters {
@@ -114,7 +114,7 @@ impl Statement {
             self.long_data_error = Some(ServerError::new(1153, b"08S01", message));
             return;
         }
-        // What is there is moved when it outgrows its place.
+        // The data moves when it outgrows its allocation.
         let grown =
             if gathered.capacity() - gathered.len() < data.len() { gathered.len() } else { 0 };
         match memory::ask(data.len() + grown) {
@@ -123,7 +123,7 @@ impl Statement {
         }
     }
 
-    /// Long data could not be kept; told when the statement is executed.
+    /// Long data could not be kept; reported when the statement is executed.
     pub(crate) fn refuse_long_data(&mut self, error: ServerError) {
         self.long_data.clear();
         self.long_data_error = Some(error);

@@ -1,7 +1,7 @@
-//! The proof of identity, once the client has said who it is.
+//! Authentication, once the client has named its user.
 //!
-//! A user without an account goes through the same exchange as one with a wrong password, so that nobody
-//! learns which accounts there are.
+//! A user without an account goes through the same exchange as a user with a wrong password, so
+//! that clients cannot find out which accounts exist.
 
 use std::time::Duration;
 
@@ -36,7 +36,7 @@ pub(crate) struct Attempt<'a> {
     pub(crate) host: &'a str,
     /// The challenge that `response` answers.
     pub(crate) scramble: [u8; SCRAMBLE_LENGTH],
-    /// Whether nobody else can read what the client sends.
+    /// Whether the transport keeps others from reading what the client sends.
     pub(crate) secure_transport: bool,
     /// Whether the client must answer a new challenge, whatever it has answered.
     pub(crate) ask_again: bool,
@@ -44,7 +44,7 @@ pub(crate) struct Attempt<'a> {
     pub(crate) deadline: Duration,
 }
 
-/// Goes through the exchange; the account, if the client has proved itself.
+/// Runs the exchange; returns the account if the client is authenticated.
 pub(crate) fn authenticate(
     channel: &mut Channel,
     context: &AuthenticationContext<'_>,
@@ -171,7 +171,7 @@ impl Exchange<'_> {
         buffer.put_u8(1);
         buffer.put(data);
         self.channel.output.commit();
-        // The server's OK follows at once, so it goes out together with this.
+        // The server's OK follows immediately and is sent together with this.
         if data == [FAST_AUTH_OK] { Ok(()) } else { self.channel.flush() }
     }
 }

@@ -32,7 +32,7 @@ pub(crate) const SUPPORTED: Capabilities = Capabilities::LONG_PASSWORD
     .union(Capabilities::COMPRESS_ZSTD)
     .union(Capabilities::QUERY_ATTRIBUTES);
 
-/// The first eight bytes of the challenge stand apart from the others.
+/// The first eight bytes of the challenge are separate from the others.
 const FIRST_PART: usize = 8;
 
 /// Appends the greeting's payload.

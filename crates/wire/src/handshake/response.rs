@@ -1,4 +1,4 @@
-//! What the client answers to the greeting, and `COM_CHANGE_USER`, which says the same again.
+//! The client's answer to the greeting, and `COM_CHANGE_USER`, which has the same content.
 
 use crate::flags::Capabilities;
 use crate::packet::{Malformed, PayloadReader};
@@ -12,12 +12,12 @@ const DEFAULT_ZSTD_LEVEL: u8 = 3;
 /// A client's first packet.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum ClientHello {
-    /// TLS begins, and then the response comes.
+    /// TLS begins; the response follows.
     SslRequest,
     Response(HandshakeResponse),
 }
 
-/// Who the client says it is.
+/// The user and the authentication that the client claims.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) struct HandshakeResponse {
     pub(crate) capabilities: Capabilities,

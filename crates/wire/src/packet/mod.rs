@@ -5,8 +5,9 @@
 //!   payload length   sequence   payload
 //! ```
 //!
-//! A payload of 16 MiB − 1 or more goes on in the next packet, until one that is shorter (perhaps empty).
-//! Sequence numbers count packets from 0 in every exchange, modulo 256, over both directions.
+//! A payload of 16 MiB − 1 or more continues in the next packet, until a shorter (perhaps empty)
+//! packet ends it. Sequence numbers count packets from 0 in every exchange, modulo 256, over both
+//! directions.
 
 mod reader;
 mod writer;

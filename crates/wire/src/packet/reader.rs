@@ -1,10 +1,10 @@
-//! Takes fields off a payload. Any bytes are fields or [`Malformed`]; nothing panics.
+//! Decodes the fields of a payload. Any bytes give fields or [`Malformed`]; nothing panics.
 
-/// The payload ended inside a field, or the field says something impossible.
+/// The payload ended inside a field, or a field has an impossible value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Malformed;
 
-/// What is left of a payload.
+/// The unread rest of a payload.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct PayloadReader<'a> {
     rest: &'a [u8],
@@ -19,7 +19,7 @@ impl<'a> PayloadReader<'a> {
         self.rest.is_empty()
     }
 
-    /// Everything that is left.
+    /// Consumes the rest.
     pub(crate) fn take_all(&mut self) -> &'a [u8] {
         std::mem::take(&mut self.rest)
     }
@@ -67,7 +67,7 @@ impl<'a> PayloadReader<'a> {
         }
     }
 
-    /// Bytes after their length.
+    /// Bytes with their length before them.
     pub(crate) fn length_encoded_bytes(&mut self) -> Result<&'a [u8], Malformed> {
         let length = self.length_encoded_integer()?;
         self.take(usize::try_from(length).map_err(|_| Malformed)?)

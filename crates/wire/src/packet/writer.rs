@@ -1,4 +1,4 @@
-//! Appends a payload's fields to a buffer.
+//! Appends fields to a payload.
 
 /// The protocol's primitive fields, appended.
 pub(crate) trait PayloadWriter {
@@ -40,7 +40,7 @@ pub(crate) trait PayloadWriter {
         }
     }
 
-    /// Bytes after their length.
+    /// Bytes with their length before them.
     #[inline]
     fn put_length_encoded_bytes(&mut self, bytes: &[u8]) {
         self.put_length_encoded_integer(bytes.len() as u64);

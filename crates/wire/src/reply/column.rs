@@ -1,4 +1,4 @@
-//! Column definitions, and how they are kept encoded.
+//! Column definitions, and their encoded form.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use crate::flags::ColumnFlags;
 use crate::packet::{HEADER_LENGTH, MAX_PAYLOAD_LENGTH, PayloadWriter};
 use crate::value::ColumnType;
 
-/// What the client is told of a column.
+/// A column's description for the client.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ColumnDefinition {
     /// The schema of the table; empty for an expression.
@@ -21,16 +21,15 @@ pub struct ColumnDefinition {
     pub name: String,
     /// The column's own name.
     pub original_name: String,
-    /// The collation's number; 63 for what is not text.
+    /// The collation's number; 63 for types other than text.
     pub collation: u16,
     /// The longest value, in bytes as text.
     pub length_bytes: u32,
-    /// The type.
     pub column_type: ColumnType,
     /// What else there is to say.
     pub flags: ColumnFlags,
-    /// Digits after the point; for times the fractional digits; 31 for a floating-point number without a
-    /// fixed number of them.
+    /// Digits after the point; for times the fractional digits; 31 for a floating-point number
+    /// without a fixed number of them.
     pub decimals: u8,
 }
 
@@ -53,7 +52,7 @@ impl ColumnDefinition {
     }
 }
 
-/// What a row's encoding needs to know of a column.
+/// The properties of a column that encoding a row needs.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct ColumnKind {
     pub(super) column_type: ColumnType,
@@ -80,8 +79,8 @@ pub(crate) fn put_definition(buffer: &mut Vec<u8>, column: &ColumnDefinition) {
     buffer.put_u16(0);
 }
 
-/// A result set's column definitions as packets, made once and sent by a copy. A plan that is kept keeps
-/// one of these; clones share it.
+/// A result set's column definitions as packets, encoded once and copied for each reply. A cached
+/// plan keeps one of these; clones share it.
 ///
 /// ```text
 ///   packets:  number of columns | definition | definition | …     numbered from 1
@@ -92,7 +91,7 @@ pub struct EncodedColumns {
     inner: Arc<Inner>,
 }
 
-/// What encoding a row has to know of each column.
+/// The properties of each column that encoding a row needs.
 pub(super) type ColumnKinds = SmallVec<[ColumnKind; 8]>;
 
 #[derive(Debug)]
@@ -128,7 +127,6 @@ impl EncodedColumns {
         self.inner.kinds.len()
     }
 
-    /// Whether there are none.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.inner.kinds.is_empty()

@@ -4,7 +4,7 @@ use crate::error::ServerError;
 use crate::flags::{Capabilities, Status};
 use crate::packet::PayloadWriter;
 
-/// What is said at the end of a result.
+/// The content of the packet at the end of a result.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Completion<'a> {
     /// Rows changed (or found, see [`super::Replies::counts_found_rows`]).
@@ -26,7 +26,6 @@ pub struct Completion<'a> {
 pub enum SessionChange<'a> {
     /// A system variable was set.
     SystemVariable {
-        /// Its name.
         name: &'a str,
         /// Its new value as text.
         value: &'a [u8],
@@ -73,7 +72,7 @@ fn length_encoded(text: &str) -> Vec<u8> {
     data
 }
 
-/// An OK packet's payload. `header` is 0, or 0xfe where the packet stands for an EOF.
+/// An OK packet's payload. `header` is 0, or 0xfe if the packet replaces an EOF.
 pub(crate) fn put_completion(
     buffer: &mut Vec<u8>,
     header: u8,
@@ -89,7 +88,7 @@ pub(crate) fn put_completion(
     buffer.put_length_encoded_integer(completion.last_insert_id);
     buffer.put_u16(status.bits());
     buffer.put_u16(completion.warnings);
-    // With its length before it, also for clients that do not track the session, as MySQL itself does it.
+    // MySQL sends the length prefix also to clients that do not track the session.
     if has_changes || !completion.info.is_empty() {
         buffer.put_length_encoded_bytes(completion.info.as_bytes());
     }
@@ -116,7 +115,7 @@ pub(crate) fn put_end_of_rows(
     }
 }
 
-/// An ERR packet's payload. Before the client has said that it speaks protocol 4.1 there is no SQLSTATE.
+/// An ERR packet's payload. It has no SQLSTATE until the client has announced protocol 4.1.
 pub(crate) fn put_error(buffer: &mut Vec<u8>, error: &ServerError, with_sqlstate: bool) {
     buffer.put_u8(0xff);
     buffer.put_u16(error.code);

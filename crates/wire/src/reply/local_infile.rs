@@ -1,4 +1,4 @@
-//! A file that the client sends in the midst of a command (`LOAD DATA LOCAL INFILE`).
+//! A file that the client sends within a command (`LOAD DATA LOCAL INFILE`).
 //!
 //! ```text
 //!   server: 0xfb, the file's name
@@ -14,8 +14,8 @@ use crate::channel::{Channel, Patience, Received};
 use crate::error::{ServerError, WireError};
 use crate::packet::PayloadWriter;
 
-/// The client's file. Read as any file; what is not read is taken off the connection when this is dropped,
-/// since the client sends it all the same.
+/// The client's file, which is read like any file. Dropping it discards the unread rest, which the
+/// client sends in any case.
 pub struct LocalInfile<'a> {
     channel: &'a mut Channel,
     packet: Vec<u8>,
@@ -76,7 +76,7 @@ impl<'a> LocalInfile<'a> {
         }
     }
 
-    /// Waits for the next packet as long as a read may take and nobody ends the statement.
+    /// Waits for the next packet, until the read timeout or the end of the statement.
     fn await_packet(&mut self) -> Result<(), WireError> {
         let end = self.channel.clock.monotonic().saturating_add(self.channel.read_timeout);
         while self.try_next_packet()?.is_none() {
@@ -109,7 +109,7 @@ impl Read for LocalInfile<'_> {
 impl Drop for LocalInfile<'_> {
     fn drop(&mut self) {
         while !self.ended {
-            // A connection that is gone is noticed by whoever uses it next.
+            // The next use of the connection notices if it is lost.
             let _ = self.next_packet();
         }
     }

@@ -1,4 +1,4 @@
-//! Replies: what a session answers a command with, encoded straight into the connection's output.
+//! Replies: a session's answers to commands, encoded straight into the connection's output.
 //!
 //! ```text
 //!   replies.ok(..)                                     one OK packet
@@ -9,15 +9,15 @@
 //!   Err(WireError::Refused(..)) from the session       an ERR packet, even after some rows
 //! ```
 //!
-//! A command is answered by one result; a text of several statements and a procedure are answered by
-//! several. Whoever knows that another result follows says so **before** the result that is followed, with
-//! [`Replies::set_more_results`]; the flag holds until it is changed.
+//! A command is answered by one result; a text of several statements and a procedure are answered
+//! by several. If another result follows, call [`Replies::set_more_results`] **before** the result
+//! that it follows; the flag holds until it is changed.
 //!
-//! Output is sent when 64 KiB have been gathered and when the command has been answered; a client that does
-//! not read makes the writer block (for `net_write_timeout` at most).
+//! Output is sent when 64 KiB have been gathered and when the command has been answered. A client
+//! that does not read blocks the writer (for `net_write_timeout` at most).
 //!
-//! Invariants: a packet is sent whole or not at all (an abandoned row leaves no trace); a session that
-//! returns `Ok` has answered, and its last result set was finished.
+//! Invariants: a packet is sent whole or not at all (an abandoned row leaves no trace); a session
+//! that returns `Ok` has answered, and its last result set is finished.
 
 #![allow(clippy::disallowed_types, reason = "replies that are recorded, which no clock concerns")]
 
@@ -50,7 +50,7 @@ pub(crate) use result_set::CursorRows;
 pub use result_set::ResultSet;
 pub use row::Row;
 
-/// How rows are encoded.
+/// Encoding of rows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RowFormat {
     /// As text: the answer to a query.
@@ -66,7 +66,7 @@ enum Progress {
     Owed,
     /// A result set has begun.
     InRows,
-    /// Everything was answered.
+    /// Every result was sent.
     Answered,
 }
 
@@ -75,7 +75,7 @@ pub struct Replies<'a> {
     channel: &'a mut Channel,
     format: RowFormat,
     more_results: bool,
-    /// The session's status as last told, for the EOF that follows column definitions.
+    /// The session's last reported status, for the EOF that follows column definitions.
     status: Status,
     progress: Progress,
     /// Where rows go if the client asked for a cursor.
@@ -100,7 +100,7 @@ impl<'a> Replies<'a> {
         self
     }
 
-    /// Says whether another result follows the next one. False at the beginning of each command.
+    /// Sets whether another result follows the next one. False at the beginning of each command.
     pub fn set_more_results(&mut self, more: bool) {
         self.more_results = more;
     }
@@ -114,7 +114,7 @@ impl<'a> Replies<'a> {
         })
     }
 
-    /// Whether the client wants to hear of session state changes; otherwise nobody need gather them.
+    /// Whether the client requests changes of session state; otherwise they need not be gathered.
     #[must_use]
     pub fn tracks_session(&self) -> bool {
         self.channel.capabilities.contains(Capabilities::SESSION_TRACK)
@@ -156,7 +156,7 @@ impl<'a> Replies<'a> {
         self.encoded_columns(&EncodedColumns::new(columns))
     }
 
-    /// Begins a result set whose columns were encoded before: one copy, however many they are.
+    /// Begins a result set whose columns were encoded before: one copy for any number of columns.
     ///
     /// # Errors
     /// [`WireError::Lost`] if output had to be sent and could not be.
@@ -191,7 +191,7 @@ impl<'a> Replies<'a> {
         self.channel.flush_if_full()
     }
 
-    /// Sends what has been gathered without waiting for more: for a long statement's first rows.
+    /// Sends the gathered output at once: for the first rows of a long statement.
     ///
     /// # Errors
     /// [`WireError::Lost`] if it could not be sent.
@@ -199,7 +199,7 @@ impl<'a> Replies<'a> {
         self.channel.flush()
     }
 
-    /// Whether a session that has returned has said all that it owed.
+    /// Whether a session that has returned has sent every result.
     pub(crate) fn is_answered(&self) -> bool {
         self.progress == Progress::Answered
     }
@@ -235,7 +235,7 @@ pub struct ReplyRecorder {
 }
 
 impl ReplyRecorder {
-    /// A recorder of replies in that format, as to a client with `DEPRECATE_EOF`, session tracking and
+    /// Records replies in that format, as for a client with `DEPRECATE_EOF`, session tracking and
     /// several results.
     #[must_use]
     pub fn new(format: RowFormat) -> ReplyRecorder {
@@ -258,7 +258,7 @@ impl ReplyRecorder {
         self
     }
 
-    /// Where the next command's answer goes.
+    /// The replies of the next command.
     pub fn replies(&mut self) -> Replies<'_> {
         self.channel.output.sequence = 1;
         Replies::new(&mut self.channel, self.format)

@@ -1,4 +1,4 @@
-//! Floating-point numbers in a reply: with a fixed number of decimals they are written out.
+//! Floating-point numbers with a fixed number of decimals.
 
 use std::io::Write;
 

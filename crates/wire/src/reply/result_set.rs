@@ -19,7 +19,7 @@ const GRANT_BYTES: usize = 1 << 20;
 #[derive(Debug, Default)]
 pub(crate) struct CursorRows {
     payloads: Vec<u8>,
-    /// Where each payload ends.
+    /// End offset of each payload.
     ends: Vec<usize>,
     /// How many have been fetched.
     fetched: usize,
@@ -69,7 +69,8 @@ impl CursorRows {
 /// A result set in work. It must be finished, unless the session returns an error.
 pub struct ResultSet<'r, 'a> {
     replies: &'r mut Replies<'a>,
-    /// A copy: the columns are shared by all who run the statement, and nothing of them is counted up here.
+    /// A copy: all executions of the statement share the columns, and a reference count would
+    /// contend.
     kinds: ColumnKinds,
     /// Fields of the present row that have been written.
     column: usize,
@@ -84,7 +85,7 @@ impl<'r, 'a> ResultSet<'r, 'a> {
         let channel = &mut *replies.channel;
         channel.output.append_packets(columns.packets(), columns.len() + 1);
         match &mut replies.cursor {
-            // The terminator that tells of the cursor comes when its rows are there.
+            // The terminator that announces the cursor is sent when the cursor's rows are known.
             Some(cursor) => **cursor = Some(CursorRows::default()),
             None if !channel.capabilities.contains(Capabilities::DEPRECATE_EOF) => {
                 let buffer = channel.output.begin();
@@ -104,7 +105,7 @@ impl<'r, 'a> ResultSet<'r, 'a> {
         self.kinds.len()
     }
 
-    /// How rows are encoded.
+    /// Encoding of rows.
     #[must_use]
     pub fn format(&self) -> RowFormat {
         self.replies.format
@@ -126,8 +127,8 @@ impl<'r, 'a> ResultSet<'r, 'a> {
         Ok(Row::begin(output, kinds, format, cursor, &mut self.column))
     }
 
-    /// The row that was begun last, where it was left: for those who cannot keep a [`Row`] between its
-    /// fields. Nothing else may have been done with the result set in between.
+    /// The row that was begun last, at the point where it was left: for callers that cannot keep a
+    /// [`Row`] between its fields. The result set must not have been used in between.
     #[inline]
     pub fn same_row(&mut self) -> Row<'_> {
         let output: &mut Output = &mut self.replies.channel.output;

@@ -15,21 +15,21 @@ use super::column::ColumnKind;
 use super::result_set::CursorRows;
 use super::{RowFormat, number, temporal};
 
-/// The byte that stands for `NULL` in text rows.
+/// The byte of `NULL` in text rows.
 const TEXT_NULL: u8 = 0xfb;
 
-/// A row in work: call one method for each column, in order, and then [`Row::end`]. A row that is dropped
-/// before its end is not sent.
+/// A row under construction: call one method for each column, in order, and then [`Row::end`]. A
+/// row that is dropped before its end is not sent.
 ///
-/// A method need not be the one of its column's type: a number written to a text column becomes text, an
-/// integer written to a floating-point column becomes one. Bytes can only be written to columns that the
-/// binary protocol sends as bytes.
+/// The method may differ from the column's type: a number in a text column becomes text, an integer
+/// in a floating-point column becomes a floating-point number. Bytes are accepted only by columns
+/// that the binary protocol sends as bytes.
 pub struct Row<'s> {
     output: &'s mut Output,
     kinds: &'s [ColumnKind],
     cursor: Option<&'s mut CursorRows>,
     format: RowFormat,
-    /// The next field's.
+    /// Index of the next column.
     column: &'s mut usize,
 }
 
@@ -67,7 +67,7 @@ impl<'s> Row<'s> {
         Row { output, kinds, cursor, format, column }
     }
 
-    /// The next column's kind, and where its field goes.
+    /// The next column's properties, and the buffer for its field.
     #[inline]
     fn next(&mut self) -> (ColumnKind, &mut Vec<u8>) {
         let kind = self.kinds[*self.column];
@@ -120,8 +120,8 @@ impl<'s> Row<'s> {
         }
     }
 
-    /// A `DOUBLE`. As text with as many digits after the point as its column has; if they vary, with
-    /// as many as tell it from every other.
+    /// A `DOUBLE`. In text rows it has as many digits after the point as its column; if the column
+    /// has no fixed number of digits, the fewest that identify the number.
     pub fn double(&mut self, value: f64) {
         let binary = self.format == RowFormat::Binary;
         let (kind, buffer) = self.next();
@@ -147,7 +147,6 @@ impl<'s> Row<'s> {
         }
     }
 
-    /// A date.
     pub fn date(&mut self, value: Date) {
         let binary = self.format == RowFormat::Binary;
         let (kind, buffer) = self.next();
@@ -206,7 +205,8 @@ impl<'s> Row<'s> {
         self.output.share(value);
     }
 
-    /// Text or bytes that `append` appends to what it is given: for values that are formatted on the way.
+    /// Text or bytes that `append` appends to its argument: for values that are formatted directly
+    /// into the output.
     ///
     /// # Panics
     /// As [`Row::bytes`].
@@ -260,7 +260,7 @@ fn is_length_encoded(column_type: ColumnType) -> bool {
     )
 }
 
-/// Appends a number as its column's type has it; false if that is not a number's.
+/// Appends a number in the form of its column's type; false if that type is not a number.
 #[inline]
 fn put_binary_integer(
     buffer: &mut Vec<u8>,
@@ -289,7 +289,7 @@ fn put_text_integer(buffer: &mut Vec<u8>, kind: ColumnKind, digits: &str) {
     buffer.put(digits.as_bytes());
 }
 
-/// Digits after the point of a number beside which stands a column of floating-point numbers.
+/// Digits after the point of a number in a column of floating-point numbers.
 fn fixed_decimals(kind: ColumnKind) -> u8 {
     match kind.column_type {
         ColumnType::Float | ColumnType::Double => kind.decimals,

@@ -1,4 +1,4 @@
-//! Dates and times, as text and as the binary protocol has them.
+//! Dates and times, as text and in the binary protocol.
 
 use crate::packet::PayloadWriter;
 use crate::value::{Date, DateTime, Time};

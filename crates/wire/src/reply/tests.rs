@@ -154,7 +154,8 @@ fn every_kind(replies: &mut Replies<'_>) -> Result<(), WireError> {
     rows.finish(&DONE)
 }
 
-/// The rows' packets: without the columns', of which there are as many as in `every_kind`, and one more.
+/// The rows' packets: without the columns', of which there are as many as in `every_kind`, and one
+/// more.
 fn without_columns(sent: &[u8]) -> String {
     let text = packets(sent);
     let start = text.find("packet 16").unwrap();

@@ -1,4 +1,4 @@
-//! New connections: they are counted, greeted, and parked until the client says who it is.
+//! New connections: counted, greeted, and parked until the client sends its response.
 
 use std::io;
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use crate::reply::put_error;
 /// How many connections one listener gives before the others have their turn.
 const BATCH: usize = 64;
 
-/// Accepts those who wait. An error means that the process cannot take more for now.
+/// Accepts the waiting clients. An error means that the process cannot take more for now.
 pub(super) fn accept_all(shared: &Arc<Shared>, listener: &Listener) -> io::Result<()> {
     for _ in 0..BATCH {
         match listener.accept() {
@@ -51,7 +51,7 @@ fn greet(shared: &Arc<Shared>, socket: Socket, peer: PeerAddress) {
     }
 }
 
-/// Tells a client that it cannot come in. A new connection's buffer has room for that.
+/// Refuses a client with an error. A new connection's socket buffer has room for it.
 fn refuse(mut socket: Arc<Socket>, error: &ServerError) {
     let mut packet = vec![0; HEADER_LENGTH];
     put_error(&mut packet, error, false);

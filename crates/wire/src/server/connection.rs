@@ -1,4 +1,4 @@
-//! A connection's life: greeted, logging in, serving commands, idle.
+//! The states of a connection: greeted, logging in, serving commands, idle.
 //!
 //! ```text
 //!   greet ─► parked ─► log_in ─► serve commands ◄──► parked (idle)
@@ -23,7 +23,7 @@ use crate::service::Session;
 /// The longest packet of a client that has not logged in.
 const MAX_LOGIN_PACKET_BYTES: usize = 80 << 10;
 
-/// A command buffer that has grown beyond this is given back after the command.
+/// A command buffer that has grown beyond this is freed after the command.
 const KEPT_COMMAND_BYTES: usize = 1 << 20;
 
 /// How far the connection is.
@@ -37,16 +37,15 @@ pub(super) enum Stage {
     Expired,
 }
 
-/// What a worker's turn with a connection came to.
+/// Result of a worker's turn with a connection.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Outcome {
     /// Nothing to do for now.
     Idle,
-    /// It is over.
+    /// The connection has ended.
     Ended,
 }
 
-/// A client's connection.
 pub(super) struct Connection {
     pub(super) shared: Arc<Shared>,
     pub(super) control: Arc<ConnectionControl>,
@@ -92,7 +91,6 @@ impl Connection {
         &self.control
     }
 
-    /// Sends the greeting.
     pub(super) fn greet(&mut self) -> Result<(), WireError> {
         let Shared { options, .. } = &*self.shared;
         put_greeting(
@@ -137,8 +135,8 @@ impl Connection {
         }
         loop {
             self.look_whether_to_end()?;
-            // A command that came in part before the connection was parked goes on with its
-            // numbers.
+            // A command whose first part arrived before the connection was parked keeps its
+            // sequence numbers.
             if !std::mem::take(&mut self.is_half_sent) {
                 self.channel.begin_exchange();
             }
@@ -179,7 +177,7 @@ impl Connection {
         answered
     }
 
-    /// Tells the client why the connection ends, as far as it can be told.
+    /// Tells the client why the connection ends, if that is possible.
     fn say_good_bye(&mut self, error: WireError) {
         if let WireError::Fatal(error) | WireError::Refused(error) = &error {
             let greeted = self.channel.capabilities.contains(Capabilities::PROTOCOL_41);
@@ -192,7 +190,7 @@ impl Connection {
         self.channel.close();
     }
 
-    /// Gives back what an idle connection does not need. True if the poller has seen it before.
+    /// Frees the memory that an idle connection does not need. True if the poller already knows it.
     pub(super) fn prepare_to_park(&mut self, now: Duration) -> bool {
         self.channel.release_buffers();
         if !self.is_half_sent {
@@ -218,7 +216,7 @@ impl Connection {
         }
     }
 
-    /// A parked connection has waited too long. True if its client is to be told.
+    /// Ends a parked connection that has waited too long. True if its client must be told.
     pub(super) fn expire(&mut self) -> bool {
         std::mem::replace(&mut self.stage, Stage::Expired) == Stage::Ready
     }
@@ -238,7 +236,7 @@ impl Connection {
 
 impl Drop for Connection {
     fn drop(&mut self) {
-        // The number is given back even if the session's end panics.
+        // Frees the connection's number even if the session panics at its end.
         struct Unregister<'a>(&'a Shared, &'a ConnectionControl);
         impl Drop for Unregister<'_> {
             fn drop(&mut self) {

@@ -1,7 +1,7 @@
-//! The registry of connections: who is connected, what each does, and how to end it.
+//! The registry of connections: their clients, their state, and how to end them.
 //!
-//! Rule 1: the registry's mutex and a connection's canceller mutex are held only to look up or to change,
-//! never while a callback runs or the network is used.
+//! Rule 1: the registry's mutex and a connection's canceller mutex are held only to look up or to
+//! change, never while a callback runs or the network is used.
 
 use std::ops::RangeInclusive;
 use std::sync::Arc;
@@ -16,7 +16,7 @@ use crate::channel::{PeerAddress, Socket};
 use crate::command::CommandCode;
 use crate::service::{CancelReason, Canceller};
 
-/// What a connection's command code is while none is running.
+/// The command code of an idle connection.
 const IDLE: u8 = 0xff;
 
 /// What others can see of a connection and do to it.
@@ -24,7 +24,7 @@ pub struct ConnectionControl {
     id: u32,
     peer: PeerAddress,
     socket: Option<Arc<Socket>>,
-    /// The connection shall end; seen by whoever reads or writes next.
+    /// The connection must end; the next read or write notices it.
     pub(super) closing: Arc<AtomicBool>,
     canceller: Mutex<Option<Arc<dyn Canceller>>>,
     /// The running command's code, or [`IDLE`].
@@ -36,7 +36,7 @@ pub struct ConnectionControl {
     wait_timeout_ms: AtomicU64,
     /// Counted among [`Connections::logged_in`].
     logged_in: AtomicBool,
-    /// The client said that it goes.
+    /// The client has sent `COM_QUIT`.
     said_good_bye: AtomicBool,
 }
 
@@ -75,7 +75,6 @@ impl ConnectionControl {
         self.id
     }
 
-    /// Where the client comes from.
     #[must_use]
     pub fn peer(&self) -> &PeerAddress {
         &self.peer
@@ -150,8 +149,8 @@ impl ConnectionControl {
         }
     }
 
-    /// Ends the connection: the running statement is interrupted and answered, then the client finds the
-    /// connection closed.
+    /// Ends the connection: interrupts and answers the running statement, then closes the
+    /// connection.
     pub(super) fn end(&self, reason: CancelReason) {
         self.closing.store(true, Ordering::Relaxed);
         self.cancel(reason);
@@ -196,9 +195,7 @@ impl ConnectionControl {
 /// A line of the process list.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ConnectionState {
-    /// The connection's number.
     pub id: u32,
-    /// Where the client comes from.
     pub peer: PeerAddress,
     /// The command that is running; `None` for an idle connection (`Sleep`).
     pub command: Option<CommandCode>,
@@ -213,7 +210,7 @@ pub struct ConnectionStatistics {
     pub attempts: u64,
     /// Attempts that ended before the login was done.
     pub aborted_logins: u64,
-    /// Connections whose client went without saying so, or that were ended by the server.
+    /// Connections whose client left without `COM_QUIT`, or that the server ended.
     pub aborted_clients: u64,
     /// Attempts that found `max_connections` others.
     pub refused: u64,
@@ -227,7 +224,7 @@ pub struct ConnectionStatistics {
     pub prepared: u64,
 }
 
-/// The counters behind [`ConnectionStatistics`], without what connections that are open count themselves.
+/// The counters behind [`ConnectionStatistics`], without the counts of open connections.
 #[derive(Debug, Default)]
 struct Tallies {
     attempts: AtomicU64,
@@ -281,13 +278,12 @@ impl Connections {
         self.by_id.lock().len()
     }
 
-    /// Whether there are none.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// What has been counted.
+    /// The counts so far.
     #[must_use]
     pub fn statistics(&self) -> ConnectionStatistics {
         let tallies = &self.tallies;
@@ -321,7 +317,8 @@ impl Connections {
         self.tallies.refused.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// `KILL`: interrupts the connection's statement and closes it. False if there is no such connection.
+    /// `KILL`: interrupts the connection's statement and closes the connection. False if there is
+    /// no such connection.
     pub fn kill(&self, id: u32) -> bool {
         let found = self.get(id);
         if let Some(connection) = &found {
@@ -357,7 +354,7 @@ impl Connections {
         self.by_id.lock().values().cloned().collect()
     }
 
-    /// Registers a new connection under a number of its own.
+    /// Registers a new connection under a new number.
     pub(super) fn register(
         &self,
         peer: PeerAddress,
@@ -387,7 +384,7 @@ impl Connections {
         self.ended.notify_all();
     }
 
-    /// Keeps what a connection that has ended counted.
+    /// Adds the counts of a connection that has ended.
     fn tally(&self, connection: &ConnectionControl) {
         let (received, sent) = connection.traffic();
         self.tallies.received_bytes.fetch_add(received, Ordering::Relaxed);
@@ -424,8 +421,8 @@ impl Connections {
         counted.is_ok()
     }
 
-    /// Ends the connection that has been there longest without having logged in, if there are more than
-    /// `limit` of them.
+    /// If more than `limit` connections are logging in, ends the one that has been logging in for
+    /// longest.
     pub(super) fn make_room(&self, limit: u64) {
         let oldest = {
             let by_id = self.by_id.lock();

@@ -1,4 +1,4 @@
-//! A command's way to the session, and the answer's way back.
+//! Passes a command to the session, and the answer back.
 
 use std::ops::ControlFlow;
 
@@ -15,11 +15,12 @@ use crate::reply::{
 use crate::service::{Execution, Prepared, Query, Session};
 
 impl Connection {
-    /// Runs the command and sends its answer. Breaks if the client said good-bye.
+    /// Runs the command and sends its answer. Breaks if the client has sent `COM_QUIT`.
     pub(super) fn answer(&mut self, payload: &[u8]) -> Result<ControlFlow<()>, WireError> {
         let result = self.dispatch(payload);
         match result {
-            // A client that waits for no answer would take one for that of its next command.
+            // The client does not expect an answer here, and would take one for that of its next
+            // command.
             Ok(_) | Err(WireError::Refused(_)) if is_never_answered(payload) => {
                 self.acknowledge();
                 Ok(ControlFlow::Continue(()))

@@ -15,8 +15,8 @@ use crate::reply::{Completion, Replies, RowFormat};
 use crate::service::Login;
 
 impl Connection {
-    /// Receives the handshake response, checks the password, opens the session, and says OK. False
-    /// if the response has not come: the connection waits for it without a thread.
+    /// Receives the handshake response, checks the password, opens the session, and sends OK. False
+    /// if the response has not arrived: the connection waits for it without a thread.
     pub(super) fn log_in(&mut self, deadline: Duration) -> Result<bool, WireError> {
         // The greeting was packet 0 of this exchange.
         let received =
@@ -39,7 +39,7 @@ impl Connection {
         Ok(true)
     }
 
-    /// The response, of which the first packet has come.
+    /// The response, whose first packet has arrived.
     fn read_response(&mut self, deadline: Duration) -> Result<HandshakeResponse, WireError> {
         let mut hello = ClientHello::decode(&self.command).map_err(|Malformed| bad_handshake())?;
         if hello == ClientHello::SslRequest {
@@ -59,7 +59,7 @@ impl Connection {
         ClientHello::decode(&payload).map_err(|Malformed| bad_handshake())
     }
 
-    /// Whether nobody else can read what the client sends.
+    /// Whether the transport keeps others from reading what the client sends.
     fn is_secure(&self) -> bool {
         *self.control.peer() == PeerAddress::Unix || self.channel.tls().is_some()
     }
@@ -144,8 +144,8 @@ impl Connection {
         }
     }
 
-    /// `COM_CHANGE_USER`: the session ends, and another begins on the same connection. A client that fails
-    /// to log in again is disconnected.
+    /// `COM_CHANGE_USER`: ends the session and begins another on the same connection. A client that
+    /// fails to log in again is disconnected.
     pub(super) fn change_user(&mut self, payload: &[u8]) -> Result<(), WireError> {
         let decoded = decode_change_user(payload, self.channel.capabilities);
         let response = decoded.map_err(|Malformed| WireError::malformed())?;

@@ -6,11 +6,12 @@
 //!   watch thread    notices clients that go away while their statement runs
 //! ```
 //!
-//! An active connection's thread reads a command with one system call and answers it with one. After 100 ms
-//! without a command the connection goes to the poller and the thread to whoever needs it.
+//! An active connection's thread reads a command with one system call and answers it with one.
+//! After 100 ms without a command, the poller gets the connection, and the thread serves another
+//! one.
 //!
-//! Latch rules are numbered in the files: 1 connections, 2 workers, 3 watch, 4 poller. No two of their
-//! mutexes are ever held at once.
+//! The latch rules are numbered in the files: 1 connections, 2 workers, 3 watch, 4 poller. No two
+//! of their mutexes are ever held at once.
 
 mod accept;
 mod connection;
@@ -40,7 +41,7 @@ pub use options::{LimitValues, Limits, ServerOptions};
 use poller::Poller;
 use shared::Shared;
 
-/// How long connections have to end once they were told to.
+/// Time that connections have to end after they were told to.
 const LAST_WAIT: Duration = Duration::from_secs(2);
 
 /// A running server. Dropping it shuts it down without waiting for statements.
@@ -82,7 +83,6 @@ impl Server {
         &self.addresses
     }
 
-    /// All connections.
     #[must_use]
     pub fn connections(&self) -> &Arc<Connections> {
         &self.shared.connections
@@ -100,13 +100,15 @@ impl Server {
         self.shared.poller.parked()
     }
 
-    /// Takes no more connections and no more commands, closes idle connections, waits for running
-    /// statements as long as `patience`, then interrupts them. Returns when all connections have ended, or
-    /// false when some have not a few seconds after they were told to. A second call does nothing more.
+    /// Accepts no more connections and commands, closes idle connections, waits up to `patience`
+    /// for running statements, then interrupts them. Returns when all connections have ended, or
+    /// false if some have not ended within a few seconds after they were told to. A second call has
+    /// no effect.
     pub fn shutdown(&self, patience: Duration) -> bool {
         let connections = &self.shared.connections;
         self.shared.stop();
-        // Those that are parked are closed by the poller, those that wait with a thread end their wait.
+        // The poller closes the parked connections; connections that wait with a thread end their
+        // wait.
         self.shared.poller.wake();
         for connection in connections.all() {
             if connection.running().is_none() {

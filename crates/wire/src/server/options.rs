@@ -1,4 +1,4 @@
-//! How a server is set up, and the limits that can be changed while it runs.
+//! Settings of a server, and the limits that can change while it runs.
 
 use std::ops::RangeInclusive;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -13,7 +13,7 @@ use crate::channel::TlsMode;
 pub struct ServerOptions {
     /// Where to listen: any number of addresses.
     pub listen: Vec<Address>,
-    /// What the greeting says; MySQL clients read its beginning as a version, such as `8.4.0-firn`.
+    /// Version in the greeting. MySQL clients parse its beginning, such as `8.4.0-firn`.
     pub server_version: String,
     /// The collation that the greeting names; 255 is `utf8mb4_0900_ai_ci`.
     pub collation: u8,
@@ -55,15 +55,15 @@ macro_rules! limits {
             }
         }
 
-        /// A server's limits. They can be changed at any time (`SET GLOBAL`); each takes effect where it is
-        /// looked at next, for the most part with new connections.
+        /// Limits of a server. They can change at any time (`SET GLOBAL`); each takes effect at its
+        /// next use, mostly for new connections.
         #[derive(Debug)]
         pub struct Limits {
             $($name: AtomicU64,)*
         }
 
         impl Limits {
-            /// Those of the given values.
+            /// Limits with the given values.
             #[must_use]
             pub fn new(values: &LimitValues) -> Limits {
                 Limits { $($name: AtomicU64::new(($store)(values.$name)),)* }
@@ -92,20 +92,21 @@ fn to_ms(duration: Duration) -> u64 {
 limits! {
     /// How many clients can be connected; one more hears error 1040.
     max_connections, set_max_connections: u64 = 151, |value| value, |value| value;
-    /// How many clients can be on their way to a login at once. One more, and the one that has been at it for
-    /// longest has to go: whoever connects and says nothing keeps nobody out.
+    /// How many clients can be logging in at once. One more, and the client that has been logging
+    /// in for longest is disconnected: clients that connect and send nothing cannot lock others
+    /// out.
     max_pending_logins, set_max_pending_logins: u64 = 1000, |value| value, |value| value;
     /// How long a client may take from its connection to its login.
     connect_timeout, set_connect_timeout: Duration = Duration::from_secs(10), to_ms, Duration::from_millis;
     /// The longest command, in bytes, that is taken.
     max_allowed_packet, set_max_allowed_packet: u64 = 64 << 20, |value| value, |value| value;
-    /// How long a command may stand still on its way in.
+    /// Longest time without progress of an incoming command.
     net_read_timeout, set_net_read_timeout: Duration = Duration::from_secs(30), to_ms, Duration::from_millis;
-    /// How long a reply may stand still on its way out.
+    /// Longest time without progress of an outgoing reply.
     net_write_timeout, set_net_write_timeout: Duration = Duration::from_secs(60), to_ms, Duration::from_millis;
     /// After how long without a command a connection is closed.
     wait_timeout, set_wait_timeout: Duration = Duration::from_secs(28_800), to_ms, Duration::from_millis;
-    /// As `wait_timeout`, for clients that say that somebody types.
+    /// As `wait_timeout`, for clients that announce that a person types.
     interactive_timeout, set_interactive_timeout: Duration = Duration::from_secs(28_800), to_ms, Duration::from_millis;
     /// How many prepared statements all connections together can have open.
     max_prepared_stmt_count, set_max_prepared_stmt_count: u64 = 16_382, |value| value, |value| value;

@@ -6,11 +6,11 @@
 //!   deadline passed     → a worker tells the client, or it is just closed if it has not logged in
 //! ```
 //!
-//! A connection that is parked costs its state and nothing more: no thread, no buffers. That is also how a
-//! client that connects and says nothing waits.
+//! A parked connection costs its state and nothing more: no thread, no buffers. A client that
+//! connects and sends nothing waits in the same way.
 //!
-//! Rule 4: the mutex is held only to put in, take out or list; a connection is put in before the system is
-//! asked to tell of it, so that whoever is told finds it.
+//! Rule 4: the mutex is held only to insert, remove or list. A connection is inserted before epoll
+//! watches it, so an event always finds its connection.
 
 use std::io;
 use std::mem::MaybeUninit;
@@ -43,10 +43,10 @@ const WAKE: u64 = u64::MAX;
 /// Listeners are known by this and their place in the list.
 const LISTENER: u64 = 1 << 32;
 
-/// A parked connection is told of once.
+/// One event for each time that a connection is parked.
 const ONCE: EventFlags = EventFlags::IN.union(EventFlags::RDHUP).union(EventFlags::ONESHOT);
 
-/// Idle connections, and how the system tells of them.
+/// Idle connections, and the epoll instance that watches them.
 pub(super) struct Poller {
     epoll: OwnedFd,
     wake: OwnedFd,
@@ -77,7 +77,7 @@ impl Poller {
         if let Err(error) = &told {
             tracing::error!(connection = control.id(), %error, "an idle connection cannot be held");
         }
-        // Without the thread nobody would ever take it out.
+        // The thread has ended, so it would never remove the connection.
         if told.is_err() || self.stopping.load(Ordering::SeqCst) {
             self.take(control.id()).into_iter().for_each(discard);
         }
@@ -92,7 +92,7 @@ impl Poller {
         self.parked.lock().len()
     }
 
-    /// Makes the thread look whether it shall end.
+    /// Wakes the thread, which then checks whether it must end.
     pub(super) fn stop(&self) {
         self.stopping.store(true, Ordering::SeqCst);
         self.wake();
@@ -100,11 +100,11 @@ impl Poller {
 
     /// Makes the thread look around at once.
     pub(super) fn wake(&self) {
-        // It fails only when so many wake-ups are waiting that one more does not matter.
+        // Fails only when so many wake-ups are pending that another one does not matter.
         let _ = rustix::io::write(&self.wake, &1u64.to_ne_bytes());
     }
 
-    /// The thread's life.
+    /// Body of the thread.
     pub(super) fn run(&self, shared: &Arc<Shared>, mut listeners: Vec<Listener>) {
         for (place, listener) in listeners.iter().enumerate() {
             let data = EventData::new_u64(LISTENER + place as u64);
@@ -164,7 +164,7 @@ impl Poller {
         let _ = rustix::io::read(&self.wake, &mut [0; 8]);
     }
 
-    /// Connections that shall wait no more are closed; those that have logged in are told so first.
+    /// Closes the chosen connections; those that have logged in are told first.
     fn give_up(&self, shared: &Arc<Shared>, shall: impl Fn(&Connection) -> bool) {
         let given_up: Vec<_> = {
             let mut parked = self.parked.lock();

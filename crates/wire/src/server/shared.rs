@@ -1,4 +1,4 @@
-//! What all threads of a server share.
+//! State that all threads of a server share.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -16,7 +16,6 @@ use crate::flags::Capabilities;
 use crate::handshake::SUPPORTED;
 use crate::service::Service;
 
-/// One server.
 pub(super) struct Shared {
     pub(super) environment: Environment,
     pub(super) options: ServerOptions,
@@ -57,7 +56,7 @@ impl Shared {
         }
     }
 
-    /// What the greeting offers.
+    /// Capabilities in the greeting.
     pub(super) fn capabilities(&self) -> Capabilities {
         let mut capabilities = SUPPORTED;
         capabilities.set(Capabilities::SSL, self.tls.is_some());
@@ -75,7 +74,7 @@ impl Shared {
             .is_ok()
     }
 
-    /// So many prepared statements were closed.
+    /// Subtracts `count` closed prepared statements.
     pub(super) fn release_statements(&self, count: usize) {
         self.connections.statements.fetch_sub(count as u64, Ordering::Relaxed);
     }

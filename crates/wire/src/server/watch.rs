@@ -1,8 +1,8 @@
-//! Notices clients that go away while their statement runs.
+//! Notices clients that disconnect while their statement runs.
 //!
-//! Short statements pay nothing: a connection's thread only counts its commands. The watch looks at all
-//! active connections every [`INTERVAL`]. Until its next look it waits for the clients of those that are still
-//! at the command that they were at the last time, and cancels the statements of those that go.
+//! Short statements pay nothing: a connection's thread only counts its commands. The watch visits
+//! all active connections every [`INTERVAL`]. Until its next visit it polls the clients whose
+//! command is the same as at the last visit, and cancels the statements of those that disconnect.
 //!
 //! ```text
 //! looks             |         |         |         |
@@ -24,13 +24,14 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use super::connections::ConnectionControl;
 use crate::service::CancelReason;
 
-/// A client that goes is noticed at once if its statement has run for two of these, else when it has.
+/// A disconnect is noticed at once if the statement has run for two intervals, otherwise when it
+/// has.
 const INTERVAL: Duration = Duration::from_millis(25);
 
 /// The same, for the system.
 const PATIENCE: Timespec = Timespec { tv_sec: 0, tv_nsec: INTERVAL.as_nanos() as i64 };
 
-/// What the system says of a client that is gone.
+/// The poll events of a client that has disconnected.
 const GONE: PollFlags = PollFlags::RDHUP.union(PollFlags::HUP).union(PollFlags::ERR);
 
 /// The watch over active connections.
@@ -63,7 +64,7 @@ impl DisconnectWatch {
         self.changed.notify_all();
     }
 
-    /// The watching thread's life.
+    /// Body of the watching thread.
     pub(super) fn run(&self) {
         let mut seen = FxHashMap::default();
         while !self.stopping.load(Ordering::SeqCst) {
@@ -78,8 +79,8 @@ impl DisconnectWatch {
     }
 }
 
-/// One look, and the wait until the next: `seen` has the commands that were running at the last one. Blocks
-/// for [`INTERVAL`], or until a client goes.
+/// One visit, and the wait until the next: `seen` has the commands that were running at the last
+/// visit. Blocks for [`INTERVAL`], or until a client disconnects.
 fn look(active: &[Arc<ConnectionControl>], seen: &mut FxHashMap<u32, u64>) {
     let running: FxHashMap<u32, u64> = active
         .iter()
@@ -97,7 +98,7 @@ fn look(active: &[Arc<ConnectionControl>], seen: &mut FxHashMap<u32, u64>) {
     *seen = running;
 }
 
-/// Those whose client is gone, or goes within [`INTERVAL`].
+/// The connections whose client has disconnected, or disconnects within [`INTERVAL`].
 fn gone<'a>(
     connections: impl Iterator<Item = &'a Arc<ConnectionControl>>,
 ) -> Vec<&'a Arc<ConnectionControl>> {

@@ -1,10 +1,11 @@
-//! Threads that serve active connections. A thread serves one connection until it has been idle for a
-//! little while, and then waits for another; after some seconds without one it ends.
+//! Threads that serve active connections. A thread serves one connection until that has been idle
+//! for a short time, and then waits for another. After some seconds without one, the thread ends.
 //!
-//! Rule 2: the list's mutex and a worker's slot are held only to move a connection, and never both.
+//! Rule 2: the list's mutex and a worker's slot are held only to move a connection, and never both
+//! at once.
 //!
-//! A worker is in `idle` exactly while it waits and nobody has chosen it: whoever takes it off the list owes
-//! it a connection (or the news that there will be none).
+//! A worker is in `idle` exactly while it waits and has not been chosen: the code that takes it off
+//! the list must give it a connection, or tell it to end.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -21,10 +22,9 @@ use super::shared::Shared;
 /// How long a thread waits for another connection.
 const KEPT: Duration = Duration::from_secs(10);
 
-/// The threads.
 #[derive(Default)]
 pub(super) struct Workers {
-    /// Those that wait; the last is the one whose memory is warmest.
+    /// Waiting workers; the last one has the warmest memory.
     idle: Mutex<Vec<Arc<Worker>>>,
     running: AtomicUsize,
     stopping: AtomicBool,
@@ -53,7 +53,7 @@ impl Workers {
             let body = move || for_thread.workers.run(&for_thread, connection);
             drop(shared.environment.spawner.spawn("connection", Box::new(body)));
         };
-        // Without a thread for it, the connection is closed; the server goes on.
+        // Without a thread, the connection is closed; the server continues.
         if catch_unwind(AssertUnwindSafe(spawn)).is_err() {
             tracing::error!("no thread could be started for a connection");
             self.one_ended();
@@ -65,7 +65,8 @@ impl Workers {
         let mut next = Some(first);
         while let Some(connection) = next {
             serve(shared, connection);
-            // What a deep recursion has touched of the stack goes with the thread.
+            // A thread that has recursed deeply ends, so that the system gets its stack memory
+            // back.
             next = if stack::was_deep() { None } else { self.wait_for_next(&worker) };
         }
         self.one_ended();
@@ -111,8 +112,8 @@ impl Workers {
         at.is_some()
     }
 
-    /// Ends the threads that wait, and the others when their connections have ended. False if some are left
-    /// after `timeout`.
+    /// Ends the waiting threads, and the others when their connections have ended. False if threads
+    /// are left after `timeout`.
     pub(super) fn stop(&self, timeout: Duration) -> bool {
         self.stopping.store(true, Ordering::SeqCst);
         let idle: Vec<_> = self.idle.lock().clone();
@@ -137,7 +138,7 @@ fn serve(shared: &Arc<Shared>, mut connection: Box<Connection>) {
     }
 }
 
-/// Drops a connection, whose session may panic once more.
+/// Drops a connection, whose session may panic while it is dropped.
 pub(super) fn discard(connection: Box<Connection>) {
     let id = connection.control().id();
     if catch_unwind(AssertUnwindSafe(|| drop(connection))).is_err() {

@@ -1,5 +1,5 @@
-//! The races that the rules speak of, under orders of steps that shuttle chooses. A wait that never ends
-//! is a deadlock to shuttle, and fails the test.
+//! The races that the rules speak of, under orders of steps that shuttle chooses. A wait that never
+//! ends is a deadlock to shuttle, and fails the test.
 
 use std::ops::Bound;
 use std::sync::Arc;

@@ -1,10 +1,10 @@
-//! A random walk through the lock manager beside a model of it that knows the README's rules 1 to 4, 7
-//! and 9 in their plainest form: one list of requests, everything compared with everything.
+//! A random walk through the lock manager beside a model of it that knows the README's rules 1 to
+//! 4, 7 and 9 in their plainest form: one list of requests, everything compared with everything.
 //!
 //! After each step the two must agree on every lock and every wait. So no two conflicting locks are
-//! granted, nobody who could have a lock waits for it, and nobody is served before his turn. Deadlocks
-//! are checked from both sides: a victim stood on a cycle of the full waits-for graph on which nobody was
-//! cheaper, and once the victims are gone there is no cycle.
+//! granted, nobody who could have a lock waits for it, and nobody is served before his turn.
+//! Deadlocks are checked from both sides: a victim stood on a cycle of the full waits-for graph on
+//! which nobody was cheaper, and once the victims are gone there is no cycle.
 
 #![allow(clippy::disallowed_types, reason = "tests use the machine as it is")]
 
@@ -402,8 +402,8 @@ impl Walk {
         }
     }
 
-    /// The model after the waits of `victims` have ended, and who was granted something by that. None if
-    /// there is no order in which each of them was the cheapest on a cycle.
+    /// The model after the waits of `victims` have ended, and who was granted something by that.
+    /// None if there is no order in which each of them was the cheapest on a cycle.
     fn without(&self, model: Model, victims: &BTreeSet<TrxId>) -> Option<(Model, BTreeSet<TrxId>)> {
         if victims.is_empty() {
             return Some((model, BTreeSet::new()));

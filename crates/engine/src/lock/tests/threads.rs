@@ -1,6 +1,7 @@
-//! Real threads over a toy engine: leaves with latches, records that carry their writer, a transaction
-//! table. Transactions read, write and scan at random and check at their end that nothing which they
-//! had locked has changed under them. A wait that should end and does not fails the test by its timeout.
+//! Real threads over a toy engine: leaves with latches, records that carry their writer, a
+//! transaction table. Transactions read, write and scan at random and check at their end that
+//! nothing which they had locked has changed under them. A wait that should end and does not fails
+//! the test by its timeout.
 
 #![allow(clippy::disallowed_types, reason = "tests use the machine as it is")]
 

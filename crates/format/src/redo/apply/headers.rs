@@ -1,4 +1,4 @@
-//! Pages whose fields are written one by one: formatting them, and writing bytes of them.
+//! Pages whose fields are written one by one: formatting, and writing bytes.
 
 use firn_base::PageId;
 

@@ -6,7 +6,8 @@ use super::{ApplyError, reformat};
 use crate::page::{PageBuf, PageKind};
 use crate::space::{MAP_BYTES, PageState, RETIRED, STATES, USED, map_page_of};
 
-/// An empty map, but for the pages that are the space's own: the map, and the header before the first map.
+/// An empty map, in which only the space's own pages are used: the map, and the header before the
+/// first map.
 pub(super) fn init(page: &mut PageBuf, id: PageId) {
     reformat(page, id, PageKind::AllocationMap);
     let (_, own) = map_page_of(id.page_no);

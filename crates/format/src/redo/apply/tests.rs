@@ -1,4 +1,4 @@
-//! Sequences of tree changes against an ordered map, replay, and bytes that nobody vouches for.
+//! Sequences of tree changes against an ordered map, replay, and arbitrary bytes.
 
 use std::collections::BTreeMap;
 
@@ -29,7 +29,7 @@ impl Logged {
         Logged { id, page: PageBuf::boxed(), groups: Vec::new() }
     }
 
-    /// Applies the change as it comes out of the log; a refused one changes nothing.
+    /// Applies the change in its decoded form; a refused change leaves the page as it was.
     fn apply(&mut self, change: Change<'_>) -> Result<(), ApplyError> {
         let mut group = GroupBuilder::new();
         change.encode(self.id, &mut group);
@@ -195,8 +195,8 @@ fn run_set(model: &mut Model, logged: &mut Logged, slot: usize, value: &[u8]) {
     }
 }
 
-/// Splits the page as a tree does, checks both halves, and merges them again unless `keep` (then the
-/// right half is forgotten, as is its part of the model).
+/// Splits the page as a tree does, and checks both halves. Then merges them again, or, if `keep`,
+/// drops the right half and its part of the model.
 fn run_split(model: &mut Model, logged: &mut Logged, slot: usize, keep: bool) {
     let view = logged.view();
     let at = view.split_slot(slot, &[]).min(view.slot_count() - 1).max(1);

@@ -1,5 +1,5 @@
-//! Changes of tree pages. Each takes a page that satisfies the invariants of [`crate::tree`] to one that
-//! does, or leaves it as it was.
+//! Changes of tree pages. Each takes a page that satisfies the invariants of [`crate::tree`] to
+//! another such page, or leaves it as it was.
 
 use firn_base::{PageId, PageNo};
 
@@ -95,7 +95,7 @@ pub(super) fn insert_run(
     Ok(())
 }
 
-/// How many entries a run has, and what they take in the heap.
+/// Number of entries of a run, and the heap bytes that they take.
 struct RunSize {
     count: usize,
     entry_bytes: usize,
@@ -215,7 +215,7 @@ pub(super) fn remove(page: &mut PageBuf, slot: usize) -> Result<(), ApplyError> 
     bytes.copy_within(slot_at(slot + 1)..slot_at(count), slot_at(slot));
     bytes[slot_at(count - 1)..slot_at(count)].fill(0);
     page.put_u16(layout::SLOT_COUNT, (count - 1) as u16);
-    // What was inserted last goes back to the free bytes, which is what a rollback does most.
+    // The last inserted entry returns to the free bytes: the usual case in a rollback.
     if range.end == heap_start + entry_bytes {
         page.put_u16(layout::HEAP_START, range.end as u16);
     } else {
@@ -266,7 +266,7 @@ pub(super) fn kill(page: &mut PageBuf) -> Result<(), ApplyError> {
     builder.replace(page)
 }
 
-/// Lays the page out anew without garbage, perhaps with another value at one slot.
+/// Rewrites the page without garbage, optionally with another value at one slot.
 fn compact(page: &mut PageBuf, replaced: Option<(usize, &[u8])>) -> Result<(), ApplyError> {
     let view = live_view(page)?;
     let mut builder = TreeBuilder::new(view.page_id(), &TreeHeader::of(&view))?;

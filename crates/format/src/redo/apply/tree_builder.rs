@@ -1,6 +1,6 @@
-//! Laying out a tree page from nothing: fences at the page's end, then the entries downwards in key
-//! order. Initialising, splitting, merging and compacting all go through here, so that the same entries
-//! always give the same bytes.
+//! Lays out a tree page from scratch: fences at the page's end, then the entries downwards in key
+//! order. Initialising, splitting, merging and compacting all use it, so the same entries always
+//! give the same bytes.
 
 use firn_base::{IndexId, PageId, PageNo};
 
@@ -9,7 +9,7 @@ use crate::page::{PAGE_SIZE, PageBuf, PageKind};
 use crate::tree::layout::{self, Slot, common_prefix, head_of};
 use crate::tree::{TREE_HEADER_BYTES, TreePage};
 
-/// What a tree page says beside its entries.
+/// The fields of a tree page beside its entries.
 pub(super) struct TreeHeader<'a> {
     pub(super) index: IndexId,
     pub(super) level: u8,
@@ -30,7 +30,7 @@ impl<'a> TreeHeader<'a> {
     }
 }
 
-/// A tree page that is being laid out beside the one that it will replace.
+/// A tree page under construction, beside the page that it replaces.
 pub(super) struct TreeBuilder {
     page: PageBuf,
     slots: usize,
@@ -107,7 +107,8 @@ impl TreeBuilder {
         };
         let start = self.take_heap(suffix_length + 2 + value.len(), layout::SLOT_BYTES)?;
         self.check_prefix(front, back)?;
-        // The part of the key that the page's prefix covers may end within `front` or within `back`.
+        // The part of the key that the page's prefix covers may end within `front` or within
+        // `back`.
         let front = &front[self.prefix_length.min(front.len())..];
         let back = &back[back.len() - (suffix_length - front.len())..];
         let bytes = self.page.bytes_mut();
@@ -164,7 +165,7 @@ impl TreeBuilder {
         self.page.set_flags(flags);
     }
 
-    /// Puts the page that was laid out in the place of `page`, whose LSN stays.
+    /// Replaces the content of `page`, whose LSN stays.
     pub(super) fn replace(mut self, page: &mut PageBuf) -> Result<(), ApplyError> {
         self.page.put_u16(layout::SLOT_COUNT, self.slots as u16);
         self.page.put_u16(layout::HEAP_START, self.heap_start as u16);

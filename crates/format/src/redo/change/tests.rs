@@ -1,4 +1,4 @@
-//! Every kind of record drawn, and bodies that nobody vouches for.
+//! Every kind of record drawn, and bodies of arbitrary bytes.
 
 use expect_test::expect;
 use proptest::prelude::*;

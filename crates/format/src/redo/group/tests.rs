@@ -1,4 +1,4 @@
-//! The drawn layout, groups that end too early, and bytes that nobody vouches for.
+//! The drawn layout, groups that end too early, and arbitrary bytes.
 
 use expect_test::expect;
 use proptest::prelude::*;
@@ -50,7 +50,7 @@ fn a_header_that_nobody_writes_is_refused() {
     let mut group = GroupBuilder::new();
     group.push(1, page(3), |body| body.extend_from_slice(b"body"));
     let good = group.finish().to_vec();
-    // What the damaged group's header says, or its records.
+    // Damages the group's header, or its records.
     let parse = |at: usize, bytes: &[u8]| {
         let mut damaged = good.clone();
         damaged[at..at + bytes.len()].copy_from_slice(bytes);

@@ -1,4 +1,5 @@
-//! A file: what the medium holds, what the operating system shows, and the changes in between.
+//! A file: the content of the medium, the content that the operating system shows, and the changes
+//! between them.
 //!
 //! ```text
 //!   durable  ──change──change──change──►  cached
@@ -8,8 +9,8 @@
 //!               the length to the state before some change of the length
 //! ```
 //!
-//! Invariant: `cached` is `durable` with all `changes` made to it, except for what a failed sync left
-//! behind: contents that are shown, that no change would bring to the medium any more.
+//! Invariant: `cached` is `durable` with all `changes` applied, except for what a failed sync
+//! leaves behind: content that is shown, but that no change will bring to the medium any more.
 
 use std::collections::{HashMap, VecDeque};
 
@@ -24,14 +25,14 @@ enum Change {
     Length(u64),
 }
 
-/// How much of what was not synced survives.
+/// How much of the unsynced changes survives.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Survival {
     Nothing,
     Everything,
     /// The first changes do, the others do not.
     Prefix,
-    /// Each on its own.
+    /// Each sector independently.
     Scattered,
 }
 
@@ -93,7 +94,7 @@ impl Inode {
         self.reserved_bytes = self.reserved_bytes.max(end);
     }
 
-    /// The number of changes made so far: what a sync that is called now covers.
+    /// Number of changes so far: a sync that is called now covers these.
     pub(super) fn mark(&self) -> u64 {
         self.settled + self.changes.len() as u64
     }
@@ -105,8 +106,8 @@ impl Inode {
         }
     }
 
-    /// A sync that failed: some of the changes before `mark` are on the medium, and the system takes
-    /// none of them for unsaved any more. It may go on showing them, or what the medium has.
+    /// A failed sync: some of the changes before `mark` are on the medium, and the system considers
+    /// all of them saved. It may show them still, or the content of the medium.
     pub(super) fn fail_sync(&mut self, mark: u64, random: &Random) {
         let changes = self.take_changes(mark);
         survive(&mut self.durable, &changes, Survival::Scattered, random);
@@ -124,7 +125,7 @@ impl Inode {
         self.changes.drain(..count as usize).collect()
     }
 
-    /// The power fails and comes back.
+    /// The power fails and returns.
     pub(super) fn lose_power(&mut self, random: &Random) {
         let changes = self.take_changes(self.mark());
         survive(&mut self.durable, &changes, Survival::draw(random), random);
@@ -167,8 +168,7 @@ fn survive(durable: &mut Sparse, changes: &[Change], survival: Survival, random:
     }
 }
 
-/// Takes every sector to a state of its own choice among those it went through, and the length to one
-/// among those that it went through.
+/// Sets every sector to a random state among those that it had, and the length likewise.
 fn scatter(durable: &mut Sparse, changes: &[Change], random: &Random) {
     let lengths = lengths(durable.length(), changes);
     let length_changes = random.index(lengths.len());

@@ -1,7 +1,7 @@
-//! The names of a disk: what the medium holds, what the operating system shows, the changes between.
+//! The names of a disk: those on the medium, those that the operating system shows, and the changes
+//! between them.
 //!
-//! A change of a name is whole or not at all, a rename included, but one may survive without another
-//! that was made before it.
+//! A change of a name is atomic, including a rename, but it may survive without an earlier one.
 
 use std::collections::BTreeMap;
 use std::io::{self, ErrorKind};
@@ -41,7 +41,7 @@ type Tree = BTreeMap<PathBuf, Node>;
 pub(super) struct Names {
     durable: Tree,
     cached: Tree,
-    /// Each with its number.
+    /// The changes with their numbers.
     changes: Vec<(u64, Change)>,
     next_change: u64,
 }
@@ -136,7 +136,7 @@ impl Names {
         self.next_change += 1;
     }
 
-    /// The number of changes made so far: what a sync that is called now covers.
+    /// Number of changes so far: a sync that is called now covers these.
     pub(super) fn mark(&self) -> u64 {
         self.next_change
     }
@@ -151,7 +151,7 @@ impl Names {
         synced.iter().for_each(|(_, change)| apply(&mut self.durable, change));
     }
 
-    /// The power fails and comes back.
+    /// The power fails and returns.
     pub(super) fn lose_power(&mut self, random: &Random) {
         let changes = std::mem::take(&mut self.changes);
         let survival = Survival::draw(random);

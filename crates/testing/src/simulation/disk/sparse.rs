@@ -1,4 +1,4 @@
-//! Bytes of a file, of which only the blocks that were written take room.
+//! The bytes of a file; only written blocks take room.
 
 use std::collections::BTreeMap;
 
@@ -57,7 +57,6 @@ impl Sparse {
         self.length = length;
     }
 
-    /// All bytes.
     pub(super) fn to_vec(&self) -> Vec<u8> {
         let mut bytes = vec![0; self.length as usize];
         self.read(&mut bytes, 0);

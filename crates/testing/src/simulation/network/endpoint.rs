@@ -1,4 +1,4 @@
-//! The network as one process sees it: listeners, connections, calls that wait.
+//! One process's access to the network: listeners, connections, waiting calls.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -18,7 +18,7 @@ use crate::simulation::state::ProcessId;
 /// How many bytes a sender may be ahead of the receiver.
 const WINDOW_BYTES: usize = 1 << 20;
 
-/// The network as one process sees it, until the process dies.
+/// One process's access to the network, until the process dies.
 pub(in crate::simulation) struct HostNetwork {
     network: SimulatedNetwork,
     process: ProcessId,
@@ -35,7 +35,7 @@ impl HostNetwork {
         self.network.end(self.process, Life::Killed);
     }
 
-    /// The machine of the process loses power: nobody is told.
+    /// The machine of the process loses power: no peer is told.
     pub(in crate::simulation) fn lose_power(&self) {
         self.network.end(self.process, Life::Lost);
     }
@@ -45,7 +45,7 @@ impl HostNetwork {
         Address::Tcp(std::net::SocketAddr::new(ip(self.host), port))
     }
 
-    /// The host that an address leads to, and who is asked for there.
+    /// The host of an address, and the endpoint there.
     fn resolve(&self, address: &Address, state: &State) -> (Option<HostId>, Endpoint) {
         match address {
             Address::Unix(path) => (Some(self.host), Endpoint::Path(path.clone())),
@@ -205,7 +205,7 @@ impl Network for HostNetwork {
             firn_base::task::sleep(if is_late { left.unwrap_or_default() } else { round_trip });
             // A listener that was closed meanwhile refuses the next time.
             if let Some(connection) = self.join(backlog, peer, delivery) {
-                // The peer finds a connection of which this side has given up; it is dropped here.
+                // The peer accepted a connection that this side has given up; drop it here.
                 return if is_late { Err(timed_out()) } else { Ok(Arc::new(connection)) };
             }
             if is_late {
@@ -296,8 +296,8 @@ impl SimulatedConnection {
         NetworkError::TimedOut { peer: self.peer.clone() }
     }
 
-    /// Whether this side may still send: neither side has closed the connection, as far as this one
-    /// has been told.
+    /// Whether this side may still send: neither side has closed the connection, as far as this
+    /// side knows.
     fn is_open(&self, state: &State) -> bool {
         let now = self.network.core.now();
         let incoming = state.pipes.get(&self.incoming);
@@ -387,8 +387,8 @@ impl Drop for SimulatedConnection {
 }
 
 impl State {
-    /// One side closes a connection: the peer is told behind what was sent before, and what comes
-    /// from the peer finds nobody.
+    /// One side closes a connection: the peer is told after all earlier messages, and messages of
+    /// the peer are dropped.
     fn close(&mut self, outgoing: PipeId, incoming: PipeId, now: Duration) {
         let Some(pipe) = self.pipes.get_mut(&incoming).filter(|pipe| !pipe.is_closed) else {
             return;

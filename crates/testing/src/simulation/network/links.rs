@@ -1,4 +1,4 @@
-//! What goes wrong between which hosts.
+//! The faults between hosts.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -22,7 +22,7 @@ impl Links {
         self.cuts.contains(&(from, to))
     }
 
-    /// What goes wrong from one host to another; nothing within one host.
+    /// The faults from one host to another; none within one host.
     pub(super) fn faults(&self, from: HostId, to: HostId) -> LinkFaults {
         if from == to {
             let delay = Duration::ZERO..=LOOPBACK_DELAY;
@@ -39,7 +39,7 @@ impl LinkFaults {
         Duration::from_nanos(random.between(least as u64, most.max(least) as u64))
     }
 
-    /// How long so many bytes take to pass.
+    /// The time that a message of this size takes.
     pub(super) fn time_of(&self, bytes: usize) -> Duration {
         let rate = self.bytes_per_second.map_or(f64::INFINITY, |rate| rate.max(1) as f64);
         Duration::from_secs_f64(bytes as f64 / rate)

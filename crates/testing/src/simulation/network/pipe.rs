@@ -1,12 +1,12 @@
-//! One direction of a connection: what is under way, and when it arrives.
+//! One direction of a connection: the items under way, and when they arrive.
 //!
 //! ```text
 //!   post ─► [cut?] ─► held until the link is healed ─┐
 //!              └────► under way, by time of arrival ◄┘─► received
 //! ```
 //!
-//! Invariants: with [`Delivery::InOrder`] nothing arrives before what was posted earlier; nothing
-//! arrives behind an end; `under_way_bytes` is the sum of the messages in both places.
+//! Invariants: with [`Delivery::InOrder`] no item arrives before an earlier one; no item arrives
+//! after an end; `under_way_bytes` is the sum of the messages in both places.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
@@ -20,12 +20,12 @@ use crate::simulation::state::ProcessId;
 
 pub(super) type PipeId = u64;
 
-/// How long the simulated system waits before it sends a lost message again; each time twice as long.
+/// Delay before the simulated system sends a lost message again; it doubles each time.
 const FIRST_REPETITION: Duration = Duration::from_millis(200);
 /// How often a message is lost in a row, at most.
 const MOST_REPETITIONS: u32 = 6;
 
-/// What goes through a pipe.
+/// The content of a pipe.
 pub(super) enum Item {
     Message(Vec<u8>),
     /// The sender has closed the connection.
@@ -45,7 +45,6 @@ pub(super) struct Pipe {
     pub(super) from: ProcessId,
     pub(super) to: ProcessId,
     pub(super) delivery: Delivery,
-    /// The other direction.
     pub(super) back: PipeId,
     under_way: BTreeMap<(Duration, u64), Item>,
     held: VecDeque<Item>,
@@ -56,13 +55,13 @@ pub(super) struct Pipe {
     under_way_bytes: usize,
     /// One end of the connection was closed or broken there.
     pub(super) is_closed: bool,
-    /// Something may have arrived.
+    /// Notified when an item may have arrived.
     pub(super) arrived: Arc<Event>,
     /// There may be room for more.
     pub(super) drained: Arc<Event>,
 }
 
-/// What a receiver finds.
+/// What a receiver gets.
 pub(super) enum Found {
     Message(Vec<u8>),
     End,
@@ -89,7 +88,7 @@ impl Pipe {
         }
     }
 
-    /// Whether a message of so many bytes may be sent now: a long one alone, short ones together.
+    /// Whether a message of this size may be sent now: a long one alone, short ones together.
     pub(super) fn has_room(&self, bytes: usize, window_bytes: usize) -> bool {
         self.under_way_bytes == 0 || self.under_way_bytes + bytes <= window_bytes
     }
@@ -231,8 +230,8 @@ impl State {
         self.post_reset(back, now);
     }
 
-    /// Tells the receiving side that the connection has ended; the seed says whether it still
-    /// receives what is under way.
+    /// Reports to the receiving side that the connection has ended; the seed decides whether it
+    /// still receives items under way.
     pub(super) fn post_reset(&mut self, id: PipeId, now: Duration) {
         let Some(pipe) = self.pipes.get(&id) else { return };
         if self.processes[&pipe.to].life != Life::Alive {
@@ -246,7 +245,7 @@ impl State {
         self.post(id, Item::End, now);
     }
 
-    /// Keeps what is under way until the link is healed.
+    /// Holds the items under way until the link is healed.
     pub(super) fn hold(&mut self, id: PipeId, now: Duration) {
         let Some(pipe) = self.pipes.get_mut(&id) else { return };
         let late = pipe.under_way.split_off(&(now, u64::MAX));
@@ -263,7 +262,7 @@ impl State {
         pipe.last_arrival = now.min(pipe.last_arrival);
     }
 
-    /// Puts what was kept on its way again.
+    /// Sends the held items on.
     pub(super) fn release(&mut self, id: PipeId, now: Duration) {
         let Some(pipe) = self.pipes.get_mut(&id) else { return };
         let held = std::mem::take(&mut pipe.held);

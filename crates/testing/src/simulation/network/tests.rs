@@ -15,7 +15,7 @@ const MS: Duration = Duration::from_millis(1);
 const PATIENCE: Duration = Duration::from_secs(60);
 const PORT: u16 = 7000;
 
-/// Two processes, `a` and `b`, each on a host of its own.
+/// Two processes, `a` and `b`, each on its own host.
 fn two(world: &World) -> (Process, Process) {
     let start = |name| world.start(name, &world.new_disk());
     (start("a"), start("b"))
@@ -85,7 +85,7 @@ fn exchange(world: &World) -> NetworkCounters {
             }
         }
     });
-    // Until somebody listens, the connection is refused.
+    // The connection is refused until there is a listener.
     let connection = std::iter::repeat_with(|| {
         sleep(MS);
         connect(&a.environment(), &address, Delivery::InOrder)
@@ -294,8 +294,8 @@ fn a_narrow_link_takes_its_time() {
     });
 }
 
-/// A protocol with an error that only the network can show: who repeats a message over a new
-/// connection may have it counted twice.
+/// A protocol with an error that only the network can reveal: a message that is repeated over a new
+/// connection may be counted twice.
 fn count_to_ten(world: &World) {
     let (a, b) = two(world);
     world.network().set_faults(LinkFaults { reset: 0.05, ..LinkFaults::default() });
@@ -331,7 +331,7 @@ fn a_message_that_is_repeated_without_need_is_found() {
     assert!(failure.cause.is_panic_with("counted twice"), "{failure}");
 }
 
-/// What callers see of any network that nothing goes wrong with.
+/// The behaviour of any network without faults.
 fn obeys_the_contract(a: &Environment, b: &Environment, address: &Address) {
     let refused = connect(a, address, Delivery::InOrder).map(drop);
     assert!(matches!(refused, Err(NetworkError::Refused { .. })), "{refused:?}");
