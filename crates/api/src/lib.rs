@@ -17,8 +17,8 @@ pub use log_store::{
     LogStore, LogWriter, OpenedLog, PageFilter, Room, Tail, Watermarks, WriterEpoch,
 };
 pub use page_store::{
-    ImageSource, LocalImages, Offer, PageRead, PageRequest, PageSink, PageStore, PageStoreError,
-    PageVersion,
+    ImageSource, LocalImages, Offer, PageLease, PageRead, PageRequest, PageSink, PageStore,
+    PageStoreError, PageTier, PageVersion, TierLatch, TierLatchMode,
 };
 pub use server::Incarnation;
 pub use timestamps::{TimestampError, TimestampSource, Timestamps};

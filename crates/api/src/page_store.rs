@@ -12,14 +12,22 @@
 //! What a caller may rely on:
 //!
 //! * a read never gives less than was asked for: it waits until the log up to there is applied, or fails;
-//! * any page whose log is durable can be dropped by whoever caches it. The store gives it back.
+//! * any page whose log is durable can be dropped by whoever caches it. The store gives it back;
+//! * versions of the past are readable for as long as somebody holds a lease on their position. Without
+//!   one they may be gone at any time.
 //!
 //! A store in the caller's own address space may spare itself work by taking images from there
 //! ([`LocalImages`]). A store elsewhere has no such thing.
 
 mod batch;
+#[cfg(feature = "conformance")]
+pub mod conformance;
 mod error;
+mod lease;
 mod local_images;
+#[cfg(feature = "conformance")]
+pub mod simulated;
+mod tier;
 
 use std::sync::Arc;
 
@@ -28,7 +36,9 @@ use firn_format::page::PageBuf;
 
 pub use batch::{PageRequest, PageSink, read_in_turn};
 pub use error::PageStoreError;
+pub use lease::PageLease;
 pub use local_images::{ImageSource, LocalImages, Offer};
+pub use tier::{PageTier, TierLatch, TierLatchMode};
 
 /// Which version of a page is wanted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -83,6 +93,13 @@ pub trait PageStore: Send + Sync {
         read_in_turn(self, requests, sink);
     }
 
+    /// Keeps every version from `position` on readable by [`PageRead::AsOf`] until the lease is dropped or
+    /// moved forward. `reader` names the holder for people. May block for a round trip.
+    ///
+    /// # Errors
+    /// [`PageStoreError::NotKept`] if versions from there on are already given up.
+    fn hold(&self, reader: &str, position: Lsn) -> Result<Arc<dyn PageLease>, PageStoreError>;
+
     /// The applied position of the chunk that `page` lies in: every log group about one of its pages
     /// that ends at or before this position is in a durable image, so the chunk needs no log before it.
     /// Never goes back, may be lower than what the store has reached by now. Does not block.
@@ -98,6 +115,12 @@ pub trait PageStore: Send + Sync {
 
     /// What the store does for a cache of pages in its own address space. The buffer pool asks once.
     fn local_images(self: Arc<Self>) -> Option<Arc<dyn LocalImages>> {
+        None
+    }
+
+    /// What has to be told of the pages that a pool caches, if this is a tier before other stores. The
+    /// buffer pool asks once.
+    fn tier(self: Arc<Self>) -> Option<Arc<dyn PageTier>> {
         None
     }
 }

@@ -5,7 +5,7 @@ use std::hint::black_box;
 use std::sync::Arc;
 use std::time::Duration;
 
-use firn_api::{PageRead, PageStore, PageStoreError, PageVersion};
+use firn_api::{PageLease, PageRead, PageStore, PageStoreError, PageVersion};
 use firn_base::{Environment, Lsn, PageId, PageNo, SpaceId};
 use firn_buffer::{BufferPool, BufferPoolOptions, pin_epoch};
 use firn_format::page::{PageBuf, PageKind};
@@ -25,6 +25,10 @@ impl PageStore for EndlessPages {
     ) -> Result<PageVersion, PageStoreError> {
         into.format(page, PageKind::TreeInner);
         Ok(PageVersion { lsn: into.lsn(), as_of: Lsn::MAX })
+    }
+
+    fn hold(&self, _: &str, _: Lsn) -> Result<Arc<dyn PageLease>, PageStoreError> {
+        unreachable!("the pool shows the newest versions")
     }
 
     fn applied_lsn(&self, _: PageId) -> Lsn {

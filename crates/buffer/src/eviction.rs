@@ -246,7 +246,7 @@ impl BufferPool {
                 return None;
             }
             self.flights.note_dropped(page, frame.lsn());
-            self.forget(number, page);
+            self.forget(number, page, Some(content));
         }
         Some(OwnedFrame { number, slot: latch.take().expect("a claimed frame has its slot") })
     }
@@ -294,7 +294,7 @@ impl BufferPool {
     /// Drops a page whose latch is held, whether or not the page store has it. If somebody has pinned the
     /// frame, the clock takes it later: it then caches nothing.
     pub(crate) fn drop_page(&self, number: u32, page: PageId, latch: &mut Option<PageSlot>) {
-        self.forget(number, page);
+        self.forget(number, page, None);
         if self.frame(number).try_claim() {
             let slot = latch.take().expect("a claimed frame has its slot");
             self.free.push(OwnedFrame { number, slot });
@@ -302,9 +302,10 @@ impl BufferPool {
     }
 
     /// The page is cached no more. If it may come back, the flights were told its version before (rule 8).
-    fn forget(&self, number: u32, page: PageId) {
+    fn forget(&self, number: u32, page: PageId, image: Option<&PageBuf>) {
         self.frame(number).forget_page();
         self.translation.remove(page, number);
+        self.tell_released(page, image);
     }
 }
 

@@ -13,12 +13,14 @@
 //! missing from another that they latch later: it looks as it does in the writer's pool.
 //!
 //! Groups change cached pages only. A page that is not cached is read from the page store when it is
-//! wanted, at the position that is announced then. No page is ever dirty: the store has all of them.
+//! wanted, at the position that is announced then. No page is ever dirty: the store has all of them, and
+//! a lease keeps them. A read that the position has passed meanwhile may come too late for the lease; it
+//! is repeated.
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use firn_api::PageStore;
+use firn_api::{PageLease, PageStore};
 use firn_base::{Environment, Lsn, PageId, SpaceId};
 use firn_format::redo::{Change, Group, apply};
 
@@ -68,9 +70,9 @@ pub struct LogApplier {
 }
 
 impl BufferPool {
-    /// Makes a pool that shows pages as they were when the log ended at `start`, and what moves it forward.
-    /// Reads of the page store are as of the applied position, so the store has to keep that version.
-    /// The pool offers the store nothing.
+    /// Makes a pool that shows pages as they were when the log ended at the position of `lease`, and what
+    /// moves it forward. The pool reads `store` as of the applied position and moves the lease with it. It
+    /// offers the store nothing.
     ///
     /// # Panics
     /// If there is no address space for the budget.
@@ -78,10 +80,11 @@ impl BufferPool {
     pub fn at_position(
         env: &Environment,
         store: Arc<dyn PageStore>,
-        start: Lsn,
+        lease: Arc<dyn PageLease>,
         options: &BufferPoolOptions,
     ) -> (Arc<BufferPool>, LogApplier) {
-        let read_point = ReadPoint::Applied(AppliedPosition::at(start));
+        let start = lease.position();
+        let read_point = ReadPoint::Applied(AppliedPosition::of(lease));
         // All that is applied is durable.
         let durable = Arc::new(|| Lsn::MAX);
         let pool = BufferPool::with_read_point(store, durable, read_point, options);

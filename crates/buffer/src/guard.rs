@@ -145,7 +145,8 @@ impl<'a> ExclusiveGuard<'a> {
 
     /// The bytes, to be changed.
     pub fn page_mut(&mut self) -> &mut PageBuf {
-        if self.change != Change::Created {
+        if matches!(self.change, Change::None | Change::Logged) {
+            self.pool.tell_changing(self.page);
             self.change = Change::Written;
         }
         self.latch.as_deref_mut().expect("a latched page has its bytes")

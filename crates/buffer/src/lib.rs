@@ -46,6 +46,7 @@ mod sync;
 mod test_support;
 #[cfg(test)]
 mod tests;
+mod tier;
 mod translation;
 mod turns;
 

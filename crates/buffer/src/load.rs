@@ -144,7 +144,12 @@ impl<'a> Leader<'a> {
     ) -> Landing {
         self.pool.counters.read_ended();
         let page = self.page;
+        let was_read = reply.is_ok();
         let reply = reply.and_then(|reply| check(page, version, reply, self.page_mut()));
+        let is_too_old = matches!(reply, Err(PageStoreError::TooOld { .. }));
+        if is_too_old && self.pool.read_point.has_passed(version) {
+            return Landing::ReadAgain(version.position());
+        }
         self.pool.read_point.wait_until_shown(version);
         let as_of = reply.as_ref().map_or(version.position(), |reply| reply.as_of);
         let (pool, frame, access) = (self.pool, &mut self.frame, self.access);
@@ -163,8 +168,13 @@ impl<'a> Leader<'a> {
             }
         });
         self.has_landed = matches!(landing, Landing::Landed(_));
-        if let (Access::Scan, Landing::Landed(Outcome::Cached(number))) = (access, &landing) {
-            pool.clock.note_scanned(*number, page);
+        match &landing {
+            Landing::Landed(Outcome::Cached(number)) if access == Access::Scan => {
+                pool.clock.note_scanned(*number, page);
+            }
+            Landing::Landed(Outcome::Cached(_)) => {}
+            _ if was_read => pool.tell_released(page, None),
+            _ => {}
         }
         landing
     }

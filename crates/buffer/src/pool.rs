@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Weak};
 
-use firn_api::{ImageSource, LocalImages, PageStore};
+use firn_api::{ImageSource, LocalImages, PageStore, PageTier};
 use firn_base::task::TaskHandle;
 use firn_base::{Environment, Lsn, PageId, SpaceId};
 use firn_format::page::{PAGE_SIZE, PageBuf};
@@ -74,6 +74,8 @@ pub struct BufferPool {
     pub(crate) store: Arc<dyn PageStore>,
     /// What the store takes dirty pages by; without it the log alone brings them there.
     pub(crate) local_images: Option<Arc<dyn LocalImages>>,
+    /// What is told of pages that come, change and go.
+    pub(crate) tier: Option<Arc<dyn PageTier>>,
     pub(crate) durable: DurableLsn,
     pub(crate) read_point: ReadPoint,
     pub(crate) request_durable: Option<RequestDurable>,
@@ -132,6 +134,7 @@ impl BufferPool {
         };
         Arc::new(BufferPool {
             flights: Flights::new(durable()),
+            tier: Arc::clone(&store).tier(),
             store,
             local_images,
             durable,

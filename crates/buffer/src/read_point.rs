@@ -1,8 +1,9 @@
 //! Which versions of its pages a pool shows: the newest, or those of an applied position.
 
+use std::sync::Arc;
 use std::time::Duration;
 
-use firn_api::PageRead;
+use firn_api::{PageLease, PageRead};
 use firn_base::Lsn;
 
 use crate::sync::{AtomicU64, Event, Ordering};
@@ -20,6 +21,8 @@ pub(crate) struct AppliedPosition {
     announced: AtomicU64,
     shown: AtomicU64,
     moved: Event,
+    /// Keeps the versions that are read.
+    lease: Arc<dyn PageLease>,
 }
 
 impl ReadPoint {
@@ -39,9 +42,15 @@ impl ReadPoint {
     pub(crate) fn version(&self, at_least: Lsn) -> PageRead {
         match self {
             ReadPoint::Newest => PageRead::Latest { at_least },
-            ReadPoint::Applied(position) => {
-                PageRead::AsOf(Lsn(position.announced.load(Ordering::SeqCst)))
-            }
+            ReadPoint::Applied(position) => PageRead::AsOf(position.announced()),
+        }
+    }
+
+    /// Whether loads read a later position than `version` by now. The lease may have moved on with it.
+    pub(crate) fn has_passed(&self, version: PageRead) -> bool {
+        match self {
+            ReadPoint::Newest => false,
+            ReadPoint::Applied(position) => version.position() < position.announced(),
         }
     }
 
@@ -54,8 +63,10 @@ impl ReadPoint {
 }
 
 impl AppliedPosition {
-    pub(crate) fn at(start: Lsn) -> AppliedPosition {
+    pub(crate) fn of(lease: Arc<dyn PageLease>) -> AppliedPosition {
+        let start = lease.position();
         AppliedPosition {
+            lease,
             announced: AtomicU64::new(start.0),
             shown: AtomicU64::new(start.0),
             moved: Event::new(),
@@ -67,6 +78,10 @@ impl AppliedPosition {
         Lsn(self.shown.load(Ordering::SeqCst))
     }
 
+    fn announced(&self) -> Lsn {
+        Lsn(self.announced.load(Ordering::SeqCst))
+    }
+
     /// A group that ends here is about to be applied: loads read as of here from now on.
     pub(crate) fn announce(&self, end: Lsn) {
         self.announced.store(end.0, Ordering::SeqCst);
@@ -75,6 +90,7 @@ impl AppliedPosition {
     /// The group that ends here is applied.
     pub(crate) fn show(&self, end: Lsn) {
         self.shown.store(end.0, Ordering::SeqCst);
+        self.lease.advance(end);
         self.moved.notify_all();
     }
 

@@ -89,6 +89,7 @@ impl BufferPool {
             // Entries are made under the mutex of the page's flight only (rule 6), and there was none.
             let entered = self.translation.insert(page, number);
             assert!(entered.is_ok(), "{page} was cached while it was created");
+            self.tell_created(page);
             Ok(ExclusiveGuard::created(self, number, page, latch))
         })
     }

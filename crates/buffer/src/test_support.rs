@@ -8,8 +8,8 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 use firn_api::{
-    ImageSource, LocalImages, Offer, PageRead, PageRequest, PageSink, PageStore, PageStoreError,
-    PageVersion,
+    ImageSource, LocalImages, Offer, PageLease, PageRead, PageRequest, PageSink, PageStore,
+    PageStoreError, PageVersion,
 };
 use firn_base::{Environment, Lsn, PageId, PageNo, SpaceId};
 use firn_format::page::{PAGE_HEADER_BYTES, PageBuf, PageKind};
@@ -172,6 +172,10 @@ impl PageStore for World {
             let reply = self.read(request.page, request.version, sink.page_mut(index));
             sink.complete(index, reply);
         }
+    }
+
+    fn hold(&self, _: &str, _: Lsn) -> Result<Arc<dyn PageLease>, PageStoreError> {
+        unreachable!("these pools show the newest versions")
     }
 
     fn applied_lsn(&self, _: PageId) -> Lsn {

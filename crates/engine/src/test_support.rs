@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use firn_api::{
-    ImageSource, LocalImages, LogStore, Offer, PageRead, PageStore, PageStoreError, PageVersion,
-    TimestampError, TimestampSource, Timestamps, WriterEpoch,
+    ImageSource, LocalImages, LogStore, Offer, PageLease, PageRead, PageStore, PageStoreError,
+    PageVersion, TimestampError, TimestampSource, Timestamps, WriterEpoch,
 };
 use firn_base::{Cts, Environment, IndexId, Lsn, PageId, PageNo, SpaceId, TableId, TrxId};
 use firn_buffer::{BufferPool, BufferPoolOptions};
@@ -53,6 +53,11 @@ impl PageStore for MemoryPages {
         let image = images.get(&page).ok_or(PageStoreError::Absent(page))?;
         into.bytes_mut().copy_from_slice(image.bytes());
         Ok(PageVersion { lsn: image.lsn(), as_of: image.lsn().max(version.position()) })
+    }
+
+    /// Has the newest versions only.
+    fn hold(&self, _: &str, position: Lsn) -> Result<Arc<dyn PageLease>, PageStoreError> {
+        Err(PageStoreError::NotKept { position, kept_from: Lsn::MAX })
     }
 
     fn applied_lsn(&self, _: PageId) -> Lsn {

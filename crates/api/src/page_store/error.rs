@@ -30,6 +30,14 @@ pub enum PageStoreError {
         /// The oldest version that is served.
         kept_from: Lsn,
     },
+    /// Versions from the position on cannot be held any more.
+    #[error("log position {position} is older than the history that is kept, {kept_from}")]
+    NotKept {
+        /// The position that was to be held.
+        position: Lsn,
+        /// The oldest position that can be held.
+        kept_from: Lsn,
+    },
     /// The operating system refused.
     #[error("{place}: {reason}")]
     Io {

@@ -5,18 +5,26 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use firn_api::PageStoreError;
+use firn_api::page_store::conformance;
 use firn_base::random::{RandomSource, SplitMix};
 use firn_base::{Lsn, PageId};
 use firn_format::page::{PageBuf, PageKind};
 use firn_format::redo::{Change, Group, GroupBuilder};
 
 use super::ApplyFailure;
-use crate::test_support::logged::{LoggedPages, RandomChanges, number, other_page, set_number};
+use crate::test_support::logged::{
+    LoggedPages, Promises, RandomChanges, number, other_page, set_number,
+};
 use crate::test_support::page;
 use crate::{BufferPool, Miss};
 
 const PAGES: u32 = 120;
 const HEADER: Change<'_> = Change::Format { kind: PageKind::SpaceHeader };
+
+#[test]
+fn the_store_of_these_tests_keeps_the_promises_of_page_stores() {
+    (0..4).for_each(|seed| conformance::check(&mut Promises(LoggedPages::new()), seed, 600));
+}
 
 /// The page as `pool` shows it.
 fn shown(pool: &BufferPool, page: PageId) -> Option<Box<PageBuf>> {

@@ -2,9 +2,10 @@
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, Weak};
 
-use firn_api::{PageRead, PageStore, PageStoreError, PageVersion};
+use firn_api::page_store::conformance::Subject;
+use firn_api::{PageLease, PageRead, PageStore, PageStoreError, PageVersion};
 use firn_base::random::{RandomSource, SplitMix};
 use firn_base::{Environment, Lsn, PageId, PageNo, SpaceId};
 use firn_format::page::{PAGE_HEADER_BYTES, PageBuf, PageKind};
@@ -25,7 +26,21 @@ pub(crate) struct LoggedPages {
     versions: Mutex<HashMap<PageId, Vec<Box<PageBuf>>>>,
     dropped: Mutex<HashMap<SpaceId, Lsn>>,
     end: AtomicU64,
+    leases: Mutex<Vec<Weak<Held>>>,
     pub(crate) during_read: Mutex<Option<ReadHook>>,
+}
+
+/// A position from which on versions are kept.
+struct Held(AtomicU64);
+
+impl PageLease for Held {
+    fn position(&self) -> Lsn {
+        Lsn(self.0.load(Ordering::SeqCst))
+    }
+
+    fn advance(&self, to: Lsn) {
+        self.0.fetch_max(to.0, Ordering::SeqCst);
+    }
 }
 
 impl LoggedPages {
@@ -59,7 +74,7 @@ impl LoggedPages {
         BufferPool::at_position(
             &Environment::system(),
             Arc::clone(self) as _,
-            start,
+            self.hold("follower", start).unwrap(),
             &small(frames),
         )
     }
@@ -78,12 +93,32 @@ impl LoggedPages {
         true
     }
 
-    fn append(&self, group: &mut GroupBuilder) -> Lsn {
-        let bytes = group.finish().to_vec();
+    /// Appends a group and makes the next versions of its pages.
+    fn append(&self, bytes: &[u8]) -> Lsn {
         let start = self.end();
         let end = start.advance(bytes.len() as u64);
-        self.groups.lock().unwrap().push((start, bytes));
+        self.groups.lock().unwrap().push((start, bytes.to_vec()));
+        for record in Group::parse(bytes).unwrap().records() {
+            let record = record.unwrap();
+            match Change::decode(&record).unwrap() {
+                Change::SpaceDropped => {
+                    self.dropped.lock().unwrap().insert(record.page.space, end);
+                }
+                change => self.make_version(record.page, &change, end),
+            }
+        }
         end
+    }
+
+    fn make_version(&self, page: PageId, change: &Change<'_>, end: Lsn) {
+        let mut versions = self.versions.lock().unwrap();
+        let versions = versions.entry(page).or_default();
+        if versions.last().is_none_or(|last| last.lsn() < end) {
+            versions.push(versions.last().map_or_else(PageBuf::boxed, Clone::clone));
+        }
+        let version = versions.last_mut().unwrap();
+        apply(version, page, change).unwrap();
+        version.set_lsn(end);
     }
 
     /// One mini-transaction: changes pages of the writer's pool, each in its own way, and creates those
@@ -109,11 +144,10 @@ impl LoggedPages {
             apply(guard.page_mut(), *page, change).unwrap();
             change.encode(*page, &mut group);
         }
-        let end = self.append(&mut group);
+        let end = self.append(group.finish());
         for guard in &mut guards {
             guard.mark_changed(end);
-            let image = Box::new((**guard).clone());
-            self.versions.lock().unwrap().entry(guard.id()).or_default().push(image);
+            assert!(self.as_of(guard.id(), end).as_deref() == Some(&**guard), "{guard:?}");
         }
         self.end.store(end.0, Ordering::SeqCst);
         end
@@ -122,10 +156,16 @@ impl LoggedPages {
     pub(crate) fn drop_space(&self, writer: &BufferPool, space: SpaceId) {
         let mut group = GroupBuilder::new();
         Change::SpaceDropped.encode(no_page(space), &mut group);
-        let end = self.append(&mut group);
-        self.dropped.lock().unwrap().insert(space, end);
+        let end = self.append(group.finish());
         self.end.store(end.0, Ordering::SeqCst);
         writer.discard_space(space);
+    }
+
+    /// The oldest position that somebody holds.
+    fn kept_from(&self) -> Lsn {
+        let leases = self.leases.lock().unwrap();
+        let held = leases.iter().filter_map(Weak::upgrade).map(|lease| lease.position());
+        held.min().unwrap_or(self.end())
     }
 
     fn newest(&self, page: PageId) -> Option<Box<PageBuf>> {
@@ -226,8 +266,18 @@ impl PageStore for LoggedPages {
         if let Some(hook) = hook {
             hook(page);
         }
+        let kept_from = self.kept_from();
+        if version == PageRead::AsOf(position) && position < kept_from {
+            return Err(PageStoreError::TooOld { page, wanted: position, kept_from });
+        }
         into.bytes_mut().copy_from_slice(image.ok_or(PageStoreError::Absent(page))?.bytes());
         Ok(PageVersion { lsn: into.lsn(), as_of: position.max(into.lsn()) })
+    }
+
+    fn hold(&self, _: &str, position: Lsn) -> Result<Arc<dyn PageLease>, PageStoreError> {
+        let lease = Arc::new(Held(AtomicU64::new(position.0)));
+        self.leases.lock().unwrap().push(Arc::downgrade(&lease));
+        Ok(lease)
     }
 
     fn applied_lsn(&self, _: PageId) -> Lsn {
@@ -242,4 +292,29 @@ impl PageStore for LoggedPages {
 /// A page of another space than [`page`].
 pub(crate) fn other_page(number: u32) -> PageId {
     PageId::new(SpaceId(8), PageNo(number))
+}
+
+/// The store and its log under the suite of all page stores.
+pub(crate) struct Promises(pub(crate) Arc<LoggedPages>);
+
+impl Subject for Promises {
+    fn store(&self) -> Arc<dyn PageStore> {
+        Arc::clone(&self.0) as _
+    }
+
+    fn append(&mut self, group: &[u8]) -> Lsn {
+        let end = self.0.append(group);
+        self.0.end.store(end.0, Ordering::SeqCst);
+        end
+    }
+
+    fn work(&mut self) {}
+
+    fn truncate_log(&mut self, position: Lsn) {
+        assert_eq!(position, Lsn(0), "it covers nothing");
+    }
+
+    fn restart(&mut self) {
+        self.0.leases.lock().unwrap().clear();
+    }
 }

@@ -7,11 +7,17 @@
 //!   horizon                 ▲ v0 is kept: a read between the horizon and v1 begins with it
 //! ```
 //!
-//! A hold lasts until the horizon passes its end. Then the version before its end is freed.
+//! A hold lasts until the horizon passes its end. Then the version before its end is freed. The horizon
+//! does not pass the position of a lease.
+//!
+//! Relations: `horizon ≤ allowed ≤ every lease`.
 
 use std::collections::{BTreeSet, VecDeque};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
+use firn_api::PageLease;
 use firn_base::{Lsn, PageId};
 
 use super::version::Version;
@@ -20,6 +26,9 @@ use super::version::Version;
 #[derive(Debug, Default)]
 pub(super) struct History {
     horizon: Lsn,
+    /// How far the horizon may be by now; leases before it are refused.
+    allowed: Lsn,
+    leases: Vec<Weak<HeldPosition>>,
     by_until: BTreeSet<(Lsn, PageId, Lsn)>,
     by_since: BTreeSet<(Lsn, PageId, Lsn)>,
 }
@@ -27,12 +36,36 @@ pub(super) struct History {
 impl History {
     /// Nothing is held; reads before `horizon` are not served.
     pub(super) fn new(horizon: Lsn) -> History {
-        History { horizon, ..History::default() }
+        History { horizon, allowed: horizon, ..History::default() }
     }
 
     /// Every read at or after this position is served.
     pub(super) fn horizon(&self) -> Lsn {
         self.horizon
+    }
+
+    /// Keeps every version from `position` on; the oldest position that can be held if that is too old.
+    pub(super) fn lease(&mut self, reader: &str, position: Lsn) -> Result<Arc<HeldPosition>, Lsn> {
+        if position < self.allowed {
+            return Err(self.allowed);
+        }
+        let position = AtomicU64::new(position.0);
+        let held = Arc::new(HeldPosition { reader: reader.to_owned(), position });
+        self.leases.push(Arc::downgrade(&held));
+        Ok(held)
+    }
+
+    /// The leases that have not ended.
+    pub(super) fn leases(&self) -> impl Iterator<Item = Arc<HeldPosition>> + '_ {
+        self.leases.iter().filter_map(Weak::upgrade)
+    }
+
+    /// How far the horizon may move if it should be at `wanted`: not past a lease.
+    pub(super) fn allow_horizon(&mut self, wanted: Lsn) -> Lsn {
+        self.leases.retain(|lease| lease.strong_count() > 0);
+        let oldest = self.leases().map(|lease| lease.position()).min().unwrap_or(Lsn::MAX);
+        self.allowed = self.allowed.max(wanted.min(oldest));
+        self.allowed
     }
 
     /// Keeps the log from `since`, and the image before it, until the horizon reaches `until`.
@@ -57,6 +90,7 @@ impl History {
 
     /// Moves the horizon, never back; returns the pages whose holds ended.
     pub(super) fn move_horizon(&mut self, horizon: Lsn) -> Vec<PageId> {
+        debug_assert!(self.leases().all(|lease| horizon <= lease.position()), "a lease is passed");
         self.horizon = self.horizon.max(horizon);
         let mut pages = Vec::new();
         while self.would_expire(self.horizon) {
@@ -70,6 +104,24 @@ impl History {
     /// Where the log that is held starts; the end of time if none is.
     pub(super) fn needs_log_from(&self) -> Lsn {
         self.by_since.first().map_or(Lsn::MAX, |(since, ..)| *since)
+    }
+}
+
+/// A lease of this process: it lasts as long as somebody refers to it.
+#[derive(Debug)]
+pub(super) struct HeldPosition {
+    /// The holder, for people.
+    pub(super) reader: String,
+    position: AtomicU64,
+}
+
+impl PageLease for HeldPosition {
+    fn position(&self) -> Lsn {
+        Lsn(self.position.load(Ordering::Acquire))
+    }
+
+    fn advance(&self, to: Lsn) {
+        self.position.fetch_max(to.0, Ordering::AcqRel);
     }
 }
 

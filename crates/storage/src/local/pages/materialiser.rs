@@ -202,6 +202,7 @@ impl Materialiser {
         let now = self.shared.environment.clock.monotonic();
         let horizon = self.horizon.horizon(now, self.shared.log.durable_lsn());
         self.keep_reserve(now);
+        let horizon = self.shared.table.allow_horizon(horizon);
         let images = self.choose_images(now);
         let result = self.store(now, images, horizon);
         match &result {

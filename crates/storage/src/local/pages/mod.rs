@@ -55,8 +55,8 @@ use std::time::Duration;
 
 use firn_api::page_store::read_in_turn;
 use firn_api::{
-    ImageSource, LocalImages, Offer, PageRead, PageRequest, PageSink, PageStore, PageStoreError,
-    PageVersion,
+    ImageSource, LocalImages, Offer, PageLease, PageRead, PageRequest, PageSink, PageStore,
+    PageStoreError, PageVersion,
 };
 use firn_base::event::Event;
 use firn_base::task::TaskHandle;
@@ -370,10 +370,11 @@ impl Shared {
 
     fn status(&self) -> PageStoreStatus {
         let (counters, failure) = (&self.counters, self.failure.lock());
-        let applied = self.table.applied();
+        let (applied, oldest_lease) = (self.table.applied(), self.table.oldest_lease());
         PageStoreStatus {
             applied_lsn: applied,
             horizon_lsn: self.table.horizon(),
+            oldest_lease: oldest_lease.map(|lease| (lease.reader.clone(), lease.position())),
             pending_pages: self.table.pending_pages() as u64,
             behind_bytes: self.log.durable_lsn().0.saturating_sub(applied.0),
             queued_bytes: self.table.queued_bytes(),
@@ -451,6 +452,13 @@ impl PageStore for LocalPages {
             self.shared.begin_read(request.page, wanted);
         }
         read_in_turn(self, requests, sink);
+    }
+
+    fn hold(&self, reader: &str, position: Lsn) -> Result<Arc<dyn PageLease>, PageStoreError> {
+        match self.shared.table.lease(reader, position) {
+            Ok(lease) => Ok(lease),
+            Err(kept_from) => Err(PageStoreError::NotKept { position, kept_from }),
+        }
     }
 
     /// All pages are one chunk.

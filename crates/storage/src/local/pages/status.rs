@@ -11,6 +11,8 @@ pub struct PageStoreStatus {
     pub applied_lsn: Lsn,
     /// Reads of the past from here on are served.
     pub horizon_lsn: Lsn,
+    /// The reader that holds the oldest position, and that position: the horizon waits for it.
+    pub oldest_lease: Option<(String, Lsn)>,
     /// Pages with log that is in no stored image.
     pub pending_pages: u64,
     /// Durable log that is not applied, in bytes.

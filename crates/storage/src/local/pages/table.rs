@@ -11,12 +11,13 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
+use firn_api::PageLease;
 use firn_base::{Lsn, PageId, PageNo, SpaceId};
 use firn_format::page::{PAGE_SIZE, PageBuf};
 use parking_lot::{Mutex, MutexGuard, RwLock};
 use rustc_hash::FxHashMap;
 
-use super::history::History;
+use super::history::{HeldPosition, History};
 use super::map_format::{Batch, BatchKind, MAX_BATCH_ENTRIES};
 use super::slots::SlotNo;
 use super::stock::{PageStock, StockedPage};
@@ -413,6 +414,21 @@ impl PageTable {
     /// The horizon that is in force.
     pub(super) fn horizon(&self) -> Lsn {
         self.history.lock().horizon()
+    }
+
+    /// Keeps every version from `position` on; the oldest position that can be held if that is too old.
+    pub(super) fn lease(&self, reader: &str, position: Lsn) -> Result<Arc<HeldPosition>, Lsn> {
+        self.history.lock().lease(reader, position)
+    }
+
+    /// The lease on the oldest position.
+    pub(super) fn oldest_lease(&self) -> Option<Arc<HeldPosition>> {
+        self.history.lock().leases().min_by_key(|lease| lease.position())
+    }
+
+    /// How far the horizon may move if it should be at `wanted`.
+    pub(super) fn allow_horizon(&self, wanted: Lsn) -> Lsn {
+        self.history.lock().allow_horizon(wanted)
     }
 
     /// Whether moving the horizon to `horizon` would free something.

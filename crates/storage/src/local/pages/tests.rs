@@ -1,5 +1,6 @@
 //! The store as a whole, over a log and a disk in memory; rounds of the materialiser are run by hand.
 
+mod conformance;
 mod fake_disk;
 mod fake_log;
 mod model;
@@ -77,6 +78,16 @@ fn open(
     log: &Arc<FakeLog>,
     options: &PageStoreOptions,
 ) -> Result<(LocalPages, Materialiser), PageStoreError> {
+    open_with(disk, clock, log, options, fake_log::apply)
+}
+
+fn open_with(
+    disk: &Arc<FakeDisk>,
+    clock: &Arc<FakeClock>,
+    log: &Arc<FakeLog>,
+    options: &PageStoreOptions,
+    apply: ApplyRecord,
+) -> Result<(LocalPages, Materialiser), PageStoreError> {
     let environment = Environment {
         clock: Arc::clone(clock) as Arc<dyn Clock>,
         disk: Arc::clone(disk) as Arc<dyn firn_base::disk::Disk>,
@@ -86,7 +97,7 @@ fn open(
     };
     let log = Arc::clone(log) as Arc<dyn PageLog>;
     let options = options.clone();
-    let (shared, materialiser) = open_parts(&environment, home(), options, log, fake_log::apply)?;
+    let (shared, materialiser) = open_parts(&environment, home(), options, log, apply)?;
     Ok((LocalPages { shared, task: Mutex::new(None) }, materialiser))
 }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use firn_api::{LogError, Room};
 use firn_base::{Lsn, PageId, PageNo, SpaceId};
 use firn_format::page::{PageBuf, PageKind};
-use firn_format::redo::RawRecord;
+use firn_format::redo::{self, RawRecord};
 use parking_lot::Mutex;
 
 use super::super::super::page_log::{PageLog, PageLogListener, RecordVisitor};
@@ -19,7 +19,14 @@ const CHAIN_AT: usize = 40;
 struct Record {
     kind: u8,
     page: PageId,
-    body: [u8; 8],
+    body: Vec<u8>,
+}
+
+impl Record {
+    /// Whether the record is about a space, which it drops.
+    fn is_drop(&self) -> bool {
+        self.page.page_no == PageNo::NONE
+    }
 }
 
 #[derive(Clone)]
@@ -82,7 +89,7 @@ impl FakeLog {
         let records = changes.iter().map(|(page, kind, value)| Record {
             kind: *kind,
             page: *page,
-            body: value.to_le_bytes(),
+            body: value.to_le_bytes().to_vec(),
         });
         let end = self.append_untold(records.collect());
         self.tell();
@@ -91,12 +98,24 @@ impl FakeLog {
 
     /// Appends a group that the indexer has not come to yet.
     pub(super) fn append_unindexed(&self, page: PageId, kind: u8, value: u64) -> Lsn {
-        self.append_untold(vec![Record { kind, page, body: value.to_le_bytes() }])
+        self.append_untold(vec![Record { kind, page, body: value.to_le_bytes().to_vec() }])
     }
 
     pub(super) fn drop_space(&self, space: SpaceId) -> Lsn {
         let page = PageId::new(space, PageNo::NONE);
-        let end = self.append_untold(vec![Record { kind: DROP, page, body: [0; 8] }]);
+        let end = self.append_untold(vec![Record { kind: DROP, page, body: Vec::new() }]);
+        self.tell();
+        end
+    }
+
+    /// Appends a real group; returns its end.
+    pub(super) fn append_group(&self, group: &[u8]) -> Lsn {
+        let group = redo::Group::parse(group).unwrap();
+        let records = group.records().map(|record| {
+            let record = record.unwrap();
+            Record { kind: record.kind, page: record.page, body: record.body.to_vec() }
+        });
+        let end = self.append_untold(records.collect());
         self.tell();
         end
     }
@@ -135,10 +154,8 @@ impl FakeLog {
 fn tell_groups(groups: &[Group], listener: &dyn PageLogListener) {
     let records =
         || groups.iter().flat_map(|group| group.records.iter().map(move |record| (group, record)));
-    let mut pages: Vec<PageId> = records()
-        .filter(|(_, record)| record.kind != DROP)
-        .map(|(_, record)| record.page)
-        .collect();
+    let mut pages: Vec<PageId> =
+        records().filter(|(_, record)| !record.is_drop()).map(|(_, record)| record.page).collect();
     pages.sort();
     pages.dedup();
     for page in pages {
@@ -147,7 +164,7 @@ fn tell_groups(groups: &[Group], listener: &dyn PageLogListener) {
         let last = about.next_back().unwrap_or(first);
         listener.page_changed(page, first.start, last.end);
     }
-    for (group, record) in records().filter(|(_, record)| record.kind == DROP) {
+    for (group, record) in records().filter(|(_, record)| record.is_drop()) {
         listener.space_dropped(record.page.space, group.end);
     }
     let Some(last) = groups.last() else { return };

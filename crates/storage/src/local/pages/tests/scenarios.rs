@@ -103,6 +103,59 @@ fn a_full_queue_refuses_until_a_round_has_made_room() {
 }
 
 #[test]
+fn a_lease_keeps_what_can_be_read_at_its_position() {
+    let mut store = Store::new(small_options());
+    store.change(&[A, B], 1);
+    store.settle();
+    let held = store.change(&[A], 2);
+    let lease = store.pages.hold("replica", held).unwrap();
+    for value in 3..12 {
+        store.change(&[A, B, page(1, value as u32)], value);
+        store.settle();
+    }
+    assert_eq!(store.pages.status().oldest_lease, Some(("replica".to_owned(), held)));
+    assert!(store.pages.status().horizon_lsn <= held);
+    let now = store.log.durable_lsn();
+    for position in (held.0..=now.0).step_by(8).map(Lsn) {
+        let versions: Vec<PageId> = store.versions.keys().copied().collect();
+        for page in versions {
+            let found = store.read(page, PageRead::AsOf(position));
+            assert_same(page, &found, store.expected(page, position));
+        }
+    }
+    lease.advance(held.advance(8));
+    lease.advance(held);
+    assert_eq!(lease.position(), held.advance(8));
+    drop(lease);
+    store.change(&[A, B], 12);
+    store.settle();
+    assert!(store.pages.status().horizon_lsn > held);
+    assert_eq!(store.pages.status().oldest_lease, None);
+    let error = store.pages.hold("late", held).err();
+    assert!(matches!(error, Some(PageStoreError::NotKept { position, .. }) if position == held));
+    let error = store.read(A, PageRead::AsOf(held)).unwrap_err();
+    assert!(matches!(error, PageStoreError::TooOld { .. }), "{error}");
+}
+
+#[test]
+fn a_space_that_was_dropped_is_readable_at_a_position_that_is_held() {
+    let mut store = Store::new(small_options());
+    let held = store.change(&[A], 1);
+    let lease = store.pages.hold("replica", held).unwrap();
+    store.change(&[A], 2);
+    store.drop_space(A.space);
+    (3..6).for_each(|value| {
+        store.change(&[page(2, 1)], value);
+        store.settle();
+    });
+    assert_same(A, &store.read(A, PageRead::AsOf(held)), store.expected(A, held));
+    drop(lease);
+    store.change(&[page(2, 1)], 7);
+    store.settle();
+    assert!(store.read(A, PageRead::AsOf(held)).is_err());
+}
+
+#[test]
 fn a_damaged_image_is_built_again_from_the_log_that_created_it_and_repaired() {
     let mut store = Store::new(PageStoreOptions { history_window_ms: 60_000, ..small_options() });
     store.round().unwrap();

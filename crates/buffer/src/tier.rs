@@ -1,0 +1,47 @@
+//! What the pool tells a tier that stands before the page stores. Without a tier this is a look at an
+//! `Option`, on the way to a change or to the page store, and nothing on the way to a cached page.
+
+use firn_api::{PageStoreError, TierLatch, TierLatchMode};
+use firn_base::PageId;
+use firn_format::page::PageBuf;
+
+use crate::pool::BufferPool;
+
+impl BufferPool {
+    /// Latches a page for all nodes that share a memory pool; `None` if this node shares none. Blocks;
+    /// called with no guard held.
+    ///
+    /// # Errors
+    /// What the tier said.
+    pub fn latch_among_nodes(
+        &self,
+        page: PageId,
+        mode: TierLatchMode,
+    ) -> Result<Option<Box<dyn TierLatch>>, PageStoreError> {
+        self.tier.as_ref().map(|tier| tier.latch(page, mode)).transpose()
+    }
+
+    /// A page has come into the pool without being read. Under its exclusive latch.
+    pub(crate) fn tell_created(&self, page: PageId) {
+        if let Some(tier) = &self.tier {
+            tier.created(page);
+        }
+    }
+
+    /// A cached page is about to be changed. Under its exclusive latch.
+    pub(crate) fn tell_changing(&self, page: PageId) {
+        if let Some(tier) = &self.tier {
+            tier.changing(page);
+        }
+    }
+
+    /// A page that was read or created is not cached, or no longer.
+    pub(crate) fn tell_released(&self, page: PageId, image: Option<&PageBuf>) {
+        if let Some(tier) = &self.tier {
+            tier.released(page, image);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;
