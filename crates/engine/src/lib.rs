@@ -11,6 +11,7 @@ pub mod metadata_lock;
 pub mod mini_transaction;
 pub mod pages;
 pub mod recovery;
+pub mod replica;
 pub mod rows;
 pub mod space;
 mod sync;

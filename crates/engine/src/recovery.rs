@@ -24,8 +24,9 @@ use firn_format::undo::{UndoOperation, UndoPage, UndoPointer, UndoSegmentHeader}
 use parking_lot::Mutex;
 
 use crate::error::EngineError;
+use crate::pages::ReadPages;
 use crate::transaction::TransactionSystem;
-use crate::transaction::undo::{Finished, Segment, Stream, UndoLog, Work, not_undo};
+use crate::transaction::undo::{self, Finished, Segment, Stream, UndoLog, Work, not_undo};
 
 /// What a restart has found.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -67,11 +68,11 @@ impl TransactionSystem {
     pub(crate) fn recover(&self) -> Result<(RecoveryReport, Vec<UndoLog>), EngineError> {
         let mut report = RecoveryReport::default();
         let mut losers = Vec::new();
-        for (number, header) in self.undo().directory()?.into_iter().enumerate() {
-            let segment = self.read_segment(number as u32, header)?;
+        for (number, header) in undo::directory(self.pages())?.into_iter().enumerate() {
+            let segment = read_segment(self.pages(), number as u32, header)?;
             self.undo().add_recovered(Arc::clone(&segment));
             report.undo_segments += 1;
-            let Some(last) = self.last_record(&segment)? else {
+            let Some(last) = last_record(self.pages(), &segment)? else {
                 self.undo().release(segment);
                 continue;
             };
@@ -104,46 +105,69 @@ impl TransactionSystem {
         }
         Ok((report, losers))
     }
+}
 
-    fn read_segment(&self, number: u32, header: PageId) -> Result<Arc<Segment>, EngineError> {
-        let fields = self.pages().run(|| {
-            let guard = self.pages().pool.shared(header)?;
-            let fields = UndoSegmentHeader::read(&guard);
-            fields.ok_or_else(|| not_undo(header).into())
-        })?;
-        if fields.segment != number {
-            return Err(EngineError::Corrupt {
-                page: header,
-                what: format!("it is undo segment {} instead of {number}", fields.segment),
-            });
-        }
-        let stream = Stream {
-            first_page: fields.first_page,
-            last_page: fields.last_page,
-            purged: fields.purged,
-            finished: VecDeque::new(),
-        };
-        Ok(Arc::new(Segment { number, header, stream: Mutex::new(stream) }))
+/// The transactions that have not ended, prepared ones included, as the undo segments have them. For a
+/// node that changes nothing. Blocks for I/O.
+///
+/// # Errors
+/// If a page cannot be had or is damaged.
+pub(crate) fn open_transactions(pages: &ReadPages) -> Result<Vec<TrxId>, EngineError> {
+    let mut open = Vec::new();
+    let directory = match undo::directory(pages) {
+        Err(error) if error.is_absent_page() => Vec::new(),
+        other => other?,
+    };
+    for (number, header) in directory.into_iter().enumerate() {
+        let segment = read_segment(pages, number as u32, header)?;
+        let last = last_record(pages, &segment)?;
+        open.extend(last.filter(|last| !matches!(last.end, End::Ended)).map(|last| last.trx));
     }
+    Ok(open)
+}
 
-    /// The newest record; a page that was just linked has none yet.
-    fn last_record(&self, segment: &Segment) -> Result<Option<LastRecord>, EngineError> {
-        let (first, mut page_no) = {
-            let stream = segment.stream.lock();
-            (stream.first_page, stream.last_page)
-        };
-        loop {
-            let page = PageId::new(UNDO_SPACE, page_no);
-            let (found, previous) = self.pages().run(|| {
-                let guard = self.pages().pool.shared(page)?;
-                let undo = UndoPage::new(&guard).ok_or_else(|| not_undo(page))?;
-                Ok((read_last(page, &undo)?, undo.previous()))
-            })?;
-            if found.is_some() || page_no == first || previous == PageNo::NONE {
-                return Ok(found);
-            }
-            page_no = previous;
+fn read_segment(
+    pages: &ReadPages,
+    number: u32,
+    header: PageId,
+) -> Result<Arc<Segment>, EngineError> {
+    let fields = pages.run(|| {
+        let guard = pages.pool.shared(header)?;
+        let fields = UndoSegmentHeader::read(&guard);
+        fields.ok_or_else(|| not_undo(header).into())
+    })?;
+    if fields.segment != number {
+        return Err(EngineError::Corrupt {
+            page: header,
+            what: format!("it is undo segment {} instead of {number}", fields.segment),
+        });
+    }
+    let stream = Stream {
+        first_page: fields.first_page,
+        last_page: fields.last_page,
+        purged: fields.purged,
+        finished: VecDeque::new(),
+    };
+    Ok(Arc::new(Segment { number, header, stream: Mutex::new(stream) }))
+}
+
+/// The newest record; a page that was just linked has none yet.
+fn last_record(pages: &ReadPages, segment: &Segment) -> Result<Option<LastRecord>, EngineError> {
+    let (first, mut page_no) = {
+        let stream = segment.stream.lock();
+        (stream.first_page, stream.last_page)
+    };
+    loop {
+        let page = PageId::new(UNDO_SPACE, page_no);
+        let (found, previous) = pages.run(|| {
+            let guard = pages.pool.shared(page)?;
+            let undo = UndoPage::new(&guard).ok_or_else(|| not_undo(page))?;
+            Ok((read_last(page, &undo)?, undo.previous()))
+        })?;
+        if found.is_some() || page_no == first || previous == PageNo::NONE {
+            return Ok(found);
         }
+        page_no = previous;
     }
 }
 

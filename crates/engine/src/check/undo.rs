@@ -25,7 +25,7 @@ impl Checker<'_> {
                 "it is not the header of the undo space",
             );
         }
-        let segments = self.dictionary.system().undo().directory()?;
+        let segments = crate::transaction::undo::directory(self.dictionary.system().pages())?;
         for (number, page) in segments.into_iter().enumerate() {
             self.check_segment(&mut census, number as u32, page);
             self.check_cancelled()?;

@@ -88,7 +88,7 @@ impl Dictionary {
 }
 
 impl Memory {
-    fn put_schema(&mut self, name: Box<str>, options: Arc<[u8]>) {
+    pub(super) fn put_schema(&mut self, name: Box<str>, options: Arc<[u8]>) {
         let schema: &mut Schema = self.schemas.entry(name).or_default();
         schema.options = options;
     }

@@ -31,6 +31,7 @@
 //! 6. The mutexes here are held for a few instructions, never across I/O or a wait.
 
 pub mod ddl;
+pub(crate) mod follow;
 pub mod index_build;
 pub(crate) mod reclaim;
 pub mod sequence;
@@ -57,7 +58,7 @@ use crate::lock::{LockMode, LockTarget, Outcome};
 use crate::metadata_lock::MetadataLockTable;
 use crate::table::Table;
 use crate::transaction::{
-    IsolationLevel, KeyRange, ReadMode, ReadTransaction, Transaction, TransactionSystem, Versions,
+    IsolationLevel, ReadTransaction, Transaction, TransactionSystem, Versions,
 };
 
 pub use ddl::Ddl;
@@ -276,17 +277,9 @@ impl DictionaryReader {
     /// Every definition that the transaction sees.
     fn read_all(&self, trx: &mut ReadTransaction) -> Result<Memory, EngineError> {
         let mut memory = Memory::default();
-        stored::for_each(
-            trx,
-            self.trees.schemas,
-            KeyRange::all(),
-            ReadMode::Consistent,
-            |name, options| {
-                let name = String::from_utf8_lossy(name).into_owned().into_boxed_str();
-                let schema = Schema { options: options.into(), tables: BTreeMap::new() };
-                memory.schemas.insert(name, schema);
-            },
-        )?;
+        for (name, options) in stored::read_schemas(trx, &self.trees)? {
+            memory.put_schema(name, options);
+        }
         for definition in stored::read_definitions(trx, &self.trees)? {
             memory.put(Arc::new(self.table_of(definition, Cts(0))?));
         }

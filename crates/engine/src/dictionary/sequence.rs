@@ -36,6 +36,11 @@ impl SequenceStore {
         SequenceStore { versions, system: Some(Arc::clone(system)), tree }
     }
 
+    /// The records of a node that hands out nothing.
+    pub(super) fn of_reader(versions: &Arc<Versions>, tree: IndexId) -> SequenceStore {
+        SequenceStore { versions: Arc::clone(versions), system: None, tree }
+    }
+
     fn system(&self) -> Result<&Arc<TransactionSystem>, EngineError> {
         self.system.as_ref().ok_or(EngineError::ReadOnly)
     }

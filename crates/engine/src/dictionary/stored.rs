@@ -13,6 +13,7 @@
 //! bytes.
 
 use std::ops::Bound;
+use std::sync::Arc;
 
 use firn_api::rows::Fetched;
 use firn_base::{IndexId, PageId, PageNo, SpaceId, TableId};
@@ -24,6 +25,7 @@ use firn_format::space::{DICTIONARY_SPACE, HEADER_PAGE, SpaceHeader, SpacePurpos
 use crate::error::EngineError;
 use crate::log::writer::Purpose;
 use crate::mini_transaction::MiniTransaction;
+use crate::pages::ReadPages;
 use crate::transaction::{
     Cursor, Direction, KeyRange, ReadMode, RecordReader, Transaction, TransactionSystem,
 };
@@ -63,6 +65,16 @@ impl SystemTrees {
         SystemTrees { tables, names, schemas, counters, drops }
     }
 
+    /// Finds the trees; `None` if there are none yet. Blocks for I/O.
+    pub(super) fn find(pages: &ReadPages) -> Result<Option<SystemTrees>, EngineError> {
+        let header = PageId::new(DICTIONARY_SPACE, HEADER_PAGE);
+        match pages.run(|| read_roots(&*pages.pool.shared(header)?).map_err(Into::into)) {
+            Ok(roots) => Ok(roots.map(SystemTrees::from_roots)),
+            Err(error) if error.is_absent_page() => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
     /// Finds the trees, or makes them if there are none yet. Blocks.
     pub(super) fn open(forest: &Forest) -> Result<SystemTrees, EngineError> {
         let (pages, spaces) = (forest.pages(), forest.spaces());
@@ -72,12 +84,7 @@ impl SystemTrees {
             }
             other => other?,
         }
-        let header = PageId::new(DICTIONARY_SPACE, HEADER_PAGE);
-        let found = pages.run(|| read_roots(&*pages.pool.shared(header)?).map_err(Into::into))?;
-        match found {
-            Some(roots) => Ok(SystemTrees::from_roots(roots)),
-            None => create(forest),
-        }
+        SystemTrees::find(pages)?.map_or_else(|| create(forest), Ok)
     }
 }
 
@@ -195,6 +202,37 @@ pub(crate) fn read_definitions(
     })?;
     definitions.extend(current.map(|(_, bytes)| bytes));
     definitions.iter().map(|bytes| Ok(TableDefinition::decode(bytes)?)).collect()
+}
+
+/// Reads the definition of a table, if the transaction sees it.
+pub(super) fn read_definition(
+    trx: &mut impl RecordReader,
+    trees: &SystemTrees,
+    table: TableId,
+) -> Result<Option<TableDefinition>, EngineError> {
+    let low = table.0.to_be_bytes().to_vec();
+    let high = prefix_successor(&low).map_or(Bound::Unbounded, Bound::Excluded);
+    let parts = KeyRange { low: Bound::Included(low), high };
+    let mut bytes = Vec::new();
+    for_each(trx, trees.tables, parts, ReadMode::Consistent, |_, part| {
+        bytes.extend_from_slice(part);
+    })?;
+    if bytes.is_empty() {
+        return Ok(None);
+    }
+    Ok(Some(TableDefinition::decode(&bytes)?))
+}
+
+/// Reads the names of all schemas that the transaction sees, with the SQL layer's bytes.
+pub(super) fn read_schemas(
+    trx: &mut impl RecordReader,
+    trees: &SystemTrees,
+) -> Result<Vec<(Box<str>, Arc<[u8]>)>, EngineError> {
+    let mut schemas = Vec::new();
+    for_each(trx, trees.schemas, KeyRange::all(), ReadMode::Consistent, |name, options| {
+        schemas.push((String::from_utf8_lossy(name).into_owned().into_boxed_str(), options.into()));
+    })?;
+    Ok(schemas)
 }
 
 /// Shows every record of a range that the transaction sees.

@@ -13,6 +13,7 @@ use crate::check::check;
 use crate::lock::LockError;
 use crate::table::{ScanOptions, WriteBuffers};
 use crate::test_support::{Database, ROOM, index_over, table_definition};
+use crate::transaction::{KeyRange, ReadMode};
 
 fn numbers(name: &str) -> TableDefinition {
     let int = ColumnType::Int(IntWidth::Four);

@@ -83,6 +83,16 @@ impl RemoteTransactions {
         Ok(Cts(word[0]))
     }
 
+    /// The last timestamp that was handed out to a commit. Blocks for a round trip.
+    ///
+    /// # Errors
+    /// If the owner cannot be reached.
+    pub fn last_handed_out(&self) -> Result<Cts, FabricError> {
+        let mut word = [0];
+        self.timestamps.read(commit_order::LAST_WORD, &mut word)?;
+        Ok(Cts(word[0]))
+    }
+
     /// Below which timestamp nobody asks for versions any more. Blocks for a round trip.
     ///
     /// # Errors
@@ -207,6 +217,19 @@ impl RemoteSnapshot {
     #[must_use]
     pub fn cts(&self) -> Cts {
         self.cts
+    }
+
+    /// Moves the snapshot forward to `cts`: what only older snapshots see may be purged from now on.
+    /// Never goes back. Blocks for a round trip.
+    ///
+    /// # Errors
+    /// If the owner cannot be reached; the snapshot stays where it is then.
+    pub fn advance(&mut self, cts: Cts) -> Result<(), FabricError> {
+        if cts > self.cts {
+            self.region.write(snapshots::peer_word(self.place), &[snapshots::registered(cts)])?;
+            self.cts = cts;
+        }
+        Ok(())
     }
 }
 

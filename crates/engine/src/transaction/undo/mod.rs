@@ -32,7 +32,7 @@ use crate::error::EngineError;
 use crate::free_list::FreeList;
 use crate::log::writer::Purpose;
 use crate::mini_transaction::{Held, MiniTransaction};
-use crate::pages::{Pages, Restart};
+use crate::pages::{Pages, ReadPages, Restart};
 use crate::space::Spaces;
 
 /// The longest identifier of a prepared transaction, in bytes (MySQL: format, global id, branch).
@@ -209,14 +209,14 @@ impl UndoSegments {
         segment.stream.lock().last_page = new;
         Ok(())
     }
+}
 
-    /// The header pages of the segments, in order of their numbers.
-    pub(crate) fn directory(&self) -> Result<Vec<PageId>, EngineError> {
-        self.pages.run(|| {
-            let page = self.pages.pool.shared(PageId::new(UNDO_SPACE, HEADER_PAGE))?;
-            Ok(directory_entries(&page).map(|page_no| PageId::new(UNDO_SPACE, page_no)).collect())
-        })
-    }
+/// The header pages of the segments, in order of their numbers. Blocks for I/O.
+pub(crate) fn directory(pages: &ReadPages) -> Result<Vec<PageId>, EngineError> {
+    pages.run(|| {
+        let page = pages.pool.shared(PageId::new(UNDO_SPACE, HEADER_PAGE))?;
+        Ok(directory_entries(&page).map(|page_no| PageId::new(UNDO_SPACE, page_no)).collect())
+    })
 }
 
 /// The header pages that the directory names, in order of their segments' numbers.

@@ -1,0 +1,401 @@
+//! A node that follows another one's log and answers reads (papers 001 §2.1 and 003 §III).
+//!
+//! ```text
+//!   log ──► Replay ──► pages ──► transaction table ──► definitions ──► visible
+//!             │ who begins        who ended              what changed     what snapshots see
+//!   regions of the writer ──► AppliedCommits (where visibility starts), the writer's horizon (what it may purge)
+//! ```
+//!
+//! A replica writes nothing: it has neither redo, undo, locks nor purge, and completes nobody's split.
+//! Everything that it knows comes from the log, from the page store at its own position, and from the
+//! writer's regions: up to which timestamp the writer's commits are durable, and a place there that
+//! keeps the writer from purging what the replica's snapshots see.
+//!
+//! Where a replica starts: the writer's place is taken first, so nothing that the replica can see is
+//! purged from then on. Then it reads the durable end of the log, P, and after that the last timestamp
+//! that was handed out, L. Commits before P have timestamps up to L and count as settled. The first
+//! snapshot is at or above L, so it may see all of them ([`commits`]).
+//!
+//! Rules, cited by number:
+//!
+//! 1. One task applies the log. It alone changes pages, the transaction table and the definitions.
+//! 2. A transaction is in the table before its first record is on a page; a commit is visible only
+//!    once its records, the table and the definitions have it ([`replay`]).
+//! 3. The place at the writer is at or below every snapshot that is open here or will be opened.
+//!
+//! Departure from 001: the replica learns of the writer's transactions from the log, not by fetching
+//! the writer's active list, so that its own table answers without a round trip.
+
+mod commits;
+mod replay;
+#[cfg(test)]
+mod tests;
+
+use std::sync::Arc;
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use firn_api::{FollowOptions, Followed, LogFollower, LogStore, PageFilter, PageStore};
+use firn_base::clock::Clock;
+use firn_base::event::Event;
+use firn_base::task::TaskHandle;
+use firn_base::{Cts, Environment, Lsn};
+use firn_buffer::{ApplyFailure, BufferPool, BufferPoolOptions, LogApplier};
+use firn_fabric::{Fabric, Peer};
+use firn_format::key::CollationKeys;
+use parking_lot::Mutex;
+
+use crate::dictionary::DictionaryReader;
+use crate::dictionary::follow::Touched;
+use crate::error::EngineError;
+use crate::pages::ReadPages;
+use crate::recovery::open_transactions;
+use crate::space::DroppedSpaces;
+use crate::transaction::commit_order::MAX_COMMITTED_WORD;
+use crate::transaction::remote::{RemoteSnapshot, RemoteTransactions};
+use crate::transaction::{TransactionOptions, Versions};
+use crate::tree::ForestReader;
+
+use commits::AppliedCommits;
+use replay::Replay;
+
+/// What a replica stands on.
+#[derive(Clone)]
+pub struct ReplicaStorage {
+    /// The log that the writer writes.
+    pub log: Arc<dyn LogStore>,
+    /// Pages at the positions that the replica has applied.
+    pub pages: Arc<dyn PageStore>,
+    /// Makes the replica's own regions; without any of the engine's names yet.
+    pub fabric: Arc<dyn Fabric>,
+    /// The writer's regions.
+    pub writer: Arc<dyn Peer>,
+    /// Whether the writer numbers its commits itself, so that timestamps have no gaps.
+    pub is_dense: bool,
+}
+
+/// How a replica is set up.
+#[derive(Debug, Clone)]
+pub struct ReplicaOptions {
+    /// What the replica is called where readers of the log are listed.
+    pub name: String,
+    /// Memory for pages, with everything that belongs to them.
+    pub buffer_pool_bytes: usize,
+    /// Transactions and slots of the table.
+    pub transactions: TransactionOptions,
+    /// Log that is applied before the replica looks whether anything else is due.
+    pub piece_bytes: usize,
+    /// The longest time between two looks at the writer's regions while nothing comes out of the log.
+    pub interval: Duration,
+    /// The most log that is held back for the replica.
+    pub hold_limit_bytes: u64,
+    /// How long opening waits for the first snapshot.
+    pub start_timeout: Duration,
+}
+
+impl Default for ReplicaOptions {
+    fn default() -> ReplicaOptions {
+        ReplicaOptions {
+            name: "replica".to_owned(),
+            buffer_pool_bytes: 128 << 20,
+            transactions: TransactionOptions::default(),
+            piece_bytes: 256 << 10,
+            interval: Duration::from_millis(10),
+            hold_limit_bytes: 16 << 30,
+            start_timeout: Duration::from_secs(30),
+        }
+    }
+}
+
+/// An open replica.
+pub struct Replica {
+    shared: Arc<Shared>,
+    pool: Arc<BufferPool>,
+    task: Mutex<Option<Box<dyn TaskHandle>>>,
+}
+
+/// What the applying task shares with readers.
+struct Shared {
+    versions: Arc<Versions>,
+    dictionary: Arc<DictionaryReader>,
+    /// A snapshot can be opened.
+    is_ready: AtomicBool,
+    stopping: AtomicBool,
+    failure: OnceLock<EngineError>,
+    /// More is visible, or the task has failed.
+    moved: Event,
+}
+
+/// The task that applies the log (rule 1).
+struct Applying {
+    shared: Arc<Shared>,
+    follower: Box<dyn LogFollower>,
+    applier: LogApplier,
+    replay: Replay,
+    dropped: Arc<DroppedSpaces>,
+    commits: AppliedCommits,
+    log: Arc<dyn LogStore>,
+    writer: RemoteTransactions,
+    /// Rule 3.
+    place: RemoteSnapshot,
+    /// What the first snapshot has to see at least.
+    first: Cts,
+    is_dense: bool,
+    options: ReplicaOptions,
+    clock: Arc<dyn Clock>,
+    looked_at: Duration,
+}
+
+impl Replica {
+    /// Opens a replica at the durable end of the log, and starts to apply what follows. Blocks for I/O,
+    /// and until a snapshot can be opened.
+    ///
+    /// # Errors
+    /// If the writer cannot be reached or has no dictionary yet, the log or a page cannot be read, or
+    /// the time is up.
+    pub fn open(
+        environment: &Environment,
+        storage: ReplicaStorage,
+        options: ReplicaOptions,
+        collations: Arc<dyn CollationKeys>,
+    ) -> Result<Replica, EngineError> {
+        let writer = RemoteTransactions::connect(Arc::clone(&storage.writer))?;
+        let place = writer.open()?.ok_or_else(|| {
+            EngineError::Invalid("the node that writes has no place for another replica".to_owned())
+        })?;
+        let follower = storage.log.follow(FollowOptions {
+            name: options.name.clone(),
+            from: storage.log.durable_lsn(),
+            until: None,
+            pages: PageFilter::All,
+            hold_limit_bytes: options.hold_limit_bytes,
+        })?;
+        let start = follower.position();
+        let first = writer.last_handed_out()?;
+        let (pool, applier) = BufferPool::at_position(
+            environment,
+            Arc::clone(&storage.pages),
+            storage.pages.hold(&options.name, start)?,
+            &BufferPoolOptions::with_budget(options.buffer_pool_bytes),
+        );
+        let pages = ReadPages { pool: Arc::clone(&pool) };
+        let dropped: Arc<DroppedSpaces> = Arc::default();
+        let forest = Arc::new(ForestReader::new(pages.clone(), Arc::clone(&dropped)));
+        let versions =
+            Versions::register(&storage.fabric, forest, None, place.cts(), &options.transactions)?;
+        let versions = Arc::new(versions);
+        let open = open_transactions(&pages)?;
+        for trx in &open {
+            versions.table().begin(*trx, versions.snapshots().horizon())?;
+        }
+        let clock = Arc::clone(&environment.clock);
+        let dictionary =
+            DictionaryReader::open_following(&versions, Arc::clone(&clock), collations)?;
+        let replay = Replay::new(*dictionary.trees(), open);
+        let shared = Arc::new(Shared {
+            versions,
+            dictionary,
+            is_ready: AtomicBool::new(false),
+            stopping: AtomicBool::new(false),
+            failure: OnceLock::new(),
+            moved: Event::new(),
+        });
+        let start_timeout = options.start_timeout;
+        let mut applying = Applying {
+            shared: Arc::clone(&shared),
+            follower,
+            applier,
+            replay,
+            dropped,
+            commits: AppliedCommits::new(storage.is_dense),
+            log: storage.log,
+            writer,
+            place,
+            first,
+            is_dense: storage.is_dense,
+            options,
+            looked_at: Duration::ZERO,
+            clock,
+        };
+        let task = environment.spawner.spawn("replica", Box::new(move || applying.run()));
+        let replica = Replica { shared, pool, task: Mutex::new(Some(task)) };
+        replica.wait_until_ready(start_timeout)?;
+        Ok(replica)
+    }
+
+    fn wait_until_ready(&self, timeout: Duration) -> Result<(), EngineError> {
+        let shared = &self.shared;
+        let is_over = || shared.is_ready.load(Ordering::Acquire) || shared.failure.get().is_some();
+        let came = shared.moved.wait_until(Some(timeout), is_over);
+        match shared.failure.get() {
+            Some(failure) => Err(failure.clone()),
+            None if came => Ok(()),
+            None => Err(EngineError::Invalid(format!(
+                "the replica could not catch up with the node that writes within {timeout:?}"
+            ))),
+        }
+    }
+
+    /// Which versions snapshots of this node see.
+    #[must_use]
+    pub fn versions(&self) -> &Arc<Versions> {
+        &self.shared.versions
+    }
+
+    /// The definitions.
+    #[must_use]
+    pub fn dictionary(&self) -> &Arc<DictionaryReader> {
+        &self.shared.dictionary
+    }
+
+    /// The end of the log that is applied. Does not block.
+    #[must_use]
+    pub fn applied_lsn(&self) -> Lsn {
+        self.pool.applied_lsn().unwrap_or_default()
+    }
+
+    /// What a snapshot taken now sees. Does not block.
+    #[must_use]
+    pub fn visible(&self) -> Cts {
+        self.shared.versions.newest()
+    }
+
+    /// Blocks until snapshots see the commit at `cts`, or `timeout` has passed; false if it has, or if
+    /// the replica has failed.
+    pub fn wait_until_visible(&self, cts: Cts, timeout: Duration) -> bool {
+        let is_over = || self.visible() >= cts || self.failure().is_some();
+        self.shared.moved.wait_until(Some(timeout), is_over) && self.visible() >= cts
+    }
+
+    /// Why the replica has stopped following. What it shows stays as it is.
+    #[must_use]
+    pub fn failure(&self) -> Option<EngineError> {
+        self.shared.failure.get().cloned()
+    }
+
+    /// Stops following, and gives back the place at the writer and the lease on the log. Blocks.
+    pub fn close(&self) {
+        self.shared.stopping.store(true, Ordering::Release);
+        if let Some(task) = self.task.lock().take() {
+            task.join();
+        }
+        self.pool.shutdown();
+    }
+}
+
+impl Drop for Replica {
+    fn drop(&mut self) {
+        self.close();
+    }
+}
+
+impl Applying {
+    fn run(&mut self) {
+        while !self.shared.stopping.load(Ordering::Acquire) {
+            match self.step() {
+                Ok(true) => {}
+                Ok(false) => return,
+                Err(error) => {
+                    tracing::error!(%error, applied = %self.applier.applied_lsn(), "the replica stops following the log");
+                    let _ = self.shared.failure.set(error);
+                    self.shared.moved.notify_all();
+                    return;
+                }
+            }
+        }
+    }
+
+    /// Applies the next piece of log; false at its end.
+    fn step(&mut self) -> Result<bool, EngineError> {
+        match self.follower.next(self.options.piece_bytes, self.options.interval)? {
+            Followed::Piece(piece) => {
+                for group in piece.groups() {
+                    self.replay.begin_group(&self.shared.versions, &self.dropped, &group.group)?;
+                    self.apply(group.start, &group.group)?;
+                    self.finish_group(group.end)?;
+                }
+                self.follower.release(piece.to);
+            }
+            Followed::Nothing => {}
+            Followed::End => return Ok(false),
+        }
+        self.look_at_writer()?;
+        self.publish()?;
+        Ok(true)
+    }
+
+    fn apply(
+        &mut self,
+        start: Lsn,
+        group: &firn_format::redo::Group<'_>,
+    ) -> Result<(), EngineError> {
+        match self.applier.apply(start, group) {
+            Ok(()) => Ok(()),
+            // The page was dropped and is read again from the page store.
+            Err(mismatch @ ApplyFailure::Mismatch { .. }) => {
+                tracing::error!(%mismatch, "a cached page did not fit the log");
+                Ok(())
+            }
+            Err(failure) => Err(EngineError::Invalid(failure.to_string())),
+        }
+    }
+
+    /// Rule 2: the group's pages have changed; its commits follow.
+    fn finish_group(&mut self, end: Lsn) -> Result<(), EngineError> {
+        let commits = self.replay.end_group(&self.shared.versions, end);
+        let is_ready = self.shared.is_ready.load(Ordering::Acquire);
+        for commit in &commits {
+            // Before it is ready nobody asks, and then everything is read.
+            if is_ready {
+                self.shared.dictionary.follow(&commit.touched, self.view_of(commit.cts))?;
+            }
+            self.commits.applied(commit.cts);
+        }
+        if commits.is_empty() { Ok(()) } else { self.publish() }
+    }
+
+    /// A snapshot that sees the commit at `cts`, which is applied but not visible yet.
+    fn view_of(&self, cts: Cts) -> Cts {
+        cts.max(self.shared.versions.newest())
+    }
+
+    /// Makes visible what can be.
+    fn publish(&mut self) -> Result<(), EngineError> {
+        let Some(visible) = self.commits.advance(self.applier.applied_lsn()) else { return Ok(()) };
+        let is_ready = self.shared.is_ready.load(Ordering::Acquire);
+        if visible < self.first {
+            return Ok(());
+        }
+        if is_ready && visible == self.shared.versions.newest() {
+            return Ok(());
+        }
+        self.shared.versions.timestamps().words()[MAX_COMMITTED_WORD]
+            .fetch_max(visible.0, Ordering::SeqCst);
+        if !is_ready {
+            self.shared.dictionary.follow(&Touched::All, visible)?;
+            self.shared.is_ready.store(true, Ordering::Release);
+        }
+        self.shared.moved.notify_all();
+        Ok(())
+    }
+
+    /// Now and then: asks the writer what is durable, and says what is still needed here.
+    fn look_at_writer(&mut self) -> Result<(), EngineError> {
+        let now = self.clock.monotonic();
+        if now.saturating_sub(self.looked_at) < self.options.interval {
+            return Ok(());
+        }
+        self.looked_at = now;
+        if !self.is_dense || !self.shared.is_ready.load(Ordering::Acquire) {
+            // In this order: what is durable lies before the end of the durable log.
+            let durable = self.writer.durable_commits()?;
+            self.commits.announce(durable, self.log.durable_lsn());
+        }
+        let versions = &self.shared.versions;
+        let horizon = versions.snapshots().advance_horizon(versions.newest());
+        versions.table().recycle(horizon);
+        self.place.advance(horizon)?;
+        Ok(())
+    }
+}

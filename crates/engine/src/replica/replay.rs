@@ -1,0 +1,128 @@
+//! Transactions out of the log: what each group says about who has begun, committed and rolled back.
+//!
+//! ```text
+//!   log group           before its pages change        after
+//!   undo of trx 7       7 is in the table as active
+//!   committed 7 @ 44                                   the table says 44; new definitions; 44 is visible
+//!   rolled back 7                                      7 leaves the table
+//! ```
+//!
+//! The order matters to readers that look at a page in between: a record that an unknown transaction
+//! wrote counts as settled, so the transaction is known before its first record is; and a commit is
+//! visible only once the records, the table and the definitions have it.
+
+use firn_base::{Cts, Lsn, PageNo, TrxId};
+use firn_format::redo::{Change, Group};
+use firn_format::space::UNDO_SPACE;
+use firn_format::undo::{UndoOperation, UndoRecord};
+use rustc_hash::FxHashMap;
+
+use crate::dictionary::SystemTrees;
+use crate::dictionary::follow::Touched;
+use crate::error::EngineError;
+use crate::space::DroppedSpaces;
+use crate::transaction::Versions;
+
+/// What a group says about one transaction.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Said {
+    Committed(TrxId, Cts),
+    RolledBack(TrxId),
+}
+
+/// A commit that a group has.
+#[derive(Debug)]
+pub(crate) struct ReplayedCommit {
+    pub(crate) cts: Cts,
+    /// Which definitions the transaction has changed.
+    pub(crate) touched: Touched,
+}
+
+/// See the module's page.
+pub(crate) struct Replay {
+    trees: SystemTrees,
+    /// Transactions that have not ended, with the definitions that they have changed so far.
+    open: FxHashMap<TrxId, Touched>,
+    said: Vec<Said>,
+}
+
+impl Replay {
+    /// A replay that knows of the transactions that are open where it starts. Which definitions these
+    /// have changed is not known.
+    pub(crate) fn new(trees: SystemTrees, open: impl IntoIterator<Item = TrxId>) -> Replay {
+        let open = open.into_iter().map(|trx| (trx, Touched::All)).collect();
+        Replay { trees, open, said: Vec::new() }
+    }
+
+    /// Takes note of what the group says, before its pages change.
+    ///
+    /// # Errors
+    /// If the group is damaged, or the fabric has no memory for the transaction table.
+    pub(crate) fn begin_group(
+        &mut self,
+        versions: &Versions,
+        dropped: &DroppedSpaces,
+        group: &Group<'_>,
+    ) -> Result<(), EngineError> {
+        self.said.clear();
+        for record in group.records() {
+            let record = record.map_err(|damage| EngineError::Invalid(damage.to_string()))?;
+            if record.page.space != UNDO_SPACE && record.page.page_no != PageNo::NONE {
+                continue;
+            }
+            let change = Change::decode(&record);
+            match change.map_err(|damage| EngineError::Invalid(damage.to_string()))? {
+                Change::UndoAppend { record: bytes } => {
+                    let undo = UndoRecord::parse(bytes);
+                    let undo = undo.map_err(|damage| EngineError::Corrupt {
+                        page: record.page,
+                        what: damage.to_string(),
+                    })?;
+                    self.note(versions, &undo)?;
+                }
+                Change::SpaceDropped => dropped.note(record.page.space),
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    fn note(&mut self, versions: &Versions, undo: &UndoRecord<'_>) -> Result<(), EngineError> {
+        let trx = undo.trx;
+        if !self.open.contains_key(&trx) {
+            versions.table().begin(trx, versions.snapshots().horizon())?;
+            self.open.insert(trx, Touched::default());
+        }
+        let touched = self.open.entry(trx).or_default();
+        match undo.operation {
+            UndoOperation::Committed { cts } => self.said.push(Said::Committed(trx, cts)),
+            UndoOperation::RolledBack => self.said.push(Said::RolledBack(trx)),
+            UndoOperation::Insert { index, key } | UndoOperation::Update { index, key, .. } => {
+                touched.note(&self.trees, index, key);
+            }
+            UndoOperation::InsertRun { index, .. } => touched.note_run(&self.trees, index),
+            _ => {}
+        }
+        Ok(())
+    }
+
+    /// Enters what the group said into the transaction table, now that its pages have changed and end
+    /// at `end`. Returns the commits; they are not visible yet.
+    pub(crate) fn end_group(&mut self, versions: &Versions, end: Lsn) -> Vec<ReplayedCommit> {
+        let mut commits = Vec::new();
+        for said in self.said.drain(..) {
+            match said {
+                Said::Committed(trx, cts) => {
+                    versions.table().commit(trx, cts, end);
+                    let touched = self.open.remove(&trx).unwrap_or_default();
+                    commits.push(ReplayedCommit { cts, touched });
+                }
+                Said::RolledBack(trx) => {
+                    versions.table().remove(trx);
+                    self.open.remove(&trx);
+                }
+            }
+        }
+        commits
+    }
+}

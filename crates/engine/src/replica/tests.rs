@@ -1,0 +1,472 @@
+//! A replica beside a writer over one directory: what each of its snapshots sees is what the writer's
+//! snapshot at the same timestamp sees, while rows, trees and definitions change and purge runs.
+
+use std::ops::Range;
+use std::sync::atomic::AtomicU32;
+
+use firn_api::Timestamps;
+use firn_api::WriterEpoch;
+use firn_api::rows::IsolationLevel;
+use firn_base::random::{RandomSource, SplitMix};
+use firn_base::{Environment, TableId};
+use firn_fabric::{Epoch, InProcessFabric};
+use firn_format::definition::{ColumnDefinition, IndexKind, IndexState};
+use firn_format::key::BinaryCollation;
+use firn_format::value::{ColumnType, IntWidth, Value, ValueRef};
+use firn_storage::local::{LocalOptions, LocalStorage};
+
+use super::*;
+use crate::dictionary::Dictionary;
+use crate::engine::{Engine, EngineOptions, Storage};
+use crate::table::{ScanOptions, Table, WriteBuffers};
+use crate::test_support::{index_over, table_definition};
+use crate::transaction::{ReadTransaction, RecordReader, Transaction};
+
+const TIMEOUT: Duration = Duration::from_secs(20);
+
+/// A writer over a directory, and what replicas of it need.
+struct Writer {
+    engine: Engine,
+    dictionary: Arc<Dictionary>,
+    storage: LocalStorage,
+    peer: Arc<dyn Peer>,
+    environment: Environment,
+    _directory: tempfile::TempDir,
+}
+
+impl Writer {
+    fn open() -> Writer {
+        let directory = tempfile::tempdir().unwrap();
+        let environment = Environment::system();
+        let storage =
+            LocalStorage::open(&environment, directory.path(), LocalOptions::default()).unwrap();
+        let fabric = InProcessFabric::new(Epoch(1));
+        let peer = fabric.peer();
+        let seams = Storage {
+            log: storage.log.clone(),
+            epoch: WriterEpoch::Next,
+            pages: storage.pages.clone(),
+            timestamps: Timestamps::Local,
+            fabric: Arc::new(fabric),
+        };
+        let options = EngineOptions { buffer_pool_bytes: 4 << 20, ..EngineOptions::default() };
+        let engine = Engine::open(&environment, seams, &options).unwrap();
+        let dictionary = engine.open_dictionary(Arc::new(BinaryCollation)).unwrap();
+        let mut ddl = dictionary.ddl().unwrap();
+        ddl.create_schema("s", b"").unwrap();
+        ddl.commit().unwrap();
+        Writer { engine, dictionary, storage, peer, environment, _directory: directory }
+    }
+
+    fn replica(&self) -> Replica {
+        let storage = ReplicaStorage {
+            log: self.storage.log.clone(),
+            pages: self.storage.pages.clone(),
+            fabric: Arc::new(InProcessFabric::new(Epoch(1))),
+            writer: Arc::clone(&self.peer),
+            is_dense: true,
+        };
+        // Smaller than what is read, so that pages are read again at the applied position.
+        let options = ReplicaOptions { buffer_pool_bytes: 1 << 20, ..ReplicaOptions::default() };
+        Replica::open(&self.environment, storage, options, Arc::new(BinaryCollation)).unwrap()
+    }
+
+    fn create(&self, name: &str) -> Arc<Table> {
+        let columns = vec![
+            ColumnDefinition::new("id", ColumnType::Int(IntWidth::Eight), false),
+            ColumnDefinition::new("a", ColumnType::Int(IntWidth::Four), true),
+            ColumnDefinition::new("b", ColumnType::Blob { max_bytes: 1 << 24 }, true),
+        ];
+        let indexes = vec![
+            index_over("PRIMARY", IndexKind::Clustered, &[0]),
+            index_over("a", IndexKind::Secondary, &[1]),
+        ];
+        let mut ddl = self.dictionary.ddl().unwrap();
+        let id = ddl.create_table(table_definition(name, columns, indexes)).unwrap();
+        ddl.commit().unwrap();
+        self.dictionary.table(id).unwrap()
+    }
+
+    fn begin(&self) -> Transaction {
+        self.engine.begin(IsolationLevel::RepeatableRead).unwrap()
+    }
+
+    fn insert(&self, table: &Table, ids: Range<i64>, a: i64) {
+        let mut trx = self.begin();
+        for id in ids {
+            insert(table, &mut trx, id, a, b"").unwrap();
+        }
+        trx.commit().unwrap();
+    }
+
+    /// Everything that is committed is visible there.
+    fn wait_for(&self, replica: &Replica) {
+        let newest = self.engine.system().order().max_committed();
+        assert!(replica.wait_until_visible(newest, TIMEOUT), "{:?}", replica.failure());
+    }
+
+    fn close(self) {
+        self.engine.close().unwrap();
+        self.storage.close();
+    }
+}
+
+fn insert(
+    table: &Table,
+    trx: &mut Transaction,
+    id: i64,
+    a: i64,
+    b: &[u8],
+) -> Result<(), EngineError> {
+    let row = [ValueRef::Int(id), ValueRef::Int(a), ValueRef::Bytes(b)];
+    table.insert(trx, &row, &mut WriteBuffers::default())
+}
+
+/// All rows by the primary key, and all entries of each index that the snapshot can read.
+fn contents(
+    table: &Arc<Table>,
+    trx: &mut impl RecordReader,
+) -> Result<Vec<Vec<Vec<Value>>>, EngineError> {
+    let mut all = vec![rows(table, trx, ScanOptions::all())?];
+    for index in table.secondary().iter().filter(|index| index.state == IndexState::Ready) {
+        let options =
+            ScanOptions { index: Some(*index), columns: Some([1, 0].into()), ..ScanOptions::all() };
+        all.push(rows(table, trx, options)?);
+    }
+    Ok(all)
+}
+
+fn rows(
+    table: &Arc<Table>,
+    trx: &mut impl RecordReader,
+    options: ScanOptions,
+) -> Result<Vec<Vec<Value>>, EngineError> {
+    let wanted = options.columns.clone().unwrap_or_else(|| [0, 1, 2].into());
+    let mut scan = table.scan(trx, options)?;
+    let mut rows = Vec::new();
+    while scan.fetch(trx)? {
+        for row in scan.rows() {
+            let cells = wanted.iter().map(|ordinal| {
+                let mut buffer = Vec::new();
+                let cell = row.column(usize::from(*ordinal))?;
+                Ok(table.value(trx.snapshot_reader(), cell, &mut buffer)?.to_value())
+            });
+            rows.push(cells.collect::<Result<_, EngineError>>()?);
+        }
+    }
+    Ok(rows)
+}
+
+fn ids(replica: &Replica, table: TableId) -> Vec<Value> {
+    let mut trx =
+        ReadTransaction::begin(replica.versions(), IsolationLevel::RepeatableRead).unwrap();
+    let table = replica.dictionary().table_for_read(&mut trx, table).unwrap();
+    contents(&table, &mut trx).unwrap()[0].iter().map(|row| row[0].clone()).collect()
+}
+
+#[test]
+fn a_replica_sees_what_was_there_and_what_comes() {
+    let writer = Writer::open();
+    let table = writer.create("t");
+    writer.insert(&table, 0..100, 1);
+    let replica = writer.replica();
+    assert_eq!(ids(&replica, table.id()).len(), 100);
+    writer.insert(&table, 100..150, 1);
+    writer.wait_for(&replica);
+    assert_eq!(ids(&replica, table.id()).len(), 150);
+    replica.close();
+    writer.close();
+}
+
+#[test]
+fn what_has_not_committed_is_not_seen_before_it_has() {
+    let writer = Writer::open();
+    let table = writer.create("t");
+    writer.insert(&table, 0..10, 1);
+    let mut before = writer.begin();
+    insert(&table, &mut before, 10, 1, b"").unwrap();
+    let replica = writer.replica();
+    let mut during = writer.begin();
+    insert(&table, &mut during, 11, 1, b"").unwrap();
+    writer.insert(&table, 20..21, 1);
+    writer.wait_for(&replica);
+    let seen = |replica: &Replica| ids(replica, table.id()).len();
+    assert_eq!(seen(&replica), 11, "two transactions are open");
+    let mut old =
+        ReadTransaction::begin(replica.versions(), IsolationLevel::RepeatableRead).unwrap();
+    old.open_snapshot();
+    before.commit().unwrap();
+    during.rollback().unwrap();
+    writer.insert(&table, 21..22, 1);
+    writer.wait_for(&replica);
+    assert_eq!(seen(&replica), 13);
+    let old_rows = contents(&replica.dictionary().table(table.id()).unwrap(), &mut old).unwrap();
+    assert_eq!(old_rows[0].len(), 11, "a snapshot stays as it is");
+    drop(old);
+    replica.close();
+    writer.close();
+}
+
+#[test]
+fn the_writer_purges_nothing_that_a_snapshot_of_the_replica_sees() {
+    let writer = Writer::open();
+    let table = writer.create("t");
+    writer.insert(&table, 0..500, 1);
+    let replica = writer.replica();
+    let mut old =
+        ReadTransaction::begin(replica.versions(), IsolationLevel::RepeatableRead).unwrap();
+    old.open_snapshot();
+    let mut trx = writer.begin();
+    for id in 0..500 {
+        let mut key = Vec::new();
+        table.primary_key(&[ValueRef::Int(id)], &mut key).unwrap();
+        table.delete(&mut trx, &key, &mut WriteBuffers::default()).unwrap();
+    }
+    trx.commit().unwrap();
+    let here = replica.dictionary().table_for_read(&mut old, table.id()).unwrap();
+    // Purge comes by every 10 ms, and needs commits to go on.
+    for id in 1000..1030 {
+        writer.insert(&table, id..id + 1, 1);
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    writer.wait_for(&replica);
+    assert_eq!(contents(&here, &mut old).unwrap()[0].len(), 500);
+    assert!(writer.engine.system().snapshots().horizon() <= old.snapshot().unwrap());
+    drop(old);
+    // Then it goes on.
+    let newest = writer.engine.system().order().max_committed();
+    let is_purged = |_| {
+        writer.insert(&table, 2000..2001, 1);
+        let mut trx = writer.begin();
+        let mut key = Vec::new();
+        table.primary_key(&[ValueRef::Int(2000)], &mut key).unwrap();
+        table.delete(&mut trx, &key, &mut WriteBuffers::default()).unwrap();
+        trx.commit().unwrap();
+        std::thread::sleep(Duration::from_millis(10));
+        writer.engine.system().snapshots().horizon() >= newest
+    };
+    assert!((0..500).any(is_purged), "the replica gives back what it does not need");
+    replica.close();
+    writer.close();
+}
+
+#[test]
+fn definitions_change_when_their_commit_is_seen() {
+    let writer = Writer::open();
+    let table = writer.create("t");
+    writer.insert(&table, 0..10, 1);
+    let replica = writer.replica();
+    let named = |name: &str| replica.dictionary().table_named("s", name);
+    let mut old =
+        ReadTransaction::begin(replica.versions(), IsolationLevel::RepeatableRead).unwrap();
+    old.open_snapshot();
+
+    let other = writer.create("u");
+    writer.insert(&other, 0..5, 1);
+    let mut ddl = writer.dictionary.ddl().unwrap();
+    ddl.rename_table(table.id(), "s", "v").unwrap();
+    ddl.commit().unwrap();
+    writer.wait_for(&replica);
+    assert!(named("t").is_none());
+    assert_eq!(named("v").unwrap().id(), table.id());
+    assert_eq!(ids(&replica, other.id()).len(), 5);
+    let refused = replica.dictionary().table_for_read(&mut old, other.id());
+    assert!(
+        matches!(refused, Err(EngineError::TableChanged(_))),
+        "it is younger than the snapshot"
+    );
+
+    let mut ddl = writer.dictionary.ddl().unwrap();
+    ddl.truncate_table(table.id()).unwrap();
+    ddl.drop_table(other.id()).unwrap();
+    ddl.create_schema("r", b"options").unwrap();
+    ddl.commit().unwrap();
+    writer.insert(&writer.dictionary.table(table.id()).unwrap(), 7..8, 1);
+    writer.wait_for(&replica);
+    assert_eq!(ids(&replica, table.id()), [Value::Int(7)]);
+    assert!(named("u").is_none());
+    assert_eq!(replica.dictionary().schema_options("r").as_deref(), Some(&b"options"[..]));
+    let refused = replica.dictionary().table_for_read(&mut old, table.id());
+    assert!(matches!(refused, Err(EngineError::TableChanged(_))), "its rows are gone from it");
+    drop(old);
+    replica.close();
+    writer.close();
+}
+
+#[test]
+fn a_replica_neither_locks_nor_writes() {
+    let writer = Writer::open();
+    let table = writer.create("t");
+    writer.insert(&table, 0..10, 1);
+    let replica = writer.replica();
+    let mut trx =
+        ReadTransaction::begin(replica.versions(), IsolationLevel::RepeatableRead).unwrap();
+    let table = replica.dictionary().table_for_read(&mut trx, table.id()).unwrap();
+    let mut key = Vec::new();
+    table.primary_key(&[ValueRef::Int(3)], &mut key).unwrap();
+    let mode = firn_api::rows::ReadMode::Update(firn_api::rows::WaitPolicy::Wait);
+    let locked = table.get(&mut trx, &key, mode, &mut Vec::new());
+    assert!(matches!(locked, Err(EngineError::ReadOnly)));
+    assert!(matches!(table.sequences().auto_increment.take(1), Err(EngineError::ReadOnly)));
+    drop(trx);
+    replica.close();
+    writer.close();
+}
+
+/// Threads that change rows and definitions, and threads that compare.
+struct Crowd<'a> {
+    writer: &'a Writer,
+    stop: AtomicBool,
+    compared: AtomicU32,
+}
+
+impl Crowd<'_> {
+    fn is_over(&self) -> bool {
+        self.stop.load(Ordering::Relaxed)
+    }
+
+    /// Inserts, updates and deletes rows of random tables; conflicts take the transaction back.
+    fn write(&self, seed: u64) {
+        let random = SplitMix::new(seed);
+        let below = |bound: u64| random.next_u64() % bound;
+        while !self.is_over() {
+            let tables = self.writer.dictionary.tables();
+            let Some(table) = tables.get(below(tables.len().max(1) as u64) as usize) else {
+                continue;
+            };
+            let mut trx = self.writer.begin();
+            let mut outcome = Ok(());
+            for _ in 0..1 + below(30) {
+                if outcome.is_ok() {
+                    outcome = self.change(&mut trx, table.id(), &below);
+                }
+            }
+            if outcome.is_err() || below(8) == 0 {
+                let _ = trx.rollback();
+            } else {
+                trx.commit().unwrap();
+            }
+        }
+    }
+
+    fn change(
+        &self,
+        trx: &mut Transaction,
+        table: TableId,
+        below: &impl Fn(u64) -> u64,
+    ) -> Result<(), EngineError> {
+        let table = self.writer.dictionary.table_for_write(trx, table)?;
+        let id = below(3000) as i64;
+        let mut key = Vec::new();
+        table.primary_key(&[ValueRef::Int(id)], &mut key)?;
+        let mut buffers = WriteBuffers::default();
+        if below(3) == 0 {
+            table.delete(trx, &key, &mut buffers)?;
+            return Ok(());
+        }
+        let long = vec![b'x'; if below(50) == 0 { 40_000 } else { below(300) as usize }];
+        let a = ValueRef::Int(below(50) as i64);
+        let mut row = vec![ValueRef::Int(id), a, ValueRef::Bytes(&long)];
+        // Columns that were added are not there for all.
+        row.resize(table.definition().columns.len(), ValueRef::Null);
+        match table.insert(trx, &row, &mut buffers) {
+            Err(EngineError::DuplicateKey { .. }) => {
+                let changes = [(1, a), (2, ValueRef::Bytes(&long))];
+                table.update(trx, &key, &changes, &mut buffers).map(|_| ())
+            }
+            other => other,
+        }
+    }
+
+    /// Creates, drops, empties and renames tables.
+    fn define(&self, seed: u64) {
+        let random = SplitMix::new(seed);
+        let below = |bound: u64| random.next_u64() % bound;
+        let mut number = 0;
+        while !self.is_over() {
+            std::thread::sleep(Duration::from_millis(20));
+            let tables = self.writer.dictionary.tables();
+            let table = &tables[below(tables.len() as u64) as usize];
+            number += 1;
+            let name = format!("t{number}");
+            if tables.len() < 4 {
+                self.writer.create(&name);
+                continue;
+            }
+            let mut ddl = self.writer.dictionary.ddl().unwrap();
+            let _ = match below(4) {
+                0 => ddl.drop_table(table.id()),
+                1 => ddl.truncate_table(table.id()),
+                2 => ddl.rename_table(table.id(), "s", &name),
+                _ => ddl
+                    .add_column(
+                        table.id(),
+                        ColumnDefinition::new(&name, ColumnType::Int(IntWidth::Four), true),
+                    )
+                    .map(|_| ()),
+            }
+            .and_then(|()| ddl.commit());
+        }
+    }
+
+    /// Compares a snapshot of the replica with the writer's at the same timestamp.
+    fn compare(&self, replica: &Replica) {
+        let mut trx =
+            ReadTransaction::begin(replica.versions(), IsolationLevel::RepeatableRead).unwrap();
+        trx.open_snapshot();
+        let snapshot = trx.snapshot().unwrap();
+        let system = self.writer.engine.system();
+        let mut own =
+            Transaction::begin_at(system, IsolationLevel::RepeatableRead, snapshot).unwrap();
+        for table in replica.dictionary().tables() {
+            let there = replica.dictionary().table_for_read(&mut trx, table.id());
+            let here = self.writer.dictionary.table_for_read(&mut own, table.id());
+            let (Ok(there), Ok(here)) = (there, here) else { continue };
+            if there.space() != here.space() {
+                continue;
+            }
+            let (there, here) = (contents(&there, &mut trx), contents(&here, &mut own));
+            match (there, here) {
+                (Ok(there), Ok(here)) => {
+                    assert_eq!(there.len(), here.len());
+                    for (there, here) in there.iter().zip(&here) {
+                        assert_eq!(there.len(), here.len(), "{} at {snapshot}", table.id());
+                        assert!(there == here, "rows of {} differ at {snapshot}", table.id());
+                    }
+                    self.compared.fetch_add(1, Ordering::Relaxed);
+                }
+                (Err(error), _) | (_, Err(error)) => {
+                    panic!("table {} at {snapshot}: {error}", table.id())
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn every_snapshot_is_the_writers_at_the_same_timestamp() {
+    let writer = Writer::open();
+    for name in ["x", "y", "z"] {
+        writer.create(name);
+    }
+    let crowd = Crowd { writer: &writer, stop: AtomicBool::new(false), compared: 0.into() };
+    std::thread::scope(|scope| {
+        for seed in 0..3 {
+            let crowd = &crowd;
+            scope.spawn(move || crowd.write(seed));
+        }
+        scope.spawn(|| crowd.define(9));
+        // Replicas come and go.
+        for _ in 0..4 {
+            let replica = writer.replica();
+            for _ in 0..12 {
+                crowd.compare(&replica);
+            }
+            assert!(replica.failure().is_none(), "{:?}", replica.failure());
+            replica.close();
+        }
+        crowd.stop.store(true, Ordering::Relaxed);
+    });
+    assert!(crowd.compared.load(Ordering::Relaxed) > 40);
+    writer.close();
+}
