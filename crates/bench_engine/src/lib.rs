@@ -12,7 +12,11 @@
 //! A ratio is Firn's figure over the baseline's. For throughput above 1 is better, for latencies and waits
 //! below 1 is.
 
-#![allow(clippy::disallowed_methods, reason = "files and sockets of whoever runs the binary")]
+#![allow(
+    clippy::disallowed_methods,
+    clippy::disallowed_types,
+    reason = "files and the clock of whoever runs the bench"
+)]
 
 mod arguments;
 mod bare;

@@ -8,6 +8,8 @@
 //!
 //! It knows of Firn only what the protocol tells.
 
+#![allow(clippy::disallowed_types, reason = "files of whoever runs the client, under no simulator")]
+
 mod commands;
 mod completion;
 mod connection;

@@ -31,10 +31,14 @@ pub(crate) fn crates(folder: &Path) -> io::Result<Vec<Crate>> {
     let mut folders: Vec<PathBuf> =
         fs::read_dir(folder)?.map(|entry| Ok(entry?.path())).collect::<io::Result<_>>()?;
     folders.sort();
-    folders.iter().filter(|folder| folder.join("Cargo.toml").exists()).map(read_crate).collect()
+    folders
+        .iter()
+        .filter(|folder| folder.join("Cargo.toml").exists())
+        .map(|folder| read_crate(folder))
+        .collect()
 }
 
-fn read_crate(folder: &PathBuf) -> io::Result<Crate> {
+fn read_crate(folder: &Path) -> io::Result<Crate> {
     let name = folder.file_name().unwrap_or_default().to_string_lossy().into_owned();
     let manifest = fs::read_to_string(folder.join("Cargo.toml"))?;
     let mut files = BTreeMap::new();
@@ -90,7 +94,10 @@ fn modules(files: &Files) -> Graph {
     let tests: BTreeSet<Vec<String>> = files
         .iter()
         .flat_map(|(place, named)| {
-            named.test_modules.iter().map(|name| [place.as_slice(), &[name.clone()]].concat())
+            named
+                .test_modules
+                .iter()
+                .map(|name| [place.as_slice(), std::slice::from_ref(name)].concat())
         })
         .collect();
     let is_test =

@@ -135,7 +135,7 @@ fn accounts_are_changed_by_one_member_at_a_time() {
     server.begin_account_change(life(1)).unwrap();
     std::thread::scope(|scope| {
         let waiting = scope.spawn(|| server.begin_account_change(life(2)));
-        std::thread::sleep(Duration::from_millis(20));
+        firn_base::task::sleep(Duration::from_millis(20));
         assert!(!waiting.is_finished());
         server.leave(life(1));
         assert_eq!(waiting.join().unwrap(), Ok(()), "a member that has ended changes nothing");

@@ -185,9 +185,8 @@ impl DictionaryReader {
             _ => Cts::MAX,
         };
         let mut table = self.table_of(definition, visible_from)?;
-        match before {
-            Some(before) => table.take_ready_from(before),
-            None => {}
+        if let Some(before) = before {
+            table.take_ready_from(before);
         }
         table.set_first_snapshot(committed);
         Ok(table)

@@ -223,11 +223,14 @@ pub(super) fn read_definition(
     Ok(Some(TableDefinition::decode(&bytes)?))
 }
 
+/// A schema's name with the SQL layer's bytes.
+type NamedSchema = (Box<str>, Arc<[u8]>);
+
 /// Reads the names of all schemas that the transaction sees, with the SQL layer's bytes.
 pub(super) fn read_schemas(
     trx: &mut impl RecordReader,
     trees: &SystemTrees,
-) -> Result<Vec<(Box<str>, Arc<[u8]>)>, EngineError> {
+) -> Result<Vec<NamedSchema>, EngineError> {
     let mut schemas = Vec::new();
     for_each(trx, trees.schemas, KeyRange::all(), ReadMode::Consistent, |name, options| {
         schemas.push((String::from_utf8_lossy(name).into_owned().into_boxed_str(), options.into()));

@@ -11,6 +11,8 @@
 //! wrote counts as settled, so the transaction is known before its first record is; and a commit is
 //! visible only once the records, the table and the definitions have it.
 
+use std::collections::hash_map::Entry;
+
 use firn_base::{Cts, Lsn, PageNo, TrxId};
 use firn_format::redo::{Change, Group};
 use firn_format::space::UNDO_SPACE;
@@ -89,11 +91,13 @@ impl Replay {
 
     fn note(&mut self, versions: &Versions, undo: &UndoRecord<'_>) -> Result<(), EngineError> {
         let trx = undo.trx;
-        if !self.open.contains_key(&trx) {
-            versions.table().begin(trx, versions.snapshots().horizon())?;
-            self.open.insert(trx, Touched::default());
-        }
-        let touched = self.open.entry(trx).or_default();
+        let touched = match self.open.entry(trx) {
+            Entry::Occupied(known) => known.into_mut(),
+            Entry::Vacant(place) => {
+                versions.table().begin(trx, versions.snapshots().horizon())?;
+                place.insert(Touched::default())
+            }
+        };
         match undo.operation {
             UndoOperation::Committed { cts } => self.said.push(Said::Committed(trx, cts)),
             UndoOperation::RolledBack => self.said.push(Said::RolledBack(trx)),

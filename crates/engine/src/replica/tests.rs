@@ -227,7 +227,7 @@ fn the_writer_purges_nothing_that_a_snapshot_of_the_replica_sees() {
     // Purge comes by every 10 ms, and needs commits to go on.
     for id in 1000..1030 {
         writer.insert(&table, id..id + 1, 1);
-        std::thread::sleep(Duration::from_millis(10));
+        firn_base::task::sleep(Duration::from_millis(10));
     }
     writer.wait_for(&replica);
     assert_eq!(contents(&here, &mut old).unwrap()[0].len(), 500);
@@ -242,7 +242,7 @@ fn the_writer_purges_nothing_that_a_snapshot_of_the_replica_sees() {
         table.primary_key(&[ValueRef::Int(2000)], &mut key).unwrap();
         table.delete(&mut trx, &key, &mut WriteBuffers::default()).unwrap();
         trx.commit().unwrap();
-        std::thread::sleep(Duration::from_millis(10));
+        firn_base::task::sleep(Duration::from_millis(10));
         writer.engine.system().snapshots().horizon() >= newest
     };
     assert!((0..500).any(is_purged), "the replica gives back what it does not need");
@@ -384,7 +384,7 @@ impl Crowd<'_> {
         let below = |bound: u64| random.next_u64() % bound;
         let mut number = 0;
         while !self.is_over() {
-            std::thread::sleep(Duration::from_millis(20));
+            firn_base::task::sleep(Duration::from_millis(20));
             let tables = self.writer.dictionary.tables();
             let table = &tables[below(tables.len() as u64) as usize];
             number += 1;
