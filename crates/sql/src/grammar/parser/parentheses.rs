@@ -1,5 +1,6 @@
 //! Parentheses around parentheses: `((((a))))` is parsed as `(a)`, so that the stack does not limit how
-//! many there are. MySQL takes some 30,000, as many as its parser has room for.
+//! many there are. MySQL takes between 30,000 and 60,000, as many as its parser has room for; more than
+//! the greater number are refused as there.
 //!
 //! ```text
 //!   (  (  (  a  +  (  b  )  )  )  )
@@ -9,18 +10,20 @@
 //! ```
 
 use super::Parser;
-use crate::error::Result;
+use crate::error::{Result, SqlError};
 use crate::grammar::lexer::Kind;
 
 /// Fewer parentheses in a row are parsed one in another, without a look at what closes them.
 const FEW: usize = 8;
+/// More needless parentheses than any MySQL takes.
+const TOO_MANY: usize = 60_000;
 
 impl Parser<'_> {
     /// How many parentheses stand directly in the one that is the current token, each closed directly
     /// before it.
     ///
     /// # Errors
-    /// 1317 or 3024 if the statement is to end.
+    /// 1317 or 3024 if the statement is to end; 1436 if there are [`TOO_MANY`].
     pub(super) fn needless_parentheses(&mut self) -> Result<usize> {
         let opens = |ahead: usize| self.kind_at(ahead) == Kind::LeftParen;
         if !(0..FEW).all(opens) {
@@ -34,7 +37,12 @@ impl Parser<'_> {
             self.tokens[opened_at].kind == Kind::LeftParen
                 && u64::from(closed_at(opened_at)) + *count as u64 == u64::from(outermost)
         };
-        Ok((1..).take_while(is_needless).count())
+        let needless = (1..).take_while(is_needless).count();
+        if needless > TOO_MANY {
+            let message = format!("{needless} parentheses stand in each other; leave them out");
+            return Err(SqlError::new(1436, message));
+        }
+        Ok(needless)
     }
 
     /// Notes for all tokens where what they open is closed; 0 for those that open nothing, or are
