@@ -60,7 +60,7 @@ impl Rights {
         self.version = 0;
     }
 
-    /// Works out anew what the session may do, if accounts have changed.
+    /// Recomputes what the session may do, if accounts have changed.
     pub(super) fn refresh(&mut self) -> Result<()> {
         let version = self.instance.accounts.version();
         if version == self.version {

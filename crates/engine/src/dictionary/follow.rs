@@ -103,7 +103,7 @@ impl DictionaryReader {
         }))
     }
 
-    /// Takes over definitions that were committed at `committed`. Whoever calls makes the commit
+    /// Takes over definitions that were committed at `committed`. The caller makes the commit
     /// visible afterwards. Blocks for I/O.
     ///
     /// # Errors

@@ -141,6 +141,8 @@ struct Applying {
     place: RemoteSnapshot,
     /// What the first snapshot has to see at least.
     first: Cts,
+    /// The newest timestamp that definitions were read at; never goes back.
+    followed: Cts,
     is_dense: bool,
     options: ReplicaOptions,
     clock: Arc<dyn Clock>,
@@ -213,6 +215,7 @@ impl Replica {
             writer,
             place,
             first,
+            followed: Cts(0),
             is_dense: storage.is_dense,
             options,
             looked_at: Duration::ZERO,
@@ -348,16 +351,13 @@ impl Applying {
         for commit in &commits {
             // Before it is ready nobody asks, and then everything is read.
             if is_ready {
-                self.shared.dictionary.follow(&commit.touched, self.view_of(commit.cts))?;
+                // A commit with a later timestamp may have been followed before: it stays seen.
+                self.followed = self.followed.max(commit.cts).max(self.shared.versions.newest());
+                self.shared.dictionary.follow(&commit.touched, self.followed)?;
             }
             self.commits.applied(commit.cts);
         }
         if commits.is_empty() { Ok(()) } else { self.publish() }
-    }
-
-    /// A snapshot that sees the commit at `cts`, which is applied but not visible yet.
-    fn view_of(&self, cts: Cts) -> Cts {
-        cts.max(self.shared.versions.newest())
     }
 
     /// Makes visible what can be.

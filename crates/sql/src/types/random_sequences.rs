@@ -36,7 +36,7 @@ impl Sequence {
 pub struct RandomSequences(RefCell<FxHashMap<usize, Sequence>>);
 
 impl RandomSequences {
-    /// Begins them anew: addresses of calls mean nothing from one execution to the next.
+    /// Restarts the sequences: addresses of calls mean nothing from one execution to the next.
     pub fn restart(&self) {
         let mut sequences = self.0.borrow_mut();
         if !sequences.is_empty() {
