@@ -1,24 +1,23 @@
-//! SQL: grammar, types and functions, catalog model, planner, row executor.
+//! SQL: the face of its crates, and those stages that have none of their own yet: binder, planner, row
+//! executor.
 //!
 //! ```text
-//!   text ──► grammar ──► bind ──► plan ──► execute ──► rows
-//!                          │        │         │
-//!                       catalog  statistics   api::rows (a database node)
+//!   text ──► grammar ──► bind ──► logical plan ──► plan ──► physical plan ──► execute ──► rows
+//!                          │                         │                            │
+//!                       catalog                  statistics                 api::rows (a database node)
 //!             types and functions serve all of them
 //! ```
 
+pub use firn_sql_catalog as catalog;
 pub use firn_sql_collation as collation;
+pub use firn_sql_functions as functions;
+pub use firn_sql_grammar as grammar;
+pub use firn_sql_types as types;
+pub use firn_sql_types::{error, watch};
 
 pub mod bind;
-pub mod catalog;
-pub mod error;
 pub mod execute;
 pub mod expression;
-pub mod functions;
-pub mod grammar;
+pub mod logical;
 pub mod plan;
-pub mod types;
-pub mod watch;
-
-#[cfg(test)]
-mod test_support;
+pub mod prepare;

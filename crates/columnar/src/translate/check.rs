@@ -17,7 +17,7 @@ pub(crate) fn check(plan: &PreparedPlan) -> Result<()> {
     let StatementPlan::Query(query) = &plan.statement else {
         return declined("it is no query");
     };
-    let mut found = Found::default();
+    let mut found = Found::new(plan);
     found.query(query);
     for table in &plan.common_tables {
         found.query(&table.query);
@@ -37,22 +37,26 @@ pub(crate) fn check(plan: &PreparedPlan) -> Result<()> {
     Ok(())
 }
 
-#[derive(Default)]
-struct Found {
+struct Found<'p> {
+    plan: &'p PreparedPlan,
     scans: bool,
     acts: bool,
     locks: bool,
     is_tall: bool,
 }
 
-impl Found {
+impl<'p> Found<'p> {
+    fn new(plan: &'p PreparedPlan) -> Found<'p> {
+        Found { plan, scans: false, acts: false, locks: false, is_tall: false }
+    }
+
     fn query(&mut self, query: &QueryPlan) {
         query.columns.iter().for_each(|column| self.expression(&column.value));
         self.node(&query.root);
     }
 
     fn expression(&mut self, expression: &Expression) {
-        let mut subqueries = Vec::new();
+        let (plan, mut subqueries) = (self.plan, Vec::new());
         add_subqueries(expression, &mut subqueries);
         let acts = |one: &Expression| match &one.kind {
             ExpressionKind::AssignVariable { .. } => true,
@@ -65,7 +69,9 @@ impl Found {
         };
         self.acts |= visit::any(expression, &acts);
         self.is_tall |= visit::is_taller(expression, MOST_LEVELS);
-        subqueries.into_iter().for_each(|subquery| self.query(&subquery.query));
+        subqueries
+            .into_iter()
+            .for_each(|subquery| self.query(&plan.subqueries[subquery.number].query));
     }
 
     fn node(&mut self, node: &PlanNode) {

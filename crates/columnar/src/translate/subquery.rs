@@ -27,11 +27,12 @@ impl<'p> Translator<'p, '_, '_> {
 
     fn answer_subquery(&mut self, subquery: &'p Subquery) -> Result<()> {
         let is_value = matches!(subquery.kind, SubqueryKind::Scalar);
-        let is_constant = is_value && subquery.outer_slots.is_empty();
+        let plan = &self.plan.subqueries[subquery.number];
+        let is_constant = is_value && plan.outer_slots.is_empty();
         if !is_constant || self.execution.has_answer(subquery) {
             return Ok(());
         }
-        match self.collect(&subquery.query) {
+        match self.collect(&plan.query) {
             Ok((batches, layouts)) => {
                 if let Some(row) = only_row(&batches, &layouts) {
                     self.execution.keep_answer(subquery, row);

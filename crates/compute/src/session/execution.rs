@@ -14,9 +14,10 @@ use firn_base::clock::Clock;
 use firn_base::memory;
 use firn_sql::error::{Result, SqlError};
 use firn_sql::execute::{Execution, ExecutionContext, GivenRows, Outcome, ResultSink};
-use firn_sql::grammar::ast::{Statement, sql::LockType};
+use firn_sql::grammar::ast::{LockStrength, Statement};
 use firn_sql::grammar::{self, LiteralValue};
-use firn_sql::plan::{Counters, PlanContext, PreparedPlan, StatementPlan, plan_statement};
+use firn_sql::plan::{Counters, PlanContext, PreparedPlan, StatementPlan};
+use firn_sql::prepare::plan_statement;
 use firn_sql::types::{Datum, Decimal, SqlType, TypeKind};
 use firn_sql::watch::Watch;
 use firn_wire::{Completion, Replies, WireError};
@@ -522,7 +523,7 @@ fn kind_of(statement: &Statement, plan: &PreparedPlan) -> StatementKind {
         (_, StatementPlan::Update(_)) => StatementKind::Update,
         (_, StatementPlan::Delete(_)) => StatementKind::Delete,
         (Statement::Select(select), _)
-            if select.query.locks.iter().any(|lock| lock.lock_type == LockType::Update) =>
+            if select.query.locks.iter().any(|lock| lock.strength == LockStrength::Update) =>
         {
             StatementKind::LockingSelect
         }

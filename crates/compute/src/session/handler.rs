@@ -20,8 +20,9 @@ use firn_sql::catalog::type_text::identifier;
 use firn_sql::error::{Result, SqlError};
 use firn_sql::execute::error::from_rows;
 use firn_sql::grammar;
-use firn_sql::grammar::ast::sql::{BinaryOperator, Expr};
-use firn_sql::grammar::ast::{Handler, HandlerPosition, HandlerRead, TableName};
+use firn_sql::grammar::ast::{
+    BinaryOperator, Expr, Handler, HandlerPosition, HandlerRead, TableName,
+};
 use firn_sql::types::{Datum, SqlType};
 use firn_wire::{Replies, WireError};
 

@@ -5,8 +5,9 @@ use firn_sql::catalog::type_text::identifier;
 use firn_sql::error::{Condition, Result, SqlError};
 use firn_sql::execute::SessionState;
 use firn_sql::grammar;
-use firn_sql::grammar::ast::sql::Expr;
-use firn_sql::grammar::ast::{Explain, ExplainFormat, ExplainTarget, Into, Select, Statement};
+use firn_sql::grammar::ast::{
+    Explain, ExplainFormat, ExplainTarget, Expr, Into, Select, Statement,
+};
 use firn_sql::plan::{ExplainRow, explain_json, explain_table, explain_tree};
 use firn_sql::types::{Datum, SqlType};
 use firn_wire::{FieldDefinition, Replies, WireError};

@@ -6,9 +6,8 @@ use firn_sql::collation::Charset;
 use firn_sql::error::{Result, SqlError};
 use firn_sql::execute::SessionState;
 use firn_sql::execute::error::from_rows;
-use firn_sql::grammar::ast::sql::Expr;
 use firn_sql::grammar::ast::{
-    AccessMode, SetItem, SetTransaction, SetValue, TransactionScope, VariableScope,
+    AccessMode, Expr, SetItem, SetTransaction, SetValue, TransactionScope, VariableScope,
 };
 use firn_sql::types::Datum;
 
@@ -92,11 +91,7 @@ impl SetStatements<'_> {
             SetValue::Default => None,
             SetValue::Word(word) => Some(Setting::text(word)),
             // A bare name is a word here, whatever it would be elsewhere.
-            SetValue::Value(Expr::Identifier(word))
-                if firn_sql::grammar::user_variable(&Expr::Identifier(word.clone())).is_none() =>
-            {
-                Some(Setting::text(&word.value))
-            }
+            SetValue::Value(Expr::Identifier(word)) => Some(Setting::text(word)),
             SetValue::Value(value) => {
                 let (datum, _) = self.session.evaluate(value)?;
                 Some(setting(&datum, definition.kind))

@@ -10,19 +10,15 @@
 
 use std::sync::Arc;
 
-use sqlparser::ast::{
-    DuplicateTreatment, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArgumentClause,
-    FunctionArguments, Value,
-};
-
 use crate::error::{Result, SqlError};
+use crate::expression::same::{same_expression, same_list};
+use crate::expression::visit::{SlotSet, reads_of};
 use crate::expression::{AggregateCall, Expression, Slot, SortKey};
 use crate::functions::{AggregateFunction, ResolveContext, resolve_aggregate};
-use crate::plan::visit::{SlotSet, reads_of};
+use crate::grammar::ast::{Arguments, Expr, Function, Value};
 use crate::types::SqlType;
 
 use super::mean;
-use super::same::{same_expression, same_list};
 use super::scope::Clause;
 use super::{Binder, make};
 
@@ -121,35 +117,30 @@ impl Binder<'_> {
         of: AggregateFunction,
         function: &Function,
     ) -> Result<AggregateCall> {
-        let FunctionArguments::List(list) = &function.args else {
-            return Err(SqlError::not_supported("an aggregate without arguments"));
-        };
         let mut call = AggregateCall {
             function: of,
             arguments: Vec::new(),
-            distinct: list.duplicate_treatment == Some(DuplicateTreatment::Distinct),
+            distinct: function.distinct,
             order: Vec::new(),
             separator: Arc::from(&b","[..]),
             output: Slot(0),
             ty: SqlType::bigint(),
         };
-        for argument in &list.args {
-            match argument {
-                FunctionArg::Unnamed(FunctionArgExpr::Wildcard)
-                    if of == AggregateFunction::Count =>
-                {
-                    call.function = AggregateFunction::CountRows;
-                }
-                FunctionArg::Unnamed(FunctionArgExpr::Expr(expr)) => {
+        match &function.arguments {
+            Arguments::List(list) => {
+                for expr in list {
                     let number = self.number_of_bytes(expr).filter(|_| of.takes_numbers());
                     call.arguments.push(number.map_or_else(|| self.bind_single(expr), Ok)?);
                 }
-                _ => return Err(SqlError::not_supported("this argument of an aggregate")),
+            }
+            Arguments::Wildcard if of == AggregateFunction::Count => {
+                call.function = AggregateFunction::CountRows;
+            }
+            Arguments::Wildcard => {
+                return Err(SqlError::not_supported("this argument of an aggregate"));
             }
         }
-        for clause in &list.clauses {
-            self.aggregate_clause(clause, &mut call)?;
-        }
+        self.aggregate_clauses(function, &mut call)?;
         if of.takes_numbers() {
             let arguments = std::mem::take(&mut call.arguments).into_iter();
             let number = SqlType::double();
@@ -159,33 +150,23 @@ impl Binder<'_> {
         Ok(call)
     }
 
-    fn aggregate_clause(
-        &mut self,
-        clause: &FunctionArgumentClause,
-        call: &mut AggregateCall,
-    ) -> Result<()> {
-        match clause {
-            FunctionArgumentClause::OrderBy(keys) => {
-                for key in keys {
-                    let expression = match positional(&key.expr) {
-                        Some(place) => {
-                            let argument = call.arguments.get(place.wrapping_sub(1)).cloned();
-                            argument.ok_or_else(|| unknown_position(place, "order clause"))?
-                        }
-                        None => self.bind_single(&key.expr)?,
-                    };
-                    let descending = key.options.asc == Some(false);
-                    call.order.push(SortKey { expression, descending });
+    fn aggregate_clauses(&mut self, function: &Function, call: &mut AggregateCall) -> Result<()> {
+        for key in &function.order_by {
+            let expression = match positional(&key.expr) {
+                Some(place) => {
+                    let argument = call.arguments.get(place.wrapping_sub(1)).cloned();
+                    argument.ok_or_else(|| unknown_position(place, "order clause"))?
                 }
-                Ok(())
-            }
-            FunctionArgumentClause::Separator(value) => {
-                if let Value::SingleQuotedString(text) = &value.value {
-                    call.separator = Arc::from(text.as_bytes());
-                }
-                Ok(())
-            }
-            _ => Err(SqlError::not_supported("this clause of an aggregate")),
+                None => self.bind_single(&key.expr)?,
+            };
+            call.order.push(SortKey { expression, descending: key.ascending == Some(false) });
+        }
+        if let Some(separator) = &function.separator {
+            call.separator = Arc::from(separator.as_bytes());
+        }
+        match function.returning {
+            Some(_) => Err(SqlError::not_supported("this clause of an aggregate")),
+            None => Ok(()),
         }
     }
 
@@ -226,10 +207,7 @@ fn misplaced() -> SqlError {
 /// `ORDER BY 2`
 pub(crate) fn positional(expr: &Expr) -> Option<usize> {
     match expr {
-        Expr::Value(value) => match &value.value {
-            Value::Number(text, _) => text.parse().ok(),
-            _ => None,
-        },
+        Expr::Value(Value::Number(text)) => text.parse().ok(),
         _ => None,
     }
 }

@@ -1,14 +1,11 @@
 //! `CAST`, `CONVERT`, `COLLATE`, and functions with a grammar of their own.
 
-use sqlparser::ast::{
-    CastKind, CharacterLength, DataType, DateTimeField, ExactNumberInfo, Expr, Function, Interval,
-    ObjectName, TrimWhereField,
-};
-
 use crate::collation::{self, Charset};
 use crate::error::{Result, SqlError};
 use crate::expression::{Expression, ExpressionKind};
 use crate::functions;
+use crate::grammar::ast::{CastType, Digits, Expr, Function, Interval, TrimSide};
+use crate::grammar::render;
 use crate::types::hexadecimal::hexadecimal_digits;
 use crate::types::{Before, Coercibility, Datum, SqlType, TypeKind, WorkedOut, cast};
 
@@ -29,77 +26,65 @@ impl Binder<'_> {
     /// What has a node of its own in the grammar's tree and is not common.
     pub(crate) fn special(&mut self, expr: &Expr) -> Result<Expression> {
         match expr {
-            Expr::Cast { kind, expr, data_type, array: false, .. } => {
-                if *kind == CastKind::DoubleColon {
+            Expr::Cast { is_binary_prefix, expr, to, charset, array: false } => {
+                if *is_binary_prefix {
                     self.warn(DEPRECATED, deprecated("BINARY expr", "CAST"));
                 }
                 let operand = self.bind_single(expr)?;
-                let operand = self.number_to_cast(expr, operand, data_type);
-                self.explicit_cast(operand, data_type, None)
+                let operand = self.number_to_cast(expr, operand, to);
+                self.explicit_cast(operand, to, charset.as_deref())
             }
-            Expr::Convert { expr, data_type, charset, .. } => {
+            Expr::Convert { expr, charset } => {
                 let operand = self.bind_single(expr)?;
-                let charset = charset.as_ref().map(name_of);
-                match data_type {
-                    Some(data_type) => {
-                        let operand = self.number_to_cast(expr, operand, data_type);
-                        self.explicit_cast(operand, data_type, charset.as_deref())
-                    }
-                    None => {
-                        let charset = charset.as_deref().unwrap_or("utf8mb4");
-                        // CHAR(codes USING set) is as weak as a literal.
-                        let coercibility = match &**expr {
-                            Expr::Function(function) if is_char(function) => {
-                                operand.ty.coercibility
-                            }
-                            _ => Coercibility::Implicit,
-                        };
-                        self.convert_charset(operand, charset, coercibility)
-                    }
-                }
+                // CHAR(codes USING set) is as weak as a literal.
+                let coercibility = match &**expr {
+                    Expr::Function(function) if is_char(function) => operand.ty.coercibility,
+                    _ => Coercibility::Implicit,
+                };
+                self.convert_charset(operand, charset, coercibility)
             }
             Expr::Collate { expr, collation } => {
                 let operand = self.bind_single(expr)?;
-                self.collate(operand, &name_of(collation))
+                self.collate(operand, collation)
             }
-            Expr::Prefixed { prefix, value } => {
-                let operand = self.bind_single(value)?;
-                self.introduced(operand, prefix.value.trim_start_matches('_'))
+            Expr::Introduced { charset, value } => {
+                let operand = self.literal(value)?;
+                self.introduced(operand, charset.trim_start_matches('_'))
             }
-            Expr::TypedString(typed) => self.typed_string(typed),
-            Expr::Extract { field, expr, .. } => {
-                let unit = self.literal_text(unit_name(field))?;
+            Expr::TypedString { kind, text } => self.typed_string(*kind, text),
+            Expr::Unit(unit) => self.literal_text(unit),
+            Expr::Extract { unit, expr } => {
+                let unit = self.literal_text(unit)?;
                 let operand = self.bind_single(expr)?;
                 self.call("EXTRACT", vec![unit, operand])
             }
-            Expr::Trim { trim_where, trim_what, expr, .. } => {
+            Expr::Trim { side, what, expr } => {
                 let operand = self.bind_single(expr)?;
-                self.trim(*trim_where, trim_what.as_deref(), operand)
+                self.trim(*side, what.as_deref(), operand)
             }
-            Expr::MemberOf(member) => {
-                let arguments =
-                    vec![self.bind_single(&member.value)?, self.bind_single(&member.array)?];
+            Expr::MemberOf { value, array } => {
+                let arguments = vec![self.bind_single(value)?, self.bind_single(array)?];
                 self.call("MEMBER OF", arguments)
             }
             Expr::MatchAgainst { .. } => Err(SqlError::not_supported("MATCH … AGAINST")),
             Expr::Interval(_) => {
                 Err(SqlError::not_supported("INTERVAL outside of date arithmetic"))
             }
-            other => Err(SqlError::not_supported(&other.to_string())),
+            other => Err(SqlError::not_supported(&render(other))),
         }
     }
 
     /// A hexadecimal literal is a number where it is cast to one.
-    fn number_to_cast(&self, expr: &Expr, operand: Expression, to: &DataType) -> Expression {
+    fn number_to_cast(&self, expr: &Expr, operand: Expression, to: &CastType) -> Expression {
         let to_text = matches!(
             to,
-            DataType::Char(_)
-                | DataType::Nvarchar(_)
-                | DataType::Binary(_)
-                | DataType::JSON
-                | DataType::Date
-                | DataType::Datetime(_)
-                | DataType::Time(..)
+            CastType::Char(_)
+                | CastType::NationalChar(_)
+                | CastType::Binary(_)
+                | CastType::Json
+                | CastType::Date
+                | CastType::Datetime(_)
+                | CastType::Time(_)
         );
         match to_text {
             true => operand,
@@ -110,7 +95,7 @@ impl Binder<'_> {
     pub(super) fn explicit_cast(
         &mut self,
         operand: Expression,
-        data_type: &DataType,
+        data_type: &CastType,
         charset: Option<&str>,
     ) -> Result<Expression> {
         let kind = self.cast_kind(&operand, data_type, charset)?;
@@ -137,9 +122,8 @@ impl Binder<'_> {
     }
 
     /// A cast to a length that was written: what may be longer than a packet is NULL in execution.
-    fn within_packet(&self, cast: Expression, data_type: &DataType) -> Expression {
-        let (DataType::Char(Some(CharacterLength::IntegerLength { length, .. }))
-        | DataType::Nvarchar(Some(CharacterLength::IntegerLength { length, .. }))) = data_type
+    fn within_packet(&self, cast: Expression, data_type: &CastType) -> Expression {
+        let (CastType::Char(Some(length)) | CastType::NationalChar(Some(length))) = data_type
         else {
             return cast;
         };
@@ -155,28 +139,25 @@ impl Binder<'_> {
     fn cast_kind(
         &self,
         operand: &Expression,
-        data_type: &DataType,
+        data_type: &CastType,
         charset: Option<&str>,
     ) -> Result<TypeKind> {
         let fsp = |digits: &Option<u64>| digits.unwrap_or(0).min(6) as u8;
         Ok(match data_type {
-            DataType::Signed | DataType::SignedInteger => SqlType::bigint().kind,
-            DataType::Unsigned | DataType::UnsignedInteger => SqlType::bigint_unsigned().kind,
-            DataType::Binary(length) => {
+            CastType::Signed => SqlType::bigint().kind,
+            CastType::Unsigned => SqlType::bigint_unsigned().kind,
+            CastType::Binary(length) => {
                 let longest = length.map_or(operand.ty.max_text_bytes(), |length| length as u32);
                 match length {
                     Some(_) => TypeKind::Binary { max_bytes: longest },
                     None => TypeKind::Varbinary { max_bytes: longest },
                 }
             }
-            DataType::Char(length) | DataType::Nvarchar(length) => {
-                if matches!(data_type, DataType::Nvarchar(_)) {
+            CastType::Char(length) | CastType::NationalChar(length) => {
+                if matches!(data_type, CastType::NationalChar(_)) {
                     self.warn(3720, NATIONAL.to_owned());
                 }
-                let written = length.as_ref().and_then(|length| match length {
-                    CharacterLength::IntegerLength { length, .. } => Some(*length as u32),
-                    CharacterLength::Max => None,
-                });
+                let written = length.map(|length| length as u32);
                 let max_chars = written.unwrap_or(operand.ty.max_text_chars());
                 let connection = self.context.evaluation.connection_collation;
                 match charset.map(charset_named).transpose()? {
@@ -187,20 +168,20 @@ impl Binder<'_> {
                     None => TypeKind::Varchar { max_chars, collation: connection },
                 }
             }
-            DataType::Date => TypeKind::Date,
-            DataType::Datetime(digits) => TypeKind::DateTime { fsp: fsp(digits) },
-            DataType::Time(digits, _) => TypeKind::Time { fsp: fsp(digits) },
-            DataType::Decimal(info) => decimal_kind(info)?,
-            DataType::Float(info) => match info {
-                ExactNumberInfo::Precision(digits) if *digits > 24 => TypeKind::Double,
+            CastType::Date => TypeKind::Date,
+            CastType::Datetime(digits) => TypeKind::DateTime { fsp: fsp(digits) },
+            CastType::Time(digits) => TypeKind::Time { fsp: fsp(digits) },
+            CastType::Decimal(info) => decimal_kind(info)?,
+            CastType::Float(info) => match info {
+                Digits::Precision(digits) if *digits > 24 => TypeKind::Double,
                 _ => TypeKind::Float,
             },
-            DataType::Double(_) => TypeKind::Double,
-            DataType::JSON => TypeKind::Json,
-            DataType::Custom(name, _) if name_of(name).eq_ignore_ascii_case("year") => {
-                TypeKind::Year
+            CastType::Double => TypeKind::Double,
+            CastType::Json => TypeKind::Json,
+            CastType::Year => TypeKind::Year,
+            CastType::Geometry(name) => {
+                return Err(SqlError::not_supported(&format!("CAST AS {name}")));
             }
-            other => return Err(SqlError::not_supported(&format!("CAST AS {other}"))),
         })
     }
 
@@ -283,16 +264,16 @@ impl Binder<'_> {
 
     fn trim(
         &mut self,
-        side: Option<TrimWhereField>,
+        side: Option<TrimSide>,
         what: Option<&Expr>,
         operand: Expression,
     ) -> Result<Expression> {
         let name = match side {
-            None | Some(TrimWhereField::Both) => "TRIM",
-            Some(TrimWhereField::Leading) if what.is_none() => "LTRIM",
-            Some(TrimWhereField::Trailing) if what.is_none() => "RTRIM",
-            Some(TrimWhereField::Leading) => "TRIM LEADING",
-            Some(TrimWhereField::Trailing) => "TRIM TRAILING",
+            None | Some(TrimSide::Both) => "TRIM",
+            Some(TrimSide::Leading) if what.is_none() => "LTRIM",
+            Some(TrimSide::Trailing) if what.is_none() => "RTRIM",
+            Some(TrimSide::Leading) => "TRIM LEADING",
+            Some(TrimSide::Trailing) => "TRIM TRAILING",
         };
         let mut arguments = vec![operand];
         if let Some(what) = what {
@@ -327,39 +308,21 @@ impl Binder<'_> {
             Some(number) => number,
             None => self.bind_single(&interval.value)?,
         };
-        let unit = interval.leading_field.as_ref().map_or("DAY", unit_name);
-        let unit = self.literal_text(unit)?;
+        let unit = self.literal_text(interval.unit)?;
         let name = if minus { "DATE_SUB" } else { "DATE_ADD" };
         self.call(name, vec![date, count, unit])
     }
 }
 
 fn is_char(function: &Function) -> bool {
-    name_of(&function.name).eq_ignore_ascii_case("CHAR")
+    function.name.eq_ignore_ascii_case("CHAR")
 }
 
-/// The value of a unit of time, as text.
-fn unit_name(field: &DateTimeField) -> &str {
-    match field {
-        DateTimeField::Microsecond => "MICROSECOND",
-        DateTimeField::Second => "SECOND",
-        DateTimeField::Minute => "MINUTE",
-        DateTimeField::Hour => "HOUR",
-        DateTimeField::Day => "DAY",
-        DateTimeField::Week(_) => "WEEK",
-        DateTimeField::Month => "MONTH",
-        DateTimeField::Quarter => "QUARTER",
-        DateTimeField::Year => "YEAR",
-        DateTimeField::Custom(name) => &name.value,
-        _ => "DAY",
-    }
-}
-
-fn decimal_kind(info: &ExactNumberInfo) -> Result<TypeKind> {
+fn decimal_kind(info: &Digits) -> Result<TypeKind> {
     let (precision, scale) = match info {
-        ExactNumberInfo::None => (10, 0),
-        ExactNumberInfo::Precision(precision) => (*precision, 0),
-        ExactNumberInfo::PrecisionAndScale(precision, scale) => (*precision, *scale),
+        Digits::Default => (10, 0),
+        Digits::Precision(precision) => (*precision, 0),
+        Digits::PrecisionAndScale(precision, scale) => (*precision, *scale),
     };
     if precision > 65 {
         let message = format!("Too-big precision {precision} specified for 'cast'. Maximum is 65.");
@@ -369,7 +332,7 @@ fn decimal_kind(info: &ExactNumberInfo) -> Result<TypeKind> {
         let message = format!("Too big scale {scale} specified for column 'cast'. Maximum is 30.");
         return Err(SqlError::new(1425, message));
     }
-    Ok(SqlType::decimal(precision.max(1) as u8, scale.max(0) as u8).kind)
+    Ok(SqlType::decimal(precision.max(1) as u8, scale as u8).kind)
 }
 
 /// As MySQL shows it: six bytes at most.
@@ -381,13 +344,6 @@ fn invalid_literal(bytes: &[u8], charset: Charset) -> SqlError {
 fn charset_named(name: &str) -> Result<Charset> {
     Charset::by_name(name)
         .ok_or_else(|| SqlError::new(1115, format!("Unknown character set: '{name}'")))
-}
-
-/// The last part of a name.
-#[must_use]
-pub(crate) fn name_of(name: &ObjectName) -> String {
-    let last = name.0.last().and_then(|part| part.as_ident());
-    last.map(|ident| ident.value.clone()).unwrap_or_default()
 }
 
 /// A NULL that is typed.

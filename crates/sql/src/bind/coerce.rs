@@ -11,16 +11,15 @@
 use crate::catalog::model::ColumnModel;
 use crate::collation::{self, Charset};
 use crate::error::{Result, SqlError};
-use crate::expression::{CompareOperator, Expression, ExpressionKind, Slot};
+use crate::expression::{CompareOperator, Expression, ExpressionKind, Slot, fold};
 use crate::functions;
-use crate::plan::fold;
+use crate::logical::RelationSource;
 use crate::types::decimal::{MAX_PRECISION, MAX_SCALE};
 use crate::types::{
     Before, Coercibility, ComparisonKind, Datum, SqlType, TypeKind, WorkedOut,
     compare::comparison_kind, unify::unify,
 };
 
-use super::logical::RelationSource;
 use super::mean::unrounded;
 use super::{Binder, make};
 

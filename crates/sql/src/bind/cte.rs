@@ -8,20 +8,16 @@
 
 use std::sync::Arc;
 
-use sqlparser::ast::{
-    LimitClause, Query as WrittenQuery, SetExpr, SetOperator, SetQuantifier, TableFactor,
-    TableWithJoins, With,
-};
-
 use crate::error::{Result, SqlError};
 use crate::expression::Expression;
-use crate::plan::visit::outer_slots;
-use crate::plan::{CommonTable, OutputColumn};
+use crate::grammar::ast::{
+    Limit, Query as WrittenQuery, SetExpr, SetOperator, TableFactor, TableWithJoins, With,
+};
+use crate::logical::{OutputColumn, Part, Query, RelationSource};
 use crate::types::{Display, SqlType};
 
 use super::Binder;
 use super::from::{FromItem, ShownColumns, column_names, shown_columns};
-use super::logical::{Query, RelationSource};
 
 /// A name that `WITH` has given.
 #[derive(Debug, Clone)]
@@ -43,20 +39,19 @@ struct Made {
     names: Vec<Arc<str>>,
     types: Vec<SqlType>,
     shown: ShownColumns,
-    rows: f64,
 }
 
 impl Binder<'_> {
     /// Remembers what `WITH` names.
     pub(crate) fn name_common_tables(&mut self, with: &With) -> Result<()> {
         let first = self.common_names.len();
-        for table in &with.cte_tables {
-            let name: Arc<str> = table.alias.name.value.as_str().into();
+        for table in &with.tables {
+            let name: Arc<str> = table.alias.name.as_str().into();
             let is_same = |other: &CommonTableName| other.name.eq_ignore_ascii_case(&name);
             if self.common_names[first..].iter().any(is_same) {
                 return Err(SqlError::new(1066, format!("Not unique table/alias: '{name}'")));
             }
-            let columns = table.alias.columns.iter().map(|column| column.name.value.clone());
+            let columns = table.alias.columns.iter().cloned();
             self.common_names.push(CommonTableName {
                 is_recursive: with.recursive && names_itself(&table.query, &name),
                 columns: columns.collect(),
@@ -97,7 +92,7 @@ impl Binder<'_> {
             Ok((block, columns)) => {
                 let bound = Query {
                     columns: Vec::new(),
-                    body: super::logical::Body::Select(block),
+                    body: crate::logical::Body::Select(block),
                     order: Vec::new(),
                     offset: None,
                     limit: None,
@@ -106,7 +101,7 @@ impl Binder<'_> {
                 self.place_merged(bound, columns, names, shown, alias).map(Some)
             }
             Err(query) => {
-                let made = self.make(*query, names)?;
+                let made = self.make(*query, names);
                 self.common_names[place].made = Some(made.clone());
                 self.place_made(made, alias).map(Some)
             }
@@ -134,7 +129,7 @@ impl Binder<'_> {
     }
 
     fn place_made(&mut self, made: Made, alias: &Arc<str>) -> Result<FromItem> {
-        let source = RelationSource::CommonTable { number: made.number, rows: made.rows };
+        let source = RelationSource::CommonTable(made.number);
         let placed = self.place_relation(source, alias.clone(), made.names, made.types)?;
         self.tell_columns(made.shown);
         Ok(placed)
@@ -162,22 +157,17 @@ impl Binder<'_> {
         bound
     }
 
-    fn make(&mut self, query: Query, names: Vec<Arc<str>>) -> Result<Made> {
+    fn make(&mut self, query: Query, names: Vec<Arc<str>>) -> Made {
         let types: Vec<SqlType> =
             query.columns.iter().map(|column| column.value.ty.clone()).collect();
         let shown = shown_columns(&query);
-        let plan = self.plan_bound(query)?;
-        let rows = plan.root.rows;
-        let outer_slots = outer_slots(&plan);
-        self.common_tables.push(Some(CommonTable {
-            query: plan,
-            recursive: None,
-            limit: None,
-            distinct: false,
-            types: types.clone(),
-            outer_slots,
-        }));
-        Ok(Made { number: self.common_tables.len() - 1, names, types, shown, rows })
+        self.parts.push(Part::CommonTable(query));
+        Made { number: self.next_common_table(), names, types, shown }
+    }
+
+    fn next_common_table(&mut self) -> usize {
+        self.common_tables += 1;
+        self.common_tables - 1
     }
 
     fn make_recursive(&mut self, place: usize) -> Result<Made> {
@@ -209,11 +199,9 @@ impl Binder<'_> {
         // What follows from the seed may be NULL.
         let shown = |display| Display { nullable: None, ..display };
         let shown = seed.columns.iter().map(|column| (None, column.display.map(shown))).collect();
-        let seed = self.plan_bound(seed)?;
-        let number = self.common_tables.len();
-        self.common_tables.push(None);
-        let rows = seed.root.rows * 10.0;
-        let made = Made { number, names, types: types.clone(), shown, rows };
+        self.parts.push(Part::Seed(seed));
+        let number = self.next_common_table();
+        let made = Made { number, names, types: types.clone(), shown };
         self.common_names[place].made = Some(made.clone());
         let step = self.with_itself(place, |binder| {
             let sides = steps.iter().map(|step| binder.side(step)).collect::<Result<Vec<_>>>()?;
@@ -226,38 +214,19 @@ impl Binder<'_> {
                 "The used SELECT statements have a different number of columns",
             ));
         }
-        let step = self.plan_bound(step)?;
-        let limit = self.recursive_limit(table.query.limit_clause.as_ref())?;
-        let mut slots = outer_slots(&seed);
-        slots.extend(outer_slots(&step));
-        slots.sort_unstable();
-        slots.dedup();
-        self.common_tables[number] = Some(CommonTable {
-            query: seed,
-            recursive: Some(step),
-            limit,
-            distinct: !all,
-            types,
-            outer_slots: slots,
-        });
+        let limit = self.recursive_limit(table.query.limit.as_ref())?;
+        self.parts.push(Part::Step { number, query: step, limit, distinct: !all, types });
         Ok(made)
     }
 
     /// The limit of a recursive query, and its offset.
     fn recursive_limit(
         &mut self,
-        clause: Option<&LimitClause>,
+        written: Option<&Limit>,
     ) -> Result<Option<(Expression, Option<Expression>)>> {
-        let (limit, offset) = match clause {
-            None => return Ok(None),
-            Some(LimitClause::LimitOffset { limit, offset, .. }) => {
-                (limit.as_ref(), offset.as_ref().map(|offset| &offset.value))
-            }
-            Some(LimitClause::OffsetCommaLimit { offset, limit }) => (Some(limit), Some(offset)),
-        };
-        let Some(limit) = limit else { return Ok(None) };
-        let limit = self.limit(limit)?;
-        Ok(Some((limit, offset.map(|offset| self.limit(offset)).transpose()?)))
+        let Some(Limit { count, offset }) = written else { return Ok(None) };
+        let count = self.limit(count)?;
+        Ok(Some((count, offset.as_ref().map(|offset| self.limit(offset)).transpose()?)))
     }
 
     /// As [`Binder::where_it_stands`], with the common table itself seen as well.
@@ -278,7 +247,7 @@ impl Binder<'_> {
             Some(only) if sides.is_empty() => Ok(only),
             Some(last) => {
                 sides.push(last);
-                self.united(crate::plan::SetOperation::Union, all, sides)
+                self.united(crate::logical::SetOperation::Union, all, sides)
             }
             None => Err(SqlError::not_supported("a recursive query without parts")),
         }
@@ -294,12 +263,12 @@ fn split<'q>(
     all: &mut bool,
 ) {
     match body {
-        SetExpr::SetOperation { left, op: SetOperator::Union, set_quantifier, right } => {
-            *all &= *set_quantifier == SetQuantifier::All;
+        SetExpr::SetOperation { left, op: SetOperator::Union, all: keeps_all, right } => {
+            *all &= keeps_all;
             split(left, name, seeds, steps, all);
             split(right, name, seeds, steps, all);
         }
-        SetExpr::Query(query) if query.with.is_none() && query.limit_clause.is_none() => {
+        SetExpr::Query(query) if query.with.is_none() && query.limit.is_none() => {
             split(&query.body, name, seeds, steps, all);
         }
         side if mentions(side, name) => steps.push(side),
@@ -325,10 +294,10 @@ fn tables_mention(tables: &TableWithJoins, name: &str) -> bool {
     let joined = tables.joins.iter().map(|join| &join.relation);
     std::iter::once(&tables.relation).chain(joined).any(|factor| match factor {
         TableFactor::Table { name: table, .. } => {
-            table.0.len() == 1 && super::cast::name_of(table).eq_ignore_ascii_case(name)
+            table.schema.is_none() && table.name.eq_ignore_ascii_case(name)
         }
         TableFactor::Derived { subquery, .. } => mentions(&subquery.body, name),
-        TableFactor::NestedJoin { table_with_joins, .. } => tables_mention(table_with_joins, name),
-        _ => false,
+        TableFactor::Nested(tables) => tables_mention(tables, name),
+        TableFactor::JsonTable(_) => false,
     })
 }

@@ -3,16 +3,14 @@
 
 use std::sync::Arc;
 
-use sqlparser::ast;
-
 use crate::catalog::model::TableModel;
 use crate::error::Result;
 use crate::expression::{Expression, Slot};
 use crate::grammar;
-use crate::plan::{OutputColumn, PlanContext};
+use crate::grammar::ast::Query;
+use crate::logical::{OutputColumn, PlanContext, RelationSource};
 
 use super::Binder;
-use super::logical::RelationSource;
 use super::scope::{Scope, ShownColumn};
 
 /// An expression over the columns of one table.
@@ -52,6 +50,6 @@ pub fn bind_row_expression(
 ///
 /// # Errors
 /// What names and types answer.
-pub fn query_columns(query: &ast::Query, context: &PlanContext<'_>) -> Result<Vec<OutputColumn>> {
+pub fn query_columns(query: &Query, context: &PlanContext<'_>) -> Result<Vec<OutputColumn>> {
     Ok(Binder::new(context).query(query)?.columns)
 }

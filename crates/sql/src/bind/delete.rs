@@ -2,29 +2,28 @@
 
 use crate::error::{Result, SqlError};
 use crate::grammar::ast;
-use crate::plan::{DeletePlan, NeededPrivilege};
+use crate::logical::{BoundDelete, NeededPrivilege, RelationId};
 
 use super::Binder;
-use super::logical::RelationId;
 use super::scope::Scope;
 
 impl Binder<'_> {
-    /// Binds and plans a `DELETE`.
+    /// Binds a `DELETE`.
     ///
     /// # Errors
     /// What its parts answer.
-    pub fn delete(&mut self, delete: &ast::Delete) -> Result<DeletePlan> {
+    pub fn delete(&mut self, delete: &ast::Delete) -> Result<BoundDelete> {
         if let Some(with) = &delete.with {
             self.name_common_tables(with)?;
         }
         self.block_hints = self.block_hints(&delete.hints);
         self.scopes.push(Scope::default());
-        let planned = self.delete_in_scope(delete);
+        let bound = self.delete_in_scope(delete);
         self.scopes.pop();
-        planned
+        bound
     }
 
-    fn delete_in_scope(&mut self, delete: &ast::Delete) -> Result<DeletePlan> {
+    fn delete_in_scope(&mut self, delete: &ast::Delete) -> Result<BoundDelete> {
         if delete.targets.is_empty() {
             self.wanted = NeededPrivilege::Delete;
         }
@@ -54,9 +53,6 @@ impl Binder<'_> {
             .into_iter()
             .map(|relation| self.write_target(relation, Vec::new()))
             .collect::<Result<Vec<_>>>()?;
-        let joined = block.from.as_ref().map_or(0, |tree| tree.relations().len());
-        let source = self.plan_source(block, order, limit, &targets)?;
-        let gather_first = joined > 1 || targets.iter().any(|target| self.is_read_twice(target));
-        Ok(DeletePlan { source, targets, ignore: delete.ignore, gather_first })
+        Ok(BoundDelete { block, order, limit, targets, ignore: delete.ignore })
     }
 }

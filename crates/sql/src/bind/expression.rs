@@ -2,10 +2,9 @@
 
 use std::sync::Arc;
 
-use sqlparser::ast::{BinaryOperator, Expr, Ident, UnaryOperator};
-
 use crate::error::{Condition, Level, Result, SqlError};
-use crate::expression::{CompareOperator, Expression, ExpressionKind, IsTest};
+use crate::expression::{self, CompareOperator, Expression, ExpressionKind, IsTest};
+use crate::grammar::ast::{BinaryOperator, Expr, TruthTest, UnaryOperator};
 use crate::types::{Coercibility, Datum, JsonValue, SqlType, TypeKind};
 use crate::watch::{Recursion, nest};
 
@@ -32,41 +31,39 @@ impl Binder<'_> {
         self.context.watch.step()?;
         self.context.watch.hold(size_of::<Expression>())?;
         match expr {
-            Expr::Identifier(name) => self.identifier(name),
-            Expr::CompoundIdentifier(parts) => self.compound(parts),
-            Expr::Value(value) => self.literal(&value.value),
-            Expr::Nested(inner) => self.bind(inner),
-            Expr::BinaryOp { left, op, right } => self.binary(left, op, right),
-            Expr::UnaryOp { op, expr } => self.unary(op, expr),
-            Expr::IsNull(inner) | Expr::IsUnknown(inner) => self.is(inner, IsTest::Null, false),
-            Expr::IsNotNull(inner) | Expr::IsNotUnknown(inner) => {
-                self.is(inner, IsTest::Null, true)
+            Expr::Identifier(column) => {
+                self.resolve_column(&ColumnPath { schema: None, table: None, column })
             }
-            Expr::IsTrue(inner) => self.is(inner, IsTest::True, false),
-            Expr::IsNotTrue(inner) => self.is(inner, IsTest::True, true),
-            Expr::IsFalse(inner) => self.is(inner, IsTest::False, false),
-            Expr::IsNotFalse(inner) => self.is(inner, IsTest::False, true),
+            Expr::CompoundIdentifier(parts) => self.compound(parts),
+            Expr::UserVariable(name) => Ok(self.user_variable(name)),
+            Expr::SystemVariable { scope, name } => self.system_variable(scope, name),
+            Expr::Value(value) => self.literal(value),
+            Expr::BinaryOp { left, op, right } => self.binary(left, *op, right),
+            Expr::UnaryOp { op, expr } => self.unary(*op, expr),
+            Expr::Is { expr, test, negated } => {
+                let test = match test {
+                    TruthTest::Null | TruthTest::Unknown => IsTest::Null,
+                    TruthTest::True => IsTest::True,
+                    TruthTest::False => IsTest::False,
+                };
+                self.is(expr, test, *negated)
+            }
             Expr::InList { expr, list, negated } => self.in_list(expr, list, *negated),
             Expr::InSubquery { expr: operand, subquery, negated } => {
                 self.shared(expr, |binder| binder.in_subquery(operand, subquery, *negated))
             }
             Expr::Between { expr, negated, low, high } => self.between(expr, *negated, low, high),
-            Expr::Like { negated, expr, pattern, escape_char, .. } => {
-                self.like(expr, pattern, escape_char.as_ref(), *negated)
+            Expr::Like { negated, expr, pattern, escape } => {
+                self.like(expr, pattern, escape.as_ref(), *negated)
             }
-            Expr::RLike { negated, expr, pattern, .. } => self.regexp(expr, pattern, *negated),
-            Expr::AnyOp { left, compare_op, right, .. } => {
-                self.quantified(left, compare_op, right, false)
+            Expr::Regexp { negated, expr, pattern } => self.regexp(expr, pattern, *negated),
+            Expr::Quantified { left, op, all, subquery } => {
+                self.quantified(left, *op, subquery, *all)
             }
-            Expr::AllOp { left, compare_op, right } => {
-                self.quantified(left, compare_op, right, true)
+            Expr::Case { operand, branches, otherwise } => {
+                self.case(operand.as_deref(), branches, otherwise.as_deref())
             }
-            Expr::Case { operand, conditions, else_result, .. } => {
-                self.case(operand.as_deref(), conditions, else_result.as_deref())
-            }
-            Expr::Exists { subquery, negated } => {
-                self.shared(expr, |binder| binder.exists(subquery, *negated))
-            }
+            Expr::Exists(subquery) => self.shared(expr, |binder| binder.exists(subquery)),
             Expr::Subquery(query) => self.shared(expr, |binder| binder.scalar_subquery(query)),
             Expr::Tuple(items) => self.tuple(items),
             Expr::Function(function) => self.function(function),
@@ -156,29 +153,15 @@ impl Binder<'_> {
         })
     }
 
-    fn identifier(&mut self, name: &Ident) -> Result<Expression> {
-        match name.quote_style {
-            Some('@') => Ok(self.user_variable(&name.value)),
-            Some('%') => self.literal_text(&name.value),
-            _ => {
-                self.resolve_column(&ColumnPath { schema: None, table: None, column: &name.value })
-            }
-        }
-    }
-
-    fn compound(&mut self, parts: &[Ident]) -> Result<Expression> {
+    fn compound(&mut self, parts: &[String]) -> Result<Expression> {
         match parts {
-            [scope, name] if scope.quote_style == Some('@') => {
-                self.system_variable(&scope.value, &name.value)
-            }
             [table, column] => {
-                let table = Some(table.value.as_str());
-                self.resolve_column(&ColumnPath { schema: None, table, column: &column.value })
+                self.resolve_column(&ColumnPath { schema: None, table: Some(table), column })
             }
             [schema, table, column] => self.resolve_column(&ColumnPath {
-                schema: Some(&schema.value),
-                table: Some(&table.value),
-                column: &column.value,
+                schema: Some(schema),
+                table: Some(table),
+                column,
             }),
             _ => Err(SqlError::not_supported("a name of this many parts")),
         }
@@ -208,11 +191,11 @@ impl Binder<'_> {
         Ok(make::is(operand, test, negated))
     }
 
-    fn unary(&mut self, op: &UnaryOperator, operand: &Expr) -> Result<Expression> {
+    fn unary(&mut self, op: UnaryOperator, operand: &Expr) -> Result<Expression> {
         match op {
             UnaryOperator::Plus => self.bind_single(operand),
             UnaryOperator::Not | UnaryOperator::BangNot => {
-                if *op == UnaryOperator::BangNot {
+                if op == UnaryOperator::BangNot {
                     self.warn(DEPRECATED, deprecated("!", "NOT"));
                 }
                 let operand = self.truth(operand)?;
@@ -223,7 +206,6 @@ impl Binder<'_> {
                 let operand = self.bind_single(operand)?;
                 self.call("~", vec![operand])
             }
-            other => Err(SqlError::not_supported(&other.to_string())),
         }
     }
 
@@ -246,10 +228,10 @@ impl Binder<'_> {
             },
             ExpressionKind::Not(inner) if make::is_truth(&inner) => *inner,
             ExpressionKind::And(list) => {
-                make::or(list.into_iter().map(|one| self.negated(one)).collect())
+                expression::or(list.into_iter().map(|one| self.negated(one)).collect())
             }
             ExpressionKind::Or(list) => {
-                make::and(list.into_iter().map(|one| self.negated(one)).collect())
+                expression::and(list.into_iter().map(|one| self.negated(one)).collect())
             }
             _ => make::not(operand),
         }
@@ -257,7 +239,7 @@ impl Binder<'_> {
 
     fn minus(&mut self, operand: &Expr) -> Result<Expression> {
         if let Expr::Value(value) = operand
-            && let Some(number) = self.negative_literal(&value.value)
+            && let Some(number) = self.negative_literal(value)
         {
             return Ok(number);
         }
@@ -272,18 +254,18 @@ impl Binder<'_> {
         self.call("NEG", vec![operand])
     }
 
-    fn binary(&mut self, left: &Expr, op: &BinaryOperator, right: &Expr) -> Result<Expression> {
+    fn binary(&mut self, left: &Expr, op: BinaryOperator, right: &Expr) -> Result<Expression> {
         if let Some(operator) = comparison_operator(op) {
             return self.comparison(left, operator, right);
         }
         match op {
             BinaryOperator::And => {
                 let sides = self.both_conditions(left, right)?;
-                Ok(make::and(sides))
+                Ok(expression::and(sides))
             }
             BinaryOperator::Or => {
                 let sides = self.both_conditions(left, right)?;
-                Ok(make::or(sides))
+                Ok(expression::or(sides))
             }
             BinaryOperator::Xor => {
                 let sides = self.both_conditions(left, right)?;
@@ -296,7 +278,7 @@ impl Binder<'_> {
             BinaryOperator::Plus | BinaryOperator::Minus
                 if is_interval(left) || is_interval(right) =>
             {
-                self.add_interval(left, right, *op == BinaryOperator::Minus)
+                self.add_interval(left, right, op == BinaryOperator::Minus)
             }
             BinaryOperator::Arrow | BinaryOperator::LongArrow => {
                 let arguments = vec![self.bind_single(left)?, self.bind_single(right)?];
@@ -319,13 +301,13 @@ impl Binder<'_> {
     }
 
     fn assign_variable(&mut self, left: &Expr, right: &Expr) -> Result<Expression> {
-        let Expr::Identifier(name) = left else {
+        let Expr::UserVariable(name) = left else {
             return Err(SqlError::not_supported("an assignment to what is no variable"));
         };
         self.is_cacheable = false;
         self.is_repeatable = false;
         let value = self.bind_single(right)?;
-        let name: Arc<str> = name.value.to_lowercase().into();
+        let name: Arc<str> = name.to_lowercase().into();
         let ty = value.ty.clone();
         Ok(Expression { kind: ExpressionKind::AssignVariable { name, value: Box::new(value) }, ty })
     }
@@ -343,10 +325,10 @@ fn is_interval(expr: &Expr) -> bool {
 
 /// The comparison that an operator is.
 #[must_use]
-pub(crate) fn comparison_operator(op: &BinaryOperator) -> Option<CompareOperator> {
+pub(crate) fn comparison_operator(op: BinaryOperator) -> Option<CompareOperator> {
     Some(match op {
         BinaryOperator::Eq => CompareOperator::Equal,
-        BinaryOperator::Spaceship => CompareOperator::NullSafeEqual,
+        BinaryOperator::NullSafeEq => CompareOperator::NullSafeEqual,
         BinaryOperator::NotEq => CompareOperator::NotEqual,
         BinaryOperator::Lt => CompareOperator::Less,
         BinaryOperator::LtEq => CompareOperator::LessOrEqual,
@@ -356,20 +338,20 @@ pub(crate) fn comparison_operator(op: &BinaryOperator) -> Option<CompareOperator
     })
 }
 
-fn operator_name(op: &BinaryOperator) -> Result<&'static str> {
+fn operator_name(op: BinaryOperator) -> Result<&'static str> {
     Ok(match op {
         BinaryOperator::Plus => "+",
         BinaryOperator::Minus => "-",
         BinaryOperator::Multiply => "*",
         BinaryOperator::Divide => "/",
         BinaryOperator::Modulo => "%",
-        BinaryOperator::MyIntegerDivide => "DIV",
+        BinaryOperator::IntegerDivide => "DIV",
         BinaryOperator::BitwiseAnd => "&",
         BinaryOperator::BitwiseOr => "|",
         BinaryOperator::BitwiseXor => "^",
-        BinaryOperator::PGBitwiseShiftLeft => "<<",
-        BinaryOperator::PGBitwiseShiftRight => ">>",
-        BinaryOperator::StringConcat => "||",
-        other => return Err(SqlError::not_supported(&other.to_string())),
+        BinaryOperator::ShiftLeft => "<<",
+        BinaryOperator::ShiftRight => ">>",
+        BinaryOperator::Concat => "||",
+        other => return Err(SqlError::not_supported(other.text())),
     })
 }

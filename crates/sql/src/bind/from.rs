@@ -8,23 +8,22 @@
 
 use std::sync::Arc;
 
-use sqlparser::ast::{
-    ObjectName, Query as WrittenQuery, TableAlias, TableFactor, TableIndexHints, TableWithJoins,
-};
-
 use crate::catalog::Relation as CatalogRelation;
 use crate::catalog::model::TableModel;
 use crate::catalog::told::dictionary_column;
 use crate::catalog::virtual_table::VirtualTable;
 use crate::error::{Result, SqlError};
 use crate::expression::Expression;
-use crate::grammar::ast::TableName;
-use crate::plan::{ColumnOrigin, JoinKind};
+use crate::grammar::ast::{
+    IndexHint, Join, Query as WrittenQuery, TableAlias, TableFactor, TableName, TableWithJoins,
+};
+use crate::logical::{
+    ColumnOrigin, IndexHints, JoinKind, JoinTree, Query, Relation, RelationId, RelationSource,
+};
 use crate::types::metadata::flag;
 use crate::types::{Display, SqlType};
 
 use super::Binder;
-use super::logical::{IndexHints, JoinTree, Query, Relation, RelationId, RelationSource};
 use super::scope::{ColumnSource, ScopeColumn, ScopeTable, ShownColumn, ToldColumn};
 
 /// By column of a query: the column that it is of, and how long its values are.
@@ -66,21 +65,21 @@ impl Binder<'_> {
         tables: &TableWithJoins,
         null_supplied: bool,
     ) -> Result<FromItem> {
-        let is_right = |join: &sqlparser::ast::Join| super::join::is_right(&join.join_operator);
+        let is_right = |join: &Join| super::join::is_right(join);
         let mut later_right = tables.joins.iter().any(is_right);
         let mut left = self.factor(&tables.relation, null_supplied || later_right)?;
         for (number, join) in tables.joins.iter().enumerate() {
             later_right = tables.joins[number + 1..].iter().any(is_right);
-            let supplied = super::join::is_left(&join.join_operator) || later_right;
+            let supplied = super::join::is_left(join) || later_right;
             let right = self.factor(&join.relation, null_supplied || supplied)?;
-            left = self.join(left, right, &join.join_operator)?;
+            left = self.join(left, right, join)?;
         }
         Ok(left)
     }
 
     fn factor(&mut self, factor: &TableFactor, null_supplied: bool) -> Result<FromItem> {
         match factor {
-            TableFactor::Table { name, alias, index_hints, partitions, .. } => {
+            TableFactor::Table { name, alias, index_hints, partitions } => {
                 if !partitions.is_empty() {
                     return Err(SqlError::new(
                         1747,
@@ -89,41 +88,28 @@ impl Binder<'_> {
                 }
                 self.named_table(name, alias.as_ref(), index_hints, null_supplied)
             }
-            TableFactor::Derived { lateral, subquery, alias, .. } => {
-                let alias = alias.as_ref().ok_or_else(|| {
-                    SqlError::new(1248, "Every derived table must have its own alias")
-                })?;
+            TableFactor::Derived { lateral, subquery, alias } => {
                 self.derived(*lateral, subquery, alias, null_supplied)
             }
-            TableFactor::NestedJoin { table_with_joins, .. } => {
-                self.table_with_joins(table_with_joins, null_supplied)
-            }
-            TableFactor::JsonTable { json_expr, json_path, columns, alias } => {
-                let alias = alias.as_ref().ok_or_else(|| {
-                    SqlError::new(1248, "Every derived table must have its own alias")
-                })?;
-                self.json_table(json_expr, json_path, columns, alias)
-            }
-            other => Err(SqlError::not_supported(&other.to_string())),
+            TableFactor::Nested(tables) => self.table_with_joins(tables, null_supplied),
+            TableFactor::JsonTable(table) => self.json_table(table),
         }
     }
 
     fn named_table(
         &mut self,
-        name: &ObjectName,
+        name: &TableName,
         alias: Option<&TableAlias>,
-        hints: &[TableIndexHints],
+        hints: &[IndexHint],
         null_supplied: bool,
     ) -> Result<FromItem> {
-        let name = TableName::of(name);
-        let shown_name: Arc<str> =
-            alias.map_or(name.name.as_str(), |alias| &alias.name.value).into();
+        let shown_name: Arc<str> = alias.map_or(name.name.as_str(), |alias| &alias.name).into();
         if name.schema.is_none()
             && let Some(item) = self.common_table(&name.name, &shown_name, null_supplied)?
         {
             return Ok(item);
         }
-        let schema = self.schema_of(&name)?;
+        let schema = self.schema_of(name)?;
         let found = self.context.catalog.relation(&schema, &name.name).inspect_err(|_| {
             self.name_table(&schema, &name.name, &shown_name, None);
         })?;
@@ -287,9 +273,8 @@ impl Binder<'_> {
         let bound = self.deeper(|binder| binder.query(subquery));
         self.written = written;
         self.scopes[last].is_hidden = before;
-        let names: Vec<&str> =
-            alias.columns.iter().map(|column| column.name.value.as_str()).collect();
-        self.place_query(bound?, alias.name.value.as_str().into(), &names, lateral, null_supplied)
+        let names: Vec<&str> = alias.columns.iter().map(String::as_str).collect();
+        self.place_query(bound?, alias.name.as_str().into(), &names, lateral, null_supplied)
     }
 
     /// Makes a bound query a table of the innermost scope: as part of the block, or by itself.
@@ -323,7 +308,7 @@ impl Binder<'_> {
             Err(query) => {
                 let types: Vec<SqlType> =
                     query.columns.iter().map(|column| column.value.ty.clone()).collect();
-                let source = RelationSource::Derived { query: Some(query), planned: None, lateral };
+                let source = RelationSource::Derived { query: Some(query), lateral };
                 let placed = self.place_relation(source, alias, names, types)?;
                 self.tell_columns(shown);
                 Ok(placed)
@@ -390,7 +375,7 @@ fn tables_in(tables: &TableWithJoins) -> usize {
     let joined = tables.joins.iter().map(|join| &join.relation);
     let factors = std::iter::once(&tables.relation).chain(joined);
     let count = factors.map(|factor| match factor {
-        TableFactor::NestedJoin { table_with_joins, .. } => tables_in(table_with_joins),
+        TableFactor::Nested(tables) => tables_in(tables),
         _ => 1,
     });
     count.sum()

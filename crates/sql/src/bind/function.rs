@@ -1,24 +1,22 @@
 //! Function calls: conditional forms that have nodes of their own, aggregates, windows, and the rest.
 
-use sqlparser::ast::{
-    BinaryOperator, DataType, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArgumentClause,
-    FunctionArguments, UnaryOperator,
-};
-
 use crate::error::{Result, SqlError};
 use crate::expression::{CompareOperator, Expression, ExpressionKind, IsTest};
 use crate::functions;
+use crate::grammar::ast::{
+    Arguments, BinaryOperator, Expr, Function, TruthTest, UnaryOperator, Value,
+};
 use crate::types::json::JsonValue;
 use crate::types::{Datum, SqlType, TypeKind};
 
-use super::cast::{name_of, typed_null};
+use super::cast::typed_null;
 use super::merge::is_large;
 use super::{Binder, make};
 
 impl Binder<'_> {
     /// A function call.
     pub(crate) fn function(&mut self, function: &Function) -> Result<Expression> {
-        let name = name_of(&function.name).to_ascii_uppercase();
+        let name = function.name.to_ascii_uppercase();
         if function.over.is_some() {
             return self.window_call(&name, function);
         }
@@ -61,7 +59,7 @@ impl Binder<'_> {
     /// `JSON_VALUE(document, path RETURNING type)`: the call has that type.
     fn json_value_function(&mut self, function: &Function) -> Result<Expression> {
         let arguments = self.arguments(function)?;
-        let returned = match returned_type(function) {
+        let returned = match &function.returning {
             Some(data_type) => {
                 let document = typed_null(SqlType::new(TypeKind::Json));
                 Some(self.explicit_cast(document, data_type, None)?.ty)
@@ -185,7 +183,7 @@ impl Binder<'_> {
             return self.call("ANY_VALUE", arguments);
         }
         let value = arguments.remove(0);
-        crate::plan::visit::add_reads(&value, &mut self.scope().any_values);
+        crate::expression::visit::add_reads(&value, &mut self.scope().any_values);
         Ok(value)
     }
 
@@ -200,7 +198,7 @@ impl Binder<'_> {
         for argument in arguments {
             let groups = &self.scope().groups;
             let place = groups.iter().position(|(slot, value)| {
-                super::same::same_expression(value, &argument)
+                crate::expression::same::same_expression(value, &argument)
                     || matches!(argument.kind, ExpressionKind::Slot(other) if other == *slot)
             });
             let place = place.ok_or_else(|| {
@@ -223,15 +221,6 @@ fn is_document_column(expression: &Expression) -> bool {
     matches!(expression.kind, ExpressionKind::Slot(_)) && expression.ty.kind == TypeKind::Json
 }
 
-/// The type that `RETURNING` names.
-fn returned_type(function: &Function) -> Option<&DataType> {
-    let FunctionArguments::List(list) = &function.args else { return None };
-    list.clauses.iter().find_map(|clause| match clause {
-        FunctionArgumentClause::JsonReturningClause(returning) => Some(&returning.data_type),
-        _ => None,
-    })
-}
-
 /// Functions that make documents of their arguments, in which truth values are `true` and `false`.
 fn takes_documents(name: &str) -> bool {
     matches!(
@@ -251,10 +240,8 @@ pub(super) fn json_truth(value: Expression, written: &Expr) -> Expression {
     let json = SqlType::new(TypeKind::Json);
     let of = |truth| make::literal(Datum::from(JsonValue::Bool(truth)), json.clone());
     match written {
-        Expr::Value(literal) => match literal.value {
-            sqlparser::ast::Value::Boolean(truth) => of(truth),
-            _ => value,
-        },
+        Expr::Value(Value::Boolean(truth)) => of(*truth),
+        Expr::Value(_) => value,
         _ if value.ty.kind == SqlType::boolean().kind => match value.kind {
             ExpressionKind::Literal(Datum::Int(number)) if is_condition(written) => of(number != 0),
             _ if !make::is_truth(&value) => value,
@@ -267,21 +254,13 @@ pub(super) fn json_truth(value: Expression, written: &Expr) -> Expression {
 /// Whether what is written asks for a truth value.
 fn is_condition(written: &Expr) -> bool {
     match written {
-        Expr::Nested(inner) => is_condition(inner),
         Expr::BinaryOp { op, .. } => {
-            super::expression::comparison_operator(op).is_some()
+            super::expression::comparison_operator(*op).is_some()
                 || matches!(op, BinaryOperator::And | BinaryOperator::Or | BinaryOperator::Xor)
         }
         Expr::UnaryOp { op, .. } => matches!(op, UnaryOperator::Not | UnaryOperator::BangNot),
-        Expr::IsNull(_)
-        | Expr::IsNotNull(_)
-        | Expr::IsTrue(_)
-        | Expr::IsNotTrue(_)
-        | Expr::IsFalse(_)
-        | Expr::IsNotFalse(_)
-        | Expr::InList { .. }
-        | Expr::Between { .. }
-        | Expr::Like { .. } => true,
+        Expr::Is { test, .. } => *test != TruthTest::Unknown,
+        Expr::InList { .. } | Expr::Between { .. } | Expr::Like { .. } => true,
         _ => false,
     }
 }
@@ -297,10 +276,8 @@ fn document_of_truth(value: Expression, of: impl Fn(bool) -> Expression) -> Expr
 
 /// The arguments of a call that are expressions.
 pub(crate) fn argument_expressions(function: &Function) -> Result<Vec<&Expr>> {
-    let FunctionArguments::List(list) = &function.args else { return Ok(Vec::new()) };
-    let expressions = list.args.iter().map(|argument| match argument {
-        FunctionArg::Unnamed(FunctionArgExpr::Expr(expr)) => Ok(expr),
-        _ => Err(SqlError::not_supported("this argument")),
-    });
-    expressions.collect()
+    match &function.arguments {
+        Arguments::List(list) => Ok(list.iter().collect()),
+        Arguments::Wildcard => Err(SqlError::not_supported("this argument")),
+    }
 }

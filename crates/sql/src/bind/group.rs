@@ -10,16 +10,18 @@
 //! columns that it is equal to, and by a determined key of its table.
 
 use crate::error::{Result, SqlError};
+use crate::expression::same::same_expression;
+use crate::expression::visit::{SlotSet, for_each_operand_mut, reads};
 use crate::expression::{
     AggregateCall, CompareOperator, Expression, ExpressionKind, Slot, SortKey,
 };
 use crate::functions::AggregateFunction;
-use crate::plan::visit::{SlotSet, for_each_operand_mut, reads};
-use crate::plan::{JoinKind, OutputColumn, WindowFunction};
+use crate::logical::{
+    Block, Grouping, JoinKind, JoinTree, OutputColumn, RelationId, RelationSource, Window,
+    WindowFunction,
+};
 use crate::types::{SqlMode, SqlType};
 
-use super::logical::{Block, Grouping, JoinTree, RelationId, RelationSource, Window};
-use super::same::same_expression;
 use super::{Binder, make};
 
 impl Binder<'_> {

@@ -12,12 +12,11 @@
 //! values of that kind only, which a [`Premise`] says; a plan for another value is not kept.
 
 use crate::error::{Condition, Level, Result, SqlError};
+use crate::expression::visit::any;
 use crate::expression::{Expression, ExpressionKind};
-use crate::plan::Premise;
-use crate::plan::visit::any;
+use crate::logical::{Premise, RelationId, RelationSource};
 use crate::types::{Datum, SqlMode, SqlType, TypeKind, cast};
 
-use super::logical::{RelationId, RelationSource};
 use super::{Binder, make};
 
 impl Binder<'_> {

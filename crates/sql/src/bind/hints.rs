@@ -5,14 +5,12 @@
 //!   /*+ NO_INDEX(t a) JOIN_ORDER(u, t) */   not index a of t; u is joined before t
 //! ```
 
-use sqlparser::ast::{TableIndexHintForClause, TableIndexHintType, TableIndexHints};
-
 use crate::catalog::model::TableModel;
 use crate::error::{Condition, Level, Result, SqlError};
-use crate::plan::Executor;
+use crate::grammar::ast::{IndexHint, IndexHintKind, IndexHintScope};
+use crate::logical::{Executor, IndexHints};
 
 use super::Binder;
-use super::logical::IndexHints;
 
 /// Optimizer hints of a block.
 #[derive(Debug, Clone, Default)]
@@ -139,17 +137,17 @@ impl Binder<'_> {
         &self,
         table: &TableModel,
         alias: &str,
-        written: &[TableIndexHints],
+        written: &[IndexHint],
     ) -> Result<IndexHints> {
         let mut hints = IndexHints::default();
         for hint in written {
             let numbers = self.numbers(table, alias, hint)?;
-            let is_for_all = matches!(hint.for_clause, None | Some(TableIndexHintForClause::Join));
-            match hint.hint_type {
-                TableIndexHintType::Ignore if is_for_all => hints.ignored.extend(numbers),
-                TableIndexHintType::Use | TableIndexHintType::Force if is_for_all => {
+            let is_for_all = matches!(hint.scope, None | Some(IndexHintScope::Join));
+            match hint.kind {
+                IndexHintKind::Ignore if is_for_all => hints.ignored.extend(numbers),
+                IndexHintKind::Use | IndexHintKind::Force if is_for_all => {
                     hints.only.get_or_insert_default().extend(numbers);
-                    hints.force |= hint.hint_type == TableIndexHintType::Force;
+                    hints.force |= hint.kind == IndexHintKind::Force;
                 }
                 _ => {}
             }
@@ -158,16 +156,10 @@ impl Binder<'_> {
         Ok(hints)
     }
 
-    fn numbers(
-        &self,
-        table: &TableModel,
-        alias: &str,
-        hint: &TableIndexHints,
-    ) -> Result<Vec<usize>> {
-        let numbers = hint.index_names.iter().map(|name| {
-            let index = table.index(&name.value);
+    fn numbers(&self, table: &TableModel, alias: &str, hint: &IndexHint) -> Result<Vec<usize>> {
+        let numbers = hint.indexes.iter().map(|name| {
+            let index = table.index(name);
             index.map(|index| index.number).ok_or_else(|| {
-                let name = &name.value;
                 SqlError::new(1176, format!("Key '{name}' doesn't exist in table '{alias}'"))
             })
         });

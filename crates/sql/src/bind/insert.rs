@@ -8,23 +8,21 @@
 
 use std::sync::Arc;
 
-use sqlparser::ast::{Function, SelectItem};
-
 use crate::catalog::Relation as CatalogRelation;
 use crate::catalog::model::TableModel;
 use crate::error::{Condition, Level, Result, SqlError};
+use crate::expression::visit::reads_of;
 use crate::expression::{Expression, ExpressionKind, Slot};
-use crate::grammar::ast::{self, InsertSource, ValueOrDefault};
-use crate::plan::finish::finish_query;
-use crate::plan::visit::reads_of;
-use crate::plan::{
-    Assignment, CommonTable, DuplicatePolicy, InsertPlan, NeededPrivilege, NodeKind, OutputColumn,
-    PlanNode, QueryPlan, RowCheck,
+use crate::grammar::ast::{
+    self, Expr, Function, InsertSource, Query as WrittenQuery, SetExpr, ValueOrDefault,
+};
+use crate::logical::{
+    Assignment, Body, BoundInsert, DuplicatePolicy, KeptRows, NeededPrivilege, OutputColumn, Query,
+    RelationId, RelationSource, RowCheck,
 };
 use crate::types::SqlType;
 
 use super::function::argument_expressions;
-use super::logical::{Body, RelationId, RelationSource};
 use super::scope::{ColumnPath, Scope, ShownColumn};
 use super::{Binder, make};
 
@@ -51,11 +49,11 @@ struct Target<'t> {
 }
 
 impl Binder<'_> {
-    /// Binds and plans an `INSERT` or `REPLACE`.
+    /// Binds an `INSERT` or `REPLACE`.
     ///
     /// # Errors
     /// What its parts answer.
-    pub fn insert(&mut self, insert: &ast::Insert) -> Result<InsertPlan> {
+    pub fn insert(&mut self, insert: &ast::Insert) -> Result<BoundInsert> {
         if !insert.partitions.is_empty() {
             return Err(SqlError::new(1747, "PARTITION () clause on non partitioned table"));
         }
@@ -78,12 +76,12 @@ impl Binder<'_> {
         self.note_insert(insert, &table, view.as_ref(), named, &columns);
         let ready = self.relations.len();
         let target = Target { table: &table, old, new, named };
-        let (source, duplicates) = match &insert.source {
+        let (source, kept, duplicates) = match &insert.source {
             InsertSource::Values(rows) => {
                 let source = self.insert_values(rows, &columns, old)?;
                 let is_empty_row = rows.iter().all(Vec::is_empty);
                 check_count(&source.columns, if is_empty_row { 0 } else { columns.len() })?;
-                (source, self.duplicates(insert, &target, None)?)
+                (source, None, self.duplicates(insert, &target, None)?)
             }
             InsertSource::Query(query) => {
                 self.insert_query(insert, query, &target, &columns, ready)?
@@ -94,10 +92,11 @@ impl Binder<'_> {
         let columns = if is_empty_row { Vec::new() } else { columns };
         let mut rules = self.row_rules(old)?;
         rules.checks.extend(view.into_iter().flat_map(|view| view.checks));
-        Ok(InsertPlan {
+        Ok(BoundInsert {
             table,
             columns,
             source,
+            kept,
             duplicates,
             ignore: insert.ignore,
             new_row: self.row_slots(new),
@@ -113,13 +112,13 @@ impl Binder<'_> {
     fn insert_query(
         &mut self,
         insert: &ast::Insert,
-        query: &sqlparser::ast::Query,
+        query: &WrittenQuery,
         target: &Target<'_>,
         columns: &[u16],
         first_relation: usize,
-    ) -> Result<(QueryPlan, DuplicatePolicy)> {
-        self.keeps_source = !insert.on_duplicate.is_empty()
-            && matches!(&*query.body, sqlparser::ast::SetExpr::Select(_));
+    ) -> Result<(Query, Option<KeptRows>, DuplicatePolicy)> {
+        self.keeps_source =
+            !insert.on_duplicate.is_empty() && matches!(&*query.body, SetExpr::Select(_));
         let bound = self.deeper(|binder| binder.query(query));
         self.keeps_source = false;
         let source = self.source_scope.take();
@@ -153,31 +152,24 @@ impl Binder<'_> {
                 display: None,
             });
         }
-        let mut plan = self.plan_bound(bound)?;
-        if is_read {
-            plan = self.kept(plan, &hidden);
-        }
-        plan.columns.truncate(columns.len());
-        Ok((plan, duplicates))
+        let kept = is_read.then(|| self.kept(&bound, &hidden));
+        Ok((bound, kept, duplicates))
     }
 
     /// Hexadecimal literals of the select list are numbers where they go into columns of numbers.
     fn numbers_of_bytes(
         &self,
-        query: &sqlparser::ast::Query,
+        query: &WrittenQuery,
         table: &TableModel,
         columns: &[u16],
         outputs: &mut [OutputColumn],
     ) {
-        let sqlparser::ast::SetExpr::Select(select) = &*query.body else { return };
+        let SetExpr::Select(select) = &*query.body else { return };
         if select.projection.len() != outputs.len() {
             return;
         }
         for ((item, ordinal), output) in select.projection.iter().zip(columns).zip(outputs) {
-            let (SelectItem::UnnamedExpr(expr) | SelectItem::ExprWithAlias { expr, .. }) = item
-            else {
-                continue;
-            };
+            let Some(expr) = item.expr() else { continue };
             if let Some(column) = table.by_ordinal(*ordinal)
                 && matches!(output.value.kind, ExpressionKind::Literal(_))
             {
@@ -317,7 +309,7 @@ impl Binder<'_> {
         rows: &[Vec<ValueOrDefault>],
         columns: &[u16],
         row: RelationId,
-    ) -> Result<QueryPlan> {
+    ) -> Result<Query> {
         let width = rows.first().map_or(0, Vec::len);
         let table = self.model_of(row)?;
         let scope_table = self.row_table(&table, row, table.name.clone());
@@ -343,9 +335,14 @@ impl Binder<'_> {
             }
         });
         let columns = outputs.collect();
-        let count = rows.len() as f64;
-        let kind = NodeKind::Values { rows, slots };
-        Ok(QueryPlan { root: PlanNode { kind, rows: count, cost: count }, columns })
+        Ok(Query {
+            body: Body::Values { rows, slots },
+            columns,
+            order: Vec::new(),
+            offset: None,
+            limit: None,
+            count_all: false,
+        })
     }
 
     fn bind_rows(
@@ -378,35 +375,20 @@ impl Binder<'_> {
         Ok(bound)
     }
 
-    /// A query that reads the table that is written, worked out before the first row is written.
-    /// Its last columns go to the slots `hidden`.
-    fn kept(&mut self, plan: QueryPlan, hidden: &[Slot]) -> QueryPlan {
-        let types: Vec<SqlType> =
-            plan.columns.iter().map(|column| column.value.ty.clone()).collect();
-        let (rows, cost) = (plan.root.rows, plan.root.cost);
-        let told = plan.columns.iter().map(|column| (column.name.clone(), column.origin.clone()));
-        let told: Vec<_> = told.collect();
-        self.common_tables.push(Some(CommonTable {
-            query: plan,
-            recursive: None,
-            limit: None,
-            distinct: false,
-            types: types.clone(),
-            outer_slots: Vec::new(),
-        }));
-        let number = self.common_tables.len() - 1;
-        let own = types.len() - hidden.len();
+    /// Where the rows of a query that reads the table that is written are read again, once they are worked
+    /// out. Its last columns go to the slots `hidden`.
+    fn kept(&mut self, query: &Query, hidden: &[Slot]) -> KeptRows {
+        let own = query.columns.len() - hidden.len();
         let slots: Vec<Slot> =
             (0..own).map(|_| self.new_slot(None)).chain(hidden.iter().copied()).collect();
-        let slots: Vec<(u16, Slot)> = (0_u16..).zip(slots).collect();
-        let columns = slots.iter().zip(types).zip(told).map(|(((_, slot), ty), (name, origin))| {
-            OutputColumn { value: make::slot(*slot, ty), name, origin, display: None }
+        let columns = query.columns.iter().zip(&slots).map(|(column, slot)| OutputColumn {
+            value: make::slot(*slot, column.value.ty.clone()),
+            name: column.name.clone(),
+            origin: column.origin.clone(),
+            display: None,
         });
         let columns = columns.collect();
-        let kind = NodeKind::CommonTable { number, slots };
-        let mut plan = QueryPlan { root: PlanNode { kind, rows, cost }, columns };
-        finish_query(&mut plan);
-        plan
+        KeptRows { slots: (0_u16..).zip(slots).collect(), columns }
     }
 
     /// What is done if a unique key is taken; `source` has the tables of the query whose rows are
@@ -557,10 +539,8 @@ fn insert_order(table: &TableModel, written: &[String]) -> Vec<u16> {
 
 fn column_argument(function: &Function) -> Result<String> {
     match argument_expressions(function)?.as_slice() {
-        [sqlparser::ast::Expr::Identifier(name)] => Ok(name.value.clone()),
-        [sqlparser::ast::Expr::CompoundIdentifier(parts)] => {
-            Ok(parts.last().map(|last| last.value.clone()).unwrap_or_default())
-        }
+        [Expr::Identifier(name)] => Ok(name.clone()),
+        [Expr::CompoundIdentifier(parts)] => Ok(parts.last().cloned().unwrap_or_default()),
         _ => Err(SqlError::not_supported("this argument")),
     }
 }

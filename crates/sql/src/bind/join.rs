@@ -7,27 +7,24 @@
 
 use std::sync::Arc;
 
-use sqlparser::ast::{JoinConstraint, JoinOperator};
-
 use crate::catalog::model::same_name;
 use crate::error::{Result, SqlError};
 use crate::expression::{CompareOperator, Expression};
-use crate::plan::JoinKind;
+use crate::grammar::ast::{Join, JoinConstraint, JoinKind as WrittenKind};
+use crate::logical::{JoinKind, JoinTree};
 
 use super::Binder;
-use super::cast::name_of;
 use super::from::{FromItem, inner};
-use super::logical::JoinTree;
 use super::scope::{Clause, ShownColumn};
 
 /// Whether a join makes its left side NULL where nothing matches.
-pub(crate) fn is_right(operator: &JoinOperator) -> bool {
-    matches!(operator, JoinOperator::Right(_) | JoinOperator::RightOuter(_))
+pub(crate) fn is_right(join: &Join) -> bool {
+    join.kind == WrittenKind::Right
 }
 
 /// Whether a join makes its right side NULL where nothing matches.
-pub(crate) fn is_left(operator: &JoinOperator) -> bool {
-    matches!(operator, JoinOperator::Left(_) | JoinOperator::LeftOuter(_))
+pub(crate) fn is_left(join: &Join) -> bool {
+    join.kind == WrittenKind::Left
 }
 
 impl Binder<'_> {
@@ -36,24 +33,11 @@ impl Binder<'_> {
         &mut self,
         left: FromItem,
         right: FromItem,
-        operator: &JoinOperator,
+        join: &Join,
     ) -> Result<FromItem> {
-        let constraint = match operator {
-            JoinOperator::Join(constraint)
-            | JoinOperator::Inner(constraint)
-            | JoinOperator::CrossJoin(constraint)
-            | JoinOperator::Left(constraint)
-            | JoinOperator::LeftOuter(constraint)
-            | JoinOperator::Right(constraint)
-            | JoinOperator::RightOuter(constraint) => constraint,
-            JoinOperator::StraightJoin(constraint) => {
-                self.block_hints.straight = true;
-                constraint
-            }
-            _ => return Err(SqlError::not_supported("this join")),
-        };
-        let (is_left, is_right) = (is_left(operator), is_right(operator));
-        let (mut conditions, shown) = self.constraint(&left, &right, constraint, is_right)?;
+        self.block_hints.straight |= join.kind == WrittenKind::Straight;
+        let (is_left, is_right) = (is_left(join), is_right(join));
+        let (mut conditions, shown) = self.constraint(&left, &right, &join.constraint, is_right)?;
         if is_left {
             self.make_nullable(&right.shown);
         }
@@ -110,7 +94,7 @@ impl Binder<'_> {
                 Ok((bound?, shown))
             }
             JoinConstraint::Using(names) => {
-                let names: Vec<Arc<str>> = names.iter().map(|name| name_of(name).into()).collect();
+                let names: Vec<Arc<str>> = names.iter().map(|name| name.as_str().into()).collect();
                 self.join_using(left, right, &names, is_right)
             }
             JoinConstraint::Natural => {

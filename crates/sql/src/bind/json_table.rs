@@ -2,43 +2,33 @@
 
 use std::sync::Arc;
 
-use sqlparser::ast::{
-    DataType, Expr, JsonTableColumn, JsonTableColumnErrorHandling, TableAlias, Value, ValueWithSpan,
-};
-
 use crate::catalog::ddl::column_kind;
 use crate::error::{Result, SqlError};
 use crate::expression::Slot;
-use crate::functions::json::Path;
+use crate::functions::JsonPath;
 use crate::grammar;
-use crate::plan::json_table::{JsonColumn, JsonColumnSource, JsonLevel, Otherwise};
-use crate::plan::{NodeKind, OutputColumn, PlanNode, QueryPlan};
+use crate::grammar::ast::{Expr, JsonTable, JsonTableColumn, JsonTableHandling, Value};
+use crate::logical::json_table::{
+    JsonColumn, JsonColumnSource, JsonLevel, JsonTable as JsonRows, Otherwise,
+};
+use crate::logical::{OutputColumn, RelationSource};
 use crate::types::cast::{fitting_context, fitting_value};
 use crate::types::json::JsonValue;
 use crate::types::{SqlType, TypeKind};
 
 use super::from::FromItem;
-use super::logical::RelationSource;
 use super::{Binder, make};
-
-/// How many rows a document is taken to have, as nobody knows.
-const EXPECTED_ROWS: f64 = 10.0;
 
 impl Binder<'_> {
     /// `JSON_TABLE(document, path COLUMNS (…)) AS alias`
-    pub(crate) fn json_table(
-        &mut self,
-        document: &Expr,
-        path: &ValueWithSpan,
-        columns: &[JsonTableColumn],
-        alias: &TableAlias,
-    ) -> Result<FromItem> {
-        let document = self.bind_single(document)?;
+    pub(crate) fn json_table(&mut self, table: &JsonTable) -> Result<FromItem> {
+        let document = self.bind_single(&table.document)?;
         let nullable = document.ty.nullable;
         let document = self.cast_to(document, SqlType::new(TypeKind::Json).with_nullable(nullable));
         let mut names = Vec::new();
         let mut types = Vec::new();
-        let level = self.json_level(path, columns, &mut names, &mut types)?;
+        let path = path_of(&table.path)?;
+        let level = self.json_level(path, &table.columns, &mut names, &mut types)?;
         for (at, name) in names.iter().enumerate() {
             let is_same = |other: &Arc<str>| crate::catalog::model::same_name(other, name);
             if names[..at].iter().any(is_same) {
@@ -52,47 +42,42 @@ impl Binder<'_> {
             origin: None,
             display: None,
         });
-        let columns = outputs.collect();
-        let kind = NodeKind::JsonTable { document, level: Box::new(level), slots };
-        let root = PlanNode { kind, rows: EXPECTED_ROWS, cost: EXPECTED_ROWS };
-        let planned = Some(Box::new(QueryPlan { root, columns }));
-        // It may read tables to its left, as if it were LATERAL.
-        let source = RelationSource::Derived { query: None, planned, lateral: true };
-        self.place_relation(source, alias.name.value.as_str().into(), names, types)
+        let rows = JsonRows { document, level, columns: outputs.collect(), slots };
+        let source = RelationSource::JsonTable(Some(Box::new(rows)));
+        self.place_relation(source, table.alias.name.as_str().into(), names, types)
     }
 
     fn json_level(
         &mut self,
-        path: &ValueWithSpan,
+        path: JsonPath,
         columns: &[JsonTableColumn],
         names: &mut Vec<Arc<str>>,
         types: &mut Vec<SqlType>,
     ) -> Result<JsonLevel> {
-        let path = path_of(path)?;
         let mut level = JsonLevel { path, columns: Vec::new(), nested: Vec::new() };
         for column in columns {
             let (name, ty, source) = match column {
-                JsonTableColumn::Nested(nested) => {
-                    let below = self.json_level(&nested.path, &nested.columns, names, types)?;
+                JsonTableColumn::Nested { path, columns } => {
+                    let below = self.json_level(JsonPath::parse(path)?, columns, names, types)?;
                     level.nested.push(below);
                     continue;
                 }
                 JsonTableColumn::ForOrdinality(name) => {
                     let ty = SqlType::bigint_unsigned().with_nullable(true);
-                    (&name.value, ty, JsonColumnSource::Ordinality)
+                    (name, ty, JsonColumnSource::Ordinality)
                 }
                 JsonTableColumn::Named(named) => {
-                    let ty = self.json_column_type(&named.name.value, &named.r#type)?;
-                    let path = path_of(&named.path)?;
+                    let ty = self.json_column_type(&named.name, &named.type_text)?;
+                    let path = JsonPath::parse(&named.path)?;
                     let source = if named.exists {
                         JsonColumnSource::Exists(path)
                     } else {
-                        let name = &named.name.value;
+                        let name = &named.name;
                         let on_empty = self.otherwise(name, &ty, named.on_empty.as_ref())?;
                         let on_error = self.otherwise(name, &ty, named.on_error.as_ref())?;
                         JsonColumnSource::Value { path, on_empty, on_error }
                     };
-                    (&named.name.value, ty, source)
+                    (&named.name, ty, source)
                 }
             };
             let number = names.len();
@@ -103,12 +88,8 @@ impl Binder<'_> {
         Ok(level)
     }
 
-    fn json_column_type(&self, name: &str, written: &DataType) -> Result<SqlType> {
-        let DataType::Custom(text, _) = written else {
-            return Err(SqlError::not_supported(&written.to_string()));
-        };
-        let text = super::cast::name_of(text);
-        let column_type = grammar::parse_column_type(&text, grammar::Mode::default())?;
+    fn json_column_type(&self, name: &str, text: &str) -> Result<SqlType> {
+        let column_type = grammar::parse_column_type(text, grammar::Mode::default())?;
         let collation = self.context.evaluation.connection_collation;
         let kind = column_kind(name, &column_type, collation)?;
         Ok(SqlType::of_column(kind, true))
@@ -118,14 +99,14 @@ impl Binder<'_> {
         &self,
         name: &str,
         ty: &SqlType,
-        written: Option<&JsonTableColumnErrorHandling>,
+        written: Option<&JsonTableHandling>,
     ) -> Result<Otherwise> {
         Ok(match written {
-            None | Some(JsonTableColumnErrorHandling::Null) => Otherwise::Null,
-            Some(JsonTableColumnErrorHandling::Error) => Otherwise::Error,
-            Some(JsonTableColumnErrorHandling::Default(value)) => {
+            None | Some(JsonTableHandling::Null) => Otherwise::Null,
+            Some(JsonTableHandling::Error) => Otherwise::Error,
+            Some(JsonTableHandling::Default(value)) => {
                 let invalid = || SqlError::new(1067, format!("Invalid default value for '{name}'"));
-                let Value::SingleQuotedString(text) = &value.value else { return Err(invalid()) };
+                let Value::Text(text) = value else { return Err(invalid()) };
                 let document = JsonValue::parse(text).map_err(|_| invalid())?;
                 let context = fitting_context(self.context.evaluation);
                 let value = fitting_value(&document, ty, name, &context);
@@ -135,9 +116,12 @@ impl Binder<'_> {
     }
 }
 
-fn path_of(written: &ValueWithSpan) -> Result<Path> {
-    match &written.value {
-        Value::SingleQuotedString(text) => Path::parse(text),
-        other => Err(SqlError::not_supported(&format!("the path {other}"))),
+fn path_of(written: &Value) -> Result<JsonPath> {
+    match written {
+        Value::Text(text) => JsonPath::parse(text),
+        other => {
+            let shown = grammar::render(&Expr::Value(other.clone()));
+            Err(SqlError::not_supported(&format!("the path {shown}")))
+        }
     }
 }

@@ -1,10 +1,9 @@
 //! Literals and placeholders.
 
-use sqlparser::ast::{DataType, Expr, TypedString, Value};
-
 use crate::error::{Result, SqlError};
 use crate::expression::{Expression, ExpressionKind};
 use crate::grammar;
+use crate::grammar::ast::{Expr, TypedStringKind, Value};
 use crate::types::{Before, Coercibility, Datum, Decimal, SqlType, TypeKind};
 
 use super::parameter::TEXT_CHARS;
@@ -14,24 +13,19 @@ impl Binder<'_> {
     /// A literal or placeholder.
     pub(crate) fn literal(&mut self, value: &Value) -> Result<Expression> {
         match value {
-            Value::Number(text, _) => number(text),
-            Value::SingleQuotedString(text) | Value::DoubleQuotedString(text) => {
-                self.literal_text(text)
-            }
-            Value::HexStringLiteral(digits) => {
+            Value::Number(text) => number(text),
+            Value::Text(text) => self.literal_text(text),
+            Value::Hexadecimal(digits) => {
                 self.context.watch.hold(digits.len() / 2)?;
                 Ok(bytes(hex(digits)?))
             }
-            Value::SingleQuotedByteStringLiteral(bits) => Ok(bytes(binary_digits(bits)?)),
+            Value::Bits(bits) => Ok(bytes(binary_digits(bits)?)),
             Value::Boolean(truth) => {
                 Ok(make::literal(Datum::Int(i64::from(*truth)), SqlType::boolean()))
             }
             Value::Null => Ok(make::null()),
-            Value::Placeholder(name) => match grammar::long_text(value) {
-                Some(number) => self.long_literal_text(number),
-                None => self.placeholder(name),
-            },
-            other => Err(SqlError::not_supported(&other.to_string())),
+            Value::Parameter(number) => Ok(self.placeholder(*number)),
+            Value::LongText(number) => self.long_literal_text(*number as usize),
         }
     }
 
@@ -59,29 +53,22 @@ impl Binder<'_> {
 
     /// `-number`, so that the least integer is one.
     pub(crate) fn negative_literal(&self, value: &Value) -> Option<Expression> {
-        let Value::Number(text, _) = value else { return None };
+        let Value::Number(text) = value else { return None };
         number(&format!("-{text}")).ok()
     }
 
-    fn placeholder(&mut self, name: &str) -> Result<Expression> {
-        let number = name.trim_start_matches(['?', ':']).parse::<u32>().ok();
-        let number = number.and_then(|number| number.checked_sub(1));
-        let number = number.ok_or_else(|| SqlError::not_supported("this placeholder"))?;
+    fn placeholder(&mut self, number: u32) -> Expression {
         let known = self.context.parameters.get(number as usize).cloned();
         let collation = self.context.evaluation.connection_collation;
         let ty = known.unwrap_or_else(|| SqlType::varchar(TEXT_CHARS, collation));
-        Ok(Expression { kind: ExpressionKind::Parameter(number), ty: ty.with_nullable(true) })
+        Expression { kind: ExpressionKind::Parameter(number), ty: ty.with_nullable(true) }
     }
 
     /// A hexadecimal or bit literal as the number that it is beside numbers.
     pub(crate) fn number_of_bytes(&self, expr: &Expr) -> Option<Expression> {
         let bytes = match expr {
-            Expr::Nested(inner) => return self.number_of_bytes(inner),
-            Expr::Value(value) => match &value.value {
-                Value::HexStringLiteral(digits) => hex(digits).ok()?,
-                Value::SingleQuotedByteStringLiteral(bits) => binary_digits(bits).ok()?,
-                _ => return None,
-            },
+            Expr::Value(Value::Hexadecimal(digits)) => hex(digits).ok()?,
+            Expr::Value(Value::Bits(bits)) => binary_digits(bits).ok()?,
             _ => return None,
         };
         let beyond = bytes.len().saturating_sub(8);
@@ -108,15 +95,12 @@ impl Binder<'_> {
     }
 
     /// `DATE '…'` and its kin.
-    pub(crate) fn typed_string(&mut self, typed: &TypedString) -> Result<Expression> {
-        let Value::SingleQuotedString(text) = &typed.value.value else {
-            return Err(SqlError::not_supported("this literal"));
-        };
+    pub(crate) fn typed_string(&mut self, kind: TypedStringKind, text: &str) -> Result<Expression> {
         let fraction = text.rsplit_once('.').map_or(0, |(_, digits)| digits.len().min(6) as u8);
-        let (kind, name) = match typed.data_type {
-            DataType::Date => (TypeKind::Date, "DATE"),
-            DataType::Time(..) => (TypeKind::Time { fsp: fraction }, "TIME"),
-            _ => (TypeKind::DateTime { fsp: fraction }, "DATETIME"),
+        let (kind, name) = match kind {
+            TypedStringKind::Date => (TypeKind::Date, "DATE"),
+            TypedStringKind::Time => (TypeKind::Time { fsp: fraction }, "TIME"),
+            TypedStringKind::Timestamp => (TypeKind::DateTime { fsp: fraction }, "DATETIME"),
         };
         let value = self.literal_text(text)?;
         let cast = self.cast_to(value, SqlType::new(kind));

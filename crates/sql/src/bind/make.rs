@@ -1,9 +1,8 @@
 //! Small expressions, made the same way everywhere.
 
 use crate::error::{Result, SqlError};
-use crate::expression::{CompareOperator, Expression, ExpressionKind, IsTest, Slot};
+use crate::expression::{CompareOperator, Expression, ExpressionKind, IsTest, Slot, volatility};
 use crate::functions::{self, Function, ResolveContext, Signature};
-use crate::plan::volatility;
 use crate::types::{Before, Datum, Display, SqlType, TypeKind, WorkedOut};
 
 use super::display::TRUTH_CHARS;
@@ -70,34 +69,6 @@ pub(crate) fn is(operand: Expression, test: IsTest, negated: bool) -> Expression
 
 fn is_simple(expression: &Expression) -> bool {
     matches!(expression.kind, ExpressionKind::Slot(_) | ExpressionKind::Literal(_))
-}
-
-/// `a AND b …`, without ANDs in it.
-#[must_use]
-pub(crate) fn and(mut list: Vec<Expression>) -> Expression {
-    if list.len() == 1 {
-        return list.swap_remove(0);
-    }
-    let ty = SqlType::boolean().with_nullable(list.iter().any(|one| one.ty.nullable));
-    let flat = list.into_iter().flat_map(|one| match one.kind {
-        ExpressionKind::And(inner) => inner,
-        _ => vec![one],
-    });
-    Expression { kind: ExpressionKind::And(flat.collect()), ty }
-}
-
-/// `a OR b …`, without ORs in it.
-#[must_use]
-pub(crate) fn or(mut list: Vec<Expression>) -> Expression {
-    if list.len() == 1 {
-        return list.swap_remove(0);
-    }
-    let ty = SqlType::boolean().with_nullable(list.iter().any(|one| one.ty.nullable));
-    let flat = list.into_iter().flat_map(|one| match one.kind {
-        ExpressionKind::Or(inner) => inner,
-        _ => vec![one],
-    });
-    Expression { kind: ExpressionKind::Or(flat.collect()), ty }
 }
 
 /// The operator that is true where `operator` is false.

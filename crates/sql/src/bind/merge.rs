@@ -1,10 +1,10 @@
 //! Queries in `FROM` that become part of the query around them.
 
+use crate::expression::visit::count_nodes;
+use crate::expression::volatility::{has_subquery, is_row_dependent};
 use crate::expression::{Expression, ExpressionKind};
-use crate::plan::visit::count_nodes;
-use crate::plan::volatility::{has_subquery, is_row_dependent};
+use crate::logical::{Block, Body, JoinTree, Query};
 
-use super::logical::{Block, Body, JoinTree, Query};
 use super::{Binder, LARGE_EXPRESSION_NODES};
 
 impl Binder<'_> {

@@ -7,9 +7,9 @@
 //!     block   from t, conditions [slot 0 = 5 as integers], columns [slot 1 "n"]
 //! ```
 //!
-//! Subqueries in expressions are planned as soon as they are bound, so that an expression is complete;
-//! those in `FROM` become part of the query around them, or are planned when it is known what they must
-//! fulfil. Slots are given out when a column is first read.
+//! Subqueries in expressions are parts of the statement, and an expression has their number; those in `FROM`
+//! become part of the query around them, or stay queries of their own. Nothing here decides how anything is
+//! worked out. Slots are given out when a column is first read.
 
 mod aggregate;
 mod cast;
@@ -39,6 +39,7 @@ mod predicate;
 mod query;
 
 mod select;
+mod statement;
 mod subquery;
 mod target;
 mod union;
@@ -48,10 +49,9 @@ mod window;
 
 pub use definitions::{BoundRowExpression, bind_row_expression, query_columns};
 pub(crate) use display::kept_type;
+pub use statement::bind_statement;
 pub(crate) use view::{is_updatable, would_be_updatable};
 
-pub mod logical;
-pub mod same;
 pub mod scope;
 
 use std::sync::Arc;
@@ -60,13 +60,13 @@ use rustc_hash::FxHashMap;
 
 use crate::catalog::model::TableModel;
 use crate::error::{Result, SqlError};
-use crate::expression::{Expression, Slot};
-use crate::plan::{CommonTable, NeededPrivilege, PlanContext, Premise, ViewUser, visit};
+use crate::expression::{Expression, Slot, visit};
+use crate::grammar::ast::{Expr, LockClause};
+use crate::logical::{NeededPrivilege, Part, PlanContext, Premise, Relation, RelationId, ViewUser};
 use crate::types::Display;
 use crate::watch::{Recursion, nest};
 
 use cte::CommonTableName;
-use logical::{Relation, RelationId};
 use scope::{Clause, Scope};
 
 /// How deep queries and views may nest.
@@ -92,11 +92,15 @@ pub struct Binder<'a> {
     /// Tables and views that are looked up, those behind views included: what the statement locks.
     used: Vec<Arc<TableModel>>,
     /// Locking clauses behind the parentheses of the query that is bound next.
-    inherited_locks: Vec<sqlparser::ast::LockClause>,
+    inherited_locks: Vec<LockClause>,
     /// The clause that is being bound.
     pub clause: Clause,
-    /// Common tables that are worked out once; `None` while one is being planned.
-    pub common_tables: Vec<Option<CommonTable>>,
+    /// Queries that are planned before the statement itself, in the order in which they were bound.
+    pub(crate) parts: Vec<Part>,
+    /// How many common tables are worked out once.
+    pub(crate) common_tables: usize,
+    /// By number of a subquery: what clients are told of its one column.
+    pub(crate) subqueries: Vec<Option<Display>>,
     /// What `WITH` has named, the innermost last.
     pub(crate) common_names: Vec<CommonTableName>,
     /// The schema of unqualified names; inside a view it is the view's.
@@ -157,7 +161,9 @@ impl<'a> Binder<'a> {
             owners: Vec::new(),
             scopes: Vec::new(),
             clause: Clause::FieldList,
-            common_tables: Vec::new(),
+            parts: Vec::new(),
+            common_tables: 0,
+            subqueries: Vec::new(),
             common_names: Vec::new(),
             schema: context.schema.map(Arc::from),
             depth: 0,
@@ -199,7 +205,7 @@ impl<'a> Binder<'a> {
     ///
     /// # Errors
     /// As [`Binder::bind`].
-    pub(crate) fn bind_alone(&mut self, expr: &sqlparser::ast::Expr) -> Result<Expression> {
+    pub(crate) fn bind_alone(&mut self, expr: &Expr) -> Result<Expression> {
         self.scopes.push(Scope::default());
         let bound = self.bind_single(expr);
         self.scopes.pop();

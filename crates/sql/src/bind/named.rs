@@ -16,13 +16,12 @@ use rustc_hash::FxHashSet;
 
 use crate::catalog::model::{TableKind, TableModel};
 use crate::error::Result;
-use crate::plan::{
-    DuplicatePolicy, NamedTable, NeedOf, NeededPrivilege, PlanNeed, PlannedLock, StatementPlan,
-    ViewUser,
+use crate::logical::{
+    BoundBody, DuplicatePolicy, NamedTable, NeedOf, NeededPrivilege, PlanNeed, PlannedLock,
+    RelationId, RelationSource, ViewUser,
 };
 
 use super::Binder;
-use super::logical::{RelationId, RelationSource};
 
 /// Columns in the order in which the statement comes upon them: the first that is not allowed is
 /// told.
@@ -100,7 +99,7 @@ impl Binder<'_> {
     ///
     /// # Errors
     /// 1712 if stored options are damaged.
-    pub(crate) fn table_locks(&self, statement: &StatementPlan) -> Result<Vec<PlannedLock>> {
+    pub(crate) fn table_locks(&self, statement: &BoundBody) -> Result<Vec<PlannedLock>> {
         let mut locks: Vec<PlannedLock> = Vec::new();
         let mut add = |model: &Arc<TableModel>, writes: bool| {
             if model.kind == TableKind::Temporary {
@@ -122,7 +121,7 @@ impl Binder<'_> {
         }
         let mut written: Vec<Arc<TableModel>> = statement.written().cloned().collect();
         let shared = self.context.catalog.shared();
-        let is_plain_insert = matches!(statement, StatementPlan::Insert(insert) if matches!(insert.duplicates, DuplicatePolicy::Refuse));
+        let is_plain_insert = matches!(statement, BoundBody::Insert(insert) if matches!(insert.duplicates, DuplicatePolicy::Refuse));
         let mut next = 0;
         while let Some(model) = written.get(next).cloned() {
             add(&model, true);

@@ -9,10 +9,10 @@
 //! conditions of a `WHERE` on columns of tables, the second one for a `WHERE` that is nothing else.
 
 use firn_format::value::{Date, DateTime};
-use sqlparser::ast::{Expr, FunctionArg, FunctionArgExpr, FunctionArguments};
 
 use crate::error::Result;
-use crate::expression::{CompareOperator, Expression, ExpressionKind, IsTest};
+use crate::expression::{self, CompareOperator, Expression, ExpressionKind, IsTest};
+use crate::grammar::ast::{Arguments, Expr, TruthTest};
 use crate::types::{ComparisonKind, Datum, SqlType, TypeKind};
 
 use super::scope::{ColumnSource, ScopeTable};
@@ -44,7 +44,7 @@ impl Binder<'_> {
             ty: SqlType::boolean().with_nullable(may_be_null),
         };
         Ok(Some(match may_be_null {
-            true => make::or(vec![is_zero, make::is(bound, IsTest::Null, false)]),
+            true => expression::or(vec![is_zero, make::is(bound, IsTest::Null, false)]),
             false => is_zero,
         }))
     }
@@ -69,7 +69,7 @@ impl Binder<'_> {
             [self.call("LAST_INSERT_ID", vec![])?, self.call("LAST_INSERT_ID", vec![])?];
         let is_there = self.compare(CompareOperator::Greater, one, make::integer(0))?;
         let is_last = self.compare(CompareOperator::Equal, bound, two)?;
-        Ok(Some(make::and(vec![is_on, is_there, is_last])))
+        Ok(Some(expression::and(vec![is_on, is_there, is_last])))
     }
 
     /// The table of the innermost scope, and the place in it, of a column.
@@ -96,15 +96,16 @@ fn tested(expr: &Expr) -> Option<&Expr> {
 
 fn operand_of(expr: &Expr) -> Option<&Expr> {
     match expr {
-        Expr::Nested(inner) => operand_of(inner),
-        Expr::IsNull(operand) => Some(operand),
-        Expr::Function(function) if function.name.to_string().eq_ignore_ascii_case("isnull") => {
-            match &function.args {
-                FunctionArguments::List(list) => match list.args.as_slice() {
-                    [FunctionArg::Unnamed(FunctionArgExpr::Expr(operand))] => Some(operand),
+        Expr::Is { expr, test: TruthTest::Null, negated: false } => Some(expr),
+        Expr::Function(function)
+            if function.schema.is_none() && function.name.eq_ignore_ascii_case("isnull") =>
+        {
+            match &function.arguments {
+                Arguments::List(list) => match list.as_slice() {
+                    [operand] => Some(operand),
                     _ => None,
                 },
-                _ => None,
+                Arguments::Wildcard => None,
             }
         }
         _ => None,

@@ -7,11 +7,11 @@
 //! ```
 
 use firn_format::value::CollationId;
-use sqlparser::ast::{CaseWhen, Expr, Value, ValueWithSpan};
 
 use crate::error::{Result, SqlError};
-use crate::expression::{CompareOperator, Expression, ExpressionKind};
-use crate::plan::volatility::is_row_dependent;
+use crate::expression::volatility::is_row_dependent;
+use crate::expression::{self, CompareOperator, Expression, ExpressionKind};
+use crate::grammar::ast::{CaseWhen, Expr, Value};
 use crate::types::collate::{among_several, comparison_collation, merge_collations};
 use crate::types::{Coercibility, ComparisonKind, Datum, IntWidth, SqlMode, SqlType, TypeKind};
 
@@ -77,11 +77,11 @@ impl Binder<'_> {
         match operator {
             CompareOperator::Equal | CompareOperator::NullSafeEqual => {
                 let all = pairs.map(|(one, two)| self.compare_any(operator, one, two));
-                Ok(make::and(all.collect::<Result<_>>()?))
+                Ok(expression::and(all.collect::<Result<_>>()?))
             }
             CompareOperator::NotEqual => {
                 let any = pairs.map(|(one, two)| self.compare_any(operator, one, two));
-                Ok(make::or(any.collect::<Result<_>>()?))
+                Ok(expression::or(any.collect::<Result<_>>()?))
             }
             _ => self.compare_lexically(operator, pairs.collect()),
         }
@@ -104,7 +104,7 @@ impl Binder<'_> {
             let (right, right_again) = self.for_several(right);
             let before = self.compare_any(strict, left, right)?;
             let equal = self.compare_any(CompareOperator::Equal, left_again, right_again)?;
-            answer = make::or(vec![before, make::and(vec![equal, answer])]);
+            answer = expression::or(vec![before, expression::and(vec![equal, answer])]);
         }
         Ok(answer)
     }
@@ -220,7 +220,7 @@ impl Binder<'_> {
                 self.compare_any(CompareOperator::Equal, operand, item)
             })
             .collect::<Result<Vec<_>>>()?;
-        let any = make::or(any);
+        let any = expression::or(any);
         Ok(if negated { self.negated(any) } else { any })
     }
 
@@ -256,7 +256,7 @@ impl Binder<'_> {
         let is_kept = matches!(first.kind, ExpressionKind::Keep { .. });
         let from = self.compare_leniently(CompareOperator::GreaterOrEqual, first, low)?;
         let to = self.compare_leniently(CompareOperator::LessOrEqual, again, high)?;
-        let mut both = make::and(vec![from, to]);
+        let mut both = expression::and(vec![from, to]);
         if is_kept {
             // In one piece, so that the two sides stay together and in order.
             let ty = both.ty.clone();
@@ -307,7 +307,7 @@ impl Binder<'_> {
         &mut self,
         text: &Expr,
         pattern: &Expr,
-        escape: Option<&ValueWithSpan>,
+        escape: Option<&Value>,
         negated: bool,
     ) -> Result<Expression> {
         let text = self.bind_single(text)?;
@@ -389,16 +389,16 @@ impl Binder<'_> {
         self.cast_to(expression, ty)
     }
 
-    fn escape_character(&self, escape: Option<&ValueWithSpan>) -> Result<Option<char>> {
+    fn escape_character(&self, escape: Option<&Value>) -> Result<Option<char>> {
         let mode = self.context.evaluation.sql_mode;
         let Some(escape) = escape else {
             return Ok((!mode.contains(SqlMode::NO_BACKSLASH_ESCAPES)).then_some('\\'));
         };
         let wrong = || SqlError::new(1210, "Incorrect arguments to ESCAPE");
-        let text = match &escape.value {
-            Value::SingleQuotedString(text) => text,
+        let text = match escape {
+            Value::Text(text) => text,
             // What is not known yet, or NULL, is as if nothing were written.
-            Value::Placeholder(_) | Value::Null => {
+            Value::Parameter(_) | Value::LongText(_) | Value::Null => {
                 return Ok((!mode.contains(SqlMode::NO_BACKSLASH_ESCAPES)).then_some('\\'));
             }
             _ => return Err(wrong()),

@@ -1,15 +1,16 @@
 //! Queries: `WITH`, the body, `LIMIT`.
 
-use sqlparser::ast::{self, Expr, LimitClause, OrderByExpr, OrderByKind, SetExpr};
-
 use crate::error::{Result, SqlError};
 use crate::expression::{Expression, ExpressionKind};
-use crate::plan::OutputColumn;
+use crate::grammar::ast::{
+    Expr, Limit, LockClause, OrderByExpr, Query as WrittenQuery, SelectBlock, SelectItem, SetExpr,
+    TableFactor, TableName, TableWithJoins,
+};
+use crate::logical::{Body, OutputColumn, Query};
 
 use crate::types::{Datum, SqlType};
 
 use super::display::common_display;
-use super::logical::{Body, Query};
 use super::{Binder, make};
 
 impl Binder<'_> {
@@ -17,7 +18,7 @@ impl Binder<'_> {
     ///
     /// # Errors
     /// What its parts answer.
-    pub fn query(&mut self, query: &ast::Query) -> Result<Query> {
+    pub fn query(&mut self, query: &WrittenQuery) -> Result<Query> {
         let names = self.common_names.len();
         let clause = std::mem::replace(&mut self.clause, super::scope::Clause::FieldList);
         let bound = self.query_with(query);
@@ -26,16 +27,15 @@ impl Binder<'_> {
         bound
     }
 
-    fn query_with(&mut self, query: &ast::Query) -> Result<Query> {
+    fn query_with(&mut self, query: &WrittenQuery) -> Result<Query> {
         let mut locks = std::mem::take(&mut self.inherited_locks);
         locks.extend(query.locks.iter().cloned());
         if let Some(with) = &query.with {
             self.name_common_tables(with)?;
         }
-        let order = order_of(query)?;
-        let mut bound = self.body(&query.body, order, &locks)?;
-        if let Some(clause) = &query.limit_clause {
-            bound = self.limited(bound, clause)?;
+        let mut bound = self.body(&query.body, &query.order_by, &locks)?;
+        if let Some(limit) = &query.limit {
+            bound = self.limited(bound, limit)?;
         }
         Ok(bound)
     }
@@ -44,7 +44,7 @@ impl Binder<'_> {
         &mut self,
         body: &SetExpr,
         order: &[OrderByExpr],
-        locks: &[ast::LockClause],
+        locks: &[LockClause],
     ) -> Result<Query> {
         match body {
             SetExpr::Select(select) => self.select(select, order, locks),
@@ -57,22 +57,19 @@ impl Binder<'_> {
                 let outer = self.set_of(vec![inner])?;
                 self.order_set(outer, order)
             }
-            SetExpr::SetOperation { left, op, set_quantifier, right } => {
-                let outer = self.inside(|binder| {
-                    binder.set_operation(left, *op, *set_quantifier, right, locks)
-                })?;
+            SetExpr::SetOperation { left, op, all, right } => {
+                let outer =
+                    self.inside(|binder| binder.set_operation(left, *op, *all, right, locks))?;
                 self.order_set(outer, order)
             }
-            SetExpr::Values(values) => {
-                let rows = values.rows.iter().map(|row| row.content.as_slice()).collect::<Vec<_>>();
-                let query = self.values(&rows)?;
+            SetExpr::Values(rows) => {
+                let query = self.values(rows)?;
                 self.order_set(query, order)
             }
             SetExpr::Table(table) => {
                 let select = table_as_select(table);
                 self.select(&select, order, locks)
             }
-            _ => Err(SqlError::not_supported("this query")),
         }
     }
 
@@ -81,20 +78,14 @@ impl Binder<'_> {
         self.body(body, &[], &[])
     }
 
-    fn limited(&mut self, query: Query, clause: &LimitClause) -> Result<Query> {
-        let (limit, offset) = match clause {
-            LimitClause::LimitOffset { limit, offset, .. } => {
-                (limit.as_ref(), offset.as_ref().map(|offset| &offset.value))
-            }
-            LimitClause::OffsetCommaLimit { offset, limit } => (Some(limit), Some(offset)),
-        };
+    fn limited(&mut self, query: Query, written: &Limit) -> Result<Query> {
         let query = match query.limit.is_some() || query.offset.is_some() {
             true => self.set_of(vec![query])?,
             false => query,
         };
         Ok(Query {
-            limit: limit.map(|limit| self.limit(limit)).transpose()?,
-            offset: offset.map(|offset| self.limit(offset)).transpose()?,
+            limit: Some(self.limit(&written.count)?),
+            offset: written.offset.as_ref().map(|offset| self.limit(offset)).transpose()?,
             ..query
         })
     }
@@ -115,8 +106,8 @@ impl Binder<'_> {
     }
 
     /// `VALUES ROW(…), …`
-    fn values(&mut self, rows: &[&[Expr]]) -> Result<Query> {
-        let width = rows.first().map_or(0, |row| row.len());
+    fn values(&mut self, rows: &[Vec<Expr>]) -> Result<Query> {
+        let width = rows.first().map_or(0, Vec::len);
         let mut columns: Vec<Vec<Expression>> = vec![Vec::new(); width];
         for (number, row) in rows.iter().enumerate() {
             if row.len() != width {
@@ -154,56 +145,17 @@ impl Binder<'_> {
     }
 }
 
-/// The keys of `ORDER BY`.
-pub(crate) fn order_of(query: &ast::Query) -> Result<&[OrderByExpr]> {
-    match query.order_by.as_ref().map(|order| &order.kind) {
-        None => Ok(&[]),
-        Some(OrderByKind::Expressions(keys)) => Ok(keys),
-        Some(OrderByKind::All(_)) => Err(SqlError::not_supported("ORDER BY ALL")),
-    }
-}
-
 /// `TABLE t` is `SELECT * FROM t`.
-fn table_as_select(table: &ast::Table) -> ast::Select {
-    use sqlparser::ast::helpers::attached_token::AttachedToken;
-    let names = table.schema_name.iter().chain(&table.table_name);
-    let parts: Vec<ast::Ident> = names.map(|name| ast::Ident::new(name.clone())).collect();
-    let relation = ast::TableFactor::Table {
-        name: ast::ObjectName::from(parts),
+fn table_as_select(table: &TableName) -> SelectBlock {
+    let relation = TableFactor::Table {
+        name: table.clone(),
         alias: None,
-        args: None,
-        with_hints: Vec::new(),
-        version: None,
-        with_ordinality: false,
         partitions: Vec::new(),
-        json_path: None,
-        sample: None,
         index_hints: Vec::new(),
     };
-    ast::Select {
-        select_token: AttachedToken::empty(),
-        optimizer_hints: Vec::new(),
-        distinct: None,
-        select_modifiers: None,
-        top: None,
-        top_before_distinct: false,
-        projection: vec![ast::SelectItem::Wildcard(ast::WildcardAdditionalOptions::default())],
-        exclude: None,
-        into: None,
-        from: vec![ast::TableWithJoins { relation, joins: Vec::new() }],
-        lateral_views: Vec::new(),
-        prewhere: None,
-        selection: None,
-        connect_by: Vec::new(),
-        group_by: ast::GroupByExpr::Expressions(Vec::new(), Vec::new()),
-        cluster_by: Vec::new(),
-        distribute_by: Vec::new(),
-        sort_by: Vec::new(),
-        having: None,
-        named_window: Vec::new(),
-        qualify: None,
-        window_before_qualify: false,
-        value_table_mode: None,
-        flavor: ast::SelectFlavor::Standard,
+    SelectBlock {
+        projection: vec![SelectItem::Wildcard],
+        from: vec![TableWithJoins { relation, joins: Vec::new() }],
+        ..SelectBlock::default()
     }
 }

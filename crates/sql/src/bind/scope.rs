@@ -12,15 +12,15 @@ use std::sync::Arc;
 
 use crate::catalog::model::{TableModel, same_name};
 use crate::error::{Result, SqlError};
+use crate::expression::visit::SlotSet;
 use crate::expression::{AggregateCall, Expression, ExpressionKind, Slot};
-use crate::plan::ColumnOrigin;
-use crate::plan::visit::SlotSet;
+use crate::grammar::ast::{Expr, WindowSpec};
+use crate::logical::{ColumnOrigin, RelationId, Window};
 use crate::types::metadata::flag;
 use crate::types::{Display, SqlType};
 
 use super::Binder;
 use super::columns::flags;
-use super::logical::{RelationId, Window};
 
 /// The clause that is being bound, as error messages name it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -71,14 +71,14 @@ pub struct Scope {
     /// Windows of this block, collected in the same way.
     pub windows: Vec<Window>,
     /// `WINDOW name AS (…)`.
-    pub named_windows: Vec<(String, sqlparser::ast::WindowSpec)>,
+    pub named_windows: Vec<(String, WindowSpec)>,
     /// `GROUP BY`, once it is bound: what `GROUPING()` refers to.
     pub groups: Vec<(Slot, Expression)>,
     /// Slots of `GROUPING()`, by group.
     pub grouping_slots: Option<Vec<Slot>>,
     /// Subqueries of the select list and of `GROUP BY`, by the hash of what is written, with what
     /// they were bound to: one that is written again is the same.
-    pub subqueries: Vec<(u64, sqlparser::ast::Expr, Expression)>,
+    pub subqueries: Vec<(u64, Expr, Expression)>,
     /// Slots that `ANY_VALUE` reads.
     pub any_values: SlotSet,
     /// Names in it cannot be seen (a derived table is being bound that is not lateral).
@@ -370,7 +370,7 @@ impl Binder<'_> {
 
     /// Whether a value is made of an aggregate of a scope.
     fn reads_aggregate(&self, scope: usize, value: &Expression) -> bool {
-        let read = crate::plan::visit::reads(value);
+        let read = crate::expression::visit::reads(value);
         self.scopes[scope].aggregates.iter().any(|call| read.contains(call.output))
     }
 
@@ -379,7 +379,10 @@ impl Binder<'_> {
         if let Ok(Some(place)) = self.scopes[number].find(path, Clause::Having) {
             let value = self.column_value(number, place)?;
             let groups = &self.scopes[number].groups;
-            if groups.iter().any(|(_, group)| super::same::same_expression(group, &value)) {
+            if groups
+                .iter()
+                .any(|(_, group)| crate::expression::same::same_expression(group, &value))
+            {
                 return Ok(Some(value));
             }
         }
@@ -399,7 +402,7 @@ impl Binder<'_> {
         let aliases = &self.scopes[scope].aliases;
         let mut matching = aliases.iter().filter(|(alias, _)| same_name(alias, name));
         let Some((_, first)) = matching.next() else { return Ok(None) };
-        if matching.any(|(_, other)| !super::same::same_expression(first, other)) {
+        if matching.any(|(_, other)| !crate::expression::same::same_expression(first, other)) {
             let message = format!("Column '{name}' in {} is ambiguous", clause.name());
             return Err(SqlError::new(1052, message));
         }

@@ -7,20 +7,20 @@
 use std::sync::Arc;
 
 use firn_api::rows::{ReadMode, WaitPolicy};
-use sqlparser::ast::{
-    Distinct, Expr, GroupByExpr, Ident, LockClause, LockType, NamedWindowExpr, NonBlock,
-    OrderByExpr, Select, SelectItem, SelectItemQualifiedWildcardKind,
-};
 
 use crate::error::{Result, SqlError};
 use crate::expression::{AggregateCall, Expression, ExpressionKind, Slot, SortKey};
-use crate::grammar::ast::TableName;
-use crate::plan::{ColumnOrigin, OutputColumn};
+use crate::grammar::ast::{
+    Expr, LockClause, LockStrength, LockWait, OrderByExpr, SelectBlock, SelectItem, TableName,
+};
+use crate::grammar::render;
+use crate::logical::{
+    Block, Body, ColumnOrigin, Grouping, JoinTree, OutputColumn, Query, RelationId,
+};
 use crate::types::Display;
 
 use super::aggregate::{positional, unknown_position};
 use super::from::FromItem;
-use super::logical::{Block, Body, Grouping, JoinTree, Query, RelationId};
 use super::scope::{Clause, ColumnPath, Scope, ShownColumn};
 use super::subquery::SubqueryJoin;
 use super::{Binder, make};
@@ -29,15 +29,13 @@ impl Binder<'_> {
     /// Binds a `SELECT` with its `ORDER BY`.
     pub(crate) fn select(
         &mut self,
-        select: &Select,
+        select: &SelectBlock,
         order: &[OrderByExpr],
         locks: &[LockClause],
     ) -> Result<Query> {
-        let texts: Vec<String> =
-            select.optimizer_hints.iter().map(|hint| hint.text.clone()).collect();
-        let hints = match texts.is_empty() {
+        let hints = match select.hints.is_empty() {
             true => super::hints::BlockHints::default(),
-            false => self.block_hints(&texts),
+            false => self.block_hints(&select.hints),
         };
         let before = std::mem::replace(&mut self.block_hints, hints);
         let is_tested = std::mem::take(&mut self.tests_rows);
@@ -54,11 +52,10 @@ impl Binder<'_> {
 
     fn select_in_scope(
         &mut self,
-        select: &Select,
+        select: &SelectBlock,
         order: &[OrderByExpr],
         locks: &[LockClause],
     ) -> Result<Query> {
-        refuse_foreign(select)?;
         let FromItem { tree, shown, mut conditions } = self.from(&select.from)?;
         self.scope().shown = shown;
         if let Some(tree) = &tree {
@@ -71,15 +68,13 @@ impl Binder<'_> {
             })?;
         }
         let tree = self.with_joins(tree, joins);
-        self.name_windows(select)?;
+        self.scope().named_windows.extend(select.named_windows.iter().cloned());
         let (groups, is_rollup) = self.group_by(select)?;
         let mut columns = self.select_list(&select.projection)?;
         let having = self.having(select)?;
         let order = self.order_by(order, &columns)?;
-        let modifiers = select.select_modifiers.as_ref();
         let mut block = Block {
-            straight: self.block_hints.straight
-                || modifiers.is_some_and(|modifiers| modifiers.straight_join),
+            straight: self.block_hints.straight || select.modifiers.straight_join,
             from: tree,
             conditions,
             having,
@@ -93,10 +88,10 @@ impl Binder<'_> {
         self.finish_groups(&mut block, groups, is_rollup, &mut columns, &mut order)?;
         block.windows = std::mem::take(&mut self.scope().windows);
         self.share_outputs(&mut block, &mut columns, &mut order);
-        if matches!(select.distinct, Some(Distinct::Distinct)) {
+        if select.distinct {
             self.make_distinct(&mut block, &mut columns, &order)?;
         }
-        let count_all = modifiers.is_some_and(|modifiers| modifiers.sql_calc_found_rows);
+        let count_all = select.modifiers.sql_calc_found_rows;
         Ok(Query {
             body: Body::Select(Box::new(block)),
             columns,
@@ -129,34 +124,19 @@ impl Binder<'_> {
             limit: None,
             count_all: false,
         };
-        let source = super::logical::RelationSource::Derived {
+        let source = crate::logical::RelationSource::Derived {
             query: Some(Box::new(query)),
-            planned: None,
             lateral: false,
         };
         JoinTree::Relation(self.add_relation(source, "".into()))
     }
 
-    fn name_windows(&mut self, select: &Select) -> Result<()> {
-        for window in &select.named_window {
-            let NamedWindowExpr::WindowSpec(spec) = &window.1 else {
-                return Err(SqlError::not_supported("a window that is another one's name"));
-            };
-            let name = window.0.value.clone();
-            self.scope().named_windows.push((name, spec.clone()));
-        }
-        Ok(())
-    }
-
-    fn group_by(&mut self, select: &Select) -> Result<(Vec<(Slot, Expression)>, bool)> {
-        let GroupByExpr::Expressions(list, modifiers) = &select.group_by else {
-            return Err(SqlError::not_supported("GROUP BY ALL"));
-        };
+    fn group_by(&mut self, select: &SelectBlock) -> Result<(Vec<(Slot, Expression)>, bool)> {
         let groups = self.in_clause(Clause::GroupBy, |binder| {
-            let bound = list.iter().map(|expr| binder.group(expr, &select.projection));
+            let bound = select.group_by.iter().map(|expr| binder.group(expr, &select.projection));
             bound.collect::<Result<Vec<_>>>()
         })?;
-        let is_rollup = !modifiers.is_empty();
+        let is_rollup = select.rollup;
         let groups: Vec<(Slot, Expression)> = groups
             .into_iter()
             .map(|value| match value.kind {
@@ -176,11 +156,11 @@ impl Binder<'_> {
     fn group(&mut self, expr: &Expr, list: &[SelectItem]) -> Result<Expression> {
         let item = match (positional(expr), expr) {
             (Some(place), _) => {
-                let item = list.get(place.wrapping_sub(1)).and_then(expression_of);
+                let item = list.get(place.wrapping_sub(1)).and_then(SelectItem::expr);
                 Some(item.ok_or_else(|| unknown_position(place, "group statement"))?)
             }
-            (None, Expr::Identifier(name)) if name.quote_style.is_none() => {
-                let path = ColumnPath { schema: None, table: None, column: &name.value };
+            (None, Expr::Identifier(name)) => {
+                let path = ColumnPath { schema: None, table: None, column: name };
                 match self.scope().find(&path, Clause::GroupBy) {
                     Ok(Some(_)) => None,
                     Ok(None) => aliased(list, name),
@@ -220,15 +200,11 @@ impl Binder<'_> {
 
     fn select_item(&mut self, item: &SelectItem, into: &mut Vec<OutputColumn>) -> Result<()> {
         match item {
-            SelectItem::UnnamedExpr(expr) => self.output(expr, None, into),
-            SelectItem::ExprWithAlias { expr, alias } => {
-                self.output(expr, Some(&alias.value), into)
-            }
-            SelectItem::Wildcard(_) => self.wildcard(None, into),
-            SelectItem::QualifiedWildcard(SelectItemQualifiedWildcardKind::ObjectName(name), _) => {
-                self.wildcard(Some(&TableName::of(name)), into)
-            }
-            _ => Err(SqlError::not_supported("this part of a select list")),
+            SelectItem::Unnamed(expr) => self.output(expr, None, into),
+            SelectItem::Aliased { expr, alias: name }
+            | SelectItem::NamedAfterText { expr, name } => self.output(expr, Some(name), into),
+            SelectItem::Wildcard => self.wildcard(None, into),
+            SelectItem::QualifiedWildcard(table) => self.wildcard(Some(table), into),
         }
     }
 
@@ -261,16 +237,12 @@ impl Binder<'_> {
     /// The column that is selected as such.
     fn origin(&mut self, expr: &Expr) -> Option<ColumnOrigin> {
         let path = match expr {
-            Expr::Identifier(name) => ColumnPath { schema: None, table: None, column: &name.value },
+            Expr::Identifier(column) => ColumnPath { schema: None, table: None, column },
             Expr::CompoundIdentifier(parts) => match parts.as_slice() {
-                [table, column] if table.quote_style.is_none() => {
-                    ColumnPath { schema: None, table: Some(&table.value), column: &column.value }
+                [table, column] => ColumnPath { schema: None, table: Some(table), column },
+                [schema, table, column] => {
+                    ColumnPath { schema: Some(schema), table: Some(table), column }
                 }
-                [schema, table, column] => ColumnPath {
-                    schema: Some(&schema.value),
-                    table: Some(&table.value),
-                    column: &column.value,
-                },
                 _ => return None,
             },
             _ => return None,
@@ -322,7 +294,7 @@ impl Binder<'_> {
         Ok(())
     }
 
-    fn having(&mut self, select: &Select) -> Result<Vec<Expression>> {
+    fn having(&mut self, select: &SelectBlock) -> Result<Vec<Expression>> {
         let Some(having) = &select.having else { return Ok(Vec::new()) };
         self.scope().allows_windows = false;
         let bound = self.in_clause(Clause::Having, |binder| binder.bind_condition(having));
@@ -344,7 +316,7 @@ impl Binder<'_> {
                     expression.kind,
                     ExpressionKind::Literal(_) | ExpressionKind::Parameter(_)
                 ) {
-                    keys.push(SortKey { expression, descending: key.options.asc == Some(false) });
+                    keys.push(SortKey { expression, descending: key.ascending == Some(false) });
                 }
             }
             Ok(keys)
@@ -361,9 +333,7 @@ impl Binder<'_> {
         }
         if let Expr::Identifier(name) = expr {
             let level = self.scopes.len() - 1;
-            if name.quote_style.is_none()
-                && let Some(value) = self.alias_value(level, &name.value, Clause::OrderBy)?
-            {
+            if let Some(value) = self.alias_value(level, name, Clause::OrderBy)? {
                 return Ok(value);
             }
         }
@@ -381,15 +351,16 @@ impl Binder<'_> {
             if is_ready(&column.value) {
                 continue;
             }
-            let matching =
-                |key: &SortKey| super::same::same_expression(&key.expression, &column.value);
+            let matching = |key: &SortKey| {
+                crate::expression::same::same_expression(&key.expression, &column.value)
+            };
             if !order.iter().any(matching) {
                 continue;
             }
             let slot = self.new_slot(None);
             let shared = make::slot(slot, column.value.ty.clone());
             for key in order.iter_mut() {
-                if super::same::same_expression(&key.expression, &column.value) {
+                if crate::expression::same::same_expression(&key.expression, &column.value) {
                     key.expression = shared.clone();
                 }
             }
@@ -431,7 +402,7 @@ impl Binder<'_> {
         }
         let selected = slots.iter().map(|(slot, _)| *slot).collect();
         for (number, key) in order.iter().enumerate() {
-            let read = crate::plan::visit::reads(&key.expression);
+            let read = crate::expression::visit::reads(&key.expression);
             let outside = read
                 .difference(&selected)
                 .iter()
@@ -453,18 +424,17 @@ impl Binder<'_> {
     fn lock(&mut self, tree: &JoinTree, locks: &[LockClause]) -> Result<()> {
         let mut locked: Vec<RelationId> = Vec::new();
         for lock in locks {
-            let policy = match lock.nonblock {
-                None => WaitPolicy::Wait,
-                Some(NonBlock::Nowait) => WaitPolicy::NoWait,
-                Some(NonBlock::SkipLocked) => WaitPolicy::SkipLocked,
+            let policy = match lock.wait {
+                LockWait::Wait => WaitPolicy::Wait,
+                LockWait::Nowait => WaitPolicy::NoWait,
+                LockWait::SkipLocked => WaitPolicy::SkipLocked,
             };
-            let mode = match lock.lock_type {
-                LockType::Share => ReadMode::Share(policy),
-                LockType::Update => ReadMode::Update(policy),
+            let mode = match lock.strength {
+                LockStrength::Share => ReadMode::Share(policy),
+                LockStrength::Update => ReadMode::Update(policy),
             };
             let mut relations = tree.relations();
-            if let Some(of) = &lock.of {
-                let name = TableName::of(of);
+            if let Some(name) = &lock.of {
                 relations.retain(|relation| {
                     self.relations[relation.0].alias.eq_ignore_ascii_case(&name.name)
                 });
@@ -484,8 +454,8 @@ impl Binder<'_> {
                 locked.push(relation);
                 self.relations[number].mode = mode;
             }
-            if lock.lock_type == LockType::Update {
-                self.note_locked_tables(lock.of.as_ref().map(TableName::of).as_ref());
+            if lock.strength == LockStrength::Update {
+                self.note_locked_tables(lock.of.as_ref());
             }
         }
         Ok(())
@@ -548,46 +518,36 @@ fn is_ready(value: &Expression) -> bool {
     )
 }
 
-fn expression_of(item: &SelectItem) -> Option<&Expr> {
-    match item {
-        SelectItem::UnnamedExpr(expr) | SelectItem::ExprWithAlias { expr, .. } => Some(expr),
-        _ => None,
-    }
-}
-
-fn aliased<'l>(list: &'l [SelectItem], name: &Ident) -> Option<&'l Expr> {
+fn aliased<'l>(list: &'l [SelectItem], name: &str) -> Option<&'l Expr> {
     list.iter().find_map(|item| match item {
-        SelectItem::ExprWithAlias { expr, alias }
-            if alias.quote_style.is_none() && alias.value.eq_ignore_ascii_case(&name.value) =>
-        {
-            Some(expr)
-        }
+        SelectItem::Aliased { expr, alias } if alias.eq_ignore_ascii_case(name) => Some(expr),
         _ => None,
     })
 }
 
 /// The one item of the select list that a name means, as its alias or as the name of its column.
-fn selected<'l>(list: &'l [SelectItem], name: &Ident) -> Option<&'l Expr> {
+fn selected<'l>(list: &'l [SelectItem], name: &str) -> Option<&'l Expr> {
     let column_name = |expr: &Expr| match expr {
-        Expr::Identifier(name) => Some(name.value.clone()),
-        Expr::CompoundIdentifier(parts) => parts.last().map(|last| last.value.clone()),
+        Expr::Identifier(name) => Some(name.clone()),
+        Expr::CompoundIdentifier(parts) => parts.last().cloned(),
         _ => None,
     };
     let mut items = list.iter().filter_map(|item| match item {
-        SelectItem::ExprWithAlias { expr, alias } => Some((alias.value.clone(), expr)),
-        SelectItem::UnnamedExpr(expr) => Some((column_name(expr)?, expr)),
+        SelectItem::Aliased { expr, alias: shown }
+        | SelectItem::NamedAfterText { expr, name: shown } => Some((shown.clone(), expr)),
+        SelectItem::Unnamed(expr) => Some((column_name(expr)?, expr)),
         _ => None,
     });
-    let (_, first) = items.find(|(shown, _)| shown.eq_ignore_ascii_case(&name.value))?;
+    let (_, first) = items.find(|(shown, _)| shown.eq_ignore_ascii_case(name))?;
     let is_other =
-        |(shown, expr): (String, &Expr)| shown.eq_ignore_ascii_case(&name.value) && expr != first;
+        |(shown, expr): (String, &Expr)| shown.eq_ignore_ascii_case(name) && expr != first;
     if items.any(is_other) { None } else { Some(first) }
 }
 
 /// An aggregate in what is grouped by: error 1056.
 fn group_error(error: SqlError, expr: &Expr) -> SqlError {
     match error.code {
-        1111 => SqlError::new(1056, format!("Can't group on '{expr}'")),
+        1111 => SqlError::new(1056, format!("Can't group on '{}'", shown(expr))),
         _ => error,
     }
 }
@@ -595,16 +555,6 @@ fn group_error(error: SqlError, expr: &Expr) -> SqlError {
 /// Error 1051.
 pub(crate) fn unknown_table(name: &str) -> SqlError {
     SqlError::new(1051, format!("Unknown table '{name}'"))
-}
-
-/// Clauses that other systems have.
-fn refuse_foreign(select: &Select) -> Result<()> {
-    let is_foreign = select.qualify.is_some()
-        || select.top.is_some()
-        || select.prewhere.is_some()
-        || !select.lateral_views.is_empty()
-        || !select.connect_by.is_empty();
-    if is_foreign { Err(SqlError::not_supported("this clause of SELECT")) } else { Ok(()) }
 }
 
 /// Whether clients are told of a value as of a column: it is one of a table or of a temporary
@@ -615,11 +565,14 @@ fn is_stored(value: &Expression, origin: Option<&ColumnOrigin>) -> bool {
 
 /// The name of a column that has no alias.
 fn written_name(expr: &Expr) -> Arc<str> {
+    shown(expr).into()
+}
+
+/// A name without its table, and anything else as text.
+fn shown(expr: &Expr) -> String {
     match expr {
-        Expr::Identifier(name) => name.value.as_str().into(),
-        Expr::CompoundIdentifier(parts) => {
-            parts.last().map_or_else(|| "".into(), |last| last.value.as_str().into())
-        }
-        other => other.to_string().into(),
+        Expr::Identifier(name) => name.clone(),
+        Expr::CompoundIdentifier(parts) => parts.last().cloned().unwrap_or_default(),
+        other => render(other),
     }
 }

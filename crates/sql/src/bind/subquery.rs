@@ -11,17 +11,16 @@ use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
 use rustc_hash::FxHasher;
-use sqlparser::ast::{self, BinaryOperator, Expr, UnaryOperator};
 
 use crate::error::{Result, SqlError};
-use crate::expression::{CompareOperator, Expression, ExpressionKind};
-use crate::plan::optimiser::Optimiser;
-use crate::plan::visit::outer_slots;
-use crate::plan::{ComparedRow, JoinKind, QueryPlan, Subquery, SubqueryKind};
+use crate::expression::{
+    CompareOperator, ComparedRow, Expression, ExpressionKind, Subquery, SubqueryKind,
+};
+use crate::grammar::ast::{BinaryOperator, Expr, Query as WrittenQuery, UnaryOperator};
+use crate::logical::{Block, Body, JoinKind, JoinTree, Part, Query, RelationSource, outer_slots};
 use crate::types::SqlType;
 
 use super::expression::comparison_operator;
-use super::logical::{Block, Body, JoinTree, Query, RelationSource};
 use super::predicate::wrong_columns;
 use super::scope::{Clause, Scope};
 use super::{Binder, make};
@@ -34,27 +33,17 @@ pub(crate) struct SubqueryJoin {
 }
 
 impl Binder<'_> {
-    /// Binds and plans a subquery.
-    pub(crate) fn planned(&mut self, query: &ast::Query) -> Result<QueryPlan> {
-        let bound = self.deeper(|binder| binder.query(query))?;
-        self.plan_bound(bound)
+    /// Binds a subquery.
+    pub(crate) fn subquery(&mut self, query: &WrittenQuery) -> Result<Query> {
+        self.deeper(|binder| binder.query(query))
     }
 
-    /// Plans a query to its end.
-    pub(crate) fn plan_bound(&mut self, query: Query) -> Result<QueryPlan> {
-        let mut plan = Optimiser { binder: self }.plan_query(query)?;
-        crate::plan::finish::finish_query(&mut plan);
-        Ok(plan)
-    }
-
-    fn subquery_expression(
-        &mut self,
-        query: QueryPlan,
-        kind: SubqueryKind,
-        ty: SqlType,
-    ) -> Expression {
-        let outer_slots = outer_slots(&query);
-        let subquery = Subquery { query, kind, outer_slots };
+    fn subquery_expression(&mut self, query: Query, kind: SubqueryKind, ty: SqlType) -> Expression {
+        let outer_slots = outer_slots(&query, &self.relations);
+        let number = self.subqueries.len();
+        self.subqueries.push(query.columns.first().and_then(|column| column.display));
+        self.parts.push(Part::Subquery(query));
+        let subquery = Subquery { number, kind, outer_slots };
         Expression { kind: ExpressionKind::Subquery(Arc::new(subquery)), ty }
     }
 
@@ -86,13 +75,13 @@ impl Binder<'_> {
     }
 
     /// `(SELECT …)` as a value.
-    pub(crate) fn scalar_subquery(&mut self, query: &ast::Query) -> Result<Expression> {
-        let plan = self.planned(query)?;
-        let [column] = plan.columns.as_slice() else {
+    pub(crate) fn scalar_subquery(&mut self, query: &WrittenQuery) -> Result<Expression> {
+        let bound = self.subquery(query)?;
+        let [column] = bound.columns.as_slice() else {
             return Err(wrong_columns(1));
         };
         let ty = column.value.ty.clone().with_nullable(true);
-        Ok(self.subquery_expression(plan, SubqueryKind::Scalar, ty))
+        Ok(self.subquery_expression(bound, SubqueryKind::Scalar, ty))
     }
 
     /// An operand of a comparison: a subquery of several columns is a row there.
@@ -106,14 +95,14 @@ impl Binder<'_> {
     }
 
     /// `(SELECT …)` as a value, or `(SELECT …, …)` as a row each of whose values is a subquery.
-    fn scalar_or_row_subquery(&mut self, query: &ast::Query) -> Result<Expression> {
-        let first = self.planned(query)?;
+    fn scalar_or_row_subquery(&mut self, query: &WrittenQuery) -> Result<Expression> {
+        let first = self.subquery(query)?;
         let width = first.columns.len();
         let mut values = vec![self.one_column(first, 0)];
         for number in 1..width {
             self.expand("Row subquery")?;
-            let plan = self.planned(query)?;
-            values.push(self.one_column(plan, number));
+            let bound = self.subquery(query)?;
+            values.push(self.one_column(bound, number));
         }
         Ok(match values.pop() {
             Some(only) if values.is_empty() => only,
@@ -125,46 +114,43 @@ impl Binder<'_> {
     }
 
     /// One column of a subquery as a value.
-    fn one_column(&mut self, mut plan: QueryPlan, number: usize) -> Expression {
-        let column = plan.columns.swap_remove(number);
+    fn one_column(&mut self, mut bound: Query, number: usize) -> Expression {
+        let column = bound.columns.swap_remove(number);
         let ty = column.value.ty.clone().with_nullable(true);
-        plan.columns = vec![column];
-        self.subquery_expression(plan, SubqueryKind::Scalar, ty)
+        bound.columns = vec![column];
+        self.subquery_expression(bound, SubqueryKind::Scalar, ty)
     }
 
     /// `[NOT] EXISTS (SELECT …)`
-    pub(crate) fn exists(&mut self, query: &ast::Query, negated: bool) -> Result<Expression> {
+    pub(crate) fn exists(&mut self, query: &WrittenQuery) -> Result<Expression> {
         self.tests_rows = true;
-        let plan = self.planned(query)?;
+        let bound = self.subquery(query)?;
         self.tests_rows = false;
         let ty = SqlType::boolean().not_null();
-        Ok(self.subquery_expression(plan, SubqueryKind::Exists { negated }, ty))
+        Ok(self.subquery_expression(bound, SubqueryKind::Exists { negated: false }, ty))
     }
 
     /// `x [NOT] IN (SELECT …)`
     pub(crate) fn in_subquery(
         &mut self,
         operand: &Expr,
-        query: &ast::Query,
+        query: &WrittenQuery,
         negated: bool,
     ) -> Result<Expression> {
         let operand = self.operand(operand)?;
-        let plan = self.planned(query)?;
+        let bound = self.subquery(query)?;
         let operator = if negated { CompareOperator::NotEqual } else { CompareOperator::Equal };
-        self.quantified_by(operand, operator, plan, negated)
+        self.quantified_by(operand, operator, bound, negated)
     }
 
     /// `x = ANY (SELECT …)`
     pub(crate) fn quantified(
         &mut self,
         operand: &Expr,
-        operator: &BinaryOperator,
-        right: &Expr,
+        operator: BinaryOperator,
+        query: &WrittenQuery,
         all: bool,
     ) -> Result<Expression> {
-        let Expr::Subquery(query) = right else {
-            return Err(SqlError::not_supported("ANY or ALL of what is no subquery"));
-        };
         let operator = comparison_operator(operator);
         let operator =
             operator.ok_or_else(|| SqlError::not_supported("this operator with ANY or ALL"))?;
@@ -176,21 +162,21 @@ impl Binder<'_> {
         if matches!(operand.kind, ExpressionKind::Row(_)) && !is_equality {
             return Err(wrong_columns(1));
         }
-        let plan = self.planned(query)?;
-        self.quantified_by(operand, operator, plan, all)
+        let bound = self.subquery(query)?;
+        self.quantified_by(operand, operator, bound, all)
     }
 
     fn quantified_by(
         &mut self,
         operand: Expression,
         operator: CompareOperator,
-        plan: QueryPlan,
+        bound: Query,
         all: bool,
     ) -> Result<Expression> {
-        let (plan, compared, nullable) = self.beside_columns(operand, operator, plan)?;
+        let (bound, compared, nullable) = self.beside_columns(operand, operator, bound)?;
         let kind = SubqueryKind::Quantified { compared, all };
         let ty = SqlType::boolean().with_nullable(nullable);
-        Ok(self.subquery_expression(plan, kind, ty))
+        Ok(self.subquery_expression(bound, kind, ty))
     }
 
     /// A value or row and the columns of a query, made fit to be compared; and whether one may be
@@ -199,26 +185,26 @@ impl Binder<'_> {
         &mut self,
         operand: Expression,
         operator: CompareOperator,
-        mut plan: QueryPlan,
-    ) -> Result<(QueryPlan, ComparedRow, bool)> {
+        mut bound: Query,
+    ) -> Result<(Query, ComparedRow, bool)> {
         let written = match operand.kind {
             ExpressionKind::Row(list) => list,
             kind => vec![Expression { kind, ty: operand.ty }],
         };
-        if written.len() != plan.columns.len() {
+        if written.len() != bound.columns.len() {
             return Err(wrong_columns(written.len()));
         }
         let mut kinds = Vec::with_capacity(written.len());
         let mut operands = Vec::with_capacity(written.len());
         let mut nullable = false;
-        for (operand, column) in written.into_iter().zip(&mut plan.columns) {
+        for (operand, column) in written.into_iter().zip(&mut bound.columns) {
             nullable |= operand.ty.nullable || column.value.ty.nullable;
             let (kind, left, right) = self.comparable(operator, operand, column.value.clone())?;
             kinds.push(kind);
             operands.push(left);
             column.value = right;
         }
-        Ok((plan, ComparedRow { operands, operator, kinds }, nullable))
+        Ok((bound, ComparedRow { operands, operator, kinds }, nullable))
     }
 
     /// `(a, b) = (SELECT x, y …)`
@@ -234,11 +220,11 @@ impl Binder<'_> {
             _ => return Ok(None),
         };
         let row = self.bind(row)?;
-        let plan = self.planned(query)?;
-        let (plan, compared, nullable) = self.beside_columns(row, operator, plan)?;
+        let bound = self.subquery(query)?;
+        let (bound, compared, nullable) = self.beside_columns(row, operator, bound)?;
         let nullable = nullable || operator != CompareOperator::NullSafeEqual;
         let ty = SqlType::boolean().with_nullable(nullable);
-        Ok(Some(self.subquery_expression(plan, SubqueryKind::Row(compared), ty)))
+        Ok(Some(self.subquery_expression(bound, SubqueryKind::Row(compared), ty)))
     }
 
     /// Binds `WHERE`: conditions, and the joins that some of them are.
@@ -274,21 +260,20 @@ impl Binder<'_> {
                 self.bind_conjuncts(left, conditions, joins)?;
                 self.bind_conjuncts(right, conditions, joins)
             }
-            Expr::Nested(inner) => self.bind_conjuncts(inner, conditions, joins),
             Expr::InSubquery { expr, subquery, negated } => {
                 let condition = self.in_join(expr, subquery, *negated, joins)?;
                 conditions.extend(condition);
                 Ok(())
             }
-            Expr::Exists { subquery, negated } => {
-                let condition = self.exists_join(subquery, *negated, joins)?;
+            Expr::Exists(subquery) => {
+                let condition = self.exists_join(subquery, false, joins)?;
                 conditions.extend(condition);
                 Ok(())
             }
             Expr::UnaryOp { op: UnaryOperator::Not | UnaryOperator::BangNot, expr: inner } => {
                 match &**inner {
-                    Expr::Exists { subquery, negated } => {
-                        let condition = self.exists_join(subquery, !negated, joins)?;
+                    Expr::Exists(subquery) => {
+                        let condition = self.exists_join(subquery, true, joins)?;
                         conditions.extend(condition);
                         Ok(())
                     }
@@ -312,7 +297,7 @@ impl Binder<'_> {
 
     fn exists_join(
         &mut self,
-        query: &ast::Query,
+        query: &WrittenQuery,
         negated: bool,
         joins: &mut Vec<SubqueryJoin>,
     ) -> Result<Option<Expression>> {
@@ -329,9 +314,8 @@ impl Binder<'_> {
                 Ok(None)
             }
             Err(query) => {
-                let plan = self.plan_bound(*query)?;
                 let ty = SqlType::boolean().not_null();
-                Ok(Some(self.subquery_expression(plan, SubqueryKind::Exists { negated }, ty)))
+                Ok(Some(self.subquery_expression(*query, SubqueryKind::Exists { negated }, ty)))
             }
         }
     }
@@ -339,7 +323,7 @@ impl Binder<'_> {
     fn in_join(
         &mut self,
         operand: &Expr,
-        query: &ast::Query,
+        query: &WrittenQuery,
         negated: bool,
         joins: &mut Vec<SubqueryJoin>,
     ) -> Result<Option<Expression>> {
@@ -356,8 +340,7 @@ impl Binder<'_> {
         let has_null = operands.iter().any(|one| one.ty.nullable)
             || bound.columns.iter().any(|column| column.value.ty.nullable);
         if negated && has_null {
-            let plan = self.plan_bound(bound)?;
-            return self.quantified_by(operand, operator, plan, negated).map(Some);
+            return self.quantified_by(operand, operator, bound, negated).map(Some);
         }
         let kind = if negated { JoinKind::Anti } else { JoinKind::Semi };
         let (right, columns, mut conditions) = match self.joinable(bound) {
@@ -366,9 +349,11 @@ impl Binder<'_> {
                 let Some(right) = from else { return Err(wrong_columns(operands.len())) };
                 (right, columns, conditions)
             }
-            Err(query) => match self.as_relation(*query)? {
+            Err(query) => match self.as_relation(query) {
                 Ok((right, columns)) => (right, columns, Vec::new()),
-                Err(plan) => return self.quantified_by(operand, operator, plan, negated).map(Some),
+                Err(query) => {
+                    return self.quantified_by(operand, operator, *query, negated).map(Some);
+                }
             },
         };
         for (operand, column) in operands.into_iter().zip(columns) {
@@ -378,27 +363,26 @@ impl Binder<'_> {
         Ok(None)
     }
 
-    /// A query as a table reference, or its plan if it reads outer queries.
+    /// A query as a table reference; the query itself if it reads outer queries.
     #[allow(clippy::type_complexity)]
     fn as_relation(
         &mut self,
-        query: Query,
-    ) -> Result<std::result::Result<(JoinTree, Vec<Expression>), QueryPlan>> {
-        let plan = self.plan_bound(query)?;
-        if !outer_slots(&plan).is_empty() || self.join_tables(1).is_err() {
-            return Ok(Err(plan));
+        query: Box<Query>,
+    ) -> std::result::Result<(JoinTree, Vec<Expression>), Box<Query>> {
+        if !outer_slots(&query, &self.relations).is_empty() || self.join_tables(1).is_err() {
+            return Err(query);
         }
         let types: Vec<SqlType> =
-            plan.columns.iter().map(|column| column.value.ty.clone()).collect();
-        let planned = Some(Box::new(plan));
-        let source = RelationSource::Derived { query: None, planned, lateral: false };
+            query.columns.iter().map(|column| column.value.ty.clone()).collect();
+        let source = RelationSource::Derived { query: Some(query), lateral: false };
         let relation = self.add_relation(source, Arc::from("<subquery>"));
+        self.parts.push(Part::Relation(relation));
         let columns = types.into_iter().zip(0_u16..).map(|(ty, number)| {
             let slot = self.relation_slot(relation, number);
             make::slot(slot, ty)
         });
         let columns = columns.collect();
-        Ok(Ok((JoinTree::Relation(relation), columns)))
+        Ok((JoinTree::Relation(relation), columns))
     }
 
     /// The block of a query that can be the right side of a semi join, with its columns; its tables
@@ -421,7 +405,7 @@ impl Binder<'_> {
         };
         let columns: Vec<Expression> =
             query.columns.iter().map(|column| column.value.clone()).collect();
-        let is_stable = !columns.iter().any(crate::plan::volatility::is_row_dependent);
+        let is_stable = !columns.iter().any(crate::expression::volatility::is_row_dependent);
         let tables = match &query.body {
             Body::Select(block) => block.from.as_ref().map_or(0, JoinTree::count),
             _ => 0,

@@ -13,10 +13,9 @@ use crate::catalog::model::{DefaultValue, TableModel};
 use crate::error::{Result, SqlError};
 use crate::expression::{Expression, ExpressionKind, Slot};
 use crate::grammar::{self, ast::ColumnName};
-use crate::plan::{CheckedBy, NeededPrivilege, RowCheck};
+use crate::logical::{CheckedBy, NeededPrivilege, RelationId, RelationSource, RowCheck};
 
 use super::Binder;
-use super::logical::{RelationId, RelationSource};
 use super::scope::{Clause, ColumnPath, ColumnSource, Scope, ScopeColumn, ScopeTable, ShownColumn};
 
 /// What is worked out over a written row.

@@ -5,17 +5,15 @@
 //!   columns: the common types of the sides; names: those of the first side
 //! ```
 
-use sqlparser::ast::{LockClause, OrderByExpr, SetExpr, SetOperator, SetQuantifier};
-
 use crate::catalog::model::same_name;
 use crate::error::{Result, SqlError};
 use crate::expression::{Expression, SortKey};
-use crate::plan::{OutputColumn, SetOperation};
+use crate::grammar::ast::{Expr, LockClause, OrderByExpr, SetExpr, SetOperator};
+use crate::logical::{Body, OutputColumn, Query, SetOperation};
 use crate::types::{Display, SqlType, unify::unify};
 
 use super::aggregate::{positional, unknown_position};
 use super::display::common_display;
-use super::logical::{Body, Query};
 use super::scope::{Clause, ColumnSource, Scope, ScopeColumn, ScopeTable, ShownColumn};
 use super::{Binder, make};
 
@@ -25,20 +23,19 @@ impl Binder<'_> {
         &mut self,
         left: &SetExpr,
         op: SetOperator,
-        quantifier: SetQuantifier,
+        all: bool,
         right: &SetExpr,
         locks: &[LockClause],
     ) -> Result<Query> {
         let operation = match op {
             SetOperator::Union => SetOperation::Union,
             SetOperator::Intersect => SetOperation::Intersect,
-            SetOperator::Except | SetOperator::Minus => SetOperation::Except,
+            SetOperator::Except => SetOperation::Except,
         };
-        let all = quantifier == SetQuantifier::All;
         let mut sides = Vec::new();
-        self.flatten(left, op, quantifier, &[], &mut sides)?;
+        self.flatten(left, op, all, &[], &mut sides)?;
         // A locking clause behind the whole is the last side's.
-        self.flatten(right, op, quantifier, locks, &mut sides)?;
+        self.flatten(right, op, all, locks, &mut sides)?;
         self.united(operation, all, sides)
     }
 
@@ -47,16 +44,16 @@ impl Binder<'_> {
         &mut self,
         body: &SetExpr,
         op: SetOperator,
-        quantifier: SetQuantifier,
+        all: bool,
         locks: &[LockClause],
         into: &mut Vec<Query>,
     ) -> Result<()> {
         match body {
-            SetExpr::SetOperation { left, op: inner, set_quantifier, right }
-                if *inner == op && *set_quantifier == quantifier && op == SetOperator::Union =>
+            SetExpr::SetOperation { left, op: inner, all: keeps_all, right }
+                if *inner == op && *keeps_all == all && op == SetOperator::Union =>
             {
-                self.flatten(left, op, quantifier, &[], into)?;
-                self.flatten(right, op, quantifier, locks, into)?;
+                self.flatten(left, op, all, &[], into)?;
+                self.flatten(right, op, all, locks, into)?;
             }
             _ => into.push(self.body(body, &[], locks)?),
         }
@@ -195,15 +192,15 @@ impl Binder<'_> {
                     let column = columns.get(place.wrapping_sub(1));
                     column.ok_or_else(|| unknown_position(place, "order clause"))?.value.clone()
                 }
-                (None, sqlparser::ast::Expr::Identifier(name)) if name.quote_style.is_none() => {
-                    let found = columns.iter().find(|column| same_name(&column.name, &name.value));
+                (None, Expr::Identifier(name)) => {
+                    let found = columns.iter().find(|column| same_name(&column.name, name));
                     match found {
                         Some(column) => column.value.clone(),
                         None => self.bind_single(&key.expr)?,
                     }
                 }
-                (None, sqlparser::ast::Expr::CompoundIdentifier(parts)) if parts.len() > 1 => {
-                    let table = &parts[parts.len() - 2].value;
+                (None, Expr::CompoundIdentifier(parts)) if parts.len() > 1 => {
+                    let table = &parts[parts.len() - 2];
                     let message = format!(
                         "Table '{table}' from one of the SELECTs cannot be used in global ORDER clause"
                     );
@@ -211,7 +208,7 @@ impl Binder<'_> {
                 }
                 (None, expr) => self.bind_single(expr)?,
             };
-            Ok(SortKey { expression, descending: key.options.asc == Some(false) })
+            Ok(SortKey { expression, descending: key.ascending == Some(false) })
         });
         keys.collect()
     }

@@ -1,40 +1,32 @@
 //! `UPDATE`.
 
-use sqlparser::ast::{OrderByExpr, TableFactor, TableWithJoins};
-
 use crate::catalog::model::{IndexPartModel, TableModel};
 use crate::error::{Result, SqlError};
-use crate::expression::{Expression, ExpressionKind, Slot};
-use crate::grammar::ast::{self, ValueOrDefault};
-use crate::plan::finish::finish;
-use crate::plan::optimiser::Optimiser;
-use crate::plan::visit::{SlotSet, add_all_reads, add_reads};
-use crate::plan::{
-    Access, Assignment, NeededPrivilege, NodeKind, PlanNode, UpdatePlan, WriteTarget,
-};
+use crate::expression::{Expression, ExpressionKind};
+use crate::grammar::ast::{self, Expr, OrderByExpr, TableFactor, TableWithJoins, ValueOrDefault};
+use crate::logical::{Assignment, Block, BoundUpdate, NeededPrivilege, RelationId, WriteTarget};
 
 use super::Binder;
-use super::logical::{Block, Body, Query, RelationId, RelationSource};
 use super::scope::{Clause, Scope};
 use super::target::AssignedColumn;
 
 impl Binder<'_> {
-    /// Binds and plans an `UPDATE`.
+    /// Binds an `UPDATE`.
     ///
     /// # Errors
     /// What its parts answer.
-    pub fn update(&mut self, update: &ast::Update) -> Result<UpdatePlan> {
+    pub fn update(&mut self, update: &ast::Update) -> Result<BoundUpdate> {
         if let Some(with) = &update.with {
             self.name_common_tables(with)?;
         }
         self.block_hints = self.block_hints(&update.hints);
         self.scopes.push(Scope::default());
-        let planned = self.update_in_scope(update);
+        let bound = self.update_in_scope(update);
         self.scopes.pop();
-        planned
+        bound
     }
 
-    fn update_in_scope(&mut self, update: &ast::Update) -> Result<UpdatePlan> {
+    fn update_in_scope(&mut self, update: &ast::Update) -> Result<BoundUpdate> {
         if is_single(&update.tables) {
             self.wanted = NeededPrivilege::Update;
         }
@@ -71,7 +63,7 @@ impl Binder<'_> {
         let block = self.written_block(from.tree, from.conditions, update.selection.as_ref())?;
         let (order, limit) =
             self.written_order(&update.order_by, update.limit.as_ref(), targets.len())?;
-        let mut targets = targets
+        let targets = targets
             .into_iter()
             .map(|(relation, assignments)| {
                 let may_be_absent =
@@ -80,13 +72,7 @@ impl Binder<'_> {
                 Ok(WriteTarget { may_be_absent, ..target })
             })
             .collect::<Result<Vec<_>>>()?;
-        let relations = block.from.as_ref().map_or(0, |tree| tree.relations().len());
-        let source = self.plan_source(block, order, limit, &targets)?;
-        for target in &mut targets {
-            target.in_turn = relations <= 1 || self.is_changed_while_joining(&source, target);
-        }
-        let gather_first = relations > 1 || self.moves_rows(&source, &targets);
-        Ok(UpdatePlan { source, targets, ignore: update.ignore, gather_first })
+        Ok(BoundUpdate { block, order, limit, targets, ignore: update.ignore })
     }
 
     /// Refuses what no order of changes makes sense of.
@@ -177,9 +163,9 @@ impl Binder<'_> {
     /// The rows that a statement writes to.
     pub(crate) fn written_block(
         &mut self,
-        tree: Option<super::logical::JoinTree>,
+        tree: Option<crate::logical::JoinTree>,
         mut conditions: Vec<Expression>,
-        selection: Option<&sqlparser::ast::Expr>,
+        selection: Option<&Expr>,
     ) -> Result<Block> {
         let mut joins = Vec::new();
         if let Some(selection) = selection {
@@ -196,7 +182,7 @@ impl Binder<'_> {
     pub(crate) fn written_order(
         &mut self,
         order: &[OrderByExpr],
-        limit: Option<&sqlparser::ast::Expr>,
+        limit: Option<&Expr>,
         targets: usize,
     ) -> Result<(Vec<crate::expression::SortKey>, Option<Expression>)> {
         let is_single = targets <= 1 && self.scope().tables.len() == 1;
@@ -243,61 +229,6 @@ impl Binder<'_> {
             checks,
         })
     }
-
-    /// Plans the rows that a statement writes to.
-    pub(crate) fn plan_source(
-        &mut self,
-        block: Block,
-        order: Vec<crate::expression::SortKey>,
-        limit: Option<Expression>,
-        targets: &[WriteTarget],
-    ) -> Result<PlanNode> {
-        let query = Query {
-            body: Body::Select(Box::new(block)),
-            columns: Vec::new(),
-            order,
-            offset: None,
-            limit,
-            count_all: false,
-        };
-        let mut source = Optimiser { binder: self }.plan_query(query)?.root;
-        let mut needed = SlotSet::default();
-        for target in targets {
-            needed.insert(target.row_key);
-            needed.insert(target.row_payload);
-            target.row.iter().for_each(|(_, slot)| needed.insert(*slot));
-            let values = target.assignments.iter().filter_map(|one| one.value.as_ref());
-            values.for_each(|value| add_reads(value, &mut needed));
-            target.checks.iter().for_each(|check| add_reads(&check.condition, &mut needed));
-        }
-        finish(&mut source, &needed);
-        Ok(source)
-    }
-
-    /// Whether the changes may move rows in the index that they are found by, or a subquery reads the table.
-    fn moves_rows(&self, source: &PlanNode, targets: &[WriteTarget]) -> bool {
-        targets.iter().any(|target| self.is_read_twice(target) || moves(source, target))
-    }
-
-    /// Whether MySQL changes the rows of a target while it joins: the table is read first and once,
-    /// and no condition reads what is set.
-    fn is_changed_while_joining(&self, source: &PlanNode, target: &WriteTarget) -> bool {
-        let mut reads = SlotSet::default();
-        add_all_reads(source, &mut reads);
-        let is_set = |ordinal: u16| {
-            target.assignments.iter().any(|assignment| assignment.ordinal == ordinal)
-        };
-        let mut row = target.row.iter();
-        first_row_key(source) == Some(target.row_key)
-            && !self.is_read_twice(target)
-            && !row.any(|(ordinal, slot)| is_set(*ordinal) && reads.contains(*slot))
-    }
-
-    /// Whether the statement names a target's table more than once.
-    pub(crate) fn is_read_twice(&self, target: &WriteTarget) -> bool {
-        let same = |relation: &&super::logical::Relation| matches!(&relation.source, RelationSource::Table(table) if table.id == target.table.id);
-        self.relations.iter().filter(same).count() > 1
-    }
 }
 
 /// Whether a column is part of the key that InnoDB clusters the table by: the primary key, or the
@@ -312,49 +243,6 @@ fn is_clustered(table: &TableModel, ordinal: u16) -> bool {
     };
     let key = table.primary_key().or_else(first_unique);
     key.is_some_and(|key| key.parts.iter().any(|part| part.ordinal == ordinal))
-}
-
-/// Where the row's key of the table is that a plan reads first.
-fn first_row_key(node: &PlanNode) -> Option<Slot> {
-    if let NodeKind::Scan(scan) = &node.kind {
-        return scan.row_key;
-    }
-    let mut first = None;
-    crate::plan::visit::for_each_input(node, &mut |input| {
-        first.get_or_insert_with(|| first_row_key(input));
-    });
-    first.flatten()
-}
-
-fn moves(node: &PlanNode, target: &WriteTarget) -> bool {
-    if let NodeKind::Scan(scan) = &node.kind
-        && scan.row_key == Some(target.row_key)
-    {
-        return changes_way(&scan.access, target);
-    }
-    let mut found = false;
-    crate::plan::visit::for_each_input(node, &mut |input| found = found || moves(input, target));
-    found
-}
-
-fn changes_way(access: &Access, target: &WriteTarget) -> bool {
-    let index = match access {
-        Access::Point { .. } => return false,
-        Access::Full { index } | Access::Ranges { index, .. } => *index,
-        Access::Union(parts) => return parts.iter().any(|part| changes_way(part, target)),
-    };
-    let index = match index {
-        Some(number) => target.table.index_numbered(number),
-        None => target.table.primary_key(),
-    };
-    let is_set = |ordinal: u16| {
-        let on_update = target
-            .table
-            .by_ordinal(ordinal)
-            .is_some_and(|column| column.on_update_now.is_some() || column.generated.is_some());
-        on_update || target.assignments.iter().any(|one| one.ordinal == ordinal)
-    };
-    index.is_some_and(|index| index.parts.iter().any(|part| is_set(part.ordinal)))
 }
 
 /// Whether an expression is the word `DEFAULT`.

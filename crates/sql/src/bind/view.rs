@@ -2,20 +2,18 @@
 
 use std::sync::Arc;
 
-use sqlparser::ast;
-
 use crate::catalog::SessionCatalog;
 use crate::catalog::model::{CheckOption, TableModel, ViewAlgorithm, ViewModel};
 use crate::error::{Result, SqlError};
 use crate::expression::Expression;
-use crate::grammar::{self, ast::Statement};
-use crate::plan::{PlanContext, ViewUser};
+use crate::expression::same::same_expression;
+use crate::grammar;
+use crate::grammar::ast::{Query as WrittenQuery, Statement};
+use crate::logical::{PlanContext, Query, ViewUser};
 use crate::types::EvaluationContext;
 
 use super::Binder;
 use super::from::FromItem;
-use super::logical::Query;
-use super::same::same_expression;
 use super::scope::{ColumnSource, Scope, ScopeColumn, ShownColumn};
 
 impl Binder<'_> {
@@ -153,7 +151,7 @@ pub(crate) fn is_updatable(
 ///
 /// # Errors
 /// What binding the query answers.
-pub(crate) fn would_be_updatable(query: &ast::Query, context: &PlanContext<'_>) -> Result<bool> {
+pub(crate) fn would_be_updatable(query: &WrittenQuery, context: &PlanContext<'_>) -> Result<bool> {
     let mut binder = Binder::new(context);
     binder.scopes.push(Scope::default());
     let query = binder.deeper(|binder| binder.query(query))?;

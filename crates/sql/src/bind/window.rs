@@ -5,18 +5,16 @@
 //!     one window with two calls; each writes a slot
 //! ```
 
-use sqlparser::ast::{
-    Expr, Function, WindowFrame as WrittenFrame, WindowFrameBound, WindowFrameUnits, WindowSpec,
-    WindowType,
-};
-
 use crate::error::{Result, SqlError};
+use crate::expression::same::{same_expression, same_list};
 use crate::expression::{AggregateCall, Expression, SortKey};
-use crate::plan::{FrameBound, WindowCall, WindowFrame, WindowFunction};
+use crate::grammar::ast::{
+    Expr, Function, Window as WrittenWindow, WindowFrame as WrittenFrame, WindowFrameBound,
+    WindowFrameUnits, WindowSpec,
+};
+use crate::logical::{FrameBound, Window, WindowCall, WindowFrame, WindowFunction};
 use crate::types::SqlType;
 
-use super::logical::Window;
-use super::same::{same_expression, same_list};
 use super::scope::Clause;
 use super::{Binder, make};
 
@@ -49,9 +47,9 @@ impl Binder<'_> {
             );
             return Err(SqlError::new(3593, message));
         }
-        let window = match &function.over {
-            Some(WindowType::NamedWindow(named)) => self.named_window(&named.value)?,
-            Some(WindowType::WindowSpec(spec)) => self.window_of(spec)?,
+        let window = match function.over.as_deref() {
+            Some(WrittenWindow::Named(name)) => self.named_window(name)?,
+            Some(WrittenWindow::Spec(spec)) => self.window_of(spec)?,
             None => return Err(SqlError::not_supported("OVER without a window")),
         };
         let (of, arguments, ty) = self.window_function(name, function)?;
@@ -158,7 +156,7 @@ impl Binder<'_> {
     fn window_of(&mut self, spec: &WindowSpec) -> Result<Window> {
         let mut spec = spec.clone();
         let mut names = 0;
-        while let Some(name) = spec.window_name.take() {
+        while let Some(name) = spec.name.take() {
             names += 1;
             if names > 64 {
                 return Err(SqlError::new(
@@ -166,17 +164,17 @@ impl Binder<'_> {
                     "There is a circularity in the window dependency graph.",
                 ));
             }
-            let base = self.named_spec(&name.value)?;
+            let base = self.named_spec(&name)?;
             if spec.partition_by.is_empty() {
                 spec.partition_by = base.partition_by;
             }
             if spec.order_by.is_empty() {
                 spec.order_by = base.order_by;
             }
-            if spec.window_frame.is_none() {
-                spec.window_frame = base.window_frame;
+            if spec.frame.is_none() {
+                spec.frame = base.frame;
             }
-            spec.window_name = base.window_name;
+            spec.name = base.name;
         }
         self.in_clause(Clause::Window, |binder| binder.bind_window(&spec))
     }
@@ -196,9 +194,9 @@ impl Binder<'_> {
         let mut order = Vec::with_capacity(spec.order_by.len());
         for key in &spec.order_by {
             let expression = self.bind_single(&key.expr)?;
-            order.push(SortKey { expression, descending: key.options.asc == Some(false) });
+            order.push(SortKey { expression, descending: key.ascending == Some(false) });
         }
-        let frame = self.frame(spec.window_frame.as_ref(), &order)?;
+        let frame = self.frame(spec.frame.as_ref(), &order)?;
         Ok(Window { partition, order, frame, calls: Vec::new() })
     }
 
@@ -215,8 +213,8 @@ impl Binder<'_> {
             WindowFrameUnits::Range => false,
             WindowFrameUnits::Groups => return Err(SqlError::not_supported("GROUPS")),
         };
-        let start = self.bound(&frame.start_bound, rows, order)?;
-        let end = match &frame.end_bound {
+        let start = self.bound(&frame.start, rows, order)?;
+        let end = match &frame.end {
             Some(end) => self.bound(end, rows, order)?,
             None => FrameBound::CurrentRow,
         };

@@ -2,8 +2,6 @@
 
 use std::sync::Arc;
 
-use sqlparser::ast::Query;
-
 use crate::bind::{
     BoundRowExpression, bind_row_expression, kept_type, query_columns, would_be_updatable,
 };
@@ -11,8 +9,9 @@ use crate::catalog::SessionCatalog;
 use crate::catalog::ddl::{ExpressionBinder, QueryColumn, RowExpression};
 use crate::catalog::model::TableModel;
 use crate::error::Result;
-use crate::plan::PlanContext;
-use crate::plan::volatility::volatile_function;
+use crate::expression::volatility::volatile_function;
+use crate::grammar::ast::Query;
+use crate::logical::PlanContext;
 use crate::types::{Datum, EvaluationContext, SqlType};
 
 use super::DetachedExpression;
@@ -79,7 +78,7 @@ impl ExpressionBinder for DefinitionBinder<'_> {
     fn query_columns(&self, query: &Query, schema: &str) -> Result<Vec<QueryColumn>> {
         let context = PlanContext::new(self.catalog, Some(schema), self.evaluation);
         let columns = query_columns(query, &context)?;
-        let column = |column: crate::plan::OutputColumn| {
+        let column = |column: crate::logical::OutputColumn| {
             let origin = column.origin.as_ref().and_then(|origin| {
                 let found = self.catalog.table(&origin.schema, &origin.original_table).ok()?;
                 let ordinal = found.column(&origin.original_name)?.ordinal;

@@ -126,6 +126,7 @@ fn blank_plan(frame_slots: u32) -> PreparedPlan {
         frame_slots,
         parameters: Vec::new(),
         common_tables: Vec::new(),
+        subqueries: Vec::new(),
         definitions_version: 0,
         conditions: Vec::new(),
         writes_parents: true,

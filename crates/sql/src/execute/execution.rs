@@ -18,13 +18,14 @@ use smallvec::SmallVec;
 use crate::catalog::model::TableModel;
 use crate::catalog::{SessionCatalog, SessionTables};
 use crate::error::{Result, SqlError};
-use crate::expression::{KnownPatterns, Slot};
+use crate::expression::Slot;
 use crate::plan::{Counters, PreparedPlan};
 use crate::types::{Datum, EvaluationContext, SqlType};
 
 use super::common_table::CommonTables;
 use super::counters::RowCounts;
 use super::given::GivenRows;
+use super::known_patterns::KnownPatterns;
 use super::memory::MemoryBudget;
 use super::spill::{SpillDirectory, SpillFile};
 use super::subquery::Answers;

@@ -37,7 +37,7 @@ impl InsertPlan {
         let NodeKind::Values { rows, slots } = &self.source.root.kind else { return false };
         let [row] = &rows[..] else { return false };
         let is_parameter = |(number, value): (usize, &crate::expression::Expression)| matches!(value.kind, ExpressionKind::Parameter(of) if of as usize == number);
-        let is_slot = |(number, column): (usize, &crate::plan::OutputColumn)| matches!(column.value.kind, ExpressionKind::Slot(of) if Some(&of) == slots.get(number));
+        let is_slot = |(number, column): (usize, &crate::logical::OutputColumn)| matches!(column.value.kind, ExpressionKind::Slot(of) if Some(&of) == slots.get(number));
         !row.is_empty()
             && row.len() == self.columns.len()
             && row.iter().enumerate().all(is_parameter)

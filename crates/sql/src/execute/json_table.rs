@@ -2,8 +2,8 @@
 
 use crate::error::{Result, SqlError};
 use crate::expression::{Expression, Slot};
-use crate::functions::json::Path;
-use crate::plan::json_table::{JsonColumn, JsonColumnSource, JsonLevel, Otherwise};
+use crate::functions::JsonPath;
+use crate::logical::json_table::{JsonColumn, JsonColumnSource, JsonLevel, Otherwise};
 use crate::types::cast::{self, Source, Target};
 use crate::types::cast::{fitting_context, fitting_value};
 use crate::types::json::JsonValue;
@@ -116,7 +116,7 @@ impl Rows {
     fn found_value(
         &self,
         column: &JsonColumn,
-        path: &Path,
+        path: &JsonPath,
         value: &JsonValue,
         on_empty: &Otherwise,
         on_error: &Otherwise,

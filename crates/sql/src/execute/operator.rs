@@ -101,7 +101,7 @@ fn build_uncounted<'p>(node: &'p PlanNode, execution: &Execution<'_>) -> Input<'
         NodeKind::SetOperation { operation, all, inputs, slots } => {
             let set = SetOperator::new(*operation, *all, inputs, slots, execution);
             match operation {
-                crate::plan::SetOperation::Union if !all => {
+                crate::logical::SetOperation::Union if !all => {
                     Box::new(Distinct::new(Box::new(set), slots, &[]))
                 }
                 _ => Box::new(set),

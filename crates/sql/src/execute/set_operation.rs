@@ -16,7 +16,8 @@ use rustc_hash::FxHashMap;
 
 use crate::error::Result;
 use crate::expression::Slot;
-use crate::plan::{QueryPlan, SetOperation};
+use crate::logical::SetOperation;
+use crate::plan::QueryPlan;
 use crate::types::{Datum, SqlType, write_sort_key};
 
 use super::Execution;

@@ -7,7 +7,7 @@
 use firn_format::value::ValueRef;
 
 use crate::error::Result;
-use crate::plan::OutputColumn;
+use crate::logical::OutputColumn;
 use crate::types::{Datum, SqlType};
 
 /// Takes a result's rows, value by value.

@@ -8,13 +8,13 @@
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::error::{Result, SqlError};
-use crate::expression::CompareOperator;
-use crate::expression::evaluate::compare_tuples;
-use crate::plan::{ComparedRow, Subquery, SubqueryKind};
+use crate::expression::{CompareOperator, ComparedRow, Subquery, SubqueryKind};
+use crate::plan::SubqueryPlan;
 use crate::types::{ComparisonKind, Datum};
 use crate::watch::{Recursion, nest};
 
 use super::Execution;
+use super::evaluate::compare_tuples;
 use super::memory::{Reservation, size_of_values};
 use super::operator::QueryRows;
 use super::row_key::write_comparison_key;
@@ -53,25 +53,26 @@ struct Rows {
 /// The value of a subquery where one value stands.
 pub(crate) fn evaluate(subquery: &Subquery, execution: &mut Execution<'_>) -> Result<Datum> {
     nest(Recursion::Execute)?;
-    let key = key_of(subquery);
+    let number = subquery.number;
     if let Some(ComparedRow { operands, operator, kinds }) = subquery.kind.compared() {
         let values: Vec<Datum> =
             operands.iter().map(|operand| operand.evaluate(execution)).collect::<Result<_>>()?;
-        prepare(key, subquery, execution)?;
-        let truth = match (execution.answers.0.get(&key).map(|kept| &kept.answer), &subquery.kind) {
-            (Some(Answer::Rows(rows)), SubqueryKind::Quantified { all, .. }) => {
-                quantified(&values, rows, *operator, kinds, *all)
-            }
-            (Some(Answer::Row(Some(row))), _) => {
-                compare_tuples(*operator, kinds.iter(), &values, row)
-            }
-            // No row is not even equal to a row of NULLs.
-            _ => (*operator == CompareOperator::NullSafeEqual).then_some(false),
-        };
+        prepare(subquery, execution)?;
+        let truth =
+            match (execution.answers.0.get(&number).map(|kept| &kept.answer), &subquery.kind) {
+                (Some(Answer::Rows(rows)), SubqueryKind::Quantified { all, .. }) => {
+                    quantified(&values, rows, *operator, kinds, *all)
+                }
+                (Some(Answer::Row(Some(row))), _) => {
+                    compare_tuples(*operator, kinds.iter(), &values, row)
+                }
+                // No row is not even equal to a row of NULLs.
+                _ => (*operator == CompareOperator::NullSafeEqual).then_some(false),
+            };
         return Ok(Datum::from_bool(truth));
     }
-    prepare(key, subquery, execution)?;
-    match execution.answers.0.get(&key).map(|kept| &kept.answer) {
+    prepare(subquery, execution)?;
+    match execution.answers.0.get(&number).map(|kept| &kept.answer) {
         Some(Answer::Datum(datum)) => Ok(datum.clone()),
         Some(Answer::Row(Some(row))) if row.len() == 1 => Ok(row[0].clone()),
         Some(Answer::Row(None)) | None => Ok(Datum::Null),
@@ -79,16 +80,11 @@ pub(crate) fn evaluate(subquery: &Subquery, execution: &mut Execution<'_>) -> Re
     }
 }
 
-/// What its answers are kept by: the plan does not move.
-fn key_of(subquery: &Subquery) -> usize {
-    std::ptr::from_ref(subquery) as usize
-}
-
 impl Execution<'_> {
     /// Whether there is an answer of a subquery for some values of what it reads outside of itself.
     #[must_use]
     pub fn has_answer(&self, subquery: &Subquery) -> bool {
-        self.answers.0.contains_key(&key_of(subquery))
+        self.answers.0.contains_key(&subquery.number)
     }
 
     /// Keeps the answer of a subquery that reads nothing outside of itself: its only row, or that it has none.
@@ -96,29 +92,37 @@ impl Execution<'_> {
     /// # Panics
     /// If it does read something.
     pub fn keep_answer(&mut self, subquery: &Subquery, row: Option<Vec<Datum>>) {
-        assert!(subquery.outer_slots.is_empty(), "an answer for all rows");
+        let plan = &self.plan.subqueries[subquery.number];
+        assert!(plan.outer_slots.is_empty(), "an answer for all rows");
         let kept = Kept { outer: Vec::new(), answer: Answer::Row(row) };
-        self.answers.0.insert(key_of(subquery), kept);
+        self.answers.0.insert(subquery.number, kept);
     }
 }
 
 /// Sees to it that the kept answer is the one for the present values of the outer slots.
-fn prepare(key: usize, subquery: &Subquery, execution: &mut Execution<'_>) -> Result<()> {
-    if let Some(kept) = execution.answers.0.get(&key) {
-        let same = subquery.outer_slots.iter().zip(&kept.outer);
+fn prepare(subquery: &Subquery, execution: &mut Execution<'_>) -> Result<()> {
+    let number = subquery.number;
+    let plan = execution.plan.subqueries.get(number);
+    let plan = plan.ok_or_else(|| SqlError::not_supported("a subquery here"))?;
+    if let Some(kept) = execution.answers.0.get(&number) {
+        let same = plan.outer_slots.iter().zip(&kept.outer);
         if same.into_iter().all(|(slot, value)| execution.get(*slot) == value) {
             return Ok(());
         }
     }
-    let outer = subquery.outer_slots.iter().map(|slot| execution.get(*slot).clone()).collect();
-    let answer = answer(subquery, execution)?;
-    execution.answers.0.insert(key, Kept { outer, answer });
+    let outer = plan.outer_slots.iter().map(|slot| execution.get(*slot).clone()).collect();
+    let answer = answer(subquery, plan, execution)?;
+    execution.answers.0.insert(number, Kept { outer, answer });
     Ok(())
 }
 
-fn answer(subquery: &Subquery, execution: &mut Execution<'_>) -> Result<Answer> {
+fn answer(
+    subquery: &Subquery,
+    plan: &SubqueryPlan,
+    execution: &mut Execution<'_>,
+) -> Result<Answer> {
     execution.check_cancelled()?;
-    let mut query = QueryRows::open(&subquery.query, execution)?;
+    let mut query = QueryRows::open(&plan.query, execution)?;
     match &subquery.kind {
         SubqueryKind::Exists { negated } => {
             let exists = query.advance(execution)?;

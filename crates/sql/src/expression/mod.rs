@@ -10,18 +10,20 @@
 //! subquery simply reads its outer query's slots. Operators that keep rows (sorts, hash tables) save the
 //! slots that are read above them, and put them back row by row.
 
-pub(crate) mod evaluate;
-mod known_patterns;
+pub(crate) mod fold;
+pub mod same;
+mod subquery;
+pub mod visit;
+pub(crate) mod volatility;
 
 use std::sync::Arc;
 
 use firn_format::value::CollationId;
 
 use crate::functions::{AggregateFunction, Function};
-use crate::plan::Subquery;
 use crate::types::{ComparisonKind, Datum, SqlType};
 
-pub(crate) use known_patterns::KnownPatterns;
+pub use subquery::{ComparedRow, Subquery, SubqueryKind};
 
 /// A place in the statement's frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -240,4 +242,32 @@ pub struct AggregateCall {
     pub output: Slot,
     /// Its type.
     pub ty: SqlType,
+}
+
+/// `a AND b …`, without ANDs in it.
+#[must_use]
+pub fn and(mut list: Vec<Expression>) -> Expression {
+    if list.len() == 1 {
+        return list.swap_remove(0);
+    }
+    let ty = SqlType::boolean().with_nullable(list.iter().any(|one| one.ty.nullable));
+    let flat = list.into_iter().flat_map(|one| match one.kind {
+        ExpressionKind::And(inner) => inner,
+        _ => vec![one],
+    });
+    Expression { kind: ExpressionKind::And(flat.collect()), ty }
+}
+
+/// `a OR b …`, without ORs in it.
+#[must_use]
+pub fn or(mut list: Vec<Expression>) -> Expression {
+    if list.len() == 1 {
+        return list.swap_remove(0);
+    }
+    let ty = SqlType::boolean().with_nullable(list.iter().any(|one| one.ty.nullable));
+    let flat = list.into_iter().flat_map(|one| match one.kind {
+        ExpressionKind::Or(inner) => inner,
+        _ => vec![one],
+    });
+    Expression { kind: ExpressionKind::Or(flat.collect()), ty }
 }

@@ -13,9 +13,9 @@ use std::sync::Arc;
 
 use firn_api::rows::Direction;
 
-use crate::bind::logical::IndexHints;
 use crate::catalog::model::{IndexModel, TableModel};
 use crate::expression::{Expression, ExpressionKind, Slot, SortKey};
+use crate::logical::IndexHints;
 use crate::types::SqlType;
 
 use super::Access;

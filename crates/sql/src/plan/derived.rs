@@ -6,17 +6,21 @@
 //!     below the groups  t.a = 5        behind them  COUNT(*) > 1
 //! ```
 
-use crate::bind::logical::{Block, Body, JoinTree, Query, RelationId, RelationSource};
 use crate::error::Result;
+use crate::expression::volatility::{has_subquery, is_row_dependent};
 use crate::expression::{Expression, ExpressionKind, Slot};
+use crate::logical::json_table::JsonTable;
+use crate::logical::{Block, Body, JoinTree, Query, RelationId, RelationSource};
 
-use super::optimiser::Optimiser;
+use super::optimiser::{Optimiser, Planned};
 use super::pool::Fills;
-use super::visit::{for_each_operand_mut, outer_slots, reads};
-use super::volatility::{has_subquery, is_row_dependent};
-use super::{CommonTable, JoinKind};
+use super::visit::{for_each_operand_mut, reads};
+use super::{JoinKind, NodeKind, PlanNode, QueryPlan};
 
-impl Optimiser<'_, '_> {
+/// Rows that a document is expected to have.
+const ROWS_OF_DOCUMENT: f64 = 10.0;
+
+impl Optimiser<'_> {
     /// Plans the subqueries of a `FROM`, with the conditions that they can fulfil themselves.
     ///
     /// # Errors
@@ -57,14 +61,21 @@ impl Optimiser<'_, '_> {
         conditions: &[Expression],
         is_alone: bool,
     ) -> Result<()> {
-        let fills = self.binder.fills(relation);
-        let of_relation = &mut self.binder.relations[relation.0];
+        let fills = self.fills(relation);
+        let of_relation = &mut self.relations[relation.0];
         let slots = of_relation.slots.clone();
-        let RelationSource::Derived { query, lateral, .. } = &mut of_relation.source else {
-            return Ok(());
+        let (mut query, lateral) = match &mut of_relation.source {
+            RelationSource::Derived { query, lateral } => match query.take() {
+                Some(query) => (query, *lateral),
+                None => return Ok(()),
+            },
+            RelationSource::JsonTable(table) => {
+                let planned = table.take().map(|table| Planned::Query(Box::new(json_rows(*table))));
+                self.planned[relation.0] = planned.or(self.planned[relation.0].take());
+                return Ok(());
+            }
+            _ => return Ok(()),
         };
-        let lateral = *lateral;
-        let Some(mut query) = query.take() else { return Ok(()) };
         for condition in super::items::conjuncts(conditions) {
             let read = reads(&condition);
             let is_local = !read.is_empty() && read.is_subset(&fills);
@@ -72,29 +83,24 @@ impl Optimiser<'_, '_> {
                 push_down(&mut query, &condition, &slots);
             }
         }
-        let plan = self.plan_query(*query)?;
-        let source = if lateral || is_alone {
-            RelationSource::Derived { query: None, planned: Some(Box::new(plan)), lateral }
+        let mut plan = self.plan_query(*query)?;
+        let planned = if lateral || is_alone {
+            Planned::Query(Box::new(plan))
         } else {
             let rows = plan.root.rows;
-            let types = plan.columns.iter().map(|column| column.value.ty.clone()).collect();
-            let outer_slots = outer_slots(&plan);
-            let mut table = CommonTable {
-                query: plan,
-                recursive: None,
-                limit: None,
-                distinct: false,
-                types,
-                outer_slots,
-            };
-            super::finish::finish_query(&mut table.query);
-            self.binder.common_tables.push(Some(table));
-            let number = self.binder.common_tables.len() - 1;
-            RelationSource::CommonTable { number, rows }
+            super::finish::finish_query(&mut plan);
+            Planned::CommonTable { number: self.add_common_table(plan), rows }
         };
-        self.binder.relations[relation.0].source = source;
+        self.planned[relation.0] = Some(planned);
         Ok(())
     }
+}
+
+/// The rows of a document.
+fn json_rows(table: JsonTable) -> QueryPlan {
+    let JsonTable { document, level, slots, columns } = table;
+    let kind = NodeKind::JsonTable { document, level: Box::new(level), slots };
+    QueryPlan { root: PlanNode { kind, rows: ROWS_OF_DOCUMENT, cost: ROWS_OF_DOCUMENT }, columns }
 }
 
 /// Adds a condition on a query's columns to the query itself, where it means the same there.

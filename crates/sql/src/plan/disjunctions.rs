@@ -11,13 +11,12 @@
 //!
 //! This holds where a condition only has to be true or not: NULL and false are one.
 
-use crate::bind::make::{and, or};
-use crate::bind::same::same_expression;
-use crate::expression::{Expression, ExpressionKind};
+use crate::expression::same::same_expression;
+use crate::expression::volatility::{has_subquery, is_row_dependent};
+use crate::expression::{Expression, ExpressionKind, and, or};
 
 use super::items::conjuncts;
 use super::visit::{SlotSet, reads};
-use super::volatility::{has_subquery, is_row_dependent};
 
 /// A disjunction, each branch as its conjuncts.
 pub(super) struct Disjunction {

@@ -1,9 +1,9 @@
 //! Groups, aggregates and windows.
 
-use crate::bind::logical::{Grouping, Window};
 use crate::error::Result;
 use crate::expression::{Expression, ExpressionKind, IsTest, SortKey};
 use crate::functions::AggregateFunction;
+use crate::logical::{Grouping, Window};
 use crate::types::{Datum, SqlType};
 
 use super::join_order::Ordered;
@@ -11,7 +11,7 @@ use super::optimiser::Optimiser;
 use super::pool::{ItemKind, Pool};
 use super::{NodeKind, PlanNode, WindowPlan};
 
-impl Optimiser<'_, '_> {
+impl Optimiser<'_> {
     /// Plans a pool with the groups over it. Groups are streamed if one table's index gives their order:
     /// an aggregate writes into the slots that it groups by, so only an input that fills all its slots
     /// anew for each row may be streamed.
@@ -91,7 +91,8 @@ fn group_order(grouping: &Grouping, order: &[SortKey]) -> Vec<SortKey> {
     let numbered = grouping.groups.iter().enumerate();
     let keys = numbered.map(|(number, (_, value))| {
         let wanted = order.get(number).filter(|key| {
-            crate::bind::same::same_expression(&key.expression, value) && grouping.rollup.is_none()
+            crate::expression::same::same_expression(&key.expression, value)
+                && grouping.rollup.is_none()
         });
         SortKey { expression: value.clone(), descending: wanted.is_some_and(|key| key.descending) }
     });
@@ -102,7 +103,7 @@ fn begins_with(given: &[SortKey], wanted: &[SortKey]) -> bool {
     wanted.len() <= given.len()
         && wanted.iter().zip(given).all(|(one, two)| {
             one.descending == two.descending
-                && crate::bind::same::same_expression(&one.expression, &two.expression)
+                && crate::expression::same::same_expression(&one.expression, &two.expression)
         })
 }
 

@@ -11,15 +11,15 @@ use std::sync::Arc;
 
 use firn_api::rows::Direction;
 
-use crate::bind::logical::{Relation, RelationId, RelationSource};
 use crate::error::Result;
 use crate::expression::{CompareOperator, Expression, ExpressionKind, Slot, SortKey};
+use crate::logical::{Relation, RelationId, RelationSource};
 use crate::types::ComparisonKind;
 
 use super::access::{Candidate, Wanted};
 use super::comparisons::as_hash_key;
 use super::late::{Sieve, take_late};
-use super::optimiser::Optimiser;
+use super::optimiser::{Optimiser, Planned};
 use super::pool::{Item, ItemKind, Pool, Prices};
 use super::selectivity::share_of_all;
 use super::visit::{SlotSet, reads};
@@ -135,7 +135,7 @@ pub(crate) fn hash_key(
     }
 }
 
-impl Optimiser<'_, '_> {
+impl Optimiser<'_> {
     /// The ways of an item, priced.
     ///
     /// # Errors
@@ -147,7 +147,7 @@ impl Optimiser<'_, '_> {
         bound: &Bound,
         order: &[SortKey],
     ) -> Result<Vec<Priced>> {
-        self.binder.context.watch.steps(1 + pool.conditions.len())?;
+        self.context.watch.steps(1 + pool.conditions.len())?;
         let applicable = pool.applicable(item, &bound.slots);
         match &item.kind {
             ItemKind::Relation(relation) => {
@@ -257,13 +257,13 @@ impl Optimiser<'_, '_> {
     /// The ways to a relation's rows.
     pub(crate) fn ways(
         &mut self,
-        relation: RelationId,
+        id: RelationId,
         conditions: &[Expression],
         order: &[SortKey],
     ) -> Vec<Candidate> {
-        let parameters = self.binder.context.parameter_values;
+        let parameters = self.context.parameter_values;
         let estimator = super::selectivity::Estimator { parameters };
-        let relation = &self.binder.relations[relation.0];
+        let relation = &self.relations[id.0];
         if let RelationSource::Table(table) = &relation.source {
             let wanted = Wanted {
                 table,
@@ -277,11 +277,13 @@ impl Optimiser<'_, '_> {
             };
             return wanted.candidates();
         }
-        let (rows, cost) = match &relation.source {
-            RelationSource::CommonTable { rows, .. } => (*rows, *rows),
-            RelationSource::Derived { planned: Some(planned), .. } => {
-                (planned.root.rows, planned.root.cost)
+        let (rows, cost) = match (&relation.source, &self.planned[id.0]) {
+            (RelationSource::CommonTable(number), _) => {
+                let (_, rows) = self.common_numbers[*number];
+                (rows, rows)
             }
+            (_, Some(Planned::CommonTable { rows, .. })) => (*rows, *rows),
+            (_, Some(Planned::Query(planned))) => (planned.root.rows, planned.root.cost),
             _ => (1000.0, 1000.0),
         };
         let share: f64 = conditions.iter().map(share_of_all).product();
@@ -305,12 +307,17 @@ impl Optimiser<'_, '_> {
 
     /// Whether a relation's rows are worked out anew each time that it is opened.
     fn is_costly(&self, relation: RelationId) -> bool {
-        let source = &self.binder.relations[relation.0].source;
-        matches!(source, RelationSource::Derived { .. } | RelationSource::Virtual(_))
+        let source = &self.relations[relation.0].source;
+        let is_once = matches!(self.planned[relation.0], Some(Planned::CommonTable { .. }));
+        match source {
+            RelationSource::Virtual(_) => true,
+            RelationSource::Derived { .. } | RelationSource::JsonTable(_) => !is_once,
+            RelationSource::Table(_) | RelationSource::CommonTable(_) => false,
+        }
     }
 
     fn is_table(&self, relation: RelationId) -> bool {
-        matches!(self.binder.relations[relation.0].source, RelationSource::Table(_))
+        matches!(self.relations[relation.0].source, RelationSource::Table(_))
     }
 
     /// The plan of what is bound joined with an item.
@@ -375,7 +382,11 @@ impl Optimiser<'_, '_> {
             JoinKind::Semi | JoinKind::Anti => {
                 let rows = left.rows.max(1.0);
                 let cost = (priced.cost - left.cost).max(0.0) / rows;
-                take_late(&mut left, Sieve { share: (priced.rows / rows).min(1.0), cost })
+                take_late(
+                    &mut left,
+                    Sieve { share: (priced.rows / rows).min(1.0), cost },
+                    &self.subqueries,
+                )
             }
             JoinKind::Inner | JoinKind::Left => Vec::new(),
         };
@@ -395,13 +406,14 @@ impl Optimiser<'_, '_> {
     /// The node that gives a relation's rows.
     pub(crate) fn relation_node(
         &mut self,
-        relation: RelationId,
+        id: RelationId,
         conditions: Vec<Expression>,
         candidate: Option<&Candidate>,
     ) -> PlanNode {
         let (rows, cost) = candidate.map_or((1000.0, 1000.0), |one| (one.rows, one.cost));
-        let relation = &mut self.binder.relations[relation.0];
-        let kind = match &mut relation.source {
+        let lateral = self.is_lateral(id);
+        let relation = &self.relations[id.0];
+        let kind = match &relation.source {
             RelationSource::Table(_) => {
                 let scan = scan_plan(relation, conditions, candidate);
                 return PlanNode { kind: NodeKind::Scan(Box::new(scan)), rows, cost };
@@ -411,17 +423,24 @@ impl Optimiser<'_, '_> {
                 slots: numbered(&relation.slots),
                 hints: super::virtual_hints::hints(&**table, &relation.slots, &conditions),
             },
-            RelationSource::CommonTable { number, .. } => {
-                NodeKind::CommonTable { number: *number, slots: numbered(&relation.slots) }
+            RelationSource::CommonTable(number) => {
+                let (number, _) = self.common_numbers[*number];
+                NodeKind::CommonTable { number, slots: numbered(&relation.slots) }
             }
-            RelationSource::Derived { planned, lateral, .. } => match planned.take() {
-                Some(query) => {
-                    let mut slots = relation.slots.clone();
-                    slots.resize(query.columns.len(), None);
-                    NodeKind::Derived { query, slots, lateral: *lateral }
+            RelationSource::Derived { .. } | RelationSource::JsonTable(_) => {
+                match self.planned[id.0].take() {
+                    Some(Planned::Query(query)) => {
+                        let mut slots = relation.slots.clone();
+                        slots.resize(query.columns.len(), None);
+                        NodeKind::Derived { query, slots, lateral }
+                    }
+                    Some(Planned::CommonTable { number, rows }) => {
+                        self.planned[id.0] = Some(Planned::CommonTable { number, rows });
+                        NodeKind::CommonTable { number, slots: numbered(&relation.slots) }
+                    }
+                    None => NodeKind::Empty,
                 }
-                None => NodeKind::Empty,
-            },
+            }
         };
         filter(PlanNode { kind, rows, cost }, conditions)
     }

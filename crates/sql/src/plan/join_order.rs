@@ -86,7 +86,7 @@ impl Best {
     }
 }
 
-impl Optimiser<'_, '_> {
+impl Optimiser<'_> {
     /// The plan of a pool.
     ///
     /// # Errors
@@ -112,7 +112,7 @@ impl Optimiser<'_, '_> {
         straight: bool,
         limit: Option<f64>,
     ) -> Result<Ordered> {
-        if pool.conditions.iter().any(super::fold::is_never_true) {
+        if pool.conditions.iter().any(crate::expression::fold::is_never_true) {
             let node = PlanNode { kind: NodeKind::Empty, rows: 0.0, cost: 0.0 };
             return Ok(Ordered { node, ordered: true });
         }
@@ -133,7 +133,9 @@ impl Optimiser<'_, '_> {
     /// What planning of a subquery answers.
     pub(crate) fn price_pool(&mut self, pool: &Pool) -> Result<(f64, f64)> {
         nest(Recursion::Bind)?;
-        if pool.items.is_empty() || pool.conditions.iter().any(super::fold::is_never_true) {
+        if pool.items.is_empty()
+            || pool.conditions.iter().any(crate::expression::fold::is_never_true)
+        {
             return Ok((0.0, 0.0));
         }
         let (path, _) = self.find_path(pool, &[], false, None)?;

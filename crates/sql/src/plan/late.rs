@@ -13,12 +13,12 @@
 
 use firn_api::rows::ReadMode;
 
+use crate::expression::volatility::is_row_dependent;
 use crate::expression::{Expression, ExpressionKind};
 
 use super::selectivity::share_of_all;
 use super::visit;
-use super::volatility::is_row_dependent;
-use super::{JoinKind, NodeKind, PlanNode};
+use super::{JoinKind, NodeKind, PlanNode, SubqueryPlan};
 
 /// What a condition or a join does for each row that it is given.
 #[derive(Debug, Clone, Copy)]
@@ -35,11 +35,12 @@ impl Sieve {
     }
 
     /// A condition with subqueries that are asked for each row; `None` for others.
-    fn of(condition: &Expression) -> Option<Sieve> {
+    fn of(condition: &Expression, subqueries: &[SubqueryPlan]) -> Option<Sieve> {
         let mut cost = 0.0;
         for_each_subquery(condition, &mut |subquery| {
-            if !subquery.outer_slots.is_empty() {
-                cost += subquery.query.root.cost;
+            let plan = &subqueries[subquery.number];
+            if !plan.outer_slots.is_empty() {
+                cost += plan.query.root.cost;
             }
         });
         (cost > 0.0).then(|| Sieve { share: share_of_all(condition), cost })
@@ -47,27 +48,36 @@ impl Sieve {
 }
 
 /// Takes those conditions out of a join's left side that are to be asked behind the join.
-pub(crate) fn take_late(left: &mut PlanNode, join: Sieve) -> Vec<Expression> {
+pub(crate) fn take_late(
+    left: &mut PlanNode,
+    join: Sieve,
+    subqueries: &[SubqueryPlan],
+) -> Vec<Expression> {
     let mut taken = Vec::new();
-    take(left, join, &mut taken);
+    take(left, join, subqueries, &mut taken);
     taken
 }
 
-fn take(node: &mut PlanNode, join: Sieve, taken: &mut Vec<Expression>) {
+fn take(
+    node: &mut PlanNode,
+    join: Sieve,
+    subqueries: &[SubqueryPlan],
+    taken: &mut Vec<Expression>,
+) {
     let before = taken.len();
     match &mut node.kind {
         // What a locking read has asked decides what it locks.
         NodeKind::Scan(scan) if scan.mode == ReadMode::Consistent => {
-            take_from(&mut scan.conditions, join, taken);
+            take_from(&mut scan.conditions, join, subqueries, taken);
         }
         NodeKind::Filter { input, conditions } => {
-            take_from(conditions, join, taken);
-            take(input, join, taken);
+            take_from(conditions, join, subqueries, taken);
+            take(input, join, subqueries, taken);
         }
         NodeKind::NestedLoop { left, right, join: JoinKind::Inner, .. }
         | NodeKind::HashJoin { left, right, join: JoinKind::Inner, .. } => {
-            take(left, join, taken);
-            take(right, join, taken);
+            take(left, join, subqueries, taken);
+            take(right, join, subqueries, taken);
         }
         _ => {}
     }
@@ -80,9 +90,14 @@ fn take(node: &mut PlanNode, join: Sieve, taken: &mut Vec<Expression>) {
     }
 }
 
-fn take_from(conditions: &mut Vec<Expression>, join: Sieve, taken: &mut Vec<Expression>) {
+fn take_from(
+    conditions: &mut Vec<Expression>,
+    join: Sieve,
+    subqueries: &[SubqueryPlan],
+    taken: &mut Vec<Expression>,
+) {
     let is_late = |condition: &mut Expression| {
-        let sieve = Sieve::of(condition).filter(|_| !is_row_dependent(condition));
+        let sieve = Sieve::of(condition, subqueries).filter(|_| !is_row_dependent(condition));
         sieve.is_some_and(|sieve| sieve.rank() < join.rank())
     };
     taken.extend(conditions.extract_if(.., is_late));

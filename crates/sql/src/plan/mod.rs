@@ -14,18 +14,16 @@
 //! the definitions that it was made from hold; it is shared between sessions and has no state.
 
 mod access;
+mod changes;
 mod comparisons;
-mod context;
 mod counters;
 mod derived;
 mod disjunctions;
 mod explain;
 pub(crate) mod finish;
-pub(crate) mod fold;
 mod grouping;
 mod items;
 mod join_order;
-pub mod json_table;
 mod late;
 mod nulls;
 pub(crate) mod optimiser;
@@ -41,7 +39,6 @@ mod statement;
 mod tests;
 mod virtual_hints;
 pub mod visit;
-pub(crate) mod volatility;
 mod write;
 
 use std::sync::Arc;
@@ -49,22 +46,24 @@ use std::sync::Arc;
 use firn_api::rows::{Direction, ReadMode};
 
 use crate::catalog::model::TableModel;
-use crate::catalog::told::ToldType;
 use crate::catalog::virtual_table::VirtualTable;
 use crate::error::Condition;
 use crate::expression::{AggregateCall, Expression, Slot, SortKey};
-use crate::types::{Display, SqlType};
+use crate::logical::json_table::JsonLevel;
+use crate::types::SqlType;
 
-pub use context::{Executor, PlanContext, UntypedVariables, VariableTypes};
+pub use crate::expression::{ComparedRow, Subquery, SubqueryKind};
+pub use crate::logical::{
+    Assignment, CheckedBy, ColumnOrigin, DuplicatePolicy, Executor, FrameBound, JoinKind,
+    NamedTable, NeedOf, NeededPrivilege, OutputColumn, PlanContext, PlanNeed, PlannedLock, Premise,
+    RowCheck, SetOperation, UntypedVariables, VariableTypes, ViewUser, WindowCall, WindowFrame,
+    WindowFunction, WriteTarget,
+};
 pub use counters::{Counters, NodeCounters};
 pub use explain::{ExplainRow, TABLE_COLUMNS, explain_json, explain_table, explain_tree};
-pub use premise::Premise;
 pub use shape::PlanShape;
-pub use statement::{plan_expressions, plan_statement};
-pub use write::{
-    Assignment, CheckedBy, DeletePlan, DuplicatePolicy, InsertPlan, RowCheck, UpdatePlan,
-    WriteTarget,
-};
+pub use statement::plan_bound;
+pub use write::{DeletePlan, InsertPlan, UpdatePlan};
 
 /// A planned statement.
 #[derive(Debug)]
@@ -77,6 +76,8 @@ pub struct PreparedPlan {
     pub parameters: Vec<SqlType>,
     /// Materialised common table expressions, by [`PlanNode::CommonTable`]'s number.
     pub common_tables: Vec<CommonTable>,
+    /// Subqueries in expressions, by their numbers.
+    pub subqueries: Vec<SubqueryPlan>,
     /// The version of the definitions that the plan was made from.
     pub definitions_version: u64,
     /// Whether foreign keys referred to a table that is written when the plan was made.
@@ -105,80 +106,6 @@ pub struct PreparedPlan {
     pub conditions: Vec<Condition>,
 }
 
-/// A privilege that a statement needs on a table or view.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct PlanNeed {
-    /// What of the table it is needed on.
-    pub of: NeedOf,
-    /// Which.
-    pub privilege: NeededPrivilege,
-    /// The schema.
-    pub schema: Arc<str>,
-    /// The table or view.
-    pub table: Arc<str>,
-    /// The columns, if it is needed on these.
-    pub columns: Vec<Arc<str>>,
-    /// Through which view the table is used; `None` where the statement names it.
-    pub through: Option<Arc<ViewUser>>,
-}
-
-/// What of a table a privilege is needed on.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum NeedOf {
-    /// The table, or any column of it.
-    Table,
-    /// The table, or one of the privileges that stand for locking its rows.
-    LockedTable,
-    /// These columns.
-    Columns,
-}
-
-/// Who uses a table through a view.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ViewUser {
-    /// The schema of the view that the statement names.
-    pub schema: Arc<str>,
-    /// The name of that view.
-    pub view: Arc<str>,
-    /// `user@host` of the definer whose rights count; `None`: the session's do.
-    pub definer: Option<Arc<str>>,
-}
-
-/// A metadata lock that an execution of a plan holds.
-#[derive(Debug, Clone)]
-pub struct PlannedLock {
-    /// The table or view, as it was when the plan was made.
-    pub model: Arc<TableModel>,
-    /// Whether rows of it are written or locked.
-    pub writes: bool,
-}
-
-/// A table or view that a statement names.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct NamedTable {
-    /// The schema.
-    pub schema: Arc<str>,
-    /// The table or view.
-    pub table: Arc<str>,
-    /// What the statement calls it.
-    pub alias: Arc<str>,
-    /// Whether rows of it are written.
-    pub writes: bool,
-}
-
-/// Privileges that plans need.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum NeededPrivilege {
-    /// `SELECT`
-    Select,
-    /// `INSERT`
-    Insert,
-    /// `UPDATE`
-    Update,
-    /// `DELETE`
-    Delete,
-}
-
 /// What a statement does.
 #[derive(Debug)]
 pub enum StatementPlan {
@@ -199,36 +126,6 @@ pub struct QueryPlan {
     pub root: PlanNode,
     /// The result's columns, in order.
     pub columns: Vec<OutputColumn>,
-}
-
-/// A column of a result.
-#[derive(Debug, Clone)]
-pub struct OutputColumn {
-    /// Its value.
-    pub value: Expression,
-    /// Its name or alias.
-    pub name: Arc<str>,
-    /// The column, table and schema that it is of, if it is one as such.
-    pub origin: Option<ColumnOrigin>,
-    /// How long its values are to clients; `None`: as its type says.
-    pub display: Option<Display>,
-}
-
-/// Where a result's column comes from, for the metadata that clients get.
-#[derive(Debug, Clone)]
-pub struct ColumnOrigin {
-    /// The schema.
-    pub schema: Arc<str>,
-    /// The table's alias.
-    pub table: Arc<str>,
-    /// The table's own name.
-    pub original_table: Arc<str>,
-    /// The column's own name.
-    pub original_name: Arc<str>,
-    /// `PRI_KEY`, `UNIQUE_KEY`, `MULTIPLE_KEY`, `AUTO_INCREMENT` and others, as in the protocol.
-    pub flags: u16,
-    /// What is told of its values instead of what their type says.
-    pub told: Option<ToldType>,
 }
 
 /// A part of a query's plan.
@@ -279,7 +176,7 @@ pub enum NodeKind {
         /// The document.
         document: Expression,
         /// What is read of it.
-        level: Box<json_table::JsonLevel>,
+        level: Box<JsonLevel>,
         /// Where the columns go.
         slots: Vec<Slot>,
     },
@@ -461,28 +358,14 @@ pub struct RangePlan {
     pub upper: Option<(Expression, bool)>,
 }
 
-/// Which rows a join gives.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum JoinKind {
-    /// Pairs that match.
-    Inner,
-    /// Those, and rows on the left that match nothing.
-    Left,
-    /// Rows on the left that match something, once.
-    Semi,
-    /// Rows on the left that match nothing.
-    Anti,
-}
-
-/// A set operation.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum SetOperation {
-    /// `UNION`
-    Union,
-    /// `INTERSECT`
-    Intersect,
-    /// `EXCEPT`
-    Except,
+/// The plan of a subquery in an expression.
+#[derive(Debug)]
+pub struct SubqueryPlan {
+    /// The query.
+    pub query: QueryPlan,
+    /// Slots of outer queries that it reads; the answer is kept while they do not change, and once for all
+    /// if there are none.
+    pub outer_slots: Vec<Slot>,
 }
 
 /// A common table expression.
@@ -503,64 +386,6 @@ pub struct CommonTable {
     pub outer_slots: Vec<Slot>,
 }
 
-/// A subquery in an expression.
-#[derive(Debug)]
-pub struct Subquery {
-    /// The query.
-    pub query: QueryPlan,
-    /// What is asked of it.
-    pub kind: SubqueryKind,
-    /// Slots of outer queries that it reads; the answer is kept while they do not change, and once for all
-    /// if there are none.
-    pub outer_slots: Vec<Slot>,
-}
-
-/// What is asked of a subquery.
-#[derive(Debug)]
-pub enum SubqueryKind {
-    /// Its one value; NULL without rows, error 1242 with more than one.
-    Scalar,
-    /// `(operands) operator (subquery)` with its one row: NULL without rows, error 1242 with more
-    /// than one.
-    Row(ComparedRow),
-    /// Whether it has rows.
-    Exists {
-        /// `NOT EXISTS`.
-        negated: bool,
-    },
-    /// `operand operator ANY|ALL (subquery)`; `IN` is `= ANY`, `NOT IN` is `<> ALL`.
-    Quantified {
-        /// What each row is compared with.
-        compared: ComparedRow,
-        /// `ALL` instead of `ANY`.
-        all: bool,
-    },
-}
-
-impl SubqueryKind {
-    /// What the subquery's rows are compared with.
-    #[must_use]
-    pub fn compared(&self) -> Option<&ComparedRow> {
-        match self {
-            SubqueryKind::Row(compared) | SubqueryKind::Quantified { compared, .. } => {
-                Some(compared)
-            }
-            SubqueryKind::Scalar | SubqueryKind::Exists { .. } => None,
-        }
-    }
-}
-
-/// What stands on the left of a subquery's rows.
-#[derive(Debug)]
-pub struct ComparedRow {
-    /// The values; several for rows.
-    pub operands: Vec<Expression>,
-    /// The comparison.
-    pub operator: crate::expression::CompareOperator,
-    /// What each pair is compared as.
-    pub kinds: Vec<crate::types::ComparisonKind>,
-}
-
 /// Window functions that share a window.
 #[derive(Debug)]
 pub struct WindowPlan {
@@ -576,72 +401,4 @@ pub struct WindowPlan {
     pub calls: Vec<WindowCall>,
     /// Slots that are read above.
     pub keep: Vec<Slot>,
-}
-
-/// A window function's call.
-#[derive(Debug)]
-pub struct WindowCall {
-    /// Which.
-    pub function: WindowFunction,
-    /// Over what.
-    pub arguments: Vec<Expression>,
-    /// Where the result goes.
-    pub output: Slot,
-    /// Its type.
-    pub ty: SqlType,
-}
-
-/// The window functions.
-#[derive(Debug)]
-pub enum WindowFunction {
-    /// `ROW_NUMBER`
-    RowNumber,
-    /// `RANK`
-    Rank,
-    /// `DENSE_RANK`
-    DenseRank,
-    /// `PERCENT_RANK`
-    PercentRank,
-    /// `CUME_DIST`
-    CumulativeDistribution,
-    /// `NTILE`
-    Ntile,
-    /// `LAG`
-    Lag,
-    /// `LEAD`
-    Lead,
-    /// `FIRST_VALUE`
-    FirstValue,
-    /// `LAST_VALUE`
-    LastValue,
-    /// `NTH_VALUE`
-    NthValue,
-    /// An aggregate over the frame.
-    Aggregate(AggregateCall),
-}
-
-/// The rows around a row that a window function looks at.
-#[derive(Debug, Clone)]
-pub struct WindowFrame {
-    /// `ROWS` or `RANGE`.
-    pub rows: bool,
-    /// Where it begins.
-    pub start: FrameBound,
-    /// Where it ends.
-    pub end: FrameBound,
-}
-
-/// An end of a window frame.
-#[derive(Debug, Clone)]
-pub enum FrameBound {
-    /// `UNBOUNDED PRECEDING`
-    UnboundedPreceding,
-    /// `n PRECEDING`; for `RANGE`, the expression `order key − n`.
-    Preceding(Expression),
-    /// `CURRENT ROW`
-    CurrentRow,
-    /// `n FOLLOWING`; for `RANGE`, the expression `order key + n`.
-    Following(Expression),
-    /// `UNBOUNDED FOLLOWING`
-    UnboundedFollowing,
 }

@@ -5,10 +5,9 @@
 //!                                                                 ─► DISTINCT ─► ORDER BY ─► LIMIT
 //! ```
 
-use crate::bind::Binder;
-use crate::bind::logical::{Block, Body, Query, RelationId, RelationSource};
 use crate::error::Result;
 use crate::expression::{Expression, ExpressionKind, SortKey};
+use crate::logical::{Block, Body, PlanContext, Query, Relation, RelationId, RelationSource};
 use crate::types::Datum;
 use crate::watch::{Recursion, nest};
 
@@ -16,15 +15,40 @@ use super::items::filter;
 use super::join_order::Ordered;
 use super::pool::{Fills, Pool};
 use super::visit::SlotSet;
-use super::{NodeKind, PlanNode, QueryPlan};
+use super::{CommonTable, NodeKind, PlanNode, QueryPlan, SubqueryPlan};
 
-/// Plans what a binder has bound.
-pub(crate) struct Optimiser<'b, 'a> {
-    /// What it knows of the statement.
-    pub binder: &'b mut Binder<'a>,
+/// Plans what was bound.
+pub(crate) struct Optimiser<'a> {
+    /// What the statement is planned with.
+    pub context: &'a PlanContext<'a>,
+    /// The table references of the statement.
+    pub relations: Vec<Relation>,
+    /// By number of a table reference: how its rows are worked out, if it is a query.
+    pub planned: Vec<Option<Planned>>,
+    /// What is worked out once; `None` while one is being planned.
+    pub common_tables: Vec<Option<CommonTable>>,
+    /// By number of a common table as it was bound: its number here, and how many rows are expected.
+    pub common_numbers: Vec<(usize, f64)>,
+    /// What recursive common tables begin with whose steps are not planned yet, the innermost last.
+    pub seeds: Vec<QueryPlan>,
+    /// Subqueries in expressions.
+    pub subqueries: Vec<SubqueryPlan>,
 }
 
-impl Fills for Binder<'_> {
+/// How the rows of a query in `FROM` are worked out.
+pub(crate) enum Planned {
+    /// As part of the query around it.
+    Query(Box<QueryPlan>),
+    /// Once.
+    CommonTable {
+        /// Its number.
+        number: usize,
+        /// How many rows are expected.
+        rows: f64,
+    },
+}
+
+impl Fills for Optimiser<'_> {
     fn fills(&self, relation: RelationId) -> SlotSet {
         let relation = &self.relations[relation.0];
         let row = relation.row_slots.map(|(key, payload)| [key, payload]);
@@ -32,8 +56,9 @@ impl Fills for Binder<'_> {
     }
 
     fn depends(&self, relation: RelationId) -> SlotSet {
-        match &self.relations[relation.0].source {
-            RelationSource::Derived { planned: Some(planned), lateral: true, .. } => {
+        let is_lateral = self.is_lateral(relation);
+        match &self.planned[relation.0] {
+            Some(Planned::Query(planned)) if is_lateral => {
                 super::visit::outer_slots(planned).into_iter().collect()
             }
             _ => SlotSet::default(),
@@ -41,14 +66,36 @@ impl Fills for Binder<'_> {
     }
 }
 
-impl Optimiser<'_, '_> {
+impl<'a> Optimiser<'a> {
+    /// An optimiser of a statement with these table references.
+    pub(crate) fn new(context: &'a PlanContext<'a>, relations: Vec<Relation>) -> Optimiser<'a> {
+        Optimiser {
+            context,
+            planned: relations.iter().map(|_| None).collect(),
+            relations,
+            common_tables: Vec::new(),
+            common_numbers: Vec::new(),
+            seeds: Vec::new(),
+            subqueries: Vec::new(),
+        }
+    }
+
+    /// Whether a table reference may read tables to its left.
+    pub(crate) fn is_lateral(&self, relation: RelationId) -> bool {
+        match &self.relations[relation.0].source {
+            RelationSource::Derived { lateral, .. } => *lateral,
+            RelationSource::JsonTable(_) => true,
+            _ => false,
+        }
+    }
+
     /// Plans a query.
     ///
     /// # Errors
     /// 1235 for what cannot be done.
     pub(crate) fn plan_query(&mut self, query: Query) -> Result<QueryPlan> {
         nest(Recursion::Bind)?;
-        self.binder.context.watch.step()?;
+        self.context.watch.step()?;
         let limit = self.limit_value(&query);
         let Ordered { mut node, ordered } = match query.body {
             Body::Select(block) => self.plan_block(*block, &query.order, limit)?,
@@ -81,7 +128,7 @@ impl Optimiser<'_, '_> {
             let datum = match &expression.kind {
                 ExpressionKind::Literal(datum) => datum,
                 ExpressionKind::Parameter(number) => {
-                    self.binder.context.parameter_values.get(*number as usize)?
+                    self.context.parameter_values.get(*number as usize)?
                 }
                 _ => return None,
             };
@@ -108,7 +155,7 @@ impl Optimiser<'_, '_> {
         let mut pool = match &from {
             Some(tree) => {
                 self.plan_derived(tree, &conditions)?;
-                let pool = Pool::new(tree, &conditions, self.binder);
+                let pool = Pool::new(tree, &conditions, &*self);
                 if straight { pool } else { self.turn_semijoins(pool)? }
             }
             None => Pool::default().with_conditions(conditions),

@@ -15,9 +15,10 @@
 use std::cell::OnceCell;
 use std::rc::Rc;
 
-use crate::bind::logical::{JoinTree, RelationId};
-use crate::bind::same::same_expression;
+use crate::expression::same::same_expression;
+use crate::expression::volatility::is_row_dependent;
 use crate::expression::{CompareOperator, Expression, ExpressionKind, Slot};
+use crate::logical::{JoinTree, RelationId};
 use crate::types::{ComparisonKind, SqlType};
 
 use super::JoinKind;
@@ -25,7 +26,6 @@ use super::comparisons::is_transitive;
 use super::disjunctions::Disjunction;
 use super::nulls::rejected;
 use super::visit::{SlotSet, reads, reads_of};
-use super::volatility::is_row_dependent;
 
 /// Items and conditions of one level of inner joins.
 #[derive(Debug, Default, Clone)]

@@ -65,7 +65,8 @@ impl Columns<'_> {
     }
 
     fn is_outside(&self, expression: &Expression) -> bool {
-        reads(expression).is_disjoint(self.own) && !super::volatility::is_row_dependent(expression)
+        reads(expression).is_disjoint(self.own)
+            && !crate::expression::volatility::is_row_dependent(expression)
     }
 
     /// What a condition says of a column, if an index can use it.

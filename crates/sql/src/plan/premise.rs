@@ -5,20 +5,9 @@
 //!                                         does not hold for 5, which is none and is compared as a number
 //! ```
 
-use crate::types::{Datum, EvaluationContext, SqlType, cast};
+use crate::types::{Datum, EvaluationContext, cast};
 
 use super::PreparedPlan;
-
-/// A parameter that is compared with a column of dates, times or years, as the column holds it.
-#[derive(Debug, Clone)]
-pub struct Premise {
-    /// The parameter's number, from 0.
-    pub parameter: u32,
-    /// Its type.
-    pub ty: SqlType,
-    /// The type of the column.
-    pub column: SqlType,
-}
 
 impl PreparedPlan {
     /// Whether the plan holds for values of its parameters.

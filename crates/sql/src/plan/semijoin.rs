@@ -16,7 +16,7 @@ use super::pool::{Item, ItemKind, Pool};
 use super::visit::{SlotSet, reads};
 use super::{JoinKind, NodeKind, PlanNode};
 
-impl Optimiser<'_, '_> {
+impl Optimiser<'_> {
     /// The pool with those semi joins turned into joins with distinct values for which that is cheaper.
     ///
     /// # Errors

@@ -1,101 +1,199 @@
-//! The face of the planner.
+//! Whole statements: their parts in the order in which they were bound, then what they do.
 
-use crate::bind::Binder;
-use crate::error::{Result, SqlError};
-use crate::expression::Expression;
-use crate::grammar::ast::Statement;
+use crate::error::Result;
+use crate::expression::{Expression, Slot, SortKey};
+use crate::logical::{
+    Block, Body, BoundBody, BoundInsert, BoundStatement, Part, PlanContext, Query, RelationSource,
+};
+use crate::types::SqlType;
 
+use super::finish::{finish, finish_query};
+use super::optimiser::{Optimiser, Planned};
+use super::visit::{SlotSet, add_reads, outer_slots};
 use super::{
-    CommonTable, NodeKind, OutputColumn, PlanContext, PlanNode, PreparedPlan, QueryPlan,
-    StatementPlan,
+    CommonTable, InsertPlan, NodeKind, OutputColumn, PlanNode, PreparedPlan, QueryPlan,
+    StatementPlan, SubqueryPlan, WriteTarget,
 };
 
-/// Plans a statement that reads or writes rows.
+/// How much more rows a recursive common table is expected to have than it begins with.
+const RECURSIVE_GROWTH: f64 = 10.0;
+
+/// Plans what was bound.
 ///
 /// # Errors
-/// What MySQL says of names, types and forms that do not go together; 1235 for other statements and for
-/// what cannot be done yet.
-pub fn plan_statement(statement: &Statement, context: &PlanContext<'_>) -> Result<PreparedPlan> {
-    let definitions_version = context.catalog.definitions_version();
-    let mut binder = Binder::new(context);
-    binder.writes = !matches!(statement, Statement::Select(_) | Statement::Do(_));
-    binder.ignores = match statement {
-        Statement::Insert(insert) => insert.ignore,
-        Statement::Update(update) => update.ignore,
-        Statement::Delete(delete) => delete.ignore,
-        _ => false,
-    };
-    let planned = plan_kind(statement, &mut binder).inspect_err(|_| {
-        // Who may not use the tables that were named so far is told that, and not what is wrong.
-        context.needs_of_refused.replace(binder.needs());
+/// 1235 for what cannot be done, and what a [`crate::watch::Watch`] answers.
+pub fn plan_bound(bound: BoundStatement, context: &PlanContext<'_>) -> Result<PreparedPlan> {
+    let mut optimiser = Optimiser::new(context, bound.relations);
+    let planned = optimiser.plan_statement(bound.parts, bound.body).inspect_err(|_| {
+        context.needs_of_refused.replace(bound.needs.clone());
     })?;
-    let (needs, tables) = (binder.needs(), binder.named_tables());
-    let locks = binder.table_locks(&planned)?;
-    let max_execution_time_ms = binder.max_execution_time_ms;
-    let common_tables: Vec<CommonTable> = binder.common_tables.into_iter().flatten().collect();
+    let common_tables: Vec<CommonTable> = optimiser.common_tables.into_iter().flatten().collect();
     let cost = cost_of(&planned, &common_tables);
-    let writes_parents = writes_parents(&planned, context)?;
     Ok(PreparedPlan {
         statement: planned,
-        frame_slots: u32::try_from(binder.owners.len()).unwrap_or(u32::MAX),
+        frame_slots: u32::try_from(bound.slots).unwrap_or(u32::MAX),
         parameters: context.parameters.to_vec(),
         common_tables,
-        definitions_version,
-        writes_parents,
+        subqueries: optimiser.subqueries,
+        definitions_version: bound.definitions_version,
+        writes_parents: bound.writes_parents,
         executor: context.executor.get(),
         cost,
-        is_cacheable: binder.is_cacheable && !is_into(statement),
-        premises: binder.premises,
-        is_repeatable: binder.is_repeatable,
-        needs,
-        tables,
-        locks,
-        max_execution_time_ms,
+        is_cacheable: bound.is_cacheable,
+        premises: bound.premises,
+        is_repeatable: bound.is_repeatable,
+        needs: bound.needs,
+        tables: bound.tables,
+        locks: bound.locks,
+        max_execution_time_ms: bound.max_execution_time_ms,
         conditions: context.conditions.take(),
     })
 }
 
-fn plan_kind(statement: &Statement, binder: &mut Binder<'_>) -> Result<StatementPlan> {
-    Ok(match statement {
-        Statement::Select(select) => {
-            let query = binder.query(&select.query)?;
-            StatementPlan::Query(binder.plan_bound(query)?)
-        }
-        Statement::Insert(insert) => StatementPlan::Insert(binder.insert(insert)?),
-        Statement::Update(update) => StatementPlan::Update(binder.update(update)?),
-        Statement::Delete(delete) => StatementPlan::Delete(binder.delete(delete)?),
-        Statement::Do(expressions) => {
-            let values = expressions.iter().map(|expr| binder.bind_alone(expr));
-            StatementPlan::Query(one_row_of(values.collect::<Result<Vec<_>>>()?))
-        }
-        _ => return Err(SqlError::not_supported("a plan of this statement")),
-    })
-}
-
-fn writes_parents(statement: &StatementPlan, context: &PlanContext<'_>) -> Result<bool> {
-    for table in statement.written() {
-        let references = context.catalog.shared().referencing(&table.schema, &table.name)?;
-        if !references.is_empty() {
-            return Ok(true);
-        }
+impl Optimiser<'_> {
+    fn plan_statement(&mut self, parts: Vec<Part>, body: BoundBody) -> Result<StatementPlan> {
+        parts.into_iter().try_for_each(|part| self.plan_part(part))?;
+        Ok(match body {
+            BoundBody::Query(query) => StatementPlan::Query(self.plan_finished(query)?),
+            BoundBody::Expressions(values) => StatementPlan::Query(one_row_of(values)),
+            BoundBody::Insert(insert) => StatementPlan::Insert(self.plan_insert(insert)?),
+            BoundBody::Update(update) => StatementPlan::Update(self.plan_update(update)?),
+            BoundBody::Delete(delete) => StatementPlan::Delete(self.plan_delete(delete)?),
+        })
     }
-    Ok(false)
+
+    fn plan_part(&mut self, part: Part) -> Result<()> {
+        match part {
+            Part::Subquery(query) => {
+                let query = self.plan_finished(query)?;
+                let outer_slots = outer_slots(&query);
+                self.subqueries.push(SubqueryPlan { query, outer_slots });
+            }
+            Part::Relation(relation) => {
+                let source = &mut self.relations[relation.0].source;
+                let RelationSource::Derived { query, .. } = source else { return Ok(()) };
+                let Some(query) = query.take() else { return Ok(()) };
+                let planned = self.plan_finished(*query)?;
+                self.planned[relation.0] = Some(Planned::Query(Box::new(planned)));
+            }
+            Part::CommonTable(query) => {
+                let query = self.plan_finished(query)?;
+                let rows = query.root.rows;
+                let number = self.add_common_table(query);
+                self.common_numbers.push((number, rows));
+            }
+            Part::Seed(query) => {
+                let seed = self.plan_finished(query)?;
+                self.common_tables.push(None);
+                self.common_numbers
+                    .push((self.common_tables.len() - 1, seed.root.rows * RECURSIVE_GROWTH));
+                self.seeds.push(seed);
+            }
+            Part::Step { number, query, limit, distinct, types } => {
+                let step = self.plan_finished(query)?;
+                let Some(seed) = self.seeds.pop() else { return Ok(()) };
+                let (number, _) = self.common_numbers[number];
+                self.common_tables[number] =
+                    Some(recursive_table(seed, step, limit, distinct, types));
+            }
+        }
+        Ok(())
+    }
+
+    /// Plans a query to its end.
+    fn plan_finished(&mut self, query: Query) -> Result<QueryPlan> {
+        let mut plan = self.plan_query(query)?;
+        finish_query(&mut plan);
+        Ok(plan)
+    }
+
+    /// Makes a query one that is worked out once; answers its number.
+    pub(crate) fn add_common_table(&mut self, query: QueryPlan) -> usize {
+        let types = query.columns.iter().map(|column| column.value.ty.clone()).collect();
+        let outer_slots = outer_slots(&query);
+        self.common_tables.push(Some(CommonTable {
+            query,
+            recursive: None,
+            limit: None,
+            distinct: false,
+            types,
+            outer_slots,
+        }));
+        self.common_tables.len() - 1
+    }
+
+    fn plan_insert(&mut self, insert: BoundInsert) -> Result<InsertPlan> {
+        let width = match insert.columns.len() {
+            // Rows without values are all of defaults.
+            0 => insert.source.columns.len(),
+            width => width,
+        };
+        let mut source = self.plan_finished(insert.source)?;
+        if let Some(kept) = insert.kept {
+            let (rows, cost) = (source.root.rows, source.root.cost);
+            let number = self.add_common_table(source);
+            let kind = NodeKind::CommonTable { number, slots: kept.slots };
+            source = QueryPlan { root: PlanNode { kind, rows, cost }, columns: kept.columns };
+            finish_query(&mut source);
+        }
+        source.columns.truncate(width);
+        Ok(InsertPlan {
+            table: insert.table,
+            columns: insert.columns,
+            source,
+            duplicates: insert.duplicates,
+            ignore: insert.ignore,
+            new_row: insert.new_row,
+            old_row: insert.old_row,
+            generated: insert.generated,
+            checks: insert.checks,
+            defaults: insert.defaults,
+        })
+    }
+
+    /// Plans the rows that a statement writes to.
+    pub(crate) fn plan_source(
+        &mut self,
+        block: Block,
+        order: Vec<SortKey>,
+        limit: Option<Expression>,
+        targets: &[WriteTarget],
+    ) -> Result<PlanNode> {
+        let query = Query {
+            body: Body::Select(Box::new(block)),
+            columns: Vec::new(),
+            order,
+            offset: None,
+            limit,
+            count_all: false,
+        };
+        let mut source = self.plan_query(query)?.root;
+        let mut needed = SlotSet::default();
+        for target in targets {
+            needed.insert(target.row_key);
+            needed.insert(target.row_payload);
+            target.row.iter().for_each(|(_, slot)| needed.insert(*slot));
+            let values = target.assignments.iter().filter_map(|one| one.value.as_ref());
+            values.for_each(|value| add_reads(value, &mut needed));
+            target.checks.iter().for_each(|check| add_reads(&check.condition, &mut needed));
+        }
+        finish(&mut source, &needed);
+        Ok(source)
+    }
 }
 
-/// Whether the rows go into variables: the plan says nothing of it, so it is no plan for the same text.
-fn is_into(statement: &Statement) -> bool {
-    matches!(statement, Statement::Select(select) if select.into.is_some())
-}
-
-/// Plans expressions without tables, such as those of `SET` and `DO`, as the columns of a query.
-///
-/// # Errors
-/// As [`plan_statement`].
-pub fn plan_expressions(
-    expressions: &[sqlparser::ast::Expr],
-    context: &PlanContext<'_>,
-) -> Result<PreparedPlan> {
-    plan_statement(&Statement::Do(expressions.to_vec()), context)
+fn recursive_table(
+    seed: QueryPlan,
+    step: QueryPlan,
+    limit: Option<(Expression, Option<Expression>)>,
+    distinct: bool,
+    types: Vec<SqlType>,
+) -> CommonTable {
+    let mut slots: Vec<Slot> = outer_slots(&seed);
+    slots.extend(outer_slots(&step));
+    slots.sort_unstable();
+    slots.dedup();
+    CommonTable { query: seed, recursive: Some(step), limit, distinct, types, outer_slots: slots }
 }
 
 fn one_row_of(values: Vec<Expression>) -> QueryPlan {

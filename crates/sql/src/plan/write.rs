@@ -6,7 +6,7 @@ use crate::catalog::model::TableModel;
 use crate::expression::{Expression, Slot};
 
 use super::visit::reads_of;
-use super::{PlanNode, QueryPlan, StatementPlan};
+use super::{DuplicatePolicy, PlanNode, QueryPlan, RowCheck, StatementPlan, WriteTarget};
 
 impl StatementPlan {
     /// The tables that the statement writes to, cascades aside.
@@ -19,33 +19,6 @@ impl StatementPlan {
         };
         inserted.into_iter().chain(targets.iter().map(|target| &target.table))
     }
-}
-
-/// A value for a column.
-#[derive(Debug)]
-pub struct Assignment {
-    /// The column's ordinal.
-    pub ordinal: u16,
-    /// Its value, of any type: the executor stores it as MySQL's assignment says. `None` is `DEFAULT`.
-    pub value: Option<Expression>,
-}
-
-/// What a row must meet to be written.
-#[derive(Debug)]
-pub struct RowCheck {
-    /// Who asks for it.
-    pub of: CheckedBy,
-    /// Over the slots of the row.
-    pub condition: Expression,
-}
-
-/// Who asks for a check of rows.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum CheckedBy {
-    /// A `CHECK` of the table, by its name: the condition must not be false.
-    Constraint(Arc<str>),
-    /// A view `WITH CHECK OPTION`, by its schema and name: the condition must be true.
-    View(Arc<str>),
 }
 
 /// `INSERT` and `REPLACE`.
@@ -84,42 +57,6 @@ impl InsertPlan {
         let of_row = self.old_row.iter().chain(&self.new_row).map(|(_, slot)| *slot).collect();
         !read.is_subset(&of_row)
     }
-}
-
-/// What an `INSERT` does when a unique key is taken.
-#[derive(Debug)]
-pub enum DuplicatePolicy {
-    /// Error 1062.
-    Refuse,
-    /// `REPLACE`: the old rows are deleted first.
-    Replace,
-    /// `ON DUPLICATE KEY UPDATE`, over the slots of `old_row` and `new_row`.
-    Update(Vec<Assignment>),
-}
-
-/// A table that an `UPDATE` or `DELETE` changes.
-#[derive(Debug)]
-pub struct WriteTarget {
-    /// The table.
-    pub table: Arc<TableModel>,
-    /// Where the row's key is, see [`super::ScanPlan::row_key`].
-    pub row_key: Slot,
-    /// Where the row's bytes are, see [`super::ScanPlan::row_payload`].
-    pub row_payload: Slot,
-    /// What is set.
-    pub assignments: Vec<Assignment>,
-    /// Whether an assignment reads what those before it have set: in a single-table `UPDATE`, and
-    /// in the first table of a join. MySQL keeps the values of all others until the join is done.
-    pub in_turn: bool,
-    /// Whether the join may give rows without one of the table. MySQL takes its columns for ones that
-    /// may be NULL until it stores: NULL is bad data in them then.
-    pub may_be_absent: bool,
-    /// Slots of the row's columns: what assignments, generated columns and checks read.
-    pub row: Vec<(u16, Slot)>,
-    /// Generated columns in the order of dependence.
-    pub generated: Vec<(u16, Expression)>,
-    /// In the order in which they are looked at.
-    pub checks: Vec<RowCheck>,
 }
 
 /// `UPDATE`.

@@ -1,8 +1,8 @@
 //! The types of columns that `CREATE TABLE … SELECT` makes of expressions: as long as their values
 //! are.
 
-use crate::expression::{Expression, ExpressionKind};
-use crate::plan::{OutputColumn, SubqueryKind};
+use crate::expression::{Expression, ExpressionKind, SubqueryKind};
+use crate::logical::OutputColumn;
 use crate::types::metadata::NOT_FIXED_DECIMALS;
 use crate::types::{Datum, Display, IntWidth, TypeKind};
 

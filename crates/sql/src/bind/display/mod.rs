@@ -17,18 +17,16 @@ mod text;
 pub(crate) use choice::common_display;
 pub(crate) use kept::kept_type;
 
-use sqlparser::ast::{Expr, Value};
-
 use crate::catalog::model::ColumnModel;
-use crate::expression::{Expression, ExpressionKind, Slot};
+use crate::expression::{Expression, ExpressionKind, Slot, Subquery, SubqueryKind};
 use crate::functions::AggregateFunction;
-use crate::plan::{Subquery, SubqueryKind, WindowFunction};
+use crate::grammar::ast::{Expr, Value};
+use crate::logical::{RelationId, RelationSource, WindowFunction};
 use crate::types::metadata::{NOT_FIXED_DECIMALS, type_code};
 use crate::types::{Coercibility, Datum, Display, SqlType, TypeKind};
 
 use super::Binder;
 use super::coerce::is_written_cast;
-use super::logical::{RelationId, RelationSource};
 
 /// A truth value.
 pub(crate) const TRUTH_CHARS: u32 = 1;
@@ -87,7 +85,7 @@ impl Binder<'_> {
             ExpressionKind::Keep { value, .. } | ExpressionKind::AssignVariable { value, .. } => {
                 self.display(value).as_expression()
             }
-            ExpressionKind::Subquery(subquery) => of_subquery(subquery, ty),
+            ExpressionKind::Subquery(subquery) => self.of_subquery(subquery, ty),
             ExpressionKind::UserVariable(_) => of_variable(ty),
             ExpressionKind::SystemVariable { .. } => of_system_variable(ty),
             ExpressionKind::Compare { .. }
@@ -201,12 +199,22 @@ impl Binder<'_> {
     pub(crate) fn display_of_item(&self, expr: &Expr, value: &Expression) -> Display {
         let display = self.display(value);
         let Expr::Value(literal) = expr else { return display };
-        match &literal.value {
+        match literal {
             Value::Boolean(_) => Display { length: TRUTH_CHARS, ..display },
-            Value::Number(digits, _) if value.ty.kind == TypeKind::Double => {
+            Value::Number(digits) if value.ty.kind == TypeKind::Double => {
                 Display { length: digits.len() as u32, ..display }
             }
             _ => display,
+        }
+    }
+
+    fn of_subquery(&self, subquery: &Subquery, ty: &SqlType) -> Display {
+        match &subquery.kind {
+            SubqueryKind::Scalar => {
+                let column = self.subqueries.get(subquery.number).copied().flatten();
+                column.unwrap_or_else(|| Display::of_column(ty)).as_expression()
+            }
+            _ => Display::integer(ty, TRUTH_CHARS),
         }
     }
 
@@ -318,15 +326,6 @@ fn of_literal(datum: &Datum, ty: &SqlType) -> Display {
             Display::exact(ty, (whole as u8).saturating_add(scale).min(65), scale)
         }
         _ => Display::of_expression(ty),
-    }
-}
-
-fn of_subquery(subquery: &Subquery, ty: &SqlType) -> Display {
-    match (&subquery.kind, subquery.query.columns.as_slice()) {
-        (SubqueryKind::Scalar, [column]) => {
-            column.display.unwrap_or_else(|| Display::of_column(ty)).as_expression()
-        }
-        _ => Display::integer(ty, TRUTH_CHARS),
     }
 }
 

@@ -1,7 +1,8 @@
 //! Which slots the operators of a plan fill: what has to be saved of a row that is put aside.
 
 use crate::expression::Slot;
-use crate::plan::{JoinKind, NodeKind, PlanNode};
+use crate::logical::JoinKind;
+use crate::plan::{NodeKind, PlanNode};
 
 /// The slots that a plan's rows are in, each once.
 pub(super) fn filled_slots(node: &PlanNode) -> Vec<Slot> {

@@ -12,7 +12,8 @@ use rustc_hash::FxHashMap;
 
 use crate::error::Result;
 use crate::expression::{Expression, Slot};
-use crate::plan::{JoinKind, NodeKind, PlanNode};
+use crate::logical::JoinKind;
+use crate::plan::{NodeKind, PlanNode};
 use crate::types::sort_key::write_comparison_key;
 use crate::types::{ComparisonKind, Datum, comparison_kind};
 

@@ -2,7 +2,7 @@
 
 use crate::error::Result;
 use crate::expression::{Expression, Slot};
-use crate::plan::JoinKind;
+use crate::logical::JoinKind;
 use crate::types::Datum;
 
 use super::super::Execution;

@@ -28,9 +28,8 @@ use crate::execute::{
     SpillDirectory, run,
 };
 use crate::expression::{CompareOperator, Expression, ExpressionKind, Slot};
-use crate::plan::{
-    Access, NodeKind, OutputColumn, PlanNode, PreparedPlan, QueryPlan, ScanPlan, StatementPlan,
-};
+use crate::logical::OutputColumn;
+use crate::plan::{Access, NodeKind, PlanNode, PreparedPlan, QueryPlan, ScanPlan, StatementPlan};
 use crate::types::{Datum, EvaluationContext, SqlType, StatementKind, comparison_kind};
 
 /// The collation `utf8mb4_0900_ai_ci`.
@@ -311,6 +310,7 @@ pub(super) fn prepared(statement: StatementPlan) -> PreparedPlan {
         frame_slots: 100,
         parameters: Vec::new(),
         common_tables: Vec::new(),
+        subqueries: Vec::new(),
         definitions_version: 0,
         conditions: Vec::new(),
         writes_parents: true,

@@ -7,10 +7,8 @@ use proptest::prelude::*;
 
 use crate::expression::{AggregateCall, CompareOperator, Expression, Slot, SortKey};
 use crate::functions::AggregateFunction;
-use crate::plan::{
-    CommonTable, FrameBound, JoinKind, NodeKind, PlanNode, SetOperation, StatementPlan, WindowCall,
-    WindowFrame, WindowFunction, WindowPlan,
-};
+use crate::logical::{FrameBound, JoinKind, SetOperation, WindowCall, WindowFrame, WindowFunction};
+use crate::plan::{CommonTable, NodeKind, PlanNode, StatementPlan, WindowPlan};
 use crate::types::SqlType;
 
 use super::fixture::*;

@@ -9,10 +9,8 @@ use proptest::prelude::*;
 use crate::catalog::model::{ForeignKeyModel, ReferentialAction, TableModel};
 use crate::catalog::options::ColumnOptions;
 use crate::expression::{CompareOperator, Expression, Slot};
-use crate::plan::{
-    Assignment, CheckedBy, DeletePlan, DuplicatePolicy, InsertPlan, RowCheck, StatementPlan,
-    UpdatePlan, WriteTarget,
-};
+use crate::logical::{Assignment, CheckedBy, DuplicatePolicy, RowCheck, WriteTarget};
+use crate::plan::{DeletePlan, InsertPlan, StatementPlan, UpdatePlan};
 
 use super::fixture::*;
 

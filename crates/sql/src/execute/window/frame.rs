@@ -5,7 +5,8 @@ use std::ops::Range;
 
 use crate::error::{Result, SqlError};
 use crate::expression::Expression;
-use crate::plan::{FrameBound, WindowPlan};
+use crate::logical::FrameBound;
+use crate::plan::WindowPlan;
 use crate::types::{Datum, comparison_kind};
 
 use super::{Partition, Places};

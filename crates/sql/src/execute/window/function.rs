@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use crate::error::{Result, SqlError};
 use crate::expression::AggregateCall;
-use crate::plan::{WindowCall, WindowFunction};
+use crate::logical::{WindowCall, WindowFunction};
 use crate::types::{Datum, SqlType};
 
 use super::super::Execution;

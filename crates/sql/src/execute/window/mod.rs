@@ -15,7 +15,8 @@ mod rows;
 
 use crate::error::Result;
 use crate::expression::Expression;
-use crate::plan::{WindowCall, WindowFunction, WindowPlan};
+use crate::logical::{WindowCall, WindowFunction};
+use crate::plan::WindowPlan;
 use crate::types::{Datum, write_sort_key};
 
 use super::Execution;

@@ -15,7 +15,7 @@ use smallvec::SmallVec;
 use crate::catalog::model::{ColumnModel, TableModel};
 use crate::error::{Result, SqlError};
 use crate::expression::{Expression, Slot};
-use crate::plan::{Assignment, RowCheck};
+use crate::logical::{Assignment, RowCheck};
 use crate::types::Datum;
 
 use super::super::error::{from_row, from_rows};

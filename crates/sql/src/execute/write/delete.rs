@@ -6,7 +6,8 @@ use firn_api::rows::TableRef;
 use firn_base::TableId;
 
 use crate::error::Result;
-use crate::plan::{DeletePlan, WriteTarget};
+use crate::logical::WriteTarget;
+use crate::plan::DeletePlan;
 use crate::types::Datum;
 
 use super::super::error::from_rows;

@@ -30,7 +30,7 @@ use crate::catalog::filled_texts::FilledTexts;
 use crate::catalog::model::{ForeignKeyModel, ReferencingKey, ReferentialAction, TableModel};
 use crate::catalog::type_text::identifier as quoted;
 use crate::error::{Result, SqlError};
-use crate::plan::PlanContext;
+use crate::logical::PlanContext;
 use crate::types::Datum;
 
 use super::super::access::Fitted;

@@ -17,7 +17,8 @@ use smallvec::SmallVec;
 use crate::catalog::model::{ColumnModel, TableModel};
 use crate::error::{Result, SqlError};
 use crate::expression::{Expression, ExpressionKind, Slot};
-use crate::plan::{Assignment, CheckedBy, DuplicatePolicy, InsertPlan, NodeKind, RowCheck};
+use crate::logical::{Assignment, CheckedBy, DuplicatePolicy, RowCheck};
+use crate::plan::{InsertPlan, NodeKind};
 use crate::types::cast::Source;
 use crate::types::{Datum, EvaluationContext, SqlType, TypeKind};
 

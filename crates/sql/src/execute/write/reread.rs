@@ -12,7 +12,7 @@ use firn_api::rows::{ReadMode, TableRef, WaitPolicy};
 use firn_base::TableId;
 
 use crate::error::Result;
-use crate::plan::WriteTarget;
+use crate::logical::WriteTarget;
 
 use super::super::Execution;
 use super::super::error::from_rows;

@@ -18,8 +18,9 @@ use smallvec::SmallVec;
 use crate::catalog::model::TableModel;
 use crate::error::{Result, SqlError};
 use crate::expression::Slot;
-use crate::plan::visit::{SlotSet, add_reads};
-use crate::plan::{NodeKind, PlanNode, UpdatePlan, WriteTarget};
+use crate::expression::visit::{SlotSet, add_reads};
+use crate::logical::WriteTarget;
+use crate::plan::{NodeKind, PlanNode, UpdatePlan};
 use crate::types::Datum;
 
 use super::super::access::Fitted;

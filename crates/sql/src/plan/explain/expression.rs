@@ -1,15 +1,16 @@
 //! Expressions as text.
 
-use crate::expression::{AggregateCall, Expression, ExpressionKind, IsTest};
+use crate::expression::{
+    AggregateCall, ComparedRow, Expression, ExpressionKind, IsTest, SubqueryKind,
+};
 use crate::functions::AggregateFunction;
-use crate::plan::{ComparedRow, SubqueryKind};
 use crate::types::hexadecimal::hexadecimal_digits;
 use crate::types::{Datum, EvaluationContext, SqlType, TypeKind, cast::cast};
 
 use super::names::Names;
 
 /// An expression as text.
-pub(super) fn text(expression: &Expression, names: &Names) -> String {
+pub(super) fn text(expression: &Expression, names: &Names<'_>) -> String {
     let of = |expression: &Expression| text(expression, names);
     match &expression.kind {
         ExpressionKind::Literal(datum) => literal(datum, &expression.ty),
@@ -75,27 +76,27 @@ pub(super) fn text(expression: &Expression, names: &Names) -> String {
     }
 }
 
-fn before_subquery(compared: &ComparedRow, quantifier: &str, names: &Names) -> String {
+fn before_subquery(compared: &ComparedRow, quantifier: &str, names: &Names<'_>) -> String {
     let operands = list_text(&compared.operands, names);
     format!("({operands} {} {quantifier}(subquery))", compared.operator.text())
 }
 
 /// Expressions with commas between them.
-pub(super) fn list_text(list: &[Expression], names: &Names) -> String {
+pub(super) fn list_text(list: &[Expression], names: &Names<'_>) -> String {
     list.iter().map(|one| text(one, names)).collect::<Vec<_>>().join(", ")
 }
 
 /// Conditions that all must hold.
-pub(super) fn conditions_text(conditions: &[Expression], names: &Names) -> String {
+pub(super) fn conditions_text(conditions: &[Expression], names: &Names<'_>) -> String {
     conditions.iter().map(|one| text(one, names)).collect::<Vec<_>>().join(" and ")
 }
 
-fn joined(list: &[Expression], by: &str, names: &Names) -> String {
+fn joined(list: &[Expression], by: &str, names: &Names<'_>) -> String {
     let parts: Vec<String> = list.iter().map(|one| text(one, names)).collect();
     format!("({})", parts.join(by))
 }
 
-fn call(name: &str, arguments: &[Expression], names: &Names) -> String {
+fn call(name: &str, arguments: &[Expression], names: &Names<'_>) -> String {
     let is_sign = !name.starts_with(|c: char| c.is_alphabetic()) || name == "DIV";
     match arguments {
         [mean] if name == "AVG SHOWN" => text(mean, names),
@@ -107,7 +108,7 @@ fn call(name: &str, arguments: &[Expression], names: &Names) -> String {
 }
 
 /// A call of an aggregate as text.
-pub(super) fn aggregate(call: &AggregateCall, names: &Names) -> String {
+pub(super) fn aggregate(call: &AggregateCall, names: &Names<'_>) -> String {
     let name = match call.function {
         AggregateFunction::CountRows => return "count(*)".to_owned(),
         AggregateFunction::Count => "count",

@@ -2,22 +2,24 @@
 
 use rustc_hash::FxHashMap;
 
-use crate::expression::{Expression, ExpressionKind, Slot};
-use crate::plan::visit::{for_each_input, for_each_operand};
-use crate::plan::{NodeKind, PlanNode, PreparedPlan, QueryPlan, StatementPlan, Subquery};
+use crate::expression::visit::for_each_operand;
+use crate::expression::{Expression, ExpressionKind, Slot, Subquery};
+use crate::plan::visit::for_each_input;
+use crate::plan::{NodeKind, PlanNode, PreparedPlan, QueryPlan, StatementPlan, SubqueryPlan};
 
 use super::expression::text;
 
 /// The names of slots.
-#[derive(Debug, Default)]
-pub(super) struct Names {
+#[derive(Debug)]
+pub(super) struct Names<'p> {
     by_slot: FxHashMap<Slot, String>,
+    subqueries: &'p [SubqueryPlan],
 }
 
-impl Names {
+impl<'p> Names<'p> {
     /// The names of a plan's slots.
-    pub(super) fn of(plan: &PreparedPlan) -> Names {
-        let mut names = Names::default();
+    pub(super) fn of(plan: &'p PreparedPlan) -> Names<'p> {
+        let mut names = Names { by_slot: FxHashMap::default(), subqueries: &plan.subqueries };
         for table in &plan.common_tables {
             names.add_query(&table.query);
             table.recursive.iter().for_each(|step| names.add_query(step));
@@ -104,7 +106,8 @@ impl Names {
 
     fn add_subqueries(&mut self, expression: &Expression) {
         if let ExpressionKind::Subquery(subquery) = &expression.kind {
-            self.add_query(&subquery.query);
+            let subqueries = self.subqueries;
+            self.add_query(&subqueries[subquery.number].query);
         }
         for_each_operand(expression, &mut |operand| self.add_subqueries(operand));
     }

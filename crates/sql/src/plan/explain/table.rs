@@ -2,7 +2,9 @@
 
 use crate::expression::{Expression, ExpressionKind};
 use crate::plan::visit::for_each_input;
-use crate::plan::{Access, NodeKind, PlanNode, PreparedPlan, QueryPlan, ScanPlan, StatementPlan};
+use crate::plan::{
+    Access, NodeKind, PlanNode, PreparedPlan, QueryPlan, ScanPlan, StatementPlan, SubqueryPlan,
+};
 use crate::types::SqlType;
 
 use super::names::{Names, for_each_expression, subqueries_of};
@@ -50,21 +52,28 @@ pub struct ExplainRow {
     pub extra: Option<String>,
 }
 
-struct Rows {
+struct Rows<'p> {
     rows: Vec<ExplainRow>,
     next_id: u64,
-    names: Names,
+    names: Names<'p>,
+    subqueries: &'p [SubqueryPlan],
     is_complex: bool,
 }
 
 /// The rows of a plan.
 pub(super) fn rows(plan: &PreparedPlan) -> Vec<ExplainRow> {
-    let mut rows = Rows { rows: Vec::new(), next_id: 2, names: Names::of(plan), is_complex: false };
+    let mut rows = Rows {
+        rows: Vec::new(),
+        next_id: 2,
+        names: Names::of(plan),
+        subqueries: &plan.subqueries,
+        is_complex: false,
+    };
     match &plan.statement {
         StatementPlan::Query(query) => rows.query(query, 1, "SIMPLE"),
         StatementPlan::Insert(insert) => {
             let kind = match insert.duplicates {
-                crate::plan::DuplicatePolicy::Replace => "REPLACE",
+                crate::logical::DuplicatePolicy::Replace => "REPLACE",
                 _ => "INSERT",
             };
             rows.rows.push(ExplainRow {
@@ -90,7 +99,7 @@ pub(super) fn rows(plan: &PreparedPlan) -> Vec<ExplainRow> {
     rows.finish()
 }
 
-impl Rows {
+impl Rows<'_> {
     fn take_id(&mut self) -> u64 {
         self.is_complex = true;
         self.next_id += 1;
@@ -119,11 +128,12 @@ impl Rows {
         subqueries_of(expression, &mut subqueries);
         for subquery in subqueries {
             let id = self.take_id();
-            let kind = match subquery.outer_slots.is_empty() {
+            let plan = &self.subqueries[subquery.number];
+            let kind = match plan.outer_slots.is_empty() {
                 true => "SUBQUERY",
                 false => "DEPENDENT SUBQUERY",
             };
-            self.query(&subquery.query, id, kind);
+            self.query(&plan.query, id, kind);
         }
     }
 
@@ -297,7 +307,7 @@ impl Rows {
 }
 
 fn is_constant(value: &Expression) -> bool {
-    crate::plan::visit::reads(value).is_empty()
+    crate::expression::visit::reads(value).is_empty()
 }
 
 fn empty(id: u64, select_type: &'static str) -> ExplainRow {

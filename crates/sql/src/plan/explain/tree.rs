@@ -7,11 +7,12 @@
 
 use std::fmt::Write;
 
-use crate::expression::{Expression, SortKey};
+use crate::expression::{Expression, SortKey, Subquery};
+use crate::logical::{JoinKind, SetOperation};
 use crate::plan::visit::for_each_input;
 use crate::plan::{
-    Access, Counters, JoinKind, NodeKind, PlanNode, PreparedPlan, QueryPlan, RangePlan, ScanPlan,
-    SetOperation, StatementPlan, Subquery, WindowPlan,
+    Access, Counters, NodeKind, PlanNode, PreparedPlan, QueryPlan, RangePlan, ScanPlan,
+    StatementPlan, WindowPlan,
 };
 
 use super::expression::{aggregate, conditions_text, list_text, text as expression_text};
@@ -19,7 +20,7 @@ use super::names::{Names, for_each_expression, subqueries_of};
 
 /// Writes a tree.
 struct Writer<'p> {
-    names: Names,
+    names: Names<'p>,
     plan: &'p PreparedPlan,
     counters: Option<&'p Counters>,
     out: String,
@@ -85,12 +86,13 @@ impl<'p> Writer<'p> {
 
     fn subqueries(&mut self, subqueries: &[&'p Subquery], place: &str, depth: usize) {
         for subquery in subqueries {
-            let how = match subquery.outer_slots.is_empty() {
+            let plan = &self.plan.subqueries[subquery.number];
+            let how = match plan.outer_slots.is_empty() {
                 true => "run only once",
                 false => "dependent",
             };
             self.line(depth, &format!("Select (subquery in {place}; {how})"));
-            self.query(&subquery.query, depth + 1);
+            self.query(&plan.query, depth + 1);
         }
     }
 

@@ -27,7 +27,9 @@ use crate::collation::Collations;
 use crate::error::{Result, SqlError};
 use crate::execute::{Execution, ExecutionContext, ResultSink, SessionState, SpillDirectory, run};
 use crate::grammar;
-use crate::plan::{OutputColumn, PlanContext, PreparedPlan, StatementPlan, plan_statement};
+use crate::logical::{OutputColumn, PlanContext};
+use crate::plan::{PreparedPlan, StatementPlan};
+use crate::prepare::plan_statement;
 use crate::types::{Datum, EvaluationContext, SqlMode, SqlType, StatementKind};
 
 /// A node that says its tables have so many rows.
@@ -284,13 +286,13 @@ impl ExpressionBinder for Database {
         Ok(Box::new(Bound { ty: bound.expression.ty, columns }))
     }
 
-    fn is_updatable(&self, _: &sqlparser::ast::Query, _: &str) -> Result<bool> {
+    fn is_updatable(&self, _: &crate::grammar::ast::Query, _: &str) -> Result<bool> {
         Ok(true)
     }
 
     fn query_columns(
         &self,
-        query: &sqlparser::ast::Query,
+        query: &crate::grammar::ast::Query,
         schema: &str,
     ) -> Result<Vec<QueryColumn>> {
         let context = PlanContext::new(&self.catalog, Some(schema), &self.evaluation);

@@ -4,9 +4,15 @@
 use super::{Database, shop};
 use crate::error::Result;
 use crate::grammar;
-use crate::plan::{PlanContext, plan_statement};
-use crate::test_support::with_session_stack;
+use crate::logical::PlanContext;
+use crate::prepare::plan_statement;
 use crate::watch::Watch;
+
+/// Runs a test on a stack as sessions have it.
+fn with_session_stack(test: fn()) {
+    use firn_base::task::{Spawner, ThreadSpawner};
+    assert!(ThreadSpawner.spawn("test", Box::new(test)).join(), "the test has failed");
+}
 
 /// Steps and held bytes of parsing and planning a statement, or its error.
 fn work(database: &Database, text: &str) -> Result<(u64, u64)> {

@@ -1,0 +1,92 @@
+//! Patterns of `LIKE` that an execution has taken apart.
+//!
+//! The address of the pattern's expression says where to look. It does not say what is there: the
+//! text, the collation and the escape character are compared, so that a place which another
+//! expression has taken over is only a pattern that is taken apart again.
+
+use firn_format::value::CollationId;
+use rustc_hash::FxHashMap;
+
+use crate::collation::LikePattern;
+use crate::expression::Expression;
+use crate::types::Octets;
+
+/// What a pattern is made from.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Source<'s> {
+    pub(super) text: &'s Octets,
+    pub(super) collation: CollationId,
+    /// `None`: no escapes.
+    pub(super) escape: Option<char>,
+}
+
+/// A pattern and what it was made from.
+#[derive(Debug)]
+pub(super) struct Known {
+    pub(super) text: Octets,
+    pub(super) collation: CollationId,
+    pub(super) escape: Option<char>,
+    pub(super) pattern: LikePattern,
+}
+
+/// See the module's page.
+#[derive(Debug, Default)]
+pub(crate) struct KnownPatterns {
+    by_place: FxHashMap<usize, Known>,
+}
+
+impl KnownPatterns {
+    /// Where the pattern of an expression is kept.
+    pub(super) fn place(expression: &Expression) -> usize {
+        std::ptr::from_ref(expression) as usize
+    }
+
+    /// What is made from `source`, if it is what is kept there.
+    pub(super) fn get(&self, place: usize, source: Source<'_>) -> Option<&LikePattern> {
+        let known = self.by_place.get(&place)?;
+        let is_same = known.text == *source.text
+            && known.collation == source.collation
+            && known.escape == source.escape;
+        is_same.then_some(&known.pattern)
+    }
+
+    /// Keeps a pattern there.
+    pub(super) fn learn(&mut self, place: usize, known: Known) {
+        self.by_place.insert(place, known);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::collation;
+    use crate::expression::ExpressionKind;
+    use crate::types::{Datum, SqlType};
+
+    #[test]
+    fn a_place_that_another_expression_takes_over_is_noticed() {
+        let expression =
+            Expression { kind: ExpressionKind::Literal(Datum::Null), ty: SqlType::null() };
+        let place = KnownPatterns::place(&expression);
+        let (first, second) = (Octets::from(&b"A|_"[..]), Octets::from(&b"B|_"[..]));
+        let mut patterns = KnownPatterns::default();
+        let known = |escape| Known {
+            text: first.clone(),
+            collation: CollationId(45),
+            escape,
+            pattern: LikePattern::new(collation::get(CollationId(45)), &first, escape),
+        };
+        patterns.learn(place, known(None));
+        let source = Source { text: &first, collation: CollationId(45), escape: None };
+        assert!(patterns.get(place, source).unwrap().matches(b"a|x"));
+        let others = [
+            Source { text: &second, ..source },
+            Source { collation: CollationId(46), ..source },
+            Source { escape: Some('|'), ..source },
+        ];
+        assert!(others.iter().all(|other| patterns.get(place, *other).is_none()));
+        patterns.learn(place, known(Some('|')));
+        let escaped = patterns.get(place, others[2]).unwrap();
+        assert!(escaped.matches(b"a_") && !escaped.matches(b"a|x"));
+    }
+}

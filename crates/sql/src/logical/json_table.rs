@@ -1,0 +1,68 @@
+//! `JSON_TABLE`: rows made of a document.
+//!
+//! ```text
+//!   JSON_TABLE(doc, '$[*]' COLUMNS (n FOR ORDINALITY, a INT PATH '$.a', NESTED PATH '$.b[*]' COLUMNS (…)))
+//!     level '$[*]'   n, a        one row for each value that the path leads to
+//!       level '$.b[*]'  …        and one for each below; one with NULLs if there is none
+//!   levels side by side do not multiply: the rows of one have NULLs in the columns of the others
+//! ```
+
+use crate::expression::{Expression, Slot};
+use crate::functions::JsonPath;
+use crate::types::{Datum, SqlType};
+
+use super::OutputColumn;
+
+/// `JSON_TABLE` in `FROM`.
+#[derive(Debug)]
+pub struct JsonTable {
+    /// The document.
+    pub document: Expression,
+    /// What is read of it.
+    pub level: JsonLevel,
+    /// Where the columns go.
+    pub slots: Vec<Slot>,
+    /// The columns as those of a query.
+    pub columns: Vec<OutputColumn>,
+}
+
+/// A path with the columns that are read below each value that it leads to.
+#[derive(Debug)]
+pub struct JsonLevel {
+    /// Where the values are, from the value around.
+    pub(crate) path: JsonPath,
+    /// What is read of each.
+    pub(crate) columns: Vec<JsonColumn>,
+    /// `NESTED PATH`.
+    pub(crate) nested: Vec<JsonLevel>,
+}
+
+/// A column of a `JSON_TABLE`.
+#[derive(Debug)]
+pub(crate) struct JsonColumn {
+    /// Its place in the row.
+    pub(crate) number: usize,
+    pub(crate) name: Box<str>,
+    pub(crate) ty: SqlType,
+    pub(crate) source: JsonColumnSource,
+}
+
+/// What a column of a `JSON_TABLE` holds.
+#[derive(Debug)]
+pub(crate) enum JsonColumnSource {
+    /// `FOR ORDINALITY`: which value of its level it is, from 1.
+    Ordinality,
+    /// `EXISTS PATH`: whether the path leads anywhere.
+    Exists(JsonPath),
+    /// `PATH`: the value that it leads to.
+    Value { path: JsonPath, on_empty: Otherwise, on_error: Otherwise },
+}
+
+/// What stands for a value that is not there, or not one of the column's type.
+#[derive(Debug, Clone)]
+pub(crate) enum Otherwise {
+    Null,
+    Error,
+    /// A value of the column's type.
+    Default(Datum),
+}

@@ -1,0 +1,79 @@
+//! What a statement asks of the tables that it names: privileges, and metadata locks.
+
+use std::sync::Arc;
+
+use crate::catalog::model::TableModel;
+
+/// A privilege that a statement needs on a table or view.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PlanNeed {
+    /// What of the table it is needed on.
+    pub of: NeedOf,
+    /// Which.
+    pub privilege: NeededPrivilege,
+    /// The schema.
+    pub schema: Arc<str>,
+    /// The table or view.
+    pub table: Arc<str>,
+    /// The columns, if it is needed on these.
+    pub columns: Vec<Arc<str>>,
+    /// Through which view the table is used; `None` where the statement names it.
+    pub through: Option<Arc<ViewUser>>,
+}
+
+/// What of a table a privilege is needed on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum NeedOf {
+    /// The table, or any column of it.
+    Table,
+    /// The table, or one of the privileges that stand for locking its rows.
+    LockedTable,
+    /// These columns.
+    Columns,
+}
+
+/// Privileges that plans need.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum NeededPrivilege {
+    /// `SELECT`
+    Select,
+    /// `INSERT`
+    Insert,
+    /// `UPDATE`
+    Update,
+    /// `DELETE`
+    Delete,
+}
+
+/// Who uses a table through a view.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ViewUser {
+    /// The schema of the view that the statement names.
+    pub schema: Arc<str>,
+    /// The name of that view.
+    pub view: Arc<str>,
+    /// `user@host` of the definer whose rights count; `None`: the session's do.
+    pub definer: Option<Arc<str>>,
+}
+
+/// A table or view that a statement names.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NamedTable {
+    /// The schema.
+    pub schema: Arc<str>,
+    /// The table or view.
+    pub table: Arc<str>,
+    /// What the statement calls it.
+    pub alias: Arc<str>,
+    /// Whether rows of it are written.
+    pub writes: bool,
+}
+
+/// A metadata lock that an execution of a plan holds.
+#[derive(Debug, Clone)]
+pub struct PlannedLock {
+    /// The table or view, as it was when the plan was made.
+    pub model: Arc<TableModel>,
+    /// Whether rows of it are written or locked.
+    pub writes: bool,
+}

@@ -1,0 +1,37 @@
+//! The columns of a result.
+
+use std::sync::Arc;
+
+use crate::catalog::told::ToldType;
+use crate::expression::Expression;
+use crate::types::Display;
+
+/// A column of a result.
+#[derive(Debug, Clone)]
+pub struct OutputColumn {
+    /// Its value.
+    pub value: Expression,
+    /// Its name or alias.
+    pub name: Arc<str>,
+    /// The column, table and schema that it is of, if it is one as such.
+    pub origin: Option<ColumnOrigin>,
+    /// How long its values are to clients; `None`: as its type says.
+    pub display: Option<Display>,
+}
+
+/// Where a result's column comes from, for the metadata that clients get.
+#[derive(Debug, Clone)]
+pub struct ColumnOrigin {
+    /// The schema.
+    pub schema: Arc<str>,
+    /// The table's alias.
+    pub table: Arc<str>,
+    /// The table's own name.
+    pub original_table: Arc<str>,
+    /// The column's own name.
+    pub original_name: Arc<str>,
+    /// `PRI_KEY`, `UNIQUE_KEY`, `MULTIPLE_KEY`, `AUTO_INCREMENT` and others, as in the protocol.
+    pub flags: u16,
+    /// What is told of its values instead of what their type says.
+    pub told: Option<ToldType>,
+}

@@ -1,0 +1,14 @@
+//! What parameters have to be for what was bound to hold.
+
+use crate::types::SqlType;
+
+/// A parameter that is compared with a column of dates, times or years, as the column holds it.
+#[derive(Debug, Clone)]
+pub struct Premise {
+    /// The parameter's number, from 0.
+    pub parameter: u32,
+    /// Its type.
+    pub ty: SqlType,
+    /// The type of the column.
+    pub column: SqlType,
+}

@@ -1,0 +1,172 @@
+//! A bound statement: its queries, in the order in which they are planned.
+//!
+//! ```text
+//!   WITH c AS (…) SELECT (SELECT … FROM c) FROM t        parts  [CommonTable 0, Subquery 0]
+//!                                                        body   Query over t
+//! ```
+//!
+//! Invariants:
+//! * a part refers only to parts before it: to common tables and subqueries by their numbers;
+//! * a subquery is never evaluated while a statement is bound: folding of constants stops at it.
+
+use std::sync::Arc;
+
+use crate::catalog::model::TableModel;
+use crate::expression::{Expression, Slot, SortKey};
+use crate::types::SqlType;
+
+use super::{
+    Block, DuplicatePolicy, NamedTable, OutputColumn, PlanNeed, PlannedLock, Premise, Query,
+    Relation, RelationId, RowCheck, WriteTarget,
+};
+
+/// A statement whose names are resolved.
+#[derive(Debug)]
+pub struct BoundStatement {
+    /// What it does.
+    pub body: BoundBody,
+    /// What is planned before it, in this order.
+    pub parts: Vec<Part>,
+    /// Table references, by [`RelationId`].
+    pub relations: Vec<Relation>,
+    /// How many slots were given out.
+    pub slots: usize,
+    /// The version of the definitions that it was bound to.
+    pub definitions_version: u64,
+    /// Whether foreign keys refer to a table that is written.
+    pub writes_parents: bool,
+    /// What its user must be allowed to do.
+    pub needs: Vec<PlanNeed>,
+    /// The tables and views that it names, those of views aside.
+    pub tables: Vec<NamedTable>,
+    /// The tables and views whose definitions an execution relies on.
+    pub locks: Vec<PlannedLock>,
+    /// How long a query may run, from its hint.
+    pub max_execution_time_ms: Option<u64>,
+    /// Whether its plan may be kept for the same text.
+    pub is_cacheable: bool,
+    /// What its parameters have to be.
+    pub premises: Vec<Premise>,
+    /// Whether it may be run again after its transaction took it back.
+    pub is_repeatable: bool,
+}
+
+/// A query of a statement that is planned by itself.
+#[derive(Debug)]
+pub enum Part {
+    /// The subquery of the next number.
+    Subquery(Query),
+    /// A table reference that is worked out by itself, whatever is asked of it from outside.
+    Relation(RelationId),
+    /// The common table of the next number.
+    CommonTable(Query),
+    /// What a recursive common table of the next number begins with.
+    Seed(Query),
+    /// The part of a recursive common table that is repeated.
+    Step {
+        /// The table's number.
+        number: usize,
+        /// The query, which refers to the table itself.
+        query: Query,
+        /// How many rows end it, and how many of them are left out.
+        limit: Option<(Expression, Option<Expression>)>,
+        /// `UNION DISTINCT` between the steps.
+        distinct: bool,
+        /// The types of the columns.
+        types: Vec<SqlType>,
+    },
+}
+
+/// What a bound statement does.
+#[derive(Debug)]
+pub enum BoundBody {
+    /// Answers rows.
+    Query(Query),
+    /// Works out expressions without tables.
+    Expressions(Vec<Expression>),
+    /// Writes rows.
+    Insert(BoundInsert),
+    /// Changes rows.
+    Update(BoundUpdate),
+    /// Deletes rows.
+    Delete(BoundDelete),
+}
+
+impl BoundBody {
+    /// The tables that the statement writes to, cascades aside.
+    pub fn written(&self) -> impl Iterator<Item = &Arc<TableModel>> {
+        let (inserted, targets) = match self {
+            BoundBody::Query(_) | BoundBody::Expressions(_) => (None, &[][..]),
+            BoundBody::Insert(insert) => (Some(&insert.table), &[][..]),
+            BoundBody::Update(update) => (None, &update.targets[..]),
+            BoundBody::Delete(delete) => (None, &delete.targets[..]),
+        };
+        inserted.into_iter().chain(targets.iter().map(|target| &target.table))
+    }
+}
+
+/// `INSERT` and `REPLACE`; see [`crate::plan::InsertPlan`] for the fields of the same names.
+#[derive(Debug)]
+pub struct BoundInsert {
+    /// Into which table.
+    pub table: Arc<TableModel>,
+    /// The columns that values are given for, by ordinal.
+    pub columns: Vec<u16>,
+    /// The rows, perhaps with columns that only [`BoundInsert::duplicates`] reads behind the others.
+    pub source: Query,
+    /// The rows are worked out before the first one is written, and kept so.
+    pub kept: Option<KeptRows>,
+    /// What happens if a unique key is taken.
+    pub duplicates: DuplicatePolicy,
+    /// `IGNORE`.
+    pub ignore: bool,
+    /// Slots of the new row's columns, by ordinal.
+    pub new_row: Vec<(u16, Slot)>,
+    /// Slots of the row that is there already, by ordinal.
+    pub old_row: Vec<(u16, Slot)>,
+    /// Generated columns in the order of dependence.
+    pub generated: Vec<(u16, Expression)>,
+    /// Checks in the order in which they are looked at.
+    pub checks: Vec<RowCheck>,
+    /// Defaults that are expressions.
+    pub defaults: Vec<(u16, Expression)>,
+}
+
+/// Rows of a query that are kept, and read again from there.
+#[derive(Debug)]
+pub struct KeptRows {
+    /// Columns by number, and where they go.
+    pub slots: Vec<(u16, Slot)>,
+    /// The columns as they are read again.
+    pub columns: Vec<OutputColumn>,
+}
+
+/// `UPDATE`.
+#[derive(Debug)]
+pub struct BoundUpdate {
+    /// The rows.
+    pub block: Block,
+    /// In which order they are changed.
+    pub order: Vec<SortKey>,
+    /// How many at most.
+    pub limit: Option<Expression>,
+    /// One for each table that is changed.
+    pub targets: Vec<WriteTarget>,
+    /// `IGNORE`.
+    pub ignore: bool,
+}
+
+/// `DELETE`.
+#[derive(Debug)]
+pub struct BoundDelete {
+    /// The rows.
+    pub block: Block,
+    /// In which order they are deleted.
+    pub order: Vec<SortKey>,
+    /// How many at most.
+    pub limit: Option<Expression>,
+    /// One for each table that is deleted from.
+    pub targets: Vec<WriteTarget>,
+    /// `IGNORE`.
+    pub ignore: bool,
+}

@@ -1,0 +1,105 @@
+//! Values and parts of definitions as MySQL writes them, in definitions and in messages.
+
+use std::fmt::Write as _;
+
+use firn_format::value::{Date, DateTime, Time};
+use firn_sql_types::hexadecimal::hexadecimal_digits;
+use firn_sql_types::temporal::format;
+use firn_sql_types::{Datum, SqlType, TypeKind, number_text};
+
+use super::model::{ColumnModel, DefaultValue, ForeignKeyModel, ReferentialAction};
+use super::type_text::{identifier, identifiers};
+
+/// What `COLUMN_DEFAULT` and `SHOW COLUMNS` say: the value without quotes; `None` for no default and NULL.
+#[must_use]
+pub fn default_text(column: &ColumnModel) -> Option<String> {
+    match &column.default {
+        DefaultValue::None | DefaultValue::Null => None,
+        DefaultValue::Expression(text) => Some(text.to_string()),
+        DefaultValue::CurrentTimestamp { fsp } => Some(current_timestamp(*fsp)),
+        DefaultValue::Literal(datum) => Some(match (&column.ty.kind, datum) {
+            (TypeKind::Bit { .. }, Datum::UInt(bits)) => format!("b'{bits:b}'"),
+            (kind, Datum::Text(bytes)) if kind.is_binary() && bytes.as_str().is_none() => {
+                hex(bytes)
+            }
+            _ => literal_text(datum, &column.ty),
+        }),
+    }
+}
+
+/// The text form of a value of a type.
+#[must_use]
+pub fn literal_text(datum: &Datum, ty: &SqlType) -> String {
+    let fsp = ty.kind.fsp();
+    match (datum, &ty.kind) {
+        (Datum::Null, _) => "NULL".to_owned(),
+        (Datum::UInt(ordinal), TypeKind::Enum { members, .. }) => {
+            members.name_of(*ordinal).to_owned()
+        }
+        (Datum::UInt(bits), TypeKind::Set { members, .. }) => members.names_of(*bits),
+        (Datum::UInt(year), TypeKind::Year) => format!("{year:04}"),
+        (Datum::Int(number), _) => number.to_string(),
+        (Datum::UInt(number), _) => number.to_string(),
+        (Datum::Double(number), TypeKind::Float) => {
+            number_text::float_to_text(*number).to_str_lossy().into_owned()
+        }
+        (Datum::Double(number), _) => {
+            number_text::double_to_text(*number).to_str_lossy().into_owned()
+        }
+        (Datum::Decimal(number), _) => number.to_string(),
+        (Datum::Text(text), _) => text.to_str_lossy().into_owned(),
+        (Datum::Date(packed), _) => format::date_text(Date::unpack(*packed)),
+        (Datum::Time(packed), _) => format::time_text(Time::unpack(*packed), fsp),
+        (Datum::DateTime(packed), _) => format::date_time_text(DateTime::unpack(*packed), fsp),
+        (Datum::Json(json), _) => json.to_text(),
+    }
+}
+
+/// ``CONSTRAINT `c` FOREIGN KEY (`a`) REFERENCES `p` (`id`) ON DELETE CASCADE``, as definitions and errors
+/// have it; `schema` is the child's.
+#[must_use]
+pub fn foreign_key_text(key: &ForeignKeyModel, columns: &[ColumnModel], schema: &str) -> String {
+    let named = |ordinal: &u16| columns.iter().find(|column| column.ordinal == *ordinal);
+    let children = key.columns.iter().filter_map(named).map(|column| &*column.name);
+    let parent = match *key.parent_schema == *schema {
+        true => identifier(&key.parent_table),
+        false => format!("{}.{}", identifier(&key.parent_schema), identifier(&key.parent_table)),
+    };
+    let mut text = format!(
+        "CONSTRAINT {} FOREIGN KEY ({}) REFERENCES {parent} ({})",
+        identifier(&key.name),
+        spaced(&identifiers(children)),
+        spaced(&identifiers(key.parent_columns.iter().map(|name| &**name)))
+    );
+    for (action, what) in [(key.on_delete, "DELETE"), (key.on_update, "UPDATE")] {
+        if let Some(action) = action_text(action) {
+            let _ = write!(text, " ON {what} {action}");
+        }
+    }
+    text
+}
+
+/// Foreign keys have a space behind each comma, indexes have none.
+fn spaced(names: &str) -> String {
+    names.replace("`,`", "`, `")
+}
+
+/// `CASCADE` and others as definitions show them; `NO ACTION` is shown as nothing.
+#[must_use]
+pub fn action_text(action: ReferentialAction) -> Option<&'static str> {
+    match action {
+        ReferentialAction::NoAction => None,
+        ReferentialAction::Restrict => Some("RESTRICT"),
+        ReferentialAction::Cascade => Some("CASCADE"),
+        ReferentialAction::SetNull => Some("SET NULL"),
+        ReferentialAction::SetDefault => Some("SET DEFAULT"),
+    }
+}
+
+pub(crate) fn current_timestamp(fsp: u8) -> String {
+    if fsp == 0 { "CURRENT_TIMESTAMP".to_owned() } else { format!("CURRENT_TIMESTAMP({fsp})") }
+}
+
+pub(crate) fn hex(bytes: &[u8]) -> String {
+    format!("0x{}", hexadecimal_digits(bytes))
+}

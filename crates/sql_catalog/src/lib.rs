@@ -1,0 +1,31 @@
+//! Which tables there are and what they are made of: models of a node's definitions, changes of them
+//! (DDL), and the ways in which they are shown.
+//!
+//! ```text
+//!   binder, planner, executor ──► session ──► lookup ──► api::rows::DatabaseNode
+//!                                    │           └─ build: TableDefinition + options ──► model
+//!                                    └─ virtual tables: information_schema …
+//!   CREATE, ALTER, DROP ──► ddl ──► api::rows::Definitions
+//!   SHOW, DESCRIBE ───────► show ──► rows, or a query over virtual tables
+//! ```
+
+pub mod build;
+pub mod ddl;
+pub mod definition_text;
+pub mod filled_texts;
+pub mod information_schema;
+pub mod lookup;
+pub mod model;
+pub mod options;
+mod rows_error;
+pub mod session;
+pub mod show;
+pub mod statistics;
+#[cfg(test)]
+mod test_support;
+pub mod told;
+pub mod type_text;
+pub mod virtual_table;
+
+pub use lookup::Catalog;
+pub use session::{Relation, SessionCatalog, SessionTables};

@@ -1,0 +1,267 @@
+//! What one session sees: the shared catalog, its own temporary tables in front of it, and virtual tables
+//! behind it.
+//!
+//! ```text
+//!   relation("test", "t")    temporary t? ──► stored t? ──► virtual t? ──► 1146
+//! ```
+//!
+//! A temporary table is stored in a schema of its session, `#temporary-OWNER-7`, under a number; its
+//! options say what the session calls it. OWNER is the life of the compute node that runs the
+//! session. The schema goes with the session. If the compute node ends first, another one or its
+//! next start removes the schema ([`Catalog::remove_leftovers`]).
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+pub use firn_api::server::Process;
+use firn_base::TableId;
+use firn_sql_types::Datum;
+use firn_sql_types::error::Result;
+use parking_lot::RwLock;
+use rustc_hash::FxHashMap;
+
+use super::information_schema;
+use super::lookup::{Catalog, no_such_table, temporary_schema, unknown_schema};
+use super::model::TableModel;
+use super::virtual_table::VirtualTable;
+
+/// What stands behind a name in `FROM`.
+#[derive(Debug, Clone)]
+pub enum Relation {
+    /// A table or view.
+    Table(Arc<TableModel>),
+    /// A table whose rows are made up.
+    Virtual(Arc<dyn VirtualTable>),
+}
+
+/// What the layer above knows that virtual tables show.
+pub trait SessionTables {
+    /// System variables by name, sorted.
+    fn variables(&self, global: bool) -> Vec<(String, String)>;
+    /// Status counters by name, sorted.
+    fn status(&self, global: bool) -> Vec<(String, String)>;
+    /// The connections that the user may see.
+    fn processes(&self) -> Vec<Process>;
+    /// `user@host` of the session.
+    fn account(&self) -> String;
+    /// Whether the user may know of a schema.
+    fn sees_schema(&self, schema: &str) -> bool;
+    /// Whether the user may know of a table.
+    fn sees_table(&self, schema: &str, table: &str) -> bool;
+    /// The user's privileges on a column, as `information_schema` lists them; a user without any
+    /// may not know of it.
+    fn privileges_on_column(&self, schema: &str, table: &str, column: &str) -> String;
+    /// Whether the user may read the definition of a view.
+    fn reads_view(&self, schema: &str, view: &str) -> bool;
+    /// The rows of other tables that are the session layer's: `(schema, table)` such as
+    /// `("information_schema", "USER_PRIVILEGES")`, in the order of the table's columns.
+    fn rows(&self, schema: &str, table: &str) -> Vec<Vec<Datum>>;
+}
+
+/// A session layer that knows nothing and hides nothing.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct NoSessionTables;
+
+impl SessionTables for NoSessionTables {
+    fn variables(&self, _global: bool) -> Vec<(String, String)> {
+        Vec::new()
+    }
+    fn status(&self, _global: bool) -> Vec<(String, String)> {
+        Vec::new()
+    }
+    fn processes(&self) -> Vec<Process> {
+        Vec::new()
+    }
+    fn account(&self) -> String {
+        "root@localhost".to_owned()
+    }
+    fn sees_schema(&self, _schema: &str) -> bool {
+        true
+    }
+    fn sees_table(&self, _schema: &str, _table: &str) -> bool {
+        true
+    }
+    fn privileges_on_column(&self, _schema: &str, _table: &str, _column: &str) -> String {
+        "select,insert,update,references".to_owned()
+    }
+    fn reads_view(&self, _schema: &str, _view: &str) -> bool {
+        true
+    }
+    fn rows(&self, _schema: &str, _table: &str) -> Vec<Vec<Datum>> {
+        Vec::new()
+    }
+}
+
+/// A session's temporary tables by schema and name.
+type TemporaryTables = FxHashMap<(Box<str>, Box<str>), TableId>;
+
+/// What a session sees of the definitions.
+#[derive(Debug)]
+pub struct SessionCatalog {
+    shared: Arc<Catalog>,
+    namespace: String,
+    temporary: RwLock<TemporaryTables>,
+    temporary_version: AtomicU64,
+    next_temporary: AtomicU64,
+}
+
+impl SessionCatalog {
+    /// The view of a session. No other open session of the catalog's owner has its number.
+    #[must_use]
+    pub fn new(shared: Arc<Catalog>, session: u64) -> SessionCatalog {
+        SessionCatalog {
+            namespace: temporary_schema(shared.owner(), session),
+            shared,
+            temporary: RwLock::default(),
+            temporary_version: AtomicU64::new(0),
+            next_temporary: AtomicU64::new(1),
+        }
+    }
+
+    /// The catalog that all sessions share.
+    #[must_use]
+    pub fn shared(&self) -> &Arc<Catalog> {
+        &self.shared
+    }
+
+    /// See [`Catalog::definitions_version`].
+    #[must_use]
+    pub fn definitions_version(&self) -> u64 {
+        self.shared.definitions_version()
+    }
+
+    /// Moves when a temporary table comes or goes: plans of this session that were made before may mean
+    /// other tables. 0 while there was none, so that shared plans hold.
+    #[must_use]
+    pub fn temporary_version(&self) -> u64 {
+        self.temporary_version.load(Ordering::Relaxed)
+    }
+
+    /// What stands behind a name in `FROM`. Waits while a DDL on it commits.
+    ///
+    /// # Errors
+    /// 1146 if there is nothing, 1049 if there is not even the schema.
+    pub fn relation(&self, schema: &str, name: &str) -> Result<Relation> {
+        if let Some(table) = self.find_table(schema, name)? {
+            return Ok(Relation::Table(table));
+        }
+        if let Some(table) = information_schema::find(schema, name) {
+            return Ok(Relation::Virtual(table));
+        }
+        if self.has_schema(schema) {
+            return Err(match information_schema::proper_schema(schema) {
+                Some("information_schema") => unknown_information_schema_table(name),
+                _ => no_such_table(schema, name),
+            });
+        }
+        Err(unknown_schema(schema))
+    }
+
+    /// A temporary or stored table or view.
+    ///
+    /// # Errors
+    /// As [`SessionCatalog::relation`]; virtual tables are not found.
+    pub fn table(&self, schema: &str, name: &str) -> Result<Arc<TableModel>> {
+        if let Some(table) = self.find_table(schema, name)? {
+            return Ok(table);
+        }
+        Err(if self.has_schema(schema) {
+            no_such_table(schema, name)
+        } else {
+            unknown_schema(schema)
+        })
+    }
+
+    /// A temporary or stored table or view, if there is one.
+    ///
+    /// # Errors
+    /// 1712 if its options are damaged.
+    pub fn find_table(&self, schema: &str, name: &str) -> Result<Option<Arc<TableModel>>> {
+        match self.temporary_table(schema, name)? {
+            Some(table) => Ok(Some(table)),
+            None => self.shared.find_table(schema, name),
+        }
+    }
+
+    /// A temporary table.
+    ///
+    /// # Errors
+    /// 1712 if its options are damaged.
+    pub fn temporary_table(&self, schema: &str, name: &str) -> Result<Option<Arc<TableModel>>> {
+        if self.temporary_version() == 0 {
+            return Ok(None);
+        }
+        let id = self.temporary.read().get(&(schema.into(), name.into())).copied();
+        id.map_or(Ok(None), |id| self.shared.table_by_id(id))
+    }
+
+    /// Whether there is a schema of this name, stored or made up.
+    #[must_use]
+    pub fn has_schema(&self, schema: &str) -> bool {
+        information_schema::proper_schema(schema).is_some() || self.shared.has_schema(schema)
+    }
+
+    /// The names of all schemas, stored or made up, sorted.
+    #[must_use]
+    pub fn schemas(&self) -> Vec<Box<str>> {
+        let mut names = self.shared.schemas();
+        names.extend(information_schema::SCHEMAS.iter().map(|name| Box::from(*name)));
+        names.sort_unstable();
+        names.dedup();
+        names
+    }
+
+    /// The schema that the session's temporary tables are stored in.
+    pub(super) fn namespace(&self) -> &str {
+        &self.namespace
+    }
+
+    /// A name for a temporary table in its namespace.
+    pub(super) fn next_temporary_number(&self) -> u64 {
+        self.next_temporary.fetch_add(1, Ordering::Relaxed)
+    }
+
+    pub(super) fn put_temporary(&self, schema: &str, name: &str, id: TableId) {
+        self.temporary.write().insert((schema.into(), name.into()), id);
+        self.temporary_version.fetch_add(1, Ordering::Relaxed);
+    }
+
+    pub(super) fn remove_temporary(&self, schema: &str, name: &str) {
+        self.temporary.write().remove(&(schema.into(), name.into()));
+        self.temporary_version.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// The temporary tables: schema and name as the session calls them, and the table.
+    #[must_use]
+    pub fn temporary_tables(&self) -> Vec<(String, String, TableId)> {
+        let temporary = self.temporary.read();
+        let mut tables: Vec<_> = temporary
+            .iter()
+            .map(|((schema, name), id)| (schema.to_string(), name.to_string(), *id))
+            .collect();
+        tables.sort();
+        tables
+    }
+
+    /// Forgets the temporary tables without dropping them: another session goes on with them.
+    pub fn detach_temporary_tables(&self) {
+        self.clear_temporary();
+    }
+
+    pub(super) fn has_temporary_tables(&self) -> bool {
+        !self.temporary.read().is_empty()
+    }
+
+    pub(super) fn clear_temporary(&self) {
+        self.temporary.write().clear();
+        self.temporary_version.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+fn unknown_information_schema_table(name: &str) -> firn_sql_types::error::SqlError {
+    let name = name.to_uppercase();
+    firn_sql_types::error::SqlError::new(
+        1109,
+        format!("Unknown table '{name}' in information_schema"),
+    )
+}

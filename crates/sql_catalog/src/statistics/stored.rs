@@ -1,0 +1,228 @@
+//! Statistics in the table `mysql.table_statistics`, which is made when there is something to keep.
+//!
+//! ```text
+//!   table_id BIGINT UNSIGNED PRIMARY KEY │ statistics LONGBLOB (docs/formats/sql-options.md)
+//! ```
+
+use std::sync::Arc;
+
+use firn_api::rows::{
+    DatabaseNode, IsolationLevel, ReadMode, RowContent, RowsError, ScanOptions, TableRef,
+    WaitPolicy, cell_value,
+};
+use firn_base::TableId;
+use firn_format::definition::{
+    ColumnDefinition, IndexDefinition, IndexKind, IndexPart, IndexState, TableDefinition,
+};
+use firn_format::row::{ColumnValue, RowVersion, RowView};
+use firn_format::value::{ColumnType, IntWidth, ValueRef};
+use firn_sql_types::error::Result;
+
+use super::super::lookup::Catalog;
+use super::super::options::codec::{Body, Reader, Writer, damaged, each_field};
+use super::super::options::{read_datum, write_datum};
+use super::super::rows_error::from_rows;
+use super::histogram::Bucket;
+use super::{ColumnStatistics, Gathered, Histogram};
+
+const SCHEMA: &str = "mysql";
+const TABLE: &str = "table_statistics";
+
+/// What is kept of a table. Nothing, if it cannot be read: the planner can do without.
+pub(super) fn read(node: &Arc<dyn DatabaseNode>, table: TableId) -> Option<Gathered> {
+    let stored = node.table_named(SCHEMA, TABLE)?;
+    let mut trx = node.begin(IsolationLevel::ReadCommitted).ok()?;
+    let key = key_of(&stored, table)?;
+    let (mut payload, mut buffer) = (Vec::new(), Vec::new());
+    if !trx.get(&stored, &key, ReadMode::Consistent, &mut payload).ok()? {
+        return None;
+    }
+    let view = RowView::parse(&stored.layout().row, &payload).ok()?;
+    match cell_value(&*trx, &stored, view.column(1).ok()?, &mut buffer).ok()? {
+        ValueRef::Bytes(bytes) => decode(bytes).ok(),
+        _ => None,
+    }
+}
+
+fn key_of(stored: &TableRef, table: TableId) -> Option<Vec<u8>> {
+    let mut key = Vec::new();
+    let clustered = &stored.layout().clustered;
+    clustered.encode_parts(&[ValueRef::UInt(table.0)], stored.collations(), &mut key).ok()?;
+    Some(key)
+}
+
+/// Keeps statistics of a table in the place of earlier ones.
+pub(super) fn write(catalog: &Catalog, table: TableId, gathered: &Gathered) -> Result<()> {
+    let node = catalog.node();
+    let id = match node.table_named(SCHEMA, TABLE) {
+        Some(stored) => stored.definition().table_id,
+        None => create(catalog)?,
+    };
+    let mut trx = node.begin(IsolationLevel::ReadCommitted).map_err(from_rows)?;
+    let stored = trx.table_for_write(id).map_err(from_rows)?;
+    let Some(key) = key_of(&stored, table) else { return Ok(()) };
+    let bytes = encode(gathered);
+    let value = ValueRef::Bytes(&bytes);
+    let mut payload = Vec::new();
+    let mode = ReadMode::Update(WaitPolicy::Wait);
+    if trx.get(&stored, &key, mode, &mut payload).map_err(from_rows)? {
+        trx.update(&stored, &key, &payload, &[(1, value)]).map_err(from_rows)?;
+    } else {
+        trx.insert(&stored, &[ValueRef::UInt(table.0), value]).map_err(from_rows)?;
+    }
+    trx.commit().map_err(from_rows)
+}
+
+/// Removes what is kept of tables that are gone. Answers how many there were. Blocks.
+///
+/// # Errors
+/// What the node answers.
+pub fn remove_gone(catalog: &Catalog) -> Result<usize> {
+    let node = catalog.node();
+    let Some(stored) = node.table_named(SCHEMA, TABLE) else { return Ok(0) };
+    let gone = kept_of(node, &stored)?.into_iter().filter(|table| node.table(*table).is_none());
+    let gone: Vec<TableId> = gone.collect();
+    if gone.is_empty() {
+        return Ok(0);
+    }
+    let mut trx = node.begin(IsolationLevel::ReadCommitted).map_err(from_rows)?;
+    let stored = trx.table_for_write(stored.definition().table_id).map_err(from_rows)?;
+    let mut payload = Vec::new();
+    let mode = ReadMode::Update(WaitPolicy::Wait);
+    for table in &gone {
+        let Some(key) = key_of(&stored, *table) else { continue };
+        if trx.get(&stored, &key, mode, &mut payload).map_err(from_rows)? {
+            trx.delete(&stored, &key, &payload).map_err(from_rows)?;
+        }
+    }
+    trx.commit().map_err(from_rows)?;
+    Ok(gone.len())
+}
+
+/// The tables of which something is kept.
+fn kept_of(node: &Arc<dyn DatabaseNode>, stored: &TableRef) -> Result<Vec<TableId>> {
+    let mut trx = node.begin(IsolationLevel::ReadCommitted).map_err(from_rows)?;
+    let from = trx.table_for_read(stored.definition().table_id).map_err(from_rows)?;
+    let mut scan = trx.scan(&from, &ScanOptions::all()).map_err(from_rows)?;
+    let mut tables = Vec::new();
+    while scan.fetch(&mut *trx).map_err(from_rows)? {
+        for number in 0..scan.len() {
+            let RowContent::Payload(payload) = scan.row(number).content else { continue };
+            let view = RowView::parse(&from.layout().row, payload);
+            // A row that cannot be read is nobody's; ANALYZE of its table writes it anew.
+            let cell = view.ok().and_then(|view| view.column(0).ok());
+            if let Some(ColumnValue::Inline(ValueRef::UInt(id))) = cell {
+                tables.push(TableId(id));
+            }
+        }
+    }
+    Ok(tables)
+}
+
+fn create(catalog: &Catalog) -> Result<TableId> {
+    let node = catalog.node();
+    let mut definitions = node.change_definitions().map_err(from_rows)?;
+    match node.schema_options(SCHEMA) {
+        Some(_) => {}
+        None => definitions.create_schema(SCHEMA, &[]).map_err(from_rows)?,
+    }
+    let created = definitions.create_table(definition());
+    match created {
+        Ok(id) => definitions.commit().map_err(from_rows).map(|()| id),
+        // Somebody else was faster.
+        Err(RowsError::TableExists { .. }) => {
+            let stored = node.table_named(SCHEMA, TABLE).map(|table| table.definition().table_id);
+            stored.ok_or_else(|| super::super::lookup::no_such_table(SCHEMA, TABLE))
+        }
+        Err(error) => Err(from_rows(error)),
+    }
+}
+
+fn definition() -> TableDefinition {
+    let blob = ColumnType::Blob { max_bytes: u32::MAX };
+    TableDefinition {
+        table_id: TableId(0),
+        space: firn_base::SpaceId(0),
+        schema_name: SCHEMA.to_owned(),
+        name: TABLE.to_owned(),
+        schema_version: 0,
+        row_version: RowVersion(0),
+        columns: vec![
+            ColumnDefinition::new("table_id", ColumnType::UInt(IntWidth::Eight), false),
+            ColumnDefinition::new("statistics", blob, false),
+        ],
+        indexes: vec![IndexDefinition {
+            index_id: firn_base::IndexId(0),
+            name: "PRIMARY".to_owned(),
+            kind: IndexKind::Clustered,
+            state: IndexState::Ready,
+            root_page: firn_base::PageNo::NONE,
+            parts: vec![IndexPart::ascending(0)],
+            options: Vec::new(),
+        }],
+        options: Vec::new(),
+    }
+}
+
+pub(super) fn encode(gathered: &Gathered) -> Vec<u8> {
+    let mut writer = Writer::new();
+    writer.field(1, |body| body.u64(gathered.rows.to_bits()));
+    let mut indexes: Vec<_> = gathered.indexes.iter().collect();
+    indexes.sort_by_key(|(name, _)| *name);
+    writer.list(2, &indexes, |body, (name, distinct)| {
+        body.text(name);
+        body.list(distinct, |body, distinct| body.u64(distinct.to_bits()));
+    });
+    let mut columns: Vec<_> = gathered.columns.iter().collect();
+    columns.sort_by_key(|(name, _)| *name);
+    writer.list(3, &columns, |body, (name, column)| {
+        body.text(name);
+        body.u64(column.null_fraction.to_bits());
+        body.u64(column.distinct.to_bits());
+        let buckets = column.histogram.as_ref().map_or(&[][..], |histogram| &histogram.buckets);
+        body.list(buckets, write_bucket);
+    });
+    writer.finish()
+}
+
+fn write_bucket(body: &mut Body, bucket: &Bucket) {
+    write_datum(body, &bucket.lower);
+    write_datum(body, &bucket.upper);
+    body.u64(bucket.cumulative.to_bits());
+    body.u64(bucket.distinct.to_bits());
+}
+
+/// Reads what [`encode`] wrote. The bytes may be anything.
+pub(super) fn decode(bytes: &[u8]) -> Result<Gathered> {
+    let mut gathered = Gathered::default();
+    each_field(bytes, |tag, body| {
+        match tag {
+            1 => gathered.rows = f64::from_bits(body.u64()?),
+            2 => {
+                let indexes = body.list(|body| {
+                    Ok((body.text()?.into(), body.list(|body| Ok(f64::from_bits(body.u64()?)))?))
+                })?;
+                gathered.indexes = indexes.into_iter().collect();
+            }
+            3 => gathered.columns = body.list(read_column)?.into_iter().collect(),
+            _ => return Err(damaged("unknown field")),
+        }
+        Ok(())
+    })?;
+    Ok(gathered)
+}
+
+fn read_column(body: &mut Reader<'_>) -> Result<(Box<str>, ColumnStatistics)> {
+    let name = body.text()?.into();
+    let (null_fraction, distinct) = (f64::from_bits(body.u64()?), f64::from_bits(body.u64()?));
+    let buckets = body.list(|body| {
+        Ok(Bucket {
+            lower: read_datum(body)?,
+            upper: read_datum(body)?,
+            cumulative: f64::from_bits(body.u64()?),
+            distinct: f64::from_bits(body.u64()?),
+        })
+    })?;
+    let histogram = (!buckets.is_empty()).then_some(Histogram { buckets });
+    Ok((name, ColumnStatistics { null_fraction, distinct, histogram }))
+}

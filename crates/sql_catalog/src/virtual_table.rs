@@ -1,0 +1,75 @@
+//! Tables whose rows are made up when they are read: `information_schema`, `performance_schema`, some of
+//! `mysql`.
+//!
+//! ```text
+//!   SELECT … FROM information_schema.columns WHERE table_schema = 'test' AND table_name = 't'
+//!     hints  [(1, 'test'), (2, 't')]   the table then looks at one table and not at all
+//! ```
+//!
+//! Hints are hints: rows that do not match may be emitted, the executor filters.
+
+use std::fmt::Debug;
+use std::sync::Arc;
+
+use firn_sql_types::error::Result;
+use firn_sql_types::{Datum, EvaluationContext, SqlType};
+
+use super::model::TableModel;
+use super::session::{SessionCatalog, SessionTables};
+
+/// A column of a virtual table.
+#[derive(Debug, Clone)]
+pub struct VirtualColumn {
+    /// Its name.
+    pub name: &'static str,
+    /// Its type.
+    pub ty: SqlType,
+}
+
+/// What a virtual table makes its rows of.
+#[derive(Clone, Copy)]
+pub struct VirtualContext<'a> {
+    /// The definitions that the session sees.
+    pub catalog: &'a SessionCatalog,
+    /// What the session layer knows.
+    pub session: &'a dyn SessionTables,
+    /// Time zone and modes of the statement.
+    pub evaluation: &'a EvaluationContext,
+    /// What binding a view tells of it.
+    pub views: &'a dyn BoundViews,
+}
+
+/// Views as the binder sees them: the catalog only knows their texts.
+pub trait BoundViews {
+    /// Whether rows of a view are rows of tables, so that they can be changed through it.
+    fn is_updatable(&self, view: &Arc<TableModel>, context: &VirtualContext<'_>) -> bool;
+}
+
+/// Takes a row; false: no more are wanted.
+pub type EmitRow<'a> = &'a mut dyn FnMut(&[Datum]) -> Result<bool>;
+
+/// A table whose rows are made up when they are read.
+pub trait VirtualTable: Send + Sync + Debug {
+    /// The schema that it is in.
+    fn schema(&self) -> &'static str;
+    /// Its name.
+    fn name(&self) -> &'static str;
+    /// Its columns.
+    fn columns(&self) -> &[VirtualColumn];
+    /// Emits its rows, at least all those that have the values of `hints` (column, value) in their
+    /// columns. May read pages, so may block.
+    ///
+    /// # Errors
+    /// What the catalog or `emit` answers.
+    fn rows(
+        &self,
+        context: &VirtualContext<'_>,
+        hints: &[(u16, Datum)],
+        emit: EmitRow<'_>,
+    ) -> Result<()>;
+
+    /// The columns for which hints save work: the planner gives no others.
+    fn hinted_columns(&self) -> &[u16] {
+        &[]
+    }
+}

@@ -1,0 +1,354 @@
+//! `+ - * / DIV %` and the sign.
+//!
+//! ```text
+//!   a \ b      integer    exact      double, text, JSON
+//!   integer    integer    exact      double
+//!   exact      exact      exact      double
+//!   double …   double     double     double
+//! ```
+//!
+//! `/` of integers is exact, with `div_precision_increment` more digits after the point than its dividend.
+
+use firn_sql_types::decimal::{MAX_PRECISION, MAX_SCALE, Rounding, quotient_digits};
+use firn_sql_types::error::{Result, SqlError};
+use firn_sql_types::{Datum, Decimal, SqlMode, SqlType, TypeKind};
+
+use crate::arguments::{decimal, double, finite, out_of_range, shown, wide_int};
+use crate::signature::{any_nullable, exact_digits, first, number_type};
+use crate::{Call, Function, ResolveContext, Signature, strict};
+
+pub(super) const FUNCTIONS: &[Function] = &[
+    strict!("+", 2..=2, resolve_sum, add).evaluating_all(),
+    strict!("-", 2..=2, resolve_difference, subtract).evaluating_all(),
+    strict!("*", 2..=2, resolve_product, multiply).evaluating_all(),
+    strict!("/", 2..=2, resolve_quotient, divide).evaluating_all(),
+    strict!("DIV", 2..=2, resolve_whole_quotient, divide_whole).evaluating_all(),
+    strict!("%", 2..=2, resolve_remainder, remainder).evaluating_all(),
+    strict!("NEG", 1..=1, resolve_negation, negate),
+    // What an AVG shows of its digits; the binder puts it around the aggregate.
+    strict!("AVG SHOWN", 1..=1, [Decimal] => first, |a: &[Datum], call: &Call<'_>| {
+        exact_result(Some(decimal(&a[0])), call, String::new)
+    }),
+];
+
+/// What an operation is done in.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Domain {
+    Integer,
+    Exact,
+    Double,
+}
+
+pub(super) fn domain(kind: &TypeKind) -> Domain {
+    match kind {
+        TypeKind::Integer { .. } => Domain::Integer,
+        TypeKind::Decimal { .. } => Domain::Exact,
+        _ => Domain::Double,
+    }
+}
+
+/// Whether an argument is a hexadecimal literal, which counts as an integer where numbers are wanted.
+fn is_hexadecimal(types: &[SqlType], context: &ResolveContext<'_>, at: usize) -> bool {
+    types[at].kind.is_binary() && context.constant(at).is_some()
+}
+
+/// Each argument as a number.
+fn numbers(types: &[SqlType], context: &ResolveContext<'_>) -> Vec<SqlType> {
+    let number = |at| match is_hexadecimal(types, context, at) {
+        true => SqlType::bigint_unsigned().not_null(),
+        false => number_type(&types[at]),
+    };
+    (0..types.len()).map(number).collect()
+}
+
+/// The arguments as numbers, all doubles if one is.
+fn operands(types: &[SqlType], context: &ResolveContext<'_>) -> (Vec<SqlType>, Domain) {
+    let numbers = numbers(types, context);
+    let has = |wanted| numbers.iter().any(|ty| domain(&ty.kind) == wanted);
+    if has(Domain::Double) {
+        let doubles = numbers.iter().map(|ty| SqlType::double().with_nullable(ty.nullable));
+        return (doubles.collect(), Domain::Double);
+    }
+    let together = if has(Domain::Exact) { Domain::Exact } else { Domain::Integer };
+    (numbers, together)
+}
+
+/// The signature over numbers; hexadecimal literals are left as they are.
+fn signature(
+    types: &[SqlType],
+    context: &ResolveContext<'_>,
+    mut arguments: Vec<SqlType>,
+    result: SqlType,
+    may_fail: bool,
+) -> Result<Signature> {
+    let nullable = may_fail || any_nullable(&arguments);
+    for (at, argument) in arguments.iter_mut().enumerate() {
+        if is_hexadecimal(types, context, at) {
+            *argument = types[at].clone();
+        }
+    }
+    Ok(Signature { arguments, result: result.with_nullable(nullable) })
+}
+
+fn bigint(unsigned: bool) -> SqlType {
+    if unsigned { SqlType::bigint_unsigned() } else { SqlType::bigint() }
+}
+
+fn exact(precision: u32, scale: u32) -> SqlType {
+    let scale = scale.min(MAX_SCALE.into()) as u8;
+    SqlType::decimal(precision.min(MAX_PRECISION.into()) as u8, scale)
+}
+
+fn digits(ty: &SqlType) -> (u32, u32) {
+    let (precision, scale) = exact_digits(&ty.kind);
+    (precision.into(), scale.into())
+}
+
+fn resolve_sum(types: &[SqlType], context: &ResolveContext<'_>) -> Result<Signature> {
+    let (arguments, domain) = operands(types, context);
+    let result = match domain {
+        Domain::Double => SqlType::double(),
+        Domain::Integer => bigint(arguments.iter().any(|ty| ty.kind.is_unsigned())),
+        Domain::Exact => sum_type(&arguments),
+    };
+    signature(types, context, arguments, result, false)
+}
+
+fn sum_type(arguments: &[SqlType]) -> SqlType {
+    let [(p1, s1), (p2, s2)] = [digits(&arguments[0]), digits(&arguments[1])];
+    let scale = s1.max(s2);
+    exact((p1 - s1).max(p2 - s2) + scale + 1, scale)
+}
+
+fn resolve_difference(types: &[SqlType], context: &ResolveContext<'_>) -> Result<Signature> {
+    let mut signature = resolve_sum(types, context)?;
+    let integer = domain(&signature.result.kind) == Domain::Integer;
+    if integer && context.sql_mode.contains(SqlMode::NO_UNSIGNED_SUBTRACTION) {
+        signature.result = SqlType::bigint().with_nullable(signature.result.nullable);
+    }
+    Ok(signature)
+}
+
+fn resolve_product(types: &[SqlType], context: &ResolveContext<'_>) -> Result<Signature> {
+    let (arguments, domain) = operands(types, context);
+    let result = match domain {
+        Domain::Double => SqlType::double(),
+        Domain::Integer => bigint(arguments.iter().any(|ty| ty.kind.is_unsigned())),
+        Domain::Exact => {
+            let [(p1, s1), (p2, s2)] = [digits(&arguments[0]), digits(&arguments[1])];
+            exact(p1 + p2, s1 + s2)
+        }
+    };
+    signature(types, context, arguments, result, false)
+}
+
+fn resolve_quotient(types: &[SqlType], context: &ResolveContext<'_>) -> Result<Signature> {
+    let (arguments, domain) = operands(types, context);
+    let result = if domain == Domain::Double {
+        SqlType::double()
+    } else {
+        let [(p1, s1), (_, s2)] = [digits(&arguments[0]), digits(&arguments[1])];
+        let more = u32::from(context.div_precision_increment);
+        exact(p1 + s2 + more, s1 + more)
+    };
+    signature(types, context, arguments, result, true)
+}
+
+fn resolve_whole_quotient(types: &[SqlType], context: &ResolveContext<'_>) -> Result<Signature> {
+    // Even doubles are divided exactly, and texts are exact numbers.
+    let exact = |(at, number): (usize, SqlType)| {
+        let is_text = types[at].kind.is_string() && !is_hexadecimal(types, context, at);
+        match is_text {
+            true => SqlType::decimal(MAX_PRECISION, MAX_SCALE).with_nullable(number.nullable),
+            false => number,
+        }
+    };
+    let arguments: Vec<SqlType> =
+        numbers(types, context).into_iter().enumerate().map(exact).collect();
+    let result = bigint(arguments.iter().any(|ty| ty.kind.is_unsigned()));
+    signature(types, context, arguments, result, true)
+}
+
+fn resolve_remainder(types: &[SqlType], context: &ResolveContext<'_>) -> Result<Signature> {
+    let (arguments, domain) = operands(types, context);
+    let result = match domain {
+        Domain::Double => SqlType::double(),
+        Domain::Integer => bigint(arguments[0].kind.is_unsigned()),
+        Domain::Exact => {
+            let [(p1, s1), (p2, s2)] = [digits(&arguments[0]), digits(&arguments[1])];
+            let scale = s1.max(s2);
+            exact((p1 - s1).max(p2 - s2) + scale, scale)
+        }
+    };
+    signature(types, context, arguments, result, true)
+}
+
+fn resolve_negation(types: &[SqlType], context: &ResolveContext<'_>) -> Result<Signature> {
+    let mut arguments = numbers(types, context);
+    if types[0].kind.is_temporal() {
+        arguments[0] = SqlType::double().with_nullable(types[0].nullable);
+    }
+    let result = match &arguments[0].kind {
+        TypeKind::Integer { .. } => SqlType::bigint(),
+        TypeKind::Decimal { precision, scale, .. } => SqlType::decimal(*precision, *scale),
+        _ => SqlType::double(),
+    };
+    signature(types, context, arguments, result, false)
+}
+
+/// An integer as a value of the call's type; error 1690 when it does not fit.
+pub(super) fn integer(
+    number: i128,
+    call: &Call<'_>,
+    expression: impl FnOnce() -> String,
+) -> Result<Datum> {
+    if call.result.kind.is_unsigned() {
+        let fitting = u64::try_from(number).map(Datum::UInt);
+        return fitting.map_err(|_| out_of_range("BIGINT UNSIGNED", &expression()));
+    }
+    i64::try_from(number).map(Datum::Int).map_err(|_| out_of_range("BIGINT", &expression()))
+}
+
+/// An exact number with the scale of the call's type; error 1690 when it is too large.
+pub(super) fn exact_result(
+    number: Option<Decimal>,
+    call: &Call<'_>,
+    expression: impl FnOnce() -> String,
+) -> Result<Datum> {
+    let scale = exact_digits(&call.result.kind).1;
+    let rounded = number.and_then(|number| {
+        if number.scale() > scale {
+            number.round(scale.into(), Rounding::HalfUp)
+        } else {
+            Some(number)
+        }
+    });
+    // A result may have more digits than a column, up to those that a calculation has.
+    match rounded {
+        Some(number) => Ok(Datum::Decimal(number)),
+        None => Err(out_of_range("DECIMAL", &expression())),
+    }
+}
+
+fn infix(arguments: &[Datum], sign: &str) -> String {
+    let shown: Vec<String> = arguments.iter().map(shown).collect();
+    format!("({})", shown.join(&format!(" {sign} ")))
+}
+
+fn add(arguments: &[Datum], call: &Call<'_>) -> Result<Datum> {
+    let [a, b] = arguments else { return Ok(Datum::Null) };
+    if let (Datum::Int(a), Datum::Int(b)) = (a, b)
+        && let Some(sum) = a.checked_add(*b)
+        && !call.result.kind.is_unsigned()
+    {
+        return Ok(Datum::Int(sum));
+    }
+    let shown = || infix(arguments, "+");
+    match domain(&call.result.kind) {
+        Domain::Integer => integer(wide_int(a) + wide_int(b), call, shown),
+        Domain::Exact => exact_result(decimal(a).add(&decimal(b)), call, shown),
+        Domain::Double => finite(double(a) + double(b), shown),
+    }
+}
+
+fn subtract(arguments: &[Datum], call: &Call<'_>) -> Result<Datum> {
+    let [a, b] = arguments else { return Ok(Datum::Null) };
+    let shown = || infix(arguments, "-");
+    match domain(&call.result.kind) {
+        Domain::Integer => integer(wide_int(a) - wide_int(b), call, shown),
+        Domain::Exact => exact_result(decimal(a).subtract(&decimal(b)), call, shown),
+        Domain::Double => finite(double(a) - double(b), shown),
+    }
+}
+
+fn multiply(arguments: &[Datum], call: &Call<'_>) -> Result<Datum> {
+    let [a, b] = arguments else { return Ok(Datum::Null) };
+    let shown = || infix(arguments, "*");
+    match domain(&call.result.kind) {
+        Domain::Integer => integer(wide_int(a).saturating_mul(wide_int(b)), call, shown),
+        Domain::Exact => exact_result(decimal(a).multiply(&decimal(b)), call, shown),
+        Domain::Double => finite(double(a) * double(b), shown),
+    }
+}
+
+/// NULL with a warning, or an error when a row is to be stored and the modes want it.
+pub(super) fn division_by_zero(call: &Call<'_>) -> Result<Datum> {
+    let context = call.context;
+    if !context.sql_mode.contains(SqlMode::ERROR_FOR_DIVISION_BY_ZERO) {
+        return Ok(Datum::Null);
+    }
+    if context.is_strict_write() {
+        return Err(SqlError::new(1365, "Division by 0"));
+    }
+    context.warn(1365, || "Division by 0".to_owned());
+    Ok(Datum::Null)
+}
+
+fn divide(arguments: &[Datum], call: &Call<'_>) -> Result<Datum> {
+    let [a, b] = arguments else { return Ok(Datum::Null) };
+    let shown = || infix(arguments, "/");
+    if domain(&call.result.kind) == Domain::Double {
+        let divisor = double(b);
+        return match divisor == 0.0 {
+            true => division_by_zero(call),
+            false => finite(double(a) / divisor, shown),
+        };
+    }
+    let divisor = decimal(b);
+    if divisor.is_zero() {
+        return division_by_zero(call);
+    }
+    let scale = exact_digits(&call.result.kind).1;
+    let [from, by] = [&call.arguments[0], &call.arguments[1]].map(|ty| exact_digits(&ty.kind).1);
+    let digits = quotient_digits(from, by, call.context.div_precision_increment);
+    exact_result(decimal(a).quotient(&divisor, digits, scale), call, shown)
+}
+
+fn divide_whole(arguments: &[Datum], call: &Call<'_>) -> Result<Datum> {
+    let [a, b] = arguments else { return Ok(Datum::Null) };
+    let shown = || infix(arguments, "DIV");
+    let is_integer =
+        |datum: &Datum| matches!(datum, Datum::Int(_) | Datum::UInt(_) | Datum::Text(_));
+    if is_integer(a) && is_integer(b) {
+        return match wide_int(b) {
+            0 => division_by_zero(call),
+            divisor => integer(wide_int(a) / divisor, call, shown),
+        };
+    }
+    let divisor = decimal(b);
+    if divisor.is_zero() {
+        return division_by_zero(call);
+    }
+    let quotient = decimal(a).divide(&divisor, 0, Rounding::Truncate);
+    integer(quotient.and_then(|quotient| quotient.to_i128()).unwrap_or(i128::MAX), call, shown)
+}
+
+fn remainder(arguments: &[Datum], call: &Call<'_>) -> Result<Datum> {
+    let [a, b] = arguments else { return Ok(Datum::Null) };
+    let shown = || infix(arguments, "%");
+    match domain(&call.result.kind) {
+        Domain::Integer => match wide_int(b) {
+            0 => division_by_zero(call),
+            divisor => integer(wide_int(a) % divisor, call, shown),
+        },
+        Domain::Exact => match decimal(b) {
+            divisor if divisor.is_zero() => division_by_zero(call),
+            divisor => exact_result(decimal(a).remainder(&divisor), call, shown),
+        },
+        Domain::Double => match double(b) {
+            0.0 => division_by_zero(call),
+            divisor => finite(double(a) % divisor, shown),
+        },
+    }
+}
+
+fn negate(arguments: &[Datum], call: &Call<'_>) -> Result<Datum> {
+    let number = &arguments[0];
+    match domain(&call.result.kind) {
+        Domain::Integer => integer(-wide_int(number), call, || format!("-({})", shown(number))),
+        Domain::Exact => {
+            exact_result(Some(decimal(number).negate()), call, || format!("-({})", shown(number)))
+        }
+        Domain::Double => Ok(Datum::Double(-double(number))),
+    }
+}

@@ -1,0 +1,67 @@
+//! One of several values: `GREATEST`, `LEAST`, `INTERVAL`.
+
+use std::cmp::Ordering;
+
+use firn_sql_types::compare::compare_values;
+use firn_sql_types::error::Result;
+use firn_sql_types::unify::unify;
+use firn_sql_types::{Datum, SqlType};
+
+use crate::arguments::{decimal, double};
+use crate::arithmetic::{Domain, domain};
+use crate::signature::{self, Want, any_nullable, fixed, number_type};
+use crate::{Call, Function, ResolveContext, Signature, lenient, strict};
+
+pub(super) const FUNCTIONS: &[Function] = &[
+    strict!("GREATEST", 2..=usize::MAX, resolve_greatest, |a: &[Datum], call: &Call<'_>| {
+        Ok(chosen(a, call, Ordering::Greater))
+    }),
+    strict!("LEAST", 2..=usize::MAX, resolve_least, |a: &[Datum], call: &Call<'_>| {
+        Ok(chosen(a, call, Ordering::Less))
+    }),
+    lenient!("INTERVAL", 2..=usize::MAX, resolve_interval, |a: &[Datum], _| Ok(interval(a))),
+];
+
+fn resolve(types: &[SqlType], context: &ResolveContext<'_>, name: &str) -> Result<Signature> {
+    let named: Vec<SqlType> = types
+        .iter()
+        .map(|ty| if ty.kind.is_enum_or_set() { Want::Text.of(ty, context) } else { ty.clone() })
+        .collect();
+    let common = unify(&named, context.connection_collation, name)?;
+    let arguments = types.iter().map(|ty| common.clone().with_nullable(ty.nullable)).collect();
+    Ok(Signature { arguments, result: common.with_nullable(any_nullable(types)) })
+}
+
+fn resolve_greatest(types: &[SqlType], context: &ResolveContext<'_>) -> Result<Signature> {
+    resolve(types, context, "greatest")
+}
+
+fn resolve_least(types: &[SqlType], context: &ResolveContext<'_>) -> Result<Signature> {
+    resolve(types, context, "least")
+}
+
+/// The first of those that no other beats.
+fn chosen(a: &[Datum], call: &Call<'_>, wanted: Ordering) -> Datum {
+    let better = |best, next| {
+        if compare_values(call.result, next, best) == wanted { next } else { best }
+    };
+    a.iter().reduce(better).cloned().unwrap_or_default()
+}
+
+fn resolve_interval(types: &[SqlType], context: &ResolveContext<'_>) -> Result<Signature> {
+    let exact = types.iter().all(|ty| domain(&number_type(ty).kind) != Domain::Double);
+    fixed(types, context, &[if exact { Want::Number } else { Want::Double }], signature::bigint)
+}
+
+/// How many of the bounds, which rise, are not above the first argument; -1 for NULL.
+fn interval(a: &[Datum]) -> Datum {
+    let Some((number, bounds)) = a.split_first().filter(|(number, _)| !number.is_null()) else {
+        return Datum::Int(-1);
+    };
+    let reached = |bound: &&Datum| match (number, bound) {
+        (_, Datum::Null) => true,
+        (Datum::Double(number), bound) => double(bound) <= *number,
+        (number, bound) => decimal(bound) <= decimal(number),
+    };
+    Datum::Int(bounds.iter().take_while(reached).count() as i64)
+}

@@ -1,0 +1,120 @@
+//! Whether documents contain each other: `JSON_CONTAINS`, `JSON_CONTAINS_PATH`, `JSON_OVERLAPS`, `MEMBER OF`.
+
+use firn_sql_types::error::{Result, SqlError};
+use firn_sql_types::{Datum, JsonValue, SqlType};
+
+use super::value::{Role, document, path, resolve_roles, single_path, value};
+use crate::arguments::text;
+use crate::{Call, Function, ResolveContext, Signature, lenient};
+
+pub(super) const FUNCTIONS: &[Function] = &[
+    lenient!("JSON_CONTAINS", 2..=3, resolve_contains, |a: &[Datum], _| json_contains(a)),
+    lenient!("JSON_CONTAINS_PATH", 3..=usize::MAX, resolve_contains_path, |a: &[Datum], _| {
+        contains_path(a)
+    }),
+    lenient!("JSON_OVERLAPS", 2..=2, resolve_overlaps, |a: &[Datum], _| {
+        let both = document(a, 0, "json_overlaps")?.zip(document(a, 1, "json_overlaps")?);
+        Ok(both.map_or(Datum::Null, |(a, b)| Datum::from_bool(overlaps(&a, &b))))
+    }),
+    lenient!("MEMBER OF", 2..=2, resolve_member_of, |a: &[Datum], call: &Call<'_>| {
+        if a[0].is_null() {
+            return Ok(Datum::Null);
+        }
+        let Some(array) = document(a, 1, "member of")? else { return Ok(Datum::Null) };
+        let wanted = value(a, 0, call);
+        Ok(Datum::from_bool(match &*array {
+            JsonValue::Array(items) => items.iter().any(|item| item.compare(&wanted).is_eq()),
+            other => other.compare(&wanted).is_eq(),
+        }))
+    }),
+];
+
+fn resolve_contains(types: &[SqlType], context: &ResolveContext<'_>) -> Result<Signature> {
+    let roles = (&[Role::Document, Role::Document, Role::Text][..], 1);
+    resolve_roles(types, context, roles, SqlType::boolean())
+}
+
+fn resolve_contains_path(types: &[SqlType], context: &ResolveContext<'_>) -> Result<Signature> {
+    let roles = (&[Role::Document, Role::Text][..], 1);
+    resolve_roles(types, context, roles, SqlType::boolean())
+}
+
+fn resolve_overlaps(types: &[SqlType], context: &ResolveContext<'_>) -> Result<Signature> {
+    resolve_roles(types, context, (&[Role::Document], 1), SqlType::boolean())
+}
+
+fn resolve_member_of(types: &[SqlType], context: &ResolveContext<'_>) -> Result<Signature> {
+    let roles = (&[Role::Value, Role::Document][..], 1);
+    resolve_roles(types, context, roles, SqlType::boolean())
+}
+
+fn json_contains(a: &[Datum]) -> Result<Datum> {
+    let target = document(a, 0, "json_contains")?;
+    let candidate = document(a, 1, "json_contains")?;
+    let Some((target, candidate)) = target.zip(candidate) else { return Ok(Datum::Null) };
+    if a.len() == 2 {
+        return Ok(Datum::from_bool(contains(&target, &candidate)));
+    }
+    let Some(path) = single_path(a, 2)? else { return Ok(Datum::Null) };
+    let part = path.find_first(&target);
+    Ok(part.map_or(Datum::Null, |part| Datum::from_bool(contains(part, &candidate))))
+}
+
+/// An array contains each of the candidate's items, or the candidate as an item; an object contains each
+/// of the candidate's members; a scalar contains its equal.
+fn contains(target: &JsonValue, candidate: &JsonValue) -> bool {
+    match (target, candidate) {
+        (JsonValue::Array(items), JsonValue::Array(wanted)) => {
+            wanted.iter().all(|wanted| items.iter().any(|item| contains(item, wanted)))
+        }
+        (JsonValue::Array(items), wanted) => items.iter().any(|item| contains(item, wanted)),
+        (JsonValue::Object(object), JsonValue::Object(wanted)) => wanted
+            .iter()
+            .all(|(key, wanted)| object.get(key).is_some_and(|member| contains(member, wanted))),
+        (target, candidate) => target.compare(candidate).is_eq(),
+    }
+}
+
+fn contains_path(a: &[Datum]) -> Result<Datum> {
+    let document = document(a, 0, "json_contains_path")?;
+    let Some(document) = document.filter(|_| !a[1].is_null()) else { return Ok(Datum::Null) };
+    let all = !is_one(&a[1], "json_contains_path")?;
+    let mut found_any = false;
+    for at in 2..a.len() {
+        let Some(path) = path(a, at)? else { return Ok(Datum::Null) };
+        let found = path.find_first(&document).is_some();
+        if found != all {
+            return Ok(Datum::from_bool(found));
+        }
+        found_any |= found;
+    }
+    Ok(Datum::from_bool(found_any))
+}
+
+/// Whether `'one'` or `'all'` is asked for; error 3154 for anything else.
+pub(super) fn is_one(datum: &Datum, function: &str) -> Result<bool> {
+    match text(datum).to_ascii_lowercase().as_str() {
+        "one" => Ok(true),
+        "all" => Ok(false),
+        _ => Err(SqlError::new(
+            3154,
+            format!("The oneOrAll argument to {function} may take these values: 'one' or 'all'."),
+        )),
+    }
+}
+
+/// Arrays have an item in common, objects a member; a scalar is an array of itself beside an array.
+fn overlaps(a: &JsonValue, b: &JsonValue) -> bool {
+    match (a, b) {
+        (JsonValue::Array(a), JsonValue::Array(b)) => {
+            a.iter().any(|a| b.iter().any(|b| a.compare(b).is_eq()))
+        }
+        (JsonValue::Array(items), other) | (other, JsonValue::Array(items)) => {
+            items.iter().any(|item| item.compare(other).is_eq())
+        }
+        (JsonValue::Object(a), JsonValue::Object(b)) => {
+            a.iter().any(|(key, a)| b.get(key).is_some_and(|b| a.compare(b).is_eq()))
+        }
+        (a, b) => a.compare(b).is_eq(),
+    }
+}

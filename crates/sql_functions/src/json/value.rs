@@ -1,0 +1,195 @@
+//! Arguments as documents, values and paths.
+
+use std::borrow::Cow;
+
+use firn_sql_types::error::{Result, SqlError};
+use firn_sql_types::json::JsonError;
+use firn_sql_types::{Datum, JsonValue, SqlType, TypeKind};
+
+use super::path::Path;
+use crate::arguments::{bytes, text};
+use crate::signature::{Want, decoded, text_type};
+use crate::{Call, ResolveContext, Signature};
+
+/// Protocol type bytes of binary values inside documents.
+const BIT: u8 = 16;
+const VARBINARY: u8 = 15;
+const BLOB: u8 = 252;
+const BINARY: u8 = 254;
+
+/// Error 3141.
+fn invalid_text(error: &JsonError, argument: usize, function: &str) -> SqlError {
+    match error {
+        JsonError::Syntax { message, position } => SqlError::new(
+            3141,
+            format!(
+                "Invalid JSON text in argument {argument} to function {function}: \"{message}\" \
+                 at position {position}."
+            ),
+        ),
+        JsonError::NoRoom(no_room) => (*no_room).into(),
+        JsonError::TooDeep => too_deep(),
+    }
+}
+
+/// Error 3157.
+pub(super) fn too_deep() -> SqlError {
+    SqlError::new(3157, "The JSON document exceeds the maximum depth.")
+}
+
+/// Error 3144.
+pub(super) fn binary_text() -> SqlError {
+    SqlError::new(3144, "Cannot create a JSON value from a string with CHARACTER SET 'binary'.")
+}
+
+/// What a document argument is: JSON or text. Anything else stays what it is, for [`document`] to
+/// refuse once it is asked for.
+pub(super) fn document_type(
+    types: &[SqlType],
+    at: usize,
+    context: &ResolveContext<'_>,
+) -> Result<SqlType> {
+    let ty = &types[at];
+    match &ty.kind {
+        TypeKind::Json | TypeKind::Null => Ok(ty.clone()),
+        kind if kind.is_text() || kind.is_enum_or_set() => {
+            Ok(text_type(ty, context.connection_collation))
+        }
+        kind if kind.is_binary() => Err(binary_text()),
+        _ => Ok(ty.clone()),
+    }
+}
+
+/// The kinds of arguments that JSON functions have.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Role {
+    Document,
+    Value,
+    Text,
+}
+
+/// A signature by the roles of the arguments; the last `repeat` roles are repeated.
+pub(super) fn resolve_roles(
+    types: &[SqlType],
+    context: &ResolveContext<'_>,
+    roles: (&[Role], usize),
+    result: SqlType,
+) -> Result<Signature> {
+    let (roles, repeat) = roles;
+    let role = |at: usize| match at.checked_sub(roles.len()) {
+        None => roles[at],
+        Some(beyond) => roles[roles.len() - repeat.max(1) + beyond % repeat.max(1)],
+    };
+    let cast = |at: usize| match role(at) {
+        Role::Document => document_type(types, at, context),
+        Role::Value => Ok(value_type(&types[at], context)),
+        Role::Text => Ok(match Want::Text.of(&types[at], context) {
+            bytes if bytes.kind.is_binary() => decoded(&bytes, context.connection_collation),
+            text => text,
+        }),
+    };
+    let arguments = (0..types.len()).map(cast).collect::<Result<_>>()?;
+    Ok(Signature { arguments, result })
+}
+
+/// Values keep their types; enums and sets are their names.
+pub(super) fn value_type(ty: &SqlType, context: &ResolveContext<'_>) -> SqlType {
+    if ty.kind.is_enum_or_set() { Want::Text.of(ty, context) } else { ty.clone() }
+}
+
+/// A document argument; `None` for NULL. Error 3141 for text that is no JSON, 3146 for what is neither.
+pub(super) fn document<'a>(
+    arguments: &'a [Datum],
+    at: usize,
+    function: &str,
+) -> Result<Option<Cow<'a, JsonValue>>> {
+    match arguments.get(at) {
+        None | Some(Datum::Null) => Ok(None),
+        Some(Datum::Json(document)) => Ok(Some(Cow::Borrowed(document))),
+        Some(other) if other.as_bytes().is_none() => Err(SqlError::new(
+            3146,
+            format!(
+                "Invalid data type for JSON data in argument {} to function {function}; a JSON \
+                 string or JSON type is required.",
+                at + 1
+            ),
+        )),
+        Some(other) => match JsonValue::parse(&text(other)) {
+            Ok(parsed) => Ok(Some(Cow::Owned(parsed))),
+            Err(error) => Err(invalid_text(&error, at + 1, function)),
+        },
+    }
+}
+
+/// A path argument; `None` for NULL. Error 3143 for what is no path.
+pub(super) fn path(arguments: &[Datum], at: usize) -> Result<Option<Path>> {
+    match arguments.get(at) {
+        None | Some(Datum::Null) => Ok(None),
+        Some(other) => Path::parse(&text(other)).map(Some),
+    }
+}
+
+/// A path argument without wildcards; error 3149 otherwise.
+pub(super) fn single_path(arguments: &[Datum], at: usize) -> Result<Option<Path>> {
+    match path(arguments, at)? {
+        Some(path) if path.is_multiple() => Err(SqlError::new(
+            3149,
+            "In this situation, path expressions may not contain the * and ** tokens or an array range.",
+        )),
+        path => Ok(path),
+    }
+}
+
+/// A value as JSON: text becomes a string, NULL is `null`.
+#[must_use]
+pub fn json_value(datum: &Datum, ty: &SqlType) -> JsonValue {
+    match datum {
+        Datum::Null => JsonValue::Null,
+        Datum::Json(document) => JsonValue::clone(document),
+        Datum::Int(number) => JsonValue::Int(*number),
+        Datum::UInt(bits) => match ty.kind {
+            TypeKind::Bit { bits: width } => {
+                let bytes = bits.to_be_bytes();
+                let used = usize::from(width.div_ceil(8)).clamp(1, 8);
+                JsonValue::Opaque { type_code: BIT, bytes: bytes[8 - used..].into() }
+            }
+            _ => JsonValue::UInt(*bits),
+        },
+        Datum::Double(number) => JsonValue::Double(*number),
+        Datum::Decimal(number) => JsonValue::Decimal(*number),
+        Datum::Date(packed) => JsonValue::Date(*packed),
+        Datum::Time(packed) => JsonValue::Time(*packed),
+        Datum::DateTime(packed) => JsonValue::DateTime(*packed),
+        Datum::Text(_) => match ty.kind {
+            TypeKind::Binary { .. } => opaque(BINARY, datum),
+            TypeKind::Varbinary { .. } => opaque(VARBINARY, datum),
+            TypeKind::Blob { .. } | TypeKind::Geometry => opaque(BLOB, datum),
+            _ => JsonValue::string(text(datum)),
+        },
+    }
+}
+
+fn opaque(type_code: u8, datum: &Datum) -> JsonValue {
+    JsonValue::Opaque { type_code, bytes: bytes(datum).into() }
+}
+
+/// An argument as a JSON value.
+pub(super) fn value(arguments: &[Datum], at: usize, call: &Call<'_>) -> JsonValue {
+    match (arguments.get(at), call.arguments.get(at)) {
+        (Some(datum), Some(ty)) => json_value(datum, ty),
+        _ => JsonValue::Null,
+    }
+}
+
+/// A document as a result; error 3157 when it is nested too deeply.
+pub(super) fn result(document: JsonValue) -> Result<Datum> {
+    if document.depth() > firn_sql_types::json::MAX_DEPTH {
+        return Err(too_deep());
+    }
+    Ok(Datum::from(document))
+}
+
+/// The type of documents.
+pub(super) fn json() -> SqlType {
+    SqlType::new(TypeKind::Json)
+}

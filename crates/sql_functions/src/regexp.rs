@@ -1,0 +1,310 @@
+//! Regular expressions: `REGEXP_LIKE` (also `REGEXP` and `RLIKE`), `REGEXP_INSTR`, `REGEXP_REPLACE`,
+//! `REGEXP_SUBSTR`.
+//!
+//! The language is that of the `regex` crate, which is ICU's without back references and looking around; a
+//! match takes time linear in the text. Letters of both cases are equal if the collation says so or `i` does.
+
+use std::borrow::Cow;
+use std::cell::RefCell;
+
+use firn_sql_collation as collation;
+use firn_sql_types::error::{Result, SqlError};
+use firn_sql_types::{Datum, SqlType};
+use regex::{Captures, Regex, RegexBuilder};
+
+use crate::arguments::{int, text};
+use crate::signature::{self, Want, comparing_collation, fixed, long_text, text_of_first};
+use crate::{Call, Function, ResolveContext, Signature, strict};
+
+pub(super) const FUNCTIONS: &[Function] = &[
+    strict!("REGEXP_LIKE", 2..=3, resolve_like, |a: &[Datum], call: &Call<'_>| {
+        let regex = regex(&a[1], a.get(2), call)?;
+        Ok(Datum::from_bool(regex.is_match(&text(&a[0]))))
+    }),
+    strict!("REGEXP_INSTR", 2..=6, resolve_instr, regexp_instr),
+    strict!("REGEXP_SUBSTR", 2..=5, resolve_substr, regexp_substr),
+    strict!("REGEXP_REPLACE", 3..=6, resolve_replace, regexp_replace),
+];
+
+/// Regular expressions that a thread keeps compiled.
+const KEPT: usize = 16;
+/// Named classes, as they are written inside of brackets.
+const CLASSES: [(&str, &str); 7] = [
+    ("alpha", r"\p{Alphabetic}"),
+    ("digit", r"\p{Nd}"),
+    ("alnum", r"\p{Alphabetic}\p{Nd}"),
+    ("upper", r"\p{Uppercase}"),
+    ("lower", r"\p{Lowercase}"),
+    ("punct", r"\p{P}"),
+    ("space", r"\s"),
+];
+/// The most memory of a compiled expression.
+const SIZE_LIMIT_BYTES: usize = 4 << 20;
+
+fn resolve_like(types: &[SqlType], context: &ResolveContext<'_>) -> Result<Signature> {
+    one_character_set(types, "regexp_like")?;
+    fixed(types, context, &[Want::Text], signature::int)
+}
+
+fn resolve_instr(types: &[SqlType], context: &ResolveContext<'_>) -> Result<Signature> {
+    one_character_set(types, "regexp_instr")?;
+    let wants = [Want::Text, Want::Text, Want::Int, Want::Int, Want::Int, Want::Text];
+    fixed(types, context, &wants, signature::bigint)
+}
+
+fn resolve_substr(types: &[SqlType], context: &ResolveContext<'_>) -> Result<Signature> {
+    one_character_set(types, "regexp_substr")?;
+    let wants = [Want::Text, Want::Text, Want::Int, Want::Int, Want::Text];
+    fixed(types, context, &wants, text_of_first)
+}
+
+fn resolve_replace(types: &[SqlType], context: &ResolveContext<'_>) -> Result<Signature> {
+    one_character_set(types, "regexp_replace")?;
+    let wants = [Want::Text, Want::Text, Want::Text, Want::Int, Want::Int, Want::Text];
+    fixed(types, context, &wants, |types, context| long_text(&types[..1], context))
+}
+
+/// Refuses bytes beside text.
+fn one_character_set(types: &[SqlType], function: &str) -> Result<()> {
+    let collation = comparing_collation(&types[..2], function)?;
+    let names: Vec<&str> = types[..2]
+        .iter()
+        .map(|ty| {
+            if ty.kind.is_binary() {
+                "binary"
+            } else {
+                collation::get(ty.collation().unwrap_or(collation)).name
+            }
+        })
+        .collect();
+    let [text, pattern] = [&types[0], &types[1]].map(|ty| ty.kind.is_binary());
+    let is_string = |ty: &SqlType| ty.kind.is_string();
+    if text == pattern || !types[..2].iter().all(is_string) {
+        return Ok(());
+    }
+    let message = format!(
+        "Character set '{}' cannot be used in conjunction with '{}' in call to {function}.",
+        names[0], names[1]
+    );
+    Err(failed(3995, &message))
+}
+
+fn failed(code: u16, message: &str) -> SqlError {
+    SqlError::new(code, message)
+}
+
+fn illegal_argument() -> SqlError {
+    failed(3685, "Illegal argument to a regular expression.")
+}
+
+/// How an expression matches.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Options {
+    ignore_case: bool,
+    multiple_lines: bool,
+    dot_matches_line_ends: bool,
+}
+
+impl Options {
+    fn new(match_type: Option<&Datum>, call: &Call<'_>) -> Result<Options> {
+        let collation = comparing_collation(&call.arguments[..2], "regexp_like")?;
+        let mut options = Options {
+            ignore_case: collation::get(collation).is_same_character('a', 'A'),
+            multiple_lines: false,
+            dot_matches_line_ends: false,
+        };
+        for flag in match_type.map(text).unwrap_or_default().chars() {
+            match flag {
+                'c' => options.ignore_case = false,
+                'i' => options.ignore_case = true,
+                'm' => options.multiple_lines = true,
+                'n' => options.dot_matches_line_ends = true,
+                'u' => (),
+                _ => return Err(failed(1210, "Incorrect arguments to regexp_like")),
+            }
+        }
+        Ok(options)
+    }
+}
+
+/// The compiled expression, from this thread's recent ones if it is there.
+fn regex(pattern: &Datum, match_type: Option<&Datum>, call: &Call<'_>) -> Result<Regex> {
+    thread_local! {
+        static RECENT: RefCell<Vec<(String, Options, Regex)>> = const { RefCell::new(Vec::new()) };
+    }
+    let options = Options::new(match_type, call)?;
+    let pattern = text(pattern);
+    RECENT.with_borrow_mut(|recent| {
+        let known =
+            |(known, with, _): &(String, Options, Regex)| *known == pattern && *with == options;
+        if let Some(at) = recent.iter().position(known) {
+            return Ok(recent[at].2.clone());
+        }
+        let compiled = compile(&pattern, options)?;
+        if recent.len() == KEPT {
+            recent.remove(0);
+        }
+        recent.push((pattern.into_owned(), options, compiled.clone()));
+        Ok(compiled)
+    })
+}
+
+fn compile(pattern: &str, options: Options) -> Result<Regex> {
+    if pattern.is_empty() {
+        return Err(illegal_argument());
+    }
+    RegexBuilder::new(&with_classes_of_unicode(pattern))
+        .case_insensitive(options.ignore_case)
+        .multi_line(options.multiple_lines)
+        .dot_matches_new_line(options.dot_matches_line_ends)
+        .size_limit(SIZE_LIMIT_BYTES)
+        .build()
+        .map_err(|error| syntax_error(&error))
+}
+
+/// Named classes of brackets, which are ASCII's in the library, as Unicode's.
+fn with_classes_of_unicode(pattern: &str) -> Cow<'_, str> {
+    if !pattern.contains("[:") {
+        return pattern.into();
+    }
+    CLASSES
+        .iter()
+        .fold(pattern.to_owned(), |out, (name, class)| out.replace(&format!("[:{name}:]"), class))
+        .into()
+}
+
+fn syntax_error(error: &regex::Error) -> SqlError {
+    let text = error.to_string();
+    let says = |part: &str| text.contains(part);
+    if says("look-around") || says("backreferences") {
+        let message = "The regular expression contains a feature that is not implemented in this library version.";
+        failed(3690, message)
+    } else if says("unclosed group") || says("unopened group") {
+        failed(3691, "Mismatched parenthesis in regular expression.")
+    } else if says("unclosed character class") {
+        failed(3696, "The regular expression contains an unclosed bracket expression.")
+    } else if says("invalid character class range") {
+        let message =
+            "The regular expression contains an [x-y] character range where x comes after y.";
+        failed(3697, message)
+    } else if says("unrecognized escape") || says("incomplete escape") {
+        failed(3689, "Unrecognized escape sequence in regular expression.")
+    } else if says("repetition") && says("start must be <= end") {
+        let message = "The maximum is less than the minumum in a {min,max} interval.";
+        failed(3693, message)
+    } else if says("repetition quantifier") || says("decimal") {
+        failed(3692, "Incorrect description of a {min,max} interval.")
+    } else if says("size limit") {
+        failed(3698, "Overflow in the regular expression backtrack stack.")
+    } else {
+        failed(3688, "Syntax error in regular expression on line 1, character 1.")
+    }
+}
+
+/// Where the search begins, in bytes; error 3686 for a position outside the text.
+fn start(text: &str, position: Option<&Datum>) -> Result<usize> {
+    let position = position.map_or(1, int);
+    let out_of_bounds = || failed(3686, "Index out of bounds in regular expression search.");
+    let skipped = position.checked_sub(1).and_then(|skipped| usize::try_from(skipped).ok());
+    let skipped = skipped.ok_or_else(out_of_bounds)?;
+    let mut starts = text.char_indices().map(|(at, _)| at).chain([text.len()]);
+    starts.nth(skipped).ok_or_else(out_of_bounds)
+}
+
+/// How many matches before the wanted one are passed over.
+fn passed_over(occurrence: Option<&Datum>) -> usize {
+    usize::try_from(occurrence.map_or(1, int).saturating_sub(1)).unwrap_or(0)
+}
+
+fn regexp_instr(a: &[Datum], call: &Call<'_>) -> Result<Datum> {
+    let regex = regex(&a[1], a.get(5), call)?;
+    let text = text(&a[0]);
+    let at_end = match a.get(4).map_or(0, int) {
+        0 => false,
+        1 => true,
+        _ => {
+            return Err(failed(
+                1210,
+                "Incorrect arguments to regexp_instr: return_option must be 1 or 0.",
+            ));
+        }
+    };
+    let start = start(&text, a.get(2))?;
+    let found = regex.find_iter(&text[start..]).nth(passed_over(a.get(3)));
+    let place = found.map(|found| start + if at_end { found.end() } else { found.start() });
+    Ok(Datum::Int(place.map_or(0, |place| text[..place].chars().count() as i64 + 1)))
+}
+
+fn regexp_substr(a: &[Datum], call: &Call<'_>) -> Result<Datum> {
+    let regex = regex(&a[1], a.get(4), call)?;
+    let text = text(&a[0]);
+    let start = start(&text, a.get(2))?;
+    let found = regex.find_iter(&text[start..]).nth(passed_over(a.get(3)));
+    Ok(found.map_or(Datum::Null, |found| Datum::text(found.as_str())))
+}
+
+/// Occurrence 0 is every one.
+fn regexp_replace(a: &[Datum], call: &Call<'_>) -> Result<Datum> {
+    let regex = regex(&a[1], a.get(5), call)?;
+    let (text, replacement) = (text(&a[0]), text(&a[2]));
+    let start = start(&text, a.get(3))?;
+    let only = match a.get(4).map_or(0, int) {
+        ..=0 => None,
+        occurrence => Some(occurrence as usize - 1),
+    };
+    let mut out = text[..start].to_owned();
+    let searched = &text[start..];
+    let mut copied = 0;
+    for (at, captures) in regex.captures_iter(searched).enumerate() {
+        if only.is_some_and(|only| only != at) {
+            continue;
+        }
+        let Some(whole) = captures.get(0) else { continue };
+        out.push_str(&searched[copied..whole.start()]);
+        expand(&replacement, &captures, &mut out)?;
+        copied = whole.end();
+        check_length(&out, call)?;
+        if only.is_some() {
+            break;
+        }
+    }
+    out.push_str(&searched[copied..]);
+    check_length(&out, call)?;
+    Ok(Datum::text(out))
+}
+
+/// Error 3684 for a text that has become too long.
+fn check_length(text: &str, call: &Call<'_>) -> Result<()> {
+    match text.len() as u64 > call.context.max_allowed_packet_bytes {
+        true => Err(SqlError::new(3684, "The result string is larger than the result buffer.")),
+        false => Ok(()),
+    }
+}
+
+/// Appends the replacement: `$1` is a group, `\` makes the next character ordinary.
+fn expand(replacement: &str, captures: &Captures<'_>, out: &mut String) -> Result<()> {
+    let mut characters = replacement.chars().peekable();
+    while let Some(character) = characters.next() {
+        match character {
+            '\\' => out.extend(characters.next()),
+            '$' => {
+                let mut group = None;
+                while let Some(digit) = characters.peek().and_then(|c| c.to_digit(10)) {
+                    let next = group.unwrap_or(0) * 10 + digit as usize;
+                    if group.is_some() && next >= captures.len() {
+                        break;
+                    }
+                    group = Some(next);
+                    characters.next();
+                }
+                let group = group.ok_or_else(illegal_argument)?;
+                if group >= captures.len() {
+                    return Err(failed(3686, "Index out of bounds in regular expression search."));
+                }
+                out.push_str(captures.get(group).map_or("", |part| part.as_str()));
+            }
+            other => out.push(other),
+        }
+    }
+    Ok(())
+}

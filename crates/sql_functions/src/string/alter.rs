@@ -1,0 +1,125 @@
+//! Strings changed throughout: case, order, replacement, quotes, sound.
+
+use firn_sql_collation as collation;
+use firn_sql_types::error::Result;
+use firn_sql_types::{Datum, Octets, SqlType};
+
+use crate::arguments::{bytes, fits_packet, text};
+use crate::signature::{self, MAX_CHARS, text_chars, text_into, text_of, text_of_first};
+use crate::string::Units;
+use crate::string::units::find_bytes;
+use crate::{Call, Function, ResolveContext, lenient, strict};
+
+pub(super) const FUNCTIONS: &[Function] = &[
+    strict!("LOWER", 1..=1, [Text] => text_of_first, |a: &[Datum], call: &Call<'_>| {
+        change_case(&a[0], call, collation::lower)
+    }),
+    strict!("UPPER", 1..=1, [Text] => text_of_first, |a: &[Datum], call: &Call<'_>| {
+        change_case(&a[0], call, collation::upper)
+    }),
+    strict!("REVERSE", 1..=1, [Text] => text_of_first, reverse),
+    strict!("REPLACE", 3..=3, joined [Text] => replaced, replace),
+    lenient!("QUOTE", 1..=1, [Text] => quoted, quote),
+    strict!("SOUNDEX", 1..=1, [Text] => text_of_first, |a: &[Datum], _: &Call<'_>| {
+        Ok(Datum::text(soundex(&text(&a[0]))))
+    }),
+    strict!("SOUNDS LIKE", 2..=2, [Text] => signature::int, |a: &[Datum], _: &Call<'_>| {
+        Ok(Datum::from_bool(soundex(&text(&a[0])) == soundex(&text(&a[1]))))
+    }),
+    lenient!("LOAD_FILE", 1..=1, [Text] => signature::binary::<MAX_CHARS>, |_, _| Ok(Datum::Null)),
+];
+
+fn change_case(datum: &Datum, call: &Call<'_>, change: fn(&[u8]) -> Vec<u8>) -> Result<Datum> {
+    Ok(if call.result.kind.is_binary() { datum.clone() } else { Datum::text(change(bytes(datum))) })
+}
+
+fn reverse(arguments: &[Datum], call: &Call<'_>) -> Result<Datum> {
+    let text = Units::new(&arguments[0], call.result);
+    let mut out = Vec::with_capacity(text.bytes.len());
+    text.rev().for_each(|unit| out.extend_from_slice(unit));
+    Ok(Datum::text(out))
+}
+
+fn replaced(types: &[SqlType], context: &ResolveContext<'_>) -> SqlType {
+    let [text, from, to] = types else { return SqlType::null() };
+    let (text, from, to) = (text_chars(text), text_chars(from).max(1), text_chars(to));
+    let chars = u64::from(text) * u64::from(to.div_ceil(from).max(1));
+    text_into(types, chars, context)
+}
+
+fn replace(arguments: &[Datum], call: &Call<'_>) -> Result<Datum> {
+    let [text, from, to] = [bytes(&arguments[0]), bytes(&arguments[1]), bytes(&arguments[2])];
+    if from.is_empty() {
+        return Ok(arguments[0].clone());
+    }
+    let mut size_bytes = text.len();
+    let mut rest = text;
+    while let Some(at) = find_bytes(rest, from) {
+        size_bytes = size_bytes + to.len() - from.len();
+        rest = &rest[at + from.len()..];
+    }
+    let Some(_promise) = fits_packet(size_bytes as u128, "replace", call)? else {
+        return Ok(Datum::Null);
+    };
+    let mut out = Octets::with_capacity(size_bytes);
+    let mut rest = text;
+    while let Some(at) = find_bytes(rest, from) {
+        out.extend_from_slice(&rest[..at]);
+        out.extend_from_slice(to);
+        rest = &rest[at + from.len()..];
+    }
+    out.extend_from_slice(rest);
+    Ok(Datum::Text(out.built()))
+}
+
+fn quoted(types: &[SqlType], context: &ResolveContext<'_>) -> SqlType {
+    let chars = u64::from(types.first().map_or(0, text_chars)) * 2 + 2;
+    text_of(types, chars, context)
+}
+
+fn quote(arguments: &[Datum], call: &Call<'_>) -> Result<Datum> {
+    if arguments[0].is_null() {
+        return Ok(Datum::text("NULL"));
+    }
+    let text = bytes(&arguments[0]);
+    let escaped = |byte: &&u8| matches!(byte, 0 | 0x1a | b'\'' | b'\\');
+    let size_bytes = text.len() + text.iter().filter(escaped).count() + 2;
+    let Some(_promise) = fits_packet(size_bytes as u128, "quote", call)? else {
+        return Ok(Datum::Null);
+    };
+    let mut out = Vec::with_capacity(size_bytes);
+    out.push(b'\'');
+    for &byte in text {
+        match byte {
+            0 => out.extend_from_slice(b"\\0"),
+            0x1a => out.extend_from_slice(b"\\Z"),
+            b'\'' | b'\\' => out.extend_from_slice(&[b'\\', byte]),
+            _ => out.push(byte),
+        }
+    }
+    out.push(b'\'');
+    Ok(Datum::text(out))
+}
+
+/// The original rules: vowels go first, repetitions afterwards; at least four places, no upper limit.
+fn soundex(text: &str) -> String {
+    const CODES: &[u8; 26] = b"01230120022455012623010202";
+    let code = |c: char| match c.to_ascii_uppercase() {
+        c @ 'A'..='Z' => char::from(CODES[c as usize - 'A' as usize]),
+        _ => '0',
+    };
+    let mut letters = text.chars().filter(|c| c.is_alphabetic());
+    let Some(first) = letters.next() else { return String::new() };
+    let mut out = String::from(first.to_ascii_uppercase());
+    let mut last = code(first);
+    for code in letters.map(code) {
+        if code != '0' && code != last {
+            out.push(code);
+            last = code;
+        }
+    }
+    while out.chars().count() < 4 {
+        out.push('0');
+    }
+    out
+}

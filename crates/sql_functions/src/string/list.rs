@@ -1,0 +1,116 @@
+//! Strings among strings: `ELT`, `FIELD`, `FIND_IN_SET`, `MAKE_SET`, `EXPORT_SET`.
+
+use firn_sql_collation as collation;
+use firn_sql_types::error::Result;
+use firn_sql_types::{Datum, Octets, SqlType, TypeKind};
+
+use crate::arguments::{bytes, decimal, double, fits_packet, int, room, word};
+use crate::arithmetic::{Domain, domain};
+use crate::signature::{self, Want, comparing_collation, fixed, number_type, text_chars, text_of};
+use crate::{Call, Function, ResolveContext, Signature, lenient, strict};
+
+pub(super) const FUNCTIONS: &[Function] = &[
+    lenient!("ELT", 2..=usize::MAX, joined [Int, Text] => longest_of_rest, elt),
+    lenient!("FIELD", 2..=usize::MAX, resolve_field, field),
+    strict!("FIND_IN_SET", 2..=2, resolve_find_in_set, find_in_set),
+    lenient!("MAKE_SET", 2..=usize::MAX, joined [Int, Text] => joined_rest, make_set),
+    strict!("EXPORT_SET", 3..=5, joined [Int, Text, Text, Text, Int] => exported, export_set),
+];
+
+fn longest_of_rest(types: &[SqlType], context: &ResolveContext<'_>) -> SqlType {
+    let chars = types[1..].iter().map(text_chars).max().unwrap_or(0);
+    text_of(&types[1..], chars.into(), context)
+}
+
+fn joined_rest(types: &[SqlType], context: &ResolveContext<'_>) -> SqlType {
+    let chars = types[1..].iter().map(|ty| u64::from(text_chars(ty)) + 1).sum();
+    text_of(&types[1..], chars, context)
+}
+
+fn exported(types: &[SqlType], context: &ResolveContext<'_>) -> SqlType {
+    let item = text_chars(&types[1]).max(text_chars(&types[2]));
+    let separator = types.get(3).map_or(1, text_chars);
+    text_of(&types[1..types.len().min(4)], 64 * (u64::from(item) + u64::from(separator)), context)
+}
+
+fn elt(arguments: &[Datum], _: &Call<'_>) -> Result<Datum> {
+    if arguments[0].is_null() {
+        return Ok(Datum::Null);
+    }
+    let at = usize::try_from(int(&arguments[0])).unwrap_or(0);
+    Ok(if at == 0 { Datum::Null } else { arguments.get(at).cloned().unwrap_or_default() })
+}
+
+/// All arguments become texts, or exact numbers, or doubles, as they are.
+fn resolve_field(types: &[SqlType], context: &ResolveContext<'_>) -> Result<Signature> {
+    let known = || types.iter().filter(|ty| ty.kind != TypeKind::Null);
+    let text = |ty: &SqlType| ty.kind.is_string() || ty.kind.is_enum_or_set();
+    if known().all(text) {
+        let strings: Vec<SqlType> = types.iter().map(|ty| Want::Text.of(ty, context)).collect();
+        comparing_collation(&strings, "field")?;
+        return fixed(types, context, &[Want::Text], signature::int);
+    }
+    let exact = known().all(|ty| domain(&number_type(ty).kind) != Domain::Double);
+    fixed(types, context, &[if exact { Want::Number } else { Want::Double }], signature::int)
+}
+
+fn field(arguments: &[Datum], call: &Call<'_>) -> Result<Datum> {
+    let wanted = &arguments[0];
+    let collation = comparing_collation(call.arguments, "field")?;
+    let same = |other: &Datum| match (wanted, other) {
+        (Datum::Null, _) | (_, Datum::Null) => false,
+        (Datum::Text(a), Datum::Text(b)) => collation::get(collation).equal(a, b),
+        (Datum::Double(_), _) | (_, Datum::Double(_)) => double(wanted) == double(other),
+        _ => decimal(wanted) == decimal(other),
+    };
+    let found = arguments[1..].iter().position(same);
+    Ok(Datum::Int(found.map_or(0, |at| at as i64 + 1)))
+}
+
+fn resolve_find_in_set(types: &[SqlType], context: &ResolveContext<'_>) -> Result<Signature> {
+    comparing_collation(types, "find_in_set")?;
+    fixed(types, context, &[Want::Text], signature::int)
+}
+
+fn find_in_set(arguments: &[Datum], call: &Call<'_>) -> Result<Datum> {
+    let (wanted, list) = (bytes(&arguments[0]), bytes(&arguments[1]));
+    if list.is_empty() {
+        return Ok(Datum::Int(0));
+    }
+    let collation = collation::get(comparing_collation(call.arguments, "find_in_set")?);
+    let found =
+        list.split(|&byte| byte == b',').position(|item| collation.equal_unpadded(item, wanted));
+    Ok(Datum::Int(found.map_or(0, |at| at as i64 + 1)))
+}
+
+fn make_set(arguments: &[Datum], call: &Call<'_>) -> Result<Datum> {
+    if arguments[0].is_null() {
+        return Ok(Datum::Null);
+    }
+    let bits = word(&arguments[0]);
+    let items = arguments[1..].iter().take(64).enumerate();
+    let chosen = items.filter(|(bit, item)| bits >> bit & 1 == 1 && !item.is_null());
+    let items: Vec<&[u8]> = chosen.map(|(_, item)| bytes(item)).collect();
+    let size_bytes = items.iter().map(|item| item.len() + 1).sum::<usize>().saturating_sub(1);
+    let _promise = room(size_bytes, call)?;
+    Ok(Datum::text(items.join(&b',')))
+}
+
+fn export_set(arguments: &[Datum], call: &Call<'_>) -> Result<Datum> {
+    let (bits, on, off) = (word(&arguments[0]), bytes(&arguments[1]), bytes(&arguments[2]));
+    let separator = arguments.get(3).map_or(&b","[..], bytes);
+    let count =
+        arguments.get(4).map_or(64, |count| usize::try_from(int(count)).unwrap_or(64)).min(64);
+    let longest = (on.len().max(off.len()) + separator.len()) as u128;
+    let Some(_promise) = fits_packet(longest * count as u128, "export_set", call)? else {
+        return Ok(Datum::Null);
+    };
+    let mut out = Octets::new();
+    for bit in 0..count {
+        if bit > 0 {
+            out.extend_from_slice(separator);
+        }
+        out.extend_from_slice(if bits >> bit & 1 == 1 { on } else { off });
+    }
+    Ok(Datum::Text(out.built()))
+}

@@ -1,0 +1,112 @@
+//! Where a string is found, and which of two comes first, by their collation.
+
+use firn_format::value::CollationId;
+use firn_sql_collation::{self as collation, Charset, Collation};
+use firn_sql_types::error::Result;
+use firn_sql_types::{Datum, SqlType};
+
+use crate::arguments::{bytes, int};
+use crate::signature::{self, Want, comparing_collation, decoded, fixed};
+use crate::string::Units;
+use crate::string::units::find_bytes;
+use crate::{Call, Function, ResolveContext, Signature, strict};
+
+pub(super) const FUNCTIONS: &[Function] = &[
+    strict!("LOCATE", 2..=3, with_text_needle::<1, 0>, |a: &[Datum], call: &Call<'_>| {
+        locate(&a[1], &a[0], a.get(2).map_or(1, int), call)
+    }),
+    strict!("INSTR", 2..=2, with_text_needle::<0, 1>, |a: &[Datum], call: &Call<'_>| {
+        locate(&a[0], &a[1], 1, call)
+    }),
+    strict!("STRCMP", 2..=2, resolve_compare, |a: &[Datum], call: &Call<'_>| {
+        let collation = collation::get(comparing_collation(call.arguments, "strcmp")?);
+        Ok(Datum::Int(collation.compare(bytes(&a[0]), bytes(&a[1])) as i64))
+    }),
+];
+
+/// The room that MySQL wants for the weights of a text, in bytes.
+pub(super) fn most_weights_bytes(text: &[u8], collation: &Collation) -> u128 {
+    let charset = collation.charset;
+    let longest = u128::from(charset.max_character_bytes());
+    let bytes = match charset.is_utf8() {
+        true => text.len(),
+        false => charset.encode(text).len(),
+    };
+    let (bytes, name) = (bytes as u128, collation.name);
+    // Weights of a level take 16 bytes for a character, and each byte may be one.
+    let of_levels = |levels: u128| bytes * 16 * levels + (levels - 1) * 2;
+    let is_unicode = matches!(charset, Charset::Utf8mb4 | Charset::Utf8mb3 | Charset::Utf32);
+    match name.split_once("_0900_").map(|(_, kind)| kind) {
+        Some("bin") => bytes * longest,
+        Some("as_cs_ks") => of_levels(5),
+        Some("as_cs") if name.contains("_ja_") || name.contains("_zh_") => of_levels(4),
+        Some("as_cs") => of_levels(3),
+        Some("as_ci") => of_levels(2),
+        Some(_) => of_levels(1),
+        None if is_unicode && name.ends_with("_general_ci") => bytes * 2,
+        None if name == "utf8mb4_bin" => bytes * 3,
+        None => bytes * longest * u128::from(collation.sort_length.max(1)),
+    }
+}
+
+fn resolve_locate(types: &[SqlType], context: &ResolveContext<'_>) -> Result<Signature> {
+    comparing_collation(&types[..2], "locate")?;
+    fixed(types, context, &[Want::Text, Want::Text, Want::Int], signature::bigint)
+}
+
+/// Bytes that are looked for in a text are text.
+fn with_text_needle<const HAYSTACK: usize, const NEEDLE: usize>(
+    types: &[SqlType],
+    context: &ResolveContext<'_>,
+) -> Result<Signature> {
+    let mut signature = resolve_locate(types, context)?;
+    let haystack = signature.arguments[HAYSTACK].collation();
+    let needle = &mut signature.arguments[NEEDLE];
+    if let Some(collation) = haystack.filter(|id| *id != CollationId::BINARY)
+        && needle.kind.is_binary()
+    {
+        *needle = decoded(needle, collation);
+    }
+    Ok(signature)
+}
+
+fn resolve_compare(types: &[SqlType], context: &ResolveContext<'_>) -> Result<Signature> {
+    comparing_collation(types, "strcmp")?;
+    fixed(types, context, &[Want::Text], signature::int)
+}
+
+fn locate(haystack: &Datum, needle: &Datum, position: i64, call: &Call<'_>) -> Result<Datum> {
+    let id = comparing_collation(&call.arguments[..2], "locate")?;
+    let collation = collation::get(id);
+    let binary = SqlType::varbinary(0);
+    let ty = if id == CollationId::BINARY { &binary } else { call.result };
+    let (haystack, needle) = (Units::new(haystack, ty), bytes(needle));
+    let start = usize::try_from(position).ok().and_then(|position| position.checked_sub(1));
+    let Some(start) = start.filter(|&start| start <= haystack.len()) else {
+        return Ok(Datum::Int(0));
+    };
+    let from = haystack.offset(start);
+    let found = find(&haystack.bytes[from..], needle, collation);
+    Ok(Datum::Int(found.map_or(0, |at| haystack.count_before(from + at) as i64 + 1)))
+}
+
+/// Where a text is found that the collation takes for `needle`, character by character.
+fn find(haystack: &[u8], needle: &[u8], collation: &Collation) -> Option<usize> {
+    if collation.is_binary() || needle.is_empty() {
+        return find_bytes(haystack, needle);
+    }
+    let needle: Vec<char> = collation.characters(needle).collect();
+    let mut characters = collation.characters(haystack);
+    loop {
+        let rest = characters.clone();
+        let at = haystack.len() - rest.rest().len();
+        let mut candidates = rest;
+        let same = |&wanted: &char| {
+            candidates.next().is_some_and(|found| collation.is_same_character(found, wanted))
+        };
+        if needle.iter().all(same) {
+            return Some(at);
+        }
+        characters.next()?;
+    }
+}

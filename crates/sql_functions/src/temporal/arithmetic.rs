@@ -1,0 +1,245 @@
+//! Dates and times moved: by intervals, and by times.
+
+use firn_sql_types::decimal::Rounding;
+use firn_sql_types::error::Result;
+use firn_sql_types::temporal::format::date_text;
+use firn_sql_types::temporal::interval::{self, Interval, IntervalUnit};
+use firn_sql_types::temporal::parse::parse_time;
+use firn_sql_types::temporal::round;
+use firn_sql_types::{Datum, SqlType, TypeKind};
+
+use super::value::{
+    Moment, by_mode, complete, constant_unit, date_time_result, date_time_text, fsp_of, fuzzy,
+    interval, moment, moved_span, overflow, time, unit, whole_double,
+};
+use crate::arguments::shown;
+use crate::signature::Want;
+use crate::{Call, Function, ResolveContext, Signature, strict};
+
+pub(super) const FUNCTIONS: &[Function] = &[
+    strict!("DATE_ADD", 2..=3, resolve_date_add, |a: &[Datum], call: &Call<'_>| {
+        let unit = a.get(2).map_or(Ok(IntervalUnit::Day), unit)?;
+        Ok(moved(a, 0, interval(&a[1], unit, call), false, unit, call))
+    })
+    .shaped_by(&[2]),
+    strict!("DATE_SUB", 2..=3, resolve_date_add, |a: &[Datum], call: &Call<'_>| {
+        let unit = a.get(2).map_or(Ok(IntervalUnit::Day), unit)?;
+        Ok(moved(a, 0, interval(&a[1], unit, call).map(Interval::negate), true, unit, call))
+    })
+    .shaped_by(&[2]),
+    strict!("TIMESTAMPADD", 3..=3, resolve_timestamp_add, |a: &[Datum], call: &Call<'_>| {
+        let unit = unit(&a[0])?;
+        Ok(moved(a, 2, interval(&a[1], unit, call), false, unit, call))
+    })
+    .shaped_by(&[0]),
+    strict!("ADDTIME", 2..=2, resolve_add_time, |a: &[Datum], call: &Call<'_>| {
+        Ok(add_time(a, call, 1))
+    }),
+    strict!("SUBTIME", 2..=2, resolve_add_time, |a: &[Datum], call: &Call<'_>| {
+        Ok(add_time(a, call, -1))
+    }),
+    strict!("TIMESTAMP", 1..=2, resolve_timestamp, timestamp).shaped_by(&[0, 1]),
+];
+
+/// A date beyond all dates.
+const CODE_OUT_OF_RANGE: u16 = 6527;
+
+/// Text of a date, a time or both.
+const TEXT_CHARS: u32 = 29;
+
+fn text_result(context: &ResolveContext<'_>) -> SqlType {
+    let collation = context.connection_collation;
+    SqlType::new(TypeKind::Char { max_chars: TEXT_CHARS, collation })
+}
+
+/// Amounts are taken as whole or exact numbers, or as text. A compound unit reads the text of what
+/// is no number.
+fn amount_type(ty: &SqlType, unit: Option<IntervalUnit>, context: &ResolveContext<'_>) -> SqlType {
+    let is_simple = unit.is_some_and(|unit| !unit.is_compound());
+    match &ty.kind {
+        TypeKind::Bit { .. } if !is_simple => Want::Text.of(ty, context),
+        kind if kind.is_temporal() && kind.fsp() > 0 && unit == Some(IntervalUnit::Second) => {
+            Want::Decimal.of(ty, context)
+        }
+        kind if is_simple
+            && (kind.is_temporal() || kind.is_enum_or_set() || *kind == TypeKind::Json) =>
+        {
+            Want::Int.of(ty, context)
+        }
+        TypeKind::Integer { .. } | TypeKind::Decimal { .. } | TypeKind::Float | TypeKind::Null => {
+            ty.clone()
+        }
+        TypeKind::Bit { .. } | TypeKind::Year => Want::Int.of(ty, context),
+        kind if kind.is_numeric() => Want::Double.of(ty, context),
+        _ => Want::Text.of(ty, context),
+    }
+}
+
+fn moved_type(
+    date: &SqlType,
+    amount: &SqlType,
+    unit: Option<IntervalUnit>,
+    context: &ResolveContext<'_>,
+) -> SqlType {
+    let Some(unit) = unit else { return text_result(context) };
+    let unit_fsp = match (&amount.kind, unit) {
+        (_, unit) if unit.has_microseconds() => 6,
+        (TypeKind::Decimal { scale, .. }, IntervalUnit::Second) => (*scale).min(6),
+        (kind, IntervalUnit::Second) if !kind.is_integer() && *kind != TypeKind::Null => 6,
+        _ => 0,
+    };
+    let fsp = date.kind.fsp().max(unit_fsp);
+    let has_date_unit = |unit: IntervalUnit| {
+        use IntervalUnit::{DayHour, DayMicrosecond, DayMinute, DaySecond};
+        unit.is_whole_days() || matches!(unit, DayHour | DayMicrosecond | DayMinute | DaySecond)
+    };
+    let kind = match &date.kind {
+        TypeKind::Date if unit.is_whole_days() => TypeKind::Date,
+        TypeKind::Time { .. } if !has_date_unit(unit) => TypeKind::Time { fsp },
+        kind if kind.is_temporal() => TypeKind::DateTime { fsp },
+        _ => return text_result(context),
+    };
+    SqlType::new(kind)
+}
+
+fn resolve_date_add(types: &[SqlType], context: &ResolveContext<'_>) -> Result<Signature> {
+    let unit = match types.get(2) {
+        None => Some(IntervalUnit::Day),
+        Some(_) => constant_unit(context, 2),
+    };
+    let mut arguments =
+        vec![Want::Temporal.of(&types[0], context), amount_type(&types[1], unit, context)];
+    arguments.extend(types.get(2).map(|ty| Want::Text.of(ty, context)));
+    let result = moved_type(&types[0], &types[1], unit, context);
+    Ok(Signature { arguments, result })
+}
+
+fn resolve_timestamp_add(types: &[SqlType], context: &ResolveContext<'_>) -> Result<Signature> {
+    let unit = constant_unit(context, 0);
+    let arguments = vec![
+        Want::Text.of(&types[0], context),
+        amount_type(&types[1], unit, context),
+        Want::Temporal.of(&types[2], context),
+    ];
+    let result = moved_type(&types[2], &types[1], unit, context);
+    Ok(Signature { arguments, result })
+}
+
+fn moved(
+    a: &[Datum],
+    at: usize,
+    by: Option<Interval>,
+    minus: bool,
+    unit: IntervalUnit,
+    call: &Call<'_>,
+) -> Datum {
+    let Some(by) = by else { return Datum::Null };
+    if let (Datum::Time(packed), TypeKind::Time { .. }) = (&a[at], &call.result.kind) {
+        let span_us = i128::from(*packed).saturating_add(by.microseconds);
+        // Far out of range, and near enough for what is worked out of it.
+        let limit = i128::from(i64::MAX / 2);
+        return moved_span(span_us.clamp(-limit, limit) as i64, "date_add", call);
+    }
+    let Some(Moment { value, has_time }) = moment(a, at, call, complete(call)) else {
+        return Datum::Null;
+    };
+    let Some(sum) = interval::add(value, by) else { return beyond(a, at, minus, unit, call) };
+    match &call.result.kind {
+        kind if kind.is_temporal() => date_time_result(sum, call),
+        _ if !has_time && unit.is_whole_days() => Datum::text(date_text(sum.date)),
+        _ => Datum::text(date_time_text(sum)),
+    }
+}
+
+/// NULL, and a warning, for what is beyond all dates.
+fn beyond(a: &[Datum], at: usize, minus: bool, unit: IntervalUnit, call: &Call<'_>) -> Datum {
+    if call.result.kind != TypeKind::Date && !is_too_long(&a[1], unit, &call.arguments[1]) {
+        return overflow("datetime", call);
+    }
+    call.context.warn(CODE_OUT_OF_RANGE, || {
+        let (date, amount) = (shown(&a[at]), shown(&a[1]));
+        let (sign, unit) = (if minus { '-' } else { '+' }, unit.name().to_ascii_lowercase());
+        let (kind, date) = match call.result.kind {
+            TypeKind::Date => ("DATE", format!("DATE'{date}'")),
+            _ => ("DATETIME", date),
+        };
+        format!("{kind} value is out of range in '({date} {sign} interval {amount} {unit})'")
+    });
+    Datum::Null
+}
+
+/// Whether MySQL has no interval for an amount, whatever the date.
+fn is_too_long(amount: &Datum, unit: IntervalUnit, ty: &SqlType) -> bool {
+    let number = match amount {
+        Datum::Int(number) => *number,
+        Datum::UInt(number) => *number as i64,
+        Datum::Double(number) => whole_double(*number, ty),
+        Datum::Decimal(number) => {
+            let whole = number.round(0, Rounding::HalfUp).and_then(|whole| whole.to_i64());
+            whole.unwrap_or(if number.is_negative() { i64::MIN } else { i64::MAX })
+        }
+        _ => return false,
+    };
+    let parts = match unit {
+        IntervalUnit::Quarter => 3,
+        IntervalUnit::Week => 7,
+        _ => return !unit.is_compound() && number == i64::MIN,
+    };
+    number.unsigned_abs() > u64::from(u32::MAX) / parts
+}
+
+fn resolve_add_time(types: &[SqlType], context: &ResolveContext<'_>) -> Result<Signature> {
+    let arguments: Vec<SqlType> = types.iter().map(|ty| Want::Temporal.of(ty, context)).collect();
+    let fsp = fsp_of(types, 0, context).max(fsp_of(types, 1, context));
+    let result = match &types[0].kind {
+        TypeKind::Time { .. } => SqlType::new(TypeKind::Time { fsp }),
+        kind if kind.has_date() => SqlType::new(TypeKind::DateTime { fsp }),
+        _ => text_result(context),
+    };
+    Ok(Signature { arguments, result })
+}
+
+fn add_time(a: &[Datum], call: &Call<'_>, sign: i64) -> Datum {
+    let Some(by) = time(a, 1, call) else { return Datum::Null };
+    let by_us = by.pack() * sign;
+    let is_date = match &a[0] {
+        Datum::Date(_) | Datum::DateTime(_) => true,
+        Datum::Text(octets) => is_written_date(octets, call),
+        _ => false,
+    };
+    if is_date {
+        let Some(value) = moment(a, 0, call, fuzzy(call)) else { return Datum::Null };
+        return match round::add_microseconds(value.value, by_us) {
+            Some(sum) => date_time_result(sum, call),
+            None => overflow("time", call),
+        };
+    }
+    let Some(value) = time(a, 0, call) else { return Datum::Null };
+    moved_span(value.pack() + by_us, if sign < 0 { "subtime" } else { "addtime" }, call)
+}
+
+/// Whether a text is a date and time rather than a time.
+fn is_written_date(text: &[u8], call: &Call<'_>) -> bool {
+    let written = firn_sql_types::temporal::parse::parse_date_time(text, fuzzy(call));
+    let is_time = parse_time(text, fuzzy(call)).fault.is_none();
+    let delimited = text.iter().skip(1).any(|byte| *byte == b'-');
+    written.value.is_some_and(|written| written.has_time || delimited) && (delimited || !is_time)
+}
+
+fn resolve_timestamp(types: &[SqlType], context: &ResolveContext<'_>) -> Result<Signature> {
+    let arguments = types.iter().map(|ty| Want::Temporal.of(ty, context)).collect();
+    let fsp = fsp_of(types, 0, context).max(fsp_of(types, 1, context));
+    Ok(Signature { arguments, result: SqlType::new(TypeKind::DateTime { fsp }) })
+}
+
+fn timestamp(a: &[Datum], call: &Call<'_>) -> Result<Datum> {
+    let Some(value) = moment(a, 0, call, by_mode(call)) else { return Ok(Datum::Null) };
+    if a.len() == 1 {
+        return Ok(date_time_result(value.value, call));
+    }
+    let Some(by) = time(a, 1, call) else { return Ok(Datum::Null) };
+    Ok(match round::add_microseconds(value.value, by.pack()) {
+        Some(sum) => date_time_result(sum, call),
+        None => overflow("datetime", call),
+    })
+}

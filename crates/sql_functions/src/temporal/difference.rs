@@ -1,0 +1,93 @@
+//! How far dates and times are apart.
+
+use firn_format::value::{DateTime, Time};
+use firn_sql_types::error::Result;
+use firn_sql_types::temporal::interval::IntervalUnit as Unit;
+use firn_sql_types::temporal::parse::parse_date_time;
+use firn_sql_types::{Datum, SqlType, TypeKind, calendar};
+
+use super::value::{complete, date, date_time, fsp_of, fuzzy, span_result, time, unit};
+use crate::signature::{Want, bigint};
+use crate::{Call, Function, ResolveContext, Signature, strict};
+
+pub(super) const FUNCTIONS: &[Function] = &[
+    strict!("DATEDIFF", 2..=2, [Temporal] => bigint, date_difference),
+    strict!("TIMEDIFF", 2..=2, resolve_time_difference, time_difference).shaped_by(&[0, 1]),
+    strict!("TIMESTAMPDIFF", 3..=3, [Text, Temporal] => bigint, timestamp_difference)
+        .shaped_by(&[0]),
+];
+
+fn date_difference(a: &[Datum], call: &Call<'_>) -> Result<Datum> {
+    let day = |at| {
+        let value = date(a, at, call, complete(call));
+        value.map(|value| calendar::day_number(value.date))
+    };
+    let difference = day(0).zip(day(1)).map(|(a, b)| a - b);
+    Ok(difference.map_or(Datum::Null, Datum::Int))
+}
+
+fn resolve_time_difference(types: &[SqlType], context: &ResolveContext<'_>) -> Result<Signature> {
+    let arguments = types.iter().map(|ty| Want::Temporal.of(ty, context)).collect();
+    let fsp = fsp_of(types, 0, context).max(fsp_of(types, 1, context));
+    Ok(Signature { arguments, result: SqlType::new(TypeKind::Time { fsp }) })
+}
+
+/// Whether a value is a date with a time, and so no time alone.
+fn is_moment(a: &[Datum], at: usize, call: &Call<'_>) -> bool {
+    match &a[at] {
+        Datum::Date(_) | Datum::DateTime(_) => true,
+        Datum::Text(octets) => {
+            let hyphens = octets.iter().skip(1).filter(|byte| **byte == b'-').count();
+            hyphens >= 2 && parse_date_time(octets, fuzzy(call)).value.is_some()
+        }
+        _ => false,
+    }
+}
+
+/// NULL for a time and a date.
+fn time_difference(a: &[Datum], call: &Call<'_>) -> Result<Datum> {
+    let span_us = match (is_moment(a, 0, call), is_moment(a, 1, call)) {
+        (true, true) => {
+            let moment = |at| date_time(a, at, call, fuzzy(call)).map(position_us);
+            moment(0).zip(moment(1)).map(|(a, b)| a - b)
+        }
+        (false, false) => {
+            let span = |at| time(a, at, call).map(Time::pack);
+            span(0).zip(span(1)).map(|(a, b)| a - b)
+        }
+        _ => None,
+    };
+    Ok(span_us.map_or(Datum::Null, |span_us| span_result(span_us, call)))
+}
+
+fn position_us(value: DateTime) -> i64 {
+    let days = calendar::day_number(value.date) * calendar::MICROSECONDS_PER_DAY;
+    days + calendar::time_of_day_us(value)
+}
+
+fn timestamp_difference(a: &[Datum], call: &Call<'_>) -> Result<Datum> {
+    let unit = unit(&a[0])?;
+    let from = date_time(a, 1, call, complete(call));
+    let to = date_time(a, 2, call, complete(call));
+    let Some((from, to)) = from.zip(to) else { return Ok(Datum::Null) };
+    let span_us = position_us(to) - position_us(from);
+    let months = || if span_us < 0 { -whole_months(to, from) } else { whole_months(from, to) };
+    Ok(Datum::Int(match unit {
+        Unit::Year => months() / 12,
+        Unit::Quarter => months() / 3,
+        Unit::Month => months(),
+        Unit::Week => span_us / (7 * calendar::MICROSECONDS_PER_DAY),
+        Unit::Day => span_us / calendar::MICROSECONDS_PER_DAY,
+        Unit::Hour => span_us / 3_600_000_000,
+        Unit::Minute => span_us / 60_000_000,
+        Unit::Second => span_us / 1_000_000,
+        _ => span_us,
+    }))
+}
+
+/// Months that have passed entirely between two moments, the earlier one first.
+fn whole_months(from: DateTime, to: DateTime) -> i64 {
+    let month = |value: DateTime| i64::from(value.date.year) * 12 + i64::from(value.date.month);
+    let within = |value: DateTime| (value.date.day, calendar::time_of_day_us(value));
+    month(to) - month(from) - i64::from(within(to) < within(from))
+}

@@ -1,0 +1,358 @@
+//! Any value as a date or time, with MySQL's warnings for what is none.
+
+use firn_format::value::{Date, DateTime, Time};
+use firn_sql_types::decimal::Rounding;
+use firn_sql_types::error::{Result, SqlError};
+use firn_sql_types::temporal::interval::{Interval, IntervalUnit};
+use firn_sql_types::temporal::parse::{
+    self, DateRules, Fault, Parsed, WrittenDateTime, date_time_from_number, parse_date_time,
+    parse_time, time_from_number, time_of_day,
+};
+use firn_sql_types::temporal::round;
+use firn_sql_types::{Datum, Decimal, SqlMode, SqlType, TypeKind, calendar, cast};
+
+use crate::arguments::{decimal, shown, text};
+use crate::{Call, ResolveContext};
+
+/// Zero dates and dates with zeros are taken.
+pub(super) fn fuzzy(call: &Call<'_>) -> DateRules {
+    DateRules::lenient_in_mode(call.context.sql_mode)
+}
+
+/// Only dates that are on the calendar.
+pub(super) fn complete(call: &Call<'_>) -> DateRules {
+    DateRules { no_zero_date: true, no_zero_in_date: true, ..fuzzy(call) }
+}
+
+/// The dates that the session's modes take.
+pub(super) fn by_mode(call: &Call<'_>) -> DateRules {
+    DateRules::from_mode(call.context.sql_mode)
+}
+
+fn incorrect(kind: &str, datum: &Datum, call: &Call<'_>) {
+    call.context.warn(1292, || format!("Incorrect {kind} value: '{}'", plain(datum)));
+}
+
+fn truncated(kind: &str, datum: &Datum, call: &Call<'_>) {
+    call.context.warn(1292, || format!("Truncated incorrect {kind} value: '{}'", plain(datum)));
+}
+
+fn plain(datum: &Datum) -> String {
+    match datum {
+        Datum::Text(_) => text(datum).into_owned(),
+        Datum::Date(packed) => firn_sql_types::temporal::format::date_text(Date::unpack(*packed)),
+        Datum::DateTime(packed) => {
+            firn_sql_types::temporal::format::date_time_text(DateTime::unpack(*packed), 0)
+        }
+        other => shown(other),
+    }
+}
+
+/// A date and time, and whether a time of day was given.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Moment {
+    pub(super) value: DateTime,
+    pub(super) has_time: bool,
+}
+
+/// An argument as a date and time; `None` for NULL and, with a warning, for what is none.
+pub(super) fn moment(
+    arguments: &[Datum],
+    at: usize,
+    call: &Call<'_>,
+    rules: DateRules,
+) -> Option<Moment> {
+    let datum = arguments.get(at)?;
+    let taken = |value: DateTime, has_time| match rules.fault_of(value.date) {
+        None => Some(Moment { value, has_time }),
+        Some(_) => {
+            incorrect("datetime", datum, call);
+            None
+        }
+    };
+    match datum {
+        Datum::Date(packed) => {
+            taken(DateTime { date: Date::unpack(*packed), ..DateTime::default() }, false)
+        }
+        Datum::DateTime(packed) => taken(DateTime::unpack(*packed), true),
+        Datum::Time(packed) => Some(Moment { value: today_at(*packed, call)?, has_time: true }),
+        Datum::Null | Datum::Json(_) => None,
+        Datum::UInt(year) if call.arguments.get(at).is_some_and(|ty| ty.kind == TypeKind::Year) => {
+            let date = Date { year: *year as u16, month: 1, day: 1 };
+            taken(DateTime { date, ..DateTime::default() }, false)
+        }
+        Datum::Text(octets) => {
+            // A zero date in a column has its parts; one that is written is judged by the modes.
+            let no_zero_date = rules.no_zero_date || by_mode(call).no_zero_date;
+            let rules = DateRules { no_zero_date, ..rules };
+            written(datum, parse_date_time(octets, rules), call)
+        }
+        number => written(datum, from_number(number, rules), call),
+    }
+}
+
+/// An argument as a date and time.
+pub(super) fn date_time(
+    arguments: &[Datum],
+    at: usize,
+    call: &Call<'_>,
+    rules: DateRules,
+) -> Option<DateTime> {
+    moment(arguments, at, call, rules).map(|moment| moment.value)
+}
+
+/// An argument as a date, for what asks for no time of the day.
+pub(super) fn date(
+    arguments: &[Datum],
+    at: usize,
+    call: &Call<'_>,
+    rules: DateRules,
+) -> Option<DateTime> {
+    match arguments.get(at)? {
+        Datum::Time(packed) => {
+            let date = cast::date_of_time(*packed, call.context)?;
+            Some(DateTime { date, ..DateTime::default() })
+        }
+        _ => date_time(arguments, at, call, rules),
+    }
+}
+
+fn written(datum: &Datum, parsed: Parsed<WrittenDateTime>, call: &Call<'_>) -> Option<Moment> {
+    let Some(written) = parsed.value else {
+        incorrect("datetime", datum, call);
+        return None;
+    };
+    if parsed.fault.is_some() {
+        truncated("datetime", datum, call);
+    }
+    let value = match written.offset_seconds {
+        None => written.date_time,
+        Some(offset_seconds) => {
+            let utc_us =
+                calendar::unix_us(written.date_time)? - i64::from(offset_seconds) * 1_000_000;
+            call.context.time_zone.to_local(utc_us)?
+        }
+    };
+    Some(Moment { value, has_time: written.has_time })
+}
+
+/// A number of which MySQL takes the 64 bits as a signed one.
+fn signed(number: &Datum) -> Decimal {
+    match number {
+        Datum::UInt(number) => Decimal::from(*number as i64),
+        number => decimal(number),
+    }
+}
+
+fn from_number(number: &Datum, rules: DateRules) -> Parsed<WrittenDateTime> {
+    let number = signed(number);
+    let none = Parsed { value: None, fault: Some(Fault::Truncated) };
+    let whole = number.round(0, Rounding::Truncate);
+    let Some(whole_number) = whole.and_then(|whole| whole.to_i64()) else { return none };
+    let mut parsed = date_time_from_number(whole_number, rules);
+    let fraction = whole.and_then(|whole| number.subtract(&whole));
+    let microseconds = fraction.and_then(|fraction| fraction.multiply(&1_000_000_i64.into()));
+    let microseconds = microseconds.and_then(|microseconds| microseconds.to_i64()).unwrap_or(0);
+    if let Some(written) = &mut parsed.value
+        && microseconds > 0
+    {
+        written.date_time =
+            round::add_microseconds(written.date_time, microseconds).unwrap_or(written.date_time);
+        written.fraction_digits = 6;
+    }
+    parsed
+}
+
+/// A time of the statement's day.
+fn today_at(packed_time: i64, call: &Call<'_>) -> Option<DateTime> {
+    let today = call.context.time_zone.to_local(call.context.statement_time_us)?;
+    round::add_microseconds(DateTime { date: today.date, ..DateTime::default() }, packed_time)
+}
+
+/// An argument as a time; `None` for NULL and, with a warning, for what is none.
+pub(super) fn time(arguments: &[Datum], at: usize, call: &Call<'_>) -> Option<Time> {
+    let datum = arguments.get(at)?;
+    let mut parsed = match datum {
+        Datum::Time(packed) => return Some(Time::unpack(*packed)),
+        Datum::Date(_) => return Some(Time::default()),
+        Datum::DateTime(packed) => return Some(time_of_day(DateTime::unpack(*packed))),
+        Datum::Null | Datum::Json(_) => return None,
+        Datum::Text(octets) => parse_time(octets, fuzzy(call)),
+        number => time_of_number(number),
+    };
+    if datum.as_bytes().is_none() && parsed.fault.is_some() {
+        // A number that is too large is no time, where a text is the largest one.
+        parsed.value = None;
+    }
+    if parsed.fault.is_some() || parsed.value.is_none() {
+        truncated("time", datum, call);
+    }
+    parsed.value
+}
+
+fn time_of_number(number: &Datum) -> Parsed<Time> {
+    let number = signed(number);
+    let none = Parsed { value: None, fault: Some(Fault::OutOfRange) };
+    let whole = number.round(0, Rounding::Truncate);
+    let Some(whole_number) = whole.and_then(|whole| whole.to_i64()) else { return none };
+    let parsed = time_from_number(whole_number);
+    let fraction = whole.and_then(|whole| number.subtract(&whole));
+    let microseconds = fraction.and_then(|fraction| fraction.multiply(&1_000_000_i64.into()));
+    let microseconds = microseconds.and_then(|microseconds| microseconds.to_i64()).unwrap_or(0);
+    match parsed.value.filter(|_| microseconds != 0) {
+        Some(time) => round::time_from_us(time.pack() + microseconds),
+        None => parsed,
+    }
+}
+
+/// An amount as an interval of a unit.
+pub(super) fn interval(amount: &Datum, unit: IntervalUnit, call: &Call<'_>) -> Option<Interval> {
+    match amount {
+        Datum::Int(count) => Some(Interval::from_number(unit, *count)),
+        // Beyond the range of a BIGINT the sign changes, as in MySQL.
+        Datum::UInt(count) => Some(Interval::from_number(unit, *count as i64)),
+        Datum::Text(octets) if unit.is_compound() => Interval::from_text(unit, octets),
+        Datum::Text(octets) => {
+            // Only seconds have a fraction.
+            let (text, kind) = match unit {
+                IntervalUnit::Second => (&octets[..], "DECIMAL"),
+                _ => (integer_prefix(octets), "INTEGER"),
+            };
+            let count = Decimal::parse_prefix(text);
+            // Long texts of columns are numbers without a word.
+            let is_long =
+                matches!(call.arguments[1].kind, TypeKind::Text { .. } | TypeKind::Blob { .. });
+            if !is_long && count.length_bytes < octets.trim_ascii_end().len() {
+                truncated(kind, amount, call);
+            }
+            Some(Interval::from_decimal(unit, &count.number))
+        }
+        Datum::Double(count) if !unit.is_compound() && unit != IntervalUnit::Second => {
+            Some(Interval::from_number(unit, whole_double(*count, &call.arguments[1])))
+        }
+        other if unit.is_compound() => {
+            Interval::from_text(unit, decimal(other).to_string().as_bytes())
+        }
+        other => Some(Interval::from_decimal(unit, &decimal(other))),
+    }
+}
+
+/// The whole number that is nearest to a double. What is beyond them is the lowest one for a `FLOAT`,
+/// the one at the end of the range for a `DOUBLE`.
+pub(super) fn whole_double(number: f64, ty: &SqlType) -> i64 {
+    let whole = number.round_ties_even();
+    match ty.kind == TypeKind::Float && !(i64::MIN as f64..i64::MAX as f64).contains(&whole) {
+        true => i64::MIN,
+        false => whole as i64,
+    }
+}
+
+/// The whole number that a text begins with.
+fn integer_prefix(text: &[u8]) -> &[u8] {
+    let start = text.len() - text.trim_ascii_start().len();
+    let sign = usize::from(matches!(text.get(start), Some(b'-' | b'+')));
+    let digits = text[start + sign..].iter().take_while(|byte| byte.is_ascii_digit()).count();
+    &text[..start + sign + digits]
+}
+
+/// The unit that an argument names; error 1064 when it is none.
+pub(super) fn unit(datum: &Datum) -> Result<IntervalUnit> {
+    let name = text(datum);
+    IntervalUnit::by_name(&name).ok_or_else(|| SqlError::syntax(&name, 1))
+}
+
+/// The unit that a literal argument names.
+pub(super) fn constant_unit(context: &ResolveContext<'_>, at: usize) -> Option<IntervalUnit> {
+    IntervalUnit::by_name(&text(context.constant(at)?))
+}
+
+/// As [`fsp_of`], of an argument that is a number of seconds: those of a text are not known.
+pub(super) fn fsp_of_seconds(types: &[SqlType], at: usize, context: &ResolveContext<'_>) -> u8 {
+    match types.get(at) {
+        Some(ty) if ty.kind.is_string() || ty.kind == TypeKind::Json => 6,
+        _ => fsp_of(types, at, context),
+    }
+}
+
+/// Digits of the fraction of a second that an argument has, as far as its type or its literal tell.
+pub(super) fn fsp_of(types: &[SqlType], at: usize, context: &ResolveContext<'_>) -> u8 {
+    let Some(ty) = types.get(at) else { return 0 };
+    match &ty.kind {
+        kind if kind.is_temporal() => kind.fsp(),
+        kind if kind.is_integer() => 0,
+        TypeKind::Null => 0,
+        TypeKind::Float | TypeKind::Double => 6,
+        TypeKind::Decimal { scale, .. } => (*scale).min(6),
+        _ => context.constant(at).map_or(6, |literal| digits_of_fraction(&text(literal))),
+    }
+}
+
+fn digits_of_fraction(literal: &str) -> u8 {
+    let fraction = literal.split_once('.').map_or("", |(_, fraction)| fraction);
+    fraction.bytes().take_while(u8::is_ascii_digit).count().min(6) as u8
+}
+
+/// A date and time as text: a fraction only if there is one.
+pub(super) fn date_time_text(value: DateTime) -> String {
+    let fsp = if value.microsecond == 0 { 0 } else { 6 };
+    firn_sql_types::temporal::format::date_time_text(value, fsp)
+}
+
+/// A time as text: a fraction only if there is one.
+pub(super) fn time_text(value: Time) -> String {
+    let fsp = if value.microseconds == 0 { 0 } else { 6 };
+    firn_sql_types::temporal::format::time_text(value, fsp)
+}
+
+/// A value of the call's type, rounded to its digits.
+pub(super) fn date_time_result(value: DateTime, call: &Call<'_>) -> Datum {
+    let truncate = call.context.sql_mode.contains(SqlMode::TIME_TRUNCATE_FRACTIONAL);
+    match &call.result.kind {
+        TypeKind::Date => value.date.into(),
+        TypeKind::Time { .. } => time_result(time_of_day(value), call),
+        kind if kind.has_date() => {
+            round::round_date_time(value, kind.fsp(), truncate).map_or(Datum::Null, Datum::from)
+        }
+        _ => Datum::text(date_time_text(value)),
+    }
+}
+
+/// A time of the call's type, rounded to its digits.
+pub(super) fn time_result(value: Time, call: &Call<'_>) -> Datum {
+    let truncate = call.context.sql_mode.contains(SqlMode::TIME_TRUNCATE_FRACTIONAL);
+    match &call.result.kind {
+        TypeKind::Time { fsp } => round::round_time(value, *fsp, truncate).into(),
+        _ => Datum::text(time_text(value)),
+    }
+}
+
+/// A span in microseconds as a time of the call's type; the nearest one, with a warning, if it is too long.
+pub(super) fn moved_span(span_us: i64, function: &str, call: &Call<'_>) -> Datum {
+    let moved = round::time_from_us(span_us);
+    if moved.fault.is_some() {
+        call.context.warn(6527, || format!("TIME value is out of range in '{function}'"));
+        return Datum::Null;
+    }
+    time_result(moved.value.unwrap_or_default(), call)
+}
+
+/// A difference of times; beyond the range of TIME, the nearest with a warning.
+pub(super) fn span_result(span_us: i64, call: &Call<'_>) -> Datum {
+    let parsed = round::time_from_us(span_us);
+    if parsed.fault.is_some() {
+        let shown = span_us / 1_000_000;
+        call.context.warn(1292, || {
+            let sign = if shown < 0 { "-" } else { "" };
+            let (minutes, seconds) = (shown.abs() / 60, shown.abs() % 60);
+            let (hours, minutes) = (minutes / 60, minutes % 60);
+            format!("Truncated incorrect time value: '{sign}{hours:02}:{minutes:02}:{seconds:02}'")
+        });
+    }
+    time_result(parsed.value.unwrap_or(parse::MAX_TIME), call)
+}
+
+/// Warning 1441, and NULL.
+pub(super) fn overflow(function: &str, call: &Call<'_>) -> Datum {
+    call.context.warn(1441, || format!("Datetime function: {function} field overflow"));
+    Datum::Null
+}

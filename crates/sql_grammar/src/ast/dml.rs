@@ -1,0 +1,288 @@
+//! Reading and changing rows.
+
+use super::{BinaryOperator, Expr, OrderByExpr, Query, TableWithJoins, With};
+use super::{ColumnName, TableName, ValueOrDefault};
+
+/// A query as a statement of its own.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Select {
+    /// The query.
+    pub query: Query,
+    /// `INTO`: where its rows go instead of to the client.
+    pub into: Option<Into>,
+}
+
+/// `SELECT … INTO`.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub enum Into {
+    /// User variables, one a column.
+    Variables(Vec<String>),
+    /// A file of rows on the server.
+    Outfile {
+        /// Its path.
+        path: String,
+        /// Its character set.
+        charset: Option<String>,
+        /// How columns and lines are written.
+        format: FileFormat,
+    },
+    /// A file with the one value, unformatted.
+    Dumpfile(String),
+}
+
+/// How columns and lines of a text file stand, as `LOAD DATA` and `INTO OUTFILE` say it.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct FileFormat {
+    /// Between columns; tab unless said.
+    pub fields_terminated_by: String,
+    /// Around columns; nothing unless said.
+    pub enclosed_by: String,
+    /// Only strings are enclosed.
+    pub optionally_enclosed: bool,
+    /// Before characters that mean something; a backslash unless said.
+    pub escaped_by: String,
+    /// Before each line; nothing unless said.
+    pub lines_starting_by: String,
+    /// After each line; a newline unless said.
+    pub lines_terminated_by: String,
+}
+
+impl Default for FileFormat {
+    fn default() -> FileFormat {
+        FileFormat {
+            fields_terminated_by: "\t".into(),
+            enclosed_by: String::new(),
+            optionally_enclosed: false,
+            escaped_by: "\\".into(),
+            lines_starting_by: String::new(),
+            lines_terminated_by: "\n".into(),
+        }
+    }
+}
+
+/// The priority words, which InnoDB takes and ignores.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub enum Priority {
+    /// None said.
+    #[default]
+    Normal,
+    /// `LOW_PRIORITY`.
+    Low,
+    /// `HIGH_PRIORITY`.
+    High,
+    /// `DELAYED`, an insert like any other since MySQL 5.6.
+    Delayed,
+    /// `CONCURRENT`.
+    Concurrent,
+}
+
+/// `column = value`.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Assignment {
+    /// The column.
+    pub column: ColumnName,
+    /// What it becomes.
+    pub value: ValueOrDefault,
+}
+
+/// `INSERT` and `REPLACE`.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Insert {
+    /// `REPLACE`: rows in the way are deleted first.
+    pub replace: bool,
+    /// Priority words.
+    pub priority: Priority,
+    /// `IGNORE`: errors of a row become warnings.
+    pub ignore: bool,
+    /// The table.
+    pub table: TableName,
+    /// The only partitions that may take rows; empty for all.
+    pub partitions: Vec<String>,
+    /// The columns that get values; empty for all, in the table's order. `SET a = 1` stands as
+    /// the column `a` and one row.
+    pub columns: Vec<String>,
+    /// Where the rows come from.
+    pub source: InsertSource,
+    /// `AS new(a, b)` after the values.
+    pub row_alias: Option<RowAlias>,
+    /// `ON DUPLICATE KEY UPDATE`; empty if not there.
+    pub on_duplicate: Vec<Assignment>,
+    /// Texts of `/*+ … */`.
+    pub hints: Vec<String>,
+}
+
+/// Where inserted rows come from.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub enum InsertSource {
+    /// Rows in the text; a row may be empty (`VALUES ()`), which means defaults throughout.
+    Values(Vec<Vec<ValueOrDefault>>),
+    /// A query.
+    Query(Box<Query>),
+}
+
+/// The name under which `ON DUPLICATE KEY UPDATE` sees the row that did not fit.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct RowAlias {
+    /// The row.
+    pub name: String,
+    /// Its columns; empty for the table's own names.
+    pub columns: Vec<String>,
+}
+
+/// `UPDATE`. It is of one table if `tables` has one entry without joins.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Update {
+    /// `WITH` before it.
+    pub with: Option<With>,
+    /// `LOW_PRIORITY`.
+    pub low_priority: bool,
+    /// `IGNORE`: errors of a row become warnings.
+    pub ignore: bool,
+    /// The tables, as in `FROM`.
+    pub tables: Vec<TableWithJoins>,
+    /// What changes, in order.
+    pub assignments: Vec<Assignment>,
+    /// `WHERE`.
+    pub selection: Option<Expr>,
+    /// `ORDER BY`; only with one table.
+    pub order_by: Vec<OrderByExpr>,
+    /// `LIMIT`; only with one table.
+    pub limit: Option<Expr>,
+    /// Texts of `/*+ … */`.
+    pub hints: Vec<String>,
+}
+
+/// `DELETE`.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Delete {
+    /// `WITH` before it.
+    pub with: Option<With>,
+    /// `LOW_PRIORITY`.
+    pub low_priority: bool,
+    /// `QUICK`.
+    pub quick: bool,
+    /// `IGNORE`: errors of a row become warnings.
+    pub ignore: bool,
+    /// Several tables: those that lose rows, by name or alias of `tables`. Empty: one table, which
+    /// is the one entry of `tables`.
+    pub targets: Vec<TableName>,
+    /// The tables, as in `FROM`.
+    pub tables: Vec<TableWithJoins>,
+    /// `WHERE`.
+    pub selection: Option<Expr>,
+    /// `ORDER BY`; only with one table.
+    pub order_by: Vec<OrderByExpr>,
+    /// `LIMIT`; only with one table.
+    pub limit: Option<Expr>,
+    /// Texts of `/*+ … */`.
+    pub hints: Vec<String>,
+}
+
+/// What `LOAD DATA` does with a row whose key is there already.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum OnConflict {
+    /// It is an error (for `LOCAL`: the row is skipped).
+    Refuse,
+    /// The new row is skipped.
+    Ignore,
+    /// The old row goes.
+    Replace,
+}
+
+/// `LOAD DATA`.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct LoadData {
+    /// `LOCAL`: the client sends the file.
+    pub local: bool,
+    /// Priority words.
+    pub priority: Priority,
+    /// The file.
+    pub path: String,
+    /// Rows whose keys are there already.
+    pub on_conflict: OnConflict,
+    /// The table.
+    pub table: TableName,
+    /// The only partitions that may take rows; empty for all.
+    pub partitions: Vec<String>,
+    /// The file's character set.
+    pub charset: Option<String>,
+    /// How columns and lines stand.
+    pub format: FileFormat,
+    /// Lines skipped at the start.
+    pub ignore_lines: u64,
+    /// Where a line's fields go; empty for all columns in the table's order.
+    pub targets: Vec<LoadTarget>,
+    /// `SET`: columns computed for each line.
+    pub set: Vec<Assignment>,
+}
+
+/// Where a field of a loaded line goes.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub enum LoadTarget {
+    /// A column.
+    Column(String),
+    /// A user variable.
+    Variable(String),
+}
+
+/// `CALL`.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Call {
+    /// The procedure.
+    pub procedure: TableName,
+    /// What it is given.
+    pub arguments: Vec<Expr>,
+}
+
+/// `HANDLER`.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub enum Handler {
+    /// `OPEN`.
+    Open {
+        /// The table.
+        table: TableName,
+        /// The name it is then known by.
+        alias: Option<String>,
+    },
+    /// `READ`.
+    Read(Box<HandlerRead>),
+    /// `CLOSE`.
+    Close(String),
+}
+
+/// `HANDLER … READ`.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct HandlerRead {
+    /// The handler.
+    pub table: TableName,
+    /// The index; none for the table's own order.
+    pub index: Option<String>,
+    /// Where to read.
+    pub position: HandlerPosition,
+    /// `WHERE`.
+    pub selection: Option<Expr>,
+    /// How many rows; one unless said.
+    pub limit: Option<Expr>,
+    /// Rows skipped before.
+    pub offset: Option<Expr>,
+}
+
+/// Where `HANDLER … READ` goes.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub enum HandlerPosition {
+    /// `FIRST`.
+    First,
+    /// `NEXT`.
+    Next,
+    /// `PREV`.
+    Previous,
+    /// `LAST`.
+    Last,
+    /// `= (…)`, `>= (…)` and so on.
+    Key {
+        /// `=`, `<=`, `>=`, `<` or `>`.
+        comparison: BinaryOperator,
+        /// The values of the index's first columns.
+        values: Vec<Expr>,
+    },
+}

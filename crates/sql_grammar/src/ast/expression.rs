@@ -1,0 +1,509 @@
+//! Expressions.
+//!
+//! Only forms that the parser makes have a node; what means the same is one node (see the grammar's
+//! module docs). Parentheses are only in the tree's shape.
+
+use super::{CastType, Query};
+
+/// An expression.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub enum Expr {
+    /// A column by its name alone.
+    Identifier(String),
+    /// `table.column` or `schema.table.column`.
+    CompoundIdentifier(Vec<String>),
+    /// `@name`, as written.
+    UserVariable(String),
+    /// `@@name` or `@@scope.name`, both in small letters.
+    SystemVariable {
+        /// `global`, `session` …; empty if none is written.
+        scope: String,
+        /// May have points within it.
+        name: String,
+    },
+    /// A literal or a placeholder.
+    Value(Value),
+    /// `_latin1'a'`, `N'a'`: a literal whose bytes are text of a character set.
+    Introduced {
+        /// In small letters, with its underscore.
+        charset: String,
+        /// A string, hexadecimal or bits.
+        value: Value,
+    },
+    /// `DATE '…'`, `{ts '…'}`.
+    TypedString {
+        /// Of which type.
+        kind: TypedStringKind,
+        /// What is between the quotes.
+        text: String,
+    },
+    /// A unit of time as an argument: `TIMESTAMPDIFF(DAY, …)`.
+    Unit(&'static str),
+    /// `INTERVAL n unit`; stands only beside `+` and `-`, in `date_add`, `date_sub` and window frames.
+    Interval(Interval),
+    /// A prefix operator.
+    UnaryOp {
+        /// Which.
+        op: UnaryOperator,
+        /// Its operand.
+        expr: Box<Expr>,
+    },
+    /// An operator between two operands.
+    BinaryOp {
+        /// The left operand.
+        left: Box<Expr>,
+        /// Which.
+        op: BinaryOperator,
+        /// The right operand.
+        right: Box<Expr>,
+    },
+    /// `x IS [NOT] NULL | TRUE | FALSE | UNKNOWN`
+    Is {
+        /// What is tested.
+        expr: Box<Expr>,
+        /// For what.
+        test: TruthTest,
+        /// `IS NOT`.
+        negated: bool,
+    },
+    /// `x [NOT] LIKE pattern [ESCAPE …]`
+    Like {
+        /// `NOT LIKE`.
+        negated: bool,
+        /// The text.
+        expr: Box<Expr>,
+        /// The pattern.
+        pattern: Box<Expr>,
+        /// After `ESCAPE`.
+        escape: Option<Value>,
+    },
+    /// `x [NOT] REGEXP pattern`
+    Regexp {
+        /// `NOT REGEXP`.
+        negated: bool,
+        /// The text.
+        expr: Box<Expr>,
+        /// The pattern.
+        pattern: Box<Expr>,
+    },
+    /// `x [NOT] BETWEEN low AND high`
+    Between {
+        /// What is between.
+        expr: Box<Expr>,
+        /// `NOT BETWEEN`.
+        negated: bool,
+        /// The lower bound.
+        low: Box<Expr>,
+        /// The upper bound.
+        high: Box<Expr>,
+    },
+    /// `x [NOT] IN (…, …)`
+    InList {
+        /// What is looked for.
+        expr: Box<Expr>,
+        /// At least one.
+        list: Vec<Expr>,
+        /// `NOT IN`.
+        negated: bool,
+    },
+    /// `x [NOT] IN (SELECT …)`
+    InSubquery {
+        /// What is looked for.
+        expr: Box<Expr>,
+        /// Where.
+        subquery: Box<Query>,
+        /// `NOT IN`.
+        negated: bool,
+    },
+    /// `x MEMBER OF (array)`
+    MemberOf {
+        /// What is looked for.
+        value: Box<Expr>,
+        /// Where.
+        array: Box<Expr>,
+    },
+    /// `x op ANY (SELECT …)`, `x op ALL (SELECT …)`
+    Quantified {
+        /// The left operand.
+        left: Box<Expr>,
+        /// A comparison.
+        op: BinaryOperator,
+        /// `ALL`, and not `ANY` or `SOME`.
+        all: bool,
+        /// The right operand.
+        subquery: Box<Query>,
+    },
+    /// `EXISTS (SELECT …)`
+    Exists(Box<Query>),
+    /// `(SELECT …)` as a value.
+    Subquery(Box<Query>),
+    /// `(a, b)`, `ROW(a, b)`
+    Tuple(Vec<Expr>),
+    /// `CASE`
+    Case {
+        /// `CASE operand WHEN …`
+        operand: Option<Box<Expr>>,
+        /// At least one.
+        branches: Vec<CaseWhen>,
+        /// `ELSE`.
+        otherwise: Option<Box<Expr>>,
+    },
+    /// A function.
+    Function(Function),
+    /// `CAST(x AS t)`, `CONVERT(x, t)`, `BINARY x`
+    Cast {
+        /// Which of the three: `BINARY x` is deprecated.
+        is_binary_prefix: bool,
+        /// The operand.
+        expr: Box<Expr>,
+        /// To what.
+        to: CastType,
+        /// `CHARACTER SET`, in small letters.
+        charset: Option<String>,
+        /// `ARRAY`.
+        array: bool,
+    },
+    /// `CONVERT(x USING c)`, `CHAR(… USING c)`
+    Convert {
+        /// The operand.
+        expr: Box<Expr>,
+        /// In small letters.
+        charset: String,
+    },
+    /// `x AT TIME ZONE z`, only inside a cast.
+    AtTimeZone {
+        /// The operand.
+        expr: Box<Expr>,
+        /// The zone, as written.
+        zone: String,
+    },
+    /// `x COLLATE c`
+    Collate {
+        /// The operand.
+        expr: Box<Expr>,
+        /// The collation, as written.
+        collation: String,
+    },
+    /// `EXTRACT(unit FROM x)`
+    Extract {
+        /// In capitals.
+        unit: &'static str,
+        /// The operand.
+        expr: Box<Expr>,
+    },
+    /// `TRIM([side] [what] FROM x)`
+    Trim {
+        /// Where; both sides if nothing is written.
+        side: Option<TrimSide>,
+        /// What is taken away; spaces if nothing is written.
+        what: Option<Box<Expr>>,
+        /// The operand.
+        expr: Box<Expr>,
+    },
+    /// `MATCH (columns) AGAINST (value …)`
+    MatchAgainst {
+        /// Each with as many parts as are written.
+        columns: Vec<Vec<String>>,
+        /// What is searched for.
+        value: Value,
+        /// How.
+        mode: Option<SearchMode>,
+    },
+}
+
+/// A literal, or what stands for one.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub enum Value {
+    /// A number as it is written, never with a sign.
+    Number(String),
+    /// A string, unescaped and joined; `\%` and `\_` keep their backslash.
+    Text(String),
+    /// `x'4A'`, `0x4A`: an even number of capital digits.
+    Hexadecimal(String),
+    /// `b'01'`, `0b01`: binary digits.
+    Bits(String),
+    /// `TRUE`, `FALSE`
+    Boolean(bool),
+    /// `NULL`, `\N`
+    Null,
+    /// `?`, counted from 0 in the text's order.
+    Parameter(u32),
+    /// A long string that [`parse_apart`](crate::parse_apart) holds apart from the tree, by its
+    /// number among [`Parsed::long_texts`](crate::Parsed::long_texts).
+    LongText(u32),
+}
+
+/// The type that stands before a string.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum TypedStringKind {
+    /// `DATE '…'`
+    Date,
+    /// `TIME '…'`
+    Time,
+    /// `TIMESTAMP '…'`
+    Timestamp,
+}
+
+/// A span of time.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Interval {
+    /// How many units; a string with several numbers for a unit of two fields.
+    pub value: Box<Expr>,
+    /// In capitals.
+    pub unit: &'static str,
+}
+
+/// What `IS` asks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum TruthTest {
+    /// `NULL`
+    Null,
+    /// `TRUE`
+    True,
+    /// `FALSE`
+    False,
+    /// `UNKNOWN`
+    Unknown,
+}
+
+/// A prefix operator.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum UnaryOperator {
+    /// `NOT`
+    Not,
+    /// `!`
+    BangNot,
+    /// `-`
+    Minus,
+    /// `+`
+    Plus,
+    /// `~`
+    BitwiseNot,
+}
+
+/// An operator between two operands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum BinaryOperator {
+    /// `OR`, `||`
+    Or,
+    /// `XOR`
+    Xor,
+    /// `AND`, `&&`
+    And,
+    /// `=`
+    Eq,
+    /// `<=>`
+    NullSafeEq,
+    /// `<>`, `!=`
+    NotEq,
+    /// `<`
+    Lt,
+    /// `<=`
+    LtEq,
+    /// `>`
+    Gt,
+    /// `>=`
+    GtEq,
+    /// `|`
+    BitwiseOr,
+    /// `&`
+    BitwiseAnd,
+    /// `^`
+    BitwiseXor,
+    /// `<<`
+    ShiftLeft,
+    /// `>>`
+    ShiftRight,
+    /// `+`
+    Plus,
+    /// `-`
+    Minus,
+    /// `*`
+    Multiply,
+    /// `/`
+    Divide,
+    /// `%`, `MOD`
+    Modulo,
+    /// `DIV`
+    IntegerDivide,
+    /// `||` under `PIPES_AS_CONCAT`
+    Concat,
+    /// `column -> path`
+    Arrow,
+    /// `column ->> path`
+    LongArrow,
+    /// `@variable := value`
+    Assignment,
+}
+
+impl BinaryOperator {
+    /// As it is written.
+    #[must_use]
+    pub fn text(self) -> &'static str {
+        match self {
+            BinaryOperator::Or => "or",
+            BinaryOperator::Xor => "xor",
+            BinaryOperator::And => "and",
+            BinaryOperator::Eq => "=",
+            BinaryOperator::NullSafeEq => "<=>",
+            BinaryOperator::NotEq => "<>",
+            BinaryOperator::Lt => "<",
+            BinaryOperator::LtEq => "<=",
+            BinaryOperator::Gt => ">",
+            BinaryOperator::GtEq => ">=",
+            BinaryOperator::BitwiseOr => "|",
+            BinaryOperator::BitwiseAnd => "&",
+            BinaryOperator::BitwiseXor => "^",
+            BinaryOperator::ShiftLeft => "<<",
+            BinaryOperator::ShiftRight => ">>",
+            BinaryOperator::Plus => "+",
+            BinaryOperator::Minus => "-",
+            BinaryOperator::Multiply => "*",
+            BinaryOperator::Divide => "/",
+            BinaryOperator::Modulo => "%",
+            BinaryOperator::IntegerDivide => "div",
+            BinaryOperator::Assignment => ":=",
+            BinaryOperator::Concat => "||",
+            BinaryOperator::Arrow => "->",
+            BinaryOperator::LongArrow => "->>",
+        }
+    }
+}
+
+/// A branch of `CASE`.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct CaseWhen {
+    /// `WHEN`.
+    pub condition: Expr,
+    /// `THEN`.
+    pub result: Expr,
+}
+
+/// A side of a text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum TrimSide {
+    /// `BOTH`
+    Both,
+    /// `LEADING`
+    Leading,
+    /// `TRAILING`
+    Trailing,
+}
+
+/// How `MATCH` searches.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum SearchMode {
+    /// `IN NATURAL LANGUAGE MODE`
+    NaturalLanguage,
+    /// `IN NATURAL LANGUAGE MODE WITH QUERY EXPANSION`
+    NaturalLanguageWithExpansion,
+    /// `IN BOOLEAN MODE`
+    Boolean,
+    /// `WITH QUERY EXPANSION`
+    WithExpansion,
+}
+
+/// A call of a function.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Function {
+    /// The database, for a function of one.
+    pub schema: Option<String>,
+    /// The name, as written.
+    pub name: String,
+    /// `DISTINCT` before the arguments.
+    pub distinct: bool,
+    /// In the parentheses.
+    pub arguments: Arguments,
+    /// `ORDER BY` after the arguments.
+    pub order_by: Vec<OrderByExpr>,
+    /// `SEPARATOR`.
+    pub separator: Option<String>,
+    /// `RETURNING`.
+    pub returning: Option<CastType>,
+    /// `RESPECT NULLS`, `IGNORE NULLS`.
+    pub null_treatment: Option<NullTreatment>,
+    /// `OVER`.
+    pub over: Option<Box<Window>>,
+}
+
+/// The arguments of a call.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub enum Arguments {
+    /// `*`
+    Wildcard,
+    /// Expressions; none for `CURRENT_TIMESTAMP` without parentheses.
+    List(Vec<Expr>),
+}
+
+/// What a window function does with NULL.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum NullTreatment {
+    /// `RESPECT NULLS`
+    RespectNulls,
+    /// `IGNORE NULLS`
+    IgnoreNulls,
+}
+
+/// A key of an order.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct OrderByExpr {
+    /// The key.
+    pub expr: Expr,
+    /// Whether `ASC` or `DESC` is written.
+    pub ascending: Option<bool>,
+}
+
+/// What follows `OVER`.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub enum Window {
+    /// A window of the `WINDOW` clause.
+    Named(String),
+    /// `(…)`
+    Spec(WindowSpec),
+}
+
+/// `(name PARTITION BY … ORDER BY … ROWS …)`
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct WindowSpec {
+    /// The window that this one refines.
+    pub name: Option<String>,
+    /// `PARTITION BY`.
+    pub partition_by: Vec<Expr>,
+    /// `ORDER BY`.
+    pub order_by: Vec<OrderByExpr>,
+    /// The frame, if one is written.
+    pub frame: Option<WindowFrame>,
+}
+
+/// `ROWS BETWEEN … AND …`
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct WindowFrame {
+    /// What the bounds count.
+    pub units: WindowFrameUnits,
+    /// The first bound.
+    pub start: WindowFrameBound,
+    /// The second one, if `BETWEEN` is written.
+    pub end: Option<WindowFrameBound>,
+}
+
+/// What the bounds of a frame count.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum WindowFrameUnits {
+    /// `ROWS`
+    Rows,
+    /// `RANGE`
+    Range,
+    /// `GROUPS`
+    Groups,
+}
+
+/// An end of a frame.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub enum WindowFrameBound {
+    /// `CURRENT ROW`
+    CurrentRow,
+    /// `n PRECEDING`; `None`: `UNBOUNDED PRECEDING`.
+    Preceding(Option<Box<Expr>>),
+    /// `n FOLLOWING`; `None`: `UNBOUNDED FOLLOWING`.
+    Following(Option<Box<Expr>>),
+}

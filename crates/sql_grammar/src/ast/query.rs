@@ -1,0 +1,367 @@
+//! Queries: what a `SELECT` is made of.
+
+use super::{Expr, OrderByExpr, TableName, Value, WindowSpec};
+
+/// A query with all its clauses.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Query {
+    /// `WITH`.
+    pub with: Option<With>,
+    /// What it is without order and limit.
+    pub body: Box<SetExpr>,
+    /// `ORDER BY`.
+    pub order_by: Vec<OrderByExpr>,
+    /// `LIMIT`.
+    pub limit: Option<Limit>,
+    /// `FOR UPDATE` and its kin, one for each table of `OF`.
+    pub locks: Vec<LockClause>,
+}
+
+/// `LIMIT count OFFSET offset`; `LIMIT offset, count` is the same.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Limit {
+    /// How many rows.
+    pub count: Expr,
+    /// How many are left out before them.
+    pub offset: Option<Expr>,
+}
+
+/// `WITH [RECURSIVE]`
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct With {
+    /// `RECURSIVE`.
+    pub recursive: bool,
+    /// At least one.
+    pub tables: Vec<CommonTable>,
+}
+
+/// `name (columns) AS (query)`
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct CommonTable {
+    /// Its name and those of its columns.
+    pub alias: TableAlias,
+    /// What it stands for.
+    pub query: Box<Query>,
+}
+
+/// A name of a table in a query.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct TableAlias {
+    /// The name.
+    pub name: String,
+    /// Names of its columns, if they are written.
+    pub columns: Vec<String>,
+}
+
+/// A query without order and limit.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub enum SetExpr {
+    /// `SELECT`
+    Select(Box<SelectBlock>),
+    /// `(query)`
+    Query(Box<Query>),
+    /// `UNION`, `EXCEPT`, `INTERSECT`
+    SetOperation {
+        /// The left operand.
+        left: Box<SetExpr>,
+        /// Which.
+        op: SetOperator,
+        /// `ALL`.
+        all: bool,
+        /// The right operand.
+        right: Box<SetExpr>,
+    },
+    /// `VALUES ROW(…), ROW(…)`
+    Values(Vec<Vec<Expr>>),
+    /// `TABLE name`
+    Table(TableName),
+}
+
+/// A set operation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum SetOperator {
+    /// `UNION`
+    Union,
+    /// `EXCEPT`
+    Except,
+    /// `INTERSECT`
+    Intersect,
+}
+
+/// `SELECT` up to `HAVING` and `WINDOW`.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
+pub struct SelectBlock {
+    /// The texts of `/*+ … */`.
+    pub hints: Vec<String>,
+    /// Words before the list.
+    pub modifiers: SelectModifiers,
+    /// `DISTINCT`.
+    pub distinct: bool,
+    /// The list.
+    pub projection: Vec<SelectItem>,
+    /// `FROM`; nothing for `FROM DUAL`.
+    pub from: Vec<TableWithJoins>,
+    /// `WHERE`.
+    pub selection: Option<Expr>,
+    /// `GROUP BY`.
+    pub group_by: Vec<Expr>,
+    /// `WITH ROLLUP`.
+    pub rollup: bool,
+    /// `HAVING`.
+    pub having: Option<Expr>,
+    /// `WINDOW`.
+    pub named_windows: Vec<(String, WindowSpec)>,
+}
+
+/// Words between `SELECT` and its list.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
+pub struct SelectModifiers {
+    /// `HIGH_PRIORITY`
+    pub high_priority: bool,
+    /// `STRAIGHT_JOIN`
+    pub straight_join: bool,
+    /// `SQL_SMALL_RESULT`
+    pub sql_small_result: bool,
+    /// `SQL_BIG_RESULT`
+    pub sql_big_result: bool,
+    /// `SQL_BUFFER_RESULT`
+    pub sql_buffer_result: bool,
+    /// `SQL_NO_CACHE`
+    pub sql_no_cache: bool,
+    /// `SQL_CALC_FOUND_ROWS`
+    pub sql_calc_found_rows: bool,
+}
+
+/// An item of a `SELECT`'s list.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub enum SelectItem {
+    /// A column, which gives the item its name, or an expression that nobody can name.
+    Unnamed(Expr),
+    /// `x AS alias`
+    Aliased {
+        /// The value.
+        expr: Expr,
+        /// The alias.
+        alias: String,
+    },
+    /// An expression that is named after its text, or after what a string says.
+    NamedAfterText {
+        /// The value.
+        expr: Expr,
+        /// The name.
+        name: String,
+    },
+    /// `*`
+    Wildcard,
+    /// `t.*`, `db.t.*`
+    QualifiedWildcard(TableName),
+}
+
+impl SelectItem {
+    /// The value, if the item is one.
+    #[must_use]
+    pub fn expr(&self) -> Option<&Expr> {
+        match self {
+            SelectItem::Unnamed(expr)
+            | SelectItem::Aliased { expr, .. }
+            | SelectItem::NamedAfterText { expr, .. } => Some(expr),
+            SelectItem::Wildcard | SelectItem::QualifiedWildcard(_) => None,
+        }
+    }
+}
+
+/// A table and what is joined to it, from the left.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct TableWithJoins {
+    /// The first table.
+    pub relation: TableFactor,
+    /// What is joined to it.
+    pub joins: Vec<Join>,
+}
+
+/// A join after its left side.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Join {
+    /// The right side.
+    pub relation: TableFactor,
+    /// Which rows come out.
+    pub kind: JoinKind,
+    /// Which rows belong together.
+    pub constraint: JoinConstraint,
+}
+
+/// The kinds of joins.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum JoinKind {
+    /// `JOIN`, `INNER JOIN`, `CROSS JOIN`, a comma in parentheses
+    Inner,
+    /// `STRAIGHT_JOIN`
+    Straight,
+    /// `LEFT JOIN`
+    Left,
+    /// `RIGHT JOIN`
+    Right,
+}
+
+/// Which rows of a join belong together.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub enum JoinConstraint {
+    /// All.
+    None,
+    /// `ON`
+    On(Expr),
+    /// `USING`
+    Using(Vec<String>),
+    /// `NATURAL`
+    Natural,
+}
+
+/// What may be joined.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub enum TableFactor {
+    /// A table or view.
+    Table {
+        /// Its name.
+        name: TableName,
+        /// What the query calls it.
+        alias: Option<TableAlias>,
+        /// `PARTITION (…)`.
+        partitions: Vec<String>,
+        /// `USE INDEX` and its kin.
+        index_hints: Vec<IndexHint>,
+    },
+    /// `[LATERAL] (query) AS alias`
+    Derived {
+        /// `LATERAL`.
+        lateral: bool,
+        /// The query.
+        subquery: Box<Query>,
+        /// Its name.
+        alias: TableAlias,
+    },
+    /// `(a JOIN b …)`
+    Nested(Box<TableWithJoins>),
+    /// `JSON_TABLE(document, path COLUMNS (…)) AS alias`
+    JsonTable(Box<JsonTable>),
+}
+
+/// `JSON_TABLE`
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct JsonTable {
+    /// The document.
+    pub document: Expr,
+    /// Where its rows are.
+    pub path: Value,
+    /// What is read of each.
+    pub columns: Vec<JsonTableColumn>,
+    /// Its name.
+    pub alias: TableAlias,
+}
+
+/// A column of `JSON_TABLE`.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub enum JsonTableColumn {
+    /// `name FOR ORDINALITY`
+    ForOrdinality(String),
+    /// `name type [EXISTS] PATH '…' …`
+    Named(JsonTableNamedColumn),
+    /// `NESTED PATH '…' COLUMNS (…)`
+    Nested {
+        /// Where its rows are.
+        path: String,
+        /// What is read of each.
+        columns: Vec<JsonTableColumn>,
+    },
+}
+
+/// A column of `JSON_TABLE` with a type.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct JsonTableNamedColumn {
+    /// Its name.
+    pub name: String,
+    /// Its type as written: [`parse_column_type`](crate::parse_column_type).
+    pub type_text: String,
+    /// Where its value is.
+    pub path: String,
+    /// Whether there is a value is asked, and not which.
+    pub exists: bool,
+    /// `ON EMPTY`.
+    pub on_empty: Option<JsonTableHandling>,
+    /// `ON ERROR`.
+    pub on_error: Option<JsonTableHandling>,
+}
+
+/// What `JSON_TABLE` does where a value is missing or wrong.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub enum JsonTableHandling {
+    /// `NULL`
+    Null,
+    /// `ERROR`
+    Error,
+    /// `DEFAULT`
+    Default(Value),
+}
+
+/// `USE INDEX (…)` and its kin.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct IndexHint {
+    /// What it wants of the indexes.
+    pub kind: IndexHintKind,
+    /// `FOR`: for what only.
+    pub scope: Option<IndexHintScope>,
+    /// Only `USE INDEX` may name none.
+    pub indexes: Vec<String>,
+}
+
+/// What an index hint wants.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum IndexHintKind {
+    /// `USE`
+    Use,
+    /// `IGNORE`
+    Ignore,
+    /// `FORCE`
+    Force,
+}
+
+/// For what an index hint holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum IndexHintScope {
+    /// `FOR JOIN`
+    Join,
+    /// `FOR ORDER BY`
+    OrderBy,
+    /// `FOR GROUP BY`
+    GroupBy,
+}
+
+/// `FOR UPDATE`, `FOR SHARE`, `LOCK IN SHARE MODE`
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct LockClause {
+    /// Which lock.
+    pub strength: LockStrength,
+    /// `OF`: on rows of which table; all if none is written.
+    pub of: Option<TableName>,
+    /// What happens if others have locks.
+    pub wait: LockWait,
+}
+
+/// Which lock a query takes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum LockStrength {
+    /// `FOR SHARE`, `LOCK IN SHARE MODE`
+    Share,
+    /// `FOR UPDATE`
+    Update,
+}
+
+/// What a locking query does where others have locks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum LockWait {
+    /// It waits.
+    Wait,
+    /// `NOWAIT`
+    Nowait,
+    /// `SKIP LOCKED`
+    SkipLocked,
+}

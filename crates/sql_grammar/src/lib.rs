@@ -1,0 +1,214 @@
+//! MySQL's statement grammar: text to [`ast::Statement`].
+//!
+//! ```text
+//!   bytes ──lexer──► tokens ──parser──► Statement
+//!     └──normalise──► key of the plan cache + literals          └──render──► MySQL's text
+//! ```
+//!
+//! One meaning has one node: special forms become plain ones where MySQL gives them the same meaning.
+//! What the tables below do not list stands in the tree as the names of [`ast`] say.
+//!
+//! # Values
+//!
+//! | text | node |
+//! |---|---|
+//! | `12`, `1.5`, `1e3` | `Value::Number` with the text as written, never a sign |
+//! | `'a'`, `"a"`, `'a' 'b'` | `Value::Text`, unescaped and joined; `\%` and `\_` keep their backslash |
+//! | `x'4A'`, `0x4A` | `Value::Hexadecimal("4A")`, an even number of capital digits |
+//! | `b'01'`, `0b01` | `Value::Bits("01")`, binary digits |
+//! | `_latin1'a'`, `N'a'` | `Expr::Introduced` with the character set in small letters (`_utf8mb3` for `N`) |
+//! | `DATE '…'`, `{d '…'}` | `Expr::TypedString` |
+//! | `?` | `Value::Parameter`, counted from 0 in the text's order |
+//! | a long `'a'` | `Value::LongText` if [`parse_apart`] holds it apart |
+//!
+//! # Names
+//!
+//! | text | node |
+//! |---|---|
+//! | `@a` | `Expr::UserVariable` |
+//! | `@@x`, `@@global.x` | `Expr::SystemVariable`, in small letters |
+//! | `TIMESTAMPDIFF(DAY, …)` | the unit is an `Expr::Unit` |
+//! | `SELECT a + 1` | an item that is no column and has no alias is `SelectItem::NamedAfterText`: the item's text, or what a string says |
+//!
+//! # Operators
+//!
+//! `||` is `Or`, under `PIPES_AS_CONCAT` `Concat`; `MOD` is `Modulo`; `REGEXP` and `RLIKE` are
+//! `Regexp`; `SOME` is `ANY`. `NOT EXISTS` is `Not` over `Exists`. `a SOUNDS LIKE b` is
+//! `soundex(a) = soundex(b)`. Parentheses are only in the tree's shape. More than 16 operands of `AND`
+//! or `OR` make a balanced tree. `(a, b)` and `ROW(a, b)` are `Tuple`.
+//!
+//! # Functions
+//!
+//! | text | node |
+//! |---|---|
+//! | `CURRENT_TIMESTAMP` | the function without arguments |
+//! | `CAST(x AS t)`, `CONVERT(x, t)`, `BINARY x` | `Cast` |
+//! | `CONVERT(x USING c)`, `CHAR(… USING c)` | `Convert` |
+//! | `CAST(x AT TIME ZONE z AS DATETIME)` | `Cast` over `AtTimeZone` |
+//! | `SUBSTRING(x FROM y FOR z)` | the function with three arguments |
+//! | `POSITION(a IN b)` | `locate(a, b)` |
+//! | `DATE_ADD`, `ADDDATE`, `TIMESTAMPADD`, `DATE_SUB`, `SUBDATE` | `date_add` or `date_sub` of a date and an `Interval` |
+//! | `GET_FORMAT(DATE, x)` | the function with a string for the word |
+//! | `VALUES(c)`, `DEFAULT(c)` | functions of these names over a column |
+//!
+//! # Queries
+//!
+//! `FROM DUAL` is no `FROM`. `JOIN`, `INNER JOIN`, `CROSS JOIN` and commas inside parentheses are `Inner`,
+//! with a constraint or without. `LIMIT a, b` is `LIMIT b OFFSET a`. Each table of `FOR UPDATE OF a, b`
+//! makes a lock clause; `LOCK IN SHARE MODE` is `Share`. The types of `JSON_TABLE`'s columns are texts:
+//! [`parse_column_type`].
+
+pub mod ast;
+mod build;
+mod lexer;
+mod normalise;
+mod parser;
+mod placeholders;
+mod render;
+mod rows;
+mod split;
+#[cfg(test)]
+mod tests;
+mod words;
+
+pub use normalise::{Literal, LiteralKind, LiteralValue, MAX_LITERALS, Normalised, normalise};
+pub use placeholders::placeholders;
+pub use render::{render, render_query, render_unqualified};
+pub use rows::{LiteralRows, literal_rows};
+pub use split::{Split, split};
+
+use firn_base::memory;
+
+use ast::{ColumnType, Expr, Statement};
+use firn_sql_types::Octets;
+use firn_sql_types::error::{Result, SqlError};
+use firn_sql_types::watch::Watch;
+use parser::Parser;
+
+/// Flags of `sql_mode` that change what a text says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub struct Mode {
+    /// `ANSI_QUOTES`: double quotes are around names.
+    pub ansi_quotes: bool,
+    /// `PIPES_AS_CONCAT`: `||` joins strings.
+    pub pipes_as_concat: bool,
+    /// `NO_BACKSLASH_ESCAPES`: a backslash in a string is one.
+    pub no_backslash_escapes: bool,
+    /// `HIGH_NOT_PRECEDENCE`: `NOT` binds as `!` does.
+    pub high_not_precedence: bool,
+    /// `IGNORE_SPACE`: blanks may stand between a function's name and its parenthesis. Firn takes
+    /// them always.
+    pub ignore_space: bool,
+}
+
+/// A statement and what its text says besides.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Parsed {
+    /// The statement.
+    pub statement: Statement,
+    /// How many `?` it has.
+    pub parameter_count: u32,
+    /// Whether the text of a `?` is part of the name of a column, somewhere in the statement.
+    pub names_show_parameters: bool,
+    /// Long string literals that are not in the tree; empty but for [`parse_apart`].
+    pub long_texts: LongTexts,
+}
+
+/// The long string literals of a statement, where the tree has [`ast::Value::LongText`]s.
+pub type LongTexts = Vec<Octets>;
+
+/// Shorter literals are in the tree.
+pub const LONG_TEXT_BYTES: usize = 64 << 10;
+
+/// Parses the one statement of a text; a semicolon may end it.
+///
+/// # Errors
+/// 1064 with the text from where it goes wrong, if it is no statement of MySQL's; 1065 if there is
+/// none; 1235 for a few forms that have no place in the tree; 1436 if it nests too deeply.
+pub fn parse(text: &str, mode: Mode) -> Result<Parsed> {
+    parse_watched(text, mode, &Watch::default())
+}
+
+/// As [`parse`], for a statement that may be ended while it is parsed.
+///
+/// # Errors
+/// As [`parse`]; 1317 or 3024 if the statement is to end.
+pub fn parse_watched(text: &str, mode: Mode, watch: &Watch<'_>) -> Result<Parsed> {
+    let _promise = memory::ask(tree_bytes(text, mode, usize::MAX))?;
+    parsed(parser_of(text, mode, watch)?)
+}
+
+/// As [`parse_watched`], but for statements that plans are made of, whose long string literals are
+/// held apart from the tree: what is bound shares their bytes.
+///
+/// # Errors
+/// As [`parse_watched`].
+pub fn parse_apart(text: &str, mode: Mode, watch: &Watch<'_>) -> Result<Parsed> {
+    if text.len() < LONG_TEXT_BYTES {
+        return parse_watched(text, mode, watch);
+    }
+    let promise = memory::ask(tree_bytes(text, mode, LONG_TEXT_BYTES))?;
+    let apart = parsed(parser_of(text, mode, watch)?.with_long_texts_apart())?;
+    drop(promise);
+    match apart.long_texts.is_empty() || apart.statement.is_planned() {
+        true => Ok(apart),
+        false => {
+            drop(apart);
+            parse_watched(text, mode, watch)
+        }
+    }
+}
+
+fn parsed(mut parser: Parser<'_>) -> Result<Parsed> {
+    let statement = parser.whole_statement()?;
+    Ok(Parsed {
+        statement,
+        parameter_count: parser.parameter_count(),
+        names_show_parameters: parser.names_show_parameters(),
+        long_texts: parser.take_long_texts(),
+    })
+}
+
+/// About how much memory the tree of a long text takes if it has no literals of so many bytes.
+fn tree_bytes(text: &str, mode: Mode, long_bytes: usize) -> usize {
+    /// An expression's node takes more, but not every token makes one.
+    const TOKEN_BYTES: usize = 100;
+    if text.len() < memory::UNASKED_BYTES / TOKEN_BYTES {
+        return 0;
+    }
+    let mut lexer = lexer::Lexer::new(text, mode);
+    let mut size_bytes = 0;
+    loop {
+        let token = lexer.next();
+        let length = (token.end - token.start) as usize;
+        match token.kind {
+            lexer::Kind::End => return size_bytes,
+            lexer::Kind::Text if length >= long_bytes => size_bytes += TOKEN_BYTES,
+            _ => size_bytes += TOKEN_BYTES + length,
+        }
+    }
+}
+
+/// Parses an expression alone: a default, a check, a generated column out of the catalog.
+///
+/// # Errors
+/// 1064 if it is none.
+pub fn parse_expression(text: &str, mode: Mode) -> Result<Expr> {
+    parser_of(text, mode, &Watch::default())?.whole_expression()
+}
+
+/// Parses a column's type alone.
+///
+/// # Errors
+/// 1064 if it is none.
+pub fn parse_column_type(text: &str, mode: Mode) -> Result<ColumnType> {
+    parser_of(text, mode, &Watch::default())?.whole_column_type()
+}
+
+/// The parser counts bytes in 32 bits; no packet of MySQL's is longer.
+fn parser_of<'a>(text: &'a str, mode: Mode, watch: &'a Watch<'a>) -> Result<Parser<'a>> {
+    if u32::try_from(text.len()).is_err() {
+        return Err(SqlError::new(1153, "Got a packet bigger than 'max_allowed_packet' bytes"));
+    }
+    Parser::new(text, mode, watch)
+}

@@ -1,0 +1,72 @@
+//! Parentheses around parentheses: `((((a))))` is parsed as `(a)`, so that the stack does not limit how
+//! many there are. MySQL takes between 30,000 and 60,000, as many as its parser has room for; more than
+//! the greater number are refused as there.
+//!
+//! ```text
+//!   (  (  (  a  +  (  b  )  )  )  )
+//!   │  │  └──────────────────┘  │  │     each pair directly within the next is needless
+//!   │  └────────────────────────┘  │     beside the outermost one
+//!   └──────────────────────────────┘
+//! ```
+
+use firn_sql_types::error::{Result, SqlError};
+
+use super::super::lexer::Kind;
+use super::Parser;
+
+/// Fewer parentheses in a row are parsed one in another, without a look at what closes them.
+const FEW: usize = 8;
+/// More needless parentheses than any MySQL takes.
+const TOO_MANY: usize = 60_000;
+
+impl Parser<'_> {
+    /// How many parentheses stand directly in the one that is the current token, each closed directly
+    /// before it.
+    ///
+    /// # Errors
+    /// 1317 or 3024 if the statement is to end; 1436 if there are [`TOO_MANY`].
+    pub(super) fn needless_parentheses(&mut self) -> Result<usize> {
+        let opens = |ahead: usize| self.kind_at(ahead) == Kind::LeftParen;
+        if !(0..FEW).all(opens) {
+            return Ok(0);
+        }
+        self.match_parentheses()?;
+        let closed_at = |opened_at: usize| self.closing[opened_at];
+        let outermost = closed_at(self.at);
+        let is_needless = |count: &usize| {
+            let opened_at = self.at + count;
+            self.tokens[opened_at].kind == Kind::LeftParen
+                && u64::from(closed_at(opened_at)) + *count as u64 == u64::from(outermost)
+        };
+        let needless = (1..).take_while(is_needless).count();
+        if needless > TOO_MANY {
+            let message = format!("{needless} parentheses stand in each other; leave them out");
+            return Err(SqlError::new(1436, message));
+        }
+        Ok(needless)
+    }
+
+    /// Notes for all tokens where what they open is closed; 0 for those that open nothing, or are
+    /// never closed.
+    fn match_parentheses(&mut self) -> Result<()> {
+        if !self.closing.is_empty() {
+            return Ok(());
+        }
+        self.watch.steps(self.tokens.len())?;
+        let mut closing = vec![0; self.tokens.len()];
+        let mut open = Vec::new();
+        for (at, token) in self.tokens.iter().enumerate() {
+            match token.kind {
+                Kind::LeftParen => open.push(at),
+                Kind::RightParen => {
+                    if let Some(opened_at) = open.pop() {
+                        closing[opened_at] = at as u32;
+                    }
+                }
+                _ => {}
+            }
+        }
+        self.closing = closing;
+        Ok(())
+    }
+}

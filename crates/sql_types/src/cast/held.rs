@@ -1,0 +1,81 @@
+//! What a column of dates, times or years would hold of a constant that it is compared with.
+//!
+//! ```text
+//!   date_column = 240229               2024-02-29
+//!   datetime_column < 20240229         2024-02-29 00:00:00
+//!   time_column = 240229101112         10:11:12
+//!   year_column = 5,  year_column = '5'      2005
+//! ```
+//!
+//! MySQL stores such a constant into the column before it compares. What cannot be stored as it is
+//! has no such value, and is compared by its own type.
+
+use firn_format::value::{Date, DateTime};
+
+use crate::context::EvaluationContext;
+use crate::datum::Datum;
+use crate::sql_mode::SqlMode;
+use crate::sql_type::{SqlType, TypeKind};
+use crate::temporal::parse::{self, DateRules};
+use crate::temporal::round::round_time;
+
+use super::temporal::{read_date_time, read_time};
+use super::to_double;
+
+/// Digits of a text that is taken as a whole year.
+const YEAR_DIGITS: usize = 4;
+
+/// What a column holds of a constant; `None` where it would warn, hold zeros, or be no such column.
+#[must_use]
+pub fn held(
+    constant: &Datum,
+    from: &SqlType,
+    column: &SqlType,
+    ctx: &EvaluationContext,
+) -> Option<Datum> {
+    match &column.kind {
+        TypeKind::Date => date_time(constant, from, ctx).map(|value| Datum::from(value.date)),
+        TypeKind::DateTime { .. } | TypeKind::Timestamp { .. } => {
+            date_time(constant, from, ctx).map(Datum::from)
+        }
+        TypeKind::Time { fsp } => {
+            let parsed = read_time(constant, from, ctx);
+            let truncate = ctx.sql_mode.contains(SqlMode::TIME_TRUNCATE_FRACTIONAL);
+            let value = parsed.value.filter(|_| parsed.fault.is_none())?;
+            Some(Datum::from(round_time(value, *fsp, truncate)))
+        }
+        TypeKind::Year => year(constant, from, ctx).map(Datum::UInt),
+        _ => None,
+    }
+}
+
+/// Whether a text says a date, perhaps with something behind it.
+#[must_use]
+pub fn is_readable_date(text: &Datum, from: &SqlType, ctx: &EvaluationContext) -> bool {
+    read_date_time(text, from, DateRules::from_mode(ctx.sql_mode), ctx).value.is_some()
+}
+
+fn date_time(constant: &Datum, from: &SqlType, ctx: &EvaluationContext) -> Option<DateTime> {
+    let is_text = constant.as_bytes().is_some();
+    let parsed = read_date_time(constant, from, DateRules::from_mode(ctx.sql_mode), ctx);
+    let is_zero = |value: &DateTime| value.date == Date::default();
+    parsed.value.filter(|value| parsed.fault.is_none() && (is_text || !is_zero(value)))
+}
+
+fn year(constant: &Datum, from: &SqlType, ctx: &EvaluationContext) -> Option<u64> {
+    if let Some(text) = constant.as_bytes() {
+        let text = text.trim_ascii();
+        let digits = text.iter().take_while(|byte| byte.is_ascii_digit()).count();
+        let number = std::str::from_utf8(&text[..digits]).ok()?.parse::<i64>().ok()?;
+        return parse::year_from_number(number, text.len() != YEAR_DIGITS);
+    }
+    match constant {
+        Datum::Date(packed) => return Some(Date::unpack(*packed).year.into()),
+        Datum::DateTime(packed) => return Some(DateTime::unpack(*packed).date.year.into()),
+        _ if !from.kind.is_numeric() => return None,
+        _ => {}
+    }
+    let number = to_double(constant, from, ctx).ok()?;
+    let is_whole = number.fract() == 0.0 && (0.0..=9_999.0).contains(&number);
+    is_whole.then_some(number as i64).and_then(|number| parse::year_from_number(number, false))
+}

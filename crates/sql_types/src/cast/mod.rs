@@ -1,0 +1,199 @@
+//! Conversions between types: `CAST`, the implicit ones of mixed expressions, and storing into a column.
+//!
+//! ```text
+//!   cast('12x', CHAR → BIGINT)        12, warning 1292 Truncated incorrect INTEGER value: '12x'
+//!   assign('12x', into a INT)         error 1265 Data truncated for column 'a' at row 1
+//!                                     (not strict, or IGNORE: 12 with a warning)
+//! ```
+//!
+//! [`cast`] is for reading: what it cannot convert it adjusts, with a warning, or answers NULL. In a strict
+//! statement that stores, the warnings are errors. [`assign`] knows the column and has its own, stricter
+//! rules and messages.
+
+mod assign;
+mod geometry;
+mod held;
+mod json;
+mod json_fitting;
+mod number;
+mod plain;
+mod store_json;
+mod store_temporal;
+mod store_text;
+mod temporal;
+#[cfg(test)]
+mod tests;
+mod text;
+
+use firn_sql_collation as collation;
+
+use crate::error::Result;
+
+use super::context::EvaluationContext;
+use super::datum::Datum;
+use super::number_text::parse_double_prefix;
+use super::sql_type::{Coercibility, SqlType, TypeKind};
+
+pub use assign::{FloatLimits, Source, Target, assign, assign_within, implicit_default};
+pub use held::{held, is_readable_date};
+pub use json::{json_scalar, parse_json};
+pub use json_fitting::{fitting_context, fitting_value};
+pub use number::{to_decimal, to_double, to_signed, to_unsigned};
+pub use temporal::{date_of_small_number, date_of_time, to_date, to_date_time, to_time, to_year};
+pub use text::{to_binary, to_text};
+
+/// Whether [`assign`] would answer the value that it is given; false says nothing.
+#[must_use]
+pub fn is_stored_as_it_is(datum: &Datum, from: &SqlType, to: &SqlType) -> bool {
+    match (datum, &to.kind) {
+        (Datum::Int(number), TypeKind::Integer { width, unsigned: false }) => {
+            let unused_bits = 64 - width.bytes() as u32 * 8;
+            (number << unused_bits) >> unused_bits == *number
+        }
+        (Datum::Text(text), TypeKind::Varchar { max_chars, .. }) => {
+            from.kind.is_text() && text.len() <= *max_chars as usize && text.is_ascii()
+        }
+        (Datum::Text(text), TypeKind::Char { max_chars, .. }) => {
+            let fits = text.len() <= *max_chars as usize && text.last() != Some(&b' ');
+            from.kind.is_text() && fits && text.is_ascii()
+        }
+        (Datum::Text(text), TypeKind::Text { max_bytes, collation }) => {
+            let stored_bytes = text.len() * collation::get(*collation).charset.unit_bytes();
+            let fits = stored_bytes as u64 <= u64::from(*max_bytes);
+            from.kind.is_text() && fits && text.is_ascii()
+        }
+        _ => false,
+    }
+}
+
+/// `utf8mb4_0900_ai_ci`, in which names of enums are held.
+const UTF8MB4: firn_format::value::CollationId = firn_format::value::CollationId(255);
+/// Characters of a value that a message shows.
+const SHOWN_CHARACTERS: usize = 128;
+
+/// Converts a value from its type to another. NULL stays NULL.
+///
+/// # Errors
+/// 1292 and its kin in a strict statement that stores; 3141 for text that is no JSON.
+pub fn cast(datum: &Datum, from: &SqlType, to: &SqlType, ctx: &EvaluationContext) -> Result<Datum> {
+    if datum.is_null() {
+        return Ok(Datum::Null);
+    }
+    if from.kind == to.kind {
+        return Ok(datum.clone());
+    }
+    let is_bytes = matches!(from.kind, TypeKind::Bit { .. });
+    if (from.kind.is_enum_or_set() || is_bytes) && to.kind.is_temporal() {
+        // A name is read, not its number; of bits the bytes.
+        let name = Datum::Text(text::text_of(datum, from));
+        return cast(&name, &SqlType::long_text(UTF8MB4), to, ctx);
+    }
+    let converted = match &to.kind {
+        TypeKind::Null => Datum::Null,
+        TypeKind::Integer { unsigned: false, .. } => Datum::Int(to_signed(datum, from, ctx)?),
+        TypeKind::Integer { unsigned: true, .. } => Datum::UInt(to_unsigned(datum, from, ctx)?),
+        TypeKind::Bit { bits } => {
+            let mask = u64::MAX >> 64_u32.saturating_sub((*bits).into()).min(63);
+            Datum::UInt(to_unsigned(datum, from, ctx)? & mask)
+        }
+        TypeKind::Year => to_year(datum, from, ctx)?.map_or(Datum::Null, Datum::UInt),
+        TypeKind::Decimal { precision, scale, .. } => {
+            number::to_decimal_type(datum, from, *precision, *scale, ctx)?
+        }
+        TypeKind::Float => Datum::Double(number::to_float(datum, from, ctx)?),
+        TypeKind::Double => Datum::Double(to_double(datum, from, ctx)?),
+        TypeKind::Char { .. } | TypeKind::Varchar { .. } | TypeKind::Text { .. } => {
+            text::to_text_type(datum, from, &to.kind, ctx)?
+        }
+        TypeKind::Binary { .. } | TypeKind::Varbinary { .. } | TypeKind::Blob { .. } => {
+            text::to_binary_type(datum, from, &to.kind, ctx)?
+        }
+        TypeKind::Geometry => Datum::Text(to_binary(datum, from, ctx)),
+        TypeKind::Date => to_date(datum, from, ctx)?.map_or(Datum::Null, Datum::from),
+        TypeKind::Time { fsp } => to_time(datum, from, *fsp, ctx)?.map_or(Datum::Null, Datum::from),
+        TypeKind::DateTime { fsp } | TypeKind::Timestamp { fsp } => {
+            to_date_time(datum, from, *fsp, ctx)?.map_or(Datum::Null, Datum::from)
+        }
+        TypeKind::Enum { .. } | TypeKind::Set { .. } => Datum::UInt(to_unsigned(datum, from, ctx)?),
+        TypeKind::Json => json::to_json(datum, from)?,
+    };
+    Ok(converted)
+}
+
+/// As [`cast`], of a text or a double of a column. A long text becomes a double without a word, and an
+/// integer too where no cast is written; exact numbers are as [`exact_of`] has them. A `FLOAT` beyond all integers is the lowest one, a `DOUBLE` the
+/// nearest, with a warning.
+///
+/// # Errors
+/// As [`cast`].
+pub fn cast_column(
+    datum: &Datum,
+    from: &SqlType,
+    to: &SqlType,
+    ctx: &EvaluationContext,
+) -> Result<Datum> {
+    let is_long = matches!(from.kind, TypeKind::Text { .. } | TypeKind::Blob { .. });
+    match (datum, &to.kind) {
+        (Datum::Double(number), TypeKind::Integer { unsigned: false, .. })
+            if !(i64::MIN as f64..i64::MAX as f64).contains(number) =>
+        {
+            // A FLOAT has no largest whole number.
+            if from.kind == TypeKind::Float {
+                return Ok(Datum::Int(i64::MIN));
+            }
+            truncated("INTEGER", datum, from, ctx)?;
+            cast(datum, from, to, ctx)
+        }
+        (Datum::Text(text), TypeKind::Double) if is_long => Ok(Datum::Double(double_of(text))),
+        (Datum::Text(text), TypeKind::Float)
+            if is_long && double_of(text).abs() <= f64::from(f32::MAX) =>
+        {
+            Ok(Datum::Double(f64::from(double_of(text) as f32)))
+        }
+        (Datum::Text(text), TypeKind::Integer { unsigned: false, .. })
+            if is_long && to.coercibility != Coercibility::Implicit =>
+        {
+            let (number, _) = number::whole_number(text);
+            Ok(Datum::Int(number.clamp(i64::MIN.into(), i64::MAX.into()) as i64))
+        }
+        (_, TypeKind::Decimal { .. }) => exact_of(datum, from, to, ctx),
+        _ => cast(datum, from, to, ctx),
+    }
+}
+
+/// As [`cast`], to an exact number that an operation asks for: a text that does not begin with a
+/// number has a warning of its own.
+///
+/// # Errors
+/// As [`cast`].
+pub fn exact_of(
+    datum: &Datum,
+    from: &SqlType,
+    to: &SqlType,
+    ctx: &EvaluationContext,
+) -> Result<Datum> {
+    match datum {
+        Datum::Text(text) if !number::is_decimal(text) => {
+            ctx.bad_value(1366, || {
+                "Incorrect DECIMAL value: '0' for column '' at row -1".to_owned()
+            })?;
+            cast(&Datum::Int(0), &SqlType::bigint(), to, ctx)
+        }
+        _ => cast(datum, from, to, ctx),
+    }
+}
+
+fn double_of(text: &[u8]) -> f64 {
+    parse_double_prefix(text).number
+}
+
+/// A value as a message shows it.
+fn shown(datum: &Datum, from: &SqlType) -> String {
+    let text = text::text_of(datum, from);
+    text.to_str_lossy().chars().take(SHOWN_CHARACTERS).collect()
+}
+
+/// Leaves warning 1292 `Truncated incorrect KIND value: '…'`; the error, in a strict statement that stores.
+fn truncated(kind: &str, datum: &Datum, from: &SqlType, ctx: &EvaluationContext) -> Result<()> {
+    ctx.bad_value(1292, || format!("Truncated incorrect {kind} value: '{}'", shown(datum, from)))
+}

@@ -1,0 +1,280 @@
+//! Owned bytes that need no allocation while they are few, as most texts of a table are, and no copy
+//! when they are many.
+
+use std::borrow::Borrow;
+use std::cmp::Ordering;
+use std::fmt;
+use std::hash::{Hash, Hasher};
+use std::ops::{Deref, DerefMut};
+use std::sync::Arc;
+
+/// Bytes kept in place; longer strings are on the heap.
+pub const INLINE_BYTES: usize = 30;
+
+/// From this length on copies share the bytes.
+const SHARED_BYTES: usize = 32 << 10;
+
+/// A byte string: UTF-8 for text, anything for binary types. A copy of a long one shares its bytes
+/// until one of the two is changed.
+#[derive(Clone)]
+pub struct Octets(Bytes);
+
+#[derive(Clone)]
+enum Bytes {
+    Inline { length: u8, bytes: [u8; INLINE_BYTES] },
+    Own(Vec<u8>),
+    Shared(Arc<Vec<u8>>),
+}
+
+// No longer than a value with a decimal in it.
+const _: () = assert!(size_of::<Octets>() <= 32);
+
+impl Octets {
+    /// No bytes.
+    #[must_use]
+    pub fn new() -> Octets {
+        Octets::default()
+    }
+
+    /// No bytes yet, with room for so many.
+    #[must_use]
+    pub fn with_capacity(size_bytes: usize) -> Octets {
+        match size_bytes {
+            ..=INLINE_BYTES => Octets::default(),
+            _ => Octets(Bytes::Own(Vec::with_capacity(size_bytes))),
+        }
+    }
+
+    /// The same, now that it is built: from now on copies share the bytes if they are many.
+    #[must_use]
+    #[inline]
+    pub fn built(self) -> Octets {
+        match self.0 {
+            Bytes::Own(bytes) if bytes.len() >= SHARED_BYTES => {
+                Octets(Bytes::Shared(Arc::new(bytes)))
+            }
+            _ => self,
+        }
+    }
+
+    /// The bytes, if copies share them.
+    #[must_use]
+    pub fn shared(&self) -> Option<&Arc<Vec<u8>>> {
+        match &self.0 {
+            Bytes::Inline { .. } | Bytes::Own(_) => None,
+            Bytes::Shared(bytes) => Some(bytes),
+        }
+    }
+
+    /// The bytes as text, `None` when they are no UTF-8.
+    #[must_use]
+    pub fn as_str(&self) -> Option<&str> {
+        std::str::from_utf8(self).ok()
+    }
+
+    /// The bytes as text; what is no UTF-8 is shown as U+FFFD.
+    #[must_use]
+    pub fn to_str_lossy(&self) -> std::borrow::Cow<'_, str> {
+        String::from_utf8_lossy(self)
+    }
+
+    /// Appends bytes.
+    pub fn extend_from_slice(&mut self, more: &[u8]) {
+        match &mut self.0 {
+            Bytes::Inline { length, bytes } => {
+                let (old, new) = (usize::from(*length), usize::from(*length) + more.len());
+                match bytes.get_mut(old..new) {
+                    Some(room) => {
+                        room.copy_from_slice(more);
+                        *length = new as u8;
+                    }
+                    None => {
+                        let mut own = Vec::with_capacity(new.max(2 * INLINE_BYTES));
+                        own.extend_from_slice(&bytes[..old]);
+                        own.extend_from_slice(more);
+                        self.0 = Bytes::Own(own);
+                    }
+                }
+            }
+            Bytes::Own(own) => own.extend_from_slice(more),
+            Bytes::Shared(shared) => Arc::make_mut(shared).extend_from_slice(more),
+        }
+    }
+
+    /// Appends a byte.
+    #[inline]
+    pub fn push(&mut self, byte: u8) {
+        self.extend_from_slice(&[byte]);
+    }
+
+    /// Keeps the first `size_bytes` bytes.
+    pub fn truncate(&mut self, size_bytes: usize) {
+        match &mut self.0 {
+            Bytes::Inline { length, .. } => *length = (*length).min(size_bytes.min(255) as u8),
+            Bytes::Own(own) => own.truncate(size_bytes),
+            Bytes::Shared(shared) if size_bytes < shared.len() => match Arc::get_mut(shared) {
+                Some(bytes) if size_bytes >= SHARED_BYTES => bytes.truncate(size_bytes),
+                // What is kept is all that is copied.
+                _ => *self = Octets::from(&shared[..size_bytes]),
+            },
+            Bytes::Shared(_) => {}
+        }
+    }
+}
+
+impl Default for Octets {
+    fn default() -> Octets {
+        Octets(Bytes::Inline { length: 0, bytes: [0; INLINE_BYTES] })
+    }
+}
+
+impl Deref for Octets {
+    type Target = [u8];
+
+    #[inline]
+    fn deref(&self) -> &[u8] {
+        match &self.0 {
+            Bytes::Inline { length, bytes } => &bytes[..usize::from(*length)],
+            Bytes::Own(bytes) => bytes,
+            Bytes::Shared(bytes) => bytes,
+        }
+    }
+}
+
+impl DerefMut for Octets {
+    fn deref_mut(&mut self) -> &mut [u8] {
+        match &mut self.0 {
+            Bytes::Inline { length, bytes } => &mut bytes[..usize::from(*length)],
+            Bytes::Own(bytes) => bytes,
+            Bytes::Shared(bytes) => &mut Arc::make_mut(bytes)[..],
+        }
+    }
+}
+
+impl PartialEq for Octets {
+    fn eq(&self, other: &Octets) -> bool {
+        self[..] == other[..]
+    }
+}
+
+impl Eq for Octets {}
+
+impl PartialOrd for Octets {
+    fn partial_cmp(&self, other: &Octets) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for Octets {
+    fn cmp(&self, other: &Octets) -> Ordering {
+        self[..].cmp(&other[..])
+    }
+}
+
+impl Hash for Octets {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self[..].hash(state);
+    }
+}
+
+impl Borrow<[u8]> for Octets {
+    fn borrow(&self) -> &[u8] {
+        self
+    }
+}
+
+impl AsRef<[u8]> for Octets {
+    fn as_ref(&self) -> &[u8] {
+        self
+    }
+}
+
+impl From<&[u8]> for Octets {
+    #[inline]
+    fn from(bytes: &[u8]) -> Octets {
+        let mut octets = Octets::default();
+        match (&mut octets.0, bytes.len()) {
+            (Bytes::Inline { length, bytes: place }, size_bytes @ ..=INLINE_BYTES) => {
+                place[..size_bytes].copy_from_slice(bytes);
+                *length = size_bytes as u8;
+            }
+            _ => octets = Octets(Bytes::Own(bytes.to_vec())).built(),
+        }
+        octets
+    }
+}
+
+impl From<&str> for Octets {
+    fn from(text: &str) -> Octets {
+        text.as_bytes().into()
+    }
+}
+
+impl From<Vec<u8>> for Octets {
+    fn from(bytes: Vec<u8>) -> Octets {
+        match bytes.len() {
+            ..=INLINE_BYTES => Octets::from(&bytes[..]),
+            _ => Octets(Bytes::Own(bytes)).built(),
+        }
+    }
+}
+
+impl From<String> for Octets {
+    fn from(text: String) -> Octets {
+        text.into_bytes().into()
+    }
+}
+
+impl FromIterator<u8> for Octets {
+    fn from_iter<I: IntoIterator<Item = u8>>(bytes: I) -> Octets {
+        let bytes = bytes.into_iter();
+        if bytes.size_hint().0 > INLINE_BYTES {
+            return bytes.collect::<Vec<u8>>().into();
+        }
+        let mut octets = Octets::default();
+        bytes.for_each(|byte| octets.push(byte));
+        octets.built()
+    }
+}
+
+impl fmt::Debug for Octets {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "b\"{}\"", self.escape_ascii())
+    }
+}
+
+impl fmt::Write for Octets {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        self.extend_from_slice(text.as_bytes());
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn copies_of_long_strings_share_their_bytes_until_one_is_changed() {
+        let long = Octets::from(vec![b'x'; SHARED_BYTES]);
+        let mut copy = long.clone();
+        assert!(std::ptr::eq(long.as_ptr(), copy.as_ptr()));
+        copy.push(b'y');
+        copy[0] = b'z';
+        assert_eq!((long.len(), long[0]), (SHARED_BYTES, b'x'));
+        assert_eq!((copy.len(), copy[0], copy[SHARED_BYTES]), (SHARED_BYTES + 1, b'z', b'y'));
+        let mut cut = long.clone();
+        cut.truncate(3);
+        assert_eq!((&cut[..], long.len()), (&b"xxx"[..], SHARED_BYTES));
+    }
+
+    #[test]
+    fn how_the_bytes_are_kept_makes_no_difference_to_their_order() {
+        let shared = Octets::from(vec![b'x'; SHARED_BYTES]);
+        let mut own = Octets::with_capacity(SHARED_BYTES);
+        own.extend_from_slice(&shared);
+        assert!(shared.shared().is_some() && own.shared().is_none());
+        assert_eq!(own, shared);
+        assert!(Octets::from("w") < shared && shared < Octets::from("y"));
+    }
+}

@@ -1,0 +1,415 @@
+//! The static type of a column or an expression.
+
+use std::sync::Arc;
+
+use firn_format::value::CollationId;
+pub use firn_format::value::IntWidth;
+use firn_sql_collation::{self as collation, Charset};
+
+use super::display::Display;
+
+/// Type, nullability and, for text, how strongly its collation binds.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct SqlType {
+    /// What values there are.
+    pub kind: TypeKind,
+    /// Whether NULL is one of them.
+    pub nullable: bool,
+    /// Whose collation wins when texts meet; without meaning for what is no text.
+    pub coercibility: Coercibility,
+    /// What it was before the planner worked it out, if it is the type of such a constant.
+    pub before: Before,
+}
+
+/// How an expression was shown before it became a constant: clients are told of that, and not of the
+/// value that it turned out to have. Types that differ in it only are equal.
+#[derive(Clone, Debug, Default)]
+pub struct Before(Option<Arc<WorkedOut>>);
+
+/// See [`Before`].
+#[derive(Debug)]
+pub struct WorkedOut {
+    /// The values that it could have had.
+    pub shown: Display,
+    /// Whether it could have been NULL.
+    pub nullable: bool,
+    /// The operand, where the constant is an operand that was cast to what an operation wants.
+    pub operand: (SqlType, Display),
+}
+
+impl Before {
+    /// What a constant was.
+    #[must_use]
+    pub fn of(worked_out: WorkedOut) -> Before {
+        Before(Some(Arc::new(worked_out)))
+    }
+
+    /// What the constant was, if it is one that was worked out.
+    #[must_use]
+    pub fn get(&self) -> Option<&WorkedOut> {
+        self.0.as_deref()
+    }
+}
+
+impl PartialEq for Before {
+    fn eq(&self, _: &Before) -> bool {
+        true
+    }
+}
+
+impl Eq for Before {}
+
+impl std::hash::Hash for Before {
+    fn hash<H: std::hash::Hasher>(&self, _: &mut H) {}
+}
+
+/// MySQL's rank of collations: of two different ones the stronger (smaller) rank decides.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[repr(u8)]
+pub enum Coercibility {
+    /// `COLLATE` was written.
+    Explicit = 0,
+    /// Two different collations met and neither won.
+    None = 1,
+    /// A column, or a stored variable.
+    Implicit = 2,
+    /// `USER()`, `VERSION()` and such.
+    SystemConstant = 3,
+    /// A literal, a parameter, a user variable.
+    Coercible = 4,
+    /// Text made from a number or a date.
+    Numeric = 5,
+    /// NULL.
+    Ignorable = 6,
+}
+
+/// The names of an `ENUM` or `SET`, in order of definition.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Default)]
+pub struct Members(Box<[Box<str>]>);
+
+impl Members {
+    /// Members of these names.
+    #[must_use]
+    pub fn new<T: Into<Box<str>>>(names: impl IntoIterator<Item = T>) -> Members {
+        Members(names.into_iter().map(Into::into).collect())
+    }
+
+    /// The names, the first being ordinal 1 of an enum and bit 0 of a set.
+    #[must_use]
+    pub fn names(&self) -> &[Box<str>] {
+        &self.0
+    }
+
+    /// The name of an enum's ordinal (from 1); `""` for the error value 0.
+    #[must_use]
+    pub fn name_of(&self, ordinal: u64) -> &str {
+        let index = usize::try_from(ordinal).ok().and_then(|ordinal| ordinal.checked_sub(1));
+        index.and_then(|index| self.0.get(index)).map_or("", |name| name)
+    }
+
+    /// The names of a set's bits, joined by commas.
+    #[must_use]
+    pub fn names_of(&self, bits: u64) -> String {
+        let chosen = self.0.iter().take(64).enumerate().filter(|(bit, _)| bits >> bit & 1 == 1);
+        chosen.map(|(_, name)| &**name).collect::<Vec<_>>().join(",")
+    }
+}
+
+/// What values a type has.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum TypeKind {
+    /// The literal NULL.
+    Null,
+    /// `TINYINT` to `BIGINT`.
+    Integer {
+        /// Bytes stored.
+        width: IntWidth,
+        /// Whether below zero is out of range.
+        unsigned: bool,
+    },
+    /// `BIT(bits)`
+    Bit {
+        /// 1 to 64.
+        bits: u8,
+    },
+    /// `YEAR`
+    Year,
+    /// `DECIMAL(precision, scale)`
+    Decimal {
+        /// All digits, 1 to 65.
+        precision: u8,
+        /// Digits after the point, 0 to 30.
+        scale: u8,
+        /// Whether below zero is out of range.
+        unsigned: bool,
+    },
+    /// `FLOAT`
+    Float,
+    /// `DOUBLE`
+    Double,
+    /// `CHAR(max_chars)`
+    Char {
+        /// Longest value in characters.
+        max_chars: u32,
+        /// How values compare.
+        collation: CollationId,
+    },
+    /// `VARCHAR(max_chars)`, and the type of text expressions.
+    Varchar {
+        /// Longest value in characters.
+        max_chars: u32,
+        /// How values compare.
+        collation: CollationId,
+    },
+    /// `TINYTEXT` to `LONGTEXT`
+    Text {
+        /// Longest value in bytes.
+        max_bytes: u32,
+        /// How values compare.
+        collation: CollationId,
+    },
+    /// `BINARY(max_bytes)`
+    Binary {
+        /// The length of every value in bytes.
+        max_bytes: u32,
+    },
+    /// `VARBINARY(max_bytes)`, and the type of binary expressions.
+    Varbinary {
+        /// Longest value in bytes.
+        max_bytes: u32,
+    },
+    /// `TINYBLOB` to `LONGBLOB`
+    Blob {
+        /// Longest value in bytes.
+        max_bytes: u32,
+    },
+    /// `DATE`
+    Date,
+    /// `TIME(fsp)`
+    Time {
+        /// Digits of the fraction of a second.
+        fsp: u8,
+    },
+    /// `DATETIME(fsp)`
+    DateTime {
+        /// Digits of the fraction of a second.
+        fsp: u8,
+    },
+    /// `TIMESTAMP(fsp)`
+    Timestamp {
+        /// Digits of the fraction of a second.
+        fsp: u8,
+    },
+    /// `ENUM`
+    Enum {
+        /// The names.
+        members: Arc<Members>,
+        /// How the names compare.
+        collation: CollationId,
+    },
+    /// `SET`
+    Set {
+        /// The names.
+        members: Arc<Members>,
+        /// How the names compare.
+        collation: CollationId,
+    },
+    /// `JSON`
+    Json,
+    /// `GEOMETRY` and its kin.
+    Geometry,
+}
+
+impl SqlType {
+    /// A type whose values may be NULL, with the coercibility that its kind has in an expression.
+    #[must_use]
+    pub fn new(kind: TypeKind) -> SqlType {
+        let coercibility = kind.expression_coercibility();
+        SqlType { kind, nullable: true, coercibility, before: Before::default() }
+    }
+
+    /// The type of the literal NULL.
+    #[must_use]
+    pub fn null() -> SqlType {
+        SqlType::new(TypeKind::Null)
+    }
+
+    /// `BIGINT`
+    #[must_use]
+    pub fn bigint() -> SqlType {
+        SqlType::new(TypeKind::Integer { width: IntWidth::Eight, unsigned: false })
+    }
+
+    /// `BIGINT UNSIGNED`
+    #[must_use]
+    pub fn bigint_unsigned() -> SqlType {
+        SqlType::new(TypeKind::Integer { width: IntWidth::Eight, unsigned: true })
+    }
+
+    /// The type of comparisons and truth values: a `BIGINT` that is 0, 1 or NULL.
+    #[must_use]
+    pub fn boolean() -> SqlType {
+        SqlType::bigint()
+    }
+
+    /// `DOUBLE`
+    #[must_use]
+    pub fn double() -> SqlType {
+        SqlType::new(TypeKind::Double)
+    }
+
+    /// `DECIMAL(precision, scale)`, cut to what MySQL allows.
+    #[must_use]
+    pub fn decimal(precision: u8, scale: u8) -> SqlType {
+        let scale = scale.min(super::decimal::MAX_SCALE);
+        let precision = precision.clamp(scale.max(1), super::decimal::MAX_PRECISION);
+        SqlType::new(TypeKind::Decimal { precision, scale, unsigned: false })
+    }
+
+    /// Text of at most so many characters.
+    #[must_use]
+    pub fn varchar(max_chars: u32, collation: CollationId) -> SqlType {
+        SqlType::new(TypeKind::Varchar { max_chars, collation })
+    }
+
+    /// Bytes, at most so many.
+    #[must_use]
+    pub fn varbinary(max_bytes: u32) -> SqlType {
+        SqlType::new(TypeKind::Varbinary { max_bytes })
+    }
+
+    /// The same, without NULL.
+    #[must_use]
+    pub fn not_null(self) -> SqlType {
+        SqlType { nullable: false, ..self }
+    }
+
+    /// The same, with NULL or without.
+    #[must_use]
+    pub fn with_nullable(self, nullable: bool) -> SqlType {
+        SqlType { nullable, ..self }
+    }
+
+    /// The same with another coercibility.
+    #[must_use]
+    pub fn with_coercibility(self, coercibility: Coercibility) -> SqlType {
+        SqlType { coercibility, ..self }
+    }
+
+    /// The collation of its text form: that of text, enum and set; `binary` for binary strings. `None` for
+    /// numbers, dates, JSON and NULL, whose text form has the connection's collation.
+    #[must_use]
+    pub fn collation(&self) -> Option<CollationId> {
+        self.kind.collation()
+    }
+
+    /// The character set of that collation.
+    #[must_use]
+    pub fn charset(&self) -> Option<Charset> {
+        self.kind.charset()
+    }
+}
+
+impl TypeKind {
+    fn expression_coercibility(&self) -> Coercibility {
+        match self {
+            TypeKind::Null => Coercibility::Ignorable,
+            kind if kind.is_string() || kind.is_enum_or_set() => Coercibility::Coercible,
+            TypeKind::Json | TypeKind::Geometry => Coercibility::Implicit,
+            _ => Coercibility::Numeric,
+        }
+    }
+
+    /// See [`SqlType::charset`].
+    #[must_use]
+    pub fn charset(&self) -> Option<Charset> {
+        self.collation().map(|id| collation::get(id).charset)
+    }
+
+    /// See [`SqlType::collation`].
+    #[must_use]
+    pub fn collation(&self) -> Option<CollationId> {
+        match self {
+            TypeKind::Char { collation, .. }
+            | TypeKind::Varchar { collation, .. }
+            | TypeKind::Text { collation, .. }
+            | TypeKind::Enum { collation, .. }
+            | TypeKind::Set { collation, .. } => Some(*collation),
+            TypeKind::Binary { .. }
+            | TypeKind::Varbinary { .. }
+            | TypeKind::Blob { .. }
+            | TypeKind::Geometry => Some(CollationId::BINARY),
+            _ => None,
+        }
+    }
+
+    /// `CHAR`, `VARCHAR` or `TEXT`.
+    #[must_use]
+    pub fn is_text(&self) -> bool {
+        matches!(self, TypeKind::Char { .. } | TypeKind::Varchar { .. } | TypeKind::Text { .. })
+    }
+
+    /// `BINARY`, `VARBINARY` or `BLOB`.
+    #[must_use]
+    pub fn is_binary(&self) -> bool {
+        matches!(self, TypeKind::Binary { .. } | TypeKind::Varbinary { .. } | TypeKind::Blob { .. })
+    }
+
+    /// Text or binary.
+    #[must_use]
+    pub fn is_string(&self) -> bool {
+        self.is_text() || self.is_binary()
+    }
+
+    /// `ENUM` or `SET`.
+    #[must_use]
+    pub fn is_enum_or_set(&self) -> bool {
+        matches!(self, TypeKind::Enum { .. } | TypeKind::Set { .. })
+    }
+
+    /// An integer, a bit field or a year.
+    #[must_use]
+    pub fn is_integer(&self) -> bool {
+        matches!(self, TypeKind::Integer { .. } | TypeKind::Bit { .. } | TypeKind::Year)
+    }
+
+    /// An integer, decimal, float or double.
+    #[must_use]
+    pub fn is_numeric(&self) -> bool {
+        self.is_integer()
+            || matches!(self, TypeKind::Decimal { .. } | TypeKind::Float | TypeKind::Double)
+    }
+
+    /// A date, time, datetime or timestamp.
+    #[must_use]
+    pub fn is_temporal(&self) -> bool {
+        self.has_date() || matches!(self, TypeKind::Time { .. })
+    }
+
+    /// A date, datetime or timestamp.
+    #[must_use]
+    pub fn has_date(&self) -> bool {
+        matches!(self, TypeKind::Date | TypeKind::DateTime { .. } | TypeKind::Timestamp { .. })
+    }
+
+    /// Whether numbers of the type are never below zero.
+    #[must_use]
+    pub fn is_unsigned(&self) -> bool {
+        match self {
+            TypeKind::Integer { unsigned, .. } | TypeKind::Decimal { unsigned, .. } => *unsigned,
+            TypeKind::Bit { .. } | TypeKind::Year => true,
+            _ => self.is_enum_or_set(),
+        }
+    }
+
+    /// Digits of the fraction of a second that values of the type have.
+    #[must_use]
+    pub fn fsp(&self) -> u8 {
+        match self {
+            TypeKind::Time { fsp } | TypeKind::DateTime { fsp } | TypeKind::Timestamp { fsp } => {
+                *fsp
+            }
+            _ => 0,
+        }
+    }
+}
