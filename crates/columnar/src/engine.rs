@@ -11,7 +11,7 @@ use std::sync::{Arc, OnceLock};
 use arrow::array::RecordBatch;
 use firn_api::rows::IsolationLevel;
 use firn_base::memory;
-use firn_sql::error::SqlError;
+use firn_sql::error::{ErrorKind, SqlError};
 use firn_sql::execute::vectorised::{Attempt, Unsupported, VectorisedEngine};
 use firn_sql::execute::{Execution, Outcome, ResultSink};
 use firn_sql::plan::{PreparedPlan, QueryPlan, StatementPlan};
@@ -152,7 +152,9 @@ impl VectorisedEngine for Engine {
                     ..Outcome::default()
                 }))
             }
-            Err(Stop::Sql(error)) if result.has_begun || error.code == 1317 => Err(error),
+            Err(Stop::Sql(error)) if result.has_begun || error.kind == ErrorKind::Interrupted => {
+                Err(error)
+            }
             Err(stop) if result.has_begun => Err(SqlError::new(1105, stop.to_string())),
             Err(stop) => Ok(Attempt::Declined(stop.into())),
         }

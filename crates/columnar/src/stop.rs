@@ -4,7 +4,7 @@
 
 use arrow::error::ArrowError;
 use datafusion_common::DataFusionError;
-use firn_sql::error::SqlError;
+use firn_sql::error::{ErrorKind, SqlError};
 use firn_sql::execute::vectorised::Unsupported;
 
 /// Why the engine stops.
@@ -26,14 +26,11 @@ impl Stop {
     pub(crate) fn is_memory(&self) -> bool {
         match self {
             Stop::Memory(_) => true,
-            Stop::Sql(error) => error.code == OUT_OF_MEMORY,
+            Stop::Sql(error) => error.kind == ErrorKind::OutOfMemory,
             Stop::Declined(_) => false,
         }
     }
 }
-
-/// The error of a statement that needs more memory than it may have.
-const OUT_OF_MEMORY: u16 = 1041;
 
 /// A result that may stop the engine.
 pub(crate) type Result<T> = std::result::Result<T, Stop>;

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
 use std::time::Duration;
 
+use firn_api::rows::Cancellation;
 use firn_api::server::{Patience, ServerState};
 use firn_base::Environment;
 use firn_base::event::Event;
@@ -31,7 +32,7 @@ pub struct Facts {
     /// The account that it was taken for.
     pub account: AccountName,
     /// Set while the running statement is to end. The engine looks at it, too.
-    pub cancelled: Arc<AtomicBool>,
+    pub cancelled: Arc<Cancellation>,
     pub(crate) last_insert_id: AtomicU64,
     /// Whether the running statement has called `LAST_INSERT_ID(x)`.
     pub(crate) has_given_id: AtomicBool,
@@ -105,7 +106,7 @@ impl Facts {
             user,
             host,
             account,
-            cancelled: Arc::new(AtomicBool::new(false)),
+            cancelled: Arc::default(),
             last_insert_id: AtomicU64::new(0),
             has_given_id: AtomicBool::new(false),
             insert_id: AtomicU64::new(0),
@@ -130,7 +131,7 @@ impl Facts {
 
     /// A command begins: cancellations that come from now on are meant for it.
     pub(crate) fn begin_command(&self) {
-        self.cancelled.store(self.is_ending.load(Ordering::Relaxed), Ordering::Relaxed);
+        self.cancelled.reset(self.is_ending.load(Ordering::Relaxed));
         self.is_running.store(true, Ordering::Release);
     }
 
@@ -181,7 +182,7 @@ impl Facts {
     /// Whether the running statement is to end.
     #[must_use]
     pub fn is_cancelled(&self) -> bool {
-        self.cancelled.load(Ordering::Relaxed)
+        self.cancelled.is_cancelled()
     }
 
     /// A query begins that may take so long.
@@ -206,7 +207,7 @@ impl Canceller for Facts {
             self.is_ending.store(true, Ordering::Relaxed);
         }
         if self.is_running.load(Ordering::Acquire) {
-            self.cancelled.store(true, Ordering::Relaxed);
+            self.cancelled.cancel();
             self.woken.notify_all();
         }
     }
@@ -302,7 +303,7 @@ impl SessionFacts for Facts {
             (Some(left), Some(timeout)) => Some(left.min(timeout)),
             (left, timeout) => left.or(timeout),
         };
-        let patience = Patience { timeout: longest, cancelled: &self.cancelled };
+        let patience = Patience { timeout: longest, cancelled: self.cancelled.flag() };
         let take = || self.server.take_user_lock(self.id, name, &patience);
         match self.waiting_for("User lock", take) {
             // The query has run for as long as it may.

@@ -259,9 +259,19 @@ impl Instance {
         self.server.set_variable(name, &encode_setting(value)).map_err(server::refused)
     }
 
+    /// The statistics of a table have changed: plans that were made from the old ones go.
+    fn forget_plans_of(&self, table: TableId) {
+        match self.catalog.table_by_id(table) {
+            Ok(Some(model)) => self.plans.statistics_changed(&model),
+            // A table that is gone has no plans.
+            Ok(None) => {}
+            Err(_) => self.plans.clear(),
+        }
+    }
+
     /// A table has new statistics: plans that were made from the old ones are made again.
     pub(crate) fn statistics_gathered(&self, table: TableId) {
-        self.plans.clear();
+        self.forget_plans_of(table);
         self.server.statistics_gathered(self.incarnation, table);
     }
 
@@ -400,7 +410,7 @@ impl ServerMember for Instance {
 
     fn statistics_changed(&self, table: TableId) {
         self.catalog.forget_statistics(table);
-        self.plans.clear();
+        self.forget_plans_of(table);
     }
 
     fn variable_set(&self, variable: &SharedVariable) {

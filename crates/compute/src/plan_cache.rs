@@ -5,16 +5,20 @@
 //!   SELECT c FROM t WHERE id = ?      prepared      ┘ key: that, schema, modes, types of parameters
 //! ```
 //!
-//! A plan is used for as long as neither the definitions nor the statistics have moved since it was begun:
-//! definitions have a version, statistics a generation here. The cache is bounded: when a shard is full,
-//! plans that nobody has used since the last time go.
+//! A plan is used for as long as neither the definitions nor the statistics of its tables have changed
+//! since it was begun. The definitions of a node have a version, and statistics a generation here: as
+//! long as both stand, a plan holds by two comparisons. After a change its tables are looked at, and the
+//! plan is kept if none of them is concerned. The cache is bounded: when a shard is full, plans that
+//! nobody has used since the last time go.
 //!
 //! Rule: a shard's lock is held for a look-up or an insertion, never while a plan is made.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use firn_sql::plan::{PlanShape, PreparedPlan};
+use firn_sql::catalog::Catalog;
+use firn_sql::catalog::model::TableModel;
+use firn_sql::plan::{PlanShape, PlannedLock, PreparedPlan};
 use firn_wire::EncodedColumns;
 use parking_lot::RwLock;
 use rustc_hash::{FxBuildHasher, FxHashMap};
@@ -34,7 +38,9 @@ pub struct CachedPlan {
     /// The kind of statement, for counters and for what ends a transaction.
     pub kind: crate::privileges::StatementKind,
     /// What [`PlanCache::generation`] was before it was made.
-    pub generation: u64,
+    generation: u64,
+    /// The last generation at which the statistics were those that it was made from.
+    checked_generation: AtomicU64,
     /// What the statement counts as; nothing if it stands for another one.
     pub command: Option<Command>,
     /// What the plan does as a whole, for counters.
@@ -54,7 +60,36 @@ impl CachedPlan {
     ) -> CachedPlan {
         let (command, shape) = (Some(Command::of_plan(kind, &plan)), PlanShape::of(&plan));
         let was_used = AtomicBool::new(true);
-        CachedPlan { plan, columns, needs, kind, generation, command, shape, was_used }
+        CachedPlan {
+            plan,
+            columns,
+            needs,
+            kind,
+            generation,
+            checked_generation: AtomicU64::new(generation),
+            command,
+            shape,
+            was_used,
+        }
+    }
+
+    /// Whether the plan is what would be made now.
+    #[inline]
+    pub fn holds(&self, catalog: &Catalog, cache: &PlanCache) -> bool {
+        let generation = cache.generation();
+        let is_checked = self.checked_generation.load(Ordering::Relaxed) == generation;
+        (is_checked || self.has_these_statistics(cache, generation)) && self.plan.holds_in(catalog)
+    }
+
+    #[cold]
+    fn has_these_statistics(&self, cache: &PlanCache, generation: u64) -> bool {
+        let made_in = self.generation;
+        let is_older = |lock: &PlannedLock| lock.model.statistics.changed_in() <= made_in;
+        let holds = made_in >= cache.cleared_in() && self.plan.locks.iter().all(is_older);
+        if holds {
+            self.checked_generation.fetch_max(generation, Ordering::Relaxed);
+        }
+        holds
     }
 
     /// Keeps the plan in the cache for another while.
@@ -93,6 +128,8 @@ pub struct PlanCache {
     plans_per_shard: usize,
     evictions: AtomicU64,
     generation: AtomicU64,
+    /// The generation in which all plans were forgotten last.
+    cleared_in: AtomicU64,
 }
 
 /// Plans that one session found last, so that it need not ask for them where all sessions do.
@@ -107,20 +144,15 @@ const RECENT_PLANS: usize = 64;
 const LONGEST_RECENT_KEY_BYTES: usize = 4 << 10;
 
 impl RecentPlans {
-    /// The plan of a key that was made from these definitions and the present statistics: a remembered one,
-    /// or one of the cache.
+    /// The plan of a key, if there is one that holds: a remembered one, or one of the cache.
     pub fn find(
         &mut self,
         key: &[u8],
-        definitions_version: u64,
+        catalog: &Catalog,
         cache: &PlanCache,
     ) -> Option<&CachedPlan> {
-        let generation = cache.generation();
-        let is_current = |plan: &Arc<CachedPlan>| {
-            plan.plan.definitions_version == definitions_version && plan.generation == generation
-        };
-        if !self.plans.get(key).is_some_and(is_current) {
-            let found = cache.get(key, definitions_version)?;
+        if !self.plans.get(key).is_some_and(|plan| plan.holds(catalog, cache)) {
+            let found = cache.get(key, catalog)?;
             if self.plans.len() >= RECENT_PLANS {
                 self.plans.clear();
             }
@@ -161,6 +193,7 @@ impl PlanCache {
             plans_per_shard: plans.div_ceil(SHARDS).max(1),
             evictions: AtomicU64::new(0),
             generation: AtomicU64::new(0),
+            cleared_in: AtomicU64::new(0),
         }
     }
 
@@ -169,25 +202,25 @@ impl PlanCache {
         &self.shards[(hash >> 32) as usize % SHARDS]
     }
 
-    /// Moves whenever plans are to be made anew although the definitions are the same. It is read before a
-    /// plan is made, and goes into it.
+    /// Moves whenever statistics change, and when plans are to be made anew. It is read before a plan is
+    /// made, and goes into it.
     #[must_use]
     pub fn generation(&self) -> u64 {
         self.generation.load(Ordering::Acquire)
     }
 
-    /// The plan of a key that was made from these definitions and the present statistics.
+    fn cleared_in(&self) -> u64 {
+        self.cleared_in.load(Ordering::Acquire)
+    }
+
+    /// The plan of a key, if there is one that holds.
     #[must_use]
-    pub fn get(&self, key: &[u8], definitions_version: u64) -> Option<Arc<CachedPlan>> {
-        let shard = self.shard(key).read();
-        let found = shard.plans.get(key)?;
-        if found.plan.definitions_version != definitions_version
-            || found.generation != self.generation()
-        {
-            return None;
-        }
+    pub fn get(&self, key: &[u8], catalog: &Catalog) -> Option<Arc<CachedPlan>> {
+        // Whether it holds may take a look at the node, and the lock is not held for that.
+        let found = self.shard(key).read().plans.get(key).cloned();
+        let found = found.filter(|plan| plan.holds(catalog, self))?;
         found.is_used();
-        Some(Arc::clone(found))
+        Some(found)
     }
 
     /// Keeps a plan.
@@ -207,9 +240,17 @@ impl PlanCache {
         }
     }
 
+    /// The statistics of a table have changed: its plans are made anew, those of other tables stay.
+    pub fn statistics_changed(&self, table: &TableModel) {
+        // The table first: a plan that is looked at in the new generation must find it changed.
+        table.statistics.set_changed_in(self.generation() + 1);
+        self.generation.fetch_add(1, Ordering::AcqRel);
+    }
+
     /// Forgets all plans, those that sessions hold or are making included.
     pub fn clear(&self) {
-        self.generation.fetch_add(1, Ordering::Release);
+        self.cleared_in.fetch_max(self.generation() + 1, Ordering::AcqRel);
+        self.generation.fetch_add(1, Ordering::AcqRel);
         self.shards.iter().for_each(|shard| *shard.write() = Shard::default());
     }
 

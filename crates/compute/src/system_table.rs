@@ -32,7 +32,7 @@ impl SystemTable {
     /// If it can be neither found nor made.
     pub fn open(node: Arc<dyn DatabaseNode>, name: &str) -> RowsResult<SystemTable> {
         ensure_schema(&*node)?;
-        let table = match node.table_named(SYSTEM_SCHEMA, name) {
+        let table = match node.table_named(SYSTEM_SCHEMA, name)? {
             Some(table) => table.definition().table_id,
             None => {
                 let mut change = node.change_definitions()?;
@@ -85,7 +85,7 @@ impl SystemTable {
 }
 
 fn ensure_schema(node: &dyn DatabaseNode) -> RowsResult<()> {
-    if node.schema_options(SYSTEM_SCHEMA).is_some() {
+    if node.schema_options(SYSTEM_SCHEMA)?.is_some() {
         return Ok(());
     }
     let mut change = node.change_definitions()?;

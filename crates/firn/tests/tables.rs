@@ -57,7 +57,7 @@ fn definition(name: &str) -> TableDefinition {
     }
 }
 
-fn create(dictionary: &Dictionary) -> TableId {
+fn create(dictionary: &Arc<Dictionary>) -> TableId {
     let mut ddl = dictionary.ddl().unwrap();
     ddl.create_schema("s", b"").unwrap();
     let id = ddl.create_table(definition("t")).unwrap();

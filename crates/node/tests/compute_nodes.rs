@@ -235,7 +235,7 @@ fn temporary_tables_outlive_other_nodes() {
         assert_eq!(number(&mut a, count), 2);
     }
     let names = || {
-        let schemas = database.seams.rows.schemas();
+        let schemas = database.seams.rows.schemas().unwrap();
         schemas.iter().filter(|name| name.starts_with("#temporary")).count()
     };
     until(|| names() == 1);

@@ -134,7 +134,7 @@ fn a_session_goes_on_at_another_node_as_it_was() {
     run(&mut new, "DROP TEMPORARY TABLE t");
     run(&mut new, "DEALLOCATE PREPARE plain");
     drop(new);
-    let schemas = database.seams.rows.schemas();
+    let schemas = database.seams.rows.schemas().unwrap();
     assert!(!schemas.iter().any(|name| name.starts_with('#')), "{schemas:?}");
     assert_eq!(database.seams.server.user_lock_owner("x"), None);
 }

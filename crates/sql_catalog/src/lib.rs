@@ -17,7 +17,6 @@ pub mod information_schema;
 pub mod lookup;
 pub mod model;
 pub mod options;
-mod rows_error;
 pub mod session;
 pub mod show;
 pub mod statistics;

@@ -12,7 +12,7 @@ use std::sync::Arc;
 use firn_api::Incarnation;
 use firn_api::rows::{DatabaseNode, TableRef};
 use firn_base::TableId;
-use firn_sql_types::error::{Result, SqlError};
+use firn_sql_types::error::{Result, SqlError, from_rows};
 use parking_lot::{Mutex, RwLock};
 use rustc_hash::FxHashMap;
 
@@ -98,17 +98,24 @@ impl Catalog {
 
     /// The names of the schemas that users know of, sorted; those of virtual tables are not among them
     /// unless they are stored as well.
-    #[must_use]
-    pub fn schemas(&self) -> Vec<Box<str>> {
-        let mut names = self.node.schemas();
+    ///
+    /// # Errors
+    /// What the node answers, as for all look-ups.
+    pub fn schemas(&self) -> Result<Vec<Box<str>>> {
+        let mut names = self.node.schemas().map_err(from_rows)?;
         names.retain(|name| !name.starts_with(TEMPORARY_SCHEMA_PREFIX));
-        names
+        Ok(names)
     }
 
     /// Whether there is a stored schema of this name.
-    #[must_use]
-    pub fn has_schema(&self, schema: &str) -> bool {
-        !schema.starts_with(TEMPORARY_SCHEMA_PREFIX) && self.node.schema_options(schema).is_some()
+    ///
+    /// # Errors
+    /// What the node answers.
+    pub fn has_schema(&self, schema: &str) -> Result<bool> {
+        if schema.starts_with(TEMPORARY_SCHEMA_PREFIX) {
+            return Ok(false);
+        }
+        Ok(self.node.schema_options(schema).map_err(from_rows)?.is_some())
     }
 
     /// What is known of a schema.
@@ -116,7 +123,7 @@ impl Catalog {
     /// # Errors
     /// 1049 if there is none of this name.
     pub fn schema(&self, schema: &str) -> Result<SchemaOptions> {
-        let options = self.node.schema_options(schema);
+        let options = self.node.schema_options(schema).map_err(from_rows)?;
         SchemaOptions::decode(&options.ok_or_else(|| unknown_schema(schema))?)
     }
 
@@ -133,7 +140,8 @@ impl Catalog {
     /// # Errors
     /// 1712 if its options are damaged.
     pub fn find_table(&self, schema: &str, name: &str) -> Result<Option<Arc<TableModel>>> {
-        self.node.table_named(schema, name).map(|table| self.model(table)).transpose()
+        let found = self.node.table_named(schema, name).map_err(from_rows)?;
+        found.map(|table| self.model(table)).transpose()
     }
 
     /// A table by its identity, temporary ones included.
@@ -141,7 +149,8 @@ impl Catalog {
     /// # Errors
     /// 1712 if its options are damaged.
     pub fn table_by_id(&self, id: TableId) -> Result<Option<Arc<TableModel>>> {
-        self.node.table(id).map(|table| self.model(table)).transpose()
+        let found = self.node.table(id).map_err(from_rows)?;
+        found.map(|table| self.model(table)).transpose()
     }
 
     /// The tables and views of a schema, sorted by name.
@@ -149,9 +158,20 @@ impl Catalog {
     /// # Errors
     /// 1049 if there is no such schema, 1712 if options are damaged.
     pub fn tables_of(&self, schema: &str) -> Result<Vec<Arc<TableModel>>> {
-        let tables = self.node.tables_of(schema).ok_or_else(|| unknown_schema(schema))?;
+        self.find_tables_of(schema)?.ok_or_else(|| unknown_schema(schema))
+    }
+
+    /// The tables and views of a schema, sorted by name, if there is such a schema.
+    ///
+    /// # Errors
+    /// 1712 if options are damaged.
+    pub fn find_tables_of(&self, schema: &str) -> Result<Option<Vec<Arc<TableModel>>>> {
+        let tables = self.node.tables_of(schema).map_err(from_rows)?;
         let shown = |table: &TableRef| !table.definition().name.starts_with(COPY_PREFIX);
-        tables.into_iter().filter(shown).map(|table| self.model(table)).collect()
+        let models = |tables: Vec<TableRef>| {
+            tables.into_iter().filter(shown).map(|table| self.model(table)).collect()
+        };
+        tables.map(models).transpose()
     }
 
     /// The model of a table that was looked up.
@@ -197,7 +217,8 @@ impl Catalog {
     /// Forgets models of tables that are gone.
     pub(super) fn forget_dropped(&self) {
         let known: Vec<TableId> = self.models.read().keys().copied().collect();
-        let gone = known.into_iter().filter(|id| self.node.table(*id).is_none());
+        // What cannot be looked up now stays.
+        let gone = known.into_iter().filter(|id| matches!(self.node.table(*id), Ok(None)));
         let gone: Vec<TableId> = gone.collect();
         let mut models = self.models.write();
         gone.iter().for_each(|id| drop(models.remove(id)));
@@ -226,9 +247,9 @@ impl Catalog {
 
     fn all_references(&self) -> Result<ReferencesByParent> {
         let mut by_parent: FxHashMap<_, Vec<ReferencingKey>> = FxHashMap::default();
-        for schema in self.schemas() {
+        for schema in self.schemas()? {
             // A schema that is dropped meanwhile has no tables.
-            for child in self.tables_of(&schema).unwrap_or_default() {
+            for child in self.find_tables_of(&schema)?.unwrap_or_default() {
                 for (key, foreign_key) in child.foreign_keys.iter().enumerate() {
                     let parent = (
                         Arc::clone(&foreign_key.parent_schema),

@@ -148,7 +148,7 @@ impl SessionCatalog {
         if let Some(table) = information_schema::find(schema, name) {
             return Ok(Relation::Virtual(table));
         }
-        if self.has_schema(schema) {
+        if self.has_schema(schema)? {
             return Err(match information_schema::proper_schema(schema) {
                 Some("information_schema") => unknown_information_schema_table(name),
                 _ => no_such_table(schema, name),
@@ -165,7 +165,7 @@ impl SessionCatalog {
         if let Some(table) = self.find_table(schema, name)? {
             return Ok(table);
         }
-        Err(if self.has_schema(schema) {
+        Err(if self.has_schema(schema)? {
             no_such_table(schema, name)
         } else {
             unknown_schema(schema)
@@ -196,19 +196,23 @@ impl SessionCatalog {
     }
 
     /// Whether there is a schema of this name, stored or made up.
-    #[must_use]
-    pub fn has_schema(&self, schema: &str) -> bool {
-        information_schema::proper_schema(schema).is_some() || self.shared.has_schema(schema)
+    ///
+    /// # Errors
+    /// What the node answers.
+    pub fn has_schema(&self, schema: &str) -> Result<bool> {
+        Ok(information_schema::proper_schema(schema).is_some() || self.shared.has_schema(schema)?)
     }
 
     /// The names of all schemas, stored or made up, sorted.
-    #[must_use]
-    pub fn schemas(&self) -> Vec<Box<str>> {
-        let mut names = self.shared.schemas();
+    ///
+    /// # Errors
+    /// What the node answers.
+    pub fn schemas(&self) -> Result<Vec<Box<str>>> {
+        let mut names = self.shared.schemas()?;
         names.extend(information_schema::SCHEMAS.iter().map(|name| Box::from(*name)));
         names.sort_unstable();
         names.dedup();
-        names
+        Ok(names)
     }
 
     /// The schema that the session's temporary tables are stored in.

@@ -158,10 +158,6 @@ fn sleep(arguments: &[Datum], call: &Call<'_>) -> Result<Datum> {
     }
 }
 
-fn interrupted() -> SqlError {
-    SqlError::new(1317, "Query execution was interrupted")
-}
-
 /// Names are compared without regard to case and have at most 64 characters.
 fn lock_name(datum: &Datum) -> Result<String> {
     let is_null = datum.is_null();
@@ -184,7 +180,7 @@ fn get_lock(arguments: &[Datum], call: &Call<'_>) -> Result<Datum> {
     match call.context.session.get_lock(&name, timeout) {
         LockAnswer::Granted => Ok(Datum::Int(1)),
         LockAnswer::TimedOut => Ok(Datum::Int(0)),
-        LockAnswer::Killed => Err(interrupted()),
+        LockAnswer::Killed => Err(SqlError::interrupted()),
         LockAnswer::Deadlock => Err(SqlError::new(
             3058,
             "Deadlock found when trying to get user-level lock; try rolling back \

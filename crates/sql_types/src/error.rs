@@ -1,5 +1,7 @@
 //! What a client is told: MySQL's error number, SQLSTATE and message; and warnings.
 
+use firn_api::rows::RowsError;
+
 /// An error as a MySQL client sees it.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
@@ -10,6 +12,32 @@ pub struct SqlError {
     pub state: [u8; 5],
     /// What happened, in MySQL's words where clients depend on them.
     pub message: String,
+    /// What the error means for what goes on after it. The number does not say that: several kinds
+    /// share one, and clients can signal any.
+    pub kind: ErrorKind,
+}
+
+/// What an error means for what goes on after it.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum ErrorKind {
+    /// The statement has failed, and its transaction goes on without it.
+    #[default]
+    Statement,
+    /// A row has changed since the transaction's snapshot: with a newer snapshot the statement may go
+    /// well.
+    Conflict,
+    /// The transaction is gone, and can be run again from its beginning.
+    TransactionGone,
+    /// The transaction has ended, and may have been committed or not.
+    OutcomeUnknown,
+    /// Somebody wants the statement to end, or its time is over.
+    Interrupted,
+    /// The statement needs more memory than it may have.
+    OutOfMemory,
+    /// A row has the same values in a unique index.
+    DuplicateKey,
+    /// A lock was not granted in time.
+    LockWaitTimeout,
 }
 
 /// The result of anything that SQL does.
@@ -33,7 +61,19 @@ impl SqlError {
     /// An error of a number; its SQLSTATE follows from the number.
     #[must_use]
     pub fn new(code: u16, message: impl Into<String>) -> SqlError {
-        SqlError { code, state: *sql_state(code), message: message.into() }
+        SqlError::of_kind(ErrorKind::Statement, code, message)
+    }
+
+    /// As [`SqlError::new`], with what the error means for what goes on.
+    #[must_use]
+    pub fn of_kind(kind: ErrorKind, code: u16, message: impl Into<String>) -> SqlError {
+        SqlError { code, state: *sql_state(code), message: message.into(), kind }
+    }
+
+    /// Whether the transaction in which the statement ran is gone.
+    #[must_use]
+    pub fn ends_transaction(&self) -> bool {
+        matches!(self.kind, ErrorKind::TransactionGone | ErrorKind::OutcomeUnknown)
     }
 
     /// What Firn does not do yet; `what` names it.
@@ -46,7 +86,15 @@ impl SqlError {
     #[cold]
     #[must_use]
     pub fn interrupted() -> SqlError {
-        SqlError::new(1317, "Query execution was interrupted")
+        let message = "Query execution was interrupted";
+        SqlError::of_kind(ErrorKind::Interrupted, 1317, message)
+    }
+
+    /// A lock that was not granted in time.
+    #[cold]
+    #[must_use]
+    pub fn lock_wait_timeout() -> SqlError {
+        from_rows(RowsError::LockWaitTimeout)
     }
 
     /// A query that has run for as long as it may.
@@ -54,7 +102,7 @@ impl SqlError {
     #[must_use]
     pub fn out_of_time() -> SqlError {
         let message = "Query execution was interrupted, maximum statement execution time exceeded";
-        SqlError::new(3024, message)
+        SqlError::of_kind(ErrorKind::Interrupted, 3024, message)
     }
 
     /// A statement that needs more memory than it may have.
@@ -64,7 +112,7 @@ impl SqlError {
         let message = format!(
             "Out of memory; the statement needs more than its limit of {limit_bytes} bytes"
         );
-        SqlError::new(1041, message)
+        SqlError::of_kind(ErrorKind::OutOfMemory, 1041, message)
     }
 
     /// A value that is longer than `max_allowed_packet`.
@@ -119,7 +167,27 @@ impl SqlError {
 
 impl From<firn_base::memory::NoRoom> for SqlError {
     fn from(no_room: firn_base::memory::NoRoom) -> SqlError {
-        SqlError::new(1041, no_room.to_string())
+        SqlError::of_kind(ErrorKind::OutOfMemory, 1041, no_room.to_string())
+    }
+}
+
+/// A node's error that needs no knowledge of the table. A duplicate key is told with the bytes that the
+/// index has: whoever knows the table words it as MySQL does.
+#[must_use]
+pub fn from_rows(error: RowsError) -> SqlError {
+    let kind = match &error {
+        RowsError::WriteConflict => ErrorKind::Conflict,
+        RowsError::OutcomeUnknown { .. } => ErrorKind::OutcomeUnknown,
+        RowsError::Cancelled => ErrorKind::Interrupted,
+        RowsError::NoMemory { .. } => ErrorKind::OutOfMemory,
+        RowsError::DuplicateKey { .. } => ErrorKind::DuplicateKey,
+        RowsError::LockWaitTimeout => ErrorKind::LockWaitTimeout,
+        error if error.ends_transaction() => ErrorKind::TransactionGone,
+        _ => ErrorKind::Statement,
+    };
+    match error.mysql_code() {
+        1118 => SqlError::row_too_large(8126, 0),
+        code => SqlError::of_kind(kind, code, error.to_string()),
     }
 }
 

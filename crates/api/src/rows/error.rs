@@ -1,4 +1,16 @@
 //! Why a database node did not do what it was asked.
+//!
+//! ```text
+//!                    transaction   may the client run it again?
+//!   Deadlock         is gone       yes, from its beginning
+//!   LeaseExpired     is gone       yes, from its beginning
+//!   Unavailable      is gone       yes, from its beginning, once the node answers again
+//!   NotLeader        is gone       yes, on the node that leads now
+//!   OutcomeUnknown   has ended     only after a look: it may have been committed
+//!   WriteConflict    goes on       yes, from its beginning
+//!   LockWaitTimeout  goes on       the statement
+//!   others           goes on       no: the statement would fail again
+//! ```
 
 use firn_base::{IndexId, TableId};
 
@@ -56,9 +68,48 @@ pub enum RowsError {
     /// The table has no index, or no usable one, of this name.
     #[error("Can't DROP '{0}'; check that column/key exists")]
     NoSuchIndex(Box<str>),
+    /// The node cannot be reached, or does not answer in time.
+    #[error("The database node cannot be reached: {reason}; try again")]
+    Unavailable {
+        /// What happened on the way.
+        reason: Box<str>,
+    },
+    /// The node does not lead its group any more, so that it takes no writes.
+    #[error(
+        "Running in read-only mode: another database node leads{}",
+        hint.as_ref().map_or_else(String::new, |hint| format!(", ask {hint}"))
+    )]
+    NotLeader {
+        /// The node that leads, if this one knows.
+        hint: Option<Box<str>>,
+    },
+    /// The commit was asked for, and nobody knows whether it is durable.
+    #[error(
+        "Got error '{reason}' during COMMIT; the transaction may or may not have been committed"
+    )]
+    OutcomeUnknown {
+        /// What happened on the way.
+        reason: Box<str>,
+    },
+    /// The node has not heard of the caller for so long that it has given up what the caller had open:
+    /// transactions are rolled back, locks are free.
+    #[error("The session's lease on the database node has expired; try restarting transaction")]
+    LeaseExpired,
     /// No prepared transaction has this identifier.
     #[error("XAER_NOTA: Unknown XID")]
     NoSuchPrepared,
+    /// The disk under the node's log is full.
+    #[error("{message}")]
+    DiskFull {
+        /// Which disk, and what to do.
+        message: String,
+    },
+    /// The node's memory budget has no room.
+    #[error("{message}")]
+    NoMemory {
+        /// What there was no room for.
+        message: String,
+    },
     /// Anything else, with MySQL's error number.
     #[error("{message}")]
     Other {
@@ -87,14 +138,82 @@ impl RowsError {
             RowsError::TableExists { .. } => 1050,
             RowsError::IndexExists(_) => 1061,
             RowsError::NoSuchIndex(_) => 1091,
+            RowsError::Unavailable { .. } => 1429,
+            RowsError::NotLeader { .. } => 1836,
+            RowsError::OutcomeUnknown { .. } => 1180,
+            // Clients know this number as that of a transaction that they run again.
+            RowsError::LeaseExpired => 1213,
             RowsError::NoSuchPrepared => 1397,
+            RowsError::DiskFull { .. } => 1021,
+            RowsError::NoMemory { .. } => 1041,
             RowsError::Other { code, .. } => *code,
         }
     }
 
-    /// Whether the node has rolled the whole transaction back.
+    /// Whether the whole transaction is gone, in which the call was made.
     #[must_use]
     pub fn ends_transaction(&self) -> bool {
-        matches!(self, RowsError::Deadlock)
+        matches!(
+            self,
+            RowsError::Deadlock
+                | RowsError::LeaseExpired
+                | RowsError::Unavailable { .. }
+                | RowsError::NotLeader { .. }
+                | RowsError::OutcomeUnknown { .. }
+        )
+    }
+
+    /// Whether the same work may succeed when it is done again, without being done twice.
+    #[must_use]
+    pub fn is_retryable(&self) -> bool {
+        match self {
+            RowsError::Deadlock
+            | RowsError::LeaseExpired
+            | RowsError::Unavailable { .. }
+            | RowsError::NotLeader { .. }
+            | RowsError::WriteConflict
+            | RowsError::LockWaitTimeout
+            | RowsError::LockedNoWait
+            | RowsError::TableChanged(_)
+            | RowsError::DiskFull { .. }
+            | RowsError::NoMemory { .. } => true,
+            RowsError::OutcomeUnknown { .. }
+            | RowsError::DuplicateKey { .. }
+            | RowsError::Cancelled
+            | RowsError::NoSuchTable(_)
+            | RowsError::NoSuchSchema(_)
+            | RowsError::SchemaExists(_)
+            | RowsError::TableExists { .. }
+            | RowsError::IndexExists(_)
+            | RowsError::NoSuchIndex(_)
+            | RowsError::NoSuchPrepared
+            | RowsError::Other { .. } => false,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_error_says_what_is_left_of_the_transaction() {
+        let reason = || Box::from("connection reset");
+        let lost = RowsError::OutcomeUnknown { reason: reason() };
+        assert!(lost.ends_transaction() && !lost.is_retryable(), "it may have been committed");
+        for gone in [
+            RowsError::Deadlock,
+            RowsError::LeaseExpired,
+            RowsError::Unavailable { reason: reason() },
+            RowsError::NotLeader { hint: None },
+        ] {
+            assert!(gone.ends_transaction() && gone.is_retryable(), "{gone}");
+        }
+        for stays in [RowsError::WriteConflict, RowsError::LockWaitTimeout] {
+            assert!(!stays.ends_transaction() && stays.is_retryable(), "{stays}");
+        }
+        let hint = RowsError::NotLeader { hint: Some("10.0.0.2:3306".into()) };
+        let told = "Running in read-only mode: another database node leads, ask 10.0.0.2:3306";
+        assert_eq!((hint.mysql_code(), hint.to_string().as_str()), (1836, told));
     }
 }

@@ -12,12 +12,11 @@
 
 use std::any::Any;
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use firn_base::TableId;
 
-use super::RowsResult;
+use super::{Cancellation, RowsResult};
 
 /// What a lock allows its holder, and what it leaves to others. The names in parentheses are
 /// MySQL's.
@@ -55,8 +54,8 @@ pub enum LockDuration {
 pub struct LockPatience<'a> {
     /// The longest wait.
     pub timeout: Duration,
-    /// The flag by which others call the wait off.
-    pub cancelled: Option<&'a AtomicBool>,
+    /// By which others call the wait off.
+    pub cancelled: Option<&'a Cancellation>,
     /// The id that the waiter's row locks are held under, if it has any: deadlocks may go through
     /// them.
     pub transaction: Option<u64>,

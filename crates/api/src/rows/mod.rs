@@ -12,22 +12,23 @@
 //! particular one. An index is named by its number in [`TableDefinition::indexes`].
 
 mod batch;
+mod cancellation;
 mod error;
 mod metadata;
 
 use std::any::Any;
 use std::ops::Range;
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use firn_base::{Cts, Lsn, PageId, TableId};
+use firn_base::{Cts, LogStreamId, Lsn, PageId, TableId};
 use firn_format::definition::{ColumnDefinition, IndexPart, TableDefinition, TableLayout};
 use firn_format::key::{CollationKeys, KeyRange};
 use firn_format::row::{ColumnValue, OverflowReference};
 use firn_format::value::{Value, ValueRef};
 
 pub use batch::{RowBatch, RowSpan};
+pub use cancellation::{CancelListener, Cancellation};
 pub use error::RowsError;
 pub use metadata::{
     DetachedLocks, LockDuration, LockMark, LockPatience, MetadataContext, MetadataLock,
@@ -166,22 +167,28 @@ pub enum RowContent<'a> {
     Columns(&'a [Value]),
 }
 
-/// A leaf of an index as it was at a moment: of the same version it has the same entries.
+/// A leaf of an index as it was at a moment: of the same version it has the same entries. Nodes that
+/// write different log streams have leaves of the same page number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct LeafVersion {
+    /// The log stream that changes the leaf.
+    pub stream: LogStreamId,
     /// The leaf's page.
     pub page: PageId,
     /// The page's last change.
     pub lsn: Lsn,
 }
 
-/// Leaves of which a caller holds the rows, in the order of the index; see [`Scan::fetch_unless_held`].
-#[derive(Debug, Clone)]
-pub struct HeldLeaves {
-    /// Leaves that followed each other when their rows were fetched.
-    pub leaves: Arc<[LeafVersion]>,
-    /// Which of them the caller was asked about.
-    pub from: usize,
+/// What a caller has of the rows that come next; see [`Scan::fetch_unless_held`].
+#[derive(Debug, Clone, Copy)]
+pub enum HeldLeaves<'a> {
+    /// The caller may have the next leaf. The node names it ([`Fetched::Next`]) and fetches nothing.
+    Unknown,
+    /// The caller does not have the next leaf. No leaf is named.
+    No,
+    /// The caller has these leaves, which followed each other when their rows were fetched. The first
+    /// one is the leaf that the node named.
+    Leaves(&'a [LeafVersion]),
 }
 
 /// What came of [`Scan::fetch_unless_held`].
@@ -190,8 +197,10 @@ pub enum Fetched {
     /// A batch, as after [`Scan::fetch`]. Where a leaf is named, the batch is all that the snapshot sees of it, and
     /// so would any later snapshot: of this version the rows are worth keeping.
     Rows(Option<LeafVersion>),
-    /// No batch: next in the scan's order come all rows of so many of the leaves that the caller holds, beginning with
-    /// the one that it was asked about. The others have changed, are not cached, or are not next.
+    /// No batch: this leaf comes next as a whole. The next call says whether the caller has it.
+    Next(LeafVersion),
+    /// No batch: next in the scan's order come all rows of the first so many leaves that the caller has.
+    /// The other leaves have changed, are not cached, or are not next.
     Held(usize),
     /// There is no more.
     End,
@@ -205,16 +214,21 @@ pub trait Scan: Send {
     /// # Errors
     /// Locks that were not granted, a cancelled transaction, damage, or why a page could not be had.
     fn fetch(&mut self, trx: &mut dyn Transaction) -> RowsResult<bool>;
-    /// As [`Scan::fetch`] for a consistent reader, but rows that the caller holds already are left out: `held` is
-    /// asked of a leaf that comes next as a whole, and says with which leaves it goes on as far as the caller knows. Of
-    /// several leaves that it was asked about in one call the last counts.
+    /// As [`Scan::fetch`] for a consistent reader, without rows that the caller has already. Leaves are
+    /// compared by their versions, as a web cache compares tags:
+    ///
+    /// ```text
+    ///   Unknown ──► Next(leaf) ──┬─ the caller has it ──► Leaves([leaf, …]) ──► Held(n), or Rows if it
+    ///      │                     │                                             has changed meanwhile
+    ///      └──► Rows, End        └─ or not ─────────────► No ─────────────────► Rows
+    /// ```
     ///
     /// # Errors
     /// As [`Scan::fetch`].
     fn fetch_unless_held(
         &mut self,
         trx: &mut dyn Transaction,
-        held: &mut dyn FnMut(LeafVersion) -> Option<HeldLeaves>,
+        held: HeldLeaves<'_>,
     ) -> RowsResult<Fetched> {
         let _ = held;
         Ok(if self.fetch(trx)? { Fetched::Rows(None) } else { Fetched::End })
@@ -260,8 +274,8 @@ pub trait Transaction: Any + Send {
     /// Sets whether REPEATABLE READ refuses a write to a row that has changed since the snapshot
     /// ([`RowsError::WriteConflict`]); it does unless told otherwise.
     fn set_first_updater_wins(&mut self, refuses: bool);
-    /// The flag by which others end this transaction's waits and scans with [`RowsError::Cancelled`].
-    fn set_cancelled(&mut self, flag: Arc<AtomicBool>);
+    /// By which others end this transaction's waits and scans with [`RowsError::Cancelled`].
+    fn set_cancelled(&mut self, cancellation: &Arc<Cancellation>);
     /// The session's metadata locks: what they cover needs no other lock on the table, and
     /// deadlocks that go through them and through row locks are found.
     fn set_metadata_context(&mut self, context: Arc<dyn MetadataContext>) {
@@ -462,41 +476,31 @@ pub struct BuildProgress {
     pub rows_estimated: f64,
 }
 
-/// Watches an index being built.
-pub trait BuildObserver {
-    /// The flag by which others end the build's waits, and the longest wait for a lock on the
-    /// table.
-    fn patience(&self) -> (Option<Arc<AtomicBool>>, Duration) {
-        (None, Duration::from_secs(50))
-    }
-    /// The definition is about to change.
+/// An index that is being built while others read and write the table. Its caller drives it: entries
+/// are put in step by step. Dropping it takes the index out of the definition. Blocks then.
+pub trait IndexBuild: Send {
+    /// Puts in the entries of some more rows. Blocks for I/O and for the locks on these rows.
     ///
     /// # Errors
-    /// If the observer cannot keep others from the table; the build ends then.
-    fn definition_changes(&mut self) -> RowsResult<()> {
-        Ok(())
-    }
-    /// The definition has changed, and rows are about to be read.
-    fn definition_changed(&mut self) {}
-    /// A batch is done. False ends the build.
-    fn progress(&mut self, progress: BuildProgress) -> bool;
+    /// [`RowsError::DuplicateKey`] if rows have the same values in a unique index; cancelled waits and
+    /// locks that were not granted. The build cannot go on after an error.
+    fn step(&mut self) -> RowsResult<BuildProgress>;
+    /// Whether all rows have their entries.
+    fn is_filled(&self) -> bool;
+    /// Lets statements use the index. Nobody else may use the table: the caller holds a lock that says
+    /// so, or waits here until writers have ended. Blocks.
+    ///
+    /// # Errors
+    /// The lock was not granted, or the log has failed. The index is then gone.
+    fn finish(self: Box<Self>) -> RowsResult<()>;
 }
-
-impl<F: FnMut(BuildProgress) -> bool> BuildObserver for F {
-    fn progress(&mut self, progress: BuildProgress) -> bool {
-        self(progress)
-    }
-}
-
-/// How a definition is changed in place.
-pub type ChangeDefinition<'a> = &'a mut dyn FnMut(&mut TableDefinition) -> RowsResult<()>;
 
 /// One atomic change of definitions (a DDL statement). Dropping it takes it back.
-pub trait Definitions {
+pub trait Definitions: Send {
     /// Sets the longest wait for the locks on the tables.
     fn set_lock_wait_timeout(&mut self, timeout: Duration);
-    /// The flag by which others end the waits of this change with [`RowsError::Cancelled`].
-    fn set_cancelled(&mut self, flag: Arc<AtomicBool>);
+    /// By which others end the waits of this change with [`RowsError::Cancelled`].
+    fn set_cancelled(&mut self, cancellation: &Arc<Cancellation>);
     /// As [`Transaction::set_metadata_context`].
     fn set_metadata_context(&mut self, context: Arc<dyn MetadataContext>);
     /// Creates a schema.
@@ -550,11 +554,19 @@ pub trait Definitions {
     /// # Errors
     /// As [`Definitions::drop_table`], or there is no such column.
     fn drop_column(&mut self, table: TableId, ordinal: u16) -> RowsResult<()>;
-    /// Changes what has no bearing on stored bytes: names, defaults, options, nullability that widens.
+    /// The definition of a table as this change has left it so far, to be altered. Locks the table.
     ///
     /// # Errors
-    /// As [`Definitions::drop_table`], or a change that stored rows would not survive.
-    fn alter_options(&mut self, table: TableId, change: ChangeDefinition<'_>) -> RowsResult<()>;
+    /// As [`Definitions::drop_table`].
+    fn lock_definition(&mut self, table: TableId) -> RowsResult<TableDefinition>;
+    /// Puts an altered definition in the place of the one from which it was made. It differs in what has
+    /// no bearing on stored bytes: names of columns and indexes, defaults, options, longer strings.
+    /// `definition` names the table, and by its `schema_version` the definition that it replaces.
+    ///
+    /// # Errors
+    /// [`RowsError::TableChanged`] if the table has another version by now; as
+    /// [`Definitions::drop_table`], or a change that stored rows would not survive.
+    fn alter_options(&mut self, definition: TableDefinition) -> RowsResult<()>;
     /// Drops a secondary index.
     ///
     /// # Errors
@@ -591,32 +603,48 @@ pub trait DatabaseNode: Send + Sync {
     /// as long as it has not moved.
     fn definitions_version(&self) -> u64;
     /// The schemas' names, sorted.
-    fn schemas(&self) -> Vec<Box<str>>;
+    ///
+    /// # Errors
+    /// If the node cannot be reached, as for all look-ups.
+    fn schemas(&self) -> RowsResult<Vec<Box<str>>>;
     /// What the SQL layer has stored with a schema; `None` if there is no such schema.
-    fn schema_options(&self, schema: &str) -> Option<Arc<[u8]>>;
+    ///
+    /// # Errors
+    /// As [`DatabaseNode::schemas`].
+    fn schema_options(&self, schema: &str) -> RowsResult<Option<Arc<[u8]>>>;
     /// The tables of a schema, sorted by name; `None` if there is no such schema.
-    fn tables_of(&self, schema: &str) -> Option<Vec<TableRef>>;
-    /// A table by its name.
-    fn table_named(&self, schema: &str, name: &str) -> Option<TableRef>;
-    /// A table by its id.
-    fn table(&self, table: TableId) -> Option<TableRef>;
+    ///
+    /// # Errors
+    /// As [`DatabaseNode::schemas`].
+    fn tables_of(&self, schema: &str) -> RowsResult<Option<Vec<TableRef>>>;
+    /// A table by its name. Waits while a change of it commits.
+    ///
+    /// # Errors
+    /// As [`DatabaseNode::schemas`].
+    fn table_named(&self, schema: &str, name: &str) -> RowsResult<Option<TableRef>>;
+    /// A table by its id. Waits while a change of it commits.
+    ///
+    /// # Errors
+    /// As [`DatabaseNode::schemas`].
+    fn table(&self, table: TableId) -> RowsResult<Option<TableRef>>;
     /// Begins a change of definitions.
     ///
     /// # Errors
     /// If as many transactions are open as the node was set up for.
-    fn change_definitions(&self) -> RowsResult<Box<dyn Definitions + '_>>;
-    /// Adds an index to a table while others read and write it. `observer` is told of each batch,
-    /// and of the two moments at which the definition changes.
+    fn change_definitions(&self) -> RowsResult<Box<dyn Definitions>>;
+    /// Puts an index into a table's definition and begins to build it. Nobody else may use the table
+    /// during this call, as [`IndexBuild::finish`] says. `cancelled` ends the build's waits and steps, and
+    /// `lock_wait_timeout` limits each wait. Blocks.
     ///
     /// # Errors
-    /// [`RowsError::DuplicateKey`] if the rows do not allow it, [`RowsError::IndexExists`],
-    /// [`RowsError::Cancelled`] if `observer` ended it. The index is then gone.
-    fn add_index(
+    /// [`RowsError::IndexExists`], an index that cannot be, or a lock was not granted.
+    fn begin_index(
         &self,
         table: TableId,
         new: &NewIndex,
-        observer: &mut dyn BuildObserver,
-    ) -> RowsResult<()>;
+        lock_wait_timeout: Duration,
+        cancelled: Option<&Arc<Cancellation>>,
+    ) -> RowsResult<Box<dyn IndexBuild>>;
 
     /// Grants metadata locks on tables.
     fn metadata_locks(&self) -> Arc<dyn MetadataLocks>;
@@ -650,7 +678,10 @@ pub trait DatabaseNode: Send + Sync {
     ) -> RowsResult<Estimate>;
 
     /// The identifiers of prepared transactions.
-    fn prepared_transactions(&self) -> Vec<Box<[u8]>>;
+    ///
+    /// # Errors
+    /// As [`DatabaseNode::schemas`].
+    fn prepared_transactions(&self) -> RowsResult<Vec<Box<[u8]>>>;
     /// Commits a prepared transaction, at the timestamp that its coordinator has decided if it has one.
     ///
     /// # Errors

@@ -39,7 +39,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use firn_api::rows::LeafVersion;
 use firn_base::memory::Cache;
-use firn_base::{Cts, PageId};
+use firn_base::{Cts, LogStreamId, PageId};
 use parking_lot::Mutex;
 use rustc_hash::FxHashMap;
 
@@ -52,7 +52,12 @@ use run::Run;
 
 const SHARDS: usize = 64;
 
-type Shard = FxHashMap<PageId, Place>;
+/// Leaves by what names them: nodes with different log streams have pages of the same number.
+type Shard = FxHashMap<(LogStreamId, PageId), Place>;
+
+fn name_of(leaf: LeafVersion) -> (LogStreamId, PageId) {
+    (leaf.stream, leaf.page)
+}
 
 /// Where a leaf's rows are.
 #[derive(Debug, Clone)]
@@ -170,7 +175,7 @@ pub(crate) enum Kept {
 impl CacheUse {
     /// The kept rows of a leaf of this version for a snapshot.
     pub(crate) fn get(&self, leaf: LeafVersion, snapshot: Cts) -> Kept {
-        let found = self.cache.shard(leaf.page).lock().get(&leaf.page).cloned();
+        let found = self.cache.shard(leaf.page).lock().get(&name_of(leaf)).cloned();
         let Some(place) = found.filter(|place| {
             place.run.leaves()[place.position] == leaf
                 && place.run.seen_from() <= snapshot
@@ -215,7 +220,7 @@ impl CacheUse {
         let run = Arc::new(fresh);
         for (position, leaf) in run.leaves().iter().enumerate() {
             let place = Place { run: Arc::clone(&run), position };
-            let before = cache.shard(leaf.page).lock().insert(leaf.page, place);
+            let before = cache.shard(leaf.page).lock().insert(name_of(*leaf), place);
             if let Some(before) = before {
                 cache.leave(&before.run);
             }

@@ -8,7 +8,7 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use firn_api::rows::{HeldLeaves, LeafVersion};
+use firn_api::rows::LeafVersion;
 use firn_base::Cts;
 use parking_lot::Mutex;
 
@@ -142,9 +142,9 @@ impl RunPart {
         RunPart { run, from, columns }
     }
 
-    /// The leaves, in the form that a scan needs.
-    pub(crate) fn held(&self) -> HeldLeaves {
-        HeldLeaves { leaves: Arc::clone(&self.run.leaves), from: self.from }
+    /// The leaves, in their order.
+    pub(crate) fn leaves(&self) -> &[LeafVersion] {
+        &self.run.leaves[self.from..]
     }
 
     /// The rows of the first `leaves` leaves of the part; `None` if it has fewer.

@@ -1,4 +1,4 @@
-use firn_base::{Lsn, PageNo, SpaceId, TableId};
+use firn_base::{LogStreamId, Lsn, PageNo, SpaceId, TableId};
 use firn_format::row::RowVersion;
 use firn_sql::types::{Datum, IntWidth, SqlType, TypeKind};
 
@@ -17,7 +17,8 @@ fn form(ordinal: u16) -> ColumnForm {
 }
 
 fn leaf(page: u32, lsn: u64) -> LeafVersion {
-    LeafVersion { page: PageId::new(SpaceId(1), PageNo(page)), lsn: Lsn(lsn) }
+    let page = PageId::new(SpaceId(1), PageNo(page));
+    LeafVersion { stream: LogStreamId(0), page, lsn: Lsn(lsn) }
 }
 
 /// As many columns of one row for each leaf as are given, each with these numbers.
@@ -43,9 +44,9 @@ fn put(scan: &CacheUse, leaves: &[LeafVersion], snapshot: u64, numbers: &[&[i64]
 /// The numbers of each column from a leaf on, to the end of its run.
 fn held(scan: &CacheUse, leaf: LeafVersion, snapshot: u64) -> Option<Vec<Vec<i64>>> {
     let Kept::All(part) = scan.get(leaf, Cts(snapshot)) else { return None };
-    let held = part.held();
-    assert_eq!(held.leaves[held.from], leaf);
-    let rows = part.rows_of(held.leaves.len() - held.from).unwrap();
+    let leaves = part.leaves().len();
+    assert_eq!(part.leaves()[0], leaf);
+    let rows = part.rows_of(leaves).unwrap();
     let of_column = |packed: &Packed| {
         let mut builder = Physical::Int.builder(0);
         let chosen = packed::Chosen { rows: rows.rows.clone(), bits: None };

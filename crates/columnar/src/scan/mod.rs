@@ -25,8 +25,10 @@ use datafusion_execution::{SendableRecordBatchStream, TaskContext};
 use datafusion_physical_plan::stream::RecordBatchReceiverStreamBuilder;
 use datafusion_physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan, PlanProperties};
 use firn_api::rows::{
-    Direction, Fetched, LeafVersion, ReadMode, RowContent, Scan, ScanOptions, TableRef,
+    Direction, Fetched, HeldLeaves, LeafVersion, ReadMode, RowContent, Scan, ScanOptions, TableRef,
+    Transaction,
 };
+use firn_base::Cts;
 use firn_format::key::KeyRange;
 use firn_sql::error::SqlError;
 use firn_sql::execute::error::from_rows;
@@ -239,23 +241,13 @@ impl Work {
     fn gather_next(&mut self, scan: &mut dyn Scan) -> Result<bool> {
         let transaction = self.part.reader.transaction();
         let (cache, snapshot) = (self.shape.cache.as_ref(), transaction.snapshot());
-        let mut kept = Kept::Nothing;
-        let fetched = match cache.zip(snapshot) {
-            None if scan.fetch(transaction).map_err(sql)? => Fetched::Rows(None),
-            None => Fetched::End,
-            Some((cache, snapshot)) => {
-                let mut held = |leaf| {
-                    kept = cache.get(leaf, snapshot);
-                    match &kept {
-                        Kept::All(part) => Some(part.held()),
-                        Kept::Nothing | Kept::Others(_) => None,
-                    }
-                };
-                scan.fetch_unless_held(transaction, &mut held).map_err(sql)?
-            }
+        let (fetched, kept) = match cache.zip(snapshot) {
+            None if scan.fetch(transaction).map_err(sql)? => (Fetched::Rows(None), Kept::Nothing),
+            None => (Fetched::End, Kept::Nothing),
+            Some((cache, snapshot)) => fetch_unless_kept(scan, transaction, cache, snapshot)?,
         };
         match (fetched, kept) {
-            (Fetched::End, _) => return Ok(false),
+            (Fetched::End | Fetched::Next(_), _) => return Ok(false),
             (Fetched::Held(leaves), Kept::All(part)) => {
                 self.finish_pending()?;
                 let Some(rows) = part.rows_of(leaves) else {
@@ -397,6 +389,27 @@ impl Work {
     fn output(&self, columns: Vec<arrow::array::ArrayRef>, rows: usize) -> Result<RecordBatch> {
         let columns = self.shape.output.iter().map(|&number| columns[number].clone()).collect();
         batch_of(Arc::clone(&self.schema), columns, rows)
+    }
+}
+
+/// Fetches the rows that come next, unless the cache has their columns; and what it has of them.
+fn fetch_unless_kept(
+    scan: &mut dyn Scan,
+    transaction: &mut dyn Transaction,
+    cache: &CacheUse,
+    snapshot: Cts,
+) -> Result<(Fetched, Kept)> {
+    let mut named = None;
+    loop {
+        let held = match &named {
+            None => HeldLeaves::Unknown,
+            Some(Kept::All(part)) => HeldLeaves::Leaves(part.leaves()),
+            Some(Kept::Nothing | Kept::Others(_)) => HeldLeaves::No,
+        };
+        match scan.fetch_unless_held(transaction, held).map_err(sql)? {
+            Fetched::Next(leaf) => named = Some(cache.get(leaf, snapshot)),
+            fetched => return Ok((fetched, named.unwrap_or(Kept::Nothing))),
+        }
     }
 }
 

@@ -123,10 +123,8 @@ impl WriteGate {
 /// What a client is told if the server state did not do something.
 pub(crate) fn refused(error: ServerStateError) -> SqlError {
     match error {
-        ServerStateError::TimedOut => {
-            SqlError::new(1205, "Lock wait timeout exceeded; try restarting transaction")
-        }
-        ServerStateError::Cancelled => SqlError::new(1317, "Query execution was interrupted"),
+        ServerStateError::TimedOut => SqlError::lock_wait_timeout(),
+        ServerStateError::Cancelled => SqlError::interrupted(),
         ServerStateError::NotAMember(_) => SqlError::new(1053, "Server shutdown in progress"),
         ServerStateError::Full(_) | ServerStateError::Unavailable(_) => {
             SqlError::new(1105, error.to_string())

@@ -1,14 +1,13 @@
 //! DDL, maintenance of tables, `LOCK TABLES`: around what the catalog does.
 
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 
-use firn_api::rows::{BuildProgress, IsolationLevel, LockDuration, MetadataLock};
+use firn_api::rows::{BuildProgress, Cancellation, IsolationLevel, LockDuration, MetadataLock};
 use firn_sql::catalog::ddl::{self, CreateTableAs, DdlContext, DdlOutcome};
 use firn_sql::catalog::model::TableModel;
 use firn_sql::catalog::statistics;
 use firn_sql::catalog::type_text::identifier;
-use firn_sql::error::{Result, SqlError};
+use firn_sql::error::{ErrorKind, Result, SqlError};
 use firn_sql::execute::DefinitionBinder;
 use firn_sql::execute::error::from_rows;
 use firn_sql::grammar::ast::{
@@ -24,9 +23,6 @@ use crate::accounts::Privilege;
 use crate::privileges::Need;
 
 type Answered = std::result::Result<(), WireError>;
-
-/// What ends a statement that was killed.
-const KILLED: u16 = 1317;
 
 /// Runs statements that change, check and lock tables in a session.
 pub(super) struct DefinitionStatements<'s> {
@@ -123,7 +119,7 @@ impl DefinitionStatements<'_> {
     /// As [`DefinitionStatements::with_ddl_context`], for what ends when `cancelled` is set.
     fn with_ddl_context_until<T>(
         &self,
-        cancelled: &Arc<AtomicBool>,
+        cancelled: &Arc<Cancellation>,
         run: impl FnOnce(&DdlContext<'_>) -> Result<T>,
     ) -> Result<T> {
         let account = self.session.rights.account.name.to_string();
@@ -203,7 +199,7 @@ impl DefinitionStatements<'_> {
                 tables: vec![name],
             };
             // The table goes although the statement is to end.
-            let never = Arc::new(AtomicBool::new(false));
+            let never = Arc::new(Cancellation::default());
             self.with_ddl_context_until(&never, |context| {
                 ddl::execute(context, &drop).map(|_| ())
             })?;
@@ -386,7 +382,7 @@ impl DefinitionStatements<'_> {
                         answer.push_text(&[&shown, operation, kind, &text]);
                     }
                 }
-                Err(error) if error.code == KILLED => {
+                Err(error) if error.kind == ErrorKind::Interrupted => {
                     self.session.keep_error(&error);
                     return Err(told(error));
                 }
@@ -466,7 +462,7 @@ impl DefinitionStatements<'_> {
     fn check_entries(&self, model: &TableModel) -> Result<Vec<String>> {
         let begun = self.session.instance.node.begin(IsolationLevel::RepeatableRead);
         let mut transaction = begun.map_err(from_rows)?;
-        transaction.set_cancelled(Arc::clone(&self.session.facts.cancelled));
+        transaction.set_cancelled(&self.session.facts.cancelled);
         let metadata = &self.session.transactions.metadata;
         transaction.set_metadata_context(Arc::clone(metadata));
         let mark = metadata.mark();

@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use firn_base::clock::Clock;
 use firn_base::memory;
-use firn_sql::error::{Result, SqlError};
+use firn_sql::error::{ErrorKind, Result, SqlError};
 use firn_sql::execute::{Execution, ExecutionContext, GivenRows, Outcome, ResultSink};
 use firn_sql::grammar::ast::{LockStrength, Statement};
 use firn_sql::grammar::{self, LiteralValue};
@@ -66,9 +66,8 @@ impl SqlSession {
     /// Runs the plan of the session's key, if there is one. The session remembers the plans that it found
     /// last: the cache's own count of who uses them is shared by all cores.
     fn run_recent(&mut self, arguments: &Arguments, replies: &mut Replies<'_>) -> Option<Answered> {
-        let version = self.catalog.definitions_version();
         let mut recent = std::mem::take(&mut self.buffers.recent);
-        let plan = recent.find(&self.buffers.key, version, &self.instance.plans);
+        let plan = recent.find(&self.buffers.key, self.catalog.shared(), &self.instance.plans);
         let plan = plan.filter(|plan| plan.plan.holds_for(&arguments.values, &self.evaluation));
         let answered = plan.map(|plan| {
             count(&self.facts.status.plan_cache_hits);
@@ -198,7 +197,7 @@ impl SqlSession {
         let limit_ms = self.settings.max_execution_time_ms;
         let deadline = (reads && limit_ms > 0)
             .then(|| (clock, clock.monotonic() + Duration::from_millis(limit_ms)));
-        Watch::new(&self.facts.cancelled)
+        Watch::new(self.facts.cancelled.flag())
             .with_deadline(deadline)
             .with_memory(self.settings.statement_memory_bytes)
     }
@@ -425,11 +424,12 @@ impl SqlSession {
     fn late(&self, error: SqlError, deadline: Option<std::time::Duration>) -> SqlError {
         let now = || self.instance.facts.environment.clock.monotonic();
         let is_over = deadline.is_some_and(|deadline| now() >= deadline);
-        match error.code {
-            1205 | 1317 if is_over && !self.facts.is_cancelled() => SqlError::new(
-                3024,
-                "Query execution was interrupted, maximum statement execution time exceeded",
-            ),
+        match error.kind {
+            ErrorKind::LockWaitTimeout | ErrorKind::Interrupted
+                if is_over && !self.facts.is_cancelled() =>
+            {
+                SqlError::out_of_time()
+            }
             _ => error,
         }
     }
@@ -477,7 +477,7 @@ impl SqlSession {
             context: &self.evaluation,
             catalog: &self.catalog,
             session: &mut self.state,
-            cancelled: &self.facts.cancelled,
+            cancelled: self.facts.cancelled.flag(),
         };
         let scratch = self.buffers.scratch.take().unwrap_or_default();
         let clock = Arc::clone(&self.instance.facts.environment.clock);
@@ -512,7 +512,8 @@ impl SqlSession {
 /// Whether a statement was ended, or is too much for its limits: planning it again would take as
 /// much.
 fn is_limit(error: &SqlError) -> bool {
-    matches!(error.code, 1041 | 1317 | 1436 | 3024 | 4169)
+    matches!(error.kind, ErrorKind::OutOfMemory | ErrorKind::Interrupted)
+        || matches!(error.code, 1436 | 4169)
 }
 
 /// What a statement that was planned is.

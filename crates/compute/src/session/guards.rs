@@ -80,7 +80,10 @@ impl SqlSession {
 
     fn read_lock_patience(&self) -> Patience<'_> {
         let seconds = self.state.connection.variables.known("lock_wait_timeout").number();
-        Patience { timeout: Some(Duration::from_secs(seconds)), cancelled: &self.facts.cancelled }
+        Patience {
+            timeout: Some(Duration::from_secs(seconds)),
+            cancelled: self.facts.cancelled.flag(),
+        }
     }
 
     /// `LOCK TABLES` is no longer in force.

@@ -40,8 +40,9 @@ impl SqlSession {
             self.transactions.metadata.release_to(mark);
             return Err(error);
         }
-        let is_current = plan.plan.definitions_version == self.catalog.definitions_version();
-        if is_current || locks.iter().all(|lock| self.is_unchanged(lock)) {
+        let catalog = self.catalog.shared();
+        let is_current = plan.plan.validity.version() == catalog.definitions_version();
+        if is_current || locks.iter().all(|lock| lock.is_unchanged(catalog)) {
             return Ok(());
         }
         self.transactions.metadata.release_to(mark);
@@ -83,12 +84,6 @@ impl SqlSession {
             cancelled: Some(&self.facts.cancelled),
             transaction: self.transactions.open.as_ref().and_then(|open| open.inner.id()),
         }
-    }
-
-    fn is_unchanged(&self, lock: &PlannedLock) -> bool {
-        let planned = lock.model.table.definition().schema_version;
-        let now = self.instance.node.table(lock.model.id);
-        now.is_some_and(|now| now.definition().schema_version == planned)
     }
 
     /// Takes the locks of `LOCK TABLES`, or takes them again after a change of definitions. Tables

@@ -230,7 +230,7 @@ impl SqlSession {
     /// # Errors
     /// 1049 for an unknown schema, 1044 for one that the account may not see.
     pub fn use_schema(&mut self, schema: &str) -> Result<()> {
-        let known = self.catalog.schemas();
+        let known = self.catalog.schemas()?;
         let exact = known.iter().find(|name| ***name == *schema);
         let virtually =
             || known.iter().find(|name| is_virtual(name) && name.eq_ignore_ascii_case(schema));

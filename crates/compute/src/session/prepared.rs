@@ -59,7 +59,8 @@ struct LastPlan {
     plan: Arc<CachedPlan>,
     /// The kinds of the parameters' types.
     tags: Vec<u8>,
-    definitions_version: u64,
+    /// What the session's temporary tables were.
+    temporary_version: u64,
     /// See [`SqlSession::epoch`].
     epoch: u64,
 }
@@ -357,25 +358,24 @@ impl PreparedStatements<'_> {
         prepared: &mut PreparedStatement,
         arguments: &Arguments,
     ) -> Result<LastPlan> {
-        let definitions_version = self.session.catalog.definitions_version();
+        let temporary_version = self.session.catalog.temporary_version();
         let mut tags = std::mem::take(&mut self.session.buffers.tags);
         tags.clear();
         arguments.types.iter().for_each(|ty| write_tag(&ty.kind, &mut tags));
-        let generation = self.session.instance.plans.generation();
         let holds = |last: &mut LastPlan| {
             last.epoch == self.session.epoch
-                && last.definitions_version == definitions_version
-                && last.plan.generation == generation
+                && last.temporary_version == temporary_version
                 && last.tags == tags
+                && last.plan.holds(self.session.catalog.shared(), &self.session.instance.plans)
                 && last.plan.plan.holds_for(&arguments.values, &self.session.evaluation)
         };
         if let Some(last) = prepared.last.take_if(holds) {
             self.session.buffers.tags = tags;
             return Ok(last);
         }
-        let plan = self.find_plan(prepared, arguments, definitions_version)?;
+        let plan = self.find_plan(prepared, arguments)?;
         let last =
-            LastPlan { plan, tags: tags.clone(), definitions_version, epoch: self.session.epoch };
+            LastPlan { plan, tags: tags.clone(), temporary_version, epoch: self.session.epoch };
         self.session.buffers.tags = tags;
         Ok(last)
     }
@@ -384,13 +384,15 @@ impl PreparedStatements<'_> {
         &mut self,
         prepared: &PreparedStatement,
         arguments: &Arguments,
-        definitions_version: u64,
     ) -> Result<Arc<CachedPlan>> {
         let may_share = self.session.shares_plans() && prepared.text.len() <= LONGEST_KEY_BYTES;
         if may_share {
             self.write_prepared_key(prepared, arguments);
-            let found =
-                self.session.instance.plans.get(&self.session.buffers.key, definitions_version);
+            let found = self
+                .session
+                .instance
+                .plans
+                .get(&self.session.buffers.key, self.session.catalog.shared());
             let holds = |plan: &Arc<CachedPlan>| {
                 plan.plan.holds_for(&arguments.values, &self.session.evaluation)
             };

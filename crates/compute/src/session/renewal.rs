@@ -14,8 +14,8 @@
 
 use std::sync::atomic::Ordering;
 
-use firn_api::rows::{ReadMark, RowsError};
-use firn_sql::error::{Result, SqlError};
+use firn_api::rows::ReadMark;
+use firn_sql::error::{ErrorKind, Result};
 use firn_sql::execute::error::from_rows;
 use firn_sql::execute::{GivenRows, Outcome, ResultSink};
 
@@ -42,7 +42,7 @@ impl SqlSession {
         for _ in 0..MOST_RENEWALS {
             let ran = self.execute_in_transaction(input, again(&mut given), sink);
             let Err(refused) = &ran else { return ran };
-            let may_renew = is_conflict(refused)
+            let may_renew = refused.kind == ErrorKind::Conflict
                 && input.plan.is_repeatable
                 && sink.restart()
                 && given.as_mut().is_none_or(|rows| rows.rewind());
@@ -70,8 +70,4 @@ impl SqlSession {
 fn again<'r>(given: &'r mut Option<&mut dyn GivenRows>) -> Option<&'r mut dyn GivenRows> {
     let rows = given.as_mut()?;
     Some(&mut **rows)
-}
-
-fn is_conflict(error: &SqlError) -> bool {
-    error.code == RowsError::WriteConflict.mysql_code()
 }

@@ -62,11 +62,10 @@ impl SqlSession {
             values: vec![Datum::Null; rows.columns()],
             types: vec![SqlType::null(); rows.columns()],
         };
-        let version = self.catalog.definitions_version();
         template.push('\u{1}');
         self.write_key_of(&template, &arguments);
         template.pop();
-        let found = self.instance.plans.get(&self.buffers.key, version);
+        let found = self.instance.plans.get(&self.buffers.key, self.catalog.shared());
         let plan = match found {
             Some(plan) => {
                 count(&self.facts.status.plan_cache_hits);

@@ -181,7 +181,7 @@ impl ShowStatements<'_> {
             Show::Create(ShowCreate::Database { name, .. }) => self.may_use(name),
             Show::Tables { schema, .. }
             | Show::TableStatus { schema, .. }
-            | Show::Triggers { schema, .. } => match self.shown_schema(schema.as_deref()) {
+            | Show::Triggers { schema, .. } => match self.shown_schema(schema.as_deref())? {
                 Some(schema)
                     if !is_open(schema) && !self.session.rights.grants.lists_schema(schema) =>
                 {
@@ -189,7 +189,7 @@ impl ShowStatements<'_> {
                 }
                 _ => Ok(()),
             },
-            Show::Events { schema, .. } => match self.shown_schema(schema.as_deref()) {
+            Show::Events { schema, .. } => match self.shown_schema(schema.as_deref())? {
                 Some(schema) => {
                     self.session.rights.require(&[Need::on_schema(Privilege::EVENT, schema)])
                 }
@@ -207,10 +207,11 @@ impl ShowStatements<'_> {
     }
 
     /// The schema that is listed, if there is such a one.
-    fn shown_schema<'s>(&'s self, named: Option<&'s str>) -> Option<&'s str> {
-        named
-            .or(self.session.state.connection.schema.as_deref())
-            .filter(|schema| self.session.catalog.has_schema(schema))
+    fn shown_schema<'s>(&'s self, named: Option<&'s str>) -> Result<Option<&'s str>> {
+        match named.or(self.session.state.connection.schema.as_deref()) {
+            Some(schema) if self.session.catalog.has_schema(schema)? => Ok(Some(schema)),
+            _ => Ok(None),
+        }
     }
 
     fn may_use(&self, schema: &str) -> Result<()> {

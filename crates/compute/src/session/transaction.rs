@@ -11,7 +11,7 @@
 //! `UNLOCK TABLES`.
 //!
 //! A statement that fails leaves the transaction as it was before it, unless the node has rolled the whole
-//! transaction back (deadlock).
+//! transaction back or lost it ([`SqlError::ends_transaction`]).
 
 use std::sync::Arc;
 
@@ -114,7 +114,7 @@ impl Transactions {
         let next = std::mem::take(&mut self.next);
         let isolation = next.isolation.unwrap_or(settings.isolation);
         let mut inner = node.begin(isolation).map_err(from_rows)?;
-        inner.set_cancelled(Arc::clone(&facts.cancelled));
+        inner.set_cancelled(&facts.cancelled);
         inner.set_lock_wait_timeout(settings.lock_wait_timeout);
         inner.set_first_updater_wins(settings.first_updater_wins);
         let read_only = match access {
@@ -203,9 +203,8 @@ impl Transactions {
 
     /// Ends a statement that failed.
     pub(crate) fn statement_failed(&mut self, error: &SqlError) {
-        let is_ended = error.code == DEADLOCK;
         match &mut self.open {
-            Some(open) if open.lasting && !is_ended => open.inner.end_statement(),
+            Some(open) if open.lasting && !error.ends_transaction() => open.inner.end_statement(),
             Some(_) => self.roll_back_quietly(),
             None => self.metadata.release_transaction(),
         }
@@ -364,9 +363,6 @@ impl Transactions {
         SqlError::new(1399, message)
     }
 }
-
-/// The number of the error after which a transaction is gone.
-const DEADLOCK: u16 = 1213;
 
 fn unknown_xid() -> SqlError {
     SqlError::new(RowsError::NoSuchPrepared.mysql_code(), "XAER_NOTA: Unknown XID")

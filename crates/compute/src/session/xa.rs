@@ -64,7 +64,7 @@ impl XaStatements<'_> {
                     "XAER_RMERR: Fatal error occurred in the transaction branch - check your data for consistency",
                 ));
             }
-            Xa::Recover { convert_xid } => return Ok(Some(self.xa_recover(*convert_xid))),
+            Xa::Recover { convert_xid } => return Ok(Some(self.xa_recover(*convert_xid)?)),
         }
         Ok(None)
     }
@@ -83,8 +83,8 @@ impl XaStatements<'_> {
             return Err(SqlError::new(1400, why));
         }
         let taken = encode_xid(xid);
-        if self.session.instance.node.prepared_transactions().iter().any(|other| **other == *taken)
-        {
+        let prepared = self.session.instance.node.prepared_transactions().map_err(from_rows)?;
+        if prepared.iter().any(|other| **other == *taken) {
             return Err(SqlError::new(1440, "XAER_DUPID: The XID already exists"));
         }
         let node = &*self.session.instance.node;
@@ -99,7 +99,7 @@ impl XaStatements<'_> {
         Ok(())
     }
 
-    fn xa_recover(&self, convert: bool) -> Table {
+    fn xa_recover(&self, convert: bool) -> Result<Table> {
         let number = SqlType::bigint();
         let columns = [
             ("formatID", number.clone()),
@@ -108,7 +108,7 @@ impl XaStatements<'_> {
             ("data", text_type()),
         ];
         let columns = columns.map(|(name, ty)| (name.to_owned(), ty)).into();
-        let xids = self.session.instance.node.prepared_transactions();
+        let xids = self.session.instance.node.prepared_transactions().map_err(from_rows)?;
         let rows = xids.iter().filter_map(|bytes| decode_xid(bytes)).map(|xid| {
             let data = [xid.global.as_slice(), xid.branch.as_slice()].concat();
             let data = if convert { hexadecimal(&data).into_bytes() } else { data };
@@ -119,7 +119,7 @@ impl XaStatements<'_> {
                 Datum::text(data.as_slice()),
             ]
         });
-        Table { columns, rows: rows.collect(), ..Table::default() }
+        Ok(Table { columns, rows: rows.collect(), ..Table::default() })
     }
 }
 

@@ -26,8 +26,8 @@ use crate::table::{ROW_ID_COLUMN, ROW_ID_INDEX, Table};
 use crate::transaction::{IsolationLevel, ReadMode, Transaction, WaitPolicy};
 
 /// A DDL that has not committed yet. Dropping it takes it back.
-pub struct Ddl<'d> {
-    pub(super) dictionary: &'d Dictionary,
+pub struct Ddl {
+    pub(super) dictionary: Arc<Dictionary>,
     pub(super) trx: Transaction,
     changes: Vec<MemoryChange>,
 }
@@ -46,9 +46,9 @@ impl Dictionary {
     ///
     /// # Errors
     /// If as many transactions are open as the engine was set up for.
-    pub fn ddl(&self) -> Result<Ddl<'_>, EngineError> {
+    pub fn ddl(self: &Arc<Dictionary>) -> Result<Ddl, EngineError> {
         let trx = Transaction::begin(&self.system, IsolationLevel::ReadCommitted)?;
-        Ok(Ddl { dictionary: self, trx, changes: Vec::new() })
+        Ok(Ddl { dictionary: Arc::clone(self), trx, changes: Vec::new() })
     }
 
     pub(super) fn next_space(&self) -> Result<SpaceId, EngineError> {
@@ -94,7 +94,7 @@ impl Memory {
     }
 }
 
-impl Ddl<'_> {
+impl Ddl {
     /// Creates a schema. `options` are the SQL layer's own. Blocks.
     ///
     /// # Errors
@@ -301,25 +301,23 @@ impl Ddl<'_> {
     }
 
     /// Changes what rows and trees do not depend on: names of columns and indexes, defaults, the SQL
-    /// layer's own bytes. Blocks until nobody writes the table.
+    /// layer's own bytes. `definition` was made from the version that its `schema_version` names. Blocks
+    /// until nobody writes the table.
     ///
     /// # Errors
-    /// What `change` returns, [`EngineError::Invalid`] if it changed anything else, locks that were not
-    /// granted, or why the dictionary could not be written.
-    pub fn alter_options(
-        &mut self,
-        id: TableId,
-        change: impl FnOnce(&mut TableDefinition) -> Result<(), EngineError>,
-    ) -> Result<(), EngineError> {
-        self.alter_table(id, |definition| {
-            let before = definition.clone();
-            change(definition)?;
-            if is_stored_alike(&before, definition) {
-                return Ok(());
-            }
+    /// [`EngineError::TableChanged`] if the table has another version by now, [`EngineError::Invalid`] if
+    /// anything else differs, locks that were not granted, or why the dictionary could not be written.
+    pub fn alter_options(&mut self, definition: TableDefinition) -> Result<(), EngineError> {
+        let table = self.lock(definition.table_id)?;
+        if table.definition().schema_version != definition.schema_version {
+            return Err(EngineError::TableChanged(definition.table_id));
+        }
+        if !is_stored_alike(table.definition(), &definition) {
             let what = "the change needs the table's rows to be rewritten";
-            Err(EngineError::Invalid(what.to_owned()))
-        })
+            return Err(EngineError::Invalid(what.to_owned()));
+        }
+        self.put_table(definition, Some(&table))?;
+        Ok(())
     }
 
     /// Drops a secondary index. Its pages go once no snapshot can need them. Blocks until nobody writes
@@ -363,7 +361,7 @@ impl Ddl<'_> {
     }
 
     /// Locks a table for a change, and gives its definition with what this DDL has done to it so far.
-    pub(super) fn lock(&mut self, id: TableId) -> Result<Arc<Table>, EngineError> {
+    pub(crate) fn lock(&mut self, id: TableId) -> Result<Arc<Table>, EngineError> {
         if !self.is_temporary(id) {
             self.trx.lock_table(id, LockMode::Exclusive)?;
         }
@@ -410,7 +408,7 @@ impl Ddl<'_> {
 
     /// Creates a space for the table and a root for each index. Rollback drops the space.
     fn create_space(&mut self, definition: &mut TableDefinition) -> Result<(), EngineError> {
-        let dictionary = self.dictionary;
+        let dictionary = Arc::clone(&self.dictionary);
         let space = dictionary.next_space()?;
         self.trx.note_undo(UndoOperation::SpaceCreated { space })?;
         let spaces = dictionary.system.forest().spaces();
@@ -431,7 +429,7 @@ impl Ddl<'_> {
         mut definition: TableDefinition,
         before: Option<&Table>,
     ) -> Result<TableId, EngineError> {
-        let dictionary = self.dictionary;
+        let dictionary = Arc::clone(&self.dictionary);
         let id = definition.table_id;
         definition.schema_version += 1;
         let sequences = match before {

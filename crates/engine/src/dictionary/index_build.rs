@@ -13,14 +13,15 @@
 //! A unique index that finds two rows with the same values ends the build. A build that fails, or that a
 //! crash ends, is taken back: the index leaves the definition, and its pages are freed.
 
-use firn_api::rows::{BuildObserver, BuildProgress, NewIndex, RowsError};
-use firn_base::{IndexId, PageNo, TableId};
-use firn_format::definition::{IndexDefinition, IndexKind, IndexState};
-use firn_format::key::IndexEntry;
 use std::ops::Bound;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
+
+use firn_api::rows::{BuildProgress, NewIndex};
+use firn_base::{IndexId, PageNo, TableId};
+use firn_format::definition::{IndexDefinition, IndexKind, IndexState};
+use firn_format::key::IndexEntry;
 
 use crate::dictionary::{Ddl, Dictionary, stored};
 use crate::error::EngineError;
@@ -45,56 +46,97 @@ struct BatchEnd {
     last: Option<Vec<u8>>,
 }
 
+/// How the waits of a build end.
+#[derive(Debug, Clone)]
+pub struct BuildPatience {
+    /// The longest wait for a lock.
+    pub lock_wait_timeout: Duration,
+    /// The flag by which others end the build.
+    pub cancelled: Option<Arc<AtomicBool>>,
+}
+
+impl Default for BuildPatience {
+    fn default() -> BuildPatience {
+        BuildPatience { lock_wait_timeout: Duration::from_secs(50), cancelled: None }
+    }
+}
+
+/// An index that is being built. Dropping it takes the index out of the definition; a thread that
+/// panics leaves that to the next start.
+pub struct IndexBuild {
+    dictionary: Arc<Dictionary>,
+    table: TableId,
+    index: IndexId,
+    patience: BuildPatience,
+    entries_estimated: f64,
+    /// The last row that has its entry.
+    after: Option<Vec<u8>>,
+    rows_done: u64,
+    batch_rows: usize,
+    is_filled: bool,
+    is_ready: bool,
+}
+
 impl Dictionary {
     /// Adds an index to a table, while others read and write it. `progress` is called after each batch,
     /// and ends the build by returning false. Blocks for as long as it takes.
     ///
     /// # Errors
-    /// [`EngineError::DuplicateKey`] if the index is to be unique and the rows do not allow it,
-    /// [`EngineError::IndexExists`], [`EngineError::Definition`] if there cannot be such an index,
-    /// [`LockError::Cancelled`] if `progress` ended it, locks that were not granted, or why a page or the
-    /// log could not be had. The index is then gone.
+    /// As [`Dictionary::begin_index`] and [`IndexBuild::step`]; [`LockError::Cancelled`] if `progress`
+    /// ended it. The index is then gone.
     pub fn add_index(
-        &self,
+        self: &Arc<Dictionary>,
         table: TableId,
         new: &NewIndex,
         mut progress: impl FnMut(BuildProgress) -> bool,
     ) -> Result<IndexId, EngineError> {
-        self.add_index_watched(table, new, &mut progress)
+        let mut build = self.begin_index(table, new, BuildPatience::default())?;
+        while !build.is_filled() {
+            if !progress(build.step()?) {
+                return Err(LockError::Cancelled.into());
+            }
+        }
+        build.finish()
     }
 
-    /// As [`Dictionary::add_index`]; `observer` is told of more.
+    /// Puts an index into a table's definition, where writers keep it up from then on. Blocks until
+    /// nobody writes the table.
     ///
     /// # Errors
-    /// As [`Dictionary::add_index`], and what `observer` answers.
-    pub fn add_index_watched(
-        &self,
+    /// [`EngineError::IndexExists`], [`EngineError::Definition`] if there cannot be such an index, locks
+    /// that were not granted, or why a page or the log could not be had.
+    pub fn begin_index(
+        self: &Arc<Dictionary>,
         table: TableId,
         new: &NewIndex,
-        observer: &mut dyn BuildObserver,
-    ) -> Result<IndexId, EngineError> {
-        observer.definition_changes().map_err(refused)?;
-        let index = self.start_build(table, new, &*observer)?;
-        observer.definition_changed();
-        let built = self.fill(table, index, observer);
-        let built = built.and_then(|()| {
-            observer.definition_changes().map_err(refused)?;
-            self.finish_build(table, index, &*observer)
-        });
-        if let Err(error) = built {
-            self.take_back_build(table, index)?;
-            return Err(error);
-        }
-        Ok(index)
+        patience: BuildPatience,
+    ) -> Result<IndexBuild, EngineError> {
+        let index = self.start_build(table, new, &patience)?;
+        let mut build = IndexBuild {
+            dictionary: Arc::clone(self),
+            table,
+            index,
+            patience,
+            entries_estimated: 0.0,
+            after: None,
+            rows_done: 0,
+            batch_rows: FEWEST_BATCH_ROWS,
+            is_filled: false,
+            is_ready: false,
+        };
+        let clustered = self.table(table).ok_or(EngineError::NoSuchTable(table))?.clustered();
+        let estimate = self.system.forest().tree(clustered).estimate(&[], None)?;
+        build.entries_estimated = estimate.entries;
+        Ok(build)
     }
 
     fn start_build(
-        &self,
+        self: &Arc<Dictionary>,
         table: TableId,
         new: &NewIndex,
-        observer: &dyn BuildObserver,
+        patience: &BuildPatience,
     ) -> Result<IndexId, EngineError> {
-        let mut ddl = self.ddl_watched(observer)?;
+        let mut ddl = self.patient_ddl(patience)?;
         let mut root = IndexId(0);
         ddl.alter_table(table, |definition| {
             if definition.indexes.iter().any(|index| index.name == new.name) {
@@ -121,35 +163,18 @@ impl Dictionary {
         Ok(root)
     }
 
-    /// A change whose waits end when the observer says so.
-    fn ddl_watched(&self, observer: &dyn BuildObserver) -> Result<Ddl<'_>, EngineError> {
+    fn patient_ddl(self: &Arc<Dictionary>, patience: &BuildPatience) -> Result<Ddl, EngineError> {
         let mut ddl = self.ddl()?;
-        let (cancelled, timeout) = observer.patience();
-        ddl.set_lock_wait_timeout(timeout);
-        if let Some(flag) = cancelled {
-            ddl.set_cancelled(flag);
+        ddl.set_lock_wait_timeout(patience.lock_wait_timeout);
+        if let Some(flag) = &patience.cancelled {
+            ddl.set_cancelled(Arc::clone(flag));
         }
         Ok(ddl)
     }
 
-    fn finish_build(
-        &self,
-        table: TableId,
-        index: IndexId,
-        observer: &dyn BuildObserver,
-    ) -> Result<(), EngineError> {
-        let mut ddl = self.ddl_watched(observer)?;
-        ddl.alter_table(table, |definition| {
-            let found = definition.indexes.iter_mut().find(|other| other.index_id == index);
-            found.ok_or(EngineError::NoSuchTree(index))?.state = IndexState::Ready;
-            Ok(())
-        })?;
-        ddl.commit()
-    }
-
     /// Takes an index out that was not finished. Changes nothing if it is gone already.
     pub(super) fn take_back_build(
-        &self,
+        self: &Arc<Dictionary>,
         table: TableId,
         index: IndexId,
     ) -> Result<(), EngineError> {
@@ -169,83 +194,96 @@ impl Dictionary {
         ddl.drop_tree(index)?;
         ddl.commit()
     }
+}
 
-    fn fill(
-        &self,
-        table: TableId,
-        index: IndexId,
-        observer: &mut dyn BuildObserver,
-    ) -> Result<(), EngineError> {
-        let clustered = self.table(table).ok_or(EngineError::NoSuchTable(table))?.clustered();
-        let estimate = self.system.forest().tree(clustered).estimate(&[], None)?;
-        let (mut after, mut rows_done, mut deadlocks) = (None, 0, 0);
-        let mut batch_rows = FEWEST_BATCH_ROWS;
-        loop {
-            let patience = observer.patience();
-            let end = match self.fill_batch(table, index, after.as_deref(), batch_rows, patience) {
+impl IndexBuild {
+    /// Whether all rows have their entries.
+    #[must_use]
+    pub fn is_filled(&self) -> bool {
+        self.is_filled
+    }
+
+    /// Puts in the entries of a batch of rows. Blocks for I/O and row locks.
+    ///
+    /// # Errors
+    /// [`EngineError::DuplicateKey`] if the index is to be unique and the rows do not allow it, a
+    /// cancelled build, locks that were not granted, or why a page or the log could not be had.
+    pub fn step(&mut self) -> Result<BuildProgress, EngineError> {
+        let mut deadlocks = 0;
+        let end = loop {
+            match self.fill_batch() {
                 Err(EngineError::Lock(LockError::Deadlock { .. })) if deadlocks < MAX_DEADLOCKS => {
                     deadlocks += 1;
-                    batch_rows = (batch_rows / 2).max(FEWEST_BATCH_ROWS);
-                    continue;
+                    self.batch_rows = (self.batch_rows / 2).max(FEWEST_BATCH_ROWS);
                 }
-                other => other?,
-            };
-            deadlocks = 0;
-            batch_rows = (batch_rows * 2).min(MOST_BATCH_ROWS);
-            rows_done += end.rows;
-            let rows_estimated = estimate.entries.max(rows_done as f64);
-            if !observer.progress(BuildProgress { rows_done, rows_estimated }) {
-                return Err(LockError::Cancelled.into());
+                other => break other?,
             }
-            match end.last {
-                Some(last) => after = Some(last),
-                None => return Ok(()),
-            }
-        }
+        };
+        self.batch_rows = (self.batch_rows * 2).min(MOST_BATCH_ROWS);
+        self.rows_done += end.rows;
+        self.is_filled = end.last.is_none();
+        self.after = end.last;
+        let rows_estimated = self.entries_estimated.max(self.rows_done as f64);
+        Ok(BuildProgress { rows_done: self.rows_done, rows_estimated })
     }
 
     /// Puts the entries of the rows behind `after` in, as many as a batch takes.
-    fn fill_batch(
-        &self,
-        table: TableId,
-        index: IndexId,
-        after: Option<&[u8]>,
-        batch_rows: usize,
-        (cancelled, timeout): (Option<Arc<AtomicBool>>, Duration),
-    ) -> Result<BatchEnd, EngineError> {
-        let mut trx = Transaction::begin(&self.system, IsolationLevel::ReadCommitted)?;
-        trx.set_lock_wait_timeout(timeout);
-        if let Some(flag) = cancelled {
-            trx.set_cancelled(flag);
+    fn fill_batch(&self) -> Result<BatchEnd, EngineError> {
+        let system = &self.dictionary.system;
+        let mut trx = Transaction::begin(system, IsolationLevel::ReadCommitted)?;
+        trx.set_lock_wait_timeout(self.patience.lock_wait_timeout);
+        if let Some(flag) = &self.patience.cancelled {
+            trx.set_cancelled(Arc::clone(flag));
         }
-        let table = self.table_for_write(&mut trx, table)?;
+        let table = self.dictionary.table_for_write(&mut trx, self.table)?;
+        let after = self.after.as_deref();
         let low = after.map_or(Bound::Unbounded, |key| Bound::Excluded(key.to_vec()));
         let range = KeyRange { low, high: Bound::Unbounded };
         let mode = ReadMode::Share(WaitPolicy::Wait);
         let mut cursor = Cursor::new(table.clustered(), range, Direction::Forward, mode);
         let (mut entries, mut last) = (RecordRun::default(), None);
-        while entries.len() < batch_rows && cursor.fetch(&mut trx)? {
+        while entries.len() < self.batch_rows && cursor.fetch(&mut trx)? {
             for (key, payload) in cursor.rows() {
-                let entry = entry_of(&table, &trx, index, key, payload)?;
+                let entry = entry_of(&table, &trx, self.index, key, payload)?;
                 entries.push(&entry.key, &entry.value);
             }
             last = cursor.rows().last().map(|(key, _)| key.to_vec());
         }
         // In key order, neighbours share pages.
         entries.sort();
-        put_entries(&mut trx, index, &mut entries)?;
-        let is_end = entries.len() < batch_rows;
+        put_entries(&mut trx, self.index, &mut entries)?;
+        let is_end = entries.len() < self.batch_rows;
         trx.commit_without_waiting()?;
         Ok(BatchEnd { rows: entries.len() as u64, last: last.filter(|_| !is_end) })
     }
+
+    /// Lets statements use the index. Blocks until nobody writes the table.
+    ///
+    /// # Errors
+    /// Locks that were not granted, or the log has failed. The index is then gone.
+    pub fn finish(mut self) -> Result<IndexId, EngineError> {
+        let index = self.index;
+        let mut ddl = self.dictionary.patient_ddl(&self.patience)?;
+        ddl.alter_table(self.table, |definition| {
+            let found = definition.indexes.iter_mut().find(|other| other.index_id == index);
+            found.ok_or(EngineError::NoSuchTree(index))?.state = IndexState::Ready;
+            Ok(())
+        })?;
+        ddl.commit()?;
+        self.is_ready = true;
+        Ok(index)
+    }
 }
 
-/// What an observer answered, in the engine's words.
-fn refused(error: RowsError) -> EngineError {
-    match error {
-        RowsError::Deadlock => LockError::Deadlock { cycle: Vec::new() }.into(),
-        RowsError::LockWaitTimeout => LockError::Timeout.into(),
-        _ => LockError::Cancelled.into(),
+impl Drop for IndexBuild {
+    fn drop(&mut self) {
+        if self.is_ready || std::thread::panicking() {
+            return;
+        }
+        if let Err(error) = self.dictionary.take_back_build(self.table, self.index) {
+            let (table, index) = (self.table.0, self.index);
+            tracing::warn!(%error, table, %index, "a half-built index stays until the next start");
+        }
     }
 }
 

@@ -208,7 +208,7 @@ impl Dictionary {
     }
 
     /// Drops indexes that were being built when the node stopped.
-    fn take_back_builds(&self) -> Result<(), EngineError> {
+    fn take_back_builds(self: &Arc<Dictionary>) -> Result<(), EngineError> {
         for table in self.tables() {
             let half_built = table.definition().indexes.iter();
             let half_built = half_built.filter(|index| index.state == IndexState::Building);

@@ -62,7 +62,7 @@ fn reopen(database: &Database) -> Arc<Dictionary> {
     Dictionary::open(&database.node.system, Arc::new(BinaryCollation)).unwrap()
 }
 
-fn ddl<R>(database: &Database, change: impl FnOnce(&mut Ddl<'_>) -> Result<R, EngineError>) -> R {
+fn ddl<R>(database: &Database, change: impl FnOnce(&mut Ddl) -> Result<R, EngineError>) -> R {
     let mut ddl = database.dictionary.ddl().unwrap();
     let result = change(&mut ddl).unwrap();
     ddl.commit().unwrap();
@@ -258,17 +258,14 @@ fn columns_come_and_go_without_a_rewrite() {
     expected.push(Value::Int(5));
     assert_eq!(found, expected);
     trx.commit().unwrap();
-    let options = |definition: &mut TableDefinition| {
-        definition.columns[3].column_type = ColumnType::Int(IntWidth::Eight);
-        Ok(())
-    };
-    assert!(database.dictionary.ddl().unwrap().alter_options(table.id(), options).is_err());
-    ddl(&database, |ddl| {
-        ddl.alter_options(table.id(), |definition| {
-            definition.columns[3].name = "d".to_owned();
-            Ok(())
-        })
-    });
+    let mut wider = database.dictionary.table(table.id()).unwrap().definition().clone();
+    wider.columns[3].column_type = ColumnType::Int(IntWidth::Eight);
+    assert!(database.dictionary.ddl().unwrap().alter_options(wider).is_err());
+    let mut renamed = database.dictionary.table(table.id()).unwrap().definition().clone();
+    renamed.columns[3].name = "d".to_owned();
+    ddl(&database, |ddl| ddl.alter_options(renamed.clone()));
+    let again = database.dictionary.ddl().unwrap().alter_options(renamed);
+    assert!(matches!(again, Err(EngineError::TableChanged(_))), "made from an older version");
     assert_eq!(reopen(&database).table(table.id()).unwrap().definition().columns[3].name, "d");
     assert_clean(&database);
 }

@@ -32,8 +32,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use firn_api::rows::{
-    DetachedLocks, LockDuration, LockMark, LockPatience, MetadataContext, MetadataLock,
-    MetadataLocks, RowsError, RowsResult,
+    Cancellation, DetachedLocks, LockDuration, LockMark, LockPatience, MetadataContext,
+    MetadataLock, MetadataLocks, RowsError, RowsResult,
 };
 use firn_base::TableId;
 use firn_base::clock::Clock;
@@ -241,10 +241,7 @@ impl LockContext {
             if verdict.is_none_or(|verdict| verdict.is_some()) {
                 break RowsError::Cancelled;
             }
-            if patience
-                .cancelled
-                .is_some_and(|flag| flag.load(std::sync::atomic::Ordering::Relaxed))
-            {
+            if patience.cancelled.is_some_and(Cancellation::is_cancelled) {
                 break RowsError::Cancelled;
             }
             let waited = now().saturating_sub(began);

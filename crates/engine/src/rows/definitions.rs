@@ -1,34 +1,34 @@
 //! A change of definitions behind the seam.
 
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use firn_api::rows::{ChangeDefinition, Definitions, MetadataContext, RowsError, RowsResult};
+use firn_api::rows::{Cancellation, Definitions, MetadataContext, RowsResult};
 use firn_base::TableId;
 use firn_format::definition::{ColumnDefinition, TableDefinition};
 
 use crate::dictionary::Ddl;
-use crate::error::EngineError;
+
+use super::error::of_commit;
 
 /// See the module's page.
-pub(super) struct DefinitionChange<'d> {
-    ddl: Ddl<'d>,
+pub(super) struct DefinitionChange {
+    ddl: Ddl,
 }
 
-impl<'d> DefinitionChange<'d> {
-    pub(super) fn new(ddl: Ddl<'d>) -> DefinitionChange<'d> {
+impl DefinitionChange {
+    pub(super) fn new(ddl: Ddl) -> DefinitionChange {
         DefinitionChange { ddl }
     }
 }
 
-impl Definitions for DefinitionChange<'_> {
+impl Definitions for DefinitionChange {
     fn set_lock_wait_timeout(&mut self, timeout: Duration) {
         self.ddl.set_lock_wait_timeout(timeout);
     }
 
-    fn set_cancelled(&mut self, flag: Arc<AtomicBool>) {
-        self.ddl.set_cancelled(flag);
+    fn set_cancelled(&mut self, cancellation: &Arc<Cancellation>) {
+        self.ddl.set_cancelled(Arc::clone(cancellation.flag()));
     }
 
     fn set_metadata_context(&mut self, context: Arc<dyn MetadataContext>) {
@@ -77,19 +77,12 @@ impl Definitions for DefinitionChange<'_> {
         Ok(self.ddl.drop_column(table, ordinal)?)
     }
 
-    fn alter_options(&mut self, table: TableId, change: ChangeDefinition<'_>) -> RowsResult<()> {
-        let mut refused: Option<RowsError> = None;
-        let altered = self.ddl.alter_options(table, |definition: &mut TableDefinition| {
-            change(definition).map_err(|error| {
-                let told = EngineError::Invalid(error.to_string());
-                refused = Some(error);
-                told
-            })
-        });
-        match refused {
-            Some(error) => Err(error),
-            None => Ok(altered?),
-        }
+    fn lock_definition(&mut self, table: TableId) -> RowsResult<TableDefinition> {
+        Ok(self.ddl.lock(table)?.definition().clone())
+    }
+
+    fn alter_options(&mut self, definition: TableDefinition) -> RowsResult<()> {
+        Ok(self.ddl.alter_options(definition)?)
     }
 
     fn drop_index(&mut self, table: TableId, name: &str) -> RowsResult<()> {
@@ -97,6 +90,6 @@ impl Definitions for DefinitionChange<'_> {
     }
 
     fn commit(self: Box<Self>) -> RowsResult<()> {
-        Ok(self.ddl.commit()?)
+        self.ddl.commit().map_err(of_commit)
     }
 }

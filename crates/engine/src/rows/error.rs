@@ -1,5 +1,6 @@
 //! The engine's errors in the seam's words.
 
+use firn_api::LogError;
 use firn_api::rows::RowsError;
 
 use crate::error::EngineError;
@@ -21,7 +22,23 @@ impl From<EngineError> for RowsError {
             EngineError::TableExists { schema, name } => RowsError::TableExists { schema, name },
             EngineError::IndexExists(name) => RowsError::IndexExists(name),
             EngineError::NoSuchIndex(name) => RowsError::NoSuchIndex(name),
+            EngineError::Log(LogError::NoRoom { .. }) => {
+                RowsError::DiskFull { message: error.to_string() }
+            }
+            EngineError::NoMemory(_) | EngineError::Fabric(_) => {
+                RowsError::NoMemory { message: error.to_string() }
+            }
             other => RowsError::Other { code: other.mysql_code(), message: other.to_string() },
         }
+    }
+}
+
+/// The error of a commit. Where the log has failed, what was appended may be durable or not.
+pub(super) fn of_commit(error: EngineError) -> RowsError {
+    match error {
+        EngineError::Log(LogError::Failed { .. }) => {
+            RowsError::OutcomeUnknown { reason: error.to_string().into() }
+        }
+        other => other.into(),
     }
 }

@@ -19,16 +19,18 @@ mod transaction;
 
 use std::any::Any;
 use std::sync::Arc;
+use std::time::Duration;
 
 use firn_api::rows::{
-    BuildObserver, DatabaseNode, Definitions, Estimate, IsolationLevel, MetadataContext,
-    MetadataLocks, NewIndex, RowsError, RowsResult, TableRef, Transaction,
+    BuildProgress, Cancellation, DatabaseNode, Definitions, Estimate, IndexBuild, IsolationLevel,
+    MetadataContext, MetadataLocks, NewIndex, RowsError, RowsResult, TableRef, Transaction,
 };
 use firn_base::{Cts, TableId};
 use firn_format::definition::{TableDefinition, TableLayout};
 use firn_format::key::{CollationKeys, KeyRange};
 
 use crate::dictionary::Dictionary;
+use crate::dictionary::index_build::{self, BuildPatience};
 use crate::error::EngineError;
 use crate::metadata_lock::LockContext;
 use crate::table::{SecondaryIndex, Table};
@@ -124,39 +126,41 @@ impl DatabaseNode for EngineNode {
         self.dictionary.version()
     }
 
-    fn schemas(&self) -> Vec<Box<str>> {
-        self.dictionary.schemas()
+    fn schemas(&self) -> RowsResult<Vec<Box<str>>> {
+        Ok(self.dictionary.schemas())
     }
 
-    fn schema_options(&self, schema: &str) -> Option<Arc<[u8]>> {
-        self.dictionary.schema_options(schema)
+    fn schema_options(&self, schema: &str) -> RowsResult<Option<Arc<[u8]>>> {
+        Ok(self.dictionary.schema_options(schema))
     }
 
-    fn tables_of(&self, schema: &str) -> Option<Vec<TableRef>> {
-        let tables = self.dictionary.tables_of(schema)?;
-        Some(tables.into_iter().map(|table| table as TableRef).collect())
+    fn tables_of(&self, schema: &str) -> RowsResult<Option<Vec<TableRef>>> {
+        let tables = self.dictionary.tables_of(schema);
+        Ok(tables.map(|tables| tables.into_iter().map(|table| table as TableRef).collect()))
     }
 
-    fn table_named(&self, schema: &str, name: &str) -> Option<TableRef> {
-        self.dictionary.table_named(schema, name).map(|table| table as TableRef)
+    fn table_named(&self, schema: &str, name: &str) -> RowsResult<Option<TableRef>> {
+        Ok(self.dictionary.table_named(schema, name).map(|table| table as TableRef))
     }
 
-    fn table(&self, table: TableId) -> Option<TableRef> {
-        self.dictionary.table(table).map(|table| table as TableRef)
+    fn table(&self, table: TableId) -> RowsResult<Option<TableRef>> {
+        Ok(self.dictionary.table(table).map(|table| table as TableRef))
     }
 
-    fn change_definitions(&self) -> RowsResult<Box<dyn Definitions + '_>> {
+    fn change_definitions(&self) -> RowsResult<Box<dyn Definitions>> {
         Ok(Box::new(definitions::DefinitionChange::new(self.dictionary.ddl()?)))
     }
 
-    fn add_index(
+    fn begin_index(
         &self,
         table: TableId,
         new: &NewIndex,
-        observer: &mut dyn BuildObserver,
-    ) -> RowsResult<()> {
-        self.dictionary.add_index_watched(table, new, observer)?;
-        Ok(())
+        lock_wait_timeout: Duration,
+        cancelled: Option<&Arc<Cancellation>>,
+    ) -> RowsResult<Box<dyn IndexBuild>> {
+        let cancelled = cancelled.map(|cancellation| Arc::clone(cancellation.flag()));
+        let patience = BuildPatience { lock_wait_timeout, cancelled };
+        Ok(Box::new(self.dictionary.begin_index(table, new, patience)?))
     }
 
     fn metadata_locks(&self) -> Arc<dyn MetadataLocks> {
@@ -190,8 +194,8 @@ impl DatabaseNode for EngineNode {
         Ok(forest.tree(tree).estimate(&range.start, range.end.as_deref())?)
     }
 
-    fn prepared_transactions(&self) -> Vec<Box<[u8]>> {
-        self.dictionary.system().prepared_transactions()
+    fn prepared_transactions(&self) -> RowsResult<Vec<Box<[u8]>>> {
+        Ok(self.dictionary.system().prepared_transactions())
     }
 
     fn commit_prepared(&self, xid: &[u8], at: Option<Cts>) -> RowsResult<()> {
@@ -203,9 +207,24 @@ impl DatabaseNode for EngineNode {
     }
 }
 
+impl IndexBuild for index_build::IndexBuild {
+    fn step(&mut self) -> RowsResult<BuildProgress> {
+        Ok(index_build::IndexBuild::step(self)?)
+    }
+
+    fn is_filled(&self) -> bool {
+        index_build::IndexBuild::is_filled(self)
+    }
+
+    fn finish(self: Box<Self>) -> RowsResult<()> {
+        index_build::IndexBuild::finish(*self)?;
+        Ok(())
+    }
+}
+
 fn prepared_error(error: EngineError) -> RowsError {
     match error {
         EngineError::Invalid(_) => RowsError::NoSuchPrepared,
-        other => other.into(),
+        other => error::of_commit(other),
     }
 }

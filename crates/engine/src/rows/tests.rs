@@ -1,13 +1,13 @@
 //! One pass through the seam: definitions, writes, reads by key, entry and range, errors.
 
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
+use std::time::Duration;
 
 use firn_api::rows::{
-    DatabaseNode, Direction, IsolationLevel, ReadMode, RowContent, RowsError, ScanOptions,
-    TableRef, Transaction, WaitPolicy,
+    Cancellation, DatabaseNode, Direction, IsolationLevel, NewIndex, ReadMode, RowContent,
+    RowsError, ScanOptions, TableRef, Transaction, WaitPolicy,
 };
-use firn_format::definition::{ColumnDefinition, IndexKind};
+use firn_format::definition::{ColumnDefinition, IndexKind, IndexPart};
 use firn_format::key::KeyRange;
 use firn_format::row::RowView;
 use firn_format::value::{CollationId, ColumnType, IntWidth, Value, ValueRef};
@@ -31,7 +31,7 @@ fn node_with_table() -> (Database, EngineNode, TableRef) {
     ];
     let table = database.create(table_definition("t", columns, indexes));
     let node = EngineNode::new(Arc::clone(&database.dictionary));
-    let table = node.table(table.id()).unwrap();
+    let table = node.table(table.id()).unwrap().unwrap();
     (database, node, table)
 }
 
@@ -115,19 +115,43 @@ fn a_cancelled_transaction_scans_no_further() {
     let (_database, node, table) = node_with_table();
     let mut trx = node.begin(IsolationLevel::RepeatableRead).unwrap();
     trx.insert(&table, &row(1, "ada")).unwrap();
-    trx.set_cancelled(Arc::new(AtomicBool::new(true)));
+    let cancellation = Arc::new(Cancellation::default());
+    trx.set_cancelled(&cancellation);
+    cancellation.cancel();
     let options = ScanOptions::all();
     let mut scan = trx.scan(&table, &options).unwrap();
     assert_eq!(scan.fetch(&mut *trx), Err(RowsError::Cancelled));
 }
 
 #[test]
-fn a_refused_change_of_options_tells_its_own_error() {
+fn options_that_were_made_from_an_older_definition_are_refused() {
     let (_database, node, table) = node_with_table();
+    let id = table.definition().table_id;
     let mut change = node.change_definitions().unwrap();
-    let refused = RowsError::Other { code: 1067, message: "Invalid default value for 'x'".into() };
-    let told = change
-        .alter_options(table.definition().table_id, &mut |_| Err(refused.clone()))
-        .unwrap_err();
-    assert_eq!(told, refused);
+    let mut definition = change.lock_definition(id).unwrap();
+    definition.options = b"first".to_vec();
+    change.alter_options(definition.clone()).unwrap();
+    assert_eq!(change.lock_definition(id).unwrap().options, b"first");
+    assert_eq!(change.alter_options(definition), Err(RowsError::TableChanged(id)));
+    change.commit().unwrap();
+}
+
+#[test]
+fn a_build_that_is_dropped_leaves_no_index() {
+    let (_database, node, table) = node_with_table();
+    let id = table.definition().table_id;
+    let new = NewIndex {
+        name: "later".to_owned(),
+        unique: false,
+        parts: vec![IndexPart::ascending(1)],
+        options: Vec::new(),
+    };
+    let begin = || node.begin_index(id, &new, Duration::from_secs(1), None).unwrap();
+    let mut build = begin();
+    build.step().unwrap();
+    assert!(build.is_filled());
+    drop(build);
+    assert_eq!(node.table(id).unwrap().unwrap().definition().indexes.len(), 2);
+    begin().finish().unwrap();
+    assert_eq!(node.table(id).unwrap().unwrap().definition().indexes.len(), 3);
 }

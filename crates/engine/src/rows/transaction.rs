@@ -2,11 +2,10 @@
 
 use std::ops::Range;
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use firn_api::rows::{
-    DetachedLocks, Fetched, HeldLeaves, IsolationLevel, LeafVersion, MetadataContext, Prepared,
+    Cancellation, DetachedLocks, Fetched, HeldLeaves, IsolationLevel, MetadataContext, Prepared,
     ReadMark, ReadMode, RowBatch, RowsError, RowsResult, Savepoint, Scan, ScanOptions, ScanRow,
     TableRef, Transaction as RowsTransaction,
 };
@@ -23,6 +22,7 @@ use crate::table::{self, Table, TableScan};
 use crate::transaction::{self, Transaction};
 
 use super::buffers::SpareBuffers;
+use super::error::of_commit;
 use super::{engine_table, secondary, shared_engine_table};
 
 /// An open transaction of this process's engine.
@@ -85,8 +85,8 @@ impl RowsTransaction for EngineTransaction {
         self.inner.set_first_updater_wins(refuses);
     }
 
-    fn set_cancelled(&mut self, flag: Arc<AtomicBool>) {
-        self.inner.set_cancelled(flag);
+    fn set_cancelled(&mut self, cancellation: &Arc<Cancellation>) {
+        self.inner.set_cancelled(Arc::clone(cancellation.flag()));
     }
 
     fn set_metadata_context(&mut self, context: Arc<dyn MetadataContext>) {
@@ -266,7 +266,7 @@ impl RowsTransaction for EngineTransaction {
     }
 
     fn commit(self: Box<Self>) -> RowsResult<()> {
-        Ok(self.inner.commit()?)
+        self.inner.commit().map_err(of_commit)
     }
 
     fn rollback(self: Box<Self>) -> RowsResult<()> {
@@ -274,7 +274,7 @@ impl RowsTransaction for EngineTransaction {
     }
 
     fn prepare(self: Box<Self>, xid: &[u8], locks: DetachedLocks) -> RowsResult<Prepared> {
-        Ok(self.inner.prepare(xid, locks)?)
+        self.inner.prepare(xid, locks).map_err(of_commit)
     }
 }
 
@@ -302,7 +302,7 @@ impl Scan for EngineScan {
     fn fetch_unless_held(
         &mut self,
         trx: &mut dyn RowsTransaction,
-        held: &mut dyn FnMut(LeafVersion) -> Option<HeldLeaves>,
+        held: HeldLeaves<'_>,
     ) -> RowsResult<Fetched> {
         Ok(self.scan.fetch_unless_held(engine_transaction(trx)?, held)?)
     }

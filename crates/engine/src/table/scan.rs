@@ -175,15 +175,15 @@ impl TableScan {
         Ok(has_more)
     }
 
-    /// As [`TableScan::fetch`], but leaves whose rows the caller holds are passed over; see [`api::Scan`]. Where rows
-    /// are behind entries nothing is asked: a leaf of the index does not tell whether they have changed.
+    /// As [`TableScan::fetch`], but leaves whose rows the caller has are passed over; see [`api::Scan`]. Where rows
+    /// are behind entries no leaf is named: a leaf of the index does not tell whether they have changed.
     ///
     /// # Errors
     /// As [`TableScan::fetch`].
     pub fn fetch_unless_held(
         &mut self,
         trx: &mut impl RecordReader,
-        held: &mut dyn FnMut(api::LeafVersion) -> Option<api::HeldLeaves>,
+        held: api::HeldLeaves<'_>,
     ) -> Result<api::Fetched, EngineError> {
         if matches!(self.path, Path::Lookup) {
             let has_more = self.fetch(trx)?;

@@ -99,8 +99,21 @@ enum Content {
     Held(usize),
 }
 
-/// Asked of a leaf that comes next as a whole: whether the caller holds its rows, and those of the leaves behind it.
-pub(crate) type AskHeld<'h> = &'h mut dyn FnMut(LeafVersion) -> Option<HeldLeaves>;
+/// What a look at the next leaf came to.
+enum Look {
+    /// Rows are in the batch, or leaves were passed over.
+    Next(Next),
+    /// The leaf comes next as a whole, and the caller may have it.
+    Named(LeafVersion),
+}
+
+/// A leaf of which all slots come next.
+struct WholeLeaf {
+    version: LeafVersion,
+    right: PageNo,
+    /// Where the cursor goes on behind it.
+    next: Next,
+}
 
 /// A row whose newest version the reader does not see.
 #[derive(Debug)]
@@ -173,7 +186,8 @@ enum Stopped {
 }
 
 fn version_of(leaf: &TreePage<'_>) -> LeafVersion {
-    LeafVersion { page: leaf.page_id(), lsn: leaf.page().lsn() }
+    let page = leaf.page();
+    LeafVersion { stream: page.log_stream(), page: leaf.page_id(), lsn: page.lsn() }
 }
 
 impl Cursor {
@@ -242,15 +256,15 @@ impl Cursor {
         Ok(self.fetch_next(trx, None)? != Fetched::End)
     }
 
-    /// As [`Cursor::fetch`], but leaves whose rows the caller holds are passed over; see
-    /// [`firn_api::rows::Scan::fetch_unless_held`]. Reads that lock ask nothing.
+    /// As [`Cursor::fetch`], but leaves whose rows the caller has are passed over; see
+    /// [`firn_api::rows::Scan::fetch_unless_held`]. Reads that lock name no leaf.
     ///
     /// # Errors
     /// As [`Cursor::fetch`].
     pub fn fetch_unless_held(
         &mut self,
         trx: &mut Transaction,
-        held: AskHeld<'_>,
+        held: HeldLeaves<'_>,
     ) -> Result<Fetched, EngineError> {
         self.fetch_next(trx, Some(held))
     }
@@ -258,7 +272,7 @@ impl Cursor {
     pub(super) fn fetch_next(
         &mut self,
         trx: &mut Transaction,
-        held: Option<AskHeld<'_>>,
+        held: Option<HeldLeaves<'_>>,
     ) -> Result<Fetched, EngineError> {
         match self.mode.lock(trx.isolation) {
             None => self.fetch_consistent(trx, held),
@@ -273,7 +287,7 @@ impl Cursor {
     pub(crate) fn fetch_consistent(
         &mut self,
         trx: &mut ReadTransaction,
-        mut held: Option<AskHeld<'_>>,
+        mut held: Option<HeldLeaves<'_>>,
     ) -> Result<Fetched, EngineError> {
         trx.check_open()?;
         trx.check_cancelled()?;
@@ -283,7 +297,13 @@ impl Cursor {
         }
         while let Some(from) = self.next.take() {
             self.batch.clear();
-            self.next = self.look(trx, &from, &mut held)?;
+            self.next = match self.look(trx, &from, held)? {
+                Look::Next(next) => next,
+                Look::Named(leaf) => {
+                    self.next = Some(from);
+                    return Ok(Fetched::Next(leaf));
+                }
+            };
             self.replace_unseen(trx)?;
             self.read_ahead(trx);
             if let Content::Held(leaves) = self.batch.content {
@@ -291,6 +311,10 @@ impl Cursor {
             }
             if let Some(rows) = self.take_rows() {
                 return Ok(rows);
+            }
+            // What the caller has was said of a leaf that had no rows.
+            if let Some(HeldLeaves::Leaves(_)) = held {
+                held = Some(HeldLeaves::Unknown);
             }
             trx.check_cancelled()?;
         }
@@ -335,19 +359,32 @@ impl Cursor {
         }))
     }
 
-    /// Looks at the next leaf, unless the caller holds its rows.
+    /// Looks at the next leaf, unless the caller has its rows.
     fn look(
         &mut self,
         trx: &ReadTransaction,
         from: &Bound<Vec<u8>>,
-        held: &mut Option<AskHeld<'_>>,
-    ) -> Result<Next, EngineError> {
-        if let Some(held) = held
-            && let Some(passed) = self.look_held(trx, from, held)?
-        {
-            return Ok(passed);
+        held: Option<HeldLeaves<'_>>,
+    ) -> Result<Look, EngineError> {
+        match held {
+            Some(HeldLeaves::Unknown) => {
+                if let Some(front) = self.whole_leaf(trx, from)? {
+                    return Ok(Look::Named(front.version));
+                }
+            }
+            Some(HeldLeaves::Leaves(leaves)) => {
+                if let Some(front) = self.whole_leaf(trx, from)?
+                    && leaves.first() == Some(&front.version)
+                {
+                    // What was committed may be so recent that it is not durable yet.
+                    trx.note_observed_all();
+                    self.batch.clear();
+                    return Ok(Look::Next(self.pass_over(trx, leaves, front)));
+                }
+            }
+            Some(HeldLeaves::No) | None => {}
         }
-        self.look_consistent(trx, from, held.is_some())
+        self.look_consistent(trx, from, held.is_some()).map(Look::Next)
     }
 
     /// Has the leaves fetched that come after the next one, once the scan is not a short one.
@@ -613,25 +650,20 @@ impl Cursor {
         next
     }
 
-    /// Passes over the leaf that comes next, and those behind it, if the caller holds their rows. The caller is asked
-    /// with nothing latched.
-    fn look_held(
-        &mut self,
+    /// The leaf that comes next, if all of it does.
+    fn whole_leaf(
+        &self,
         trx: &ReadTransaction,
         from: &Bound<Vec<u8>>,
-        held: AskHeld<'_>,
-    ) -> Result<Option<Next>, EngineError> {
-        let front = trx.read_leaf(self.index, self.target(from), |leaf| {
+    ) -> Result<Option<WholeLeaf>, EngineError> {
+        trx.read_leaf(self.index, self.target(from), |leaf| {
             let (slots, is_end) = self.slots_within(leaf, from);
-            let next = || self.next_behind(leaf).filter(|_| !is_end);
-            Ok(self.is_whole(leaf, &slots).then(|| (version_of(leaf), leaf.right(), next())))
-        })?;
-        let Some((version, right, next)) = front else { return Ok(None) };
-        let Some(held) = held(version) else { return Ok(None) };
-        // What was committed may be so recent that it is not durable yet.
-        trx.note_observed_all();
-        self.batch.clear();
-        Ok(Some(self.pass_over(trx, &held, right, next)))
+            Ok(self.is_whole(leaf, &slots).then(|| WholeLeaf {
+                version: version_of(leaf),
+                right: leaf.right(),
+                next: self.next_behind(leaf).filter(|_| !is_end),
+            }))
+        })
     }
 
     /// Whether these slots are all of a leaf, to be read in its order.
@@ -639,21 +671,16 @@ impl Cursor {
         slots.len() == leaf.slot_count() && self.direction == Direction::Forward
     }
 
-    /// Goes on over the leaves that the caller holds behind the first of them, as far as they are cached, have not
+    /// Goes on over the leaves that the caller has behind the first of them, as far as they are cached, have not
     /// changed, follow each other and are in the range as a whole. Returns where the cursor goes on.
     ///
     /// Each leaf is looked at by itself. Of one that has not changed the reader sees the same rows now as at any
     /// other moment of its snapshot, and its link says which leaf came next.
-    fn pass_over(
-        &mut self,
-        trx: &ReadTransaction,
-        held: &HeldLeaves,
-        mut right: PageNo,
-        mut next: Next,
-    ) -> Next {
+    fn pass_over(&mut self, trx: &ReadTransaction, held: &[LeafVersion], front: WholeLeaf) -> Next {
+        let WholeLeaf { mut right, mut next, .. } = front;
         let pool = &trx.versions().pages().pool;
         let mut passed = 1;
-        for version in held.leaves.iter().skip(held.from + 1) {
+        for version in held.iter().skip(1) {
             if next.is_none() || right != version.page.page_no {
                 break;
             }

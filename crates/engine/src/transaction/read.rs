@@ -3,14 +3,14 @@
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use firn_api::rows::{Fetched, IsolationLevel, ReadMode, WaitPolicy};
+use firn_api::rows::{Fetched, HeldLeaves, IsolationLevel, ReadMode, WaitPolicy};
 use firn_base::IndexId;
 use firn_format::tree::RecordVersion;
 
 use crate::error::EngineError;
 use crate::lock::{LockMode, LockTarget, Outcome as LockOutcome, TryOutcome, Wait};
 use crate::pages::Restart;
-use crate::transaction::cursor::{AskHeld, Cursor};
+use crate::transaction::cursor::Cursor;
 use crate::transaction::handle::Transaction;
 use crate::transaction::read_transaction::{ReadTransaction, RecordReader};
 use crate::transaction::system::TransactionSystem;
@@ -67,7 +67,7 @@ impl RecordReader for Transaction {
     fn fetch(
         &mut self,
         cursor: &mut Cursor,
-        held: Option<AskHeld<'_>>,
+        held: Option<HeldLeaves<'_>>,
     ) -> Result<Fetched, EngineError> {
         cursor.fetch_next(self, held)
     }

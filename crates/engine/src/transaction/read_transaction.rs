@@ -15,14 +15,14 @@ use std::cell::Cell;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use firn_api::rows::{Fetched, IsolationLevel, ReadMode};
+use firn_api::rows::{Fetched, HeldLeaves, IsolationLevel, ReadMode};
 use firn_base::{Cts, IndexId, Lsn, TrxId};
 use firn_format::tree::{RecordVersion, TreePage};
 
 use crate::error::EngineError;
 use crate::lock::LockError;
 use crate::pages::Restart;
-use crate::transaction::cursor::{AskHeld, Cursor};
+use crate::transaction::cursor::Cursor;
 use crate::transaction::read::no_version;
 use crate::transaction::renewal::Reads;
 use crate::transaction::snapshots::SnapshotSlot;
@@ -72,7 +72,7 @@ pub trait RecordReader {
     fn fetch(
         &mut self,
         cursor: &mut Cursor,
-        held: Option<AskHeld<'_>>,
+        held: Option<HeldLeaves<'_>>,
     ) -> Result<Fetched, EngineError>;
 }
 
@@ -351,7 +351,7 @@ impl RecordReader for ReadTransaction {
     fn fetch(
         &mut self,
         cursor: &mut Cursor,
-        held: Option<AskHeld<'_>>,
+        held: Option<HeldLeaves<'_>>,
     ) -> Result<Fetched, EngineError> {
         if self.locks(cursor.mode()) {
             return Err(EngineError::ReadOnly);

@@ -147,6 +147,17 @@ impl Binder<'_> {
         Ok(locks)
     }
 
+    /// Whether all tables and views that the statement uses are stored, and none is a session's own.
+    pub(crate) fn uses_stored_tables_only(&self) -> bool {
+        let is_stored = |model: &Arc<TableModel>| model.kind != TableKind::Temporary;
+        self.used.iter().all(is_stored)
+            && self.relations.iter().all(|relation| match &relation.source {
+                RelationSource::Table(model) => is_stored(model),
+                RelationSource::Virtual(_) => false,
+                _ => true,
+            })
+    }
+
     /// A column of a named table is read.
     pub(crate) fn note_read(&mut self, named: Option<usize>, column: &Arc<str>) {
         if let Some(named) = named {

@@ -30,6 +30,7 @@ pub fn bind_statement(statement: &Statement, context: &PlanContext<'_>) -> Resul
         needs: binder.needs(),
         tables: binder.named_tables(),
         locks: binder.table_locks(&body)?,
+        uses_stored_tables_only: binder.uses_stored_tables_only(),
         writes_parents: writes_parents(&body, context.catalog)?,
         body,
         parts: binder.parts,

@@ -14,8 +14,8 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use firn_api::rows::{
-    DetachedLocks, IsolationLevel, Prepared, ReadMode, RowsError, RowsResult, Savepoint, Scan,
-    ScanOptions, TableRef, Transaction,
+    Cancellation, DetachedLocks, IsolationLevel, Prepared, ReadMode, RowsError, RowsResult,
+    Savepoint, Scan, ScanOptions, TableRef, Transaction,
 };
 use firn_base::{Cts, TableId};
 use firn_format::row::OverflowReference;
@@ -25,7 +25,7 @@ use crate::catalog::session::NoSessionTables;
 use crate::catalog::{SessionCatalog, SessionTables};
 use crate::error::{Result, SqlError};
 use crate::expression::{Expression, Slot};
-use crate::plan::{NodeKind, PlanNode, PreparedPlan, QueryPlan, StatementPlan};
+use crate::plan::{NodeKind, PlanNode, PreparedPlan, QueryPlan, StatementPlan, Validity};
 use crate::types::{Datum, EvaluationContext, SqlType};
 
 use super::{Execution, ExecutionContext, SessionState};
@@ -127,7 +127,7 @@ fn blank_plan(frame_slots: u32) -> PreparedPlan {
         parameters: Vec::new(),
         common_tables: Vec::new(),
         subqueries: Vec::new(),
-        definitions_version: 0,
+        validity: Validity::at(0),
         conditions: Vec::new(),
         writes_parents: true,
         cost: 0.0,
@@ -186,7 +186,7 @@ impl Transaction for NoTransaction {
 
     fn set_first_updater_wins(&mut self, _refuses: bool) {}
 
-    fn set_cancelled(&mut self, _flag: Arc<AtomicBool>) {}
+    fn set_cancelled(&mut self, _cancellation: &Arc<Cancellation>) {}
 
     fn check_table(&mut self, _table: &TableRef) -> RowsResult<Vec<String>> {
         refused()

@@ -1,20 +1,10 @@
 //! What a database node answers, as a client is told it.
 
-use firn_api::rows::RowsError;
 use firn_format::key::KeyError;
 use firn_format::row::RowError;
 
 use crate::error::SqlError;
-
-/// A node's error that needs no knowledge of the table. A duplicate key is told with the bytes that the
-/// index has; see [`super::write`] for MySQL's wording of it.
-#[must_use]
-pub fn from_rows(error: RowsError) -> SqlError {
-    match error.mysql_code() {
-        1118 => SqlError::row_too_large(8126, 0),
-        code => SqlError::new(code, error.to_string()),
-    }
-}
+pub use crate::error::from_rows;
 
 /// Stored bytes that are no row of their table, or values that do not fit one.
 #[must_use]

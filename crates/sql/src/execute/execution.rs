@@ -17,7 +17,7 @@ use smallvec::SmallVec;
 
 use crate::catalog::model::TableModel;
 use crate::catalog::{SessionCatalog, SessionTables};
-use crate::error::{Result, SqlError};
+use crate::error::{ErrorKind, Result, SqlError};
 use crate::expression::Slot;
 use crate::plan::{Counters, PreparedPlan};
 use crate::types::{Datum, EvaluationContext, SqlType};
@@ -235,14 +235,14 @@ impl<'a> Execution<'a> {
     /// The table that the plan has for a model, if it holds for consistent reads of this transaction.
     #[inline]
     pub(crate) fn planned_table<'t>(&mut self, model: &'t TableModel) -> Option<&'t TableRef> {
-        let version = self.plan.definitions_version;
+        let version = self.plan.validity.version();
         self.transaction.is_current(&model.table, version).then_some(&model.table)
     }
 
     /// Whether no foreign key refers to a table that the plan writes to.
     pub(crate) fn has_no_children(&self) -> bool {
         !self.plan.writes_parents
-            && self.plan.definitions_version == self.catalog.definitions_version()
+            && self.plan.validity.version() == self.catalog.definitions_version()
     }
 
     /// The table of a model in this transaction, for consistent reads or for writes and locking reads.
@@ -272,7 +272,7 @@ impl<'a> Execution<'a> {
     }
 
     fn table_for_write(&mut self, model: &TableModel) -> RowsResult<TableRef> {
-        let version = self.plan.definitions_version;
+        let version = self.plan.validity.version();
         match self.transaction.lock_current(&model.table, version)? {
             true => Ok(model.table.clone()),
             false => self.transaction.table_for_write(model.id),
@@ -311,7 +311,8 @@ impl<'a> Execution<'a> {
         match &self.spill {
             Some(directory) => directory.create(),
             None => {
-                Err(SqlError::new(1041, "Out of memory, and there is no place for temporary files"))
+                let message = "Out of memory, and there is no place for temporary files";
+                Err(SqlError::of_kind(ErrorKind::OutOfMemory, 1041, message))
             }
         }
     }

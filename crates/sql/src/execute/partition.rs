@@ -4,7 +4,7 @@ use std::hash::Hasher;
 
 use rustc_hash::FxHasher;
 
-use crate::error::{Result, SqlError};
+use crate::error::{ErrorKind, Result, SqlError};
 use crate::types::Datum;
 
 use super::Execution;
@@ -28,7 +28,8 @@ impl Partitions {
     /// 1041 if rows have been split too often: their keys are all the same, or memory is far too small.
     pub(crate) fn new(level: u32, execution: &Execution<'_>) -> Result<Partitions> {
         if level >= MOST_LEVELS {
-            return Err(SqlError::new(1041, "Out of memory; the statement's limit is too small"));
+            let message = "Out of memory; the statement's limit is too small";
+            return Err(SqlError::of_kind(ErrorKind::OutOfMemory, 1041, message));
         }
         let files = (0..PARTS).map(|_| execution.create_spill_file());
         Ok(Partitions { level, files: files.collect::<Result<_>>()? })

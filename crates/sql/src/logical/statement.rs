@@ -33,6 +33,8 @@ pub struct BoundStatement {
     pub slots: usize,
     /// The version of the definitions that it was bound to.
     pub definitions_version: u64,
+    /// Whether all tables and views that it uses are stored, and none is a session's own.
+    pub uses_stored_tables_only: bool,
     /// Whether foreign keys refer to a table that is written.
     pub writes_parents: bool,
     /// What its user must be allowed to do.

@@ -37,6 +37,7 @@ mod shape;
 mod statement;
 #[cfg(test)]
 mod tests;
+mod validity;
 mod virtual_hints;
 pub mod visit;
 mod write;
@@ -63,6 +64,7 @@ pub use counters::{Counters, NodeCounters};
 pub use explain::{ExplainRow, TABLE_COLUMNS, explain_json, explain_table, explain_tree};
 pub use shape::PlanShape;
 pub use statement::plan_bound;
+pub use validity::Validity;
 pub use write::{DeletePlan, InsertPlan, UpdatePlan};
 
 /// A planned statement.
@@ -78,8 +80,8 @@ pub struct PreparedPlan {
     pub common_tables: Vec<CommonTable>,
     /// Subqueries in expressions, by their numbers.
     pub subqueries: Vec<SubqueryPlan>,
-    /// The version of the definitions that the plan was made from.
-    pub definitions_version: u64,
+    /// For which definitions the plan holds.
+    pub validity: Validity,
     /// Whether foreign keys referred to a table that is written when the plan was made.
     pub writes_parents: bool,
     /// Estimated cost, in rows touched; what classifies a statement as transactional or analytic.

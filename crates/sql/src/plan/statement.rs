@@ -9,6 +9,7 @@ use crate::types::SqlType;
 
 use super::finish::{finish, finish_query};
 use super::optimiser::{Optimiser, Planned};
+use super::validity::Validity;
 use super::visit::{SlotSet, add_reads, outer_slots};
 use super::{
     CommonTable, InsertPlan, NodeKind, OutputColumn, PlanNode, PreparedPlan, QueryPlan,
@@ -23,6 +24,7 @@ const RECURSIVE_GROWTH: f64 = 10.0;
 /// # Errors
 /// 1235 for what cannot be done, and what a [`crate::watch::Watch`] answers.
 pub fn plan_bound(bound: BoundStatement, context: &PlanContext<'_>) -> Result<PreparedPlan> {
+    let validity = Validity::of(&bound);
     let mut optimiser = Optimiser::new(context, bound.relations);
     let planned = optimiser.plan_statement(bound.parts, bound.body).inspect_err(|_| {
         context.needs_of_refused.replace(bound.needs.clone());
@@ -35,7 +37,7 @@ pub fn plan_bound(bound: BoundStatement, context: &PlanContext<'_>) -> Result<Pr
         parameters: context.parameters.to_vec(),
         common_tables,
         subqueries: optimiser.subqueries,
-        definitions_version: bound.definitions_version,
+        validity,
         writes_parents: bound.writes_parents,
         executor: context.executor.get(),
         cost,

@@ -23,7 +23,6 @@ use super::alter_actions;
 use super::copy::Writers;
 use super::difference::{CopyReason, Difference};
 use super::draft::{TableDraft, index_options, stored_column, stored_part};
-use super::locks::IndexBuild;
 use super::{
     DdlContext, DdlOutcome, check, copy, create, foreign_key, from_rows, is_temporary_table,
     rename, row_size, validate, values,
@@ -215,7 +214,6 @@ fn build_indexes(
     difference: &Difference,
     built: &mut Vec<String>,
 ) -> Result<()> {
-    let node = context.catalog.shared().node();
     for index in after.indexes.iter().filter(|index| difference.adds_index(index)) {
         let new = NewIndex {
             name: building_name(table, &index.name),
@@ -223,8 +221,7 @@ fn build_indexes(
             parts: index.parts.iter().map(stored_part).collect(),
             options: index_options(index),
         };
-        let mut build = IndexBuild { context, table };
-        node.add_index(table.id, &new, &mut build).map_err(|error| match error {
+        context.build_index(table, &new).map_err(|error| match error {
             RowsError::DuplicateKey { key, .. } => {
                 values::duplicate_key(table, &index.name, &index.parts, &key, context.evaluation)
             }
@@ -329,15 +326,9 @@ fn change_in_place(
     table: &TableModel,
     after: &TableDraft,
 ) -> Result<()> {
-    let mut refused = None;
-    let mut change = |definition: &mut TableDefinition| {
-        if let Err(error) = rewrite(definition, table, after) {
-            refused = Some(error);
-        }
-        Ok(())
-    };
-    definitions.alter_options(table.id, &mut change).map_err(from_rows)?;
-    refused.map_or(Ok(()), Err)
+    let mut definition = definitions.lock_definition(table.id).map_err(from_rows)?;
+    rewrite(&mut definition, table, after)?;
+    definitions.alter_options(definition).map_err(from_rows)
 }
 
 fn rewrite(definition: &mut TableDefinition, table: &TableModel, after: &TableDraft) -> Result<()> {

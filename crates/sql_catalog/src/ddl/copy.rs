@@ -14,8 +14,8 @@
 use std::sync::Arc;
 
 use firn_api::rows::{
-    BuildProgress, Fetched, IsolationLevel, MetadataLock, ReadMode, RowContent, RowsError, Scan,
-    ScanOptions, TableRef, Transaction, WaitPolicy, cell_value,
+    BuildProgress, Fetched, HeldLeaves, IsolationLevel, MetadataLock, ReadMode, RowContent,
+    RowsError, Scan, ScanOptions, TableRef, Transaction, WaitPolicy, cell_value,
 };
 use firn_base::{IndexId, TableId};
 use firn_format::definition::IndexKind;
@@ -142,7 +142,7 @@ fn swap(
     let mut definitions = context.definitions()?;
     definitions.drop_table(table.id).map_err(from_rows)?;
     let version = |table: &TableRef| table.definition().schema_version;
-    let now = node.table(table.id).ok_or_else(table_changed)?;
+    let now = node.table(table.id).map_err(from_rows)?.ok_or_else(table_changed)?;
     if version(&now) != version(&table.table) {
         return Err(table_changed());
     }
@@ -279,7 +279,7 @@ impl<'a> Copy<'a> {
         let mut writer = self.writer();
         let mut row = 0;
         while let Fetched::Rows(leaf) =
-            scan.fetch_unless_held(reader, &mut |_| None).map_err(from_rows)?
+            scan.fetch_unless_held(reader, HeldLeaves::No).map_err(from_rows)?
         {
             if let Some(seen) = &mut seen {
                 seen.push_batch(leaf, &*scan);

@@ -129,7 +129,9 @@ pub(super) fn check_schema_is_writable(context: &DdlContext<'_>, schema: &str) -
             format!("Access denied for user '{}' to database '{schema}'", context.account);
         return Err(SqlError::new(1044, message));
     }
-    if schema.starts_with(TEMPORARY_SCHEMA_PREFIX) || !context.catalog.shared().has_schema(schema) {
+    if schema.starts_with(TEMPORARY_SCHEMA_PREFIX)
+        || !context.catalog.shared().has_schema(schema)?
+    {
         return Err(super::super::lookup::unknown_schema(schema));
     }
     Ok(())
@@ -435,7 +437,8 @@ fn store_temporary(context: &DdlContext<'_>, draft: &TableDraft) -> Result<Table
     let catalog = context.catalog;
     let namespace = catalog.namespace();
     let mut definitions = context.definitions()?;
-    if context.catalog.shared().node().schema_options(namespace).is_none() {
+    let node = context.catalog.shared().node();
+    if node.schema_options(namespace).map_err(from_rows)?.is_none() {
         definitions.create_schema(namespace, &[]).map_err(from_rows)?;
     }
     let mut definition = draft.definition()?;

@@ -129,11 +129,11 @@ impl SessionCatalog {
         }
         let node = self.shared().node();
         let mut definitions = node.change_definitions().map_err(from_rows)?;
-        if node.schema_options(self.namespace()).is_none() {
+        if node.schema_options(self.namespace()).map_err(from_rows)?.is_none() {
             definitions.create_schema(self.namespace(), &[]).map_err(from_rows)?;
         }
         for (schema, name, id) in &tables {
-            if node.table(*id).is_none() {
+            if node.table(*id).map_err(from_rows)?.is_none() {
                 return Err(no_such_table(schema, name));
             }
             let number = self.next_temporary_number().to_string();
@@ -157,7 +157,7 @@ impl SessionCatalog {
         }
         self.clear_temporary();
         let node = self.shared().node();
-        if node.schema_options(self.namespace()).is_none() {
+        if node.schema_options(self.namespace()).map_err(from_rows)?.is_none() {
             return Ok(());
         }
         let mut definitions = node.change_definitions().map_err(from_rows)?;
@@ -177,13 +177,13 @@ impl Catalog {
         let node = self.node();
         let mut definitions = node.change_definitions().map_err(from_rows)?;
         let mut changed = false;
-        for schema in node.schemas() {
+        for schema in node.schemas().map_err(from_rows)? {
             if is_left(&schema) {
                 definitions.drop_schema(&schema).map_err(from_rows)?;
                 changed = true;
                 continue;
             }
-            for table in node.tables_of(&schema).unwrap_or_default() {
+            for table in node.tables_of(&schema).map_err(from_rows)?.unwrap_or_default() {
                 if is_left(&table.definition().name) {
                     definitions.drop_table(table.definition().table_id).map_err(from_rows)?;
                     changed = true;

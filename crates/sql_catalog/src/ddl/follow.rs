@@ -15,7 +15,7 @@
 //!
 //! Invariant: between two calls the new table has the rows of the last snapshot.
 
-use firn_api::rows::{Fetched, ReadMode, RowContent, Scan, ScanOptions, Transaction};
+use firn_api::rows::{Fetched, HeldLeaves, ReadMode, RowContent, Scan, ScanOptions, Transaction};
 use firn_base::TableId;
 use firn_format::key::KeyRange;
 use firn_sql_types::error::Result;
@@ -132,13 +132,17 @@ pub(super) fn differences(
     let (mut changes, mut seen, mut compared) = (Vec::new(), SeenLeaves::default(), 0);
     let mut gap = Gap::at(table, Vec::new());
     let mut next_place = 0;
+    // The place of the leaf that was named last; none if it is not known.
+    let mut named: Option<Option<usize>> = None;
     loop {
-        let mut asked = None;
-        let mut held = |leaf| {
-            asked = known.place(leaf);
-            asked.map(|place| known.held_from(place))
+        let asked = named.take();
+        let held = match asked {
+            None => HeldLeaves::Unknown,
+            Some(None) => HeldLeaves::No,
+            Some(Some(place)) => HeldLeaves::Leaves(known.held_from(place)),
         };
-        match later.fetch_unless_held(now, &mut held).map_err(from_rows)? {
+        match later.fetch_unless_held(now, held).map_err(from_rows)? {
+            Fetched::Next(leaf) => named = Some(known.place(leaf)),
             Fetched::Rows(leaf) => {
                 seen.push_batch(leaf, &*later);
                 compared += later.len();
@@ -151,7 +155,7 @@ pub(super) fn differences(
                 }
             }
             Fetched::Held(count) => {
-                let first = asked.ok_or_else(table_changed)?;
+                let first = asked.flatten().ok_or_else(table_changed)?;
                 if gap.has_rows || first != next_place || !known.follows(first) {
                     gap.pass(Some(known.first_key(first)), before, &mut changes)?;
                 }

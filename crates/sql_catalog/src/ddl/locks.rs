@@ -11,12 +11,10 @@
 //! session gives the locks back when the statement has ended.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
 
 use firn_api::rows::{
-    BuildObserver, BuildProgress, IsolationLevel, LockDuration, LockPatience, MetadataLock,
-    RowsError, RowsResult, TableRef, Transaction,
+    IsolationLevel, LockDuration, LockPatience, MetadataLock, NewIndex, RowsError, RowsResult,
+    TableRef, Transaction,
 };
 use firn_base::TableId;
 use firn_sql_grammar::ast;
@@ -76,7 +74,8 @@ impl DdlContext<'_> {
                 let schema = self.schema_of(name).ok()?;
                 self.catalog.find_table(schema, &name.name).ok()?
             });
-            found.filter(|table| !is_temporary_table(table)).map(|table| named(&table)).collect()
+            let stored = found.filter(|table| !is_temporary_table(table));
+            Ok(stored.map(|table| named(&table)).collect())
         })
     }
 
@@ -87,13 +86,13 @@ impl DdlContext<'_> {
     pub(super) fn lock_schema(&self, schema: &str, lock: MetadataLock) -> Result<()> {
         let node = self.catalog.shared().node();
         self.lock_found(lock, || {
-            let tables = node.tables_of(schema).unwrap_or_default();
+            let tables = node.tables_of(schema).map_err(from_rows)?.unwrap_or_default();
             let named = |table: &TableRef| {
                 let definition = table.definition();
                 let names = (definition.schema_name.as_str(), definition.name.as_str());
                 (names.0.into(), names.1.into(), definition.table_id)
             };
-            tables.iter().map(named).collect()
+            Ok(tables.iter().map(named).collect())
         })
     }
 
@@ -107,22 +106,26 @@ impl DdlContext<'_> {
             let parents = keys
                 .iter()
                 .filter_map(|key| shared.find_table(&key.parent_schema, &key.parent_table).ok()?);
-            parents.map(|parent| named(&parent)).collect()
+            Ok(parents.map(|parent| named(&parent)).collect())
         })
     }
 
     /// Locks what `find` finds, until it finds nothing else. In the order of names, as MySQL does.
-    fn lock_found(&self, lock: MetadataLock, find: impl Fn() -> Vec<NamedId>) -> Result<()> {
-        let sorted = || {
-            let mut found = find();
+    fn lock_found(
+        &self,
+        lock: MetadataLock,
+        find: impl Fn() -> Result<Vec<NamedId>>,
+    ) -> Result<()> {
+        let sorted = || -> Result<Vec<NamedId>> {
+            let mut found = find()?;
             found.sort();
             found.dedup();
-            found
+            Ok(found)
         };
-        let mut tables = sorted();
+        let mut tables = sorted()?;
         loop {
             tables.iter().try_for_each(|(_, _, table)| self.lock_id(*table, lock))?;
-            let now = sorted();
+            let now = sorted()?;
             if now == tables {
                 return Ok(());
             }
@@ -135,7 +138,7 @@ impl DdlContext<'_> {
     /// # Errors
     /// 1317.
     pub(super) fn check_cancelled(&self) -> Result<()> {
-        match self.cancelled.load(Ordering::Relaxed) {
+        match self.cancelled.is_cancelled() {
             true => Err(from_rows(RowsError::Cancelled)),
             false => Ok(()),
         }
@@ -148,36 +151,32 @@ impl DdlContext<'_> {
     pub(super) fn begin(&self, isolation: IsolationLevel) -> Result<Box<dyn Transaction>> {
         let mut trx = self.catalog.shared().node().begin(isolation).map_err(from_rows)?;
         trx.set_lock_wait_timeout(self.lock_wait_timeout);
-        trx.set_cancelled(Arc::clone(self.cancelled));
+        trx.set_cancelled(self.cancelled);
         trx.set_metadata_context(Arc::clone(self.locks));
         Ok(trx)
     }
-}
 
-/// Keeps others from a table while an index of it comes and goes, and lets them write while it is
-/// built.
-pub(super) struct IndexBuild<'c> {
-    pub(super) context: &'c DdlContext<'c>,
-    pub(super) table: &'c TableModel,
-}
-
-impl BuildObserver for IndexBuild<'_> {
-    fn patience(&self) -> (Option<Arc<AtomicBool>>, Duration) {
-        (Some(Arc::clone(self.context.cancelled)), self.context.lock_wait_timeout)
-    }
-
-    fn definition_changes(&mut self) -> RowsResult<()> {
-        match is_temporary_table(self.table) {
+    /// Builds an index while others read and write the table; keeps them from it while the index comes
+    /// and when it is ready. Blocks for as long as it takes.
+    ///
+    /// # Errors
+    /// What the rows do not allow, locks that were not granted, a cancelled statement. The index is then
+    /// gone.
+    pub(super) fn build_index(&self, table: &TableModel, new: &NewIndex) -> RowsResult<()> {
+        let keep_others_out = || match is_temporary_table(table) {
             true => Ok(()),
-            false => self.context.acquire(self.table.id, MetadataLock::Exclusive),
+            false => self.acquire(table.id, MetadataLock::Exclusive),
+        };
+        keep_others_out()?;
+        let (node, cancelled) = (self.catalog.shared().node(), Some(self.cancelled));
+        let mut build = node.begin_index(table.id, new, self.lock_wait_timeout, cancelled)?;
+        self.locks.downgrade(table.id, MetadataLock::Upgradable);
+        while !build.is_filled() {
+            if !(self.progress)(build.step()?) {
+                return Err(RowsError::Cancelled);
+            }
         }
-    }
-
-    fn definition_changed(&mut self) {
-        self.context.locks.downgrade(self.table.id, MetadataLock::Upgradable);
-    }
-
-    fn progress(&mut self, progress: BuildProgress) -> bool {
-        (self.context.progress)(progress)
+        keep_others_out()?;
+        build.finish()
     }
 }

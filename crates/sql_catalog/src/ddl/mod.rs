@@ -35,18 +35,17 @@ mod values;
 mod view;
 
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use firn_api::rows::{BuildProgress, Definitions, MetadataContext};
+use firn_api::rows::{BuildProgress, Cancellation, Definitions, MetadataContext};
 use firn_base::clock::Clock;
 use firn_sql_grammar::ast::{self, Expr, Query, Statement};
+pub(super) use firn_sql_types::error::from_rows;
 use firn_sql_types::error::{Result, SqlError};
 use firn_sql_types::{Datum, EvaluationContext, SqlType};
 
 use super::lookup::no_such_table;
 use super::model::{TableKind, TableModel};
-use super::rows_error::from_rows;
 use super::session::SessionCatalog;
 use draft::TableDraft;
 
@@ -120,7 +119,7 @@ pub struct DdlContext<'a> {
     /// The session's metadata locks.
     pub locks: &'a Arc<dyn MetadataContext>,
     /// The flag by which others end the statement.
-    pub cancelled: &'a Arc<AtomicBool>,
+    pub cancelled: &'a Arc<Cancellation>,
     /// `foreign_key_checks`
     pub foreign_key_checks: bool,
     /// `sql_require_primary_key`
@@ -290,7 +289,7 @@ impl<'a> DdlContext<'a> {
         let schema = self.schema_of(table)?;
         match self.catalog.find_table(schema, &table.name)? {
             Some(table) => Ok(table),
-            None if !self.catalog.has_schema(schema) => Err(super::lookup::unknown_schema(schema)),
+            None if !self.catalog.has_schema(schema)? => Err(super::lookup::unknown_schema(schema)),
             None => Err(no_such_table(schema, &table.name)),
         }
     }
@@ -306,15 +305,15 @@ impl<'a> DdlContext<'a> {
     }
 
     /// A change of definitions that waits for locks as the session says.
-    fn definitions(&self) -> Result<Box<dyn Definitions + 'a>> {
+    fn definitions(&self) -> Result<Box<dyn Definitions>> {
         let mut definitions = self.clean_up()?;
-        definitions.set_cancelled(Arc::clone(self.cancelled));
+        definitions.set_cancelled(self.cancelled);
         Ok(definitions)
     }
 
     /// A change of definitions that takes back what a statement has left; it goes on although the
     /// statement is to end.
-    fn clean_up(&self) -> Result<Box<dyn Definitions + 'a>> {
+    fn clean_up(&self) -> Result<Box<dyn Definitions>> {
         let node = self.catalog.shared().node();
         let mut definitions = node.change_definitions().map_err(from_rows)?;
         definitions.set_lock_wait_timeout(self.lock_wait_timeout);

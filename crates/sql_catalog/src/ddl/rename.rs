@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use firn_api::rows::{Definitions, MetadataLock};
 use firn_base::TableId;
-use firn_format::definition::TableDefinition;
 use firn_sql_grammar::ast;
 use firn_sql_types::error::{Result, SqlError};
 use rustc_hash::FxHashMap;
@@ -152,17 +151,9 @@ pub(super) fn change_options(
     table: TableId,
     change: &mut dyn FnMut(&mut TableOptions),
 ) -> Result<()> {
-    let mut damage = None;
-    let mut apply = |definition: &mut TableDefinition| {
-        match TableOptions::decode(&definition.options) {
-            Ok(mut options) => {
-                change(&mut options);
-                definition.options = options.encode();
-            }
-            Err(error) => damage = Some(error),
-        }
-        Ok(())
-    };
-    definitions.alter_options(table, &mut apply).map_err(from_rows)?;
-    damage.map_or(Ok(()), Err)
+    let mut definition = definitions.lock_definition(table).map_err(from_rows)?;
+    let mut options = TableOptions::decode(&definition.options)?;
+    change(&mut options);
+    definition.options = options.encode();
+    definitions.alter_options(definition).map_err(from_rows)
 }

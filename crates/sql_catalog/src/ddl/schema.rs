@@ -21,7 +21,7 @@ pub(super) fn create(
     check_identifier(name)?;
     refuse_made_up(context, name)?;
     let message = format!("Can't create database '{name}'; database exists");
-    if context.catalog.shared().has_schema(name) {
+    if context.catalog.shared().has_schema(name)? {
         if !statement.if_not_exists {
             return Err(SqlError::new(1007, message));
         }
@@ -56,7 +56,7 @@ pub(super) fn drop(context: &DdlContext<'_>, if_exists: bool, name: &str) -> Res
         return Err(SqlError::new(3552, message));
     }
     let catalog = context.catalog.shared();
-    if !catalog.has_schema(name) {
+    if !catalog.has_schema(name)? {
         let message = format!("Can't drop database '{name}'; database doesn't exist");
         if !if_exists {
             return Err(SqlError::new(1008, message));

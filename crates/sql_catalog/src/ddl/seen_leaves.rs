@@ -9,7 +9,7 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use firn_api::rows::{HeldLeaves, LeafVersion, Scan};
+use firn_api::rows::{LeafVersion, Scan};
 use rustc_hash::FxHashMap;
 
 /// Leaves with rows, in the table's order. Takes about 100 bytes and two keys for each.
@@ -18,7 +18,7 @@ pub(super) struct SeenLeaves {
     leaves: Vec<Leaf>,
     places: FxHashMap<LeafVersion, usize>,
     /// For [`SeenLeaves::held_from`]; made when it is first asked for.
-    versions: std::cell::OnceCell<Arc<[LeafVersion]>>,
+    versions: std::cell::OnceCell<Box<[LeafVersion]>>,
     /// Rows came since the last leaf that are in no leaf of the list.
     has_others: bool,
 }
@@ -66,11 +66,11 @@ impl SeenLeaves {
         self.places.get(&leaf).copied()
     }
 
-    /// The list from a place on, as a scan asks for it.
-    pub(super) fn held_from(&self, place: usize) -> HeldLeaves {
+    /// The list from a place on, as a scan is told of it.
+    pub(super) fn held_from(&self, place: usize) -> &[LeafVersion] {
         let versions =
             self.versions.get_or_init(|| self.leaves.iter().map(|leaf| leaf.version).collect());
-        HeldLeaves { leaves: Arc::clone(versions), from: place }
+        &versions[place..]
     }
 
     /// Whether no row lies between the leaf before in the list, or the table's start, and this one.

@@ -487,7 +487,7 @@ fn what_changes_rows_copies_them() {
     session.ok("ALTER TABLE t MODIFY id INT NOT NULL, DROP PRIMARY KEY, ADD PRIMARY KEY (x)");
     session.refuses("ALTER TABLE t ADD c INT NOT NULL DEFAULT 1, ADD UNIQUE (c)", 1062);
     assert_eq!(session.rows("t"), "11 1 10 7 8; 21 5 20 NULL NULL");
-    let names = session.node.node.tables_of("test").unwrap();
+    let names = session.node.node.tables_of("test").unwrap().unwrap();
     assert_eq!(names.len(), 1, "failed copies leave nothing");
 }
 
@@ -558,7 +558,7 @@ fn temporary_tables_shadow_others_and_go_with_the_session() {
     assert!(session.catalog.shared().find_table("test", "u").unwrap().is_none());
     session.catalog.drop_temporary_tables().unwrap();
     session.refuses("DROP TABLE u", 1051);
-    assert_eq!(session.node.node.schemas().len(), 1);
+    assert_eq!(session.node.node.schemas().unwrap().len(), 1);
 }
 
 #[test]
@@ -616,8 +616,8 @@ fn instant_changes_end_where_mysql_ends_them() {
 /// What is stored of temporary tables and half-made copies: `schema.table`.
 fn left_over(node: &dyn firn_api::rows::DatabaseNode) -> Vec<String> {
     let mut found = Vec::new();
-    for schema in node.schemas() {
-        for table in node.tables_of(&schema).unwrap_or_default() {
+    for schema in node.schemas().unwrap() {
+        for table in node.tables_of(&schema).unwrap().unwrap_or_default() {
             let name = format!("{schema}.{}", table.definition().name);
             if name.contains('#') {
                 found.push(name);
@@ -638,7 +638,7 @@ fn temporary_tables_and_copies_are_removed_by_their_owner() {
     for owner in owners {
         let other = Session::of(Arc::clone(&session.node), owner);
         other.run("CREATE TEMPORARY TABLE t (b INT)").unwrap();
-        let mut copy = node.table_named("test", "t").unwrap().definition().clone();
+        let mut copy = node.table_named("test", "t").unwrap().unwrap().definition().clone();
         copy.name = crate::lookup::copy_name(owner, copy.table_id, 1);
         let mut definitions = node.change_definitions().unwrap();
         definitions.create_table(copy).unwrap();

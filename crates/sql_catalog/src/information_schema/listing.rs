@@ -33,18 +33,21 @@ impl Listed {
 }
 
 /// The schemas that the user sees and that match, in order.
-pub(super) fn schemas(context: &VirtualContext<'_>, wanted: Option<&str>) -> Vec<Box<str>> {
+///
+/// # Errors
+/// What the node answers.
+pub(super) fn schemas(context: &VirtualContext<'_>, wanted: Option<&str>) -> Result<Vec<Box<str>>> {
     let catalog = context.catalog;
     let mut names = match wanted {
         Some(wanted) => match proper_schema(wanted) {
             Some(proper) => vec![Box::from(proper)],
-            None if catalog.shared().has_schema(wanted) => vec![Box::from(wanted)],
+            None if catalog.shared().has_schema(wanted)? => vec![Box::from(wanted)],
             None => Vec::new(),
         },
-        None => catalog.schemas(),
+        None => catalog.schemas()?,
     };
     names.retain(|name| context.session.sees_schema(name));
-    names
+    Ok(names)
 }
 
 /// Calls `each` with the tables that the user sees and that match, by schema and name, until it answers
@@ -56,7 +59,7 @@ pub(super) fn each_table(
     each: &mut dyn FnMut(&Listed) -> Result<bool>,
 ) -> Result<()> {
     let wanted = hints.text(table_column);
-    for schema in schemas(context, hints.text(schema_column)) {
+    for schema in schemas(context, hints.text(schema_column))? {
         for table in tables(context, &schema, wanted)? {
             if context.session.sees_table(&schema, table.name()) && !each(&table)? {
                 return Ok(());
@@ -72,7 +75,7 @@ fn tables(context: &VirtualContext<'_>, schema: &str, wanted: Option<&str>) -> R
         Some(name) => catalog.find_table(schema, name)?.map(Listed::Stored).into_iter().collect(),
         // A schema that is dropped meanwhile has no tables.
         None => {
-            let stored = catalog.shared().tables_of(schema).unwrap_or_default();
+            let stored = catalog.shared().find_tables_of(schema)?.unwrap_or_default();
             stored.into_iter().map(Listed::Stored).collect()
         }
     };

@@ -57,7 +57,7 @@ fn schemata_columns() -> Vec<VirtualColumn> {
 }
 
 fn fill_schemata(context: &VirtualContext<'_>, hints: &Hints<'_>, emit: EmitRow<'_>) -> Result<()> {
-    for name in schemas(context, hints.text("SCHEMA_NAME")) {
+    for name in schemas(context, hints.text("SCHEMA_NAME"))? {
         let options = context.catalog.shared().schema(&name);
         // Clients ask for this schema's in order to name it behind its tables' columns.
         let made_up = if &*name == "information_schema" { FOLDED } else { DEFAULT_COLLATION };
@@ -86,7 +86,7 @@ fn fill_schemata_extensions(
     hints: &Hints<'_>,
     emit: EmitRow<'_>,
 ) -> Result<()> {
-    for name in schemas(context, hints.text("SCHEMA_NAME")) {
+    for name in schemas(context, hints.text("SCHEMA_NAME"))? {
         if !emit(&[def(), Datum::text(&*name), Datum::text("")])? {
             break;
         }

@@ -96,7 +96,7 @@ impl<'a> ShowContext<'a> {
     fn schema(&self, named: Option<&str>) -> Result<String> {
         let schema = named.or(self.current_schema);
         let schema = schema.ok_or_else(|| SqlError::new(1046, "No database selected"))?;
-        if !self.catalog.has_schema(schema) {
+        if !self.catalog.has_schema(schema)? {
             return Err(unknown_schema(schema));
         }
         Ok(super::information_schema::proper_schema(schema).unwrap_or(schema).to_owned())

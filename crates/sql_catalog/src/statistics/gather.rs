@@ -13,7 +13,7 @@ use firn_api::rows::{IsolationLevel, RowContent, RowsError, ScanOptions, cell_va
 use firn_format::key::KeyRange;
 use firn_format::row::{ColumnValue, RowView};
 use firn_format::value::ValueRef;
-use firn_sql_types::error::{Result, SqlError};
+use firn_sql_types::error::{Result, SqlError, from_rows};
 use firn_sql_types::{Datum, EvaluationContext, SqlType, TypeKind, sort_key};
 use rustc_hash::FxHasher;
 
@@ -80,7 +80,7 @@ fn gather(
             Slice::UpTo(next) => place = next,
         }
         if !go_on() {
-            return Err(told(RowsError::Cancelled));
+            return Err(from_rows(RowsError::Cancelled));
         }
     }
     let is_complete = place.is_none();
@@ -106,22 +106,23 @@ fn read_slice(
     counts: &mut Counts<'_>,
 ) -> Result<Slice> {
     let node = catalog.node();
-    let mut trx = node.begin(IsolationLevel::ReadCommitted).map_err(told)?;
-    let mut values = node.begin(IsolationLevel::ReadCommitted).map_err(told)?;
+    let mut trx = node.begin(IsolationLevel::ReadCommitted).map_err(from_rows)?;
+    let mut values = node.begin(IsolationLevel::ReadCommitted).map_err(from_rows)?;
     trx.open_snapshot();
     values.open_snapshot();
     let Some(current) = catalog.table_by_id(table.id)? else { return Ok(Slice::Changed) };
     if !Arc::ptr_eq(&current, table) {
         return Ok(Slice::Changed);
     }
-    let from = trx.table_for_read(table.id).map_err(told)?;
+    let from = trx.table_for_read(table.id).map_err(from_rows)?;
     let range = KeyRange { start, end: None };
-    let mut scan = trx.scan(&from, &ScanOptions { range, ..ScanOptions::all() }).map_err(told)?;
+    let mut scan =
+        trx.scan(&from, &ScanOptions { range, ..ScanOptions::all() }).map_err(from_rows)?;
     let mut buffer = Vec::new();
     let mut last = Vec::new();
     let end = counts.rows + SLICE_ROWS;
     while counts.rows < end {
-        if !scan.fetch(&mut *trx).map_err(told)? {
+        if !scan.fetch(&mut *trx).map_err(from_rows)? {
             return Ok(Slice::UpTo(None));
         }
         for number in 0..scan.len() {
@@ -132,7 +133,7 @@ fn read_slice(
                 let ordinal = usize::from(counted.column.ordinal);
                 let cell = view.column(ordinal).map_err(damaged)?;
                 let Some(place) = counted.wants(&cell) else { continue };
-                let value = cell_value(&*values, &from, cell, &mut buffer).map_err(told)?;
+                let value = cell_value(&*values, &from, cell, &mut buffer).map_err(from_rows)?;
                 let datum = Datum::from_value_ref(value, &counted.column.ty, &evaluation.time_zone);
                 row[ordinal] = datum.map_err(damaged)?;
                 counted.add(&row[ordinal], place, &mut counts.key);
@@ -145,10 +146,6 @@ fn read_slice(
     // The first key behind the last one.
     last.push(0);
     Ok(Slice::UpTo(Some(last)))
-}
-
-fn told(error: RowsError) -> SqlError {
-    super::super::rows_error::from_rows(error)
 }
 
 fn damaged(error: impl std::fmt::Display) -> SqlError {

@@ -21,7 +21,7 @@ mod stored;
 mod tests;
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use firn_api::rows::{DatabaseNode, TableRef};
@@ -89,6 +89,8 @@ pub struct TableStatistics {
     /// Whether what is stored has been read.
     is_loaded: AtomicBool,
     changes: Changes,
+    /// See [`TableStatistics::changed_in`].
+    changed_in: AtomicU64,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -115,6 +117,7 @@ impl TableStatistics {
             gathered: RwLock::default(),
             is_loaded: AtomicBool::new(false),
             changes: Changes::default(),
+            changed_in: AtomicU64::new(0),
         }
     }
 
@@ -125,6 +128,18 @@ impl TableStatistics {
         *self.gathered.write() = gathered;
         self.is_loaded.store(before.is_loaded.load(Ordering::Relaxed), Ordering::Relaxed);
         self.changes.take_over(&before.changes);
+        self.changed_in.fetch_max(before.changed_in(), Ordering::AcqRel);
+    }
+
+    /// In which generation of the plan cache they changed last: older plans of the table are made anew.
+    #[must_use]
+    pub fn changed_in(&self) -> u64 {
+        self.changed_in.load(Ordering::Acquire)
+    }
+
+    /// They have changed in this generation of the plan cache.
+    pub fn set_changed_in(&self, generation: u64) {
+        self.changed_in.fetch_max(generation, Ordering::AcqRel);
     }
 
     /// A statement has written so many rows.

@@ -16,12 +16,11 @@ use firn_format::definition::{
 };
 use firn_format::row::{ColumnValue, RowVersion, RowView};
 use firn_format::value::{ColumnType, IntWidth, ValueRef};
-use firn_sql_types::error::Result;
+use firn_sql_types::error::{Result, from_rows};
 
 use super::super::lookup::Catalog;
 use super::super::options::codec::{Body, Reader, Writer, damaged, each_field};
 use super::super::options::{read_datum, write_datum};
-use super::super::rows_error::from_rows;
 use super::histogram::Bucket;
 use super::{ColumnStatistics, Gathered, Histogram};
 
@@ -30,7 +29,7 @@ const TABLE: &str = "table_statistics";
 
 /// What is kept of a table. Nothing, if it cannot be read: the planner can do without.
 pub(super) fn read(node: &Arc<dyn DatabaseNode>, table: TableId) -> Option<Gathered> {
-    let stored = node.table_named(SCHEMA, TABLE)?;
+    let stored = node.table_named(SCHEMA, TABLE).ok()??;
     let mut trx = node.begin(IsolationLevel::ReadCommitted).ok()?;
     let key = key_of(&stored, table)?;
     let (mut payload, mut buffer) = (Vec::new(), Vec::new());
@@ -54,7 +53,7 @@ fn key_of(stored: &TableRef, table: TableId) -> Option<Vec<u8>> {
 /// Keeps statistics of a table in the place of earlier ones.
 pub(super) fn write(catalog: &Catalog, table: TableId, gathered: &Gathered) -> Result<()> {
     let node = catalog.node();
-    let id = match node.table_named(SCHEMA, TABLE) {
+    let id = match node.table_named(SCHEMA, TABLE).map_err(from_rows)? {
         Some(stored) => stored.definition().table_id,
         None => create(catalog)?,
     };
@@ -79,9 +78,13 @@ pub(super) fn write(catalog: &Catalog, table: TableId, gathered: &Gathered) -> R
 /// What the node answers.
 pub fn remove_gone(catalog: &Catalog) -> Result<usize> {
     let node = catalog.node();
-    let Some(stored) = node.table_named(SCHEMA, TABLE) else { return Ok(0) };
-    let gone = kept_of(node, &stored)?.into_iter().filter(|table| node.table(*table).is_none());
-    let gone: Vec<TableId> = gone.collect();
+    let Some(stored) = node.table_named(SCHEMA, TABLE).map_err(from_rows)? else { return Ok(0) };
+    let mut gone = Vec::new();
+    for table in kept_of(node, &stored)? {
+        if node.table(table).map_err(from_rows)?.is_none() {
+            gone.push(table);
+        }
+    }
     if gone.is_empty() {
         return Ok(0);
     }
@@ -122,7 +125,7 @@ fn kept_of(node: &Arc<dyn DatabaseNode>, stored: &TableRef) -> Result<Vec<TableI
 fn create(catalog: &Catalog) -> Result<TableId> {
     let node = catalog.node();
     let mut definitions = node.change_definitions().map_err(from_rows)?;
-    match node.schema_options(SCHEMA) {
+    match node.schema_options(SCHEMA).map_err(from_rows)? {
         Some(_) => {}
         None => definitions.create_schema(SCHEMA, &[]).map_err(from_rows)?,
     }
@@ -131,8 +134,9 @@ fn create(catalog: &Catalog) -> Result<TableId> {
         Ok(id) => definitions.commit().map_err(from_rows).map(|()| id),
         // Somebody else was faster.
         Err(RowsError::TableExists { .. }) => {
-            let stored = node.table_named(SCHEMA, TABLE).map(|table| table.definition().table_id);
-            stored.ok_or_else(|| super::super::lookup::no_such_table(SCHEMA, TABLE))
+            let stored = node.table_named(SCHEMA, TABLE).map_err(from_rows)?;
+            let id = stored.map(|table| table.definition().table_id);
+            id.ok_or_else(|| super::super::lookup::no_such_table(SCHEMA, TABLE))
         }
         Err(error) => Err(from_rows(error)),
     }

@@ -1,6 +1,7 @@
 //! Histograms, what is stored of statistics, and ANALYZE over a node.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use firn_api::Incarnation;
 use firn_api::rows::IsolationLevel;
@@ -200,9 +201,12 @@ fn an_index_that_comes_while_a_table_is_read_is_counted_too() {
     let is_added = std::cell::Cell::new(false);
     let go_on = || {
         if !is_added.replace(true) {
-            node.node
-                .add_index(table.id, &new, &mut |_: firn_api::rows::BuildProgress| true)
-                .unwrap();
+            let mut build =
+                node.node.begin_index(table.id, &new, Duration::from_secs(1), None).unwrap();
+            while !build.is_filled() {
+                build.step().unwrap();
+            }
+            build.finish().unwrap();
             let current = catalog.table("s", "t").unwrap();
             analyze(&catalog, &current, &EvaluationContext::default(), &|| true).unwrap();
         }

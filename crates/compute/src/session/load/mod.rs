@@ -96,7 +96,7 @@ impl LoadStatements<'_> {
             return Ok(Err(error));
         }
         let file = replies.local_infile(load.path.as_bytes())?;
-        Ok(self.load(load, file.until(Arc::clone(&self.session.facts.cancelled))))
+        Ok(self.load(load, file.until(Arc::clone(self.session.facts.cancelled.flag()))))
     }
 
     fn load_from_server(&mut self, load: &LoadData) -> Result<Totals> {

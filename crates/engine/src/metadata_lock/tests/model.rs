@@ -4,8 +4,8 @@
 #![allow(clippy::disallowed_types, reason = "tests use the machine as it is")]
 
 use std::collections::BTreeMap;
-use std::sync::atomic::AtomicBool;
 
+use firn_api::rows::Cancellation;
 use firn_base::clock::SystemClock;
 use proptest::prelude::*;
 
@@ -62,7 +62,8 @@ proptest! {
     ) {
         let locks = MetadataLockTable::new(std::sync::Arc::new(SystemClock), |_| Vec::new());
         let contexts: Vec<_> = (0..4).map(|_| locks.open_context()).collect();
-        let called_off = AtomicBool::new(true);
+        let called_off = Cancellation::default();
+        called_off.cancel();
         let patience =
             LockPatience { timeout: Duration::ZERO, cancelled: Some(&called_off), transaction: None };
         let mut held = Held::new();

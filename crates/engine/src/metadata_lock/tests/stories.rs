@@ -2,8 +2,9 @@
 
 #![allow(clippy::disallowed_types, reason = "tests use the machine as it is")]
 
-use std::sync::atomic::{AtomicBool, AtomicU64};
+use std::sync::atomic::AtomicU64;
 
+use firn_api::rows::Cancellation;
 use firn_base::clock::SystemClock;
 
 use super::super::*;
@@ -101,15 +102,16 @@ fn a_wait_ends_with_its_time_or_when_it_is_called_off() {
     let patience = LockPatience { timeout, cancelled: None, transaction: None };
     let late = waiter.acquire(T, Read, LockDuration::Transaction, &patience);
     assert_eq!(late, Err(RowsError::LockWaitTimeout));
-    let flag = AtomicBool::new(false);
+    let cancellation = Cancellation::default();
     std::thread::scope(|scope| {
         let waiting = scope.spawn(|| {
             let timeout = Duration::from_secs(20);
-            let patience = LockPatience { timeout, cancelled: Some(&flag), transaction: None };
+            let patience =
+                LockPatience { timeout, cancelled: Some(&cancellation), transaction: None };
             waiter.acquire(T, Exclusive, LockDuration::Transaction, &patience)
         });
         stage.until_waiting(1);
-        flag.store(true, std::sync::atomic::Ordering::Relaxed);
+        cancellation.cancel();
         assert_eq!(waiting.join().unwrap(), Err(RowsError::Cancelled));
     });
     holder.release_transaction();

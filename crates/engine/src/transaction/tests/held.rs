@@ -27,15 +27,14 @@ impl Holder {
         held.is_some_and(|(lsn, seen_from, _)| *lsn == leaf.lsn && *seen_from <= snapshot)
     }
 
-    fn leaves_from(&self, leaf: LeafVersion, snapshot: Cts) -> Option<HeldLeaves> {
+    fn leaves_from(&self, leaf: LeafVersion, snapshot: Cts) -> Vec<LeafVersion> {
         if !self.holds(leaf, snapshot) {
-            return None;
+            return Vec::new();
         }
         let position = self.order.iter().position(|other| *other == leaf);
         let behind = position.map_or(&[][..], |position| &self.order[position + 1..]);
         let behind = behind.iter().take_while(|leaf| self.holds(**leaf, snapshot));
-        let leaves = [leaf].iter().chain(behind).copied().collect();
-        Some(HeldLeaves { leaves, from: 0 })
+        [leaf].iter().chain(behind).copied().collect()
     }
 
     /// The rows that a transaction sees; what it fetches is kept.
@@ -44,17 +43,19 @@ impl Holder {
         let (mut rows, mut order) = (Rows::new(), Vec::new());
         trx.ensure_snapshot();
         let snapshot = trx.snapshot().unwrap();
+        let mut named: Option<Vec<LeafVersion>> = None;
         loop {
-            let mut answered = None;
-            let mut held = |leaf| {
-                answered = self.leaves_from(leaf, snapshot);
-                answered.clone()
+            let leaves = named.take();
+            let held = match leaves.as_deref() {
+                None => HeldLeaves::Unknown,
+                Some([]) => HeldLeaves::No,
+                Some(leaves) => HeldLeaves::Leaves(leaves),
             };
-            match cursor.fetch_unless_held(trx, &mut held).unwrap() {
+            match cursor.fetch_unless_held(trx, held).unwrap() {
                 Fetched::End => break,
+                Fetched::Next(leaf) => named = Some(self.leaves_from(leaf, snapshot)),
                 Fetched::Held(count) => {
-                    let leaves = answered.unwrap().leaves;
-                    for leaf in &leaves[..count] {
+                    for leaf in &leaves.unwrap()[..count] {
                         rows.extend(self.rows[&leaf.page].2.iter().cloned());
                         order.push(*leaf);
                     }

@@ -29,7 +29,9 @@ use crate::execute::{
 };
 use crate::expression::{CompareOperator, Expression, ExpressionKind, Slot};
 use crate::logical::OutputColumn;
-use crate::plan::{Access, NodeKind, PlanNode, PreparedPlan, QueryPlan, ScanPlan, StatementPlan};
+use crate::plan::{
+    Access, NodeKind, PlanNode, PreparedPlan, QueryPlan, ScanPlan, StatementPlan, Validity,
+};
 use crate::types::{Datum, EvaluationContext, SqlType, StatementKind, comparison_kind};
 
 /// The collation `utf8mb4_0900_ai_ci`.
@@ -311,7 +313,7 @@ pub(super) fn prepared(statement: StatementPlan) -> PreparedPlan {
         parameters: Vec::new(),
         common_tables: Vec::new(),
         subqueries: Vec::new(),
-        definitions_version: 0,
+        validity: Validity::at(0),
         conditions: Vec::new(),
         writes_parents: true,
         executor: None,

@@ -5,7 +5,7 @@ use firn_base::IndexId;
 use firn_format::definition::IndexKind;
 
 use crate::catalog::model::TableModel;
-use crate::error::SqlError;
+use crate::error::{ErrorKind, SqlError};
 use crate::types::{Datum, EvaluationContext};
 
 use super::super::error::from_rows;
@@ -46,7 +46,11 @@ pub(super) fn refusal(
     };
     let (number, name, entry) = describe(index, model, value, context);
     let message = format!("Duplicate entry '{entry}' for key '{}.{name}'", model.name);
-    Refusal::Duplicate { index: number, key, error: SqlError::new(super::DUPLICATE_ENTRY, message) }
+    Refusal::Duplicate {
+        index: number,
+        key,
+        error: SqlError::of_kind(ErrorKind::DuplicateKey, 1062, message),
+    }
 }
 
 /// Number, name and values of an index.

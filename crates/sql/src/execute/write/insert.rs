@@ -15,7 +15,7 @@ use firn_format::value::ValueRef;
 use smallvec::SmallVec;
 
 use crate::catalog::model::{ColumnModel, TableModel};
-use crate::error::{Result, SqlError};
+use crate::error::{ErrorKind, Result, SqlError};
 use crate::expression::{Expression, ExpressionKind, Slot};
 use crate::logical::{Assignment, CheckedBy, DuplicatePolicy, RowCheck};
 use crate::plan::{InsertPlan, NodeKind};
@@ -33,10 +33,10 @@ use super::assign::{
 use super::change::{Change, Changes, RowChange, fill_from_payload};
 use super::duplicate::{Refusal, refusal};
 use super::foreign_key::ForeignKeys;
+use super::is_ignorable;
 use super::numbers::{Numbers, positive, told};
 use super::pending::{Pending, Row};
 use super::row::{store, stored_value};
-use super::{DUPLICATE_ENTRY, is_ignorable};
 
 /// How often a key that is taken, but whose row is gone when it is looked for, is tried again.
 const MOST_RETRIES: usize = 16;
@@ -428,7 +428,7 @@ impl<'p> Inserter<'p> {
         }
         // Only a duplicate counts as a record, whatever comes of it: other rows are refused before
         // they are written.
-        let is_record = error.code == DUPLICATE_ENTRY || self.has_met_duplicate;
+        let is_record = error.kind == ErrorKind::DuplicateKey || self.has_met_duplicate;
         self.records -= u64::from(!is_record);
         execution.context.warn(error.code, || error.message.clone());
         Ok(())
@@ -622,7 +622,7 @@ impl<'p> Inserter<'p> {
                 }
             }
         }
-        Err(SqlError::new(1205, "Lock wait timeout exceeded; try restarting transaction"))
+        Err(SqlError::lock_wait_timeout())
     }
 
     fn try_insert(

@@ -22,9 +22,7 @@ mod reread;
 mod row;
 mod update;
 
-use firn_api::rows::RowsError;
-
-use crate::error::{Result, SqlError};
+use crate::error::{ErrorKind, Result, SqlError};
 
 use super::error::from_rows;
 use super::{Execution, Outcome};
@@ -41,22 +39,15 @@ pub(crate) fn atomically(
     let before = execution.transaction.savepoint();
     let done = statement(execution);
     if let Err(error) = &done
-        && !ends_transaction(error)
+        && !error.ends_transaction()
     {
         execution.transaction.rollback_to(before).map_err(from_rows)?;
     }
     done
 }
 
-/// Whether the node has rolled the whole transaction back.
-fn ends_transaction(error: &SqlError) -> bool {
-    error.code == RowsError::Deadlock.mysql_code()
-}
-
-/// The error of a row whose unique key is taken.
-const DUPLICATE_ENTRY: u16 = 1062;
-
 /// Whether `IGNORE` leaves a row out that failed so, instead of ending the statement.
 fn is_ignorable(error: &SqlError) -> bool {
-    matches!(error.code, DUPLICATE_ENTRY | 1048 | 1364 | 1369 | 1451 | 1452 | 1526 | 1748 | 3819)
+    error.kind == ErrorKind::DuplicateKey
+        || matches!(error.code, 1048 | 1364 | 1369 | 1451 | 1452 | 1526 | 1748 | 3819)
 }

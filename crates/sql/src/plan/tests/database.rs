@@ -1,12 +1,12 @@
 //! A node whose tables are as large as a test says, with tables made by statements.
 
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use firn_api::rows::{
-    BuildObserver, DatabaseNode, Definitions, Estimate, IsolationLevel, MetadataLocks, NewIndex,
-    RowsResult, TableRef, Transaction,
+    Cancellation, DatabaseNode, Definitions, Estimate, IndexBuild, IsolationLevel, MetadataLocks,
+    NewIndex, RowsError, RowsResult, TableRef, Transaction,
 };
 use firn_api::{Incarnation, Timestamps, WriterEpoch};
 use firn_base::{Cts, Environment, TableId};
@@ -36,11 +36,14 @@ use crate::types::{Datum, EvaluationContext, SqlMode, SqlType, StatementKind};
 struct SizedNode {
     inner: EngineNode,
     rows: FxHashMap<&'static str, f64>,
+    is_lost: Arc<AtomicBool>,
 }
 
 /// A database of one schema, `test`.
 pub(super) struct Database {
     pub(super) node: Arc<dyn DatabaseNode>,
+    /// Set while the node cannot be reached.
+    pub(super) is_lost: Arc<AtomicBool>,
     pub(super) catalog: SessionCatalog,
     pub(super) evaluation: EvaluationContext,
     spill: SpillDirectory,
@@ -66,8 +69,12 @@ impl Database {
         let options = EngineOptions { buffer_pool_bytes: 32 << 20, ..EngineOptions::default() };
         let engine = Engine::open(&environment, seams, &options).unwrap();
         let inner = EngineNode::new(engine.open_dictionary(Arc::new(Collations)).unwrap());
-        let node: Arc<dyn DatabaseNode> =
-            Arc::new(SizedNode { inner, rows: rows.iter().copied().collect() });
+        let is_lost = Arc::new(AtomicBool::new(false));
+        let node: Arc<dyn DatabaseNode> = Arc::new(SizedNode {
+            inner,
+            rows: rows.iter().copied().collect(),
+            is_lost: Arc::clone(&is_lost),
+        });
         let mut change = node.change_definitions().unwrap();
         change.create_schema("test", &[]).unwrap();
         change.commit().unwrap();
@@ -79,6 +86,7 @@ impl Database {
             SpillDirectory::open(Arc::clone(&environment.disk), &folder.path().join("spill"));
         Database {
             node,
+            is_lost,
             catalog,
             evaluation: EvaluationContext::default(),
             spill: spill.unwrap(),
@@ -307,6 +315,15 @@ impl ExpressionBinder for Database {
     }
 }
 
+impl SizedNode {
+    fn reach(&self) -> RowsResult<()> {
+        match self.is_lost.load(Ordering::Relaxed) {
+            true => Err(RowsError::Unavailable { reason: "lost".into() }),
+            false => Ok(()),
+        }
+    }
+}
+
 impl DatabaseNode for SizedNode {
     fn begin(&self, isolation: IsolationLevel) -> RowsResult<Box<dyn Transaction>> {
         self.inner.begin(isolation)
@@ -324,37 +341,43 @@ impl DatabaseNode for SizedNode {
         self.inner.definitions_version()
     }
 
-    fn schemas(&self) -> Vec<Box<str>> {
+    fn schemas(&self) -> RowsResult<Vec<Box<str>>> {
+        self.reach()?;
         self.inner.schemas()
     }
 
-    fn schema_options(&self, schema: &str) -> Option<Arc<[u8]>> {
+    fn schema_options(&self, schema: &str) -> RowsResult<Option<Arc<[u8]>>> {
+        self.reach()?;
         self.inner.schema_options(schema)
     }
 
-    fn tables_of(&self, schema: &str) -> Option<Vec<TableRef>> {
+    fn tables_of(&self, schema: &str) -> RowsResult<Option<Vec<TableRef>>> {
+        self.reach()?;
         self.inner.tables_of(schema)
     }
 
-    fn table_named(&self, schema: &str, name: &str) -> Option<TableRef> {
+    fn table_named(&self, schema: &str, name: &str) -> RowsResult<Option<TableRef>> {
+        self.reach()?;
         self.inner.table_named(schema, name)
     }
 
-    fn table(&self, table: TableId) -> Option<TableRef> {
+    fn table(&self, table: TableId) -> RowsResult<Option<TableRef>> {
+        self.reach()?;
         self.inner.table(table)
     }
 
-    fn change_definitions(&self) -> RowsResult<Box<dyn Definitions + '_>> {
+    fn change_definitions(&self) -> RowsResult<Box<dyn Definitions>> {
         self.inner.change_definitions()
     }
 
-    fn add_index(
+    fn begin_index(
         &self,
         table: TableId,
         new: &NewIndex,
-        observer: &mut dyn BuildObserver,
-    ) -> RowsResult<()> {
-        self.inner.add_index(table, new, observer)
+        lock_wait_timeout: Duration,
+        cancelled: Option<&Arc<Cancellation>>,
+    ) -> RowsResult<Box<dyn IndexBuild>> {
+        self.inner.begin_index(table, new, lock_wait_timeout, cancelled)
     }
 
     fn metadata_locks(&self) -> Arc<dyn MetadataLocks> {
@@ -383,7 +406,8 @@ impl DatabaseNode for SizedNode {
         Ok(Estimate { entries, leaves: (entries / 100.0).ceil(), is_exact: true })
     }
 
-    fn prepared_transactions(&self) -> Vec<Box<[u8]>> {
+    fn prepared_transactions(&self) -> RowsResult<Vec<Box<[u8]>>> {
+        self.reach()?;
         self.inner.prepared_transactions()
     }
 

@@ -123,3 +123,15 @@ fn names_and_forms_are_refused() {
             1273: Unknown collation: 'nosuch'
     "#]].assert_eq(&all);
 }
+
+#[test]
+fn a_table_of_a_node_that_cannot_be_reached_is_not_unknown() {
+    let database = shop();
+    database.is_lost.store(true, std::sync::atomic::Ordering::Relaxed);
+    let refused = database.plan("SELECT id FROM customer").unwrap_err();
+    assert_eq!((refused.code, refused.ends_transaction()), (1429, true), "{refused}");
+    assert_eq!(database.catalog.has_schema("test").unwrap_err().code, 1429);
+    assert_eq!(database.catalog.schemas().unwrap_err().code, 1429);
+    database.is_lost.store(false, std::sync::atomic::Ordering::Relaxed);
+    database.plan("SELECT id FROM customer").unwrap();
+}

@@ -1,0 +1,100 @@
+//! For how long a plan holds: as long as the tables stay as they are that it was made from.
+//!
+//! ```text
+//!   node's definitions   17 ──── 18: another session's temporary table ──── 19: ALTER of a table of the plan
+//!   plan made at         17
+//!   asked at 17          one comparison
+//!   asked at 18          looks at its tables: unchanged, so it holds at 18 from now on
+//!   asked at 19          a table has another version: planned again
+//! ```
+//!
+//! Invariant: the version is read before the tables are looked at, and a look-up of a table waits while
+//! a change of it commits. So a plan that was found to hold at a version has the definitions of that
+//! version, whatever happens meanwhile.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use crate::catalog::Catalog;
+use crate::catalog::model::TableKind;
+use crate::error::Result;
+use crate::logical::BoundStatement;
+
+use super::{PlannedLock, PreparedPlan};
+
+/// Up to which version of the node's definitions a plan holds.
+#[derive(Debug)]
+pub struct Validity {
+    version: AtomicU64,
+    /// Whether the versions of its tables say all; otherwise the plan holds for one version of the node.
+    by_table: bool,
+}
+
+impl Validity {
+    /// A plan that holds for one version of the node's definitions.
+    #[must_use]
+    pub fn at(version: u64) -> Validity {
+        Validity { version: AtomicU64::new(version), by_table: false }
+    }
+
+    /// What a plan of a bound statement holds for. It depends on more than its tables' versions where
+    /// it names temporary tables, whose versions its locks do not have, or tables that are made up,
+    /// which a stored table of the name would hide; and where foreign keys lead from or to a table that
+    /// it writes, so that its locks depend on tables that it does not name.
+    pub(super) fn of(bound: &BoundStatement) -> Validity {
+        let has_all_parents =
+            |lock: &PlannedLock| !lock.writes || lock.model.foreign_keys.is_empty();
+        let by_table = !bound.writes_parents
+            && bound.uses_stored_tables_only
+            && bound.body.written().all(|table| table.kind != TableKind::Temporary)
+            && bound.locks.iter().all(has_all_parents);
+        Validity { version: AtomicU64::new(bound.definitions_version), by_table }
+    }
+
+    /// The last version at which the plan was found to hold.
+    #[must_use]
+    #[inline]
+    pub fn version(&self) -> u64 {
+        self.version.load(Ordering::Relaxed)
+    }
+}
+
+impl PreparedPlan {
+    /// Whether the plan holds with the definitions as they are now. Costs a comparison unless a
+    /// definition has changed since it was last asked.
+    #[must_use]
+    #[inline]
+    pub fn holds_in(&self, catalog: &Catalog) -> bool {
+        let version = catalog.definitions_version();
+        self.validity.version() == version || self.is_unchanged(catalog, version)
+    }
+
+    #[cold]
+    fn is_unchanged(&self, catalog: &Catalog, version: u64) -> bool {
+        let has_no_children = || -> Result<bool> {
+            for table in self.statement.written() {
+                if !catalog.referencing(&table.schema, &table.name)?.is_empty() {
+                    return Ok(false);
+                }
+            }
+            Ok(true)
+        };
+        let holds = self.validity.by_table
+            && self.locks.iter().all(|lock| lock.is_unchanged(catalog))
+            && has_no_children().unwrap_or(false);
+        if holds {
+            self.validity.version.fetch_max(version, Ordering::Relaxed);
+        }
+        holds
+    }
+}
+
+impl PlannedLock {
+    /// Whether the table still has the definition that the plan was made from. Waits while a change of
+    /// it commits.
+    #[must_use]
+    pub fn is_unchanged(&self, catalog: &Catalog) -> bool {
+        let planned = self.model.table.definition().schema_version;
+        let now = catalog.node().table(self.model.id);
+        matches!(now, Ok(Some(now)) if now.definition().schema_version == planned)
+    }
+}

@@ -1,0 +1,110 @@
+//! Plans are kept for as long as their own tables stay as they are.
+
+use mysql::Conn;
+use mysql::prelude::Queryable;
+
+use crate::client::Client;
+use crate::server::Server;
+
+const MISSES: &str = "SHOW GLOBAL STATUS LIKE 'Firn_plan_cache_misses'";
+
+/// Runs a statement, and counts the plans that are made for it.
+fn misses_of(connection: &mut Conn, run: impl Fn(&mut Conn)) -> u64 {
+    let mut misses = || -> u64 {
+        let row: Option<(String, u64)> = connection.query_first(MISSES).expect("a query");
+        row.expect("a row").1
+    };
+    // The question itself is planned once.
+    misses();
+    let before = misses();
+    run(connection);
+    let row: Option<(String, u64)> = connection.query_first(MISSES).expect("a query");
+    row.expect("a row").1 - before
+}
+
+fn server_with_tables() -> Server {
+    let server = Server::start();
+    Client::connect(server.port(), None).make_schema("plans");
+    let mut client = Client::connect(server.port(), Some("plans"));
+    let connection = client.connection();
+    connection.query_drop("CREATE TABLE t (id INT PRIMARY KEY, a INT, KEY a (a))").unwrap();
+    connection.query_drop("CREATE TABLE other (id INT PRIMARY KEY, t_id INT)").unwrap();
+    connection.query_drop("INSERT INTO t VALUES (1, 10), (2, 20)").unwrap();
+    server
+}
+
+#[test]
+fn what_others_do_to_other_tables_leaves_a_plan_in_the_cache() {
+    let server = server_with_tables();
+    let mut first = Client::connect(server.port(), Some("plans"));
+    let mut second = Client::connect(server.port(), Some("plans"));
+    let (first, second) = (first.connection(), second.connection());
+    let select = |connection: &mut Conn| {
+        connection.query_drop("SELECT a FROM t WHERE id = 1").unwrap();
+    };
+    let update = |connection: &mut Conn| {
+        connection.query_drop("UPDATE t SET a = a + 1 WHERE id = 2").unwrap();
+    };
+    select(first);
+    update(first);
+    for elsewhere in [
+        "CREATE TEMPORARY TABLE t (id INT)",
+        "INSERT INTO t VALUES (7)",
+        "DROP TEMPORARY TABLE t",
+        "ANALYZE TABLE other",
+        "ALTER TABLE other ADD COLUMN b INT",
+        "CREATE TABLE third (id INT)",
+    ] {
+        second.query_drop(elsewhere).unwrap();
+        assert_eq!(misses_of(first, select), 0, "after {elsewhere}");
+        assert_eq!(misses_of(first, update), 0, "after {elsewhere}");
+    }
+}
+
+#[test]
+fn what_changes_its_tables_makes_a_plan_again() {
+    let server = server_with_tables();
+    let mut client = Client::connect(server.port(), Some("plans"));
+    let connection = client.connection();
+    let select = |connection: &mut Conn| {
+        connection.query_drop("SELECT a FROM t WHERE id = 1").unwrap();
+    };
+    let delete = |connection: &mut Conn| {
+        connection.query_drop("DELETE FROM t WHERE id = 77").unwrap();
+    };
+    select(connection);
+    delete(connection);
+    for changed in ["ALTER TABLE t ADD COLUMN b INT", "ANALYZE TABLE t", "FLUSH TABLES"] {
+        connection.query_drop(changed).unwrap();
+        assert_eq!(misses_of(connection, select), 1, "after {changed}");
+        assert_eq!(misses_of(connection, delete), 1, "after {changed}");
+    }
+    // A foreign key to the table changes what a deletion has to look at, and no definition of `t`.
+    let key = "ALTER TABLE other ADD CONSTRAINT to_t FOREIGN KEY (t_id) REFERENCES t (id)";
+    connection.query_drop(key).unwrap();
+    assert_eq!(misses_of(connection, select), 0);
+    assert_eq!(misses_of(connection, delete), 1);
+    connection.query_drop("INSERT INTO other (id, t_id) VALUES (1, 1)").unwrap();
+    let refused = connection.query_drop("DELETE FROM t WHERE id = 1").unwrap_err();
+    assert!(refused.to_string().contains("1451"), "{refused}");
+}
+
+#[test]
+fn a_temporary_table_hides_the_stored_one_from_a_prepared_statement() {
+    let server = server_with_tables();
+    let mut client = Client::connect(server.port(), Some("plans"));
+    let connection = client.connection();
+    let prepared = connection.prep("SELECT a FROM t WHERE id = ?").unwrap();
+    let a = |connection: &mut Conn| -> Option<i64> {
+        connection.exec_first(&prepared, (1,)).expect("a query")
+    };
+    assert_eq!(a(connection), Some(10));
+    connection.query_drop("CREATE TEMPORARY TABLE t (id INT PRIMARY KEY, a INT)").unwrap();
+    assert_eq!(a(connection), None);
+    connection.query_drop("INSERT INTO t VALUES (1, 11)").unwrap();
+    assert_eq!(a(connection), Some(11));
+    connection.query_drop("ALTER TABLE t ADD COLUMN b INT FIRST").unwrap();
+    assert_eq!(a(connection), Some(11));
+    connection.query_drop("DROP TEMPORARY TABLE t").unwrap();
+    assert_eq!(a(connection), Some(10));
+}
