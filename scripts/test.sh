@@ -12,7 +12,7 @@ export CARGO_BUILD_JOBS=${CARGO_BUILD_JOBS:-2}
 # Property tests draw the same cases each time, so that a change is judged by what it changes.
 export PROPTEST_RNG_SEED=${PROPTEST_RNG_SEED:-1}
 
-all_steps="formatting documents imports features lints tests conformance simulation crash_loop interleavings"
+all_steps="formatting documents imports features lints tests messages conformance simulation crash_loop interleavings"
 steps=("$@")
 
 # Layout and lints are judged by the pinned toolchain alone: a later one knows more of both, and what
@@ -65,6 +65,11 @@ lints() {
 # what is built, are the same.
 tests() {
     cargo test --locked --release --workspace -- --skip simulated:: --skip kill_loop::
+}
+
+# The SQL suites with the codec of the row messages between SQL and its database node.
+messages() {
+    FIRN_SQL_NODE=messages cargo test --locked --release --workspace --test sql
 }
 
 # Clients that others wrote, against a server of this checkout.

@@ -1,7 +1,7 @@
 //! Rows of a scan that lie together in memory.
 
 /// Where a row of a batch lies in the batch's bytes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct RowSpan {
     /// Where its primary key begins.
     pub key_start: u32,

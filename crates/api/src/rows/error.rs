@@ -15,7 +15,7 @@
 use firn_base::{IndexId, TableId};
 
 /// Why a database node did not do what it was asked.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error, serde::Serialize, serde::Deserialize)]
 pub enum RowsError {
     /// A row has these values already.
     #[error("an entry with this key exists already in index {index}")]

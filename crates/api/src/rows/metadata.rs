@@ -20,7 +20,9 @@ use super::{Cancellation, RowsResult};
 
 /// What a lock allows its holder, and what it leaves to others. The names in parentheses are
 /// MySQL's.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize,
+)]
 pub enum MetadataLock {
     /// Knows the definition, and will use it (`SHARED`).
     Shared,
@@ -41,7 +43,7 @@ pub enum MetadataLock {
 }
 
 /// For how long a lock is held.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub enum LockDuration {
     /// Until [`MetadataContext::release_transaction`].
     Transaction,
@@ -62,7 +64,7 @@ pub struct LockPatience<'a> {
 }
 
 /// A place among the transaction's locks, to which they can be given back.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct LockMark {
     /// Locks of the fast path.
     pub fast: usize,

@@ -43,7 +43,7 @@ pub const SESSION_SCHEMA_PREFIX: &str = "#temporary-";
 pub type RowsResult<T> = Result<T, RowsError>;
 
 /// What a transaction sees of others.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub enum IsolationLevel {
     /// Each statement sees what was committed before it.
     ReadCommitted,
@@ -55,7 +55,7 @@ pub enum IsolationLevel {
 }
 
 /// What to do about a lock that somebody else holds.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub enum WaitPolicy {
     /// Wait, up to the transaction's timeout.
     #[default]
@@ -67,7 +67,7 @@ pub enum WaitPolicy {
 }
 
 /// Which version a read wants.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub enum ReadMode {
     /// What the transaction's isolation level says; takes no row locks below SERIALIZABLE.
     #[default]
@@ -87,7 +87,7 @@ impl ReadMode {
 }
 
 /// Which way a scan goes.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub enum Direction {
     /// Ascending keys.
     #[default]
@@ -110,15 +110,15 @@ pub trait Table: Any + Send + Sync {
 pub type TableRef = Arc<dyn Table>;
 
 /// A place in a transaction to which it can be rolled back.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Savepoint(pub u64);
 
 /// How much a transaction has read from its snapshot; the default: nothing.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct ReadMark(pub u32);
 
 /// What a scan visits, and how.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, serde::Serialize, serde::Deserialize)]
 pub struct ScanOptions {
     /// The index; `None`: the clustered one.
     pub index: Option<usize>,
@@ -169,7 +169,7 @@ pub enum RowContent<'a> {
 
 /// A leaf of an index as it was at a moment: of the same version it has the same entries. Nodes that
 /// write different log streams have leaves of the same page number.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
 pub struct LeafVersion {
     /// The log stream that changes the leaf.
     pub stream: LogStreamId,
@@ -192,7 +192,7 @@ pub enum HeldLeaves<'a> {
 }
 
 /// What came of [`Scan::fetch_unless_held`].
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub enum Fetched {
     /// A batch, as after [`Scan::fetch`]. Where a leaf is named, the batch is all that the snapshot sees of it, and
     /// so would any later snapshot: of this version the rows are worth keeping.
@@ -251,7 +251,7 @@ pub trait Scan: Send {
 }
 
 /// How many entries a range of an index has, and on how many leaves.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, serde::Serialize, serde::Deserialize)]
 pub struct Estimate {
     /// Entries, delete-marked ones included.
     pub entries: f64,
@@ -446,7 +446,7 @@ pub trait Transaction: Any + Send {
 }
 
 /// What a participant tells its coordinator once it is prepared (paper 000 §4.3).
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Prepared {
     /// Where that stands in the log, which is durable up to there.
     pub position: Lsn,
@@ -455,7 +455,7 @@ pub struct Prepared {
 }
 
 /// An index that is to be added.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, serde::Serialize, serde::Deserialize)]
 pub struct NewIndex {
     /// Its name.
     pub name: String,
@@ -468,7 +468,7 @@ pub struct NewIndex {
 }
 
 /// How far a build is.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, serde::Serialize, serde::Deserialize)]
 pub struct BuildProgress {
     /// Rows that have their entries.
     pub rows_done: u64,

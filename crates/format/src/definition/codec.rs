@@ -26,9 +26,7 @@ impl TableDefinition {
     /// [`DefinitionError::TooMany`], and what [`TableDefinition::check`] refuses.
     pub fn encode(&self) -> Result<Vec<u8>, DefinitionError> {
         self.check()?;
-        let mut writer = Writer(vec![FORMAT]);
-        writer.table(self)?;
-        Ok(writer.0)
+        self.encode_draft()
     }
 
     /// Reads what [`TableDefinition::encode`] wrote. The bytes may be anything.
@@ -37,17 +35,48 @@ impl TableDefinition {
     /// [`DefinitionError::Damaged`], [`DefinitionError::UnknownFormat`], and what
     /// [`TableDefinition::check`] refuses.
     pub fn decode(bytes: &[u8]) -> Result<TableDefinition, DefinitionError> {
-        let mut reader = Reader { bytes, at: 0 };
-        match reader.u8("format")? {
-            FORMAT => {}
-            format => return Err(DefinitionError::UnknownFormat(format)),
-        }
-        let definition = reader.table()?;
-        if reader.at != bytes.len() {
-            return Err(reader.damaged("end"));
-        }
+        let definition = TableDefinition::decode_draft(bytes)?;
         definition.check()?;
         Ok(definition)
+    }
+
+    /// As [`TableDefinition::encode`], of a definition that may not be complete yet: a table that is
+    /// to be created has no ids, and perhaps no clustered index.
+    ///
+    /// # Errors
+    /// [`DefinitionError::TooMany`].
+    pub fn encode_draft(&self) -> Result<Vec<u8>, DefinitionError> {
+        let mut writer = Writer(vec![FORMAT]);
+        writer.table(self)?;
+        Ok(writer.0)
+    }
+
+    /// Reads what [`TableDefinition::encode_draft`] wrote. The bytes may be anything.
+    ///
+    /// # Errors
+    /// [`DefinitionError::Damaged`] and [`DefinitionError::UnknownFormat`].
+    pub fn decode_draft(bytes: &[u8]) -> Result<TableDefinition, DefinitionError> {
+        Reader::whole(bytes, Reader::table)
+    }
+}
+
+impl ColumnDefinition {
+    /// The column as bytes.
+    ///
+    /// # Errors
+    /// [`DefinitionError::TooMany`].
+    pub fn encode(&self) -> Result<Vec<u8>, DefinitionError> {
+        let mut writer = Writer(vec![FORMAT]);
+        writer.column(self)?;
+        Ok(writer.0)
+    }
+
+    /// Reads what [`ColumnDefinition::encode`] wrote. The bytes may be anything.
+    ///
+    /// # Errors
+    /// [`DefinitionError::Damaged`] and [`DefinitionError::UnknownFormat`].
+    pub fn decode(bytes: &[u8]) -> Result<ColumnDefinition, DefinitionError> {
+        Reader::whole(bytes, Reader::column)
     }
 }
 
@@ -256,6 +285,20 @@ struct Reader<'a> {
 }
 
 impl<'a> Reader<'a> {
+    /// Reads all of `bytes`, which begin with the format.
+    fn whole<T>(bytes: &'a [u8], read: impl FnOnce(&mut Self) -> Decoded<T>) -> Decoded<T> {
+        let mut reader = Reader { bytes, at: 0 };
+        match reader.u8("format")? {
+            FORMAT => {}
+            format => return Err(DefinitionError::UnknownFormat(format)),
+        }
+        let read = read(&mut reader)?;
+        if reader.at != bytes.len() {
+            return Err(reader.damaged("end"));
+        }
+        Ok(read)
+    }
+
     fn damaged(&self, what: &'static str) -> DefinitionError {
         DefinitionError::Damaged { at: self.at, what }
     }

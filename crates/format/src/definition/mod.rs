@@ -113,7 +113,7 @@ pub enum IndexState {
 }
 
 /// A column of an index.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
 pub struct IndexPart {
     pub column: u16,
     pub direction: Direction,

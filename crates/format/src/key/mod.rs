@@ -55,7 +55,9 @@ pub use range::{KeyRange, prefix_successor};
 pub use secondary::{IndexEntry, SecondaryLayout};
 
 /// The order of a key part.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize,
+)]
 pub enum Direction {
     /// Smallest first, NULL before all.
     #[default]

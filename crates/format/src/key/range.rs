@@ -13,7 +13,7 @@ use crate::value::ValueRef;
 use super::{CollationKeys, Direction, KeyError, KeyLayout, KeyPart};
 
 /// All keys from `start` on that are before `end`.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct KeyRange {
     /// The first key of the range, if there is such a key.
     pub start: Vec<u8>,

@@ -68,7 +68,7 @@ pub const COMFORTABLE_ROW_BYTES: usize = 4000;
 pub const SHORT_VALUE_BYTES: usize = 1024;
 
 /// Where a value lies that is stored outside its row, in a chain of pages of the table's space.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct OverflowReference {
     /// The chain's first page.
     pub first_page: PageNo,

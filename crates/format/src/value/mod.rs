@@ -31,7 +31,7 @@ pub use decimal::{Decimal, DecimalType};
 pub use temporal::{Date, DateTime, Time};
 
 /// A value that borrows its bytes. Cheap to copy.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
 pub enum ValueRef<'a> {
     Null,
     Int(i64),
@@ -49,7 +49,7 @@ pub enum ValueRef<'a> {
 }
 
 /// A value that owns its bytes.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
 pub enum Value {
     Null,
     Int(i64),

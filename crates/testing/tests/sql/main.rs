@@ -19,6 +19,7 @@ mod renewal;
 mod server;
 mod spilling;
 mod statistics;
+mod waits;
 
 use std::path::PathBuf;
 

@@ -1,4 +1,7 @@
 //! A server for tests: a node over a temporary directory that listens at a free port.
+//!
+//! `FIRN_SQL_NODE=messages` puts the codec of the row messages between SQL and the node: every call is
+//! encoded, decoded and done, as if the node were elsewhere.
 
 #![allow(clippy::disallowed_methods, reason = "tests use the machine as it is")]
 
@@ -7,9 +10,13 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use firn_api::rows::DatabaseNode;
 use firn_base::Environment;
-use firn_node::endpoint::{Endpoint, EndpointOptions};
+use firn_compute::server::LocalServerState;
+use firn_node::endpoint::{ComputeSeams, Endpoint, EndpointOptions, open_rows};
 use firn_node::node::{LocalNode, NodeOptions};
+use firn_row_service::{Loopback, RemoteNode};
+use firn_sql_collation::Collations;
 
 /// A running server; it ends when this is dropped.
 pub(crate) struct Server {
@@ -32,7 +39,12 @@ impl Server {
             secure_file_priv: Some(files),
             ..EndpointOptions::default()
         };
-        let endpoint = Endpoint::start(&environment, &node, &options).expect("an endpoint");
+        let seams = ComputeSeams {
+            rows: rows_of(&node),
+            server: Arc::new(LocalServerState::of_one_node()),
+        };
+        let endpoint = Endpoint::start_over(&environment, &node, seams, &options);
+        let endpoint = endpoint.expect("an endpoint");
         Server { endpoint, _node: node, directory }
     }
 
@@ -53,6 +65,20 @@ impl Server {
 
     pub(crate) fn port(&self) -> u16 {
         self.endpoint.address().expect("it listens at TCP").port()
+    }
+}
+
+/// The node's rows, as the environment wants them reached.
+fn rows_of(node: &LocalNode) -> Arc<dyn DatabaseNode> {
+    let rows = open_rows(node).expect("a dictionary");
+    match std::env::var("FIRN_SQL_NODE").as_deref() {
+        Ok("messages") => {
+            let link = Arc::new(Loopback::to(rows));
+            let remote = RemoteNode::over(link, Arc::new(Collations));
+            Arc::new(remote.expect("a node that answers"))
+        }
+        Ok(other) => panic!("FIRN_SQL_NODE is 'messages' or not set, not {other:?}"),
+        Err(_) => rows,
     }
 }
 

@@ -1,0 +1,157 @@
+//! The definitions that a client has of a node's tables (M4).
+
+use std::any::Any;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Weak};
+
+use firn_api::rows::{RowsError, RowsResult, Table, TableRef};
+use firn_base::TableId;
+use firn_format::definition::{DefinitionError, TableDefinition, TableLayout};
+use firn_format::key::CollationKeys;
+use parking_lot::Mutex;
+use rustc_hash::FxHashMap;
+
+use crate::message::{HandedTable, Message, TableVersion};
+
+use super::connection::Connection;
+
+/// One version of a table's definition. Dropping the last reference gives it back to the node.
+pub(super) struct RemoteTable {
+    connection: Arc<Connection>,
+    version: TableVersion,
+    /// In how many replies it was.
+    received: AtomicU64,
+    definition: TableDefinition,
+    layout: TableLayout,
+}
+
+impl RemoteTable {
+    pub(super) fn version(&self) -> TableVersion {
+        self.version
+    }
+}
+
+impl Table for RemoteTable {
+    fn definition(&self) -> &TableDefinition {
+        &self.definition
+    }
+
+    fn layout(&self) -> &TableLayout {
+        &self.layout
+    }
+
+    fn collations(&self) -> &dyn CollationKeys {
+        &*self.connection.collations
+    }
+}
+
+impl Drop for RemoteTable {
+    fn drop(&mut self) {
+        let received = *self.received.get_mut();
+        self.connection.cast(&Message::GiveBack { table: self.version, received });
+    }
+}
+
+/// The version that a table of this crate is.
+///
+/// # Errors
+/// The table is another node's.
+pub(super) fn version_of(table: &TableRef) -> RowsResult<TableVersion> {
+    let any: &dyn Any = &**table;
+    let table = any.downcast_ref::<RemoteTable>().ok_or_else(|| RowsError::Other {
+        code: 1030,
+        message: "the table is of another database node".to_owned(),
+    })?;
+    Ok(table.version)
+}
+
+/// The tables that somebody in this process uses.
+#[derive(Default)]
+pub(super) struct Tables(Mutex<Known>);
+
+#[derive(Default)]
+struct Known {
+    /// By table, the version that came last.
+    tables: FxHashMap<TableId, Weak<RemoteTable>>,
+    /// Every version that is in use.
+    versions: FxHashMap<TableVersion, Weak<RemoteTable>>,
+    names: FxHashMap<(Box<str>, Box<str>), TableId>,
+    /// Entries whose tables nobody uses are looked for once there are so many.
+    next_tidy: usize,
+}
+
+/// How many entries are kept before anybody looks whether they are in use.
+const FEW: usize = 64;
+
+impl Tables {
+    /// The version of a table that came last, if it is in use.
+    pub(super) fn newest(&self, table: TableId) -> Option<Arc<RemoteTable>> {
+        self.0.lock().tables.get(&table)?.upgrade()
+    }
+
+    /// As [`Tables::newest`], of the table that last had this name.
+    pub(super) fn named(&self, schema: &str, name: &str) -> Option<Arc<RemoteTable>> {
+        let known = self.0.lock();
+        let table = known.names.get(&(schema.into(), name.into()))?;
+        known.tables.get(table)?.upgrade()
+    }
+
+    /// The table of a reply: the one that is in use, or a new one.
+    ///
+    /// # Errors
+    /// The definition is damaged, or is left out though nobody has it.
+    pub(super) fn receive(
+        &self,
+        connection: &Arc<Connection>,
+        handed: HandedTable,
+    ) -> RowsResult<Arc<RemoteTable>> {
+        let HandedTable { table: version, definition } = handed;
+        let mut known = self.0.lock();
+        let in_use = known.versions.get(&version).and_then(Weak::upgrade);
+        if let Some(table) = in_use {
+            table.received.fetch_add(1, Ordering::Relaxed);
+            known.note(&table);
+            return Ok(table);
+        }
+        let bytes = definition.ok_or_else(|| RowsError::Unavailable {
+            reason: "it left out the definition of a table".into(),
+        })?;
+        let definition = TableDefinition::decode(&bytes).map_err(damaged)?;
+        let layout = definition.layout().map_err(damaged)?;
+        let table = Arc::new(RemoteTable {
+            connection: Arc::clone(connection),
+            version,
+            received: AtomicU64::new(1),
+            definition,
+            layout,
+        });
+        known.note(&table);
+        Ok(table)
+    }
+}
+
+impl Known {
+    fn note(&mut self, table: &Arc<RemoteTable>) {
+        if self.versions.len() >= self.next_tidy.max(FEW) {
+            self.tidy();
+        }
+        let id = table.version.table;
+        self.versions.insert(table.version, Arc::downgrade(table));
+        self.tables.insert(id, Arc::downgrade(table));
+        let name = (table.definition.schema_name.as_str(), table.definition.name.as_str());
+        self.names.insert((name.0.into(), name.1.into()), id);
+    }
+
+    /// Forgets what nobody uses.
+    fn tidy(&mut self) {
+        self.versions.retain(|_, table| table.strong_count() > 0);
+        self.tables.retain(|_, table| table.strong_count() > 0);
+        let tables = &self.tables;
+        self.names.retain(|_, table| tables.contains_key(table));
+        self.next_tidy = 2 * self.versions.len();
+    }
+}
+
+fn damaged(error: DefinitionError) -> RowsError {
+    RowsError::Other { code: 1030, message: error.to_string() }
+}

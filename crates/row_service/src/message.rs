@@ -1,0 +1,519 @@
+//! What crosses between a compute node and a database node. See [`crate`] for the rules.
+//!
+//! The order of variants and fields is the format: new ones are added at the end, and the version in
+//! [`crate::codec`] counts every other change.
+
+use std::time::Duration;
+
+use firn_api::rows::{
+    BuildProgress, Estimate, Fetched, IsolationLevel, LeafVersion, LockDuration, LockMark,
+    MetadataLock, NewIndex, Prepared, ReadMark, ReadMode, RowSpan, RowsError, Savepoint,
+    ScanOptions,
+};
+use firn_base::{Cts, TableId};
+use firn_format::key::KeyRange;
+use firn_format::row::OverflowReference;
+use firn_format::value::{Value, ValueRef};
+use serde::{Deserialize, Serialize};
+use serde_bytes::{ByteBuf, Bytes};
+
+/// An object of a client at the node; the client chooses the numbers (M1).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Handle(pub u64);
+
+/// The number of a call, unique among the client's.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct CallNumber(pub u64);
+
+/// One version of a table's definition (M4).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct TableVersion {
+    /// The table.
+    pub table: TableId,
+    /// The definition's `schema_version`.
+    pub version: u64,
+}
+
+/// From a client to a node.
+#[derive(Debug, Serialize, Deserialize)]
+pub enum Message<'a> {
+    /// Is answered by a [`Reply`].
+    Call {
+        /// Its number.
+        number: CallNumber,
+        /// What is asked.
+        #[serde(borrow)]
+        call: Call<'a>,
+    },
+    /// The caller wants an end of this call. Has no reply.
+    Cancel(CallNumber),
+    /// The client does not use this object any more; what it left open is undone. Has no reply.
+    Close(Handle),
+    /// The client does not use this scan any more. Has no reply.
+    CloseScan {
+        /// The scan's transaction.
+        transaction: Handle,
+        /// The scan.
+        scan: Handle,
+    },
+    /// What happened to a transaction that may stay without a call for long. Has no reply.
+    Tell {
+        /// Which.
+        transaction: Handle,
+        /// What happened, in this order.
+        settings: Vec<Setting>,
+    },
+    /// The client gives back a table that it received this often. Has no reply.
+    GiveBack {
+        /// The table.
+        table: TableVersion,
+        /// In how many replies it was.
+        received: u64,
+    },
+}
+
+/// What is asked, by the kind of object.
+#[derive(Debug, Serialize, Deserialize)]
+pub enum Call<'a> {
+    /// Of the node itself.
+    Node(#[serde(borrow)] NodeCall<'a>),
+    /// Of a transaction.
+    Transaction {
+        /// Which.
+        handle: Handle,
+        /// What happened to it since the last call, in this order.
+        before: Vec<Setting>,
+        /// What is asked.
+        #[serde(borrow)]
+        call: TransactionCall<'a>,
+    },
+    /// Of a session's metadata locks; the first call opens them.
+    Locks {
+        /// Which.
+        handle: Handle,
+        /// What is asked.
+        call: LocksCall,
+    },
+    /// Of a change of definitions.
+    Change {
+        /// Which.
+        handle: Handle,
+        /// What is asked.
+        #[serde(borrow)]
+        call: ChangeCall<'a>,
+    },
+    /// Of an index that is being built.
+    Build {
+        /// Which.
+        handle: Handle,
+        /// What is asked.
+        call: BuildCall,
+    },
+}
+
+/// As the methods of [`firn_api::rows::DatabaseNode`].
+#[derive(Debug, Serialize, Deserialize)]
+#[expect(missing_docs, reason = "the fields are the methods' parameters")]
+pub enum NodeCall<'a> {
+    DefinitionsVersion,
+    Schemas,
+    SchemaOptions {
+        schema: &'a str,
+    },
+    TablesOf {
+        schema: &'a str,
+    },
+    /// `known`: the version of the table of this name that the client has.
+    TableNamed {
+        schema: &'a str,
+        name: &'a str,
+        known: Option<TableVersion>,
+    },
+    Table {
+        table: TableId,
+        known: Option<u64>,
+    },
+    BeginChange {
+        handle: Handle,
+    },
+    BeginIndex {
+        handle: Handle,
+        table: TableId,
+        new: NewIndex,
+        lock_wait_timeout: Duration,
+    },
+    TakeAutoIncrement {
+        table: TableVersion,
+        count: u64,
+    },
+    PassAutoIncrement {
+        table: TableVersion,
+        value: u64,
+    },
+    NextAutoIncrement {
+        table: TableVersion,
+    },
+    Estimate {
+        table: TableVersion,
+        index: Option<usize>,
+        range: KeyRange,
+    },
+    PreparedTransactions,
+    CommitPrepared {
+        #[serde(borrow)]
+        xid: &'a Bytes,
+        at: Option<Cts>,
+    },
+    RollbackPrepared {
+        #[serde(borrow)]
+        xid: &'a Bytes,
+    },
+}
+
+/// What happens to a transaction without an answer.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub enum Setting {
+    /// It begins, at a snapshot that was decided elsewhere if there is one.
+    Begin {
+        /// Its isolation level.
+        isolation: IsolationLevel,
+        /// The snapshot.
+        snapshot: Option<Cts>,
+    },
+    /// Its longest wait for a lock.
+    LockWaitTimeout(Duration),
+    /// Whether it refuses writes to rows that have changed since its snapshot.
+    FirstUpdaterWins(bool),
+    /// Its session's metadata locks.
+    MetadataContext(Handle),
+    /// A statement has ended.
+    EndStatement,
+    /// What it reads is remembered from now on.
+    KeepReads,
+    /// It lets go of the lock on a row.
+    Unlock {
+        /// The row's table.
+        table: TableVersion,
+        /// The row's primary key.
+        key: ByteBuf,
+    },
+}
+
+/// As the methods of [`firn_api::rows::Transaction`] and [`firn_api::rows::Scan`].
+#[derive(Debug, Serialize, Deserialize)]
+#[expect(missing_docs, reason = "the fields are the methods' parameters")]
+pub enum TransactionCall<'a> {
+    /// Nothing but the settings before it.
+    Settings,
+    OpenSnapshot,
+    RenewSnapshot {
+        before: ReadMark,
+    },
+    OpenReader {
+        handle: Handle,
+    },
+    TableForRead {
+        table: TableId,
+        known: Option<u64>,
+    },
+    TableForWrite {
+        table: TableId,
+        known: Option<u64>,
+    },
+    CheckTable {
+        table: TableVersion,
+    },
+    Get {
+        table: TableVersion,
+        #[serde(borrow)]
+        key: &'a Bytes,
+        mode: ReadMode,
+    },
+    GetByEntry {
+        table: TableVersion,
+        index: usize,
+        #[serde(borrow)]
+        entry: &'a Bytes,
+        mode: ReadMode,
+    },
+    Scan {
+        handle: Handle,
+        table: TableVersion,
+        options: ScanOptions,
+    },
+    Fetch {
+        scan: Handle,
+    },
+    FetchUnlessHeld {
+        scan: Handle,
+        held: Held,
+    },
+    ReadOverflow {
+        table: TableVersion,
+        reference: OverflowReference,
+        start: u64,
+        end: u64,
+    },
+    Insert {
+        table: TableVersion,
+        #[serde(borrow)]
+        row: Vec<ValueRef<'a>>,
+    },
+    InsertRows {
+        table: TableVersion,
+        #[serde(borrow)]
+        values: Vec<ValueRef<'a>>,
+    },
+    Update {
+        table: TableVersion,
+        #[serde(borrow)]
+        key: &'a Bytes,
+        #[serde(borrow)]
+        payload: &'a Bytes,
+        #[serde(borrow)]
+        changes: Vec<(usize, ValueRef<'a>)>,
+    },
+    Delete {
+        table: TableVersion,
+        #[serde(borrow)]
+        key: &'a Bytes,
+        #[serde(borrow)]
+        payload: &'a Bytes,
+    },
+    /// `None`: to the transaction's beginning.
+    RollbackTo {
+        savepoint: Option<Savepoint>,
+    },
+    Commit,
+    Rollback,
+    /// `locks`: what [`LocksCall::Detach`] has taken out of the session's locks.
+    Prepare {
+        #[serde(borrow)]
+        xid: &'a Bytes,
+        locks: Option<Handle>,
+    },
+}
+
+/// As [`firn_api::rows::HeldLeaves`].
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub enum Held {
+    /// The caller may have the next leaf.
+    Unknown,
+    /// The caller does not have it.
+    No,
+    /// The caller has these.
+    Leaves(Vec<LeafVersion>),
+}
+
+/// As the methods of [`firn_api::rows::MetadataContext`].
+#[derive(Debug, Serialize, Deserialize)]
+#[expect(missing_docs, reason = "the fields are the methods' parameters")]
+pub enum LocksCall {
+    Acquire {
+        table: TableId,
+        lock: MetadataLock,
+        duration: LockDuration,
+        timeout: Duration,
+        transaction: Option<u64>,
+    },
+    Holds {
+        table: TableId,
+        lock: MetadataLock,
+    },
+    Mark,
+    ReleaseTo {
+        mark: LockMark,
+    },
+    ReleaseTransaction,
+    ReleaseExplicit {
+        table: Option<TableId>,
+    },
+    Downgrade {
+        table: TableId,
+        to: MetadataLock,
+    },
+    IsWanted {
+        table: TableId,
+    },
+    /// The locks are an object of this handle then; false if there are none.
+    Detach {
+        handle: Handle,
+    },
+}
+
+/// As the methods of [`firn_api::rows::Definitions`].
+#[derive(Debug, Serialize, Deserialize)]
+#[expect(missing_docs, reason = "the fields are the methods' parameters")]
+pub enum ChangeCall<'a> {
+    LockWaitTimeout(Duration),
+    MetadataContext(Handle),
+    CreateSchema {
+        name: &'a str,
+        #[serde(borrow)]
+        options: &'a Bytes,
+    },
+    AlterSchema {
+        name: &'a str,
+        #[serde(borrow)]
+        options: &'a Bytes,
+    },
+    DropSchema {
+        name: &'a str,
+    },
+    /// The definition as [`firn_format::definition::TableDefinition::encode_draft`] writes it.
+    CreateTable {
+        #[serde(borrow)]
+        definition: &'a Bytes,
+    },
+    DropTable {
+        table: TableId,
+    },
+    TruncateTable {
+        table: TableId,
+    },
+    RenameTable {
+        table: TableId,
+        schema: &'a str,
+        name: &'a str,
+    },
+    ReplaceTable {
+        table: TableId,
+        schema: &'a str,
+        name: &'a str,
+    },
+    /// The column as [`firn_format::definition::ColumnDefinition::encode`] writes it.
+    AddColumn {
+        table: TableId,
+        #[serde(borrow)]
+        column: &'a Bytes,
+    },
+    DropColumn {
+        table: TableId,
+        ordinal: u16,
+    },
+    LockDefinition {
+        table: TableId,
+    },
+    AlterOptions {
+        #[serde(borrow)]
+        definition: &'a Bytes,
+    },
+    DropIndex {
+        table: TableId,
+        name: &'a str,
+    },
+    Commit,
+}
+
+/// As the methods of [`firn_api::rows::IndexBuild`].
+#[derive(Debug, Serialize, Deserialize)]
+#[expect(missing_docs, reason = "the names are the methods'")]
+pub enum BuildCall {
+    Step,
+    Finish,
+}
+
+/// From a node to a client, for a call.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct Reply {
+    /// The version of the node's definitions when the call had ended (M3).
+    pub definitions_version: u64,
+    /// What is to be known of the call's transaction, if it is there.
+    pub transaction: Option<TransactionState>,
+    /// What came of it.
+    pub outcome: Result<Answer, RowsError>,
+}
+
+/// What a client knows of its transaction without asking (M3).
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TransactionState {
+    /// Its id, once it has written or locked.
+    pub id: Option<u64>,
+    /// Its snapshot, if one is open.
+    pub snapshot: Option<Cts>,
+    /// The present place.
+    pub savepoint: Option<Savepoint>,
+    /// How much it has read.
+    pub read_mark: ReadMark,
+}
+
+/// A table in a reply. The definition is left out if the client has said that it has it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct HandedTable {
+    /// Which.
+    pub table: TableVersion,
+    /// The definition's bytes.
+    pub definition: Option<ByteBuf>,
+}
+
+/// Rows of a scan.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub enum Rows {
+    /// Keys and rows in one piece, see [`firn_api::rows::RowBatch`].
+    Stored {
+        /// Keys and rows.
+        bytes: ByteBuf,
+        /// One for each row.
+        spans: Vec<RowSpan>,
+    },
+    /// From an index alone: primary keys, and the values of the wanted columns.
+    Covered(Vec<(ByteBuf, Vec<Value>)>),
+}
+
+/// What a call answers.
+#[derive(Debug, Serialize, Deserialize)]
+pub enum Answer {
+    /// It was done.
+    Done,
+    /// Yes or no.
+    Flag(bool),
+    /// A number.
+    Number(u64),
+    /// A table's id.
+    TableId(TableId),
+    /// A column's ordinal.
+    Ordinal(u16),
+    /// Names or words.
+    Texts(Vec<String>),
+    /// Identifiers.
+    Identifiers(Vec<ByteBuf>),
+    /// Bytes, or nothing of that name.
+    Bytes(Option<ByteBuf>),
+    /// A table, or none of that name.
+    Table(Option<HandedTable>),
+    /// A schema's tables; `None` if there is no such schema.
+    Tables(Option<Vec<HandedTable>>),
+    /// A row with its primary key, or none.
+    Row(Option<(ByteBuf, ByteBuf)>),
+    /// A batch of a scan; `None` at the end.
+    Batch(Option<Rows>),
+    /// What came of [`TransactionCall::FetchUnlessHeld`].
+    Fetched(Fetched, Option<Rows>),
+    /// How many entries a range has.
+    Estimate(Estimate),
+    /// A transaction is prepared.
+    Prepared(Prepared),
+    /// A place among the locks.
+    Mark(LockMark),
+    /// How far a build is, and whether all rows have their entries.
+    Progress(BuildProgress, bool),
+}
+
+/// Reads any bytes as a message and as a reply, and checks that what was read is written so that it is
+/// read the same again. For the fuzz target.
+///
+/// # Panics
+/// If it is not.
+pub fn check_any_bytes(bytes: &[u8]) {
+    use crate::codec::{decode, encode};
+    if let Ok(message) = decode::<Message<'_>>(bytes) {
+        let again = encode(&message).expect("what was read can be written");
+        let reread = decode::<Message<'_>>(&again).expect("what was written can be read");
+        assert_eq!(format!("{reread:?}"), format!("{message:?}"));
+    }
+    if let Ok(reply) = decode::<Reply>(bytes) {
+        let again = encode(&reply).expect("what was read can be written");
+        let reread = decode::<Reply>(&again).expect("what was written can be read");
+        assert_eq!(format!("{reread:?}"), format!("{reply:?}"));
+    }
+}

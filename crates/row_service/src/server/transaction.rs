@@ -1,0 +1,320 @@
+//! A client's transaction and its scans.
+
+use std::sync::Arc;
+
+use firn_api::rows::{
+    Cancellation, Fetched, HeldLeaves, IsolationLevel, RowsError, RowsResult, Savepoint, Scan,
+    TableRef, Transaction,
+};
+use firn_base::Cts;
+use parking_lot::Mutex;
+use rustc_hash::FxHashMap;
+use serde_bytes::ByteBuf;
+
+use crate::message::{
+    Answer, CallNumber, Handle, Held, Setting, TableVersion, TransactionCall, TransactionState,
+};
+
+use super::scans::rows_of;
+use super::{Object, RowService};
+
+/// An open transaction of a client.
+pub(super) struct ServedTransaction {
+    scans: FxHashMap<Handle, Box<dyn Scan>>,
+    /// `None` once it has ended.
+    inner: Option<Box<dyn Transaction>>,
+    cancellation: Arc<Cancellation>,
+    /// The place at which it began.
+    first: Savepoint,
+}
+
+impl ServedTransaction {
+    fn over(mut inner: Box<dyn Transaction>) -> ServedTransaction {
+        let cancellation = Arc::default();
+        inner.set_cancelled(&cancellation);
+        let first = inner.savepoint();
+        ServedTransaction { scans: FxHashMap::default(), inner: Some(inner), cancellation, first }
+    }
+
+    pub(super) fn close_scan(&mut self, scan: Handle) {
+        self.scans.remove(&scan);
+    }
+
+    fn open(&mut self) -> RowsResult<&mut dyn Transaction> {
+        self.inner.as_deref_mut().map(|inner| inner as _).ok_or(RowsError::LeaseExpired)
+    }
+
+    /// Takes it out, to end it.
+    fn end(&mut self) -> RowsResult<Box<dyn Transaction>> {
+        self.scans.clear();
+        self.inner.take().ok_or(RowsError::LeaseExpired)
+    }
+
+    fn state(&self) -> Option<TransactionState> {
+        let inner = self.inner.as_ref()?;
+        Some(TransactionState {
+            id: inner.id(),
+            snapshot: inner.snapshot(),
+            savepoint: Some(inner.savepoint()),
+            read_mark: inner.read_mark(),
+        })
+    }
+
+    fn scan_and_transaction(
+        &mut self,
+        scan: Handle,
+    ) -> RowsResult<(&mut Box<dyn Scan>, &mut dyn Transaction)> {
+        let found = self.scans.get_mut(&scan).ok_or(RowsError::LeaseExpired)?;
+        let inner = self.inner.as_deref_mut().ok_or(RowsError::LeaseExpired)?;
+        Ok((found, inner))
+    }
+}
+
+impl RowService {
+    /// Does a call of a transaction; answers what came of it and what the transaction is like then.
+    pub(super) fn transaction_call(
+        &self,
+        number: CallNumber,
+        handle: Handle,
+        before: &[Setting],
+        call: TransactionCall<'_>,
+    ) -> (RowsResult<Answer>, Option<TransactionState>) {
+        let served = match self.transaction(handle, before) {
+            Ok(served) => served,
+            Err(error) => return (Err(error), None),
+        };
+        let mut served = served.lock();
+        let cancellation = Arc::clone(&served.cancellation);
+        let _running = self.running.begin(number, &cancellation);
+        let outcome = self
+            .apply(&mut served, before)
+            .and_then(|()| self.ask_transaction(handle, &mut served, call));
+        let state = served.state();
+        (outcome, state)
+    }
+
+    /// The transaction of a handle, which begins if it is told so (M1).
+    fn transaction(
+        &self,
+        handle: Handle,
+        before: &[Setting],
+    ) -> RowsResult<Arc<Mutex<ServedTransaction>>> {
+        if let Some(Object::Transaction(served)) = self.object(handle) {
+            return Ok(served);
+        }
+        let Some(Setting::Begin { isolation, snapshot }) = before.first() else {
+            return Err(RowsError::LeaseExpired);
+        };
+        let inner = self.begin(*isolation, *snapshot)?;
+        Ok(self.serve(handle, inner))
+    }
+
+    fn begin(
+        &self,
+        isolation: IsolationLevel,
+        snapshot: Option<Cts>,
+    ) -> RowsResult<Box<dyn Transaction>> {
+        match snapshot {
+            Some(snapshot) => self.node.begin_at(isolation, snapshot),
+            None => self.node.begin(isolation),
+        }
+    }
+
+    fn serve(&self, handle: Handle, inner: Box<dyn Transaction>) -> Arc<Mutex<ServedTransaction>> {
+        let served = Arc::new(Mutex::new(ServedTransaction::over(inner)));
+        self.put(handle, Object::Transaction(Arc::clone(&served)));
+        served
+    }
+
+    /// Applies what happened to a transaction since its last call.
+    pub(super) fn apply(
+        &self,
+        served: &mut ServedTransaction,
+        settings: &[Setting],
+    ) -> RowsResult<()> {
+        let inner = served.open()?;
+        for setting in settings {
+            match setting {
+                Setting::Begin { .. } => {}
+                Setting::LockWaitTimeout(timeout) => inner.set_lock_wait_timeout(*timeout),
+                Setting::FirstUpdaterWins(refuses) => inner.set_first_updater_wins(*refuses),
+                Setting::MetadataContext(context) => {
+                    inner.set_metadata_context(self.context(*context)?);
+                }
+                Setting::EndStatement => inner.end_statement(),
+                Setting::KeepReads => inner.keep_reads(),
+                Setting::Unlock { table, key } => inner.unlock(&self.tables.table(*table)?, key),
+            }
+        }
+        Ok(())
+    }
+
+    fn ask_transaction(
+        &self,
+        handle: Handle,
+        served: &mut ServedTransaction,
+        call: TransactionCall<'_>,
+    ) -> RowsResult<Answer> {
+        match call {
+            TransactionCall::Fetch { .. }
+            | TransactionCall::FetchUnlessHeld { .. }
+            | TransactionCall::Scan { .. } => self.ask_scan(served, call),
+            TransactionCall::Commit
+            | TransactionCall::Rollback
+            | TransactionCall::Prepare { .. } => self.end_transaction(handle, served, call),
+            TransactionCall::Insert { .. }
+            | TransactionCall::InsertRows { .. }
+            | TransactionCall::Update { .. }
+            | TransactionCall::Delete { .. }
+            | TransactionCall::RollbackTo { .. } => self.write(served, call),
+            _ => self.read(served, call),
+        }
+    }
+
+    fn read(
+        &self,
+        served: &mut ServedTransaction,
+        call: TransactionCall<'_>,
+    ) -> RowsResult<Answer> {
+        let table = |version: TableVersion| self.tables.table(version);
+        let inner = served.open()?;
+        Ok(match call {
+            TransactionCall::OpenSnapshot => {
+                inner.open_snapshot();
+                Answer::Done
+            }
+            TransactionCall::RenewSnapshot { before } => {
+                Answer::Flag(inner.renew_snapshot(before)?)
+            }
+            TransactionCall::OpenReader { handle } => {
+                let reader = inner.reader();
+                let is_there = reader.is_some();
+                reader.map(|reader| self.serve(handle, reader));
+                Answer::Flag(is_there)
+            }
+            TransactionCall::TableForRead { table, known } => {
+                self.handed(inner.table_for_read(table)?, known)?
+            }
+            TransactionCall::TableForWrite { table, known } => {
+                self.handed(inner.table_for_write(table)?, known)?
+            }
+            TransactionCall::CheckTable { table: version } => {
+                Answer::Texts(inner.check_table(&table(version)?)?)
+            }
+            TransactionCall::Get { table: version, key, mode } => {
+                let mut payload = Vec::new();
+                let found = inner.get(&table(version)?, key, mode, &mut payload)?;
+                Answer::Row(found.then(|| (ByteBuf::new(), ByteBuf::from(payload))))
+            }
+            TransactionCall::GetByEntry { table: version, index, entry, mode } => {
+                let (mut key, mut payload) = (Vec::new(), Vec::new());
+                let table = table(version)?;
+                let found =
+                    inner.get_by_entry(&table, index, entry, mode, &mut key, &mut payload)?;
+                Answer::Row(found.then(|| (ByteBuf::from(key), ByteBuf::from(payload))))
+            }
+            TransactionCall::ReadOverflow { table: version, reference, start, end } => {
+                let mut bytes = Vec::new();
+                inner.read_overflow(&table(version)?, reference, start..end, &mut bytes)?;
+                Answer::Bytes(Some(ByteBuf::from(bytes)))
+            }
+            _ => Answer::Done,
+        })
+    }
+
+    fn handed(&self, table: TableRef, known: Option<u64>) -> RowsResult<Answer> {
+        let id = table.definition().table_id;
+        let known = known.map(|version| TableVersion { table: id, version });
+        Ok(Answer::Table(Some(self.tables.hand_out(table, known)?)))
+    }
+
+    fn ask_scan(
+        &self,
+        served: &mut ServedTransaction,
+        call: TransactionCall<'_>,
+    ) -> RowsResult<Answer> {
+        match call {
+            TransactionCall::Scan { handle, table, options } => {
+                let table = self.tables.table(table)?;
+                let scan = served.open()?.scan(&table, &options)?;
+                let is_covered = scan.is_covered();
+                served.scans.insert(handle, scan);
+                Ok(Answer::Flag(is_covered))
+            }
+            TransactionCall::Fetch { scan } => {
+                let (scan, inner) = served.scan_and_transaction(scan)?;
+                let is_there = scan.fetch(inner)?;
+                Ok(Answer::Batch(if is_there { Some(rows_of(&**scan)?) } else { None }))
+            }
+            TransactionCall::FetchUnlessHeld { scan, held } => {
+                let (scan, inner) = served.scan_and_transaction(scan)?;
+                let held = match &held {
+                    Held::Unknown => HeldLeaves::Unknown,
+                    Held::No => HeldLeaves::No,
+                    Held::Leaves(leaves) => HeldLeaves::Leaves(leaves),
+                };
+                let fetched = scan.fetch_unless_held(inner, held)?;
+                let rows = match fetched {
+                    Fetched::Rows(_) => Some(rows_of(&**scan)?),
+                    _ => None,
+                };
+                Ok(Answer::Fetched(fetched, rows))
+            }
+            _ => Ok(Answer::Done),
+        }
+    }
+
+    fn write(
+        &self,
+        served: &mut ServedTransaction,
+        call: TransactionCall<'_>,
+    ) -> RowsResult<Answer> {
+        let first = served.first;
+        let inner = served.open()?;
+        let table = |version: TableVersion| self.tables.table(version);
+        match call {
+            TransactionCall::Insert { table: version, row } => {
+                inner.insert(&table(version)?, &row)?;
+            }
+            TransactionCall::InsertRows { table: version, values } => {
+                inner.insert_rows(&table(version)?, &values)?;
+            }
+            TransactionCall::Update { table: version, key, payload, changes } => {
+                inner.update(&table(version)?, key, payload, &changes)?;
+            }
+            TransactionCall::Delete { table: version, key, payload } => {
+                inner.delete(&table(version)?, key, payload)?;
+            }
+            TransactionCall::RollbackTo { savepoint } => {
+                inner.rollback_to(savepoint.unwrap_or(first))?;
+            }
+            _ => {}
+        }
+        Ok(Answer::Done)
+    }
+
+    fn end_transaction(
+        &self,
+        handle: Handle,
+        served: &mut ServedTransaction,
+        call: TransactionCall<'_>,
+    ) -> RowsResult<Answer> {
+        let locks = match &call {
+            TransactionCall::Prepare { locks: Some(locks), .. } => match self.take(*locks) {
+                Some(Object::Detached(locks)) => locks.lock().take(),
+                _ => return Err(RowsError::LeaseExpired),
+            },
+            _ => None,
+        };
+        drop(self.take(handle));
+        let inner = served.end()?;
+        match call {
+            TransactionCall::Commit => inner.commit()?,
+            TransactionCall::Prepare { xid, .. } => {
+                return Ok(Answer::Prepared(inner.prepare(xid, locks)?));
+            }
+            _ => inner.rollback()?,
+        }
+        Ok(Answer::Done)
+    }
+}

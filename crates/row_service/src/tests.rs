@@ -1,0 +1,153 @@
+//! The bytes of messages, and what becomes of bytes that are none.
+
+use std::time::Duration;
+
+use expect_test::expect;
+use firn_api::rows::{
+    Direction, Estimate, IsolationLevel, LockDuration, MetadataLock, ReadMark, ReadMode, RowSpan,
+    RowsError, Savepoint, ScanOptions, WaitPolicy,
+};
+use firn_base::{Cts, IndexId, TableId};
+use firn_format::key::KeyRange;
+use firn_format::value::ValueRef;
+use proptest::prelude::*;
+use serde_bytes::{ByteBuf, Bytes};
+
+use crate::codec::{Damage, VERSION, decode, encode};
+use crate::message::{
+    Answer, Call, CallNumber, Handle, LocksCall, Message, NodeCall, Reply, Rows, Setting,
+    TableVersion, TransactionCall, TransactionState, check_any_bytes,
+};
+
+const TABLE: TableVersion = TableVersion { table: TableId(7), version: 3 };
+
+/// Bytes in hexadecimal, and what they mean.
+fn shown<T: serde::Serialize + std::fmt::Debug>(message: &T) -> String {
+    let bytes = encode(message).expect("a message has bytes");
+    let hexadecimal: Vec<String> = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
+    format!("{}\n    {message:?}\n", hexadecimal.join(" "))
+}
+
+fn transaction(before: Vec<Setting>, call: TransactionCall<'_>) -> Message<'_> {
+    let call = Call::Transaction { handle: Handle(5), before, call };
+    Message::Call { number: CallNumber(300), call }
+}
+
+#[test]
+fn messages_have_these_bytes() {
+    let begin = Setting::Begin { isolation: IsolationLevel::RepeatableRead, snapshot: None };
+    let timeout = Setting::LockWaitTimeout(Duration::from_millis(1500));
+    let mode = ReadMode::Update(WaitPolicy::SkipLocked);
+    let scan = ScanOptions {
+        index: Some(1),
+        range: KeyRange { start: vec![0x80], end: None },
+        direction: Direction::Backward,
+        columns: Some(Box::new([0, 2])),
+        batch_rows: 10,
+        ..ScanOptions::all()
+    };
+    let row = vec![ValueRef::Null, ValueRef::Int(-1), ValueRef::UInt(9), ValueRef::Bytes(b"ab")];
+    let acquire = LocksCall::Acquire {
+        table: TableId(7),
+        lock: MetadataLock::Read,
+        duration: LockDuration::Transaction,
+        timeout: Duration::from_secs(50),
+        transaction: None,
+    };
+    let all = [
+        Message::Call {
+            number: CallNumber(1),
+            call: Call::Node(NodeCall::TableNamed { schema: "s", name: "t", known: Some(TABLE) }),
+        },
+        transaction(
+            vec![begin, timeout],
+            TransactionCall::Get { table: TABLE, key: Bytes::new(b"\x81k"), mode },
+        ),
+        transaction(
+            Vec::new(),
+            TransactionCall::Scan { handle: Handle(6), table: TABLE, options: scan },
+        ),
+        transaction(vec![Setting::EndStatement], TransactionCall::Insert { table: TABLE, row }),
+        transaction(Vec::new(), TransactionCall::Commit),
+        Message::Call {
+            number: CallNumber(2),
+            call: Call::Locks { handle: Handle(8), call: acquire },
+        },
+        Message::Cancel(CallNumber(300)),
+        Message::GiveBack { table: TABLE, received: 2 },
+    ];
+    let shown: String = all.iter().map(shown).collect();
+    expect![[r#"
+        01 00 01 00 04 01 73 01 74 01 07 03
+            Call { number: CallNumber(1), call: Node(TableNamed { schema: "s", name: "t", known: Some(TableVersion { table: TableId(7), version: 3 }) }) }
+        01 00 ac 02 01 05 02 00 01 00 01 01 80 ca b5 ee 01 07 07 03 02 81 6b 02 02
+            Call { number: CallNumber(300), call: Transaction { handle: Handle(5), before: [Begin { isolation: RepeatableRead, snapshot: None }, LockWaitTimeout(1.5s)], call: Get { table: TableVersion { table: TableId(7), version: 3 }, key: [129, 107], mode: Update(SkipLocked) } } }
+        01 00 ac 02 01 05 00 09 06 07 03 01 01 01 80 00 01 00 01 02 00 02 0a
+            Call { number: CallNumber(300), call: Transaction { handle: Handle(5), before: [], call: Scan { handle: Handle(6), table: TableVersion { table: TableId(7), version: 3 }, options: ScanOptions { index: Some(1), range: KeyRange { start: [128], end: None }, direction: Backward, mode: Consistent, columns: Some([0, 2]), batch_rows: 10 } } } }
+        01 00 ac 02 01 05 01 04 0d 07 03 04 00 01 01 02 09 07 02 61 62
+            Call { number: CallNumber(300), call: Transaction { handle: Handle(5), before: [EndStatement], call: Insert { table: TableVersion { table: TableId(7), version: 3 }, row: [Null, Int(-1), UInt(9), Bytes([97, 98])] } } }
+        01 00 ac 02 01 05 00 12
+            Call { number: CallNumber(300), call: Transaction { handle: Handle(5), before: [], call: Commit } }
+        01 00 02 02 08 00 07 01 00 32 00 00
+            Call { number: CallNumber(2), call: Locks { handle: Handle(8), call: Acquire { table: TableId(7), lock: Read, duration: Transaction, timeout: 50s, transaction: None } } }
+        01 01 ac 02
+            Cancel(CallNumber(300))
+        01 05 07 03 02
+            GiveBack { table: TableVersion { table: TableId(7), version: 3 }, received: 2 }
+    "#]].assert_eq(&shown);
+}
+
+#[test]
+fn replies_have_these_bytes() {
+    let state = TransactionState {
+        id: Some(40),
+        snapshot: Some(Cts(99)),
+        savepoint: Some(Savepoint(128)),
+        read_mark: ReadMark(1),
+    };
+    let spans = vec![RowSpan { key_start: 0, key_end: 1, row_start: 1, row_end: 3 }];
+    let rows = Rows::Stored { bytes: ByteBuf::from(b"krr".to_vec()), spans };
+    let estimate = Estimate { entries: 2.0, leaves: 1.0, is_exact: true };
+    let duplicate = RowsError::DuplicateKey { index: IndexId(4), key: Box::from(*b"k") };
+    let outcomes = [
+        Ok(Answer::Batch(Some(rows))),
+        Ok(Answer::Estimate(estimate)),
+        Err(duplicate),
+        Err(RowsError::NotLeader { hint: Some("10.0.0.2:3306".into()) }),
+    ];
+    let reply = |outcome| Reply { definitions_version: 17, transaction: Some(state), outcome };
+    let shown: String = outcomes.into_iter().map(|outcome| shown(&reply(outcome))).collect();
+    expect![[r#"
+        01 11 01 01 28 01 63 01 80 01 01 00 0b 01 00 03 6b 72 72 01 00 01 01 03
+            Reply { definitions_version: 17, transaction: Some(TransactionState { id: Some(40), snapshot: Some(Cts(99)), savepoint: Some(Savepoint(128)), read_mark: ReadMark(1) }), outcome: Ok(Batch(Some(Stored { bytes: [107, 114, 114], spans: [RowSpan { key_start: 0, key_end: 1, row_start: 1, row_end: 3 }] }))) }
+        01 11 01 01 28 01 63 01 80 01 01 00 0d 00 00 00 00 00 00 00 40 00 00 00 00 00 00 f0 3f 01
+            Reply { definitions_version: 17, transaction: Some(TransactionState { id: Some(40), snapshot: Some(Cts(99)), savepoint: Some(Savepoint(128)), read_mark: ReadMark(1) }), outcome: Ok(Estimate(Estimate { entries: 2.0, leaves: 1.0, is_exact: true })) }
+        01 11 01 01 28 01 63 01 80 01 01 01 00 04 01 6b
+            Reply { definitions_version: 17, transaction: Some(TransactionState { id: Some(40), snapshot: Some(Cts(99)), savepoint: Some(Savepoint(128)), read_mark: ReadMark(1) }), outcome: Err(DuplicateKey { index: IndexId(4), key: [107] }) }
+        01 11 01 01 28 01 63 01 80 01 01 01 0e 01 0d 31 30 2e 30 2e 30 2e 32 3a 33 33 30 36
+            Reply { definitions_version: 17, transaction: Some(TransactionState { id: Some(40), snapshot: Some(Cts(99)), savepoint: Some(Savepoint(128)), read_mark: ReadMark(1) }), outcome: Err(NotLeader { hint: Some("10.0.0.2:3306") }) }
+    "#]].assert_eq(&shown);
+}
+
+#[test]
+fn another_version_is_named() {
+    let mut bytes = encode(&Message::Cancel(CallNumber(1))).unwrap();
+    bytes[0] = VERSION + 1;
+    assert_eq!(decode::<Message<'_>>(&bytes).unwrap_err(), Damage::Version(VERSION + 1));
+}
+
+#[test]
+fn bytes_behind_a_message_are_refused() {
+    let mut bytes = encode(&Message::Cancel(CallNumber(1))).unwrap();
+    bytes.push(0);
+    assert!(matches!(decode::<Message<'_>>(&bytes), Err(Damage::Message(_))));
+}
+
+proptest! {
+    /// Any bytes are a message that is written as it was read, or are refused.
+    #[test]
+    fn any_bytes_are_a_message_or_refused(mut bytes in prop::collection::vec(any::<u8>(), 0..80)) {
+        bytes.insert(0, VERSION);
+        check_any_bytes(&bytes);
+    }
+}

@@ -1,0 +1,83 @@
+//! `KILL QUERY` of statements that wait for somebody at the database node: the wait ends, and nothing
+//! of the wish is left for the statements after it.
+
+use std::time::{Duration, Instant};
+
+use mysql::prelude::Queryable;
+
+use crate::client::Client;
+use crate::server::Server;
+
+/// What one session holds, and what another one waits for then.
+const WAITS: &[(&str, &str)] = &[
+    ("BEGIN; UPDATE w SET v = 1 WHERE id = 1", "UPDATE w SET v = 2 WHERE id = 1"),
+    ("BEGIN; UPDATE w SET v = 1 WHERE id = 1", "SELECT * FROM w FOR UPDATE"),
+    ("BEGIN; UPDATE w SET v = 1 WHERE id = 1", "DELETE FROM w"),
+    ("BEGIN; INSERT INTO w VALUES (9, 9)", "INSERT INTO w VALUES (9, 8)"),
+    ("BEGIN; SELECT * FROM w", "ALTER TABLE w DROP COLUMN v"),
+    ("BEGIN; UPDATE w SET v = 1 WHERE id = 1", "CREATE INDEX by_v ON w (v)"),
+    ("BEGIN; SELECT * FROM w", "DROP TABLE w"),
+    ("LOCK TABLES w WRITE", "SELECT * FROM w"),
+    ("LOCK TABLES w READ", "INSERT INTO w VALUES (10, 10)"),
+];
+
+/// How long a statement may go on after it was killed.
+const SOON: Duration = Duration::from_secs(2);
+
+#[test]
+fn waits_end_when_they_are_killed() {
+    let server = Server::start();
+    Client::connect(server.port(), None).make_schema("waits");
+    let mut failures = Vec::new();
+    for (held, waiting) in WAITS {
+        let mut setup = Client::connect(server.port(), Some("waits"));
+        for statement in [
+            "DROP TABLE IF EXISTS w",
+            "CREATE TABLE w (id INT PRIMARY KEY, v INT)",
+            "INSERT INTO w VALUES (1, 1), (2, 2), (3, 3)",
+        ] {
+            setup.connection().query_drop(statement).expect("a filled table");
+        }
+        let mut holder = Client::connect(server.port(), Some("waits"));
+        for statement in held.split("; ") {
+            holder.connection().query_drop(statement).expect(statement);
+        }
+        if let Err(failure) = killed(server.port(), waiting) {
+            failures.push(format!("{held} before {waiting}: {failure}"));
+        }
+    }
+    assert!(failures.is_empty(), "{}", failures.join("\n"));
+}
+
+/// Lets a session wait, kills what waits, and asks it for more.
+fn killed(port: u16, waiting: &str) -> Result<(), String> {
+    let mut victim = Client::connect(port, Some("waits"));
+    let mut killer = Client::connect(port, None);
+    // A wait that the kill does not end ends by itself, with another error.
+    let limits = "SET innodb_lock_wait_timeout = 5, lock_wait_timeout = 5";
+    victim.connection().query_drop(limits).expect("limits");
+    let id = victim.connection().connection_id();
+    let (answer, lasted) = std::thread::scope(|scope| {
+        let thread = scope.spawn(|| {
+            // An error among rows is reported when the rows are read.
+            let answer = victim.connection().query::<mysql::Row, _>(waiting).map(drop);
+            (answer, Instant::now())
+        });
+        std::thread::sleep(Duration::from_millis(300));
+        let killed_at = Instant::now();
+        killer.connection().query_drop(format!("KILL QUERY {id}")).expect("a kill");
+        let (answer, ended_at) = thread.join().expect("the statement's thread");
+        (answer, ended_at.saturating_duration_since(killed_at))
+    });
+    match answer {
+        Err(mysql::Error::MySqlError(error)) if error.code == 1317 => {}
+        other => return Err(format!("it answered {other:?}")),
+    }
+    if lasted > SOON {
+        return Err(format!("it went on for {lasted:?}"));
+    }
+    let next = victim
+        .connection()
+        .query_first::<i64, _>("SELECT COUNT(*) FROM information_schema.schemata");
+    next.map(drop).map_err(|error| format!("the next statement: {error}"))
+}

@@ -1,0 +1,7 @@
+//! Any bytes as a row message or a reply: refused, or read as what is written again.
+
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+
+fuzz_target!(|bytes: &[u8]| firn_row_service::message::check_any_bytes(bytes));
