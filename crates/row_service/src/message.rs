@@ -6,8 +6,8 @@
 use std::time::Duration;
 
 use firn_api::rows::{
-    BuildProgress, Estimate, Fetched, IsolationLevel, LeafVersion, LockDuration, LockMark,
-    MetadataLock, NewIndex, Prepared, ReadMark, ReadMode, RowSpan, RowsError, Savepoint,
+    BuildProgress, Estimate, Fetched, FoundRow, IsolationLevel, LeafVersion, LockDuration,
+    LockMark, MetadataLock, NewIndex, Prepared, ReadMark, ReadMode, RowSpan, RowsError, Savepoint,
     ScanOptions,
 };
 use firn_base::{Cts, TableId};
@@ -234,6 +234,12 @@ pub enum TransactionCall<'a> {
         index: usize,
         #[serde(borrow)]
         entry: &'a Bytes,
+        mode: ReadMode,
+    },
+    GetRows {
+        table: TableVersion,
+        index: Option<usize>,
+        keys: Vec<ByteBuf>,
         mode: ReadMode,
     },
     Scan {
@@ -485,6 +491,8 @@ pub enum Answer {
     Tables(Option<Vec<HandedTable>>),
     /// A row with its primary key, or none.
     Row(Option<(ByteBuf, ByteBuf)>),
+    /// What there is for each key.
+    Found(Vec<Option<FoundRow>>),
     /// A batch of a scan; `None` at the end.
     Batch(Option<Rows>),
     /// What came of [`TransactionCall::FetchUnlessHeld`].

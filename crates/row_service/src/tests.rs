@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use expect_test::expect;
 use firn_api::rows::{
-    Direction, Estimate, IsolationLevel, LockDuration, MetadataLock, ReadMark, ReadMode, RowSpan,
-    RowsError, Savepoint, ScanOptions, WaitPolicy,
+    Direction, Estimate, Filter, IsolationLevel, LockDuration, MetadataLock, ReadMark, ReadMode,
+    RowSpan, RowsError, Savepoint, ScanOptions, WaitPolicy,
 };
 use firn_base::{Cts, IndexId, TableId};
 use firn_format::key::KeyRange;
@@ -44,6 +44,7 @@ fn messages_have_these_bytes() {
         direction: Direction::Backward,
         columns: Some(Box::new([0, 2])),
         batch_rows: 10,
+        filter: Some(Box::new(Filter::Column { ordinal: 2, ranges: vec![KeyRange::all()] })),
         ..ScanOptions::all()
     };
     let row = vec![ValueRef::Null, ValueRef::Int(-1), ValueRef::UInt(9), ValueRef::Bytes(b"ab")];

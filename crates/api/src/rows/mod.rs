@@ -14,6 +14,7 @@
 mod batch;
 mod cancellation;
 mod error;
+mod filter;
 mod metadata;
 
 use std::any::Any;
@@ -30,6 +31,7 @@ use firn_format::value::{Value, ValueRef};
 pub use batch::{RowBatch, RowSpan};
 pub use cancellation::{CancelListener, Cancellation};
 pub use error::RowsError;
+pub use filter::{Filter, FilteredScan};
 pub use metadata::{
     DetachedLocks, LockDuration, LockMark, LockPatience, MetadataContext, MetadataLock,
     MetadataLocks,
@@ -132,6 +134,9 @@ pub struct ScanOptions {
     pub columns: Option<Box<[u16]>>,
     /// Rows of a batch at most: how many a locking scan locks before anybody asks for them.
     pub batch_rows: usize,
+    /// Which rows are wanted, if not all. For [`ReadMode::Consistent`] only: the locks of rows that are
+    /// left out would be nobody's.
+    pub filter: Option<Box<Filter>>,
 }
 
 impl ScanOptions {
@@ -145,8 +150,18 @@ impl ScanOptions {
             mode: ReadMode::Consistent,
             columns: None,
             batch_rows: usize::MAX,
+            filter: None,
         }
     }
+}
+
+/// A row that was looked up.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub struct FoundRow {
+    /// The primary key's bytes.
+    pub key: Vec<u8>,
+    /// The row's bytes.
+    pub payload: Vec<u8>,
 }
 
 /// A row that a scan has found.
@@ -367,6 +382,34 @@ pub trait Transaction: Any + Send {
         primary_key: &mut Vec<u8>,
         payload: &mut Vec<u8>,
     ) -> RowsResult<bool>;
+    /// Reads the rows with these keys of the clustered index, or to which the entries with these keys of
+    /// a unique index lead; `found` gets what there is for each, in their order.
+    ///
+    /// # Errors
+    /// As [`Transaction::get`], of any of them.
+    fn get_rows(
+        &mut self,
+        table: &TableRef,
+        index: Option<usize>,
+        keys: &[Vec<u8>],
+        mode: ReadMode,
+        found: &mut Vec<Option<FoundRow>>,
+    ) -> RowsResult<()> {
+        for key in keys {
+            let mut row = FoundRow { key: Vec::new(), payload: Vec::new() };
+            let is_there = match index {
+                None => {
+                    row.key.clone_from(key);
+                    self.get(table, key, mode, &mut row.payload)?
+                }
+                Some(index) => {
+                    self.get_by_entry(table, index, key, mode, &mut row.key, &mut row.payload)?
+                }
+            };
+            found.push(is_there.then_some(row));
+        }
+        Ok(())
+    }
     /// A scan; looks at nothing yet.
     ///
     /// # Errors
@@ -599,6 +642,12 @@ pub trait DatabaseNode: Send + Sync {
         snapshot: Cts,
     ) -> RowsResult<Box<dyn Transaction>>;
 
+    /// Whether each call is a message: rows that a statement does not want are better left out by the
+    /// node then ([`ScanOptions::filter`]), and rows that it wants are better asked for together
+    /// ([`Transaction::get_rows`]).
+    fn is_remote(&self) -> bool {
+        false
+    }
     /// Moves whenever a definition changes or is about to: what was looked up after it was read holds for
     /// as long as it has not moved.
     fn definitions_version(&self) -> u64;

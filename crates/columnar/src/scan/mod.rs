@@ -351,6 +351,7 @@ impl Work {
             mode: ReadMode::Consistent,
             columns: self.shape.covered.then(ordinals),
             batch_rows: usize::MAX,
+            filter: None,
         };
         let table = &self.part.table;
         self.scan = Some(self.part.reader.transaction().scan(table, &options).map_err(sql)?);

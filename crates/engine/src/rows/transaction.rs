@@ -5,9 +5,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use firn_api::rows::{
-    Cancellation, DetachedLocks, Fetched, HeldLeaves, IsolationLevel, MetadataContext, Prepared,
-    ReadMark, ReadMode, RowBatch, RowsError, RowsResult, Savepoint, Scan, ScanOptions, ScanRow,
-    TableRef, Transaction as RowsTransaction,
+    Cancellation, DetachedLocks, Fetched, FilteredScan, HeldLeaves, IsolationLevel,
+    MetadataContext, Prepared, ReadMark, ReadMode, RowBatch, RowsError, RowsResult, Savepoint,
+    Scan, ScanOptions, ScanRow, TableRef, Transaction as RowsTransaction,
 };
 use firn_base::{Cts, TableId};
 use firn_format::row::OverflowReference;
@@ -190,9 +190,10 @@ impl RowsTransaction for EngineTransaction {
     }
 
     fn scan(&mut self, table: &TableRef, options: &ScanOptions) -> RowsResult<Box<dyn Scan>> {
+        let seam_table = table;
         let table = shared_engine_table(table)?;
         let index = options.index.map(|number| secondary(&table, number)).transpose()?.copied();
-        let options = table::ScanOptions {
+        let scanned = table::ScanOptions {
             index,
             range: options.range.clone(),
             direction: options.direction,
@@ -200,7 +201,14 @@ impl RowsTransaction for EngineTransaction {
             columns: options.columns.clone(),
             batch_rows: options.batch_rows,
         };
-        Ok(Box::new(EngineScan { scan: table.scan(&mut self.inner, options)? }))
+        let scan = Box::new(EngineScan { scan: table.scan(&mut self.inner, scanned)? });
+        Ok(match &options.filter {
+            Some(filter) => {
+                let columns = options.columns.as_deref();
+                Box::new(FilteredScan::over(scan, seam_table, (**filter).clone(), columns))
+            }
+            None => scan,
+        })
     }
 
     fn unlock(&mut self, table: &TableRef, key: &[u8]) {

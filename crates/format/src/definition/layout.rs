@@ -48,6 +48,15 @@ impl TableDefinition {
         Ok(TableLayout { row, clustered, secondary })
     }
 
+    /// The codec of keys that are one whole column, ascending: they sort as the column's values do.
+    /// `None` if there is no such column.
+    #[must_use]
+    pub fn column_key(&self, ordinal: u16) -> Option<KeyLayout> {
+        let column = self.columns.get(usize::from(ordinal))?;
+        let part = KeyPart::ascending(ordinal, column.column_type, column.nullable);
+        KeyLayout::new(vec![part]).ok()
+    }
+
     fn key_layout(&self, index: &IndexDefinition) -> Result<KeyLayout, DefinitionError> {
         let parts = index.parts.iter().map(|part| self.key_part(part));
         Ok(KeyLayout::new(parts.collect::<Result<_, _>>()?)?)

@@ -80,6 +80,10 @@ impl DatabaseNode for RemoteNode {
         Ok(Box::new(transaction))
     }
 
+    fn is_remote(&self) -> bool {
+        true
+    }
+
     fn definitions_version(&self) -> u64 {
         self.connection.definitions_version()
     }

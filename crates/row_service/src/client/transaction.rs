@@ -14,8 +14,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use firn_api::rows::{
-    Cancellation, DetachedLocks, IsolationLevel, MetadataContext, Prepared, ReadMark, ReadMode,
-    RowsError, RowsResult, Savepoint, Scan, ScanOptions, TableRef, Transaction,
+    Cancellation, DetachedLocks, FoundRow, IsolationLevel, MetadataContext, Prepared, ReadMark,
+    ReadMode, RowsError, RowsResult, Savepoint, Scan, ScanOptions, TableRef, Transaction,
 };
 use firn_base::{Cts, TableId};
 use firn_format::row::OverflowReference;
@@ -296,6 +296,26 @@ impl Transaction for RemoteTransaction {
         let (table, entry) = (version_of(table)?, Bytes::new(entry));
         let call = TransactionCall::GetByEntry { table, index, entry, mode };
         self.ask_row(call, Some(primary_key), payload)
+    }
+
+    fn get_rows(
+        &mut self,
+        table: &TableRef,
+        index: Option<usize>,
+        keys: &[Vec<u8>],
+        mode: ReadMode,
+        found: &mut Vec<Option<FoundRow>>,
+    ) -> RowsResult<()> {
+        let table = version_of(table)?;
+        let asked = keys.len();
+        let keys = keys.iter().map(|key| ByteBuf::from(key.as_slice())).collect();
+        match self.ask(TransactionCall::GetRows { table, index, keys, mode })? {
+            Answer::Found(rows) if rows.len() == asked => {
+                found.extend(rows);
+                Ok(())
+            }
+            other => Err(unexpected(&other)),
+        }
     }
 
     fn scan(&mut self, table: &TableRef, options: &ScanOptions) -> RowsResult<Box<dyn Scan>> {

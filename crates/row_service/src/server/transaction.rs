@@ -18,6 +18,10 @@ use crate::message::{
 use super::scans::rows_of;
 use super::{Object, RowService};
 
+/// After so many empty batches a fetch answers with none of the rows, so that its caller may have
+/// something to say.
+const MOST_EMPTY: usize = 64;
+
 /// An open transaction of a client.
 pub(super) struct ServedTransaction {
     scans: FxHashMap<Handle, Box<dyn Scan>>,
@@ -213,6 +217,12 @@ impl RowService {
                     inner.get_by_entry(&table, index, entry, mode, &mut key, &mut payload)?;
                 Answer::Row(found.then(|| (ByteBuf::from(key), ByteBuf::from(payload))))
             }
+            TransactionCall::GetRows { table: version, index, keys, mode } => {
+                let keys: Vec<Vec<u8>> = keys.into_iter().map(ByteBuf::into_vec).collect();
+                let mut found = Vec::with_capacity(keys.len());
+                inner.get_rows(&table(version)?, index, &keys, mode, &mut found)?;
+                Answer::Found(found)
+            }
             TransactionCall::ReadOverflow { table: version, reference, start, end } => {
                 let mut bytes = Vec::new();
                 inner.read_overflow(&table(version)?, reference, start..end, &mut bytes)?;
@@ -243,7 +253,14 @@ impl RowService {
             }
             TransactionCall::Fetch { scan } => {
                 let (scan, inner) = served.scan_and_transaction(scan)?;
-                let is_there = scan.fetch(inner)?;
+                let mut is_there = scan.fetch(inner)?;
+                // A filter may leave whole leaves out: they are not worth a message each.
+                for _ in 0..MOST_EMPTY {
+                    if !is_there || !scan.is_empty() {
+                        break;
+                    }
+                    is_there = scan.fetch(inner)?;
+                }
                 Ok(Answer::Batch(if is_there { Some(rows_of(&**scan)?) } else { None }))
             }
             TransactionCall::FetchUnlessHeld { scan, held } => {

@@ -28,7 +28,7 @@ mod late;
 mod nulls;
 pub(crate) mod optimiser;
 mod pool;
-mod predicates;
+pub(crate) mod predicates;
 mod premise;
 mod ranges;
 mod selectivity;

@@ -232,6 +232,7 @@ fn has_parent(
         mode: ReadMode::Consistent,
         columns: Some([].into()),
         batch_rows: 1,
+        filter: None,
     };
     let mut scan = trx.scan(&table, &options).map_err(from_rows)?;
     while scan.fetch(trx).map_err(from_rows)? {

@@ -14,6 +14,7 @@ mod client;
 mod executors;
 mod kept_columns;
 mod kill;
+mod messages;
 mod plans;
 mod renewal;
 mod server;

@@ -15,7 +15,7 @@ use firn_base::Environment;
 use firn_compute::server::LocalServerState;
 use firn_node::endpoint::{ComputeSeams, Endpoint, EndpointOptions, open_rows};
 use firn_node::node::{LocalNode, NodeOptions};
-use firn_row_service::{Loopback, RemoteNode};
+use firn_row_service::{Link, Loopback, RemoteNode};
 use firn_sql_collation::Collations;
 
 /// A running server; it ends when this is dropped.
@@ -27,6 +27,17 @@ pub(crate) struct Server {
 
 impl Server {
     pub(crate) fn start() -> Server {
+        Server::start_with(|rows| match std::env::var("FIRN_SQL_NODE").as_deref() {
+            Ok("messages") => remote(Arc::new(Loopback::to(rows))),
+            Ok(other) => panic!("FIRN_SQL_NODE is 'messages' or not set, not {other:?}"),
+            Err(_) => rows,
+        })
+    }
+
+    /// A server that reaches its node as `reach` says.
+    pub(crate) fn start_with(
+        reach: impl FnOnce(Arc<dyn DatabaseNode>) -> Arc<dyn DatabaseNode>,
+    ) -> Server {
         let directory = tempfile::tempdir().expect("a temporary directory");
         let environment = Environment::system();
         let node = LocalNode::open(&environment, directory.path(), &NodeOptions::default());
@@ -40,7 +51,7 @@ impl Server {
             ..EndpointOptions::default()
         };
         let seams = ComputeSeams {
-            rows: rows_of(&node),
+            rows: reach(open_rows(&node).expect("a dictionary")),
             server: Arc::new(LocalServerState::of_one_node()),
         };
         let endpoint = Endpoint::start_over(&environment, &node, seams, &options);
@@ -68,18 +79,9 @@ impl Server {
     }
 }
 
-/// The node's rows, as the environment wants them reached.
-fn rows_of(node: &LocalNode) -> Arc<dyn DatabaseNode> {
-    let rows = open_rows(node).expect("a dictionary");
-    match std::env::var("FIRN_SQL_NODE").as_deref() {
-        Ok("messages") => {
-            let link = Arc::new(Loopback::to(rows));
-            let remote = RemoteNode::over(link, Arc::new(Collations));
-            Arc::new(remote.expect("a node that answers"))
-        }
-        Ok(other) => panic!("FIRN_SQL_NODE is 'messages' or not set, not {other:?}"),
-        Err(_) => rows,
-    }
+/// The node at the other end of a link.
+pub(crate) fn remote(link: Arc<dyn Link>) -> Arc<dyn DatabaseNode> {
+    Arc::new(RemoteNode::over(link, Arc::new(Collations)).expect("a node that answers"))
 }
 
 impl Drop for Server {

@@ -8,6 +8,7 @@
 //! A value that the column cannot hold equals nothing, and lies between two values that it can hold, or
 //! outside of all of them ([`Fit`]): bounds move there.
 
+mod filter;
 mod fit;
 
 use std::ops::Bound;
@@ -27,6 +28,7 @@ use super::Execution;
 use super::cursor::is_backward;
 use super::error::from_key;
 
+pub(crate) use filter::node_filter;
 pub(crate) use fit::{Fit, Fitted, fit};
 
 /// A part of a scan's way.
@@ -35,6 +37,13 @@ pub(crate) enum Step {
     Point(Vec<u8>),
     /// The rows with these keys.
     Range(KeyRange),
+}
+
+impl Step {
+    /// Whether it is a point.
+    pub(crate) fn is_point(&self) -> bool {
+        matches!(self, Step::Point(_))
+    }
 }
 
 /// An index of a plan.

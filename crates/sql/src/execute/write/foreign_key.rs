@@ -595,6 +595,7 @@ fn visit_rows(
         mode,
         columns: None,
         batch_rows,
+        filter: None,
     };
     let mut scan = execution.transaction.scan(table, &options).map_err(from_rows)?;
     let mut shown = 0;

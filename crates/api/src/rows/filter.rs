@@ -1,0 +1,192 @@
+//! Conditions on rows that a node works out by itself: they need no session, no expression and no type of
+//! SQL, only the bytes that sort as a column's values do.
+//!
+//! ```text
+//!   c BETWEEN 3 AND 5                   Column c in [key(3), after key(5))
+//!   c IN (1, 9) AND name = 'ann'        All [ Column c in [1] [9],  Column name in [sort key of 'ann'] ]
+//!   c < 3 OR name IS NULL               Any [ Column c in (NULL, key(3)),  Column name in [NULL] ]
+//! ```
+//!
+//! A range is one of keys that are the whole column, ascending
+//! ([`firn_format::definition::TableDefinition::column_key`]), so an index over the column would visit
+//! the same rows. Collations, NULLs and the order of numbers are those of keys.
+//!
+//! Invariant: a row is left out only if the filter is false for it. Where a row does not say enough, as
+//! with a value that is stored out of line, it stays.
+
+use firn_format::key::{KeyLayout, KeyRange};
+use firn_format::row::{ColumnValue, RowView};
+use firn_format::value::ValueRef;
+
+use super::{
+    Fetched, HeldLeaves, RowBatch, RowContent, RowSpan, RowsResult, Scan, ScanRow, TableRef,
+    Transaction,
+};
+
+/// A condition on a row of a table.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub enum Filter {
+    /// The column's value lies in one of these ranges.
+    Column {
+        /// The column.
+        ordinal: u16,
+        /// Ranges of keys that are this column.
+        ranges: Vec<KeyRange>,
+    },
+    /// All of these are true.
+    All(Vec<Filter>),
+    /// One of these is true.
+    Any(Vec<Filter>),
+}
+
+/// A filter with the codecs of its columns.
+enum Test {
+    Column {
+        ordinal: usize,
+        layout: KeyLayout,
+        ranges: Vec<KeyRange>,
+    },
+    All(Vec<Test>),
+    Any(Vec<Test>),
+    /// Of a column that the table does not have: it says nothing.
+    Unknown,
+}
+
+impl Test {
+    fn of(filter: Filter, table: &TableRef) -> Test {
+        let all = |filters: Vec<Filter>| {
+            filters.into_iter().map(|filter| Test::of(filter, table)).collect()
+        };
+        match filter {
+            Filter::Column { ordinal, ranges } => match table.definition().column_key(ordinal) {
+                Some(layout) => Test::Column { ordinal: ordinal.into(), layout, ranges },
+                None => Test::Unknown,
+            },
+            Filter::All(filters) => Test::All(all(filters)),
+            Filter::Any(filters) => Test::Any(all(filters)),
+        }
+    }
+
+    /// Whether a row may be wanted. `value` gives a column's value, if the row says it; `key` is a
+    /// buffer.
+    fn may_hold<'v>(
+        &self,
+        table: &TableRef,
+        value: &impl Fn(usize) -> Option<ValueRef<'v>>,
+        key: &mut Vec<u8>,
+    ) -> bool {
+        match self {
+            Test::Column { ordinal, layout, ranges } => {
+                let Some(value) = value(*ordinal) else { return true };
+                key.clear();
+                // What makes no key is damaged; the statement meets it and says so.
+                layout.encode_parts(&[value], table.collations(), key).is_err()
+                    || ranges.iter().any(|range| range.contains(key))
+            }
+            Test::All(tests) => tests.iter().all(|test| test.may_hold(table, value, key)),
+            Test::Any(tests) => tests.iter().any(|test| test.may_hold(table, value, key)),
+            Test::Unknown => true,
+        }
+    }
+}
+
+/// A scan without the rows for which a filter is false.
+pub struct FilteredScan {
+    inner: Box<dyn Scan>,
+    table: TableRef,
+    test: Test,
+    /// The ordinals of a covered row's values.
+    columns: Box<[u16]>,
+    /// The rows of the present batch that stay: their numbers, and their places.
+    kept: Vec<usize>,
+    spans: Vec<RowSpan>,
+    key: Vec<u8>,
+}
+
+impl FilteredScan {
+    /// The rows of `inner`, a consistent scan of `table`, that a filter keeps. `columns` are
+    /// [`super::ScanOptions::columns`].
+    #[must_use]
+    pub fn over(
+        inner: Box<dyn Scan>,
+        table: &TableRef,
+        filter: Filter,
+        columns: Option<&[u16]>,
+    ) -> FilteredScan {
+        FilteredScan {
+            inner,
+            test: Test::of(filter, table),
+            table: table.clone(),
+            columns: columns.unwrap_or_default().into(),
+            kept: Vec::new(),
+            spans: Vec::new(),
+            key: Vec::new(),
+        }
+    }
+
+    /// Finds the rows of the present batch that stay.
+    fn sift(&mut self) {
+        let Self { inner, table, test, columns, kept, spans, key } = self;
+        kept.clear();
+        spans.clear();
+        let batch = inner.batch();
+        for number in 0..inner.len() {
+            let holds = match inner.row(number).content {
+                RowContent::Payload(payload) => may_hold_in_row(test, table, payload, key),
+                RowContent::Columns(values) => {
+                    let value = |ordinal: usize| {
+                        let place = columns.iter().position(|own| usize::from(*own) == ordinal)?;
+                        Some(values.get(place)?.as_ref())
+                    };
+                    test.may_hold(table, &value, key)
+                }
+            };
+            if holds {
+                kept.push(number);
+                spans.extend(batch.map(|batch| batch.spans[number]));
+            }
+        }
+    }
+}
+
+fn may_hold_in_row(test: &Test, table: &TableRef, payload: &[u8], key: &mut Vec<u8>) -> bool {
+    let Ok(view) = RowView::parse(&table.layout().row, payload) else { return true };
+    let value = |ordinal: usize| view.column(ordinal).ok().and_then(ColumnValue::inline);
+    test.may_hold(table, &value, key)
+}
+
+impl Scan for FilteredScan {
+    fn fetch(&mut self, trx: &mut dyn Transaction) -> RowsResult<bool> {
+        let is_there = self.inner.fetch(trx)?;
+        if is_there {
+            self.sift();
+        }
+        Ok(is_there)
+    }
+
+    fn fetch_unless_held(
+        &mut self,
+        trx: &mut dyn Transaction,
+        _held: HeldLeaves<'_>,
+    ) -> RowsResult<Fetched> {
+        // Rows of a leaf that are not all of them are not worth keeping: no leaf is named.
+        Ok(if self.fetch(trx)? { Fetched::Rows(None) } else { Fetched::End })
+    }
+
+    fn len(&self) -> usize {
+        self.kept.len()
+    }
+
+    fn row(&self, number: usize) -> ScanRow<'_> {
+        self.inner.row(self.kept[number])
+    }
+
+    fn batch(&self) -> Option<RowBatch<'_>> {
+        let batch = self.inner.batch()?;
+        Some(RowBatch { bytes: batch.bytes, spans: &self.spans })
+    }
+
+    fn is_covered(&self) -> bool {
+        self.inner.is_covered()
+    }
+}

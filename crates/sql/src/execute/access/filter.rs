@@ -1,0 +1,143 @@
+//! What of a scan's conditions a node can work out by itself ([`Filter`]).
+//!
+//! ```text
+//!   a > 3 AND b = ? AND LENGTH(c) = 9     All [ a in (key(3), …),  b in [key(?)] ]     LENGTH(c) stays
+//!   a = 1 OR b = 2                        Any [ a in [key(1)],  b in [key(2)] ]
+//!   a = 1 OR LENGTH(c) = 9                nothing: the second side may hold for any row
+//! ```
+//!
+//! The filter is true for every row for which the conditions are; they are looked at again for the rows
+//! that come. Only values that cost nothing to have are sent: an expression might warn or fail, once for
+//! the scan here and row by row there.
+
+use firn_api::rows::{Filter, ReadMode, TableRef};
+
+use crate::error::Result;
+use crate::expression::{Expression, ExpressionKind, Slot};
+use crate::plan::predicates::{ColumnTest, Columns, Predicate};
+use crate::plan::visit::SlotSet;
+use crate::plan::{RangePlan, ScanPlan};
+use crate::types::SqlType;
+
+use super::super::Execution;
+use super::{Index, key_range};
+
+/// More ranges than this are not sent.
+const MOST_RANGES: usize = 512;
+
+/// The filter of a scan that begins; `None` if its conditions say nothing that a node understands.
+///
+/// # Errors
+/// If a value cannot be worked out.
+pub(crate) fn node_filter(
+    plan: &ScanPlan,
+    table: &TableRef,
+    execution: &mut Execution<'_>,
+) -> Result<Option<Filter>> {
+    if plan.conditions.is_empty() || plan.mode != ReadMode::Consistent {
+        return Ok(None);
+    }
+    let slots: Vec<(Slot, &SqlType)> = plan
+        .slots
+        .iter()
+        .filter_map(|(ordinal, slot)| Some((*slot, &plan.table.by_ordinal(*ordinal)?.ty)))
+        .collect();
+    let own: SlotSet = slots.iter().map(|(slot, _)| *slot).collect();
+    let columns = Columns { slots: &slots, own: &own };
+    let mut filters = Maker { plan, table, columns: &columns };
+    filters.all(&plan.conditions, execution)
+}
+
+/// Makes filters of conditions on a table.
+struct Maker<'a> {
+    plan: &'a ScanPlan,
+    table: &'a TableRef,
+    columns: &'a Columns<'a>,
+}
+
+impl Maker<'_> {
+    /// What is understood of conditions that are all to be true.
+    fn all(
+        &mut self,
+        conditions: &[Expression],
+        execution: &mut Execution<'_>,
+    ) -> Result<Option<Filter>> {
+        let mut filters = Vec::new();
+        for condition in conditions {
+            filters.extend(self.one(condition, execution)?);
+        }
+        Ok(match filters.len() {
+            0 | 1 => filters.pop(),
+            _ => Some(Filter::All(filters)),
+        })
+    }
+
+    fn one(
+        &mut self,
+        condition: &Expression,
+        execution: &mut Execution<'_>,
+    ) -> Result<Option<Filter>> {
+        match &condition.kind {
+            ExpressionKind::And(list) => self.all(list, execution),
+            ExpressionKind::Or(list) => {
+                let mut filters = Vec::with_capacity(list.len());
+                for side in list {
+                    let Some(filter) = self.one(side, execution)? else { return Ok(None) };
+                    filters.push(filter);
+                }
+                Ok(Some(Filter::Any(filters)))
+            }
+            _ => match self.columns.predicate(condition) {
+                Some(predicate) => self.column(&predicate, execution),
+                None => Ok(None),
+            },
+        }
+    }
+
+    fn column(
+        &self,
+        predicate: &Predicate,
+        execution: &mut Execution<'_>,
+    ) -> Result<Option<Filter>> {
+        let of_slot = |(_, slot): &&(u16, Slot)| *slot == predicate.slot;
+        let Some((ordinal, _)) = self.plan.slots.iter().find(of_slot) else { return Ok(None) };
+        let Some(layout) = self.table.definition().column_key(*ordinal) else { return Ok(None) };
+        let Some(planned) = ranges_of(&predicate.test) else { return Ok(None) };
+        let index = Index { number: None, layout: &layout, unique: false };
+        let mut ranges = Vec::with_capacity(planned.len());
+        for range in &planned {
+            let found = key_range(self.plan, range, self.table, &index, execution)?;
+            ranges.extend(found.map(|(keys, _)| keys).filter(|keys| !keys.is_empty()));
+        }
+        Ok(Some(Filter::Column { ordinal: *ordinal, ranges }))
+    }
+}
+
+/// The ranges of a test; `None` if it has values that are not at hand.
+fn ranges_of(test: &ColumnTest) -> Option<Vec<RangePlan>> {
+    let nothing =
+        || RangePlan { equal: Vec::new(), null_safe: Vec::new(), lower: None, upper: None };
+    let equal = |value: &Expression, null_safe| {
+        let equal = vec![value.clone()];
+        is_at_hand(value).then(|| RangePlan { equal, null_safe: vec![null_safe], ..nothing() })
+    };
+    match test {
+        ColumnTest::Equal { value, null_safe } => Some(vec![equal(value, *null_safe)?]),
+        ColumnTest::In(list) if list.len() <= MOST_RANGES => {
+            list.iter().map(|value| equal(value, false)).collect()
+        }
+        ColumnTest::In(_) => None,
+        ColumnTest::Range { lower, upper } => {
+            let bounds = [lower, upper].into_iter().flatten();
+            let range = RangePlan { lower: lower.clone(), upper: upper.clone(), ..nothing() };
+            bounds.into_iter().all(|(value, _)| is_at_hand(value)).then(|| vec![range])
+        }
+    }
+}
+
+fn is_at_hand(value: &Expression) -> bool {
+    matches!(
+        value.kind,
+        ExpressionKind::Literal(_) | ExpressionKind::Parameter(_) | ExpressionKind::Slot(_)
+    )
+}
