@@ -8,7 +8,7 @@ use std::time::Duration;
 use firn_api::rows::{
     BuildProgress, Estimate, Fetched, FoundRow, IsolationLevel, LeafVersion, LockDuration,
     LockMark, MetadataLock, NewIndex, Prepared, ReadMark, ReadMode, RowSpan, RowsError, Savepoint,
-    ScanOptions,
+    ScanOptions, Summary,
 };
 use firn_base::{Cts, TableId};
 use firn_format::key::KeyRange;
@@ -246,6 +246,11 @@ pub enum TransactionCall<'a> {
         handle: Handle,
         table: TableVersion,
         options: ScanOptions,
+    },
+    Summarise {
+        table: TableVersion,
+        options: ScanOptions,
+        columns: Vec<u16>,
     },
     Fetch {
         scan: Handle,
@@ -493,6 +498,8 @@ pub enum Answer {
     Row(Option<(ByteBuf, ByteBuf)>),
     /// What there is for each key.
     Found(Vec<Option<FoundRow>>),
+    /// What rows come to.
+    Summary(Summary),
     /// A batch of a scan; `None` at the end.
     Batch(Option<Rows>),
     /// What came of [`TransactionCall::FetchUnlessHeld`].

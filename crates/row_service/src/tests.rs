@@ -83,11 +83,11 @@ fn messages_have_these_bytes() {
             Call { number: CallNumber(1), call: Node(TableNamed { schema: "s", name: "t", known: Some(TableVersion { table: TableId(7), version: 3 }) }) }
         01 00 ac 02 01 05 02 00 01 00 01 01 80 ca b5 ee 01 07 07 03 02 81 6b 02 02
             Call { number: CallNumber(300), call: Transaction { handle: Handle(5), before: [Begin { isolation: RepeatableRead, snapshot: None }, LockWaitTimeout(1.5s)], call: Get { table: TableVersion { table: TableId(7), version: 3 }, key: [129, 107], mode: Update(SkipLocked) } } }
-        01 00 ac 02 01 05 00 09 06 07 03 01 01 01 80 00 01 00 01 02 00 02 0a
-            Call { number: CallNumber(300), call: Transaction { handle: Handle(5), before: [], call: Scan { handle: Handle(6), table: TableVersion { table: TableId(7), version: 3 }, options: ScanOptions { index: Some(1), range: KeyRange { start: [128], end: None }, direction: Backward, mode: Consistent, columns: Some([0, 2]), batch_rows: 10 } } } }
-        01 00 ac 02 01 05 01 04 0d 07 03 04 00 01 01 02 09 07 02 61 62
+        01 00 ac 02 01 05 00 0a 06 07 03 01 01 01 80 00 01 00 01 02 00 02 0a 01 00 02 01 00 00
+            Call { number: CallNumber(300), call: Transaction { handle: Handle(5), before: [], call: Scan { handle: Handle(6), table: TableVersion { table: TableId(7), version: 3 }, options: ScanOptions { index: Some(1), range: KeyRange { start: [128], end: None }, direction: Backward, mode: Consistent, columns: Some([0, 2]), batch_rows: 10, filter: Some(Column { ordinal: 2, ranges: [KeyRange { start: [], end: None }] }) } } } }
+        01 00 ac 02 01 05 01 04 0f 07 03 04 00 01 01 02 09 07 02 61 62
             Call { number: CallNumber(300), call: Transaction { handle: Handle(5), before: [EndStatement], call: Insert { table: TableVersion { table: TableId(7), version: 3 }, row: [Null, Int(-1), UInt(9), Bytes([97, 98])] } } }
-        01 00 ac 02 01 05 00 12
+        01 00 ac 02 01 05 00 14
             Call { number: CallNumber(300), call: Transaction { handle: Handle(5), before: [], call: Commit } }
         01 00 02 02 08 00 07 01 00 32 00 00
             Call { number: CallNumber(2), call: Locks { handle: Handle(8), call: Acquire { table: TableId(7), lock: Read, duration: Transaction, timeout: 50s, transaction: None } } }
@@ -119,9 +119,9 @@ fn replies_have_these_bytes() {
     let reply = |outcome| Reply { definitions_version: 17, transaction: Some(state), outcome };
     let shown: String = outcomes.into_iter().map(|outcome| shown(&reply(outcome))).collect();
     expect![[r#"
-        01 11 01 01 28 01 63 01 80 01 01 00 0b 01 00 03 6b 72 72 01 00 01 01 03
+        01 11 01 01 28 01 63 01 80 01 01 00 0d 01 00 03 6b 72 72 01 00 01 01 03
             Reply { definitions_version: 17, transaction: Some(TransactionState { id: Some(40), snapshot: Some(Cts(99)), savepoint: Some(Savepoint(128)), read_mark: ReadMark(1) }), outcome: Ok(Batch(Some(Stored { bytes: [107, 114, 114], spans: [RowSpan { key_start: 0, key_end: 1, row_start: 1, row_end: 3 }] }))) }
-        01 11 01 01 28 01 63 01 80 01 01 00 0d 00 00 00 00 00 00 00 40 00 00 00 00 00 00 f0 3f 01
+        01 11 01 01 28 01 63 01 80 01 01 00 0f 00 00 00 00 00 00 00 40 00 00 00 00 00 00 f0 3f 01
             Reply { definitions_version: 17, transaction: Some(TransactionState { id: Some(40), snapshot: Some(Cts(99)), savepoint: Some(Savepoint(128)), read_mark: ReadMark(1) }), outcome: Ok(Estimate(Estimate { entries: 2.0, leaves: 1.0, is_exact: true })) }
         01 11 01 01 28 01 63 01 80 01 01 01 00 04 01 6b
             Reply { definitions_version: 17, transaction: Some(TransactionState { id: Some(40), snapshot: Some(Cts(99)), savepoint: Some(Savepoint(128)), read_mark: ReadMark(1) }), outcome: Err(DuplicateKey { index: IndexId(4), key: [107] }) }

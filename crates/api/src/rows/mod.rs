@@ -16,6 +16,7 @@ mod cancellation;
 mod error;
 mod filter;
 mod metadata;
+mod summary;
 
 use std::any::Any;
 use std::ops::Range;
@@ -36,6 +37,7 @@ pub use metadata::{
     DetachedLocks, LockDuration, LockMark, LockPatience, MetadataContext, MetadataLock,
     MetadataLocks,
 };
+pub use summary::{ColumnSummary, Summary, summarise};
 
 /// A table in a schema with this prefix is one session's: no snapshot is too old for it, as nobody else
 /// writes it.
@@ -415,6 +417,20 @@ pub trait Transaction: Any + Send {
     /// # Errors
     /// [`RowsError::NoSuchIndex`]; [`RowsError::TableChanged`] if the index is younger than the snapshot.
     fn scan(&mut self, table: &TableRef, options: &ScanOptions) -> RowsResult<Box<dyn Scan>>;
+    /// What the rows of a consistent scan come to, for columns of integers, see [`summarise`]. `None`: the
+    /// node has no way that is better than a scan.
+    ///
+    /// # Errors
+    /// As of a scan.
+    fn summarise(
+        &mut self,
+        table: &TableRef,
+        options: &ScanOptions,
+        columns: &[u16],
+    ) -> RowsResult<Option<Summary>> {
+        let _ = (table, options, columns);
+        Ok(None)
+    }
     /// Lets go of the lock on a row that was read with a lock and turned out not to match; does nothing
     /// where the isolation level wants it kept.
     fn unlock(&mut self, table: &TableRef, key: &[u8]);

@@ -15,7 +15,7 @@ use std::time::Duration;
 
 use firn_api::rows::{
     Cancellation, DetachedLocks, FoundRow, IsolationLevel, MetadataContext, Prepared, ReadMark,
-    ReadMode, RowsError, RowsResult, Savepoint, Scan, ScanOptions, TableRef, Transaction,
+    ReadMode, RowsError, RowsResult, Savepoint, Scan, ScanOptions, Summary, TableRef, Transaction,
 };
 use firn_base::{Cts, TableId};
 use firn_format::row::OverflowReference;
@@ -323,6 +323,21 @@ impl Transaction for RemoteTransaction {
         let (table, options) = (version_of(table)?, options.clone());
         let is_covered = self.ask_flag(TransactionCall::Scan { handle, table, options })?;
         Ok(Box::new(RemoteScan::new(&self.connection, self.handle, handle, is_covered)))
+    }
+
+    fn summarise(
+        &mut self,
+        table: &TableRef,
+        options: &ScanOptions,
+        columns: &[u16],
+    ) -> RowsResult<Option<Summary>> {
+        let (table, options) = (version_of(table)?, options.clone());
+        let wanted = columns.len();
+        let columns = columns.to_vec();
+        match self.ask(TransactionCall::Summarise { table, options, columns })? {
+            Answer::Summary(summary) if summary.columns.len() == wanted => Ok(Some(summary)),
+            other => Err(unexpected(&other)),
+        }
     }
 
     fn unlock(&mut self, table: &TableRef, key: &[u8]) {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use firn_api::rows::{
     Cancellation, Fetched, HeldLeaves, IsolationLevel, RowsError, RowsResult, Savepoint, Scan,
-    TableRef, Transaction,
+    TableRef, Transaction, summarise,
 };
 use firn_base::Cts;
 use parking_lot::Mutex;
@@ -162,7 +162,8 @@ impl RowService {
         match call {
             TransactionCall::Fetch { .. }
             | TransactionCall::FetchUnlessHeld { .. }
-            | TransactionCall::Scan { .. } => self.ask_scan(served, call),
+            | TransactionCall::Scan { .. }
+            | TransactionCall::Summarise { .. } => self.ask_scan(served, call),
             TransactionCall::Commit
             | TransactionCall::Rollback
             | TransactionCall::Prepare { .. } => self.end_transaction(handle, served, call),
@@ -251,13 +252,24 @@ impl RowService {
                 served.scans.insert(handle, scan);
                 Ok(Answer::Flag(is_covered))
             }
+            TransactionCall::Summarise { table, options, columns } => {
+                let (table, cancellation) =
+                    (self.tables.table(table)?, Arc::clone(&served.cancellation));
+                let inner = served.open()?;
+                let summary = summarise(inner, &table, &options, &columns, &cancellation)?;
+                Ok(Answer::Summary(summary))
+            }
             TransactionCall::Fetch { scan } => {
+                let cancellation = Arc::clone(&served.cancellation);
                 let (scan, inner) = served.scan_and_transaction(scan)?;
                 let mut is_there = scan.fetch(inner)?;
                 // A filter may leave whole leaves out: they are not worth a message each.
                 for _ in 0..MOST_EMPTY {
                     if !is_there || !scan.is_empty() {
                         break;
+                    }
+                    if cancellation.is_cancelled() {
+                        return Err(RowsError::Cancelled);
                     }
                     is_there = scan.fetch(inner)?;
                 }

@@ -12,14 +12,15 @@
 
 use firn_api::rows::{
     Direction, Filter, FoundRow, ReadMode, RowBatch, RowContent, Scan, ScanOptions, ScanRow,
-    TableRef, Transaction,
+    Summary, TableRef, Transaction,
 };
+use firn_format::key::KeyRange;
 
 use crate::error::Result;
 use crate::plan::{Access, ScanPlan};
 
 use super::Execution;
-use super::access::{self, Step};
+use super::access::{self, NodeFilter, Step};
 use super::counters::RowCounts;
 use super::error::from_rows;
 use super::seen::SeenKeys;
@@ -40,6 +41,8 @@ pub(crate) struct Cursor<'p> {
     batch_rows: usize,
     /// What the node is asked to leave out, in all ranges.
     filter: Option<Box<Filter>>,
+    /// The node leaves out all rows for which the conditions are not true.
+    is_filter_exact: bool,
     /// Rows that were looked up together, the next one last.
     found: Vec<Option<FoundRow>>,
 }
@@ -72,6 +75,7 @@ impl<'p> Cursor<'p> {
             seen: None,
             batch_rows: usize::MAX,
             filter: None,
+            is_filter_exact: false,
             found: Vec::new(),
         }
     }
@@ -100,8 +104,10 @@ impl<'p> Cursor<'p> {
         self.steps.clear();
         self.found.clear();
         access::steps(self.plan, &table, execution, &mut self.steps)?;
-        if execution.node.is_remote() {
-            self.filter = access::node_filter(self.plan, &table, execution)?.map(Box::new);
+        if execution.is_remote {
+            let NodeFilter { filter, is_exact } =
+                access::node_filter(self.plan, &table, execution)?;
+            (self.filter, self.is_filter_exact) = (filter, is_exact);
         }
         self.seen = match self.plan.access {
             Access::Union(_) => Some(SeenKeys::new(execution)),
@@ -202,15 +208,7 @@ impl<'p> Cursor<'p> {
                     true => 1,
                     false => self.batch_rows,
                 };
-                let options = ScanOptions {
-                    index,
-                    range,
-                    direction: self.plan.direction,
-                    mode: self.plan.mode,
-                    columns: self.covered.clone(),
-                    batch_rows,
-                    filter: self.filter.clone(),
-                };
+                let options = ScanOptions { batch_rows, ..self.scan_options(index, range) };
                 let scan = execution.transaction.scan(table, &options).map_err(from_rows)?;
                 execution.rows.scans += 1;
                 self.source = Source::Scan { scan, position: 0, started: false };
@@ -219,12 +217,52 @@ impl<'p> Cursor<'p> {
         }
     }
 
+    fn scan_options(&self, index: Option<usize>, range: KeyRange) -> ScanOptions {
+        ScanOptions {
+            index,
+            range,
+            direction: self.plan.direction,
+            mode: self.plan.mode,
+            columns: self.covered.clone(),
+            batch_rows: usize::MAX,
+            filter: self.filter.clone(),
+        }
+    }
+
+    /// What all rows of a cursor that was opened come to, for columns of integers, worked out by the node
+    /// without sending them; nothing of them is left then. `None`: they have to be looked at here.
+    pub(crate) fn summarise(
+        &mut self,
+        columns: &[u16],
+        execution: &mut Execution<'_>,
+    ) -> Result<Option<Summary>> {
+        let is_range = |step: &(Option<usize>, Step)| !step.1.is_point();
+        let may_ask = self.is_filter_exact
+            && self.plan.mode == ReadMode::Consistent
+            && self.seen.is_none()
+            && self.steps.iter().all(is_range);
+        let Some(table) = self.table.clone().filter(|_| may_ask) else { return Ok(None) };
+        let mut all = Summary::of_nothing(columns.len());
+        for number in (0..self.steps.len()).rev() {
+            let (index, Step::Range(range)) = &self.steps[number] else { return Ok(None) };
+            execution.check_cancelled()?;
+            let options = self.scan_options(*index, range.clone());
+            let summary = execution.transaction.summarise(&table, &options, columns);
+            let Some(summary) = summary.map_err(from_rows)? else { return Ok(None) };
+            all.add(&summary);
+            execution.rows.scans += 1;
+            count_rows(self.plan, summary.rows, &mut execution.rows);
+        }
+        self.steps.clear();
+        Ok(Some(all))
+    }
+
     /// Whether the next step is another row of the same index, and asking for both at once spares a
     /// message. Locks are taken one by one: no row is locked that may not be reached.
     fn asks_for_several(&self, index: Option<usize>, execution: &Execution<'_>) -> bool {
         let is_alike = |step: &(Option<usize>, Step)| step.0 == index && step.1.is_point();
         self.plan.mode == ReadMode::Consistent
-            && execution.node.is_remote()
+            && execution.is_remote
             && self.steps.last().is_some_and(is_alike)
     }
 

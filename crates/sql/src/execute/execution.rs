@@ -124,6 +124,8 @@ pub struct Execution<'a> {
     /// Whether locking scans take one row at a time, because changing a row may change those behind
     /// it.
     pub(crate) scans_row_by_row: bool,
+    /// See [`DatabaseNode::is_remote`].
+    pub(crate) is_remote: bool,
     /// Rows that a query would have given without its limit, for `FOUND_ROWS()`.
     pub found_rows: Option<u64>,
     pub(crate) scratch: Box<Scratch>,
@@ -190,6 +192,7 @@ impl<'a> Execution<'a> {
             counters: None,
             rows: RowCounts::default(),
             scans_row_by_row: false,
+            is_remote: node.is_remote(),
             found_rows: None,
             scratch,
             answers: Answers::default(),

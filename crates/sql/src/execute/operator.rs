@@ -14,7 +14,7 @@ use crate::plan::{NodeKind, PlanNode, QueryPlan};
 use crate::types::Datum;
 
 use super::Execution;
-use super::aggregate::{Aggregate, AggregateOverScan};
+use super::aggregate::{Aggregate, AggregateAtNode, AggregateOverScan};
 use super::common_table::CommonTableScan;
 use super::counters::Counted;
 use super::derived::Derived;
@@ -72,11 +72,21 @@ fn build_uncounted<'p>(node: &'p PlanNode, execution: &Execution<'_>) -> Input<'
         NodeKind::HashJoin { left, right, .. } => {
             Box::new(HashJoin::new(below(left), below(right), node))
         }
-        NodeKind::Aggregate { input, .. } => match AggregateOverScan::of(node) {
-            // Who counts what nodes do wants each of them to do its part.
-            Some(over_scan) if execution.counters.is_none() => Box::new(over_scan),
-            _ => Box::new(Aggregate::new(below(input), node)),
-        },
+        NodeKind::Aggregate { input, .. } => {
+            let is_counted = execution.counters.is_some();
+            let by_rows: Input<'p> = match AggregateOverScan::of(node) {
+                // Counters want each operator to do its part.
+                Some(over_scan) if !is_counted => Box::new(over_scan),
+                _ => Box::new(Aggregate::new(below(input), node)),
+            };
+            if is_counted || !execution.is_remote {
+                return by_rows;
+            }
+            match AggregateAtNode::of(node) {
+                Some(at_node) => Box::new(at_node.or(by_rows)),
+                None => by_rows,
+            }
+        }
         NodeKind::Window(plan) => Box::new(Window::new(below(&plan.input), plan)),
         NodeKind::Sort { input, keys, keep, limit } => {
             Box::new(Sort::new(below(input), keys, keep, limit.as_ref()))

@@ -41,6 +41,8 @@ const STATEMENTS: &[(&str, usize, u64, u64)] = &[
     ("SELECT * FROM t WHERE s IN ('ROW 3', 'row 4')", 2, 100, 10_000),
     ("SELECT * FROM t WHERE n IS NULL AND LENGTH(s) = 5", 1, 100, 40_000),
     ("SELECT * FROM t WHERE day >= '2026-01-01' AND v < 3", 60, 100, 40_000),
+    ("SELECT COUNT(*), SUM(v), MIN(id), MAX(n) FROM t", 1, 20, 2_000),
+    ("SELECT COUNT(n), AVG(v) FROM t WHERE v BETWEEN 3 AND 30 AND d < 4000", 1, 20, 2_000),
     (
         "SELECT s FROM t WHERE id IN (1,3,5,7,9,11,13,15,17,19,21,23,25,27,29,31,33,35,37,39)",
         20,

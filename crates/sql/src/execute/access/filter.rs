@@ -11,6 +11,7 @@
 //! the scan here and row by row there.
 
 use firn_api::rows::{Filter, ReadMode, TableRef};
+use firn_format::key::KeyPart;
 
 use crate::error::Result;
 use crate::expression::{Expression, ExpressionKind, Slot};
@@ -25,7 +26,15 @@ use super::{Index, key_range};
 /// More ranges than this are not sent.
 const MOST_RANGES: usize = 512;
 
-/// The filter of a scan that begins; `None` if its conditions say nothing that a node understands.
+/// What a node is asked to leave out.
+pub(crate) struct NodeFilter {
+    /// `None` if the conditions say nothing that a node understands.
+    pub(crate) filter: Option<Box<Filter>>,
+    /// The filter is false for every row for which the conditions are not true.
+    pub(crate) is_exact: bool,
+}
+
+/// The filter of a scan that begins.
 ///
 /// # Errors
 /// If a value cannot be worked out.
@@ -33,9 +42,9 @@ pub(crate) fn node_filter(
     plan: &ScanPlan,
     table: &TableRef,
     execution: &mut Execution<'_>,
-) -> Result<Option<Filter>> {
+) -> Result<NodeFilter> {
     if plan.conditions.is_empty() || plan.mode != ReadMode::Consistent {
-        return Ok(None);
+        return Ok(NodeFilter { filter: None, is_exact: plan.conditions.is_empty() });
     }
     let slots: Vec<(Slot, &SqlType)> = plan
         .slots
@@ -44,8 +53,9 @@ pub(crate) fn node_filter(
         .collect();
     let own: SlotSet = slots.iter().map(|(slot, _)| *slot).collect();
     let columns = Columns { slots: &slots, own: &own };
-    let mut filters = Maker { plan, table, columns: &columns };
-    filters.all(&plan.conditions, execution)
+    let mut filters = Maker { plan, table, columns: &columns, is_exact: true };
+    let filter = filters.all(&plan.conditions, execution)?.map(Box::new);
+    Ok(NodeFilter { filter, is_exact: filters.is_exact })
 }
 
 /// Makes filters of conditions on a table.
@@ -53,6 +63,8 @@ struct Maker<'a> {
     plan: &'a ScanPlan,
     table: &'a TableRef,
     columns: &'a Columns<'a>,
+    /// All of the conditions is in the filters so far.
+    is_exact: bool,
 }
 
 impl Maker<'_> {
@@ -82,20 +94,30 @@ impl Maker<'_> {
             ExpressionKind::Or(list) => {
                 let mut filters = Vec::with_capacity(list.len());
                 for side in list {
-                    let Some(filter) = self.one(side, execution)? else { return Ok(None) };
+                    let Some(filter) = self.one(side, execution)? else {
+                        self.is_exact = false;
+                        return Ok(None);
+                    };
                     filters.push(filter);
                 }
                 Ok(Some(Filter::Any(filters)))
             }
             _ => match self.columns.predicate(condition) {
-                Some(predicate) => self.column(&predicate, execution),
-                None => Ok(None),
+                Some(predicate) => {
+                    let filter = self.column(&predicate, execution)?;
+                    self.is_exact &= predicate.is_exact && filter.is_some();
+                    Ok(filter)
+                }
+                None => {
+                    self.is_exact = false;
+                    Ok(None)
+                }
             },
         }
     }
 
     fn column(
-        &self,
+        &mut self,
         predicate: &Predicate,
         execution: &mut Execution<'_>,
     ) -> Result<Option<Filter>> {
@@ -103,6 +125,9 @@ impl Maker<'_> {
         let Some((ordinal, _)) = self.plan.slots.iter().find(of_slot) else { return Ok(None) };
         let Some(layout) = self.table.definition().column_key(*ordinal) else { return Ok(None) };
         let Some(planned) = ranges_of(&predicate.test) else { return Ok(None) };
+        // A value that is stored out of line says nothing, and its row stays.
+        let has_fixed_length = |part: &KeyPart| part.column_type.fixed_length().is_some();
+        self.is_exact &= layout.parts().iter().all(has_fixed_length);
         let index = Index { number: None, layout: &layout, unique: false };
         let mut ranges = Vec::with_capacity(planned.len());
         for range in &planned {

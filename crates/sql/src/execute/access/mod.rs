@@ -28,7 +28,7 @@ use super::Execution;
 use super::cursor::is_backward;
 use super::error::from_key;
 
-pub(crate) use filter::node_filter;
+pub(crate) use filter::{NodeFilter, node_filter};
 pub(crate) use fit::{Fit, Fitted, fit};
 
 /// A part of a scan's way.

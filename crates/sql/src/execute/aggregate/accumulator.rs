@@ -120,6 +120,18 @@ impl Accumulator {
         true
     }
 
+    /// Takes in what integers come to that were looked at elsewhere; `extremes` are the least and the
+    /// greatest, as values of the argument's type.
+    pub(crate) fn add_integers(&mut self, count: u64, sum: i128, extremes: Option<(Datum, Datum)>) {
+        match (&mut self.kind, extremes) {
+            (Kind::Count(counted), _) => *counted += count,
+            (Kind::Sum(summed), _) => summed.add_integers(sum, count),
+            (Kind::Extreme(best, Ordering::Less), Some((least, _))) => *best = least,
+            (Kind::Extreme(best, _), Some((_, greatest))) => *best = greatest,
+            _ => {}
+        }
+    }
+
     /// Whether `DISTINCT` lets the arguments count.
     fn is_new(
         &mut self,

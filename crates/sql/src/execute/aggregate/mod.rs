@@ -10,6 +10,7 @@
 //! ```
 
 mod accumulator;
+mod at_node;
 mod concatenate;
 mod number;
 mod over_scan;
@@ -29,6 +30,7 @@ use super::partition::{PartitionReader, Partitions};
 use super::sort::{Sorted, Sorter};
 
 pub use accumulator::Accumulator;
+pub(crate) use at_node::AggregateAtNode;
 pub(crate) use over_scan::AggregateOverScan;
 
 /// So many groups are kept whatever memory there is: the one group of a query without `GROUP BY` among them, and as

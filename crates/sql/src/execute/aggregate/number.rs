@@ -42,6 +42,12 @@ impl Sum {
         self.count += 1;
     }
 
+    /// Adds integers that were summed up elsewhere.
+    pub(crate) fn add_integers(&mut self, sum: i128, count: u64) {
+        self.whole += sum;
+        self.count += count;
+    }
+
     fn as_double(&self) -> f64 {
         self.double + self.exact.to_double() + self.whole as f64
     }
