@@ -5,6 +5,8 @@
 //!   crates/*/src/**.rs  ──tokens, paths──► imports ──┴──rules──► faults, exit code
 //! ```
 //!
+//! `firn-imports types` prints the largest types instead: by methods, and by the files that name them.
+//!
 //! It reads paths as they are written (`crate::…`, `super::…`, and what a crate's root re-exports); what a
 //! macro makes of them it does not see.
 
@@ -14,16 +16,21 @@ mod graph;
 mod paths;
 mod rules;
 mod tokens;
+mod types;
 mod workspace;
 
 use std::path::Path;
 use std::process::ExitCode;
 
 use rules::Rules;
+use types::Types;
 use workspace::Crate;
 
 fn main() -> ExitCode {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    if std::env::args().nth(1).as_deref() == Some("types") {
+        return print_types(&folder);
+    }
     let crates = match workspace::crates(&folder) {
         Ok(crates) => crates,
         Err(error) => {
@@ -36,6 +43,30 @@ fn main() -> ExitCode {
     let faults = rules.faults(&crates);
     faults.iter().for_each(|fault| eprintln!("{fault}"));
     if faults.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
+
+/// How many types are listed.
+const LISTED: usize = 10;
+
+fn print_types(folder: &Path) -> ExitCode {
+    let sources = match workspace::sources(folder) {
+        Ok(sources) => sources,
+        Err(error) => {
+            eprintln!("The sources cannot be read: {error}.");
+            return ExitCode::FAILURE;
+        }
+    };
+    let mut types = Types::default();
+    sources.iter().for_each(|source| types.add(source, &tokens::tokens(&source.text)));
+    println!("by methods of their own:");
+    for (crate_name, name, methods, files) in types.by_methods(LISTED) {
+        println!("    {methods:4} in {files:2} files  {crate_name}::{name}");
+    }
+    println!("by files that name them:");
+    for (file, name, files) in types.by_files(LISTED) {
+        println!("    {files:4}  {name}  ({file})");
+    }
+    ExitCode::SUCCESS
 }
 
 fn print(one: &Crate) {

@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 use crate::graph::Graph;
 use crate::paths::{Named, named};
 use crate::tokens::tokens;
+use crate::types::Source;
 
 /// A crate of the workspace.
 #[derive(Debug)]
@@ -36,6 +37,46 @@ pub(crate) fn crates(folder: &Path) -> io::Result<Vec<Crate>> {
         .filter(|folder| folder.join("Cargo.toml").exists())
         .map(|folder| read_crate(folder))
         .collect()
+}
+
+/// Reads the sources of all crates under a folder, those in `tests` aside.
+///
+/// # Errors
+/// What reading files answers.
+pub(crate) fn sources(folder: &Path) -> io::Result<Vec<Source>> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir(folder)? {
+        let folder = entry?.path();
+        let name = folder.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        add_sources(&name, &folder.join("src"), &folder.join("src"), &mut found)?;
+    }
+    Ok(found)
+}
+
+fn add_sources(
+    crate_name: &str,
+    root: &Path,
+    folder: &Path,
+    into: &mut Vec<Source>,
+) -> io::Result<()> {
+    let is_test = |path: &Path| {
+        let name = path.file_stem().unwrap_or_default().to_string_lossy();
+        matches!(&*name, "tests" | "test_support" | "interleavings")
+    };
+    if !folder.exists() || is_test(folder) {
+        return Ok(());
+    }
+    for entry in fs::read_dir(folder)? {
+        let path = entry?.path();
+        if path.is_dir() {
+            add_sources(crate_name, root, &path, into)?;
+        } else if path.extension().is_some_and(|extension| extension == "rs") && !is_test(&path) {
+            let file = path.strip_prefix(root).unwrap_or(&path).to_string_lossy().into_owned();
+            let (crate_name, text) = (crate_name.to_owned(), fs::read_to_string(&path)?);
+            into.push(Source { crate_name, file, text });
+        }
+    }
+    Ok(())
 }
 
 fn read_crate(folder: &Path) -> io::Result<Crate> {

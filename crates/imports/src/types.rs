@@ -1,0 +1,197 @@
+//! Which types are large: methods of a type, and files that name it.
+//!
+//! ```text
+//!   impl<'a> Parser<'a> { fn … fn … }     Parser: two more methods, in one more file
+//!   fn bind(table: &TableModel)           TableModel: named in one more file
+//! ```
+//!
+//! A type is found by its name. One whose name is defined several times is counted by crate for its
+//! methods, and not at all for the files that name it.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+/// A source file of a crate, without its tests.
+pub(crate) struct Source {
+    /// The crate's name.
+    pub(crate) crate_name: String,
+    /// Its place in the crate, for people.
+    pub(crate) file: String,
+    /// Its text.
+    pub(crate) text: String,
+}
+
+/// What is known of the types of a workspace.
+#[derive(Debug, Default)]
+pub(crate) struct Types {
+    /// By crate and type: methods of its own, and the files in which they are.
+    methods: BTreeMap<(String, String), (usize, BTreeSet<String>)>,
+    /// By type: the files that define it.
+    defined: BTreeMap<String, BTreeSet<String>>,
+    /// By word: the files that have it.
+    named: BTreeMap<String, BTreeSet<String>>,
+}
+
+impl Types {
+    /// Takes in a file's words.
+    pub(crate) fn add(&mut self, source: &Source, tokens: &[&str]) {
+        let tokens = without_tests(tokens);
+        let file = format!("{}/{}", source.crate_name, source.file);
+        for pair in tokens.windows(2) {
+            if let ["struct" | "enum" | "trait" | "union", name] = pair {
+                self.defined.entry((*name).to_owned()).or_default().insert(file.clone());
+            }
+        }
+        for word in tokens.iter().filter(|word| word.starts_with(char::is_uppercase)) {
+            self.named.entry((*word).to_owned()).or_default().insert(file.clone());
+        }
+        let mut at = 0;
+        while at < tokens.len() {
+            at = match tokens[at] {
+                "impl" => self.add_impl(source, &file, &tokens, at),
+                _ => at + 1,
+            };
+        }
+    }
+
+    /// Counts the methods of an `impl` of a type's own; answers where it ends.
+    fn add_impl(&mut self, source: &Source, file: &str, tokens: &[&str], at: usize) -> usize {
+        let Some(open) = tokens[at..].iter().position(|token| matches!(*token, "{" | ";" | "("))
+        else {
+            return tokens.len();
+        };
+        let head = &tokens[at + 1..at + open];
+        if tokens[at + open] != "{" {
+            return at + 1;
+        }
+        let end = at + open + block_length(&tokens[at + open..]);
+        if head.contains(&"for") {
+            return at + open + 1;
+        }
+        let Some(name) = name_of(head) else { return end };
+        let methods = methods_in(&tokens[at + open..end]);
+        let key = (source.crate_name.clone(), name.to_owned());
+        let (count, files) = self.methods.entry(key).or_default();
+        *count += methods;
+        files.insert(file.to_owned());
+        end
+    }
+
+    /// The types with the most methods of their own: crate, type, methods, files.
+    pub(crate) fn by_methods(&self, most: usize) -> Vec<(&str, &str, usize, usize)> {
+        let mut all: Vec<_> = self
+            .methods
+            .iter()
+            .map(|((crate_name, name), (count, files))| {
+                (crate_name.as_str(), name.as_str(), *count, files.len())
+            })
+            .collect();
+        all.sort_by_key(|(_, _, count, _)| std::cmp::Reverse(*count));
+        all.truncate(most);
+        all
+    }
+
+    /// The types that the most files name: where it is defined, type, files.
+    pub(crate) fn by_files(&self, most: usize) -> Vec<(&str, &str, usize)> {
+        let unique = self.defined.iter().filter(|(_, files)| files.len() == 1);
+        let mut all: Vec<_> = unique
+            .filter_map(|(name, files)| {
+                Some((files.first()?.as_str(), name.as_str(), self.named.get(name)?.len() - 1))
+            })
+            .collect();
+        all.sort_by_key(|(_, _, files)| std::cmp::Reverse(*files));
+        all.truncate(most);
+        all
+    }
+}
+
+/// The words of a file without the items that are compiled for tests only.
+fn without_tests<'t>(tokens: &[&'t str]) -> Vec<&'t str> {
+    let mut kept = Vec::with_capacity(tokens.len());
+    let mut at = 0;
+    while at < tokens.len() {
+        if tokens[at..].starts_with(&["#", "[", "cfg", "(", "test", ")", "]"]) {
+            let rest = &tokens[at..];
+            let end = rest.iter().position(|token| matches!(*token, "{" | ";")).unwrap_or(0);
+            at += end + if rest[end] == "{" { block_length(&rest[end..]) } else { 1 };
+        } else {
+            kept.push(tokens[at]);
+            at += 1;
+        }
+    }
+    kept
+}
+
+/// How many words the block has that begins here, its braces included.
+fn block_length(tokens: &[&str]) -> usize {
+    let mut depth = 0_usize;
+    for (at, token) in tokens.iter().enumerate() {
+        match *token {
+            "{" => depth += 1,
+            "}" => depth -= 1,
+            _ => {}
+        }
+        if depth == 0 {
+            return at + 1;
+        }
+    }
+    tokens.len()
+}
+
+/// The type of an `impl`, from the words between `impl` and the brace.
+fn name_of<'t>(head: &[&'t str]) -> Option<&'t str> {
+    let mut depth = 0_usize;
+    let mut name = None;
+    for token in head {
+        match *token {
+            "<" => depth += 1,
+            ">" => depth = depth.saturating_sub(1),
+            "where" => break,
+            word if depth == 0 && word.starts_with(char::is_uppercase) => name = Some(word),
+            _ => {}
+        }
+    }
+    name
+}
+
+/// The functions directly within a block.
+fn methods_in(block: &[&str]) -> usize {
+    let mut depth = 0_usize;
+    let mut count = 0;
+    for token in block {
+        match *token {
+            "{" => depth += 1,
+            "}" => depth -= 1,
+            "fn" if depth == 1 => count += 1,
+            _ => {}
+        }
+    }
+    count
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tokens::tokens;
+
+    #[test]
+    fn methods_are_counted_by_type_and_tests_are_left_out() {
+        let source = |file: &str, text: &str| Source {
+            crate_name: "sql".to_owned(),
+            file: file.to_owned(),
+            text: text.to_owned(),
+        };
+        let mut types = Types::default();
+        for source in [
+            source(
+                "a.rs",
+                "struct A<T>; impl<T: B> A<T> where T: C { fn a() { fn inner() {} } pub fn b() {} }",
+            ),
+            source("b.rs", "impl A<u8> { fn c() {} } impl D for A<u8> { fn d() {} }"),
+            source("c.rs", "fn f(a: A<u8>) {} #[cfg(test)] mod tests { impl A<u8> { fn e() {} } }"),
+        ] {
+            types.add(&source, &tokens(&source.text));
+        }
+        assert_eq!(types.by_methods(1), [("sql", "A", 3, 2)]);
+        assert_eq!(types.by_files(1), [("sql/a.rs", "A", 2)]);
+    }
+}
