@@ -1,9 +1,8 @@
 //! The seams between the tiers: traits and messages, no logic.
 //!
 //! SQL sees a database node through [`rows`]; the node sees the log and the pages only through
-//! [`LogStore`] and [`PageStore`]; a local directory,
-//! remote storage nodes and the memory pool all stand behind the same two. Commits are numbered by
-//! the node itself or by a [`TimestampSource`].
+//! [`LogStore`] and [`PageStore`]. A local directory, remote storage nodes and the memory pool all
+//! implement these two. The node numbers commits itself or asks a [`TimestampSource`].
 
 pub mod log_store;
 pub mod page_store;

@@ -5,18 +5,20 @@
 //!               └─ rounds in flight ─┘
 //! ```
 //!
-//! A stream has one writer at a time. The writer *opens* the stream with an *epoch*; the store then
-//! makes nothing of older epochs durable any more, wherever their writers are. From then on the store
-//! *takes* log from the writer, in rounds, as many at a time as it likes.
+//! A stream has one writer at a time. The writer *opens* the stream with an *epoch*. From then on
+//! the store makes nothing of older epochs durable, wherever their writers run. The store then
+//! *takes* log from the writer in rounds, with as many rounds in flight as it likes.
 //!
-//! The store takes and the writer does not push, so that the store alone decides who writes, when, and
-//! how much at once:
+//! The store pulls and the writer does not push, so the store alone decides which thread writes,
+//! when, and how much at once:
 //!
-//! * over a local disk, a thread that waits for its commit leads a round itself, without a hand-over to
-//!   another thread, and takes what has been appended at the moment at which the disk is free;
+//! * over a local disk, a thread that waits for its commit leads a round itself. No hand-over to
+//!   another thread is needed, and the round takes everything that was appended by the time the
+//!   disk is free;
 //! * over a network, the store takes a round whenever it has credit, straight into the message.
 //!
-//! What the store does not take stays in the writer's buffer, and a full buffer is the back-pressure.
+//! What the store does not take stays in the writer's buffer, and a full buffer is the
+//! back-pressure.
 
 use std::fmt;
 
@@ -43,17 +45,17 @@ impl fmt::Display for LogEpoch {
     }
 }
 
-/// Which epoch a writer opens a stream with.
+/// The epoch with which a writer opens a stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum WriterEpoch {
-    /// Above every epoch that the store knows: for a node that alone decides to write.
+    /// Above every epoch that the store knows: for a node that decides alone to write.
     Next,
-    /// Exactly this one, which an election or a control plane has decided. Refused unless it is
-    /// above every epoch that the store knows.
+    /// Exactly this one, as decided by an election or a control plane. Refused unless it is above
+    /// every epoch that the store knows.
     Exactly(LogEpoch),
 }
 
-/// Ids that were possibly handed out are below these.
+/// Upper bounds of the ids that may have been handed out.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Watermarks {
     /// The first transaction id that was not handed out.
@@ -63,13 +65,13 @@ pub struct Watermarks {
 }
 
 impl Watermarks {
-    /// Takes the higher one of each.
+    /// Takes the higher value of each.
     pub fn raise(&mut self, other: Watermarks) {
         self.trx_id_limit = self.trx_id_limit.max(other.trx_id_limit);
         self.cts_limit = self.cts_limit.max(other.cts_limit);
     }
 
-    /// Raises to what the watermark records in `group` say.
+    /// Raises to the values of the watermark records in `group`.
     ///
     /// # Errors
     /// If a record is not valid.
@@ -88,47 +90,49 @@ impl Watermarks {
     }
 }
 
-/// Where a writer goes on.
+/// Where a new writer continues the log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Tail {
     /// The writer's epoch. No earlier writer of the stream had it.
     pub epoch: LogEpoch,
-    /// The end of the log: all before is durable, and nothing of older epochs will follow.
+    /// The end of the log: everything before it is durable, and nothing of older epochs will
+    /// follow.
     pub end: Lsn,
-    /// The highest watermarks in the log, also in parts of it that were truncated.
+    /// The highest watermarks in the log, including parts that were truncated.
     pub watermarks: Watermarks,
 }
 
 /// A log stream. One task writes; any number reads.
 pub trait LogStore: Send + Sync {
-    /// Makes the caller the stream's only writer and fences all earlier ones. Blocks until what
-    /// they wrote is settled: either durable and before the tail's end, or never in the log.
+    /// Makes the caller the stream's only writer and fences all earlier ones. Blocks until the fate
+    /// of their log is settled: it is either durable and before the tail's end, or never part of
+    /// the log.
     ///
     /// # Errors
-    /// [`LogError::Fenced`] if the epoch is not above all others, [`LogError::NotLeader`],
+    /// [`LogError::Fenced`] if the epoch is not above all others; [`LogError::NotLeader`],
     /// [`LogError::Unavailable`] or [`LogError::Failed`].
     fn open(&self, epoch: WriterEpoch) -> Result<OpenedLog, LogError>;
 
-    /// The end of what is durable. Does not block.
+    /// The end of the durable log. Does not block.
     fn durable_lsn(&self) -> Lsn;
 
-    /// The start of what is kept. Does not block.
+    /// The start of the log that is kept. Does not block.
     fn truncated_lsn(&self) -> Lsn;
 
-    /// Appends to `into` log bytes from the group boundary `from`, ending at a group boundary not past
-    /// `durable_lsn` and about `limit_bytes` later (at least one group if there is one). Returns the
-    /// position after what was read. Blocks for the read.
+    /// Appends log bytes to `into`, from the group boundary `from` up to a group boundary about
+    /// `limit_bytes` later and not past `durable_lsn` (at least one group if there is one). Returns
+    /// the position after the last byte read. Blocks for the read.
     ///
     /// # Errors
     /// [`LogError::OutOfRange`], [`LogError::Unavailable`], [`LogError::Unreadable`] or
     /// [`LogError::Damaged`].
     fn read(&self, from: Lsn, limit_bytes: usize, into: &mut Vec<u8>) -> Result<Lsn, LogError>;
 
-    /// Registers a reader, which gets the durable log from a position on and holds it until it
-    /// releases it. Blocks as a read does.
+    /// Registers a reader, which gets the durable log from a position on. The log from there on is
+    /// kept until the reader releases it. Blocks like a read.
     ///
     /// # Errors
-    /// [`LogError::OutOfRange`] if the log from there on is not kept or the position is not durable;
-    /// [`LogError::Unavailable`].
+    /// [`LogError::OutOfRange`] if the log from there on is not kept or the position is not
+    /// durable; [`LogError::Unavailable`].
     fn follow(&self, options: FollowOptions) -> Result<Box<dyn LogFollower>, LogError>;
 }

@@ -1,7 +1,8 @@
 //! The seam to the pages.
 //!
-//! A page store holds, for each page, images as of some positions of the log, and finds newer versions
-//! by applying the log. It follows the log by itself; nobody flushes a page into it to make it durable.
+//! For each page, a page store holds images as of some positions of the log, and finds newer
+//! versions by applying the log. It follows the log on its own; no caller flushes a page into it to
+//! make the page durable.
 //!
 //! ```text
 //!   page      lsn ........ as_of           the reply to a read: no log group that ends between the two
@@ -11,13 +12,14 @@
 //!
 //! What a caller may rely on:
 //!
-//! * a read never gives less than was asked for: it waits until the log up to there is applied, or fails;
-//! * any page whose log is durable can be dropped by whoever caches it. The store gives it back;
-//! * versions of the past are readable for as long as somebody holds a lease on their position. Without
-//!   one they may be gone at any time.
+//! * a read never returns an older version than requested: it waits until the log up to there is
+//!   applied, or fails;
+//! * a cache may drop any page whose log is durable. The store returns it again;
+//! * old versions are readable while a lease holds their position. Without a lease they may
+//!   disappear at any time.
 //!
-//! A store in the caller's own address space may spare itself work by taking images from there
-//! ([`LocalImages`]). A store elsewhere has no such thing.
+//! A store in the caller's own address space may save work by taking images from the caller's cache
+//! ([`LocalImages`]). A remote store has no such thing.
 
 mod batch;
 #[cfg(feature = "conformance")]
@@ -40,12 +42,12 @@ pub use lease::PageLease;
 pub use local_images::{ImageSource, LocalImages, Offer};
 pub use tier::{PageTier, TierLatch, TierLatchMode};
 
-/// Which version of a page is wanted.
+/// The version of a page that a read wants.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PageRead {
     /// The newest; it must include every log group that ends at or before this position.
     Latest {
-        /// Where the caller knows that the page may have been changed last.
+        /// The last position at which the page may have changed, as far as the caller knows.
         at_least: Lsn,
     },
     /// As it was when the log ended here.
@@ -53,7 +55,8 @@ pub enum PageRead {
 }
 
 impl PageRead {
-    /// What is read includes every log group about the page that ends at or before this position.
+    /// The version read includes every log group about the page that ends at or before this
+    /// position.
     #[must_use]
     pub fn position(self) -> Lsn {
         match self {
@@ -62,23 +65,23 @@ impl PageRead {
     }
 }
 
-/// Which version of a page was read.
+/// The version of a page that a read returned.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PageVersion {
     /// The end of the last log group that changed the page, as the page itself says.
     pub lsn: Lsn,
-    /// The page is this version at every position from `lsn` up to here, at least. Not before the
-    /// position that was asked for; exactly that one for [`PageRead::AsOf`].
+    /// The page is this version at every position from `lsn` up to at least here. Not before the
+    /// requested position; exactly that position for [`PageRead::AsOf`].
     pub as_of: Lsn,
 }
 
 /// The pages of a node.
 pub trait PageStore: Send + Sync {
-    /// Reads a page into `into` and says which version it is. Blocks for I/O, and until the log is applied
-    /// as far as `version` asks.
+    /// Reads a page into `into` and returns its version. Blocks for I/O, and until the log is
+    /// applied as far as `version` asks.
     ///
     /// # Errors
-    /// Why there is no such version. `into` then holds anything.
+    /// Why there is no such version. The content of `into` is then undefined.
     fn read(
         &self,
         page: PageId,
@@ -86,23 +89,23 @@ pub trait PageStore: Send + Sync {
         into: &mut PageBuf,
     ) -> Result<PageVersion, PageStoreError>;
 
-    /// Reads many pages, each into the buffer that `sink` has for it, and completes them one by one in
-    /// whatever order they arrive. Blocks until all are completed; a slow page does not hold up those
-    /// that arrive before it.
+    /// Reads many pages, each into its buffer in `sink`, and completes them one by one in the order
+    /// in which they arrive. Blocks until all are complete; a slow page does not delay those that
+    /// arrive before it.
     fn read_many(&self, requests: &[PageRequest], sink: &mut dyn PageSink) {
         read_in_turn(self, requests, sink);
     }
 
-    /// Keeps every version from `position` on readable by [`PageRead::AsOf`] until the lease is dropped or
-    /// moved forward. `reader` names the holder for people. May block for a round trip.
+    /// Keeps every version from `position` on readable by [`PageRead::AsOf`] until the lease is
+    /// dropped or moved forward. `reader` names the holder in listings. May block for a round trip.
     ///
     /// # Errors
-    /// [`PageStoreError::NotKept`] if versions from there on are already given up.
+    /// [`PageStoreError::NotKept`] if versions from there on are already gone.
     fn hold(&self, reader: &str, position: Lsn) -> Result<Arc<dyn PageLease>, PageStoreError>;
 
-    /// The applied position of the chunk that `page` lies in: every log group about one of its pages
-    /// that ends at or before this position is in a durable image, so the chunk needs no log before it.
-    /// Never goes back, may be lower than what the store has reached by now. Does not block.
+    /// The applied position of `page`'s chunk: every log group about one of the chunk's pages that
+    /// ends at or before this position is in a durable image, so the chunk needs no log before it.
+    /// Never goes back; may be lower than what the store has reached by now. Does not block.
     fn applied_lsn(&self, page: PageId) -> Lsn;
 
     /// Whether the version `lsn` of `page` is in a durable image. Does not block.
@@ -113,12 +116,13 @@ pub trait PageStore: Send + Sync {
     /// The spaces that have pages, sorted. For checks.
     fn spaces(&self) -> Vec<SpaceId>;
 
-    /// What the store does for a cache of pages in its own address space. The buffer pool asks once.
+    /// The interface through which a cache in the same address space hands images to the store, if
+    /// there is one. The buffer pool asks once.
     fn local_images(self: Arc<Self>) -> Option<Arc<dyn LocalImages>> {
         None
     }
 
-    /// What has to be told of the pages that a pool caches, if this is a tier before other stores. The
+    /// The interface to report cached pages to, if this store is a tier before other stores. The
     /// buffer pool asks once.
     fn tier(self: Arc<Self>) -> Option<Arc<dyn PageTier>> {
         None

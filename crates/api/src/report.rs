@@ -1,7 +1,7 @@
-//! What a database node tells of itself as numbers.
+//! What a database node reports about itself as numbers.
 //!
-//! A report is a message: whoever serves clients shows it (`SHOW STATUS`, `SHOW ENGINE … STATUS`,
-//! `/metrics`) and need not run where the node does. Counters start at zero with the node.
+//! A report is a message: the process that serves clients shows it (`SHOW STATUS`, `SHOW ENGINE …
+//! STATUS`, `/metrics`) and need not run where the node does. Counters start at zero with the node.
 
 use firn_base::Lsn;
 
@@ -22,26 +22,26 @@ pub struct NodeReport {
     pub transactions: TransactionReport,
 }
 
-/// What the parts of a node take, in bytes.
+/// Memory of the parts of a node, in bytes.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct MemoryReport {
-    /// What the process may take; 0: no limit is configured.
+    /// The limit of the process; 0: none is configured.
     pub budget: u64,
-    /// What the process takes; 0: the system does not tell.
+    /// What the process uses; 0: the system does not say.
     pub resident: u64,
-    /// What the buffer pool does without for the other parts' sake.
+    /// What the buffer pool gives up in favour of the other parts.
     pub withheld: u64,
     /// Pages, published images and their bookkeeping.
     pub buffer_pool: u64,
     /// The log buffer and the batch that is being written.
     pub log_buffer: u64,
-    /// Indexes of log segments that are written to.
+    /// Indexes of log segments that are still written to.
     pub log_index: u64,
     /// Indexes of full log segments.
     pub log_index_cache: u64,
     /// Images of pages on their way to the disk.
     pub page_images: u64,
-    /// Where the pages are, and what log waits for each.
+    /// The places of the pages, and the log that waits for each.
     pub page_map: u64,
     /// The transaction table and the open snapshots.
     pub transactions: u64,
@@ -49,14 +49,14 @@ pub struct MemoryReport {
     pub locks: u64,
     /// Columns that are kept between analytic statements.
     pub column_cache: u64,
-    /// Memory that statements and packets were granted and have not filled yet.
+    /// Memory that was granted to statements and packets and that they have not used yet.
     pub promised: u64,
-    /// How often something was refused for want of memory.
+    /// How often a request was refused for lack of memory.
     pub refusals: u64,
 }
 
 impl MemoryReport {
-    /// The parts with names, for listings.
+    /// The parts with their names, for listings.
     #[must_use]
     pub fn parts(&self) -> [(&'static str, u64); 9] {
         [
@@ -72,7 +72,7 @@ impl MemoryReport {
         ]
     }
 
-    /// What the process takes beside the parts: statements at work, threads, the program, and memory
+    /// What the process uses beyond the parts: running statements, threads, the program, and memory
     /// that the allocator keeps.
     #[must_use]
     pub fn other(&self) -> u64 {
@@ -91,13 +91,13 @@ pub struct PoolReport {
     pub misses: u64,
     /// Pages that were read before they were needed.
     pub prefetches: u64,
-    /// Pages dropped that the page store had.
+    /// Pages dropped because the page store had them.
     pub evictions_clean: u64,
     /// Pages dropped after the page store took them.
     pub evictions_offered: u64,
-    /// Waits because no page could go.
+    /// Waits because no page could be evicted.
     pub eviction_waits: u64,
-    /// Page reads that go on now.
+    /// Page reads in progress.
     pub reads_in_flight: u64,
 }
 
@@ -112,7 +112,7 @@ pub struct LockReport {
     pub timeouts: u64,
     /// Deadlocks that were broken.
     pub deadlocks: u64,
-    /// Time spent in waits that have ended, in microseconds.
+    /// Time spent in completed waits, in microseconds.
     pub wait_time_us: u64,
     /// The longest of them, in microseconds.
     pub longest_wait_us: u64,
@@ -121,24 +121,24 @@ pub struct LockReport {
 /// The redo log.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct LogReport {
-    /// Where it ended when the node was opened.
+    /// Where the log ended when the node was opened.
     pub opened: Lsn,
     /// Where it ends.
     pub end: Lsn,
-    /// Up to where it is durable.
+    /// The end of the durable log.
     pub durable: Lsn,
-    /// Where what is kept of it begins.
+    /// The start of the log that is kept.
     pub truncated: Lsn,
-    /// Times that it was made durable.
+    /// Number of syncs.
     pub syncs: u64,
 }
 
 /// The page store.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct PageStoreReport {
-    /// Up to where all log is in page images.
+    /// All log before this is in page images.
     pub applied: Lsn,
-    /// Pages with log that is in no stored image.
+    /// Pages with log that no stored image includes.
     pub pending_pages: u64,
     /// Bytes of that log.
     pub behind_bytes: u64,
@@ -146,9 +146,9 @@ pub struct PageStoreReport {
     pub images_copied: u64,
     /// Images made from log.
     pub images_built: u64,
-    /// Images made again after damage.
+    /// Images rebuilt after damage.
     pub images_repaired: u64,
-    /// Images made in a second, lately.
+    /// Images built per second, recently.
     pub images_per_second: u64,
     /// Bytes of images written.
     pub bytes_written: u64,
@@ -156,13 +156,13 @@ pub struct PageStoreReport {
     pub batches: u64,
     /// Bytes of images that wait to be written.
     pub queued_bytes: u64,
-    /// Times that storage refused an image.
+    /// How often storage refused an image.
     pub failures: u64,
     /// What it said last.
     pub last_error: Option<String>,
     /// Places for pages in page files.
     pub slots: u64,
-    /// Of those, how many are free.
+    /// How many of them are free.
     pub free_slots: u64,
 }
 
@@ -173,10 +173,10 @@ pub struct TransactionReport {
     pub splits: u64,
     /// Merges of tree pages.
     pub merges: u64,
-    /// Descents into trees that began again.
+    /// Tree descents that were restarted.
     pub restarts: u64,
     /// Snapshots that are open.
     pub open_snapshots: u64,
-    /// Transactions of before the start that are still rolled back.
+    /// Transactions from before the start that are still being rolled back.
     pub losers_left: u64,
 }

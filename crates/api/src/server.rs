@@ -1,7 +1,7 @@
 //! What the compute nodes of one server share.
 //!
-//! Clients see one server, however many compute nodes answer them. What belongs to the server, and
-//! not to a connection or to a database node, stands behind [`ServerState`]. Each compute node is a
+//! Clients see one server, however many compute nodes answer them. Whatever belongs to the server,
+//! and not to a connection or to a database node, is behind [`ServerState`]. Each compute node is a
 //! [`ServerMember`] of it.
 //!
 //! ```text
@@ -16,13 +16,13 @@
 //! of a change reads them again. Global variables that are not persisted, user locks and the global
 //! read lock live as long as the server state.
 //!
-//! Invariants, which every implementation keeps:
-//! * **S1** A call that changes something returns after every member has been told or has ended. A
+//! Invariants that every implementation keeps:
+//! * **S1** A call that changes something returns after every member knows of it or has ended. A
 //!   statement that begins after that sees the change on any node.
-//! * **S2** A member that has ended holds no lock and is called no more.
-//! * **S3** While a session holds the global read lock, the gates of all members are closed, those
-//!   of members that attach meanwhile included. Each close is followed by one open.
-//! * **S4** No two members that run have a connection id in common.
+//! * **S2** A member that has ended holds no lock and is never called again.
+//! * **S3** While a session holds the global read lock, the gates of all members are closed,
+//!   including members that attach meanwhile. Each close is followed by one open.
+//! * **S4** No two running members share a connection id.
 //! * **S5** Members are called without any lock of the implementation held.
 
 use std::fmt;
@@ -33,15 +33,16 @@ use std::time::Duration;
 
 use firn_base::TableId;
 
-/// One life of a compute node: its identity, and what tells this start from earlier ones. Objects
-/// that must not outlive it, such as temporary tables, carry it in their names.
+/// One life of a compute node: its identity, and a number that distinguishes this start from
+/// earlier ones. Objects that must not outlive it, such as temporary tables, carry it in their
+/// names.
 ///
 /// As text: two numbers of 16 hexadecimal digits with a hyphen between them.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Incarnation {
     /// The compute node; the same after a restart.
     pub node: u64,
-    /// Differs between the starts of one node.
+    /// Differs between the starts of a node.
     pub start: u64,
 }
 
@@ -51,7 +52,7 @@ impl fmt::Display for Incarnation {
     }
 }
 
-/// A text is no [`Incarnation`].
+/// The text is not an [`Incarnation`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("an incarnation is two numbers of 16 hexadecimal digits with a hyphen between them")]
 pub struct NoIncarnation;
@@ -71,7 +72,7 @@ impl FromStr for Incarnation {
     }
 }
 
-/// The ids that a member gives to its connections.
+/// The ids that a member assigns to its connections.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ConnectionIds {
     /// The lowest.
@@ -81,7 +82,7 @@ pub struct ConnectionIds {
 }
 
 impl ConnectionIds {
-    /// Whether a connection is one of these.
+    /// Whether a connection's id is in this range.
     #[must_use]
     pub fn contains(self, connection: u64) -> bool {
         (u64::from(self.first)..=u64::from(self.last)).contains(&connection)
@@ -100,19 +101,20 @@ pub struct Membership {
 /// Why the server state did not do something.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ServerStateError {
-    /// The time ran out. Trying again is of use.
+    /// The timeout passed. A retry may succeed.
     #[error("the wait for other sessions of the server took too long")]
     TimedOut,
     /// The statement was killed.
     #[error("the wait for other sessions of the server was cancelled")]
     Cancelled,
-    /// The server takes this node for dead, or it never joined. It has to start again.
+    /// The server considers this node dead, or it never joined. It must start again.
     #[error("the compute node {0} is no member of the server")]
     NotAMember(Incarnation),
-    /// There are as many members as the server can have.
+    /// The server has as many members as it can have.
     #[error("the server has {0} compute nodes and can have no more")]
     Full(usize),
-    /// The state cannot be reached. Whether the call had an effect is not known; it may be repeated.
+    /// The state cannot be reached. It is unknown whether the call had an effect; it may be
+    /// repeated.
     #[error("the state of the server cannot be reached: {0}")]
     Unavailable(String),
 }
@@ -122,16 +124,16 @@ pub enum ServerStateError {
 pub struct Patience<'a> {
     /// At most this long; `None`: for ever.
     pub timeout: Option<Duration>,
-    /// The wait ends soon after this is true.
+    /// The wait ends soon after this becomes true.
     pub cancelled: &'a AtomicBool,
 }
 
-/// What came of a wait for a user lock.
+/// The result of a wait for a user lock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LockAnswer {
     /// The session has it.
     Granted,
-    /// Another session kept it for too long.
+    /// Another session held it for too long.
     TimedOut,
     /// The statement was killed.
     Killed,
@@ -148,7 +150,7 @@ pub struct Process {
     pub user: String,
     /// Where the client comes from.
     pub host: String,
-    /// The account that it was taken for: user and host pattern.
+    /// The account it was authenticated as: user and host pattern.
     pub account: (String, String),
     /// Its current schema.
     pub schema: Option<String>,
@@ -156,7 +158,7 @@ pub struct Process {
     pub command: String,
     /// How long the command has run, or the connection has slept, in seconds.
     pub time_s: u64,
-    /// What the statement is at; empty for an idle connection.
+    /// What the statement is doing; empty for an idle connection.
     pub state: String,
     /// The statement, without passwords.
     pub info: Option<String>,
@@ -171,28 +173,28 @@ pub enum KillScope {
     Connection,
 }
 
-/// A global variable that was set since the server started.
+/// A global variable that was set after the server started.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SharedVariable {
     /// Its name, in lower case.
     pub name: String,
     /// The value, encoded as persisted variables are.
     pub value: Vec<u8>,
-    /// Moves with every change of any variable. Of two values of a variable, the later has the
-    /// higher one.
+    /// Grows with every change of any variable. Of two values of a variable, the later one has the
+    /// higher version.
     pub version: u64,
 }
 
 /// The state that the compute nodes of a server share. Calls block for the network, if there is
 /// one, and where they say so.
 pub trait ServerState: Send + Sync {
-    /// Makes a compute node a member. It is called from [`ServerState::attach`] on.
+    /// Makes a compute node a member. It gets calls from [`ServerState::attach`] on.
     ///
     /// # Errors
     /// [`ServerStateError::Full`], [`ServerStateError::Unavailable`].
     fn join(&self, node: Incarnation) -> Result<Membership, ServerStateError>;
 
-    /// Begins to call a member. What changed before that is not told.
+    /// Begins to call a member. Changes before that are not reported to it.
     ///
     /// # Errors
     /// [`ServerStateError::NotAMember`], [`ServerStateError::Unavailable`].
@@ -202,8 +204,7 @@ pub trait ServerState: Send + Sync {
         member: Weak<dyn ServerMember>,
     ) -> Result<(), ServerStateError>;
 
-    /// Ends a membership: its sessions' locks are given back, and another member cleans up after
-    /// it.
+    /// Ends a membership: its sessions' locks are released, and another member cleans up after it.
     fn leave(&self, node: Incarnation);
 
     /// Whether a compute node has certainly ended: it runs nothing and never will.
@@ -215,8 +216,8 @@ pub trait ServerState: Send + Sync {
     /// [`ServerStateError::NotAMember`], [`ServerStateError::Unavailable`].
     fn begin_account_change(&self, node: Incarnation) -> Result<(), ServerStateError>;
 
-    /// Ends what [`ServerState::begin_account_change`] began. If rows were changed, the other
-    /// members are told.
+    /// Ends what [`ServerState::begin_account_change`] began. If rows changed, the other members
+    /// are told.
     fn end_account_change(&self, node: Incarnation, has_changed: bool);
 
     /// Tells the other members that a table has new statistics.
@@ -228,27 +229,28 @@ pub trait ServerState: Send + Sync {
     /// [`ServerStateError::Unavailable`].
     fn set_variable(&self, name: &str, value: &[u8]) -> Result<(), ServerStateError>;
 
-    /// The variables that were set so.
+    /// The variables that were set with [`ServerState::set_variable`].
     ///
     /// # Errors
     /// [`ServerStateError::Unavailable`].
     fn variables(&self) -> Result<Vec<SharedVariable>, ServerStateError>;
 
-    /// Takes a user lock for a connection, which may have it already. Blocks.
+    /// Takes a user lock for a connection, which may already hold it. Blocks.
     fn take_user_lock(&self, connection: u64, name: &str, patience: &Patience<'_>) -> LockAnswer;
-    /// Gives a user lock back once: `None` if nobody has it, false if another connection has it.
+    /// Releases a user lock once: `None` if no connection holds it, false if another connection
+    /// does.
     fn release_user_lock(&self, connection: u64, name: &str) -> Option<bool>;
-    /// Gives all user locks of a connection back. Answers how often they had been taken in all.
+    /// Releases all user locks of a connection. Returns how often they had been taken in total.
     fn release_user_locks(&self, connection: u64) -> u64;
     /// The user locks of a connection, and how often each was taken.
     fn user_locks_of(&self, connection: u64) -> Vec<(String, u64)>;
-    /// Gives all user locks of a connection to another one, in whose session it goes on.
+    /// Hands all user locks of a connection to another one, which continues its session.
     fn hand_over_user_locks(&self, from: u64, to: u64);
     /// The connection that has a user lock.
     fn user_lock_owner(&self, name: &str) -> Option<u64>;
 
     /// Takes the global read lock for a connection: closes the gates of all members and waits until
-    /// their writers have ended. Other connections may have it too. Blocks.
+    /// their writers have ended. Other connections may hold it too. Blocks.
     ///
     /// # Errors
     /// [`ServerStateError::TimedOut`], [`ServerStateError::Cancelled`]; the lock is not held then.
@@ -257,11 +259,11 @@ pub trait ServerState: Send + Sync {
         connection: u64,
         patience: &Patience<'_>,
     ) -> Result<(), ServerStateError>;
-    /// Gives a connection's global read lock back, if it has it.
+    /// Releases a connection's global read lock, if it holds it.
     fn release_read_lock(&self, connection: u64);
-    /// Whether a connection has the global read lock.
+    /// Whether a connection holds the global read lock.
     fn holds_read_lock(&self, connection: u64) -> bool;
-    /// A member whose gate is closed has no more writers.
+    /// Called by a member whose gate is closed when it has no more writers.
     fn writers_ended(&self);
 
     /// The connections of all members that are logged in, by id.
@@ -274,18 +276,18 @@ pub trait ServerState: Send + Sync {
 
 /// A compute node, as the server state calls it. No call waits for a client's statement.
 pub trait ServerMember: Send + Sync {
-    /// Accounts have changed: what is known of them is read again before it is used.
+    /// Accounts have changed: the member reads them again before it next uses them.
     fn accounts_changed(&self);
     /// A table has new statistics.
     fn statistics_changed(&self, table: TableId);
-    /// A global variable was set. An older version than was set last changes nothing.
+    /// A global variable was set. A version older than the last one set changes nothing.
     fn variable_set(&self, variable: &SharedVariable);
 
-    /// Lets no more statements write. Returns at once.
+    /// Stops further statements from writing. Returns at once.
     fn close_gate(&self);
     /// Whether no statement writes.
     fn have_writers_ended(&self) -> bool;
-    /// Takes one [`ServerMember::close_gate`] back.
+    /// Undoes one [`ServerMember::close_gate`].
     fn open_gate(&self);
 
     /// The node's connections that are logged in.
@@ -295,7 +297,7 @@ pub trait ServerMember: Send + Sync {
     /// Ends one of its connections, or its statement. False if there is no such connection.
     fn kill(&self, connection: u64, scope: KillScope) -> bool;
 
-    /// Another compute node has ended: removes its temporary tables and half-made copies. Returns
+    /// Another compute node has ended: removes its temporary tables and unfinished copies. Returns
     /// before that is done.
     fn clean_up_after(&self, ended: Incarnation);
 }

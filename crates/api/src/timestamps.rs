@@ -1,5 +1,5 @@
-//! The seam to the source of commit timestamps: the node itself, an oracle that a cluster shares, or
-//! a hybrid logical clock (papers 000 §4.3, 002 §IV).
+//! The seam to the source of commit timestamps: the node itself, an oracle that a cluster shares,
+//! or a hybrid logical clock (papers 000 §4.3, 002 §IV).
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ pub enum TimestampError {
     /// The source cannot be reached. Try again.
     #[error("the source of commit timestamps cannot be reached: {reason}")]
     Unavailable {
-        /// What the transport says.
+        /// What the transport reports.
         reason: String,
     },
     /// A timestamp from elsewhere is further ahead than clocks may differ.
@@ -22,27 +22,27 @@ pub enum TimestampError {
     },
 }
 
-/// Numbers the commits of several nodes. The numbers grow and have gaps.
+/// Numbers the commits of several nodes. The numbers grow and may have gaps.
 pub trait TimestampSource: Send + Sync {
-    /// A timestamp above all that this source had handed out to this node, or had been told of by it,
-    /// before the call began. May block for a round trip.
+    /// A timestamp above all that this source had handed out to this node, or had observed through
+    /// it, before the call began. May block for a round trip.
     ///
     /// # Errors
     /// [`TimestampError::Unavailable`]
     fn next(&self) -> Result<Cts, TimestampError>;
 
-    /// Has all later timestamps be above this one, which came from elsewhere. May block for a round
-    /// trip.
+    /// Ensures that all later timestamps are above this one, which came from elsewhere. May block
+    /// for a round trip.
     ///
     /// # Errors
     /// All of [`TimestampError`].
     fn observe(&self, cts: Cts) -> Result<(), TimestampError>;
 
-    /// By about how much timestamps grow in a second: so much is set aside in the log at once.
+    /// Roughly how much timestamps grow in a second; the log reserves this much at once.
     fn growth_per_second(&self) -> u64;
 }
 
-/// Who numbers a node's commits.
+/// What numbers a node's commits.
 #[derive(Clone, Default)]
 pub enum Timestamps {
     /// The node itself, without gaps.

@@ -1,9 +1,9 @@
-//! One suite that every log store has to pass, with the feature `conformance`.
+//! One suite that every log store must pass, behind the feature `conformance`.
 //!
-//! A case sees a stream through the lives of a process. When a life ends, its process loses power: what
-//! the store had told to be durable has to be there in the next life, and only that may be. So a store
-//! is tested over something that really loses what was not made durable: a simulated disk, copies behind
-//! a simulated network.
+//! A case uses a stream through several lives of a process. When a life ends, its process loses
+//! power. The next life must find what the store had reported as durable, and nothing that was
+//! never appended. The store must therefore be tested over a medium that really loses what is not
+//! durable: a simulated disk, or copies behind a simulated network.
 //!
 //! ```text
 //!   for case in conformance::CASES {
@@ -11,8 +11,8 @@
 //!   }
 //! ```
 //!
-//! Cases start their tasks by the environment's spawner and wait on events and by sleeping, so that they
-//! run under a simulator as well.
+//! Cases start their tasks with the environment's spawner and wait on events or by sleeping, so
+//! they run under a simulator as well.
 
 use std::sync::Arc;
 
@@ -34,22 +34,22 @@ pub trait Node: Sync {
     /// The world of the process.
     fn environment(&self) -> &Environment;
 
-    /// The stream, as this process has it.
+    /// The stream, as this process sees it.
     fn store(&self) -> Arc<dyn LogStore>;
 
-    /// The stream, as another process has it at the same time. The same store, if only one process
-    /// can have it.
+    /// The stream, as another process sees it at the same time. The same store if only one process
+    /// can open it.
     fn other_store(&self) -> Arc<dyn LogStore>;
 
-    /// Tells the store that nothing but its readers needs log before `lsn` any more. It may be
-    /// truncated later, and only in part.
+    /// Tells the store that only its readers still need log before `lsn`. The store may truncate it
+    /// later, and only in part.
     fn let_go(&self, lsn: Lsn);
 }
 
 /// What happens in one life.
 pub type Life = Box<dyn FnOnce(&dyn Node) + Send>;
 
-/// A stream and the processes that have it.
+/// A stream and the processes that use it.
 pub trait Lives {
     /// Runs `life` in a new process; when it returns, the process loses power. Blocks.
     fn live(&self, life: Life);

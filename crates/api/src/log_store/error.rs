@@ -13,7 +13,7 @@ use firn_base::Lsn;
 
 use super::LogEpoch;
 
-/// Why the log did not take or give what was asked.
+/// Why the log did not take or return log.
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum LogError {
     /// There is no room for more log. Nothing was taken; a later try may succeed.
@@ -23,20 +23,20 @@ pub enum LogError {
     NoRoom {
         /// What is full.
         place: String,
-        /// What was said there.
+        /// What was reported there.
         reason: String,
     },
-    /// The log cannot be made durable any more. The node has to stop: what was written since the
-    /// last good sync may or may not be there.
+    /// The log cannot be made durable any more. The node must stop: what was written since the last
+    /// good sync may or may not be there.
     #[error("The log failed ({place}: {reason}). The node stops; restart it to recover")]
     Failed {
         /// What failed.
         place: String,
-        /// What was said there.
+        /// What was reported there.
         reason: String,
     },
-    /// Another writer has opened the stream with a higher epoch. What this writer was not told to
-    /// be durable may or may not be in the log. This writer is done for good.
+    /// Another writer has opened the stream with a higher epoch. Log that was not reported to this
+    /// writer as durable may or may not be in the stream. This writer has ended for good.
     #[error(
         "Another node writes this log now, with epoch {by}. This one stops; connect to the other one"
     )]
@@ -44,13 +44,13 @@ pub enum LogError {
         /// The epoch that the store follows.
         by: LogEpoch,
     },
-    /// The store takes log only at another place.
+    /// The store takes log only at another node.
     #[error("This log is written elsewhere{}", at(.hint.as_deref()))]
     NotLeader {
-        /// Where to try, if that is known.
+        /// The node to try, if known.
         hint: Option<String>,
     },
-    /// Too few copies of the log answer. Nothing is lost; what waited may still become durable.
+    /// Too few copies of the log answer. Nothing is lost; log that waited may still become durable.
     #[error(
         "The log does not answer ({reason}). It is not known whether the commit happened; writes resume once it answers"
     )]
@@ -58,7 +58,7 @@ pub enum LogError {
         /// What is missing.
         reason: String,
     },
-    /// The position is not in the log (any more).
+    /// The position is not in the log, or not any more.
     #[error("Log position {position} is outside of what is kept, {from} to {to}")]
     OutOfRange {
         /// What was asked for.
@@ -68,16 +68,16 @@ pub enum LogError {
         /// The end of what can be read.
         to: Lsn,
     },
-    /// A reader held back more log than it may, and its lease has ended.
+    /// A reader held back more log than its limit, and its lease has ended.
     #[error(
         "Reader {name} of the log is at {held}, more than {limit_bytes} bytes behind, and was dropped. Take pages from a page store and follow from their position"
     )]
     ReaderDropped {
-        /// What the reader is called.
+        /// The reader's name.
         name: String,
-        /// What it held last.
+        /// The position that it held last.
         held: Lsn,
-        /// The most that it may hold back, in bytes.
+        /// The most that the reader may hold back, in bytes.
         limit_bytes: u64,
     },
     /// The store could not read its log. The log may be good: a later try may succeed.
@@ -85,7 +85,7 @@ pub enum LogError {
     Unreadable {
         /// The place, for a person to find.
         at: String,
-        /// What was said there.
+        /// What was reported there.
         reason: String,
     },
     /// The log was damaged after it was written.
@@ -103,7 +103,7 @@ fn at(hint: Option<&str>) -> String {
 }
 
 impl LogError {
-    /// Whether the writer that got this error has ended: nothing of it becomes durable any more.
+    /// Whether this error has ended the writer: nothing more of its log becomes durable.
     #[must_use]
     pub fn ends_writer(&self) -> bool {
         matches!(

@@ -1,14 +1,14 @@
-//! Following the log: readers, their leases, and what they get.
+//! Following the log: readers, their leases, and the groups they get.
 //!
 //! ```text
 //!            released            position          durable
 //!   ── gone ────┴── held by the lease ──┴── to come ───┴──►
 //! ```
 //!
-//! A reader gets durable groups in order, each once, with the records that its filter takes. Log is
-//! truncated only before the least position that a reader holds. A reader that holds back more than it
-//! may is dropped, and hears so at its next call: it then has to take its pages from a page store and
-//! to follow from their position.
+//! A reader gets durable groups in order, each once, with the records that its filter passes. Log
+//! is truncated only before the lowest position that a reader holds. A reader that holds back more
+//! than its limit is dropped, and its next call says so. It must then read its pages from a page
+//! store and follow from their position.
 
 use std::ops::RangeInclusive;
 use std::time::Duration;
@@ -24,7 +24,7 @@ use super::LogError;
 pub enum PageFilter {
     /// All.
     All,
-    /// Those about pages in one of these ranges.
+    /// Records about pages in one of these ranges.
     Ranges(Vec<RangeInclusive<PageId>>),
 }
 
@@ -41,38 +41,38 @@ impl PageFilter {
     }
 }
 
-/// How a reader follows.
+/// How a reader follows the log.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FollowOptions {
-    /// What the reader is called where its lease is listed.
+    /// The reader's name in listings of leases.
     pub name: String,
-    /// A group boundary: the end of what the reader has already.
+    /// A group boundary: the end of the log that the reader already has.
     pub from: Lsn,
-    /// Where the stream of groups ends: the first group boundary at or beyond this position. `None`:
-    /// not before the store is closed.
+    /// Where the stream of groups ends: the first group boundary at or beyond this position.
+    /// `None`: it ends when the store is closed.
     pub until: Option<Lsn>,
-    /// What the reader wants.
+    /// The records that the reader wants.
     pub pages: PageFilter,
-    /// The most log, in bytes before the durable end, that is kept for the reader beyond what is kept
+    /// How much log, in bytes before the durable end, is kept for the reader beyond what is kept
     /// anyway. A reader that holds back more is dropped when log is about to be truncated.
     pub hold_limit_bytes: u64,
 }
 
-/// What a reader gets from one call.
+/// The result of one call.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Followed {
-    /// Groups that go on where the piece before ended.
+    /// Groups that continue where the previous piece ended.
     Piece(LogPiece),
-    /// The time has passed, and nothing more was durable.
+    /// The timeout passed, and nothing more became durable.
     Nothing,
-    /// The stream has come to its end: `until` is reached, or the store was closed.
+    /// The stream has ended: `until` is reached, or the store was closed.
     End,
 }
 
-/// A reader's side of the stream. Dropping it gives its lease back.
+/// The reader's end of the stream. Dropping it returns its lease.
 pub trait LogFollower: Send {
-    /// The next groups, about `limit_bytes` of log but at least one group, as they are durable. Blocks
-    /// for reading, and up to `timeout` if nothing more is durable.
+    /// The next groups, as they become durable: about `limit_bytes` of log, at least one group.
+    /// Blocks for reading, and up to `timeout` if nothing more is durable.
     ///
     /// # Errors
     /// [`LogError::ReaderDropped`], which is the last answer; [`LogError::Unavailable`],
@@ -82,24 +82,24 @@ pub trait LogFollower: Send {
     /// The end of the last piece. Does not block.
     fn position(&self) -> Lsn;
 
-    /// Says that log before `lsn` will not be needed again, by this reader or one that takes its place.
-    /// Does not block.
+    /// Declares that neither this reader nor a successor will need log before `lsn` again. Does not
+    /// block.
     fn release(&mut self, lsn: Lsn);
 }
 
-/// Consecutive groups, with the records that a filter takes.
+/// Consecutive groups, reduced to the records that a filter passes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LogPiece {
     /// Where the first group begins.
     pub from: Lsn,
-    /// Where the last group ends. Groups without a record that passes are not listed, but are covered.
+    /// Where the last group ends. Groups without a passing record are not listed, but are covered.
     pub to: Lsn,
     /// Whole groups, one after the other.
     bytes: Vec<u8>,
     places: Vec<Place>,
 }
 
-/// Where a group stands, in the log and in a piece.
+/// The positions of a group in the log and in a piece.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Place {
     start: Lsn,
@@ -112,17 +112,17 @@ struct Place {
 pub struct FollowedGroup<'a> {
     /// Where the group begins in the log.
     pub start: Lsn,
-    /// Where it ends; what the pages that it changes are stamped with.
+    /// Where the group ends; the LSN of the pages that it changes.
     pub end: Lsn,
     /// The records that passed the filter.
     pub group: Group<'a>,
 }
 
 impl LogPiece {
-    /// The groups in `bytes`, which begin at `from`, as `filter` takes them.
+    /// The groups in `bytes`, which begin at `from`, reduced by `filter`.
     ///
     /// # Errors
-    /// Where in the log a group is not valid, and why.
+    /// The position of an invalid group, and what is wrong with it.
     pub fn new(
         from: Lsn,
         bytes: Vec<u8>,
@@ -159,7 +159,7 @@ impl LogPiece {
         Ok(piece)
     }
 
-    /// The groups that have records which passed, in order.
+    /// The groups that have passing records, in order.
     ///
     /// # Panics
     /// Never: the groups were checked when the piece was made.

@@ -1,4 +1,4 @@
-//! Reads of many pages in one call: one message to a store elsewhere, one queue of reads at a disk.
+//! Reads of many pages in one call: one message to a remote store, one queue of reads at a disk.
 
 use firn_base::PageId;
 use firn_format::page::PageBuf;
@@ -14,18 +14,18 @@ pub struct PageRequest {
     pub version: PageRead,
 }
 
-/// Where the pages of a batch go. Called by the thread that has called the store, so that no buffer changes
-/// hands between threads.
+/// Where the pages of a batch go. Called by the thread that called the store, so no buffer crosses
+/// threads.
 pub trait PageSink {
-    /// The buffer for the request at `index`. Not called after that request was completed.
+    /// The buffer for the request at `index`. Not called after that request is complete.
     fn page_mut(&mut self, index: usize) -> &mut PageBuf;
 
-    /// The request at `index` has ended: its buffer holds the version of the reply, or anything after an
-    /// error. Called once for each request.
+    /// The request at `index` has ended. On success its buffer holds the version in `reply`; after
+    /// an error its content is undefined. Called once for each request.
     fn complete(&mut self, index: usize, reply: Result<PageVersion, PageStoreError>);
 }
 
-/// Reads the pages of a batch one after the other: all that a store does whose reads do not wait.
+/// Reads the pages of a batch one after the other; enough for a store whose reads do not wait.
 pub fn read_in_turn(
     store: &(impl PageStore + ?Sized),
     requests: &[PageRequest],

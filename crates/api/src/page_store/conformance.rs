@@ -1,8 +1,8 @@
-//! What every page store has to do, as one suite: random log, reads of all kinds, leases, batches, dropped
-//! spaces and restarts, against a model that has every version of every page.
+//! One suite for every page store: random log, reads of all kinds, leases, batches, dropped spaces
+//! and restarts, against a model that has every version of every page.
 //!
-//! An implementation wraps itself in a [`Subject`] and calls [`check`] with some seeds. The suite's own tests
-//! show which broken promises it notices ([`super::simulated::Fault`]).
+//! An implementation wraps itself in a [`Subject`] and calls [`check`] with some seeds. The suite's
+//! own tests show which broken promises it notices ([`super::simulated::Fault`]).
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -18,27 +18,29 @@ use super::{PageLease, PageRead, PageRequest, PageSink, PageStore, PageStoreErro
 
 /// A page store under test, with the log that it follows.
 pub trait Subject {
-    /// The store. Asked again after each restart.
+    /// The store. The suite asks again after each restart.
     fn store(&self) -> Arc<dyn PageStore>;
 
-    /// Appends a group to the log, durable when this returns. Returns where it ends.
+    /// Appends a group to the log and returns where it ends. The group is durable when this
+    /// returns.
     fn append(&mut self, group: &[u8]) -> Lsn;
 
-    /// Lets the store do some of what it does in the background.
+    /// Lets the store do some of its background work.
     fn work(&mut self);
 
-    /// The log before `position` is gone: the store has said that its newest versions do not need it.
+    /// Removes the log before `position`; the store has reported that its newest versions do not
+    /// need it.
     fn truncate_log(&mut self, position: Lsn);
 
-    /// The store loses what it has not made durable, and starts again.
+    /// Makes the store lose what is not durable, and start again.
     fn restart(&mut self);
 }
 
 /// Pages of a space that the suite uses.
 const PAGES: u32 = 40;
-/// Spaces that are there at a time.
+/// Spaces that exist at a time.
 const SPACES: u32 = 2;
-/// How often a read is repeated that may be.
+/// How often a retryable read is repeated.
 const PATIENCE: usize = 1000;
 
 /// Runs `steps` random steps against a store whose log is empty.
@@ -75,7 +77,7 @@ struct Run<'a> {
     random: SplitMix,
     model: Model,
     leases: Vec<Arc<dyn PageLease>>,
-    /// What the store has said of each page.
+    /// What the store has reported for each page.
     covered: BTreeMap<PageId, Lsn>,
 }
 
@@ -92,7 +94,7 @@ impl Model {
         self.as_of(page, Lsn::MAX).map_or(Lsn(0), PageBuf::lsn)
     }
 
-    /// Applies a change of the group that is being built; its end is not known yet.
+    /// Applies a change of the group that is being built; the group's end is not known yet.
     fn change(&mut self, page: PageId, change: &Change<'_>, is_first: bool) {
         let versions = self.versions.entry(page).or_default();
         if is_first {
@@ -186,7 +188,7 @@ impl Run<'_> {
         PageId::new(space, PageNo(self.below(u64::from(PAGES)) as u32))
     }
 
-    /// Mostly a page that exists.
+    /// Usually a page that exists.
     fn any_page(&self) -> PageId {
         let spaces = u64::from(self.model.next_space);
         if self.below(4) > 0 || spaces == 0 {
@@ -213,7 +215,7 @@ impl Run<'_> {
         PageRead::Latest { at_least }
     }
 
-    /// A position at which the store has to answer, else one at which it may.
+    /// A read at a position where the store must answer, or at one where it may.
     fn past(&self) -> PageRead {
         let held = self.leases.iter().map(|lease| lease.position()).min();
         PageRead::AsOf(self.any_position(held.unwrap_or(Lsn::FIRST)))
@@ -401,7 +403,7 @@ fn is_transient(reply: &Result<PageVersion, PageStoreError>) -> bool {
     reply.as_ref().is_err_and(PageStoreError::is_transient)
 }
 
-/// Whether the pages are the same but for their checksums, which a store may or may not set.
+/// Whether the pages are equal except for their checksums, which a store may or may not set.
 fn is_same(one: &PageBuf, other: &PageBuf) -> bool {
     let (mut one, mut other) = (one.clone(), other.clone());
     one.seal();

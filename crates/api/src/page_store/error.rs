@@ -4,7 +4,8 @@ use firn_base::{Lsn, PageId};
 
 use crate::log_store::LogError;
 
-/// Why a page could not be read. Places are texts for people: a file and offset, or a node's address.
+/// Why a page could not be read. Places are texts for people: a file and offset, or a node's
+/// address.
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum PageStoreError {
     /// The page was never written, or its space was dropped.
@@ -30,10 +31,10 @@ pub enum PageStoreError {
         /// The oldest version that is served.
         kept_from: Lsn,
     },
-    /// Versions from the position on cannot be held any more.
+    /// Versions from the position on can no longer be held.
     #[error("log position {position} is older than the history that is kept, {kept_from}")]
     NotKept {
-        /// The position that was to be held.
+        /// The position to hold.
         position: Lsn,
         /// The oldest position that can be held.
         kept_from: Lsn,
@@ -46,17 +47,17 @@ pub enum PageStoreError {
         /// What the operating system said.
         reason: String,
     },
-    /// Nobody who has the page answers in time. A later try may succeed.
+    /// No node that has the page answers in time. A later try may succeed.
     #[error("{page} cannot be read at present, {place}: {reason}; the read can be repeated")]
     Unavailable {
         /// The page.
         page: PageId,
-        /// Which nodes were asked.
+        /// The nodes that were asked.
         place: String,
-        /// What the last one said.
+        /// What the last one reported.
         reason: String,
     },
-    /// The page's chunk does not lie at the node that was asked. The caller finds out where it lies and asks
+    /// The page's chunk is not at the node that was asked. The caller finds its place and asks
     /// there.
     #[error(
         "{page} does not lie at {place}; the chunk was moved, and the read is repeated elsewhere"
@@ -67,7 +68,8 @@ pub enum PageStoreError {
         /// The node that was asked.
         place: String,
     },
-    /// The caller belongs to an epoch that has ended: another node writes now. The caller has to stop.
+    /// The caller belongs to an epoch that has ended: another node writes now. The caller must
+    /// stop.
     #[error(
         "{place} serves epoch {current}, this node asks in epoch {epoch}; it was replaced and has to stop"
     )]
@@ -79,12 +81,12 @@ pub enum PageStoreError {
         /// The epoch that the store serves.
         current: u64,
     },
-    /// The store's own books cannot be read, so that no page can be found.
+    /// The store's own metadata cannot be read, so no page can be found.
     #[error(
         "the page store is damaged in {place}: {reason}; restore it from a backup or a replica"
     )]
     StoreDamaged {
-        /// Where the books are.
+        /// Where the metadata is.
         place: String,
         /// What is wrong.
         reason: String,
@@ -95,7 +97,7 @@ pub enum PageStoreError {
 }
 
 impl PageStoreError {
-    /// Whether the same read may succeed if it is repeated, without anybody doing anything.
+    /// Whether the same read may succeed if it is simply repeated.
     #[must_use]
     pub fn is_transient(&self) -> bool {
         matches!(self, PageStoreError::Unavailable { .. } | PageStoreError::WrongChunk { .. })

@@ -1,5 +1,4 @@
-//! A page store elsewhere, as tests meet it: a page service on the other side of a network, drawn from a
-//! seed.
+//! A remote page store for tests: a page service on the other side of a network, driven by a seed.
 //!
 //! ```text
 //!   log ── fetched ──► chunk: records that wait ── applied ──► versions ── durable ──► covered
@@ -7,9 +6,9 @@
 //!                             and a random bit further
 //! ```
 //!
-//! Chunks follow the log each at its own pace. Replies are late, those of a batch out of order, and some
-//! fail. No image is taken from anybody: the log is all that it knows. A [`Fault`] makes it break one promise,
-//! so that a suite can show that it notices.
+//! Each chunk follows the log at its own pace. Replies are late, those of a batch come out of
+//! order, and some fail. The service takes no images: it knows only the log. A [`Fault`] breaks one
+//! promise on purpose, to show that a suite notices.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -24,44 +23,45 @@ use parking_lot::{Mutex, MutexGuard};
 
 use super::{PageLease, PageRead, PageRequest, PageSink, PageStore, PageStoreError, PageVersion};
 
-/// Gives the bytes of all durable log from a group boundary on; `None` if the log no longer begins there.
+/// Returns the bytes of all durable log from a group boundary on; `None` if the log no longer
+/// begins there.
 pub type ReadLog = Box<dyn Fn(Lsn) -> Option<Vec<u8>> + Send + Sync>;
 
-/// How often a read looks for the log that it needs, and how long it waits in between.
+/// How often a read looks for the log it needs; the pause between two looks follows.
 const PATIENCE: usize = 1000;
 const PAUSE: Duration = Duration::from_millis(1);
 
 /// A promise that is broken on purpose.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fault {
-    /// A read of the newest version gives what the chunk happens to have.
+    /// A read of the newest version returns whatever the chunk has.
     ReadBelowAtLeast,
-    /// A reply says that the page is unchanged up to the end of the log.
+    /// A reply claims that the page is unchanged up to the end of the log.
     ReplyTooNew,
-    /// Versions go although somebody holds them.
+    /// Versions are dropped although a lease holds them.
     LeaseIgnored,
-    /// A chunk says that it needs no log which it has not made durable yet.
+    /// A chunk claims that it needs no log, but has not made that log durable yet.
     CoveredTooEarly,
     /// The last request of a batch is never completed.
     RequestForgotten,
-    /// A read at a position gives the newest version.
+    /// A read at a position returns the newest version.
     AsOfNewest,
 }
 
 /// How the store behaves.
 #[derive(Debug, Clone)]
 pub struct SimulatedOptions {
-    /// What all chance is drawn from.
+    /// The seed of all random choices.
     pub seed: u64,
     /// Pages of a chunk.
     pub chunk_pages: u32,
-    /// Whether chunks are behind the log where no read asks for more.
+    /// Whether chunks stay behind the log where no read asks for more.
     pub lags: bool,
-    /// The longest that a reply takes; zero: replies come at once.
+    /// The longest delay of a reply; zero: replies come at once.
     pub max_delay: Duration,
-    /// How many of a hundred reads fail and can be repeated.
+    /// How many of a hundred reads fail with an error that can be retried.
     pub unavailable_percent: u64,
-    /// How much log a version is kept for that nobody holds, in bytes.
+    /// How many bytes of log a version is kept for without a lease.
     pub history_bytes: u64,
     /// The promise that is broken.
     pub fault: Option<Fault>,
@@ -83,7 +83,7 @@ impl SimulatedOptions {
     }
 }
 
-/// See the module's page.
+/// See the module documentation.
 pub struct SimulatedPages {
     log: ReadLog,
     options: SimulatedOptions,
@@ -95,11 +95,11 @@ pub struct SimulatedPages {
 struct State {
     chunks: HashMap<(SpaceId, u32), Chunk>,
     dropped: HashMap<SpaceId, Lsn>,
-    /// All log before is handed to the chunks.
+    /// All log before this was handed to the chunks.
     fetched: Lsn,
     /// Where the groups of that log end, in order.
     ends: Vec<Lsn>,
-    /// A restart has lost what only reads before this position need.
+    /// Versions that only reads before this position need were lost in a restart.
     lost_before: Lsn,
     leases: Vec<Weak<Held>>,
 }
@@ -158,7 +158,7 @@ impl Chunk {
         Ok(())
     }
 
-    /// Forgets the versions that no read at or after `position` needs, and no restart.
+    /// Drops the versions that neither a restart nor a read at or after `position` needs.
     fn keep_from(&mut self, position: Lsn) {
         self.kept_from = self.kept_from.max(position);
         let needed = self.kept_from.min(self.durable);
@@ -193,7 +193,7 @@ impl SimulatedPages {
         Arc::new(SimulatedPages { log, options, random, state })
     }
 
-    /// Brings some chunk up to date and makes it durable, as the page nodes do in the background.
+    /// Brings some chunk up to date and makes it durable, as page nodes do in the background.
     pub fn work(&self) {
         let mut state = self.state.lock();
         if self.fetch(&mut state).is_err() || state.chunks.is_empty() {
@@ -211,13 +211,13 @@ impl SimulatedPages {
         }
     }
 
-    /// Every page node loses what it has not made durable, and all leases end.
+    /// Every page node loses what is not durable, and all leases end.
     pub fn restart(&self) {
         let mut state = self.state.lock();
         let state = &mut *state;
         state.leases.clear();
         state.lost_before = state.fetched;
-        // That a space was dropped is not forgotten: the log that made its pages may be gone.
+        // A dropped space is not forgotten: the log that made its pages may be gone.
         state.chunks.retain(|(space, _), _| !state.dropped.contains_key(space));
         state.chunks.values_mut().for_each(Chunk::restart);
         let from = state.chunks.values().map(|chunk| chunk.durable).min();
@@ -284,7 +284,7 @@ impl SimulatedPages {
                 if state.dropped.contains_key(&record.page.space) {
                     return;
                 }
-                // No log before this group is about the chunk.
+                // No log before this group concerns the chunk.
                 let begin = state.fetched;
                 let chunk = state.chunks.entry(self.chunk_of(record.page)).or_insert_with(|| {
                     Chunk { applied: begin, durable: begin, ..Chunk::default() }

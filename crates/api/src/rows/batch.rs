@@ -1,6 +1,6 @@
 //! Rows of a scan that lie together in memory.
 
-/// Where a row of a batch lies in the batch's bytes.
+/// Where a row lies in the batch's bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct RowSpan {
     /// Where its primary key begins.
@@ -13,7 +13,7 @@ pub struct RowSpan {
     pub row_end: u32,
 }
 
-/// Rows of a batch, in one piece of memory: whoever goes over them makes no call for each.
+/// Rows of a batch in one piece of memory, so that reading them takes no call per row.
 #[derive(Debug, Clone, Copy)]
 pub struct RowBatch<'a> {
     /// Keys and rows.
@@ -26,7 +26,7 @@ impl<'a> RowBatch<'a> {
     /// The row of a span.
     ///
     /// # Panics
-    /// If the span is of another batch.
+    /// If the span belongs to another batch.
     #[must_use]
     #[inline]
     pub fn row(&self, span: RowSpan) -> &'a [u8] {
@@ -36,7 +36,7 @@ impl<'a> RowBatch<'a> {
     /// The primary key of a span's row.
     ///
     /// # Panics
-    /// If the span is of another batch.
+    /// If the span belongs to another batch.
     #[must_use]
     #[inline]
     pub fn key(&self, span: RowSpan) -> &'a [u8] {

@@ -1,7 +1,7 @@
-//! How a caller ends what it has asked of a node.
+//! How a caller cancels a request to a node.
 //!
-//! A node in the same process looks at the flag. One that is reached by messages listens, and names the
-//! call that is to end in a message.
+//! A node in the same process polls the flag. A remote node registers a listener, which names the
+//! call to cancel in a message.
 
 use std::fmt;
 use std::sync::Arc;
@@ -9,10 +9,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use parking_lot::Mutex;
 
-/// What is to happen when a caller wants an end.
+/// Called when a caller cancels.
 pub type CancelListener = Arc<dyn Fn() + Send + Sync>;
 
-/// A caller's wish to end what it is waiting for. It lasts until it is reset.
+/// A caller's request to cancel what it waits for. It stays set until it is reset.
 #[derive(Default)]
 pub struct Cancellation {
     is_cancelled: Arc<AtomicBool>,
@@ -28,14 +28,14 @@ impl fmt::Debug for Cancellation {
 }
 
 impl Cancellation {
-    /// Whether an end is wanted.
+    /// Whether the caller has cancelled.
     #[must_use]
     #[inline]
     pub fn is_cancelled(&self) -> bool {
         self.is_cancelled.load(Ordering::Relaxed)
     }
 
-    /// The flag itself, for those who look at it often.
+    /// The flag itself, for code that polls it often.
     #[must_use]
     pub fn flag(&self) -> &Arc<AtomicBool> {
         &self.is_cancelled
@@ -44,18 +44,18 @@ impl Cancellation {
     /// Asks for an end.
     pub fn cancel(&self) {
         self.is_cancelled.store(true, Ordering::Relaxed);
-        // Whoever begins to listen after this look takes the lock after it, and sees the flag.
+        // A listener that registers after this look takes the lock after it, and sees the flag.
         let listeners = self.listeners.lock().clone();
         listeners.iter().for_each(|listener| listener());
     }
 
-    /// The next operation begins; `is_cancelled`: it is to end at once.
+    /// Begins the next operation; `is_cancelled`: it ends at once.
     pub fn reset(&self, is_cancelled: bool) {
         self.is_cancelled.store(is_cancelled, Ordering::Relaxed);
     }
 
-    /// Does some work; `listener` is called if an end is wanted before or during it, on the thread of
-    /// whoever wants it.
+    /// Runs some work; `listener` is called if the caller cancels before or during it, on the
+    /// thread that cancels.
     pub fn during<T>(&self, listener: CancelListener, work: impl FnOnce() -> T) -> T {
         self.listeners.lock().push(Arc::clone(&listener));
         if self.is_cancelled() {

@@ -14,7 +14,7 @@
 
 use firn_base::{IndexId, TableId};
 
-/// Why a database node did not do what it was asked.
+/// Why a database node did not do what a caller asked.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error, serde::Serialize, serde::Deserialize)]
 pub enum RowsError {
     /// A row has these values already.
@@ -34,12 +34,12 @@ pub enum RowsError {
     /// The transaction was chosen to break a deadlock and is rolled back.
     #[error("Deadlock found when trying to get lock; try restarting transaction")]
     Deadlock,
-    /// A lock is held by somebody else, and the caller did not want to wait.
+    /// Another transaction holds a lock, and the caller did not want to wait.
     #[error(
         "Statement aborted because lock(s) could not be acquired immediately and NOWAIT is set."
     )]
     LockedNoWait,
-    /// Somebody asked for an end.
+    /// The call was cancelled.
     #[error("Query execution was interrupted")]
     Cancelled,
     /// The table has changed since the transaction's snapshot was taken.
@@ -51,10 +51,10 @@ pub enum RowsError {
     /// There is no such schema.
     #[error("Unknown database '{0}'")]
     NoSuchSchema(Box<str>),
-    /// A schema of this name is there already.
+    /// A schema with this name already exists.
     #[error("Can't create database '{0}'; database exists")]
     SchemaExists(Box<str>),
-    /// A table of this name is in the schema already.
+    /// The schema already has a table with this name.
     #[error("Table '{name}' already exists")]
     TableExists {
         /// The schema.
@@ -62,19 +62,19 @@ pub enum RowsError {
         /// The table's name.
         name: Box<str>,
     },
-    /// The table has an index of this name already.
+    /// The table already has an index with this name.
     #[error("Duplicate key name '{0}'")]
     IndexExists(Box<str>),
-    /// The table has no index, or no usable one, of this name.
+    /// The table has no usable index with this name.
     #[error("Can't DROP '{0}'; check that column/key exists")]
     NoSuchIndex(Box<str>),
     /// The node cannot be reached, or does not answer in time.
     #[error("The database node cannot be reached: {reason}; try again")]
     Unavailable {
-        /// What happened on the way.
+        /// What went wrong on the way.
         reason: Box<str>,
     },
-    /// The node does not lead its group any more, so that it takes no writes.
+    /// The node no longer leads its group, so it takes no writes.
     #[error(
         "Running in read-only mode: another database node leads{}",
         hint.as_ref().map_or_else(String::new, |hint| format!(", ask {hint}"))
@@ -83,16 +83,16 @@ pub enum RowsError {
         /// The node that leads, if this one knows.
         hint: Option<Box<str>>,
     },
-    /// The commit was asked for, and nobody knows whether it is durable.
+    /// The commit was requested, and it is unknown whether it is durable.
     #[error(
         "Got error '{reason}' during COMMIT; the transaction may or may not have been committed"
     )]
     OutcomeUnknown {
-        /// What happened on the way.
+        /// What went wrong on the way.
         reason: Box<str>,
     },
-    /// The node has not heard of the caller for so long that it has given up what the caller had open:
-    /// transactions are rolled back, locks are free.
+    /// The node has not heard from the caller for so long that it has given up what the caller had
+    /// open: transactions are rolled back, locks are released.
     #[error("The session's lease on the database node has expired; try restarting transaction")]
     LeaseExpired,
     /// No prepared transaction has this identifier.
@@ -101,13 +101,13 @@ pub enum RowsError {
     /// The disk under the node's log is full.
     #[error("{message}")]
     DiskFull {
-        /// Which disk, and what to do.
+        /// Which disk it is, and what to do.
         message: String,
     },
     /// The node's memory budget has no room.
     #[error("{message}")]
     NoMemory {
-        /// What there was no room for.
+        /// What needed the memory.
         message: String,
     },
     /// Anything else, with MySQL's error number.
@@ -141,7 +141,7 @@ impl RowsError {
             RowsError::Unavailable { .. } => 1429,
             RowsError::NotLeader { .. } => 1836,
             RowsError::OutcomeUnknown { .. } => 1180,
-            // Clients know this number as that of a transaction that they run again.
+            // Clients know this number as an error after which they run the transaction again.
             RowsError::LeaseExpired => 1213,
             RowsError::NoSuchPrepared => 1397,
             RowsError::DiskFull { .. } => 1021,
@@ -150,7 +150,7 @@ impl RowsError {
         }
     }
 
-    /// Whether the whole transaction is gone, in which the call was made.
+    /// Whether the error also ended the transaction in which the call was made.
     #[must_use]
     pub fn ends_transaction(&self) -> bool {
         matches!(
@@ -163,7 +163,7 @@ impl RowsError {
         )
     }
 
-    /// Whether the same work may succeed when it is done again, without being done twice.
+    /// Whether repeating the work may succeed, without doing it twice.
     #[must_use]
     pub fn is_retryable(&self) -> bool {
         match self {

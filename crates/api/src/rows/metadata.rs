@@ -1,4 +1,4 @@
-//! Metadata locks: what keeps a table's definition as it is while somebody uses it.
+//! Metadata locks: they keep a table's definition unchanged while a session uses it.
 //!
 //! ```text
 //!   statement   Read, Write            to the end of its transaction
@@ -7,8 +7,8 @@
 //! ```
 //!
 //! A session has one [`MetadataContext`] for its life; its own locks never conflict with each
-//! other. Who grants the locks is behind these traits: a table of this process, or a service that
-//! other nodes ask.
+//! other. Behind these traits, a lock table of this process grants the locks, or a service that
+//! several nodes share.
 
 use std::any::Any;
 use std::sync::Arc;
@@ -18,7 +18,7 @@ use firn_base::TableId;
 
 use super::{Cancellation, RowsResult};
 
-/// What a lock allows its holder, and what it leaves to others. The names in parentheses are
+/// What a lock allows its holder, and what others may still do. The names in parentheses are
 /// MySQL's.
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize,
@@ -32,17 +32,17 @@ pub enum MetadataLock {
     Write,
     /// Reads rows and will change the definition; others read and write (`SHARED_UPGRADABLE`).
     Upgradable,
-    /// Reads rows, and nobody writes them (`SHARED_READ_ONLY`).
+    /// Reads rows; no other session writes them (`SHARED_READ_ONLY`).
     ReadOnly,
-    /// As `Upgradable`, but nobody else writes (`SHARED_NO_WRITE`).
+    /// As `Upgradable`, but no other session writes (`SHARED_NO_WRITE`).
     NoWrite,
-    /// Nobody else reads or writes rows (`SHARED_NO_READ_WRITE`).
+    /// No other session reads or writes rows (`SHARED_NO_READ_WRITE`).
     NoReadWrite,
-    /// Nobody else uses the table in any way (`EXCLUSIVE`).
+    /// No other session uses the table in any way (`EXCLUSIVE`).
     Exclusive,
 }
 
-/// For how long a lock is held.
+/// How long a lock is held.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub enum LockDuration {
     /// Until [`MetadataContext::release_transaction`].
@@ -56,14 +56,14 @@ pub enum LockDuration {
 pub struct LockPatience<'a> {
     /// The longest wait.
     pub timeout: Duration,
-    /// By which others call the wait off.
+    /// With this, others cancel the wait.
     pub cancelled: Option<&'a Cancellation>,
-    /// The id that the waiter's row locks are held under, if it has any: deadlocks may go through
+    /// The id under which the waiter's row locks are held, if there are any: deadlocks may involve
     /// them.
     pub transaction: Option<u64>,
 }
 
-/// A place among the transaction's locks, to which they can be given back.
+/// A point in the sequence of the transaction's locks to which they can be released.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct LockMark {
     /// Locks of the fast path.
@@ -72,7 +72,7 @@ pub struct LockMark {
     pub slow: u64,
 }
 
-/// Locks that [`MetadataContext::detach`] has taken out of a context.
+/// Locks that [`MetadataContext::detach`] has removed from a context.
 pub type DetachedLocks = Option<Box<dyn Any + Send + Sync>>;
 
 /// Grants metadata locks.
@@ -81,9 +81,9 @@ pub trait MetadataLocks: Send + Sync {
     fn open(self: Arc<Self>) -> Arc<dyn MetadataContext>;
 }
 
-/// One session's metadata locks. One thread uses it at a time; dropping it gives everything back.
+/// One session's metadata locks. One thread uses it at a time; dropping it releases everything.
 pub trait MetadataContext: Any + Send + Sync {
-    /// Takes a lock, or nothing if one that is as strong is held. Blocks.
+    /// Takes a lock, or nothing if an equally strong one is held. Blocks.
     ///
     /// # Errors
     /// [`super::RowsError::LockWaitTimeout`], [`super::RowsError::Cancelled`], or
@@ -95,21 +95,22 @@ pub trait MetadataContext: Any + Send + Sync {
         duration: LockDuration,
         patience: &LockPatience<'_>,
     ) -> RowsResult<()>;
-    /// Whether the context holds a lock on the table that is as strong.
+    /// Whether the context holds a lock on the table that is at least as strong.
     fn holds(&self, table: TableId, lock: MetadataLock) -> bool;
-    /// Where the transaction's locks stand now.
+    /// The current point in the sequence of the transaction's locks.
     fn mark(&self) -> LockMark;
-    /// Gives back what the transaction has locked since `mark`.
+    /// Releases what the transaction has locked since `mark`.
     fn release_to(&self, mark: LockMark);
-    /// Gives back all that was locked for the transaction.
+    /// Releases all locks of the transaction.
     fn release_transaction(&self);
-    /// Gives back what was locked explicitly: of one table, or of all.
+    /// Releases explicit locks: on one table, or all of them.
     fn release_explicit(&self, table: Option<TableId>);
-    /// Makes the transaction's strong locks on a table this weak.
+    /// Weakens the transaction's strong locks on a table to this mode.
     fn downgrade(&self, table: TableId, to: MetadataLock);
-    /// Whether somebody waits for a lock that this context's locks on the table are in the way of.
+    /// Whether another session waits for a lock that conflicts with this context's locks on the
+    /// table.
     fn is_wanted(&self, table: TableId) -> bool;
-    /// Takes the transaction's locks out of the context; they are given back when the answer is
+    /// Removes the transaction's locks from the context; they are released when the result is
     /// dropped.
     fn detach(&self) -> DetachedLocks;
 }

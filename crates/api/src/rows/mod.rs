@@ -7,9 +7,9 @@
 //!                        └────────► Scan   rows batch by batch
 //! ```
 //!
-//! Rows and keys cross the seam as the bytes that the node has, with [`Table::layout`] to read and write
-//! them: nothing is decoded that nobody asks for. Calls block; none needs a session's thread to be a
-//! particular one. An index is named by its number in [`TableDefinition::indexes`].
+//! Rows and keys cross the seam as the node's own bytes, with [`Table::layout`] to read and write
+//! them: values are decoded only where they are used. Calls block, and any thread may make them. An
+//! index is named by its number in [`TableDefinition::indexes`].
 
 mod batch;
 mod cancellation;
@@ -39,8 +39,8 @@ pub use metadata::{
 };
 pub use summary::{ColumnSummary, Summary, summarise};
 
-/// A table in a schema with this prefix is one session's: no snapshot is too old for it, as nobody else
-/// writes it.
+/// A table in a schema with this prefix belongs to one session. No snapshot is too old for it,
+/// because no other session writes it.
 pub const SESSION_SCHEMA_PREFIX: &str = "#temporary-";
 
 /// The result of a call to a database node.
@@ -49,16 +49,16 @@ pub type RowsResult<T> = Result<T, RowsError>;
 /// What a transaction sees of others.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub enum IsolationLevel {
-    /// Each statement sees what was committed before it.
+    /// Each statement sees what was committed before it began.
     ReadCommitted,
     /// All statements see what was committed before the first read (snapshot isolation).
     #[default]
     RepeatableRead,
-    /// As if transactions had run one after the other, in an order that agrees with real time.
+    /// As if transactions had run one after the other, in an order consistent with real time.
     Serializable,
 }
 
-/// What to do about a lock that somebody else holds.
+/// What to do about a lock that another transaction holds.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub enum WaitPolicy {
     /// Wait, up to the transaction's timeout.
@@ -70,15 +70,16 @@ pub enum WaitPolicy {
     SkipLocked,
 }
 
-/// Which version a read wants.
+/// Which version a read returns.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub enum ReadMode {
-    /// What the transaction's isolation level says; takes no row locks below SERIALIZABLE.
+    /// The version that the transaction's isolation level asks for; takes no row locks below
+    /// SERIALIZABLE.
     #[default]
     Consistent,
-    /// The present version, locked against writers (`FOR SHARE`).
+    /// The current version, locked against writers (`FOR SHARE`).
     Share(WaitPolicy),
-    /// The present version, locked against everybody else who locks (`FOR UPDATE`).
+    /// The current version, locked against writers and other locking reads (`FOR UPDATE`).
     Update(WaitPolicy),
 }
 
@@ -90,7 +91,7 @@ impl ReadMode {
     }
 }
 
-/// Which way a scan goes.
+/// The direction of a scan.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub enum Direction {
     /// Ascending keys.
@@ -100,7 +101,7 @@ pub enum Direction {
     Backward,
 }
 
-/// One version of a table's definition. It never changes; a DDL puts another one in its place.
+/// One version of a table's definition. It never changes; DDL replaces it by another one.
 pub trait Table: Any + Send + Sync {
     /// Columns, indexes, names.
     fn definition(&self) -> &TableDefinition;
@@ -110,10 +111,10 @@ pub trait Table: Any + Send + Sync {
     fn collations(&self) -> &dyn CollationKeys;
 }
 
-/// A table in the hands of a statement.
+/// A reference that a statement holds to a table.
 pub type TableRef = Arc<dyn Table>;
 
-/// A place in a transaction to which it can be rolled back.
+/// A point in a transaction to which it can be rolled back.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Savepoint(pub u64);
 
@@ -130,11 +131,12 @@ pub struct ScanOptions {
     pub range: KeyRange,
     /// Which way.
     pub direction: Direction,
-    /// Which versions, with which locks.
+    /// Which versions are read, with which locks.
     pub mode: ReadMode,
-    /// The ordinals that are wanted, if not all. If a secondary index has them all, rows are not visited.
+    /// The ordinals that are wanted, if not all. If a secondary index has them all, the scan does
+    /// not visit rows.
     pub columns: Option<Box<[u16]>>,
-    /// Rows of a batch at most: how many a locking scan locks before anybody asks for them.
+    /// The most rows of a batch; a locking scan locks up to this many in advance.
     pub batch_rows: usize,
     /// Which rows are wanted, if not all. For [`ReadMode::Consistent`] only: the locks of rows that are
     /// left out would be nobody's.
@@ -142,7 +144,7 @@ pub struct ScanOptions {
 }
 
 impl ScanOptions {
-    /// All rows with all columns in the order of the primary key, as the transaction sees them.
+    /// All rows with all columns in primary key order, as the transaction sees them.
     #[must_use]
     pub fn all() -> ScanOptions {
         ScanOptions {
@@ -166,12 +168,12 @@ pub struct FoundRow {
     pub payload: Vec<u8>,
 }
 
-/// A row that a scan has found.
+/// A row found by a scan.
 #[derive(Debug, Clone, Copy)]
 pub struct ScanRow<'a> {
     /// The primary key's bytes.
     pub key: &'a [u8],
-    /// The row, or what an index knows of it.
+    /// The row, or its values from the index.
     pub content: RowContent<'a>,
 }
 
@@ -184,8 +186,8 @@ pub enum RowContent<'a> {
     Columns(&'a [Value]),
 }
 
-/// A leaf of an index as it was at a moment: of the same version it has the same entries. Nodes that
-/// write different log streams have leaves of the same page number.
+/// A leaf of an index at some moment. Equal versions have equal entries. Nodes that write different
+/// log streams may have leaves with the same page number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
 pub struct LeafVersion {
     /// The log stream that changes the leaf.
@@ -196,28 +198,30 @@ pub struct LeafVersion {
     pub lsn: Lsn,
 }
 
-/// What a caller has of the rows that come next; see [`Scan::fetch_unless_held`].
+/// What a caller already has of the next rows; see [`Scan::fetch_unless_held`].
 #[derive(Debug, Clone, Copy)]
 pub enum HeldLeaves<'a> {
-    /// The caller may have the next leaf. The node names it ([`Fetched::Next`]) and fetches nothing.
+    /// The caller may have the next leaf. The node names it ([`Fetched::Next`]) and fetches
+    /// nothing.
     Unknown,
     /// The caller does not have the next leaf. No leaf is named.
     No,
-    /// The caller has these leaves, which followed each other when their rows were fetched. The first
-    /// one is the leaf that the node named.
+    /// The caller has these leaves, which followed each other when their rows were fetched. The
+    /// first one is the leaf that the node named.
     Leaves(&'a [LeafVersion]),
 }
 
-/// What came of [`Scan::fetch_unless_held`].
+/// The result of [`Scan::fetch_unless_held`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub enum Fetched {
-    /// A batch, as after [`Scan::fetch`]. Where a leaf is named, the batch is all that the snapshot sees of it, and
-    /// so would any later snapshot: of this version the rows are worth keeping.
+    /// A batch, as after [`Scan::fetch`]. If a leaf is named, the batch is everything that the
+    /// snapshot sees of it, and every later snapshot would see the same: the rows of this version
+    /// are worth keeping.
     Rows(Option<LeafVersion>),
     /// No batch: this leaf comes next as a whole. The next call says whether the caller has it.
     Next(LeafVersion),
-    /// No batch: next in the scan's order come all rows of the first so many leaves that the caller has.
-    /// The other leaves have changed, are not cached, or are not next.
+    /// No batch: next in the scan's order come all rows of the first this many of the caller's
+    /// leaves. The other leaves have changed, are not cached, or do not come next.
     Held(usize),
     /// There is no more.
     End,
@@ -225,14 +229,15 @@ pub enum Fetched {
 
 /// A scan of a table in the order of one of its indexes.
 pub trait Scan: Send {
-    /// Fetches the next batch; false at the end. A batch may be empty although more follow. Blocks for
-    /// locks and I/O.
+    /// Fetches the next batch; false at the end. A batch may be empty although more follow. Blocks
+    /// for locks and I/O.
     ///
     /// # Errors
-    /// Locks that were not granted, a cancelled transaction, damage, or why a page could not be had.
+    /// Locks that were not granted, a cancelled transaction, damage, or a page that could not be
+    /// read.
     fn fetch(&mut self, trx: &mut dyn Transaction) -> RowsResult<bool>;
-    /// As [`Scan::fetch`] for a consistent reader, without rows that the caller has already. Leaves are
-    /// compared by their versions, as a web cache compares tags:
+    /// Like [`Scan::fetch`] for a consistent reader, but skips rows that the caller already has.
+    /// Leaves are compared by version, as a web cache compares tags:
     ///
     /// ```text
     ///   Unknown ──► Next(leaf) ──┬─ the caller has it ──► Leaves([leaf, …]) ──► Held(n), or Rows if it
@@ -250,31 +255,31 @@ pub trait Scan: Send {
         let _ = held;
         Ok(if self.fetch(trx)? { Fetched::Rows(None) } else { Fetched::End })
     }
-    /// Rows in the present batch.
+    /// Rows in the current batch.
     fn len(&self) -> usize;
-    /// Whether the present batch is empty.
+    /// Whether the current batch is empty.
     fn is_empty(&self) -> bool {
         self.len() == 0
     }
-    /// A row of the present batch.
+    /// A row of the current batch.
     ///
     /// # Panics
-    /// If there are not so many.
+    /// If the batch has fewer rows.
     fn row(&self, number: usize) -> ScanRow<'_>;
-    /// The present batch as it lies in memory; `None` if the rows come from the index alone.
+    /// The current batch as it lies in memory; `None` if the rows come from the index alone.
     fn batch(&self) -> Option<RowBatch<'_>>;
     /// Whether rows come from the index alone.
     fn is_covered(&self) -> bool;
 }
 
-/// How many entries a range of an index has, and on how many leaves.
+/// How many entries and leaves a range of an index has.
 #[derive(Debug, Clone, Copy, PartialEq, serde::Serialize, serde::Deserialize)]
 pub struct Estimate {
     /// Entries, delete-marked ones included.
     pub entries: f64,
     /// Leaves.
     pub leaves: f64,
-    /// The numbers are counted, not estimated.
+    /// Whether the numbers are counted rather than estimated.
     pub is_exact: bool,
 }
 
@@ -289,39 +294,41 @@ pub trait Transaction: Any + Send {
     /// Sets the longest wait for a lock.
     fn set_lock_wait_timeout(&mut self, timeout: Duration);
     /// Sets whether REPEATABLE READ refuses a write to a row that has changed since the snapshot
-    /// ([`RowsError::WriteConflict`]); it does unless told otherwise.
+    /// ([`RowsError::WriteConflict`]). On by default.
     fn set_first_updater_wins(&mut self, refuses: bool);
-    /// By which others end this transaction's waits and scans with [`RowsError::Cancelled`].
+    /// With this, others end the transaction's waits and scans with [`RowsError::Cancelled`].
     fn set_cancelled(&mut self, cancellation: &Arc<Cancellation>);
-    /// The session's metadata locks: what they cover needs no other lock on the table, and
-    /// deadlocks that go through them and through row locks are found.
+    /// Sets the session's metadata locks. Tables that they cover need no other lock, and deadlocks
+    /// through both metadata and row locks are found.
     fn set_metadata_context(&mut self, context: Arc<dyn MetadataContext>) {
         let _ = context;
     }
-    /// Opens the snapshot now instead of with the first read.
+    /// Opens the snapshot now instead of at the first read.
     fn open_snapshot(&mut self);
-    /// Ends a statement: READ COMMITTED lets go of its snapshot.
+    /// Ends a statement: READ COMMITTED releases its snapshot.
     fn end_statement(&mut self);
-    /// From now on remembers what is read from the snapshot, so that it can be renewed later.
+    /// From now on, records what is read from the snapshot, so that the snapshot can be renewed
+    /// later.
     fn keep_reads(&mut self) {}
     /// How much has been read from the snapshot so far.
     fn read_mark(&self) -> ReadMark {
         ReadMark::default()
     }
-    /// After a statement was refused with [`RowsError::WriteConflict`] and taken back: takes a snapshot anew
-    /// that has the change, and locks the row that was met, so that the statement can be run again. False
-    /// if that is not to be had, as what was read up to `before`, when the statement began, is not the same in
-    /// it. Blocks for locks and I/O.
+    /// Call this after a statement was refused with [`RowsError::WriteConflict`] and undone. Takes
+    /// a newer snapshot that includes the change, and locks the conflicting row, so that the
+    /// statement can run again. False if what was read up to `before`, when the statement began,
+    /// differs in the newer snapshot. Blocks for locks and I/O.
     ///
     /// # Errors
-    /// The lock was not granted, or why a page could not be had.
+    /// The lock was not granted, or a page could not be read.
     fn renew_snapshot(&mut self, before: ReadMark) -> RowsResult<bool> {
         let _ = before;
         Ok(false)
     }
-    /// Another reader of what this transaction sees at this moment, for another thread: consistent reads
-    /// only. It is dropped before the snapshot is let go of, and before the transaction writes again.
-    /// `None`: reads of this transaction lock, or the node has no such readers.
+    /// Another reader of what this transaction sees at this moment, for use on another thread:
+    /// consistent reads only. It must be dropped before the snapshot is released and before the
+    /// transaction writes again. `None`: reads of this transaction lock, or the node has no such
+    /// readers.
     fn reader(&mut self) -> Option<Box<dyn Transaction>> {
         None
     }
@@ -331,9 +338,9 @@ pub trait Transaction: Any + Send {
     /// # Errors
     /// [`RowsError::NoSuchTable`]; [`RowsError::TableChanged`] if the snapshot is too old for it.
     fn table_for_read(&mut self, table: TableId) -> RowsResult<TableRef>;
-    /// Whether `table`, looked up while [`DatabaseNode::definitions_version`] was `version`, is what
-    /// [`Transaction::table_for_read`] would give now; opens the snapshot. Cheaper than to ask for it, and
-    /// nothing that sessions share is written. False says nothing.
+    /// Whether `table`, looked up while [`DatabaseNode::definitions_version`] was `version`, is
+    /// what [`Transaction::table_for_read`] would return now; opens the snapshot. Cheaper than that
+    /// call, and writes nothing that sessions share. False means unknown.
     fn is_current(&mut self, table: &TableRef, version: u64) -> bool {
         let _ = (table, version);
         false
@@ -343,9 +350,9 @@ pub trait Transaction: Any + Send {
     /// # Errors
     /// [`RowsError::NoSuchTable`], or the lock was not granted.
     fn table_for_write(&mut self, table: TableId) -> RowsResult<TableRef>;
-    /// Locks `table` as [`Transaction::table_for_write`] does, and tells whether that would give this one: it
-    /// was looked up while [`DatabaseNode::definitions_version`] was `version`. Cheaper than to ask for it. False
-    /// says nothing.
+    /// Locks `table` as [`Transaction::table_for_write`] does. Returns whether that call would
+    /// return this same table, which was looked up while [`DatabaseNode::definitions_version`] was
+    /// `version`. Cheaper than that call. False means unknown.
     ///
     /// # Errors
     /// If the lock is not granted.
@@ -353,17 +360,17 @@ pub trait Transaction: Any + Send {
         let _ = (table, version);
         Ok(false)
     }
-    /// Compares the table's rows with the entries of its indexes, as the snapshot sees both;
-    /// answers what is wrong, in words. Blocks for I/O.
+    /// Compares the table's rows with the entries of its indexes, as the snapshot sees both.
+    /// Returns the differences as text. Blocks for I/O.
     ///
     /// # Errors
-    /// A cancelled transaction, or why a page could not be had.
+    /// A cancelled transaction, or a page that could not be read.
     fn check_table(&mut self, table: &TableRef) -> RowsResult<Vec<String>>;
 
     /// Reads the row with this primary key into `payload`; false if there is none.
     ///
     /// # Errors
-    /// Locks that were not granted, a conflict with the snapshot, or why a page could not be had.
+    /// Locks that were not granted, a conflict with the snapshot, or a page that could not be read.
     fn get(
         &mut self,
         table: &TableRef,
@@ -371,7 +378,8 @@ pub trait Transaction: Any + Send {
         mode: ReadMode,
         payload: &mut Vec<u8>,
     ) -> RowsResult<bool>;
-    /// Reads the row to which the entry with this key in a unique index leads; `primary_key` gets its key.
+    /// Reads the row that the entry with this key in a unique index points to; its key goes to
+    /// `primary_key`.
     ///
     /// # Errors
     /// As [`Transaction::get`].
@@ -412,10 +420,11 @@ pub trait Transaction: Any + Send {
         }
         Ok(())
     }
-    /// A scan; looks at nothing yet.
+    /// A scan; reads nothing yet.
     ///
     /// # Errors
-    /// [`RowsError::NoSuchIndex`]; [`RowsError::TableChanged`] if the index is younger than the snapshot.
+    /// [`RowsError::NoSuchIndex`]; [`RowsError::TableChanged`] if the index is younger than the
+    /// snapshot.
     fn scan(&mut self, table: &TableRef, options: &ScanOptions) -> RowsResult<Box<dyn Scan>>;
     /// What the rows of a consistent scan come to, for columns of integers, see [`summarise`]. `None`: the
     /// node has no way that is better than a scan.
@@ -431,8 +440,8 @@ pub trait Transaction: Any + Send {
         let _ = (table, options, columns);
         Ok(None)
     }
-    /// Lets go of the lock on a row that was read with a lock and turned out not to match; does nothing
-    /// where the isolation level wants it kept.
+    /// Releases the lock on a row that was read with a lock and turned out not to match; does
+    /// nothing where the isolation level keeps such locks.
     fn unlock(&mut self, table: &TableRef, key: &[u8]);
     /// Appends a part of an out-of-line value to `into`.
     ///
@@ -446,22 +455,23 @@ pub trait Transaction: Any + Send {
         into: &mut Vec<u8>,
     ) -> RowsResult<()>;
 
-    /// Inserts a row: a value for each ordinal; those of dropped columns are not looked at. The hidden row
-    /// id is NULL, and the row gets the next one; or it is the row's of which this one is a copy.
+    /// Inserts a row: one value for each ordinal; values of dropped columns are ignored. A NULL
+    /// hidden row id takes the next one; a copy of another row keeps that row's id.
     ///
     /// # Errors
-    /// [`RowsError::DuplicateKey`], values that do not fit, locks that were not granted. Nothing of the row
-    /// is left then.
+    /// [`RowsError::DuplicateKey`], values that do not fit, or locks that were not granted. Nothing
+    /// of the row remains then.
     fn insert(&mut self, table: &TableRef, row: &[ValueRef<'_>]) -> RowsResult<()>;
 
-    /// Inserts rows: a value for each ordinal, row after row. Costs far less than one by one where rows come in
-    /// the order of the primary key.
+    /// Inserts rows: one value for each ordinal, row after row. Costs far less than one call per
+    /// row if rows come in primary key order.
     ///
     /// # Errors
-    /// As [`Transaction::insert`], of any of the rows. Nothing of all of them is left then.
+    /// As [`Transaction::insert`], for any of the rows. Nothing of any row remains then.
     fn insert_rows(&mut self, table: &TableRef, values: &[ValueRef<'_>]) -> RowsResult<()>;
 
-    /// Changes columns of a row that was read with [`ReadMode::Update`]; `payload` is what was read.
+    /// Changes columns of a row that was read with [`ReadMode::Update`]; `payload` is what was
+    /// read.
     ///
     /// # Errors
     /// As [`Transaction::insert`].
@@ -480,10 +490,10 @@ pub trait Transaction: Any + Send {
 
     /// Marks this place.
     fn savepoint(&self) -> Savepoint;
-    /// Undoes what was done since `savepoint`; locks are kept.
+    /// Undoes everything since `savepoint`; locks are kept.
     ///
     /// # Errors
-    /// Why a page or the log could not be had; the transaction is then to be rolled back.
+    /// A page or the log could not be read. The caller must then roll the transaction back.
     fn rollback_to(&mut self, savepoint: Savepoint) -> RowsResult<()>;
     /// Commits, and blocks until the commit is durable.
     ///
@@ -493,7 +503,7 @@ pub trait Transaction: Any + Send {
     /// Undoes everything.
     ///
     /// # Errors
-    /// Why a page or the log could not be had; what is left is undone at the next start.
+    /// A page or the log could not be read; the rest is undone at the next start.
     fn rollback(self: Box<Self>) -> RowsResult<()>;
     /// Makes the transaction survive the session and a crash under `xid` (XA). `locks` are its
     /// metadata locks, see [`MetadataContext::detach`]: they are dropped when the transaction has
@@ -504,16 +514,16 @@ pub trait Transaction: Any + Send {
     fn prepare(self: Box<Self>, xid: &[u8], locks: DetachedLocks) -> RowsResult<Prepared>;
 }
 
-/// What a participant tells its coordinator once it is prepared (paper 000 §4.3).
+/// What a participant reports to its coordinator once it is prepared (paper 000 §4.3).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Prepared {
-    /// Where that stands in the log, which is durable up to there.
+    /// Where the prepare record ends in the log; durable up to there.
     pub position: Lsn,
     /// No commit timestamp of the transaction may be below this.
     pub lowest: Cts,
 }
 
-/// An index that is to be added.
+/// An index to add.
 #[derive(Debug, Clone, serde::Serialize, serde::Deserialize)]
 pub struct NewIndex {
     /// Its name.
@@ -529,36 +539,36 @@ pub struct NewIndex {
 /// How far a build is.
 #[derive(Debug, Clone, Copy, PartialEq, serde::Serialize, serde::Deserialize)]
 pub struct BuildProgress {
-    /// Rows that have their entries.
+    /// Rows whose entries are in the index.
     pub rows_done: u64,
-    /// Rows that there are, roughly.
+    /// Estimated number of rows.
     pub rows_estimated: f64,
 }
 
-/// An index that is being built while others read and write the table. Its caller drives it: entries
-/// are put in step by step. Dropping it takes the index out of the definition. Blocks then.
+/// An index that is being built while others read and write the table. Its caller drives it step by
+/// step. Dropping it removes the index from the definition and blocks for that.
 pub trait IndexBuild: Send {
-    /// Puts in the entries of some more rows. Blocks for I/O and for the locks on these rows.
+    /// Adds the entries of some more rows. Blocks for I/O and for the locks on these rows.
     ///
     /// # Errors
-    /// [`RowsError::DuplicateKey`] if rows have the same values in a unique index; cancelled waits and
-    /// locks that were not granted. The build cannot go on after an error.
+    /// [`RowsError::DuplicateKey`] if rows have equal values in a unique index; cancelled waits and
+    /// locks that were not granted. The build cannot continue after an error.
     fn step(&mut self) -> RowsResult<BuildProgress>;
     /// Whether all rows have their entries.
     fn is_filled(&self) -> bool;
-    /// Lets statements use the index. Nobody else may use the table: the caller holds a lock that says
-    /// so, or waits here until writers have ended. Blocks.
+    /// Lets statements use the index. No other session may use the table: the caller holds a lock
+    /// that ensures this, or waits here until writers have ended. Blocks.
     ///
     /// # Errors
     /// The lock was not granted, or the log has failed. The index is then gone.
     fn finish(self: Box<Self>) -> RowsResult<()>;
 }
 
-/// One atomic change of definitions (a DDL statement). Dropping it takes it back.
+/// One atomic change of definitions (a DDL statement). Dropping it rolls it back.
 pub trait Definitions: Send {
     /// Sets the longest wait for the locks on the tables.
     fn set_lock_wait_timeout(&mut self, timeout: Duration);
-    /// By which others end the waits of this change with [`RowsError::Cancelled`].
+    /// With this, others end the waits of this change with [`RowsError::Cancelled`].
     fn set_cancelled(&mut self, cancellation: &Arc<Cancellation>);
     /// As [`Transaction::set_metadata_context`].
     fn set_metadata_context(&mut self, context: Arc<dyn MetadataContext>);
@@ -577,61 +587,62 @@ pub trait Definitions: Send {
     /// # Errors
     /// [`RowsError::NoSuchSchema`], or a table's lock was not granted.
     fn drop_schema(&mut self, name: &str) -> RowsResult<()>;
-    /// Creates a table; ids, row versions and, without a primary key, the hidden row id are filled in.
+    /// Creates a table; fills in ids, row versions and, without a primary key, the hidden row id.
     ///
     /// # Errors
-    /// [`RowsError::TableExists`], [`RowsError::NoSuchSchema`], or a definition that cannot be.
+    /// [`RowsError::TableExists`], [`RowsError::NoSuchSchema`], or an invalid definition.
     fn create_table(&mut self, definition: TableDefinition) -> RowsResult<TableId>;
     /// Drops a table.
     ///
     /// # Errors
     /// [`RowsError::NoSuchTable`], or its lock was not granted.
     fn drop_table(&mut self, table: TableId) -> RowsResult<()>;
-    /// Empties a table and begins its counters anew.
+    /// Empties a table and resets its counters.
     ///
     /// # Errors
     /// As [`Definitions::drop_table`].
     fn truncate_table(&mut self, table: TableId) -> RowsResult<()>;
-    /// Gives a table another name, in the same schema or another one.
+    /// Renames a table, in the same schema or into another one.
     ///
     /// # Errors
     /// [`RowsError::TableExists`], [`RowsError::NoSuchSchema`], and as [`Definitions::drop_table`].
     fn rename_table(&mut self, table: TableId, schema: &str, name: &str) -> RowsResult<()>;
-    /// Gives a table that was filled before the name of one that this change drops. Transactions whose
-    /// snapshot is older than the change are refused it with [`RowsError::TableChanged`].
+    /// Gives a table that was filled earlier the name of one that this change drops. Transactions
+    /// with an older snapshot than the change get [`RowsError::TableChanged`] for it.
     ///
     /// # Errors
     /// As [`Definitions::rename_table`].
     fn replace_table(&mut self, table: TableId, schema: &str, name: &str) -> RowsResult<()>;
-    /// Adds a column at the end; rows that are there have its instant default. Answers its ordinal.
+    /// Adds a column at the end and returns its ordinal; existing rows get its instant default.
     ///
     /// # Errors
-    /// As [`Definitions::drop_table`], or a column that cannot be.
+    /// As [`Definitions::drop_table`], or an invalid column.
     fn add_column(&mut self, table: TableId, column: ColumnDefinition) -> RowsResult<u16>;
     /// Drops a column that no index has; rows keep its bytes until they are written again.
     ///
     /// # Errors
     /// As [`Definitions::drop_table`], or there is no such column.
     fn drop_column(&mut self, table: TableId, ordinal: u16) -> RowsResult<()>;
-    /// The definition of a table as this change has left it so far, to be altered. Locks the table.
+    /// The definition of a table as this change has left it so far, ready to be altered. Locks the
+    /// table.
     ///
     /// # Errors
     /// As [`Definitions::drop_table`].
     fn lock_definition(&mut self, table: TableId) -> RowsResult<TableDefinition>;
-    /// Puts an altered definition in the place of the one from which it was made. It differs in what has
-    /// no bearing on stored bytes: names of columns and indexes, defaults, options, longer strings.
-    /// `definition` names the table, and by its `schema_version` the definition that it replaces.
+    /// Replaces a definition by an altered copy. They differ only in what does not affect stored
+    /// bytes: names of columns and indexes, defaults, options, longer strings. `definition` names
+    /// the table, and its `schema_version` names the definition that it replaces.
     ///
     /// # Errors
-    /// [`RowsError::TableChanged`] if the table has another version by now; as
-    /// [`Definitions::drop_table`], or a change that stored rows would not survive.
+    /// [`RowsError::TableChanged`] if the table has another version by now; errors of
+    /// [`Definitions::drop_table`]; or a change that stored rows would not survive.
     fn alter_options(&mut self, definition: TableDefinition) -> RowsResult<()>;
     /// Drops a secondary index.
     ///
     /// # Errors
     /// [`RowsError::NoSuchIndex`], and as [`Definitions::drop_table`].
     fn drop_index(&mut self, table: TableId, name: &str) -> RowsResult<()>;
-    /// Makes all of it durable and seen by everybody, or none.
+    /// Makes the whole change durable and visible to all, or none of it.
     ///
     /// # Errors
     /// If the log has failed.
@@ -643,15 +654,15 @@ pub trait DatabaseNode: Send + Sync {
     /// Begins a transaction. Does not block.
     ///
     /// # Errors
-    /// If as many transactions are open as the node was set up for.
+    /// If the node has as many open transactions as it was set up for.
     fn begin(&self, isolation: IsolationLevel) -> RowsResult<Box<dyn Transaction>>;
 
-    /// Begins a transaction whose snapshot was decided elsewhere. Blocks for a round trip to the
-    /// source of commit timestamps.
+    /// Begins a transaction at a snapshot chosen elsewhere. Blocks for a round trip to the source
+    /// of commit timestamps.
     ///
     /// # Errors
-    /// As [`DatabaseNode::begin`]; if the snapshot is too old, or the node numbers commits itself and
-    /// has not come so far.
+    /// As [`DatabaseNode::begin`]; if the snapshot is too old; or if the node numbers commits
+    /// itself and has not reached it yet.
     fn begin_at(
         &self,
         isolation: IsolationLevel,
@@ -664,15 +675,15 @@ pub trait DatabaseNode: Send + Sync {
     fn is_remote(&self) -> bool {
         false
     }
-    /// Moves whenever a definition changes or is about to: what was looked up after it was read holds for
-    /// as long as it has not moved.
+    /// Changes whenever a definition changes or is about to. A look-up made after reading this
+    /// value is valid until the value changes.
     fn definitions_version(&self) -> u64;
     /// The schemas' names, sorted.
     ///
     /// # Errors
     /// If the node cannot be reached, as for all look-ups.
     fn schemas(&self) -> RowsResult<Vec<Box<str>>>;
-    /// What the SQL layer has stored with a schema; `None` if there is no such schema.
+    /// The options that the SQL layer stores with a schema; `None` if there is no such schema.
     ///
     /// # Errors
     /// As [`DatabaseNode::schemas`].
@@ -682,12 +693,12 @@ pub trait DatabaseNode: Send + Sync {
     /// # Errors
     /// As [`DatabaseNode::schemas`].
     fn tables_of(&self, schema: &str) -> RowsResult<Option<Vec<TableRef>>>;
-    /// A table by its name. Waits while a change of it commits.
+    /// A table by its name. Waits while a change of the table commits.
     ///
     /// # Errors
     /// As [`DatabaseNode::schemas`].
     fn table_named(&self, schema: &str, name: &str) -> RowsResult<Option<TableRef>>;
-    /// A table by its id. Waits while a change of it commits.
+    /// A table by its id. Waits while a change of the table commits.
     ///
     /// # Errors
     /// As [`DatabaseNode::schemas`].
@@ -695,14 +706,14 @@ pub trait DatabaseNode: Send + Sync {
     /// Begins a change of definitions.
     ///
     /// # Errors
-    /// If as many transactions are open as the node was set up for.
+    /// If the node has as many open transactions as it was set up for.
     fn change_definitions(&self) -> RowsResult<Box<dyn Definitions>>;
-    /// Puts an index into a table's definition and begins to build it. Nobody else may use the table
-    /// during this call, as [`IndexBuild::finish`] says. `cancelled` ends the build's waits and steps, and
-    /// `lock_wait_timeout` limits each wait. Blocks.
+    /// Adds an index to a table's definition and begins to build it. No other session may use the
+    /// table during this call; see [`IndexBuild::finish`]. `cancelled` ends the build's waits and
+    /// steps, and `lock_wait_timeout` limits each wait. Blocks.
     ///
     /// # Errors
-    /// [`RowsError::IndexExists`], an index that cannot be, or a lock was not granted.
+    /// [`RowsError::IndexExists`], an invalid index, or a lock that was not granted.
     fn begin_index(
         &self,
         table: TableId,
@@ -714,27 +725,27 @@ pub trait DatabaseNode: Send + Sync {
     /// Grants metadata locks on tables.
     fn metadata_locks(&self) -> Arc<dyn MetadataLocks>;
 
-    /// Takes `count` consecutive `AUTO_INCREMENT` values; the first one is answered.
+    /// Takes `count` consecutive `AUTO_INCREMENT` values and returns the first one.
     ///
     /// # Errors
-    /// If the counter is used up.
+    /// If the counter is exhausted.
     fn take_auto_increment(&self, table: &TableRef, count: u64) -> RowsResult<u64>;
     /// Tells the counter that `value` is in use.
     ///
     /// # Errors
     /// If the counter cannot be stored.
     fn pass_auto_increment(&self, table: &TableRef, value: u64) -> RowsResult<()>;
-    /// The value that would be taken next.
+    /// The value that comes next.
     ///
     /// # Errors
     /// If the counter cannot be read.
     fn next_auto_increment(&self, table: &TableRef) -> RowsResult<u64>;
 
-    /// How many entries a range of an index has, from a few looks at its tree; `None` as index is the
-    /// clustered one.
+    /// Estimates how many entries a range of an index has, from a few pages of its tree; index
+    /// `None` is the clustered one.
     ///
     /// # Errors
-    /// If a page cannot be had.
+    /// If a page cannot be read.
     fn estimate(
         &self,
         table: &TableRef,
@@ -747,10 +758,11 @@ pub trait DatabaseNode: Send + Sync {
     /// # Errors
     /// As [`DatabaseNode::schemas`].
     fn prepared_transactions(&self) -> RowsResult<Vec<Box<[u8]>>>;
-    /// Commits a prepared transaction, at the timestamp that its coordinator has decided if it has one.
+    /// Commits a prepared transaction, at the timestamp chosen by its coordinator if there is one.
     ///
     /// # Errors
-    /// [`RowsError::NoSuchPrepared`], the log has failed, or the source of timestamps does not answer.
+    /// [`RowsError::NoSuchPrepared`], the log has failed, or the source of timestamps does not
+    /// answer.
     fn commit_prepared(&self, xid: &[u8], at: Option<Cts>) -> RowsResult<()>;
     /// Rolls a prepared transaction back.
     ///
@@ -759,7 +771,7 @@ pub trait DatabaseNode: Send + Sync {
     fn rollback_prepared(&self, xid: &[u8]) -> RowsResult<()>;
 }
 
-/// A cell's value; what is out of line is read into `buffer`. Blocks for I/O then.
+/// A cell's value; an out-of-line value is read into `buffer`, which blocks for I/O.
 ///
 /// # Errors
 /// If the value is damaged or cannot be read.

@@ -1,4 +1,4 @@
-//! A writer for tests: a source that is a list of bytes, and that checks what the store does to it.
+//! A writer for tests: its source is a list of bytes, and it checks what the store does to it.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -11,7 +11,7 @@ use parking_lot::Mutex;
 
 use crate::log_store::{LogError, LogSource, LogStore, LogWriter, Tail, WriterEpoch};
 
-/// Longer than any store takes for anything.
+/// Longer than a store takes for any operation.
 pub(super) const LONG: Duration = Duration::from_secs(120);
 
 /// An opened stream with a writer whose groups a test appends by hand.
@@ -31,7 +31,7 @@ struct Queue {
     heard: Event,
 }
 
-/// Appended bytes that were not taken.
+/// Appended bytes that the store has not taken.
 struct Waiting {
     first: Lsn,
     bytes: Vec<u8>,
@@ -39,7 +39,7 @@ struct Waiting {
     hole: Option<Lsn>,
 }
 
-/// What the store has told.
+/// What the store has reported.
 #[derive(Default)]
 struct Told {
     durable: Lsn,
@@ -119,8 +119,7 @@ impl Appender {
         waiting.end()
     }
 
-    /// Keeps groups that are appended from now on from being complete, until
-    /// [`Appender::close_hole`].
+    /// Groups appended from now on count as incomplete until [`Appender::close_hole`].
     pub fn open_hole(&self) {
         let mut waiting = self.queue.waiting.lock();
         waiting.hole = Some(waiting.end());
@@ -140,10 +139,10 @@ impl Appender {
         self.wait(end).map(|()| end)
     }
 
-    /// Waits until everything up to `lsn` is durable, again if the store was not available.
+    /// Waits until everything up to `lsn` is durable; tries again while the store is unavailable.
     ///
     /// # Errors
-    /// What has ended the writer.
+    /// The error that ended the writer.
     pub fn wait(&self, lsn: Lsn) -> Result<(), LogError> {
         loop {
             match self.writer.wait_durable(lsn) {
@@ -158,16 +157,16 @@ impl Appender {
         }
     }
 
-    /// What the source knows to be durable.
+    /// The position that the source knows to be durable.
     pub fn durable(&self) -> Lsn {
         Lsn(self.queue.durable.load(Ordering::SeqCst))
     }
 
-    /// Waits until the store has told, on a task of its own, that `lsn` is durable, or that nothing
-    /// will be.
+    /// Waits until the store's own task has reported that `lsn` is durable, or that nothing will
+    /// be.
     ///
     /// # Errors
-    /// What has ended the writer.
+    /// The error that ended the writer.
     pub fn hear(&self, lsn: Lsn) -> Result<(), LogError> {
         let queue = &self.queue;
         let is_told = || {

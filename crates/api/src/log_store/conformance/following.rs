@@ -32,7 +32,7 @@ fn next(reader: &mut dyn LogFollower, limit_bytes: usize) -> Option<LogPiece> {
     }
 }
 
-/// Follows to the end of the stream, and returns the places of the groups.
+/// Follows to the end of the stream and returns the positions of the groups.
 fn follow(store: &dyn LogStore, options: FollowOptions) -> Vec<(Lsn, Lsn, usize)> {
     let mut reader = store.follow(options).expect("all log is kept");
     let mut found = Vec::new();
@@ -93,14 +93,14 @@ pub(super) fn each_group_once(lives: &dyn Lives) {
     }));
 }
 
-/// Fills the log with more than a store has in one file.
+/// Fills the log with more than a store keeps in one file.
 fn fill(log: &Appender) {
     for number in 0..200 {
         log.commit(&group(number, 1_000)).expect("nobody else writes");
     }
 }
 
-/// Lets go of everything and gives the store time.
+/// Releases everything and gives the store time to truncate.
 fn let_go_of_all(node: &dyn Node) {
     for _ in 0..20 {
         node.let_go(node.store().durable_lsn());
@@ -126,7 +126,7 @@ pub(super) fn leases_hold(lives: &dyn Lives) {
             assert!(next(&mut *slow, 10_000).is_some(), "the stream goes on");
         }
         let read = slow.position();
-        // A reader lets go of what it has read, not of more.
+        // A reader releases what it has read, not more.
         slow.release(Lsn::FIRST.advance(60_000));
         let_go_of_all(node);
         let truncated = store.truncated_lsn();

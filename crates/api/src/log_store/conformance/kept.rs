@@ -1,4 +1,4 @@
-//! A log in memory, for the stores of tests to stand on.
+//! A log in memory, for stores in tests.
 
 use firn_base::Lsn;
 use firn_format::redo::Group;
@@ -10,7 +10,7 @@ use crate::log_store::{LogError, Watermarks};
 pub struct KeptLog {
     from: Lsn,
     bytes: Vec<u8>,
-    /// Of what was truncated.
+    /// Of the truncated log.
     watermarks: Watermarks,
 }
 
@@ -33,17 +33,17 @@ impl KeptLog {
         self.from.advance(self.bytes.len() as u64)
     }
 
-    /// Whole groups may be appended here.
+    /// The bytes, to which whole groups may be appended.
     pub fn bytes_mut(&mut self) -> &mut Vec<u8> {
         &mut self.bytes
     }
 
-    /// Forgets what lies behind `end`, a group boundary.
+    /// Drops everything after `end`, a group boundary.
     pub fn cut(&mut self, end: Lsn) {
         self.bytes.truncate(end.since(self.from) as usize);
     }
 
-    /// The highest watermarks, also of what was truncated.
+    /// The highest watermarks, including those of truncated log.
     #[must_use]
     pub fn watermarks(&self) -> Watermarks {
         let mut watermarks = self.watermarks;
@@ -51,7 +51,7 @@ impl KeptLog {
         watermarks
     }
 
-    /// Forgets the groups that end at or before `floor`.
+    /// Drops the groups that end at or before `floor`.
     pub fn truncate(&mut self, floor: Lsn) {
         let (mut from, mut watermarks) = (self.from, self.watermarks);
         for (start, group) in self.groups(self.from) {
@@ -93,7 +93,7 @@ impl KeptLog {
         Ok(end)
     }
 
-    /// The groups from the boundary `from` on, and where each begins.
+    /// The groups from the boundary `from` on, with the position of each.
     fn groups(&self, from: Lsn) -> impl Iterator<Item = (Lsn, Group<'_>)> {
         let mut position = from;
         std::iter::from_fn(move || {

@@ -11,7 +11,7 @@ use super::appender::{group, read_all};
 use super::{Appender, Lives, Node};
 use crate::log_store::{LogError, LogStore, WriterEpoch};
 
-/// What was appended in all lives, and how much of it was told to be durable.
+/// What all lives appended, and how much of it was reported as durable.
 #[derive(Default)]
 struct Model {
     bytes: Vec<u8>,
@@ -24,7 +24,8 @@ impl Model {
         Lsn::FIRST.advance(self.bytes.len() as u64)
     }
 
-    /// A life has begun: nothing that was told may be missing, and what is there was appended so.
+    /// Starts a life: nothing that was reported as durable may be missing, and everything that is
+    /// there was appended in this order.
     fn settle(&mut self, log: &Appender, store: &dyn LogStore) {
         let end = log.tail.end;
         assert!(end >= self.durable, "the log ends at {end}; {} was durable", self.durable);
@@ -34,7 +35,7 @@ impl Model {
         assert!(read_all(store) == self.bytes, "the log is not what was appended");
     }
 
-    /// Appends a group to the log and to the model, which so have the same order.
+    /// Appends a group to the log and to the model, so both have the same order.
     fn append(&mut self, log: &Appender, length: usize) -> Lsn {
         self.groups += 1;
         let group = group(self.groups, length);
@@ -85,7 +86,7 @@ pub(super) fn durable_survives(lives: &dyn Lives) {
             model.lock().settle(&log, &*store);
             let committers: Vec<_> = (0..3).map(|_| start_committer(node, &log, &model)).collect();
             assert!(committers.into_iter().all(|committer| committer.join()), "a committer failed");
-            // And some that nobody waits for: what is told of them counts.
+            // And some that no thread waits for: only what the store reports about them counts.
             for _ in 0..5 {
                 let end = model.lock().append(&log, 700);
                 log.writer.submit(end);
@@ -107,7 +108,7 @@ pub(super) fn submitted_is_told(lives: &dyn Lives) {
                 assert!(log.durable() >= end && node.store().durable_lsn() >= end);
             }
         }
-        // A committer may make durable what was submitted; it is told all the same.
+        // A committer may make submitted log durable; the store reports it all the same.
         let submitted = log.append(&group(20, 300));
         log.writer.submit(submitted);
         log.commit(&group(21, 300)).expect("nothing ends this writer");
@@ -148,7 +149,7 @@ pub(super) fn closed_is_durable(lives: &dyn Lives) {
         assert!(log.hear_end().ends_writer());
         assert!(log.writer.failure().is_some() && log.writer.room().is_err());
         assert!(log.commit(&group(10, 10)).is_err());
-        // Another writer of the same process goes on.
+        // Another writer in the same process continues.
         let next = Appender::open(&*store, WriterEpoch::Next).expect("the stream is still good");
         assert_eq!(next.tail.end, end);
         let group = group(11, 10);

@@ -75,7 +75,7 @@ fn a_store_that_keeps_its_promises_passes() {
     }
 }
 
-/// How many of 8 seeds show that a promise is broken.
+/// How many of 8 seeds reveal the broken promise.
 fn noticed(fault: Fault) -> usize {
     let shows = |seed: &u64| {
         let options = SimulatedOptions { fault: Some(fault), ..SimulatedOptions::new(*seed) };
