@@ -1,24 +1,25 @@
-//! Messages as bytes: a version, then what `postcard` makes of the message.
+//! Messages as bytes: a version, then the message as `postcard` encodes it.
 //!
 //! ```text
 //!   01 │ message
 //! ```
 //!
-//! The network's frame around them has the length and the checksum (`docs/formats/network-frame.md`).
+//! The network's frame around them has the length and the checksum
+//! (`docs/formats/network-frame.md`).
 
 use firn_api::rows::RowsError;
 use serde::{Deserialize, Serialize};
 
-/// The version that is spoken.
+/// The version of the protocol.
 pub(crate) const VERSION: u8 = 1;
 
-/// Bytes that are no message of this version.
+/// The bytes are not a message of this version.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Damage {
     /// The other side speaks another version.
     #[error("the other node speaks version {0} of row messages, this one speaks {VERSION}")]
     Version(u8),
-    /// The bytes end early, go on behind the message, or say something impossible.
+    /// The bytes end early, continue after the message, or say something impossible.
     #[error("a row message is damaged: {0}")]
     Message(String),
 }
@@ -37,7 +38,7 @@ pub(crate) fn encode<T: Serialize>(message: &T) -> Result<Vec<u8>, Damage> {
     postcard::to_extend(message, vec![VERSION]).map_err(|error| Damage::Message(error.to_string()))
 }
 
-/// The message in `bytes`, which may be anything.
+/// The message in `bytes`, which are untrusted.
 ///
 /// # Errors
 /// [`Damage`].

@@ -1,4 +1,4 @@
-//! A database node elsewhere: [`firn_api::rows`] as messages.
+//! A remote database node: [`firn_api::rows`] as messages.
 //!
 //! ```text
 //!   compute node                                     database node
@@ -10,17 +10,17 @@
 //!
 //! Rules, cited by number:
 //!
-//! M1. *The client chooses handles.* So an object needs no call to come into being: what is said to a
-//!     transaction before its first call (that it begins, its settings) rides on that call.
-//! M2. *A handle is used by one thread at a time*, as the objects behind it; [`message::Message::Cancel`]
-//!     alone comes from others. It names a call by its number, and has no effect on any other call.
-//! M3. *Each reply carries what the caller would otherwise have to ask for*: the version of the node's
-//!     definitions, and a transaction's id, snapshot and marks.
-//! M4. *A table version that was handed out stays usable at the node until the client gives it back.*
-//!     The client sends definitions that it has by their versions only, and so does the node.
-//! M5. *Nothing outlives its client*: what [`server::RowService`] holds for it ends with the service. An
-//!     open transaction is rolled back.
-//! M6. *A lost reply is not a lost call.* A link that fails during a commit answers
+//! M1. *The client chooses handles.* So an object needs no call to come into being: what is said to
+//!     a transaction before its first call (that it begins, its settings) rides on that call. M2.
+//!     *A handle is used by one thread at a time*, as the objects behind it;
+//!     [`message::Message::Cancel`] alone comes from others. It names a call by its number, and has
+//!     no effect on any other call. M3. *Each reply carries what the caller would otherwise have to
+//!     ask for*: the version of the node's definitions, and a transaction's id, snapshot and marks.
+//!     M4. *A table version that was handed out stays usable at the node until the client gives it
+//!     back.* The client sends definitions that it has by their versions only, and so does the
+//!     node. M5. *Nothing outlives its client*: what [`server::RowService`] holds for it ends with
+//!     the service. An open transaction is rolled back.
+//!     M6. *A lost reply is not a lost call.* A link that fails during a commit answers
 //!     [`firn_api::rows::RowsError::OutcomeUnknown`], any other time
 //!     [`firn_api::rows::RowsError::Unavailable`], after which the transaction is gone.
 //!

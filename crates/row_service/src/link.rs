@@ -6,7 +6,7 @@ use firn_api::rows::DatabaseNode;
 
 use crate::server::RowService;
 
-/// Why a message did not get there, or its reply not back.
+/// Why a message did not arrive, or its reply did not come back.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{reason}")]
 pub struct LinkError {
@@ -14,19 +14,19 @@ pub struct LinkError {
     pub reason: String,
 }
 
-/// The way to one node's [`RowService`]. Messages of one thread arrive in their order.
+/// The way to one node's [`RowService`]. Messages of one thread arrive in order.
 pub trait Link: Send + Sync {
-    /// Sends a call and answers its reply. Blocks.
+    /// Sends a call and returns its reply. Blocks.
     ///
     /// # Errors
-    /// The reply did not come. The call may have been done.
+    /// The reply did not come. The call may have been executed.
     fn call(&self, message: Vec<u8>) -> Result<Vec<u8>, LinkError>;
-    /// Sends a message that has no reply. One that is lost is made up for when the link ends: the
-    /// service drops what it has for the client (M5).
+    /// Sends a message that has no reply. If it is lost, the end of the link makes up for it: the
+    /// service drops what it holds for the client (M5).
     fn cast(&self, message: Vec<u8>);
 }
 
-/// A link to a node in the same process: each message is encoded, decoded and done at once.
+/// A link to a node in the same process: each message is encoded, decoded and executed at once.
 pub struct Loopback {
     service: RowService,
 }
@@ -45,7 +45,7 @@ impl Link for Loopback {
     }
 
     fn cast(&self, message: Vec<u8>) {
-        // A cast that is no message is a client's fault that the next call shows.
+        // An invalid cast is the client's fault; the next call shows it.
         let _ = self.service.cast(&message);
     }
 }

@@ -1,7 +1,7 @@
-//! What crosses between a compute node and a database node. See [`crate`] for the rules.
+//! The messages between a compute node and a database node. See [`crate`] for the rules.
 //!
-//! The order of variants and fields is the format: new ones are added at the end, and the version in
-//! [`crate::codec`] counts every other change.
+//! The order of variants and fields is the format: new ones are added at the end, and the version
+//! in [`crate::codec`] counts every other change.
 
 use std::time::Duration;
 
@@ -17,7 +17,7 @@ use firn_format::value::{Value, ValueRef};
 use serde::{Deserialize, Serialize};
 use serde_bytes::{ByteBuf, Bytes};
 
-/// An object of a client at the node; the client chooses the numbers (M1).
+/// A client's object at the node; the client chooses the numbers (M1).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Handle(pub u64);
 
@@ -37,7 +37,7 @@ pub struct TableVersion {
 /// From a client to a node.
 #[derive(Debug, Serialize, Deserialize)]
 pub enum Message<'a> {
-    /// Is answered by a [`Reply`].
+    /// Answered by a [`Reply`].
     Call {
         /// Its number.
         number: CallNumber,
@@ -45,34 +45,34 @@ pub enum Message<'a> {
         #[serde(borrow)]
         call: Call<'a>,
     },
-    /// The caller wants an end of this call. Has no reply.
+    /// Cancels this call. Has no reply.
     Cancel(CallNumber),
-    /// The client does not use this object any more; what it left open is undone. Has no reply.
+    /// The client no longer uses this object; unfinished work of it is undone. Has no reply.
     Close(Handle),
-    /// The client does not use this scan any more. Has no reply.
+    /// The client no longer uses this scan. Has no reply.
     CloseScan {
         /// The scan's transaction.
         transaction: Handle,
         /// The scan.
         scan: Handle,
     },
-    /// What happened to a transaction that may stay without a call for long. Has no reply.
+    /// News for a transaction that may stay without a call for a long time. Has no reply.
     Tell {
         /// Which.
         transaction: Handle,
         /// What happened, in this order.
         settings: Vec<Setting>,
     },
-    /// The client gives back a table that it received this often. Has no reply.
+    /// The client returns a table that it has received this often. Has no reply.
     GiveBack {
         /// The table.
         table: TableVersion,
-        /// In how many replies it was.
+        /// The number of replies that had it.
         received: u64,
     },
 }
 
-/// What is asked, by the kind of object.
+/// A request, by the kind of object.
 #[derive(Debug, Serialize, Deserialize)]
 pub enum Call<'a> {
     /// Of the node itself.
@@ -87,14 +87,14 @@ pub enum Call<'a> {
         #[serde(borrow)]
         call: TransactionCall<'a>,
     },
-    /// Of a session's metadata locks; the first call opens them.
+    /// For a session's metadata locks; the first call opens them.
     Locks {
         /// Which.
         handle: Handle,
         /// What is asked.
         call: LocksCall,
     },
-    /// Of a change of definitions.
+    /// For a change of definitions.
     Change {
         /// Which.
         handle: Handle,
@@ -102,7 +102,7 @@ pub enum Call<'a> {
         #[serde(borrow)]
         call: ChangeCall<'a>,
     },
-    /// Of an index that is being built.
+    /// For an index that is being built.
     Build {
         /// Which.
         handle: Handle,
@@ -111,7 +111,7 @@ pub enum Call<'a> {
     },
 }
 
-/// As the methods of [`firn_api::rows::DatabaseNode`].
+/// The methods of [`firn_api::rows::DatabaseNode`].
 #[derive(Debug, Serialize, Deserialize)]
 #[expect(missing_docs, reason = "the fields are the methods' parameters")]
 pub enum NodeCall<'a> {
@@ -123,7 +123,7 @@ pub enum NodeCall<'a> {
     TablesOf {
         schema: &'a str,
     },
-    /// `known`: the version of the table of this name that the client has.
+    /// `known`: the version of this table that the client has.
     TableNamed {
         schema: &'a str,
         name: &'a str,
@@ -170,10 +170,10 @@ pub enum NodeCall<'a> {
     },
 }
 
-/// What happens to a transaction without an answer.
+/// Changes of a transaction that need no answer.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub enum Setting {
-    /// It begins, at a snapshot that was decided elsewhere if there is one.
+    /// It begins, at a snapshot chosen elsewhere if one is given.
     Begin {
         /// Its isolation level.
         isolation: IsolationLevel,
@@ -182,15 +182,15 @@ pub enum Setting {
     },
     /// Its longest wait for a lock.
     LockWaitTimeout(Duration),
-    /// Whether it refuses writes to rows that have changed since its snapshot.
+    /// Whether it refuses to write rows that have changed since its snapshot.
     FirstUpdaterWins(bool),
     /// Its session's metadata locks.
     MetadataContext(Handle),
     /// A statement has ended.
     EndStatement,
-    /// What it reads is remembered from now on.
+    /// From now on it records what it reads.
     KeepReads,
-    /// It lets go of the lock on a row.
+    /// It releases the lock on a row.
     Unlock {
         /// The row's table.
         table: TableVersion,
@@ -199,11 +199,11 @@ pub enum Setting {
     },
 }
 
-/// As the methods of [`firn_api::rows::Transaction`] and [`firn_api::rows::Scan`].
+/// The methods of [`firn_api::rows::Transaction`] and [`firn_api::rows::Scan`].
 #[derive(Debug, Serialize, Deserialize)]
 #[expect(missing_docs, reason = "the fields are the methods' parameters")]
 pub enum TransactionCall<'a> {
-    /// Nothing but the settings before it.
+    /// Only the settings before it.
     Settings,
     OpenSnapshot,
     RenewSnapshot {
@@ -291,13 +291,13 @@ pub enum TransactionCall<'a> {
         #[serde(borrow)]
         payload: &'a Bytes,
     },
-    /// `None`: to the transaction's beginning.
+    /// `None`: to the beginning of the transaction.
     RollbackTo {
         savepoint: Option<Savepoint>,
     },
     Commit,
     Rollback,
-    /// `locks`: what [`LocksCall::Detach`] has taken out of the session's locks.
+    /// `locks`: what [`LocksCall::Detach`] has removed from the session's locks.
     Prepare {
         #[serde(borrow)]
         xid: &'a Bytes,
@@ -316,7 +316,7 @@ pub enum Held {
     Leaves(Vec<LeafVersion>),
 }
 
-/// As the methods of [`firn_api::rows::MetadataContext`].
+/// The methods of [`firn_api::rows::MetadataContext`].
 #[derive(Debug, Serialize, Deserialize)]
 #[expect(missing_docs, reason = "the fields are the methods' parameters")]
 pub enum LocksCall {
@@ -346,13 +346,13 @@ pub enum LocksCall {
     IsWanted {
         table: TableId,
     },
-    /// The locks are an object of this handle then; false if there are none.
+    /// The locks become an object with this handle; false if there are none.
     Detach {
         handle: Handle,
     },
 }
 
-/// As the methods of [`firn_api::rows::Definitions`].
+/// The methods of [`firn_api::rows::Definitions`].
 #[derive(Debug, Serialize, Deserialize)]
 #[expect(missing_docs, reason = "the fields are the methods' parameters")]
 pub enum ChangeCall<'a> {
@@ -416,7 +416,7 @@ pub enum ChangeCall<'a> {
     Commit,
 }
 
-/// As the methods of [`firn_api::rows::IndexBuild`].
+/// The methods of [`firn_api::rows::IndexBuild`].
 #[derive(Debug, Serialize, Deserialize)]
 #[expect(missing_docs, reason = "the names are the methods'")]
 pub enum BuildCall {
@@ -424,12 +424,12 @@ pub enum BuildCall {
     Finish,
 }
 
-/// From a node to a client, for a call.
+/// The node's reply to a call.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct Reply {
-    /// The version of the node's definitions when the call had ended (M3).
+    /// The version of the node's definitions when the call ended (M3).
     pub definitions_version: u64,
-    /// What is to be known of the call's transaction, if it is there.
+    /// The state of the call's transaction, if it exists.
     pub transaction: Option<TransactionState>,
     /// What came of it.
     pub outcome: Result<Answer, RowsError>,
@@ -460,7 +460,7 @@ pub struct HandedTable {
 /// Rows of a scan.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub enum Rows {
-    /// Keys and rows in one piece, see [`firn_api::rows::RowBatch`].
+    /// Keys and rows in one piece; see [`firn_api::rows::RowBatch`].
     Stored {
         /// Keys and rows.
         bytes: ByteBuf,
@@ -488,9 +488,9 @@ pub enum Answer {
     Texts(Vec<String>),
     /// Identifiers.
     Identifiers(Vec<ByteBuf>),
-    /// Bytes, or nothing of that name.
+    /// Bytes, or nothing if there is no such name.
     Bytes(Option<ByteBuf>),
-    /// A table, or none of that name.
+    /// A table, or none if there is no such name.
     Table(Option<HandedTable>),
     /// A schema's tables; `None` if there is no such schema.
     Tables(Option<Vec<HandedTable>>),
@@ -502,20 +502,20 @@ pub enum Answer {
     Summary(Summary),
     /// A batch of a scan; `None` at the end.
     Batch(Option<Rows>),
-    /// What came of [`TransactionCall::FetchUnlessHeld`].
+    /// The result of [`TransactionCall::FetchUnlessHeld`].
     Fetched(Fetched, Option<Rows>),
     /// How many entries a range has.
     Estimate(Estimate),
     /// A transaction is prepared.
     Prepared(Prepared),
-    /// A place among the locks.
+    /// A point in the sequence of locks.
     Mark(LockMark),
-    /// How far a build is, and whether all rows have their entries.
+    /// The progress of a build, and whether all rows have their entries.
     Progress(BuildProgress, bool),
 }
 
-/// Reads any bytes as a message and as a reply, and checks that what was read is written so that it is
-/// read the same again. For the fuzz target.
+/// Reads arbitrary bytes as a message and as a reply, and checks that writing and reading the
+/// result again gives the same. For the fuzz target.
 ///
 /// # Panics
 /// If it is not.

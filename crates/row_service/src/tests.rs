@@ -1,4 +1,4 @@
-//! The bytes of messages, and what becomes of bytes that are none.
+//! The bytes of messages, and how invalid bytes are handled.
 
 use std::time::Duration;
 
@@ -145,7 +145,7 @@ fn bytes_behind_a_message_are_refused() {
 }
 
 proptest! {
-    /// Any bytes are a message that is written as it was read, or are refused.
+    /// Arbitrary bytes either are a message that is written back unchanged, or are refused.
     #[test]
     fn any_bytes_are_a_message_or_refused(mut bytes in prop::collection::vec(any::<u8>(), 0..80)) {
         bytes.insert(0, VERSION);

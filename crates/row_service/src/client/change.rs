@@ -1,4 +1,4 @@
-//! Changes of definitions, and builds of indexes, at a node elsewhere.
+//! Changes of definitions, and index builds, at a remote node.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -45,7 +45,7 @@ impl RemoteChange {
 
 impl Definitions for RemoteChange {
     fn set_lock_wait_timeout(&mut self, timeout: Duration) {
-        // A change that the node does not answer fails at its next call.
+        // If the node does not answer, the next call of the change fails.
         let _ = self.ask(ChangeCall::LockWaitTimeout(timeout));
     }
 

@@ -1,5 +1,5 @@
-//! What the objects of one node share: the link, the numbers that are given out, and what was last
-//! heard of the node.
+//! What the objects of one remote node share: the link, the numbers handed out, and the latest news
+//! from the node.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -13,7 +13,7 @@ use crate::message::{Answer, Call, CallNumber, HandedTable, Handle, Message, Nod
 
 use super::tables::Tables;
 
-/// The connection of one client with one node.
+/// A client's connection to a node.
 pub(super) struct Connection {
     link: Arc<dyn Link>,
     next_call: AtomicU64,
@@ -35,17 +35,17 @@ impl Connection {
         })
     }
 
-    /// A handle that nobody has (M1).
+    /// A new handle (M1).
     pub(super) fn new_handle(&self) -> Handle {
         Handle(self.next_handle.fetch_add(1, Ordering::Relaxed))
     }
 
-    /// The newest version of the node's definitions that was heard of.
+    /// The newest version of the node's definitions that this client has heard of.
     pub(super) fn definitions_version(&self) -> u64 {
         self.definitions_version.load(Ordering::Acquire)
     }
 
-    /// Does a call. `cancellation` is the caller's wish to end it. Blocks.
+    /// Makes a call. The caller ends it through `cancellation`. Blocks.
     ///
     /// # Errors
     /// [`RowsError::Unavailable`] if the reply does not come, or cannot be read.
@@ -70,15 +70,15 @@ impl Connection {
         Ok(reply)
     }
 
-    /// Ends a call, from whichever thread wants it ended.
+    /// Cancels a call, from whichever thread wants it.
     fn canceller(self: &Arc<Self>, number: CallNumber) -> CancelListener {
         let connection = Arc::clone(self);
         Arc::new(move || connection.cast(&Message::Cancel(number)))
     }
 
-    /// Sends what has no reply.
+    /// Sends a message that has no reply.
     pub(super) fn cast(&self, message: &Message<'_>) {
-        // The service makes up for a message that was lost when the link ends (M5).
+        // The service makes up for a lost message when the link ends (M5).
         if let Ok(message) = encode(message) {
             self.link.cast(message);
         }
@@ -87,7 +87,7 @@ impl Connection {
     /// Asks the node itself.
     ///
     /// # Errors
-    /// As [`Connection::call`], and what the node answers.
+    /// Like [`Connection::call`], but returns the node's answer.
     pub(super) fn ask_node(
         self: &Arc<Self>,
         call: NodeCall<'_>,
@@ -104,10 +104,10 @@ impl Connection {
         Ok(self.tables.receive(self, handed)?)
     }
 
-    /// The table that an answer is, if there is one.
+    /// The table in an answer, if there is one.
     ///
     /// # Errors
-    /// The answer is something else.
+    /// The answer has another kind.
     pub(super) fn table_in(self: &Arc<Self>, answer: Answer) -> RowsResult<Option<TableRef>> {
         match answer {
             Answer::Table(table) => table.map(|table| self.receive(table)).transpose(),
@@ -115,10 +115,10 @@ impl Connection {
         }
     }
 
-    /// The number that an answer is.
+    /// The number in an answer.
     ///
     /// # Errors
-    /// The answer is something else.
+    /// The answer has another kind.
     pub(super) fn number_in(&self, answer: Answer) -> RowsResult<u64> {
         match answer {
             Answer::Number(number) => Ok(number),
@@ -127,7 +127,7 @@ impl Connection {
     }
 }
 
-/// An answer to another question.
+/// The error for an answer of the wrong kind.
 pub(super) fn unexpected(answer: &Answer) -> RowsError {
     let name = format!("{answer:?}");
     let kind = name.split(['(', ' ']).next().unwrap_or_default();

@@ -1,4 +1,4 @@
-//! Metadata locks at a node elsewhere.
+//! Metadata locks at a remote node.
 
 use std::any::Any;
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use crate::message::{Answer, Call, Handle, LocksCall, Message};
 
 use super::connection::Connection;
 
-/// Grants the locks of a node.
+/// Grants the locks of a remote node.
 pub(super) struct RemoteLocks {
     connection: Arc<Connection>,
 }
@@ -31,7 +31,7 @@ impl MetadataLocks for RemoteLocks {
     }
 }
 
-/// A session's locks. The node knows of them with the first call (M1).
+/// A session's locks. The node learns of them with the first call (M1).
 pub(super) struct RemoteContext {
     connection: Arc<Connection>,
     handle: Handle,
@@ -53,8 +53,8 @@ impl RemoteContext {
         matches!(self.ask(call, None), Ok(Answer::Flag(true)))
     }
 
-    /// A call without an answer. If it does not get there, the node gives all locks back with the
-    /// link (M5).
+    /// A call without an answer. If it is lost, the node releases all locks when the link ends
+    /// (M5).
     fn tell(&self, call: LocksCall) {
         let _ = self.ask(call, None);
     }
@@ -127,7 +127,7 @@ struct RemoteDetached {
     handle: Option<Handle>,
 }
 
-/// The handle of detached locks of this crate, which whoever gets it hands on.
+/// The handle of detached locks of this crate; the caller must hand it on.
 pub(super) fn handle_of_detached(locks: Box<dyn Any + Send + Sync>) -> Option<Handle> {
     locks.downcast::<RemoteDetached>().ok().and_then(|mut locks| locks.handle.take())
 }

@@ -1,4 +1,4 @@
-//! The compute node's end: a node elsewhere behind the traits of [`firn_api::rows`]. See [`crate`] for
+//! The compute node's end: a remote node behind the traits of [`firn_api::rows`]. See [`crate`] for
 //! the rules.
 //!
 //! ```text
@@ -194,7 +194,7 @@ impl DatabaseNode for RemoteNode {
     }
 }
 
-/// What a lost reply means where the call may have made something durable (M6).
+/// What a lost reply means for a call that may have made something durable (M6).
 fn outcome_unknown(error: RowsError) -> RowsError {
     match error {
         RowsError::Unavailable { reason } => RowsError::OutcomeUnknown { reason },

@@ -1,4 +1,4 @@
-//! A scan at a node elsewhere: its batches come as the node packs them.
+//! A scan at a remote node: its batches arrive as the node packs them.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use crate::message::{Answer, Handle, Held, Message, Rows, TransactionCall};
 use super::connection::{Connection, unexpected};
 use super::transaction::remote_transaction;
 
-/// A scan of a transaction. Its handle is the transaction's until it is dropped.
+/// A scan of a transaction. It uses the transaction's handle until it is dropped.
 pub(super) struct RemoteScan {
     connection: Arc<Connection>,
     transaction: Handle,
@@ -35,7 +35,7 @@ impl RemoteScan {
         RemoteScan { connection, transaction, handle, is_covered, rows }
     }
 
-    /// Takes a batch, whose spans may be anything.
+    /// Takes a batch. Its spans are untrusted.
     fn take(&mut self, rows: Rows) -> RowsResult<()> {
         if let Rows::Stored { bytes, spans } = &rows
             && !spans.iter().all(|span| is_within(span, bytes.len()))

@@ -1,4 +1,4 @@
-//! The definitions that a client has of a node's tables (M4).
+//! The table definitions that a client has from a node (M4).
 
 use std::any::Any;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -15,11 +15,11 @@ use crate::message::{HandedTable, Message, TableVersion};
 
 use super::connection::Connection;
 
-/// One version of a table's definition. Dropping the last reference gives it back to the node.
+/// One version of a table's definition. Dropping the last reference returns it to the node.
 pub(super) struct RemoteTable {
     connection: Arc<Connection>,
     version: TableVersion,
-    /// In how many replies it was.
+    /// The number of replies that had it.
     received: AtomicU64,
     definition: TableDefinition,
     layout: TableLayout,
@@ -52,10 +52,10 @@ impl Drop for RemoteTable {
     }
 }
 
-/// The version that a table of this crate is.
+/// The version of a table of this crate.
 ///
 /// # Errors
-/// The table is another node's.
+/// The table belongs to another node.
 pub(super) fn version_of(table: &TableRef) -> RowsResult<TableVersion> {
     let any: &dyn Any = &**table;
     let table = any.downcast_ref::<RemoteTable>().ok_or_else(|| RowsError::Other {
@@ -65,41 +65,41 @@ pub(super) fn version_of(table: &TableRef) -> RowsResult<TableVersion> {
     Ok(table.version)
 }
 
-/// The tables that somebody in this process uses.
+/// The tables in use in this process.
 #[derive(Default)]
 pub(super) struct Tables(Mutex<Known>);
 
 #[derive(Default)]
 struct Known {
-    /// By table, the version that came last.
+    /// For each table, the version that arrived last.
     tables: FxHashMap<TableId, Weak<RemoteTable>>,
     /// Every version that is in use.
     versions: FxHashMap<TableVersion, Weak<RemoteTable>>,
     names: FxHashMap<(Box<str>, Box<str>), TableId>,
-    /// Entries whose tables nobody uses are looked for once there are so many.
+    /// Once there are this many entries, those of unused tables are removed.
     next_tidy: usize,
 }
 
-/// How many entries are kept before anybody looks whether they are in use.
+/// How many entries are kept before the first clean-up.
 const FEW: usize = 64;
 
 impl Tables {
-    /// The version of a table that came last, if it is in use.
+    /// The version of a table that arrived last, if it is in use.
     pub(super) fn newest(&self, table: TableId) -> Option<Arc<RemoteTable>> {
         self.0.lock().tables.get(&table)?.upgrade()
     }
 
-    /// As [`Tables::newest`], of the table that last had this name.
+    /// Like [`Tables::newest`], for the table that last had this name.
     pub(super) fn named(&self, schema: &str, name: &str) -> Option<Arc<RemoteTable>> {
         let known = self.0.lock();
         let table = known.names.get(&(schema.into(), name.into()))?;
         known.tables.get(table)?.upgrade()
     }
 
-    /// The table of a reply: the one that is in use, or a new one.
+    /// The table of a reply: the one already in use, or a new one.
     ///
     /// # Errors
-    /// The definition is damaged, or is left out though nobody has it.
+    /// The definition is damaged, or it is left out although this client does not have it.
     pub(super) fn receive(
         &self,
         connection: &Arc<Connection>,
@@ -142,7 +142,7 @@ impl Known {
         self.names.insert((name.0.into(), name.1.into()), id);
     }
 
-    /// Forgets what nobody uses.
+    /// Removes unused entries.
     fn tidy(&mut self) {
         self.versions.retain(|_, table| table.strong_count() > 0);
         self.tables.retain(|_, table| table.strong_count() > 0);

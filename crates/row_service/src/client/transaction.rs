@@ -1,4 +1,4 @@
-//! A transaction at a node elsewhere.
+//! A transaction at a remote node.
 //!
 //! ```text
 //!   begin          nothing is sent
@@ -30,22 +30,22 @@ use super::outcome_unknown;
 use super::scan::RemoteScan;
 use super::tables::version_of;
 
-/// Stands for the place at which the transaction began, before the node has said which that is.
+/// Stands for the point at which the transaction began, until the node has named it.
 const FIRST: Savepoint = Savepoint(u64::MAX);
 
-/// An open transaction of a node elsewhere.
+/// An open transaction of a remote node.
 pub(super) struct RemoteTransaction {
     connection: Arc<Connection>,
     handle: Handle,
     isolation: IsolationLevel,
     cancellation: Option<Arc<Cancellation>>,
-    /// What waits for the next call.
+    /// Settings that wait for the next call.
     waiting: RefCell<Vec<Setting>>,
     /// Whether the node knows of it.
     has_begun: Cell<bool>,
     keeps_reads: bool,
     state: Cell<TransactionState>,
-    /// An error that came where none can be answered; the next call answers it.
+    /// An error from a place that cannot return one; the next call returns it.
     failed: RefCell<Option<RowsError>>,
 }
 
@@ -91,16 +91,16 @@ impl RemoteTransaction {
         self.ask(TransactionCall::Settings).map(|_| ())
     }
 
-    /// Does a call, with what waits for one.
+    /// Makes a call, together with the settings that wait for one.
     ///
     /// # Errors
-    /// What the node answers, or the reply did not come.
+    /// The node's error, or the reply did not come.
     pub(super) fn ask(&self, call: TransactionCall<'_>) -> RowsResult<Answer> {
         if let Some(error) = self.failed.take() {
             return Err(error);
         }
         let before = self.waiting.take();
-        // A transaction that could not begin may be able to the next time.
+        // A transaction that could not begin may succeed the next time.
         let beginning = if self.has_begun.get() { None } else { Some(before.clone()) };
         let call = Call::Transaction { handle: self.handle, before, call };
         let reply = self.connection.call(call, self.cancellation.as_deref())?;
@@ -122,7 +122,7 @@ impl RemoteTransaction {
         self.waiting.borrow_mut().push(setting);
     }
 
-    /// Sends what waits without waiting for a reply.
+    /// Sends the waiting settings without waiting for a reply.
     fn tell(&self) {
         if self.has_begun.get() {
             let settings = self.waiting.take();
@@ -166,7 +166,7 @@ impl RemoteTransaction {
         }
     }
 
-    /// Ends the transaction with this call; nothing is sent if the node does not know of it.
+    /// Ends the transaction with this call; sends nothing if the node does not know it.
     fn end(&self, call: TransactionCall<'_>) -> RowsResult<()> {
         let ended = match self.has_begun.get() {
             true => self.ask(call).map(|_| ()),
@@ -248,7 +248,7 @@ impl Transaction for RemoteTransaction {
         let handle = self.connection.new_handle();
         match self.ask_flag(TransactionCall::OpenReader { handle }) {
             Ok(true) => {}
-            // Whoever asked reads by this transaction instead, and hears what is wrong with it.
+            // The caller then reads through this transaction instead, which reports what is wrong.
             Ok(false) | Err(_) => return None,
         }
         let mut reader =
@@ -432,7 +432,7 @@ impl Drop for RemoteTransaction {
     }
 }
 
-/// The transaction of this crate behind the seam.
+/// This crate's transaction behind the seam.
 ///
 /// # Errors
 /// It is another node's.

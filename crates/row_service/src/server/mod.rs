@@ -1,4 +1,4 @@
-//! The node's end: what a client has at the node, and what it asks of it. See [`crate`] for the rules.
+//! The node's end: the objects of a client, and the calls on them. See [`crate`] for the rules.
 //!
 //! ```text
 //!   message ─► objects[handle] ─► the seam's own object ─► reply
@@ -10,9 +10,9 @@
 //! ```
 //!
 //! Latch rules:
-//! 1. The map of objects is locked only to find, add or take one out; no call to the node is made with
-//!    it locked.
-//! 2. An object is locked for a whole call. Rule M2 of the crate says that nobody waits for it.
+//! 1. The map of objects is locked only to find, add or remove one; no call to the node is made
+//!    under that lock.
+//! 2. An object is locked for a whole call. By rule M2 of the crate, no thread waits for it.
 
 mod running;
 mod scans;
@@ -42,7 +42,7 @@ use running::RunningCalls;
 use tables::HandedTables;
 use transaction::ServedTransaction;
 
-/// What one client has at a node. Dropping it ends all of it: open transactions are rolled back.
+/// A client's objects at a node. Dropping it ends all of them: open transactions are rolled back.
 pub struct RowService {
     node: Arc<dyn DatabaseNode>,
     objects: Mutex<FxHashMap<Handle, Object>>,
@@ -82,10 +82,10 @@ impl RowService {
         }
     }
 
-    /// Does a call; answers the reply's bytes. Blocks as the call does.
+    /// Executes a call and returns the reply's bytes. Blocks as the call does.
     ///
     /// # Errors
-    /// The bytes are no call. Nothing was done.
+    /// The bytes are not a call. Nothing was done.
     pub fn call(&self, message: &[u8]) -> Result<Vec<u8>, Damage> {
         match decode(message)? {
             Message::Call { number, call } => encode(&self.reply_to(number, call)),
@@ -93,10 +93,10 @@ impl RowService {
         }
     }
 
-    /// Does what has no reply. Blocks while a transaction is rolled back.
+    /// Executes a message that has no reply. Blocks while a transaction is rolled back.
     ///
     /// # Errors
-    /// The bytes are no such message. Nothing was done.
+    /// The bytes are not such a message. Nothing was done.
     pub fn cast(&self, message: &[u8]) -> Result<(), Damage> {
         match decode(message)? {
             Message::Call { .. } => return Err(Damage::Message("it wants a reply".to_owned())),
@@ -109,7 +109,7 @@ impl RowService {
             }
             Message::Tell { transaction, settings } => {
                 if let Some(Object::Transaction(found)) = self.object(transaction) {
-                    // What fails here fails again in the next call, or is of no consequence.
+                    // A failure here either repeats in the next call or has no consequence.
                     let _ = self.apply(&mut found.lock(), &settings);
                 }
             }
@@ -139,7 +139,7 @@ impl RowService {
         self.objects.lock().insert(handle, object);
     }
 
-    /// Takes an object out of the map. The caller drops it with the map unlocked (latch rule 1).
+    /// Removes an object from the map. The caller drops it after unlocking the map (latch rule 1).
     fn take(&self, handle: Handle) -> Option<Object> {
         self.objects.lock().remove(&handle)
     }
@@ -232,7 +232,7 @@ impl RowService {
         Ok(Answer::Flag(is_filled))
     }
 
-    /// The context of a session, which begins with the first question about it (M1).
+    /// A session's context, which begins with the first call on it (M1).
     fn context(&self, handle: Handle) -> RowsResult<Arc<dyn MetadataContext>> {
         match self.object(handle) {
             Some(Object::Locks(context)) => return Ok(context),
@@ -370,7 +370,7 @@ impl std::fmt::Debug for RowService {
     }
 }
 
-/// A handle of an object of another kind.
+/// The error for a handle that names an object of another kind.
 fn other_object() -> RowsError {
     RowsError::Unavailable { reason: "the handle is of another kind of object".into() }
 }

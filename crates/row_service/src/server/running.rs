@@ -1,4 +1,4 @@
-//! The calls that run, so that others can end them (M2 of the crate).
+//! The running calls, so that others can cancel them (M2 of the crate).
 //!
 //! ```text
 //!   call 7 begins ── runs ── ends        cancel 7 before: the call ends at once
@@ -15,29 +15,29 @@ use rustc_hash::FxHashMap;
 
 use crate::message::CallNumber;
 
-/// How many wishes are kept for calls that have not come. A wish that comes after its call has ended
-/// waits for nothing, and goes once so many younger ones have come.
+/// How many cancellations are kept for calls that have not arrived. A cancellation that arrives
+/// after its call has ended stays until this many younger ones have come.
 const EARLY: usize = 1024;
 
-/// The calls of one client that run.
+/// The running calls of one client.
 #[derive(Default)]
 pub(super) struct RunningCalls(Mutex<Calls>);
 
 #[derive(Default)]
 struct Calls {
     running: FxHashMap<CallNumber, Arc<Cancellation>>,
-    /// Calls that are to end and have not begun.
+    /// Calls that were cancelled before they began.
     early: BTreeSet<CallNumber>,
 }
 
-/// A call that runs, until this is dropped.
+/// A running call, until this is dropped.
 pub(super) struct RunningCall<'a> {
     calls: &'a RunningCalls,
     number: CallNumber,
 }
 
 impl RunningCalls {
-    /// A call begins whose object is told by `cancellation` that it is to end.
+    /// Registers a call; its object learns of a cancellation through `cancellation`.
     pub(super) fn begin(
         &self,
         number: CallNumber,

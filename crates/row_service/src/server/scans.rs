@@ -1,14 +1,14 @@
-//! The rows of a scan as a message has them.
+//! The rows of a scan as a message carries them.
 
 use firn_api::rows::{RowBatch, RowContent, RowSpan, RowsError, RowsResult, Scan};
 use serde_bytes::ByteBuf;
 
 use crate::message::Rows;
 
-/// The present batch of a scan.
+/// The current batch of a scan.
 ///
 /// # Errors
-/// If it is larger than a message can say.
+/// If it is larger than a message can hold.
 pub(super) fn rows_of(scan: &dyn Scan) -> RowsResult<Rows> {
     match scan.batch() {
         Some(batch) => packed(&batch),

@@ -9,13 +9,13 @@ use crate::message::{HandedTable, TableVersion};
 
 use super::damaged;
 
-/// The tables that a client has received and not given back.
+/// The tables that a client has received and not returned.
 #[derive(Default)]
 pub(super) struct HandedTables(Mutex<FxHashMap<TableVersion, Handed>>);
 
 struct Handed {
     table: TableRef,
-    /// In how many replies it was.
+    /// The number of replies that had it.
     replies: u64,
 }
 
@@ -43,17 +43,17 @@ impl HandedTables {
         Ok(HandedTable { table: version, definition: bytes })
     }
 
-    /// A table that the client names.
+    /// A table named by the client.
     ///
     /// # Errors
-    /// [`RowsError::TableChanged`] if it has given it back, or never had it.
+    /// [`RowsError::TableChanged`] if the client has returned it, or never had it.
     pub(super) fn table(&self, version: TableVersion) -> RowsResult<TableRef> {
         let handed = self.0.lock();
         let handed = handed.get(&version).ok_or(RowsError::TableChanged(version.table))?;
         Ok(handed.table.clone())
     }
 
-    /// The client gives back a table that it has received this often.
+    /// The client returns a table that it has received this often.
     pub(super) fn give_back(&self, version: TableVersion, received: u64) {
         let mut handed = self.0.lock();
         let Some(entry) = handed.get_mut(&version) else { return };

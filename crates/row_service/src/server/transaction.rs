@@ -28,7 +28,7 @@ pub(super) struct ServedTransaction {
     /// `None` once it has ended.
     inner: Option<Box<dyn Transaction>>,
     cancellation: Arc<Cancellation>,
-    /// The place at which it began.
+    /// The point at which it began.
     first: Savepoint,
 }
 
@@ -48,7 +48,7 @@ impl ServedTransaction {
         self.inner.as_deref_mut().map(|inner| inner as _).ok_or(RowsError::LeaseExpired)
     }
 
-    /// Takes it out, to end it.
+    /// Removes it, to end it.
     fn end(&mut self) -> RowsResult<Box<dyn Transaction>> {
         self.scans.clear();
         self.inner.take().ok_or(RowsError::LeaseExpired)
@@ -75,7 +75,7 @@ impl ServedTransaction {
 }
 
 impl RowService {
-    /// Does a call of a transaction; answers what came of it and what the transaction is like then.
+    /// Executes a call of a transaction; returns its result and the transaction's state after it.
     pub(super) fn transaction_call(
         &self,
         number: CallNumber,
@@ -97,7 +97,7 @@ impl RowService {
         (outcome, state)
     }
 
-    /// The transaction of a handle, which begins if it is told so (M1).
+    /// The transaction of a handle, which begins if the settings say so (M1).
     fn transaction(
         &self,
         handle: Handle,
