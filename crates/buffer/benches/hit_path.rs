@@ -1,5 +1,5 @@
-//! What a page access costs when the page is cached, in nanoseconds of processor time, so that a busy machine
-//! does not count: `cargo bench -p firn-buffer`.
+//! The cost of a page access when the page is cached, in nanoseconds of processor time, so that a
+//! busy machine does not distort it: `cargo bench -p firn-buffer`.
 
 use std::hint::black_box;
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use firn_format::page::{PageBuf, PageKind};
 const PAGES: u32 = 4096;
 const ROUNDS: u32 = 3_000_000;
 
-/// Gives every page, as an inner node.
+/// Returns every page, as an inner node.
 struct EndlessPages;
 
 impl PageStore for EndlessPages {

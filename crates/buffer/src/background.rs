@@ -1,7 +1,7 @@
 //! The pool's tasks: the cleaner, which keeps a stock of free frames, and the prefetchers.
 //!
-//! A task keeps the pool alive only while it works on it; between that it holds the [`Signals`] alone, and
-//! ends when they say so.
+//! A task keeps the pool alive only while it works on it. In between it holds only the [`Signals`],
+//! and ends when they say so.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Weak};
@@ -14,10 +14,10 @@ use crate::pool::{BufferPool, BufferPoolOptions};
 use crate::statistics::Counter;
 use crate::sync::{AtomicBool, Event, Mutex, Ordering};
 
-/// Pages that wait to be prefetched; later ones are forgotten.
+/// The most pages in the prefetch queue; later ones are dropped.
 const PREFETCH_QUEUE: usize = 1024;
 
-/// What the tasks wait for.
+/// The signals that the tasks wait for.
 #[derive(Default)]
 pub(crate) struct Signals {
     stopped: AtomicBool,
@@ -53,7 +53,8 @@ impl Signals {
         self.stopped.load(Ordering::SeqCst)
     }
 
-    /// The next pages to prefetch, up to `limit` for one access; `None` when the tasks are to end. Blocks.
+    /// The next pages to prefetch, up to `limit` for one kind of access; `None` when the tasks must
+    /// end. Blocks.
     fn next_prefetch(&self, limit: usize) -> Option<(Vec<PageId>, Access)> {
         let mut next = None;
         self.prefetch_queued.wait_until(None, || {
@@ -114,7 +115,7 @@ fn clean(signals: &Signals, pool: &Weak<BufferPool>) {
 fn prefetch(signals: &Signals, limit: usize, pool: &Weak<BufferPool>) {
     while let Some((pages, access)) = signals.next_prefetch(limit) {
         let Some(pool) = pool.upgrade() else { return };
-        // The operation that needs a page which failed loads it and gets the error.
+        // The operation that needs a page which failed loads it itself and gets the error.
         let loaded = pool.load_missing(&pages, access).pins.len();
         pool.counters.add(Counter::Prefetches, loaded as u64);
     }

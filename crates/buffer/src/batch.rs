@@ -1,12 +1,12 @@
-//! Bringing many pages in with one call of the page store.
+//! Loading many pages with one call of the page store.
 //!
 //! ```text
 //!   pages ── not cached, nobody reads them ──► lead each load ── one read_many ──► land one by one
 //!        └─ somebody reads them ────────────► theirs
 //! ```
 //!
-//! Frames are taken before the first load is begun, all or none, so that nobody waits for a load whose leader
-//! waits for room.
+//! All frames are taken before the first load begins, or none, so no thread waits for a load whose
+//! leader waits for room.
 
 use firn_api::{PageRequest, PageSink, PageStoreError, PageVersion};
 use firn_base::{Lsn, PageId};
@@ -23,38 +23,39 @@ const MAX_BATCH_PAGES: usize = 32;
 /// One batch takes at most one part in this many of the frames.
 const BATCH_SHARE: usize = 8;
 
-/// A call under way, and what has come of it.
+/// A call in progress, and its results so far.
 struct Batch<'a> {
     pool: &'a BufferPool,
     requests: Vec<PageRequest>,
     leaders: Vec<Leader<'a>>,
     pins: Vec<PagePin<'a>>,
-    /// Pages that have to be read again, at least this new.
+    /// Pages that must be read again, and the lowest version to read.
     again: Vec<(usize, Lsn)>,
     error: Option<PageStoreError>,
 }
 
-/// What a batch of loads has brought.
+/// The result of a batch of loads.
 pub(crate) struct Loaded<'a> {
-    /// The pages that were read; they stay until these are dropped.
+    /// The pages that were read; they stay cached until these are dropped.
     pub(crate) pins: Vec<PagePin<'a>>,
     /// The first error.
     pub(crate) error: Option<PageStoreError>,
 }
 
 impl BufferPool {
-    /// The most pages that are read with one call.
+    /// The most pages of one call.
     pub(crate) fn batch_pages(&self) -> usize {
         (self.frame_count() / BATCH_SHARE).clamp(1, MAX_BATCH_PAGES)
     }
 
-    /// Brings several pages in. All stay until the pins are dropped. Blocks; called with no guard held.
+    /// Loads several pages. All stay cached until the pins are dropped. Blocks; called with no
+    /// guard held.
     ///
     /// # Errors
     /// The first error; the other pages may or may not be cached.
     ///
     /// # Panics
-    /// If more than a quarter of the pool is asked for: the pins could fill it.
+    /// If more than a quarter of the pool is requested: the pins could fill it.
     pub fn load_many(&self, pages: &[PageId]) -> Result<Vec<PagePin<'_>>, PageStoreError> {
         assert!(pages.len() <= self.frame_count() / 4, "too many pages to pin at once");
         let mut kept = Vec::with_capacity(pages.len());
@@ -65,12 +66,12 @@ impl BufferPool {
             }
             kept.extend(loaded.pins);
         }
-        // What was not read here was cached, or somebody else reads it.
+        // A page that was not read here was cached, or another thread reads it.
         pages.iter().map(|&page| self.load(page)).collect()
     }
 
-    /// Reads those of `pages` that are not cached and that nobody reads, with one call; at most
-    /// [`BufferPool::batch_pages`]. Blocks; called with no guard held.
+    /// Reads, with one call, those of `pages` that are not cached and that no thread is reading; at
+    /// most [`BufferPool::batch_pages`]. Blocks; called with no guard held.
     pub(crate) fn load_missing(&self, pages: &[PageId], access: Access) -> Loaded<'_> {
         let missing: Vec<PageId> =
             pages.iter().copied().filter(|&page| !self.contains(page)).collect();

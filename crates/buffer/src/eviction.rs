@@ -1,4 +1,5 @@
-//! Making room: a clock with a small reference count, the free frames, and what to do when nothing can go.
+//! Making room: a clock with a small reference count, the free frames, and what happens when no
+//! page can be evicted.
 //!
 //! ```text
 //!   frame under the hand
@@ -11,10 +12,11 @@
 //!     lsn > durable ................................ stays; after some more frames wait for the log
 //! ```
 //!
-//! A page enters with count 1, or 0 if a scan brought it, and every access but a scan's adds one up to 3.
-//! Scans have a sixteenth of the frames to themselves, in the order in which they brought pages: while they
-//! have more, the oldest of these that nobody else wanted goes before the hand moves, so that a scan neither
-//! takes the place of other pages nor makes them look old. Rules 3, 4 and 8.
+//! A page enters with count 1, or 0 if a scan loaded it. Every access except a scan's adds one, up
+//! to 3. Scans have a sixteenth of the frames to themselves, in the order in which they loaded the
+//! pages. While they have more, the oldest of these pages that no other operation wanted is evicted
+//! before the hand moves. A scan therefore neither displaces other pages nor makes them look old.
+//! Rules 3, 4 and 8.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -29,18 +31,18 @@ use crate::pool::BufferPool;
 use crate::statistics::Counter;
 use crate::sync::{AtomicU64, Event, Mutex, Ordering, Ticket};
 
-/// Rounds of the clock after which every page that can go has gone.
+/// Rounds of the clock after which every evictable page is gone.
 const ROUNDS: usize = 5;
-/// How many more frames the clock passes after the first dirty page that cannot go yet: a clean one may be near,
-/// but going through millions of dirty ones would take longer than what they wait for.
+/// How many frames the clock still passes after the first dirty page that it cannot evict yet. A
+/// clean page may be near, but passing millions of dirty ones would take longer than the wait.
 const LOOK_AHEAD: usize = 4096;
-/// How long to wait for the log, for a pin or for a latch, before the clock goes round again.
+/// How long to wait for the log, a pin or a latch before the clock makes another round.
 const PAUSE: Duration = Duration::from_millis(1);
 
-/// One part in this many of the frames is left to scans.
+/// Scans may keep one part in this many of the frames.
 const SCAN_SHARE: usize = 16;
 
-/// Where the clock's hand is, and what scans have brought.
+/// The position of the clock's hand, and the pages that scans loaded.
 pub(crate) struct Clock {
     hand: AtomicU64,
     scanned: Mutex<VecDeque<(u32, PageId)>>,
@@ -56,7 +58,7 @@ impl Clock {
         (self.hand.fetch_add(1, Ordering::Relaxed) % self.frame_count as u64) as u32
     }
 
-    /// A scan has brought `page`.
+    /// A scan has loaded `page`.
     pub(crate) fn note_scanned(&self, frame: u32, page: PageId) {
         let mut scanned = self.scanned.lock();
         if scanned.len() == self.frame_count {
@@ -65,14 +67,14 @@ impl Clock {
         scanned.push_back((frame, page));
     }
 
-    /// The oldest page that a scan brought, while scans have more than their share.
+    /// The oldest page that a scan loaded, while scans have more than their share.
     fn next_scanned(&self) -> Option<(u32, PageId)> {
         let mut scanned = self.scanned.lock();
         if scanned.len() > self.frame_count / SCAN_SHARE { scanned.pop_front() } else { None }
     }
 }
 
-/// The frames that nobody owns and that cache nothing.
+/// The frames without an owner that cache nothing.
 pub(crate) struct FreeFrames {
     frames: Mutex<Vec<OwnedFrame>>,
     pub(crate) freed: Event,
@@ -81,9 +83,9 @@ pub(crate) struct FreeFrames {
 
 impl FreeFrames {
     pub(crate) fn new(slots: Vec<PageSlot>) -> FreeFrames {
-        // The cleaner's stock: 1/64 of the frames, but no more than a second of fast reads.
+        // The cleaner's stock: 1/64 of the frames, but no more than one second of fast reads.
         let low = (slots.len() / 64).clamp(4, 4096);
-        // The first slots are handed out first, so that memory is touched from the front.
+        // The first slots are handed out first, so memory is touched from the front.
         let frames = slots.into_iter().enumerate().rev();
         let frames = frames.map(|(number, slot)| OwnedFrame { number: number as u32, slot });
         FreeFrames { frames: Mutex::new(frames.collect()), freed: Event::new(), low }
@@ -110,7 +112,7 @@ impl FreeFrames {
         self.count() >= 2 * self.low
     }
 
-    /// A frame, and whether the stock is now low.
+    /// A frame, and whether the stock is low after taking it.
     fn pop(&self) -> (Option<OwnedFrame>, bool) {
         let mut frames = self.frames.lock();
         let frame = frames.pop();
@@ -131,16 +133,17 @@ impl Blocked {
     }
 }
 
-/// What may go, as known when the round began.
+/// What may be evicted, as known when the round began.
 struct Round {
-    /// Whether the page store gives back every page as the pool shows it, without being handed images.
+    /// Whether the page store can return every page as the pool shows it, without being handed
+    /// images.
     all_clean: bool,
     durable: Lsn,
     blocked: Blocked,
 }
 
 impl BufferPool {
-    /// A frame to put a page into. May wait; called with nothing held.
+    /// A frame for a page. May wait; called with nothing held.
     pub(crate) fn take_frame(&self) -> OwnedFrame {
         loop {
             let ticket = self.free.freed.listen();
@@ -151,7 +154,8 @@ impl BufferPool {
         }
     }
 
-    /// `count` frames. May wait, and has none while it does: two that take could else wait for each other.
+    /// `count` frames. May wait, and holds none while waiting: two callers could otherwise wait for
+    /// each other.
     pub(crate) fn take_frames(&self, count: usize) -> Vec<OwnedFrame> {
         loop {
             let ticket = self.free.freed.listen();
@@ -203,7 +207,7 @@ impl BufferPool {
         self.free.freed.wait(before, Some(PAUSE));
     }
 
-    /// Turns the clock until a page goes; an error after some rounds in which none could.
+    /// Turns the clock until a page is evicted; an error after several rounds without one.
     fn evict_one(&self) -> Result<OwnedFrame, Blocked> {
         let mut round = Round {
             all_clean: self.read_point.is_applied(),
@@ -251,7 +255,7 @@ impl BufferPool {
         Some(OwnedFrame { number, slot: latch.take().expect("a claimed frame has its slot") })
     }
 
-    /// Sees to it that the page store can give the page back; false if that is not possible now.
+    /// Ensures that the page store can return the page; false if that is not possible now.
     fn store_has(&self, page: PageId, frame: &Frame, content: &PageBuf, round: &mut Round) -> bool {
         if !self.may_go(frame, round) {
             return false;
@@ -277,7 +281,8 @@ impl BufferPool {
         true
     }
 
-    /// Whether the page is clean, or its log is durable and the store had room so far or needs none.
+    /// Whether the page is clean, or its log is durable and the store has had room so far or needs
+    /// none.
     fn may_go(&self, frame: &Frame, round: &mut Round) -> bool {
         if round.is_clean(frame) {
             return true;
@@ -291,8 +296,8 @@ impl BufferPool {
         !round.blocked.store_full || frame.page().is_some_and(is_covered)
     }
 
-    /// Drops a page whose latch is held, whether or not the page store has it. If somebody has pinned the
-    /// frame, the clock takes it later: it then caches nothing.
+    /// Drops a page whose latch is held, whether or not the page store has it. If another thread
+    /// has pinned the frame, the clock takes it later; until then it caches nothing.
     pub(crate) fn drop_page(&self, number: u32, page: PageId, latch: &mut Option<PageSlot>) {
         self.forget(number, page, None);
         if self.frame(number).try_claim() {
@@ -301,7 +306,8 @@ impl BufferPool {
         }
     }
 
-    /// The page is cached no more. If it may come back, the flights were told its version before (rule 8).
+    /// The page is no longer cached. If it may come back, the flights already know its version
+    /// (rule 8).
     fn forget(&self, number: u32, page: PageId, image: Option<&PageBuf>) {
         self.frame(number).forget_page();
         self.translation.remove(page, number);

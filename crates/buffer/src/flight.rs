@@ -1,24 +1,26 @@
-//! Loads under way: one read per page at a time, whoever asks, and never an older version than was cached.
+//! Loads in progress: at any time one read per page, shared by all threads that want the page, and
+//! never an older version than was cached before.
 //!
 //! ```text
 //!   first to ask     lead:  read ──► install, pins = 1 + joiners ──► wake the joiners
 //!   others           join:  wait ────────────────────────────────► take over a pin
 //! ```
 //!
-//! What is read is thrown away and the load begun again if meanwhile (rule 8)
+//! The result of a read is discarded and the load starts again (rule 8) if meanwhile
 //!
 //! * the page was created, or its space discarded: the flight is *superseded*;
 //! * a joiner needs a newer version than was read;
 //! * the page changed elsewhere, or by a log group that is being applied.
 //!
-//! `dropped` remembers, for a group of pages, the newest version that was ever dropped, and begins with what was
-//! durable when the pool was made: before that the pages were changed through another pool. It is a bound for
-//! each of them: a load that asks for too new a version costs little, since what was dropped was durable.
+//! For each group of pages, `dropped` holds the newest version ever dropped. It starts with the
+//! durable position when the pool was made: before that, the pages were changed through another
+//! pool. It is an upper bound for each page: a load that asks for a newer version than needed costs
+//! little, because what was dropped was durable.
 
 use std::collections::hash_map::Entry;
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
-// Not shuttle's: written before the entry of the page is cleared and read after it was seen clear.
+// Not shuttle's: written before the page's entry is cleared and read after it was seen to be clear.
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use firn_api::PageStoreError;
@@ -30,7 +32,7 @@ use crate::sync::{Event, Mutex};
 const SHARDS: usize = 64;
 const DROPPED_GROUPS: usize = 4096;
 
-/// How a load ended for those who joined it.
+/// The result of a load, for those who joined it.
 #[derive(Clone)]
 pub(crate) enum Outcome {
     /// Cached in this frame; each joiner has a pin.
@@ -48,7 +50,7 @@ pub(crate) struct Flight {
     outcome: Mutex<Option<Outcome>>,
 }
 
-/// What is known of a flight under its shard's mutex.
+/// The state of a flight, under its shard's mutex.
 pub(crate) struct Passengers {
     flight: Arc<Flight>,
     joiners: u32,
@@ -66,7 +68,7 @@ pub(crate) enum Boarding {
     Join(Arc<Flight>),
 }
 
-/// What the leader does with what it has read.
+/// What the leader does with the page it has read.
 pub(crate) enum Landing {
     /// The flight is over.
     Landed(Outcome),
@@ -74,7 +76,7 @@ pub(crate) enum Landing {
     ReadAgain(Lsn),
 }
 
-/// The loads under way in a pool.
+/// The loads in progress in a pool.
 pub(crate) struct Flights {
     shards: Box<[Mutex<FxHashMap<PageId, Passengers>>]>,
     dropped: Box<[AtomicU64]>,
@@ -101,7 +103,7 @@ impl Flight {
 }
 
 impl Flights {
-    /// No loads, and no page older than what was `durable` by now.
+    /// No loads, and no page older than `durable`.
     pub(crate) fn new(durable: Lsn) -> Flights {
         Flights {
             shards: (0..SHARDS).map(|_| Mutex::new(FxHashMap::default())).collect(),
@@ -117,7 +119,7 @@ impl Flights {
         }
     }
 
-    /// A version that is no older than `page` was when it was last dropped.
+    /// A version at least as new as `page` was when it was last dropped.
     pub(crate) fn newest_dropped(&self, page: PageId) -> Lsn {
         Lsn(self.dropped[hash(page) % DROPPED_GROUPS].load(Ordering::Acquire))
     }
@@ -149,7 +151,7 @@ impl Flights {
         }
     }
 
-    /// Begins a load unless the page is cached or being loaded, and says whether it began one.
+    /// Begins a load unless the page is cached or being loaded; returns whether it did.
     pub(crate) fn lead(&self, page: PageId, is_cached: impl FnOnce() -> bool) -> bool {
         let mut shard = self.shard(page).lock();
         match shard.entry(page) {
@@ -161,8 +163,8 @@ impl Flights {
         }
     }
 
-    /// Ends a load of which the version `read` was read, unless somebody wants a newer one. `install` puts
-    /// the page in place with a pin for each joiner, or gives the error, and is called only if what was
+    /// Ends a load that read the version `read`, unless a joiner wants a newer one. `install` puts
+    /// the page in place with a pin for each joiner, or returns the error; it is called only if the
     /// read still counts.
     pub(crate) fn land(
         &self,
@@ -184,14 +186,14 @@ impl Flights {
         Landing::Landed(outcome)
     }
 
-    /// Has a load of `page` that is under way read a version that includes `lsn`.
+    /// Makes a load of `page` in progress read a version that includes `lsn`.
     pub(crate) fn require(&self, page: PageId, lsn: Lsn) {
         if let Some(passengers) = self.shard(page).lock().get_mut(&page) {
             passengers.at_least = passengers.at_least.max(lsn);
         }
     }
 
-    /// Runs `create`, which enters the page, so that no load puts an older version in its place.
+    /// Runs `create`, which enters the page; no load then puts an older version in its place.
     pub(crate) fn supersede<T>(&self, page: PageId, create: impl FnOnce() -> T) -> T {
         let mut shard = self.shard(page).lock();
         if let Some(passengers) = shard.get_mut(&page) {
@@ -200,7 +202,7 @@ impl Flights {
         create()
     }
 
-    /// What is being read of `space` is not to be cached.
+    /// Reads of `space` in progress must not be cached.
     pub(crate) fn supersede_space(&self, space: SpaceId) {
         for shard in &self.shards {
             for (page, passengers) in shard.lock().iter_mut() {

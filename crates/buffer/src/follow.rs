@@ -7,15 +7,15 @@
 //!      as of `end`       as of `end`            before the first change
 //! ```
 //!
-//! Relations: `shown ≤ announced`, and they differ only while a group is applied. A page that is cached
-//! includes every group about it up to `shown`. A page that is read as of `announced` is put in place
-//! only when that position is shown, so readers never meet a group half applied on one page and
-//! missing from another that they latch later: it looks as it does in the writer's pool.
+//! Relations: `shown ≤ announced`, and they differ only while a group is applied. A cached page
+//! includes every group about it up to `shown`. A page that is read as of `announced` is put in
+//! place only when that position is shown. Readers therefore never see a group applied on one page
+//! and missing from another that they latch later: pages look as they do in the writer's pool.
 //!
-//! Groups change cached pages only. A page that is not cached is read from the page store when it is
-//! wanted, at the position that is announced then. No page is ever dirty: the store has all of them, and
-//! a lease keeps them. A read that the position has passed meanwhile may come too late for the lease; it
-//! is repeated.
+//! Groups change only cached pages. A page that is not cached is read from the page store on
+//! demand, at the position announced by then. No page is ever dirty: the store has all of them, and
+//! a lease keeps them. If the position passes a read in progress, the read may come too late for
+//! the lease; it is repeated.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -29,11 +29,11 @@ use crate::pool::{BufferPool, BufferPoolOptions};
 use crate::read_point::{AppliedPosition, ReadPoint};
 use crate::statistics::Counter;
 
-/// Why a log group did not move the position as it should have.
+/// Why a log group did not move the position as expected.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ApplyFailure {
-    /// The group does not begin where the applied log ends. Nothing was changed; read the log again from
-    /// there.
+    /// The group does not begin where the applied log ends. Nothing was changed; read the log again
+    /// from there.
     #[error("the log is applied up to {applied}, but the next group begins at {start}")]
     OutOfOrder {
         /// The end of the applied log.
@@ -41,8 +41,8 @@ pub enum ApplyFailure {
         /// Where the group begins.
         start: Lsn,
     },
-    /// The group is damaged or of a newer build. Nothing was changed, and the position stays: the log has to
-    /// be read again, from another place if the damage is still there.
+    /// The group is damaged or from a newer build. Nothing was changed, and the position stays.
+    /// Read the log again, from another place if the damage persists.
     #[error("the log group at {start} cannot be applied: {reason}")]
     Damaged {
         /// Where the group begins.
@@ -50,8 +50,9 @@ pub enum ApplyFailure {
         /// What is wrong.
         reason: String,
     },
-    /// A cached page contradicts the log, so memory or the page's image was damaged. The group's pages were
-    /// dropped and will be read again, and the position has moved: applying can go on.
+    /// A cached page contradicts the log, so memory or the page's image was damaged. The group's
+    /// pages were dropped and will be read again. The position has moved, and applying can
+    /// continue.
     #[error("{page} in memory contradicts the log group that ends at {end}: {reason}")]
     Mismatch {
         /// The page.
@@ -63,16 +64,16 @@ pub enum ApplyFailure {
     },
 }
 
-/// Moves a pool's applied position forward. There is one for each such pool.
+/// Moves a pool's applied position forward. Each such pool has exactly one.
 pub struct LogApplier {
     pool: Arc<BufferPool>,
     applied: Lsn,
 }
 
 impl BufferPool {
-    /// Makes a pool that shows pages as they were when the log ended at the position of `lease`, and what
-    /// moves it forward. The pool reads `store` as of the applied position and moves the lease with it. It
-    /// offers the store nothing.
+    /// Makes a pool that shows pages as of the position of `lease`, and the applier that moves it
+    /// forward. The pool reads `store` as of the applied position and moves the lease with it. It
+    /// offers the store no images.
     ///
     /// # Panics
     /// If there is no address space for the budget.
@@ -85,14 +86,14 @@ impl BufferPool {
     ) -> (Arc<BufferPool>, LogApplier) {
         let start = lease.position();
         let read_point = ReadPoint::Applied(AppliedPosition::of(lease));
-        // All that is applied is durable.
+        // All applied log is durable.
         let durable = Arc::new(|| Lsn::MAX);
         let pool = BufferPool::with_read_point(store, durable, read_point, options);
         pool.start_tasks(env, options);
         (Arc::clone(&pool), LogApplier { pool, applied: start })
     }
 
-    /// The position that the pool shows its pages at; `None`: the newest versions. Does not block.
+    /// The position at which the pool shows its pages; `None`: the newest versions. Does not block.
     #[must_use]
     pub fn applied_lsn(&self) -> Option<Lsn> {
         match &self.read_point {
@@ -101,8 +102,9 @@ impl BufferPool {
         }
     }
 
-    /// Blocks until the pool shows all log groups that end at or before `lsn`, or `timeout` has passed;
-    /// false if it has. Called with no guard held. True at once for a pool that shows the newest versions.
+    /// Blocks until the pool shows all log groups that end at or before `lsn`, or until `timeout`
+    /// has passed (false). Called with no guard held. Returns true at once for a pool that shows
+    /// the newest versions.
     pub fn wait_until_applied(&self, lsn: Lsn, timeout: Option<Duration>) -> bool {
         match &self.read_point {
             ReadPoint::Newest => true,
@@ -110,8 +112,8 @@ impl BufferPool {
         }
     }
 
-    /// Latches exclusively those of `pages` that are cached. Waits for one latch at a time and holds no
-    /// other meanwhile: the order of a group's records is not the readers' latch order (rule 5).
+    /// Latches the cached ones among `pages` exclusively. Waits for one latch at a time and holds
+    /// no other meanwhile: the order of a group's records is not the readers' latch order (rule 5).
     fn latch_for_group(&self, pages: &[PageId]) -> Vec<ExclusiveGuard<'_>> {
         let mut busy = None;
         'again: loop {
@@ -139,7 +141,7 @@ impl BufferPool {
 }
 
 impl LogApplier {
-    /// The pool whose position this moves.
+    /// The pool that this applier moves.
     #[must_use]
     pub fn pool(&self) -> &Arc<BufferPool> {
         &self.pool
@@ -151,12 +153,13 @@ impl LogApplier {
         self.applied
     }
 
-    /// Applies the next log group, which begins at `start` and is durable: changes the pages of it that are
-    /// cached, drops the pages of a space that it drops, and moves the position to the group's end. Waits
-    /// for latches, not for I/O; called with no guard held.
+    /// Applies the next log group, which begins at `start` and is durable. Changes the group's
+    /// cached pages, drops the pages of a space that the group drops, and moves the position to the
+    /// group's end. Waits for latches, not for I/O; called with no guard held.
     ///
     /// # Errors
-    /// Why the group was not applied; after [`ApplyFailure::Mismatch`] the next one can be.
+    /// Why the group was not applied; after [`ApplyFailure::Mismatch`] the next group can be
+    /// applied.
     pub fn apply(&mut self, start: Lsn, group: &Group<'_>) -> Result<(), ApplyFailure> {
         if start != self.applied {
             return Err(ApplyFailure::OutOfOrder { applied: self.applied, start });

@@ -1,4 +1,4 @@
-//! A frame: where one page is cached, with its latch and what the pool knows about the page.
+//! A frame: the place of one cached page, with its latch and the pool's bookkeeping for the page.
 //!
 //! ```text
 //!   owned  ──install──►  caching page P  ──evict / discard──►  owned
@@ -16,29 +16,29 @@ use crate::sync::{
     AtomicU8, AtomicU32, AtomicU64, Ordering, RwLock, RwLockReadGuard, RwLockWriteGuard,
 };
 
-/// No page: what [`Frame::page`] says of a frame that caches none.
+/// No page: the value of [`Frame::page`] in a frame that caches none.
 const NO_PAGE: u64 = PageId::new(SpaceId(u32::MAX), PageNo::NONE).to_u64();
-/// The frame has an owner, or a thread is about to evict its page: nobody may pin it.
+/// The frame has an owner, or a thread is about to evict its page: no thread may pin it.
 const CLAIMED: u32 = u32::MAX;
-/// The clock passes a page this often before it goes.
+/// The clock passes a page this often before it is evicted.
 const MAX_REFERENCE: u8 = 3;
 
-/// How an operation comes to a page, which decides how long the page is kept.
+/// How an operation uses a page, which decides how long the page is kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Access {
     /// The page is likely to be wanted again.
     #[default]
     Normal,
-    /// One pass over many pages: a page that only scans touch is the first to go.
+    /// One pass over many pages: a page that only scans use is evicted first.
     Scan,
 }
 
-/// Shared latch on a frame; the slot is there as long as the frame caches a page.
+/// Shared latch on a frame; the slot exists as long as the frame caches a page.
 pub(crate) type SharedLatch<'a> = RwLockReadGuard<'a, Option<PageSlot>>;
 /// Exclusive latch on a frame.
 pub(crate) type ExclusiveLatch<'a> = RwLockWriteGuard<'a, Option<PageSlot>>;
 
-/// See the module's page. One cache line.
+/// See the module documentation. One cache line.
 #[cfg_attr(not(feature = "shuttle"), repr(align(64)))]
 pub(crate) struct Frame {
     pub(crate) latch: RwLock<Option<PageSlot>>,
@@ -51,8 +51,8 @@ pub(crate) struct Frame {
     reference: AtomicU8,
 }
 
-/// A frame that caches nothing, and the bytes that go with it. Whoever has it may fill the bytes without a
-/// latch (rule 4).
+/// A frame that caches nothing, and its bytes. Its owner may fill the bytes without a latch (rule
+/// 4).
 pub(crate) struct OwnedFrame {
     pub(crate) number: u32,
     pub(crate) slot: PageSlot,
@@ -67,7 +67,7 @@ pub(crate) struct Install {
 }
 
 impl Frame {
-    /// A frame whose slot somebody owns.
+    /// A frame whose slot has an owner.
     pub(crate) fn owned() -> Frame {
         Frame {
             latch: RwLock::new(None),
@@ -81,7 +81,7 @@ impl Frame {
         }
     }
 
-    /// The page that is cached here. Stable under the latch or a pin.
+    /// The cached page. Stable under the latch or a pin.
     pub(crate) fn page(&self) -> Option<PageId> {
         let word = self.page.load(Ordering::Acquire);
         (word != NO_PAGE).then(|| PageId::from_u64(word))
@@ -92,12 +92,12 @@ impl Frame {
         self.page.load(Ordering::Acquire) == page.to_u64()
     }
 
-    /// Counts the changes of this frame's content; never goes back.
+    /// Counts the changes of the frame's content; never goes back.
     pub(crate) fn version(&self) -> u64 {
         self.version.load(Ordering::Acquire)
     }
 
-    /// Says that the content is about to differ from every earlier image. Under the exclusive latch.
+    /// Marks the content as about to differ from every earlier image. Under the exclusive latch.
     pub(crate) fn bump_version(&self) -> u64 {
         let version = self.version.load(Ordering::Relaxed) + 1;
         self.version.store(version, Ordering::Release);
@@ -147,7 +147,7 @@ impl Frame {
         debug_assert!(before != 0 && before != CLAIMED, "a pin is ended once");
     }
 
-    /// Takes the frame for eviction if nobody has pinned it (rule 3).
+    /// Claims the frame for eviction if no thread has pinned it (rule 3).
     pub(crate) fn try_claim(&self) -> bool {
         self.pins.compare_exchange(0, CLAIMED, Ordering::AcqRel, Ordering::Relaxed).is_ok()
     }
@@ -157,12 +157,12 @@ impl Frame {
         self.pins.store(0, Ordering::Release);
     }
 
-    /// Whether nobody has pinned or claimed the frame. A hint.
+    /// Whether the frame is neither pinned nor claimed. A hint.
     pub(crate) fn looks_evictable(&self) -> bool {
         self.pins.load(Ordering::Relaxed) == 0
     }
 
-    /// Remembers that the page was wanted. Written only until the count is full.
+    /// Counts a use of the page. Writes only until the count is full.
     pub(crate) fn touch(&self, access: Access) {
         let reference = self.reference.load(Ordering::Relaxed);
         if access == Access::Normal && reference < MAX_REFERENCE {
@@ -170,12 +170,12 @@ impl Frame {
         }
     }
 
-    /// Whether nobody but scans wanted the page since the clock last passed.
+    /// Whether only scans used the page since the clock last passed.
     pub(crate) fn is_cold(&self) -> bool {
         self.reference.load(Ordering::Relaxed) == 0
     }
 
-    /// The clock passes: true if the page was not wanted for long enough to go.
+    /// The clock passes. True if the page was unused for long enough to be evicted.
     pub(crate) fn grow_cold(&self) -> bool {
         let reference = self.reference.load(Ordering::Relaxed);
         if reference > 0 {
@@ -184,8 +184,8 @@ impl Frame {
         reference == 0
     }
 
-    /// Puts a slot in place, so that the frame caches a page. The caller owned the frame; the latch waits
-    /// at most for a thread that is about to see that it came to the wrong frame (rule 2).
+    /// Puts a slot in place, so that the frame caches a page. The caller owned the frame. The latch
+    /// waits at most for a thread that is about to notice that it came to the wrong frame (rule 2).
     pub(crate) fn install(&self, slot: PageSlot, install: &Install) -> ExclusiveLatch<'_> {
         let mut latch = self.latch.write();
         let lsn = slot.lsn();
@@ -200,7 +200,7 @@ impl Frame {
         latch
     }
 
-    /// The page is cached here no more. Under the exclusive latch; the slot stays for the caller to take.
+    /// The page is no longer cached here. Under the exclusive latch; the caller takes the slot.
     pub(crate) fn forget_page(&self) {
         self.page.store(NO_PAGE, Ordering::Release);
         self.bump_version();

@@ -6,7 +6,8 @@
 //!   PagePin          no latch, the page stays    nothing to read: take a guard
 //! ```
 //!
-//! A guard is let go before anything that waits, but another latch in the order of rule 5.
+//! A guard must be released before anything that waits, except another latch in the order of rule
+//! 5.
 
 use std::fmt;
 use std::ops::Deref;
@@ -18,7 +19,8 @@ use crate::frame::{ExclusiveLatch, Frame, SharedLatch};
 use crate::memory::slots::PageSlot;
 use crate::pool::BufferPool;
 
-/// The page is not cached: let go of every guard, [`BufferPool::load`] it, and run the operation again.
+/// The page is not cached: release every guard, [`BufferPool::load`] it, and run the operation
+/// again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("{0} is not cached")]
 pub struct Miss(pub PageId);
@@ -40,8 +42,8 @@ impl<'a> SharedGuard<'a> {
     }
 
     /// Counts the changes of the page since it was cached, for comparison with
-    /// [`crate::OptimisticGuard::version`]. To know whether a page changed while no guard was held, compare its
-    /// LSN: the page may have been dropped and loaded in between.
+    /// [`crate::OptimisticGuard::version`]. To find out whether a page changed while no guard was
+    /// held, compare its LSN: the page may have been dropped and loaded in between.
     #[must_use]
     pub fn version(&self) -> u64 {
         self.frame.version()
@@ -67,24 +69,26 @@ impl fmt::Debug for SharedGuard<'_> {
 enum Change {
     /// Nothing.
     None,
-    /// The page was zeroed for a new life and is not logged yet, or what it holds is not to be kept.
+    /// The page was zeroed for a new life and is not logged yet, or its content must not be kept.
     Created,
     /// Bytes were written and not logged.
     Written,
-    /// All that was written is in the log.
+    /// Everything written is in the log.
     Logged,
 }
 
 /// A page that is latched exclusively.
 ///
-/// A mini-transaction changes the page through [`ExclusiveGuard::page_mut`], appends its group to the log,
-/// and tells the group's end with [`ExclusiveGuard::mark_changed`] before it lets go. Other uses:
+/// A mini-transaction changes the page through [`ExclusiveGuard::page_mut`], appends its group to
+/// the log, and passes the group's end to [`ExclusiveGuard::mark_changed`] before it releases the
+/// guard. Other uses:
 ///
-/// * bytes written without `mark_changed` are a hint: others see them, but they are lost with the cached
-///   page, and nothing tells the page store;
-/// * a created page that is let go without `mark_changed` is dropped, as if it had not been created;
-/// * a panic between write and `mark_changed` ends the process: a half-changed page must not be read, and
-///   the log does not know of it.
+/// * bytes written without `mark_changed` are a hint: others see them, but they are lost with the
+///   cached page, and the page store does not learn of them;
+/// * a created page that is released without `mark_changed` is dropped, as if it had not been
+///   created;
+/// * a panic between a write and `mark_changed` ends the process: a half-changed page must not be
+///   read, and the log does not know of it.
 #[must_use]
 pub struct ExclusiveGuard<'a> {
     pool: &'a BufferPool,
@@ -93,12 +97,12 @@ pub struct ExclusiveGuard<'a> {
     page: PageId,
     latch: ExclusiveLatch<'a>,
     change: Change,
-    /// Behind the latch: dropped after it.
+    /// Declared after the latch, so it is dropped after it.
     images: ImagesToFree,
 }
 
-/// Has an image that was replaced freed soon: images are large and count against the pool's budget until then.
-/// Freeing those of other pages may come with it, so nothing is latched meanwhile.
+/// Frees a replaced image soon: images are large and count against the pool's budget until then. It
+/// may also free images of other pages, so it runs with nothing latched.
 #[derive(Debug, Default)]
 struct ImagesToFree {
     are_there: bool,
@@ -137,7 +141,7 @@ impl<'a> ExclusiveGuard<'a> {
         guard
     }
 
-    /// Which page this is, whatever its bytes say.
+    /// The page's id, whatever its bytes say.
     #[must_use]
     pub fn id(&self) -> PageId {
         self.page
@@ -152,11 +156,11 @@ impl<'a> ExclusiveGuard<'a> {
         self.latch.as_deref_mut().expect("a latched page has its bytes")
     }
 
-    /// Stamps the page: what was written so far is in the log, in a group that ends at `end`. The page is
-    /// dirty until the page store is known to have this version.
+    /// Stamps the page: everything written so far is in the log, in a group that ends at `end`. The
+    /// page is dirty until the page store is known to have this version.
     ///
     /// # Panics
-    /// If the page has a later LSN: the log would not give this page.
+    /// If the page has a later LSN: the log could not reproduce this page.
     pub fn mark_changed(&mut self, end: Lsn) {
         let page = self.latch.as_deref_mut().expect("a latched page has its bytes");
         let last = self.frame.lsn();
@@ -172,13 +176,13 @@ impl<'a> ExclusiveGuard<'a> {
         self.change != Change::None
     }
 
-    /// As [`SharedGuard::version`]; moves on when a guard that changed the page is let go.
+    /// As [`SharedGuard::version`]; advances when a guard that changed the page is released.
     #[must_use]
     pub fn version(&self) -> u64 {
         self.frame.version()
     }
 
-    /// Lets go of the page and drops it from the pool, with whatever was written to it.
+    /// Releases the page and drops it from the pool, with everything written to it.
     pub(crate) fn discard(mut self) {
         self.change = Change::Created;
     }
@@ -227,7 +231,8 @@ impl Drop for ExclusiveGuard<'_> {
     }
 }
 
-/// Keeps a page cached, without a latch. Meant to be short: from a load to the rerun of the operation.
+/// Keeps a page cached, without a latch. For short periods: from a load to the rerun of the
+/// operation.
 #[must_use]
 pub struct PagePin<'a> {
     frame: &'a Frame,

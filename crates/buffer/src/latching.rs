@@ -6,9 +6,9 @@
 //!                             └─ pin, is it this page's frame?, wait for the latch, unpin ── guard
 //! ```
 //!
-//! A thread may hold latches of other pages when it waits here. It waits only for a latch that its page
-//! keeps as long as it waits, because it has pinned the frame first; without the pin the frame could go to
-//! a page that stands elsewhere in the latch order of rule 5, and two threads could wait for each other.
+//! A thread may hold latches of other pages while it waits here. It pins the frame before it waits,
+//! so the latch belongs to its page for the whole wait. Without the pin, the frame could go to a
+//! page elsewhere in the latch order of rule 5, and two threads could wait for each other.
 
 use firn_base::PageId;
 
@@ -27,7 +27,7 @@ impl BufferPool {
         self.shared_for(page, Access::Normal)
     }
 
-    /// As [`BufferPool::shared`]; an access by a scan does not keep the page cached any longer.
+    /// As [`BufferPool::shared`]; an access by a scan does not prolong the page's stay in the pool.
     ///
     /// # Errors
     /// [`Miss`] if the page is not cached.
@@ -42,7 +42,7 @@ impl BufferPool {
         }
     }
 
-    /// Latches a cached page for writing. Waits for whoever has it latched.
+    /// Latches a cached page for writing. Waits for every holder of its latch.
     ///
     /// # Errors
     /// [`Miss`] if the page is not cached.
@@ -52,8 +52,8 @@ impl BufferPool {
         Ok(ExclusiveGuard::new(self, number, page, latch))
     }
 
-    /// Latches a cached page for writing if nobody has it latched, else `None`. Does not block, so that it
-    /// may be called against the latch order (rule 5).
+    /// Latches a cached page for writing if no thread has it latched, else `None`. Does not block,
+    /// so it may be called against the latch order (rule 5).
     ///
     /// # Errors
     /// [`Miss`] if the page is not cached.
@@ -63,7 +63,7 @@ impl BufferPool {
         Ok(Some(ExclusiveGuard::new(self, number, page, latch)))
     }
 
-    /// As [`BufferPool::try_exclusive`], for what does not count as a use of the page.
+    /// As [`BufferPool::try_exclusive`], for an access that does not count as a use of the page.
     pub(crate) fn try_latch_exclusive(
         &self,
         page: PageId,
@@ -77,7 +77,7 @@ impl BufferPool {
         }
     }
 
-    /// The frame that caches `page` and its exclusive latch; waits for the latch.
+    /// The frame that caches `page`, with its exclusive latch; waits for the latch.
     pub(crate) fn latch_exclusive(&self, page: PageId) -> Option<(u32, ExclusiveLatch<'_>)> {
         loop {
             let (number, frame) = self.frame_of(page)?;
@@ -118,7 +118,7 @@ impl BufferPool {
                 return latch;
             }
         }
-        // Somebody is just taking the page out, or has given up to.
+        // Marked for eviction. The mark may be stale.
         yield_now();
         None
     }

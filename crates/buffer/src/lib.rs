@@ -1,4 +1,4 @@
-//! The buffer pool: the pages that a node has in memory.
+//! The buffer pool: a node's pages in memory.
 //!
 //! ```text
 //!            operation                          pool                          page store
@@ -11,8 +11,8 @@
 //!                                       (both only with a store in the same address space)
 //! ```
 //!
-//! Nothing is flushed to be durable: a page is a cache of the log, and a frame may be dropped as soon as the
-//! log up to its LSN is. Relations that hold for a cached page:
+//! The pool never flushes a page to make it durable: a page is a cache of the log, and a frame may
+//! be dropped as soon as the log up to its LSN is durable. Relations that hold for a cached page:
 //!
 //! ```text
 //!   page.lsn = frame.lsn                     under the latch, from `mark_changed` on

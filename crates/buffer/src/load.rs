@@ -1,4 +1,4 @@
-//! Bringing pages in. Everything here may wait and is called with no guard held (rule 4).
+//! Loading pages. Everything here may wait and is called with no guard held (rule 4).
 
 use firn_api::{PageRead, PageRequest, PageStoreError, PageVersion};
 use firn_base::{Lsn, PageId};
@@ -11,22 +11,22 @@ use crate::pool::BufferPool;
 use crate::statistics::Counter;
 use crate::sync::yield_now;
 
-/// How a page is brought in.
+/// How a page is loaded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct LoadOptions {
     /// How long to keep it.
     pub access: Access,
-    /// What is loaded includes every log group that ends at or before this position. A page that is cached
-    /// counts as the newest.
+    /// The loaded version includes every log group that ends at or before this position. A cached
+    /// page counts as the newest version.
     pub at_least: Lsn,
 }
 
 impl BufferPool {
-    /// Brings a page in, unless it is cached. It stays until the pin is dropped. Blocks for I/O and for room;
-    /// called with no guard held.
+    /// Loads a page, unless it is cached. It stays cached until the pin is dropped. Blocks for I/O
+    /// and for room; called with no guard held.
     ///
     /// # Errors
-    /// What the page store said. Nothing is remembered: the next call tries again.
+    /// The page store's error. It is not remembered: the next call tries again.
     pub fn load(&self, page: PageId) -> Result<PagePin<'_>, PageStoreError> {
         self.load_with(page, LoadOptions::default())
     }
@@ -53,7 +53,7 @@ impl BufferPool {
                     self.counters.count(Counter::LoadsJoined);
                     flight.wait()
                 }
-                // Somebody is about to evict it, or has given up to.
+                // Marked for eviction. The mark may be stale.
                 Boarding::Cached => {
                     yield_now();
                     Outcome::Again
@@ -67,8 +67,8 @@ impl BufferPool {
         }
     }
 
-    /// Says that these pages are wanted soon; they are read in the background. Errors come up when the page is
-    /// loaded; what does not fit the queue is forgotten. Does not block.
+    /// Announces that these pages will be needed soon; they are read in the background. Errors
+    /// appear when the page is loaded; what does not fit the queue is dropped. Does not block.
     pub fn prefetch(&self, pages: &[PageId]) {
         self.prefetch_for(pages, Access::Normal);
     }
@@ -92,8 +92,8 @@ impl BufferPool {
     }
 }
 
-/// The thread that reads a page for all that want it. If it is dropped before the load has landed (the
-/// store panicked), it tells its joiners.
+/// The thread that reads a page for all threads that want it. If it is dropped before the load has
+/// landed (the store panicked), it tells its joiners.
 pub(crate) struct Leader<'a> {
     pool: &'a BufferPool,
     page: PageId,
@@ -125,18 +125,18 @@ impl<'a> Leader<'a> {
         }
     }
 
-    /// What is to be read now, at least as new as `at_least`.
+    /// The read to make now, at least as new as `at_least`.
     pub(crate) fn request(&self, at_least: Lsn) -> PageRequest {
         let at_least = at_least.max(self.pool.flights.newest_dropped(self.page));
         PageRequest { page: self.page, version: self.pool.read_point.version(at_least) }
     }
 
-    /// Where the page goes, until the load has landed.
+    /// The page's bytes, until the load has landed.
     pub(crate) fn page_mut(&mut self) -> &mut PageBuf {
         &mut self.frame.as_mut().expect("a leader has a frame until it lands").slot
     }
 
-    /// Puts in place what was read for `version`, unless it has to be read again.
+    /// Puts the page read for `version` in place, unless it must be read again.
     pub(crate) fn land(
         &mut self,
         version: PageRead,
@@ -195,7 +195,7 @@ impl Drop for Leader<'_> {
     }
 }
 
-/// Whether the reply is what was asked for.
+/// Whether the reply matches the request.
 fn check(
     page: PageId,
     version: PageRead,

@@ -1,13 +1,13 @@
 //! Reading inner tree nodes without a latch.
 //!
-//! A descent through a B-link tree reads one inner node per level and writes nothing that other threads
-//! write: the node is read from its *published image*, an immutable copy that is replaced after each change
-//! and freed by epochs. What is read is a version that really was, at most slightly old; a B-link tree takes
-//! that, since a reader that comes too far left moves right.
+//! A descent through a B-link tree reads one inner node per level and writes nothing that other
+//! threads write. It reads the node's *published image*, an immutable copy that is replaced after
+//! each change and freed by epochs. The copy is a version that really existed, at most slightly
+//! old. A B-link tree tolerates that: a reader that lands too far left moves right.
 //!
-//! PolarIndex (000 §4.1) reads the page itself and then looks whether its version moved. In Rust a read that
-//! races with a write is undefined behaviour, and every decoder would have to survive torn bytes; inner nodes
-//! change rarely and are few, so that a copy per change is cheap
+//! PolarIndex (000 §4.1) reads the page itself and then checks whether its version moved. In Rust,
+//! a read that races with a write is undefined behaviour, and every decoder would have to survive
+//! torn bytes. Inner nodes are few and change rarely, so a copy per change is cheap
 //! (docs/decisions/2026-11-21-published-images-of-inner-nodes.md).
 
 use std::fmt;
@@ -31,13 +31,13 @@ pub struct OptimisticGuard<'g> {
 }
 
 impl OptimisticGuard<'_> {
-    /// Whether no change was let go since this version. A change may be under way.
+    /// Whether no change was completed after this version. A change may be in progress.
     #[must_use]
     pub fn is_current(&self) -> bool {
         self.frame.version() == self.image.version
     }
 
-    /// The version that this is an image of, as [`crate::SharedGuard::version`] counts.
+    /// The version of this image, counted as in [`crate::SharedGuard::version`].
     #[must_use]
     pub fn version(&self) -> u64 {
         self.image.version
@@ -59,9 +59,9 @@ impl fmt::Debug for OptimisticGuard<'_> {
 }
 
 impl BufferPool {
-    /// Reads an inner tree node without a latch. `None` if the page has no published image: it is no inner
-    /// node, or is just being changed for the first time, or there are too many images; take a
-    /// [`BufferPool::shared`] guard then. Does not block.
+    /// Reads an inner tree node without a latch. `None` if the page has no published image: it is
+    /// not an inner node, or it is being changed for the first time, or there are too many images.
+    /// Take a [`BufferPool::shared`] guard then. Does not block.
     ///
     /// # Errors
     /// [`Miss`] if the page is not cached.
@@ -93,7 +93,7 @@ impl BufferPool {
         if content.kind() != Some(PageKind::TreeInner) {
             return None;
         }
-        // No change is let go while the latch is held, so the version is the content's (rule 7).
+        // No change completes while the latch is held, so the version is the content's (rule 7).
         let image = self.copy_for_publication(page, frame.version(), content)?;
         frame.image.publish_first(image, epoch)
     }

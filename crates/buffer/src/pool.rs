@@ -1,4 +1,4 @@
-//! The pool itself: what it is made of, how it is started and stopped, and what it tells.
+//! The pool itself: its parts, its start and end, and its statistics.
 
 use std::sync::{Arc, Weak};
 
@@ -25,29 +25,29 @@ pub const MIN_FRAMES: usize = if cfg!(feature = "shuttle") { 4 } else { 32 };
 const IMAGE_SHARE: usize = 16;
 const MIN_IMAGES: usize = 4;
 
-/// Says how far the log is durable. Does not block.
+/// Returns the end of the durable log. Does not block.
 pub type DurableLsn = Arc<dyn Fn() -> Lsn + Send + Sync>;
-/// Asks for the log to be made durable up to a position soon. Does not block.
+/// Asks for the log to become durable up to a position soon. Does not block.
 pub type RequestDurable = Arc<dyn Fn(Lsn) + Send + Sync>;
 
 /// How a pool is set up.
 #[derive(Clone)]
 pub struct BufferPoolOptions {
-    /// What pages, published images and their bookkeeping may take together. The table from page to frame
-    /// comes on top: four bytes per page that was ever cached.
+    /// The budget for pages, published images and their bookkeeping together. The table from page
+    /// to frame comes on top: four bytes per page that was ever cached.
     pub budget_bytes: usize,
-    /// Tasks that read ahead, each with one call of the page store under way; 0:
+    /// Tasks that read ahead, each with one call of the page store in progress; 0:
     /// [`BufferPool::prefetch`] does nothing.
     pub prefetch_tasks: usize,
     /// Whether a task keeps a stock of free frames. Without it every load makes its own room.
     pub clean_ahead: bool,
-    /// Called when no page can go until the log is durable up to here. Without it the pool waits for the log
-    /// writer to come by.
+    /// Called when no page can be evicted until the log is durable up to this position. Without it,
+    /// the pool waits for the log writer to get there.
     pub request_durable: Option<RequestDurable>,
 }
 
 impl BufferPoolOptions {
-    /// The usual set-up within `budget_bytes`.
+    /// The usual settings within `budget_bytes`.
     #[must_use]
     pub fn with_budget(budget_bytes: usize) -> BufferPoolOptions {
         BufferPoolOptions {
@@ -69,12 +69,12 @@ impl BufferPoolOptions {
     }
 }
 
-/// The pages that a node has in memory. See the crate's page.
+/// The pages that a node has in memory. See the crate documentation.
 pub struct BufferPool {
     pub(crate) store: Arc<dyn PageStore>,
-    /// What the store takes dirty pages by; without it the log alone brings them there.
+    /// How the store takes dirty pages; without it, only the log brings changes there.
     pub(crate) local_images: Option<Arc<dyn LocalImages>>,
-    /// What is told of pages that come, change and go.
+    /// Learns of pages that come, change and go.
     pub(crate) tier: Option<Arc<dyn PageTier>>,
     pub(crate) durable: DurableLsn,
     pub(crate) read_point: ReadPoint,
@@ -90,17 +90,18 @@ pub struct BufferPool {
     tasks: Mutex<Vec<Box<dyn TaskHandle>>>,
     prefetching: bool,
     pub(crate) turns: Allowance,
-    /// Frames that are set aside for new pages.
+    /// Frames reserved for new pages.
     pub(crate) reserved: Allowance,
     /// Frames without memory, see [`BufferPool::withhold`].
     withheld: Mutex<Vec<OwnedFrame>>,
-    /// There until the pool is dropped.
+    /// Present until the pool is dropped.
     memory: Option<FrameMemory>,
 }
 
 impl BufferPool {
-    /// Makes a pool that shows the newest version of every page, names itself to `store` as the source of
-    /// newer images if the store wants any, and starts the pool's tasks. They end when the pool is dropped or shut down.
+    /// Makes a pool that shows the newest version of every page, registers it with `store` as a
+    /// source of newer images if the store wants any, and starts the pool's tasks. They end when
+    /// the pool is dropped or shut down.
     ///
     /// # Panics
     /// If there is no address space for the budget.
@@ -129,7 +130,7 @@ impl BufferPool {
         let (memory, slots) = FrameMemory::map(count);
         let local_images = match read_point {
             ReadPoint::Newest => Arc::clone(&store).local_images(),
-            // An older image than the newest is of no use to the store.
+            // The store has no use for an image older than the newest.
             ReadPoint::Applied(_) => None,
         };
         Arc::new(BufferPool {
@@ -160,8 +161,8 @@ impl BufferPool {
         *self.tasks.lock() = background::start(env, self, options);
     }
 
-    /// Stops the pool's tasks and waits for their end. Pages stay readable. Called with no guard held, and
-    /// not by a task of the pool.
+    /// Stops the pool's tasks and waits until they have ended. Pages stay readable. Called with no
+    /// guard held, and not by a task of the pool.
     pub fn shutdown(&self) {
         self.signals.stop();
         let tasks = std::mem::take(&mut *self.tasks.lock());
@@ -182,10 +183,11 @@ impl BufferPool {
         self.frame_of(page).is_some_and(|(_, frame)| frame.caches(page))
     }
 
-    /// Makes the pool do with `bytes` less than its budget, because other parts of the process need them: pages
-    /// are evicted and their memory goes back to the operating system, as far as that is possible at once;
-    /// the caller comes again. Half of the pool stays in any case. What is not withheld any more is used for
-    /// pages again. Returns what is withheld now, in bytes. Called with no guard held, by one thread.
+    /// Shrinks the pool to `bytes` less than its budget, because other parts of the process need
+    /// the memory. Pages are evicted and their memory returns to the operating system, as far as
+    /// that is possible at once; the caller calls again for the rest. Half of the pool stays in any
+    /// case. Memory that is no longer withheld is used for pages again. Returns the bytes withheld
+    /// now. Called with no guard held, by one thread.
     pub fn withhold(&self, bytes: usize) -> usize {
         let most = self.frames.len().saturating_sub((self.frames.len() / 2).max(MIN_FRAMES));
         let target = bytes.div_ceil(PAGE_SIZE).min(most);
@@ -204,13 +206,13 @@ impl BufferPool {
         }
     }
 
-    /// What [`BufferPool::withhold`] keeps from being used, in bytes.
+    /// The bytes that [`BufferPool::withhold`] keeps from being used.
     #[must_use]
     pub fn withheld_bytes(&self) -> usize {
         self.withheld.lock().len() * PAGE_SIZE
     }
 
-    /// Bytes that pages, published images and bookkeeping take now.
+    /// Bytes that pages, published images and bookkeeping use now.
     #[must_use]
     pub fn resident_bytes(&self) -> usize {
         let used = self.frames.len() - self.free.count() - self.withheld.lock().len();
@@ -220,16 +222,17 @@ impl BufferPool {
             + self.translation.size_bytes()
     }
 
-    /// What happened since the pool was started.
+    /// Counts since the pool was started.
     #[must_use]
     pub fn statistics(&self) -> PoolStatistics {
         self.counters.read()
     }
 
-    /// Says that `page` was changed elsewhere, in a durable log group that ends at `lsn`. An older cached
-    /// version is dropped, and a load that is under way begins again: guards taken after this call show
-    /// the page as of `lsn` or later. A pool at an applied position does nothing until that position
-    /// includes the change. Waits for the page's latch; called with no guard held.
+    /// Reports that `page` was changed elsewhere, in a durable log group that ends at `lsn`. An
+    /// older cached version is dropped, and a load in progress begins again: guards taken after
+    /// this call show the page as of `lsn` or later. A pool at an applied position does nothing
+    /// until that position includes the change. Waits for the page's latch; called with no guard
+    /// held.
     pub fn invalidate(&self, page: PageId, lsn: Lsn) {
         if !self.read_point.includes(lsn) {
             return;
@@ -244,8 +247,9 @@ impl BufferPool {
         }
     }
 
-    /// Drops every cached page of `space` without offering it: the space is being dropped, its drop is in
-    /// the log, and no operation comes to its pages any more. Waits for latches; called with no guard held.
+    /// Drops every cached page of `space` without offering it. The space is being dropped, the
+    /// record of the drop is in the log, and no operation uses its pages any more. Waits for
+    /// latches; called with no guard held.
     pub fn discard_space(&self, space: SpaceId) {
         self.signals.forget_prefetches(space);
         self.flights.supersede_space(space);
@@ -265,7 +269,7 @@ impl BufferPool {
         &self.frames[number as usize]
     }
 
-    /// The frame that most likely caches `page` (rule 2).
+    /// The frame that probably caches `page` (rule 2).
     pub(crate) fn frame_of(&self, page: PageId) -> Option<(u32, &Frame)> {
         let number = self.translation.lookup(page)?;
         Some((number, self.frames.get(number as usize)?))
@@ -280,7 +284,7 @@ impl BufferPool {
             return false;
         }
         into.bytes_mut().copy_from_slice(content.bytes());
-        // Were the image lost on its way, the store would find the version in its log: rule 8.
+        // If the image were lost on its way, the store would find the version in its log: rule 8.
         frame.note_stored(lsn);
         true
     }
@@ -292,14 +296,15 @@ impl Drop for BufferPool {
         let mut slots: Vec<PageSlot> = self.free.take_all();
         slots.extend(self.withheld.lock().drain(..).map(|frame| frame.slot));
         slots.extend(self.frames.iter().filter_map(|frame| frame.latch.write().take()));
-        // A slot is missing only if a thread panicked while it owned a frame; the mapping then stays.
+        // A slot is missing only if a thread panicked while it owned a frame; the mapping then
+        // stays.
         if let Some(memory) = self.memory.take().filter(|_| slots.len() == self.frames.len()) {
             memory.unmap(slots);
         }
     }
 }
 
-/// What the page store asks for newer images; does not keep the pool alive.
+/// Through this the page store asks for newer images; does not keep the pool alive.
 struct CachedImages(Weak<BufferPool>);
 
 impl ImageSource for CachedImages {

@@ -1,4 +1,4 @@
-//! Which versions of its pages a pool shows: the newest, or those of an applied position.
+//! Which versions of its pages a pool shows: the newest, or those at an applied position.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -21,7 +21,7 @@ pub(crate) struct AppliedPosition {
     announced: AtomicU64,
     shown: AtomicU64,
     moved: Event,
-    /// Keeps the versions that are read.
+    /// Keeps the versions that the pool reads.
     lease: Arc<dyn PageLease>,
 }
 
@@ -30,7 +30,7 @@ impl ReadPoint {
         matches!(self, ReadPoint::Applied(_))
     }
 
-    /// Whether a change that ends at `lsn` is to be seen.
+    /// Whether a change that ends at `lsn` is visible.
     pub(crate) fn includes(&self, lsn: Lsn) -> bool {
         match self {
             ReadPoint::Newest => true,
@@ -38,7 +38,7 @@ impl ReadPoint {
         }
     }
 
-    /// What a load reads now.
+    /// The version that a load reads now.
     pub(crate) fn version(&self, at_least: Lsn) -> PageRead {
         match self {
             ReadPoint::Newest => PageRead::Latest { at_least },
@@ -46,7 +46,7 @@ impl ReadPoint {
         }
     }
 
-    /// Whether loads read a later position than `version` by now. The lease may have moved on with it.
+    /// Whether loads by now read a later position than `version`. The lease may have moved along.
     pub(crate) fn has_passed(&self, version: PageRead) -> bool {
         match self {
             ReadPoint::Newest => false,
@@ -54,7 +54,7 @@ impl ReadPoint {
         }
     }
 
-    /// Waits until a page of `version` may be seen.
+    /// Waits until a page of `version` may be shown.
     pub(crate) fn wait_until_shown(&self, version: PageRead) {
         if let ReadPoint::Applied(position) = self {
             position.wait_until_shown(version.position(), None);
@@ -73,7 +73,7 @@ impl AppliedPosition {
         }
     }
 
-    /// The end of the last group that is applied as a whole.
+    /// The end of the last completely applied group.
     pub(crate) fn shown(&self) -> Lsn {
         Lsn(self.shown.load(Ordering::SeqCst))
     }
@@ -94,7 +94,7 @@ impl AppliedPosition {
         self.moved.notify_all();
     }
 
-    /// Waits until `lsn` is shown; false if `timeout` has passed before.
+    /// Waits until `lsn` is shown; false if `timeout` passes first.
     pub(crate) fn wait_until_shown(&self, lsn: Lsn, timeout: Option<Duration>) -> bool {
         self.moved.wait_until(timeout, || lsn <= self.shown())
     }

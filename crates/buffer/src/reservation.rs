@@ -1,4 +1,4 @@
-//! New pages. Frames are reserved first, with nothing held, so that creating a page in the middle of a
+//! New pages. Frames are reserved first, with nothing held, so that creating a page inside a
 //! mini-transaction neither waits nor fails (rule 4).
 
 use std::fmt;
@@ -9,7 +9,7 @@ use crate::frame::{Access, Install, OwnedFrame};
 use crate::guard::ExclusiveGuard;
 use crate::pool::BufferPool;
 
-/// Frames that are set aside for pages to be created. What is left goes back when it is dropped.
+/// Frames reserved for new pages. Unused frames are returned when it is dropped.
 #[must_use]
 pub struct FrameReservation<'a> {
     pool: &'a BufferPool,
@@ -41,23 +41,24 @@ impl Drop for FrameReservation<'_> {
 }
 
 impl BufferPool {
-    /// Sets `count` frames aside. Blocks for room; called with no guard held, and by nobody who has a
-    /// reservation or a [`crate::Turn`].
+    /// Reserves `count` frames. Blocks for room; called with no guard held, and not by a thread
+    /// that has a reservation or a [`crate::Turn`].
     ///
     /// # Panics
-    /// If more than a quarter of the pool is asked for.
+    /// If more than a quarter of the pool is requested.
     pub fn reserve(&self, count: usize) -> FrameReservation<'_> {
         assert!(count <= self.frame_count() / 4, "too many frames to reserve at once");
         self.reserved.take(count);
         FrameReservation { pool: self, frames: self.take_frames(count), count }
     }
 
-    /// Begins the life of a page: zeroed, latched exclusively, cached. If an earlier life of the page is still
-    /// cached, its frame is used; readers that came by an old pointer are waited for, as for any latch. If
-    /// the guard is let go without [`ExclusiveGuard::mark_changed`], the page is dropped again. No I/O.
+    /// Begins the life of a page: zeroed, latched exclusively, cached. If an earlier life of the
+    /// page is still cached, its frame is used; the call waits for readers that came by an old
+    /// pointer, as for any latch. If the guard is released without
+    /// [`ExclusiveGuard::mark_changed`], the page is dropped again. No I/O.
     ///
     /// # Panics
-    /// If the reservation is used up or of another pool.
+    /// If the reservation is exhausted or belongs to another pool.
     pub fn create<'a>(
         &'a self,
         reservation: &mut FrameReservation<'a>,
@@ -76,7 +77,7 @@ impl BufferPool {
         }
     }
 
-    /// Enters `page` in an owned frame; gives the frame back if the page is cached by now.
+    /// Enters `page` in an owned frame; returns the frame if the page is cached by now.
     fn enter_new(&self, frame: OwnedFrame, page: PageId) -> Result<ExclusiveGuard<'_>, OwnedFrame> {
         let OwnedFrame { number, mut slot } = frame;
         slot.set_lsn(Lsn(0));
@@ -86,7 +87,8 @@ impl BufferPool {
             }
             let install = Install { page, stored_lsn: Lsn(0), pins: 0, access: Access::Normal };
             let latch = self.frame(number).install(slot, &install);
-            // Entries are made under the mutex of the page's flight only (rule 6), and there was none.
+            // Entries are made only under the mutex of the page's flight (rule 6), and there was
+            // none.
             let entered = self.translation.insert(page, number);
             assert!(entered.is_ok(), "{page} was cached while it was created");
             self.tell_created(page);

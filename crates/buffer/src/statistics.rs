@@ -1,4 +1,4 @@
-//! What the pool counts, on counters that threads rarely share.
+//! The pool's counters, sharded so that threads rarely share one.
 
 // Not shuttle's: counters decide nothing.
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -8,7 +8,7 @@ use firn_base::task::thread_number;
 
 const SHARDS: usize = 32;
 
-/// What is counted; the index into a shard.
+/// The counters; each is an index into a shard.
 #[derive(Debug, Clone, Copy)]
 #[repr(usize)]
 pub(crate) enum Counter {
@@ -42,7 +42,7 @@ pub(crate) struct Counters {
     reads_in_flight: AtomicUsize,
 }
 
-/// A reading of a pool's counters. All count from the pool's start but `reads_in_flight`.
+/// A reading of a pool's counters. All except `reads_in_flight` count from the pool's start.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct PoolStatistics {
     /// Latches taken on a cached page.
@@ -51,29 +51,29 @@ pub struct PoolStatistics {
     pub optimistic_hits: u64,
     /// Reads of the page store.
     pub misses: u64,
-    /// Loads that waited for somebody else's read of the same page.
+    /// Loads that waited for another thread's read of the same page.
     pub loads_joined: u64,
     /// Reads that failed.
     pub loads_failed: u64,
-    /// Pages that were brought before an operation needed them.
+    /// Pages loaded before an operation needed them.
     pub prefetches: u64,
-    /// Pages dropped that the page store had.
+    /// Pages dropped because the page store had them.
     pub evictions_clean: u64,
     /// Pages dropped after the page store took them.
     pub evictions_offered: u64,
     /// Offers that the page store had no room for.
     pub offers_full: u64,
-    /// Waits because no page could go.
+    /// Waits because no page could be evicted.
     pub eviction_waits: u64,
     /// Shared latches that were not free at once.
     pub blocked_shared: u64,
     /// Exclusive latches that were not free at once.
     pub blocked_exclusive: u64,
-    /// Times that a waiter tried a latch again before it slept.
+    /// How often waiters tried a latch again before they slept.
     pub spins: u64,
     /// Images of inner nodes that were published.
     pub images_copied: u64,
-    /// Images that were not published because there were too many.
+    /// Images not published because there were too many.
     pub images_refused: u64,
     /// Log groups that moved the applied position.
     pub groups_applied: u64,
@@ -81,7 +81,7 @@ pub struct PoolStatistics {
     pub pages_applied: u64,
     /// Cached pages dropped because they were changed elsewhere.
     pub invalidations: u64,
-    /// Reads of the page store at this moment.
+    /// Reads of the page store in progress.
     pub reads_in_flight: u64,
 }
 

@@ -1,5 +1,5 @@
-//! A page store and a log that are as unhelpful as their contracts allow: a read gives the oldest version that
-//! it may give.
+//! A page store and a log that are as unhelpful as their contracts allow: a read returns the oldest
+//! version that it may return.
 
 pub(crate) mod logged;
 
@@ -19,7 +19,7 @@ use crate::{BufferPool, BufferPoolOptions, ExclusiveGuard};
 /// Where the tests' pages have their number.
 const NUMBER: usize = PAGE_HEADER_BYTES;
 
-/// What happens while a page is read.
+/// Called while a page is being read.
 type ReadHook = Arc<dyn Fn(PageId) + Send + Sync>;
 
 /// The log and the page store of a test.
@@ -29,13 +29,13 @@ pub(crate) struct World {
     end: AtomicU64,
     durable: AtomicU64,
     pub(crate) auto_durable: AtomicBool,
-    /// Offers that are taken before the store is full; refilled by `wait_for_room`.
+    /// Offers that the store takes before it is full; refilled by `wait_for_room`.
     pub(crate) room: AtomicUsize,
     pub(crate) room_per_wait: AtomicUsize,
     pub(crate) waits: AtomicUsize,
     pub(crate) reads: AtomicUsize,
     pub(crate) offers: AtomicUsize,
-    /// How many pages each call for several asked for.
+    /// The number of pages of each batch call.
     pub(crate) batches: Mutex<Vec<usize>>,
     pub(crate) broken: Mutex<HashSet<PageId>>,
     pub(crate) misplaced: Mutex<HashSet<PageId>>,
@@ -44,7 +44,7 @@ pub(crate) struct World {
     images: Mutex<Option<Arc<dyn ImageSource>>>,
 }
 
-/// What the log says of a page, and up to where the store has applied it.
+/// A page's versions in the log, and how far the store has applied them.
 #[derive(Default, Clone)]
 struct Versions {
     stored: u64,
@@ -61,7 +61,7 @@ pub(crate) fn number(page: &PageBuf) -> u64 {
 }
 
 impl World {
-    /// A log that is durable at once and a store with endless room and `count` pages.
+    /// A log that is durable at once, and a store with endless room and `count` pages.
     pub(crate) fn with_pages(count: u32) -> Arc<World> {
         let world = World {
             auto_durable: AtomicBool::new(true),
@@ -131,7 +131,7 @@ impl World {
 }
 
 impl Versions {
-    /// The oldest version that includes all up to `at_least` and what is stored.
+    /// The oldest version that includes everything up to `at_least` and everything stored.
     fn oldest_allowed(&self, at_least: Lsn) -> Option<(u64, PageKind, u64)> {
         let bound = at_least.0.max(self.stored);
         self.logged.iter().rev().find(|(lsn, ..)| *lsn <= bound).copied()

@@ -1,5 +1,5 @@
-//! What the pool tells a tier that stands before the page stores. Without a tier this is a look at an
-//! `Option`, on the way to a change or to the page store, and nothing on the way to a cached page.
+//! What the pool reports to a tier before the page stores. Without a tier, this costs a look at an
+//! `Option` on the way to a change or to the page store, and nothing on the way to a cached page.
 
 use firn_api::{PageStoreError, TierLatch, TierLatchMode};
 use firn_base::PageId;
@@ -8,8 +8,8 @@ use firn_format::page::PageBuf;
 use crate::pool::BufferPool;
 
 impl BufferPool {
-    /// Latches a page for all nodes that share a memory pool; `None` if this node shares none. Blocks;
-    /// called with no guard held.
+    /// Latches a page across all nodes that share a memory pool; `None` if this node shares none.
+    /// Blocks; called with no guard held.
     ///
     /// # Errors
     /// What the tier said.
@@ -21,21 +21,21 @@ impl BufferPool {
         self.tier.as_ref().map(|tier| tier.latch(page, mode)).transpose()
     }
 
-    /// A page has come into the pool without being read. Under its exclusive latch.
+    /// A page came into the pool without being read. Under its exclusive latch.
     pub(crate) fn tell_created(&self, page: PageId) {
         if let Some(tier) = &self.tier {
             tier.created(page);
         }
     }
 
-    /// A cached page is about to be changed. Under its exclusive latch.
+    /// A cached page is about to change. Under its exclusive latch.
     pub(crate) fn tell_changing(&self, page: PageId) {
         if let Some(tier) = &self.tier {
             tier.changing(page);
         }
     }
 
-    /// A page that was read or created is not cached, or no longer.
+    /// A page that was read or created is not cached, or no longer cached.
     pub(crate) fn tell_released(&self, page: PageId, image: Option<&PageBuf>) {
         if let Some(tier) = &self.tier {
             tier.released(page, image);

@@ -5,10 +5,11 @@
 //!             1024 entries, by 10 bits of the space number, then of the page number
 //! ```
 //!
-//! A tree is as high as its largest number needs, so a small database is two nodes deep. Nodes are never
-//! freed, only used again after their space was dropped: a lookup that is overtaken by a drop reads entries
-//! that now mean something else, comes to no frame or to the wrong one, and the frame says which page it
-//! caches (rule 2). Costs four bytes per page that was ever cached, until its space is dropped.
+//! A tree is as high as its largest number needs, so a small database is two nodes deep. Nodes are
+//! never freed, only reused after their space was dropped. A lookup that races with a drop reads
+//! entries that now mean something else and finds no frame or the wrong one; the frame says which
+//! page it caches (rule 2). Costs four bytes per page that was ever cached, until its space is
+//! dropped.
 
 use std::sync::OnceLock;
 
@@ -26,11 +27,11 @@ const HEIGHT_BITS: u32 = 3;
 type Node = [AtomicU32; NODE_ENTRIES];
 type Segment = Box<[Node]>;
 
-/// See the module's page.
+/// See the module documentation.
 pub(crate) struct Translation {
     spaces: AtomicU32,
     segments: Box<[OnceLock<Segment>]>,
-    /// Held shared to write an entry of a page, exclusively to add or take away nodes (rule 6).
+    /// Held shared to write a page's entry, exclusively to add or remove nodes (rule 6).
     structure: RwLock<Structure>,
 }
 
@@ -40,7 +41,7 @@ struct Structure {
     used: u32,
 }
 
-/// The root of a tree as it stands in one word: node and height, 0 for an empty tree.
+/// The root of a tree in one word: node and height, 0 for an empty tree.
 #[derive(Clone, Copy)]
 struct Root(u32);
 
@@ -76,12 +77,12 @@ impl Translation {
         }
     }
 
-    /// The frame that most likely caches `page`; ask the frame. Wait-free.
+    /// The frame that probably caches `page`; check with the frame. Wait-free.
     pub(crate) fn lookup(&self, page: PageId) -> Option<u32> {
         self.page_entry(page)?.load(Ordering::Acquire).checked_sub(1)
     }
 
-    /// Enters `frame` for `page`; the frame that is there already if there is one.
+    /// Enters `frame` for `page`; returns the frame already entered, if there is one.
     pub(crate) fn insert(&self, page: PageId, frame: u32) -> Result<(), u32> {
         let enter = |entry: &AtomicU32| {
             entry
@@ -99,16 +100,16 @@ impl Translation {
         enter(self.entry_or_grow(root, page.page_no.0, &mut structure))
     }
 
-    /// Takes `frame` out, if it is entered for `page`.
+    /// Removes `frame`, if it is entered for `page`.
     pub(crate) fn remove(&self, page: PageId, frame: u32) {
         let _shared = self.structure.read();
         if let Some(entry) = self.page_entry(page) {
-            // Somebody else's frame stays.
+            // Another thread's frame stays.
             let _ = entry.compare_exchange(frame + 1, 0, Ordering::AcqRel, Ordering::Relaxed);
         }
     }
 
-    /// The pages of `space` that are cached, in order, with their frames.
+    /// The cached pages of `space`, in order, with their frames.
     pub(crate) fn pages_of(&self, space: SpaceId) -> Vec<(PageId, u32)> {
         let _shared = self.structure.read();
         let mut pages = Vec::new();
@@ -121,7 +122,7 @@ impl Translation {
         pages
     }
 
-    /// Lets other spaces use the nodes of `space`, if none of its pages is cached any more.
+    /// Lets other spaces reuse the nodes of `space`, if none of its pages is cached any more.
     pub(crate) fn release(&self, space: SpaceId) {
         let mut structure = self.structure.write();
         let Some(entry) = self.entry(&self.spaces, space.0) else { return };
@@ -134,7 +135,7 @@ impl Translation {
         }
     }
 
-    /// Bytes that the nodes take.
+    /// Bytes that the nodes use.
     pub(crate) fn size_bytes(&self) -> usize {
         self.structure.read().used as usize * size_of::<Node>()
     }

@@ -1,13 +1,13 @@
-//! Bounds on what is kept in memory by those who wait: operations that pin the pages which they were missing,
-//! and frames that are set aside for new pages.
+//! Bounds on what waiting threads keep in memory: operations that pin the pages they were missing,
+//! and frames reserved for new pages.
 //!
 //! ```text
 //!   frames   ├── pinned by operations: ½ ──┤── reserved: ¼ ──┤── can always go: ¼ ──┤
 //! ```
 //!
-//! Without bounds, enough threads could each hold a few frames of a small pool and wait for one more. Whoever
-//! finds a bound reached waits with nothing pinned by this operation, so those who are inside come to their
-//! end. A reservation may be held by somebody who waits for a turn, not the other way round.
+//! Without bounds, enough threads could each hold a few frames of a small pool and wait for one
+//! more. An operation that reaches a bound waits with nothing pinned, so the operations inside can
+//! finish. A holder of a reservation may wait for a turn, but not the other way round.
 
 use crate::pool::BufferPool;
 use crate::sync::{AtomicU64, Event, Ordering};
@@ -28,7 +28,8 @@ impl Allowance {
         Allowance { limit, taken: AtomicU64::new(0), returned: Event::new() }
     }
 
-    /// Takes `count` units. Waits until there are so many; a request beyond the limit waits until all are there.
+    /// Takes `count` units. Waits until that many are available; a request beyond the limit waits
+    /// until all are.
     pub(crate) fn take(&self, count: usize) {
         let count = count as u64;
         let room = self.limit.max(count);
@@ -56,8 +57,8 @@ impl Drop for Turn<'_> {
 }
 
 impl BufferPool {
-    /// Waits until few enough operations keep pages pinned. Called with no guard held and no page pinned;
-    /// one turn for a thread.
+    /// Waits until few enough operations keep pages pinned. Called with no guard held and no page
+    /// pinned; one turn per thread.
     pub fn turn(&self) -> Turn<'_> {
         self.turns.take(1);
         Turn(&self.turns)

@@ -54,7 +54,7 @@ fn a_page_that_somebody_else_reads_is_not_read_twice() {
     let pool = world.pool(64);
     let weak = Arc::downgrade(&pool);
     *world.during_read.lock().unwrap() = Some(Arc::new(move |id: PageId| {
-        // The batch is under way when page 3 is being read, and reads only the others.
+        // The batch starts while page 3 is being read, and reads only the other pages.
         let pool = weak.upgrade().unwrap();
         while id == page(3) && pool.statistics().misses < 8 {
             yield_now();

@@ -16,7 +16,7 @@ fn change(pool: &BufferPool, world: &World, number: u32, value: u64) {
     world.change(&mut guard, PageKind::TreeLeaf, value);
 }
 
-/// Reads pages once, so that everything that can go goes.
+/// Reads pages once, so that everything evictable is evicted.
 fn read_others(pool: &BufferPool, numbers: std::ops::Range<u32>) {
     for number in numbers {
         drop(pool.load(page(number)).unwrap());
@@ -64,7 +64,7 @@ fn a_scan_leaves_the_working_set_alone() {
     for number in 100..2000 {
         let _pin = pool.load_with(page(number), SCAN).unwrap();
         drop(pool.shared_for(page(number), Access::Scan).unwrap());
-        // The working set is used meanwhile, each page once in 160 pages of the scan.
+        // The working set stays in use: each of its pages once per 160 pages of the scan.
         if number % 4 == 0 {
             drop(pool.load(page(next)).unwrap());
             drop(pool.shared(page(next)).unwrap());
@@ -99,7 +99,7 @@ fn a_page_that_was_copied_for_the_store_is_not_offered_again() {
     read_others(&pool, 1..200);
     assert!(!pool.contains(page(0)));
     assert_eq!(world.offers.load(Ordering::SeqCst), 0);
-    // The store of this test has thrown the copy away, and finds the version in the log.
+    // This test's store has thrown the copy away, and finds the version in the log.
     drop(pool.load(page(0)).unwrap());
     assert_eq!(number(&pool.shared(page(0)).unwrap()), 8);
 }
@@ -148,7 +148,7 @@ fn pages_stay_until_their_log_is_durable_and_the_log_is_asked_for() {
     let frames = pool.frame_count() as u32;
     (0..frames).for_each(|number| change(&pool, &world, number, 1));
     assert_eq!(pool.statistics().eviction_waits, 0);
-    // Nothing can go before the log has been asked for.
+    // Nothing can be evicted before the pool has asked for the log.
     change(&pool, &world, frames, 1);
     assert!(pool.statistics().eviction_waits >= 1);
     assert!(world.durable() > firn_base::Lsn(0));

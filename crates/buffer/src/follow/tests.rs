@@ -75,7 +75,7 @@ fn every_page_is_as_the_writer_had_it_at_the_position() {
     }
 }
 
-/// Every group gives all of four pages the next number.
+/// Every group sets all four pages to the next number.
 fn change_all(log: &LoggedPages, writer: &BufferPool, number: u64) {
     let bytes = number.to_le_bytes();
     let pages = (0..4).map(page);
@@ -87,7 +87,7 @@ fn format_pages(log: &LoggedPages, writer: &BufferPool, count: u32) {
     (0..count).for_each(|number| _ = log.change(writer, &[(page(number), HEADER)]));
 }
 
-/// Reads two pages that are latched together.
+/// Reads two pages latched together.
 fn read_pair(pool: &BufferPool, first: PageId, second: PageId) -> (u64, u64) {
     let mut _pin = None;
     loop {
@@ -127,7 +127,7 @@ fn a_group_is_seen_on_all_its_pages_or_on_none() {
                     assert_eq!(one, other, "pages {first} and {second}");
                     assert!(one >= newest, "from {newest} back to {one}");
                     newest = one;
-                    // Makes the four pages go now and then.
+                    // Evicts the four pages now and then.
                     for step in 0..(word >> 16) % 12 {
                         drop(pool.load(page(4 + (word >> 20) % 40 + step)).unwrap());
                     }
@@ -222,7 +222,7 @@ fn what_cannot_be_applied_is_refused_and_leaves_no_page_half_changed() {
     assert!(matches!(failure, Err(ApplyFailure::Damaged { .. })), "{failure:?}");
     assert_eq!((pool.applied_lsn(), number(&shown(&pool, page(0)).unwrap())), (Some(start), 0));
 
-    // The second page is no undo page.
+    // The second page is not an undo page.
     let wrong = Change::UndoLink { next: firn_base::PageNo(3) };
     let misfit = group_of(&[(page(0), set_number(&[7; 8])), (page(1), wrong)]);
     let failure = applier.apply(start, &Group::parse(&misfit).unwrap());

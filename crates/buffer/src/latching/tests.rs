@@ -75,7 +75,7 @@ fn changes_come_in_the_order_of_the_log() {
     pool.exclusive(page(0)).unwrap().mark_changed(firn_base::Lsn(1));
 }
 
-/// Set in the process that is to die.
+/// Set in the process that has to die.
 const HALF_CHANGE: &str = "FIRN_TEST_HALF_CHANGE";
 
 #[test]

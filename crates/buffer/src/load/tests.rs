@@ -77,7 +77,7 @@ fn a_joiner_that_needs_a_newer_version_gets_it() {
     let pool = world.pool(32);
     world.put(page(1), PageKind::TreeLeaf, 1);
     let newer = {
-        // The log goes on; the store may give the old version unless it is told.
+        // The log grows; the store may return the old version unless it learns of that.
         let mut reservation = pool.reserve(1);
         let mut guard = pool.create(&mut reservation, page(2));
         world.change(&mut guard, PageKind::TreeLeaf, 0);
@@ -109,7 +109,7 @@ fn what_was_read_before_a_page_was_created_is_thrown_away() {
         let mut guard = pool.create(&mut reservation, id);
         world.change(&mut guard, PageKind::TreeLeaf, 77);
         drop((guard, reservation));
-        // The new version is dropped again before the old one has arrived.
+        // The new version is evicted again before the old one has arrived.
         (1..100).for_each(|number| drop(pool.load(page(number)).unwrap()));
         assert!(!pool.contains(id));
     }));

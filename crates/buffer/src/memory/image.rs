@@ -7,7 +7,8 @@
 //!           ► epoch guard that could have seen it is gone
 //! ```
 //!
-//! The number of images of a pool is bounded by an [`ImageBudget`], images that wait to be freed included.
+//! An [`ImageBudget`] bounds the number of images of a pool, including images that wait to be
+//! freed.
 
 use std::sync::Arc;
 
@@ -15,7 +16,7 @@ use crossbeam_epoch::{Atomic, Guard, Owned, Shared};
 use firn_base::PageId;
 use firn_format::page::PageBuf;
 
-// Not shuttle's: the budget decides nothing but how many copies there are.
+// Not shuttle's: the budget decides only how many copies there are.
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// How many images a pool may have.
@@ -44,7 +45,7 @@ impl ImageBudget {
     }
 }
 
-/// A copy of an inner node as of one version of its frame.
+/// A copy of an inner node at one version of its frame.
 pub(crate) struct PublishedImage {
     pub(crate) page: PageId,
     pub(crate) version: u64,
@@ -53,7 +54,7 @@ pub(crate) struct PublishedImage {
 }
 
 impl PublishedImage {
-    /// Copies `content`, unless the budget is used up.
+    /// Copies `content`, unless the budget is exhausted.
     pub(crate) fn copy(
         budget: &Arc<ImageBudget>,
         page: PageId,
@@ -74,7 +75,7 @@ impl Drop for PublishedImage {
     }
 }
 
-/// Where a frame publishes its image.
+/// The place where a frame publishes its image.
 pub(crate) struct ImageSlot(Atomic<PublishedImage>);
 
 impl ImageSlot {
@@ -84,38 +85,39 @@ impl ImageSlot {
 
     /// Whether something is published.
     pub(crate) fn is_empty(&self) -> bool {
-        // SAFETY: the pointer is compared with null and never followed.
+        // SAFETY: the pointer is compared with null and never dereferenced.
         let guard = unsafe { crossbeam_epoch::unprotected() };
         self.0.load(std::sync::atomic::Ordering::Relaxed, guard).is_null()
     }
 
-    /// What is published; stays readable as long as `guard` is held, even if it is replaced.
+    /// The published image; it stays readable as long as `guard` is held, even if it is replaced.
     pub(crate) fn load<'g>(&self, guard: &'g Guard) -> Option<&'g PublishedImage> {
         let image = self.0.load(std::sync::atomic::Ordering::Acquire, guard);
-        // SAFETY: an image is freed through `defer_destroy` after it was unlinked, so what was loaded
-        // under `guard` lives as long as `guard`; it is never changed after it was published.
+        // SAFETY: an image is freed through `defer_destroy` after it was unlinked, so an image
+        // loaded under `guard` lives as long as `guard`; it never changes after it was published.
         unsafe { image.as_ref() }
     }
 
-    /// Publishes `image` if nothing is published; returns what then is.
+    /// Publishes `image` if nothing is published; returns the image that is published then.
     pub(crate) fn publish_first<'g>(
         &self,
         image: PublishedImage,
         guard: &'g Guard,
     ) -> Option<&'g PublishedImage> {
         let order = (Ordering::AcqRel, Ordering::Acquire);
-        // A refused image is dropped here: somebody else's is there.
+        // A refused image is dropped here: another thread's is in place.
         let _ = self.0.compare_exchange(Shared::null(), Owned::new(image), order.0, order.1, guard);
         self.load(guard)
     }
 
-    /// Publishes `image` in the place of what was there, or nothing. What was there is freed soon after the
-    /// caller has called [`crossbeam_epoch::Guard::flush`]; true if there was something.
+    /// Replaces the published image by `image`, or by nothing. The old image is freed soon after
+    /// the caller has called [`crossbeam_epoch::Guard::flush`]; true if there was one.
     pub(crate) fn replace(&self, image: Option<PublishedImage>, guard: &Guard) -> bool {
         let next = image.map_or_else(Shared::null, |image| Owned::new(image).into_shared(guard));
         let previous = self.0.swap(next, Ordering::AcqRel, guard);
         if !previous.is_null() {
-            // SAFETY: the swap has unlinked `previous`, and each unlinked pointer is seen by one swap.
+            // SAFETY: the swap has unlinked `previous`, and only one swap sees each unlinked
+            // pointer.
             unsafe { guard.defer_destroy(previous) };
         }
         !previous.is_null()
@@ -125,7 +127,7 @@ impl ImageSlot {
 impl Drop for ImageSlot {
     fn drop(&mut self) {
         let image = std::mem::replace(&mut self.0, Atomic::null());
-        // SAFETY: `&mut self` says that nobody else can load this pointer any more.
+        // SAFETY: `&mut self` ensures that no other thread can load this pointer any more.
         drop(unsafe { image.try_into_owned() });
     }
 }

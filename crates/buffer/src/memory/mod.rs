@@ -1,5 +1,5 @@
-//! The pool's memory, and all of its `unsafe` code: the pages' bytes ([`slots`]) and the published images
-//! of inner nodes ([`image`]). Everything else in this crate is safe Rust over these two.
+//! The pool's memory, and all of its `unsafe` code: the pages' bytes ([`slots`]) and the published
+//! images of inner nodes ([`image`]). The rest of this crate is safe Rust built on these two.
 
 pub(crate) mod image;
 pub(crate) mod slots;

@@ -81,7 +81,7 @@ fn what_is_withheld_is_not_used_until_it_is_given_back() {
     }
 }
 
-/// What the page that was just changed says.
+/// The number in the page that was just changed.
 fn number_of(pool: &BufferPool, id: u32) -> u64 {
     let _pin = pool.load(page(id)).unwrap();
     number(&pool.shared(page(id)).unwrap())

@@ -31,7 +31,7 @@ fn a_created_page_that_is_not_logged_was_never_there() {
     let mut reservation = pool.reserve(1);
     drop(pool.create(&mut reservation, page(5)));
     assert_eq!(pool.shared(page(5)).unwrap_err(), Miss(page(5)));
-    // Over an earlier life: what the log says comes back.
+    // Over an earlier life: the version in the log comes back.
     drop(pool.load(page(0)).unwrap());
     let mut reservation = pool.reserve(1);
     drop(pool.create(&mut reservation, page(0)));

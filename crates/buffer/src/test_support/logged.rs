@@ -1,4 +1,5 @@
-//! A log of real groups, a writer's pool that appends to it, and a page store that has every version.
+//! A log of real groups, a writer's pool that appends to it, and a page store that has every
+//! version.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -121,8 +122,8 @@ impl LoggedPages {
         version.set_lsn(end);
     }
 
-    /// One mini-transaction: changes pages of the writer's pool, each in its own way, and creates those
-    /// that are not there yet.
+    /// One mini-transaction: changes pages of the writer's pool, each in a different way, and
+    /// creates those that do not exist yet.
     pub(crate) fn change(&self, writer: &BufferPool, changes: &[(PageId, Change<'_>)]) -> Lsn {
         let mut pages: Vec<PageId> = changes.iter().map(|(page, _)| *page).collect();
         pages.dedup();
@@ -161,7 +162,7 @@ impl LoggedPages {
         writer.discard_space(space);
     }
 
-    /// The oldest position that somebody holds.
+    /// The oldest position that is held.
     fn kept_from(&self) -> Lsn {
         let leases = self.leases.lock().unwrap();
         let held = leases.iter().filter_map(Weak::upgrade).map(|lease| lease.position());
@@ -172,7 +173,7 @@ impl LoggedPages {
         self.as_of(page, Lsn::MAX)
     }
 
-    /// The page as the writer's pool had it when the log ended at `position`.
+    /// The page in the writer's pool when the log ended at `position`.
     pub(crate) fn as_of(&self, page: PageId, position: Lsn) -> Option<Box<PageBuf>> {
         if self.dropped.lock().unwrap().get(&page.space).is_some_and(|end| *end <= position) {
             return None;
@@ -201,7 +202,7 @@ pub(crate) fn number(page: &PageBuf) -> u64 {
     page.get_u64(NUMBER)
 }
 
-/// Random mini-transactions over `count` pages of which the even ones are headers, the others maps.
+/// Random mini-transactions over `count` pages; the even ones are headers, the others maps.
 pub(crate) struct RandomChanges {
     random: SplitMix,
     count: u32,
@@ -289,12 +290,12 @@ impl PageStore for LoggedPages {
     }
 }
 
-/// A page of another space than [`page`].
+/// A page of a different space than [`page`].
 pub(crate) fn other_page(number: u32) -> PageId {
     PageId::new(SpaceId(8), PageNo(number))
 }
 
-/// The store and its log under the suite of all page stores.
+/// The store and its log, as a subject of the suite for page stores.
 pub(crate) struct Promises(pub(crate) Arc<LoggedPages>);
 
 impl Subject for Promises {

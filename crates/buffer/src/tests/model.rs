@@ -1,5 +1,5 @@
-//! Threads that read, change, create and evict more pages than fit: no update is lost, and nobody sees a page
-//! go back in time.
+//! Threads that read, change, create and evict more pages than fit: no update is lost, and no
+//! thread sees a page go back in time.
 
 #![cfg(not(feature = "shuttle"))]
 
@@ -111,11 +111,12 @@ impl Worker<'_> {
         }
     }
 
-    /// Frees and creates the page anew, keeping its count.
+    /// Frees the page and creates it again, keeping its count.
     fn recreate(&mut self, id: PageId) {
         let mut reservation = self.pool.reserve(1);
         let mut guard = loop {
-            // Who frees a page holds it; here the new life begins before anybody else comes to it.
+            // A thread that frees a page holds it; here the new life begins before any other thread
+            // reaches the page.
             if let Ok(guard) = self.pool.exclusive(id) {
                 break guard;
             }
@@ -163,7 +164,7 @@ fn no_update_is_lost_and_no_page_goes_back() {
             let (source, mut image) = (world.image_source(), PageBuf::boxed());
             while !done.load(Ordering::Relaxed) {
                 pool.prefetch(&[page(random.next_u64() as u32 % PAGES)]);
-                // As if the store asked for an image and lost it.
+                // As if the store had asked for an image and lost it.
                 source.copy_image(page(random.next_u64() as u32 % PAGES), &mut image);
                 world.make_durable();
                 firn_base::task::yield_now();

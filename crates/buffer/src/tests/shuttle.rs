@@ -1,5 +1,5 @@
-//! The pool's latches, pins, loads and evictions under many orders of their steps. Four frames, a few pages,
-//! threads that do a handful of operations each; shuttle reports a deadlock by itself.
+//! The pool's latches, pins, loads and evictions under many interleavings. Four frames, a few
+//! pages, threads with a handful of operations each; shuttle reports deadlocks itself.
 
 #![cfg(feature = "shuttle")]
 
@@ -130,7 +130,7 @@ fn shuttle_two_latches_in_order_never_deadlock_however_frames_move() {
                 });
             })
         };
-        // Two frames are left: page 0 can come only into the frame of page 2 while page 1 is latched.
+        // Two frames are left: while page 1 is latched, page 0 fits only into the frame of page 2.
         let kept = [3, 4].map(|number| pool.load(page(number)).unwrap());
         [1, 2].iter().for_each(|&number| assert_eq!(read(&pool, page(number)), 0));
         let busy = {
@@ -154,7 +154,7 @@ fn shuttle_a_page_that_is_created_while_it_is_loaded_is_the_new_one() {
                 let mut guard = pool.create(&mut reservation, page(0));
                 world.change(&mut guard, kind(page(0)), 100);
                 drop((guard, reservation));
-                // Most likely evicts it again.
+                // Probably evicts it again.
                 (1..5).for_each(|number| drop(pool.load(page(number)).unwrap()));
                 assert_eq!(read(&pool, page(0)), 100);
             })
@@ -230,7 +230,7 @@ fn shuttle_a_discarded_space_leaves_no_frame_behind() {
         pool.discard_space(SpaceId(1));
         assert!((0..3).all(|number| !pool.contains(other(number))));
         (0..3).for_each(|number| assert_eq!(read(&pool, page(number)), 0));
-        // Frames that were pinned when their page was discarded are found by the clock.
+        // The clock finds frames that were pinned when their page was discarded.
         (0..20).for_each(|_| drop(pool.reserve(1)));
         let frames: Vec<_> = (0..4).map(|_| pool.take_frame()).collect();
         frames.into_iter().for_each(|frame| pool.free.push(frame));

@@ -144,7 +144,7 @@ fn a_tier_learns_of_every_page_that_comes_changes_and_goes() {
                 lsn > Some(before)
             });
             changed.for_each(|page| assert_eq!(told[&page], before, "told before the log had it"));
-            // Some exist not, and what is read of them is thrown away.
+            // Some do not exist, and the result of reading them is discarded.
             let _ = pool.load_many(&[changes.page(), changes.page()]);
             if round % 20 == 0 {
                 pool.invalidate(changes.page(), tier.store.end());
