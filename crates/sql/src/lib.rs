@@ -1,4 +1,4 @@
-//! SQL: the face of its crates, and those stages that have none of their own yet: binder, planner, row
+//! SQL: re-exports of its crates, and the stages that have no crate yet: binder, planner, row
 //! executor.
 //!
 //! ```text

@@ -13,8 +13,8 @@ use crate::plan::{PreparedPlan, plan_bound};
 /// Plans a statement that reads or writes rows.
 ///
 /// # Errors
-/// What MySQL says of names, types and forms that do not go together; 1235 for other statements and for
-/// what cannot be done yet.
+/// MySQL's errors for names, types and forms; 1235 for other statements and for unsupported
+/// features.
 pub fn plan_statement(statement: &Statement, context: &PlanContext<'_>) -> Result<PreparedPlan> {
     plan_bound(bind_statement(statement, context)?, context)
 }

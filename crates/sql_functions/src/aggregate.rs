@@ -1,4 +1,4 @@
-//! The aggregate functions and the types of their values. What they compute is the executors' work.
+//! The aggregate functions and the types of their values. Executors compute the values.
 
 use firn_sql_types::decimal::MAX_PRECISION;
 use firn_sql_types::error::Result;
@@ -65,13 +65,13 @@ impl AggregateFunction {
     }
 }
 
-/// Digits that a sum may have more than what is added.
+/// The additional digits of a sum beyond those of its terms.
 const DIGITS_OF_SUMS: u8 = 22;
 
-/// What an aggregate wants and gives.
+/// The signature of an aggregate.
 ///
 /// # Errors
-/// 1267 when texts to be joined have no common collation.
+/// 1267 if texts to be concatenated have no common collation.
 pub fn resolve_aggregate(
     function: AggregateFunction,
     types: &[SqlType],

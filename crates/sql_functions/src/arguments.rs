@@ -1,4 +1,4 @@
-//! Values of arguments as the types of the language. None of these panics on a value of another type.
+//! Values of arguments as Rust types. None of these functions panics on a value of another type.
 
 use std::borrow::Cow;
 
@@ -13,7 +13,7 @@ pub(super) fn bytes(datum: &Datum) -> &[u8] {
     datum.as_bytes().unwrap_or_default()
 }
 
-/// What a hexadecimal literal is as a number: its last eight bytes, the highest first.
+/// A hexadecimal literal as a number: its last eight bytes, most significant first.
 fn number_of_bytes(bytes: &[u8]) -> u64 {
     bytes.iter().fold(0, |number, byte| number << 8 | u64::from(*byte))
 }
@@ -87,7 +87,7 @@ pub(super) fn truth(datum: &Datum) -> bool {
     }
 }
 
-/// A number as MySQL shows it in an error's text.
+/// A number as MySQL shows it in an error message.
 pub(super) fn shown(datum: &Datum) -> String {
     match datum {
         Datum::Text(octets) => format!("'{}'", octets.to_str_lossy()),
@@ -100,7 +100,7 @@ pub(super) fn out_of_range(kind: &str, expression: &str) -> SqlError {
     SqlError::new(1690, format!("{kind} value is out of range in '{expression}'"))
 }
 
-/// A double as a value; error 1690 when it is none.
+/// A double as a value; error 1690 if it is not finite.
 pub(super) fn finite(number: f64, expression: impl FnOnce() -> String) -> Result<Datum> {
     if number.is_finite() {
         Ok(Datum::Double(number))
@@ -109,8 +109,8 @@ pub(super) fn finite(number: f64, expression: impl FnOnce() -> String) -> Result
     }
 }
 
-/// Memory for an answer of so many bytes, to be held until it is filled. `None` if a function may
-/// not answer so many: the warning is left and its answer is NULL.
+/// Reserves memory for a result of this many bytes, to be held until it is filled. `None` if a
+/// function's result may not be so long: adds the warning, and the result is NULL.
 ///
 /// # Errors
 /// 1041 if there is no memory, and 1301 instead of the warning in a strict statement that stores.
@@ -127,11 +127,11 @@ pub(super) fn fits_packet(
     Ok(None)
 }
 
-/// Memory for an answer of so many bytes, to be held until it is filled. As much as the arguments
-/// take was promised before the call.
+/// Reserves memory for a result of this many bytes, to be held until it is filled. As much as the
+/// arguments take was granted before the call.
 ///
 /// # Errors
-/// 1041 if there is none.
+/// 1041 if there is no memory.
 pub(super) fn room(size_bytes: usize, call: &Call<'_>) -> Result<Promise> {
     Ok(memory::ask(size_bytes.saturating_sub(call.context.promised_bytes.get()))?)
 }

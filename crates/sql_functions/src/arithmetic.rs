@@ -7,7 +7,8 @@
 //!   double …   double     double     double
 //! ```
 //!
-//! `/` of integers is exact, with `div_precision_increment` more digits after the point than its dividend.
+//! `/` of integers is exact, with `div_precision_increment` more digits after the point than its
+//! dividend.
 
 use firn_sql_types::decimal::{MAX_PRECISION, MAX_SCALE, Rounding, quotient_digits};
 use firn_sql_types::error::{Result, SqlError};
@@ -25,13 +26,13 @@ pub(super) const FUNCTIONS: &[Function] = &[
     strict!("DIV", 2..=2, resolve_whole_quotient, divide_whole).evaluating_all(),
     strict!("%", 2..=2, resolve_remainder, remainder).evaluating_all(),
     strict!("NEG", 1..=1, resolve_negation, negate),
-    // What an AVG shows of its digits; the binder puts it around the aggregate.
+    // The displayed digits of an AVG; the binder puts this call around the aggregate.
     strict!("AVG SHOWN", 1..=1, [Decimal] => first, |a: &[Datum], call: &Call<'_>| {
         exact_result(Some(decimal(&a[0])), call, String::new)
     }),
 ];
 
-/// What an operation is done in.
+/// The domain in which an operation is computed.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Domain {
     Integer,
@@ -47,7 +48,8 @@ pub(super) fn domain(kind: &TypeKind) -> Domain {
     }
 }
 
-/// Whether an argument is a hexadecimal literal, which counts as an integer where numbers are wanted.
+/// Whether an argument is a hexadecimal literal, which counts as an integer where numbers are
+/// wanted.
 fn is_hexadecimal(types: &[SqlType], context: &ResolveContext<'_>, at: usize) -> bool {
     types[at].kind.is_binary() && context.constant(at).is_some()
 }
@@ -73,7 +75,7 @@ fn operands(types: &[SqlType], context: &ResolveContext<'_>) -> (Vec<SqlType>, D
     (numbers, together)
 }
 
-/// The signature over numbers; hexadecimal literals are left as they are.
+/// The signature over numbers; hexadecimal literals stay unchanged.
 fn signature(
     types: &[SqlType],
     context: &ResolveContext<'_>,
@@ -196,7 +198,7 @@ fn resolve_negation(types: &[SqlType], context: &ResolveContext<'_>) -> Result<S
     signature(types, context, arguments, result, false)
 }
 
-/// An integer as a value of the call's type; error 1690 when it does not fit.
+/// An integer as a value of the call's type; error 1690 if it does not fit.
 pub(super) fn integer(
     number: i128,
     call: &Call<'_>,
@@ -209,7 +211,7 @@ pub(super) fn integer(
     i64::try_from(number).map(Datum::Int).map_err(|_| out_of_range("BIGINT", &expression()))
 }
 
-/// An exact number with the scale of the call's type; error 1690 when it is too large.
+/// An exact number with the scale of the call's type; error 1690 if it is too large.
 pub(super) fn exact_result(
     number: Option<Decimal>,
     call: &Call<'_>,
@@ -223,7 +225,7 @@ pub(super) fn exact_result(
             Some(number)
         }
     });
-    // A result may have more digits than a column, up to those that a calculation has.
+    // A result may have more digits than a column, up to the limit for calculations.
     match rounded {
         Some(number) => Ok(Datum::Decimal(number)),
         None => Err(out_of_range("DECIMAL", &expression())),
@@ -271,7 +273,7 @@ fn multiply(arguments: &[Datum], call: &Call<'_>) -> Result<Datum> {
     }
 }
 
-/// NULL with a warning, or an error when a row is to be stored and the modes want it.
+/// NULL with a warning, or an error if a row is to be stored and the modes require it.
 pub(super) fn division_by_zero(call: &Call<'_>) -> Result<Datum> {
     let context = call.context;
     if !context.sql_mode.contains(SqlMode::ERROR_FOR_DIVISION_BY_ZERO) {

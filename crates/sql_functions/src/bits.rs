@@ -20,12 +20,12 @@ pub(super) const FUNCTIONS: &[Function] = &[
     strict!("BIT_COUNT", 1..=1, resolve_count, count),
 ];
 
-/// Whether an argument is a binary string that is no literal, which only then counts as a string.
+/// Whether an argument is a binary string that is not a literal; only then it counts as a string.
 fn is_bit_string(types: &[SqlType], context: &ResolveContext<'_>, at: usize) -> bool {
     types[at].kind.is_binary() && context.constant(at).is_none()
 }
 
-/// Binary literals stay as they are, and count as the number that their bytes are.
+/// Binary literals stay unchanged, and count as the number that their bytes form.
 fn over_words(types: &[SqlType], context: &ResolveContext<'_>) -> Result<Signature> {
     let mut signature = fixed(types, context, &[Want::Int], unsigned)?;
     for (at, argument) in signature.arguments.iter_mut().enumerate() {
@@ -117,7 +117,7 @@ fn shift_word(distance: u64, shift: impl FnOnce(u32) -> u64) -> u64 {
     if distance < 64 { shift(distance as u32) } else { 0 }
 }
 
-/// A byte string made of the bytes that `source(position, bytes, bits)` finds so far away.
+/// A byte string made from the bytes that `source(position, bytes, bits)` finds at this distance.
 fn shift(length: usize, distance: u64, source: impl Fn(usize, usize, u32) -> u8) -> Datum {
     let (bytes, bits) = (distance / 8, (distance % 8) as u32);
     match usize::try_from(bytes).ok().filter(|&bytes| bytes < length) {

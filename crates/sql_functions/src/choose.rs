@@ -40,7 +40,7 @@ fn resolve_least(types: &[SqlType], context: &ResolveContext<'_>) -> Result<Sign
     resolve(types, context, "least")
 }
 
-/// The first of those that no other beats.
+/// The first value that no other one beats.
 fn chosen(a: &[Datum], call: &Call<'_>, wanted: Ordering) -> Datum {
     let better = |best, next| {
         if compare_values(call.result, next, best) == wanted { next } else { best }
@@ -53,7 +53,7 @@ fn resolve_interval(types: &[SqlType], context: &ResolveContext<'_>) -> Result<S
     fixed(types, context, &[if exact { Want::Number } else { Want::Double }], signature::bigint)
 }
 
-/// How many of the bounds, which rise, are not above the first argument; -1 for NULL.
+/// How many of the ascending bounds are not above the first argument; -1 for NULL.
 fn interval(a: &[Datum]) -> Datum {
     let Some((number, bounds)) = a.split_first().filter(|(number, _)| !number.is_null()) else {
         return Datum::Int(-1);

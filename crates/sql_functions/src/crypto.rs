@@ -1,6 +1,8 @@
-//! `AES_ENCRYPT` and `AES_DECRYPT`, in the modes that `block_encryption_mode` names, and random bytes.
+//! `AES_ENCRYPT` and `AES_DECRYPT`, in the modes that `block_encryption_mode` names, and random
+//! bytes.
 //!
-//! The key is folded into the cipher's length by XOR, as MySQL does without a key derivation function.
+//! The key is folded to the cipher's length by XOR, as MySQL does without a key derivation
+//! function.
 
 use aes::cipher::generic_array::GenericArray;
 use aes::cipher::{BlockDecrypt, BlockEncrypt, KeyInit};
@@ -82,7 +84,7 @@ impl Cipher {
     }
 }
 
-/// Key length in bytes and chaining of `aes-128-ecb` and its kin.
+/// Key length in bytes and chaining of `aes-128-ecb` and the like.
 fn parse_mode(mode: &str) -> Option<(usize, Chaining)> {
     let (bits, chaining) = mode.strip_prefix("aes-")?.split_once('-')?;
     let key_bytes = match bits {
@@ -175,7 +177,7 @@ fn encrypt(
     Some(out)
 }
 
-/// `None` when the length or the padding is wrong.
+/// `None` if the length or the padding is wrong.
 fn decrypt(
     cipher: &Cipher,
     chaining: Chaining,
@@ -209,7 +211,7 @@ fn decrypt(
     Some(out)
 }
 
-/// The modes that make a stream of the cipher: the text keeps its length.
+/// The modes that use the cipher as a stream: the text keeps its length.
 fn stream(
     cipher: &Cipher,
     chaining: Chaining,

@@ -65,7 +65,7 @@ fn compress(arguments: &[Datum], call: &Call<'_>) -> Result<Datum> {
     Ok(promise.map_or(Datum::Null, |_| Datum::text(out)))
 }
 
-/// The length that a compressed string claims, and its zlib stream.
+/// The length stated by a compressed string, and its zlib stream.
 fn compressed(bytes: &[u8]) -> Option<(u32, &[u8])> {
     let (length, stream) = bytes.split_first_chunk::<4>()?;
     Some((u32::from_le_bytes(*length) & 0x3fff_ffff, stream))

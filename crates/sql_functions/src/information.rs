@@ -1,4 +1,4 @@
-//! What a session knows of itself, user-level locks, and what waits.
+//! Information about the session, user-level locks, and functions that wait.
 
 use std::time::Duration;
 
@@ -70,7 +70,8 @@ pub(super) const FUNCTIONS: &[Function] = &[
     }),
     lenient!("NAME_CONST", 2..=2, [Any] => second, |a: &[Datum], _| Ok(a[1].clone())),
     lenient!("BENCHMARK", 2..=2, [Int, Any] => signature::int, |a: &[Datum], _| {
-        // The second argument has been evaluated, once: whoever measures measures something else.
+        // The second argument has been evaluated only once, so a measurement with this function is
+        // meaningless.
         Ok(if a[0].is_null() || int(&a[0]) < 0 { Datum::Null } else { Datum::Int(0) })
     })
     .volatile(Volatility::Row),
@@ -98,7 +99,8 @@ pub(super) const FUNCTIONS: &[Function] = &[
     lenient!("ANY_VALUE", 1..=1, [Any] => first, |a: &[Datum], _| Ok(a[0].clone())),
 ];
 
-/// Text that the server knows of itself: weaker than a column, stronger than a literal.
+/// Text about the server itself: its coercibility is weaker than a column's and stronger than a
+/// literal's.
 fn system<const N: u32>(_: &[SqlType], _: &ResolveContext<'_>) -> SqlType {
     let utf8mb3_general_ci = firn_format::value::CollationId(33);
     SqlType::varchar(N, utf8mb3_general_ci).with_coercibility(Coercibility::SystemConstant)
@@ -139,7 +141,7 @@ fn last_insert_id(arguments: &[Datum], call: &Call<'_>) -> Result<Datum> {
     Ok(if id.is_null() { Datum::Null } else { Datum::UInt(word(id)) })
 }
 
-/// 0 when the time has passed, 1 when the statement was killed.
+/// 0 if the time has passed, 1 if the statement was killed.
 fn sleep(arguments: &[Datum], call: &Call<'_>) -> Result<Datum> {
     const MOST_SECONDS: f64 = 31_536_000.0;
     let seconds = double(&arguments[0]);
@@ -158,7 +160,7 @@ fn sleep(arguments: &[Datum], call: &Call<'_>) -> Result<Datum> {
     }
 }
 
-/// Names are compared without regard to case and have at most 64 characters.
+/// Names are case-insensitive and have at most 64 characters.
 fn lock_name(datum: &Datum) -> Result<String> {
     let is_null = datum.is_null();
     let name = match is_null {

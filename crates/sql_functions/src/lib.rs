@@ -1,19 +1,21 @@
-//! MySQL's functions and operators that want the values of all their arguments.
+//! MySQL's functions and operators that evaluate all their arguments.
 //!
 //! ```text
 //!   name ──find──► Function ──resolve(types)──► Signature {what to cast arguments to, result}
 //!                       └────evaluate(values)──► value            one row at a time
 //! ```
 //!
-//! A function is a row of a table ([`Function`]); the tables of all families make one index, built once.
-//! Operators are functions whose names are their signs. What may leave an argument unevaluated (`CASE`,
-//! `AND`, `COALESCE`, …), comparisons and casts are no functions but nodes of an expression.
+//! A function is a row of a table ([`Function`]); the tables of all families form one index, built
+//! once. Operators are functions whose names are their signs. Operations that may leave an argument
+//! unevaluated (`CASE`, `AND`, `COALESCE`, …), comparisons and casts are not functions but nodes of
+//! an expression.
 //!
 //! Invariants:
-//! * `evaluate` is given one value for each argument, of the type that the signature asks for or NULL, and
-//!   gives a value of the signature's result type or NULL;
-//! * it answers any such values without panic, and never with more than `max_allowed_packet` bytes;
-//! * a function that is `strict` gives NULL when any argument is NULL.
+//! * `evaluate` gets one value for each argument, of the signature's argument type or NULL, and
+//!   returns a value of the signature's result type or NULL;
+//! * it accepts any such values without panic, and never returns more than `max_allowed_packet`
+//!   bytes;
+//! * a function that is `strict` returns NULL if any argument is NULL.
 
 mod aggregate;
 mod arguments;
@@ -49,10 +51,10 @@ pub use json::{Path as JsonPath, json_value};
 pub struct Function {
     /// Its name in capital letters, or its sign.
     pub name: &'static str,
-    /// How many arguments it takes.
+    /// How many arguments it accepts.
     pub arguments: RangeInclusive<usize>,
-    /// What it wants its arguments to be, and what it gives, for arguments of these types. Check the number
-    /// of arguments first, with [`Function::check_arity`].
+    /// The types that it wants and returns, for arguments of these types. Check the number of
+    /// arguments first, with [`Function::check_arity`].
     pub resolve: fn(&[SqlType], &ResolveContext<'_>) -> Result<Signature>,
     /// Its value.
     pub evaluate: fn(&[Datum], &Call<'_>) -> Result<Datum>,
@@ -60,11 +62,11 @@ pub struct Function {
     pub volatility: Volatility,
     /// Whether it is NULL as soon as one argument is.
     pub strict: bool,
-    /// Whether arguments behind one that is NULL are worked out too, unless exact numbers are asked
-    /// for: they may leave warnings.
+    /// Whether arguments after a NULL one are evaluated too, unless exact numbers are asked for:
+    /// they may cause warnings.
     pub evaluates_all: bool,
-    /// Arguments whose literal value takes part in `resolve`: such literals must not be lifted out of the
-    /// statement's text.
+    /// Arguments whose literal value takes part in `resolve`: such literals must not be lifted out
+    /// of the statement's text.
     pub literal_arguments: &'static [usize],
 }
 
@@ -74,13 +76,14 @@ impl fmt::Debug for Function {
     }
 }
 
-/// What the value of a function depends on besides its arguments. Each depends on less than the next.
+/// What the value of a function depends on besides its arguments. Each depends on less than the
+/// next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Volatility {
-    /// On nothing, or on settings of the session only: may be worked out when the statement is planned, if
-    /// the plan is not kept beyond a change of settings.
+    /// On nothing, or only on settings of the session: it may be evaluated when the statement is
+    /// planned, if the plan is dropped when a setting changes.
     Pure,
-    /// On the statement: its time, its user. Worked out once for an execution.
+    /// On the statement: its time, its user. Evaluated once per execution.
     Statement,
     /// On the session's state, which the statement itself may change.
     Session,
@@ -88,10 +91,10 @@ pub enum Volatility {
     Row,
 }
 
-/// What a function wants and gives.
+/// The argument and result types of a function.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Signature {
-    /// What each argument is to be cast to.
+    /// The type to which each argument is cast.
     pub arguments: Vec<SqlType>,
     /// The type of the value.
     pub result: SqlType,
@@ -102,12 +105,12 @@ pub struct Signature {
 pub struct ResolveContext<'a> {
     /// The session's modes.
     pub sql_mode: SqlMode,
-    /// The collation of text that is made of what is no text.
+    /// The collation of text made from values that are not text.
     pub connection_collation: CollationId,
     /// Digits that `/` adds to the scale.
     pub div_precision_increment: u8,
-    /// The values of arguments that are literals, by their position; shorter if none follow. They have the
-    /// arguments' own types, from before the casts.
+    /// The values of arguments that are literals, by position; shorter if no more follow. They have
+    /// the arguments' own types, from before the casts.
     pub constants: &'a [Option<Datum>],
 }
 
@@ -124,15 +127,15 @@ impl ResolveContext<'_> {
 pub struct Call<'a> {
     /// Session and statement.
     pub context: &'a EvaluationContext,
-    /// The types of the arguments, as the signature has them.
+    /// The types of the arguments, as in the signature.
     pub arguments: &'a [SqlType],
-    /// The type of the value. It belongs to the expression that is evaluated: its address tells one
-    /// `RAND(1)` of a statement from another.
+    /// The type of the value. It belongs to the expression that is evaluated: its address
+    /// distinguishes the `RAND(1)` calls of a statement.
     pub result: &'a SqlType,
 }
 
 impl Function {
-    /// Whether the function takes so many arguments.
+    /// Whether the function accepts this many arguments.
     ///
     /// # Errors
     /// 1582
@@ -158,7 +161,7 @@ impl Function {
     }
 }
 
-/// The function of a name, in letters of any case.
+/// The function with a name, in any case.
 #[must_use]
 pub fn find(name: &str) -> Option<&'static Function> {
     static INDEX: OnceLock<FxHashMap<&'static str, &'static Function>> = OnceLock::new();
@@ -231,7 +234,7 @@ const ALIASES: &[(&str, &str)] = &[
     ("UCASE", "UPPER"),
 ];
 
-/// A function that is NULL when an argument is NULL.
+/// A function that is NULL if an argument is NULL.
 macro_rules! strict {
     ($name:literal, $arity:expr, joined [$($want:ident),*] => $result:expr, $evaluate:expr) => {
         $crate::Function {
@@ -268,7 +271,7 @@ macro_rules! strict {
     };
 }
 
-/// A function that deals with NULL itself.
+/// A function that handles NULL itself.
 macro_rules! lenient {
     ($name:literal, $arity:expr, joined [$($want:ident),*] => $result:expr, $evaluate:expr) => {
         $crate::Function {

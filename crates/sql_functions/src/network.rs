@@ -22,7 +22,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
     }),
     lenient!("IS_IPV4_COMPAT", 1..=1, [Any] => signature::int, |a: &[Datum], _| {
         Ok(Datum::from_bool(ipv6_bytes(&a[0]).is_some_and(|address| {
-            // The four bytes of :: and ::1 are no such address.
+            // The four bytes of :: and ::1 are not such an address.
             address[..12] == [0; 12] && u32::from_be_bytes([address[12], address[13], address[14], address[15]]) > 1
         })))
     }),
@@ -37,7 +37,7 @@ fn ipv6_bytes(datum: &Datum) -> Option<[u8; 16]> {
     bytes(datum).try_into().ok()
 }
 
-/// Four numbers of one to three digits; leading zeros are taken.
+/// Four numbers of one to three digits; leading zeros are accepted.
 fn ipv4(text: &str) -> Option<Ipv4Addr> {
     let mut octets = [0; 4];
     let mut parts = text.split('.');
@@ -102,7 +102,7 @@ fn inet6_ntoa(arguments: &[Datum], call: &Call<'_>) -> Result<Datum> {
     }
 }
 
-/// MySQL shows addresses compatible with version 4 in dots, as the old rules had it.
+/// MySQL shows addresses compatible with version 4 in dotted form, as the old rules did.
 fn ipv6_text(octets: [u8; 16]) -> String {
     let address = Ipv6Addr::from(octets);
     let low = Ipv4Addr::new(octets[12], octets[13], octets[14], octets[15]);

@@ -85,7 +85,7 @@ fn null_unless(defined: bool, number: impl FnOnce() -> f64) -> Datum {
     if defined { Datum::Double(number()) } else { Datum::Null }
 }
 
-/// A number of the first argument's kind; integers as `BIGINT`.
+/// A number of the first argument's kind; integers become `BIGINT`.
 fn same_number(types: &[SqlType], _: &ResolveContext<'_>) -> SqlType {
     let number = &types[0];
     match &number.kind {
@@ -96,7 +96,7 @@ fn same_number(types: &[SqlType], _: &ResolveContext<'_>) -> SqlType {
     .with_nullable(number.nullable)
 }
 
-/// Whole numbers of exact ones are `BIGINT` as long as they fit.
+/// Whole results of exact numbers are `BIGINT` as long as they fit.
 fn whole(types: &[SqlType], context: &ResolveContext<'_>) -> SqlType {
     match types[0].kind {
         TypeKind::Decimal { precision, scale, .. } => match precision - scale {
@@ -108,7 +108,7 @@ fn whole(types: &[SqlType], context: &ResolveContext<'_>) -> SqlType {
     }
 }
 
-/// What functions of one number take: dates and times are doubles to them.
+/// The argument type of functions of one number: dates and times become doubles.
 fn of_number(
     types: &[SqlType],
     context: &ResolveContext<'_>,
@@ -198,7 +198,7 @@ fn round(arguments: &[Datum], call: &Call<'_>, rounding: Rounding) -> Result<Dat
         Domain::Exact => {
             let scale = exact_digits(&call.result.kind).1;
             let digits = digits.clamp(-100, scale.into()) as i32;
-            // Without a constant number of digits all of the scale's stay.
+            // Without a constant number of digits, all digits of the scale stay.
             let rounded = decimal(number).round(digits, rounding);
             let rounded = rounded.and_then(|number| number.round(scale.into(), rounding));
             exact_result(rounded, call, shown)
@@ -217,7 +217,7 @@ fn round_integer(number: i128, digits: i64, rounding: Rounding) -> i128 {
     (number.abs() + half) / unit * unit * number.signum()
 }
 
-/// A double rounded to so many digits after the point; halves go to the even neighbour.
+/// A double rounded to this many digits after the point; halves go to the even neighbour.
 pub(super) fn round_double(number: f64, digits: i64, rounding: Rounding) -> f64 {
     let round = |number: f64| match rounding {
         Rounding::HalfUp => number.round_ties_even(),

@@ -1,4 +1,4 @@
-//! `RAND`: of the session, or of a seed.
+//! `RAND`: from the session, or from a seed.
 
 use firn_sql_types::error::Result;
 use firn_sql_types::{Datum, SqlType};

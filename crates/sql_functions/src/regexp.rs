@@ -1,8 +1,9 @@
-//! Regular expressions: `REGEXP_LIKE` (also `REGEXP` and `RLIKE`), `REGEXP_INSTR`, `REGEXP_REPLACE`,
-//! `REGEXP_SUBSTR`.
+//! Regular expressions: `REGEXP_LIKE` (also `REGEXP` and `RLIKE`), `REGEXP_INSTR`,
+//! `REGEXP_REPLACE`, `REGEXP_SUBSTR`.
 //!
-//! The language is that of the `regex` crate, which is ICU's without back references and looking around; a
-//! match takes time linear in the text. Letters of both cases are equal if the collation says so or `i` does.
+//! The syntax is that of the `regex` crate, which is ICU's without back references and look-around;
+//! a match takes time linear in the text. Letters differing only in case are equal if the collation
+//! says so or `i` is given.
 
 use std::borrow::Cow;
 use std::cell::RefCell;
@@ -28,7 +29,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
 
 /// Regular expressions that a thread keeps compiled.
 const KEPT: usize = 16;
-/// Named classes, as they are written inside of brackets.
+/// Named classes, as they are written inside brackets.
 const CLASSES: [(&str, &str); 7] = [
     ("alpha", r"\p{Alphabetic}"),
     ("digit", r"\p{Nd}"),
@@ -127,7 +128,7 @@ impl Options {
     }
 }
 
-/// The compiled expression, from this thread's recent ones if it is there.
+/// The compiled expression, from this thread's recent ones if possible.
 fn regex(pattern: &Datum, match_type: Option<&Datum>, call: &Call<'_>) -> Result<Regex> {
     thread_local! {
         static RECENT: RefCell<Vec<(String, Options, Regex)>> = const { RefCell::new(Vec::new()) };
@@ -162,7 +163,7 @@ fn compile(pattern: &str, options: Options) -> Result<Regex> {
         .map_err(|error| syntax_error(&error))
 }
 
-/// Named classes of brackets, which are ASCII's in the library, as Unicode's.
+/// Makes named classes of brackets, which are ASCII in the library, cover Unicode.
 fn with_classes_of_unicode(pattern: &str) -> Cow<'_, str> {
     if !pattern.contains("[:") {
         return pattern.into();
@@ -211,7 +212,7 @@ fn start(text: &str, position: Option<&Datum>) -> Result<usize> {
     starts.nth(skipped).ok_or_else(out_of_bounds)
 }
 
-/// How many matches before the wanted one are passed over.
+/// How many matches before the wanted one are skipped.
 fn passed_over(occurrence: Option<&Datum>) -> usize {
     usize::try_from(occurrence.map_or(1, int).saturating_sub(1)).unwrap_or(0)
 }

@@ -1,4 +1,4 @@
-//! Types of arguments and results: what most functions' `resolve` is put together from.
+//! Types of arguments and results: the building blocks of most functions' `resolve`.
 //!
 //! ```text
 //!   [Text, Int] => text_of_first      LEFT(s, n): s becomes text if it is none, n a BIGINT
@@ -14,32 +14,32 @@ use firn_sql_types::{Coercibility, IntWidth, SqlType, TypeKind};
 
 use crate::{ResolveContext, Signature};
 
-/// The longest text that a result's type tells; longer ones are told as this.
+/// The longest text that a result's type states; longer ones state this length.
 pub(super) const MAX_CHARS: u32 = 1 << 30;
 
 /// What a function wants of an argument.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Want {
-    /// Nothing: it takes any value as it is.
+    /// Nothing: it accepts any value unchanged.
     Any,
     /// Text or bytes.
     Text,
-    /// The bytes that a text has in its own character set.
+    /// The bytes of a text in its own character set.
     Bytes,
     /// A `BIGINT`, unsigned if the argument is.
     Int,
     /// A double.
     Double,
-    /// A number: an integer, an exact number or a double, whichever the argument is nearest to.
+    /// A number: an integer, an exact number or a double, whichever is closest to the argument.
     Number,
     /// An exact number.
     Decimal,
-    /// A date, time or number as it is; anything else as text.
+    /// A date, time or number unchanged; anything else as text.
     Temporal,
 }
 
 impl Want {
-    /// The type that an argument of a type is to be cast to.
+    /// The type to which an argument of a type is cast.
     pub(super) fn of(self, ty: &SqlType, context: &ResolveContext<'_>) -> SqlType {
         match self {
             Want::Any => ty.clone(),
@@ -64,7 +64,8 @@ impl Want {
 /// How a result's type follows from the types of the cast arguments.
 pub(super) type ResultRule = fn(&[SqlType], &ResolveContext<'_>) -> SqlType;
 
-/// A signature with one wish for each argument. Text results get their collation from the arguments.
+/// A signature with one wish for each argument. Text results get their collation from the
+/// arguments.
 pub(super) fn fixed(
     types: &[SqlType],
     context: &ResolveContext<'_>,
@@ -78,8 +79,8 @@ pub(super) fn fixed(
     Ok(Signature { arguments, result })
 }
 
-/// As [`fixed`], for a result that is put together from the arguments' texts, or cut by them: bytes become
-/// text if the result is text.
+/// As [`fixed`], for a result that is made from the arguments' texts, or cut from them: bytes
+/// become text if the result is text.
 pub(super) fn joined(
     types: &[SqlType],
     context: &ResolveContext<'_>,
@@ -106,21 +107,21 @@ pub(super) fn text_chars(ty: &SqlType) -> u32 {
     ty.max_text_chars().min(MAX_CHARS)
 }
 
-/// Text for an argument: text and bytes stay as they are.
+/// Text for an argument: text and bytes stay unchanged.
 pub(super) fn text_type(ty: &SqlType, connection: CollationId) -> SqlType {
     if ty.kind.is_string() {
         return ty.clone();
     }
     let text = match &ty.kind {
         TypeKind::Geometry | TypeKind::Bit { .. } => SqlType::varbinary(text_chars(ty)),
-        // JSON is text of a Unicode character set whose collation is binary.
+        // JSON is text of a Unicode character set with a binary collation.
         TypeKind::Json => SqlType::varchar(text_chars(ty), CollationId(46)),
         _ => SqlType::varchar(text_chars(ty), ty.collation().unwrap_or(connection)),
     };
     text.with_nullable(ty.nullable).with_coercibility(ty.coercibility)
 }
 
-/// Bytes for a text of a character set whose bytes are not those that Firn holds; others stay as they are.
+/// Bytes for a text in a character set whose bytes differ from Firn's own; others stay unchanged.
 fn bytes_type(text: SqlType) -> SqlType {
     let charset = text.charset().unwrap_or(Charset::Binary);
     if charset.holds_own_bytes() {
@@ -135,7 +136,7 @@ fn bigint_type(ty: &SqlType) -> SqlType {
     bigint.with_nullable(ty.nullable)
 }
 
-/// A number for an argument, as arithmetic takes it.
+/// A number for an argument, as in arithmetic.
 pub(super) fn number_type(ty: &SqlType) -> SqlType {
     let number = match &ty.kind {
         TypeKind::Integer { .. } | TypeKind::Decimal { .. } => return ty.clone(),
@@ -162,7 +163,7 @@ fn decimal_type(ty: &SqlType) -> SqlType {
     .with_nullable(ty.nullable)
 }
 
-/// Precision and scale of a number that is no double.
+/// Precision and scale of a number that is not a double.
 pub(super) fn exact_digits(kind: &TypeKind) -> (u8, u8) {
     match kind {
         TypeKind::Decimal { precision, scale, .. } => (*precision, *scale),
@@ -175,7 +176,7 @@ pub(super) fn any_nullable(types: &[SqlType]) -> bool {
     types.iter().any(|ty| ty.nullable)
 }
 
-/// The collation of texts together. Error 1267 if they do not go together.
+/// The common collation of texts. Error 1267 if there is none.
 pub(super) fn merge_text(
     types: &[SqlType],
     operation: &str,
@@ -185,7 +186,7 @@ pub(super) fn merge_text(
     Ok(merged.unwrap_or((default, Coercibility::Coercible)))
 }
 
-/// The collation by which a function compares its arguments. Error 1267 if there is none.
+/// The collation with which a function compares its arguments. Error 1267 if there is none.
 pub(super) fn comparing_collation(types: &[SqlType], operation: &str) -> Result<CollationId> {
     let (collation, coercibility) = merge_text(types, operation)?;
     if coercibility == Coercibility::None
@@ -196,7 +197,7 @@ pub(super) fn comparing_collation(types: &[SqlType], operation: &str) -> Result<
     Ok(collation)
 }
 
-/// Text of so many characters, of the arguments' collation.
+/// Text of this many characters, in the arguments' collation.
 pub(super) fn text_of(types: &[SqlType], max_chars: u64, context: &ResolveContext<'_>) -> SqlType {
     let max_chars = max_chars.min(MAX_CHARS.into()) as u32;
     let strings: Vec<SqlType> = types.iter().filter(|ty| ty.kind.is_string()).cloned().collect();
@@ -217,7 +218,7 @@ pub(super) fn text_of(types: &[SqlType], max_chars: u64, context: &ResolveContex
     text.with_coercibility(coercibility)
 }
 
-/// As [`text_of`], for a text into which others are put: bytes do not make bytes of it.
+/// As [`text_of`], for a text into which others are inserted: bytes do not turn it into bytes.
 pub(super) fn text_into(
     types: &[SqlType],
     max_chars: u64,
@@ -232,8 +233,8 @@ pub(super) fn text_into(
     }
 }
 
-/// The texts whose collation a text has that is made of the first one: its own, unless others are
-/// of another character set.
+/// The texts that determine the collation of a text made from the first one: the first alone,
+/// unless others have another character set.
 fn leading(texts: &[SqlType]) -> &[SqlType] {
     let charset = texts.first().and_then(SqlType::charset);
     match texts.iter().all(|text| text.charset() == charset) {
@@ -247,7 +248,7 @@ pub(super) fn bigint(_: &[SqlType], _: &ResolveContext<'_>) -> SqlType {
     SqlType::bigint()
 }
 
-/// `INT`, such as small numbers and truth values are.
+/// `INT`, for small numbers and truth values.
 pub(super) fn int(_: &[SqlType], _: &ResolveContext<'_>) -> SqlType {
     SqlType::boolean()
 }
@@ -272,29 +273,29 @@ pub(super) fn first(types: &[SqlType], _: &ResolveContext<'_>) -> SqlType {
     types.first().map_or_else(SqlType::null, |ty| ty.clone().with_nullable(true))
 }
 
-/// Text as long as the first argument, of its collation.
+/// Text as long as the first argument, in its collation.
 pub(super) fn text_of_first(types: &[SqlType], context: &ResolveContext<'_>) -> SqlType {
     let Some(first) = types.first() else { return text::<0>(types, context) };
     text_of(&types[..1], text_chars(first).into(), context)
 }
 
-/// Text of up to `N` characters of the connection's collation.
+/// Text of up to `N` characters in the connection's collation.
 pub(super) fn text<const N: u32>(_: &[SqlType], context: &ResolveContext<'_>) -> SqlType {
     SqlType::varchar(N, context.connection_collation)
 }
 
-/// Text of up to `N` characters as names have it: `utf8mb3_general_ci`.
+/// Text of up to `N` characters in the collation of names: `utf8mb3_general_ci`.
 pub(super) fn system_text<const N: u32>(_: &[SqlType], _: &ResolveContext<'_>) -> SqlType {
     SqlType::varchar(N, CollationId(33))
 }
 
-/// Text of up to `N` times the characters of the first argument, of the connection's collation.
+/// Text of up to `N` times the characters of the first argument, in the connection's collation.
 pub(super) fn text_times<const N: u64>(types: &[SqlType], context: &ResolveContext<'_>) -> SqlType {
     let chars = types.first().map_or(0, text_chars);
     text_of(&[], u64::from(chars) * N, context)
 }
 
-/// Text of any length, of all text arguments' collation.
+/// Text of any length, in the common collation of the text arguments.
 pub(super) fn long_text(types: &[SqlType], context: &ResolveContext<'_>) -> SqlType {
     text_of(types, MAX_CHARS.into(), context)
 }
@@ -304,7 +305,7 @@ pub(super) fn binary<const N: u32>(_: &[SqlType], _: &ResolveContext<'_>) -> Sql
     SqlType::varbinary(N)
 }
 
-/// Text as long as all arguments together, of their collation.
+/// Text as long as all arguments together, in their collation.
 pub(super) fn text_of_all(types: &[SqlType], context: &ResolveContext<'_>) -> SqlType {
     let chars = types.iter().map(|ty| u64::from(text_chars(ty))).sum();
     text_of(types, chars, context)

@@ -1,4 +1,4 @@
-//! Universally unique identifiers: made, checked, and turned into sixteen bytes and back.
+//! Universally unique identifiers: generated, checked, and converted to and from sixteen bytes.
 
 use firn_sql_types::Datum;
 use firn_sql_types::error::{Result, SqlError};
@@ -23,12 +23,12 @@ pub(super) const FUNCTIONS: &[Function] = &[
 /// Between 1582-10-15 and 1970-01-01, in units of 100 ns.
 const GREGORIAN_EPOCH: u64 = 122_192_928_000_000_000;
 
-/// Version 1: time, a sequence against clocks that stand still, and the server's number.
+/// Version 1: time, a sequence in case the clock stands still, and the server's number.
 fn uuid(call: &Call<'_>) -> Datum {
     let session = &call.context.session;
     let sequence = session.next_sequence();
     let microseconds = session.wall_time_us().max(0) as u64;
-    // The sequence counts the steps of 100 ns that the clock does not tell apart.
+    // The sequence counts the steps of 100 ns that the clock does not distinguish.
     let time = (microseconds.wrapping_mul(10).wrapping_add(GREGORIAN_EPOCH) + sequence % 10)
         & ((1 << 60) - 1);
     let clock_sequence = (sequence / 10) & 0x3fff | 0x8000;
@@ -37,7 +37,7 @@ fn uuid(call: &Call<'_>) -> Datum {
     Datum::text(format!("{low:08x}-{middle:04x}-{high:04x}-{clock_sequence:04x}-{node:012x}"))
 }
 
-/// The server's number, the time, and a sequence: rises from call to call.
+/// The server's number, the time, and a sequence: increases from call to call.
 fn uuid_short(call: &Call<'_>) -> Datum {
     let session = &call.context.session;
     let seconds = session.wall_time_us().max(0) as u64 / 1_000_000;
@@ -48,7 +48,7 @@ fn uuid_short(call: &Call<'_>) -> Datum {
     )
 }
 
-/// The bytes of a text with hyphens or without, with braces or without.
+/// The bytes of a text with or without hyphens, with or without braces.
 fn parse(text: &[u8]) -> Option<[u8; 16]> {
     const HYPHENS: [usize; 4] = [8, 13, 18, 23];
     let inner = match text.len() {
@@ -75,7 +75,8 @@ fn incorrect(value: &str, function: &str) -> SqlError {
     SqlError::new(1411, format!("Incorrect string value: '{value}' for function {function}"))
 }
 
-/// Swapped, the parts of the time come highest first, so that identifiers rise with time.
+/// Swapped, the most significant parts of the time come first, so that identifiers increase with
+/// time.
 fn to_binary(arguments: &[Datum], _: &Call<'_>) -> Result<Datum> {
     if arguments[0].is_null() {
         return Ok(Datum::Null);

@@ -1,10 +1,11 @@
-//! The proleptic Gregorian calendar as MySQL counts it: day numbers, months, weeks.
+//! The proleptic Gregorian calendar with MySQL's numbers: day numbers, months, weeks.
 //!
 //! ```text
 //!   day number 1 is 0000-01-01 by TO_DAYS(); 1970-01-01 is 719528; 9999-12-31 is 3652424
 //! ```
 //!
-//! MySQL takes year 0 for a common year, so its numbers below March of year 0 are its own.
+//! MySQL treats year 0 as a common year, so its day numbers before March of year 0 differ from the
+//! calendar.
 
 use firn_format::value::{Date, DateTime};
 
@@ -16,7 +17,7 @@ pub const MAX_DAY_NUMBER: i64 = 3_652_424;
 pub const MICROSECONDS_PER_DAY: i64 = 86_400_000_000;
 const MICROSECONDS_PER_SECOND: i64 = 1_000_000;
 
-/// Whether February has 29 days. Year 0 has not.
+/// Whether February has 29 days. Year 0 does not.
 #[must_use]
 pub const fn is_leap_year(year: u16) -> bool {
     year.is_multiple_of(4) && (!year.is_multiple_of(100) || (year.is_multiple_of(400) && year != 0))
@@ -40,14 +41,14 @@ pub const fn days_in_month(year: u16, month: u8) -> u8 {
     }
 }
 
-/// Whether a date is on the calendar: no part is 0 and the month has the day.
+/// Whether a date is on the calendar: no part is 0 and the month has that day.
 #[must_use]
 pub const fn is_on_calendar(date: Date) -> bool {
     date.day >= 1 && date.day <= days_in_month(date.year, date.month) && date.year <= 9999
 }
 
-/// MySQL's day number, `TO_DAYS()`, of any date whose month is not above 12; partial dates count as MySQL
-/// counts them, and 0000-00-00 is 0.
+/// MySQL's day number, `TO_DAYS()`, of any date whose month is at most 12; partial dates count as
+/// in MySQL, and 0000-00-00 is 0.
 #[must_use]
 pub const fn day_number(date: Date) -> i64 {
     let (year, month, day) = (date.year as i64, date.month as i64, date.day as i64);
@@ -109,14 +110,14 @@ pub const fn last_day(date: Date) -> Option<Date> {
     }
 }
 
-/// The rules of a week mode, as `WEEK(date, mode)` has them.
+/// The rules of a week mode, as in `WEEK(date, mode)`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WeekMode {
     /// Weeks begin on Monday, not on Sunday.
     pub monday_first: bool,
-    /// Days before week 1 belong to the last week of the year before, not to week 0.
+    /// Days before week 1 belong to the last week of the previous year, not to week 0.
     pub range_from_one: bool,
-    /// Week 1 is the first that begins in the year, not the first with four days of it.
+    /// Week 1 is the first that begins in the year, not the first with four days in it.
     pub first_weekday: bool,
 }
 
@@ -125,13 +126,13 @@ impl WeekMode {
     #[must_use]
     pub const fn new(mode: i64) -> WeekMode {
         let monday_first = mode & 1 != 0;
-        // The third bit means its opposite for weeks that begin on Sunday.
+        // The third bit has the opposite meaning for weeks that begin on Sunday.
         let first_weekday = (mode & 4 != 0) == monday_first;
         WeekMode { monday_first, range_from_one: mode & 2 != 0, first_weekday }
     }
 }
 
-/// Week of a date and the year that the week belongs to.
+/// The week of a date and the year to which the week belongs.
 #[must_use]
 pub const fn week(date: Date, mode: WeekMode) -> (u16, u8) {
     let day = day_number(date);
@@ -168,7 +169,8 @@ const fn weekday_from(day_number: i64, mode: WeekMode) -> i64 {
     (day_number + shift).rem_euclid(7)
 }
 
-/// Microseconds from 1970-01-01 00:00:00 to a date and time, time zones aside; `None` off the calendar.
+/// Microseconds from 1970-01-01 00:00:00 to a date and time, ignoring time zones; `None` off the
+/// calendar.
 #[must_use]
 pub fn unix_us(local: DateTime) -> Option<i64> {
     if !is_on_calendar(local.date) {
@@ -192,7 +194,7 @@ pub fn date_time_from_unix_us(unix_us: i64) -> Option<DateTime> {
     date_time_of(days, unix_us.rem_euclid(MICROSECONDS_PER_DAY))
 }
 
-/// A day number and a time of day in microseconds, put together.
+/// Combines a day number and a time of day in microseconds.
 #[must_use]
 pub fn date_time_of(day_number: i64, time_of_day_us: i64) -> Option<DateTime> {
     let date = date_of_day_number(day_number)?;

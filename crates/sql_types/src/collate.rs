@@ -1,4 +1,4 @@
-//! Which collation decides when texts meet.
+//! Which collation applies when texts are combined.
 //!
 //! ```text
 //!   column (Implicit) with literal (Coercible)          the column's
@@ -17,15 +17,15 @@ use super::sql_type::{Coercibility, SqlType};
 
 const CODE_ILLEGAL_MIX: u16 = 1267;
 
-/// A collation and how strongly it binds.
+/// A collation and its coercibility.
 pub type Binding = (CollationId, Coercibility);
 
-/// The collation of several expressions together; those that are no text have no say. `None` when none is
-/// text. With [`Coercibility::None`] the texts can be put together but not compared.
+/// The common collation of several expressions; those that are not text do not count. `None` if
+/// none is text. With [`Coercibility::None`] the texts can be concatenated but not compared.
 ///
 /// # Errors
-/// 1267 when two explicit collations contradict each other, or character sets do not go together.
-/// `operation` names what was to be done, such as `=`.
+/// 1267 if two explicit collations contradict each other, or character sets are incompatible.
+/// `operation` names the operation, such as `=`.
 pub fn merge_collations<'a>(
     types: impl IntoIterator<Item = &'a SqlType>,
     operation: &str,
@@ -76,7 +76,7 @@ fn merge(a: Binding, b: Binding) -> Option<Binding> {
         (_, right) if right.is_unicode() && b.1 < a.1 => Some(b),
         (left, right) if is_superset(left, right) && wins(a, b) => Some(a),
         (left, right) if is_superset(right, left) && wins(b, a) => Some(b),
-        // A constant is converted to the character set of what binds stronger.
+        // A constant is converted to the character set of the side with the stronger coercibility.
         _ if a.1 < b.1 && b.1 >= Coercibility::SystemConstant => Some(a),
         _ if b.1 < a.1 && a.1 >= Coercibility::SystemConstant => Some(b),
         _ => None,
@@ -100,7 +100,8 @@ fn merge_same_charset(
     }
 }
 
-/// Whether every character of `right` is in `left`; of Unicode's sets those with units of one size only.
+/// Whether every character of `right` is in `left`; among the Unicode sets, only for those with
+/// units of the same size.
 fn is_superset(left: Charset, right: Charset) -> bool {
     match right {
         Charset::Ascii => true,
@@ -120,8 +121,8 @@ fn illegal_mix(a: Binding, b: Binding, operation: &str) -> SqlError {
     )
 }
 
-/// The error of two texts that do not go together, as the one of the operation that has them among
-/// `count` operands: 1270 for three, of which `three` are the types, 1271 for more.
+/// The error of two incompatible texts, reported for the operation with `count` operands: 1270 for
+/// three, whose types are `three`, 1271 for more.
 #[must_use]
 pub fn among_several(
     error: SqlError,

@@ -1,4 +1,4 @@
-//! Comparison: as what two values are compared, and how.
+//! Comparison: the type in which two values are compared, and how.
 //!
 //! ```text
 //!                integer   decimal   double    text      date/datetime  time      JSON
@@ -12,8 +12,9 @@
 //!     a time if it can be one
 //! ```
 //!
-//! A year beside a date is a date. Enums and sets are integers beside numbers and texts beside all else. The binder casts both sides to
-//! [`ComparisonKind::operand_type`] and then compares datums without looking at types again.
+//! A year beside a date is a date. Enums and sets are integers beside numbers and texts beside
+//! everything else. The binder casts both sides to [`ComparisonKind::operand_type`]; datums are
+//! then compared without looking at types again.
 
 use std::borrow::Cow;
 use std::cmp::Ordering;
@@ -30,7 +31,7 @@ use super::display_length::LONGEST_TEXT;
 use super::json::JsonValue;
 use super::sql_type::{Coercibility, SqlType, TypeKind};
 
-/// As what two values are compared.
+/// The type in which two values are compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ComparisonKind {
     /// As integers, signed or unsigned.
@@ -54,10 +55,10 @@ const UTF8MB4_BIN: CollationId = CollationId(46);
 /// Bits of a packed datetime below its date.
 const TIME_OF_DAY_BITS: u32 = 37;
 
-/// As what values of two types are compared.
+/// The type in which values of two types are compared.
 ///
 /// # Errors
-/// 1267 when no collation decides between texts; `operation` names the comparison, such as `=`.
+/// 1267 if no collation applies to both texts; `operation` names the comparison, such as `=`.
 pub fn comparison_kind(a: &SqlType, b: &SqlType, operation: &str) -> Result<ComparisonKind> {
     let (left, right) = (&a.kind, &b.kind);
     Ok(match (family(left, right), family(right, left)) {
@@ -108,7 +109,7 @@ enum Family {
 fn family(kind: &TypeKind, other: &TypeKind) -> Family {
     match kind {
         TypeKind::Null => Family::Null,
-        // Not beside TIMESTAMP, whose moments are no incomplete dates.
+        // Not beside TIMESTAMP, which has no incomplete dates.
         TypeKind::Year if matches!(other, TypeKind::Date | TypeKind::DateTime { .. }) => {
             Family::Date
         }
@@ -130,7 +131,7 @@ impl TypeKind {
 }
 
 impl ComparisonKind {
-    /// The type that a side is cast to before it is compared; its own where no cast is needed.
+    /// The type to which a side is cast before the comparison; its own if no cast is needed.
     #[must_use]
     pub fn operand_type(self, side: &SqlType) -> SqlType {
         if self.takes(&side.kind) {
@@ -154,12 +155,13 @@ impl ComparisonKind {
                 TypeKind::Varchar { max_chars: side.max_text_chars(), collation: UTF8MB4_BIN }
             }
         };
-        // What is no date or time is NULL as one.
+        // A value that is not a date or time becomes NULL as one.
         let nullable = side.nullable || kind.is_temporal();
         SqlType::new(kind).with_nullable(nullable).with_coercibility(side.coercibility)
     }
 
-    /// Whether values of a kind are compared as they are. Bytes beside texts in Unicode are: they need not be characters.
+    /// Whether values of a kind are compared unchanged. Bytes beside Unicode texts are: they need
+    /// not be valid characters.
     fn takes(self, kind: &TypeKind) -> bool {
         match self {
             ComparisonKind::Integer => kind.is_integer() || kind.is_enum_or_set(),
@@ -172,7 +174,7 @@ impl ComparisonKind {
             }
             ComparisonKind::DateTime => kind.has_date(),
             ComparisonKind::Time => matches!(kind, TypeKind::Time { .. }),
-            // Values that are no JSON are compared as the scalars that they are.
+            // Values that are not JSON are compared as JSON scalars.
             ComparisonKind::Json => !kind.is_enum_or_set(),
         }
     }
@@ -244,7 +246,8 @@ pub fn compare_values(ty: &SqlType, a: &Datum, b: &Datum) -> Ordering {
     own_kind(ty).compare(a, b).unwrap_or(Ordering::Equal)
 }
 
-/// As what values of one type are compared among themselves. Enums and sets are compared by number.
+/// The type in which values of one type are compared with each other. Enums and sets are compared
+/// by number.
 #[must_use]
 pub fn own_kind(ty: &SqlType) -> ComparisonKind {
     match &ty.kind {
@@ -315,8 +318,8 @@ fn compare_doubles(a: f64, b: f64) -> Ordering {
     (a + 0.0).total_cmp(&(b + 0.0))
 }
 
-/// Whether bytes stand for other characters than those that a value's own form, UTF-8, has for them: a text in another
-/// character set as bytes, or bytes as such a text.
+/// Whether the bytes mean different characters than the UTF-8 of a value's own form: a text in
+/// another character set used as bytes, or bytes used as such a text.
 fn is_recoded(from: &TypeKind, to: CollationId) -> bool {
     let charset = |id: CollationId| collation::get(id).charset;
     match (from.collation().map(charset), charset(to)) {

@@ -1,8 +1,8 @@
-//! What the evaluation of an expression needs to know of its session and statement, and where it leaves
-//! its warnings.
+//! What the evaluation of an expression needs to know of its session and statement, and the place
+//! of its warnings.
 //!
-//! Evaluation takes `&EvaluationContext`: one statement is evaluated by one thread at a time, and only the
-//! warnings change while it is.
+//! Evaluation takes `&EvaluationContext`: only one thread at a time evaluates a statement, and only
+//! the warnings change meanwhile.
 
 use std::cell::{Cell, RefCell};
 use std::sync::Arc;
@@ -17,7 +17,7 @@ use super::session_facts::{DetachedSession, SessionFacts};
 use super::sql_mode::SqlMode;
 use super::time_zone::TimeZone;
 
-/// How a statement takes values that do not fit.
+/// How a statement handles values that do not fit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum StatementKind {
     /// It stores nothing: bad values are warnings.
@@ -36,7 +36,7 @@ pub struct EvaluationContext {
     pub sql_mode: SqlMode,
     /// The session's time zone.
     pub time_zone: TimeZone,
-    /// When the statement began: microseconds since 1970-01-01 UTC. `NOW()` is made of it.
+    /// When the statement began: microseconds since 1970-01-01 UTC. The source of `NOW()`.
     pub statement_time_us: i64,
     /// Digits that `/` adds to the scale.
     pub div_precision_increment: u8,
@@ -46,23 +46,23 @@ pub struct EvaluationContext {
     pub max_allowed_packet_bytes: u64,
     /// The collation of literals and of text made from numbers.
     pub connection_collation: CollationId,
-    /// The week mode of `WEEK()` without one.
+    /// The default mode of `WEEK()`.
     pub default_week_format: u8,
     /// Whether the statement stores.
     pub statement_kind: StatementKind,
-    /// The session, as functions ask it.
+    /// The session, for functions about it.
     pub session: Arc<dyn SessionFacts>,
-    /// Where the statement's calls of `RAND(seed)` are in their sequences.
+    /// The positions of the statement's calls of `RAND(seed)` in their sequences.
     pub random_sequences: RandomSequences,
-    /// Memory that the function at hand was promised for its result, in bytes.
+    /// Memory that was granted to the current function for its result, in bytes.
     pub promised_bytes: Cell<usize>,
     /// How many conditions are kept.
     pub max_error_count: usize,
-    /// What was left so far; ask through the context's functions.
+    /// The conditions so far; use the context's functions.
     pub conditions: Conditions,
 }
 
-/// The conditions of a statement, as many as are kept, and how many there were.
+/// The conditions of a statement, up to the limit, and their total number.
 #[derive(Debug, Default)]
 pub struct Conditions {
     kept: RefCell<Vec<Condition>>,
@@ -91,7 +91,7 @@ impl Default for EvaluationContext {
 }
 
 impl EvaluationContext {
-    /// A function's result is longer than it may be: the warning is left, and its answer is NULL.
+    /// A function's result is too long: adds the warning, and the result is NULL.
     ///
     /// # Errors
     /// 1301 instead of the warning in a strict statement that stores.
@@ -100,7 +100,7 @@ impl EvaluationContext {
         self.bad_value(1301, || SqlError::larger_than_packet(function, limit).message)
     }
 
-    /// Whether a document that a function has made may become text. If not, it is NULL there.
+    /// Whether a document made by a function may become text. If not, it is NULL there.
     ///
     /// # Errors
     /// As [`EvaluationContext::longer_than_packet`].
@@ -112,7 +112,7 @@ impl EvaluationContext {
         Ok(fits)
     }
 
-    /// Whether a bad value that is to be stored is an error.
+    /// Whether a bad value to be stored is an error.
     #[must_use]
     pub fn is_strict_write(&self) -> bool {
         self.sql_mode.is_strict() && self.statement_kind == StatementKind::Write
@@ -128,7 +128,7 @@ impl EvaluationContext {
         self.push(Level::Note, code, message);
     }
 
-    /// Leaves a condition; beyond the session's `max_error_count` it is counted only.
+    /// Adds a condition; beyond the session's `max_error_count` it is only counted.
     pub fn push(&self, level: Level, code: u16, message: impl FnOnce() -> String) {
         let count = &self.conditions.count;
         count.set(count.get().saturating_add(1));
@@ -150,13 +150,13 @@ impl EvaluationContext {
         Ok(())
     }
 
-    /// Conditions left so far, those beyond the limit included.
+    /// Conditions so far, including those beyond the limit.
     #[must_use]
     pub fn warning_count(&self) -> u64 {
         self.conditions.count.get()
     }
 
-    /// Forgets the conditions that came after the first `count`.
+    /// Removes the conditions after the first `count`.
     pub fn forget_conditions_after(&self, count: u64) {
         self.conditions.count.set(count);
         self.conditions.kept.borrow_mut().truncate(usize::try_from(count).unwrap_or(usize::MAX));

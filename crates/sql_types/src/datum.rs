@@ -1,5 +1,5 @@
-//! A value at run time. What it means follows from the static [`SqlType`](super::SqlType) of the
-//! expression that gave it; the datum holds only what differs from row to row.
+//! A value at run time. Its meaning follows from the static [`SqlType`](super::SqlType) of the
+//! expression that returned it; the datum holds only what differs from row to row.
 //!
 //! ```text
 //!   TypeKind                                   Datum
@@ -70,7 +70,7 @@ impl Datum {
         Datum::Text(bytes.into())
     }
 
-    /// A copy; memory for one of a long text that is not shared is asked for.
+    /// A copy. Requests memory for a long text that is not shared.
     ///
     /// # Errors
     /// 1041 if there is none.
@@ -85,7 +85,7 @@ impl Datum {
         Ok(self.clone())
     }
 
-    /// Text or bytes, copied; memory for what is long is asked for.
+    /// Text or bytes, copied. Requests memory for long ones.
     ///
     /// # Errors
     /// 1041 if there is none.
@@ -94,7 +94,7 @@ impl Datum {
         Ok(Datum::text(bytes))
     }
 
-    /// The value for a message: without its type, and therefore without digits behind a second.
+    /// The value for a message: without its type, and therefore without fractional seconds.
     #[must_use]
     pub fn plain_text(&self) -> String {
         use super::temporal::format;

@@ -1,7 +1,7 @@
-//! How long values are to clients, and how many digits they have after the point.
+//! How long values are for clients, and how many digits they have after the point.
 //!
-//! MySQL counts for each expression how long its text can get, and goes by it where it tells
-//! clients of columns and where `CREATE TABLE … SELECT` makes columns. The type alone does not say
+//! For each expression, MySQL computes how long its text can get. It reports this length in column
+//! metadata, and `CREATE TABLE … SELECT` uses it for its columns. The type alone does not determine
 //! it: `1` and `a * b` are both `BIGINT`.
 
 use firn_format::value::CollationId;
@@ -10,7 +10,7 @@ use firn_sql_collation::{self as collation, Charset};
 use super::metadata::{NOT_FIXED_DECIMALS, ResultMetadata, flag, type_code};
 use super::sql_type::{IntWidth, SqlType, TypeKind};
 
-/// The length of doubles that are worked out.
+/// The length of computed doubles.
 pub const WORKED_OUT_DOUBLE_CHARS: u32 = 23;
 const FLOAT_CHARS: u32 = 12;
 const DOUBLE_CHARS: u32 = 22;
@@ -20,27 +20,27 @@ const LONGEST_MEDIUM_BYTES: u64 = 16_777_215;
 const DOCUMENT_COLLATION: CollationId = CollationId(46);
 const LONGEST_JSON_BYTES: u32 = 4_294_967_292;
 
-/// The length of a column's values, and where they come from.
+/// The length of a column's values, and their origin.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Display {
-    /// The longest text in characters; of binary strings and `BLOB` in bytes.
+    /// The longest text in characters; for binary strings and `BLOB` in bytes.
     pub length: u32,
-    /// Digits after the point of a number or time; [`NOT_FIXED_DECIMALS`] when they vary.
+    /// Digits after the point of a number or time; [`NOT_FIXED_DECIMALS`] if they vary.
     pub decimals: u8,
-    /// Never below zero. `FLOAT` and `DOUBLE` do not know it by their types.
+    /// Never negative. The types `FLOAT` and `DOUBLE` do not tell.
     pub unsigned: bool,
     /// `ZEROFILL`
     pub zerofill: bool,
-    /// Values of a column that is stored, be it in a temporary table: its flags are a column's.
+    /// Values of a stored column, including one of a temporary table: its flags are a column's.
     pub stored: bool,
-    /// Whether clients are told that it may be NULL, where MySQL is of another opinion than the type.
+    /// The nullability that clients see, if MySQL reports another one than the type's.
     pub nullable: Option<bool>,
-    /// The type byte, where it is not that of the type; see [`type_code`].
+    /// The type byte, if it differs from the type's; see [`type_code`].
     pub type_code: Option<u8>,
 }
 
 impl Display {
-    /// The values of an expression of a type, when nothing more is known.
+    /// The values of an expression of a type, if nothing more is known.
     #[must_use]
     pub fn of_expression(ty: &SqlType) -> Display {
         let length = match &ty.kind {
@@ -52,7 +52,7 @@ impl Display {
         Display { length, stored: false, ..Display::of_column(ty) }
     }
 
-    /// The values of a column of a type, when nothing more is known.
+    /// The values of a column of a type, if nothing more is known.
     #[must_use]
     pub fn of_column(ty: &SqlType) -> Display {
         let length = match &ty.kind {
@@ -78,13 +78,13 @@ impl Display {
         }
     }
 
-    /// A whole number of at most `length` characters, its sign included.
+    /// A whole number of at most `length` characters, including its sign.
     #[must_use]
     pub fn integer(ty: &SqlType, length: u32) -> Display {
         Display { length, decimals: 0, ..Display::of_expression(ty) }
     }
 
-    /// An exact number of `precision` digits, `scale` of them behind the point.
+    /// An exact number of `precision` digits, `scale` of them after the point.
     #[must_use]
     pub fn exact(ty: &SqlType, precision: u8, scale: u8) -> Display {
         let unsigned = ty.kind.is_unsigned();
@@ -92,8 +92,8 @@ impl Display {
         Display { length, decimals: scale, ..Display::of_expression(ty) }
     }
 
-    /// The same values as a text is made of them: doubles without fixed digits have the room of a
-    /// column of doubles.
+    /// The same values converted to text: doubles without fixed digits get the width of a column of
+    /// doubles.
     #[must_use]
     pub fn as_text_of(self, ty: &SqlType) -> Display {
         let is_floating = matches!(ty.kind, TypeKind::Float | TypeKind::Double);
@@ -115,7 +115,7 @@ impl Display {
         Display { stored: false, ..self }
     }
 
-    /// All digits of a number of a type that is shown like this.
+    /// All digits of a number of a type that is displayed like this.
     #[must_use]
     pub fn precision(&self, kind: &TypeKind) -> u8 {
         let fixed = match kind {
@@ -137,8 +137,8 @@ fn number_chars(precision: u8, scale: u8, unsigned: bool) -> u32 {
 }
 
 impl SqlType {
-    /// What a client is told of values of this type that are shown like that. Texts are sent in the
-    /// character set of `results`, or as they are.
+    /// What clients see of values of this type with this display. Texts are sent in the character
+    /// set of `results`, or unchanged.
     #[must_use]
     pub fn shown_as(&self, display: &Display, results: Option<CollationId>) -> ResultMetadata {
         let is_text = self.kind.is_text() || self.kind.is_enum_or_set();
@@ -210,7 +210,7 @@ impl SqlType {
     }
 
     fn shown_length(&self, display: &Display, bytes: u64, results: Option<Charset>) -> u32 {
-        // MySQL takes each byte of a long text for a character.
+        // MySQL counts each byte of a long text as a character.
         let times = |count: u64| {
             count * u64::from(results.map_or(1, |charset| charset.max_character_bytes()))
         };

@@ -1,19 +1,19 @@
-//! How long the text of a value may get.
+//! The maximal length of a value's text.
 
 use firn_sql_collation::{self as collation, Charset};
 
 use super::sql_type::{IntWidth, SqlType, TypeKind};
 
-/// The longest text, in characters, as `LONGTEXT` has it.
+/// The longest text, in characters, as for `LONGTEXT`.
 pub const LONGEST_TEXT: u32 = u32::MAX;
 
-/// Digits that tell a float from its neighbours, at most.
+/// Digits that distinguish a float from its neighbours, at most.
 const FLOAT_DIGITS: u32 = 9;
 /// The same of a double.
 const DOUBLE_DIGITS: u32 = 17;
 
 impl TypeKind {
-    /// Decimal digits that an integer or exact number of the type has at most.
+    /// The most decimal digits of an integer or exact number of the type.
     #[must_use]
     pub fn integer_digits(&self) -> u8 {
         match self {
@@ -35,7 +35,7 @@ impl TypeKind {
         }
     }
 
-    /// Digits after the point of the type's numbers; fractions of seconds count.
+    /// Digits after the point of the type's numbers, including fractional seconds.
     #[must_use]
     pub fn scale(&self) -> u8 {
         match self {
@@ -46,7 +46,7 @@ impl TypeKind {
 }
 
 impl SqlType {
-    /// Characters of the text of a value at most; of binary strings the bytes.
+    /// The most characters of a value's text; for binary strings the bytes.
     #[must_use]
     pub fn max_text_chars(&self) -> u32 {
         let fraction = |fsp: u8| u32::from(fsp) + u32::from(fsp > 0);
@@ -66,7 +66,8 @@ impl SqlType {
                 let (sign, point) = (u32::from(!unsigned), u32::from(*scale > 0));
                 u32::from(*precision) + leading_zero + sign + point
             }
-            // Sign, point, and up to 15 zeros before the digits that tell it from its neighbours.
+            // Sign, point, and up to 15 zeros before the digits that distinguish it from its
+            // neighbours.
             TypeKind::Float => 17 + FLOAT_DIGITS,
             TypeKind::Double => 17 + DOUBLE_DIGITS,
             TypeKind::Char { max_chars, .. } | TypeKind::Varchar { max_chars, .. } => *max_chars,
@@ -89,7 +90,7 @@ impl SqlType {
         }
     }
 
-    /// Bytes of the text of a value at most, in its own character set.
+    /// The most bytes of a value's text, in its own character set.
     #[must_use]
     pub fn max_text_bytes(&self) -> u32 {
         let character_bytes = match &self.kind {

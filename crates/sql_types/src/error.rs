@@ -1,4 +1,4 @@
-//! What a client is told: MySQL's error number, SQLSTATE and message; and warnings.
+//! Errors for clients: MySQL's error number, SQLSTATE and message; and warnings.
 
 use firn_api::rows::RowsError;
 
@@ -10,27 +10,27 @@ pub struct SqlError {
     pub code: u16,
     /// The five characters of SQLSTATE.
     pub state: [u8; 5],
-    /// What happened, in MySQL's words where clients depend on them.
+    /// What happened, in MySQL's words if clients depend on them.
     pub message: String,
-    /// What the error means for what goes on after it. The number does not say that: several kinds
-    /// share one, and clients can signal any.
+    /// What the error means for the rest of the transaction. The number does not say that: several
+    /// kinds share one, and clients can signal any.
     pub kind: ErrorKind,
 }
 
-/// What an error means for what goes on after it.
+/// What an error means for the rest of the transaction.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum ErrorKind {
-    /// The statement has failed, and its transaction goes on without it.
+    /// The statement has failed, and its transaction continues without it.
     #[default]
     Statement,
-    /// A row has changed since the transaction's snapshot: with a newer snapshot the statement may go
-    /// well.
+    /// A row has changed since the transaction's snapshot: with a newer snapshot the statement may
+    /// succeed.
     Conflict,
-    /// The transaction is gone, and can be run again from its beginning.
+    /// The transaction is rolled back, and can be run again from its beginning.
     TransactionGone,
-    /// The transaction has ended, and may have been committed or not.
+    /// The transaction has ended; it is unknown whether it was committed.
     OutcomeUnknown,
-    /// Somebody wants the statement to end, or its time is over.
+    /// The statement was cancelled, or its time is over.
     Interrupted,
     /// The statement needs more memory than it may have.
     OutOfMemory,
@@ -40,11 +40,11 @@ pub enum ErrorKind {
     LockWaitTimeout,
 }
 
-/// The result of anything that SQL does.
+/// The result of any SQL operation.
 pub type Result<T> = std::result::Result<T, SqlError>;
 
 impl SqlError {
-    /// Bytes that are no text of the character set as which an operation takes them.
+    /// Bytes that are invalid in the character set in which an operation reads them.
     #[must_use]
     pub fn cannot_convert(bytes: &[u8], charset: &str) -> SqlError {
         const SHOWN_BYTES: usize = 6;
@@ -58,31 +58,31 @@ impl SqlError {
         SqlError::new(3854, message)
     }
 
-    /// An error of a number; its SQLSTATE follows from the number.
+    /// An error with a number, from which its SQLSTATE follows.
     #[must_use]
     pub fn new(code: u16, message: impl Into<String>) -> SqlError {
         SqlError::of_kind(ErrorKind::Statement, code, message)
     }
 
-    /// As [`SqlError::new`], with what the error means for what goes on.
+    /// As [`SqlError::new`], with the meaning for the rest of the transaction.
     #[must_use]
     pub fn of_kind(kind: ErrorKind, code: u16, message: impl Into<String>) -> SqlError {
         SqlError { code, state: *sql_state(code), message: message.into(), kind }
     }
 
-    /// Whether the transaction in which the statement ran is gone.
+    /// Whether the statement's transaction was rolled back.
     #[must_use]
     pub fn ends_transaction(&self) -> bool {
         matches!(self.kind, ErrorKind::TransactionGone | ErrorKind::OutcomeUnknown)
     }
 
-    /// What Firn does not do yet; `what` names it.
+    /// A feature that Firn does not have yet; `what` names it.
     #[must_use]
     pub fn not_supported(what: &str) -> SqlError {
         SqlError::new(1235, format!("This version of Firn doesn't yet support '{what}'"))
     }
 
-    /// A statement that somebody wants to end.
+    /// The statement was cancelled.
     #[cold]
     #[must_use]
     pub fn interrupted() -> SqlError {
@@ -97,7 +97,7 @@ impl SqlError {
         from_rows(RowsError::LockWaitTimeout)
     }
 
-    /// A query that has run for as long as it may.
+    /// A query that has reached its time limit.
     #[cold]
     #[must_use]
     pub fn out_of_time() -> SqlError {
@@ -125,7 +125,7 @@ impl SqlError {
         SqlError::new(1301, message)
     }
 
-    /// A row that has no place in a page.
+    /// A row that does not fit in a page.
     #[cold]
     #[must_use]
     pub fn row_too_large(max_bytes: u64, prefix_bytes: u64) -> SqlError {
@@ -151,7 +151,7 @@ impl SqlError {
         SqlError::new(1436, message)
     }
 
-    /// A statement that the grammar does not take; `near` is the rest of its text.
+    /// A statement that the grammar refuses; `near` is the rest of its text.
     #[must_use]
     pub fn syntax(near: &str, line: u64) -> SqlError {
         let near: String = near.chars().take(80).collect();
@@ -171,8 +171,8 @@ impl From<firn_base::memory::NoRoom> for SqlError {
     }
 }
 
-/// A node's error that needs no knowledge of the table. A duplicate key is told with the bytes that the
-/// index has: whoever knows the table words it as MySQL does.
+/// A node's error that needs no knowledge of the table. A duplicate key carries the bytes from the
+/// index: a caller that knows the table words it like MySQL.
 #[must_use]
 pub fn from_rows(error: RowsError) -> SqlError {
     let kind = match &error {
@@ -191,7 +191,7 @@ pub fn from_rows(error: RowsError) -> SqlError {
     }
 }
 
-/// The error for a stored value that is none of its type, or has no room in memory.
+/// The error for a stored value that does not match its type, or for which there is no memory.
 #[must_use]
 pub fn damaged(error: firn_format::value::ValueError) -> SqlError {
     match error {
@@ -200,7 +200,7 @@ pub fn damaged(error: firn_format::value::ValueError) -> SqlError {
     }
 }
 
-/// The SQLSTATE that MySQL gives with an error number.
+/// The SQLSTATE that MySQL pairs with an error number.
 #[must_use]
 pub fn sql_state(code: u16) -> &'static [u8; 5] {
     match code {
@@ -262,7 +262,7 @@ pub fn sql_state(code: u16) -> &'static [u8; 5] {
     }
 }
 
-/// How grave a condition of `SHOW WARNINGS` is.
+/// The severity of a condition of `SHOW WARNINGS`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Level {
     /// `Note`.

@@ -1,5 +1,5 @@
-//! MySQL's types and values: what an expression has while it is evaluated; and errors and warnings as clients
-//! get them, and the limits ([`watch`]) of a statement that is parsed, bound and planned.
+//! MySQL's types and values during evaluation; errors and warnings as clients get them; and the
+//! limits ([`watch`]) of a statement that is parsed, bound and planned.
 //!
 //! ```text
 //!   ValueRef (a row) ──from_value_ref──► Datum ──cast, compare, arithmetic──► Datum ──to_stored──► Value

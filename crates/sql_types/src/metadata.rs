@@ -1,4 +1,5 @@
-//! What a client is told of a result's column: MySQL's type byte, flags, length, decimals, character set.
+//! What clients see of a result's column: MySQL's type byte, flags, length, decimals, character
+//! set.
 
 use firn_format::value::{CollationId, IntWidth};
 
@@ -57,7 +58,7 @@ pub mod flag {
     pub const NO_DEFAULT_VALUE: u16 = 4096;
     pub const ON_UPDATE_NOW: u16 = 8192;
     pub const PART_KEY: u16 = 16384;
-    /// What a column of a temporary table does not keep.
+    /// Flags that a column of a temporary table does not keep.
     pub const OF_KEYS: u16 = PRIMARY_KEY | UNIQUE_KEY | MULTIPLE_KEY | AUTO_INCREMENT | PART_KEY;
     pub const NUM: u16 = 32768;
 }
@@ -67,13 +68,13 @@ pub mod flag {
 pub struct ResultMetadata {
     /// See [`type_code`].
     pub type_code: u8,
-    /// See [`flag`]; those of keys and defaults are for the caller to add.
+    /// See [`flag`]; the caller adds those of keys and defaults.
     pub flags: u16,
     /// The longest text in bytes of the result's character set.
     pub length_bytes: u32,
-    /// Digits after the point; [`NOT_FIXED_DECIMALS`] when they vary.
+    /// Digits after the point; [`NOT_FIXED_DECIMALS`] if they vary.
     pub decimals: u8,
-    /// The collation's number; 63 for what is no text.
+    /// The collation's number; 63 for values that are not text.
     pub collation: CollationId,
 }
 
@@ -108,7 +109,8 @@ impl TypeKind {
         }
     }
 
-    /// The name of the type without its arguments, as `DATA_TYPE` of `information_schema.columns` has it.
+    /// The name of the type without its arguments, as in `DATA_TYPE` of
+    /// `information_schema.columns`.
     #[must_use]
     pub fn data_type_name(&self) -> &'static str {
         match self {
@@ -152,7 +154,7 @@ impl TypeKind {
         }
     }
 
-    /// The type as `SHOW CREATE TABLE` and `COLUMN_TYPE` have it, without character set and collation.
+    /// The type as in `SHOW CREATE TABLE` and `COLUMN_TYPE`, without character set and collation.
     #[must_use]
     pub fn definition(&self) -> String {
         let name = self.data_type_name();

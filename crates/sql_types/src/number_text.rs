@@ -16,11 +16,12 @@ pub fn float_to_text(number: f64) -> Octets {
     Octets::from(&*NumberText::of_float(number))
 }
 
-/// The number at the head of a text, and how many bytes it takes with the spaces before it; 0 bytes when
-/// there is none. A number beyond the range of doubles is the largest one, and `overflow` is set.
+/// The number at the start of a text, and its length in bytes including the spaces before it; 0
+/// bytes if there is none. A number beyond the range of doubles becomes the largest one, with
+/// `overflow` set.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ParsedDouble {
-    /// The number; 0 when there is none.
+    /// The number; 0 if there is none.
     pub number: f64,
     /// Bytes that it takes.
     pub length_bytes: usize,
@@ -28,7 +29,7 @@ pub struct ParsedDouble {
     pub overflow: bool,
 }
 
-/// Reads the number at the head of a text, as far as it goes.
+/// Reads the number at the start of a text, as far as it goes.
 #[must_use]
 pub fn parse_double_prefix(text: &[u8]) -> ParsedDouble {
     let space = text.iter().take_while(|byte| byte.is_ascii_whitespace()).count();
@@ -46,7 +47,7 @@ pub fn parse_double_prefix(text: &[u8]) -> ParsedDouble {
     }
 }
 
-/// Bytes of `[+-] digits [. digits] [e [+-] digits]` at the head of a text.
+/// Bytes of `[+-] digits [. digits] [e [+-] digits]` at the start of a text.
 fn number_length(text: &[u8]) -> usize {
     let digits = |at: usize| {
         text.get(at..).map_or(0, |rest| rest.iter().take_while(|b| b.is_ascii_digit()).count())

@@ -1,5 +1,5 @@
-//! Owned bytes that need no allocation while they are few, as most texts of a table are, and no copy
-//! when they are many.
+//! Owned bytes that need no allocation if they are few, like most texts of a table, and no copy if
+//! they are many.
 
 use std::borrow::Borrow;
 use std::cmp::Ordering;
@@ -11,10 +11,10 @@ use std::sync::Arc;
 /// Bytes kept in place; longer strings are on the heap.
 pub const INLINE_BYTES: usize = 30;
 
-/// From this length on copies share the bytes.
+/// From this length on, copies share the bytes.
 const SHARED_BYTES: usize = 32 << 10;
 
-/// A byte string: UTF-8 for text, anything for binary types. A copy of a long one shares its bytes
+/// A byte string: UTF-8 for text, any bytes for binary types. A copy of a long one shares its bytes
 /// until one of the two is changed.
 #[derive(Clone)]
 pub struct Octets(Bytes);
@@ -26,7 +26,7 @@ enum Bytes {
     Shared(Arc<Vec<u8>>),
 }
 
-// No longer than a value with a decimal in it.
+// Not larger than a value with a decimal in it.
 const _: () = assert!(size_of::<Octets>() <= 32);
 
 impl Octets {
@@ -36,7 +36,7 @@ impl Octets {
         Octets::default()
     }
 
-    /// No bytes yet, with room for so many.
+    /// No bytes yet, with room for this many.
     #[must_use]
     pub fn with_capacity(size_bytes: usize) -> Octets {
         match size_bytes {
@@ -45,7 +45,7 @@ impl Octets {
         }
     }
 
-    /// The same, now that it is built: from now on copies share the bytes if they are many.
+    /// The same, once it is built: from now on, copies share the bytes if they are many.
     #[must_use]
     #[inline]
     pub fn built(self) -> Octets {
@@ -66,13 +66,13 @@ impl Octets {
         }
     }
 
-    /// The bytes as text, `None` when they are no UTF-8.
+    /// The bytes as text, `None` if they are not UTF-8.
     #[must_use]
     pub fn as_str(&self) -> Option<&str> {
         std::str::from_utf8(self).ok()
     }
 
-    /// The bytes as text; what is no UTF-8 is shown as U+FFFD.
+    /// The bytes as text; invalid UTF-8 is shown as U+FFFD.
     #[must_use]
     pub fn to_str_lossy(&self) -> std::borrow::Cow<'_, str> {
         String::from_utf8_lossy(self)
@@ -114,7 +114,7 @@ impl Octets {
             Bytes::Own(own) => own.truncate(size_bytes),
             Bytes::Shared(shared) if size_bytes < shared.len() => match Arc::get_mut(shared) {
                 Some(bytes) if size_bytes >= SHARED_BYTES => bytes.truncate(size_bytes),
-                // What is kept is all that is copied.
+                // Copies only the bytes that are kept.
                 _ => *self = Octets::from(&shared[..size_bytes]),
             },
             Bytes::Shared(_) => {}

@@ -1,13 +1,13 @@
 //! The sequences of `RAND(n)`.
 //!
-//! `RAND(n)` with one seed gives MySQL's sequence for that seed, row by row. The sequence starts again
-//! with each execution, and wherever the seed changes.
+//! `RAND(n)` with a given seed returns MySQL's sequence for that seed, row by row. The sequence
+//! starts again with each execution, and whenever the seed changes.
 
 use std::cell::RefCell;
 
 use rustc_hash::FxHashMap;
 
-/// What the two words of MySQL's generator are counted by.
+/// The modulus of the two words of MySQL's generator.
 const MODULUS: u64 = 0x3fff_ffff;
 
 #[derive(Clone, Copy, Debug)]
@@ -36,7 +36,7 @@ impl Sequence {
 pub struct RandomSequences(RefCell<FxHashMap<usize, Sequence>>);
 
 impl RandomSequences {
-    /// Restarts the sequences: addresses of calls mean nothing from one execution to the next.
+    /// Restarts the sequences: addresses of calls are meaningless in another execution.
     pub fn restart(&self) {
         let mut sequences = self.0.borrow_mut();
         if !sequences.is_empty() {
@@ -44,8 +44,8 @@ impl RandomSequences {
         }
     }
 
-    /// The next number of a call's sequence, from 0 to below 1. The sequence starts again when the
-    /// seed changes.
+    /// The next number of a call's sequence, in [0, 1). The sequence starts again when the seed
+    /// changes.
     pub fn next(&self, call: usize, seed: u32) -> f64 {
         let mut sequences = self.0.borrow_mut();
         let sequence = sequences.entry(call).or_insert_with(|| Sequence::new(seed));

@@ -1,4 +1,4 @@
-//! What functions ask of the session and of the world outside the statement.
+//! What functions need from the session and from outside the statement.
 
 pub use firn_api::server::LockAnswer;
 use std::fmt;
@@ -14,12 +14,12 @@ pub enum SleepEnd {
     Killed,
 }
 
-/// The session as functions see it, and its way to clock and randomness. Calls do not block, except
+/// The session as functions see it, with access to clock and randomness. Calls do not block, except
 /// [`SessionFacts::sleep`] and [`SessionFacts::get_lock`].
 pub trait SessionFacts: fmt::Debug + Send + Sync {
     /// `CONNECTION_ID()`
     fn connection_id(&self) -> u64;
-    /// `USER()`: the name and host that the client gave.
+    /// `USER()`: the name sent by the client, and its host.
     fn user(&self) -> String;
     /// `CURRENT_USER()`: the account that the client was matched with.
     fn current_user(&self) -> String;
@@ -35,8 +35,7 @@ pub trait SessionFacts: fmt::Debug + Send + Sync {
     fn last_insert_id(&self) -> u64;
     /// `LAST_INSERT_ID(x)`
     fn set_last_insert_id(&self, id: u64);
-    /// `@@insert_id`, which is used once: the number for the next row that one is generated for; 0:
-    /// none.
+    /// `@@insert_id`, which is used once: the next number to generate for a row; 0: none.
     fn take_insert_id(&self) -> u64 {
         0
     }
@@ -53,21 +52,21 @@ pub trait SessionFacts: fmt::Debug + Send + Sync {
     fn wall_time_us(&self) -> i64;
     /// The next random word.
     fn random_u64(&self) -> u64;
-    /// The 48 bits that tell this server from others in UUIDs.
+    /// The 48 bits that identify this server in UUIDs.
     fn node_id(&self) -> u64;
-    /// A number that rises with each call, over all sessions of the server.
+    /// A number that increases with each call, over all sessions of the server.
     fn next_sequence(&self) -> u64;
 
-    /// Waits so long, or until the statement is killed.
+    /// Waits this long, or until the statement is killed.
     fn sleep(&self, duration: Duration) -> SleepEnd;
 
-    /// Takes a user-level lock, waiting at most so long; `None`: for ever.
+    /// Takes a user-level lock, waiting at most this long; `None`: for ever.
     fn get_lock(&self, name: &str, timeout: Option<Duration>) -> LockAnswer;
-    /// Gives a user-level lock back: `None` if nobody has it, false if another session has it.
+    /// Releases a user-level lock: `None` if no session holds it, false if another session does.
     fn release_lock(&self, name: &str) -> Option<bool>;
-    /// Gives all user-level locks back; how many there were.
+    /// Releases all user-level locks; returns their number.
     fn release_all_locks(&self) -> u64;
-    /// The connection that has a user-level lock.
+    /// The connection that holds a user-level lock.
     fn lock_owner(&self, name: &str) -> Option<u64>;
 }
 
@@ -120,7 +119,7 @@ impl SessionFacts for DetachedSession {
     }
 
     fn random_u64(&self) -> u64 {
-        // SplitMix64 over the sequence: well spread, and the same in every run.
+        // SplitMix64 over the sequence: well distributed, and the same in every run.
         let mut word = self.next_sequence().wrapping_mul(0x9e37_79b9_7f4a_7c15);
         word = (word ^ (word >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
         word = (word ^ (word >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);

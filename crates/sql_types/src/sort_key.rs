@@ -1,5 +1,5 @@
-//! Sort keys of values: bytes that compare as the values do, for `ORDER BY`, `GROUP BY`, `DISTINCT` and hash
-//! joins. Keys of several columns are written one behind the other.
+//! Sort keys of values: bytes that compare as the values do, for `ORDER BY`, `GROUP BY`, `DISTINCT`
+//! and hash joins. Keys of several columns are concatenated.
 //!
 //! ```text
 //!   00            NULL                     01 ‖ …    any other value
@@ -11,8 +11,9 @@
 //!   JSON          a byte for the kind, then as above
 //! ```
 //!
-//! A descending column has every bit inverted. Invariants: two values of one type have equal keys if and
-//! only if they compare as equal; no key is the beginning of another. These keys are never stored.
+//! A descending column has every bit inverted. Invariants: two values of one type have equal keys
+//! if and only if they compare as equal; no key is a prefix of another. These keys are never
+//! stored.
 
 use firn_sql_collation as collation;
 
@@ -32,8 +33,8 @@ pub fn write_sort_key(datum: &Datum, ty: &SqlType, descending: bool, out: &mut V
     write_key_as(datum, own_kind(ty), ty.kind.is_unsigned(), descending, out);
 }
 
-/// Appends the key of a value that is compared with values of other types as `kind`; it has been cast to the
-/// kind's operand type.
+/// Appends the key of a value that is compared with values of other types as `kind`; it has been
+/// cast to the kind's operand type.
 pub fn write_comparison_key(datum: &Datum, kind: ComparisonKind, out: &mut Vec<u8>) {
     match (kind, datum) {
         (ComparisonKind::Integer, Datum::Int(number)) => write_integer((*number).into(), out),
@@ -42,7 +43,8 @@ pub fn write_comparison_key(datum: &Datum, kind: ComparisonKind, out: &mut Vec<u
     }
 }
 
-/// Signed and unsigned integers meet in comparisons, so what is below 0 has a mark of its own.
+/// Signed and unsigned integers are compared with each other, so negative numbers have a separate
+/// mark.
 fn write_integer(number: i128, out: &mut Vec<u8>) {
     out.push(if number < 0 { NOT_NULL } else { NOT_NULL + 1 });
     out.extend_from_slice(&(number as u64).to_be_bytes());
@@ -106,7 +108,7 @@ fn write_double(number: f64, out: &mut Vec<u8>) {
     out.extend_from_slice(&ordered.to_be_bytes());
 }
 
-/// Escapes and ends what stands in `out` from `start` on.
+/// Escapes and terminates what is in `out` from `start` on.
 fn finish_text(out: &mut Vec<u8>, start: usize) {
     if out[start..].contains(&0) {
         let raw = out.split_off(start);

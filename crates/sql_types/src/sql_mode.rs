@@ -1,4 +1,4 @@
-//! `sql_mode`: the switches of a session that change what SQL means.
+//! `sql_mode`: session switches that change the meaning of SQL.
 
 /// The modes that are on. Combined by `|`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -9,7 +9,8 @@ macro_rules! modes {
         impl SqlMode {
             $($(#[$doc])* pub const $name: SqlMode = SqlMode(1 << $bit);)*
 
-            /// Every mode by its name, in the order of MySQL's bits, in which the variable shows them.
+            /// Every mode by its name, in the order of MySQL's bits, in which the variable shows
+            /// them.
             pub const NAMES: &'static [(&'static str, SqlMode)] =
                 &[$((stringify!($name), SqlMode::$name)),*];
         }
@@ -23,17 +24,17 @@ modes! {
     PIPES_AS_CONCAT = 1;
     /// `"` quotes identifiers.
     ANSI_QUOTES = 2;
-    /// Spaces between a function's name and its parenthesis.
+    /// Allows spaces between a function's name and its parenthesis.
     IGNORE_SPACE = 3;
-    /// Refuses what `GROUP BY` does not determine.
+    /// Refuses columns that `GROUP BY` does not determine.
     ONLY_FULL_GROUP_BY = 5;
     /// The result of subtraction is signed.
     NO_UNSIGNED_SUBTRACTION = 6;
-    /// Without effect on what Firn does.
+    /// Has no effect in Firn.
     NO_DIR_IN_CREATE = 7;
     /// The modes of standard SQL.
     ANSI = 18;
-    /// Only NULL makes an AUTO_INCREMENT value, 0 does not.
+    /// Only NULL generates an AUTO_INCREMENT value, 0 does not.
     NO_AUTO_VALUE_ON_ZERO = 19;
     /// `\` is an ordinary character.
     NO_BACKSLASH_ESCAPES = 20;
@@ -45,7 +46,7 @@ modes! {
     NO_ZERO_IN_DATE = 23;
     /// Refuses '0000-00-00', when strict.
     NO_ZERO_DATE = 24;
-    /// Takes any day up to 31 in any month.
+    /// Accepts any day up to 31 in any month.
     ALLOW_INVALID_DATES = 25;
     /// Division by zero is an error when strict.
     ERROR_FOR_DIVISION_BY_ZERO = 26;
@@ -57,7 +58,7 @@ modes! {
     NO_ENGINE_SUBSTITUTION = 30;
     /// CHAR values are read with their padding.
     PAD_CHAR_TO_FULL_LENGTH = 31;
-    /// Fractions of seconds are cut and not rounded.
+    /// Fractions of seconds are cut, not rounded.
     TIME_TRUNCATE_FRACTIONAL = 32;
 }
 
@@ -103,7 +104,7 @@ impl SqlMode {
         self.0 & (SqlMode::STRICT_TRANS_TABLES.0 | SqlMode::STRICT_ALL_TABLES.0) != 0
     }
 
-    /// Modes by their names, separated by commas. `Err` is the name that is none.
+    /// Modes by their names, separated by commas. `Err` is the unknown name.
     ///
     /// # Errors
     /// The first unknown name.

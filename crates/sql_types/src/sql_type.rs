@@ -8,21 +8,21 @@ use firn_sql_collation::{self as collation, Charset};
 
 use super::display::Display;
 
-/// Type, nullability and, for text, how strongly its collation binds.
+/// Type, nullability and, for text, the coercibility of its collation.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct SqlType {
-    /// What values there are.
+    /// The set of values.
     pub kind: TypeKind,
     /// Whether NULL is one of them.
     pub nullable: bool,
-    /// Whose collation wins when texts meet; without meaning for what is no text.
+    /// Whose collation is used when texts are combined; no meaning for other types.
     pub coercibility: Coercibility,
-    /// What it was before the planner worked it out, if it is the type of such a constant.
+    /// What it was before the planner evaluated it, if this is the type of such a constant.
     pub before: Before,
 }
 
-/// How an expression was shown before it became a constant: clients are told of that, and not of the
-/// value that it turned out to have. Types that differ in it only are equal.
+/// The display of an expression before it became a constant: clients see that display, not the one
+/// of the computed value. Types that differ only in it are equal.
 #[derive(Clone, Debug, Default)]
 pub struct Before(Option<Arc<WorkedOut>>);
 
@@ -33,7 +33,7 @@ pub struct WorkedOut {
     pub shown: Display,
     /// Whether it could have been NULL.
     pub nullable: bool,
-    /// The operand, where the constant is an operand that was cast to what an operation wants.
+    /// The operand, if the constant is an operand that was cast to what an operation wants.
     pub operand: (SqlType, Display),
 }
 
@@ -44,7 +44,7 @@ impl Before {
         Before(Some(Arc::new(worked_out)))
     }
 
-    /// What the constant was, if it is one that was worked out.
+    /// What the constant was before it was evaluated, if it was.
     #[must_use]
     pub fn get(&self) -> Option<&WorkedOut> {
         self.0.as_deref()
@@ -63,17 +63,17 @@ impl std::hash::Hash for Before {
     fn hash<H: std::hash::Hasher>(&self, _: &mut H) {}
 }
 
-/// MySQL's rank of collations: of two different ones the stronger (smaller) rank decides.
+/// MySQL's coercibility of collations: of two different ones, the stronger (smaller) rank decides.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(u8)]
 pub enum Coercibility {
     /// `COLLATE` was written.
     Explicit = 0,
-    /// Two different collations met and neither won.
+    /// Two different collations met, and neither was stronger.
     None = 1,
     /// A column, or a stored variable.
     Implicit = 2,
-    /// `USER()`, `VERSION()` and such.
+    /// `USER()`, `VERSION()` and the like.
     SystemConstant = 3,
     /// A literal, a parameter, a user variable.
     Coercible = 4,
@@ -94,13 +94,13 @@ impl Members {
         Members(names.into_iter().map(Into::into).collect())
     }
 
-    /// The names, the first being ordinal 1 of an enum and bit 0 of a set.
+    /// The names; the first is ordinal 1 of an enum and bit 0 of a set.
     #[must_use]
     pub fn names(&self) -> &[Box<str>] {
         &self.0
     }
 
-    /// The name of an enum's ordinal (from 1); `""` for the error value 0.
+    /// The name for an enum's ordinal (from 1); `""` for the error value 0.
     #[must_use]
     pub fn name_of(&self, ordinal: u64) -> &str {
         let index = usize::try_from(ordinal).ok().and_then(|ordinal| ordinal.checked_sub(1));
@@ -115,7 +115,7 @@ impl Members {
     }
 }
 
-/// What values a type has.
+/// The set of values of a type.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum TypeKind {
     /// The literal NULL.
@@ -124,7 +124,7 @@ pub enum TypeKind {
     Integer {
         /// Bytes stored.
         width: IntWidth,
-        /// Whether below zero is out of range.
+        /// Whether negative numbers are out of range.
         unsigned: bool,
     },
     /// `BIT(bits)`
@@ -140,7 +140,7 @@ pub enum TypeKind {
         precision: u8,
         /// Digits after the point, 0 to 30.
         scale: u8,
-        /// Whether below zero is out of range.
+        /// Whether negative numbers are out of range.
         unsigned: bool,
     },
     /// `FLOAT`
@@ -204,24 +204,24 @@ pub enum TypeKind {
     Enum {
         /// The names.
         members: Arc<Members>,
-        /// How the names compare.
+        /// The collation of the names.
         collation: CollationId,
     },
     /// `SET`
     Set {
         /// The names.
         members: Arc<Members>,
-        /// How the names compare.
+        /// The collation of the names.
         collation: CollationId,
     },
     /// `JSON`
     Json,
-    /// `GEOMETRY` and its kin.
+    /// `GEOMETRY` and the like.
     Geometry,
 }
 
 impl SqlType {
-    /// A type whose values may be NULL, with the coercibility that its kind has in an expression.
+    /// A type whose values may be NULL, with the usual coercibility of its kind in an expression.
     #[must_use]
     pub fn new(kind: TypeKind) -> SqlType {
         let coercibility = kind.expression_coercibility();
@@ -258,7 +258,7 @@ impl SqlType {
         SqlType::new(TypeKind::Double)
     }
 
-    /// `DECIMAL(precision, scale)`, cut to what MySQL allows.
+    /// `DECIMAL(precision, scale)`, limited to what MySQL allows.
     #[must_use]
     pub fn decimal(precision: u8, scale: u8) -> SqlType {
         let scale = scale.min(super::decimal::MAX_SCALE);
@@ -266,13 +266,13 @@ impl SqlType {
         SqlType::new(TypeKind::Decimal { precision, scale, unsigned: false })
     }
 
-    /// Text of at most so many characters.
+    /// Text of at most this many characters.
     #[must_use]
     pub fn varchar(max_chars: u32, collation: CollationId) -> SqlType {
         SqlType::new(TypeKind::Varchar { max_chars, collation })
     }
 
-    /// Bytes, at most so many.
+    /// At most this many bytes.
     #[must_use]
     pub fn varbinary(max_bytes: u32) -> SqlType {
         SqlType::new(TypeKind::Varbinary { max_bytes })
@@ -296,8 +296,8 @@ impl SqlType {
         SqlType { coercibility, ..self }
     }
 
-    /// The collation of its text form: that of text, enum and set; `binary` for binary strings. `None` for
-    /// numbers, dates, JSON and NULL, whose text form has the connection's collation.
+    /// The collation of its text form: that of text, enum and set; `binary` for binary strings.
+    /// `None` for numbers, dates, JSON and NULL, whose text form has the connection's collation.
     #[must_use]
     pub fn collation(&self) -> Option<CollationId> {
         self.kind.collation()
@@ -392,7 +392,7 @@ impl TypeKind {
         matches!(self, TypeKind::Date | TypeKind::DateTime { .. } | TypeKind::Timestamp { .. })
     }
 
-    /// Whether numbers of the type are never below zero.
+    /// Whether numbers of the type are never negative.
     #[must_use]
     pub fn is_unsigned(&self) -> bool {
         match self {
@@ -402,7 +402,7 @@ impl TypeKind {
         }
     }
 
-    /// Digits of the fraction of a second that values of the type have.
+    /// Fractional second digits of values of the type.
     #[must_use]
     pub fn fsp(&self) -> u8 {
         match self {

@@ -1,4 +1,4 @@
-//! Values and types as the storage engine has them.
+//! Values and types in the storage engine's form.
 //!
 //! ```text
 //!   SqlType                      ColumnType                 stored value
@@ -75,8 +75,8 @@ impl TypeKind {
         })
     }
 
-    /// The type of a stored column. What storage does not know comes from the caller: the members of an enum
-    /// or set with their collation, and whether a decimal is unsigned.
+    /// The type of a stored column. The caller supplies what storage does not know: the members of
+    /// an enum or set with their collation, and whether a decimal is unsigned.
     #[must_use]
     pub fn from_column_type(
         column_type: ColumnType,
@@ -136,7 +136,7 @@ impl Datum {
     /// The value of a column, read from a row.
     ///
     /// # Errors
-    /// [`ValueError`] when the stored value is none of the type.
+    /// [`ValueError`] if the stored value does not match the type.
     pub fn from_value_ref(
         value: ValueRef<'_>,
         ty: &SqlType,
@@ -171,19 +171,19 @@ impl Datum {
         })
     }
 
-    /// The value to store in a column. It has been fitted to the type by [`assign`](super::assign), or is of
-    /// that type.
+    /// The value to store in a column. It was converted to the type by [`assign`](super::assign),
+    /// or already has that type.
     ///
     /// # Errors
-    /// [`ValueError`] when it does not fit the type.
+    /// [`ValueError`] if it does not fit the type.
     pub fn to_stored(&self, ty: &SqlType, time_zone: &TimeZone) -> Result<Value, ValueError> {
         self.with_stored(ty, time_zone, |value| value.to_value())
     }
 
-    /// As [`Datum::to_stored`], but hands the stored value to `take` without copying texts.
+    /// As [`Datum::to_stored`], but passes the stored value to `take` without copying texts.
     ///
     /// # Errors
-    /// [`ValueError`] when it does not fit the type.
+    /// [`ValueError`] if it does not fit the type.
     pub fn with_stored<R>(
         &self,
         ty: &SqlType,
@@ -240,8 +240,8 @@ impl Datum {
         }
     }
 
-    /// Microseconds since 1970 of a date or datetime, time zones aside; for statistics and histograms. `None`
-    /// for other values and for dates on no calendar.
+    /// Microseconds since 1970 of a date or datetime, ignoring time zones; for statistics and
+    /// histograms. `None` for other values and for dates that are not on the calendar.
     #[must_use]
     pub fn calendar_us(&self) -> Option<i64> {
         match self {

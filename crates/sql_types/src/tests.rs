@@ -1,4 +1,4 @@
-//! What holds across the types: comparison and keys, unification, storing, text of numbers, zones.
+//! Properties across the types: comparison and keys, unification, storing, text of numbers, zones.
 
 use std::cmp::Ordering;
 use std::sync::Arc;

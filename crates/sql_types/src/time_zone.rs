@@ -1,6 +1,6 @@
 //! Time zones of sessions: offsets such as `+02:00`, names such as `Europe/Zurich`, and `SYSTEM`.
 //!
-//! Named zones come from the tz database that is compiled in, so that all nodes of a cluster agree.
+//! Named zones come from the compiled-in tz database, so all nodes of a cluster agree.
 
 use std::hash::{Hash, Hasher};
 use std::sync::OnceLock;
@@ -15,11 +15,11 @@ pub const MAX_TIMESTAMP_US: i64 = 2_147_483_647_999_999;
 const MAX_OFFSET_MINUTES: i32 = 14 * 60;
 const MIN_OFFSET_MINUTES: i32 = -(13 * 60 + 59);
 
-/// A time zone, with the name it was given by.
+/// A time zone, with the name by which it was set.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TimeZone {
     name: Box<str>,
-    /// Seconds east of UTC, when that never changes.
+    /// Seconds east of UTC, if that never changes.
     fixed_offset_seconds: Option<i32>,
     zone: tz::TimeZone,
 }
@@ -37,7 +37,7 @@ impl TimeZone {
         TimeZone::fixed("+00:00", 0).unwrap_or_else(|| unreachable!("UTC is a zone"))
     }
 
-    /// The host's zone, UTC when it has none. Looked up once for the process.
+    /// The host's zone, or UTC if it has none. Looked up once per process.
     #[must_use]
     pub fn system() -> TimeZone {
         static SYSTEM: OnceLock<tz::TimeZone> = OnceLock::new();
@@ -45,7 +45,7 @@ impl TimeZone {
         TimeZone::from_zone("SYSTEM", zone.clone())
     }
 
-    /// A zone by the name that `SET time_zone` takes; `None` when there is no such zone.
+    /// A zone by the name that `SET time_zone` accepts; `None` if there is no such zone.
     #[must_use]
     pub fn parse(name: &str) -> Option<TimeZone> {
         if name.eq_ignore_ascii_case("SYSTEM") {
@@ -75,7 +75,8 @@ impl TimeZone {
         &self.name
     }
 
-    /// Local time of an instant, given in microseconds since 1970 UTC. `None` outside the years 0 to 9999.
+    /// Local time of an instant, given in microseconds since 1970 UTC. `None` outside the years 0
+    /// to 9999.
     #[must_use]
     pub fn to_local(&self, timestamp_us: i64) -> Option<DateTime> {
         let seconds = timestamp_us.div_euclid(1_000_000);
@@ -87,9 +88,9 @@ impl TimeZone {
         super::calendar::date_time_from_unix_us(local_us)
     }
 
-    /// The instant of a local time, in microseconds since 1970 UTC. A time that the clocks skipped is the
-    /// moment of the change, one that they showed twice the earlier; as MySQL has it. `None` for dates that
-    /// are on no calendar.
+    /// The instant of a local time, in microseconds since 1970 UTC. As in MySQL, a time that the
+    /// clocks skipped is the moment of the change, and of a time that they showed twice it is the
+    /// earlier one. `None` for dates that are not on the calendar.
     #[must_use]
     pub fn to_timestamp_us(&self, local: DateTime) -> Option<i64> {
         let local_us = super::calendar::unix_us(local)?;
@@ -109,7 +110,7 @@ impl TimeZone {
         }
     }
 
-    /// The clock change next after an instant shortly before it.
+    /// The next clock change after an instant shortly before it.
     fn end_of_gap(&self, timestamp_us: i64) -> Option<i64> {
         let before = Timestamp::from_microsecond(timestamp_us).ok()?;
         let before = before.checked_sub(SignedDuration::from_micros(1)).ok()?;
@@ -123,7 +124,8 @@ impl Default for TimeZone {
     }
 }
 
-/// Seconds of an offset such as `+05:30`, `-3:00`; `None` when it is none or beyond `-13:59` to `+14:00`.
+/// Seconds of an offset such as `+05:30` or `-3:00`; `None` if it is invalid or outside `-13:59` to
+/// `+14:00`.
 #[must_use]
 pub fn parse_offset(text: &str) -> Option<i32> {
     let (sign, rest) = match text.as_bytes().first()? {

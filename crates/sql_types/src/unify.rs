@@ -1,5 +1,5 @@
-//! The common type of several expressions: of the branches of `CASE`, of `COALESCE`, of the columns of a
-//! `UNION`.
+//! The common type of several expressions: of the branches of `CASE`, of `COALESCE`, of the columns
+//! of a `UNION`.
 
 use firn_format::value::{CollationId, IntWidth};
 use firn_sql_collation::{self as collation, Charset};
@@ -13,11 +13,11 @@ use super::sql_type::{Coercibility, SqlType, TypeKind};
 /// Longer texts are `TEXT`, in bytes.
 const LONGEST_VARCHAR_BYTES: u64 = 65_535;
 
-/// The common type. `connection` is the collation of text made from numbers; `operation` names what the
-/// types meet in, such as `UNION`.
+/// The common type. `connection` is the collation of text made from numbers; `operation` names the
+/// operation that combines the types, such as `UNION`.
 ///
 /// # Errors
-/// 1267 when texts have no common collation.
+/// 1267 if texts have no common collation.
 pub fn unify(types: &[SqlType], connection: CollationId, operation: &str) -> Result<SqlType> {
     let nullable = types.iter().any(|ty| ty.nullable);
     let known: Vec<&SqlType> = types.iter().filter(|ty| ty.kind != TypeKind::Null).collect();
@@ -79,7 +79,7 @@ fn integer_width(kind: &TypeKind) -> IntWidth {
     }
 }
 
-/// The signed type that holds all of an unsigned one.
+/// The signed type that holds all values of an unsigned one.
 fn wider(width: IntWidth) -> Option<IntWidth> {
     match width {
         IntWidth::One => Some(IntWidth::Two),
@@ -105,11 +105,11 @@ fn unify_texts(types: &[&SqlType], connection: CollationId, operation: &str) -> 
     let merged = merge_collations(types.iter().copied(), operation)?;
     let (mut collation, coercibility) = merged.unwrap_or((connection, Coercibility::Numeric));
     if merged.is_none() && types.iter().any(|ty| ty.kind == TypeKind::Json) {
-        // JSON text is of utf8mb4_bin.
+        // JSON text has the collation utf8mb4_bin.
         collation = CollationId(46);
     }
     if types.iter().any(|ty| matches!(ty.kind, TypeKind::Bit { .. })) {
-        // Bits beside what is no number are bytes.
+        // Bits beside a value that is not a number are bytes.
         collation = CollationId::BINARY;
     }
     let max_chars = types.iter().map(|ty| ty.max_text_chars()).max().unwrap_or(0);

@@ -1,4 +1,4 @@
-//! What parsing, binding and planning one statement may take: time, memory and stack.
+//! Limits on parsing, binding and planning a statement: time, memory and stack.
 //!
 //! ```text
 //!   step    a unit of work was done: now and then asks whether the statement is to end     1317, 3024
@@ -6,7 +6,7 @@
 //!   nest    the code recurses with its input: not deeper than the stack allows             1436
 //! ```
 //!
-//! Steps are counted, so that tests can tell how work grows with a statement without a clock.
+//! Steps are counted, so that tests can measure how work grows with a statement without a clock.
 
 use std::cell::Cell;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -17,10 +17,10 @@ use firn_base::{memory, stack};
 
 use crate::error::{Result, SqlError};
 
-/// After how many steps the statement's end is asked for: some hundred microseconds of work.
+/// The number of steps between two checks for cancellation: some hundred microseconds of work.
 const STEPS_BETWEEN_QUESTIONS: u64 = 256;
 
-/// Limits of a statement that is being parsed, bound and planned, and what it has used of them.
+/// Limits of a statement that is being parsed, bound and planned, and its use of them.
 #[derive(Default)]
 pub struct Watch<'a> {
     cancelled: Option<&'a AtomicBool>,
@@ -29,22 +29,22 @@ pub struct Watch<'a> {
     steps: Cell<u64>,
     asked_at: Cell<u64>,
     held_bytes: Cell<u64>,
-    /// Up to here the server's memory budget has been asked.
+    /// Up to here, the server's memory budget has granted memory.
     granted_bytes: Cell<u64>,
 }
 
-/// How much more memory the server's budget is asked for at a time.
+/// How much more memory is requested from the server's budget at a time.
 const GRANT_BYTES: u64 = 1 << 20;
 
-/// Who recurses. Parsing may use less of the stack than binding, and binding leaves room for walks
-/// over its result that do not ask.
+/// The stage that recurses. Parsing may use less of the stack than binding, and binding leaves room
+/// for traversals of its result that do not check.
 #[derive(Debug, Clone, Copy)]
 pub enum Recursion {
     /// The parser.
     Parse,
     /// The binder and the planner.
     Bind,
-    /// Subqueries that are being worked out.
+    /// Subqueries that are being evaluated.
     Execute,
 }
 
@@ -55,14 +55,14 @@ impl<'a> Watch<'a> {
         Watch { cancelled: Some(cancelled), ..Watch::default() }
     }
 
-    /// The statement ends at a time of a monotonic clock.
+    /// Sets a deadline on a monotonic clock.
     #[must_use]
     pub fn with_deadline(mut self, deadline: Option<(&'a dyn Clock, Duration)>) -> Watch<'a> {
         self.deadline = deadline;
         self
     }
 
-    /// What is held may take so many bytes.
+    /// Sets the memory limit in bytes.
     #[must_use]
     pub fn with_memory(mut self, limit_bytes: u64) -> Watch<'a> {
         self.limit_bytes = Some(limit_bytes);
@@ -72,7 +72,7 @@ impl<'a> Watch<'a> {
     /// Counts a unit of work.
     ///
     /// # Errors
-    /// 1317 or 3024 if the statement is to end.
+    /// 1317 or 3024 if the statement must end.
     #[inline]
     pub fn step(&self) -> Result<()> {
         self.steps(1)
@@ -81,7 +81,7 @@ impl<'a> Watch<'a> {
     /// Counts units of work.
     ///
     /// # Errors
-    /// 1317 or 3024 if the statement is to end.
+    /// 1317 or 3024 if the statement must end.
     #[inline]
     pub fn steps(&self, count: usize) -> Result<()> {
         let steps = self.steps.get() + count as u64;
@@ -115,7 +115,7 @@ impl<'a> Watch<'a> {
     /// Counts memory that the plan keeps.
     ///
     /// # Errors
-    /// 1041 if the statement may not have so much, or if the server has no room for it.
+    /// 1041 if this exceeds the statement's limit, or if the server has no memory for it.
     #[inline]
     pub fn hold(&self, size_bytes: usize) -> Result<()> {
         let held_bytes = self.held_bytes.get().saturating_add(size_bytes as u64);
@@ -139,14 +139,14 @@ impl<'a> Watch<'a> {
         Ok(())
     }
 
-    /// What is held, in bytes.
+    /// The memory counted so far, in bytes.
     #[must_use]
     pub fn held_bytes(&self) -> u64 {
         self.held_bytes.get()
     }
 }
 
-/// Asks whether there is stack for one level more.
+/// Checks whether there is stack for one more level.
 ///
 /// # Errors
 /// 1436 if there is not.

@@ -1,4 +1,4 @@
-//! Readers that follow a log which is kept in one place, with leases on it.
+//! Readers that follow a log kept in one place, and their leases on it.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,16 +12,16 @@ use crate::leases::{Lease, Leases};
 
 /// A log that can be followed.
 pub trait FollowedLog: Send + Sync {
-    /// The end of what is durable. Does not block.
+    /// The end of the durable log. Does not block.
     fn durable(&self) -> Lsn;
 
-    /// Notified when more is durable, and when nothing more will be.
+    /// Notified when more log is durable, and when no more will be.
     fn advanced(&self) -> &Event;
 
-    /// Whether nothing more will come because the store was closed.
+    /// Whether no more log will come because the store was closed.
     ///
     /// # Errors
-    /// Why nothing more will come, if that is so for another reason.
+    /// The other reason why no more log will come.
     fn is_closed(&self) -> Result<bool, LogError>;
 
     /// The readers' leases.
@@ -33,7 +33,7 @@ pub trait FollowedLog: Send + Sync {
     /// As there.
     fn read(&self, from: Lsn, limit_bytes: usize, into: &mut Vec<u8>) -> Result<Lsn, LogError>;
 
-    /// The error for a group that was read and is not valid.
+    /// The error for a group that was read and is invalid.
     fn damaged(&self, at: Lsn, damage: &GroupDamage) -> LogError;
 }
 

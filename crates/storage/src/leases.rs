@@ -5,8 +5,8 @@
 //!   ── gone ───┴────────────────────────────────────────────────┴──►
 //! ```
 //!
-//! The floor moves and readers come under one mutex, so no reader gets a lease on log that is about to be
-//! truncated. Every log store that keeps its log in one place can use this table.
+//! The floor moves and readers register under one mutex, so no reader gets a lease on log that is
+//! about to be truncated. Every log store that keeps its log in one place can use this table.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -15,7 +15,7 @@ use firn_api::LogError;
 use firn_base::Lsn;
 use parking_lot::Mutex;
 
-/// See the module's page.
+/// See the module documentation.
 #[derive(Debug)]
 pub struct Leases {
     state: Mutex<State>,
@@ -35,30 +35,30 @@ struct Reader {
     is_dropped: AtomicBool,
 }
 
-/// A reader's hold on the log. Dropping it lets the log go.
+/// A reader's hold on the log. Dropping it releases the log.
 #[derive(Debug)]
 pub struct Lease(Arc<Reader>);
 
-/// A lease as it is listed.
+/// A lease, as listings show it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LeaseStatus {
-    /// What the reader is called.
+    /// The reader's name.
     pub name: String,
-    /// Log from here on is kept for it.
+    /// Log from here on is kept for the reader.
     pub held: Lsn,
-    /// The most that is kept for it, in bytes before the durable end.
+    /// The most log that is kept for it, in bytes before the durable end.
     pub limit_bytes: u64,
 }
 
 impl Leases {
-    /// No leases, on a log that was truncated up to `floor`.
+    /// No leases, on a log that is truncated up to `floor`.
     #[must_use]
     pub fn new(floor: Lsn) -> Leases {
         Leases { state: Mutex::new(State { floor, readers: Vec::new() }) }
     }
 
-    /// Holds the log from `from` on, for a reader that may hold back `limit_bytes` before the durable
-    /// end.
+    /// Holds the log from `from` on, for a reader that may hold back `limit_bytes` before the
+    /// durable end.
     ///
     /// # Errors
     /// [`LogError::OutOfRange`] if the log before `from` is gone or `from` is not durable.
@@ -83,8 +83,8 @@ impl Leases {
         Ok(Lease(reader))
     }
 
-    /// How far the log may be truncated if it is not needed before `wanted` but for the readers. A
-    /// reader that holds back more than its limit is dropped.
+    /// How far the log may be truncated if only readers need log before `wanted`. Drops a reader
+    /// that holds back more than its limit.
     #[must_use]
     pub fn raise_floor(&self, wanted: Lsn, durable: Lsn) -> Lsn {
         let mut state = self.state.lock();
@@ -106,7 +106,7 @@ impl Leases {
         state.floor
     }
 
-    /// The leases, in the order in which they were taken.
+    /// The leases, oldest first.
     #[must_use]
     pub fn list(&self) -> Vec<LeaseStatus> {
         let state = self.state.lock();
@@ -121,7 +121,7 @@ impl Leases {
 }
 
 impl Lease {
-    /// Lets go of the log before `lsn`.
+    /// Releases the log before `lsn`.
     pub fn release(&self, lsn: Lsn) {
         self.0.held.fetch_max(lsn.0, Ordering::SeqCst);
     }

@@ -1,5 +1,5 @@
-//! Storage: where the log and the pages are. This build has the local directory; remote chunks stand
-//! behind the same seams.
+//! Storage: where the log and the pages are. This build has the local directory; remote chunks can
+//! implement the same seams.
 
 pub mod follower;
 pub mod leases;

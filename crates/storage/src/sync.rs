@@ -1,5 +1,5 @@
-//! The primitives that the writer's role synchronises with: the machine's, or shuttle's when the role
-//! is tested under many orders of steps (`--features shuttle`).
+//! The synchronisation primitives of the writer's role: the machine's, or shuttle's when the role
+//! is tested under many interleavings (`--features shuttle`).
 
 #[cfg(feature = "shuttle")]
 pub(crate) use firn_base::sync::explored::*;

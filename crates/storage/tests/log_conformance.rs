@@ -1,5 +1,5 @@
-//! The local log passes the suite of all log stores, on the simulated disk and on the system's; and the
-//! suite finds errors that are put between the two on purpose.
+//! The local log passes the suite for log stores, on the simulated disk and on the system's; and
+//! the suite finds faults that are put between the two on purpose.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -16,7 +16,7 @@ use firn_storage::local::page_log::PageLog;
 use firn_storage::local::{LocalDirectory, LocalLog, LogOptions, OpenError};
 use firn_testing::simulation::{Faults, SimulatedDisk, World, first_failure, for_each_seed};
 
-/// What stands between the log and the suite.
+/// Puts a layer between the log and the suite.
 type Wrap = fn(Arc<dyn LogStore>) -> Arc<dyn LogStore>;
 
 struct Process {
@@ -35,7 +35,7 @@ impl Process {
         let log = loop {
             let directory = LocalDirectory::open(environment, path);
             match directory.and_then(|directory| LocalLog::open(&directory, options)) {
-                // Tasks of the life before have the directory until they have ended.
+                // Tasks of the previous life hold the directory until they have ended.
                 Err(OpenError::InUse { .. }) => firn_base::task::sleep(Duration::from_millis(1)),
                 opened => break opened.expect("a good disk"),
             }
@@ -63,7 +63,7 @@ impl Node for Process {
     }
 }
 
-/// A stream on a simulated disk, which forgets what was not synced when a life ends.
+/// A stream on a simulated disk, which loses unsynced data when a life ends.
 struct Simulated<'a> {
     world: &'a World,
     disk: SimulatedDisk,
@@ -94,7 +94,8 @@ fn the_local_log_conforms_on_a_simulated_disk() {
     for_each_seed(0..8, |world| CASES.iter().for_each(|case| run_case(world, case, |log| log)));
 }
 
-/// A stream in a directory of this machine; its processes are killed, but the machine keeps its power.
+/// A stream in a directory of this machine; its processes are killed, but the machine keeps its
+/// power.
 struct OnSystem(PathBuf);
 
 impl Lives for OnSystem {
@@ -112,7 +113,7 @@ fn the_local_log_conforms_on_the_systems_disk() {
     }
 }
 
-/// A fault: positions are told to be durable when they were taken, before the sync.
+/// A fault: positions are reported as durable when they were taken, before the sync.
 struct TellsEarly(Arc<dyn LogStore>);
 
 struct EarlySource {
@@ -196,7 +197,8 @@ impl LogStore for TellsEarly {
     }
 }
 
-/// Two faults: an epoch is given whatever was asked for, or a reader's lease holds nothing.
+/// Two faults: an epoch is granted whatever the writer asked for, or a reader's lease holds
+/// nothing.
 struct Careless {
     store: Arc<dyn LogStore>,
     checks_epochs: bool,
@@ -226,7 +228,7 @@ impl LogStore for Careless {
     }
 }
 
-/// What one case says of a fault, at the first seed at which it finds it.
+/// The failure message of one case under a fault, at the first seed that finds it.
 fn finds(case: &str, wrap: Wrap) -> String {
     let case = *CASES.iter().find(|known| known.name == case).expect("a case of the suite");
     let failure = first_failure(0..20, move |world| run_case(world, &case, wrap));

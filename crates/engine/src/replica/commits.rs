@@ -1,20 +1,21 @@
-//! Up to which timestamp a replica has applied every commit: what its snapshots see.
+//! The timestamp up to which a replica has applied every commit: what its snapshots see.
 //!
-//! Commits come out of the log in the order of their positions, which is nearly that of their
+//! Commits come out of the log in the order of their positions. That is nearly the order of their
 //! timestamps, but not quite: two transactions that commit at once may append their markers in the
-//! other order. A snapshot must not see the later one and then, a moment on, the earlier one too.
+//! other order. A snapshot must not see the later one first and the earlier one only a moment
+//! afterwards.
 //!
 //! ```text
 //!   commits by position:     41   42   44   43   46            applied so far
 //!   visible, dense:          41   42   42   44   44            46 waits for 45
 //! ```
 //!
-//! Where the writer numbers its commits itself, timestamps have no gaps, so the commits that follow the
-//! last visible one without a gap are visible. Where a shared source numbers them, the writer says now
-//! and then up to which timestamp its commits are durable; what is durable lies before the end of the
-//! durable log, so it is visible once the replica has applied the log up to there ([`announce`]).
-//! A dense writer does that once, since commits before the replica's start are in the pages and not
-//! among those that it applies.
+//! If the writer numbers its commits itself, timestamps have no gaps, so the commits that follow
+//! the last visible one without a gap are visible. If a shared source numbers them, the writer
+//! announces now and then up to which timestamp its commits are durable. Durable commits lie before
+//! the end of the durable log, so they are visible once the replica has applied the log up to there
+//! ([`announce`]). A dense writer announces this once, because commits before the replica's start
+//! are in the pages and not among those that it applies.
 //!
 //! Invariant: every commit with a timestamp up to `visible` is applied; `visible` never goes back.
 //!
@@ -24,14 +25,14 @@ use std::collections::{BTreeSet, VecDeque};
 
 use firn_base::{Cts, Lsn};
 
-/// See the module's page.
+/// See the module documentation.
 #[derive(Debug, Default)]
 pub(crate) struct AppliedCommits {
     /// Whether timestamps are handed out without gaps.
     is_dense: bool,
     /// `None` until the first announcement is reached.
     visible: Option<Cts>,
-    /// Applied commits that are not visible; of a dense writer only.
+    /// Applied commits that are not visible yet; only with a dense writer.
     ahead: BTreeSet<Cts>,
     announced: VecDeque<Announced>,
 }
@@ -64,7 +65,8 @@ impl AppliedCommits {
         }
     }
 
-    /// What is visible once the log is applied up to `applied`; `None` before the first announcement.
+    /// The visible timestamp once the log is applied up to `applied`; `None` before the first
+    /// announcement.
     pub(crate) fn advance(&mut self, applied: Lsn) -> Option<Cts> {
         while let Some(reached) = self.announced.front().filter(|next| next.before <= applied) {
             self.visible = self.visible.max(Some(reached.commits));

@@ -1,4 +1,4 @@
-//! A node that follows another one's log and answers reads (papers 001 §2.1 and 003 §III).
+//! A node that follows another node's log and answers reads (papers 001 §2.1 and 003 §III).
 //!
 //! ```text
 //!   log ──► Replay ──► pages ──► transaction table ──► definitions ──► visible
@@ -6,25 +6,27 @@
 //!   regions of the writer ──► AppliedCommits (where visibility starts), the writer's horizon (what it may purge)
 //! ```
 //!
-//! A replica writes nothing: it has neither redo, undo, locks nor purge, and completes nobody's split.
-//! Everything that it knows comes from the log, from the page store at its own position, and from the
-//! writer's regions: up to which timestamp the writer's commits are durable, and a place there that
-//! keeps the writer from purging what the replica's snapshots see.
+//! A replica writes nothing: it has no redo, undo, locks or purge, and completes no split that the
+//! writer left unfinished. Everything it knows comes from the log, from the page store at its own
+//! position, and from the writer's regions. The regions tell it up to which timestamp the writer's
+//! commits are durable. They also hold the replica's place, which keeps the writer from purging
+//! what the replica's snapshots see.
 //!
-//! Where a replica starts: the writer's place is taken first, so nothing that the replica can see is
-//! purged from then on. Then it reads the durable end of the log, P, and after that the last timestamp
-//! that was handed out, L. Commits before P have timestamps up to L and count as settled. The first
-//! snapshot is at or above L, so it may see all of them ([`commits`]).
+//! How a replica starts: it first takes its place at the writer, so nothing that it can see is
+//! purged from then on. Then it reads the durable end of the log, P, and after that the last
+//! timestamp that was handed out, L. Commits before P have timestamps up to L and count as settled.
+//! The first snapshot is at or above L, so it may see all of them ([`commits`]).
 //!
 //! Rules, cited by number:
 //!
 //! 1. One task applies the log. It alone changes pages, the transaction table and the definitions.
-//! 2. A transaction is in the table before its first record is on a page; a commit is visible only
-//!    once its records, the table and the definitions have it ([`replay`]).
+//! 2. A transaction is in the table before its first record is on a page. A commit is visible only
+//!    once its records, the table and the definitions include it ([`replay`]).
 //! 3. The place at the writer is at or below every snapshot that is open here or will be opened.
 //!
-//! Departure from 001: the replica learns of the writer's transactions from the log, not by fetching
-//! the writer's active list, so that its own table answers without a round trip.
+//! Departure from 001: the replica learns of the writer's transactions from the log, not by
+//! fetching the writer's list of active transactions, so its own table answers without a round
+//! trip.
 
 mod commits;
 mod replay;
@@ -60,14 +62,14 @@ use crate::tree::ForestReader;
 use commits::AppliedCommits;
 use replay::Replay;
 
-/// What a replica stands on.
+/// What a replica is built on.
 #[derive(Clone)]
 pub struct ReplicaStorage {
     /// The log that the writer writes.
     pub log: Arc<dyn LogStore>,
     /// Pages at the positions that the replica has applied.
     pub pages: Arc<dyn PageStore>,
-    /// Makes the replica's own regions; without any of the engine's names yet.
+    /// Makes the replica's own regions; has none of the engine's names yet.
     pub fabric: Arc<dyn Fabric>,
     /// The writer's regions.
     pub writer: Arc<dyn Peer>,
@@ -75,20 +77,20 @@ pub struct ReplicaStorage {
     pub is_dense: bool,
 }
 
-/// How a replica is set up.
+/// The settings of a replica.
 #[derive(Debug, Clone)]
 pub struct ReplicaOptions {
-    /// What the replica is called where readers of the log are listed.
+    /// The replica's name in listings of log readers.
     pub name: String,
-    /// Memory for pages, with everything that belongs to them.
+    /// Memory for pages, with all bookkeeping.
     pub buffer_pool_bytes: usize,
     /// Transactions and slots of the table.
     pub transactions: TransactionOptions,
-    /// Log that is applied before the replica looks whether anything else is due.
+    /// How much log is applied before the replica checks whether anything else is due.
     pub piece_bytes: usize,
-    /// The longest time between two looks at the writer's regions while nothing comes out of the log.
+    /// The longest time between two looks at the writer's regions while no log comes.
     pub interval: Duration,
-    /// The most log that is held back for the replica.
+    /// The most log that may be held back for the replica.
     pub hold_limit_bytes: u64,
     /// How long opening waits for the first snapshot.
     pub start_timeout: Duration,
@@ -115,7 +117,7 @@ pub struct Replica {
     task: Mutex<Option<Box<dyn TaskHandle>>>,
 }
 
-/// What the applying task shares with readers.
+/// The state that the applying task shares with readers.
 struct Shared {
     versions: Arc<Versions>,
     dictionary: Arc<DictionaryReader>,
@@ -139,9 +141,9 @@ struct Applying {
     writer: RemoteTransactions,
     /// Rule 3.
     place: RemoteSnapshot,
-    /// What the first snapshot has to see at least.
+    /// The timestamp that the first snapshot must see.
     first: Cts,
-    /// The newest timestamp that definitions were read at; never goes back.
+    /// The newest timestamp at which definitions were read; never goes back.
     followed: Cts,
     is_dense: bool,
     options: ReplicaOptions,
@@ -150,12 +152,12 @@ struct Applying {
 }
 
 impl Replica {
-    /// Opens a replica at the durable end of the log, and starts to apply what follows. Blocks for I/O,
-    /// and until a snapshot can be opened.
+    /// Opens a replica at the durable end of the log, and starts to apply the log that follows.
+    /// Blocks for I/O, and until a snapshot can be opened.
     ///
     /// # Errors
-    /// If the writer cannot be reached or has no dictionary yet, the log or a page cannot be read, or
-    /// the time is up.
+    /// If the writer cannot be reached or has no dictionary yet, the log or a page cannot be read,
+    /// or the time has run out.
     pub fn open(
         environment: &Environment,
         storage: ReplicaStorage,
@@ -252,7 +254,7 @@ impl Replica {
         &self.shared.dictionary
     }
 
-    /// The end of the log that is applied. Does not block.
+    /// The end of the applied log. Does not block.
     #[must_use]
     pub fn applied_lsn(&self) -> Lsn {
         self.pool.applied_lsn().unwrap_or_default()
@@ -264,20 +266,20 @@ impl Replica {
         self.shared.versions.newest()
     }
 
-    /// Blocks until snapshots see the commit at `cts`, or `timeout` has passed; false if it has, or if
-    /// the replica has failed.
+    /// Blocks until snapshots see the commit at `cts` (true), or until `timeout` has passed or the
+    /// replica has failed (false).
     pub fn wait_until_visible(&self, cts: Cts, timeout: Duration) -> bool {
         let is_over = || self.visible() >= cts || self.failure().is_some();
         self.shared.moved.wait_until(Some(timeout), is_over) && self.visible() >= cts
     }
 
-    /// Why the replica has stopped following. What it shows stays as it is.
+    /// Why the replica has stopped following. Its visible state no longer changes.
     #[must_use]
     pub fn failure(&self) -> Option<EngineError> {
         self.shared.failure.get().cloned()
     }
 
-    /// Stops following, and gives back the place at the writer and the lease on the log. Blocks.
+    /// Stops following, and returns the place at the writer and the lease on the log. Blocks.
     pub fn close(&self) {
         self.shared.stopping.store(true, Ordering::Release);
         if let Some(task) = self.task.lock().take() {
@@ -349,9 +351,9 @@ impl Applying {
         let commits = self.replay.end_group(&self.shared.versions, end);
         let is_ready = self.shared.is_ready.load(Ordering::Acquire);
         for commit in &commits {
-            // Before it is ready nobody asks, and then everything is read.
+            // Before the replica is ready there are no readers, and then everything is read.
             if is_ready {
-                // A commit with a later timestamp may have been followed before: it stays seen.
+                // A commit with a later timestamp may have been followed before; it stays visible.
                 self.followed = self.followed.max(commit.cts).max(self.shared.versions.newest());
                 self.shared.dictionary.follow(&commit.touched, self.followed)?;
             }
@@ -380,7 +382,7 @@ impl Applying {
         Ok(())
     }
 
-    /// Now and then: asks the writer what is durable, and says what is still needed here.
+    /// Now and then: asks the writer what is durable, and reports what is still needed here.
     fn look_at_writer(&mut self) -> Result<(), EngineError> {
         let now = self.clock.monotonic();
         if now.saturating_sub(self.looked_at) < self.options.interval {
@@ -388,7 +390,7 @@ impl Applying {
         }
         self.looked_at = now;
         if !self.is_dense || !self.shared.is_ready.load(Ordering::Acquire) {
-            // In this order: what is durable lies before the end of the durable log.
+            // In this order: durable commits lie before the end of the durable log.
             let durable = self.writer.durable_commits()?;
             self.commits.announce(durable, self.log.durable_lsn());
         }

@@ -1,4 +1,4 @@
-//! Transactions out of the log: what each group says about who has begun, committed and rolled back.
+//! Transactions from the log: which transactions each group begins, commits and rolls back.
 //!
 //! ```text
 //!   log group           before its pages change        after
@@ -7,9 +7,9 @@
 //!   rolled back 7                                      7 leaves the table
 //! ```
 //!
-//! The order matters to readers that look at a page in between: a record that an unknown transaction
-//! wrote counts as settled, so the transaction is known before its first record is; and a commit is
-//! visible only once the records, the table and the definitions have it.
+//! The order matters to readers that look at a page in between. A record written by an unknown
+//! transaction counts as settled, so the transaction is known before its first record is. A commit
+//! is visible only once the records, the table and the definitions include it.
 
 use std::collections::hash_map::Entry;
 
@@ -25,14 +25,14 @@ use crate::error::EngineError;
 use crate::space::DroppedSpaces;
 use crate::transaction::Versions;
 
-/// What a group says about one transaction.
+/// What a group says about a transaction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Said {
     Committed(TrxId, Cts),
     RolledBack(TrxId),
 }
 
-/// A commit that a group has.
+/// A commit in a group.
 #[derive(Debug)]
 pub(crate) struct ReplayedCommit {
     pub(crate) cts: Cts,
@@ -40,23 +40,23 @@ pub(crate) struct ReplayedCommit {
     pub(crate) touched: Touched,
 }
 
-/// See the module's page.
+/// See the module documentation.
 pub(crate) struct Replay {
     trees: SystemTrees,
-    /// Transactions that have not ended, with the definitions that they have changed so far.
+    /// Transactions that have not ended, with the definitions they have changed so far.
     open: FxHashMap<TrxId, Touched>,
     said: Vec<Said>,
 }
 
 impl Replay {
-    /// A replay that knows of the transactions that are open where it starts. Which definitions these
-    /// have changed is not known.
+    /// A replay that knows the transactions that are open where it starts. It is unknown which
+    /// definitions these have changed.
     pub(crate) fn new(trees: SystemTrees, open: impl IntoIterator<Item = TrxId>) -> Replay {
         let open = open.into_iter().map(|trx| (trx, Touched::All)).collect();
         Replay { trees, open, said: Vec::new() }
     }
 
-    /// Takes note of what the group says, before its pages change.
+    /// Notes what the group says, before its pages change.
     ///
     /// # Errors
     /// If the group is damaged, or the fabric has no memory for the transaction table.
@@ -110,7 +110,7 @@ impl Replay {
         Ok(())
     }
 
-    /// Enters what the group said into the transaction table, now that its pages have changed and end
+    /// Enters the group's news into the transaction table, now that its pages have changed and end
     /// at `end`. Returns the commits; they are not visible yet.
     pub(crate) fn end_group(&mut self, versions: &Versions, end: Lsn) -> Vec<ReplayedCommit> {
         let mut commits = Vec::new();

@@ -1,5 +1,6 @@
-//! A replica beside a writer over one directory: what each of its snapshots sees is what the writer's
-//! snapshot at the same timestamp sees, while rows, trees and definitions change and purge runs.
+//! A replica beside a writer over one directory. Each snapshot of the replica sees what the
+//! writer's snapshot at the same timestamp sees, while rows, trees and definitions change and purge
+//! runs.
 
 use std::ops::Range;
 use std::sync::atomic::AtomicU32;
@@ -99,7 +100,7 @@ impl Writer {
         trx.commit().unwrap();
     }
 
-    /// Everything that is committed is visible there.
+    /// Waits until every commit is visible there.
     fn wait_for(&self, replica: &Replica) {
         let newest = self.engine.system().order().max_committed();
         assert!(replica.wait_until_visible(newest, TIMEOUT), "{:?}", replica.failure());
@@ -224,7 +225,7 @@ fn the_writer_purges_nothing_that_a_snapshot_of_the_replica_sees() {
     }
     trx.commit().unwrap();
     let here = replica.dictionary().table_for_read(&mut old, table.id()).unwrap();
-    // Purge comes by every 10 ms, and needs commits to go on.
+    // Purge comes by every 10 ms, and needs commits to continue.
     for id in 1000..1030 {
         writer.insert(&table, id..id + 1, 1);
         firn_base::task::sleep(Duration::from_millis(10));
@@ -325,7 +326,7 @@ impl Crowd<'_> {
         self.stop.load(Ordering::Relaxed)
     }
 
-    /// Inserts, updates and deletes rows of random tables; conflicts take the transaction back.
+    /// Inserts, updates and deletes rows of random tables; conflicts roll the transaction back.
     fn write(&self, seed: u64) {
         let random = SplitMix::new(seed);
         let below = |bound: u64| random.next_u64() % bound;
@@ -367,7 +368,7 @@ impl Crowd<'_> {
         let long = vec![b'x'; if below(50) == 0 { 40_000 } else { below(300) as usize }];
         let a = ValueRef::Int(below(50) as i64);
         let mut row = vec![ValueRef::Int(id), a, ValueRef::Bytes(&long)];
-        // Columns that were added are not there for all.
+        // Not every reader sees the columns that were added.
         row.resize(table.definition().columns.len(), ValueRef::Null);
         match table.insert(trx, &row, &mut buffers) {
             Err(EngineError::DuplicateKey { .. }) => {

@@ -1,11 +1,11 @@
-//! Memory that a thread's transactions use one after the other: most are so short that they would otherwise
-//! spend more on getting it than on their rows.
+//! Memory that a thread's transactions reuse one after the other: most are so short that they would
+//! otherwise spend more time on allocation than on their rows.
 
 use std::cell::Cell;
 
 use crate::table::{RowBuffer, WriteBuffers};
 
-/// What a transaction works with; the contents mean nothing between calls.
+/// The working memory of a transaction; the contents mean nothing between calls.
 #[derive(Debug, Default)]
 pub(super) struct Buffers {
     pub(super) write: WriteBuffers,
@@ -13,11 +13,11 @@ pub(super) struct Buffers {
 }
 
 thread_local! {
-    /// Those of this thread's last transaction.
+    /// The buffers of this thread's last transaction.
     static SPARE: Cell<Option<Box<Buffers>>> = const { Cell::new(None) };
 }
 
-/// Buffers that go back to the thread when they are dropped. They are had when they are first used.
+/// Buffers that return to the thread when they are dropped. They are allocated at their first use.
 #[derive(Debug, Default)]
 pub(super) struct SpareBuffers(Option<Box<Buffers>>);
 
@@ -31,7 +31,7 @@ impl Drop for SpareBuffers {
     fn drop(&mut self) {
         if let Some(mut buffers) = self.0.take() {
             buffers.write.shrink();
-            // The slot is gone while a thread's other locals are being dropped at its end.
+            // The slot is gone while the thread's other locals are being dropped at its end.
             let _ = SPARE.try_with(|spare| spare.set(Some(buffers)));
         }
     }

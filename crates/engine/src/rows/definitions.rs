@@ -11,7 +11,7 @@ use crate::dictionary::Ddl;
 
 use super::error::of_commit;
 
-/// See the module's page.
+/// See the module documentation.
 pub(super) struct DefinitionChange {
     ddl: Ddl,
 }

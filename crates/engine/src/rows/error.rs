@@ -1,4 +1,4 @@
-//! The engine's errors in the seam's words.
+//! The engine's errors as errors of the seam.
 
 use firn_api::LogError;
 use firn_api::rows::RowsError;
@@ -33,7 +33,7 @@ impl From<EngineError> for RowsError {
     }
 }
 
-/// The error of a commit. Where the log has failed, what was appended may be durable or not.
+/// The error of a commit. If the log has failed, the appended commit may or may not be durable.
 pub(super) fn of_commit(error: EngineError) -> RowsError {
     match error {
         EngineError::Log(LogError::Failed { .. }) => {

@@ -1,4 +1,4 @@
-//! The engine behind the seam that SQL sees a database node through ([`firn_api::rows`]).
+//! The engine behind the seam through which SQL sees a database node ([`firn_api::rows`]).
 //!
 //! ```text
 //!   EngineNode ──► Dictionary, TransactionSystem
@@ -7,8 +7,8 @@
 //!     └─ change_definitions ──► DefinitionChange    a Ddl
 //! ```
 //!
-//! Nothing is decided here: errors are told in the seam's words, and tables are taken back out of the
-//! references that the seam hands round. A reference to another node's table is refused.
+//! This module decides nothing: it translates errors into those of the seam, and recovers tables
+//! from the references that the seam passes round. It refuses a reference to another node's table.
 
 mod buffers;
 mod definitions;

@@ -45,7 +45,7 @@ impl EngineTransaction {
         Ok(EngineTransaction::over(dictionary, inner))
     }
 
-    /// Begins a transaction at a snapshot that was decided elsewhere, see [`Transaction::begin_at`].
+    /// Begins a transaction at a snapshot chosen elsewhere, see [`Transaction::begin_at`].
     ///
     /// # Errors
     /// As there.
@@ -291,7 +291,7 @@ struct EngineScan {
     scan: TableScan,
 }
 
-/// The engine's own of a transaction behind the seam.
+/// The engine's transaction behind the seam.
 fn engine_transaction(trx: &mut dyn RowsTransaction) -> RowsResult<&mut Transaction> {
     let any: &mut dyn std::any::Any = trx;
     let trx = any.downcast_mut::<EngineTransaction>();

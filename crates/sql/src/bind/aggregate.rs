@@ -1,12 +1,13 @@
-//! Aggregates: to which query they belong, their types, and what grouping does to other columns.
+//! Aggregates: the query they belong to, their types, and the effect of grouping on other columns.
 //!
 //! ```text
 //!   SELECT a, SUM(b) FROM t GROUP BY a       groups [slot a], aggregates [SUM(b) → slot 2]
 //!   SELECT id, n, COUNT(*) FROM t GROUP BY id    n depends on id (the key): ANY_VALUE(n) → n's slot
 //! ```
 //!
-//! A column that is grouped by, or depends on what is, keeps its slot: the aggregate puts the group's value
-//! there. So expressions and subqueries above it need not be changed.
+//! A column that is grouped by, or functionally depends on the groups, keeps its slot: the
+//! aggregate puts the group's value there. Expressions and subqueries above it therefore stay
+//! unchanged.
 
 use std::sync::Arc;
 
@@ -22,7 +23,7 @@ use super::mean;
 use super::scope::Clause;
 use super::{Binder, make};
 
-/// The aggregate of a name in capital letters.
+/// The aggregate with a name in capital letters.
 #[must_use]
 pub(crate) fn named(name: &str) -> Option<AggregateFunction> {
     Some(match name {
@@ -64,14 +65,14 @@ impl Binder<'_> {
         Ok(self.keep_aggregate(level, call))
     }
 
-    /// The scope whose aggregates may stand here.
+    /// The scope whose aggregates may be used here.
     fn aggregate_scope(&self) -> Result<usize> {
         let last = self.scopes.len().checked_sub(1);
         let level = last.filter(|level| !self.scopes[*level].in_aggregate);
         level.ok_or_else(misplaced)
     }
 
-    /// An aggregate whose arguments read only an outer query belongs to that one.
+    /// An aggregate whose arguments read only an outer query belongs to that query.
     fn scope_of_arguments(&self, call: &AggregateCall, level: usize) -> usize {
         let read = reads_of(&call.arguments);
         if read.is_empty() || self.reads_scope(&read, level) {

@@ -1,4 +1,4 @@
-//! `CAST`, `CONVERT`, `COLLATE`, and functions with a grammar of their own.
+//! `CAST`, `CONVERT`, `COLLATE`, and functions with their own grammar.
 
 use crate::collation::{self, Charset};
 use crate::error::{Result, SqlError};
@@ -13,17 +13,18 @@ use super::expression::{DEPRECATED, deprecated};
 use super::mean::unrounded;
 use super::{Binder, make};
 
-/// What is said of `NCHAR` and its kin.
+/// The deprecation text for `NCHAR` and its relatives.
 const NATIONAL: &str = "NATIONAL/NCHAR/NVARCHAR implies the character set UTF8MB3, which will be \
                         replaced by UTF8MB4 in a future release. Please consider using CHAR(x) \
                         CHARACTER SET UTF8MB4 in order to be unambiguous.";
 
-/// Casts to longer texts are held against the limit of each execution. Shorter ones only if the session
-/// that planned them had a lower limit, which is rare: most plans need no further node.
+/// Casts to longer texts are checked against the limit of each execution. Shorter ones need a check
+/// only if the session that planned them had a lower limit. That is rare, so most plans need no
+/// further node.
 const UNCHECKED_CHARS: u64 = 65_535;
 
 impl Binder<'_> {
-    /// What has a node of its own in the grammar's tree and is not common.
+    /// Expressions with their own node in the grammar's tree that are not common.
     pub(crate) fn special(&mut self, expr: &Expr) -> Result<Expression> {
         match expr {
             Expr::Cast { is_binary_prefix, expr, to, charset, array: false } => {
@@ -74,7 +75,7 @@ impl Binder<'_> {
         }
     }
 
-    /// A hexadecimal literal is a number where it is cast to one.
+    /// A hexadecimal literal is a number in a cast to a numeric type.
     fn number_to_cast(&self, expr: &Expr, operand: Expression, to: &CastType) -> Expression {
         let to_text = matches!(
             to,
@@ -116,12 +117,12 @@ impl Binder<'_> {
         let operand = if ty.kind.is_numeric() { unrounded(operand) } else { operand };
         let cast =
             Expression { kind: crate::expression::ExpressionKind::Cast(Box::new(operand)), ty };
-        // A literal of bytes would be a number beside numbers.
+        // A bytes literal would be a number beside numbers.
         let cast = if cast.ty.kind.is_binary() { cast } else { self.fold(cast) };
         Ok(self.within_packet(cast, data_type))
     }
 
-    /// A cast to a length that was written: what may be longer than a packet is NULL in execution.
+    /// A cast to an explicit length: a value longer than a packet is NULL in execution.
     fn within_packet(&self, cast: Expression, data_type: &CastType) -> Expression {
         let (CastType::Char(Some(length)) | CastType::NationalChar(Some(length))) = data_type
         else {
@@ -211,7 +212,8 @@ impl Binder<'_> {
         Ok(text)
     }
 
-    /// A literal whose bytes, as they were written, are text of a character set.
+    /// A literal with a character set introducer: its bytes, as written, are text of that character
+    /// set.
     fn introduced(&mut self, operand: Expression, charset: &str) -> Result<Expression> {
         let charset = charset_named(charset)?;
         let max = operand.ty.max_text_chars();
@@ -225,7 +227,7 @@ impl Binder<'_> {
         let bytes = cast::to_binary(literal, &operand.ty, self.context.evaluation);
         let text = charset.decode(&bytes).ok_or_else(|| invalid_literal(&bytes, charset))?;
         let literal = make::literal(Datum::text(&*text), ty);
-        // Bytes that are introduced are a string everywhere, where others are a number beside
+        // Bytes with an introducer are a string everywhere; other bytes are a number beside
         // numbers.
         Ok(match charset {
             Charset::Binary => {
@@ -252,7 +254,8 @@ impl Binder<'_> {
             .with_nullable(operand.ty.nullable)
             .with_coercibility(Coercibility::Explicit);
         let kind = operand.kind;
-        // A column under another collation keeps its bytes; a cast says that its index does not serve.
+        // A column under another collation keeps its bytes; the cast marks that its index cannot be
+        // used.
         Ok(match kind {
             crate::expression::ExpressionKind::Literal(_) => Expression { kind, ty },
             kind => {

@@ -26,7 +26,8 @@ use super::{Binder, make};
 impl Binder<'_> {
     /// The expression as a value of a type.
     pub(crate) fn cast_to(&mut self, expression: Expression, ty: SqlType) -> Expression {
-        // A cast is told by its type what to do: CAST('hello' AS CHAR(2)) stays so in a longer text.
+        // A cast takes its behaviour from its type: CAST('hello' AS CHAR(2)) stays a cast in a
+        // longer text.
         let is_cast = matches!(expression.kind, ExpressionKind::Cast(_));
         if is_written_cast(&expression) && expression.ty.kind == ty.kind {
             return expression;
@@ -65,14 +66,14 @@ impl Binder<'_> {
             ty: ty.with_nullable(nullable),
         };
         match cast.ty.kind {
-            // A number with digits after the point tells by itself how long it is.
+            // A number with digits after the point has its length in its value.
             TypeKind::Decimal { .. } => fold::fold(cast, self.context.evaluation),
             _ => self.fold(cast),
         }
     }
 
-    /// Bytes as text. What is no text of the character set is an error, where an explicit conversion
-    /// answers NULL.
+    /// Bytes as text. Bytes that are not valid in the character set are an error, whereas an
+    /// explicit conversion returns NULL.
     fn decoded(&self, bytes: Expression, ty: SqlType) -> Expression {
         let kind = match functions::find("DECODED") {
             Some(function) => ExpressionKind::Call { function, arguments: vec![bytes] },
@@ -81,7 +82,7 @@ impl Binder<'_> {
         self.fold(Expression { kind, ty })
     }
 
-    /// The expression under a wider type of the same values. A text stays as long as it was written.
+    /// The expression under a wider type of the same values. A text keeps its written length.
     fn retyped_literal(&self, expression: Expression, ty: SqlType) -> Expression {
         let is_text = matches!(expression.kind, ExpressionKind::Literal(Datum::Text(_)));
         let before = match expression.ty.before.get() {
@@ -92,8 +93,8 @@ impl Binder<'_> {
         Expression { ty, kind: expression.kind }
     }
 
-    /// The text of a number that `CASE` or `IF` chooses is that of the chosen one, as it was before
-    /// it became the common type.
+    /// If `CASE` or `IF` chooses a number, its text is the text of the chosen value before
+    /// conversion to the common type.
     fn cast_choice(&mut self, choice: Expression, ty: SqlType) -> Expression {
         let ExpressionKind::Case { branches, otherwise } = choice.kind else { return choice };
         let nullable = ty.nullable || choice.ty.nullable;
@@ -115,7 +116,7 @@ impl Binder<'_> {
         Expression { kind, ty: ty.with_nullable(nullable) }
     }
 
-    /// `UNIX_TIMESTAMP` has whole seconds where an integer is wanted: it is not rounded.
+    /// `UNIX_TIMESTAMP` truncates to whole seconds where an integer is wanted; it does not round.
     pub(super) fn whole_seconds(&mut self, expression: Expression) -> Expression {
         match &expression.kind {
             ExpressionKind::Call { function, .. }
@@ -128,7 +129,7 @@ impl Binder<'_> {
         }
     }
 
-    /// A column of numbers as it is shown where it becomes a text: with its zeros if it is
+    /// A numeric column as it is displayed when it becomes text: with its zeros if it is
     /// `ZEROFILL`, with the digits of its definition if it is `FLOAT(M,D)`.
     pub(super) fn zero_filled(&mut self, expression: Expression, ty: &SqlType) -> Expression {
         let ExpressionKind::Slot(slot) = expression.kind else { return expression };
@@ -149,7 +150,7 @@ impl Binder<'_> {
         self.call("ZEROFILL", arguments).unwrap_or(shown)
     }
 
-    /// The column of a table that a slot has.
+    /// The table column behind a slot.
     fn model_of_slot(&self, slot: Slot) -> Option<&ColumnModel> {
         let relation = self.owners.get(slot.0 as usize).copied().flatten()?;
         let relation = self.relations.get(relation.0)?;
@@ -166,7 +167,7 @@ impl Binder<'_> {
         column.display_decimals.filter(|decimals| is_floating && fits && *decimals <= MAX_SCALE)
     }
 
-    /// A number with fixed digits after the point, as an exact one.
+    /// A number with a fixed number of digits after the point, as an exact number.
     fn with_fixed_decimals(number: Expression, decimals: u8) -> Expression {
         let ty = SqlType::decimal(MAX_PRECISION, decimals)
             .with_nullable(number.ty.nullable)
@@ -174,7 +175,7 @@ impl Binder<'_> {
         Expression { kind: ExpressionKind::Cast(Box::new(number)), ty }
     }
 
-    /// How wide a column is shown that is filled up with zeros.
+    /// The display width of a zero-filled column.
     fn zero_filled_width(&self, slot: Slot) -> Option<u32> {
         let column = self.model_of_slot(slot)?;
         let digits = match column.ty.kind {
@@ -208,7 +209,7 @@ impl Binder<'_> {
         folded
     }
 
-    /// What is to be remembered of an expression that becomes a constant.
+    /// The properties to keep of an expression that becomes a constant.
     fn before(&self, expression: &Expression) -> Before {
         let (operand, shown) = self.shown_operand(expression);
         Before::of(WorkedOut {
@@ -218,10 +219,10 @@ impl Binder<'_> {
         })
     }
 
-    /// `left operator right` of single values, with what it takes.
+    /// `left operator right` of single values, with the conversions that it needs.
     ///
     /// # Errors
-    /// 1267 when texts have no common collation, 1525 for a literal beside dates that is none.
+    /// 1267 if texts have no common collation, 1525 for an invalid date literal beside dates.
     pub(crate) fn compare(
         &mut self,
         operator: CompareOperator,
@@ -233,8 +234,8 @@ impl Binder<'_> {
         self.compare_leniently(operator, left, right)
     }
 
-    /// As [`Binder::compare`], for a literal that may be no date: it is a zero date then, with a
-    /// warning.
+    /// As [`Binder::compare`], for a literal that may not be a date: it then becomes a zero date,
+    /// with a warning.
     ///
     /// # Errors
     /// 1267
@@ -261,7 +262,7 @@ impl Binder<'_> {
         })
     }
 
-    /// As what two expressions are compared, and both made fit for it.
+    /// The type in which two expressions are compared; both are converted for it.
     ///
     /// # Errors
     /// 1267
@@ -288,7 +289,8 @@ impl Binder<'_> {
         Ok((kind, unrounded(left), unrounded(right)))
     }
 
-    /// Bytes and bits beside a document: they are above all other documents, neither text nor number.
+    /// Bytes and bits beside a document: they sort above all other documents, and are neither text
+    /// nor number.
     fn document_of_bytes(&self, side: Expression) -> Expression {
         let is_bytes = side.ty.kind.is_binary() || matches!(side.ty.kind, TypeKind::Bit { .. });
         if !is_bytes {
@@ -298,7 +300,7 @@ impl Binder<'_> {
         self.fold(Expression { kind: ExpressionKind::Cast(Box::new(side)), ty })
     }
 
-    /// Several expressions as values of their common type.
+    /// Several expressions converted to their common type.
     ///
     /// # Errors
     /// 1267
@@ -318,7 +320,7 @@ impl Binder<'_> {
     }
 }
 
-/// Error 3854 for a constant of bytes beside text that is no text.
+/// Error 3854 for a constant of bytes beside text if the bytes are not valid text.
 pub(super) fn refuse_no_text(kind: ComparisonKind, side: &Expression) -> Result<()> {
     let (ComparisonKind::Text(id), ExpressionKind::Literal(Datum::Text(bytes))) =
         (kind, &side.kind)
@@ -354,8 +356,8 @@ fn compare_literals(
     make::truth(truth, nullable)
 }
 
-/// Text beside a column, as a value that the column holds, where that means the same: a whole number beside
-/// integers (exact where a double would not be), the number of a name beside an enum.
+/// Text beside a column, converted to a value that the column holds where the result is the same: a
+/// whole number beside integers (exact, unlike a double), the number of a name beside an enum.
 fn as_column(value: Expression, other: &Expression, operator: CompareOperator) -> Expression {
     let ExpressionKind::Literal(Datum::Text(text)) = &value.kind else { return value };
     if !matches!(other.kind, ExpressionKind::Slot(_)) || !value.ty.kind.is_text() {
@@ -384,7 +386,7 @@ fn as_column(value: Expression, other: &Expression, operator: CompareOperator) -
     }
 }
 
-/// Whether values of one kind are values of the other without a change.
+/// Whether values of one type are values of the other without a change.
 fn is_same_representation(from: &TypeKind, to: &TypeKind) -> bool {
     match (from, to) {
         (
@@ -412,8 +414,8 @@ fn is_same_representation(from: &TypeKind, to: &TypeKind) -> bool {
     }
 }
 
-/// Whether an expression is a cast to a number that was written: those that operations ask for
-/// have the coercibility of numbers.
+/// Whether an expression is a cast to a number written in the statement; casts added for an
+/// operation have the coercibility of numbers.
 pub(super) fn is_written_cast(expression: &Expression) -> bool {
     let ty = &expression.ty;
     let is_cast = matches!(expression.kind, ExpressionKind::Cast(_));

@@ -1,4 +1,4 @@
-//! What columns of tables are to clients: the flags that their types do not say.
+//! How clients see table columns: the flags that do not follow from their types.
 
 use crate::catalog::model::TableModel;
 use crate::types::TypeKind;
@@ -6,8 +6,7 @@ use crate::types::metadata::flag;
 
 use super::scope::ColumnSource;
 
-/// The flags of a table's column, as the protocol has them, but for those that follow from its
-/// type.
+/// The flags of a table's column as in the protocol, without those that follow from its type.
 #[must_use]
 pub(crate) fn flags(model: &TableModel, source: &ColumnSource) -> u16 {
     let ColumnSource::Relation(_, ordinal) = source else { return 0 };

@@ -19,7 +19,7 @@ use crate::types::{Display, SqlType};
 use super::Binder;
 use super::from::{FromItem, ShownColumns, column_names, shown_columns};
 
-/// A name that `WITH` has given.
+/// A name defined by `WITH`.
 #[derive(Debug, Clone)]
 pub(crate) struct CommonTableName {
     name: Arc<str>,
@@ -32,7 +32,7 @@ pub(crate) struct CommonTableName {
     made: Option<Made>,
 }
 
-/// A common table that is worked out once.
+/// A common table that is evaluated once.
 #[derive(Debug, Clone)]
 struct Made {
     number: usize,
@@ -42,7 +42,7 @@ struct Made {
 }
 
 impl Binder<'_> {
-    /// Remembers what `WITH` names.
+    /// Remembers the names of a `WITH`.
     pub(crate) fn name_common_tables(&mut self, with: &With) -> Result<()> {
         let first = self.common_names.len();
         for table in &with.tables {
@@ -135,7 +135,7 @@ impl Binder<'_> {
         Ok(placed)
     }
 
-    /// Runs `bind` where only what stands before the common table is seen.
+    /// Runs `bind` with only the names that precede the common table visible.
     fn where_it_stands<T>(
         &mut self,
         place: usize,
@@ -196,7 +196,7 @@ impl Binder<'_> {
         })?;
         let types = seed.columns.iter().map(|column| column.value.ty.clone().with_nullable(true));
         let types: Vec<SqlType> = types.collect();
-        // What follows from the seed may be NULL.
+        // Columns that depend on the seed may be NULL.
         let shown = |display| Display { nullable: None, ..display };
         let shown = seed.columns.iter().map(|column| (None, column.display.map(shown))).collect();
         self.parts.push(Part::Seed(seed));
@@ -229,7 +229,7 @@ impl Binder<'_> {
         Ok(Some((count, offset.as_ref().map(|offset| self.limit(offset)).transpose()?)))
     }
 
-    /// As [`Binder::where_it_stands`], with the common table itself seen as well.
+    /// As [`Binder::where_it_stands`], with the common table itself visible as well.
     fn with_itself<T>(
         &mut self,
         place: usize,
@@ -254,7 +254,7 @@ impl Binder<'_> {
     }
 }
 
-/// Takes a recursive query's sides apart: those that name it, and those that do not.
+/// Splits a recursive query into the sides that name it and those that do not.
 fn split<'q>(
     body: &'q SetExpr,
     name: &str,

@@ -1,4 +1,4 @@
-//! What changes of definitions ask: the meaning of an expression over a table's columns, and the columns
+//! What DDL asks the binder: the meaning of an expression over a table's columns, and the columns
 //! of a query.
 
 use std::sync::Arc;
@@ -27,7 +27,7 @@ pub struct BoundRowExpression {
 /// Binds an expression's text over the columns of a table.
 ///
 /// # Errors
-/// 1064, and what names and types answer.
+/// 1064, and errors of names and types.
 pub fn bind_row_expression(
     table: &Arc<TableModel>,
     text: &str,
@@ -49,7 +49,7 @@ pub fn bind_row_expression(
 /// The columns of a query.
 ///
 /// # Errors
-/// What names and types answer.
+/// Errors of names and types.
 pub fn query_columns(query: &Query, context: &PlanContext<'_>) -> Result<Vec<OutputColumn>> {
     Ok(Binder::new(context).query(query)?.columns)
 }

@@ -11,7 +11,7 @@ impl Binder<'_> {
     /// Binds a `DELETE`.
     ///
     /// # Errors
-    /// What its parts answer.
+    /// The errors of its parts.
     pub fn delete(&mut self, delete: &ast::Delete) -> Result<BoundDelete> {
         if let Some(with) = &delete.with {
             self.name_common_tables(with)?;

@@ -1,4 +1,4 @@
-//! Expressions: names, operators, and which part of the binder knows the rest.
+//! Expressions: names, operators, and which part of the binder handles the rest.
 
 use std::sync::Arc;
 
@@ -11,10 +11,10 @@ use crate::watch::{Recursion, nest};
 use super::scope::ColumnPath;
 use super::{Binder, make};
 
-/// The warning of what is to go.
+/// The warning for deprecated syntax.
 pub(super) const DEPRECATED: u16 = 1287;
 
-/// What [`DEPRECATED`] says.
+/// The text of [`DEPRECATED`].
 pub(super) fn deprecated(old: &str, new: &str) -> String {
     format!(
         "'{old}' is deprecated and will be removed in a future release. Please use {new} instead"
@@ -25,7 +25,7 @@ impl Binder<'_> {
     /// Binds an expression.
     ///
     /// # Errors
-    /// Names that mean nothing or too much, types that do not go together, what cannot be done.
+    /// Unknown or ambiguous names, incompatible types, unsupported operations.
     pub(crate) fn bind(&mut self, expr: &Expr) -> Result<Expression> {
         nest(Recursion::Bind)?;
         self.context.watch.step()?;
@@ -82,7 +82,7 @@ impl Binder<'_> {
         list.into_iter().map(|expr| self.bind(expr)).collect()
     }
 
-    /// Binds an expression that is one value.
+    /// Binds an expression of a single value.
     ///
     /// # Errors
     /// 1241, and as [`Binder::bind`].
@@ -91,7 +91,7 @@ impl Binder<'_> {
         self.single(bound)
     }
 
-    /// What a value says as a condition; a hexadecimal or bit literal is a number there.
+    /// A value as a condition; a hexadecimal or bit literal is a number there.
     ///
     /// # Errors
     /// As [`Binder::bind`].
@@ -103,7 +103,7 @@ impl Binder<'_> {
         self.condition(bound)
     }
 
-    /// What a test of `CASE` or `IF` says: a document counts as the number that it is.
+    /// A value as the test of `CASE` or `IF`: a document counts as the number that it is.
     ///
     /// # Errors
     /// As [`Binder::bind`].
@@ -112,7 +112,7 @@ impl Binder<'_> {
         self.test_of(bound)
     }
 
-    /// As [`Binder::test`], of what is bound.
+    /// As [`Binder::test`], for an expression that is already bound.
     ///
     /// # Errors
     /// 1241
@@ -124,7 +124,7 @@ impl Binder<'_> {
         self.condition(bound)
     }
 
-    /// Leaves a warning with every run of the plan.
+    /// Adds a warning to every run of the plan.
     pub(crate) fn warn(&self, code: u16, message: String) {
         let condition = Condition { level: Level::Warning, code, message };
         self.context.conditions.borrow_mut().push(condition);
@@ -140,7 +140,7 @@ impl Binder<'_> {
         self.compare(CompareOperator::NotEqual, document, zero)
     }
 
-    /// Binds a condition; its conjuncts come one by one.
+    /// Binds a condition and returns its conjuncts one by one.
     ///
     /// # Errors
     /// As [`Binder::bind`].
@@ -244,7 +244,7 @@ impl Binder<'_> {
             return Ok(number);
         }
         let operand = self.bind_single(operand)?;
-        // The opposite of a negative constant is exact, also where no integer has it.
+        // The negation of a constant is exact, even if the positive number fits no integer.
         let operand = match operand.kind {
             ExpressionKind::Literal(Datum::Int(number)) if number < 0 => {
                 self.cast_to(operand, SqlType::decimal(19, 0).not_null())
@@ -323,7 +323,7 @@ fn is_interval(expr: &Expr) -> bool {
     matches!(expr, Expr::Interval(_))
 }
 
-/// The comparison that an operator is.
+/// The comparison for an operator.
 #[must_use]
 pub(crate) fn comparison_operator(op: BinaryOperator) -> Option<CompareOperator> {
     Some(match op {

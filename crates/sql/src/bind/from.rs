@@ -1,4 +1,4 @@
-//! `FROM`: tables, derived tables, and what their names then mean.
+//! `FROM`: tables, derived tables, and the meaning of their names.
 //!
 //! ```text
 //!   FROM t, (SELECT a, b + 1 AS c FROM u WHERE b > 0) d
@@ -26,15 +26,15 @@ use crate::types::{Display, SqlType};
 use super::Binder;
 use super::scope::{ColumnSource, ScopeColumn, ScopeTable, ShownColumn, ToldColumn};
 
-/// By column of a query: the column that it is of, and how long its values are.
+/// For each column of a query: its origin, and the length of its values.
 pub(crate) type ShownColumns = Vec<(Option<ColumnOrigin>, Option<Display>)>;
 
 /// A part of `FROM`.
 #[derive(Debug, Default)]
 pub(crate) struct FromItem {
-    /// The tables; `None` for none at all.
+    /// The tables; `None` if there are none.
     pub(crate) tree: Option<JoinTree>,
-    /// What `*` and unqualified names mean in it.
+    /// The meaning of `*` and of unqualified names.
     pub(crate) shown: Vec<ShownColumn>,
     /// Conditions of merged queries, which belong to the join or `WHERE` around it.
     pub(crate) conditions: Vec<Expression>,
@@ -53,7 +53,7 @@ impl Binder<'_> {
                 (Some(left), Some(right)) => Some(inner(left, right, Vec::new())),
                 (left, right) => left.or(right),
             };
-            // Names to the left are seen by LATERAL and ON only.
+            // Only LATERAL and ON see names to the left.
             self.scope().shown.clone_from(&all.shown);
         }
         Ok(all)
@@ -143,7 +143,7 @@ impl Binder<'_> {
         Ok(item)
     }
 
-    /// The schema that a table's name means.
+    /// The schema of a table's name.
     pub(crate) fn schema_of(&self, name: &TableName) -> Result<Arc<str>> {
         match &name.schema {
             Some(schema) => Ok(schema.as_str().into()),
@@ -221,7 +221,7 @@ impl Binder<'_> {
         RelationId(self.relations.len() - 1)
     }
 
-    /// Adds a table to the innermost scope; answers what its columns then are.
+    /// Adds a table to the innermost scope; returns the meaning of its columns.
     pub(crate) fn push_table(&mut self, table: ScopeTable) -> Result<Vec<ShownColumn>> {
         let same = |other: &ScopeTable| {
             other.alias.eq_ignore_ascii_case(&table.alias)
@@ -243,7 +243,7 @@ impl Binder<'_> {
         Ok(shown)
     }
 
-    /// Whether the innermost block may join so many tables more.
+    /// Checks whether the innermost block may join this many more tables.
     pub(crate) fn may_join(&mut self, tables: usize) -> bool {
         self.scope().joined_tables + tables <= super::MOST_TABLES
     }
@@ -268,7 +268,7 @@ impl Binder<'_> {
     ) -> Result<FromItem> {
         let last = self.scopes.len() - 1;
         let before = std::mem::replace(&mut self.scopes[last].is_hidden, !lateral);
-        // A derived table is worked out before rows are written.
+        // A derived table is evaluated before rows are written.
         let written = std::mem::take(&mut self.written);
         let bound = self.deeper(|binder| binder.query(subquery));
         self.written = written;
@@ -338,8 +338,8 @@ impl Binder<'_> {
         Ok(FromItem { tree: Some(JoinTree::Relation(relation)), shown, conditions: Vec::new() })
     }
 
-    /// Says where the columns of the last table of the innermost scope come from, which is worked
-    /// out by itself.
+    /// Records the origins of the columns of the last table of the innermost scope, which is
+    /// evaluated by itself.
     pub(crate) fn tell_columns(&mut self, shown: ShownColumns) {
         let Some(table) = self.scope().tables.last_mut() else { return };
         for (column, (origin, display)) in table.columns.iter_mut().zip(shown) {
@@ -348,7 +348,7 @@ impl Binder<'_> {
     }
 }
 
-/// The names of a query's columns: those written behind its alias, or its own.
+/// The column names of a query: those written after its alias, or its own.
 pub(crate) fn column_names(query: &Query, written: &[&str]) -> Result<Vec<Arc<str>>> {
     if written.is_empty() {
         let names: Vec<Arc<str>> = query.columns.iter().map(|column| column.name.clone()).collect();
@@ -381,12 +381,12 @@ fn tables_in(tables: &TableWithJoins) -> usize {
     count.sum()
 }
 
-/// What clients are told of a query's columns.
+/// What clients see of a query's columns.
 pub(crate) fn shown_columns(query: &Query) -> ShownColumns {
     query.columns.iter().map(|column| (column.origin.clone(), column.display)).collect()
 }
 
-/// What clients are told of a column of `information_schema`.
+/// What clients see of a column of `information_schema`.
 fn told_of_dictionary(
     table: &dyn VirtualTable,
     column: &str,
@@ -408,8 +408,8 @@ fn told_of_dictionary(
     Some(Box::new(ToldColumn { origin, display: None }))
 }
 
-/// What clients are told of a subquery's column, which is kept in a temporary table or stands for
-/// an expression.
+/// What clients see of a subquery's column, which is stored in a temporary table or stands for an
+/// expression.
 fn told_of(
     name: &Arc<str>,
     origin: Option<ColumnOrigin>,

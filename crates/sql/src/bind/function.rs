@@ -1,4 +1,4 @@
-//! Function calls: conditional forms that have nodes of their own, aggregates, windows, and the rest.
+//! Function calls: conditional forms with their own nodes, aggregates, windows, and the rest.
 
 use crate::error::{Result, SqlError};
 use crate::expression::{CompareOperator, Expression, ExpressionKind, IsTest};
@@ -95,7 +95,7 @@ impl Binder<'_> {
                 let (first, one) =
                     if is_large(&one) { self.for_two(one) } else { (one.clone(), one) };
                 let test = self.compare(CompareOperator::Equal, first, two)?;
-                // The names of an ENUM are texts from here on, and are ordered as such.
+                // The names of an ENUM are texts from here on, and sort as texts.
                 let one = match one.ty.kind.is_enum_or_set() {
                     true => self.unified(vec![one], "nullif")?.0.remove(0),
                     false => one,
@@ -109,7 +109,7 @@ impl Binder<'_> {
                 let operand = arguments.remove(0);
                 Ok(make::is(operand, IsTest::Null, false))
             }
-            // A column of documents is told to be bytes, though their text is utf8mb4.
+            // For a column of documents, MySQL reports bytes, though their text is utf8mb4.
             ("CHARSET" | "COLLATION", 1) if is_document_column(&arguments[0]) => {
                 self.call(name, vec![typed_null(SqlType::varbinary(0))])
             }
@@ -122,7 +122,7 @@ impl Binder<'_> {
         }
     }
 
-    /// The arguments, with hexadecimal and bit literals as numbers where the function wants numbers.
+    /// The arguments; hexadecimal and bit literals are numbers where the function wants numbers.
     fn with_numbers_of_bytes(
         &self,
         name: &str,
@@ -176,7 +176,7 @@ impl Binder<'_> {
         }
     }
 
-    /// `ANY_VALUE(x)`: what it reads need not depend on the groups.
+    /// `ANY_VALUE(x)`: the columns it reads need not depend on the groups.
     fn any_value(&mut self, function: &Function) -> Result<Expression> {
         let mut arguments = self.arguments(function)?;
         if arguments.len() != 1 {
@@ -187,7 +187,7 @@ impl Binder<'_> {
         Ok(value)
     }
 
-    /// `GROUPING(a)`: whether a group is rolled up; several make a number of bits.
+    /// `GROUPING(a)`: whether a group is rolled up; several arguments make a bit mask.
     fn grouping_function(&mut self, function: &Function) -> Result<Expression> {
         let arguments = self.arguments(function)?;
         let scope = self.scope();
@@ -221,7 +221,7 @@ fn is_document_column(expression: &Expression) -> bool {
     matches!(expression.kind, ExpressionKind::Slot(_)) && expression.ty.kind == TypeKind::Json
 }
 
-/// Functions that make documents of their arguments, in which truth values are `true` and `false`.
+/// Functions that make documents of their arguments; truth values become `true` and `false`.
 fn takes_documents(name: &str) -> bool {
     matches!(
         name,
@@ -251,7 +251,7 @@ pub(super) fn json_truth(value: Expression, written: &Expr) -> Expression {
     }
 }
 
-/// Whether what is written asks for a truth value.
+/// Whether the written expression is a truth value.
 fn is_condition(written: &Expr) -> bool {
     match written {
         Expr::BinaryOp { op, .. } => {

@@ -1,4 +1,4 @@
-//! What grouping asks of the expressions above it.
+//! What grouping requires of the expressions above it.
 //!
 //! ```text
 //!   SELECT a + 1, COUNT(*) FROM t GROUP BY a + 1      a + 1 → the group's slot
@@ -6,8 +6,8 @@
 //!   SELECT n FROM t GROUP BY a                        1055, or ANY_VALUE where the mode is off
 //! ```
 //!
-//! Dependence: a column is determined by the groups, by constants that it is equal to, by determined
-//! columns that it is equal to, and by a determined key of its table.
+//! Dependence: a column is determined by the groups, by constants or determined columns that it is
+//! equal to, and by a determined key of its table.
 
 use crate::error::{Result, SqlError};
 use crate::expression::same::same_expression;
@@ -25,7 +25,8 @@ use crate::types::{SqlMode, SqlType};
 use super::{Binder, make};
 
 impl Binder<'_> {
-    /// Makes the expressions above groups read the groups' slots, and adds the columns that depend on them.
+    /// Makes the expressions above the groups read the groups' slots, and adds the columns that
+    /// depend on the groups.
     pub(crate) fn regroup(
         &mut self,
         block: &mut Block,
@@ -66,7 +67,7 @@ impl Binder<'_> {
         slots.flatten().copied().collect()
     }
 
-    /// Adds the columns that an expression reads and that are no groups.
+    /// Adds the columns that an expression reads and that are not groups.
     fn depend(
         &mut self,
         expression: &Expression,
@@ -198,7 +199,7 @@ impl Binder<'_> {
         }
     }
 
-    /// All columns of a table one of whose keys is known.
+    /// All columns of a table with a determined key.
     fn add_by_key(&self, RelationId(number): RelationId, known: &mut SlotSet) {
         let relation = &self.relations[number];
         let RelationSource::Table(table) = &relation.source else { return };
@@ -220,7 +221,7 @@ impl Binder<'_> {
     }
 }
 
-/// `slot = expression`: the slot follows from what the expression reads.
+/// `slot = expression`: the slot is determined by the columns that the expression reads.
 fn add_equality(condition: &Expression, local: &SlotSet, into: &mut Vec<(Slot, SlotSet)>) {
     match &condition.kind {
         ExpressionKind::And(list) => list.iter().for_each(|one| add_equality(one, local, into)),
@@ -245,7 +246,7 @@ fn add_tree(tree: &JoinTree, local: &SlotSet, into: &mut Vec<(Slot, SlotSet)>) {
     }
 }
 
-/// Replaces what is grouped by with the groups' slots.
+/// Replaces grouping expressions by the groups' slots.
 fn replace(expression: &mut Expression, groups: &[(Slot, Expression)]) {
     let group = groups.iter().find(|(_, value)| same_expression(value, expression));
     if let Some((slot, value)) = group {

@@ -1,4 +1,4 @@
-//! Constants beside dates, times and years: they are compared as a column would hold them.
+//! Constants beside dates, times and years are compared as a column would store them.
 //!
 //! ```text
 //!   date_column = 240229          Compare(DateTime, date_column, 2024-02-29)
@@ -8,8 +8,8 @@
 //!   time_column = 'abc'           Compare(Text, Cast(time_column → CHAR), 'abc')
 //! ```
 //!
-//! A parameter is judged by the value that the statement is planned with. The plan then holds for
-//! values of that kind only, which a [`Premise`] says; a plan for another value is not kept.
+//! A parameter is judged by the value with which the statement is planned. The plan then holds only
+//! for values of that kind, which a [`Premise`] records; a plan for another value is not cached.
 
 use crate::error::{Condition, Level, Result, SqlError};
 use crate::expression::visit::any;
@@ -20,7 +20,7 @@ use crate::types::{Datum, SqlMode, SqlType, TypeKind, cast};
 use super::{Binder, make};
 
 impl Binder<'_> {
-    /// A constant as the column beside it holds it; otherwise the value itself.
+    /// A constant as the column beside it would store it; otherwise the value itself.
     ///
     /// # Errors
     /// 1292 in a strict statement that writes, if the column cannot hold it.
@@ -30,7 +30,7 @@ impl Binder<'_> {
             return Ok(value);
         }
         let column = &match (self.in_list, &other.ty.kind) {
-            // What is looked for in a list keeps all of its digits.
+            // A value searched in a list keeps all of its digits.
             (true, TypeKind::Time { .. }) => SqlType::new(TypeKind::Time { fsp: 6 }),
             _ => other.ty.clone(),
         };
@@ -55,7 +55,7 @@ impl Binder<'_> {
         })
     }
 
-    /// Warns of a constant that a column of dates or times cannot hold.
+    /// Warns of a constant that a column of dates or times cannot store.
     fn warn_of_unfit(&self, value: &Expression, column: &Expression) -> Result<()> {
         let kind = match column.ty.kind {
             TypeKind::Date => "date",
@@ -67,7 +67,7 @@ impl Binder<'_> {
         let context = self.context.evaluation;
         let is_zero = value.ty.kind.is_numeric()
             && cast::to_double(constant, &value.ty, context).is_ok_and(|number| number == 0.0);
-        // A text of spaces is a time to store, but none to compare with.
+        // A text of spaces can be stored as a time, but not compared with one.
         let is_blank = matches!(column.ty.kind, TypeKind::Time { .. })
             && constant.as_bytes().is_some_and(|text| text.trim_ascii().is_empty());
         if self.in_list || is_blank || is_zero && !context.sql_mode.contains(SqlMode::NO_ZERO_DATE)
@@ -97,12 +97,12 @@ impl Binder<'_> {
         model.map_or("", |model| &model.name)
     }
 
-    /// The plan holds for values of a parameter that a column holds.
+    /// Records that the plan holds only for values of a parameter that a column can store.
     fn suppose(&mut self, parameter: u32, ty: &SqlType, column: &SqlType) {
         self.premises.push(Premise { parameter, ty: ty.clone(), column: column.clone() });
     }
 
-    /// A text that is compared with a date: what is no date is the zero date. A parameter is NULL
+    /// A text that is compared with a date: an invalid date is the zero date. A parameter is NULL
     /// then. A year is compared as a date without month and day.
     pub(super) fn date_of_text(&mut self, text: Expression) -> Result<Expression> {
         if text.ty.kind == TypeKind::Year {
@@ -121,8 +121,8 @@ impl Binder<'_> {
         }
     }
 
-    /// A text that an operator compares with a date: if neither is constant, their days are compared,
-    /// otherwise day and time.
+    /// A text that an operator compares with a date: if neither is constant, their days are
+    /// compared, otherwise day and time.
     pub(super) fn day_beside_date(
         &mut self,
         text: Expression,
@@ -147,8 +147,8 @@ impl Binder<'_> {
         .filter(|datum| !datum.is_null())
     }
 
-    /// Refuses a text that is no date beside a date: error 1292 in a strict statement that writes,
-    /// 1525 in any other.
+    /// Refuses a text that is not a date beside a date: error 1292 in a strict statement that
+    /// writes, 1525 in any other.
     pub(super) fn refuse_no_date(&mut self, value: &Expression, other: &Expression) -> Result<()> {
         if !other.ty.kind.has_date() || !value.ty.kind.is_string() {
             return Ok(());
@@ -186,7 +186,7 @@ fn varies(expression: &Expression) -> bool {
     })
 }
 
-/// Whether values of a type are read as what a column of another one holds.
+/// Whether values of a type are read as what a column of the other type stores.
 fn concerns(value: &SqlType, column: &SqlType) -> bool {
     let (value, is_text) = (&value.kind, value.kind.is_string());
     match &column.kind {

@@ -18,7 +18,7 @@ pub(crate) struct BlockHints {
     hints: Vec<(String, Vec<String>)>,
     /// Tables are joined in the order of `FROM`.
     pub(crate) straight: bool,
-    /// Derived tables and views are worked out by themselves.
+    /// Derived tables and views are evaluated by themselves.
     pub(crate) no_merge: bool,
 }
 
@@ -59,7 +59,7 @@ const KNOWN: &[&str] = &[
 ];
 
 impl BlockHints {
-    /// The hints on one table's indexes, on top of those written beside the table.
+    /// The hints for one table's indexes, in addition to those written beside the table.
     fn apply(&self, alias: &str, table: &TableModel, into: &mut IndexHints) {
         for (name, arguments) in &self.hints {
             let Some((of, names)) = arguments.split_first() else { continue };
@@ -78,7 +78,7 @@ impl BlockHints {
 }
 
 impl Binder<'_> {
-    /// The hints of a block, from the texts of its comments; unknown ones warn.
+    /// The hints of a block, from the texts of its comments; unknown hints cause warnings.
     pub(crate) fn block_hints(&mut self, texts: &[String]) -> BlockHints {
         let mut found = BlockHints::default();
         for text in texts {
@@ -129,10 +129,10 @@ impl Binder<'_> {
         self.context.conditions.borrow_mut().push(condition);
     }
 
-    /// What hints say of a table's indexes.
+    /// What hints say about a table's indexes.
     ///
     /// # Errors
-    /// 1176 for an index that is not there.
+    /// 1176 for an index that does not exist.
     pub(crate) fn index_hints(
         &self,
         table: &TableModel,
@@ -167,7 +167,7 @@ impl Binder<'_> {
     }
 }
 
-/// The calls in a hint comment: names in capitals, and what is in their parentheses.
+/// The calls in a hint comment: names in capitals, and the contents of their parentheses.
 fn calls(text: &str) -> Vec<(String, Vec<String>)> {
     let mut found = Vec::new();
     let mut rest = text;

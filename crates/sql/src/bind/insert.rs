@@ -30,18 +30,18 @@ const VALUES_IS_DEPRECATED: &str = "'VALUES function' is deprecated and will be 
     an alias (INSERT INTO ... VALUES (...) AS alias) and replace VALUES(col) in the ON DUPLICATE \
     KEY UPDATE clause with alias.col instead";
 
-/// What stands behind a view that rows are inserted into.
+/// The table behind a view into which rows are inserted.
 struct BehindView {
     relation: RelationId,
-    /// The view's columns with those that they are.
+    /// The view's columns, with the table columns that they show.
     names: Vec<(Arc<str>, u16)>,
     checks: Vec<RowCheck>,
 }
 
-/// The table that is inserted into.
+/// The table into which rows are inserted.
 struct Target<'t> {
     table: &'t Arc<TableModel>,
-    /// The row that is there already.
+    /// The existing row.
     old: RelationId,
     /// The row that was to be inserted.
     new: RelationId,
@@ -52,7 +52,7 @@ impl Binder<'_> {
     /// Binds an `INSERT` or `REPLACE`.
     ///
     /// # Errors
-    /// What its parts answer.
+    /// The errors of its parts.
     pub fn insert(&mut self, insert: &ast::Insert) -> Result<BoundInsert> {
         if !insert.partitions.is_empty() {
             return Err(SqlError::new(1747, "PARTITION () clause on non partitioned table"));
@@ -107,8 +107,8 @@ impl Binder<'_> {
         })
     }
 
-    /// `INSERT … SELECT`. What is done with duplicates may read the columns of the query's tables,
-    /// unless its rows are groups or those of several queries.
+    /// `INSERT … SELECT`. The assignments for duplicates may read the columns of the query's
+    /// tables, unless the query groups rows or combines several queries.
     fn insert_query(
         &mut self,
         insert: &ast::Insert,
@@ -156,7 +156,7 @@ impl Binder<'_> {
         Ok((bound, kept, duplicates))
     }
 
-    /// Hexadecimal literals of the select list are numbers where they go into columns of numbers.
+    /// Hexadecimal literals of the select list are numbers if they go into numeric columns.
     fn numbers_of_bytes(
         &self,
         query: &WrittenQuery,
@@ -179,7 +179,7 @@ impl Binder<'_> {
         }
     }
 
-    /// Notes what is inserted, and deleted by `REPLACE`.
+    /// Notes the privileges to insert and, for `REPLACE`, to delete.
     fn note_insert(
         &mut self,
         insert: &ast::Insert,
@@ -203,7 +203,7 @@ impl Binder<'_> {
         }
     }
 
-    /// The table that is inserted into, and its columns as the statement names them.
+    /// The table into which rows are inserted, and its columns as the statement names them.
     fn insert_target(
         &mut self,
         name: &ast::TableName,
@@ -303,7 +303,7 @@ impl Binder<'_> {
         Ok(columns)
     }
 
-    /// Rows in the text. They may read columns of their own row that stand before.
+    /// Rows written in the statement. They may read earlier columns of their own row.
     fn insert_values(
         &mut self,
         rows: &[Vec<ValueOrDefault>],
@@ -375,8 +375,8 @@ impl Binder<'_> {
         Ok(bound)
     }
 
-    /// Where the rows of a query that reads the table that is written are read again, once they are worked
-    /// out. Its last columns go to the slots `hidden`.
+    /// Reads the rows again, once they are evaluated, if the query reads the table that is written.
+    /// Its last columns go to the slots `hidden`.
     fn kept(&mut self, query: &Query, hidden: &[Slot]) -> KeptRows {
         let own = query.columns.len() - hidden.len();
         let slots: Vec<Slot> =
@@ -391,7 +391,7 @@ impl Binder<'_> {
         KeptRows { slots: (0_u16..).zip(slots).collect(), columns }
     }
 
-    /// What is done if a unique key is taken; `source` has the tables of the query whose rows are
+    /// The action for a duplicate key; `source` has the tables of the query whose rows are
     /// inserted.
     fn duplicates(
         &mut self,
@@ -442,7 +442,7 @@ impl Binder<'_> {
         bound.map(DuplicatePolicy::Update)
     }
 
-    /// `assigned`: the columns that names on the left mean.
+    /// `assigned`: the columns to which names on the left refer.
     fn bind_duplicates(
         &mut self,
         insert: &ast::Insert,
@@ -479,7 +479,7 @@ impl Binder<'_> {
         self.column_value(level, ShownColumn { table: 1, column: place })
     }
 
-    /// `VALUES(c)` is deprecated, and means something in `ON DUPLICATE KEY UPDATE` alone.
+    /// `VALUES(c)` is deprecated, and has a meaning only in `ON DUPLICATE KEY UPDATE`.
     fn warn_of_values(&self, is_insert: bool) {
         let (code, message) = match is_insert {
             true => (1287, VALUES_IS_DEPRECATED),

@@ -1,4 +1,4 @@
-//! Joins: `ON`, `USING`, `NATURAL`, and what outer joins do to their tables.
+//! Joins: `ON`, `USING`, `NATURAL`, and the effect of outer joins on their tables.
 //!
 //! ```text
 //!   t JOIN u USING (a)        t.a = u.a; `a` and `*` mean t.a once
@@ -17,12 +17,12 @@ use super::Binder;
 use super::from::{FromItem, inner};
 use super::scope::{Clause, ShownColumn};
 
-/// Whether a join makes its left side NULL where nothing matches.
+/// Whether a join fills its left side with NULL where nothing matches.
 pub(crate) fn is_right(join: &Join) -> bool {
     join.kind == WrittenKind::Right
 }
 
-/// Whether a join makes its right side NULL where nothing matches.
+/// Whether a join fills its right side with NULL where nothing matches.
 pub(crate) fn is_left(join: &Join) -> bool {
     join.kind == WrittenKind::Left
 }
@@ -76,7 +76,7 @@ impl Binder<'_> {
         }
     }
 
-    /// The conditions of a join, and what names mean behind it.
+    /// The conditions of a join, and the meaning of names after it.
     fn constraint(
         &mut self,
         left: &FromItem,
@@ -133,14 +133,14 @@ impl Binder<'_> {
             common.push(if is_right { two } else { one });
             gone.extend([one, two]);
         }
-        // The columns of a right join are those of the left join that it stands for.
+        // The columns of a right join are those of the equivalent left join.
         let (outer, inside) = if is_right { (right, left) } else { (left, right) };
         let rest = outer.shown.iter().chain(&inside.shown).filter(|place| !gone.contains(place));
         let shown = common.into_iter().chain(rest.copied()).collect();
         Ok((conditions, shown))
     }
 
-    /// The one column of a name.
+    /// The only column with this name.
     fn only(&mut self, shown: &[ShownColumn], name: &str) -> Result<ShownColumn> {
         let scope = self.scope();
         let mut matching =

@@ -31,7 +31,7 @@ impl Binder<'_> {
 
     /// Text of the connection's collation.
     pub(crate) fn literal_text(&self, text: &str) -> Result<Expression> {
-        // A long one is shared, and was counted as what the process takes.
+        // A long one is shared, and was counted as memory of the process.
         if text.len() < grammar::LONG_TEXT_BYTES {
             self.context.watch.hold(text.len())?;
         }
@@ -41,7 +41,7 @@ impl Binder<'_> {
         Ok(make::literal(Datum::text(text.as_bytes()), ty))
     }
 
-    /// The same for one that is held apart from the tree; its bytes are shared.
+    /// The same for a literal stored apart from the tree; its bytes are shared.
     fn long_literal_text(&self, number: usize) -> Result<Expression> {
         let text = self.context.long_texts.get(number);
         let text = text.ok_or_else(|| SqlError::not_supported("this literal"))?;
@@ -51,7 +51,7 @@ impl Binder<'_> {
         Ok(make::literal(Datum::Text(text.clone()), ty))
     }
 
-    /// `-number`, so that the least integer is one.
+    /// `-number`, so that the smallest integer can be written.
     pub(crate) fn negative_literal(&self, value: &Value) -> Option<Expression> {
         let Value::Number(text) = value else { return None };
         number(&format!("-{text}")).ok()
@@ -79,8 +79,8 @@ impl Binder<'_> {
         Some(make::literal(Datum::UInt(number), SqlType::bigint_unsigned()))
     }
 
-    /// As [`Binder::number_of_bytes`], where the type on the other side is a number's; otherwise the
-    /// expression as it was bound.
+    /// As [`Binder::number_of_bytes`], if the other side is a number; otherwise the expression as
+    /// it was bound.
     pub(crate) fn number_beside(
         &self,
         expr: &Expr,
@@ -94,7 +94,7 @@ impl Binder<'_> {
         }
     }
 
-    /// `DATE '…'` and its kin.
+    /// `DATE '…'` and its relatives.
     pub(crate) fn typed_string(&mut self, kind: TypedStringKind, text: &str) -> Result<Expression> {
         let fraction = text.rsplit_once('.').map_or(0, |(_, digits)| digits.len().min(6) as u8);
         let (kind, name) = match kind {
@@ -114,7 +114,7 @@ impl Binder<'_> {
     }
 }
 
-/// A number as it is written: an integer, an exact number or, with an exponent, a double.
+/// A number as written: an integer, an exact number or, with an exponent, a double.
 pub(crate) fn number(text: &str) -> Result<Expression> {
     let wrong =
         || SqlError::new(1367, format!("Illegal double '{text}' value found during parsing"));

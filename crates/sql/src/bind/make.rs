@@ -15,8 +15,7 @@ pub(crate) fn literal(datum: Datum, ty: SqlType) -> Expression {
     Expression { kind: ExpressionKind::Literal(datum), ty }
 }
 
-/// A truth value that is known before any row is read; `nullable` says whether it could have been
-/// NULL.
+/// A truth value known before any row is read; `nullable`: whether it could have been NULL.
 #[must_use]
 pub(crate) fn truth(truth: Option<bool>, nullable: bool) -> Expression {
     let mut truth = literal(Datum::from_bool(truth), SqlType::boolean());
@@ -71,7 +70,7 @@ fn is_simple(expression: &Expression) -> bool {
     matches!(expression.kind, ExpressionKind::Slot(_) | ExpressionKind::Literal(_))
 }
 
-/// The operator that is true where `operator` is false.
+/// The operator that is true exactly where `operator` is false.
 #[must_use]
 pub(crate) fn opposite(operator: CompareOperator) -> Option<CompareOperator> {
     Some(match operator {
@@ -85,7 +84,7 @@ pub(crate) fn opposite(operator: CompareOperator) -> Option<CompareOperator> {
     })
 }
 
-/// Whether an expression is a truth value already.
+/// Whether an expression is already a truth value.
 #[must_use]
 pub(crate) fn is_truth(expression: &Expression) -> bool {
     matches!(
@@ -105,7 +104,7 @@ impl Binder<'_> {
     /// A call of a function by its name.
     ///
     /// # Errors
-    /// 1305 if there is none, 1582 for a wrong number of arguments, and what its types ask for.
+    /// 1305 if it does not exist, 1582 for a wrong number of arguments, and type errors.
     pub(crate) fn call(&mut self, name: &str, arguments: Vec<Expression>) -> Result<Expression> {
         let Some(function) = functions::find(name) else {
             let schema = self.schema.as_deref().map(|schema| format!("{schema}."));
@@ -128,7 +127,7 @@ impl Binder<'_> {
         Ok(self.fold(call))
     }
 
-    /// A call of a function, also if all of its arguments are constant.
+    /// A call of a function, even if all of its arguments are constant.
     ///
     /// # Errors
     /// As [`Binder::call`].
@@ -155,7 +154,7 @@ impl Binder<'_> {
         Ok(Expression { kind: ExpressionKind::Call { function, arguments }, ty })
     }
 
-    /// The arguments, parameters of which nothing is known as the function takes them.
+    /// The arguments; unknown parameters get the types that the function takes.
     fn inferred_arguments(
         &self,
         function: &Function,
@@ -174,7 +173,7 @@ impl Binder<'_> {
         Ok(pairs.map(|(one, wanted)| self.inferred(one, &wanted)).collect())
     }
 
-    /// What a function makes of arguments of these types.
+    /// The function's result for arguments of these types.
     fn signature(&self, function: &Function, arguments: &[Expression]) -> Result<Signature> {
         let types: Vec<SqlType> = arguments.iter().map(|one| one.ty.clone()).collect();
         let constants: Vec<Option<Datum>> = arguments.iter().map(constant_of).collect();
@@ -188,8 +187,8 @@ impl Binder<'_> {
         (function.resolve)(&types, &context)
     }
 
-    /// The types to which a function's arguments are cast; their own for a name that is no function's, and if there are
-    /// too many or too few of them.
+    /// The types to which a function's arguments are cast; their own types if the name is not a
+    /// function's, or if there are too many or too few.
     ///
     /// # Errors
     /// As [`Binder::call`].
@@ -206,7 +205,7 @@ impl Binder<'_> {
         }
     }
 
-    /// Refuses a row where one value must stand.
+    /// Refuses a row where a single value is required.
     ///
     /// # Errors
     /// 1241
@@ -244,7 +243,7 @@ fn constant_of(expression: &Expression) -> Option<Datum> {
     }
 }
 
-/// Whether a function answers no NULL, whatever its arguments are.
+/// Whether a function never returns NULL, whatever its arguments.
 pub(crate) fn is_never_null(name: &str, arguments: usize) -> bool {
     match name {
         "LAST_INSERT_ID" => arguments == 0,

@@ -1,4 +1,4 @@
-//! An `AVG` has more digits than it shows, and what takes it goes by all of them.
+//! An `AVG` has more digits than it shows, and operations on it use all of them.
 //!
 //! ```text
 //!   AVG(a)          1.3333
@@ -7,9 +7,9 @@
 //!   1 / 3 * 3       0.9999: a quotient is rounded at once, and so is what arithmetic makes of a mean
 //! ```
 //!
-//! MySQL keeps exact numbers in groups of nine digits and divides until the last group is full. The
-//! aggregate's slot holds all these digits. Its readers get a call of [`SHOWN`], which rounds to
-//! the digits of the type; [`unrounded`] takes that call away where MySQL reads the whole number.
+//! MySQL stores exact numbers in groups of nine digits and divides until the last group is full.
+//! The aggregate's slot has all these digits. Its readers get a call of [`SHOWN`], which rounds to
+//! the digits of the type; [`unrounded`] removes that call where MySQL reads the whole number.
 
 use crate::expression::{AggregateCall, Expression, ExpressionKind};
 use crate::functions;
@@ -22,7 +22,7 @@ use super::make;
 /// The function that rounds a mean to the digits that it shows.
 pub(super) const SHOWN: &str = "AVG SHOWN";
 
-/// Whether a function goes by all digits of its arguments.
+/// Whether a function uses all digits of its arguments.
 pub(super) fn takes_all_digits(name: &str) -> bool {
     matches!(
         name,

@@ -8,9 +8,9 @@ use crate::logical::{Block, Body, JoinTree, Query};
 use super::{Binder, LARGE_EXPRESSION_NODES};
 
 impl Binder<'_> {
-    /// A query's block with its columns, if it can be merged: joins and conditions only, and columns that
-    /// may be worked out anywhere. Where an outer join may make them NULL, only bare columns may: any
-    /// other expression might be something else than NULL.
+    /// A query's block with its columns, if it can be merged: it has only joins and conditions, and
+    /// columns that may be evaluated anywhere. Where an outer join may make the columns NULL, only
+    /// bare columns qualify: any other expression might not be NULL then.
     pub(crate) fn merge(
         &mut self,
         query: Query,
@@ -55,12 +55,12 @@ fn tables_of(query: &Query) -> usize {
     }
 }
 
-/// Whether a column is so large that it is better worked out once than copied wherever it is named.
+/// Whether a column is so large that evaluating it once is better than copying it to every use.
 fn has_large_column(query: &Query) -> bool {
     query.columns.iter().any(|column| is_large(&column.value))
 }
 
-/// Whether an expression is better worked out once than copied.
+/// Whether an expression is better evaluated once than copied.
 pub(crate) fn is_large(expression: &Expression) -> bool {
     count_nodes(expression, LARGE_EXPRESSION_NODES) >= LARGE_EXPRESSION_NODES
 }

@@ -1,5 +1,4 @@
-//! From a statement's text, taken apart by the grammar, to queries whose names are resolved, whose types
-//! are known and whose coercions are written out.
+//! From a parsed statement to queries with resolved names, known types and explicit coercions.
 //!
 //! ```text
 //!   SELECT n FROM t WHERE id = '5'
@@ -7,9 +6,9 @@
 //!     block   from t, conditions [slot 0 = 5 as integers], columns [slot 1 "n"]
 //! ```
 //!
-//! Subqueries in expressions are parts of the statement, and an expression has their number; those in `FROM`
-//! become part of the query around them, or stay queries of their own. Nothing here decides how anything is
-//! worked out. Slots are given out when a column is first read.
+//! Subqueries in expressions are parts of the statement, and an expression has their number.
+//! Subqueries in `FROM` become part of the query around them, or stay separate queries. The binder
+//! does not decide how anything is evaluated. A column gets its slot when it is first read.
 
 mod aggregate;
 mod cast;
@@ -71,83 +70,85 @@ use scope::{Clause, Scope};
 
 /// How deep queries and views may nest.
 const DEEPEST: usize = 63;
-/// How many tables one block may join, those of merged views and of semi joins included.
+/// The most tables of one block, including those of merged views and of semi joins.
 const MOST_TABLES: usize = 61;
-/// How often a statement may name views and common tables, those within others counted each time.
+/// How often a statement may name views and common tables; nested ones count each time.
 const MOST_EXPANSIONS: usize = 2_000;
-/// A derived table with a larger column stays a table of its own, so that naming the column often
-/// does not copy it often. Operands that are read twice are worked out once from here on.
+/// A derived table with a larger column stays a separate table, so that naming the column often
+/// does not copy it often. Operands of this size that are read twice are evaluated once.
 pub(crate) const LARGE_EXPRESSION_NODES: usize = 200;
 
 /// Binds one statement.
 pub struct Binder<'a> {
-    /// What it is planned with.
+    /// The context for which the statement is planned.
     pub context: &'a PlanContext<'a>,
     /// The statement's table references.
     pub relations: Vec<Relation>,
-    /// By slot: the table reference that it is of.
+    /// By slot: its table reference.
     pub owners: Vec<Option<RelationId>>,
     /// Scopes, the innermost last.
     pub scopes: Vec<Scope>,
-    /// Tables and views that are looked up, those behind views included: what the statement locks.
+    /// Tables and views that were looked up, including those behind views: the statement locks
+    /// them.
     used: Vec<Arc<TableModel>>,
-    /// Locking clauses behind the parentheses of the query that is bound next.
+    /// Locking clauses after the parentheses of the query that is bound next.
     inherited_locks: Vec<LockClause>,
     /// The clause that is being bound.
     pub clause: Clause,
     /// Queries that are planned before the statement itself, in the order in which they were bound.
     pub(crate) parts: Vec<Part>,
-    /// How many common tables are worked out once.
+    /// How many common tables are evaluated once.
     pub(crate) common_tables: usize,
-    /// By number of a subquery: what clients are told of its one column.
+    /// By number of a subquery: what clients see of its only column.
     pub(crate) subqueries: Vec<Option<Display>>,
-    /// What `WITH` has named, the innermost last.
+    /// The names defined by `WITH`, the innermost last.
     pub(crate) common_names: Vec<CommonTableName>,
-    /// The schema of unqualified names; inside a view it is the view's.
+    /// The schema of unqualified names; inside a view, the view's schema.
     pub(crate) schema: Option<Arc<str>>,
     /// How many views and subqueries are being bound.
     pub(crate) depth: usize,
     /// Whether the plan holds for other executions as well.
     pub is_cacheable: bool,
-    /// Whether the statement does nothing that outlasts a transaction that is taken back.
+    /// Whether the statement has no effect that survives the rollback of its transaction.
     pub is_repeatable: bool,
-    /// Tables that may not be read, as the statement writes them.
+    /// Tables that must not be read, because the statement writes them.
     pub(crate) written: Vec<firn_base::TableId>,
-    /// `NO_MERGE` and hints on the order of joins, for the block that is being bound.
+    /// `NO_MERGE` and join order hints, for the block that is being bound.
     pub(crate) block_hints: hints::BlockHints,
-    /// Tables that the statement names, which its session must be allowed to read.
+    /// Tables named by the statement, which its session must be allowed to read.
     pub(crate) named: Vec<named::NamedUse>,
-    /// What the statement needs on the tables that are named next.
+    /// The privilege that the statement needs on the tables that are named next.
     pub(crate) wanted: NeededPrivilege,
-    /// Views that are being bound, the outermost first, with whose rights count in them.
+    /// Views that are being bound, outermost first, with the user whose rights count in them.
     pub(crate) view_users: Vec<Arc<ViewUser>>,
-    /// Tables that are being bound are to be written: views `WITH CHECK OPTION` keep their conditions.
+    /// The tables that are being bound will be written: views `WITH CHECK OPTION` keep their
+    /// conditions.
     pub(crate) writes_through_views: bool,
-    /// Conditions stay conditions, also where they could be joins.
+    /// Conditions stay conditions, even if they could be joins.
     pub(crate) keeps_conditions: bool,
-    /// By view that is being bound, the outermost first: conditions of the views within it.
+    /// For each view that is being bound, outermost first: conditions of the views within it.
     pub(crate) conditions_within: Vec<Vec<Expression>>,
-    /// What rows must meet that are written through the view that is being bound.
+    /// Conditions for rows that are written through the view that is being bound.
     pub(crate) view_conditions: Vec<Expression>,
     /// How long the query may run, from its hint.
     pub(crate) max_execution_time_ms: Option<u64>,
     /// The statement writes rows.
     pub(crate) writes: bool,
-    /// What is bound is compared with the values of a list.
+    /// The expression being bound is compared with the values of a list.
     pub(crate) in_list: bool,
-    /// It adjusts values that do not fit.
+    /// The statement adjusts values that do not fit.
     pub(crate) ignores: bool,
     /// How many views and common tables were bound.
     expansions: usize,
-    /// What parameters have to be for the plan to hold.
+    /// Conditions on parameters under which the plan holds.
     pub(crate) premises: Vec<Premise>,
-    /// Of the block that is bound next it is asked only whether it has rows.
+    /// Only whether the next block has rows matters.
     pub(crate) tests_rows: bool,
-    /// The scope of the block that is bound next is to be kept.
+    /// The scope of the next block must be kept.
     pub(crate) keeps_source: bool,
     /// The scope of the query whose rows are inserted.
     pub(crate) source_scope: Option<Scope>,
-    /// By slot: what clients are told of its values, where the type does not say it.
+    /// By slot: what clients see of its values, where the type does not say it.
     pub(crate) displays: FxHashMap<Slot, Display>,
 }
 
@@ -230,7 +231,7 @@ impl<'a> Binder<'a> {
         answer
     }
 
-    /// Counts a view or common table that is bound where it is named.
+    /// Counts a view or common table that is bound at each use.
     pub(crate) fn expand(&mut self, what: &str) -> Result<()> {
         self.expansions += 1;
         if self.expansions <= MOST_EXPANSIONS {

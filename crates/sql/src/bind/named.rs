@@ -1,13 +1,13 @@
-//! Tables that a statement names, and what it does with their columns: what privileges and `LOCK TABLES`
-//! judge.
+//! The tables that a statement names, and its uses of their columns: the input of privilege checks
+//! and `LOCK TABLES`.
 //!
 //! ```text
 //!   UPDATE t SET a = b WHERE c = 1      t: UPDATE; its columns: SELECT {b, c}, UPDATE {a}
 //!   SELECT x FROM v                     v: SELECT; t behind it: SELECT, of v's definer
 //! ```
 //!
-//! A statement needs privileges on its tables first, of which some column will do. What of the
-//! columns is asked for comes after.
+//! A statement first needs privileges on its tables; a privilege on some column is enough. The
+//! columns are checked after that.
 
 use std::sync::Arc;
 
@@ -23,8 +23,8 @@ use crate::logical::{
 
 use super::Binder;
 
-/// Columns in the order in which the statement comes upon them: the first that is not allowed is
-/// told.
+/// Columns in the order in which the statement reaches them: the error names the first forbidden
+/// one.
 #[derive(Debug, Default)]
 struct Columns {
     in_order: Vec<Arc<str>>,
@@ -47,17 +47,17 @@ pub(crate) struct NamedUse {
     reads: Columns,
     /// What is written, by privilege.
     writes: Vec<(NeededPrivilege, Columns)>,
-    /// What is needed on the table as such.
+    /// The privileges needed on the table itself.
     wanted: Vec<NeededPrivilege>,
     /// Its rows are locked as for a change.
     is_locked: bool,
     /// It is the session's own temporary table, which needs no privileges.
     is_temporary: bool,
-    /// Through which view it is used, and who must be allowed to.
+    /// The view through which it is used, and the user whose privileges count.
     through: Option<Arc<ViewUser>>,
     /// It stands in a view.
     is_inner: bool,
-    /// It is a view: what is written to it is written to what is behind it.
+    /// It is a view: writes to it go to the table behind it.
     is_view: bool,
 }
 
@@ -88,7 +88,7 @@ impl Binder<'_> {
         Some(self.named.len() - 1)
     }
 
-    /// A table or view is looked up for the statement, under whatever name.
+    /// A table or view is looked up for the statement, under any name.
     pub(crate) fn use_table(&mut self, model: &Arc<TableModel>) {
         if !self.used.iter().any(|used| used.id == model.id) {
             self.used.push(Arc::clone(model));
@@ -147,7 +147,8 @@ impl Binder<'_> {
         Ok(locks)
     }
 
-    /// Whether all tables and views that the statement uses are stored, and none is a session's own.
+    /// Whether all tables and views of the statement are stored, and none is a temporary table of
+    /// the session.
     pub(crate) fn uses_stored_tables_only(&self) -> bool {
         let is_stored = |model: &Arc<TableModel>| model.kind != TableKind::Temporary;
         self.used.iter().all(is_stored)
@@ -195,14 +196,14 @@ impl Binder<'_> {
         }
     }
 
-    /// What is needed on a named table as such, besides what its columns ask for.
+    /// A privilege on the named table itself, besides those for its columns.
     pub(crate) fn note_wanted(&mut self, named: Option<usize>, wanted: &[NeededPrivilege]) {
         if let Some(named) = named {
             self.named[named].wanted = wanted.to_vec();
         }
     }
 
-    /// What the statement needs to be allowed.
+    /// The privileges that the statement needs.
     pub(crate) fn needs(&self) -> Vec<PlanNeed> {
         let mut needs: Vec<PlanNeed> = Vec::new();
         for need in self.named.iter().flat_map(NamedUse::needs) {
@@ -213,7 +214,7 @@ impl Binder<'_> {
         needs
     }
 
-    /// The tables that `LOCK TABLES` judges.
+    /// The tables that `LOCK TABLES` checks.
     pub(crate) fn named_tables(&self) -> Vec<NamedTable> {
         let outer = self.named.iter().filter(|one| !one.is_inner);
         outer.map(|one| one.table.clone()).collect()
@@ -232,7 +233,7 @@ impl NamedUse {
         }
     }
 
-    /// What is needed on the table as such, then on its columns.
+    /// The privileges on the table itself, then those on its columns.
     fn needs(&self) -> Vec<PlanNeed> {
         let need = |of, privilege, columns: &[Arc<str>]| PlanNeed {
             of,

@@ -1,12 +1,13 @@
-//! Conditions `IS NULL` that mean something else.
+//! `IS NULL` conditions with a special meaning.
 //!
 //! ```text
 //!   WHERE date_column IS NULL     NOT NULL dates: date_column = '0000-00-00'
 //!   WHERE id IS NULL              AUTO_INCREMENT, under sql_auto_is_null: id = LAST_INSERT_ID()
 //! ```
 //!
-//! Both are for programs that cannot say a zero date or `LAST_INSERT_ID()`. They hold for whole
-//! conditions of a `WHERE` on columns of tables, the second one for a `WHERE` that is nothing else.
+//! Both serve programs that cannot write a zero date or `LAST_INSERT_ID()`. They apply to whole
+//! conditions of a `WHERE` on table columns; the second one only if the `WHERE` has no other
+//! condition.
 
 use firn_format::value::{Date, DateTime};
 
@@ -19,7 +20,7 @@ use super::scope::{ColumnSource, ScopeTable};
 use super::{Binder, make};
 
 impl Binder<'_> {
-    /// `date IS NULL`, if it asks for zero dates as well.
+    /// `date IS NULL`, if it also finds zero dates.
     pub(super) fn zero_date_test(&mut self, expr: &Expr) -> Result<Option<Expression>> {
         let Some(operand) = tested(expr) else { return Ok(None) };
         let bound = self.bind(operand)?;
@@ -49,13 +50,13 @@ impl Binder<'_> {
         }))
     }
 
-    /// `id IS NULL` as a whole `WHERE`, if it may ask for the row that was inserted last.
+    /// `id IS NULL` as the whole `WHERE`, if it may mean the row that was inserted last.
     pub(super) fn last_insert_test(&mut self, expr: &Expr) -> Result<Option<Expression>> {
         let Some(operand) = tested(expr) else { return Ok(None) };
         let bound = self.bind(operand)?;
         let is_generated = self.column_of(&bound).is_some_and(|(table, column)| {
             let model = table.model.as_ref().and_then(|model| model.columns.get(column));
-            // An outer join's column is asked for its NULLs.
+            // For a column of an outer join, the test asks for its NULLs.
             !table.nullable && model.is_some_and(|column| column.auto_increment)
         });
         if !is_generated {
@@ -72,7 +73,7 @@ impl Binder<'_> {
         Ok(Some(expression::and(vec![is_on, is_there, is_last])))
     }
 
-    /// The table of the innermost scope, and the place in it, of a column.
+    /// The table of the innermost scope that a column belongs to, and the column's place in it.
     fn column_of(&self, bound: &Expression) -> Option<(&ScopeTable, usize)> {
         let ExpressionKind::Slot(slot) = bound.kind else { return None };
         self.scopes.last()?.tables.iter().find_map(|table| {
@@ -87,7 +88,7 @@ impl Binder<'_> {
     }
 }
 
-/// The name of which `IS NULL` or `ISNULL()` is asked.
+/// The name tested by `IS NULL` or `ISNULL()`.
 fn tested(expr: &Expr) -> Option<&Expr> {
     let is_name =
         |operand: &&Expr| matches!(operand, Expr::Identifier(_) | Expr::CompoundIdentifier(_));

@@ -1,11 +1,11 @@
-//! The types of parameters of which nothing is known yet, from what they stand beside.
+//! The types of unknown parameters, inferred from the expressions beside them.
 //!
 //! ```text
 //!   PREPARE … WHERE id = ? AND price * ? > 10      ? of BIGINT, ? of DECIMAL(65,30)
 //! ```
 //!
-//! Clients are told of them when a statement is prepared. An execution has the types of the values
-//! that it is given.
+//! Clients learn these types when a statement is prepared. An execution uses the types of the
+//! values that it gets.
 
 use firn_format::value::CollationId;
 
@@ -29,8 +29,8 @@ impl Binder<'_> {
         }
     }
 
-    /// A parameter of which nothing is known, of the type that goes with another one; any other
-    /// expression as it is.
+    /// An unknown parameter, with the type that matches the other expression; any other expression
+    /// unchanged.
     pub(crate) fn inferred(&self, expression: Expression, beside: &SqlType) -> Expression {
         let Some(number) = self.unknown_parameter(&expression) else { return expression };
         let collation = self.context.evaluation.connection_collation;
@@ -43,7 +43,7 @@ impl Binder<'_> {
         Expression { ty, ..expression }
     }
 
-    /// Two sides of a comparison.
+    /// The two sides of a comparison.
     pub(crate) fn inferred_pair(
         &self,
         left: Expression,
@@ -59,10 +59,10 @@ impl Binder<'_> {
         }
     }
 
-    /// Values that become one type: unknown parameters get that of the others.
+    /// Values that become one type: unknown parameters get the type of the others.
     ///
     /// # Errors
-    /// 1267 when the others have no common collation.
+    /// 1267 if the others have no common collation.
     pub(crate) fn inferred_list(
         &self,
         list: Vec<Expression>,

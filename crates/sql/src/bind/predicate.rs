@@ -21,7 +21,7 @@ use super::merge::is_large;
 use super::{Binder, make};
 
 impl Binder<'_> {
-    /// `left operator right`, of rows too.
+    /// `left operator right`, also for rows.
     pub(crate) fn comparison(
         &mut self,
         left: &Expr,
@@ -131,7 +131,7 @@ impl Binder<'_> {
             .map_err(|error| among_several(error, &three, count, " IN "))
     }
 
-    /// `IN` of what are no rows.
+    /// `IN` for values that are not rows.
     fn in_singles(
         &mut self,
         operand: Expression,
@@ -151,7 +151,7 @@ impl Binder<'_> {
         self.in_values(operand, list, negated)
     }
 
-    /// In `CASE` a document beside a text is compared as its own text.
+    /// In `CASE`, a document beside a text is compared as its own text.
     fn beside_text(&mut self, operand: Expression, other: &Expression) -> Expression {
         match operand.ty.kind == TypeKind::Json && other.ty.kind.is_string() {
             true => self.as_text(operand),
@@ -159,7 +159,8 @@ impl Binder<'_> {
         }
     }
 
-    /// All items compared in one way, if they all are of one; otherwise an `OR` of comparisons.
+    /// All items compared in one way, if they have the same comparison; otherwise an `OR` of
+    /// comparisons.
     fn in_values(
         &mut self,
         operand: Expression,
@@ -170,7 +171,7 @@ impl Binder<'_> {
         let mut items = Vec::with_capacity(list.len());
         let mut operand = operand;
         if operand.ty.kind == TypeKind::Year {
-            // In a list a year of two digits is that number.
+            // In a list, a two-digit year is that number.
             operand.ty.kind = TypeKind::Integer { width: IntWidth::Two, unsigned: true };
         }
         let mut left = operand.clone();
@@ -202,7 +203,7 @@ impl Binder<'_> {
         })
     }
 
-    /// An `OR` of comparisons, each in its own way: of rows too.
+    /// An `OR` of comparisons, each in its own way; also for rows.
     fn in_any(
         &mut self,
         operand: Expression,
@@ -265,8 +266,8 @@ impl Binder<'_> {
         Ok(if negated { self.negated(both) } else { both })
     }
 
-    /// The operand and the ends of a `BETWEEN`, which is one comparison of three values: a text or a
-    /// date between a number and something else is a number, a time beside a date has a day.
+    /// The operand and the bounds of a `BETWEEN`, which is one comparison of three values: a text
+    /// or a date between a number and something else is a number, a time beside a date has a day.
     fn of_one_domain(
         &mut self,
         operand: Expression,
@@ -333,13 +334,13 @@ impl Binder<'_> {
         Ok(Expression { kind, ty: SqlType::boolean().with_nullable(nullable) })
     }
 
-    /// A text with a collation, which it binds as strongly as its own.
+    /// A text with a collation, with the same coercibility as its own.
     fn under(&mut self, side: Expression, collation: CollationId) -> Expression {
         if side.ty.collation() == Some(collation) {
             return side;
         }
         let ty = match collation {
-            // Bytes are compared, whatever collation the text has.
+            // Bytes are compared, whatever the text's collation.
             CollationId::BINARY => {
                 SqlType::new(TypeKind::Varbinary { max_bytes: side.ty.max_text_chars() })
             }
@@ -349,7 +350,8 @@ impl Binder<'_> {
         self.cast_to(side, ty)
     }
 
-    /// A text with the collation by which it is compared with all of several texts: one decides for all pairs.
+    /// A text with the collation in which it is compared with each of several texts: one collation
+    /// for all pairs.
     fn beside_all(
         &mut self,
         operand: Expression,
@@ -397,7 +399,7 @@ impl Binder<'_> {
         let wrong = || SqlError::new(1210, "Incorrect arguments to ESCAPE");
         let text = match escape {
             Value::Text(text) => text,
-            // What is not known yet, or NULL, is as if nothing were written.
+            // An unknown or NULL value counts as if it were not written.
             Value::Parameter(_) | Value::LongText(_) | Value::Null => {
                 return Ok((!mode.contains(SqlMode::NO_BACKSLASH_ESCAPES)).then_some('\\'));
             }
@@ -453,7 +455,7 @@ impl Binder<'_> {
         self.case_of(tests, values, otherwise)
     }
 
-    /// `CASE operand WHEN value`: what is no date beside dates is equal to none.
+    /// `CASE operand WHEN value`: beside dates, a value that is not a date is equal to none.
     fn case_test(&mut self, operand: Expression, value: Expression) -> Result<Expression> {
         match (&operand.kind, &value.kind) {
             (ExpressionKind::Row(_), _) | (_, ExpressionKind::Row(_)) => {
@@ -466,8 +468,8 @@ impl Binder<'_> {
         }
     }
 
-    /// An integer as `CASE`, and `IN` with a list that is not constant, compare it: by its 64 bits, so
-    /// that -1 is equal to the largest unsigned number.
+    /// An integer as `CASE`, and `IN` with a list that is not constant, compare it: by its 64 bits,
+    /// so -1 is equal to the largest unsigned number.
     fn as_bits(&mut self, integer: Expression) -> Expression {
         let is_large = matches!(
             integer.ty.kind,
@@ -482,7 +484,8 @@ impl Binder<'_> {
         }
     }
 
-    /// As [`Binder::as_bits`], of two values that are compared; what are no integers stay.
+    /// As [`Binder::as_bits`], for both sides of a comparison; values that are not integers stay as
+    /// they are.
     fn both_as_bits(&mut self, left: Expression, right: Expression) -> (Expression, Expression) {
         match left.ty.kind.is_integer() && right.ty.kind.is_integer() {
             true => (self.as_bits(left), self.as_bits(right)),
@@ -494,9 +497,9 @@ impl Binder<'_> {
         integers.into_iter().map(|one| self.as_bits(one)).collect()
     }
 
-    /// An operand that stands in several places of an expression, the first of which is always
-    /// worked out before the others: one whose value may differ from time to time is kept, and so
-    /// is a large one.
+    /// An operand that an expression uses in several places, the first of which is always evaluated
+    /// before the others. An operand whose value may change between evaluations is kept, and so is
+    /// a large one.
     pub(crate) fn for_two(&mut self, operand: Expression) -> (Expression, Expression) {
         if !is_row_dependent(&operand) && !is_large(&operand) {
             return (operand.clone(), operand);
@@ -507,7 +510,7 @@ impl Binder<'_> {
         (Expression { kind, ty }, kept)
     }
 
-    /// As [`Binder::for_two`], of a row too.
+    /// As [`Binder::for_two`], also for rows.
     fn for_several(&mut self, operand: Expression) -> (Expression, Expression) {
         match operand.kind {
             ExpressionKind::Row(list) => {
@@ -543,7 +546,8 @@ impl Binder<'_> {
     }
 }
 
-/// A value to be compared with another one: beside a document a truth value is one too, and not a number.
+/// A value to be compared with another one: beside a document, a truth value is a document too, not
+/// a number.
 fn beside_document(other: &Expression, value: Expression, written: &Expr) -> Expression {
     match other.ty.kind == TypeKind::Json && value.ty.kind != TypeKind::Json {
         true => json_truth(value, written),
@@ -555,7 +559,7 @@ fn is_constant(expression: &Expression) -> bool {
     matches!(expression.kind, ExpressionKind::Literal(_) | ExpressionKind::Parameter(_))
 }
 
-/// The types of three operands, for a message; nothing of more or fewer.
+/// The types of three operands, for a message; nothing for other numbers of operands.
 fn types_of_three(operand: &Expression, others: &[Expression]) -> Vec<SqlType> {
     match others {
         [one, other] => vec![operand.ty.clone(), one.ty.clone(), other.ty.clone()],

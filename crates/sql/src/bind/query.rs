@@ -14,10 +14,10 @@ use super::display::common_display;
 use super::{Binder, make};
 
 impl Binder<'_> {
-    /// Binds a query in a scope of its own.
+    /// Binds a query in its own scope.
     ///
     /// # Errors
-    /// What its parts answer.
+    /// The errors of its parts.
     pub fn query(&mut self, query: &WrittenQuery) -> Result<Query> {
         let names = self.common_names.len();
         let clause = std::mem::replace(&mut self.clause, super::scope::Clause::FieldList);

@@ -1,12 +1,12 @@
-//! Scopes: what names mean in a query.
+//! Scopes: the meaning of names in a query.
 //!
 //! ```text
 //!   SELECT a, (SELECT max(b) FROM u WHERE u.x = t.x) FROM t
 //!                       scope 1: u ──not found──► scope 0: t
 //! ```
 //!
-//! A name is looked for in the innermost scope first. An unqualified column that two tables of one scope
-//! have is ambiguous, unless `USING` or `NATURAL` made one of the two.
+//! Name look-up starts in the innermost scope. An unqualified column that two tables of a scope
+//! have is ambiguous, unless `USING` or `NATURAL` merged the two.
 
 use std::sync::Arc;
 
@@ -42,7 +42,7 @@ pub enum Clause {
 }
 
 impl Clause {
-    /// As MySQL's messages name it.
+    /// The clause's name in MySQL's messages.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -57,12 +57,12 @@ impl Clause {
     }
 }
 
-/// What the names of one query block mean.
+/// The meaning of the names of one query block.
 #[derive(Debug, Default)]
 pub struct Scope {
     /// Tables, in the order of `FROM`.
     pub tables: Vec<ScopeTable>,
-    /// What unqualified names and `*` mean.
+    /// The meaning of unqualified names and of `*`.
     pub shown: Vec<ShownColumn>,
     /// Aliases and values of the select list, once it is bound.
     pub aliases: Vec<(Arc<str>, Expression)>,
@@ -72,26 +72,26 @@ pub struct Scope {
     pub windows: Vec<Window>,
     /// `WINDOW name AS (…)`.
     pub named_windows: Vec<(String, WindowSpec)>,
-    /// `GROUP BY`, once it is bound: what `GROUPING()` refers to.
+    /// `GROUP BY`, once it is bound: `GROUPING()` refers to it.
     pub groups: Vec<(Slot, Expression)>,
     /// Slots of `GROUPING()`, by group.
     pub grouping_slots: Option<Vec<Slot>>,
-    /// Subqueries of the select list and of `GROUP BY`, by the hash of what is written, with what
-    /// they were bound to: one that is written again is the same.
+    /// Subqueries of the select list and of `GROUP BY`, by the hash of their text, with their bound
+    /// form: a repeated subquery is the same subquery.
     pub subqueries: Vec<(u64, Expr, Expression)>,
     /// Slots that `ANY_VALUE` reads.
     pub any_values: SlotSet,
-    /// Names in it cannot be seen (a derived table is being bound that is not lateral).
+    /// Its names are invisible (a derived table that is not lateral is being bound).
     pub is_hidden: bool,
-    /// Whether aggregates may stand here.
+    /// Whether aggregates are allowed here.
     pub allows_aggregates: bool,
-    /// Whether window functions may stand here.
+    /// Whether window functions are allowed here.
     pub allows_windows: bool,
     /// Whether the arguments of an aggregate are being bound.
     pub in_aggregate: bool,
-    /// It is asked only whether the block has rows: `EXISTS (SELECT * FROM DUAL)`.
+    /// Only whether the block has rows matters: `EXISTS (SELECT * FROM DUAL)`.
     pub(crate) is_tested: bool,
-    /// How many tables the block joins, those of merged queries included.
+    /// How many tables the block joins, including those of merged queries.
     pub(crate) joined_tables: usize,
 }
 
@@ -108,11 +108,11 @@ pub struct ScopeTable {
     pub columns: Vec<ScopeColumn>,
     /// Whether an outer join may make it NULL.
     pub nullable: bool,
-    /// Its definition, if it is a table as such.
+    /// Its definition, if it is a table itself.
     pub model: Option<Arc<TableModel>>,
-    /// What rows must meet that are written through it: it is a view `WITH CHECK OPTION`.
+    /// Conditions for rows that are written through it: it is a view `WITH CHECK OPTION`.
     pub checks: Vec<Expression>,
-    /// Which of the statement's named tables it is, if privileges on it are to be looked at.
+    /// Its index among the statement's named tables, if privileges on it are checked.
     pub(crate) named: Option<usize>,
 }
 
@@ -127,20 +127,20 @@ pub struct ScopeColumn {
     pub source: ColumnSource,
     /// Not part of `*`.
     pub invisible: bool,
-    /// For a column of a subquery: what clients are told of it.
+    /// For a column of a subquery: what clients see of it.
     pub told: Option<Box<ToldColumn>>,
 }
 
-/// What clients are told of a subquery's column.
+/// What clients see of a subquery's column.
 #[derive(Debug)]
 pub struct ToldColumn {
-    /// The column that it is of.
+    /// The column's origin.
     pub origin: ColumnOrigin,
     /// How long its values are.
     pub display: Option<Display>,
 }
 
-/// Where a column's value is.
+/// Where a column's value comes from.
 #[derive(Debug, Clone)]
 pub enum ColumnSource {
     /// A column of a relation.
@@ -158,7 +158,7 @@ pub struct ShownColumn {
     pub column: usize,
 }
 
-/// A column name, taken apart.
+/// A column name, split into its parts.
 #[derive(Debug, Clone, Copy)]
 pub struct ColumnPath<'a> {
     /// The schema, if it is written.
@@ -191,7 +191,7 @@ impl Scope {
     /// The column of a path, if this scope has it.
     ///
     /// # Errors
-    /// 1052 if two have the name.
+    /// 1052 if two columns have the name.
     pub fn find(&self, path: &ColumnPath<'_>, clause: Clause) -> Result<Option<ShownColumn>> {
         let mut found: Option<ShownColumn> = None;
         let mut consider = |place: ShownColumn| {
@@ -250,7 +250,7 @@ impl Binder<'_> {
     /// The value of a column of a scope.
     ///
     /// # Errors
-    /// 1041 if it is an expression that is too large to be copied once more.
+    /// 1041 if it is an expression too large to be copied again.
     pub fn column_value(&mut self, scope: usize, place: ShownColumn) -> Result<Expression> {
         let table = &self.scopes[scope].tables[place.table];
         let column = &table.columns[place.column];
@@ -274,7 +274,7 @@ impl Binder<'_> {
         }
     }
 
-    /// Remembers what clients are told of a column's values, if its type does not say it.
+    /// Remembers what clients see of a column's values, if its type does not say it.
     fn note_display(&mut self, slot: Slot, scope: usize, place: ShownColumn, number: u16) {
         let table = &self.scopes[scope].tables[place.table];
         let display = match (&table.columns[place.column].told, &table.model) {
@@ -284,7 +284,7 @@ impl Binder<'_> {
         };
         let is_optional = table.nullable;
         if let Some(mut display) = display {
-            // Rows of an outer join may lack it, whatever the table says of it.
+            // Rows of an outer join may lack it, whatever the table says.
             display.nullable = display.nullable.filter(|_| !is_optional);
             self.displays.insert(slot, display);
         }
@@ -311,7 +311,7 @@ impl Binder<'_> {
         slot
     }
 
-    /// The value that a column name means.
+    /// The value of a column name.
     ///
     /// # Errors
     /// 1052, 1054.
@@ -368,13 +368,13 @@ impl Binder<'_> {
         Ok(None)
     }
 
-    /// Whether a value is made of an aggregate of a scope.
+    /// Whether a value uses an aggregate of a scope.
     fn reads_aggregate(&self, scope: usize, value: &Expression) -> bool {
         let read = crate::expression::visit::reads(value);
         self.scopes[scope].aggregates.iter().any(|call| read.contains(call.output))
     }
 
-    /// In `HAVING` a grouping column comes before an alias, and an alias before other columns.
+    /// In `HAVING`, a grouping column comes before an alias, and an alias before other columns.
     fn having_name(&mut self, number: usize, path: &ColumnPath<'_>) -> Result<Option<Expression>> {
         if let Ok(Some(place)) = self.scopes[number].find(path, Clause::Having) {
             let value = self.column_value(number, place)?;
@@ -409,7 +409,7 @@ impl Binder<'_> {
         Ok(Some(first.clone()))
     }
 
-    /// The metadata of a column that is selected as such.
+    /// The metadata of a column that is selected directly.
     #[must_use]
     pub fn origin_of(&self, scope: usize, place: ShownColumn) -> Option<ColumnOrigin> {
         let table = &self.scopes[scope].tables[place.table];
@@ -439,7 +439,7 @@ impl Binder<'_> {
     }
 }
 
-/// Whether a schema's tables are made up: the letters of its name may be of any case.
+/// Whether a schema's tables are virtual: the case of its name then does not matter.
 fn is_made_up(schema: &str) -> bool {
     matches!(schema, "information_schema" | "performance_schema")
 }

@@ -102,7 +102,7 @@ impl Binder<'_> {
         })
     }
 
-    /// Joins with the subqueries that conditions are.
+    /// Adds the joins of conditions with subqueries.
     pub(crate) fn with_joins(
         &mut self,
         tree: Option<JoinTree>,
@@ -114,7 +114,7 @@ impl Binder<'_> {
         })
     }
 
-    /// A table reference of one row without columns, for `SELECT 1 WHERE EXISTS (…)`.
+    /// A table reference with one row and no columns, for `SELECT 1 WHERE EXISTS (…)`.
     fn one_row_relation(&mut self) -> JoinTree {
         let query = Query {
             body: Body::Select(Box::default()),
@@ -152,7 +152,7 @@ impl Binder<'_> {
         Ok((groups, is_rollup))
     }
 
-    /// A group: a position, a column, an alias, or any expression.
+    /// A grouping expression: a position, a column, an alias, or any expression.
     fn group(&mut self, expr: &Expr, list: &[SelectItem]) -> Result<Expression> {
         let item = match (positional(expr), expr) {
             (Some(place), _) => {
@@ -164,7 +164,7 @@ impl Binder<'_> {
                 match self.scope().find(&path, Clause::GroupBy) {
                     Ok(Some(_)) => None,
                     Ok(None) => aliased(list, name),
-                    // Of columns of several tables the one that is selected is meant.
+                    // If several tables have the column, the selected one is meant.
                     Err(ambiguous) => Some(selected(list, name).ok_or(ambiguous)?),
                 }
             }
@@ -234,7 +234,7 @@ impl Binder<'_> {
         Ok(())
     }
 
-    /// The column that is selected as such.
+    /// The column that is selected directly.
     fn origin(&mut self, expr: &Expr) -> Option<ColumnOrigin> {
         let path = match expr {
             Expr::Identifier(column) => ColumnPath { schema: None, table: None, column },
@@ -340,7 +340,8 @@ impl Binder<'_> {
         self.bind_single(expr)
     }
 
-    /// Values of the select list that the order reads as well get slots, so that they are worked out once.
+    /// Values of the select list that the order also reads get slots, so that they are evaluated
+    /// once.
     fn share_outputs(
         &mut self,
         block: &mut Block,
@@ -461,7 +462,7 @@ impl Binder<'_> {
         Ok(())
     }
 
-    /// Notes which tables of the innermost scope `FOR UPDATE` locks.
+    /// Notes the tables of the innermost scope that `FOR UPDATE` locks.
     fn note_locked_tables(&mut self, of: Option<&TableName>) {
         let is_meant = |alias: &str| of.is_none_or(|of| of.name.eq_ignore_ascii_case(alias));
         let tables = self.scope().tables.iter().filter(|table| is_meant(&table.alias));
@@ -469,7 +470,7 @@ impl Binder<'_> {
         named.into_iter().for_each(|named| self.note_locked(named));
     }
 
-    /// Groups, aggregates and what they ask of the expressions above them.
+    /// Groups, aggregates, and their requirements for the expressions above them.
     fn finish_groups(
         &mut self,
         block: &mut Block,
@@ -486,7 +487,7 @@ impl Binder<'_> {
         let mut grouping = Grouping { groups, aggregates, rollup };
         self.regroup(block, &mut grouping, columns, order)?;
         if is_rollup {
-            // A total's row has NULL there: it is no column's value any more.
+            // A total's row has NULL there: it is no longer the value of a column.
             for column in columns.iter_mut() {
                 column.origin = None;
                 let display = column.display.map(Display::as_expression);
@@ -499,7 +500,7 @@ impl Binder<'_> {
     }
 }
 
-/// Whether a value is a constant, or an aggregate that is never NULL, in a total's row neither.
+/// Whether a value is a constant or an aggregate that is never NULL, not even in a total's row.
 fn is_total(value: &Expression, aggregates: &[AggregateCall]) -> bool {
     match &value.kind {
         ExpressionKind::Slot(slot) => {
@@ -510,7 +511,7 @@ fn is_total(value: &Expression, aggregates: &[AggregateCall]) -> bool {
     }
 }
 
-/// Whether a value need not be worked out.
+/// Whether a value needs no evaluation.
 fn is_ready(value: &Expression) -> bool {
     matches!(
         value.kind,
@@ -525,7 +526,7 @@ fn aliased<'l>(list: &'l [SelectItem], name: &str) -> Option<&'l Expr> {
     })
 }
 
-/// The one item of the select list that a name means, as its alias or as the name of its column.
+/// The only item of the select list with a name, as its alias or as the name of its column.
 fn selected<'l>(list: &'l [SelectItem], name: &str) -> Option<&'l Expr> {
     let column_name = |expr: &Expr| match expr {
         Expr::Identifier(name) => Some(name.clone()),
@@ -544,7 +545,7 @@ fn selected<'l>(list: &'l [SelectItem], name: &str) -> Option<&'l Expr> {
     if items.any(is_other) { None } else { Some(first) }
 }
 
-/// An aggregate in what is grouped by: error 1056.
+/// An aggregate in a grouping expression: error 1056.
 fn group_error(error: SqlError, expr: &Expr) -> SqlError {
     match error.code {
         1111 => SqlError::new(1056, format!("Can't group on '{}'", shown(expr))),
@@ -557,8 +558,7 @@ pub(crate) fn unknown_table(name: &str) -> SqlError {
     SqlError::new(1051, format!("Unknown table '{name}'"))
 }
 
-/// Whether clients are told of a value as of a column: it is one of a table or of a temporary
-/// table.
+/// Whether clients see a value as a column: of a table or of a temporary table.
 fn is_stored(value: &Expression, origin: Option<&ColumnOrigin>) -> bool {
     origin.is_some() && matches!(value.kind, ExpressionKind::Slot(_))
 }

@@ -10,8 +10,8 @@ use super::Binder;
 /// Binds a statement that reads or writes rows.
 ///
 /// # Errors
-/// What MySQL says of names, types and forms that do not go together; 1235 for other statements and for
-/// what cannot be done yet.
+/// MySQL's errors for names, types and forms; 1235 for other statements and for unsupported
+/// features.
 pub fn bind_statement(statement: &Statement, context: &PlanContext<'_>) -> Result<BoundStatement> {
     let definitions_version = context.catalog.definitions_version();
     let mut binder = Binder::new(context);
@@ -23,7 +23,8 @@ pub fn bind_statement(statement: &Statement, context: &PlanContext<'_>) -> Resul
         _ => false,
     };
     let body = binder.statement(statement).inspect_err(|_| {
-        // Who may not use the tables that were named so far is told that, and not what is wrong.
+        // A session without privileges on the tables named so far gets that error, and not the
+        // details.
         context.needs_of_refused.replace(binder.needs());
     })?;
     Ok(BoundStatement {
@@ -70,7 +71,8 @@ fn writes_parents(body: &BoundBody, catalog: &SessionCatalog) -> Result<bool> {
     Ok(false)
 }
 
-/// Whether the rows go into variables: the plan says nothing of it, so it is no plan for the same text.
+/// Whether the rows go into variables: the plan does not record it, so it is not a plan for the
+/// same text.
 fn is_into(statement: &Statement) -> bool {
     matches!(statement, Statement::Select(select) if select.into.is_some())
 }

@@ -1,4 +1,4 @@
-//! Subqueries in expressions, and those that become joins.
+//! Subqueries in expressions, and subqueries that become joins.
 //!
 //! ```text
 //!   WHERE t.a IN (SELECT u.b FROM u WHERE u.c = t.c)
@@ -25,7 +25,7 @@ use super::predicate::wrong_columns;
 use super::scope::{Clause, Scope};
 use super::{Binder, make};
 
-/// A semi or anti join that a condition of `WHERE` is.
+/// A semi or anti join made from a condition of `WHERE`.
 pub(crate) struct SubqueryJoin {
     pub(crate) kind: JoinKind,
     pub(crate) right: JoinTree,
@@ -47,8 +47,8 @@ impl Binder<'_> {
         Expression { kind: ExpressionKind::Subquery(Arc::new(subquery)), ty }
     }
 
-    /// What a subquery with what is asked of it is bound to; the same again if it is written again in the select list or in
-    /// `GROUP BY`.
+    /// The bound form of a subquery together with the operation on it; reused if the same text is
+    /// repeated in the select list or in `GROUP BY`.
     pub(crate) fn shared(
         &mut self,
         written: &Expr,
@@ -94,7 +94,7 @@ impl Binder<'_> {
         }
     }
 
-    /// `(SELECT …)` as a value, or `(SELECT …, …)` as a row each of whose values is a subquery.
+    /// `(SELECT …)` as a value, or `(SELECT …, …)` as a row whose values are subqueries.
     fn scalar_or_row_subquery(&mut self, query: &WrittenQuery) -> Result<Expression> {
         let first = self.subquery(query)?;
         let width = first.columns.len();
@@ -179,8 +179,8 @@ impl Binder<'_> {
         Ok(self.subquery_expression(bound, kind, ty))
     }
 
-    /// A value or row and the columns of a query, made fit to be compared; and whether one may be
-    /// NULL.
+    /// A value or row and the columns of a query, converted for comparison; and whether one of them
+    /// may be NULL.
     fn beside_columns(
         &mut self,
         operand: Expression,
@@ -227,7 +227,7 @@ impl Binder<'_> {
         Ok(Some(self.subquery_expression(bound, SubqueryKind::Row(compared), ty)))
     }
 
-    /// Binds `WHERE`: conditions, and the joins that some of them are.
+    /// Binds `WHERE`: its conditions, and the joins that some of them become.
     pub(crate) fn bind_where(
         &mut self,
         expr: &Expr,
@@ -385,8 +385,8 @@ impl Binder<'_> {
         Ok((JoinTree::Relation(relation), columns))
     }
 
-    /// The block of a query that can be the right side of a semi join, with its columns; its tables
-    /// are counted as those of the block around it.
+    /// The block of a query that can be the right side of a semi join, with its columns. Its tables
+    /// count as tables of the block around it.
     #[allow(clippy::type_complexity)]
     fn joinable(
         &mut self,

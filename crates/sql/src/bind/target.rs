@@ -1,5 +1,5 @@
-//! Tables that a statement writes: which of the table references they are, and what is worked out over
-//! their rows.
+//! Tables that a statement writes: their table references, and the expressions evaluated over their
+//! rows.
 //!
 //! ```text
 //!   UPDATE v SET x = 1      v: SELECT a AS x FROM t      target t, column a
@@ -18,7 +18,7 @@ use crate::logical::{CheckedBy, NeededPrivilege, RelationId, RelationSource, Row
 use super::Binder;
 use super::scope::{Clause, ColumnPath, ColumnSource, Scope, ScopeColumn, ScopeTable, ShownColumn};
 
-/// What is worked out over a written row.
+/// The expressions evaluated over a written row.
 pub(crate) struct RowRules {
     pub(crate) generated: Vec<(u16, Expression)>,
     pub(crate) checks: Vec<RowCheck>,
@@ -35,7 +35,7 @@ pub(crate) struct AssignedColumn {
 }
 
 impl Binder<'_> {
-    /// The table column that a name to be assigned to means.
+    /// The table column to which a name on the left of an assignment refers.
     pub(crate) fn assigned_column(
         &mut self,
         name: &ColumnName,
@@ -141,7 +141,7 @@ impl Binder<'_> {
         }
     }
 
-    /// Has the rows of a table reference locked and kept, so that they can be changed.
+    /// Locks and keeps the rows of a table reference, so that they can be changed.
     pub(crate) fn make_target(&mut self, relation: RelationId) -> (Slot, Slot) {
         if let Some(slots) = self.relations[relation.0].row_slots {
             return slots;
@@ -220,13 +220,13 @@ impl Binder<'_> {
         Ok(())
     }
 
-    /// An expression out of a definition.
+    /// An expression from a definition.
     fn stored_expression(&mut self, text: &str) -> Result<Expression> {
         let parsed = grammar::parse_expression(text, grammar::Mode::default())?;
         self.bind_single(&parsed)
     }
 
-    /// What rows of a table reference must meet because they are written through views.
+    /// The conditions for rows of a table reference that is written through views.
     pub(crate) fn view_checks(&self, relation: RelationId) -> Vec<RowCheck> {
         let level = self.scopes.len() - 1;
         let mut checks = Vec::new();

@@ -34,7 +34,7 @@ impl Binder<'_> {
         };
         let mut sides = Vec::new();
         self.flatten(left, op, all, &[], &mut sides)?;
-        // A locking clause behind the whole is the last side's.
+        // A locking clause after the whole query belongs to the last side.
         self.flatten(right, op, all, locks, &mut sides)?;
         self.united(operation, all, sides)
     }
@@ -94,7 +94,7 @@ impl Binder<'_> {
             let mut sides =
                 shown.iter().map(|(ty, display)| display.nullable.unwrap_or(ty.nullable));
             let nullable = match operation {
-                // Rows are those of the left side.
+                // The rows are those of the left side.
                 SetOperation::Except => sides.next().unwrap_or(true),
                 SetOperation::Intersect => sides.all(|nullable| nullable),
                 SetOperation::Union => sides.any(|nullable| nullable),
@@ -126,8 +126,8 @@ impl Binder<'_> {
         })
     }
 
-    /// A query with its columns cast; those of a plain union are cast in its sides, so that rows are told apart by what
-    /// they become.
+    /// A query with its columns cast. Columns of a plain union are cast in its sides, so that rows
+    /// are compared after the cast.
     pub(crate) fn cast_columns(&mut self, mut query: Query, types: &[SqlType]) -> Query {
         let is_plain = query.order.is_empty() && query.limit.is_none() && query.offset.is_none();
         if let Body::SetOperation { operation: SetOperation::Union, inputs, slots, .. } =
@@ -150,7 +150,7 @@ impl Binder<'_> {
         query
     }
 
-    /// `ORDER BY` behind a set: by its columns' names, positions, or expressions of them.
+    /// `ORDER BY` after a set: by its columns' names, positions, or expressions of them.
     pub(crate) fn order_set(&mut self, mut query: Query, order: &[OrderByExpr]) -> Result<Query> {
         if order.is_empty() {
             return Ok(query);

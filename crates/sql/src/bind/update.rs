@@ -14,7 +14,7 @@ impl Binder<'_> {
     /// Binds an `UPDATE`.
     ///
     /// # Errors
-    /// What its parts answer.
+    /// The errors of its parts.
     pub fn update(&mut self, update: &ast::Update) -> Result<BoundUpdate> {
         if let Some(with) = &update.with {
             self.name_common_tables(with)?;
@@ -58,7 +58,8 @@ impl Binder<'_> {
                 None => targets.push((relation, vec![assignment])),
             }
         }
-        // In which order tables are changed shows where one role's change is the basis of the next.
+        // The order in which tables are changed is visible if one role's change is the basis of the
+        // next.
         targets.sort_by_key(|(relation, _)| relation.0);
         let block = self.written_block(from.tree, from.conditions, update.selection.as_ref())?;
         let (order, limit) =
@@ -75,7 +76,7 @@ impl Binder<'_> {
         Ok(BoundUpdate { block, order, limit, targets, ignore: update.ignore })
     }
 
-    /// Refuses what no order of changes makes sense of.
+    /// Refuses assignments that no order of changes makes meaningful.
     fn check_roles(&self, columns: &[AssignedColumn]) -> Result<()> {
         let Some(scope) = self.scopes.last() else { return Ok(()) };
         for (number, one) in columns.iter().enumerate() {
@@ -160,7 +161,7 @@ impl Binder<'_> {
         }
     }
 
-    /// The rows that a statement writes to.
+    /// The rows to which a statement writes.
     pub(crate) fn written_block(
         &mut self,
         tree: Option<crate::logical::JoinTree>,
@@ -197,7 +198,7 @@ impl Binder<'_> {
         Ok((order, limit))
     }
 
-    /// A table that is written, with what is worked out over its rows.
+    /// A written table, with the expressions evaluated over its rows.
     pub(crate) fn write_target(
         &mut self,
         relation: RelationId,
@@ -231,8 +232,8 @@ impl Binder<'_> {
     }
 }
 
-/// Whether a column is part of the key that InnoDB clusters the table by: the primary key, or the
-/// first unique one without NULL.
+/// Whether a column is part of InnoDB's clustering key: the primary key, or the first unique key
+/// without NULL.
 fn is_clustered(table: &TableModel, ordinal: u16) -> bool {
     let nullable = |part: &IndexPartModel| {
         table.by_ordinal(part.ordinal).is_none_or(|column| column.ty.nullable)

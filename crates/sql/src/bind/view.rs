@@ -1,4 +1,4 @@
-//! Views: their bodies, bound as if they stood in the query.
+//! Views: their bodies, bound as if they were written in the query.
 
 use std::sync::Arc;
 
@@ -61,8 +61,9 @@ impl Binder<'_> {
         Ok(placed)
     }
 
-    /// Adds what a view's `CHECK OPTION` asks of rows: a cascaded one asks for all conditions that were
-    /// merged into it, a local one for its own beside what the views within ask for themselves.
+    /// Adds the conditions of a view's `CHECK OPTION`: a cascaded one includes all conditions that
+    /// were merged into the view; a local one includes only the view's own, beside those that inner
+    /// views require themselves.
     fn note_conditions(
         &mut self,
         option: CheckOption,
@@ -91,7 +92,7 @@ impl Binder<'_> {
         }
     }
 
-    /// The body of a view, bound where no name of the statement is seen.
+    /// The body of a view, bound where no name of the statement is visible.
     pub(crate) fn view_query(&mut self, table: &TableModel) -> Result<Query> {
         self.expand("View")?;
         let view = table.view().ok_or_else(|| invalid(table))?;
@@ -116,8 +117,8 @@ impl Binder<'_> {
 }
 
 impl Binder<'_> {
-    /// Whose rights count in a view. One with the rights of who uses it has, within another, that
-    /// one's.
+    /// The user whose rights count in a view. A view with its invoker's rights, within another
+    /// view, has that view's rights.
     fn view_user(&self, table: &TableModel, view: &ViewModel) -> Arc<ViewUser> {
         let around = self.view_users.last();
         let definer = match view.security_definer {
@@ -147,10 +148,10 @@ pub(crate) fn is_updatable(
     shows_rows_of_tables(&binder)
 }
 
-/// As [`is_updatable`], for a view that is to be created.
+/// As [`is_updatable`], for a view that is being created.
 ///
 /// # Errors
-/// What binding the query answers.
+/// Errors of binding the query.
 pub(crate) fn would_be_updatable(query: &WrittenQuery, context: &PlanContext<'_>) -> Result<bool> {
     let mut binder = Binder::new(context);
     binder.scopes.push(Scope::default());
@@ -159,8 +160,8 @@ pub(crate) fn would_be_updatable(query: &WrittenQuery, context: &PlanContext<'_>
     Ok(shows_rows_of_tables(&binder))
 }
 
-/// What clients are told of a view's column: those that are merged are the view's, others those of
-/// the tables beneath as far as they are columns of such.
+/// What clients see of a view's column: merged columns are the view's own; others belong to the
+/// tables underneath if they are plain columns of them.
 fn tell_of_view(column: &mut ScopeColumn, view: &TableModel) {
     let Some(told) = &mut column.told else { return };
     let is_merged = matches!(column.source, ColumnSource::Expression(_));

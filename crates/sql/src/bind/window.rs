@@ -18,7 +18,7 @@ use crate::types::SqlType;
 use super::scope::Clause;
 use super::{Binder, make};
 
-/// Whether a function is nothing without a window.
+/// Whether a function requires a window.
 #[must_use]
 pub(crate) fn is_window_only(name: &str) -> bool {
     matches!(
@@ -89,7 +89,7 @@ impl Binder<'_> {
             return Ok((WindowFunction::Aggregate(call), Vec::new(), ty));
         }
         let mut arguments = self.arguments(function)?;
-        // The names of an ENUM are texts in another row's place, and are ordered as such.
+        // In another row's place, the names of an ENUM are texts, and sort as texts.
         if arguments.first().is_some_and(|value| value.ty.kind.is_enum_or_set()) {
             let value = arguments.remove(0);
             let value = self.unified(vec![value], "window")?.0.remove(0);
@@ -254,7 +254,8 @@ impl Binder<'_> {
         })
     }
 
-    /// A number of rows; for `RANGE` the order key moved by the distance, downward where the order is.
+    /// A number of rows; for `RANGE`, the order key moved by the distance, downwards if the order
+    /// is descending.
     fn distance(
         &mut self,
         distance: &Expr,

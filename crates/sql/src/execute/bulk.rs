@@ -1,12 +1,13 @@
-//! Collections that may grow large: their elements are freed by a thread of their own.
+//! Collections that may grow large: a separate thread frees their elements.
 //!
-//! Millions of small allocations take a while to give back, and nobody is to wait for that: least of all the client
-//! whose statement was killed. The statement's account of memory does not know of the moment between.
+//! Freeing millions of small allocations takes a while, and no client should wait for it, least of
+//! all one whose statement was killed. The statement's memory account does not include the memory
+//! in the meantime.
 
 use std::collections::{HashMap, HashSet};
 use std::ops::{Deref, DerefMut};
 
-/// So many elements are freed where they are.
+/// Up to this many elements are freed in place.
 const FEW: usize = 4_000;
 
 /// Something with elements.
@@ -15,7 +16,7 @@ pub(crate) trait Collection: Default + Send + 'static {
     fn count(&self) -> usize;
 }
 
-/// A collection whose end does not take long.
+/// A collection that is dropped quickly.
 #[derive(Clone, Default)]
 pub(crate) struct Bulk<C: Collection>(C);
 
@@ -52,7 +53,7 @@ impl<C: Collection> Drop for Bulk<C> {
     }
 }
 
-/// Takes so many elements and frees them elsewhere; few ones are left to the caller.
+/// Takes `count` elements and frees them elsewhere; a few are left to the caller.
 pub fn free<T: Send + 'static>(count: usize, take: impl FnOnce() -> T) {
     if count <= FEW {
         return;

@@ -1,12 +1,12 @@
-//! Common table expressions: worked out when they are first read, then kept.
+//! Common table expressions: evaluated when they are first read, then kept.
 //!
 //! ```text
 //!   WITH RECURSIVE c AS (query UNION ALL recursive)
 //!     rows of `query` ─► delta ─► recursive reads delta ─► new delta ─► … until a delta is empty
 //! ```
 //!
-//! Rows that there is no memory for are kept on disk: all that there are, and those of a step. What a recursive one
-//! remembers so that its rows are distinct has to fit.
+//! Rows that do not fit in memory are kept on disk: all of them, and those of a step. The set that
+//! makes the rows of a recursive one distinct has to fit.
 
 use std::sync::Arc;
 
@@ -31,15 +31,15 @@ pub(crate) enum KeptRows {
     Disk(Arc<SpillReader>),
 }
 
-/// What an execution has of its plan's common tables, by their numbers.
+/// The common tables of an execution, by their numbers.
 #[derive(Default)]
 pub(crate) struct CommonTables(Vec<Kept>);
 
 #[derive(Default)]
 struct Kept {
-    /// All rows, with the outer values that they hold for.
+    /// All rows, with the outer values for which they hold.
     rows: Option<(Vec<Datum>, KeptRows)>,
-    /// While a recursive one is worked out: the rows that the last step gave.
+    /// While a recursive one is being evaluated: the rows of the last step.
     delta: Option<KeptRows>,
     _held: Option<Reservation>,
 }
@@ -50,7 +50,7 @@ pub(crate) struct CommonTableScan<'p> {
     slots: &'p [(u16, Slot)],
     rows: Arc<Bulk<Vec<Box<[Datum]>>>>,
     next: usize,
-    /// Instead of `rows`, where they are on disk.
+    /// Instead of `rows`, if they are on disk.
     reader: Option<SpillReader>,
     row: Vec<Datum>,
 }
@@ -100,7 +100,7 @@ impl Operator for CommonTableScan<'_> {
     }
 }
 
-/// The rows of a common table as they are to be read now.
+/// The rows of a common table, for reading now.
 fn rows(number: usize, execution: &mut Execution<'_>) -> Result<KeptRows> {
     let plan = execution.plan;
     let table = plan.common_tables.get(number);
@@ -125,7 +125,7 @@ fn rows(number: usize, execution: &mut Execution<'_>) -> Result<KeptRows> {
     Ok(rows)
 }
 
-/// Rows that are kept in memory as long as they fit, then on disk.
+/// Rows that are kept in memory while they fit, then on disk.
 struct Growing {
     rows: Bulk<Vec<Box<[Datum]>>>,
     held: Reservation,
@@ -157,7 +157,7 @@ impl Growing {
         Ok(())
     }
 
-    /// The rows, and what they hold of the memory.
+    /// The rows, and the memory that they hold.
     fn finish(self) -> Result<(KeptRows, Reservation)> {
         let rows = match self.file {
             Some(file) => KeptRows::Disk(Arc::new(file.into_reader()?)),
@@ -168,7 +168,7 @@ impl Growing {
 }
 
 impl KeptRows {
-    /// Calls `take` with each row, as long as it wants more.
+    /// Calls `take` with each row, until it wants no more.
     fn each(&self, mut take: impl FnMut(&[Datum]) -> Result<bool>) -> Result<()> {
         match self {
             KeptRows::Memory(rows) => {
@@ -187,11 +187,11 @@ impl KeptRows {
     }
 }
 
-/// Takes rows in; of equal ones only the first, if they are to be distinct.
+/// Collects rows; only the first of equal ones if they must be distinct.
 struct Gathering<'t> {
     types: &'t [SqlType],
     seen: Option<Bulk<FxHashSet<Box<[u8]>>>>,
-    /// What the keys in `seen` hold of the memory.
+    /// The memory of the keys in `seen`.
     seen_held: Reservation,
     rows: Growing,
 }
@@ -262,7 +262,7 @@ fn work_out(
     all.finish()
 }
 
-/// At how many rows a recursive query ends, and how many of the first are left out.
+/// The number of rows at which a recursive query ends, and how many of the first are skipped.
 fn limit_of(table: &CommonTable, execution: &mut Execution<'_>) -> Result<(usize, usize)> {
     let Some((limit, offset)) = &table.limit else { return Ok((usize::MAX, 0)) };
     let number = |value: Datum| match value {

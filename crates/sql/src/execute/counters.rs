@@ -1,4 +1,4 @@
-//! What each operator did, for `EXPLAIN ANALYZE`.
+//! Counts for each operator, for `EXPLAIN ANALYZE`.
 
 use std::time::Duration;
 
@@ -8,19 +8,19 @@ use crate::plan::{NodeCounters, PlanNode};
 use super::Execution;
 use super::operator::{Input, Operator};
 
-/// What an execution asked of the node, for status counters and the slow-query log. Always counted: an
-/// addition for each row costs nothing that can be measured beside reading it.
+/// An execution's requests to the node, for status counters and the slow-query log. Always counted:
+/// the cost of an addition per row is not measurable beside reading the row.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct RowCounts {
     /// Look-ups by a full key.
     pub points: u64,
-    /// Rows that look-ups found.
+    /// Rows found by look-ups.
     pub found: u64,
     /// Scans that were begun.
     pub scans: u64,
-    /// Rows that scans by an index gave.
+    /// Rows from scans of an index.
     pub by_index: u64,
-    /// Rows that scans of whole tables gave.
+    /// Rows from scans of whole tables.
     pub by_full_scan: u64,
     /// Rows inserted.
     pub inserted: u64,
@@ -30,12 +30,12 @@ pub struct RowCounts {
     pub deleted: u64,
     /// Rows that were sorted.
     pub sorted: u64,
-    /// Sorted runs that were put on the disk for want of memory.
+    /// Sorted runs that were written to disk for lack of memory.
     pub sort_runs: u64,
 }
 
 impl RowCounts {
-    /// Adds what another execution asked for.
+    /// Adds the counts of another execution.
     pub fn add(&mut self, other: &RowCounts) {
         self.points += other.points;
         self.found += other.found;
@@ -49,14 +49,14 @@ impl RowCounts {
         self.sort_runs += other.sort_runs;
     }
 
-    /// Rows that were looked at.
+    /// Rows that were examined.
     #[must_use]
     pub fn examined(&self) -> u64 {
         self.found + self.by_index + self.by_full_scan
     }
 }
 
-/// Counts what an operator does.
+/// Counts the work of an operator.
 pub(crate) struct Counted<'p> {
     node: &'p PlanNode,
     input: Input<'p>,

@@ -1,14 +1,12 @@
-//! Walks over the rows that a scan's way leads to, as the node has them: no value is taken out here.
+//! Iteration over the rows of a scan's access path, as the node has them: no value is decoded here.
 //!
 //! ```text
 //!   Access ──[`Steps`]──► Point key │ Range of keys, one after the other ──► ScanRow (key, bytes)
 //! ```
 //!
-//! A full key of a unique index is looked up, everything else is scanned. Ranges come sorted and merged, so
-//! a row comes once; ways of a union may cross, so their rows' keys are remembered.
-//!
-//! Of a node for which each call is a message, a consistent reader asks for several looked-up rows
-//! together, and lets the node leave out rows that it need not send.
+//! A full key of a unique index is looked up, everything else is scanned. Ranges come sorted and
+//! merged, so a row comes once. The paths of a union may overlap, so the keys of their rows are
+//! remembered.
 
 use firn_api::rows::{
     Direction, Filter, FoundRow, ReadMode, RowBatch, RowContent, Scan, ScanOptions, ScanRow,
@@ -25,16 +23,16 @@ use super::counters::RowCounts;
 use super::error::from_rows;
 use super::seen::SeenKeys;
 
-/// The rows of a table that a plan's way leads to.
+/// The rows of a table on a plan's access path.
 pub(crate) struct Cursor<'p> {
     plan: &'p ScanPlan,
     table: Option<TableRef>,
-    /// What is still to be visited, the next one last.
+    /// What is still to be visited, the next step last.
     steps: Vec<(Option<usize>, Step)>,
     source: Source,
     key: Vec<u8>,
     payload: Vec<u8>,
-    /// Ordinals that an index gives by itself.
+    /// Ordinals that an index covers.
     covered: Option<Box<[u16]>>,
     seen: Option<SeenKeys>,
     /// See [`ScanOptions::batch_rows`].
@@ -50,7 +48,7 @@ pub(crate) struct Cursor<'p> {
 /// How many rows are looked up together at most.
 const MOST_LOOKED_UP: usize = 256;
 
-/// Where the present row is.
+/// Where the current row is.
 enum Source {
     /// There is none.
     Nowhere,
@@ -80,7 +78,8 @@ impl<'p> Cursor<'p> {
         }
     }
 
-    /// The cursor of somebody who may want no more than so many rows: no others are locked ahead.
+    /// The cursor of a reader that may want at most this many rows: no others are locked in
+    /// advance.
     pub(crate) fn wanting(mut self, rows: u64) -> Cursor<'p> {
         if self.plan.mode != ReadMode::Consistent {
             self.batch_rows = usize::try_from(rows).unwrap_or(usize::MAX);
@@ -134,8 +133,8 @@ impl<'p> Cursor<'p> {
         }
     }
 
-    /// The row that the cursor is at and those that come at once behind it, with their table; the cursor is
-    /// at the last of them then. `None` if there is but the one that [`Cursor::row`] gives.
+    /// The cursor's row and the rows that directly follow it, with their table; the cursor is then
+    /// at the last of them. `None` if there is only the row of [`Cursor::row`].
     pub(crate) fn take_batch(
         &mut self,
         counts: &mut RowCounts,
@@ -177,7 +176,7 @@ impl<'p> Cursor<'p> {
         }
     }
 
-    /// Begins a step; true if that already is at a row.
+    /// Begins a step; true if the cursor is then already at a row.
     fn begin(
         &mut self,
         index: Option<usize>,
@@ -290,7 +289,7 @@ impl<'p> Cursor<'p> {
         Ok(())
     }
 
-    /// The row that the cursor is at.
+    /// The row at the cursor.
     ///
     /// # Panics
     /// If it is at none.
@@ -305,7 +304,7 @@ impl<'p> Cursor<'p> {
     }
 }
 
-/// Counts rows that a scan gave.
+/// Counts rows from a scan.
 fn count_rows(plan: &ScanPlan, rows: u64, counts: &mut RowCounts) {
     match plan.access {
         Access::Full { index: None } => counts.by_full_scan += rows,

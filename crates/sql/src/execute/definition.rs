@@ -1,4 +1,4 @@
-//! What DDL needs of binding and evaluation: expressions over the columns of a table, columns of queries.
+//! Binding and evaluation for DDL: expressions over the columns of a table, columns of queries.
 
 use std::sync::Arc;
 

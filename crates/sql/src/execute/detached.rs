@@ -1,12 +1,12 @@
-//! Evaluation without a transaction: expressions of definitions, worked out over one row, and those of an engine
-//! that has rows of its own.
+//! Evaluation without a transaction: expressions of definitions, evaluated over one row, and those
+//! of an engine with its own rows.
 //!
 //! ```text
 //!   row (by ordinal) ──► frame (by slot) ──► expression ──► value
 //! ```
 //!
-//! Such expressions hold no subqueries and no variables, so nothing asks for the transaction or the session; if
-//! something does, it is refused.
+//! Such expressions contain no subqueries and no variables, so nothing asks for the transaction or
+//! the session; such a request is refused.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -30,8 +30,8 @@ use crate::types::{Datum, EvaluationContext, SqlType};
 
 use super::{Execution, ExecutionContext, SessionState};
 
-/// Evaluates expressions over rows that the caller puts in a frame, on any thread: without transaction, session
-/// and subqueries.
+/// Evaluates expressions over rows that the caller puts in a frame, on any thread: without
+/// transaction, session or subqueries.
 pub struct RowEvaluator {
     catalog: Arc<SessionCatalog>,
     plan: PreparedPlan,
@@ -83,7 +83,7 @@ pub struct DetachedExpression {
 }
 
 impl DetachedExpression {
-    /// An expression that reads the slots of `columns`, of a frame of `slots`.
+    /// An expression that reads the slots of `columns`, in a frame of `slots`.
     #[must_use]
     pub fn new(
         catalog: Arc<SessionCatalog>,
@@ -105,7 +105,7 @@ impl DetachedExpression {
     /// Its value over a row that has a value for each ordinal.
     ///
     /// # Errors
-    /// What evaluation refuses.
+    /// Errors of the evaluation.
     pub fn evaluate(&self, row: &[Datum], evaluation: &EvaluationContext) -> Result<Datum> {
         self.evaluator.with_frame(evaluation, |execution| {
             for (ordinal, slot) in &self.columns {
@@ -118,7 +118,7 @@ impl DetachedExpression {
     }
 }
 
-/// A plan that does nothing, for a frame of its own.
+/// A plan that does nothing, for a separate frame.
 fn blank_plan(frame_slots: u32) -> PreparedPlan {
     let root = PlanNode { kind: NodeKind::OneRow, rows: 1.0, cost: 0.0 };
     PreparedPlan {

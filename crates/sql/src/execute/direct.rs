@@ -4,8 +4,9 @@
 //!   SELECT c, d FROM t WHERE id = ?      payload ──RowView──► ValueRef ──► ResultSink
 //! ```
 //!
-//! Taken when a query is bare columns of one table without conditions to look at, with or without `LIMIT`:
-//! no operator is built, no slot is filled, and with the session's buffers a point query allocates nothing.
+//! Used when a query consists of bare columns of one table without remaining conditions, with or
+//! without `LIMIT`. No operator is built and no slot is filled; with the session's buffers, a point
+//! query allocates nothing.
 
 use firn_api::rows::{ReadMode, RowContent, ScanRow, TableRef, Transaction, cell_value};
 use firn_format::row::{ColumnReader, ColumnValue, RowView};
@@ -24,19 +25,19 @@ use super::error::{from_row, from_rows};
 use super::limit::row_count;
 use super::sink::ResultSink;
 
-/// What reads a query's columns; `None` for one that has to be looked for row by row.
+/// Readers of a query's columns; `None` for a column that must be located in each row.
 pub(crate) type Readers = SmallVec<[Option<ColumnReader>; 8]>;
 
-/// A query that can go the direct way.
+/// A query that can be executed directly.
 pub(crate) struct Direct<'p> {
     pub(crate) scan: &'p ScanPlan,
     offset: Option<&'p Expression>,
     count: Option<&'p Expression>,
-    /// The result's columns: which ordinal, at which place in the scan's list, and its type.
+    /// The result's columns: ordinal, place in the scan's list, and type.
     columns: SmallVec<[(u16, usize, &'p SqlType); 8]>,
 }
 
-/// The direct way of a query, if it has one.
+/// The direct execution of a query, if it is possible.
 pub(crate) fn direct(query: &QueryPlan) -> Option<Direct<'_>> {
     let (scan, offset, count) = match &query.root.kind {
         NodeKind::Scan(scan) => (&**scan, None, None),
@@ -56,8 +57,8 @@ fn scan_of(node: &PlanNode) -> Option<&ScanPlan> {
 }
 
 impl<'p> Direct<'p> {
-    /// The query's columns out of the bytes of a scan's rows; `None` if there is more to them, or if rows
-    /// have conditions.
+    /// The query's columns, read from the bytes of a scan's rows; `None` if they are more than
+    /// columns, or if rows have conditions.
     pub(crate) fn new(
         query: &'p QueryPlan,
         scan: &'p ScanPlan,
@@ -77,7 +78,7 @@ impl<'p> Direct<'p> {
         Some(Direct { scan, offset, count, columns: columns.collect::<Option<_>>()? })
     }
 
-    /// How many rows are left out, and how many are wanted then.
+    /// How many rows are skipped, and how many are wanted after that.
     pub(crate) fn bounds(&self, execution: &mut Execution<'_>) -> Result<(u64, u64)> {
         let skip = self.offset.map_or(Ok(0), |offset| row_count(offset, execution))?;
         let limit = execution.limits.select_rows;
@@ -85,7 +86,7 @@ impl<'p> Direct<'p> {
         Ok((skip, count))
     }
 
-    /// Hands the rows to the sink; answers how many.
+    /// Passes the rows to the sink; returns their number.
     pub(crate) fn run(
         &self,
         execution: &mut Execution<'_>,
@@ -209,7 +210,7 @@ impl<'p> Direct<'p> {
         }
     }
 
-    /// What reads the columns out of the rows of a table.
+    /// Readers of the columns in the rows of a table.
     pub(crate) fn readers(&self, table: &TableRef) -> Readers {
         let layout = &table.layout().row;
         self.columns
@@ -218,7 +219,7 @@ impl<'p> Direct<'p> {
             .collect()
     }
 
-    /// Hands a row's columns to the sink, out of its bytes.
+    /// Passes a row's columns to the sink, from its bytes.
     #[inline]
     pub(crate) fn emit_row(
         &self,
@@ -239,7 +240,7 @@ impl<'p> Direct<'p> {
         sink.stored_row(&row)
     }
 
-    /// The same for a row of which not everything stands in its bytes as the table's present version has it.
+    /// The same for a row whose bytes do not hold every column as in the table's current version.
     #[cold]
     fn emit_view(
         &self,

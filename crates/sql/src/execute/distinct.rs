@@ -1,7 +1,7 @@
-//! `DISTINCT`: the first of rows that are equal.
+//! `DISTINCT`: the first of equal rows.
 //!
-//! Keys are kept in a set while there is memory; rows with keys that are not in it then go to disk, split
-//! by their keys, and each part is gone through the same way.
+//! Keys are kept in a set while memory allows. After that, rows with keys that are not in the set
+//! go to disk, split by their keys, and each part is processed in the same way.
 
 use rustc_hash::FxHashSet;
 
@@ -15,7 +15,7 @@ use super::memory::Reservation;
 use super::operator::{Input, Operator};
 use super::partition::{PartitionReader, Partitions};
 
-/// Gives each combination of slots once.
+/// Returns each combination of slots once.
 pub(crate) struct Distinct<'p> {
     input: Input<'p>,
     slots: &'p [(Slot, SqlType)],
@@ -49,7 +49,7 @@ impl<'p> Distinct<'p> {
         }
     }
 
-    /// Fills the slots with the next row of what is gone through now.
+    /// Fills the slots with the next row of the current source.
     fn next_of_source(&mut self, execution: &mut Execution<'_>) -> Result<bool> {
         let Some(source) = &mut self.source else { return self.input.next(execution) };
         let mut row: Vec<Datum> = Vec::new();
@@ -60,7 +60,8 @@ impl<'p> Distinct<'p> {
         Ok(true)
     }
 
-    /// Whether the present row is the first of its kind; one of which that is not known yet goes to disk.
+    /// Whether the current row is the first of its kind; if that is not known yet, the row goes to
+    /// disk.
     fn is_first(&mut self, execution: &Execution<'_>) -> Result<bool> {
         self.key.clear();
         for (slot, ty) in self.slots {
@@ -85,7 +86,7 @@ impl<'p> Distinct<'p> {
         Ok(false)
     }
 
-    /// Goes on with a part that was put on disk; false if there is none.
+    /// Continues with a part on disk; false if there is none.
     fn next_part(&mut self) -> Result<bool> {
         self.seen.discard();
         if let Some(held) = &mut self.held {

@@ -1,4 +1,4 @@
-//! What a database node answers, as a client is told it.
+//! Errors of a database node, as clients see them.
 
 use firn_format::key::KeyError;
 use firn_format::row::RowError;
@@ -6,7 +6,7 @@ use firn_format::row::RowError;
 use crate::error::SqlError;
 pub use crate::error::from_rows;
 
-/// Stored bytes that are no row of their table, or values that do not fit one.
+/// Stored bytes that are not a row of their table, or values that do not fit one.
 #[must_use]
 pub fn from_row(error: RowError) -> SqlError {
     match error {
@@ -16,7 +16,7 @@ pub fn from_row(error: RowError) -> SqlError {
     }
 }
 
-/// Values that make no key.
+/// Values that cannot form a key.
 #[must_use]
 pub fn from_key(error: KeyError) -> SqlError {
     SqlError::new(1105, format!("Unknown error: {error}"))

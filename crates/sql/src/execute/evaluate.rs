@@ -6,9 +6,9 @@
 //!   truth      a condition: true, false or NULL, without a datum for it
 //! ```
 //!
-//! What SQL leaves unevaluated is left so: `AND` ends at the first false, `OR` at the first true, `CASE` and
-//! `COALESCE` at the first branch that is taken. Arguments are evaluated from the left, so that `@a := …`
-//! acts in the order that it is written.
+//! What SQL leaves unevaluated stays so: `AND` ends at the first false, `OR` at the first true,
+//! `CASE` and `COALESCE` at the first branch that is taken. Arguments are evaluated from left to
+//! right, so `@a := …` takes effect in the written order.
 
 use std::cmp::Ordering;
 
@@ -27,16 +27,16 @@ use crate::types::{
 use super::known_patterns::{Known, KnownPatterns, Source};
 use super::{Execution, values};
 
-/// A value that is somewhere already, or was worked out.
+/// A value that already exists somewhere, or was computed.
 pub(crate) enum Operand {
-    /// It is where [`Expression::place`] says.
+    /// It is at [`Expression::place`].
     Placed,
     /// It is this.
     Owned(Datum),
 }
 
 impl Expression {
-    /// The value, if it lies ready: that of a slot, a literal or a parameter.
+    /// The value, if it already exists: that of a slot, a literal or a parameter.
     #[inline]
     pub(crate) fn place<'a>(&'a self, execution: &'a Execution<'_>) -> Option<&'a Datum> {
         match &self.kind {
@@ -47,7 +47,7 @@ impl Expression {
         }
     }
 
-    /// The value, worked out unless it lies ready; [`Expression::of`] gives it.
+    /// The value, computed unless it already exists; [`Expression::of`] returns it.
     #[inline]
     pub(crate) fn operand(&self, execution: &mut Execution<'_>) -> Result<Operand> {
         match &self.kind {
@@ -74,7 +74,7 @@ impl Expression {
     /// The value.
     ///
     /// # Errors
-    /// What the functions, casts and subqueries in it answer; 1317 if the statement is to end.
+    /// Errors of its functions, casts and subqueries; 1317 if the statement was cancelled.
     pub fn evaluate(&self, execution: &mut Execution<'_>) -> Result<Datum> {
         match &self.kind {
             ExpressionKind::Slot(_) | ExpressionKind::Literal(_) | ExpressionKind::Parameter(_) => {
@@ -178,7 +178,8 @@ impl Expression {
             }
             values.push(value);
         }
-        // Most functions answer no more than they were given; the others ask for the rest.
+        // The results of most functions are no larger than their arguments; the others ask for the
+        // rest.
         let _promise = memory::ask(text_bytes)?;
         let types: SmallVec<[SqlType; 3]> =
             arguments.iter().map(|argument| argument.ty.clone()).collect();
@@ -210,8 +211,7 @@ impl Expression {
         }
     }
 
-    /// Whether the value of this may become text: a document that a function has made may be too
-    /// long for that.
+    /// Whether this value may become text: a document made by a function may be too long for that.
     ///
     /// # Errors
     /// 1301 if it is too long, in a strict statement that stores.
@@ -225,7 +225,7 @@ impl Expression {
         }
     }
 
-    /// The function that makes the documents that this is.
+    /// The function that made these documents.
     fn maker_of_documents(&self) -> Option<&'static str> {
         if self.ty.kind != TypeKind::Json {
             return None;
@@ -346,7 +346,7 @@ pub(crate) fn compare_datums(
 }
 
 impl CompareOperator {
-    /// Whether values that compare so are in this relation.
+    /// Whether values with this ordering satisfy the comparison.
     #[inline]
     #[must_use]
     pub fn holds(self, ordering: Ordering) -> bool {
@@ -387,7 +387,7 @@ fn row_values(side: &Expression, execution: &mut Execution<'_>) -> Result<Vec<Da
     }
 }
 
-/// Compares rows place by place: `=` is true if all are, `<` is decided by the first place that differs.
+/// Compares rows value by value: `=` is true if all are equal; the first difference decides `<`.
 pub(crate) fn compare_tuples<'k>(
     operator: CompareOperator,
     kinds: impl Iterator<Item = &'k ComparisonKind>,

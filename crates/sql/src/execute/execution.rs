@@ -1,5 +1,5 @@
-//! One execution of a statement: its frame, its parameters, its transaction, and what operators keep
-//! between their calls.
+//! One execution of a statement: its frame, its parameters, its transaction, and what operators
+//! keep between calls.
 //!
 //! ```text
 //!   session ──► Execution { frame, parameters, transaction, context, … } ──► operators, expressions
@@ -30,7 +30,7 @@ use super::memory::MemoryBudget;
 use super::spill::{SpillDirectory, SpillFile};
 use super::subquery::Answers;
 
-/// What an execution asks of its session.
+/// What an execution needs from its session.
 pub trait SessionState {
     /// `@name`: NULL if it was never set. The name is in lower case.
     fn user_variable(&self, name: &str) -> Result<Datum>;
@@ -41,14 +41,14 @@ pub trait SessionState {
     /// # Errors
     /// 1193 if there is no such variable.
     fn system_variable(&self, name: &str, global: bool) -> Result<Datum>;
-    /// What virtual tables show of sessions.
+    /// The content of virtual tables about sessions.
     fn tables(&self) -> &dyn SessionTables;
 }
 
-/// Numbers of a session that statements obey.
+/// Numeric session settings that statements obey.
 #[derive(Debug, Clone)]
 pub struct Limits {
-    /// `sql_select_limit`: rows that a query answers at most.
+    /// `sql_select_limit`: the most rows that a query returns.
     pub select_rows: u64,
     /// `cte_max_recursion_depth`
     pub recursion_depth: u64,
@@ -58,7 +58,7 @@ pub struct Limits {
     pub auto_increment_increment: u64,
     /// `auto_increment_offset`
     pub auto_increment_offset: u64,
-    /// `firn_column_cache`: whether columns are kept between statements, and such as are kept are used.
+    /// `firn_column_cache`: whether columns are kept between statements, and kept ones are used.
     pub uses_column_cache: bool,
 }
 
@@ -95,9 +95,9 @@ pub struct Execution<'a> {
     pub(crate) frame: Vec<Datum>,
     /// The values of placeholders and of lifted literals.
     pub parameters: &'a [Datum],
-    /// The transaction that the statement runs in.
+    /// The transaction in which the statement runs.
     pub transaction: &'a mut dyn Transaction,
-    /// The node that the transaction is of.
+    /// The node of the transaction.
     pub node: &'a dyn DatabaseNode,
     /// Modes, time zone, warnings.
     pub context: &'a EvaluationContext,
@@ -105,28 +105,28 @@ pub struct Execution<'a> {
     pub catalog: &'a SessionCatalog,
     /// The session.
     pub session: &'a mut dyn SessionState,
-    /// Set by others to end the statement.
+    /// Set by other threads to cancel the statement.
     pub cancelled: &'a AtomicBool,
-    /// What an `INSERT` inserts instead of its one row of parameters.
+    /// The rows that an `INSERT` inserts instead of its one row of parameters.
     pub given: Option<&'a mut dyn GivenRows>,
-    /// The session's numbers.
+    /// The session's settings.
     pub limits: Limits,
-    /// Where operators put what they have no memory for; without it they fail with 1041.
+    /// Where operators put rows for which they have no memory; without it they fail with 1041.
     pub spill: Option<SpillDirectory>,
     /// The clock of counters.
     pub clock: Option<&'a dyn Clock>,
-    /// When the statement has run for as long as it may, by the monotonic clock.
+    /// The deadline of the statement, on the monotonic clock.
     pub deadline: Option<(&'a dyn Clock, std::time::Duration)>,
-    /// What operators did, for `EXPLAIN ANALYZE`; `None` if nobody asks.
+    /// Operator counts for `EXPLAIN ANALYZE`; `None` otherwise.
     pub counters: Option<Counters>,
-    /// What was asked of the node so far.
+    /// The requests to the node so far.
     pub rows: RowCounts,
-    /// Whether locking scans take one row at a time, because changing a row may change those behind
-    /// it.
+    /// Whether locking scans take one row at a time, because changing a row may change the
+    /// following ones.
     pub(crate) scans_row_by_row: bool,
     /// See [`DatabaseNode::is_remote`].
     pub(crate) is_remote: bool,
-    /// Rows that a query would have given without its limit, for `FOUND_ROWS()`.
+    /// Rows that a query would have returned without its limit, for `FOUND_ROWS()`.
     pub found_rows: Option<u64>,
     pub(crate) scratch: Box<Scratch>,
     pub(crate) answers: Answers,
@@ -136,7 +136,7 @@ pub struct Execution<'a> {
     tables: SmallVec<[(TableId, bool, TableRef); 2]>,
 }
 
-/// What an execution cannot be without.
+/// The required parts of an execution.
 pub struct ExecutionContext<'a> {
     /// See [`Execution::parameters`].
     pub parameters: &'a [Datum],
@@ -203,7 +203,7 @@ impl<'a> Execution<'a> {
         }
     }
 
-    /// Ends the execution, and gives back what the next one can use again.
+    /// Ends the execution, and returns what the next one can reuse.
     #[must_use]
     pub fn into_scratch(self) -> Box<Scratch> {
         let mut scratch = self.scratch;
@@ -218,10 +218,10 @@ impl<'a> Execution<'a> {
         &self.scratch.memory
     }
 
-    /// Asks whether the statement is to go on.
+    /// Checks whether the statement may continue.
     ///
     /// # Errors
-    /// 1317 if somebody wants it to end, 3024 if it has run for as long as it may.
+    /// 1317 if it was cancelled, 3024 if it has run for too long.
     #[inline]
     pub fn check_cancelled(&self) -> Result<()> {
         if self.cancelled.load(Ordering::Relaxed) {
@@ -235,23 +235,25 @@ impl<'a> Execution<'a> {
         }
     }
 
-    /// The table that the plan has for a model, if it holds for consistent reads of this transaction.
+    /// The plan's table for a model, if it is valid for consistent reads of this transaction.
     #[inline]
     pub(crate) fn planned_table<'t>(&mut self, model: &'t TableModel) -> Option<&'t TableRef> {
         let version = self.plan.validity.version();
         self.transaction.is_current(&model.table, version).then_some(&model.table)
     }
 
-    /// Whether no foreign key refers to a table that the plan writes to.
+    /// Whether no foreign key refers to a table that the plan writes.
     pub(crate) fn has_no_children(&self) -> bool {
         !self.plan.writes_parents
             && self.plan.validity.version() == self.catalog.definitions_version()
     }
 
-    /// The table of a model in this transaction, for consistent reads or for writes and locking reads.
+    /// The table of a model in this transaction, for consistent reads or for writes and locking
+    /// reads.
     ///
     /// # Errors
-    /// 1412 if the table is no longer what the plan was made for; locks that were not granted.
+    /// 1412 if the table is no longer the one that the plan was made for; locks that were not
+    /// granted.
     pub(crate) fn table(&mut self, model: &TableModel, write: bool) -> Result<TableRef> {
         let known =
             |(id, writes, _): &&(TableId, bool, TableRef)| *id == model.id && *writes == write;
@@ -306,7 +308,7 @@ impl<'a> Execution<'a> {
         }
     }
 
-    /// A file for rows that there is no memory for.
+    /// A file for rows for which there is no memory.
     ///
     /// # Errors
     /// 1041 if the session has no place for such files; 1 if it cannot be created.
@@ -320,7 +322,7 @@ impl<'a> Execution<'a> {
         }
     }
 
-    /// The value of a system variable, as it was when the statement first asked.
+    /// The value of a system variable, as it was when the statement first read it.
     pub(crate) fn system_variable(&mut self, name: &Arc<str>, global: bool) -> Result<Datum> {
         let key = (name.clone(), global);
         if let Some(value) = self.system_variables.get(&key) {

@@ -1,4 +1,4 @@
-//! Rows that are inserted as they are given, without an expression for each of their values.
+//! Rows that are inserted as given, without an expression for each value.
 //!
 //! ```text
 //!   literals of a long text ─┐
@@ -15,13 +15,13 @@ pub trait GivenRows {
     /// Goes to the next row; false at the end. May block for input.
     ///
     /// # Errors
-    /// Why the row cannot be had, or is none.
+    /// Why the row cannot be read, or is invalid.
     fn advance(&mut self, context: &EvaluationContext) -> Result<bool>;
-    /// A value of the row, to be taken once.
+    /// A value of the row; take it only once.
     fn take(&mut self, column: usize) -> Datum;
     /// What type a value of the row has.
     fn ty(&self, column: usize) -> &SqlType;
-    /// How many rows there are; 0 if nobody knows.
+    /// The number of rows; 0 if it is unknown.
     fn count(&self) -> u64;
     /// Goes back before the first row; false if the rows are gone.
     fn rewind(&mut self) -> bool {
@@ -30,7 +30,7 @@ pub trait GivenRows {
 }
 
 impl InsertPlan {
-    /// Whether the plan inserts one row of parameters, in their order and nothing else: it can be run with
+    /// Whether the plan inserts exactly one row of parameters, in their order: it can then run with
     /// [`super::Execution::given`].
     #[must_use]
     pub fn takes_rows(&self) -> bool {

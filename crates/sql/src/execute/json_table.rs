@@ -59,7 +59,7 @@ impl Operator for JsonTable<'_> {
 }
 
 struct Rows {
-    /// The row at hand: columns of levels around have their values.
+    /// The current row: columns of outer levels have their values.
     row: Vec<Datum>,
     made: Vec<Box<[Datum]>>,
     held: Reservation,
@@ -67,7 +67,7 @@ struct Rows {
 }
 
 impl Rows {
-    /// Adds the rows of a level below a value; answers whether there were any.
+    /// Adds the rows of a level below a value; returns whether there were any.
     fn add_level(
         &mut self,
         level: &JsonLevel,

@@ -1,8 +1,8 @@
-//! Patterns of `LIKE` that an execution has taken apart.
+//! Parsed patterns of `LIKE`, kept for an execution.
 //!
-//! The address of the pattern's expression says where to look. It does not say what is there: the
-//! text, the collation and the escape character are compared, so that a place which another
-//! expression has taken over is only a pattern that is taken apart again.
+//! The address of the pattern's expression says where to look, but not what is there. The text, the
+//! collation and the escape character are compared, so if another expression has taken over the
+//! place, the pattern is just parsed again.
 
 use firn_format::value::CollationId;
 use rustc_hash::FxHashMap;
@@ -29,7 +29,7 @@ pub(super) struct Known {
     pub(super) pattern: LikePattern,
 }
 
-/// See the module's page.
+/// See the module documentation.
 #[derive(Debug, Default)]
 pub(crate) struct KnownPatterns {
     by_place: FxHashMap<usize, Known>,
@@ -41,7 +41,7 @@ impl KnownPatterns {
         std::ptr::from_ref(expression) as usize
     }
 
-    /// What is made from `source`, if it is what is kept there.
+    /// The pattern made from `source`, if it is the one kept there.
     pub(super) fn get(&self, place: usize, source: Source<'_>) -> Option<&LikePattern> {
         let known = self.by_place.get(&place)?;
         let is_same = known.text == *source.text

@@ -28,7 +28,7 @@ impl<'p> Limit<'p> {
         Limit { input, offset, count, count_all, skip: 0, left: 0, given: 0 }
     }
 
-    /// Goes on to the end for the number of rows that there would have been.
+    /// Continues to the end to count the rows that there would have been.
     fn count_rest(&mut self, execution: &mut Execution<'_>) -> Result<()> {
         while self.input.next(execution)? {
             execution.check_cancelled()?;
@@ -54,7 +54,7 @@ pub(crate) fn row_count(expression: &Expression, execution: &mut Execution<'_>) 
     }
 }
 
-/// The number that a text begins with, without its fraction; 0 if it begins with none.
+/// The number at the start of a text, without its fraction; 0 if there is none.
 fn whole_number(text: &[u8]) -> Result<u64> {
     let text = text.trim_ascii_start();
     if text.starts_with(b"-") && text.get(1).is_some_and(|digit| (b'1'..=b'9').contains(digit)) {
@@ -67,7 +67,7 @@ fn whole_number(text: &[u8]) -> Result<u64> {
     }))
 }
 
-/// How many rows of its input a `LIMIT` wants at least, if that is known before it begins.
+/// How many rows a `LIMIT` wants from its input at least, if that is known before it begins.
 pub(crate) fn rows_wanted(
     offset: Option<&Expression>,
     count: Option<&Expression>,

@@ -1,8 +1,8 @@
-//! How much memory a statement may hold, and the error when what it needs cannot be put on disk.
+//! How much memory a statement may hold, and the error if its rows cannot go to disk.
 //!
-//! Operators that keep rows reserve what they keep, in a [`Reservation`] that gives back when it is dropped:
-//! the sum of all reservations is `used`, and `used <= limit`. An operator that is refused spills, or ends
-//! the statement with error 1041.
+//! Operators that keep rows reserve their memory in a [`Reservation`], which returns it when it is
+//! dropped: the sum of all reservations is `used`, and `used <= limit`. An operator that is refused
+//! spills, or ends the statement with error 1041.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -13,7 +13,7 @@ use crate::error::{Result, SqlError};
 use crate::types::Datum;
 use crate::types::octets::INLINE_BYTES;
 
-/// What a statement may hold unless its session says otherwise.
+/// The limit of a statement unless its session sets another one.
 pub const DEFAULT_LIMIT_BYTES: u64 = 256 << 20;
 
 /// A statement's memory; copies share it.
@@ -24,12 +24,12 @@ pub struct MemoryBudget(Arc<Account>);
 struct Account {
     limit_bytes: AtomicU64,
     used_bytes: AtomicU64,
-    /// Up to here the server's memory budget has been asked.
+    /// Up to here, the server's memory budget has granted memory.
     granted_bytes: AtomicU64,
 }
 
-/// How much a statement asks the server's memory budget for at a time; less than that is not asked
-/// for.
+/// How much a statement requests at a time from the server's memory budget; it does not request
+/// less.
 const GRANT_BYTES: u64 = 1 << 20;
 
 impl Default for MemoryBudget {
@@ -39,7 +39,7 @@ impl Default for MemoryBudget {
 }
 
 impl MemoryBudget {
-    /// A budget of so many bytes, all of them free.
+    /// A budget of this many bytes, all of them free.
     #[must_use]
     pub fn new(limit_bytes: u64) -> MemoryBudget {
         let limit_bytes = AtomicU64::new(limit_bytes);
@@ -47,7 +47,7 @@ impl MemoryBudget {
         MemoryBudget(Arc::new(Account { limit_bytes, used_bytes, granted_bytes }))
     }
 
-    /// Changes the limit for what is reserved from now on.
+    /// Changes the limit for later reservations.
     pub fn set_limit_bytes(&self, limit_bytes: u64) {
         self.0.limit_bytes.store(limit_bytes, Ordering::Relaxed);
     }
@@ -58,7 +58,7 @@ impl MemoryBudget {
         self.0.limit_bytes.load(Ordering::Relaxed)
     }
 
-    /// What is taken at present.
+    /// What is reserved at present.
     #[must_use]
     pub fn used_bytes(&self) -> u64 {
         self.0.used_bytes.load(Ordering::Relaxed)
@@ -70,8 +70,8 @@ impl MemoryBudget {
         SqlError::out_of_memory(self.limit_bytes())
     }
 
-    /// Takes so many bytes, for who keeps account of them himself; false, and nothing taken, if there are not
-    /// so many.
+    /// Takes this many bytes, for a caller that keeps its own account; false, and nothing taken, if
+    /// there is not enough.
     #[must_use]
     pub fn take(&self, size_bytes: u64) -> bool {
         let used_bytes = self.0.used_bytes.fetch_add(size_bytes, Ordering::Relaxed) + size_bytes;
@@ -85,7 +85,7 @@ impl MemoryBudget {
         true
     }
 
-    /// Whether the server's memory budget has room for so many bytes beyond those that were
+    /// Whether the server's memory budget has room for this many bytes beyond those that were
     /// granted.
     #[cold]
     fn is_granted(&self, missing_bytes: u64) -> bool {
@@ -97,28 +97,28 @@ impl MemoryBudget {
         granted
     }
 
-    /// Takes so many bytes, even if there are not so many.
+    /// Takes this many bytes, even if there is not enough.
     pub fn take_anyway(&self, size_bytes: u64) {
         self.0.used_bytes.fetch_add(size_bytes, Ordering::Relaxed);
     }
 
-    /// Gives back what was taken.
+    /// Returns what was taken.
     pub fn give_back(&self, size_bytes: u64) {
         let used_bytes = self.0.used_bytes.fetch_sub(size_bytes, Ordering::Relaxed) - size_bytes;
-        // What comes after a time with less has to be granted again.
+        // After a time with less, further memory has to be granted again.
         if self.0.granted_bytes.load(Ordering::Relaxed) > used_bytes + 2 * GRANT_BYTES {
             self.0.granted_bytes.store(used_bytes + GRANT_BYTES, Ordering::Relaxed);
         }
     }
 
-    /// A reservation of nothing yet.
+    /// An empty reservation.
     #[must_use]
     pub fn reservation(&self) -> Reservation {
         Reservation { budget: self.clone(), size_bytes: 0 }
     }
 }
 
-/// A part of a budget; given back when it is dropped.
+/// A part of a budget; returned when it is dropped.
 #[derive(Debug)]
 pub struct Reservation {
     budget: MemoryBudget,
@@ -126,7 +126,7 @@ pub struct Reservation {
 }
 
 impl Reservation {
-    /// Takes so many bytes more; false, and nothing taken, if there are not so many.
+    /// Takes this many more bytes; false, and nothing taken, if there is not enough.
     #[must_use]
     pub fn grow(&mut self, size_bytes: usize) -> bool {
         let is_taken = self.budget.take(size_bytes as u64);
@@ -136,10 +136,10 @@ impl Reservation {
         is_taken
     }
 
-    /// Takes so many bytes more, for what cannot spill.
+    /// Takes this many more bytes, for data that cannot spill.
     ///
     /// # Errors
-    /// 1041 if there are not so many.
+    /// 1041 if there is not enough.
     pub fn require(&mut self, size_bytes: usize) -> Result<()> {
         if self.grow(size_bytes) {
             return Ok(());
@@ -147,7 +147,7 @@ impl Reservation {
         Err(self.budget.refusal())
     }
 
-    /// Gives so many bytes back, of those that it has taken.
+    /// Returns this many of the bytes it has taken.
     pub fn shrink(&mut self, size_bytes: usize) {
         let size_bytes = self.size_bytes.min(size_bytes as u64);
         self.budget.give_back(size_bytes);
@@ -160,7 +160,7 @@ impl Reservation {
         self.size_bytes
     }
 
-    /// Gives everything back.
+    /// Returns everything.
     pub fn clear(&mut self) {
         self.budget.give_back(self.size_bytes);
         self.size_bytes = 0;
@@ -173,7 +173,7 @@ impl Drop for Reservation {
     }
 }
 
-/// Bytes that values take in memory, roughly.
+/// Approximate memory of values.
 #[must_use]
 pub(crate) fn size_of_values(values: &[Datum]) -> usize {
     let heap = |datum: &Datum| match datum {

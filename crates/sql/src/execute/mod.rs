@@ -7,12 +7,12 @@
 //! ```
 //!
 //! Rules:
-//! * a statement that fails leaves nothing behind: writes go back to a savepoint, unless the node has ended
-//!   the transaction;
-//! * what an operator keeps is reserved in the statement's [`MemoryBudget`]; beyond it, rows go to disk or
-//!   the statement ends with error 1041;
-//! * each loop over rows looks at the flag that ends the statement (1317);
-//! * no lock or latch of this process is held anywhere here: the node blocks inside its own calls.
+//! * a statement that fails leaves nothing behind: writes are rolled back to a savepoint, unless
+//!   the node has ended the transaction;
+//! * an operator reserves the memory it keeps in the statement's [`MemoryBudget`]; beyond that,
+//!   rows go to disk or the statement ends with error 1041;
+//! * each loop over rows checks the flag that cancels the statement (1317);
+//! * no lock or latch of this process is held here: the node blocks inside its own calls.
 
 mod access;
 mod aggregate;
@@ -71,13 +71,13 @@ pub use spill::SpillDirectory;
 /// What a statement did.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Outcome {
-    /// Rows that were written; of a query, rows answered.
+    /// Rows that were written; for a query, rows returned.
     pub affected: u64,
-    /// Rows that an `UPDATE` matched, changed or not (what `CLIENT_FOUND_ROWS` asks for).
+    /// Rows that an `UPDATE` matched, changed or not (for `CLIENT_FOUND_ROWS`).
     pub found: u64,
-    /// What the OK packet says of `AUTO_INCREMENT`: 0 if there is nothing to say.
+    /// The OK packet's `AUTO_INCREMENT` value: 0 if there is none.
     pub last_insert_id: u64,
-    /// What `LAST_INSERT_ID()` answers from now on; `None`: what it did before.
+    /// The result of `LAST_INSERT_ID()` from now on; `None`: unchanged.
     pub session_last_insert_id: Option<u64>,
     /// Conditions left.
     pub warnings: u64,
@@ -85,11 +85,11 @@ pub struct Outcome {
     pub info: String,
 }
 
-/// Runs a plan. Rows of a query go to `sink`, which hears nothing of a statement that writes. Blocks.
+/// Runs a plan. Rows of a query go to `sink`; a statement that writes does not call it. Blocks.
 ///
 /// # Errors
-/// What the statement's evaluation and the node answer; the statement has then left nothing behind, or the
-/// node has ended the whole transaction (1213).
+/// Errors of the evaluation and the node. The statement has then left nothing behind, or the node
+/// has ended the whole transaction (1213).
 pub fn run(
     plan: &PreparedPlan,
     execution: &mut Execution<'_>,
@@ -127,7 +127,7 @@ fn run_query(
     Ok(Outcome { affected: given, found: given, ..Outcome::default() })
 }
 
-/// Answers a query whose rows need not become values; `None` if they have to.
+/// Returns the rows of a query without decoding them into values; `None` if they must be decoded.
 fn run_directly(
     query: &QueryPlan,
     execution: &mut Execution<'_>,

@@ -1,12 +1,14 @@
-//! Pull operators: each asks its inputs for rows, one by one, and leaves a row's values in the frame.
+//! Pull operators: each asks its inputs for rows, one by one, and leaves a row's values in the
+//! frame.
 //!
 //! ```text
 //!   Sort ──next──► NestedLoop ──next──► Scan t     fills slots 1, 2
 //!                       └──────next──► Scan u      fills slot 3, reads slot 2
 //! ```
 //!
-//! Rules: `open` begins anew, whatever came before; `next` after it answered false is not called before
-//! another `open`; a row's slots hold until the next call of `next` of the same operator.
+//! Rules: `open` restarts the operator, whatever came before. After `next` has returned false, it
+//! is not called before another `open`. A row's slots are valid until the next call of `next` of
+//! the same operator.
 
 use crate::error::Result;
 use crate::expression::Expression;
@@ -29,7 +31,7 @@ use super::sort::Sort;
 use super::virtual_scan::VirtualScan;
 use super::window::Window;
 
-/// A part of a plan at work.
+/// A running part of a plan.
 pub(crate) trait Operator {
     /// Begins with the first row; slots of operators to the left and of outer queries are filled.
     fn open(&mut self, execution: &mut Execution<'_>) -> Result<()>;
@@ -75,7 +77,7 @@ fn build_uncounted<'p>(node: &'p PlanNode, execution: &Execution<'_>) -> Input<'
         NodeKind::Aggregate { input, .. } => {
             let is_counted = execution.counters.is_some();
             let by_rows: Input<'p> = match AggregateOverScan::of(node) {
-                // Counters want each operator to do its part.
+                // To count the work of each node, each node must do its own part.
                 Some(over_scan) if !is_counted => Box::new(over_scan),
                 _ => Box::new(Aggregate::new(below(input), node)),
             };
@@ -94,7 +96,7 @@ fn build_uncounted<'p>(node: &'p PlanNode, execution: &Execution<'_>) -> Input<'
         NodeKind::Limit { input, offset, count, count_all } => {
             let input = match &input.kind {
                 NodeKind::Scan(plan) if execution.counters.is_none() && !count_all => {
-                    // How many have to be looked at for those that are wanted, nobody knows.
+                    // It is unknown how many rows must be examined for those that are wanted.
                     let wanted = match plan.conditions.is_empty() {
                         true => rows_wanted(offset.as_ref(), count.as_ref(), execution),
                         false => 1,
@@ -120,7 +122,7 @@ fn build_uncounted<'p>(node: &'p PlanNode, execution: &Execution<'_>) -> Input<'
     }
 }
 
-/// A query whose rows are taken one by one, outside of the frame.
+/// A query whose rows are taken one by one, outside the frame.
 pub(crate) struct QueryRows<'p> {
     plan: &'p QueryPlan,
     root: Input<'p>,
@@ -136,12 +138,12 @@ impl<'p> QueryRows<'p> {
         Ok(QueryRows { plan, root })
     }
 
-    /// Goes to the next row, without working out its columns.
+    /// Goes to the next row, without evaluating its columns.
     pub(crate) fn advance(&mut self, execution: &mut Execution<'_>) -> Result<bool> {
         self.root.next(execution)
     }
 
-    /// The next row's columns in the place of `row`; false if there is none.
+    /// Replaces `row` by the next row's columns; false if there is none.
     pub(crate) fn next(
         &mut self,
         execution: &mut Execution<'_>,
@@ -158,7 +160,7 @@ impl<'p> QueryRows<'p> {
     }
 }
 
-/// Whether all conditions are true, asked from the first.
+/// Whether all conditions are true, evaluated from the first.
 #[inline]
 pub(crate) fn all_true(conditions: &[Expression], execution: &mut Execution<'_>) -> Result<bool> {
     for condition in conditions {

@@ -12,7 +12,7 @@ use super::spill::{SpillFile, SpillReader};
 
 /// How many parts there are.
 pub(crate) const PARTS: usize = 16;
-/// So often rows of a part are split again before the statement is given up.
+/// How often the rows of a part are split again before the statement fails.
 const MOST_LEVELS: u32 = 6;
 
 /// Rows that are being split.
@@ -22,10 +22,11 @@ pub(crate) struct Partitions {
 }
 
 impl Partitions {
-    /// Parts without rows; those of another level are split in another way.
+    /// Parts without rows; each level splits by different bits.
     ///
     /// # Errors
-    /// 1041 if rows have been split too often: their keys are all the same, or memory is far too small.
+    /// 1041 if rows have been split too often: their keys are all the same, or memory is far too
+    /// small.
     pub(crate) fn new(level: u32, execution: &Execution<'_>) -> Result<Partitions> {
         if level >= MOST_LEVELS {
             let message = "Out of memory; the statement's limit is too small";
@@ -82,17 +83,17 @@ impl PartitionReader {
         self.level
     }
 
-    /// A reader of the same rows, from the first on.
+    /// A reader of the same rows, from the beginning.
     pub(crate) fn again(&self) -> PartitionReader {
         PartitionReader { level: self.level, reader: self.reader.again() }
     }
 
-    /// The error of a part whose rows are not those that were written.
+    /// The error of a part whose rows differ from those that were written.
     pub(crate) fn damaged(&self) -> SqlError {
         self.reader.damaged()
     }
 
-    /// Puts the next row in the place of `row`; false at the end.
+    /// Replaces `row` by the next row; false at the end.
     pub(crate) fn next(&mut self, row: &mut Vec<Datum>) -> Result<bool> {
         self.reader.next(row)
     }

@@ -1,4 +1,4 @@
-//! Rows as bytes that are equal if the rows are: for sets, groups and hash tables.
+//! Rows as bytes that are equal exactly if the rows are: for sets, groups and hash tables.
 
 use crate::types::sort_key::write_comparison_key as write_one;
 use crate::types::{ComparisonKind, Datum, SqlType, write_sort_key};
@@ -14,7 +14,8 @@ pub(crate) fn write_row_key<'t>(
     }
 }
 
-/// Appends the key of values that are compared as `kinds`; false, and a part of a key, if one is NULL.
+/// Appends the key of values that are compared as `kinds`; false, and a part of a key, if one is
+/// NULL.
 pub(crate) fn write_comparison_key(
     row: &[Datum],
     kinds: &[ComparisonKind],

@@ -39,7 +39,7 @@ impl<'p> TableScan<'p> {
         self
     }
 
-    /// Fills the slots with the values of the row that the cursor is at.
+    /// Fills the slots with the values of the cursor's row.
     fn fill(&mut self, execution: &mut Execution<'_>) -> Result<()> {
         let row = self.cursor.row();
         let Some(table) = self.cursor.table() else { return Ok(()) };
@@ -73,7 +73,7 @@ impl<'p> TableScan<'p> {
         Ok(())
     }
 
-    /// Lets go of the lock on a row that does not match.
+    /// Releases the lock on a row that does not match.
     fn unlock(&self, execution: &mut Execution<'_>) {
         if let Some(table) = self.cursor.table()
             && self.plan.mode != firn_api::rows::ReadMode::Consistent
@@ -118,7 +118,7 @@ fn fill_from_payload(
         let slot = &mut frame[slot.0 as usize];
         let is_long_text = matches!(cell, ColumnValue::Overflow(_)) && ty.kind != TypeKind::Json;
         if is_long_text {
-            // What was there is given back before more is asked for.
+            // The old value is freed before more memory is requested.
             *slot = Datum::Null;
         }
         let value = cell_value(transaction, table, cell, overflow).map_err(from_rows)?;
@@ -147,10 +147,10 @@ fn fill_slot(
     Ok(())
 }
 
-/// Puts bytes in a slot, in the place of those that it had.
+/// Puts bytes in a slot, replacing its old ones.
 fn put_bytes(slot: &mut Datum, bytes: &[u8]) -> Result<()> {
     if bytes.len() >= UNASKED_BYTES {
-        // What was there is given back before more is asked for.
+        // The old value is freed before more memory is requested.
         *slot = Datum::Null;
         *slot = Datum::try_text(bytes)?;
     } else if let Datum::Text(octets) = slot {

@@ -1,4 +1,4 @@
-//! Keys of rows that have come once, where a row may come several times.
+//! Keys of rows that have already come, where a row may come several times.
 
 use rustc_hash::FxHashSet;
 

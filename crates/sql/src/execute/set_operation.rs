@@ -7,10 +7,10 @@
 //!                with ALL, as often as the counts of the sides say
 //! ```
 //!
-//! Without `ALL` a [`Distinct`] gives each row of `UNION` once, and each row of the first side of `EXCEPT`.
-//! The counts of the sides behind the first are kept in memory, where they leave as much to that `Distinct` as
-//! they take; where they do not fit, all sides are put on disk, split by their keys, and gone through part by
-//! part.
+//! Without `ALL`, a [`Distinct`] returns each row of `UNION` once, and each row of the first side
+//! of `EXCEPT`. The counts of the sides after the first are kept in memory, as long as they leave
+//! that `Distinct` as much memory as they use. If they do not fit, all sides are put on disk, split
+//! by their keys, and processed part by part.
 
 use rustc_hash::FxHashMap;
 
@@ -32,19 +32,19 @@ pub(crate) struct SetOperator<'p> {
     operation: SetOperation,
     all: bool,
     inputs: Vec<(&'p QueryPlan, Input<'p>)>,
-    /// Instead of the first input, each of its rows once, which are in the slots already.
+    /// Instead of the first input: each of its rows once, already in the slots.
     distinct_first: Option<Input<'p>>,
     slots: &'p [(Slot, SqlType)],
-    /// The side that rows come from now.
+    /// The side from which rows come now.
     side: usize,
-    /// How often each key of the sides behind the first may still come.
+    /// How often each key of the sides after the first may still come.
     counts: Counts,
     held: Option<Reservation>,
     /// All sides are on disk.
     is_split: bool,
-    /// What was put on disk and is still to be gone through.
+    /// Parts on disk that are still to be processed.
     parts: Vec<Part>,
-    /// The rows of the first side in the part at hand.
+    /// The rows of the first side in the current part.
     source: Option<PartitionReader>,
     key: Vec<u8>,
 }
@@ -97,7 +97,7 @@ impl<'p> SetOperator<'p> {
         if !input.next(execution)? {
             return Ok(false);
         }
-        // All are worked out before one is stored: they may read what others are stored in.
+        // All are evaluated before one is stored: they may read slots that others are stored in.
         let row: Vec<Datum> = query
             .columns
             .iter()
@@ -146,8 +146,8 @@ impl<'p> SetOperator<'p> {
         self.distinct_first.is_none() || held <= left
     }
 
-    /// Counts the rows of the sides behind the first: of `INTERSECT` what all of them have, of `EXCEPT`
-    /// what any of them has. False if there is no memory for it.
+    /// Counts the rows of the sides after the first: for `INTERSECT` those that all of them have,
+    /// for `EXCEPT` those that any of them has. False if there is no memory for it.
     fn count_others(&mut self, execution: &mut Execution<'_>) -> Result<bool> {
         let mut common: Option<Counts> = None;
         for side in 1..self.inputs.len() {
@@ -202,7 +202,7 @@ impl<'p> SetOperator<'p> {
         self.held = None;
     }
 
-    /// Goes on with the next part on disk; false if there is none.
+    /// Continues with the next part on disk; false if there is none.
     fn next_part(&mut self, execution: &mut Execution<'_>) -> Result<bool> {
         let Some(part) = self.parts.pop() else { return Ok(false) };
         self.forget();
@@ -251,7 +251,7 @@ impl<'p> SetOperator<'p> {
         Ok(found)
     }
 
-    /// Whether the row of the first side whose key was written last comes out.
+    /// Whether the first side's row whose key was written last comes out.
     fn is_wanted(&mut self) -> bool {
         let is_intersection = self.operation == SetOperation::Intersect;
         let left = match self.counts.get_mut(&self.key[..]) {

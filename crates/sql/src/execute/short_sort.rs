@@ -1,4 +1,4 @@
-//! `ORDER BY` and `DISTINCT` over some rows of one table, sorted as the bytes that they are stored as.
+//! `ORDER BY` and `DISTINCT` over a few rows of one table, sorted as their stored bytes.
 //!
 //! ```text
 //!   SELECT DISTINCT c FROM t WHERE id BETWEEN ? AND ? ORDER BY c
@@ -8,9 +8,10 @@
 //!            └─ sorted by head; rows with the same head are compared in full
 //! ```
 //!
-//! Taken for a sort of bare columns over a scan without conditions, with or without `DISTINCT` of those
-//! columns and `LIMIT`. No row becomes values, and most keys are never worked out beyond their head. Rows
-//! that are more than [`MOST_BYTES`] go the general way from the beginning, which can put them on disk.
+//! Used for a sort of bare columns over a scan without conditions, with or without `DISTINCT` of
+//! those columns and `LIMIT`. No row is decoded into values, and most keys are never computed
+//! beyond their head. Rows larger than [`MOST_BYTES`] in total are sorted in the general way from
+//! the beginning, which can spill to disk.
 
 use std::cmp::Ordering;
 
@@ -30,9 +31,9 @@ use super::cursor::Cursor;
 use super::direct::{Direct, Readers};
 use super::sink::ResultSink;
 
-/// The most that is sorted this way.
+/// The most bytes that are sorted this way.
 const MOST_BYTES: usize = 1 << 20;
-/// In a head, what every value has that is not NULL.
+/// In a head, set in every value that is not NULL.
 const NOT_NULL: u64 = 1 << 63;
 
 /// A query whose rows are sorted as bytes.
@@ -42,7 +43,7 @@ pub(crate) struct ShortSort<'p> {
     distinct: bool,
 }
 
-/// A column that is sorted by.
+/// A sort column.
 struct Key {
     ordinal: usize,
     order: Order,
@@ -64,7 +65,7 @@ struct Entry {
     end: u32,
 }
 
-/// The way of a query, if it can go this way.
+/// This way of running a query, if it is possible.
 pub(crate) fn short_sort(query: &QueryPlan) -> Option<ShortSort<'_>> {
     let (sort, offset, count) = match &query.root.kind {
         NodeKind::Limit { input, offset, count, count_all: false } => {
@@ -89,7 +90,7 @@ pub(crate) fn short_sort(query: &QueryPlan) -> Option<ShortSort<'_>> {
     Some(ShortSort { direct, keys, distinct: distinct.is_some() })
 }
 
-/// Whether rows that are equal in these slots are those that the order has side by side.
+/// Whether the order puts rows that are equal in these slots side by side.
 fn sorts_by_all(keys: &[SortKey], slots: &[(Slot, SqlType)]) -> bool {
     let sorts_by = |slot: Slot| keys.iter().any(|key| slot_of(&key.expression) == Some(slot));
     let is_distinct = |key: &SortKey| {
@@ -118,7 +119,8 @@ impl Key {
         Some(Key { ordinal: usize::from(*ordinal), order, descending: key.descending })
     }
 
-    /// What of the key comes first, as a number that orders as the key does; equal ones say nothing.
+    /// The first part of the key, as a number that orders as the key does; if two are equal, the
+    /// order is undecided.
     fn head(&self, value: ValueRef<'_>, scratch: &mut Vec<u8>) -> u64 {
         let word = match (value, self.order) {
             (ValueRef::Int(number), _) => number as u64 ^ 1 << 63,
@@ -146,8 +148,8 @@ impl Key {
 }
 
 impl ShortSort<'_> {
-    /// Hands the rows to the sink; answers how many. `None`, and nothing handed out, if they have to be
-    /// sorted the general way.
+    /// Passes the rows to the sink; returns their number. `None`, and nothing passed on, if they
+    /// must be sorted in the general way.
     pub(crate) fn run(
         &self,
         execution: &mut Execution<'_>,
@@ -200,7 +202,7 @@ impl ShortSort<'_> {
         self.give(&entries, bytes, table, (skip, count), execution, sink).map(Some)
     }
 
-    /// The head of a row's first key; `None` if a key does not stand in the row's bytes.
+    /// The head of a row's first key; `None` if a key is not in the row's bytes.
     fn head(&self, readers: &Readers, row: &[u8], scratch: &mut Vec<u8>) -> Option<u64> {
         let mut head = None;
         for (key, reader) in self.keys.iter().zip(readers) {
@@ -219,7 +221,7 @@ impl ShortSort<'_> {
         });
     }
 
-    /// How two rows compare by all keys. What could be read once can be read again.
+    /// Compares two rows by all keys. Values that could be read once can be read again.
     fn compare(&self, one: &Entry, other: &Entry, bytes: &[u8], table: &TableRef) -> Ordering {
         let (one, other) = (row_of(one, bytes), row_of(other, bytes));
         let mut orders = self.keys.iter().map(|key| {

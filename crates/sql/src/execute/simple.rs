@@ -59,7 +59,7 @@ impl Operator for Values<'_> {
         let Some(row) = self.rows.get(self.next) else { return Ok(false) };
         self.next += 1;
         for (slot, value) in self.slots.iter().zip(row) {
-            // What stands for a column's default is the writer's to fill in.
+            // The writer fills in the placeholder for a column's default.
             let value =
                 if value.is_default() { Default::default() } else { value.evaluate(execution)? };
             execution.set(*slot, value);
@@ -96,7 +96,7 @@ impl Operator for Filter<'_> {
     }
 }
 
-/// Works expressions out into slots.
+/// Evaluates expressions into slots.
 pub(crate) struct Compute<'p> {
     input: Input<'p>,
     outputs: &'p [(Slot, Expression)],

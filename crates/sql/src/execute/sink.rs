@@ -10,25 +10,25 @@ use crate::error::Result;
 use crate::logical::OutputColumn;
 use crate::types::{Datum, SqlType};
 
-/// Takes a result's rows, value by value.
+/// Receives a result's rows, value by value.
 pub trait ResultSink {
     /// The result begins; called before the first row, and again after [`ResultSink::restart`].
     ///
     /// # Errors
-    /// If nobody takes the result any longer; the statement ends with it.
+    /// If the receiver no longer takes the result; the statement ends with it.
     fn columns(&mut self, columns: &[OutputColumn]) -> Result<()>;
     /// A row begins.
     ///
     /// # Errors
     /// As [`ResultSink::columns`].
     fn begin_row(&mut self) -> Result<()>;
-    /// A column's value as its table stores it: a `TIMESTAMP` is in UTC, text in the column's character
-    /// set.
+    /// A column's value as its table stores it: a `TIMESTAMP` is in UTC, text is in the column's
+    /// character set.
     ///
     /// # Errors
-    /// As [`ResultSink::columns`], and bytes that are no value of the type.
+    /// As [`ResultSink::columns`], and bytes that are not a value of the type.
     fn stored(&mut self, value: ValueRef<'_>, ty: &SqlType) -> Result<()>;
-    /// A value that was worked out.
+    /// A computed value.
     ///
     /// # Errors
     /// As [`ResultSink::columns`].
@@ -49,7 +49,8 @@ pub trait ResultSink {
     /// # Errors
     /// As [`ResultSink::columns`].
     fn end_row(&mut self) -> Result<()>;
-    /// Forgets the rows so far, as the statement is about to be run again; false if they are gone.
+    /// Discards the rows so far, because the statement is about to run again; false if they are
+    /// gone.
     fn restart(&mut self) -> bool {
         false
     }

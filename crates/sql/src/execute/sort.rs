@@ -1,4 +1,4 @@
-//! `ORDER BY`: rows by the bytes of their keys, equal ones in the order in which they came.
+//! `ORDER BY`: rows by the bytes of their keys, equal ones in arrival order.
 //!
 //! ```text
 //!   few wanted     heap of the first n
@@ -6,7 +6,7 @@
 //!   does not fit   runs in memory ─► merged to a run on disk, and those with the last ones in memory
 //! ```
 //!
-//! No run is so long that a statement which is to end would have to wait for its sorting.
+//! Runs are short enough that a cancelled statement does not wait for a sort.
 
 use std::cmp::{Ordering, Reverse};
 use std::collections::BinaryHeap;
@@ -24,16 +24,16 @@ use super::memory::{Reservation, size_of_values};
 use super::operator::{Input, Operator};
 use super::spill::SpillReader;
 
-/// Above so many wanted rows all are sorted.
+/// If more rows are wanted, all are sorted.
 const MOST_HEAP_ROWS: u64 = 10_000;
 /// Rows of a run that is sorted in one go; that takes some milliseconds.
 const RUN_ROWS: usize = 1 << 15;
 
-/// What is kept of a row that waits for its turn.
+/// A row that waits for its turn.
 #[derive(Clone)]
 pub(crate) struct Keyed<T> {
     pub(crate) key: Box<[u8]>,
-    /// Counts the rows that came; what is equal stays in order.
+    /// Counts the rows that came; equal rows stay in order.
     pub(crate) number: u64,
     pub(crate) kept: T,
 }
@@ -73,7 +73,7 @@ pub(crate) struct Sorter {
 }
 
 impl Sorter {
-    /// A sorter; `wanted`: only so many rows from the beginning.
+    /// A sorter; `wanted`: only this many rows from the beginning.
     pub(crate) fn new(wanted: Option<u64>, execution: &Execution<'_>) -> Sorter {
         Sorter {
             heap: BinaryHeap::new(),
@@ -85,7 +85,7 @@ impl Sorter {
         }
     }
 
-    /// Adds a row; `values` are asked for if it is kept.
+    /// Adds a row; `values` is called if the row is kept.
     pub(crate) fn add(
         &mut self,
         key: &[u8],
@@ -116,7 +116,7 @@ impl Sorter {
         values: impl FnOnce() -> Box<[Datum]>,
     ) -> Result<()> {
         if self.heap.len() as u64 == wanted {
-            // What is equal to the last one came later, so it stays out.
+            // A row equal to the last one came later, so it stays out.
             if self.heap.peek().is_none_or(|last| *key >= *last.key) {
                 return Ok(());
             }
@@ -182,11 +182,12 @@ enum Run {
     Disk(SpillReader),
 }
 
-/// They are freed together: a thread for each of many would keep the processors from everybody else.
+/// They are freed together: a thread for each of many would keep the processors from everything
+/// else.
 #[derive(Default)]
 struct Runs {
     list: Vec<Run>,
-    /// What came last, in no order yet.
+    /// The latest rows, not sorted yet.
     last: Vec<Entry>,
 }
 
@@ -267,7 +268,7 @@ fn size_of_entry(entry: &Entry) -> usize {
     entry.key.len() + size_of_values(&entry.kept) + size_of::<Entry>()
 }
 
-/// Appends the key of the present row.
+/// Appends the key of the current row.
 pub(crate) fn write_keys(
     keys: &[SortKey],
     execution: &mut Execution<'_>,

@@ -1,4 +1,4 @@
-//! Subqueries in expressions, with their answers kept while what they depend on does not change.
+//! Subqueries in expressions. Their results are kept while the values they depend on do not change.
 //!
 //! ```text
 //!   (SELECT max(b) FROM u WHERE u.a = t.a)      kept for the last value of t.a
@@ -19,12 +19,12 @@ use super::memory::{Reservation, size_of_values};
 use super::operator::QueryRows;
 use super::row_key::write_comparison_key;
 
-/// Answers of an execution's subqueries, by their address.
+/// Results of an execution's subqueries, by their address.
 #[derive(Default)]
 pub(crate) struct Answers(FxHashMap<usize, Kept>);
 
 struct Kept {
-    /// The values of the outer slots that it holds for.
+    /// The values of the outer slots for which it holds.
     outer: Vec<Datum>,
     answer: Answer,
 }
@@ -38,19 +38,20 @@ enum Answer {
     Rows(Rows),
 }
 
-/// The rows of a subquery behind `ANY` or `ALL`.
+/// The rows of a subquery after `ANY` or `ALL`.
 struct Rows {
-    /// Keys of those without NULL, if the comparison is for equality.
+    /// Keys of the rows without NULL, if the comparison is for equality.
     keys: FxHashSet<Box<[u8]>>,
-    /// The rows of the keys, if they have several columns: a NULL in one of them leaves the others to compare.
+    /// The rows of the keys, if they have several columns: with a NULL in one of them, the others
+    /// still have to be compared.
     keyed: Vec<Vec<Datum>>,
-    /// Those that are not among the keys.
+    /// The rows that are not among the keys.
     others: Vec<Vec<Datum>>,
     is_empty: bool,
     _held: Reservation,
 }
 
-/// The value of a subquery where one value stands.
+/// The value of a subquery in the place of a single value.
 pub(crate) fn evaluate(subquery: &Subquery, execution: &mut Execution<'_>) -> Result<Datum> {
     nest(Recursion::Execute)?;
     let number = subquery.number;
@@ -66,7 +67,7 @@ pub(crate) fn evaluate(subquery: &Subquery, execution: &mut Execution<'_>) -> Re
                 (Some(Answer::Row(Some(row))), _) => {
                     compare_tuples(*operator, kinds.iter(), &values, row)
                 }
-                // No row is not even equal to a row of NULLs.
+                // An empty result is not even equal to a row of NULLs.
                 _ => (*operator == CompareOperator::NullSafeEqual).then_some(false),
             };
         return Ok(Datum::from_bool(truth));
@@ -81,13 +82,14 @@ pub(crate) fn evaluate(subquery: &Subquery, execution: &mut Execution<'_>) -> Re
 }
 
 impl Execution<'_> {
-    /// Whether there is an answer of a subquery for some values of what it reads outside of itself.
+    /// Whether there is a result of a subquery for the current values that it reads from outside.
     #[must_use]
     pub fn has_answer(&self, subquery: &Subquery) -> bool {
         self.answers.0.contains_key(&subquery.number)
     }
 
-    /// Keeps the answer of a subquery that reads nothing outside of itself: its only row, or that it has none.
+    /// Keeps the result of a subquery that reads nothing from outside: its only row, or that it has
+    /// none.
     ///
     /// # Panics
     /// If it does read something.
@@ -99,7 +101,7 @@ impl Execution<'_> {
     }
 }
 
-/// Sees to it that the kept answer is the one for the present values of the outer slots.
+/// Ensures that the kept result is the one for the current values of the outer slots.
 fn prepare(subquery: &Subquery, execution: &mut Execution<'_>) -> Result<()> {
     let number = subquery.number;
     let plan = execution.plan.subqueries.get(number);
@@ -199,7 +201,7 @@ fn quantified(
     if rows.is_empty {
         return Some(all);
     }
-    // The answer that ends the search: a true one for ANY, a false one for ALL.
+    // The result that ends the search: a true one for ANY, a false one for ALL.
     let decisive = !all;
     let mut unknown = false;
     let nulls = values.iter().filter(|value| value.is_null()).count();

@@ -1,4 +1,4 @@
-//! Values between the row's form, the expression's and text.
+//! Conversions of values between row format, expressions and text.
 
 use firn_format::value::ValueRef;
 

@@ -1,4 +1,5 @@
-//! The seam to an engine that works on columns: how it is asked, and what of the row executor it may use.
+//! The seam to an engine that works on columns: how it is called, and what it may use of the row
+//! executor.
 //!
 //! ```text
 //!   session ──run──► VectorisedEngine ──RowSource────► operators of the row executor, row by row
@@ -7,9 +8,10 @@
 //!                          └─ Declined: the row executor runs the statement instead
 //! ```
 //!
-//! An engine may decline a statement while nothing of its result has gone out. So whatever it meets that it
-//! has no exact answer for (a sum beyond its numbers, an error of an expression that the row executor might
-//! never have evaluated, too little memory) is left to the row executor, whose word is the meaning.
+//! An engine may decline a statement while nothing of its result has been sent. Whenever it has no
+//! exact answer (a sum beyond its numbers, an error of an expression that the row executor might
+//! never have evaluated, too little memory), it leaves the statement to the row executor, which
+//! defines the semantics.
 
 use firn_api::rows::TableRef;
 use firn_format::key::KeyRange;
@@ -27,16 +29,16 @@ pub use super::detached::RowEvaluator;
 
 /// An engine that runs queries over columns.
 pub trait VectorisedEngine: Send + Sync {
-    /// Whether the engine has a way to run this statement.
+    /// Whether the engine can run this statement.
     ///
     /// # Errors
     /// Why it does not.
     fn check(&self, plan: &PreparedPlan) -> std::result::Result<(), Unsupported>;
 
-    /// Runs a query whose plan [`VectorisedEngine::check`] has let pass. Blocks.
+    /// Runs a query whose plan [`VectorisedEngine::check`] has accepted. Blocks.
     ///
     /// # Errors
-    /// What the statement ends with.
+    /// The error with which the statement ends.
     fn run(
         &self,
         plan: &PreparedPlan,
@@ -45,26 +47,26 @@ pub trait VectorisedEngine: Send + Sync {
     ) -> Result<Attempt>;
 }
 
-/// Why a statement is left to the row executor, in words for `EXPLAIN`.
+/// Why a statement is left to the row executor, as text for `EXPLAIN`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Unsupported(pub String);
 
-/// What came of a statement that an engine was given.
+/// The result of giving a statement to an engine.
 #[derive(Debug)]
 pub enum Attempt {
     /// It has been answered.
     Done(Outcome),
-    /// Nothing of it has gone out; the row executor is to run it.
+    /// Nothing was sent; the row executor has to run it.
     Declined(Unsupported),
 }
 
-/// A part of a plan at work in the row executor.
+/// A part of a plan that the row executor runs.
 pub struct RowSource<'p> {
     root: Input<'p>,
 }
 
 impl<'p> RowSource<'p> {
-    /// The operators of a part of a plan; [`RowSource::open`] comes first.
+    /// The operators of a part of a plan; call [`RowSource::open`] first.
     #[must_use]
     pub fn new(node: &'p PlanNode, execution: &Execution<'_>) -> RowSource<'p> {
         RowSource { root: build(node, execution) }
@@ -73,7 +75,7 @@ impl<'p> RowSource<'p> {
     /// Begins with the first row; slots of the operators to the left are filled.
     ///
     /// # Errors
-    /// What the operators answer.
+    /// Errors of the operators.
     pub fn open(&mut self, execution: &mut Execution<'_>) -> Result<()> {
         self.root.open(execution)
     }
@@ -81,7 +83,7 @@ impl<'p> RowSource<'p> {
     /// Fills the slots with the next row's values; false if there is none.
     ///
     /// # Errors
-    /// What the operators answer.
+    /// Errors of the operators.
     pub fn next(&mut self, execution: &mut Execution<'_>) -> Result<bool> {
         self.root.next(execution)
     }
@@ -108,13 +110,13 @@ impl Execution<'_> {
     /// The value of a `LIMIT` or `OFFSET`.
     ///
     /// # Errors
-    /// 1210 if it is no count.
+    /// 1210 if it is not a count.
     pub fn row_count(&mut self, expression: &Expression) -> Result<u64> {
         limit::row_count(expression, self)
     }
 }
 
-/// The keys that a scan visits, for readers of the engine's own.
+/// The keys that a scan visits, for the engine's own readers.
 pub struct ScanWays {
     /// The table.
     pub table: TableRef,
@@ -122,10 +124,10 @@ pub struct ScanWays {
     pub ranges: Vec<(Option<usize>, KeyRange)>,
 }
 
-/// The ranges that a scan visits. `None`: it looks single rows up, or may visit one twice.
+/// The ranges that a scan visits. `None`: it looks up single rows, or may visit a row twice.
 ///
 /// # Errors
-/// What the values of the ranges answer, and [`Execution`]'s refusal of a table that has changed.
+/// Errors of evaluating the ranges, and [`Execution`]'s refusal of a table that has changed.
 pub fn scan_ways(plan: &ScanPlan, execution: &mut Execution<'_>) -> Result<Option<ScanWays>> {
     if matches!(plan.access, Access::Union(_)) {
         return Ok(None);
@@ -141,7 +143,7 @@ pub fn scan_ways(plan: &ScanPlan, execution: &mut Execution<'_>) -> Result<Optio
     Ok(ranges.map(|ranges| ScanWays { table, ranges }))
 }
 
-/// All rows of the table of a scan, whatever way the plan takes.
+/// All rows of a scan's table, whatever access path the plan uses.
 ///
 /// # Errors
 /// As [`scan_ways`].

@@ -1,4 +1,4 @@
-//! Rows of tables that are made up when they are read.
+//! Rows of tables that are generated when they are read.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use super::Execution;
 use super::memory::{Reservation, size_of_values};
 use super::operator::Operator;
 
-/// Reads a virtual table: all its rows at once, as it makes them while it holds what they are made of.
+/// Reads a virtual table: all its rows at once, because generating them holds its sources.
 pub(crate) struct VirtualScan<'p> {
     table: &'p dyn VirtualTable,
     slots: &'p [(u16, Slot)],
@@ -32,7 +32,7 @@ impl<'p> VirtualScan<'p> {
     }
 }
 
-/// Views are asked about by binding them.
+/// Views are examined by binding them.
 struct Binding;
 
 impl BoundViews for Binding {

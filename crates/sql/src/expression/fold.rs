@@ -1,15 +1,17 @@
-//! Constants, worked out when the statement is planned.
+//! Constants, evaluated when the statement is planned.
 
 use crate::functions::{Call, Volatility};
 use crate::types::{Datum, EvaluationContext, cast};
 
 use super::{Expression, ExpressionKind};
 
-/// The longest text that a constant may become: a plan keeps its constants, and may be kept itself.
+/// The longest text that a constant may become: a plan keeps its constants, and may itself be
+/// cached.
 const MAX_TEXT_BYTES: usize = 64 << 10;
 
-/// A call of a pure function, or a cast, of literals as its value; otherwise the expression itself. What
-/// fails or warns is left for the execution, and so are calls that give bytes: a literal of bytes is a number beside numbers.
+/// Folds a call of a pure function, or a cast, over literals into its value; returns any other
+/// expression unchanged. Anything that fails or warns is left for the execution, and so are calls
+/// that return bytes: a literal of bytes is a number beside numbers.
 #[must_use]
 pub(crate) fn fold(expression: Expression, context: &EvaluationContext) -> Expression {
     let value = match &expression.kind {
@@ -45,7 +47,8 @@ pub(crate) fn fold(expression: Expression, context: &EvaluationContext) -> Expre
 }
 
 #[allow(clippy::field_reassign_with_default)] // the context has fields of its own module
-/// Runs `evaluate` so that its warnings are not the statement's; a warning is a failure.
+/// Runs `evaluate` so that its warnings do not become the statement's; a warning counts as a
+/// failure.
 fn quietly<E>(
     context: &EvaluationContext,
     evaluate: impl FnOnce(&EvaluationContext) -> Result<Datum, E>,
@@ -55,7 +58,7 @@ fn quietly<E>(
     quiet.time_zone = context.time_zone.clone();
     quiet.statement_time_us = context.statement_time_us;
     quiet.div_precision_increment = context.div_precision_increment;
-    // What is longer is a warning here, and so is worked out by the execution.
+    // A longer text causes a warning here, so it is evaluated at execution.
     quiet.max_allowed_packet_bytes = context.max_allowed_packet_bytes.min(MAX_TEXT_BYTES as u64);
     quiet.connection_collation = context.connection_collation;
     quiet.default_week_format = context.default_week_format;
@@ -75,7 +78,7 @@ fn is_short(datum: &Datum) -> bool {
     datum.as_bytes().is_none_or(|bytes| bytes.len() <= MAX_TEXT_BYTES)
 }
 
-/// Whether a condition is false or NULL whatever the row.
+/// Whether a condition is false or NULL for every row.
 #[must_use]
 pub(crate) fn is_never_true(condition: &Expression) -> bool {
     matches!(condition.kind, ExpressionKind::Literal(Datum::Null | Datum::Int(0)))

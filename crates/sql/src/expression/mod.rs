@@ -4,11 +4,11 @@
 //!   a + 1 > b        Compare(Int, >, [Call(+, [Column 3, Literal 1]), Column 4])
 //! ```
 //!
-//! **The frame.** A statement has one frame: an array of [`Datum`]s, one slot for each column of each table
-//! reference that is needed, each aggregate, each subquery's output, of the statement and of all its
-//! subqueries. A scan fills its slots, an expression reads slots, so a join copies nothing and a correlated
-//! subquery simply reads its outer query's slots. Operators that keep rows (sorts, hash tables) save the
-//! slots that are read above them, and put them back row by row.
+//! **The frame.** A statement has one frame: an array of [`Datum`]s. It has a slot for each needed
+//! column of each table reference, each aggregate and each subquery's output, of the statement and
+//! of all its subqueries. A scan fills its slots and an expression reads slots, so a join copies
+//! nothing, and a correlated subquery simply reads its outer query's slots. Operators that keep
+//! rows (sorts, hash tables) save the slots that are read above them, and restore them row by row.
 
 pub(crate) mod fold;
 pub mod same;
@@ -39,14 +39,15 @@ pub struct Expression {
 }
 
 impl Expression {
-    /// Whether this stands for the default of the column that it is given to.
+    /// Whether this stands for the default of the column it is assigned to.
     #[must_use]
     pub fn is_default(&self) -> bool {
         matches!(&self.kind, ExpressionKind::Unresolved(name) if &**name == "DEFAULT")
     }
 }
 
-/// What an expression does. Arguments have the types that the operation wants: the binder adds casts.
+/// The operation of an expression. Arguments have the types that the operation wants: the binder
+/// adds casts.
 #[derive(Debug, Clone)]
 pub enum ExpressionKind {
     /// A constant.
@@ -55,20 +56,20 @@ pub enum ExpressionKind {
     Parameter(u32),
     /// A slot of the frame.
     Slot(Slot),
-    /// A function or operator that wants all its arguments' values.
+    /// A function or operator that evaluates all its arguments.
     Call {
         /// The function.
         function: &'static Function,
         /// One for each parameter.
         arguments: Vec<Expression>,
     },
-    /// A conversion, as `CAST` or as the rules of MySQL for mixed types ask for.
+    /// A conversion, written as `CAST` or required by MySQL's rules for mixed types.
     Cast(Box<Expression>),
     /// A comparison.
     Compare {
         /// Which.
         operator: CompareOperator,
-        /// What the two are compared as.
+        /// The type of comparison.
         kind: ComparisonKind,
         /// The left and the right side.
         sides: Box<[Expression; 2]>,
@@ -87,16 +88,16 @@ pub enum ExpressionKind {
         operand: Box<Expression>,
         /// What is asked.
         test: IsTest,
-        /// Whether the answer is turned round.
+        /// Whether the result is negated.
         negated: bool,
     },
-    /// `IN (list)`, all comparisons of one kind.
+    /// `IN (list)`, with the same type of comparison for all items.
     InList {
         /// What is looked for.
         operand: Box<Expression>,
         /// Where.
         list: Vec<Expression>,
-        /// What they are compared as.
+        /// The type of comparison.
         kind: ComparisonKind,
         /// `NOT IN`.
         negated: bool,
@@ -107,7 +108,7 @@ pub enum ExpressionKind {
         text: Box<Expression>,
         /// The pattern.
         pattern: Box<Expression>,
-        /// By which characters are equal.
+        /// The collation that decides which characters are equal.
         collation: CollationId,
         /// The escape character; `None`: no escapes.
         escape: Option<char>,
@@ -121,21 +122,20 @@ pub enum ExpressionKind {
         /// Otherwise; NULL if there is none.
         otherwise: Option<Box<Expression>>,
     },
-    /// A value that is worked out here and read again further on in the same expression, so that it is
-    /// worked out once.
+    /// A value that is computed here and read again later in the same expression.
     Keep {
         /// Where it is kept.
         slot: Slot,
         /// The value.
         value: Box<Expression>,
     },
-    /// What a [`ExpressionKind::Keep`] before it in the expression has kept.
+    /// The value kept by an earlier [`ExpressionKind::Keep`] of the expression.
     Kept(Slot),
     /// The first argument that is not NULL.
     Coalesce(Vec<Expression>),
-    /// A subquery where a value stands.
+    /// A subquery in the place of a value.
     Subquery(Arc<Subquery>),
-    /// Several values side by side, only under row comparisons and `IN` with subqueries.
+    /// Several values as a row, only under row comparisons and `IN` with subqueries.
     Row(Vec<Expression>),
     /// `@name`.
     UserVariable(Arc<str>),
@@ -153,8 +153,8 @@ pub enum ExpressionKind {
         /// Whether the global value is wanted.
         global: bool,
     },
-    /// `VALUES(column)` in `ON DUPLICATE KEY UPDATE`, `DEFAULT(column)`: resolved to slots by the binder;
-    /// here only so that what is left over is refused by name.
+    /// `VALUES(column)` in `ON DUPLICATE KEY UPDATE`, `DEFAULT(column)`: the binder resolves them
+    /// to slots. The variant exists so that unresolved ones are refused by name.
     Unresolved(Arc<str>),
 }
 
@@ -178,7 +178,7 @@ pub enum CompareOperator {
 }
 
 impl CompareOperator {
-    /// The operator with its sides changed round: `a < b` is `b > a`.
+    /// The operator with its sides exchanged: `a < b` is `b > a`.
     #[must_use]
     pub fn mirrored(self) -> CompareOperator {
         match self {
@@ -216,7 +216,7 @@ pub enum IsTest {
     False,
 }
 
-/// Which way a sort goes.
+/// A sort key and its direction.
 #[derive(Debug, Clone)]
 pub struct SortKey {
     /// By what.
@@ -244,7 +244,7 @@ pub struct AggregateCall {
     pub ty: SqlType,
 }
 
-/// `a AND b …`, without ANDs in it.
+/// `a AND b …`; nested ANDs are flattened.
 #[must_use]
 pub fn and(mut list: Vec<Expression>) -> Expression {
     if list.len() == 1 {
@@ -258,7 +258,7 @@ pub fn and(mut list: Vec<Expression>) -> Expression {
     Expression { kind: ExpressionKind::And(flat.collect()), ty }
 }
 
-/// `a OR b …`, without ORs in it.
+/// `a OR b …`; nested ORs are flattened.
 #[must_use]
 pub fn or(mut list: Vec<Expression>) -> Expression {
     if list.len() == 1 {

@@ -1,11 +1,11 @@
-//! Whether two bound expressions are the same one, as `GROUP BY` and `ORDER BY` ask.
+//! Whether two bound expressions are the same, for `GROUP BY` and `ORDER BY`.
 
 use std::sync::Arc;
 
 use super::{Expression, ExpressionKind};
 
-/// Whether two expressions are written alike, so that they have the same value in the same row. Subqueries
-/// and assignments are the same only as themselves.
+/// Whether two expressions have the same form, so that they have the same value in the same row.
+/// Subqueries and assignments are the same only as themselves.
 #[must_use]
 pub fn same_expression(one: &Expression, other: &Expression) -> bool {
     use ExpressionKind as K;

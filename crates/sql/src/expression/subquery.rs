@@ -1,4 +1,4 @@
-//! Subqueries where values and conditions stand.
+//! Subqueries in the place of values and conditions.
 
 use crate::types::ComparisonKind;
 
@@ -11,17 +11,17 @@ pub struct Subquery {
     pub number: usize,
     /// What is asked of it.
     pub kind: SubqueryKind,
-    /// Slots of outer queries that it reads as it is written; its plan may read fewer.
+    /// Slots of outer queries that it reads as written; its plan may read fewer.
     pub outer_slots: Vec<Slot>,
 }
 
-/// What is asked of a subquery.
+/// The use of a subquery.
 #[derive(Debug)]
 pub enum SubqueryKind {
-    /// Its one value; NULL without rows, error 1242 with more than one.
+    /// Its single value; NULL without rows, error 1242 with more than one.
     Scalar,
-    /// `(operands) operator (subquery)` with its one row: NULL without rows, error 1242 with more
-    /// than one.
+    /// `(operands) operator (subquery)` with its single row: NULL without rows, error 1242 with
+    /// more than one.
     Row(ComparedRow),
     /// Whether it has rows.
     Exists {
@@ -30,7 +30,7 @@ pub enum SubqueryKind {
     },
     /// `operand operator ANY|ALL (subquery)`; `IN` is `= ANY`, `NOT IN` is `<> ALL`.
     Quantified {
-        /// What each row is compared with.
+        /// The left side of the comparison with each row.
         compared: ComparedRow,
         /// `ALL` instead of `ANY`.
         all: bool,
@@ -38,7 +38,7 @@ pub enum SubqueryKind {
 }
 
 impl SubqueryKind {
-    /// What the subquery's rows are compared with.
+    /// The left side of the comparison with the subquery's rows.
     #[must_use]
     pub fn compared(&self) -> Option<&ComparedRow> {
         match self {
@@ -50,13 +50,13 @@ impl SubqueryKind {
     }
 }
 
-/// What stands on the left of a subquery's rows.
+/// The left side of a comparison with a subquery's rows.
 #[derive(Debug)]
 pub struct ComparedRow {
     /// The values; several for rows.
     pub operands: Vec<Expression>,
     /// The comparison.
     pub operator: CompareOperator,
-    /// What each pair is compared as.
+    /// The type of comparison of each pair.
     pub kinds: Vec<ComparisonKind>,
 }

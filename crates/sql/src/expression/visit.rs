@@ -1,4 +1,4 @@
-//! Walks over expressions: their operands, and which slots they read.
+//! Traversals of expressions: their operands, and the slots they read.
 //!
 //! ```text
 //!   Compare(=, Slot 3, Subquery{outer 1})     reads {1, 3}
@@ -37,7 +37,7 @@ impl SlotSet {
         self.words.get(slot.0 as usize / 64).is_some_and(|word| word >> (slot.0 % 64) & 1 == 1)
     }
 
-    /// Adds all of another set.
+    /// Adds all slots of another set.
     pub fn extend(&mut self, other: &SlotSet) {
         if self.words.len() < other.words.len() {
             self.words.resize(other.words.len(), 0);
@@ -45,14 +45,14 @@ impl SlotSet {
         self.words.iter_mut().zip(&other.words).for_each(|(word, more)| *word |= more);
     }
 
-    /// Whether all of this is in `other`.
+    /// Whether all slots are in `other`.
     #[must_use]
     pub fn is_subset(&self, other: &SlotSet) -> bool {
         let rest = self.words.iter().skip(other.words.len()).all(|word| *word == 0);
         rest && self.words.iter().zip(&other.words).all(|(word, all)| word & !all == 0)
     }
 
-    /// Whether nothing is in both.
+    /// Whether the sets have no slot in common.
     #[must_use]
     pub fn is_disjoint(&self, other: &SlotSet) -> bool {
         self.words.iter().zip(&other.words).all(|(one, two)| one & two == 0)
@@ -64,7 +64,7 @@ impl SlotSet {
         SlotSet { words: self.words.iter().zip(&other.words).map(|(one, two)| one & two).collect() }
     }
 
-    /// What is in this and not in `other`.
+    /// The slots that are not in `other`.
     #[must_use]
     pub fn difference(&self, other: &SlotSet) -> SlotSet {
         let mut words = self.words.clone();
@@ -72,7 +72,7 @@ impl SlotSet {
         SlotSet { words }
     }
 
-    /// Whether nothing is in it.
+    /// Whether the set is empty.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.words.iter().all(|word| *word == 0)
@@ -96,7 +96,7 @@ impl FromIterator<Slot> for SlotSet {
     }
 }
 
-/// How many nodes an expression has; counting ends at `most`.
+/// The number of nodes of an expression; counting ends at `most`.
 #[must_use]
 pub fn count_nodes(expression: &Expression, most: usize) -> usize {
     let mut count = 1;
@@ -108,7 +108,7 @@ pub fn count_nodes(expression: &Expression, most: usize) -> usize {
     count
 }
 
-/// How many nodes an expression has, and how much memory they and their short texts take; a copy
+/// The number of nodes of an expression, and the memory of the nodes and their short texts; a copy
 /// shares the long ones.
 #[must_use]
 pub fn size_of_expression(expression: &Expression) -> (usize, usize) {
@@ -125,7 +125,7 @@ pub fn size_of_expression(expression: &Expression) -> (usize, usize) {
     (nodes, bytes)
 }
 
-/// Whether an expression nests more than so many levels deep.
+/// Whether an expression nests more than this many levels deep.
 #[must_use]
 pub fn is_taller(expression: &Expression, levels: usize) -> bool {
     if levels == 0 {
@@ -136,8 +136,8 @@ pub fn is_taller(expression: &Expression, levels: usize) -> bool {
     found
 }
 
-/// Calls `visit` for each operand of an expression, in order; subqueries' insides are no operands, their
-/// left sides are.
+/// Calls `visit` for each operand of an expression, in order. The inside of a subquery is not an
+/// operand, its left side is.
 pub fn for_each_operand<'a>(expression: &'a Expression, visit: &mut dyn FnMut(&'a Expression)) {
     match &expression.kind {
         ExpressionKind::Call { arguments: list, .. }
@@ -183,8 +183,8 @@ pub fn for_each_operand<'a>(expression: &'a Expression, visit: &mut dyn FnMut(&'
     }
 }
 
-/// Calls `visit` for each operand of an expression, in order, to be changed. Left sides of subqueries are
-/// shared and left out.
+/// Calls `visit` for each operand of an expression, in order, for changes. Left sides of subqueries
+/// are shared and left out.
 pub fn for_each_operand_mut(expression: &mut Expression, visit: &mut dyn FnMut(&mut Expression)) {
     match &mut expression.kind {
         ExpressionKind::Call { arguments: list, .. }
@@ -226,7 +226,7 @@ pub fn for_each_operand_mut(expression: &mut Expression, visit: &mut dyn FnMut(&
     }
 }
 
-/// Whether `test` holds for the expression or anything in it.
+/// Whether `test` holds for the expression or any expression in it.
 pub fn any(expression: &Expression, test: &dyn Fn(&Expression) -> bool) -> bool {
     let mut found = test(expression);
     for_each_operand(expression, &mut |operand| found = found || any(operand, test));
@@ -257,7 +257,7 @@ pub fn reads(expression: &Expression) -> SlotSet {
     slots
 }
 
-/// The slots that any of these reads.
+/// The slots that any of these expressions reads.
 #[must_use]
 pub fn reads_of<'a>(expressions: impl IntoIterator<Item = &'a Expression>) -> SlotSet {
     let mut slots = SlotSet::default();
@@ -265,12 +265,12 @@ pub fn reads_of<'a>(expressions: impl IntoIterator<Item = &'a Expression>) -> Sl
     slots
 }
 
-/// Adds what a sort reads.
+/// Adds the slots that a sort reads.
 pub fn add_key_reads(keys: &[SortKey], into: &mut SlotSet) {
     keys.iter().for_each(|key| add_reads(&key.expression, into));
 }
 
-/// Adds what an aggregate reads.
+/// Adds the slots that an aggregate reads.
 pub fn add_aggregate_reads(call: &AggregateCall, into: &mut SlotSet) {
     call.arguments.iter().for_each(|argument| add_reads(argument, into));
     add_key_reads(&call.order, into);

@@ -1,16 +1,17 @@
-//! When the value of an expression may change: from row to row, or from execution to execution.
+//! When the value of an expression may change: between rows, or between executions.
 
 use crate::functions::{Function, Volatility};
 
 use super::visit::{any, for_each_operand};
 use super::{Expression, ExpressionKind};
 
-/// Whether two evaluations for the same row may differ, or have effects: such an expression is neither
-/// moved nor evaluated more or less often than it is written.
+/// Whether two evaluations for the same row may differ, or have effects: such an expression is
+/// neither moved nor evaluated more or less often than it is written.
 #[must_use]
 pub(crate) fn is_row_dependent(expression: &Expression) -> bool {
     any(expression, &|one| match &one.kind {
-        // `LAST_INSERT_ID()` and `DATABASE()` stay as they are, `LAST_INSERT_ID(x)` and `GET_LOCK(…)` act.
+        // `LAST_INSERT_ID()` and `DATABASE()` are constant, `LAST_INSERT_ID(x)` and `GET_LOCK(…)`
+        // have effects.
         ExpressionKind::Call { function, arguments } => match function.volatility {
             Volatility::Row => true,
             Volatility::Session => !arguments.is_empty(),
@@ -21,22 +22,22 @@ pub(crate) fn is_row_dependent(expression: &Expression) -> bool {
     })
 }
 
-/// Whether a call does what outlasts a transaction that is taken back, or takes its time on purpose.
+/// Whether a call has an effect that survives a rollback, or takes its time on purpose.
 #[must_use]
 pub(crate) fn acts(function: &Function) -> bool {
     matches!(function.name, "SLEEP" | "GET_LOCK" | "RELEASE_LOCK" | "RELEASE_ALL_LOCKS")
 }
 
-/// A function in it whose value does not depend on the row alone.
+/// A function in the expression whose value does not depend on the row alone.
 #[must_use]
 pub(crate) fn volatile_function(expression: &Expression) -> Option<&'static str> {
     if let ExpressionKind::Call { function, arguments } = &expression.kind {
         let is_volatile = match function.volatility {
             Volatility::Pure => false,
             Volatility::Row => true,
-            // Of a moment that is given, it says the same each time.
+            // For a given moment, it returns the same each time.
             Volatility::Statement => function.name != "UNIX_TIMESTAMP" || arguments.is_empty(),
-            // A session's cipher mode is taken for a constant, as MySQL does.
+            // A session's cipher mode counts as a constant, as in MySQL.
             Volatility::Session => !function.name.starts_with("AES_"),
         };
         if is_volatile {

@@ -1,4 +1,4 @@
-//! What a statement is planned with.
+//! The context for planning a statement.
 
 use std::cell::{Cell, RefCell};
 
@@ -16,13 +16,13 @@ pub trait VariableTypes {
     /// The type of a system variable; `name` is in lower case.
     ///
     /// # Errors
-    /// 1193 if there is none of this name.
+    /// 1193 if there is no variable with this name.
     fn system(&self, name: &str, global: bool) -> Result<SqlType>;
     /// The type of a user variable's value; `name` is in lower case and without `@`.
     fn user(&self, name: &str) -> SqlType;
 }
 
-/// Variables of which nothing is known: all are text.
+/// Unknown variables: all are text.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct UntypedVariables;
 
@@ -36,7 +36,7 @@ impl VariableTypes for UntypedVariables {
     }
 }
 
-/// What a statement is planned with.
+/// The context for planning a statement.
 pub struct PlanContext<'a> {
     /// The definitions that the session sees.
     pub catalog: &'a SessionCatalog,
@@ -44,25 +44,25 @@ pub struct PlanContext<'a> {
     pub schema: Option<&'a str>,
     /// The session's modes, collation and time zone.
     pub evaluation: &'a EvaluationContext,
-    /// String literals that are held apart from the statement's tree.
+    /// String literals stored apart from the statement's tree.
     pub long_texts: &'a [Octets],
-    /// The types of parameters by number; those beyond its end are text.
+    /// The types of parameters by number; parameters beyond its end are text.
     pub parameters: &'a [SqlType],
-    /// Their values, if the statement is planned for an execution: estimates depend on them, and
-    /// how they are compared with dates and times ([`Premise`](super::Premise)).
+    /// Their values, if the statement is planned for an execution. Estimates depend on them, and so
+    /// do comparisons with dates and times ([`Premise`](super::Premise)).
     pub parameter_values: &'a [Datum],
-    /// By number: what binding has found of parameters whose types are not known.
+    /// By number: what the binder has found out about parameters of unknown types.
     pub parameter_types: RefCell<Vec<Option<SqlType>>>,
     /// The types of variables.
     pub variables: &'a dyn VariableTypes,
     /// Warnings of planning, such as unknown hints.
     pub conditions: RefCell<Vec<Condition>>,
-    /// What a statement that could not be planned needs to be allowed on the tables that it named
+    /// The privileges that a statement that could not be planned needs on the tables it had named
     /// until then.
     pub needs_of_refused: RefCell<Vec<PlanNeed>>,
-    /// The executor that a hint names.
+    /// The executor named by a hint.
     pub executor: Cell<Option<Executor>>,
-    /// What binding and planning may take.
+    /// The limits of binding and planning.
     pub watch: Watch<'a>,
 }
 

@@ -1,4 +1,4 @@
-//! `JSON_TABLE`: rows made of a document.
+//! `JSON_TABLE`: rows made from a document.
 //!
 //! ```text
 //!   JSON_TABLE(doc, '$[*]' COLUMNS (n FOR ORDINALITY, a INT PATH '$.a', NESTED PATH '$.b[*]' COLUMNS (…)))
@@ -26,10 +26,10 @@ pub struct JsonTable {
     pub columns: Vec<OutputColumn>,
 }
 
-/// A path with the columns that are read below each value that it leads to.
+/// A path with the columns that are read below each value that it selects.
 #[derive(Debug)]
 pub struct JsonLevel {
-    /// Where the values are, from the value around.
+    /// The path to the values, from the value around them.
     pub(crate) path: JsonPath,
     /// What is read of each.
     pub(crate) columns: Vec<JsonColumn>,
@@ -47,18 +47,18 @@ pub(crate) struct JsonColumn {
     pub(crate) source: JsonColumnSource,
 }
 
-/// What a column of a `JSON_TABLE` holds.
+/// The content of a column of a `JSON_TABLE`.
 #[derive(Debug)]
 pub(crate) enum JsonColumnSource {
-    /// `FOR ORDINALITY`: which value of its level it is, from 1.
+    /// `FOR ORDINALITY`: the number of the value in its level, from 1.
     Ordinality,
-    /// `EXISTS PATH`: whether the path leads anywhere.
+    /// `EXISTS PATH`: whether the path selects anything.
     Exists(JsonPath),
-    /// `PATH`: the value that it leads to.
+    /// `PATH`: the value that it selects.
     Value { path: JsonPath, on_empty: Otherwise, on_error: Otherwise },
 }
 
-/// What stands for a value that is not there, or not one of the column's type.
+/// The replacement for a value that is missing, or not of the column's type.
 #[derive(Debug, Clone)]
 pub(crate) enum Otherwise {
     Null,

@@ -1,4 +1,4 @@
-//! Queries whose names are resolved, before anything is decided about how they are worked out.
+//! Queries with resolved names, before any decision about how they are evaluated.
 //!
 //! ```text
 //!   Query ─► Body::Select(Block)      joins, conditions, groups, windows, outputs
@@ -94,7 +94,7 @@ pub struct Block {
     pub grouping: Option<Grouping>,
     /// `HAVING`: all must be true.
     pub having: Vec<Expression>,
-    /// Windows, in the order in which they are worked out.
+    /// Windows, in the order in which they are evaluated.
     pub windows: Vec<Window>,
     /// Values that the result or the order reads as slots.
     pub computed: Vec<(Slot, Expression)>,
@@ -107,11 +107,11 @@ pub struct Block {
 /// `GROUP BY` and aggregates.
 #[derive(Debug, Default)]
 pub struct Grouping {
-    /// By what, and where the values go.
+    /// The group expressions, and the slots of their values.
     pub groups: Vec<(Slot, Expression)>,
-    /// What is worked out per group.
+    /// The aggregates of each group.
     pub aggregates: Vec<AggregateCall>,
-    /// `WITH ROLLUP`: slots that say per group whether it is rolled up.
+    /// `WITH ROLLUP`: slots that say for each group whether it is rolled up.
     pub rollup: Option<Vec<Slot>>,
 }
 
@@ -135,7 +135,7 @@ pub enum JoinTree {
     Relation(RelationId),
     /// Two joined.
     Join {
-        /// Which rows come out; the left side is the outer one.
+        /// The kind of join; the left side is the outer one.
         kind: JoinKind,
         /// The left side.
         left: Box<JoinTree>,
@@ -166,7 +166,8 @@ impl JoinTree {
         count
     }
 
-    /// Whether rows come out without a row of a relation: it is on the inner side of an outer join.
+    /// Whether rows may come out without a row of a relation, because it is on the inner side of an
+    /// outer join.
     #[must_use]
     pub fn may_leave_out(&self, relation: RelationId) -> bool {
         match self {
@@ -195,13 +196,13 @@ pub struct Relation {
     pub source: RelationSource,
     /// Its alias, or its name.
     pub alias: Arc<str>,
-    /// By column (a table's ordinal, otherwise its number): where it goes, if it is read.
+    /// By column (a table's ordinal, otherwise its number): its slot, if it is read.
     pub slots: Vec<Option<Slot>>,
     /// Which versions and locks.
     pub mode: ReadMode,
-    /// `USE INDEX` and its kin.
+    /// `USE INDEX` and the like.
     pub hints: IndexHints,
-    /// Where the row's key and bytes go, if the statement changes it.
+    /// Slots for the row's key and bytes, if the statement changes it.
     pub row_slots: Option<(Slot, Slot)>,
 }
 
@@ -210,9 +211,9 @@ pub struct Relation {
 pub enum RelationSource {
     /// A table.
     Table(Arc<TableModel>),
-    /// A table whose rows are made up.
+    /// A table whose rows are generated.
     Virtual(Arc<dyn VirtualTable>),
-    /// A common table expression that is worked out once, by its number.
+    /// A common table expression that is evaluated once, by its number.
     CommonTable(usize),
     /// A subquery in `FROM`.
     Derived {
@@ -221,7 +222,8 @@ pub enum RelationSource {
         /// Whether it reads tables to its left.
         lateral: bool,
     },
-    /// Rows made of a document, which may be a column of tables to its left; the optimiser takes it out.
+    /// Rows made from a document, which may be a column of tables to its left; the optimiser takes
+    /// it out.
     JsonTable(Option<Box<json_table::JsonTable>>),
 }
 
@@ -245,12 +247,12 @@ impl IndexHints {
     }
 }
 
-/// Which rows a join gives.
+/// The rows that a join returns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum JoinKind {
     /// Pairs that match.
     Inner,
-    /// Those, and rows on the left that match nothing.
+    /// The same, and rows on the left that match nothing.
     Left,
     /// Rows on the left that match something, once.
     Semi,

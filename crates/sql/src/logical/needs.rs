@@ -1,4 +1,4 @@
-//! What a statement asks of the tables that it names: privileges, and metadata locks.
+//! What a statement requires of the tables it names: privileges and metadata locks.
 
 use std::sync::Arc;
 
@@ -7,7 +7,7 @@ use crate::catalog::model::TableModel;
 /// A privilege that a statement needs on a table or view.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PlanNeed {
-    /// What of the table it is needed on.
+    /// The part of the table on which it is needed.
     pub of: NeedOf,
     /// Which.
     pub privilege: NeededPrivilege,
@@ -15,18 +15,18 @@ pub struct PlanNeed {
     pub schema: Arc<str>,
     /// The table or view.
     pub table: Arc<str>,
-    /// The columns, if it is needed on these.
+    /// The columns, if it is needed on columns.
     pub columns: Vec<Arc<str>>,
-    /// Through which view the table is used; `None` where the statement names it.
+    /// The view through which the table is used; `None` if the statement names the table.
     pub through: Option<Arc<ViewUser>>,
 }
 
-/// What of a table a privilege is needed on.
+/// The part of a table on which a privilege is needed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NeedOf {
     /// The table, or any column of it.
     Table,
-    /// The table, or one of the privileges that stand for locking its rows.
+    /// The table, or one of the privileges that imply locking its rows.
     LockedTable,
     /// These columns.
     Columns,
@@ -45,14 +45,14 @@ pub enum NeededPrivilege {
     Delete,
 }
 
-/// Who uses a table through a view.
+/// The user of a table behind a view.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ViewUser {
     /// The schema of the view that the statement names.
     pub schema: Arc<str>,
     /// The name of that view.
     pub view: Arc<str>,
-    /// `user@host` of the definer whose rights count; `None`: the session's do.
+    /// `user@host` of the definer whose rights count; `None`: those of the session.
     pub definer: Option<Arc<str>>,
 }
 
@@ -63,7 +63,7 @@ pub struct NamedTable {
     pub schema: Arc<str>,
     /// The table or view.
     pub table: Arc<str>,
-    /// What the statement calls it.
+    /// The statement's name for it.
     pub alias: Arc<str>,
     /// Whether rows of it are written.
     pub writes: bool,

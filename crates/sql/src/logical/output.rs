@@ -13,9 +13,9 @@ pub struct OutputColumn {
     pub value: Expression,
     /// Its name or alias.
     pub name: Arc<str>,
-    /// The column, table and schema that it is of, if it is one as such.
+    /// The column, table and schema of origin, if it is a plain column.
     pub origin: Option<ColumnOrigin>,
-    /// How long its values are to clients; `None`: as its type says.
+    /// The length of its values for clients; `None`: as its type says.
     pub display: Option<Display>,
 }
 
@@ -32,6 +32,6 @@ pub struct ColumnOrigin {
     pub original_name: Arc<str>,
     /// `PRI_KEY`, `UNIQUE_KEY`, `MULTIPLE_KEY`, `AUTO_INCREMENT` and others, as in the protocol.
     pub flags: u16,
-    /// What is told of its values instead of what their type says.
+    /// What clients see of its values instead of what the type says.
     pub told: Option<ToldType>,
 }

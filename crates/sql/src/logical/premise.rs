@@ -1,8 +1,8 @@
-//! What parameters have to be for what was bound to hold.
+//! Conditions on parameters under which the bound statement is valid.
 
 use crate::types::SqlType;
 
-/// A parameter that is compared with a column of dates, times or years, as the column holds it.
+/// A parameter that is compared with a column of dates, times or years, as the column stores it.
 #[derive(Debug, Clone)]
 pub struct Premise {
     /// The parameter's number, from 0.

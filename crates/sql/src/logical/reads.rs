@@ -1,4 +1,4 @@
-//! Which slots a bound query reads and which it fills.
+//! The slots that a bound query reads and fills.
 
 use crate::expression::visit::{SlotSet, add_aggregate_reads, add_key_reads, add_reads};
 use crate::expression::{Expression, Slot};
@@ -8,8 +8,8 @@ use super::{
     WindowFunction,
 };
 
-/// The slots of outer queries that a query reads. What a common table reads is left out: it is worked out
-/// by itself.
+/// The slots of outer queries that a query reads. The reads of a common table are left out: it is
+/// evaluated by itself.
 #[must_use]
 pub fn outer_slots(query: &Query, relations: &[Relation]) -> Vec<Slot> {
     let mut walk = Walk { relations, read: SlotSet::default(), filled: SlotSet::default() };

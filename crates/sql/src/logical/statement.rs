@@ -6,8 +6,9 @@
 //! ```
 //!
 //! Invariants:
-//! * a part refers only to parts before it: to common tables and subqueries by their numbers;
-//! * a subquery is never evaluated while a statement is bound: folding of constants stops at it.
+//! * a part refers only to earlier parts: to common tables and subqueries by their numbers;
+//! * a subquery is never evaluated while a statement is being bound: folding of constants stops at
+//!   it.
 
 use std::sync::Arc;
 
@@ -20,36 +21,37 @@ use super::{
     Relation, RelationId, RowCheck, WriteTarget,
 };
 
-/// A statement whose names are resolved.
+/// A statement with resolved names.
 #[derive(Debug)]
 pub struct BoundStatement {
     /// What it does.
     pub body: BoundBody,
-    /// What is planned before it, in this order.
+    /// The parts that are planned before it, in this order.
     pub parts: Vec<Part>,
     /// Table references, by [`RelationId`].
     pub relations: Vec<Relation>,
-    /// How many slots were given out.
+    /// The number of slots.
     pub slots: usize,
     /// The version of the definitions that it was bound to.
     pub definitions_version: u64,
-    /// Whether all tables and views that it uses are stored, and none is a session's own.
+    /// Whether all tables and views that it uses are stored, and none is a temporary table of the
+    /// session.
     pub uses_stored_tables_only: bool,
     /// Whether foreign keys refer to a table that is written.
     pub writes_parents: bool,
-    /// What its user must be allowed to do.
+    /// The privileges that its user needs.
     pub needs: Vec<PlanNeed>,
-    /// The tables and views that it names, those of views aside.
+    /// The tables and views that it names, without those inside views.
     pub tables: Vec<NamedTable>,
     /// The tables and views whose definitions an execution relies on.
     pub locks: Vec<PlannedLock>,
     /// How long a query may run, from its hint.
     pub max_execution_time_ms: Option<u64>,
-    /// Whether its plan may be kept for the same text.
+    /// Whether its plan may be cached for the same text.
     pub is_cacheable: bool,
-    /// What its parameters have to be.
+    /// Conditions on its parameters.
     pub premises: Vec<Premise>,
-    /// Whether it may be run again after its transaction took it back.
+    /// Whether it may run again after a rollback of its transaction.
     pub is_repeatable: bool,
 }
 
@@ -58,11 +60,11 @@ pub struct BoundStatement {
 pub enum Part {
     /// The subquery of the next number.
     Subquery(Query),
-    /// A table reference that is worked out by itself, whatever is asked of it from outside.
+    /// A table reference that is evaluated by itself, whatever conditions come from outside.
     Relation(RelationId),
     /// The common table of the next number.
     CommonTable(Query),
-    /// What a recursive common table of the next number begins with.
+    /// The initial query of the recursive common table with the next number.
     Seed(Query),
     /// The part of a recursive common table that is repeated.
     Step {
@@ -70,7 +72,7 @@ pub enum Part {
         number: usize,
         /// The query, which refers to the table itself.
         query: Query,
-        /// How many rows end it, and how many of them are left out.
+        /// The number of rows that ends it, and how many of them are skipped.
         limit: Option<(Expression, Option<Expression>)>,
         /// `UNION DISTINCT` between the steps.
         distinct: bool,
@@ -95,7 +97,7 @@ pub enum BoundBody {
 }
 
 impl BoundBody {
-    /// The tables that the statement writes to, cascades aside.
+    /// The tables that the statement writes, without cascades.
     pub fn written(&self) -> impl Iterator<Item = &Arc<TableModel>> {
         let (inserted, targets) = match self {
             BoundBody::Query(_) | BoundBody::Expressions(_) => (None, &[][..]),
@@ -112,23 +114,23 @@ impl BoundBody {
 pub struct BoundInsert {
     /// Into which table.
     pub table: Arc<TableModel>,
-    /// The columns that values are given for, by ordinal.
+    /// The columns that get values, by ordinal.
     pub columns: Vec<u16>,
-    /// The rows, perhaps with columns that only [`BoundInsert::duplicates`] reads behind the others.
+    /// The rows, possibly followed by columns that only [`BoundInsert::duplicates`] reads.
     pub source: Query,
-    /// The rows are worked out before the first one is written, and kept so.
+    /// The rows are evaluated and kept before the first one is written.
     pub kept: Option<KeptRows>,
-    /// What happens if a unique key is taken.
+    /// The action for a duplicate key.
     pub duplicates: DuplicatePolicy,
     /// `IGNORE`.
     pub ignore: bool,
     /// Slots of the new row's columns, by ordinal.
     pub new_row: Vec<(u16, Slot)>,
-    /// Slots of the row that is there already, by ordinal.
+    /// Slots of the existing row's columns, by ordinal.
     pub old_row: Vec<(u16, Slot)>,
     /// Generated columns in the order of dependence.
     pub generated: Vec<(u16, Expression)>,
-    /// Checks in the order in which they are looked at.
+    /// Checks in the order in which they are evaluated.
     pub checks: Vec<RowCheck>,
     /// Defaults that are expressions.
     pub defaults: Vec<(u16, Expression)>,
@@ -137,7 +139,7 @@ pub struct BoundInsert {
 /// Rows of a query that are kept, and read again from there.
 #[derive(Debug)]
 pub struct KeptRows {
-    /// Columns by number, and where they go.
+    /// Columns by number, and their slots.
     pub slots: Vec<(u16, Slot)>,
     /// The columns as they are read again.
     pub columns: Vec<OutputColumn>,
@@ -148,7 +150,7 @@ pub struct KeptRows {
 pub struct BoundUpdate {
     /// The rows.
     pub block: Block,
-    /// In which order they are changed.
+    /// The order in which they are changed.
     pub order: Vec<SortKey>,
     /// How many at most.
     pub limit: Option<Expression>,
@@ -163,7 +165,7 @@ pub struct BoundUpdate {
 pub struct BoundDelete {
     /// The rows.
     pub block: Block,
-    /// In which order they are deleted.
+    /// The order in which they are deleted.
     pub order: Vec<SortKey>,
     /// How many at most.
     pub limit: Option<Expression>,

@@ -1,4 +1,4 @@
-//! What statements that write do with rows, as it is bound.
+//! What statements that write do with rows, in bound form.
 
 use std::sync::Arc;
 
@@ -10,11 +10,12 @@ use crate::expression::{Expression, Slot};
 pub struct Assignment {
     /// The column's ordinal.
     pub ordinal: u16,
-    /// Its value, of any type: the executor stores it as MySQL's assignment says. `None` is `DEFAULT`.
+    /// Its value, of any type: the executor stores it by MySQL's rules for assignment. `None` is
+    /// `DEFAULT`.
     pub value: Option<Expression>,
 }
 
-/// What a row must meet to be written.
+/// A condition that a row must meet to be written.
 #[derive(Debug)]
 pub struct RowCheck {
     /// Who asks for it.
@@ -23,7 +24,7 @@ pub struct RowCheck {
     pub condition: Expression,
 }
 
-/// Who asks for a check of rows.
+/// The origin of a check.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum CheckedBy {
     /// A `CHECK` of the table, by its name: the condition must not be false.
@@ -32,7 +33,7 @@ pub enum CheckedBy {
     View(Arc<str>),
 }
 
-/// What an `INSERT` does when a unique key is taken.
+/// What an `INSERT` does with a duplicate key.
 #[derive(Debug)]
 pub enum DuplicatePolicy {
     /// Error 1062.
@@ -54,16 +55,16 @@ pub struct WriteTarget {
     pub row_payload: Slot,
     /// What is set.
     pub assignments: Vec<Assignment>,
-    /// Whether an assignment reads what those before it have set: in a single-table `UPDATE`, and
-    /// in the first table of a join. MySQL keeps the values of all others until the join is done.
+    /// Whether an assignment reads what earlier ones have set: in a single-table `UPDATE`, and in
+    /// the first table of a join. For all others, MySQL keeps the values until the join is done.
     pub in_turn: bool,
-    /// Whether the join may give rows without one of the table. MySQL takes its columns for ones that
-    /// may be NULL until it stores: NULL is bad data in them then.
+    /// Whether the join may return rows without a row of the table. MySQL treats the columns as
+    /// nullable until it stores: NULL is then bad data in them.
     pub may_be_absent: bool,
-    /// Slots of the row's columns: what assignments, generated columns and checks read.
+    /// Slots of the row's columns, for assignments, generated columns and checks.
     pub row: Vec<(u16, Slot)>,
     /// Generated columns in the order of dependence.
     pub generated: Vec<(u16, Expression)>,
-    /// In the order in which they are looked at.
+    /// In the order in which they are evaluated.
     pub checks: Vec<RowCheck>,
 }

@@ -1,4 +1,4 @@
-//! The ways to a table's rows, and what each costs.
+//! The access paths to a table's rows, and their costs.
 //!
 //! ```text
 //!   t (primary key id; index a; index b, c)   WHERE a = ? AND b > ?   ORDER BY b
@@ -7,7 +7,7 @@
 //!     b > ?         a third of the rows, in the order wanted
 //! ```
 //!
-//! Cost is counted in rows read one after the other from the clustered index.
+//! The unit of cost is one row read in sequence from the clustered index.
 
 use std::sync::Arc;
 
@@ -26,14 +26,14 @@ use super::visit::SlotSet;
 
 /// To go down a tree.
 const SEEK: f64 = 1.5;
-/// To fetch a row that an index entry points to.
+/// Fetching a row that an index entry points to.
 const LOOKUP: f64 = 2.0;
-/// To lock a row that turns out not to be wanted, and to have others wait for it.
+/// Locking a row that turns out not to be wanted, and making others wait for it.
 const LOCK: f64 = 3.0;
-/// To read an entry of a covering index.
+/// Reading an entry of a covering index.
 const ENTRY: f64 = 0.6;
 
-/// A way to a table's rows.
+/// An access path to a table's rows.
 #[derive(Debug, Clone)]
 pub(crate) struct Candidate {
     /// The way.
@@ -42,42 +42,42 @@ pub(crate) struct Candidate {
     pub direction: Direction,
     /// Whether rows come from the index alone.
     pub covered: bool,
-    /// Rows that are looked at.
+    /// Rows that are examined.
     pub examined: f64,
     /// Rows for which all conditions hold.
     pub rows: f64,
     /// What it costs once.
     pub cost: f64,
-    /// Numbers of conditions that need not be looked at again.
+    /// Numbers of conditions that need not be checked again.
     pub consumed: Vec<usize>,
-    /// Whether rows come in the order asked for.
+    /// Whether rows come in the requested order.
     pub ordered: bool,
     /// At most one row comes.
     pub single: bool,
 }
 
-/// What is asked of a table.
+/// The requirements for a table's access path.
 pub(crate) struct Wanted<'a> {
     /// The table.
     pub table: &'a Arc<TableModel>,
     /// The slot of each column that is read, by ordinal.
     pub slots: &'a [Option<Slot>],
-    /// Conditions that can be looked at once a row is there.
+    /// Conditions that can be checked once a row is there.
     pub conditions: &'a [Expression],
     /// Which indexes may be used.
     pub hints: &'a IndexHints,
-    /// Rows that are looked at are locked.
+    /// Examined rows are locked.
     pub locking: bool,
     /// The whole row is wanted.
     pub whole_row: bool,
-    /// The order that would spare a sort.
+    /// The order that would save a sort.
     pub order: &'a [SortKey],
-    /// Values of parameters, to estimate with.
+    /// Values of parameters, for estimates.
     pub estimator: &'a Estimator<'a>,
 }
 
 impl Wanted<'_> {
-    /// All ways worth a thought, the full scan first.
+    /// All reasonable access paths, the full scan first.
     #[must_use]
     pub(crate) fn candidates(&self) -> Vec<Candidate> {
         let columns: Vec<(Slot, &SqlType)> = self.read_columns();
@@ -207,8 +207,8 @@ impl Wanted<'_> {
         rest.map(|(_, condition)| condition.clone()).collect()
     }
 
-    /// Whether an index gives the order asked for, and which way it is then read; slots in `fixed` have
-    /// one value.
+    /// Whether an index returns the requested order, and in which direction it is then read; slots
+    /// in `fixed` have one value.
     fn order_of(&self, index: &IndexModel, fixed: &[Slot]) -> Option<Direction> {
         if self.order.is_empty() {
             return None;
@@ -222,7 +222,7 @@ impl Wanted<'_> {
             }
             let is_fixed = |ordinal| self.slot(ordinal).is_some_and(|slot| fixed.contains(&slot));
             let Some(part) = parts.find(|part| !is_fixed(part.ordinal)) else {
-                // Behind all columns of a unique key every order holds.
+                // After all columns of a unique key, every order holds.
                 return is_never_null(self.table, index).then(|| direction.unwrap_or_default());
             };
             if self.slot(part.ordinal) != Some(slot) || part.prefix.is_some() {
@@ -240,7 +240,7 @@ impl Wanted<'_> {
         Some(direction.unwrap_or_default())
     }
 
-    /// Rows that any side of an `OR` finds by its own index.
+    /// Rows that each side of an `OR` finds by its own index.
     fn union(&self, columns: &Columns<'_>) -> Option<Candidate> {
         let sides = self.conditions.iter().find_map(|condition| match &condition.kind {
             ExpressionKind::Or(sides) => Some(sides),

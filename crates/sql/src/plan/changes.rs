@@ -1,4 +1,5 @@
-//! `UPDATE` and `DELETE`: the rows that they change, and whether these are gathered before the first change.
+//! `UPDATE` and `DELETE`: the rows they change, and whether these are collected before the first
+//! change.
 
 use crate::error::Result;
 use crate::expression::Slot;
@@ -28,13 +29,14 @@ impl Optimiser<'_> {
         Ok(DeletePlan { source, targets, ignore, gather_first })
     }
 
-    /// Whether the changes may move rows in the index that they are found by, or a subquery reads the table.
+    /// Whether the changes may move rows in the index through which they are found, or a subquery
+    /// reads the table.
     fn moves_rows(&self, source: &PlanNode, targets: &[WriteTarget]) -> bool {
         targets.iter().any(|target| self.is_read_twice(target) || moves(source, target))
     }
 
     /// Whether MySQL changes the rows of a target while it joins: the table is read first and once,
-    /// and no condition reads what is set.
+    /// and no condition reads the assigned columns.
     fn is_changed_while_joining(&self, source: &PlanNode, target: &WriteTarget) -> bool {
         let mut reads = SlotSet::default();
         add_all_reads(source, &mut reads);
@@ -54,7 +56,7 @@ impl Optimiser<'_> {
     }
 }
 
-/// Where the row's key of the table is that a plan reads first.
+/// The row key slot of the table that a plan reads first.
 fn first_row_key(node: &PlanNode) -> Option<Slot> {
     if let NodeKind::Scan(scan) = &node.kind {
         return scan.row_key;

@@ -1,10 +1,10 @@
-//! Which comparisons an index, a hash table or an equality class can stand for.
+//! The comparisons that an index, a hash table or an equality class can evaluate.
 
 use crate::expression::{Expression, ExpressionKind};
 use crate::types::{ComparisonKind, SqlType, TypeKind};
 
-/// Whether a comparison of `kind` between a column and a value follows the order of the column's index, and
-/// if so whether the index finds no more than the comparison means.
+/// Whether a comparison of `kind` between a column and a value follows the order of the column's
+/// index, and if so, whether the index finds exactly what the comparison means.
 #[must_use]
 pub(crate) fn index_order(
     column: &SqlType,
@@ -19,7 +19,7 @@ pub(crate) fn index_order(
         (ComparisonKind::Integer | ComparisonKind::Decimal, TypeKind::Decimal { .. }) => {
             is_numeric.then_some(true)
         }
-        // Beyond 2^53 neighbouring numbers are one double.
+        // Beyond 2^53, neighbouring integers are the same double.
         (ComparisonKind::Double, of) if of.is_integer() => is_numeric.then_some(false),
         (ComparisonKind::Double, TypeKind::Decimal { .. }) => is_numeric.then_some(false),
         (ComparisonKind::Double, TypeKind::Float | TypeKind::Double) => is_numeric.then_some(true),
@@ -39,8 +39,8 @@ pub(crate) fn index_order(
     }
 }
 
-/// Whether equality of `kind` between two such columns may be passed on: of three values two of which are
-/// equal to the third, all are equal, and any may stand for any.
+/// Whether equality of `kind` between two such columns is transitive: if two values equal a third
+/// one, all are equal, and any may replace any other.
 #[must_use]
 pub(crate) fn is_transitive(one: &SqlType, kind: &ComparisonKind, two: &SqlType) -> bool {
     let both = |test: fn(&TypeKind) -> bool| test(&one.kind) && test(&two.kind);
@@ -59,7 +59,8 @@ pub(crate) fn is_transitive(one: &SqlType, kind: &ComparisonKind, two: &SqlType)
     }
 }
 
-/// A side of an equality as a key of a hash join: cast so that the keys of both sides have one form.
+/// A side of an equality as a key of a hash join: cast so that the keys of both sides have the same
+/// form.
 #[must_use]
 pub(crate) fn as_hash_key(side: Expression, kind: &ComparisonKind, other: &SqlType) -> Expression {
     let is_same = side.ty.kind == other.kind
@@ -84,7 +85,7 @@ pub(crate) fn as_hash_key(side: Expression, kind: &ComparisonKind, other: &SqlTy
         }
         ComparisonKind::DateTime => TypeKind::DateTime { fsp: 6 },
         ComparisonKind::Time => TypeKind::Time { fsp: 6 },
-        // A text is the string that it is, and is not parsed.
+        // A text is used as a string, and is not parsed.
         ComparisonKind::Json => return side,
     };
     if side.ty.kind == wanted {

@@ -1,6 +1,7 @@
-//! What the operators of a plan did, for `EXPLAIN ANALYZE`: the executor counts, the plan's text shows it.
+//! Counts for the operators of a plan, for `EXPLAIN ANALYZE`: the executor counts, and the plan's
+//! text shows them.
 //!
-//! A node is known by its address, so counters belong to the plan that was run.
+//! A node is identified by its address, so counters belong to the plan that was run.
 
 use std::time::Duration;
 
@@ -8,14 +9,14 @@ use rustc_hash::FxHashMap;
 
 use super::PlanNode;
 
-/// What an operator did, with all below it.
+/// Counts of an operator, including all below it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct NodeCounters {
     /// How often it was opened.
     pub loops: u64,
-    /// Rows that it gave in all.
+    /// Rows that it returned in total.
     pub rows: u64,
-    /// Time until the first row of each loop, in all.
+    /// Time until the first row of each loop, in total.
     pub first_row: Duration,
     /// Time in all.
     pub total: Duration,
@@ -28,7 +29,7 @@ pub struct Counters {
 }
 
 impl Counters {
-    /// What the operator of a node did; nothing if it never ran.
+    /// The counts of a node; zero if it never ran.
     #[must_use]
     pub fn of(&self, node: &PlanNode) -> NodeCounters {
         self.nodes.get(&address(node)).copied().unwrap_or_default()

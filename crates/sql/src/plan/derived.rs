@@ -1,5 +1,5 @@
-//! Subqueries in `FROM` that stay queries of their own: what is asked of them from outside, and whether
-//! they run as part of the query around them or once by themselves.
+//! Subqueries in `FROM` that stay separate queries: conditions pushed into them, and whether they
+//! run as part of the query around them or once by themselves.
 //!
 //! ```text
 //!   SELECT * FROM (SELECT a, COUNT(*) c FROM t GROUP BY a) d WHERE d.a = 5 AND d.c > 1
@@ -17,14 +17,14 @@ use super::pool::Fills;
 use super::visit::{for_each_operand_mut, reads};
 use super::{JoinKind, NodeKind, PlanNode, QueryPlan};
 
-/// Rows that a document is expected to have.
+/// Expected rows of a document.
 const ROWS_OF_DOCUMENT: f64 = 10.0;
 
 impl Optimiser<'_> {
-    /// Plans the subqueries of a `FROM`, with the conditions that they can fulfil themselves.
+    /// Plans the subqueries of a `FROM`, with the conditions that they can apply themselves.
     ///
     /// # Errors
-    /// What planning them answers.
+    /// Errors of planning them.
     pub(crate) fn plan_derived(
         &mut self,
         tree: &JoinTree,
@@ -103,7 +103,7 @@ fn json_rows(table: JsonTable) -> QueryPlan {
     QueryPlan { root: PlanNode { kind, rows: ROWS_OF_DOCUMENT, cost: ROWS_OF_DOCUMENT }, columns }
 }
 
-/// Adds a condition on a query's columns to the query itself, where it means the same there.
+/// Adds a condition on a query's columns to the query itself, where it has the same meaning there.
 fn push_down(query: &mut Query, condition: &Expression, slots: &[Option<Slot>]) {
     if query.limit.is_some() || query.offset.is_some() {
         return;

@@ -1,4 +1,5 @@
-//! What a disjunction over several tables says of each of them, and in all its branches.
+//! What a disjunction over several tables implies for each of them, and what all its branches have
+//! in common.
 //!
 //! ```text
 //!   (j AND a1 AND b1) OR (j AND a2 AND b2)     j joins a and b, a1 and a2 read a, b1 and b2 read b
@@ -9,7 +10,7 @@
 //!   b1 OR b2                                   the same for b
 //! ```
 //!
-//! This holds where a condition only has to be true or not: NULL and false are one.
+//! This is valid where a condition only has to be true or not: NULL and false are treated alike.
 
 use crate::expression::same::same_expression;
 use crate::expression::volatility::{has_subquery, is_row_dependent};
@@ -18,7 +19,7 @@ use crate::expression::{Expression, ExpressionKind, and, or};
 use super::items::conjuncts;
 use super::visit::{SlotSet, reads};
 
-/// A disjunction, each branch as its conjuncts.
+/// A disjunction; each branch is a list of conjuncts.
 pub(super) struct Disjunction {
     branches: Vec<Vec<Expression>>,
 }
@@ -31,7 +32,7 @@ impl Disjunction {
         Some(Disjunction { branches: branches.collect() })
     }
 
-    /// Takes out what stands in all branches, as far as it is wanted.
+    /// Removes the conjuncts that all branches have in common, as far as they are wanted.
     pub(super) fn take_common(
         &mut self,
         is_wanted: impl Fn(&Expression) -> bool,
@@ -50,7 +51,7 @@ impl Disjunction {
         common
     }
 
-    /// What follows of it for rows of which only these slots are known.
+    /// What it implies for rows of which only these slots are known.
     pub(super) fn implied(&self, known: &SlotSet) -> Option<Expression> {
         let is_known = |one: &&Expression| {
             let slots = reads(one);
@@ -63,7 +64,7 @@ impl Disjunction {
         branches.collect::<Option<Vec<_>>>().map(or)
     }
 
-    /// The condition that is left; `None` if it says nothing any more.
+    /// The condition that is left; `None` if it is always true.
     pub(super) fn into_condition(self) -> Option<Expression> {
         if self.branches.iter().any(Vec::is_empty) {
             return None;

@@ -1,4 +1,5 @@
-//! The last walk over a plan: what operators that keep rows must keep, and what scans need not fill.
+//! The last pass over a plan: what operators that keep rows must save, and what scans need not
+//! fill.
 //!
 //! ```text
 //!   Project [1]        needs {1}
@@ -19,7 +20,7 @@ pub(crate) fn finish_query(query: &mut QueryPlan) {
     finish(&mut query.root, &needed);
 }
 
-/// Finishes a node of whose slots `needed` are read above it.
+/// Finishes a node; `needed` has its slots that are read above it.
 pub(crate) fn finish(node: &mut PlanNode, needed: &SlotSet) {
     let mut below = needed.clone();
     add_own_reads(node, &mut below);
@@ -81,7 +82,7 @@ fn finish_scan(scan: &mut ScanPlan, needed: &SlotSet) {
     scan.slots.retain(|(_, slot)| read.contains(*slot));
 }
 
-/// The slots that a node fills and that are in `needed`.
+/// The slots in `needed` that a node fills.
 fn filled_of(node: &PlanNode, needed: &SlotSet) -> Vec<Slot> {
     let mut filled = SlotSet::default();
     add_fills(node, &mut filled);

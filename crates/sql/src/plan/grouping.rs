@@ -12,12 +12,12 @@ use super::pool::{ItemKind, Pool};
 use super::{NodeKind, PlanNode, WindowPlan};
 
 impl Optimiser<'_> {
-    /// Plans a pool with the groups over it. Groups are streamed if one table's index gives their order:
-    /// an aggregate writes into the slots that it groups by, so only an input that fills all its slots
-    /// anew for each row may be streamed.
+    /// Plans a pool with the groups over it. Groups are streamed if an index of the only table
+    /// returns their order: an aggregate writes into the slots of its groups, so only an input that
+    /// fills all its slots again for each row may be streamed.
     ///
     /// # Errors
-    /// What planning of a subquery answers.
+    /// Errors of planning a subquery.
     pub(crate) fn plan_groups(
         &mut self,
         pool: &mut Pool,
@@ -43,7 +43,7 @@ impl Optimiser<'_> {
         Ok(Ordered { ordered: is_ordered, ..answer })
     }
 
-    /// `MIN(a)` and `MAX(a)` alone: the first row of an index that begins so.
+    /// `MIN(a)` and `MAX(a)` alone: the first row of an index on `a`.
     fn plan_end_of_index(&mut self, pool: &Pool, grouping: &Grouping) -> Result<Option<PlanNode>> {
         let [call] = grouping.aggregates.as_slice() else { return Ok(None) };
         let descending = match call.function {
@@ -86,7 +86,7 @@ fn is_not_null(operand: Expression) -> Expression {
     Expression { kind, ty: SqlType::boolean().not_null() }
 }
 
-/// Groups as the order of an index may give them: directions as `ORDER BY` wants them.
+/// Groups as the order of an index may return them: directions as `ORDER BY` wants them.
 fn group_order(grouping: &Grouping, order: &[SortKey]) -> Vec<SortKey> {
     let numbered = grouping.groups.iter().enumerate();
     let keys = numbered.map(|(number, (_, value))| {

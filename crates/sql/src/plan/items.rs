@@ -1,4 +1,4 @@
-//! One item of a pool behind what is bound already: its conditions, its ways, its node.
+//! Adding one item of a pool to those already bound: its conditions, its access paths, its node.
 //!
 //! ```text
 //!   bound {t}, item u, conditions u.a = t.a, u.b > 5
@@ -25,51 +25,52 @@ use super::selectivity::share_of_all;
 use super::visit::{SlotSet, reads};
 use super::{Access, JoinKind, NodeKind, PlanNode, ScanPlan};
 
-/// To put a row in a hash table.
+/// Inserting a row into a hash table.
 const BUILD: f64 = 1.2;
-/// To look a row up in a hash table.
+/// Looking a row up in a hash table.
 const PROBE: f64 = 0.4;
 
-/// Conditions that can be looked at once an item is there.
+/// Conditions that can be checked once an item is there.
 #[derive(Debug, Default)]
 pub(crate) struct Applicable {
     /// Those that read nothing else of the pool.
     pub own: Vec<Expression>,
-    /// Those that join it with what is bound.
+    /// Those that join it with the bound items.
     pub joining: Vec<Expression>,
 }
 
-/// How an item joins what is bound.
+/// How an item is joined with the bound ones.
 #[derive(Debug, Clone)]
 pub(crate) enum Method {
     /// Once for each row.
     Nested {
-        /// The way to a table's rows, if the item is one.
+        /// The access path, if the item is a table.
         candidate: Option<Arc<Candidate>>,
     },
     /// By a hash table.
     Hash,
 }
 
-/// An item's way with its price.
+/// A way of adding an item, with its price.
 #[derive(Debug, Clone)]
 pub(crate) struct Priced {
     /// How.
     pub method: Method,
-    /// Cost and rows of the whole, for `left` rows of what is bound.
+    /// Cost and rows of the whole, for `left` rows of the bound items.
     pub cost: f64,
     /// Rows that come out.
     pub rows: f64,
-    /// The order of the left side, or the one asked for if this comes first, is kept.
+    /// Whether the order is kept: that of the left side, or the requested one if this item comes
+    /// first.
     pub ordered: bool,
 }
 
-/// What is bound when an item is added.
+/// The state before an item is added.
 #[derive(Debug, Clone)]
 pub(crate) struct Bound {
     /// Slots of the pool that are filled.
     pub slots: SlotSet,
-    /// Rows so far; one and nothing bound at the beginning.
+    /// Rows so far; one if nothing is bound.
     pub rows: f64,
     /// Cost so far.
     pub cost: f64,
@@ -103,7 +104,7 @@ impl Pool {
     }
 }
 
-/// The sides of an equality as key of the left and of the right side of a join.
+/// The two sides of an equality as keys of the left and of the right side of a join.
 #[must_use]
 pub(crate) fn hash_key(
     condition: &Expression,
@@ -136,10 +137,10 @@ pub(crate) fn hash_key(
 }
 
 impl Optimiser<'_> {
-    /// The ways of an item, priced.
+    /// The ways of adding an item, priced.
     ///
     /// # Errors
-    /// What planning of a subquery answers.
+    /// Errors of planning a subquery.
     pub(crate) fn price(
         &mut self,
         pool: &Pool,
@@ -183,7 +184,7 @@ impl Optimiser<'_> {
         let mut all = applicable.own.clone();
         all.extend(applicable.joining.iter().cloned());
         let order = if bound.is_first { order } else { &[] };
-        // One item's order is that of the join only if no key is left to be compared behind it.
+        // One item's order is that of the join only if no key is left to be compared after it.
         let is_whole = pool.items.len() == 1
             || order.iter().all(|key| {
                 matches!(key.expression.kind, ExpressionKind::Slot(slot) if item.fills.contains(slot))
@@ -229,7 +230,7 @@ impl Optimiser<'_> {
             method: Method::Nested { candidate: None },
             cost: bound.cost + bound.rows.max(1.0) * probing(kind, nested_rows, nested_cost),
             rows,
-            // In front of everything else it gives no order to what comes behind it.
+            // In front of everything else, it gives the following items no order.
             ordered: !bound.is_first,
         }];
         if hash_parts(right, on, &bound.slots).is_some() {
@@ -241,7 +242,7 @@ impl Optimiser<'_> {
         Ok(found)
     }
 
-    /// Rows and cost of a pool that is priced for many paths: they are worked out the first time.
+    /// Rows and cost of a pool that is priced for many paths; computed at the first call.
     fn price_once(
         &mut self,
         known: &OnceCell<(f64, f64)>,
@@ -254,7 +255,7 @@ impl Optimiser<'_> {
         Ok(*known.get_or_init(|| price))
     }
 
-    /// The ways to a relation's rows.
+    /// The access paths to a relation's rows.
     pub(crate) fn ways(
         &mut self,
         id: RelationId,
@@ -305,7 +306,7 @@ impl Optimiser<'_> {
         matches!(item.kind, ItemKind::Relation(relation) if self.is_table(relation))
     }
 
-    /// Whether a relation's rows are worked out anew each time that it is opened.
+    /// Whether a relation's rows are computed again each time it is opened.
     fn is_costly(&self, relation: RelationId) -> bool {
         let source = &self.relations[relation.0].source;
         let is_once = matches!(self.planned[relation.0], Some(Planned::CommonTable { .. }));
@@ -320,10 +321,10 @@ impl Optimiser<'_> {
         matches!(self.relations[relation.0].source, RelationSource::Table(_))
     }
 
-    /// The plan of what is bound joined with an item.
+    /// The plan of the bound items joined with an item.
     ///
     /// # Errors
-    /// What planning of a subquery answers.
+    /// Errors of planning a subquery.
     pub(crate) fn join_item(
         &mut self,
         pool: &Pool,
@@ -403,7 +404,7 @@ impl Optimiser<'_> {
         Ok(PlanNode { rows, ..filter(joined, late) })
     }
 
-    /// The node that gives a relation's rows.
+    /// The node that returns a relation's rows.
     pub(crate) fn relation_node(
         &mut self,
         id: RelationId,
@@ -475,7 +476,7 @@ fn numbered(slots: &[Option<Slot>]) -> Vec<(u16, Slot)> {
     slots.iter().zip(0_u16..).filter_map(|(slot, number)| Some((number, (*slot)?))).collect()
 }
 
-/// Conditions with their conjuncts one by one.
+/// Splits conditions into their conjuncts.
 #[must_use]
 pub(crate) fn conjuncts(conditions: &[Expression]) -> Vec<Expression> {
     let mut found = Vec::with_capacity(conditions.len());
@@ -545,7 +546,7 @@ fn joined_rows(kind: JoinKind, left: f64, right: f64) -> f64 {
     }
 }
 
-/// What a look at the right side costs: semi and anti joins stop at the first match.
+/// The cost of a look at the right side: semi and anti joins stop at the first match.
 fn probing(kind: JoinKind, rows: f64, cost: f64) -> f64 {
     match kind {
         JoinKind::Semi | JoinKind::Anti if rows > 1.0 => cost / rows.sqrt(),
@@ -568,10 +569,10 @@ fn hash_pool(right: &Pool, on: &[Expression]) -> Pool {
     right.with_conditions(local)
 }
 
-/// Pairs of keys (left, right, whether NULL equals NULL), and the conditions that are no such pairs.
+/// Pairs of keys (left, right, whether NULL equals NULL), and the remaining conditions.
 type HashParts = (Vec<(Expression, Expression, bool)>, Vec<Expression>);
 
-/// Conditions as keys of a hash join, and those that are none.
+/// Splits conditions into keys of a hash join and the rest.
 fn keys_of(conditions: Vec<Expression>, bound: &SlotSet, right: &SlotSet) -> HashParts {
     let (mut keys, mut rest) = (Vec::new(), Vec::new());
     for condition in conditions {
@@ -583,7 +584,7 @@ fn keys_of(conditions: Vec<Expression>, bound: &SlotSet, right: &SlotSet) -> Has
     (keys, rest)
 }
 
-/// What a hash table of a join's right side needs; `None` if it is of no use.
+/// What a hash table of a join's right side needs; `None` if it is useless.
 fn hash_parts(right: &Pool, on: &[Expression], bound: &SlotSet) -> Option<HashParts> {
     if right.reads_any(bound) {
         return None;

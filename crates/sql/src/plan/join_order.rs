@@ -1,11 +1,11 @@
-//! In which order a pool's items are joined.
+//! The order in which a pool's items are joined.
 //!
 //! ```text
 //!   {t} ── {t,u} ── {t,u,v}      for each set of items the cheapest way to it, and the cheapest that
 //!   {u} ──/   \──── {t,u,w}      comes in the order asked for (dynamic programming, left-deep)
 //! ```
 //!
-//! Beyond [`MOST_EXACT`] items the cheapest next step is taken, one after the other.
+//! Beyond [`MOST_EXACT`] items, the search is greedy: it takes the cheapest next step.
 
 use crate::error::Result;
 use crate::expression::SortKey;
@@ -18,7 +18,7 @@ use super::visit::SlotSet;
 use super::{NodeKind, PlanNode};
 
 const MOST_EXACT: usize = 10;
-/// Nor is each set looked at if that takes more looks at conditions.
+/// The search over all sets is also given up if it needs to check more conditions than this.
 const MOST_EXACT_LOOKS: usize = 1 << 20;
 
 /// The steps to a set of items.
@@ -29,12 +29,12 @@ struct Path {
     ordered: bool,
 }
 
-/// A pool's plan, and whether its rows come in the order asked for.
+/// A pool's plan, and whether its rows come in the requested order.
 #[derive(Debug)]
 pub(crate) struct Ordered {
     /// The plan.
     pub node: PlanNode,
-    /// Whether it gives the order.
+    /// Whether it returns the order.
     pub ordered: bool,
 }
 
@@ -59,7 +59,7 @@ impl Path {
     }
 }
 
-/// The cheapest path to a set, and the cheapest in order.
+/// The cheapest path to a set, and the cheapest one in order.
 #[derive(Debug, Clone, Default)]
 struct Best {
     any: Option<Path>,
@@ -90,7 +90,7 @@ impl Optimiser<'_> {
     /// The plan of a pool.
     ///
     /// # Errors
-    /// What planning of a subquery answers.
+    /// Errors of planning a subquery.
     pub(crate) fn plan_pool(
         &mut self,
         pool: &Pool,
@@ -100,11 +100,11 @@ impl Optimiser<'_> {
         Ok(self.plan_ordered(pool, order, straight, None)?.node)
     }
 
-    /// The plan of a pool; the order asked for is given if that is cheaper than a sort. `limit`: so many
-    /// rows will be read.
+    /// The plan of a pool, in the requested order if that is cheaper than a sort. `limit`: only
+    /// this many rows will be read.
     ///
     /// # Errors
-    /// What planning of a subquery answers.
+    /// Errors of planning a subquery.
     pub(crate) fn plan_ordered(
         &mut self,
         pool: &Pool,
@@ -130,7 +130,7 @@ impl Optimiser<'_> {
     /// Rows and cost of a pool.
     ///
     /// # Errors
-    /// What planning of a subquery answers.
+    /// Errors of planning a subquery.
     pub(crate) fn price_pool(&mut self, pool: &Pool) -> Result<(f64, f64)> {
         nest(Recursion::Bind)?;
         if pool.items.is_empty()
@@ -237,20 +237,20 @@ impl Optimiser<'_> {
     }
 }
 
-/// Whether every set of a pool's items can be looked at.
+/// Whether the search can visit every set of a pool's items.
 fn is_small(pool: &Pool) -> bool {
     let items = pool.items.len();
     items <= MOST_EXACT && (items << items) * (1 + pool.conditions.len()) <= MOST_EXACT_LOOKS
 }
 
-/// Whether a condition joins an item with what is bound, or nothing is bound yet.
+/// Whether a condition joins an item with a bound one, or nothing is bound yet.
 fn is_connected(pool: &Pool, path: &Path, number: usize) -> bool {
     path.bound.is_first
         || !pool.applicable(&pool.items[number], &path.bound.slots).joining.is_empty()
         || !pool.items[number].depends.is_empty()
 }
 
-/// The cheaper of the path in order and the cheapest one with a sort behind it.
+/// The cheaper of the path in order and the cheapest path followed by a sort.
 fn choose(best: Best, order: &[SortKey], limit: Option<f64>) -> (Path, bool) {
     let Some(any) = best.any else { return (Path::start(), false) };
     let Some(ordered) = best.ordered.filter(|_| !order.is_empty()) else { return (any, false) };

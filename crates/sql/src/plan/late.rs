@@ -1,4 +1,5 @@
-//! Conditions with subqueries behind semi and anti joins, where that has them evaluated for fewer rows.
+//! Moves conditions with subqueries after semi and anti joins, where they are then evaluated for
+//! fewer rows.
 //!
 //! ```text
 //!   ps.qty > (SELECT SUM(…) WHERE … = ps.part)  AND  ps.part IN (SELECT id FROM part WHERE name LIKE 'forest%')
@@ -7,9 +8,9 @@
 //!   late         Filter(Semi(Scan ps; part), qty > (…))    a sum for each row of which the part is one of these
 //! ```
 //!
-//! A semi or anti join lets rows of its left side through as they are, so conditions on them may be asked before or
-//! behind it. The one goes first that turns away more rows for its cost (the rank of Hellerstein and Stonebraker's
-//! predicate migration).
+//! A semi or anti join passes rows of its left side on unchanged, so conditions on them may be
+//! evaluated before or after it. The one with the better ratio of rejected rows to cost goes first
+//! (the rank of Hellerstein and Stonebraker's predicate migration).
 
 use firn_api::rows::ReadMode;
 
@@ -20,12 +21,12 @@ use super::selectivity::share_of_all;
 use super::visit;
 use super::{JoinKind, NodeKind, PlanNode, SubqueryPlan};
 
-/// What a condition or a join does for each row that it is given.
+/// The effect of a condition or a join on each row.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Sieve {
-    /// The share of the rows that it lets through.
+    /// The share of the rows that pass.
     pub share: f64,
-    /// What it costs for one row.
+    /// The cost for one row.
     pub cost: f64,
 }
 
@@ -34,7 +35,7 @@ impl Sieve {
         (1.0 - self.share) / self.cost.max(f64::MIN_POSITIVE)
     }
 
-    /// A condition with subqueries that are asked for each row; `None` for others.
+    /// A condition with subqueries that are evaluated for each row; `None` for others.
     fn of(condition: &Expression, subqueries: &[SubqueryPlan]) -> Option<Sieve> {
         let mut cost = 0.0;
         for_each_subquery(condition, &mut |subquery| {
@@ -47,7 +48,7 @@ impl Sieve {
     }
 }
 
-/// Takes those conditions out of a join's left side that are to be asked behind the join.
+/// Removes from a join's left side the conditions that should be evaluated after the join.
 pub(crate) fn take_late(
     left: &mut PlanNode,
     join: Sieve,
@@ -66,7 +67,7 @@ fn take(
 ) {
     let before = taken.len();
     match &mut node.kind {
-        // What a locking read has asked decides what it locks.
+        // The conditions of a locking read decide what it locks.
         NodeKind::Scan(scan) if scan.mode == ReadMode::Consistent => {
             take_from(&mut scan.conditions, join, subqueries, taken);
         }
@@ -103,7 +104,7 @@ fn take_from(
     taken.extend(conditions.extract_if(.., is_late));
 }
 
-/// Calls `work` for the subqueries of an expression, not for those within them.
+/// Calls `work` for the subqueries of an expression, but not for those within them.
 fn for_each_subquery(expression: &Expression, work: &mut impl FnMut(&super::Subquery)) {
     if let ExpressionKind::Subquery(subquery) = &expression.kind {
         work(subquery);

@@ -10,8 +10,8 @@
 //!         Scan u  primary key, id = slot 2        fills slot 3 (n)
 //! ```
 //!
-//! A plan holds for every execution of the same statement with parameters of the same types, as long as
-//! the definitions that it was made from hold; it is shared between sessions and has no state.
+//! A plan is valid for every execution of the same statement with parameters of the same types,
+//! while the definitions that it was made from are valid. Sessions share it, and it has no state.
 
 mod access;
 mod changes;
@@ -80,31 +80,32 @@ pub struct PreparedPlan {
     pub common_tables: Vec<CommonTable>,
     /// Subqueries in expressions, by their numbers.
     pub subqueries: Vec<SubqueryPlan>,
-    /// For which definitions the plan holds.
+    /// The definitions for which the plan is valid.
     pub validity: Validity,
-    /// Whether foreign keys referred to a table that is written when the plan was made.
+    /// Whether foreign keys referred to a written table when the plan was made.
     pub writes_parents: bool,
-    /// Estimated cost, in rows touched; what classifies a statement as transactional or analytic.
+    /// Estimated cost, in rows touched; it classifies a statement as transactional or analytic.
     pub cost: f64,
-    /// Who is to run it, if a hint says so.
+    /// The executor, if a hint names one.
     pub executor: Option<Executor>,
-    /// What whoever runs it must be allowed to do.
+    /// The privileges that a user needs to run it.
     pub needs: Vec<PlanNeed>,
-    /// The tables and views that the statement names, those of views aside: what `LOCK TABLES` judges.
+    /// The tables and views that the statement names, without those inside views; `LOCK TABLES`
+    /// checks them.
     pub tables: Vec<NamedTable>,
     /// The tables and views whose definitions an execution relies on, ordered by their ids.
     pub locks: Vec<PlannedLock>,
     /// How long a query may run, from its hint.
     pub max_execution_time_ms: Option<u64>,
-    /// Whether the plan may be kept for the same text (nothing of a session is in it, and it says all that
-    /// the text does).
+    /// Whether the plan may be cached for the same text (it contains nothing of the session, and
+    /// expresses everything that the text says).
     pub is_cacheable: bool,
-    /// What its parameters have to be, so that it holds for them.
+    /// Conditions on its parameters under which it is valid.
     pub premises: Vec<Premise>,
-    /// Whether it may be run again after its transaction took it back: it sets no user variable, takes no
-    /// named lock and does not sleep.
+    /// Whether it may run again after a rollback of its transaction: it sets no user variable,
+    /// takes no named lock and does not sleep.
     pub is_repeatable: bool,
-    /// What a client is warned of when the statement is taken apart, whatever its rows are.
+    /// Warnings that the client gets when the statement is parsed, whatever its rows.
     pub conditions: Vec<Condition>,
 }
 
@@ -124,7 +125,7 @@ pub enum StatementPlan {
 /// A query with its result's columns.
 #[derive(Debug)]
 pub struct QueryPlan {
-    /// Where the rows come from.
+    /// The source of the rows.
     pub root: PlanNode,
     /// The result's columns, in order.
     pub columns: Vec<OutputColumn>,
@@ -135,13 +136,13 @@ pub struct QueryPlan {
 pub struct PlanNode {
     /// What it does.
     pub kind: NodeKind,
-    /// How many rows are expected.
+    /// The expected number of rows.
     pub rows: f64,
-    /// What it costs in all, its inputs included, in rows touched.
+    /// The total cost including the inputs, in rows touched.
     pub cost: f64,
 }
 
-/// What a part of a plan does.
+/// The operation of a part of a plan.
 #[derive(Debug)]
 pub enum NodeKind {
     /// One row without columns: `SELECT 1`.
@@ -157,23 +158,23 @@ pub enum NodeKind {
     },
     /// Rows of a table.
     Scan(Box<ScanPlan>),
-    /// Rows that are made up when they are read, such as those of `information_schema`.
+    /// Rows that are generated when they are read, such as those of `information_schema`.
     Virtual {
         /// Which table.
         table: Arc<dyn VirtualTable>,
-        /// Columns by number, and where they go.
+        /// Columns by number, and their slots.
         slots: Vec<(u16, Slot)>,
         /// Conditions `column = expression` that the table may use to do less.
         hints: Vec<(u16, Expression)>,
     },
-    /// Rows of a common table expression or derived table that is worked out once an execution.
+    /// Rows of a common table expression or derived table that is evaluated once per execution.
     CommonTable {
         /// Its number in [`PreparedPlan::common_tables`].
         number: usize,
-        /// Columns by number, and where they go.
+        /// Columns by number, and their slots.
         slots: Vec<(u16, Slot)>,
     },
-    /// Rows made of a document.
+    /// Rows made from a document.
     JsonTable {
         /// The document.
         document: Expression,
@@ -182,11 +183,11 @@ pub enum NodeKind {
         /// Where the columns go.
         slots: Vec<Slot>,
     },
-    /// A subquery in `FROM` that is run as part of this one: its output goes to slots.
+    /// A subquery in `FROM` that runs as part of this one: its output goes to slots.
     Derived {
         /// The query.
         query: Box<QueryPlan>,
-        /// Where its columns go; `None` for those that nobody reads.
+        /// The slots of its columns; `None` for columns that are not read.
         slots: Vec<Option<Slot>>,
         /// Whether it reads slots of tables to its left (`LATERAL`).
         lateral: bool,
@@ -195,7 +196,7 @@ pub enum NodeKind {
     Filter {
         /// Of these.
         input: Box<PlanNode>,
-        /// In the order in which they are to be looked at.
+        /// In the order in which they are evaluated.
         conditions: Vec<Expression>,
     },
     /// Computes expressions into slots.
@@ -218,7 +219,7 @@ pub enum NodeKind {
         /// Slots of the right side, which are NULL where nothing matches.
         right_slots: Vec<Slot>,
     },
-    /// The right side is put in a hash table, the left side is looked up in it.
+    /// The right side is put in a hash table, and rows of the left side are looked up in it.
     HashJoin {
         /// The side that is looked up.
         left: Box<PlanNode>,
@@ -226,7 +227,7 @@ pub enum NodeKind {
         right: Box<PlanNode>,
         /// Which rows come out.
         join: JoinKind,
-        /// Pairs that must be equal, of one type each (the binder has added casts).
+        /// Pairs that must be equal, each of one type (the binder has added casts).
         keys: Vec<(Expression, Expression)>,
         /// Whether NULL keys match each other (`<=>`), pair by pair.
         null_safe: Vec<bool>,
@@ -239,13 +240,13 @@ pub enum NodeKind {
     Aggregate {
         /// Of these rows.
         input: Box<PlanNode>,
-        /// By these, with the slots that their values go to.
+        /// The group expressions, and the slots of their values.
         groups: Vec<(Slot, Expression)>,
         /// Computing these.
         aggregates: Vec<AggregateCall>,
         /// Whether the input comes ordered by the groups.
         sorted: bool,
-        /// `WITH ROLLUP`; the slots say per group whether it is rolled up (`GROUPING`).
+        /// `WITH ROLLUP`; the slots say for each group whether it is rolled up (`GROUPING`).
         rollup: Option<Vec<Slot>>,
     },
     /// Window functions of one window.
@@ -258,18 +259,18 @@ pub enum NodeKind {
         keys: Vec<SortKey>,
         /// Slots that are read above.
         keep: Vec<Slot>,
-        /// Only so many from the beginning are wanted: `LIMIT` plus `OFFSET`.
+        /// Only this many rows from the beginning are wanted: `LIMIT` plus `OFFSET`.
         limit: Option<Expression>,
     },
     /// Some of the rows.
     Limit {
         /// Of these rows.
         input: Box<PlanNode>,
-        /// How many are left out.
+        /// How many rows are skipped.
         offset: Option<Expression>,
-        /// How many come out at most.
+        /// How many rows come out at most.
         count: Option<Expression>,
-        /// Count on to the end for `FOUND_ROWS()`.
+        /// Continue counting to the end for `FOUND_ROWS()`.
         count_all: bool,
     },
     /// Each combination of these slots once.
@@ -307,20 +308,20 @@ pub struct ScanPlan {
     pub direction: Direction,
     /// Which versions and locks.
     pub mode: ReadMode,
-    /// The columns by ordinal, and where they go.
+    /// The columns by ordinal, and their slots.
     pub slots: Vec<(u16, Slot)>,
-    /// Conditions on this table's slots and those filled before.
+    /// Conditions on this table's slots and on those filled earlier.
     pub conditions: Vec<Expression>,
-    /// Where the primary key's bytes go (as [`crate::types::Datum::Text`]), if the statement changes the
-    /// row.
+    /// The slot for the primary key's bytes (as [`crate::types::Datum::Text`]), if the statement
+    /// changes the row.
     pub row_key: Option<Slot>,
-    /// Where the row's bytes go, if the statement changes the row.
+    /// The slot for the row's bytes, if the statement changes the row.
     pub row_payload: Option<Slot>,
     /// The rows come from the index alone.
     pub covered: bool,
 }
 
-/// The way to a table's rows.
+/// The access path to a table's rows.
 #[derive(Debug, Clone)]
 pub enum Access {
     /// All, in the order of an index (`None`: the clustered one).
@@ -328,22 +329,22 @@ pub enum Access {
         /// Its number in the definition.
         index: Option<usize>,
     },
-    /// One row: all columns of a unique key are given, none of them NULL.
+    /// One row: the values of all columns of a unique key are known, and none is NULL.
     Point {
         /// Its number in the definition; `None`: the clustered one.
         index: Option<usize>,
-        /// Values, cast to the columns' types exactly, in the order of the index's parts.
+        /// Values, cast exactly to the columns' types, in the order of the index's parts.
         key: Vec<Expression>,
     },
-    /// Ranges of an index, in its order; they do not overlap if the keys are as they are at run time
-    /// (the executor sorts and merges them).
+    /// Ranges of an index, in its order. At run time they do not overlap: the executor sorts and
+    /// merges them.
     Ranges {
         /// Its number in the definition; `None`: the clustered one.
         index: Option<usize>,
         /// At least one.
         ranges: Vec<RangePlan>,
     },
-    /// Rows that any of these finds, each once (index merge).
+    /// Rows found by any of these, each once (index merge).
     Union(Vec<Access>),
 }
 
@@ -365,26 +366,26 @@ pub struct RangePlan {
 pub struct SubqueryPlan {
     /// The query.
     pub query: QueryPlan,
-    /// Slots of outer queries that it reads; the answer is kept while they do not change, and once for all
-    /// if there are none.
+    /// Slots of outer queries that it reads. The result is kept while they do not change, and for
+    /// the whole execution if there are none.
     pub outer_slots: Vec<Slot>,
 }
 
 /// A common table expression.
 #[derive(Debug)]
 pub struct CommonTable {
-    /// The query, or the part of a recursive one that begins.
+    /// The query, or the initial part of a recursive one.
     pub query: QueryPlan,
-    /// The part that is repeated with the rows that it gave last; reads them as a `CommonTable` node of
-    /// this number.
+    /// The part that is repeated with the rows of its last run; it reads them as a `CommonTable`
+    /// node of this number.
     pub recursive: Option<QueryPlan>,
-    /// Of a recursive one: how many rows end it, and how many of them are left out.
+    /// Of a recursive one: the number of rows that ends it, and how many of them are skipped.
     pub limit: Option<(Expression, Option<Expression>)>,
     /// `UNION DISTINCT` between the steps of a recursive one.
     pub distinct: bool,
     /// The types of its columns.
     pub types: Vec<SqlType>,
-    /// Slots of outer queries that it reads: it is worked out anew when they change.
+    /// Slots of outer queries that it reads: it is evaluated again when they change.
     pub outer_slots: Vec<Slot>,
 }
 

@@ -1,4 +1,4 @@
-//! What NULL does to conditions: where an outer join is an inner join after all.
+//! The effect of NULL on conditions: where an outer join is in fact an inner join.
 //!
 //! ```text
 //!   t LEFT JOIN u ON u.x = t.x WHERE u.y > 3      u.y NULL ⇒ not true: an inner join

@@ -19,23 +19,24 @@ use super::{CommonTable, NodeKind, PlanNode, QueryPlan, SubqueryPlan};
 
 /// Plans what was bound.
 pub(crate) struct Optimiser<'a> {
-    /// What the statement is planned with.
+    /// The context for planning the statement.
     pub context: &'a PlanContext<'a>,
     /// The table references of the statement.
     pub relations: Vec<Relation>,
-    /// By number of a table reference: how its rows are worked out, if it is a query.
+    /// By number of a table reference: how its rows are computed, if it is a query.
     pub planned: Vec<Option<Planned>>,
-    /// What is worked out once; `None` while one is being planned.
+    /// What is evaluated once; `None` while it is being planned.
     pub common_tables: Vec<Option<CommonTable>>,
-    /// By number of a common table as it was bound: its number here, and how many rows are expected.
+    /// By number of a bound common table: its number here, and the expected number of rows.
     pub common_numbers: Vec<(usize, f64)>,
-    /// What recursive common tables begin with whose steps are not planned yet, the innermost last.
+    /// The initial queries of recursive common tables whose steps are not planned yet, the
+    /// innermost last.
     pub seeds: Vec<QueryPlan>,
     /// Subqueries in expressions.
     pub subqueries: Vec<SubqueryPlan>,
 }
 
-/// How the rows of a query in `FROM` are worked out.
+/// How the rows of a query in `FROM` are computed.
 pub(crate) enum Planned {
     /// As part of the query around it.
     Query(Box<QueryPlan>),
@@ -43,7 +44,7 @@ pub(crate) enum Planned {
     CommonTable {
         /// Its number.
         number: usize,
-        /// How many rows are expected.
+        /// The expected number of rows.
         rows: f64,
     },
 }
@@ -92,7 +93,7 @@ impl<'a> Optimiser<'a> {
     /// Plans a query.
     ///
     /// # Errors
-    /// 1235 for what cannot be done.
+    /// 1235 for unsupported features.
     pub(crate) fn plan_query(&mut self, query: Query) -> Result<QueryPlan> {
         nest(Recursion::Bind)?;
         self.context.watch.step()?;
@@ -143,7 +144,7 @@ impl<'a> Optimiser<'a> {
         Some(limit + query.offset.as_ref().and_then(value).unwrap_or(0.0))
     }
 
-    /// Plans a block up to its `ORDER BY`, which the answer says it gives or not.
+    /// Plans a block up to its `ORDER BY`; returns whether the plan already has that order.
     fn plan_block(
         &mut self,
         block: Block,

@@ -1,4 +1,4 @@
-//! Joins taken apart into what may be put in any order.
+//! Joins taken apart into items that can be joined in any order.
 //!
 //! ```text
 //!   (t JOIN u ON t.a = u.a) LEFT JOIN v ON v.b = u.b WHERE t.c = 5
@@ -8,9 +8,10 @@
 //!   equalities  {t.a, u.a}
 //! ```
 //!
-//! Inner joins of a level make one pool with their conditions. An outer, semi or anti join is an item of
-//! its left side's pool, to be placed anywhere behind what its `ON` reads; its right side is a pool of its
-//! own. Columns that must be equal make a class: whoever comes later is compared with one that is there.
+//! The inner joins of a level make one pool with their conditions. An outer, semi or anti join is
+//! an item of its left side's pool, which may come anywhere after what its `ON` reads; its right
+//! side is a separate pool. Columns that must be equal form a class: each later column is compared
+//! with one that is already there.
 
 use std::cell::OnceCell;
 use std::rc::Rc;
@@ -32,7 +33,7 @@ use super::visit::{SlotSet, reads, reads_of};
 pub(crate) struct Pool {
     /// What is joined.
     pub items: Vec<Item>,
-    /// What must be true, equalities of classes left out.
+    /// The conditions, without the equalities of classes.
     pub conditions: Vec<Expression>,
     /// Columns that must be equal.
     pub classes: Vec<EqualityClass>,
@@ -40,21 +41,21 @@ pub(crate) struct Pool {
     pub fills: SlotSet,
 }
 
-/// Something to be joined.
+/// An item of a join.
 #[derive(Debug, Clone)]
 pub(crate) struct Item {
     /// What it is.
     pub kind: ItemKind,
     /// What it fills.
     pub fills: SlotSet,
-    /// What it reads and does not fill itself.
+    /// The slots it reads but does not fill.
     pub depends: SlotSet,
-    /// What its right side costs.
+    /// The cost of its right side.
     pub prices: Rc<Prices>,
 }
 
-/// Rows and cost of an item's right side, which do not depend on what stands before it. Copies of
-/// the item share them: otherwise a join inside a join would be priced again for each path to the
+/// Rows and cost of an item's right side, which do not depend on what comes before it. Copies of
+/// the item share them; otherwise a join inside a join would be priced again for each path to the
 /// outer one.
 #[derive(Debug, Default)]
 pub(crate) struct Prices {
@@ -87,22 +88,22 @@ pub(crate) enum ItemKind {
     },
 }
 
-/// Columns that must be equal, and perhaps equal to something known before.
+/// Columns that must be equal, and possibly equal to a value known earlier.
 #[derive(Debug, Clone)]
 pub(crate) struct EqualityClass {
     /// The columns.
     pub members: Vec<(Slot, SqlType)>,
-    /// What they are compared as.
+    /// The type of comparison.
     pub kind: ComparisonKind,
-    /// What they are equal to.
+    /// The value that they are equal to.
     pub constant: Option<Expression>,
 }
 
-/// What relations fill, as the pool asks for it.
+/// The slots that relations fill.
 pub(crate) trait Fills {
     /// The slots of a relation.
     fn fills(&self, relation: RelationId) -> SlotSet;
-    /// What a relation reads itself (`LATERAL`).
+    /// The slots that a relation reads itself (`LATERAL`).
     fn depends(&self, relation: RelationId) -> SlotSet;
 }
 
@@ -128,7 +129,7 @@ impl Pool {
         pool
     }
 
-    /// Whether anything in it reads one of these slots.
+    /// Whether anything in the pool reads one of these slots.
     #[must_use]
     pub(crate) fn reads_any(&self, slots: &SlotSet) -> bool {
         let constants = self.classes.iter().filter_map(|class| class.constant.as_ref());
@@ -136,7 +137,7 @@ impl Pool {
             || self.conditions.iter().chain(constants).any(|one| !reads(one).is_disjoint(slots))
     }
 
-    /// Adds a condition, its conjuncts one by one.
+    /// Adds a condition, split into its conjuncts.
     pub(crate) fn add_condition(&mut self, condition: Expression) {
         match condition.kind {
             ExpressionKind::And(list) => list.into_iter().for_each(|one| self.add_condition(one)),
@@ -200,7 +201,8 @@ impl Pool {
         self.items.push(item);
     }
 
-    /// Adds what disjunctions over several relations say of one, or in all their branches.
+    /// Adds what disjunctions over several relations imply for one relation, and what all their
+    /// branches have in common.
     fn split_disjunctions(&mut self) {
         for condition in std::mem::take(&mut self.conditions) {
             let is_of_several = |one: &Expression| {
@@ -223,7 +225,7 @@ impl Pool {
             let implied: Vec<_> = relations.collect();
             self.conditions.extend(common);
             for one in disjunction.into_condition().into_iter().chain(implied) {
-                // A pool that gets more conditions has been through this.
+                // A pool that gets more conditions has already been through this.
                 if !self.conditions.iter().any(|other| same_expression(&one, other)) {
                     self.conditions.push(one);
                 }
@@ -262,7 +264,7 @@ impl Pool {
         condition: Expression,
         rest: &mut Vec<Expression>,
     ) {
-        // A column equals itself unless it is NULL: that is left to be looked at.
+        // A column equals itself unless it is NULL: that still has to be checked.
         if matches!(&equality.right, Side::Column(slot, _) if *slot == equality.left.0) {
             rest.push(condition);
             return;
@@ -307,7 +309,7 @@ impl Pool {
         }
     }
 
-    /// A class of one column and one value is a condition like others.
+    /// A class of one column and one value becomes an ordinary condition.
     fn release_small_classes(&mut self) {
         for class in std::mem::take(&mut self.classes) {
             match (&class.members[..], &class.constant) {
@@ -322,7 +324,7 @@ impl Pool {
     }
 }
 
-/// What a tree's relations fill.
+/// The slots that a tree's relations fill.
 #[must_use]
 pub(crate) fn fills_of(tree: &JoinTree, relations: &dyn Fills) -> SlotSet {
     let mut fills = SlotSet::default();
@@ -331,7 +333,7 @@ pub(crate) fn fills_of(tree: &JoinTree, relations: &dyn Fills) -> SlotSet {
 }
 
 impl EqualityClass {
-    /// The conditions by which the class binds what `item` fills to what is `bound` already.
+    /// The conditions by which the class joins what `item` fills with what is already `bound`.
     pub(crate) fn conditions_for(
         &self,
         item: &SlotSet,
@@ -368,7 +370,7 @@ fn equal(slot: Slot, ty: SqlType, other: Expression, kind: &ComparisonKind) -> E
     }
 }
 
-/// `column = column` or `column = something known`.
+/// `column = column` or `column = known value`.
 struct Equality {
     left: (Slot, SqlType),
     right: Side,

@@ -1,4 +1,4 @@
-//! What a condition says of one column of a table, in a form that an index can use.
+//! What a condition says about a column, in a form that an index can use.
 //!
 //! ```text
 //!   a = 5            Equal(5)            a IN (1, 2)      In [1, 2]
@@ -6,9 +6,9 @@
 //!   a = 1 OR a > 7   Or [[Equal], [Range]]
 //! ```
 //!
-//! A predicate may say less than its condition (`is_exact` is false then): the condition stays to be
-//! looked at. It never says more. Values keep their types: the executor finds their place among those
-//! that the column can hold.
+//! A predicate may be weaker than its condition (`is_exact` is then false): the condition still has
+//! to be checked. It is never stronger. Values keep their types: the executor finds their place
+//! among the values of the column.
 
 use firn_format::value::CollationId;
 
@@ -18,14 +18,14 @@ use crate::types::{ComparisonKind, Datum, SqlType};
 use super::comparisons::index_order;
 use super::visit::{SlotSet, reads};
 
-/// What a condition says of a column.
+/// What a condition says about a column.
 #[derive(Debug, Clone)]
 pub(crate) struct Predicate {
     /// The column's slot.
     pub slot: Slot,
     /// What it says.
     pub test: ColumnTest,
-    /// It says all that the condition says.
+    /// It is equivalent to the condition.
     pub is_exact: bool,
 }
 
@@ -43,18 +43,18 @@ pub(crate) enum ColumnTest {
     In(Vec<Expression>),
     /// Between bounds.
     Range {
-        /// From here, and whether this is part of it.
+        /// The lower bound, and whether it is included.
         lower: Option<(Expression, bool)>,
-        /// To here, and whether this is part of it.
+        /// The upper bound, and whether it is included.
         upper: Option<(Expression, bool)>,
     },
 }
 
-/// The columns of a relation that an index may be used for, with their types.
+/// The columns of a relation for which an index may be used, with their types.
 pub(crate) struct Columns<'a> {
     /// Slot and type of each column that is read.
     pub slots: &'a [(Slot, &'a SqlType)],
-    /// What is known before a row of the relation is looked for.
+    /// The slots known before a row of the relation is looked up.
     pub own: &'a SlotSet,
 }
 
@@ -69,7 +69,7 @@ impl Columns<'_> {
             && !crate::expression::volatility::is_row_dependent(expression)
     }
 
-    /// What a condition says of a column, if an index can use it.
+    /// What a condition says about a column, if an index can use it.
     #[must_use]
     pub(crate) fn predicate(&self, condition: &Expression) -> Option<Predicate> {
         match &condition.kind {
@@ -184,10 +184,11 @@ impl Columns<'_> {
     }
 }
 
-/// Bounds of the texts that begin with a prefix, as their collation orders them; `None` if there are none.
+/// Bounds of the texts that begin with a prefix, in the order of their collation; `None` if there
+/// are none.
 ///
-/// A collation that pads with spaces has `abc⇥` before `abc`: the lower bound is then a character shorter.
-/// Only Unicode has a greatest character that stands behind all continuations.
+/// A collation that pads with spaces sorts `abc⇥` before `abc`: the lower bound is then one
+/// character shorter. Only Unicode has a greatest character that sorts after all continuations.
 fn like_bounds(
     prefix: &str,
     is_whole: bool,

@@ -1,4 +1,4 @@
-//! What parameters have to be for a plan to hold.
+//! Conditions on parameters under which a plan is valid.
 //!
 //! ```text
 //!   SELECT … WHERE date_column = ?        planned for 20240229, a date
@@ -10,7 +10,7 @@ use crate::types::{Datum, EvaluationContext, cast};
 use super::PreparedPlan;
 
 impl PreparedPlan {
-    /// Whether the plan holds for values of its parameters.
+    /// Whether the plan is valid for these values of its parameters.
     #[must_use]
     pub fn holds_for(&self, values: &[Datum], context: &EvaluationContext) -> bool {
         self.premises.iter().all(|premise| {

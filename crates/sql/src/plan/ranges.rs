@@ -1,4 +1,4 @@
-//! Ranges of an index from conditions on its columns.
+//! Ranges of an index, from conditions on its columns.
 //!
 //! ```text
 //!   index (a, b, c)
@@ -13,7 +13,7 @@ use crate::expression::{Expression, ExpressionKind, Slot};
 use super::RangePlan;
 use super::predicates::{ColumnTest, Columns, Predicate};
 
-/// More ranges than this are not made of one index.
+/// The most ranges made from one index.
 const MOST_RANGES: usize = 512;
 
 /// Ranges of an index.
@@ -21,11 +21,11 @@ const MOST_RANGES: usize = 512;
 pub(crate) struct IndexRanges {
     /// The ranges.
     pub ranges: Vec<RangePlan>,
-    /// Which conditions need not be looked at again.
+    /// The conditions that need not be checked again.
     pub consumed: Vec<usize>,
     /// How many parts of each range are equal to something, at least.
     pub equal_parts: usize,
-    /// The part behind those has bounds, in all ranges.
+    /// The part after those has bounds, in all ranges.
     pub is_bounded: bool,
     /// Every range has a value, not NULL, for every part.
     pub is_point: bool,
@@ -33,18 +33,19 @@ pub(crate) struct IndexRanges {
     pub fixed: Vec<Slot>,
 }
 
-/// An index's columns as slots; `None` for those that nobody reads, so that nothing is asked of them.
+/// An index's columns as slots; `None` for columns that are not read, so that no condition is on
+/// them.
 pub(crate) type PartSlots = Vec<Option<Slot>>;
 
-/// A condition with its number, as long as a predicate on a column was found in it.
+/// A condition with its number, if it gave a predicate on a column.
 #[derive(Debug, Clone)]
 struct Numbered {
     number: usize,
     predicate: Predicate,
 }
 
-/// Ranges of `index` that hold all rows for which `conditions` are true; `None` if they say nothing of the
-/// index's first column.
+/// Ranges of `index` that hold all rows for which `conditions` are true; `None` if they say nothing
+/// about the index's first column.
 #[must_use]
 pub(crate) fn ranges_of(
     index: &IndexModel,
@@ -76,7 +77,7 @@ pub(crate) fn ranges_of(
         .reduce(|best, other| if depth(&other) > depth(&best) { other } else { best })
 }
 
-/// The ranges of each side of an `OR`, each together with the conditions beside it.
+/// The ranges of each side of an `OR`, each combined with the conditions beside it.
 fn from_or(
     index: &IndexModel,
     parts: &PartSlots,

@@ -1,5 +1,4 @@
-//! How many rows conditions leave, from statistics where there are any and from rules of thumb where
-//! there are none.
+//! How many rows conditions leave: from statistics if there are any, otherwise by rules of thumb.
 
 use crate::catalog::model::{IndexModel, TableModel};
 use crate::catalog::statistics::ValueRange;
@@ -15,16 +14,16 @@ const ONE_BOUND: f64 = 1.0 / 3.0;
 const TWO_BOUNDS: f64 = 1.0 / 9.0;
 const UNKNOWN: f64 = 0.5;
 
-/// A table has at least so many rows as far as plans go: they are kept while tables grow, and what is
-/// best for an empty table is bad soon.
+/// The least number of rows that plans assume for a table. Plans are cached while tables grow, and
+/// the best plan for an empty table soon becomes a bad one.
 const FEWEST_ROWS: f64 = 100.0;
 
-/// How many rows plans take a table to have.
+/// The number of rows that plans assume for a table.
 pub(crate) fn rows_of(table: &TableModel) -> f64 {
     table.statistics.rows().max(FEWEST_ROWS)
 }
 
-/// How many values plans take the first columns of an index to have.
+/// The number of distinct values that plans assume for the first columns of an index.
 fn distinct_of(table: &TableModel, index: &IndexModel, parts: usize) -> f64 {
     if table.statistics.rows() >= FEWEST_ROWS {
         return table.statistics.distinct(index.number, parts).max(1.0);
@@ -172,7 +171,7 @@ impl Estimator<'_> {
         each.sum::<f64>().clamp(1.0_f64.min(rows), rows)
     }
 
-    /// The share of the rows in an index's ranges for which the conditions beside it hold.
+    /// The share of the rows in an index's ranges for which the remaining conditions hold.
     #[must_use]
     pub(crate) fn rest_share(
         &self,
@@ -203,7 +202,7 @@ fn ordinal_of(slots: &[Option<Slot>], slot: Slot) -> Option<u16> {
     slots.iter().position(|other| *other == Some(slot)).and_then(|place| u16::try_from(place).ok())
 }
 
-/// How many values a column has, if an index tells; ten otherwise.
+/// How many values a column has, if an index knows; ten otherwise.
 fn distinct_of_column(table: &TableModel, ordinal: u16) -> f64 {
     let first =
         |index: &&IndexModel| index.parts.first().is_some_and(|part| part.ordinal == ordinal);
@@ -212,7 +211,7 @@ fn distinct_of_column(table: &TableModel, ordinal: u16) -> f64 {
     if most > 0.0 { most.max(1.0) } else { 1.0 / EQUAL }
 }
 
-/// The share of rows for which a condition holds of which nothing is known.
+/// The share of rows for which a condition holds if nothing is known about it.
 #[must_use]
 pub(crate) fn share_of_all(condition: &Expression) -> f64 {
     match &condition.kind {

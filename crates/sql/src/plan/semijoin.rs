@@ -17,10 +17,11 @@ use super::visit::{SlotSet, reads};
 use super::{JoinKind, NodeKind, PlanNode};
 
 impl Optimiser<'_> {
-    /// The pool with those semi joins turned into joins with distinct values for which that is cheaper.
+    /// The pool in which semi joins are replaced by joins with distinct values where that is
+    /// cheaper.
     ///
     /// # Errors
-    /// What planning of a subquery answers.
+    /// Errors of planning a subquery.
     pub(crate) fn turn_semijoins(&mut self, mut pool: Pool) -> Result<Pool> {
         let is_semi =
             |item: &Item| matches!(item.kind, ItemKind::Join { kind: JoinKind::Semi, .. });
@@ -46,7 +47,7 @@ impl Optimiser<'_> {
     /// The distinct values of a pool's columns.
     ///
     /// # Errors
-    /// What planning of a subquery answers.
+    /// Errors of planning a subquery.
     pub(crate) fn distinct_node(
         &mut self,
         right: &Pool,
@@ -60,7 +61,7 @@ impl Optimiser<'_> {
     }
 }
 
-/// The pool with one semi join turned, if it is of equalities with columns only.
+/// The pool with one semi join replaced, if it has only equalities with columns.
 fn turned(pool: &Pool, number: usize) -> Option<Pool> {
     let ItemKind::Join { right, on, .. } = &pool.items[number].kind else { return None };
     if right.reads_any(&pool.fills.difference(&right.fills)) {

@@ -2,20 +2,20 @@
 
 use super::{Access, NodeKind, PlanNode, PreparedPlan, QueryPlan, ScanPlan, StatementPlan};
 
-/// Counts of a plan's parts, in the words of MySQL's status counters.
+/// Counts of a plan's parts, named as in MySQL's status counters.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct PlanShape {
     /// Joins, and single tables, whose first table is read whole.
     pub scans: u64,
     /// Joins, and single tables, that read ranges of an index of the first table.
     pub ranges: u64,
-    /// Tables that a join reads whole for what came before.
+    /// Tables that a join reads whole for each earlier row.
     pub full_joins: u64,
-    /// Tables of which a join reads ranges of an index for what came before.
+    /// Tables of which a join reads index ranges for each earlier row.
     pub range_joins: u64,
-    /// Sorts of what is read whole.
+    /// Sorts of rows from whole tables.
     pub sorted_scans: u64,
-    /// Sorts of what comes from ranges or look-ups.
+    /// Sorts of rows from ranges or look-ups.
     pub sorted_ranges: u64,
     /// Tables that exist while the statement runs.
     pub temporary_tables: u64,

@@ -1,4 +1,4 @@
-//! Whole statements: their parts in the order in which they were bound, then what they do.
+//! Whole statements: their parts in the order in which they were bound, then the statement itself.
 
 use crate::error::Result;
 use crate::expression::{Expression, Slot, SortKey};
@@ -16,13 +16,13 @@ use super::{
     StatementPlan, SubqueryPlan, WriteTarget,
 };
 
-/// How much more rows a recursive common table is expected to have than it begins with.
+/// The assumed growth of a recursive common table over its initial rows.
 const RECURSIVE_GROWTH: f64 = 10.0;
 
 /// Plans what was bound.
 ///
 /// # Errors
-/// 1235 for what cannot be done, and what a [`crate::watch::Watch`] answers.
+/// 1235 for unsupported features, and errors of [`crate::watch::Watch`].
 pub fn plan_bound(bound: BoundStatement, context: &PlanContext<'_>) -> Result<PreparedPlan> {
     let validity = Validity::of(&bound);
     let mut optimiser = Optimiser::new(context, bound.relations);
@@ -102,14 +102,14 @@ impl Optimiser<'_> {
         Ok(())
     }
 
-    /// Plans a query to its end.
+    /// Plans a query and finishes the plan.
     fn plan_finished(&mut self, query: Query) -> Result<QueryPlan> {
         let mut plan = self.plan_query(query)?;
         finish_query(&mut plan);
         Ok(plan)
     }
 
-    /// Makes a query one that is worked out once; answers its number.
+    /// Makes a query one that is evaluated once; returns its number.
     pub(crate) fn add_common_table(&mut self, query: QueryPlan) -> usize {
         let types = query.columns.iter().map(|column| column.value.ty.clone()).collect();
         let outer_slots = outer_slots(&query);
@@ -126,7 +126,7 @@ impl Optimiser<'_> {
 
     fn plan_insert(&mut self, insert: BoundInsert) -> Result<InsertPlan> {
         let width = match insert.columns.len() {
-            // Rows without values are all of defaults.
+            // Rows without values consist of defaults.
             0 => insert.source.columns.len(),
             width => width,
         };
@@ -153,7 +153,7 @@ impl Optimiser<'_> {
         })
     }
 
-    /// Plans the rows that a statement writes to.
+    /// Plans the rows that a statement writes.
     pub(crate) fn plan_source(
         &mut self,
         block: Block,

@@ -1,4 +1,4 @@
-//! For how long a plan holds: as long as the tables stay as they are that it was made from.
+//! How long a plan is valid: as long as its tables stay as they were when it was made.
 //!
 //! ```text
 //!   node's definitions   17 ──── 18: another session's temporary table ──── 19: ALTER of a table of the plan
@@ -8,9 +8,9 @@
 //!   asked at 19          a table has another version: planned again
 //! ```
 //!
-//! Invariant: the version is read before the tables are looked at, and a look-up of a table waits while
-//! a change of it commits. So a plan that was found to hold at a version has the definitions of that
-//! version, whatever happens meanwhile.
+//! Invariant: the version is read before the tables are looked at, and a look-up of a table waits
+//! while a change of the table commits. A plan found valid at a version therefore has the
+//! definitions of that version, whatever happens meanwhile.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -21,25 +21,27 @@ use crate::logical::BoundStatement;
 
 use super::{PlannedLock, PreparedPlan};
 
-/// Up to which version of the node's definitions a plan holds.
+/// The version of the node's definitions up to which a plan is valid.
 #[derive(Debug)]
 pub struct Validity {
     version: AtomicU64,
-    /// Whether the versions of its tables say all; otherwise the plan holds for one version of the node.
+    /// Whether the versions of its tables decide alone; otherwise the plan is valid for one version
+    /// of the node.
     by_table: bool,
 }
 
 impl Validity {
-    /// A plan that holds for one version of the node's definitions.
+    /// A plan that is valid for one version of the node's definitions.
     #[must_use]
     pub fn at(version: u64) -> Validity {
         Validity { version: AtomicU64::new(version), by_table: false }
     }
 
-    /// What a plan of a bound statement holds for. It depends on more than its tables' versions where
-    /// it names temporary tables, whose versions its locks do not have, or tables that are made up,
-    /// which a stored table of the name would hide; and where foreign keys lead from or to a table that
-    /// it writes, so that its locks depend on tables that it does not name.
+    /// The validity of a bound statement's plan. It depends on more than its tables' versions in
+    /// two cases. First, if it names temporary tables, whose versions its locks do not have, or
+    /// virtual tables, which a stored table of the same name would hide. Second, if foreign keys
+    /// lead from or to a table that it writes, so that its locks depend on tables that it does not
+    /// name.
     pub(super) fn of(bound: &BoundStatement) -> Validity {
         let has_all_parents =
             |lock: &PlannedLock| !lock.writes || lock.model.foreign_keys.is_empty();
@@ -50,7 +52,7 @@ impl Validity {
         Validity { version: AtomicU64::new(bound.definitions_version), by_table }
     }
 
-    /// The last version at which the plan was found to hold.
+    /// The last version at which the plan was found valid.
     #[must_use]
     #[inline]
     pub fn version(&self) -> u64 {
@@ -59,8 +61,8 @@ impl Validity {
 }
 
 impl PreparedPlan {
-    /// Whether the plan holds with the definitions as they are now. Costs a comparison unless a
-    /// definition has changed since it was last asked.
+    /// Whether the plan is valid with the current definitions. Costs a comparison unless a
+    /// definition has changed since the last call.
     #[must_use]
     #[inline]
     pub fn holds_in(&self, catalog: &Catalog) -> bool {
@@ -89,8 +91,8 @@ impl PreparedPlan {
 }
 
 impl PlannedLock {
-    /// Whether the table still has the definition that the plan was made from. Waits while a change of
-    /// it commits.
+    /// Whether the table still has the definition that the plan was made from. Waits while a change
+    /// of the table commits.
     #[must_use]
     pub fn is_unchanged(&self, catalog: &Catalog) -> bool {
         let planned = self.model.table.definition().schema_version;

@@ -1,11 +1,11 @@
-//! Conditions that spare a virtual table work.
+//! Conditions that save a virtual table work.
 
 use crate::catalog::virtual_table::VirtualTable;
 use crate::expression::{CompareOperator, Expression, ExpressionKind, Slot};
 
 use super::visit::reads;
 
-/// Conditions `column = value` on hinted columns; they are looked at again behind the table.
+/// Conditions `column = value` on hinted columns; they are checked again above the table.
 #[must_use]
 pub(crate) fn hints(
     table: &dyn VirtualTable,

@@ -1,4 +1,4 @@
-//! Walks over plans: which slots they read, which they fill. Those over expressions are here as well.
+//! Traversals of plans: the slots they read and fill. Those of expressions are re-exported here.
 //!
 //! ```text
 //!   NestedLoop(Scan t → 1 2, Scan u → 3)      fills {1, 2, 3}
@@ -97,7 +97,7 @@ fn add_range_reads(range: &RangePlan, into: &mut SlotSet) {
     }
 }
 
-/// Calls `visit` for each input of a node that is a node.
+/// Calls `visit` for each input of a node that is itself a node.
 pub fn for_each_input<'a>(node: &'a PlanNode, visit: &mut dyn FnMut(&'a PlanNode)) {
     match &node.kind {
         NodeKind::Filter { input, .. }

@@ -9,7 +9,7 @@ use super::visit::reads_of;
 use super::{DuplicatePolicy, PlanNode, QueryPlan, RowCheck, StatementPlan, WriteTarget};
 
 impl StatementPlan {
-    /// The tables that the statement writes to, cascades aside.
+    /// The tables that the statement writes, without cascades.
     pub fn written(&self) -> impl Iterator<Item = &Arc<TableModel>> {
         let (inserted, targets) = match self {
             StatementPlan::Query(_) => (None, &[][..]),
@@ -26,30 +26,30 @@ impl StatementPlan {
 pub struct InsertPlan {
     /// Into which table.
     pub table: Arc<TableModel>,
-    /// The columns that values are given for, by ordinal.
+    /// The columns that get values, by ordinal.
     pub columns: Vec<u16>,
-    /// The rows; each output column goes to the column of the same place. A `DEFAULT` in a row stands
-    /// there as [`crate::expression::ExpressionKind::Unresolved`] named `DEFAULT`.
+    /// The rows; each output column goes to the column of the same place. A `DEFAULT` in a row is
+    /// [`crate::expression::ExpressionKind::Unresolved`] with the name `DEFAULT`.
     pub source: QueryPlan,
-    /// What happens if a unique key is taken.
+    /// The action for a duplicate key.
     pub duplicates: DuplicatePolicy,
     /// `IGNORE`: errors of rows become warnings.
     pub ignore: bool,
-    /// Slots of the new row's columns (what `VALUES(c)` and the row alias read), by ordinal.
+    /// Slots of the new row's columns, by ordinal; `VALUES(c)` and the row alias read them.
     pub new_row: Vec<(u16, Slot)>,
-    /// Slots of the row that is there already, for `ON DUPLICATE KEY UPDATE`, and for generated columns and
-    /// checks, which are worked out over a row in these slots.
+    /// Slots of the existing row, for `ON DUPLICATE KEY UPDATE`, and for generated columns and
+    /// checks, which are evaluated over a row in these slots.
     pub old_row: Vec<(u16, Slot)>,
     /// Generated columns in the order of dependence, over the slots of `old_row`.
     pub generated: Vec<(u16, Expression)>,
-    /// Over the slots of `old_row`, in the order in which they are looked at.
+    /// Over the slots of `old_row`, in the order in which they are evaluated.
     pub checks: Vec<RowCheck>,
     /// Defaults that are expressions, over the slots of `old_row`.
     pub defaults: Vec<(u16, Expression)>,
 }
 
 impl InsertPlan {
-    /// Whether what is done with duplicates reads slots of the query whose rows are inserted.
+    /// Whether the action for duplicates reads slots of the query whose rows are inserted.
     #[must_use]
     pub fn reads_source(&self) -> bool {
         let DuplicatePolicy::Update(assignments) = &self.duplicates else { return false };
@@ -68,8 +68,8 @@ pub struct UpdatePlan {
     pub targets: Vec<WriteTarget>,
     /// `IGNORE`.
     pub ignore: bool,
-    /// Whether rows must be gathered before the first is changed: the change moves them in the index that
-    /// is read, or several tables are joined.
+    /// Whether rows must be collected before the first is changed: the change moves them in the
+    /// index that is read, or several tables are joined.
     pub gather_first: bool,
 }
 
@@ -82,6 +82,6 @@ pub struct DeletePlan {
     pub targets: Vec<WriteTarget>,
     /// `IGNORE`.
     pub ignore: bool,
-    /// Whether rows must be gathered before the first is deleted.
+    /// Whether rows must be collected before the first is deleted.
     pub gather_first: bool,
 }

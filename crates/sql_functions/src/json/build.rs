@@ -1,4 +1,5 @@
-//! Documents made, quoted and printed: `JSON_ARRAY`, `JSON_OBJECT`, `JSON_QUOTE`, `JSON_UNQUOTE`, `JSON_PRETTY`.
+//! Creating, quoting and printing documents: `JSON_ARRAY`, `JSON_OBJECT`, `JSON_QUOTE`,
+//! `JSON_UNQUOTE`, `JSON_PRETTY`.
 
 use firn_format::value::CollationId;
 use firn_sql_types::error::{Result, SqlError};
@@ -55,7 +56,7 @@ fn object(a: &[Datum], call: &Call<'_>) -> Result<Datum> {
     result(JsonValue::Object(members.into_iter().collect::<JsonObject>()))
 }
 
-/// Error 3064 for what is no text, 3144 for bytes.
+/// Error 3064 for a value that is not text, 3144 for bytes.
 fn check_text(ty: &SqlType, function: &str) -> Result<()> {
     match &ty.kind {
         kind if kind.is_text() || kind.is_enum_or_set() || *kind == TypeKind::Null => Ok(()),
@@ -84,7 +85,7 @@ fn resolve_unquote(types: &[SqlType], context: &ResolveContext<'_>) -> Result<Si
     resolve_roles(types, context, (&[role], 1), result)
 }
 
-/// Text without quotes at both ends stays as it is.
+/// Text without quotes at both ends is returned unchanged.
 fn unquote(a: &[Datum]) -> Result<Datum> {
     match &a[0] {
         Datum::Null => Ok(Datum::Null),

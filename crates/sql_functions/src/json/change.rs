@@ -1,5 +1,5 @@
-//! Documents changed at paths: `JSON_SET`, `JSON_INSERT`, `JSON_REPLACE`, `JSON_REMOVE`, `JSON_ARRAY_APPEND`,
-//! `JSON_ARRAY_INSERT`.
+//! Changing documents at paths: `JSON_SET`, `JSON_INSERT`, `JSON_REPLACE`, `JSON_REMOVE`,
+//! `JSON_ARRAY_APPEND`, `JSON_ARRAY_INSERT`.
 
 use firn_sql_types::error::{Result, SqlError};
 use firn_sql_types::{Datum, JsonValue, SqlType};

@@ -1,4 +1,5 @@
-//! Whether documents contain each other: `JSON_CONTAINS`, `JSON_CONTAINS_PATH`, `JSON_OVERLAPS`, `MEMBER OF`.
+//! Whether documents contain each other: `JSON_CONTAINS`, `JSON_CONTAINS_PATH`, `JSON_OVERLAPS`,
+//! `MEMBER OF`.
 
 use firn_sql_types::error::{Result, SqlError};
 use firn_sql_types::{Datum, JsonValue, SqlType};
@@ -60,8 +61,8 @@ fn json_contains(a: &[Datum]) -> Result<Datum> {
     Ok(part.map_or(Datum::Null, |part| Datum::from_bool(contains(part, &candidate))))
 }
 
-/// An array contains each of the candidate's items, or the candidate as an item; an object contains each
-/// of the candidate's members; a scalar contains its equal.
+/// An array contains each of the candidate's items, or the candidate as an item; an object contains
+/// each of the candidate's members; a scalar contains its equal.
 fn contains(target: &JsonValue, candidate: &JsonValue) -> bool {
     match (target, candidate) {
         (JsonValue::Array(items), JsonValue::Array(wanted)) => {
@@ -91,7 +92,7 @@ fn contains_path(a: &[Datum]) -> Result<Datum> {
     Ok(Datum::from_bool(found_any))
 }
 
-/// Whether `'one'` or `'all'` is asked for; error 3154 for anything else.
+/// Whether the argument is `'one'` or `'all'`; error 3154 for anything else.
 pub(super) fn is_one(datum: &Datum, function: &str) -> Result<bool> {
     match text(datum).to_ascii_lowercase().as_str() {
         "one" => Ok(true),
@@ -103,7 +104,8 @@ pub(super) fn is_one(datum: &Datum, function: &str) -> Result<bool> {
     }
 }
 
-/// Arrays have an item in common, objects a member; a scalar is an array of itself beside an array.
+/// Arrays have an item in common, objects a member; beside an array, a scalar is an array of
+/// itself.
 fn overlaps(a: &JsonValue, b: &JsonValue) -> bool {
     match (a, b) {
         (JsonValue::Array(a), JsonValue::Array(b)) => {

@@ -1,4 +1,4 @@
-//! Documents put together: `JSON_MERGE_PRESERVE` keeps everything, `JSON_MERGE_PATCH` follows RFC 7396.
+//! Merging documents: `JSON_MERGE_PRESERVE` keeps everything, `JSON_MERGE_PATCH` follows RFC 7396.
 
 use firn_sql_types::error::Result;
 use firn_sql_types::json::JsonObject;
@@ -61,7 +61,7 @@ fn as_items(value: JsonValue) -> Vec<JsonValue> {
     }
 }
 
-/// NULL makes the result NULL, until an argument that is no object makes a new beginning.
+/// NULL makes the result NULL, until an argument that is not an object starts a new result.
 fn merge_patch(a: &[Datum]) -> Result<Datum> {
     let mut merged = document(a, 0, "json_merge_patch")?.map(std::borrow::Cow::into_owned);
     for at in 1..a.len() {

@@ -5,8 +5,8 @@
 //!   leg    .name  ."name"  .*  [3]  [last]  [last-2]  [1 to last]  [*]  **
 //! ```
 //!
-//! A value that is no array counts as an array of itself for cells and ranges, not for `[*]`. `**` is
-//! everything below, itself included; it does not stand last.
+//! For cells and ranges, but not for `[*]`, a value that is not an array counts as an array of
+//! itself. `**` is everything below, including the value itself; it cannot be last.
 
 use std::ops::RangeInclusive;
 
@@ -17,15 +17,15 @@ use firn_sql_types::json::MAX_DEPTH;
 /// A cell of an array.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Cell {
-    /// How far from its end of the array.
+    /// Distance from its end of the array.
     pub(super) index: u32,
     /// Whether that is the far end.
     pub(super) from_last: bool,
 }
 
 impl Cell {
-    /// The position in an array of some length, if it is one: `None` before the first; it may be at or
-    /// behind the end.
+    /// The position in an array of some length: `None` before the first; it may be at or after the
+    /// end.
     pub(super) fn position(self, length: usize) -> Option<usize> {
         let index = self.index as usize;
         if self.from_last { length.checked_sub(index + 1) } else { Some(index) }
@@ -54,7 +54,7 @@ fn invalid(position: usize) -> SqlError {
 }
 
 impl Path {
-    /// Reads a path. Error 3143 when it is none.
+    /// Reads a path. Error 3143 if it is invalid.
     pub fn parse(text: &str) -> Result<Path> {
         let mut parser = Parser { text, at: 0 };
         parser.skip_space();
@@ -78,12 +78,12 @@ impl Path {
         Ok(Path(legs))
     }
 
-    /// Whether the path may lead to several values.
+    /// Whether the path may select several values.
     pub(super) fn is_multiple(&self) -> bool {
         self.0.iter().any(|leg| !matches!(leg, Leg::Member(_) | Leg::Cell(_)))
     }
 
-    /// The values that the path leads to, each once, in the order of the document.
+    /// The values that the path selects, each once, in document order.
     pub fn find<'a>(&self, document: &'a JsonValue) -> Vec<&'a JsonValue> {
         let mut found = Vec::new();
         seek(document, &self.0, &mut found);
@@ -95,12 +95,12 @@ impl Path {
         found
     }
 
-    /// The first value that the path leads to.
+    /// The first value that the path selects.
     pub fn find_first<'a>(&self, document: &'a JsonValue) -> Option<&'a JsonValue> {
         self.find(document).into_iter().next()
     }
 
-    /// The value that a path without wildcards leads to, to be changed.
+    /// The value that a path without wildcards selects, for changes.
     pub(super) fn find_mut<'a>(
         legs: &[Leg],
         document: &'a mut JsonValue,
@@ -212,7 +212,7 @@ impl Parser<'_> {
             }
             '*' => {
                 self.at += 1;
-                // Three stars in a row are no leg.
+                // Three stars in a row are not a leg.
                 let taken = self.take('*') && self.peek() != Some('*');
                 taken.then_some(Leg::Ellipsis)
             }

@@ -1,4 +1,4 @@
-//! What is in a document: `JSON_EXTRACT`, `JSON_VALUE`, `JSON_KEYS`, `JSON_LENGTH`, `JSON_TYPE`, …
+//! Reading a document: `JSON_EXTRACT`, `JSON_VALUE`, `JSON_KEYS`, `JSON_LENGTH`, `JSON_TYPE`, …
 
 use firn_sql_types::error::Result;
 use firn_sql_types::{Datum, JsonValue, SqlType, TypeKind, cast};
@@ -35,7 +35,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
         Ok(document(a, 0, "json_type")?.map_or(Datum::Null, |d| Datum::text(d.type_name())))
     }),
     lenient!("JSON_VALID", 1..=1, [Any] => signature::int, |a: &[Datum], call: &Call<'_>| {
-        // What is neither a string nor a document is never valid, not even NULL.
+        // A value that is neither a string nor a document is never valid, not even NULL.
         Ok(match (&a[0], &call.arguments[0].kind) {
             (Datum::Null, kind)
                 if kind.is_string() || matches!(kind, TypeKind::Json | TypeKind::Null) =>
@@ -60,7 +60,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
 ];
 
 const DOCUMENT_AND_PATHS: (&[Role], usize) = (&[Role::Document, Role::Text], 1);
-/// A text that is no document.
+/// A text that is not a document.
 const CODE_INVALID_TEXT: u16 = 3141;
 /// JSON text has a binary collation.
 const UTF8MB4_BIN: CollationId = CollationId(46);
@@ -82,7 +82,7 @@ resolve!(resolve_depth, SqlType::bigint());
 resolve!(resolve_type, SqlType::varchar(17, CollationId(46)));
 resolve!(resolve_storage, SqlType::bigint());
 
-/// One value for one path without wildcards, otherwise an array of all that is found.
+/// One value for one path without wildcards, otherwise an array of everything found.
 fn extract(a: &[Datum]) -> Result<Datum> {
     let Some(document) = document(a, 0, "json_extract")? else { return Ok(Datum::Null) };
     let mut found = Vec::new();
@@ -99,8 +99,8 @@ fn extract(a: &[Datum]) -> Result<Datum> {
     })
 }
 
-/// What is at a path, as the type that `RETURNING` names; the binder gives it to the call. NULL for
-/// what is missing, for `null`, and for what that type does not hold.
+/// The value at a path, as the type named by `RETURNING`; the binder sets it as the call's type.
+/// NULL for a missing value, for `null`, and for a value that the type cannot hold.
 fn json_value(a: &[Datum], call: &Call<'_>) -> Result<Datum> {
     let document = match document(a, 0, "json_value") {
         Ok(document) => document,
@@ -127,7 +127,7 @@ fn json_value(a: &[Datum], call: &Call<'_>) -> Result<Datum> {
     })
 }
 
-/// A scalar as a value of the call's type; NULL, without a warning, where it does not fit.
+/// A scalar as a value of the call's type; NULL, without a warning, if it does not fit.
 fn held_quietly(scalar: &Datum, call: &Call<'_>) -> Result<Datum> {
     let warnings = call.context.warning_count();
     let value = cast::cast(scalar, &json(), call.result, call.context)?;
@@ -138,7 +138,7 @@ fn held_quietly(scalar: &Datum, call: &Call<'_>) -> Result<Datum> {
     Ok(Datum::Null)
 }
 
-/// The document, or the part of it that the second argument leads to.
+/// The document, or the part of it that the second argument selects.
 fn part(a: &[Datum], function: &str) -> Result<Option<JsonValue>> {
     let document = document(a, 0, function)?;
     if a.len() == 1 {

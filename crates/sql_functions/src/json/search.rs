@@ -1,4 +1,4 @@
-//! `JSON_SEARCH`: the paths to strings that are like a pattern.
+//! `JSON_SEARCH`: the paths to strings that match a pattern.
 
 use firn_format::value::CollationId;
 use firn_sql_collation::{self as collation, LikePattern};
@@ -55,7 +55,7 @@ fn json_search(a: &[Datum], call: &Call<'_>) -> Result<Datum> {
 
 struct Search<'a> {
     pattern: &'a LikePattern,
-    /// Only what is below these values is looked at.
+    /// Only what is below these values is searched.
     within: Option<&'a [*const JsonValue]>,
     one: bool,
     found: Vec<String>,

@@ -42,8 +42,8 @@ pub(super) fn binary_text() -> SqlError {
     SqlError::new(3144, "Cannot create a JSON value from a string with CHARACTER SET 'binary'.")
 }
 
-/// What a document argument is: JSON or text. Anything else stays what it is, for [`document`] to
-/// refuse once it is asked for.
+/// The type of a document argument: JSON or text. Any other type stays, and [`document`] refuses
+/// the value once it is needed.
 pub(super) fn document_type(
     types: &[SqlType],
     at: usize,
@@ -92,12 +92,13 @@ pub(super) fn resolve_roles(
     Ok(Signature { arguments, result })
 }
 
-/// Values keep their types; enums and sets are their names.
+/// Values keep their types; enums and sets become their names.
 pub(super) fn value_type(ty: &SqlType, context: &ResolveContext<'_>) -> SqlType {
     if ty.kind.is_enum_or_set() { Want::Text.of(ty, context) } else { ty.clone() }
 }
 
-/// A document argument; `None` for NULL. Error 3141 for text that is no JSON, 3146 for what is neither.
+/// A document argument; `None` for NULL. Error 3141 for text that is not JSON, 3146 for other
+/// types.
 pub(super) fn document<'a>(
     arguments: &'a [Datum],
     at: usize,
@@ -121,7 +122,7 @@ pub(super) fn document<'a>(
     }
 }
 
-/// A path argument; `None` for NULL. Error 3143 for what is no path.
+/// A path argument; `None` for NULL. Error 3143 for an invalid path.
 pub(super) fn path(arguments: &[Datum], at: usize) -> Result<Option<Path>> {
     match arguments.get(at) {
         None | Some(Datum::Null) => Ok(None),
@@ -140,7 +141,7 @@ pub(super) fn single_path(arguments: &[Datum], at: usize) -> Result<Option<Path>
     }
 }
 
-/// A value as JSON: text becomes a string, NULL is `null`.
+/// A value as JSON: text becomes a string, NULL becomes `null`.
 #[must_use]
 pub fn json_value(datum: &Datum, ty: &SqlType) -> JsonValue {
     match datum {
@@ -181,7 +182,7 @@ pub(super) fn value(arguments: &[Datum], at: usize, call: &Call<'_>) -> JsonValu
     }
 }
 
-/// A document as a result; error 3157 when it is nested too deeply.
+/// A document as a result; error 3157 if it is nested too deeply.
 pub(super) fn result(document: JsonValue) -> Result<Datum> {
     if document.depth() > firn_sql_types::json::MAX_DEPTH {
         return Err(too_deep());

@@ -1,4 +1,4 @@
-//! Strings changed throughout: case, order, replacement, quotes, sound.
+//! Functions that change a whole string: case, order, replacement, quotes, sound.
 
 use firn_sql_collation as collation;
 use firn_sql_types::error::Result;
@@ -101,7 +101,8 @@ fn quote(arguments: &[Datum], call: &Call<'_>) -> Result<Datum> {
     Ok(Datum::text(out))
 }
 
-/// The original rules: vowels go first, repetitions afterwards; at least four places, no upper limit.
+/// The original rules: vowels are removed first, repetitions afterwards; at least four characters,
+/// no upper limit.
 fn soundex(text: &str) -> String {
     const CODES: &[u8; 26] = b"01230120022455012623010202";
     let code = |c: char| match c.to_ascii_uppercase() {

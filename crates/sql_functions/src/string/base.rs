@@ -58,12 +58,13 @@ pub(crate) fn to_hex(bytes: &[u8], digits: &[u8; 36]) -> Octets {
     bytes.iter().flat_map(|byte| [digit(byte >> 4), digit(*byte)]).collect()
 }
 
-/// Two digits for each byte, in small letters.
+/// Two lower-case digits for each byte.
 pub(crate) fn to_small_hex(bytes: &[u8]) -> Octets {
     to_hex(bytes, b"0123456789abcdefghijklmnopqrstuvwxyz")
 }
 
-/// The bytes of hexadecimal digits; an odd first digit is a byte. `None` when there is another character.
+/// The bytes of hexadecimal digits; an odd first digit is a byte. `None` if there is another
+/// character.
 pub(crate) fn from_hex(digits: &[u8]) -> Option<Vec<u8>> {
     let value = |digit: u8| char::from(digit).to_digit(16).map(|value| value as u8);
     let (head, pairs) = digits.split_at(digits.len() % 2);
@@ -88,7 +89,7 @@ fn unhex(arguments: &[Datum], call: &Call<'_>) -> Result<Datum> {
     Ok(Datum::Null)
 }
 
-/// A number is taken by its digits, but for bits.
+/// Numbers are read by their digits, except bits.
 fn resolve_conversion(types: &[SqlType], context: &ResolveContext<'_>) -> Result<Signature> {
     let is_literal = types[0].kind.is_binary() && context.constant(0).is_some();
     let is_bits = is_literal || matches!(types[0].kind, TypeKind::Bit { .. });
@@ -118,8 +119,8 @@ fn converted(number: &Datum, from: i64, to: i64, call: &Call<'_>) -> Datum {
     Datum::text(print_in_base(bits, to.unsigned_abs(), to < 0))
 }
 
-/// The number at the head of a text, as 64 bits. What is out of range is an error with the end of the
-/// range, a text without digits one with 0.
+/// The number at the start of a text, as 64 bits. Out of range is an error with the end of the
+/// range; a text without digits is an error with 0.
 fn parse_in_base(text: &[u8], base: u64, signed: bool) -> std::result::Result<u64, u64> {
     let text = text.trim_ascii_start();
     let negative = text.first() == Some(&b'-');

@@ -1,4 +1,5 @@
-//! Parts of strings: `LEFT`, `RIGHT`, `SUBSTRING`, `SUBSTRING_INDEX`, and `INSERT`, which puts a part in.
+//! Parts of strings: `LEFT`, `RIGHT`, `SUBSTRING`, `SUBSTRING_INDEX`, and `INSERT`, which puts a
+//! part in.
 
 use firn_sql_types::error::Result;
 use firn_sql_types::{Datum, Octets, SqlType};
@@ -59,7 +60,7 @@ fn substring_index(arguments: &[Datum], _: &Call<'_>) -> Result<Datum> {
     Ok(Datum::text(part))
 }
 
-/// Where the delimiter is found, none overlapping the one before.
+/// The positions of the delimiter, without overlaps.
 fn positions(text: &[u8], delimiter: &[u8]) -> Vec<usize> {
     let mut places = Vec::new();
     let mut at = 0;

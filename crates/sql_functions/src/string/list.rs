@@ -41,7 +41,7 @@ fn elt(arguments: &[Datum], _: &Call<'_>) -> Result<Datum> {
     Ok(if at == 0 { Datum::Null } else { arguments.get(at).cloned().unwrap_or_default() })
 }
 
-/// All arguments become texts, or exact numbers, or doubles, as they are.
+/// All arguments become texts, or exact numbers, or doubles, depending on their types.
 fn resolve_field(types: &[SqlType], context: &ResolveContext<'_>) -> Result<Signature> {
     let known = || types.iter().filter(|ty| ty.kind != TypeKind::Null);
     let text = |ty: &SqlType| ty.kind.is_string() || ty.kind.is_enum_or_set();

@@ -1,4 +1,4 @@
-//! `FORMAT`: numbers as people of a country write them; and sizes with their units.
+//! `FORMAT`: numbers in the style of a locale; and sizes with their units.
 
 use firn_sql_types::decimal::{MAX_SCALE, Rounding};
 use firn_sql_types::error::Result;
@@ -144,7 +144,7 @@ fn scaled(number: f64, factor: f64, units: &[&str], unit: &str, width: usize) ->
         chosen = Some(larger);
     }
     match chosen {
-        // Below the first unit there is nothing behind the point, and no sign of 0.
+        // Below the first unit there is nothing after the point, and 0 has no sign.
         None => format!("{:>width$} {unit}", number.trunc() + 0.0),
         Some(_) if scaled.abs() >= 100_000.0 => format!("{scaled:.2e} {}", units[units.len() - 1]),
         Some(chosen) => format!("{scaled:.2} {chosen}"),

@@ -1,4 +1,4 @@
-//! Strings made longer: `CONCAT`, `CONCAT_WS`, `LPAD`, `RPAD`, `REPEAT`, `SPACE`.
+//! Functions that make strings longer: `CONCAT`, `CONCAT_WS`, `LPAD`, `RPAD`, `REPEAT`, `SPACE`.
 
 use firn_sql_collation::Charset;
 use firn_sql_types::error::{Result, SqlError};
@@ -23,15 +23,15 @@ pub(super) const FUNCTIONS: &[Function] = &[
         pad(a, call, "rpad", false)
     })
     .shaped_by(&[1]),
-    // What a ZEROFILL column is as a text; the binder puts it around the column.
+    // The text of a ZEROFILL column; the binder puts this call around the column.
     strict!("ZEROFILL", 2..=2, [Text, Int] => padded_type, |a: &[Datum], _: &Call<'_>| {
         Ok(zero_filled(bytes(&a[0]), int(&a[1])))
     }),
-    // Bytes as the text that an operation takes them for; the binder puts it around them.
+    // Bytes as text for an operation; the binder puts this call around them.
     strict!("DECODED", 1..=1, [Any] => decoded_type, |a: &[Datum], call: &Call<'_>| {
         decode(bytes(&a[0]), call)
     }),
-    // A cast to a length that was written, which the binder puts around it if that is long.
+    // A cast to an explicit length; the binder puts this call around it if the length is long.
     lenient!("CAST AS CHAR", 2..=2, [Any, Int] => cast_type, cast_as_char),
     strict!("REPEAT", 2..=2, resolve_repeat, repeat).shaped_by(&[1]),
     strict!("SPACE", 1..=1, resolve_space, space).shaped_by(&[0]),
@@ -47,7 +47,7 @@ fn cast_type(types: &[SqlType], _: &ResolveContext<'_>) -> SqlType {
     types[0].clone()
 }
 
-/// The value, unless as many characters as the cast was to give are longer than a packet.
+/// The value, unless the cast's length in characters exceeds a packet.
 fn cast_as_char(a: &[Datum], call: &Call<'_>) -> Result<Datum> {
     if u64::try_from(int(&a[1])).is_ok_and(|chars| chars <= call.context.max_allowed_packet_bytes) {
         return Ok(a[0].clone());
@@ -57,7 +57,7 @@ fn cast_as_char(a: &[Datum], call: &Call<'_>) -> Result<Datum> {
     Ok(Datum::Null)
 }
 
-/// Error 3854 for bytes that are no text of the character set.
+/// Error 3854 for bytes that are invalid in the character set.
 fn decode(bytes: &[u8], call: &Call<'_>) -> Result<Datum> {
     let charset = call.result.charset().unwrap_or(Charset::Utf8mb4);
     if let Some(text) = charset.decode(bytes) {
@@ -137,7 +137,7 @@ fn pad(arguments: &[Datum], call: &Call<'_>, name: &str, is_left: bool) -> Resul
     }
     let (times, rest) = (missing / padding_length, padding.slice(0, missing % padding_length));
     let fill_bytes = times as u128 * padding.bytes.len() as u128 + rest.len() as u128;
-    // Characters count as the longest of their character set here.
+    // Each character counts as the longest of its character set here.
     let longest = call.result.charset().map_or(1, Charset::max_character_bytes);
     let Some(_promise) = fits_packet(length as u128 * u128::from(longest), name, call)? else {
         return Ok(Datum::Null);

@@ -1,4 +1,4 @@
-//! Where a string is found, and which of two comes first, by their collation.
+//! Searching strings, and ordering them by their collation.
 
 use firn_format::value::CollationId;
 use firn_sql_collation::{self as collation, Charset, Collation};
@@ -24,7 +24,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
     }),
 ];
 
-/// The room that MySQL wants for the weights of a text, in bytes.
+/// The memory that MySQL wants for the weights of a text, in bytes.
 pub(super) fn most_weights_bytes(text: &[u8], collation: &Collation) -> u128 {
     let charset = collation.charset;
     let longest = u128::from(charset.max_character_bytes());
@@ -54,7 +54,7 @@ fn resolve_locate(types: &[SqlType], context: &ResolveContext<'_>) -> Result<Sig
     fixed(types, context, &[Want::Text, Want::Text, Want::Int], signature::bigint)
 }
 
-/// Bytes that are looked for in a text are text.
+/// Bytes that are searched for in a text are text.
 fn with_text_needle<const HAYSTACK: usize, const NEEDLE: usize>(
     types: &[SqlType],
     context: &ResolveContext<'_>,
@@ -90,7 +90,8 @@ fn locate(haystack: &Datum, needle: &Datum, position: i64, call: &Call<'_>) -> R
     Ok(Datum::Int(found.map_or(0, |at| haystack.count_before(from + at) as i64 + 1)))
 }
 
-/// Where a text is found that the collation takes for `needle`, character by character.
+/// The position of a text that the collation considers equal to `needle`, searched character by
+/// character.
 fn find(haystack: &[u8], needle: &[u8], collation: &Collation) -> Option<usize> {
     if collation.is_binary() || needle.is_empty() {
         return find_bytes(haystack, needle);

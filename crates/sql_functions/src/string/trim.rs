@@ -1,6 +1,7 @@
-//! `TRIM`, `LTRIM`, `RTRIM`: what is taken off the ends.
+//! `TRIM`, `LTRIM`, `RTRIM`: removing text from the ends.
 //!
-//! `TRIM([side] [remove] FROM text)` is `TRIM(text[, remove])`, `TRIM LEADING(…)` or `TRIM TRAILING(…)`.
+//! `TRIM([side] [remove] FROM text)` is `TRIM(text[, remove])`, `TRIM LEADING(…)` or `TRIM
+//! TRAILING(…)`.
 
 use firn_sql_types::Datum;
 use firn_sql_types::error::Result;

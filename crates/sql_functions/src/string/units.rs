@@ -1,10 +1,10 @@
-//! A string as a sequence of what its type counts in: characters of text, bytes of a binary string.
+//! A string as a sequence of its type's units: characters of text, bytes of a binary string.
 
 use firn_sql_types::{Datum, SqlType};
 
 use crate::arguments::bytes;
 
-/// A string and how it is counted.
+/// A string and its units.
 #[derive(Clone, Copy)]
 pub(crate) struct Units<'a> {
     /// The bytes.
@@ -18,12 +18,12 @@ fn begins_char(byte: u8) -> bool {
 }
 
 impl<'a> Units<'a> {
-    /// The string of an argument, counted as its type says.
+    /// The string of an argument, in units of its type.
     pub(crate) fn new(datum: &'a Datum, ty: &SqlType) -> Units<'a> {
         Units { bytes: bytes(datum), binary: ty.kind.is_binary() }
     }
 
-    /// Other bytes, counted in the same way.
+    /// Other bytes, in the same units.
     pub(crate) fn like<'b>(&self, bytes: &'b [u8]) -> Units<'b> {
         Units { bytes, binary: self.binary }
     }
@@ -36,7 +36,7 @@ impl<'a> Units<'a> {
         self.bytes.iter().filter(|&&byte| begins_char(byte)).count()
     }
 
-    /// Where the `n`-th unit (from 0) begins; the end, when there are fewer.
+    /// The offset of the `n`-th unit (from 0); the end if there are fewer.
     pub(crate) fn offset(&self, n: usize) -> usize {
         if self.binary {
             return n.min(self.bytes.len());
@@ -45,7 +45,7 @@ impl<'a> Units<'a> {
         starts.map(|(at, _)| at).nth(n).unwrap_or(self.bytes.len())
     }
 
-    /// At most so many units from the `n`-th on.
+    /// At most `count` units from the `n`-th on.
     pub(crate) fn slice(&self, n: usize, count: usize) -> &'a [u8] {
         let rest = &self.bytes[self.offset(n)..];
         &rest[..self.like(rest).offset(count)]
@@ -88,7 +88,7 @@ impl<'a> Units<'a> {
     }
 }
 
-/// Where bytes are found among others.
+/// The position of bytes among others.
 pub(crate) fn find_bytes(haystack: &[u8], needle: &[u8]) -> Option<usize> {
     if needle.is_empty() {
         return Some(0);

@@ -1,4 +1,4 @@
-//! `WEIGHT_STRING`: by what MySQL orders a value, as bytes.
+//! `WEIGHT_STRING`: the bytes by which MySQL orders a value.
 //!
 //! ```text
 //!   integer            8 bytes, highest first, the sign turned round: 80 00 00 00 00 00 00 01
@@ -8,8 +8,8 @@
 //!   text               its weights under its collation
 //! ```
 //!
-//! The weights of Unicode's collations are Firn's own sort keys: MySQL's are of another version of the
-//! algorithm's table.
+//! The weights of Unicode collations are Firn's own sort keys: MySQL's come from another version of
+//! the algorithm's table.
 
 use firn_format::value::{DateTime, Time};
 
@@ -37,7 +37,7 @@ pub(super) const FUNCTIONS: &[Function] =
         })
     })];
 
-/// What MySQL adds to a packed time, so that none is negative.
+/// MySQL's offset for a packed time, so that none is negative.
 const TIME_MIDDLE: i64 = 0x8000_0000_0000;
 /// Bits of the microseconds in a packed time.
 const MICROSECOND_BITS: u32 = 24;
@@ -78,7 +78,7 @@ fn packed_moment(moment: DateTime) -> i64 {
         | i64::from(moment.microsecond)
 }
 
-/// A time in MySQL's form. Negative ones have all bits turned round.
+/// A time in MySQL's form. Negative ones have all bits inverted.
 fn packed_time(time: Time) -> i64 {
     let seconds =
         i64::from(time.hours) << 12 | i64::from(time.minutes) << 6 | i64::from(time.seconds);

@@ -1,4 +1,4 @@
-//! Dates and times moved: by intervals, and by times.
+//! Adding intervals and times to dates and times.
 
 use firn_sql_types::decimal::Rounding;
 use firn_sql_types::error::Result;
@@ -41,7 +41,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
     strict!("TIMESTAMP", 1..=2, resolve_timestamp, timestamp).shaped_by(&[0, 1]),
 ];
 
-/// A date beyond all dates.
+/// A date out of range.
 const CODE_OUT_OF_RANGE: u16 = 6527;
 
 /// Text of a date, a time or both.
@@ -52,8 +52,8 @@ fn text_result(context: &ResolveContext<'_>) -> SqlType {
     SqlType::new(TypeKind::Char { max_chars: TEXT_CHARS, collation })
 }
 
-/// Amounts are taken as whole or exact numbers, or as text. A compound unit reads the text of what
-/// is no number.
+/// Amounts are whole or exact numbers, or text. A compound unit reads the text of anything that is
+/// not a number.
 fn amount_type(ty: &SqlType, unit: Option<IntervalUnit>, context: &ResolveContext<'_>) -> SqlType {
     let is_simple = unit.is_some_and(|unit| !unit.is_compound());
     match &ty.kind {
@@ -136,7 +136,7 @@ fn moved(
     let Some(by) = by else { return Datum::Null };
     if let (Datum::Time(packed), TypeKind::Time { .. }) = (&a[at], &call.result.kind) {
         let span_us = i128::from(*packed).saturating_add(by.microseconds);
-        // Far out of range, and near enough for what is worked out of it.
+        // Far out of range, and precise enough for its uses.
         let limit = i128::from(i64::MAX / 2);
         return moved_span(span_us.clamp(-limit, limit) as i64, "date_add", call);
     }
@@ -151,7 +151,7 @@ fn moved(
     }
 }
 
-/// NULL, and a warning, for what is beyond all dates.
+/// NULL, and a warning, for dates out of range.
 fn beyond(a: &[Datum], at: usize, minus: bool, unit: IntervalUnit, call: &Call<'_>) -> Datum {
     if call.result.kind != TypeKind::Date && !is_too_long(&a[1], unit, &call.arguments[1]) {
         return overflow("datetime", call);

@@ -1,4 +1,4 @@
-//! Dates and times from and to numbers, parts and zones.
+//! Converting dates and times from and to numbers, parts and zones.
 
 use firn_format::value::{Date, DateTime};
 use firn_sql_types::decimal::Rounding;
@@ -20,18 +20,18 @@ pub(super) const FUNCTIONS: &[Function] = &[
         let value = date(a, 0, call, by_mode(call));
         Ok(value.map_or(Datum::Null, |value| value.date.into()))
     }),
-    // A text beside a date, where the two are compared; the binder puts it there.
+    // A text compared with a date; the binder adds this call.
     strict!("DATE OF TEXT", 1..=1, [Text] => moment_of_first, |a: &[Datum], call: &Call<'_>| {
         let date = cast::cast(&a[0], &call.arguments[0], call.result, call.context)?;
         Ok(if date.is_null() { DateTime::default().into() } else { date })
     }),
-    // A year beside a date, which has neither month nor day then.
+    // A year beside a date; it then has neither month nor day.
     strict!("DATE OF YEAR", 1..=1, [Any] => moment_of_first, |a: &[Datum], _: &Call<'_>| {
         let Datum::UInt(year) = &a[0] else { return Ok(Datum::Null) };
         let date = Date { year: *year as u16, month: 0, day: 0 };
         Ok(DateTime { date, ..DateTime::default() }.into())
     }),
-    // The same of a text beside a column of dates, of which the day alone counts.
+    // The same for a text beside a column of dates, of which only the day counts.
     strict!("DAY OF TEXT", 1..=1, [Text] => day_of_first, |a: &[Datum], call: &Call<'_>| {
         let date = cast::cast(&a[0], &call.arguments[0], call.result, call.context)?;
         Ok(if date.is_null() { Date::default().into() } else { date })
@@ -106,7 +106,7 @@ fn resolve_seconds_to_time(types: &[SqlType], context: &ResolveContext<'_>) -> R
     Ok(one(types, Want::Decimal, context, TypeKind::Time { fsp }))
 }
 
-/// Seconds with a fraction, in microseconds; cut to what an `i64` holds.
+/// Seconds with a fraction, in microseconds; cut to the range of an `i64`.
 fn microseconds(seconds: &Datum) -> i64 {
     let product = decimal(seconds).multiply(&SECOND_US.into());
     let whole = product.and_then(|product| product.round(0, Rounding::HalfUp));
@@ -119,7 +119,7 @@ fn to_seconds(value: DateTime) -> i64 {
     calendar::day_number(value.date) * 86_400 + seconds
 }
 
-/// Numbers up to 365 are of the year 0, which has no 29th of February here.
+/// Numbers up to 365 are in the year 0, which has no 29th of February here.
 fn from_days(day_number: i64) -> Option<Datum> {
     if !(1..=365).contains(&day_number) {
         let date = calendar::date_of_day_number(day_number).filter(|_| day_number > 0);
@@ -178,7 +178,7 @@ fn resolve_unix_timestamp(types: &[SqlType], context: &ResolveContext<'_>) -> Re
             result: SqlType::bigint_unsigned().not_null(),
         });
     }
-    // Nobody knows the digits of a text that does not even look like a date.
+    // The digits of a text that does not even look like a date are unknown.
     let is_unreadable = types[0].kind.is_text()
         && context.constant(0).and_then(Datum::as_bytes).is_some_and(|text| {
             let is_like_date = text.iter().filter(|byte| **byte == b'-').count() > 1;
@@ -253,7 +253,7 @@ fn resolve_convert_zone(types: &[SqlType], context: &ResolveContext<'_>) -> Resu
     Ok(Signature { arguments, result })
 }
 
-/// A moment that is beyond what is converted stays as it is.
+/// A moment outside the convertible range stays unchanged.
 fn convert_zone(a: &[Datum], call: &Call<'_>) -> Result<Datum> {
     let (from, to) = (TimeZone::parse(&text(&a[1])), TimeZone::parse(&text(&a[2])));
     let (Some(from), Some(to)) = (from, to) else { return Ok(Datum::Null) };

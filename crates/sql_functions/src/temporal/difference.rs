@@ -1,4 +1,4 @@
-//! How far dates and times are apart.
+//! Differences of dates and times.
 
 use firn_format::value::{DateTime, Time};
 use firn_sql_types::error::Result;
@@ -32,7 +32,7 @@ fn resolve_time_difference(types: &[SqlType], context: &ResolveContext<'_>) -> R
     Ok(Signature { arguments, result: SqlType::new(TypeKind::Time { fsp }) })
 }
 
-/// Whether a value is a date with a time, and so no time alone.
+/// Whether a value is a date with a time, and not a time alone.
 fn is_moment(a: &[Datum], at: usize, call: &Call<'_>) -> bool {
     match &a[at] {
         Datum::Date(_) | Datum::DateTime(_) => true,
@@ -85,7 +85,7 @@ fn timestamp_difference(a: &[Datum], call: &Call<'_>) -> Result<Datum> {
     }))
 }
 
-/// Months that have passed entirely between two moments, the earlier one first.
+/// Months that have completely passed between two moments, the earlier one first.
 fn whole_months(from: DateTime, to: DateTime) -> i64 {
     let month = |value: DateTime| i64::from(value.date.year) * 12 + i64::from(value.date.month);
     let within = |value: DateTime| (value.date.day, calendar::time_of_day_us(value));

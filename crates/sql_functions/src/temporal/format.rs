@@ -32,7 +32,7 @@ fn formatted(types: &[SqlType], context: &ResolveContext<'_>) -> SqlType {
     text_of(&[], u64::from(text_chars(&types[1])) * 10, context)
 }
 
-/// A date and time in a format; NULL when a name is asked for that there is none of.
+/// A date and time in a format; NULL for a name that does not exist.
 pub(super) fn format_date_time(format: &str, value: DateTime, call: &Call<'_>) -> Result<Datum> {
     let parts = Parts { date: Some(value.date), time: time_of_day(value) };
     write(&parts, format, call)
@@ -42,7 +42,7 @@ fn format_time(format: &str, value: Time, call: &Call<'_>) -> Result<Datum> {
     write(&Parts { date: None, time: value }, format, call)
 }
 
-/// NULL for an empty format. `max_allowed_packet` is no limit here.
+/// NULL for an empty format. `max_allowed_packet` does not apply here.
 fn write(parts: &Parts, format: &str, call: &Call<'_>) -> Result<Datum> {
     /// `%r` makes eleven bytes of two.
     const GROWTH: usize = 6;
@@ -51,7 +51,7 @@ fn write(parts: &Parts, format: &str, call: &Call<'_>) -> Result<Datum> {
     Ok(text.map_or(Datum::Null, Datum::text))
 }
 
-/// What is formatted; a time alone has no date.
+/// The formatted value; a time alone has no date.
 struct Parts {
     date: Option<Date>,
     time: Time,
@@ -76,7 +76,7 @@ impl Parts {
         Some(out)
     }
 
-    /// `None` when there is no such part.
+    /// `None` if there is no such part.
     fn write(&self, specifier: char, out: &mut String) -> Option<()> {
         let Time { hours, minutes, seconds, microseconds, .. } = self.time;
         let half_day = (hours % 24 + 11) % 12 + 1;
@@ -121,7 +121,7 @@ impl Parts {
     }
 }
 
-/// What needs the calendar: days of weeks and of years, and weeks.
+/// Specifiers that need the calendar: days of weeks and of years, and weeks.
 fn write_calendar(specifier: char, date: Date, out: &mut String) -> Option<()> {
     let week = |mode| calendar::week(date, WeekMode::new(mode));
     let is_date = date.month > 0 || date.day > 0;

@@ -1,7 +1,8 @@
 //! Dates and times.
 //!
-//! Units of intervals are text arguments: `DATE_ADD(date, amount, 'DAY')`, `TIMESTAMPDIFF('HOUR', a, b)`,
-//! `TIMESTAMPADD('HOUR', amount, date)`, `EXTRACT('YEAR_MONTH', date)`, `GET_FORMAT('DATE', 'USA')`.
+//! Units of intervals are text arguments: `DATE_ADD(date, amount, 'DAY')`, `TIMESTAMPDIFF('HOUR',
+//! a, b)`, `TIMESTAMPADD('HOUR', amount, date)`, `EXTRACT('YEAR_MONTH', date)`, `GET_FORMAT('DATE',
+//! 'USA')`.
 
 mod arithmetic;
 mod convert;

@@ -1,4 +1,4 @@
-//! What time it is: at the statement's beginning, or now.
+//! The current time: at the statement's beginning, or now.
 
 use firn_format::value::DateTime;
 use firn_sql_types::error::{Result, SqlError};

@@ -15,7 +15,7 @@ use crate::{Call, Function, ResolveContext, Signature, strict};
 pub(super) const FUNCTIONS: &[Function] =
     &[strict!("STR_TO_DATE", 2..=2, resolve, string_to_date).shaped_by(&[1])];
 
-/// The format decides on the type; one that is not known is taken for date and time.
+/// The format determines the type; an unknown one counts as date and time.
 fn resolve(types: &[SqlType], context: &ResolveContext<'_>) -> Result<Signature> {
     let arguments = types.iter().map(|ty| Want::Text.of(ty, context)).collect();
     let kind = context
@@ -86,7 +86,7 @@ struct Reader<'a> {
     year_of_week: Option<u32>,
 }
 
-/// The number of a week and how weeks are counted.
+/// The number of a week, and the way weeks are counted.
 #[derive(Clone, Copy)]
 struct Week {
     number: u32,
@@ -96,7 +96,7 @@ struct Week {
 }
 
 impl Reader<'_> {
-    /// `None` when the text does not follow the format. A text may end before the format does.
+    /// `None` if the text does not follow the format. A text may end before the format does.
     fn read(&mut self, format: &str) -> Option<()> {
         let mut characters = format.chars();
         while let Some(character) = characters.next() {
@@ -115,7 +115,7 @@ impl Reader<'_> {
         Some(())
     }
 
-    /// At most so many digits; at least one.
+    /// At most this many digits; at least one.
     fn number(&mut self, most_digits: usize) -> Option<(u32, usize)> {
         let digits = self.rest.bytes().take(most_digits).take_while(u8::is_ascii_digit).count();
         let (number, rest) = self.rest.split_at(digits);
@@ -123,7 +123,7 @@ impl Reader<'_> {
         Some((number.parse().ok()?, digits))
     }
 
-    /// Which of some names stands here: from its first `letters` letters, or all of them.
+    /// Which of some names is here: its first `letters` letters, or all of them.
     fn name(&mut self, names: &[&str], letters: usize) -> Option<u32> {
         let length = self.rest.bytes().take_while(u8::is_ascii_alphabetic).count();
         let (word, rest) = self.rest.split_at(length);
@@ -242,7 +242,7 @@ impl Reader<'_> {
         Some(Date { year: self.year as u16, month: self.month as u8, day: self.day as u8 })
     }
 
-    /// The day of a week; the year is that of the weeks for `%V` and `%v`, that of the date otherwise.
+    /// The day of a week; the year is the week's year for `%V` and `%v`, otherwise the date's.
     fn date_of_week(&self, week: Week, weekday: u32) -> Option<Date> {
         if week.own_year != self.year_of_week.is_some() {
             return None;

@@ -17,7 +17,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
     }),
 ];
 
-/// Months since the beginning of the year 0; error 1210 for what is no period.
+/// Months since the beginning of the year 0; error 1210 for an invalid period.
 fn months(datum: &Datum, function: &str) -> Result<i64> {
     let period = int(datum);
     let (year, month) = (period / 100, period % 100);

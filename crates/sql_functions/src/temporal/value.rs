@@ -1,4 +1,4 @@
-//! Any value as a date or time, with MySQL's warnings for what is none.
+//! Any value as a date or time, with MySQL's warnings for invalid ones.
 
 use firn_format::value::{Date, DateTime, Time};
 use firn_sql_types::decimal::Rounding;
@@ -14,7 +14,7 @@ use firn_sql_types::{Datum, Decimal, SqlMode, SqlType, TypeKind, calendar, cast}
 use crate::arguments::{decimal, shown, text};
 use crate::{Call, ResolveContext};
 
-/// Zero dates and dates with zeros are taken.
+/// Zero dates and dates with zeros are accepted.
 pub(super) fn fuzzy(call: &Call<'_>) -> DateRules {
     DateRules::lenient_in_mode(call.context.sql_mode)
 }
@@ -24,7 +24,7 @@ pub(super) fn complete(call: &Call<'_>) -> DateRules {
     DateRules { no_zero_date: true, no_zero_in_date: true, ..fuzzy(call) }
 }
 
-/// The dates that the session's modes take.
+/// The dates that the session's modes accept.
 pub(super) fn by_mode(call: &Call<'_>) -> DateRules {
     DateRules::from_mode(call.context.sql_mode)
 }
@@ -48,14 +48,14 @@ fn plain(datum: &Datum) -> String {
     }
 }
 
-/// A date and time, and whether a time of day was given.
+/// A date and time, and whether it had a time of day.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Moment {
     pub(super) value: DateTime,
     pub(super) has_time: bool,
 }
 
-/// An argument as a date and time; `None` for NULL and, with a warning, for what is none.
+/// An argument as a date and time; `None` for NULL and, with a warning, for an invalid one.
 pub(super) fn moment(
     arguments: &[Datum],
     at: usize,
@@ -82,7 +82,7 @@ pub(super) fn moment(
             taken(DateTime { date, ..DateTime::default() }, false)
         }
         Datum::Text(octets) => {
-            // A zero date in a column has its parts; one that is written is judged by the modes.
+            // A zero date in a column has its parts; for one that is written, the modes decide.
             let no_zero_date = rules.no_zero_date || by_mode(call).no_zero_date;
             let rules = DateRules { no_zero_date, ..rules };
             written(datum, parse_date_time(octets, rules), call)
@@ -101,7 +101,7 @@ pub(super) fn date_time(
     moment(arguments, at, call, rules).map(|moment| moment.value)
 }
 
-/// An argument as a date, for what asks for no time of the day.
+/// An argument as a date, for functions that need no time of day.
 pub(super) fn date(
     arguments: &[Datum],
     at: usize,
@@ -136,7 +136,7 @@ fn written(datum: &Datum, parsed: Parsed<WrittenDateTime>, call: &Call<'_>) -> O
     Some(Moment { value, has_time: written.has_time })
 }
 
-/// A number of which MySQL takes the 64 bits as a signed one.
+/// A number whose 64 bits MySQL reads as a signed one.
 fn signed(number: &Datum) -> Decimal {
     match number {
         Datum::UInt(number) => Decimal::from(*number as i64),
@@ -169,7 +169,7 @@ fn today_at(packed_time: i64, call: &Call<'_>) -> Option<DateTime> {
     round::add_microseconds(DateTime { date: today.date, ..DateTime::default() }, packed_time)
 }
 
-/// An argument as a time; `None` for NULL and, with a warning, for what is none.
+/// An argument as a time; `None` for NULL and, with a warning, for an invalid one.
 pub(super) fn time(arguments: &[Datum], at: usize, call: &Call<'_>) -> Option<Time> {
     let datum = arguments.get(at)?;
     let mut parsed = match datum {
@@ -181,7 +181,7 @@ pub(super) fn time(arguments: &[Datum], at: usize, call: &Call<'_>) -> Option<Ti
         number => time_of_number(number),
     };
     if datum.as_bytes().is_none() && parsed.fault.is_some() {
-        // A number that is too large is no time, where a text is the largest one.
+        // A number that is too large is not a time, whereas such a text is the largest time.
         parsed.value = None;
     }
     if parsed.fault.is_some() || parsed.value.is_none() {
@@ -219,7 +219,7 @@ pub(super) fn interval(amount: &Datum, unit: IntervalUnit, call: &Call<'_>) -> O
                 _ => (integer_prefix(octets), "INTEGER"),
             };
             let count = Decimal::parse_prefix(text);
-            // Long texts of columns are numbers without a word.
+            // Long texts of columns become numbers without a warning.
             let is_long =
                 matches!(call.arguments[1].kind, TypeKind::Text { .. } | TypeKind::Blob { .. });
             if !is_long && count.length_bytes < octets.trim_ascii_end().len() {
@@ -237,8 +237,8 @@ pub(super) fn interval(amount: &Datum, unit: IntervalUnit, call: &Call<'_>) -> O
     }
 }
 
-/// The whole number that is nearest to a double. What is beyond them is the lowest one for a `FLOAT`,
-/// the one at the end of the range for a `DOUBLE`.
+/// The whole number nearest to a double. Out of range, it is the lowest one for a `FLOAT`, and the
+/// end of the range for a `DOUBLE`.
 pub(super) fn whole_double(number: f64, ty: &SqlType) -> i64 {
     let whole = number.round_ties_even();
     match ty.kind == TypeKind::Float && !(i64::MIN as f64..i64::MAX as f64).contains(&whole) {
@@ -247,7 +247,7 @@ pub(super) fn whole_double(number: f64, ty: &SqlType) -> i64 {
     }
 }
 
-/// The whole number that a text begins with.
+/// The whole number at the start of a text.
 fn integer_prefix(text: &[u8]) -> &[u8] {
     let start = text.len() - text.trim_ascii_start().len();
     let sign = usize::from(matches!(text.get(start), Some(b'-' | b'+')));
@@ -255,18 +255,18 @@ fn integer_prefix(text: &[u8]) -> &[u8] {
     &text[..start + sign + digits]
 }
 
-/// The unit that an argument names; error 1064 when it is none.
+/// The unit named by an argument; error 1064 if there is none.
 pub(super) fn unit(datum: &Datum) -> Result<IntervalUnit> {
     let name = text(datum);
     IntervalUnit::by_name(&name).ok_or_else(|| SqlError::syntax(&name, 1))
 }
 
-/// The unit that a literal argument names.
+/// The unit named by a literal argument.
 pub(super) fn constant_unit(context: &ResolveContext<'_>, at: usize) -> Option<IntervalUnit> {
     IntervalUnit::by_name(&text(context.constant(at)?))
 }
 
-/// As [`fsp_of`], of an argument that is a number of seconds: those of a text are not known.
+/// As [`fsp_of`], for an argument that is a number of seconds; the digits of a text are unknown.
 pub(super) fn fsp_of_seconds(types: &[SqlType], at: usize, context: &ResolveContext<'_>) -> u8 {
     match types.get(at) {
         Some(ty) if ty.kind.is_string() || ty.kind == TypeKind::Json => 6,
@@ -274,7 +274,7 @@ pub(super) fn fsp_of_seconds(types: &[SqlType], at: usize, context: &ResolveCont
     }
 }
 
-/// Digits of the fraction of a second that an argument has, as far as its type or its literal tell.
+/// Fractional second digits of an argument, as far as its type or its literal shows.
 pub(super) fn fsp_of(types: &[SqlType], at: usize, context: &ResolveContext<'_>) -> u8 {
     let Some(ty) = types.get(at) else { return 0 };
     match &ty.kind {
@@ -326,7 +326,7 @@ pub(super) fn time_result(value: Time, call: &Call<'_>) -> Datum {
     }
 }
 
-/// A span in microseconds as a time of the call's type; the nearest one, with a warning, if it is too long.
+/// Microseconds as a time of the call's type; out of range, the nearest one, with a warning.
 pub(super) fn moved_span(span_us: i64, function: &str, call: &Call<'_>) -> Datum {
     let moved = round::time_from_us(span_us);
     if moved.fault.is_some() {
@@ -336,7 +336,7 @@ pub(super) fn moved_span(span_us: i64, function: &str, call: &Call<'_>) -> Datum
     time_result(moved.value.unwrap_or_default(), call)
 }
 
-/// A difference of times; beyond the range of TIME, the nearest with a warning.
+/// A difference of times; outside the range of TIME, the nearest one with a warning.
 pub(super) fn span_result(span_us: i64, call: &Call<'_>) -> Datum {
     let parsed = round::time_from_us(span_us);
     if parsed.fault.is_some() {

@@ -1,11 +1,11 @@
-//! Expressions written as text, taken through resolve, casts and evaluation as a statement does.
+//! Expressions written as text, processed by resolve, casts and evaluation as in a statement.
 //!
 //! ```text
 //!   table    lines of   expression → result
 //!   result   the text of the value, NULL, or !code for an error; ~code… for the warnings left
 //! ```
 //!
-//! Operators stand between their operands, from the left and without ranks.
+//! Operators are between their operands, evaluated from the left, without precedence.
 
 use firn_sql_types::cast::cast;
 use firn_sql_types::error::{Result, SqlError};
@@ -16,7 +16,7 @@ use crate::{Call, ResolveContext, find};
 use firn_format::value::CollationId;
 
 const CONNECTION: CollationId = CollationId(255);
-/// Every function's name that is no word, the longest first.
+/// The names of functions that are not words, longest first.
 const SIGNS: [&str; 13] = ["->>", "->", "<<", ">>", "||", "+", "-", "*", "/", "%", "|", "&", "^"];
 const WORDS: [&str; 4] = ["DIV", "REGEXP", "MEMBER OF", "SOUNDS LIKE"];
 
@@ -34,7 +34,7 @@ impl Value {
     }
 }
 
-/// Calls a function of a name as a statement does.
+/// Calls a function by name, as a statement does.
 pub(super) fn call(name: &str, arguments: &[Value], context: &EvaluationContext) -> Result<Value> {
     let function = find(name).ok_or_else(|| SqlError::new(1305, name))?;
     function.check_arity(arguments.len())?;
@@ -59,7 +59,7 @@ pub(super) fn call(name: &str, arguments: &[Value], context: &EvaluationContext)
     Ok(Value { datum, ty: signature.result, literal: false })
 }
 
-/// Whether a value is of the variant that its type asks for.
+/// Whether a value has the variant that its type requires.
 fn fits(datum: &Datum, ty: &SqlType) -> bool {
     match datum {
         Datum::Null => true,
@@ -89,7 +89,7 @@ pub(super) fn check(table: &str) {
     });
 }
 
-/// Checks each line of a table in a context of its own.
+/// Checks each line of a table in its own context.
 pub(super) fn check_in(table: &str, context: impl Fn() -> EvaluationContext) {
     let mut failures = Vec::new();
     for line in table.lines().map(str::trim).filter(|line| !line.is_empty()) {

@@ -1,4 +1,4 @@
-//! What holds for every function, whatever its arguments are.
+//! Properties of every function, whatever its arguments.
 
 use std::sync::Arc;
 
@@ -176,7 +176,7 @@ fn values() -> impl Strategy<Value = Value> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(300))]
 
-    /// No panic; values of the type that was promised (the harness checks that) and no longer than a packet.
+    /// No panic; values of the promised type (the harness checks that) and no longer than a packet.
     #[test]
     fn functions_answer_any_arguments(arguments in prop::collection::vec(values(), 7)) {
         let context = context();

@@ -26,7 +26,7 @@ const CODE_TOO_LONG: u16 = 1406;
 /// The largest ordinal of an enum's member as a number.
 const MAX_MEMBERS: u64 = 65_535;
 
-/// Where a value goes, for messages.
+/// The destination of a value, for messages.
 #[derive(Clone, Copy, Debug)]
 pub struct Target<'a> {
     /// The column's type.
@@ -41,19 +41,19 @@ pub struct Target<'a> {
     pub source: Source,
 }
 
-/// What a value that is stored is of: MySQL copies a column otherwise than it stores a result.
+/// The origin of a stored value: MySQL copies a column differently from a result.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Source {
     /// Any expression.
     #[default]
     Expression,
-    /// One of several values that is chosen, as `IFNULL` and `CASE` do; dates and times are texts.
+    /// One of several values that is chosen, as in `IFNULL` and `CASE`; dates and times are texts.
     Choice,
     /// A column as such.
     Column,
 }
 
-/// What a column of doubles holds besides its type.
+/// What a column of doubles has besides its type.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct FloatLimits {
     /// Nothing below 0.
@@ -62,11 +62,11 @@ pub struct FloatLimits {
     pub digits: Option<(u16, u8)>,
 }
 
-/// The value to store for a value of another type. In a strict statement what does not fit is an error;
-/// otherwise, and with `IGNORE`, it is adjusted, with a warning.
+/// The value to store for a value of another type. In a strict statement, a value that does not fit
+/// is an error; otherwise, and with `IGNORE`, it is adjusted, with a warning.
 ///
 /// # Errors
-/// 1048, 1264, 1265, 1292, 1366, 1406, 3140 as MySQL has them.
+/// 1048, 1264, 1265, 1292, 1366, 1406, 3140 as in MySQL.
 pub fn assign(datum: &Datum, from: &SqlType, target: Target<'_>) -> Result<Datum> {
     if let Datum::Text(text) = datum
         && from.kind.is_text()
@@ -98,7 +98,7 @@ pub fn assign_within(
     target.within(assign(datum, from, Target { ty, ..target })?, limits)
 }
 
-/// As [`assign`], of any value in any form.
+/// As [`assign`], for any value in any form.
 pub(super) fn assign_any(datum: &Datum, from: &SqlType, target: Target<'_>) -> Result<Datum> {
     if datum.is_null() {
         return target.null();
@@ -141,7 +141,7 @@ pub(super) fn assign_any(datum: &Datum, from: &SqlType, target: Target<'_>) -> R
     }
 }
 
-/// What a column without a default holds that is not given, and that cannot be NULL.
+/// The implicit default of a column that has no default, is not set, and cannot be NULL.
 #[must_use]
 pub fn implicit_default(ty: &SqlType) -> Datum {
     match &ty.kind {
@@ -186,7 +186,7 @@ impl Target<'_> {
         self.ctx.push(Level::Note, CODE_TRUNCATED, || format!("Data truncated {}", self.place()));
     }
 
-    /// Too long: an error when strict, otherwise a warning that it was cut.
+    /// Too long: an error when strict, otherwise a warning about the truncation.
     pub(super) fn too_long(&self) -> Result<()> {
         let code = if self.ctx.is_strict_write() { CODE_TOO_LONG } else { CODE_TRUNCATED };
         let message = if code == CODE_TOO_LONG { "Data too long" } else { "Data truncated" };
@@ -233,7 +233,7 @@ impl Target<'_> {
         Ok(if unsigned { Datum::UInt(number as u64) } else { Datum::Int(number as i64) })
     }
 
-    /// A number without its fraction, as members of names are numbered; `None` for a text.
+    /// A number without its fraction, as ordinals of members are computed; `None` for a text.
     fn cut_number(&self, datum: &Datum, from: &SqlType) -> Option<i128> {
         Some(match number_of(datum, from)? {
             Number::Signed(number) => number.into(),
@@ -254,7 +254,7 @@ impl Target<'_> {
         Ok(number)
     }
 
-    /// The nearest whole number, and whether a text goes on behind it.
+    /// The nearest whole number, and whether a text continues after it.
     fn leading_whole_number(&self, datum: &Datum, from: &SqlType) -> Result<(i128, bool)> {
         let number = match number_of(&without_fraction(datum, self.ctx), from) {
             Some(Number::Signed(number)) => number.into(),
@@ -389,7 +389,7 @@ impl Target<'_> {
         let mask = u128::from(u64::MAX >> 64_u32.saturating_sub(bits.into()).min(63));
         let number = match datum {
             Datum::Text(bytes) => number_of_bytes(bytes),
-            // As texts, of which all bytes count.
+            // As texts, where all bytes count.
             Datum::Date(_) | Datum::Json(_) => number_of_bytes(&super::text::text_of(datum, from)),
             Datum::Double(number) => *number as i64 as u64 as u128,
             _ => {
@@ -504,7 +504,7 @@ fn without_fraction<'d>(datum: &'d Datum, ctx: &EvaluationContext) -> Cow<'d, Da
     }
 }
 
-/// Bytes as one number, the highest first; the largest one if they are too many.
+/// Bytes as one number, most significant first; the largest number if there are too many.
 fn number_of_bytes(bytes: &[u8]) -> u128 {
     let significant = bytes.iter().skip_while(|&&byte| byte == 0);
     significant.fold(0, |value: u128, &byte| {
@@ -512,13 +512,13 @@ fn number_of_bytes(bytes: &[u8]) -> u128 {
     })
 }
 
-/// The nearest whole number; far out of any range when there is none of 128 bits.
+/// The nearest whole number; far out of range if it does not fit 128 bits.
 fn nearest_whole(number: &Decimal) -> i128 {
     let far = if number.is_negative() { i128::MIN } else { i128::MAX };
     number.to_i128().unwrap_or(far)
 }
 
-/// The text of a number in a message, as columns of text get it.
+/// The text of a number in a message about a text column.
 pub(super) fn number_text(datum: &Datum, from: &SqlType) -> String {
     match datum {
         Datum::Double(number) => double_text(*number),

@@ -1,4 +1,4 @@
-//! Whether bytes are a geometry: the number of a reference system, then well-known binary.
+//! Whether bytes are a geometry: the number of a reference system, followed by well-known binary.
 //!
 //! ```text
 //!   reference system 4 │ byte order 1 │ type 4 │ points, or counts of parts and the parts
@@ -8,7 +8,7 @@ const POINT_BYTES: usize = 16;
 /// How deep collections may nest.
 const DEEPEST: usize = 32;
 
-/// Whether bytes are a geometry, to their last.
+/// Whether bytes are exactly a geometry.
 pub(super) fn is_geometry(bytes: &[u8]) -> bool {
     let Some((_, rest)) = bytes.split_first_chunk::<4>() else { return false };
     let mut reader = Reader { rest };
@@ -33,7 +33,7 @@ impl Reader<'_> {
         Some(())
     }
 
-    /// A geometry, of a type if one is asked for.
+    /// A geometry, of the wanted type if there is one.
     fn geometry(&mut self, wanted: Option<usize>, depth: usize) -> Option<()> {
         let (order, rest) = self.rest.split_first()?;
         self.rest = rest;

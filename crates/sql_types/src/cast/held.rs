@@ -1,4 +1,5 @@
-//! What a column of dates, times or years would hold of a constant that it is compared with.
+//! The value that a column of dates, times or years would store for a constant that it is compared
+//! with.
 //!
 //! ```text
 //!   date_column = 240229               2024-02-29
@@ -7,8 +8,8 @@
 //!   year_column = 5,  year_column = '5'      2005
 //! ```
 //!
-//! MySQL stores such a constant into the column before it compares. What cannot be stored as it is
-//! has no such value, and is compared by its own type.
+//! MySQL stores such a constant into the column before it compares. A constant that cannot be
+//! stored unchanged has no such value, and is compared by its own type.
 
 use firn_format::value::{Date, DateTime};
 
@@ -22,10 +23,11 @@ use crate::temporal::round::round_time;
 use super::temporal::{read_date_time, read_time};
 use super::to_double;
 
-/// Digits of a text that is taken as a whole year.
+/// Digits of a text that is read as a whole year.
 const YEAR_DIGITS: usize = 4;
 
-/// What a column holds of a constant; `None` where it would warn, hold zeros, or be no such column.
+/// What a column stores for a constant; `None` if it would warn, store zeros, or if it is not such
+/// a column.
 #[must_use]
 pub fn held(
     constant: &Datum,
@@ -49,7 +51,7 @@ pub fn held(
     }
 }
 
-/// Whether a text says a date, perhaps with something behind it.
+/// Whether a text contains a date, possibly followed by something else.
 #[must_use]
 pub fn is_readable_date(text: &Datum, from: &SqlType, ctx: &EvaluationContext) -> bool {
     read_date_time(text, from, DateRules::from_mode(ctx.sql_mode), ctx).value.is_some()

@@ -30,10 +30,10 @@ pub(super) fn to_json(datum: &Datum, from: &SqlType) -> Result<Datum> {
     }
 }
 
-/// Parses the JSON text that is the argument of a function.
+/// Parses the JSON text in the argument of a function.
 ///
 /// # Errors
-/// 3141 with what is wrong and where, 3157 when it is nested too deep.
+/// 3141 with the fault and its position, 3157 if it is nested too deeply.
 pub fn parse_json(text: &[u8], function: &str, argument: usize) -> Result<JsonValue> {
     parse(text, |message, position| {
         SqlError::new(
@@ -51,7 +51,7 @@ pub(super) fn parse_for_column(text: &[u8], column: &str) -> Result<JsonValue> {
     parse(text, |message, position| invalid_in_column(message, position, column))
 }
 
-/// A number or a date is stored into a column of documents only by a cast.
+/// A number or a date is stored into a column of documents only through a cast.
 pub(super) fn not_a_text(column: &str) -> SqlError {
     invalid_in_column("not a JSON text, may need CAST", 0, column)
 }
@@ -80,12 +80,12 @@ fn parse(text: &[u8], error: impl Fn(&str, usize) -> SqlError) -> Result<JsonVal
     })
 }
 
-/// A value as a JSON scalar, as `JSON_ARRAY()` takes its arguments: text is a string and is not parsed. A
-/// JSON value stays what it is, NULL is `null`.
+/// A value as a JSON scalar, as `JSON_ARRAY()` takes its arguments: text becomes a string and is
+/// not parsed. A JSON value stays what it is, NULL becomes `null`.
 ///
 /// # Errors
-/// 3144 for text in a character set that is no Unicode, which JSON never has from Firn's text; binary
-/// strings become opaque values.
+/// 3144 for text in a character set that is not Unicode, which JSON made from Firn's text never
+/// has; binary strings become opaque values.
 pub fn json_scalar(datum: &Datum, from: &SqlType) -> Result<JsonValue> {
     let opaque = |type_code, bytes: &[u8]| JsonValue::Opaque { type_code, bytes: bytes.into() };
     Ok(match (datum, &from.kind) {

@@ -1,4 +1,4 @@
-//! Parts of documents as values of columns of SQL types, as `JSON_TABLE` makes them.
+//! Parts of documents as values of columns of SQL types, for `JSON_TABLE`.
 
 use crate::error::{Result, SqlError};
 use crate::json::JsonValue;
@@ -21,7 +21,7 @@ pub fn fitting_context(of: &EvaluationContext) -> EvaluationContext {
 /// A part of a document as a value of a column.
 ///
 /// # Errors
-/// 3666 for an array or object in a column that takes neither, and what storing the value answers.
+/// 3666 for an array or object in a column that takes neither, and errors of storing the value.
 pub fn fitting_value(
     value: &JsonValue,
     ty: &SqlType,

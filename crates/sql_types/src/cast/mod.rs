@@ -1,4 +1,5 @@
-//! Conversions between types: `CAST`, the implicit ones of mixed expressions, and storing into a column.
+//! Conversions between types: `CAST`, the implicit ones of mixed expressions, and storing into a
+//! column.
 //!
 //! ```text
 //!   cast('12x', CHAR → BIGINT)        12, warning 1292 Truncated incorrect INTEGER value: '12x'
@@ -6,9 +7,9 @@
 //!                                     (not strict, or IGNORE: 12 with a warning)
 //! ```
 //!
-//! [`cast`] is for reading: what it cannot convert it adjusts, with a warning, or answers NULL. In a strict
-//! statement that stores, the warnings are errors. [`assign`] knows the column and has its own, stricter
-//! rules and messages.
+//! [`cast`] is for reading: a value that it cannot convert is adjusted, with a warning, or becomes
+//! NULL. In a strict statement that stores, the warnings are errors. [`assign`] knows the column
+//! and has its own, stricter rules and messages.
 
 mod assign;
 mod geometry;
@@ -42,7 +43,7 @@ pub use number::{to_decimal, to_double, to_signed, to_unsigned};
 pub use temporal::{date_of_small_number, date_of_time, to_date, to_date_time, to_time, to_year};
 pub use text::{to_binary, to_text};
 
-/// Whether [`assign`] would answer the value that it is given; false says nothing.
+/// Whether [`assign`] would return the value unchanged; false means unknown.
 #[must_use]
 pub fn is_stored_as_it_is(datum: &Datum, from: &SqlType, to: &SqlType) -> bool {
     match (datum, &to.kind) {
@@ -66,7 +67,7 @@ pub fn is_stored_as_it_is(datum: &Datum, from: &SqlType, to: &SqlType) -> bool {
     }
 }
 
-/// `utf8mb4_0900_ai_ci`, in which names of enums are held.
+/// `utf8mb4_0900_ai_ci`, the collation of enum names.
 const UTF8MB4: firn_format::value::CollationId = firn_format::value::CollationId(255);
 /// Characters of a value that a message shows.
 const SHOWN_CHARACTERS: usize = 128;
@@ -74,7 +75,7 @@ const SHOWN_CHARACTERS: usize = 128;
 /// Converts a value from its type to another. NULL stays NULL.
 ///
 /// # Errors
-/// 1292 and its kin in a strict statement that stores; 3141 for text that is no JSON.
+/// 1292 and the like in a strict statement that stores; 3141 for text that is not JSON.
 pub fn cast(datum: &Datum, from: &SqlType, to: &SqlType, ctx: &EvaluationContext) -> Result<Datum> {
     if datum.is_null() {
         return Ok(Datum::Null);
@@ -84,7 +85,7 @@ pub fn cast(datum: &Datum, from: &SqlType, to: &SqlType, ctx: &EvaluationContext
     }
     let is_bytes = matches!(from.kind, TypeKind::Bit { .. });
     if (from.kind.is_enum_or_set() || is_bytes) && to.kind.is_temporal() {
-        // A name is read, not its number; of bits the bytes.
+        // The name is read, not its number; for bits, the bytes.
         let name = Datum::Text(text::text_of(datum, from));
         return cast(&name, &SqlType::long_text(UTF8MB4), to, ctx);
     }
@@ -120,9 +121,9 @@ pub fn cast(datum: &Datum, from: &SqlType, to: &SqlType, ctx: &EvaluationContext
     Ok(converted)
 }
 
-/// As [`cast`], of a text or a double of a column. A long text becomes a double without a word, and an
-/// integer too where no cast is written; exact numbers are as [`exact_of`] has them. A `FLOAT` beyond all integers is the lowest one, a `DOUBLE` the
-/// nearest, with a warning.
+/// As [`cast`], for a text or a double of a column. A long text becomes a double without a warning,
+/// and also an integer if no cast is written; exact numbers are as in [`exact_of`]. A `FLOAT`
+/// beyond all integers becomes the lowest one, a `DOUBLE` the nearest, with a warning.
 ///
 /// # Errors
 /// As [`cast`].
@@ -161,8 +162,8 @@ pub fn cast_column(
     }
 }
 
-/// As [`cast`], to an exact number that an operation asks for: a text that does not begin with a
-/// number has a warning of its own.
+/// As [`cast`], to an exact number for an operation: a text that does not begin with a number has
+/// its own warning.
 ///
 /// # Errors
 /// As [`cast`].
@@ -193,7 +194,8 @@ fn shown(datum: &Datum, from: &SqlType) -> String {
     text.to_str_lossy().chars().take(SHOWN_CHARACTERS).collect()
 }
 
-/// Leaves warning 1292 `Truncated incorrect KIND value: '…'`; the error, in a strict statement that stores.
+/// Adds warning 1292 `Truncated incorrect KIND value: '…'`; the error, in a strict statement that
+/// stores.
 fn truncated(kind: &str, datum: &Datum, from: &SqlType, ctx: &EvaluationContext) -> Result<()> {
     ctx.bad_value(1292, || format!("Truncated incorrect {kind} value: '{}'", shown(datum, from)))
 }

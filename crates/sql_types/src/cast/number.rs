@@ -24,7 +24,8 @@ pub(super) enum Number {
     Exact(Decimal),
 }
 
-/// The number that a value is, if it is no text and no JSON: dates and times are `YYYYMMDDHHMMSS.ffffff`.
+/// The number of a value that is neither text nor JSON: dates and times are
+/// `YYYYMMDDHHMMSS.ffffff`.
 pub(super) fn number_of(datum: &Datum, from: &SqlType) -> Option<Number> {
     use firn_format::value::{Date, DateTime, Time};
     let fsp = from.kind.fsp();
@@ -48,7 +49,7 @@ pub(super) fn number_of(datum: &Datum, from: &SqlType) -> Option<Number> {
     })
 }
 
-/// The value inside a JSON scalar, with the type it has in SQL; `None`, and a warning, for arrays, objects
+/// The value inside a JSON scalar, with its SQL type; `None`, and a warning, for arrays, objects
 /// and null.
 fn json_inner(json: &JsonValue, wanted: &str, ctx: &EvaluationContext) -> Result<Option<Datum>> {
     let inner = match json {
@@ -70,14 +71,14 @@ fn json_inner(json: &JsonValue, wanted: &str, ctx: &EvaluationContext) -> Result
     Ok(Some(inner))
 }
 
-/// Warning 3156 for a document that is no value of the wanted type.
+/// Warning 3156 for a document that is not a value of the wanted type.
 pub(super) fn invalid_json(wanted: &str, ctx: &EvaluationContext) -> Result<()> {
     ctx.bad_value(CODE_INVALID_JSON_FOR_CAST, || {
         format!("Invalid JSON value for CAST to {wanted} from column json at row 1")
     })
 }
 
-/// A plain type for what came out of JSON.
+/// A plain type for a value from JSON.
 pub(super) fn plain_type(datum: &Datum) -> SqlType {
     SqlType::new(match datum {
         Datum::Int(_) => return SqlType::bigint(),
@@ -97,8 +98,8 @@ pub(super) fn plain_type(datum: &Datum) -> SqlType {
     })
 }
 
-/// To a `BIGINT`. Fractions are rounded (not those of text: digits end there); unsigned numbers keep their
-/// 64 bits.
+/// To a `BIGINT`. Fractions are rounded, except those of text, which ends at its integer digits;
+/// unsigned numbers keep their 64 bits.
 ///
 /// # Errors
 /// 1292 in a strict statement that stores.
@@ -123,7 +124,7 @@ pub fn to_signed(datum: &Datum, from: &SqlType, ctx: &EvaluationContext) -> Resu
         Number::Signed(number) => number,
         Number::Unsigned(number) => number as i64,
         Number::Double(number) => {
-            // Beyond the range it is the end of the range, without a word.
+            // Out of range, it is the end of the range, without a warning.
             number.round_ties_even() as i64
         }
         Number::Exact(number) => match number.to_i64() {
@@ -161,7 +162,7 @@ pub fn to_unsigned(datum: &Datum, from: &SqlType, ctx: &EvaluationContext) -> Re
         Number::Signed(number) => number as u64,
         Number::Unsigned(number) => number,
         Number::Double(number) => {
-            // Even to an unsigned number a double goes by way of a signed one.
+            // Even to an unsigned number, a double is converted through a signed one.
             number.round_ties_even() as i64 as u64
         }
         Number::Exact(number) if number.is_negative() => match number.to_i64() {
@@ -181,7 +182,7 @@ pub fn to_unsigned(datum: &Datum, from: &SqlType, ctx: &EvaluationContext) -> Re
     })
 }
 
-/// The whole number at the head of a text, cut to 66 bits, and whether it is all of the text.
+/// The whole number at the start of a text, cut to 66 bits, and whether it is the whole text.
 pub(super) fn whole_number(text: &[u8]) -> (i128, bool) {
     let rest = text.trim_ascii_start();
     let negative = rest.first() == Some(&b'-');
@@ -332,7 +333,7 @@ fn largest(negative: bool) -> Decimal {
     if negative { largest.negate() } else { largest }
 }
 
-/// To `DECIMAL(precision, scale)`; what does not fit becomes the largest number that does.
+/// To `DECIMAL(precision, scale)`; a number that does not fit becomes the largest one that does.
 pub(super) fn to_decimal_type(
     datum: &Datum,
     from: &SqlType,

@@ -1,4 +1,4 @@
-//! Texts as programs write them: what a file to be loaded and most literals are made of.
+//! Texts as programs write them: those of most literals and most files to be loaded.
 //!
 //! ```text
 //!   INT             -?[0-9]{1,18}             that the column can hold
@@ -7,8 +7,8 @@
 //!   DATETIME        [0-9]{4}-[0-9]{2}-[0-9]{2} [0-9]{2}:[0-9]{2}:[0-9]{2}
 //! ```
 //!
-//! Whatever is read here, [`super::assign`]'s long way gives the same, and has nothing to say of it. Everything
-//! else is left to that.
+//! For a text that is read here, the general way of [`super::assign`] returns the same and has no
+//! warning. Everything else is left to it.
 
 use firn_format::value::{Date, DateTime};
 
@@ -17,10 +17,10 @@ use crate::datum::Datum;
 use crate::decimal::Decimal;
 use crate::sql_type::TypeKind;
 
-/// So many digits always fit in 64 bits.
+/// This many digits always fit in 64 bits.
 const MOST_DIGITS: usize = 18;
 
-/// What a column of this kind holds for a text; `None`: the text is not a plain one.
+/// What a column of this kind stores for a text; `None`: the text is not a plain one.
 pub(super) fn read(text: &[u8], kind: &TypeKind) -> Option<Datum> {
     match *kind {
         TypeKind::Integer { width, unsigned } => {

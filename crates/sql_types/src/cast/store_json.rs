@@ -1,4 +1,4 @@
-//! Storing what a document says into columns of numbers, dates and times.
+//! Storing the content of a document into columns of numbers, dates and times.
 //!
 //! ```text
 //!   1.5         into INT     2
@@ -19,7 +19,7 @@ use super::temporal::{read_date_time, read_time};
 
 const CODE_INVALID: u16 = 3156;
 
-/// What a column of this kind takes a document for; `None`: for a text.
+/// The type to which a column of this kind converts a document; `None`: text.
 pub(super) fn cast_name(kind: &TypeKind) -> Option<&'static str> {
     Some(match kind {
         TypeKind::Integer { .. } | TypeKind::Year => "INTEGER",
@@ -32,7 +32,7 @@ pub(super) fn cast_name(kind: &TypeKind) -> Option<&'static str> {
     })
 }
 
-/// Stores the scalar that a document is; what is none counts as zero, with a warning.
+/// Stores the scalar of a document; a document that is not a scalar counts as zero, with a warning.
 pub(super) fn scalar(json: &JsonValue, wanted: &str, target: Target<'_>) -> Result<Datum> {
     let (value, is_whole) = match target.ty.kind.is_temporal() && target.ty.kind != TypeKind::Year {
         true => (moment(json, target), true),
@@ -50,7 +50,7 @@ pub(super) fn scalar(json: &JsonValue, wanted: &str, target: Target<'_>) -> Resu
     }
 }
 
-/// The number that a document is, and whether that is all that it says.
+/// The number of a document, and whether the document is exactly that number.
 fn number(json: &JsonValue) -> (Option<Datum>, bool) {
     let number = match json {
         JsonValue::Bool(truth) => Datum::Int((*truth).into()),
@@ -68,7 +68,7 @@ fn number(json: &JsonValue) -> (Option<Datum>, bool) {
     (Some(number), true)
 }
 
-/// The date or time that a document is, if it fits a column of these.
+/// The date or time of a document, if it fits such a column.
 fn moment(json: &JsonValue, target: Target<'_>) -> Option<Datum> {
     let is_time = matches!(target.ty.kind, TypeKind::Time { .. });
     match json {

@@ -21,7 +21,7 @@ const CODE_INCORRECT: u16 = 1292;
 /// The first `TIMESTAMP`; 0 stands for the zero date.
 const MIN_TIMESTAMP_US: i64 = 1_000_000;
 
-/// Reports a value that is none of the column's type: an error when strict, otherwise a warning.
+/// Reports a value that is not of the column's type: an error when strict, otherwise a warning.
 fn incorrect(
     kind: &str,
     fault: Fault,
@@ -39,12 +39,12 @@ fn incorrect(
     }
 }
 
-/// The date and time of a value, after faults have been reported; zero when there is none.
+/// The date and time of a value, after faults have been reported; zero if there is none.
 fn read(kind: &str, datum: &Datum, from: &SqlType, target: Target<'_>) -> Result<DateTime> {
     let rules = DateRules::from_mode(target.ctx.sql_mode);
     let mut parsed = read_date_time(&as_text_of_member(datum, from), from, rules, target.ctx);
     if let (Some(value), None) = (parsed.value, parsed.fault) {
-        // Values that are no text come unchecked.
+        // Values that are not text have not been checked.
         let fault = rules.fault_of(value.date);
         parsed = Parsed { value: parsed.value.filter(|_| fault.is_none()), fault };
     }
@@ -124,7 +124,7 @@ pub(super) fn timestamp(
     }
 }
 
-/// Whether a local time comes back as another one because it does not exist.
+/// Whether a local time is converted to another one because it does not exist.
 fn is_skipped(local: DateTime, packed: i64) -> bool {
     local.date == DateTime::unpack(packed).date
 }
@@ -134,7 +134,7 @@ pub(super) fn time(datum: &Datum, from: &SqlType, fsp: u8, target: Target<'_>) -
     if is_blank(&read) {
         return Ok(Datum::Time(0));
     }
-    // A cast takes the 64 bits of such a number for one with a sign; a column does not.
+    // A cast reads the 64 bits of such a number as a signed one; a column does not.
     let read = match &*read {
         Datum::UInt(number) => Cow::Owned(Datum::UInt((*number).min(i64::MAX as u64))),
         _ => read,
@@ -150,7 +150,7 @@ pub(super) fn time(datum: &Datum, from: &SqlType, fsp: u8, target: Target<'_>) -
     Ok(Datum::from(round_time(value, fsp, truncates(target))))
 }
 
-/// A text of nothing but spaces is midnight to a column of times.
+/// A text of only spaces is midnight to a column of times.
 fn is_blank(datum: &Datum) -> bool {
     matches!(datum, Datum::Text(text) if text.trim_ascii().is_empty())
 }
@@ -163,7 +163,7 @@ fn as_text_of_member<'d>(datum: &'d Datum, from: &SqlType) -> Cow<'d, Datum> {
     }
 }
 
-/// Whether a number or text from which a time was read says a date, too.
+/// Whether a number or text from which a time was read also has a date.
 fn says_date(datum: &Datum, from: &SqlType, target: Target<'_>) -> bool {
     match datum {
         Datum::Text(text) => is_time_behind_date(text),
@@ -192,7 +192,7 @@ pub(super) fn year(datum: &Datum, from: &SqlType, target: Target<'_>) -> Result<
     Ok(Datum::UInt(year.unwrap_or(0)))
 }
 
-/// The year of a text: 0 means 2000, but where it is written with four digits.
+/// The year of a text: 0 means 2000, unless it is written with four digits.
 fn year_of_text(text: &[u8], datum: &Datum, from: &SqlType, target: Target<'_>) -> Result<Datum> {
     let parsed = Decimal::parse_prefix(text);
     let number = parsed.number.round(0, Rounding::HalfUp).and_then(|number| number.to_i64());

@@ -54,8 +54,8 @@ pub(super) fn text(datum: &Datum, from: &SqlType, target: Target<'_>) -> Result<
     Ok(Datum::Text(text))
 }
 
-/// The text of a number that is stored otherwise than it is shown, into a column of `most`
-/// characters; without a limit it is a long text, which takes it as it is shown.
+/// The text of a number whose stored form differs from its displayed form, for a column of `most`
+/// characters; a column without a limit is a long text, which takes the displayed form.
 fn stored_number(
     datum: &Datum,
     from: &SqlType,
@@ -95,7 +95,7 @@ fn too_long(from: &SqlType, target: Target<'_>) -> Result<()> {
     }
 }
 
-/// Cuts a text to so many bytes; that spaces go is noted only.
+/// Cuts a text to this many bytes; cutting only spaces causes just a note.
 fn cut(text: &mut Octets, most: usize, from: &SqlType, target: Target<'_>) -> Result<()> {
     if most >= text.len() {
         return Ok(());
@@ -109,7 +109,8 @@ fn cut(text: &mut Octets, most: usize, from: &SqlType, target: Target<'_>) -> Re
     Ok(())
 }
 
-/// Bytes as text of the column's character set; what is none of it stays, for [`in_charset`] to tell.
+/// Bytes as text of the column's character set; invalid bytes stay, so that [`in_charset`] reports
+/// them.
 fn decoded(text: Octets, from: &SqlType, target: Target<'_>) -> Octets {
     let charset = charset_of(target);
     match from.kind.is_binary() && !charset.holds_own_bytes() {
@@ -122,7 +123,7 @@ fn charset_of(target: Target<'_>) -> Charset {
     target.ty.charset().unwrap_or(Charset::Utf8mb4)
 }
 
-/// The text as the column's character set has it.
+/// The text in the column's character set.
 fn in_charset(mut text: Octets, from: &SqlType, target: Target<'_>) -> Result<Octets> {
     if text.is_ascii() {
         return Ok(text);

@@ -23,7 +23,7 @@ const CODE_INCORRECT: u16 = 1292;
 const CODE_NO_VALUE: u16 = 1525;
 const MICROSECONDS_PER_SECOND: i64 = 1_000_000;
 
-/// What a value is as a date and time, with its fault, under rules for zero dates.
+/// A value as a date and time, with its fault, under rules for zero dates.
 pub(super) fn read_date_time(
     datum: &Datum,
     from: &SqlType,
@@ -68,8 +68,8 @@ fn on_current_date(time_us: i64, ctx: &EvaluationContext) -> Option<DateTime> {
     add_microseconds(at_midnight(now.date), time_us)
 }
 
-/// The date that a time is: the statement's own for a time of a day. What is less than none or more than a
-/// day MySQL adds to the moment of the statement, not to its midnight.
+/// The date of a time: the statement's own for a time of day. A negative time, or one of more than
+/// a day, is added to the moment of the statement, not to its midnight, as in MySQL.
 #[must_use]
 pub fn date_of_time(time_us: i64, ctx: &EvaluationContext) -> Option<Date> {
     let now = ctx.time_zone.to_local(ctx.statement_time_us)?;
@@ -79,7 +79,7 @@ pub fn date_of_time(time_us: i64, ctx: &EvaluationContext) -> Option<Date> {
     add_microseconds(DateTime { microsecond: 0, ..now }, time_us).map(|moment| moment.date)
 }
 
-/// What was written with an offset, on the session's clocks.
+/// A value written with an offset, in the session's time zone.
 fn local(parsed: Parsed<WrittenDateTime>, ctx: &EvaluationContext) -> Parsed<DateTime> {
     let Some(written) = parsed.value else { return Parsed { value: None, fault: parsed.fault } };
     let Some(offset_seconds) = written.offset_seconds else {
@@ -96,14 +96,14 @@ fn read_number(number: &Number, rules: DateRules) -> Parsed<DateTime> {
     let (whole, microseconds) = split_fraction(number, rules);
     let parsed = date_time_from_number(whole, rules);
     let Some(written) = parsed.value else {
-        // Nothing before zero is a date, however little it is.
+        // Nothing before zero is a date, however close to it.
         let fault = if microseconds < 0 { Some(Fault::OutOfRange) } else { parsed.fault };
         return Parsed { value: None, fault };
     };
     if microseconds < 0 {
         return Parsed { value: None, fault: Some(Fault::OutOfRange) };
     }
-    // A number that says a day alone has no fraction of a second.
+    // A number with only a day has no fraction of a second.
     match written.has_time {
         true => {
             Parsed { value: add_microseconds(written.date_time, microseconds), fault: parsed.fault }
@@ -119,7 +119,7 @@ fn read_number(number: &Number, rules: DateRules) -> Parsed<DateTime> {
 fn split_fraction(number: &Number, rules: DateRules) -> (i64, i64) {
     let exact = match number {
         Number::Signed(number) => return (*number, 0),
-        // As MySQL does, with its 64 bits as a signed number.
+        // Like MySQL, with its 64 bits as a signed number.
         Number::Unsigned(number) => return (*number as i64, 0),
         Number::Double(number) => Decimal::from_double(*number),
         Number::Exact(number) => Some(*number),
@@ -138,14 +138,14 @@ fn split_fraction(number: &Number, rules: DateRules) -> (i64, i64) {
     (i64::try_from(micro / unit).unwrap_or(end), (micro % unit) as i64)
 }
 
-/// Whether a number has the digits of a date before those of a time.
+/// Whether a number has digits of a date before those of a time.
 pub(super) fn has_date_digits(datum: &Datum, from: &SqlType, ctx: &EvaluationContext) -> bool {
     let rules = DateRules::lenient_in_mode(ctx.sql_mode);
     let whole = number_of(datum, from).map(|number| split_fraction(&number, rules).0);
     whole.is_some_and(|whole| whole >= parse::SMALLEST_DATE_TIME)
 }
 
-/// What a value is as a time, with its fault.
+/// A value as a time, with its fault.
 pub(super) fn read_time(datum: &Datum, from: &SqlType, ctx: &EvaluationContext) -> Parsed<Time> {
     let rules = DateRules::lenient_in_mode(ctx.sql_mode);
     let good = |value| Parsed { value: Some(value), fault: None };
@@ -170,7 +170,7 @@ pub(super) fn read_time(datum: &Datum, from: &SqlType, ctx: &EvaluationContext) 
     }
 }
 
-/// To a `DATE`; `None`, with a warning, for what is none.
+/// To a `DATE`; `None`, with a warning, for an invalid one.
 ///
 /// # Errors
 /// 1292 in a strict statement that stores.
@@ -203,7 +203,7 @@ pub fn date_of_small_number(datum: &Datum) -> Option<Date> {
     is_one.then_some(Date { year: 2000, month: month as u8, day: day as u8 })
 }
 
-/// To a `DATETIME(fsp)`; `None`, with a warning, for what is none.
+/// To a `DATETIME(fsp)`; `None`, with a warning, for an invalid one.
 ///
 /// # Errors
 /// 1292 in a strict statement that stores.
@@ -247,7 +247,7 @@ fn reported(
     Ok(parsed.value)
 }
 
-/// To a `TIME(fsp)`; `None`, with a warning, for what is none.
+/// To a `TIME(fsp)`; `None`, with a warning, for an invalid one.
 ///
 /// # Errors
 /// 1292 in a strict statement that stores.
@@ -265,13 +265,13 @@ pub fn to_time(
         }
     }
     let truncate = ctx.sql_mode.contains(SqlMode::TIME_TRUNCATE_FRACTIONAL);
-    // A number that is too large is no time, where a text is the largest one.
+    // A number that is too large is not a time, whereas such a text is the largest time.
     let is_number = number_of(datum, from).is_some();
     let value = parsed.value.filter(|_| !is_number || parsed.fault.is_none());
     Ok(value.map(|value| round_time(value, fsp, truncate)))
 }
 
-/// To a `YEAR`; `None`, with a warning, for what is none.
+/// To a `YEAR`; `None`, with a warning, for an invalid one.
 ///
 /// # Errors
 /// 1292 in a strict statement that stores.

@@ -213,7 +213,7 @@ fn casts_to_other_types() {
     "#]].assert_eq(&shown);
 }
 
-/// What is stored in strict mode; and, after `/`, otherwise.
+/// What is stored in strict mode and, after `/`, otherwise.
 fn assigned(from: &(Datum, SqlType), to: &SqlType) -> String {
     let shown = |statement_kind| {
         let ctx = EvaluationContext { statement_kind, ..EvaluationContext::default() };

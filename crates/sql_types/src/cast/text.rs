@@ -53,13 +53,13 @@ pub(super) fn text_of(datum: &Datum, from: &SqlType) -> Octets {
     text
 }
 
-/// A bit field's bytes, first the highest.
+/// A bit field's bytes, most significant first.
 fn bit_bytes(number: u64, bits: u8) -> Octets {
     let length = usize::from(bits).div_ceil(8).min(8);
     number.to_be_bytes()[8 - length..].into()
 }
 
-/// The character set of a value's text form; `None` where it is ASCII of no particular set.
+/// The character set of a value's text form; `None` if it is ASCII in any set.
 fn charset_of(from: &SqlType) -> Option<Charset> {
     match &from.kind {
         TypeKind::Bit { .. } => Some(Charset::Binary),
@@ -67,8 +67,8 @@ fn charset_of(from: &SqlType) -> Option<Charset> {
     }
 }
 
-/// To text (UTF-8) of a character set. Bytes are taken as text of that set: `None`, with warning 1300, when
-/// they are none. Characters that the set has not become `?`.
+/// To text (UTF-8) of a character set. Bytes are taken as text of that set: `None`, with warning
+/// 1300, if they are invalid. Characters that the set does not have become `?`.
 ///
 /// # Errors
 /// 1300 in a strict statement that stores.

@@ -3,11 +3,11 @@
 use super::wide::{self, Wide};
 use super::{Decimal, MAX_DIGITS, MAX_SCALE, Rounding, power_of_ten};
 
-/// Digits of a group, in which MySQL keeps exact numbers.
+/// Digits of a group; MySQL stores exact numbers in groups.
 const GROUP: u8 = 9;
 
-/// After how many digits the quotient of numbers of such scales is cut, if it is to have `more` digits than the dividend:
-/// where the last group is full.
+/// The digit after which a quotient is cut, for operands with these scales and `more` digits beyond
+/// the dividend's: where the last group is full.
 #[must_use]
 pub fn quotient_digits(dividend_scale: u8, divisor_scale: u8, more: u8) -> u8 {
     let groups = dividend_scale.next_multiple_of(GROUP) + divisor_scale.next_multiple_of(GROUP);
@@ -55,8 +55,8 @@ impl Decimal {
         Decimal { negative: !self.negative && !self.is_zero(), ..*self }
     }
 
-    /// The product. Its scale is the sum of the scales, at most [`MAX_SCALE`]; digits beyond are rounded.
-    /// `None` beyond [`MAX_DIGITS`].
+    /// The product. Its scale is the sum of the scales, at most [`MAX_SCALE`]; further digits are
+    /// rounded. `None` beyond [`MAX_DIGITS`].
     #[must_use]
     pub fn multiply(&self, other: &Decimal) -> Option<Decimal> {
         let negative = self.negative != other.negative;
@@ -71,15 +71,16 @@ impl Decimal {
         Decimal::new(negative, magnitude, MAX_SCALE)
     }
 
-    /// The quotient with `scale` digits after the point, further ones being dropped or rounded. `None` for
-    /// a divisor of 0 and beyond [`MAX_DIGITS`].
+    /// The quotient with `scale` digits after the point; further digits are dropped or rounded.
+    /// `None` for a divisor of 0 and beyond [`MAX_DIGITS`].
     #[must_use]
     pub fn divide(&self, divisor: &Decimal, scale: u8, rounding: Rounding) -> Option<Decimal> {
         if divisor.is_zero() {
             return None;
         }
         let negative = self.negative != divisor.negative;
-        // quotient * 10^scale = self.magnitude * 10^(scale + divisor.scale - self.scale) / divisor.magnitude
+        // quotient * 10^scale = self.magnitude * 10^(scale + divisor.scale - self.scale) /
+        // divisor.magnitude
         let raise = i32::from(scale) + i32::from(divisor.scale) - i32::from(self.scale);
         let (dividend, divisor) = if raise >= 0 {
             let dividend = wide::multiply(&self.magnitude, &power(raise)?);
@@ -93,8 +94,8 @@ impl Decimal {
         Decimal::new(negative, increment(wide::narrow(&quotient)?, up)?, scale)
     }
 
-    /// The quotient as MySQL works it out: cut after `digits` digits ([`quotient_digits`]), of which `scale` are kept.
-    /// `None` for a divisor of 0 and beyond [`MAX_DIGITS`].
+    /// The quotient as MySQL computes it: cut after `digits` digits ([`quotient_digits`]), of which
+    /// `scale` are kept. `None` for a divisor of 0 and beyond [`MAX_DIGITS`].
     #[must_use]
     pub fn quotient(&self, divisor: &Decimal, digits: u8, scale: u8) -> Option<Decimal> {
         if digits <= scale {
@@ -105,15 +106,16 @@ impl Decimal {
         kept.or_else(|| self.divide(divisor, scale, Rounding::HalfUp))
     }
 
-    /// The mean of `count` numbers of which this is the sum, as MySQL works it out. `None` as for [`Decimal::quotient`].
+    /// The mean of `count` numbers with this sum, as MySQL computes it. `None` as for
+    /// [`Decimal::quotient`].
     #[must_use]
     pub fn mean(&self, count: &Decimal, scale: u8) -> Option<Decimal> {
         let digits = quotient_digits(self.scale, 0, scale.saturating_sub(self.scale));
         self.quotient(count, digits, scale)
     }
 
-    /// The remainder of the division whose quotient is cut to a whole number; it has the sign of the
-    /// dividend and the larger scale. `None` for a divisor of 0.
+    /// The remainder of the division with a whole quotient; it has the sign of the dividend and the
+    /// larger scale. `None` for a divisor of 0.
     #[must_use]
     pub fn remainder(&self, divisor: &Decimal) -> Option<Decimal> {
         if divisor.is_zero() {
@@ -123,15 +125,15 @@ impl Decimal {
         let dividend = wide::multiply(&self.magnitude, &power_of_ten(scale - self.scale));
         let raised = wide::multiply(&divisor.magnitude, &power_of_ten(scale - divisor.scale));
         let Some(raised) = wide::narrow(&raised) else {
-            // So large a divisor is above any dividend.
+            // Such a large divisor is above any dividend.
             return self.round(i32::from(scale), Rounding::Truncate);
         };
         let (_, remainder) = wide::divide(&dividend, &raised);
         Decimal::new(self.negative, remainder, scale)
     }
 
-    /// The number with `digits` digits after the point; fewer than 0 round before the point, and the result
-    /// then has scale 0. `None` beyond [`MAX_DIGITS`].
+    /// The number with `digits` digits after the point; a negative number rounds before the point,
+    /// and the result then has scale 0. `None` beyond [`MAX_DIGITS`].
     #[must_use]
     pub fn round(&self, digits: i32, rounding: Rounding) -> Option<Decimal> {
         let digits = digits.min(i32::from(MAX_SCALE));
@@ -153,7 +155,7 @@ impl Decimal {
         Decimal::new(self.negative, wide::narrow(&raised)?, 0)
     }
 
-    /// The magnitude at a scale that is not below the number's own.
+    /// The magnitude at a scale at least as large as the number's own.
     fn magnitude_at(&self, scale: u8) -> Option<Wide> {
         if scale == self.scale {
             return Some(self.magnitude);

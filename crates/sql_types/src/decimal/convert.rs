@@ -25,20 +25,20 @@ impl From<u64> for Decimal {
     }
 }
 
-/// What [`Decimal::parse_prefix`] found.
+/// The result of [`Decimal::parse_prefix`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ParsedDecimal {
     /// The number; all nines when it was too large.
     pub number: Decimal,
-    /// Bytes of the text that it takes, leading spaces included; 0 when there is no number.
+    /// Bytes of the text that were read, including leading spaces; 0 if there is no number.
     pub length_bytes: usize,
     /// Whether it was too large.
     pub overflow: bool,
 }
 
 impl Decimal {
-    /// Reads the number at the head of a text, as far as it goes: spaces, sign, digits, point, digits,
-    /// exponent. Digits that are too many after the point are rounded away.
+    /// Reads the number at the start of a text, as far as it goes: spaces, sign, digits, point,
+    /// digits, exponent. Excess digits after the point are rounded away.
     #[must_use]
     pub fn parse_prefix(text: &[u8]) -> ParsedDecimal {
         let none = ParsedDecimal { number: Decimal::ZERO, length_bytes: 0, overflow: false };
@@ -67,7 +67,8 @@ impl Decimal {
         }
     }
 
-    /// The number that a text is, all of it but for spaces around; `None` when it is none or too large.
+    /// The number of a text that consists of it, apart from spaces around it; `None` if there is
+    /// none or it is too large.
     #[must_use]
     pub fn parse(text: &str) -> Option<Decimal> {
         let parsed = Decimal::parse_prefix(text.as_bytes());
@@ -88,7 +89,7 @@ impl Decimal {
         let digits = || integer.iter().chain(fraction).map(|byte| byte - b'0');
         let leading_zeros = digits().take_while(|&digit| digit == 0).count() as i64;
         let count = (integer.len() + fraction.len()) as i64;
-        // The point stands after so many of the digits.
+        // The point comes after this many of the digits.
         let point = (integer.len() as i64).saturating_add(exponent);
         if leading_zeros == count {
             let scale = (count - point).clamp(0, i64::from(MAX_SCALE)) as u8;
@@ -116,7 +117,7 @@ impl Decimal {
         Decimal::new(negative, magnitude, scale as u8)
     }
 
-    /// The nearest decimal to the shortest text that means the double; `None` when it is too large.
+    /// The nearest decimal to the double's shortest text; `None` if it is too large.
     #[must_use]
     pub fn from_double(number: f64) -> Option<Decimal> {
         if !number.is_finite() {
@@ -177,7 +178,8 @@ impl Decimal {
         Ok(Decimal { magnitude, scale, negative })
     }
 
-    /// The stored form of a column. `None` when the number does not fit the type as it is; round it first.
+    /// The stored form of a column. `None` if the number does not fit the type unchanged; round it
+    /// first.
     #[must_use]
     pub fn to_stored(&self, decimal_type: DecimalType) -> Option<Box<[u8]>> {
         if !self.fits(decimal_type.precision(), decimal_type.scale()) {
@@ -211,7 +213,8 @@ impl Decimal {
         }
     }
 
-    /// Appends bytes that compare as the numbers do, whatever their scales, none a prefix of another:
+    /// Appends bytes that compare as the numbers do, whatever their scales, none a prefix of
+    /// another:
     ///
     /// ```text
     ///   0     80

@@ -1,15 +1,16 @@
-//! Exact numbers as MySQL's `DECIMAL` has them: a whole number of up to 76 digits, divided by a power of ten.
+//! Exact numbers, as in MySQL's `DECIMAL`: a whole number of up to 76 digits, divided by a power of
+//! ten.
 //!
 //! ```text
 //!   -12.50   negative, scale 2, magnitude 1250
 //! ```
 //!
-//! Columns and results have at most [`MAX_PRECISION`] digits, [`MAX_SCALE`] of them after the point; what
-//! comes in between in a calculation may have up to [`MAX_DIGITS`]. Beyond that an operation answers `None`
-//! and the caller reports MySQL's error 1690. The scale is kept as written: `1.50` prints as `1.50`, and
-//! equals `1.5`. There is no negative zero.
+//! Columns and results have at most [`MAX_PRECISION`] digits, [`MAX_SCALE`] of them after the
+//! point; intermediate results may have up to [`MAX_DIGITS`]. Beyond that an operation returns
+//! `None` and the caller reports MySQL's error 1690. The scale is kept as written: `1.50` prints as
+//! `1.50`, and equals `1.5`. There is no negative zero.
 //!
-//! Numbers below 2^128, which is nearly all of them, are calculated in machine words.
+//! Numbers below 2^128, which are nearly all, are computed in machine words.
 
 mod arithmetic;
 mod convert;
@@ -38,7 +39,7 @@ pub struct Decimal {
     negative: bool,
 }
 
-/// How digits that are dropped change those that stay.
+/// The effect of dropped digits on the remaining ones.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Rounding {
     /// To the nearest, halves away from zero.
@@ -55,7 +56,7 @@ impl Decimal {
     /// 0
     pub const ZERO: Decimal = Decimal { magnitude: [0; 4], scale: 0, negative: false };
 
-    /// `magnitude / 10^scale` with a sign; `None` when it has too many digits.
+    /// `magnitude / 10^scale` with a sign; `None` if it has too many digits.
     fn new(negative: bool, magnitude: Wide, scale: u8) -> Option<Decimal> {
         if scale > MAX_SCALE || wide::compare(&magnitude, &power_of_ten(MAX_DIGITS)).is_ge() {
             return None;
@@ -75,7 +76,7 @@ impl Decimal {
         Decimal { magnitude, scale, negative: unscaled < 0 }
     }
 
-    /// The largest number of a precision and scale: all nines.
+    /// The largest number with a precision and scale: all nines.
     #[must_use]
     pub fn max(precision: u8, scale: u8) -> Decimal {
         let limit = power_of_ten(precision.min(MAX_DIGITS));
@@ -95,7 +96,7 @@ impl Decimal {
         self.digits().saturating_sub(self.scale)
     }
 
-    /// Digits from the first that is not 0: 2 for `0.015`, 0 for 0.
+    /// Digits from the first nonzero one: 2 for `0.015`, 0 for 0.
     #[must_use]
     pub fn digits(&self) -> u8 {
         let mut low = 0;
@@ -129,13 +130,13 @@ impl Decimal {
         Decimal { negative: false, ..*self }
     }
 
-    /// Whether the number has at most so many digits, with so many after the point.
+    /// Whether the number has at most this many digits, with this many after the point.
     #[must_use]
     pub fn fits(&self, precision: u8, scale: u8) -> bool {
         self.scale <= scale && self.integer_digits() <= precision.saturating_sub(scale)
     }
 
-    /// The number times `10^scale`, where that fits.
+    /// The number times `10^scale`, if it fits.
     #[must_use]
     pub fn unscaled(&self) -> Option<i128> {
         self.signed_small()

@@ -84,7 +84,7 @@ pub(super) fn divide_small(value: &mut [u64], divisor: u64) -> u64 {
     let used = value.iter().rposition(|&word| word != 0).map_or(0, |last| last + 1);
     for word in value[..used].iter_mut().rev() {
         if remainder == 0 {
-            // In most numbers there is but one word, and this is a machine's own division.
+            // Most numbers have a single word, and this is one machine division.
             remainder = u128::from(*word % divisor);
             *word /= divisor;
             continue;
@@ -96,7 +96,8 @@ pub(super) fn divide_small(value: &mut [u64], divisor: u64) -> u64 {
     remainder as u64
 }
 
-/// Quotient and remainder, bit by bit from the highest set one; the quotient of 512 bits. `divisor` is not 0.
+/// Quotient and remainder, bit by bit from the highest set one; the quotient of 512 bits. `divisor`
+/// is not 0.
 pub(super) fn divide(dividend: &[u64; 8], divisor: &Wide) -> ([u64; 8], Wide) {
     let mut quotient = [0; 8];
     if divisor[1..] == [0, 0, 0] {
@@ -140,7 +141,7 @@ fn bit_length(value: &[u64; 8]) -> usize {
     highest.map_or(0, |at| at * 64 + 64 - value[at].leading_zeros() as usize)
 }
 
-/// The lower half of 512 bits, `None` when the upper is not empty.
+/// The lower half of 512 bits, `None` if the upper half is not zero.
 pub(super) fn narrow(value: &[u64; 8]) -> Option<Wide> {
     match *value {
         [a, b, c, d, 0, 0, 0, 0] => Some([a, b, c, d]),

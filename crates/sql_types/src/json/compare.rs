@@ -10,7 +10,7 @@ use super::JsonValue;
 use crate::Decimal;
 
 impl JsonValue {
-    /// The place of the value's kind in the order.
+    /// The position of the value's kind in the order.
     pub(crate) fn rank(&self) -> u8 {
         match self {
             JsonValue::Null => 0,
@@ -30,8 +30,8 @@ impl JsonValue {
         }
     }
 
-    /// Compares two values. Numbers of all types compare by value. MySQL gives unequal objects no order of
-    /// meaning; here they compare by length, then member by member.
+    /// Compares two values. Numbers of all types compare by value. MySQL defines no meaningful
+    /// order of unequal objects; here they compare by length, then member by member.
     #[must_use]
     pub fn compare(&self, other: &JsonValue) -> Ordering {
         self.rank().cmp(&other.rank()).then_with(|| self.compare_same_kind(other))
@@ -71,8 +71,8 @@ fn compare_numbers(a: &JsonValue, b: &JsonValue) -> Ordering {
 }
 
 impl JsonValue {
-    /// The number as a double, and exactly, as far as it can be. Numbers compare by both, in this order, so
-    /// that large integers of one double differ.
+    /// The number as a double, and exactly, as far as possible. Numbers compare by both, in this
+    /// order, so that large integers with the same double differ.
     pub(crate) fn as_number(&self) -> (f64, Decimal) {
         match self {
             JsonValue::Int(number) => (*number as f64, Decimal::from(*number)),

@@ -1,12 +1,12 @@
-//! JSON documents as values: parsed, printed and compared as MySQL does.
+//! JSON documents as values: parsed, printed and compared as in MySQL.
 //!
 //! ```text
 //!   '{"bb": 1, "a": [1.0, null]}'  ──parse──►  Object {a: Array [Double 1, Null], bb: Int 1}
 //!                                  ──print──►  {"a": [1.0, null], "bb": 1}
 //! ```
 //!
-//! A document is stored as its printed text, so exact numbers and dates that SQL put into it are read back
-//! as doubles and strings.
+//! A document is stored as its printed text, so exact numbers and dates that SQL put into it come
+//! back as doubles and strings.
 
 mod compare;
 mod object;
@@ -31,7 +31,7 @@ pub enum JsonValue {
     Bool(bool),
     /// A whole number.
     Int(i64),
-    /// A whole number above the largest `i64`, or made from an unsigned SQL value.
+    /// A whole number above the largest `i64`, or one made from an unsigned SQL value.
     UInt(u64),
     /// A number with a point or an exponent.
     Double(f64),
@@ -59,7 +59,7 @@ pub enum JsonValue {
 }
 
 impl JsonValue {
-    /// What `JSON_TYPE()` says.
+    /// The result of `JSON_TYPE()`.
     #[must_use]
     pub fn type_name(&self) -> &'static str {
         match self {
@@ -87,7 +87,7 @@ impl JsonValue {
         JsonValue::String(text.into())
     }
 
-    /// The value below which nothing is nested is 1 deep.
+    /// The depth; a value without nested values has depth 1.
     #[must_use]
     pub fn depth(&self) -> usize {
         let below = match self {

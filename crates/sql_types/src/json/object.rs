@@ -1,10 +1,11 @@
-//! The members of a JSON object, in MySQL's order: shorter keys first, keys of one length by their bytes.
+//! The members of a JSON object, in MySQL's order: shorter keys first, keys of equal length by
+//! their bytes.
 
 use std::cmp::Ordering;
 
 use super::JsonValue;
 
-/// Members by key. Of equal keys the last one given stays.
+/// Members by key. Of equal keys, the last one is kept.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct JsonObject(Vec<(Box<str>, JsonValue)>);
 
@@ -31,7 +32,7 @@ impl JsonObject {
         self.0.is_empty()
     }
 
-    /// Sets a member, and returns what it was.
+    /// Sets a member, and returns its previous value.
     pub fn insert(&mut self, key: impl Into<Box<str>>, value: JsonValue) -> Option<JsonValue> {
         let key = key.into();
         match self.find(&key) {
@@ -49,7 +50,7 @@ impl JsonObject {
         self.find(key).ok().map(|at| &self.0[at].1)
     }
 
-    /// The value of a key, to be changed.
+    /// The value of a key, for changes.
     pub fn get_mut(&mut self, key: &str) -> Option<&mut JsonValue> {
         self.find(key).ok().map(|at| &mut self.0[at].1)
     }
@@ -74,7 +75,7 @@ impl JsonObject {
         self.0.iter().map(|(_, value)| value)
     }
 
-    /// Values in the order of their keys, to be changed.
+    /// Values in the order of their keys, for changes.
     pub fn values_mut(&mut self) -> impl ExactSizeIterator<Item = &mut JsonValue> {
         self.0.iter_mut().map(|(_, value)| value)
     }

@@ -1,20 +1,20 @@
-//! JSON text to values, with the messages of RapidJSON, which MySQL hands on in its error 3140.
+//! JSON text to values, with the messages of RapidJSON, which MySQL includes in its error 3140.
 
 use firn_base::memory::{self, NoRoom};
 
 use super::{JsonObject, JsonValue};
 
-/// The deepest nesting that is taken.
+/// The deepest nesting that is accepted.
 pub const MAX_DEPTH: usize = 100;
 
-/// Why a text is no JSON.
+/// Why a text is not JSON.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum JsonError {
-    /// It breaks the grammar.
+    /// A syntax error.
     Syntax {
         /// What was wrong, such as `Invalid value.`
         message: &'static str,
-        /// Bytes before the place.
+        /// Bytes before the error.
         position: usize,
     },
     /// It is nested deeper than [`MAX_DEPTH`].
@@ -24,7 +24,7 @@ pub enum JsonError {
 }
 
 impl JsonValue {
-    /// The value that a text in UTF-8 is.
+    /// The value of a text in UTF-8.
     ///
     /// # Errors
     /// [`JsonError`]
@@ -279,7 +279,7 @@ impl Parser<'_> {
     }
 }
 
-/// `-0` and what no integer holds are doubles.
+/// `-0`, and numbers that fit no integer, are doubles.
 fn whole_number(text: &str, negative: bool) -> Option<JsonValue> {
     if negative {
         return text.parse::<i64>().ok().filter(|&number| number != 0).map(JsonValue::Int);
@@ -288,7 +288,7 @@ fn whole_number(text: &str, negative: bool) -> Option<JsonValue> {
     Some(i64::try_from(number).map_or(JsonValue::UInt(number), JsonValue::Int))
 }
 
-/// About how much memory the value of a long text takes: its strings, and a place for each item.
+/// Approximate memory of a long text's value: its strings, and a slot for each item.
 fn size_estimate(text: &str) -> usize {
     if text.len() < memory::UNASKED_BYTES / size_of::<JsonValue>() {
         return 0;

@@ -7,15 +7,16 @@ use crate::number_text::double_to_text;
 use crate::temporal::format;
 
 impl JsonValue {
-    /// Whether its text takes more bytes. The text is made only if that is doubtful.
+    /// Whether its text is longer than this many bytes. The text is created only if the estimate
+    /// does not decide.
     #[must_use]
     pub fn is_text_longer_than(&self, size_bytes: u64) -> bool {
         self.most_text_bytes() as u64 > size_bytes && self.to_text().len() as u64 > size_bytes
     }
 
-    /// No text of it takes more bytes.
+    /// An upper bound of the text's bytes.
     fn most_text_bytes(&self) -> usize {
-        /// What a number, a date, a quote with a comma or a bracket takes.
+        /// An upper bound for a number, a date, a quote with a comma, or a bracket.
         const OTHERS_BYTES: usize = 100;
         /// `\u0001`
         const ESCAPED_BYTES: usize = 6;
@@ -68,7 +69,7 @@ impl JsonValue {
         text
     }
 
-    /// What `JSON_UNQUOTE()` gives: a string without its quotes, anything else as its text.
+    /// The result of `JSON_UNQUOTE()`: a string without its quotes, anything else as its text.
     #[must_use]
     pub fn unquoted(&self) -> String {
         match self {
@@ -99,14 +100,14 @@ fn write_array(items: &[JsonValue], out: &mut String) {
     out.push(']');
 }
 
-/// A double always shows that it is one.
+/// The text always shows that it is a double.
 fn double_text(number: f64) -> String {
     let text = double_to_text(number).to_str_lossy().into_owned();
     let is_whole = text.bytes().all(|byte| byte.is_ascii_digit() || byte == b'-');
     if is_whole { text + ".0" } else { text }
 }
 
-/// Appends text in quotes, with what must be escaped escaped.
+/// Appends text in quotes, with escapes where needed.
 pub fn write_quoted(text: &str, out: &mut String) {
     out.push('"');
     for character in text.chars() {

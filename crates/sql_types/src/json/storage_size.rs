@@ -1,4 +1,4 @@
-//! How long MySQL's binary form of a document is, which is what `JSON_STORAGE_SIZE()` answers.
+//! The length of a document in MySQL's binary form: the result of `JSON_STORAGE_SIZE()`.
 //!
 //! ```text
 //!   document   type:1  value
@@ -8,8 +8,8 @@
 //!   opaque     SQL type:1  length:1..5  bytes               decimals, dates, times, bytes
 //! ```
 //!
-//! Counts, sizes and offsets take two bytes, or four where a value is too long for that. Literals and
-//! numbers that fit stand in the place of their offset.
+//! Counts, sizes and offsets take two bytes, or four if a value is too long for that. Literals and
+//! numbers that fit are stored in place of their offset.
 
 use super::JsonValue;
 use crate::decimal::Decimal;
@@ -75,7 +75,8 @@ fn value_bytes(value: &JsonValue) -> usize {
     }
 }
 
-/// An array or object, in the small form if it fits. Each value is measured once, however deep it is.
+/// An array or object, in the small form if it fits. Each value is measured once, however deep it
+/// is.
 fn container_bytes<'v>(keys: &[usize], values: impl Iterator<Item = &'v JsonValue>) -> usize {
     let values: Vec<(bool, usize)> =
         values.map(|value| (can_be_inlined(value), value_bytes(value))).collect();
@@ -90,12 +91,12 @@ fn container_bytes<'v>(keys: &[usize], values: impl Iterator<Item = &'v JsonValu
     if small <= Form::MOST_OF_SMALL { small } else { in_form(Form::Large) }
 }
 
-/// Whether a value stands in the place of its offset, if it is no longer.
+/// Whether a value is stored in place of its offset, if it is not longer.
 fn can_be_inlined(value: &JsonValue) -> bool {
     matches!(value, JsonValue::Null | JsonValue::Bool(_) | JsonValue::Int(_) | JsonValue::UInt(_))
 }
 
-/// A length in groups of seven bits, and what is as long.
+/// A length in groups of seven bits, followed by that many bytes.
 fn with_length_bytes(length_bytes: usize) -> usize {
     let bits = usize::BITS - length_bytes.leading_zeros();
     bits.div_ceil(7).max(1) as usize + length_bytes

@@ -27,7 +27,7 @@ pub fn date_time_text(value: DateTime, fsp: u8) -> String {
     format!("{date} {:02}:{:02}:{:02}{fraction}", value.hour, value.minute, value.second)
 }
 
-/// A point and the first `fsp` digits of the microseconds; nothing for none.
+/// A point and the first `fsp` digits of the microseconds; nothing if `fsp` is 0.
 fn fraction_text(microseconds: u32, fsp: u8) -> String {
     if fsp == 0 {
         return String::new();

@@ -58,7 +58,7 @@ impl IntervalUnit {
         ("YEAR_MONTH", Unit::YearMonth),
     ];
 
-    /// A unit by its name; `SQL_TSI_` may stand before it.
+    /// A unit by its name, with or without the prefix `SQL_TSI_`.
     #[must_use]
     pub fn by_name(name: &str) -> Option<IntervalUnit> {
         let name = name.to_ascii_uppercase();
@@ -72,7 +72,7 @@ impl IntervalUnit {
         Unit::NAMES.iter().find(|(_, unit)| *unit == self).map_or("", |(name, _)| name)
     }
 
-    /// Whether adding it leaves the time of day as it is.
+    /// Whether adding it leaves the time of day unchanged.
     #[must_use]
     pub fn is_whole_days(self) -> bool {
         matches!(
@@ -81,7 +81,7 @@ impl IntervalUnit {
         )
     }
 
-    /// Whether it has microseconds of its own.
+    /// Whether it includes microseconds.
     #[must_use]
     pub fn has_microseconds(self) -> bool {
         matches!(
@@ -94,13 +94,13 @@ impl IntervalUnit {
         )
     }
 
-    /// Whether it is made of several parts, as `DAY_HOUR`.
+    /// Whether it has several parts, like `DAY_HOUR`.
     #[must_use]
     pub fn is_compound(self) -> bool {
         !self.parts().is_empty()
     }
 
-    /// Where the parts of a compound unit's text belong; empty for a simple unit.
+    /// The parts of a compound unit's text; empty for a simple unit.
     fn parts(self) -> &'static [Part] {
         use Part::{Day, Hour, Microsecond, Minute, Month, Second, Year};
         match self {
@@ -131,7 +131,7 @@ enum Part {
     Microsecond,
 }
 
-/// A span: months, and microseconds of a fixed length.
+/// An interval: months, and microseconds of a fixed length.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Interval {
     /// Years, quarters and months.
@@ -144,7 +144,7 @@ const SECOND_US: i128 = 1_000_000;
 const DAY_US: i128 = calendar::MICROSECONDS_PER_DAY as i128;
 
 impl Interval {
-    /// So many of a simple unit; of a compound one, of its last part.
+    /// A number of a simple unit; for a compound one, of its last part.
     #[must_use]
     pub fn from_number(unit: IntervalUnit, count: i64) -> Interval {
         let microseconds =
@@ -167,8 +167,8 @@ impl Interval {
         }
     }
 
-    /// So many of a unit. Only seconds have a fraction, other units are rounded; a compound unit takes the
-    /// number as a text.
+    /// A number of a unit. Only seconds have a fraction, other units are rounded; a compound unit
+    /// reads the number as text.
     #[must_use]
     pub fn from_decimal(unit: IntervalUnit, count: &Decimal) -> Interval {
         if unit.is_compound() {
@@ -185,8 +185,9 @@ impl Interval {
         Interval::from_number(unit, count.to_i64().unwrap_or(limit))
     }
 
-    /// Reads a text. That of a compound unit has numbers with anything between them; when there are fewer
-    /// numbers than parts, the first parts are missing; when there are more, there is no interval.
+    /// Reads a text. For a compound unit, the text has numbers separated by anything. If there are
+    /// fewer numbers than parts, the first parts are missing; if there are more, there is no
+    /// interval.
     #[must_use]
     pub fn from_text(unit: IntervalUnit, text: &[u8]) -> Option<Interval> {
         let parts = unit.parts();
@@ -223,7 +224,7 @@ impl Interval {
             Part::Hour => self.microseconds += value * 3600 * SECOND_US,
             Part::Minute => self.microseconds += value * 60 * SECOND_US,
             Part::Second => self.microseconds += value * SECOND_US,
-            // Digits behind a point: '5' is half a second.
+            // Digits after a point: '5' is half a second.
             Part::Microsecond if digits <= 6 => {
                 self.microseconds += value * 10_i128.pow(6 - digits);
             }
@@ -241,7 +242,7 @@ impl Interval {
     }
 }
 
-/// A date and time, an interval later. `None` (MySQL's error 1441) beyond the years 0 to 9999.
+/// Adds an interval to a date and time. `None` (MySQL's error 1441) outside the years 0 to 9999.
 #[must_use]
 pub fn add(value: DateTime, interval: Interval) -> Option<DateTime> {
     let moved = if interval.months == 0 { value } else { add_months(value, interval.months)? };

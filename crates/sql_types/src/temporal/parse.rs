@@ -1,4 +1,4 @@
-//! Text and numbers to dates and times, in every form that MySQL takes.
+//! Text and numbers to dates and times, in every form that MySQL accepts.
 //!
 //! ```text
 //!   '2026-11-21 15:04:05.5'  '26/1/2 3:4'  '20261121T150405'  '2026-11-21 15:04:05+02:00'   dates
@@ -6,8 +6,8 @@
 //!   20261121  261121  20261121150405                                                         numbers
 //! ```
 //!
-//! A value that is there may still come with a fault, such as garbage behind it; the caller makes warnings
-//! or errors of faults.
+//! A result may have both a value and a fault, such as garbage after the value; the caller turns
+//! faults into warnings or errors.
 
 use firn_format::value::{Date, DateTime, Time};
 
@@ -16,9 +16,9 @@ use crate::calendar::days_in_month;
 use crate::sql_mode::SqlMode;
 use crate::time_zone::parse_offset;
 
-/// Two-digit years below it are of the 21st century, the others of the 20th.
+/// Smaller two-digit years are in the 21st century, the others in the 20th.
 const FIRST_YEAR_OF_1900: u32 = 70;
-/// Most parts of a datetime: year to second and the fraction.
+/// The most parts of a datetime: year to second and the fraction.
 const PARTS: usize = 7;
 const SECOND: usize = 5;
 const FRACTION: usize = 6;
@@ -27,19 +27,19 @@ pub const MAX_TIME: Time =
     Time { negative: false, hours: 838, minutes: 59, seconds: 59, microseconds: 0 };
 /// [`MAX_TIME`] as `HHMMSS`.
 const MAX_TIME_NUMBER: i64 = 8_385_959;
-/// Texts from this length on may be a datetime where a time is wanted.
+/// Texts of at least this length may be a datetime where a time is wanted.
 const SHORTEST_FULL_TIMESTAMP: usize = 12;
 /// The shortest date, `1-1-1`.
 const SHORTEST_DATE: usize = 5;
 
-/// Which dates are taken, and how fractions are cut.
+/// Which dates are accepted, and how fractions are cut.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DateRules {
     /// '0000-00-00' is refused.
     pub no_zero_date: bool,
     /// Dates with month or day 0 are refused.
     pub no_zero_in_date: bool,
-    /// Any month has 31 days.
+    /// Every month has 31 days.
     pub allow_invalid_dates: bool,
     /// Digits beyond the sixth of a fraction are cut, not rounded.
     pub truncate_fraction: bool,
@@ -54,7 +54,7 @@ impl DateRules {
         truncate_fraction: false,
     };
 
-    /// What the session's modes say.
+    /// The rules of the session's modes.
     #[must_use]
     pub fn from_mode(mode: SqlMode) -> DateRules {
         DateRules {
@@ -64,7 +64,7 @@ impl DateRules {
         }
     }
 
-    /// What the session's modes say, but that zero dates are taken.
+    /// The rules of the session's modes, but zero dates are accepted.
     #[must_use]
     pub fn lenient_in_mode(mode: SqlMode) -> DateRules {
         DateRules {
@@ -74,7 +74,7 @@ impl DateRules {
         }
     }
 
-    /// Why a date is not taken.
+    /// Why a date is not accepted.
     #[must_use]
     pub fn fault_of(&self, date: Date) -> Option<Fault> {
         if date == Date::default() {
@@ -89,12 +89,12 @@ impl DateRules {
     }
 }
 
-/// What is wrong with a text or number that was to be a date or time.
+/// The fault of a text or number that is read as a date or time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fault {
-    /// It is none, or something follows it.
+    /// It is not one, or something follows it.
     Truncated,
-    /// It is on no calendar or clock, or beyond the range of the type.
+    /// It is not on the calendar or clock, or out of the type's range.
     OutOfRange,
     /// '0000-00-00', and the mode refuses it.
     ZeroDate,
@@ -125,16 +125,16 @@ impl<T> Parsed<T> {
     }
 }
 
-/// A date and time as it was written.
+/// A date and time as written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WrittenDateTime {
-    /// The date and time, as the clock of its own offset shows it.
+    /// The date and time, in its own offset.
     pub date_time: DateTime,
     /// Whether a time of day was written.
     pub has_time: bool,
-    /// Seconds east of UTC, when an offset was written.
+    /// Seconds east of UTC, if an offset was written.
     pub offset_seconds: Option<i32>,
-    /// Digits of the fraction that were written, at most 6.
+    /// Fraction digits that were written, at most 6.
     pub fraction_digits: u8,
 }
 
@@ -172,7 +172,7 @@ pub fn parse_date_time(text: &[u8], rules: DateRules) -> Parsed<WrittenDateTime>
 }
 
 impl Reader<'_> {
-    /// Reads the parts. With `year_digits` all stand without anything between them.
+    /// Reads the parts. With `year_digits`, they follow each other without separators.
     fn read_parts(&mut self, year_digits: Option<usize>) -> Result<(), Fault> {
         let mut width = year_digits.unwrap_or(4);
         while self.count < PARTS && self.rest.first().is_some_and(u8::is_ascii_digit) {
@@ -219,7 +219,7 @@ impl Reader<'_> {
         Ok(())
     }
 
-    /// Takes the digits of a fraction that are too many.
+    /// Skips excess digits of a fraction.
     fn skip_fraction(&mut self) {
         let digits = self.rest.iter().take_while(|byte| byte.is_ascii_digit()).count();
         self.seventh_digit = self.rest.first().filter(|_| digits > 0).map_or(0, |byte| byte - b'0');
@@ -238,7 +238,7 @@ impl Reader<'_> {
         Ok(())
     }
 
-    /// Takes what stands between two parts. A space may stand behind the day only.
+    /// Skips what separates two parts. A space may only follow the day.
     fn skip_delimiters(&mut self, part: usize) -> Result<(), Fault> {
         let is_space = |byte: &u8| byte.is_ascii_whitespace() || *byte == 0x0b;
         let is_delimiter = |byte: &u8| byte.is_ascii_punctuation() || is_space(byte);
@@ -341,13 +341,13 @@ pub fn parse_time(text: &[u8], rules: DateRules) -> Parsed<Time> {
     Parsed { fault: clipped.fault.or(garbage), ..clipped }
 }
 
-/// Whether a text that is to be a time says a date, too.
+/// Whether a text for a time also has a date.
 #[must_use]
 pub fn is_time_behind_date(text: &[u8]) -> bool {
     parse_behind_date(text.trim_ascii_start(), DateRules::LENIENT).is_some()
 }
 
-/// A date and time where a time is wanted, and what is wrong with it.
+/// A date and time where a time is wanted, and its fault.
 fn parse_behind_date(text: &[u8], rules: DateRules) -> Option<(WrittenDateTime, Option<Fault>)> {
     let is_negative = text.first() == Some(&b'-');
     if text.len() < SHORTEST_FULL_TIMESTAMP || is_negative || !may_be_date_time(text) {
@@ -358,7 +358,7 @@ fn parse_behind_date(text: &[u8], rules: DateRules) -> Option<(WrittenDateTime, 
     Some((full.value.filter(|written| written.has_time)?, full.fault))
 }
 
-/// Whether an exponent follows: such a number is no time.
+/// Whether an exponent follows: such a number is not a time.
 fn has_exponent(rest: &[u8]) -> bool {
     match rest {
         [b'e' | b'E', b'+' | b'-', digit, ..] | [b'e' | b'E', digit, ..] => digit.is_ascii_digit(),
@@ -366,7 +366,7 @@ fn has_exponent(rest: &[u8]) -> bool {
     }
 }
 
-/// Whether a text that is to be a time may be a date with a time: digits in a row, or a date before a space.
+/// Whether a text for a time may be a date with a time: digits in a row, or a date before a space.
 /// `01:02:03.000004` is a time, however long it is.
 fn may_be_date_time(text: &[u8]) -> bool {
     let is_digit = |byte: &u8| byte.is_ascii_digit();
@@ -414,14 +414,14 @@ impl TimeReader<'_> {
         self.rest.first() == Some(&b':') && self.rest.get(1).is_some_and(u8::is_ascii_digit)
     }
 
-    /// Days, hours, minutes and seconds; `None` when a number is beyond all range.
+    /// Days, hours, minutes and seconds; `None` if a number is out of any range.
     fn read_parts(&mut self) -> Option<[u64; 4]> {
         let had_digits = self.rest.first().is_some_and(u8::is_ascii_digit);
         let first = self.number()?;
         let spaces = self.rest.iter().take_while(|byte| byte.is_ascii_whitespace()).count();
         let mut parts = [0; 4];
         let mut at;
-        // A single digit behind spaces is no hour, but what should not be there.
+        // A single digit after spaces is not an hour, but garbage.
         let behind = &self.rest[spaces..];
         let has_hours = behind.len() > 1 && behind[0].is_ascii_digit();
         if had_digits && spaces > 0 && has_hours {
@@ -497,7 +497,7 @@ pub fn date_time_from_number(number: i64, rules: DateRules) -> Parsed<WrittenDat
 /// The smallest number that has a date before its time.
 pub const SMALLEST_DATE_TIME: i64 = 10_000_000_000;
 
-/// Reads a number such as 150405 as a time. `value` is the nearest time when it is out of range.
+/// Reads a number such as 150405 as a time. `value` is the nearest time if it is out of range.
 #[must_use]
 pub fn time_from_number(number: i64) -> Parsed<Time> {
     let negative = number < 0;
@@ -522,8 +522,8 @@ pub fn time_from_number(number: i64) -> Parsed<Time> {
     Parsed::good(Time { negative, hours, minutes, seconds, microseconds: 0 })
 }
 
-/// Reads text as a year: one or two digits are of 1970 to 2069 (but `'0'` and `'00'` are 2000), others the
-/// year itself. `None` outside 0 and 1901 to 2155.
+/// Reads a number as a year: one or two digits are in 1970 to 2069 (but `'0'` and `'00'` are 2000),
+/// others are the year itself. `None` outside 0 and 1901 to 2155.
 #[must_use]
 pub fn year_from_number(number: i64, is_text_of_two_digits: bool) -> Option<u64> {
     let year = match number {

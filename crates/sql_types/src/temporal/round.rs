@@ -1,4 +1,4 @@
-//! Cutting and rounding fractions of seconds.
+//! Truncating and rounding fractional seconds.
 
 use firn_format::value::{DateTime, Time};
 
@@ -16,8 +16,8 @@ pub(super) const fn away_from_zero(negative: bool, amount: i64) -> i64 {
     if negative { -amount } else { amount }
 }
 
-/// The date and time so many microseconds later; `None` beyond the calendar. One that is on no calendar
-/// keeps its date as long as the day lasts.
+/// Adds microseconds to a date and time; `None` beyond the calendar. A value that is not on the
+/// calendar keeps its date as long as the day lasts.
 #[must_use]
 pub fn add_microseconds(value: DateTime, microseconds: i64) -> Option<DateTime> {
     let total = calendar::time_of_day_us(value) + microseconds;
@@ -53,7 +53,7 @@ pub fn round_time(value: Time, fsp: u8, truncate: bool) -> Time {
     clip_time(rounded).value.unwrap_or(MAX_TIME)
 }
 
-/// A span of microseconds as a time; the nearest one, with a fault, when there is none.
+/// A number of microseconds as a time; out of range, the nearest one, with a fault.
 #[must_use]
 pub fn time_from_us(packed_us: i64) -> Parsed<Time> {
     let clipped = clip_time(packed_us);

@@ -1,6 +1,7 @@
-//! The directory of a database: taken by one process at a time, and only by a build that knows its format.
+//! The directory of a database: open in one process at a time, and only in a build that knows its
+//! format.
 //!
-//! `DIR/FORMAT` is made before anything else, and is a text file, so that a person can read it:
+//! `DIR/FORMAT` is made before anything else. It is a text file, so that people can read it:
 //!
 //! ```text
 //!   firn directory format 2
@@ -8,8 +9,8 @@
 //!   log created
 //! ```
 //!
-//! The third line is added once the first log segment is durable. From then on a directory without log
-//! segments has lost them, and is refused instead of being taken for a new one.
+//! The third line is added once the first log segment is durable. From then on, a directory without
+//! log segments has lost them, and is refused rather than taken for a new one.
 
 use std::fmt;
 use std::io;
@@ -28,7 +29,7 @@ const FORMAT_FILE: &str = "FORMAT";
 const TITLE: &str = "firn directory format ";
 const DATABASE: &str = "database ";
 const LOG_CREATED: &str = "log created";
-/// More than a format file ever has: what is longer is something else.
+/// Larger than any format file; a longer file is something else.
 const MAX_FORMAT_BYTES: u64 = 4096;
 
 /// Why a directory cannot be opened.
@@ -42,7 +43,7 @@ pub enum OpenError {
         /// The directory.
         directory: String,
     },
-    /// It was made by an older or newer build.
+    /// An older or newer build made it.
     #[error(
         "{directory} has directory format {found}, this build reads and writes format {known}; open it with the build that made it, and load a dump of it into a new directory"
     )]
@@ -54,7 +55,7 @@ pub enum OpenError {
         /// The format of this build.
         known: u32,
     },
-    /// The format file is not one.
+    /// The format file is invalid.
     #[error("{file} is not a Firn format file: {reason}; restore it from a backup")]
     FormatFile {
         /// The file.
@@ -62,7 +63,7 @@ pub enum OpenError {
         /// What is wrong.
         reason: &'static str,
     },
-    /// There are files of a database, but no format file.
+    /// The directory has files of a database, but no format file.
     #[error(
         "{directory} has files of a database but no FORMAT file; restore it from a backup, or give an empty directory"
     )]
@@ -75,7 +76,7 @@ pub enum OpenError {
     Io {
         /// The file or directory.
         place: String,
-        /// What the operating system said.
+        /// The operating system's message.
         reason: String,
     },
     /// The log cannot be used.
@@ -86,7 +87,7 @@ pub enum OpenError {
     Pages(#[from] PageStoreError),
 }
 
-/// Says which place an I/O error is about.
+/// Adds the place to an I/O error.
 pub(crate) trait At<T> {
     /// Turns the error into [`OpenError::Io`] about `place`.
     fn at(self, place: &Path) -> Result<T, OpenError>;
@@ -101,8 +102,8 @@ impl<T> At<T> for io::Result<T> {
     }
 }
 
-/// Tells one database from another: chosen at random when it is made, and written into its files, so that
-/// a file of another database is never taken for one of this.
+/// Distinguishes databases: chosen at random when a database is made, and written into its files,
+/// so that a file of another database is never mistaken for one of this database.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct DatabaseId(pub [u8; 16]);
 
@@ -128,7 +129,7 @@ impl DatabaseId {
     }
 }
 
-/// What the format file says.
+/// The content of the format file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Format {
     database: DatabaseId,
@@ -171,7 +172,7 @@ impl Format {
     }
 }
 
-/// An open database directory. Dropping it lets another process have it.
+/// An open database directory. Dropping it lets another process open it.
 pub struct LocalDirectory {
     environment: Environment,
     path: PathBuf,
@@ -181,10 +182,11 @@ pub struct LocalDirectory {
 }
 
 impl LocalDirectory {
-    /// Takes the directory for this process and makes it a database's if it is new. Blocks for I/O.
+    /// Takes the directory for this process, and makes it a database directory if it is new. Blocks
+    /// for I/O.
     ///
     /// # Errors
-    /// Whatever of [`OpenError`] but the log's.
+    /// Any [`OpenError`] except those of the log and the pages.
     pub fn open(environment: &Environment, path: &Path) -> Result<Arc<LocalDirectory>, OpenError> {
         let disk = &environment.disk;
         disk.create_directory(path).at(path)?;
@@ -214,24 +216,24 @@ impl LocalDirectory {
         &self.path
     }
 
-    /// The world that it was opened in.
+    /// The environment in which it was opened.
     #[must_use]
     pub fn environment(&self) -> &Environment {
         &self.environment
     }
 
-    /// Whose files these are.
+    /// The database that the files belong to.
     #[must_use]
     pub fn database(&self) -> DatabaseId {
         self.database
     }
 
-    /// Whether the first log segment was made durable at some time.
+    /// Whether the first log segment has ever been made durable.
     pub(crate) fn is_log_created(&self) -> bool {
         self.log_created.load(Ordering::SeqCst)
     }
 
-    /// Says for good that the first log segment is durable.
+    /// Records permanently that the first log segment is durable.
     pub(crate) fn mark_log_created(&self) -> Result<(), OpenError> {
         let format = Format { database: self.database, log_created: true };
         write_format(self.environment.disk.as_ref(), &self.path, format)?;
@@ -240,8 +242,8 @@ impl LocalDirectory {
     }
 }
 
-/// Makes the directory and the names in it durable: a process that was killed may have left them in the
-/// kernel's memory only.
+/// Makes the directory and the names in it durable: a killed process may have left them only in the
+/// kernel's memory.
 fn sync_names(disk: &dyn Disk, directory: &Path) -> Result<(), OpenError> {
     disk.sync_directory(directory).at(directory)?;
     match directory.parent() {
@@ -289,7 +291,7 @@ fn create(environment: &Environment, directory: &Path) -> Result<Format, OpenErr
     Ok(format)
 }
 
-/// Replaces the format file: after a crash the old or the new one is there, whole.
+/// Replaces the format file. After a crash, either the old or the new file is there, complete.
 fn write_format(disk: &dyn Disk, directory: &Path, format: Format) -> Result<(), OpenError> {
     let (path, new_path) = (directory.join(FORMAT_FILE), directory.join("FORMAT.new"));
     match disk.remove(&new_path) {

@@ -41,11 +41,11 @@ pub struct LocalStorage {
 }
 
 impl LocalStorage {
-    /// Opens a directory, or makes it one. When this returns, the page store knows of everything that is
-    /// in the log. Blocks for I/O.
+    /// Opens a directory, or creates the database in it. When this returns, the page store knows of
+    /// everything in the log. Blocks for I/O.
     ///
     /// # Errors
-    /// If another process has the directory, its format is another build's, or it is damaged.
+    /// If another process has the directory open, another build wrote its format, or it is damaged.
     pub fn open(
         environment: &Environment,
         path: &Path,
@@ -58,7 +58,7 @@ impl LocalStorage {
         Ok(LocalStorage { log, pages })
     }
 
-    /// Stops the background tasks. Blocks for the I/O that they are at.
+    /// Stops the background tasks. Blocks until their I/O is done.
     pub fn close(&self) {
         self.pages.close();
         self.log.close();

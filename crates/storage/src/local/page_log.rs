@@ -1,8 +1,9 @@
-//! What the page store asks of the log beside it: which pages a stretch of log changes, and the records
-//! of one page.
+//! What the page store asks of the log beside it: which pages a stretch of log changes, and the
+//! records of a page.
 //!
-//! The log's indexer task reads the durable log once, in order. It tells the listener of every change,
-//! and keeps for each segment an index from page to records, which closes the segment's file.
+//! The log's indexer task reads the durable log once, in order. It reports every change to the
+//! listener. For each segment it keeps an index from page to records, which becomes the footer of
+//! the segment's file.
 
 use std::sync::Arc;
 
@@ -10,17 +11,18 @@ use firn_api::{LogError, Room};
 use firn_base::{Lsn, PageId, SpaceId};
 use firn_format::redo::RawRecord;
 
-/// Is told what the durable log changes, in the log's order, by the indexer task. Must not block long.
+/// Hears from the indexer task what the durable log changes, in the log's order. Must not block for
+/// long.
 pub trait PageLogListener: Send + Sync {
-    /// The group from `start` to `end` has records about `page`. Told once a group and page. At start-up
-    /// the groups of a closed segment may be told as one: from the first group's start to the last one's
-    /// end.
+    /// The group from `start` to `end` has records about `page`. Reported once per group and page.
+    /// At start-up, the groups of a completed segment may be reported as one, from the first
+    /// group's start to the last one's end.
     fn page_changed(&self, page: PageId, start: Lsn, end: Lsn);
 
     /// The group that ends at `end` drops the space with all its pages.
     fn space_dropped(&self, space: SpaceId, end: Lsn);
 
-    /// Everything that ends at or before this position has been told.
+    /// Everything that ends at or before this position has been reported.
     fn told_up_to(&self, end: Lsn);
 }
 
@@ -29,16 +31,16 @@ pub type RecordVisitor<'a> = dyn FnMut(Lsn, Lsn, RawRecord<'_>) -> Result<(), Lo
 
 /// The log, as the page store sees it.
 pub trait PageLog: Send + Sync {
-    /// The end of what is indexed; `indexed ≤ durable`. Does not block.
+    /// The end of the indexed log; `indexed ≤ durable`. Does not block.
     fn indexed_lsn(&self) -> Lsn;
 
-    /// The end of what is durable. Does not block.
+    /// The end of the durable log. Does not block.
     fn durable_lsn(&self) -> Lsn;
 
-    /// The start of what is kept. Does not block.
+    /// The start of the log that is kept. Does not block.
     fn kept_from(&self) -> Lsn;
 
-    /// Blocks until everything up to `lsn` is indexed and the listener has been told.
+    /// Blocks until everything up to `lsn` is indexed and reported to the listener.
     ///
     /// # Errors
     /// If the log has failed.
@@ -48,7 +50,8 @@ pub trait PageLog: Send + Sync {
     /// order. Blocks for I/O.
     ///
     /// # Errors
-    /// [`LogError::OutOfRange`] if `from` is before what is kept, [`LogError::Damaged`], or what `visit` said.
+    /// [`LogError::OutOfRange`] if `from` is before the kept log, [`LogError::Damaged`], or the
+    /// error of `visit`.
     fn visit_records(
         &self,
         page: PageId,
@@ -57,16 +60,16 @@ pub trait PageLog: Send + Sync {
         visit: &mut RecordVisitor<'_>,
     ) -> Result<(), LogError>;
 
-    /// Lets the log forget what ends at or before `lsn`; its files are reused.
+    /// Lets the log drop groups that end at or before `lsn`; their files are reused.
     fn release_before(&self, lsn: Lsn);
 
-    /// Whether the log waits for room, which the release of older log can give. Does not block.
+    /// Whether the log waits for room, which releasing older log can provide. Does not block.
     fn waits_for_room(&self) -> bool;
 
-    /// Says how much room is left for pages, so that work which would need more is not admitted to
-    /// the log. Does not block.
+    /// Reports how much room is left for pages, so that the log refuses work that would need more.
+    /// Does not block.
     fn tell_page_room(&self, room: Room);
 
-    /// Starts telling `listener`, beginning with everything that is kept. Called once.
+    /// Starts reporting to `listener`, beginning with all kept log. Called once.
     fn follow(&self, listener: Arc<dyn PageLogListener>);
 }

@@ -8,19 +8,19 @@ use super::super::{Binder, mean};
 use super::choice::common_display;
 use super::{fixed_double, text};
 
-/// The longest text that such functions tell of as repeat another one.
+/// The length that such functions report at most if they repeat a text.
 const LONGEST_MADE_CHARS: u32 = 16_777_216;
 
 /// Digits of the seconds since 1970 up to the year 3001.
 const SECONDS_DIGITS: u8 = 11;
 
-/// Characters of a whole number that arithmetic tells of, at most.
+/// The most characters reported for an integer result of arithmetic.
 const LONGEST_INTEGER_CHARS: u32 = 22;
 
-/// Digits that a whole quotient is told to have, at most.
+/// The most digits reported for an integer quotient.
 const LONGEST_QUOTIENT_DIGITS: u32 = 21;
 
-/// Digits of numbers that functions answer, with their signs, where they are not those of a
+/// Digits of numbers returned by functions, with their signs, if they differ from those of a
 /// `BIGINT`.
 const INTEGER_CHARS: &[(u32, &[&str])] = &[
     (
@@ -63,7 +63,7 @@ const INTEGER_CHARS: &[(u32, &[&str])] = &[
     ),
 ];
 
-/// The characters of what `EXTRACT` answers, by unit.
+/// The characters of the result of `EXTRACT`, by unit.
 const EXTRACTED_CHARS: &[(u32, &[&str])] = &[
     (2, &["QUARTER"]),
     (3, &["MONTH", "WEEK", "DAY", "MINUTE", "SECOND"]),
@@ -101,7 +101,7 @@ impl Binder<'_> {
             }
             ("GREATEST" | "LEAST", _) => common_display(&values, ty),
             ("CURTIME" | "UTC_TIME", _) => {
-                // Without a sign, and with two digits of hours.
+                // Without a sign, and with two digits for hours.
                 let of_type = Display::of_expression(ty);
                 Display { length: of_type.length.saturating_sub(2), ..of_type }
             }
@@ -188,12 +188,12 @@ impl Binder<'_> {
     }
 }
 
-/// What is put together of texts has so many bytes at most.
+/// A text put together from others has at most this many bytes.
 fn made(display: Display, ty: &SqlType) -> Display {
     Display { length: display.length.min(longest_made(ty)), ..display }
 }
 
-/// Characters of the longest text that MySQL tells of where it counts the bytes.
+/// The longest text that MySQL reports where it counts bytes.
 pub(super) fn longest_made(ty: &SqlType) -> u32 {
     let character_bytes = ty.charset().map_or(1, |charset| charset.max_character_bytes());
     LONGEST_MADE_CHARS / character_bytes
@@ -203,7 +203,7 @@ fn is_exact(ty: &SqlType) -> bool {
     matches!(ty.kind, TypeKind::Decimal { .. })
 }
 
-/// A number with fewer digits behind the point: rounding may give it one more before the point.
+/// A number with fewer digits after the point: rounding may add one digit before the point.
 fn of_rounded(
     name: &str,
     (of, display): &(&SqlType, Display),
@@ -243,7 +243,7 @@ fn of_arithmetic(
     };
     match &ty.kind {
         TypeKind::Decimal { scale, .. } => Display::exact(ty, precision.min(65), *scale),
-        // A remainder has the room of a sign, whether it has one or not.
+        // A remainder has room for a sign, whether it has one or not.
         _ if name == "%" => Display::integer(ty, u32::from(precision.max(scale)) + 1),
         _ => {
             let sign = u32::from(!ty.kind.is_unsigned());
@@ -252,7 +252,8 @@ fn of_arithmetic(
     }
 }
 
-/// MySQL gives a whole quotient the digits of one by the least number that the divisor's digits allow.
+/// MySQL sizes an integer quotient for division by the smallest number that the divisor's digits
+/// allow.
 fn of_whole_quotient(
     (left, of_left): &(&SqlType, Display),
     (right, of_right): &(&SqlType, Display),
@@ -263,7 +264,7 @@ fn of_whole_quotient(
         false => of_left.length,
     };
     let before_point = digits.saturating_sub(u32::from(digits_after(left, of_left)));
-    // Of a text or a double all of its characters could stand behind the point.
+    // All characters of a text or a double could be after the point.
     let more = match right.kind.is_numeric() || right.kind.is_temporal() {
         true if of_right.decimals != NOT_FIXED_DECIMALS => of_right.decimals.into(),
         _ => of_right.as_text_of(right).length,
@@ -280,7 +281,7 @@ fn digits_after(ty: &SqlType, display: &Display) -> u8 {
     }
 }
 
-/// Doubles keep the digits of their sides if both have fixed ones.
+/// Doubles keep the digits of their operands if both have fixed ones.
 fn of_doubles(sides: [(&SqlType, &Display); 2], ty: &SqlType) -> Display {
     let decimals = sides.map(|(of, display)| match of.kind.is_numeric() || of.kind.is_temporal() {
         true => display.decimals,
@@ -327,12 +328,12 @@ fn of_same((of, display): &(&SqlType, Display), ty: &SqlType) -> Display {
     }
 }
 
-/// Texts one after another.
+/// Concatenated texts.
 fn of_concatenation(values: &[(&SqlType, Display)], more: u32, ty: &SqlType) -> Display {
     let lengths = values.iter().map(|(of, display)| match &of.kind {
-        // What a column of doubles has room for.
+        // The width of a column of doubles.
         TypeKind::Float | TypeKind::Double => Display::of_column(of).length,
-        // Bytes beside characters are as many as those characters may have.
+        // Bytes beside characters count as many as those characters may have.
         _ if ty.kind.is_binary() => {
             let bytes = of.charset().map_or(1, |charset| charset.max_character_bytes());
             display.length.saturating_mul(bytes)

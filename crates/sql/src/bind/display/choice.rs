@@ -1,4 +1,4 @@
-//! The values of which one is chosen: of `CASE`, `IF`, `COALESCE`, `GREATEST`, of the sides of a
+//! Values of which one is chosen: in `CASE`, `IF`, `COALESCE`, `GREATEST`, and the sides of a
 //! `UNION`.
 
 use crate::expression::{Expression, ExpressionKind};
@@ -14,7 +14,7 @@ impl Binder<'_> {
         values: impl Iterator<Item = &'e Expression>,
         ty: &SqlType,
     ) -> Display {
-        // A constant that was worked out to be NULL is as long as it was written.
+        // A constant that was evaluated to NULL keeps its written length.
         let is_null = |value: &&Expression| {
             matches!(value.kind, ExpressionKind::Literal(Datum::Null))
                 && value.ty.before.get().is_none()
@@ -31,7 +31,7 @@ impl Binder<'_> {
         common_display(&values, ty)
     }
 
-    /// The type of a column of `CHAR` or `BINARY`, which is a `VARCHAR` in an expression.
+    /// The type of a `CHAR` or `BINARY` column, which is a `VARCHAR` in an expression.
     fn own_fixed_type(&self, value: &Expression) -> Option<SqlType> {
         let ExpressionKind::Slot(slot) = value.kind else { return None };
         let kind = self.column_kind(slot)?;
@@ -40,7 +40,7 @@ impl Binder<'_> {
     }
 }
 
-/// What values of several types, shown in several ways, are together. `ty` is their common type.
+/// The display of values of several types together. `ty` is their common type.
 #[must_use]
 pub(crate) fn common_display(values: &[(&SqlType, Display)], ty: &SqlType) -> Display {
     let known = || values.iter().filter(|(of, _)| of.kind != TypeKind::Null);
@@ -63,7 +63,7 @@ pub(crate) fn common_display(values: &[(&SqlType, Display)], ty: &SqlType) -> Di
             }
         }
         kind if kind.is_string() && known().all(|(of, _)| counts_characters(of)) => {
-            // Bytes beside characters are as many as those characters may have.
+            // Bytes beside characters count as many as those characters may have.
             let is_binary = kind.is_binary();
             let length = known().map(|(of, display)| {
                 let display = display.as_text_of(of);
@@ -76,8 +76,8 @@ pub(crate) fn common_display(values: &[(&SqlType, Display)], ty: &SqlType) -> Di
     }
 }
 
-/// The type byte of what is chosen, where it is not that of the common type: long texts of columns
-/// stay what they are, and `CHAR` and `BINARY` beside numbers and times too.
+/// The type byte of the result if it differs from the common type's: long texts of columns keep
+/// theirs, and so do `CHAR` and `BINARY` beside numbers and times.
 fn common_code(values: &[(&SqlType, Display)], ty: &SqlType) -> Option<u8> {
     let mut kinds = values.iter().map(|(of, _)| &of.kind).filter(|kind| **kind != TypeKind::Null);
     let is_fixed =

@@ -1,19 +1,19 @@
-//! The types of columns that `CREATE TABLE … SELECT` makes of expressions: as long as their values
-//! are.
+//! The types of the columns that `CREATE TABLE … SELECT` creates from expressions: as long as their
+//! values.
 
 use crate::expression::{Expression, ExpressionKind, SubqueryKind};
 use crate::logical::OutputColumn;
 use crate::types::metadata::NOT_FIXED_DECIMALS;
 use crate::types::{Datum, Display, IntWidth, TypeKind};
 
-/// The longest number that is kept as an `INT`, in characters.
+/// The longest number stored as an `INT`, in characters.
 const LONGEST_INT_CHARS: u32 = 11;
-/// The least width of a `DOUBLE(M,D)` that is worked out.
+/// The minimal width of a computed `DOUBLE(M,D)`.
 const DOUBLE_CHARS: u32 = 22;
 const LONGEST_TEXT_BYTES: u32 = 65_535;
 
-/// The type of a column that keeps the values of an output, and the width and the digits after the
-/// point that its definition has.
+/// The type of a column that stores an output's values, with the width and the digits after the
+/// point of its definition.
 #[must_use]
 pub(crate) fn kept_type(column: &OutputColumn) -> (TypeKind, Option<(u16, u8)>) {
     let OutputColumn { value, origin, display, .. } = column;
@@ -47,7 +47,7 @@ fn is_column(column: &OutputColumn) -> bool {
     is_slot && column.origin.as_ref().is_some_and(|origin| !origin.schema.is_empty())
 }
 
-/// Whether an expression is none that hands on what a table or a query within it has.
+/// Whether an expression is computed, rather than passed on from a table or a query within it.
 fn is_worked_out(value: &Expression) -> bool {
     match &value.kind {
         ExpressionKind::Slot(_) => false,
@@ -56,7 +56,7 @@ fn is_worked_out(value: &Expression) -> bool {
     }
 }
 
-/// Whether a value, if it is known, is one of an `INT`.
+/// Whether a known value fits an `INT`.
 fn fits_int(value: &Expression, unsigned: bool) -> bool {
     match &value.kind {
         ExpressionKind::Literal(Datum::Int(number)) if unsigned => u32::try_from(*number).is_ok(),
@@ -75,8 +75,8 @@ fn double_width(value: &Expression, display: &Display) -> Option<(u16, u8)> {
     Some((u16::try_from(width).unwrap_or(u16::MAX), display.decimals))
 }
 
-/// Long texts of which one is chosen are kept as the longest; those that are put together as long
-/// as they are.
+/// If one of several long texts is chosen, the longest type is stored; a concatenated text is
+/// stored by its own length.
 fn long_kind(kind: TypeKind, value: &Expression, display: &Display) -> TypeKind {
     let is_chosen = matches!(value.kind, ExpressionKind::Case { .. } | ExpressionKind::Coalesce(_));
     let bytes = kind.charset().map_or(1, |charset| charset.max_character_bytes());

@@ -1,4 +1,4 @@
-//! How long the values of expressions are to clients, and how many digits they have after the
+//! How long the values of expressions are for clients, and how many digits they have after the
 //! point.
 //!
 //! ```text
@@ -6,7 +6,7 @@
 //!   MAX(f) of FLOAT(7,2)                                              FLOAT, 7 characters, 2 decimals
 //! ```
 //!
-//! Slots are looked up in [`Binder::displays`]: what is not there is as its type says.
+//! Slots are looked up in [`Binder::displays`]: a slot that is not there follows its type.
 
 mod call;
 mod choice;
@@ -30,12 +30,12 @@ use super::coerce::is_written_cast;
 
 /// A truth value.
 pub(crate) const TRUTH_CHARS: u32 = 1;
-/// Characters that a text variable may have.
+/// The most characters of a text variable.
 const VARIABLE_CHARS: u32 = 16_777_215;
 /// Characters of the text of a system variable.
 const SYSTEM_VARIABLE_CHARS: u32 = 16_383;
 
-/// A column of a table, where its definition says more than its type.
+/// A table column, where its definition says more than its type.
 #[must_use]
 pub(crate) fn of_model(column: &ColumnModel) -> Option<Display> {
     let is_plain = column.display_width.is_none()
@@ -103,10 +103,10 @@ impl Binder<'_> {
         }
     }
 
-    /// A cast to text of no written length is as long as its operand.
+    /// A cast to text without a written length is as long as its operand.
     fn of_cast(&self, operand: &Expression, ty: &SqlType) -> Display {
         let of_type = Display::of_expression(ty);
-        // A double with fixed digits becomes a text by way of an exact number.
+        // A double with fixed digits becomes text through an exact number.
         let operand = match &operand.kind {
             ExpressionKind::Cast(inner)
                 if matches!(inner.ty.kind, TypeKind::Float | TypeKind::Double)
@@ -139,7 +139,7 @@ impl Binder<'_> {
         Display { length: shown.length.saturating_mul(bytes), ..of_type }
     }
 
-    /// The type that a slot's column has, whatever it is taken for.
+    /// The type of the column behind a slot, whatever the slot is used as.
     fn column_kind(&self, slot: Slot) -> Option<&TypeKind> {
         let RelationId(number) = self.owners.get(slot.0 as usize).copied().flatten()?;
         let relation = &self.relations[number];
@@ -148,7 +148,7 @@ impl Binder<'_> {
         Some(&table.by_ordinal(place as u16)?.ty.kind)
     }
 
-    /// The values of an operand, as they were before they were cast to what the operation wants.
+    /// The display of an operand before it was cast to what the operation wants.
     pub(super) fn shown_operand<'e>(&self, expression: &'e Expression) -> (&'e SqlType, Display) {
         if let ExpressionKind::Cast(inner) = &expression.kind
             && !is_written_cast(expression)
@@ -164,8 +164,8 @@ impl Binder<'_> {
         }
         let display = self.display(expression);
         match (&expression.kind, &expression.ty.kind) {
-            // The width of its definition does not matter, but that of its type, also if it is
-            // taken for a wider one.
+            // The width of the type matters, not that of the definition, even if the column is used
+            // as a wider type.
             (
                 ExpressionKind::Slot(slot),
                 TypeKind::Integer { .. }
@@ -187,7 +187,7 @@ impl Binder<'_> {
         }
     }
 
-    /// The values of an operand, as they were before any cast.
+    /// The display of an operand before any cast.
     fn written<'e>(&self, expression: &'e Expression) -> (&'e SqlType, Display) {
         match &expression.kind {
             ExpressionKind::Cast(inner) => self.shown_operand(inner),
@@ -195,7 +195,7 @@ impl Binder<'_> {
         }
     }
 
-    /// The values of an item of a select list, which may say more by how it is written.
+    /// The display of an item of a select list; how it is written may say more.
     pub(crate) fn display_of_item(&self, expr: &Expr, value: &Expression) -> Display {
         let display = self.display(value);
         let Expr::Value(literal) = expr else { return display };
@@ -254,7 +254,7 @@ impl Binder<'_> {
         }
     }
 
-    /// The result of a window function: MySQL keeps it in a temporary table.
+    /// The result of a window function: MySQL stores it in a temporary table.
     pub(crate) fn of_window(
         &self,
         function: &WindowFunction,
@@ -347,8 +347,8 @@ fn of_system_variable(ty: &SqlType) -> Display {
     }
 }
 
-/// Whether a cast of a number or a time to a text was written: one that an operation asks for binds as
-/// weakly as its operand.
+/// Whether a cast of a number or a time to text was written in the statement; a cast added for an
+/// operation has its operand's coercibility.
 fn is_written_text(operand: &Expression, to: &SqlType) -> bool {
     let kind = &operand.ty.kind;
     (kind.is_numeric() || kind.is_temporal())
@@ -356,7 +356,7 @@ fn is_written_text(operand: &Expression, to: &SqlType) -> bool {
         && to.coercibility == Coercibility::Implicit
 }
 
-/// Whether a cast from one type to the other is what an operation asks of its operands.
+/// Whether an operation asks its operands for a cast from one type to the other.
 fn is_implied(from: &SqlType, to: &SqlType) -> bool {
     let is_number = |ty: &SqlType| ty.kind.is_numeric();
     match &to.kind {

@@ -1,7 +1,7 @@
-//! Whether clients are told that an expression may be NULL.
+//! Whether clients see an expression as nullable.
 //!
-//! MySQL goes by the operation and by what it says of the operands. The types of expressions are more
-//! careful: what they call NOT NULL is never NULL.
+//! MySQL decides by the operation and by its answers for the operands. The types of expressions are
+//! more careful: a type that is NOT NULL is never NULL.
 
 use crate::expression::{CompareOperator, Expression, ExpressionKind};
 use crate::functions::Function;
@@ -10,7 +10,7 @@ use crate::types::TypeKind;
 use super::super::Binder;
 use super::super::make::is_never_null;
 
-/// Functions that are NULL for some arguments, whose results are no texts, documents or times.
+/// Functions that are NULL for some arguments and whose results are not texts, documents or times.
 const NULLABLE: &[&str] = &[
     "/",
     "%",
@@ -51,7 +51,7 @@ const NULLABLE: &[&str] = &[
     "EXTRACT",
 ];
 
-/// Functions that are NULL only if an argument is, in MySQL's opinion.
+/// Functions that MySQL considers NULL only if an argument is.
 const BY_ARGUMENTS: &[&str] = &[
     "LENGTH",
     "CHAR_LENGTH",
@@ -104,8 +104,8 @@ const BY_ARGUMENTS: &[&str] = &[
 ];
 
 impl Binder<'_> {
-    /// Whether clients are told that an expression may be NULL. Chains of operators are as long as
-    /// somebody writes them, so that this keeps a list of what is left instead of calling itself.
+    /// Whether clients see an expression as nullable. Chains of operators have any length, so this
+    /// keeps a list of what is left instead of recursing.
     pub(crate) fn shown_nullable(&self, expression: &Expression) -> bool {
         let mut left = vec![expression];
         while let Some(next) = left.pop() {
@@ -116,12 +116,12 @@ impl Binder<'_> {
         false
     }
 
-    /// Whether an expression may be NULL for what it does; operands of which one NULL is enough go
-    /// to `left`.
+    /// Whether an operation may itself produce NULL; operands whose NULL makes it NULL are added to
+    /// `left`.
     fn adds_null<'e>(&self, expression: &'e Expression, left: &mut Vec<&'e Expression>) -> bool {
         let ty = &expression.ty;
         match &expression.kind {
-            // Whatever makes a document might fail.
+            // Any operation that makes a document may fail.
             ExpressionKind::Literal(_) | ExpressionKind::Cast(_) if ty.kind == TypeKind::Json => {
                 return true;
             }
@@ -137,7 +137,7 @@ impl Binder<'_> {
             }
             ExpressionKind::Cast(operand) => {
                 left.push(operand);
-                // Bytes that are no text become NULL, of which clients are told in strict modes only.
+                // Bytes that are not valid text become NULL; clients see this only in strict modes.
                 if operand.ty.kind.is_binary() && ty.kind.is_text() {
                     return self.context.evaluation.sql_mode.is_strict();
                 }
@@ -191,14 +191,14 @@ impl Binder<'_> {
         false
     }
 
-    /// Whether MySQL takes a function's value for one that may be NULL though no argument is.
+    /// Whether MySQL considers a function's value nullable even if no argument is.
     fn may_be_null(&self, function: &Function, result: &TypeKind) -> bool {
         match function.name {
             "JSON_OVERLAPS" | "MEMBER OF" | "GREATEST" | "LEAST" | "VERSION" => false,
             "NOW" | "SYSDATE" | "CURDATE" | "CURTIME" | "UTC_DATE" | "UTC_TIME"
             | "UTC_TIMESTAMP" => false,
             name if name.starts_with("JSON_") => true,
-            // A text that is longer than a packet would be NULL.
+            // A text longer than a packet would be NULL.
             _ if result.is_string() => self.context.evaluation.sql_mode.is_strict(),
             name => result.is_temporal() || NULLABLE.contains(&name),
         }

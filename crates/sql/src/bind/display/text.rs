@@ -1,4 +1,4 @@
-//! How long the texts are that functions make.
+//! How long the texts returned by functions are.
 
 use crate::expression::{Expression, ExpressionKind};
 use crate::types::decimal::Rounding;
@@ -7,22 +7,22 @@ use crate::types::{Datum, Decimal, Display, SqlType, TypeKind};
 use super::super::Binder;
 use super::call::longest_made;
 
-/// The text `NULL`, and the least that a sound has.
+/// The length of the text `NULL`, and the least length of a `SOUNDEX`.
 const LEAST_CHARS: u32 = 4;
 /// Bits that `EXPORT_SET` shows.
 const EXPORTED_BITS: u32 = 64;
-/// Digits after the point that `FORMAT` may be asked for.
+/// The most digits after the point for `FORMAT`.
 const FORMATTED_DECIMALS: u32 = 30;
 /// Characters of a line of `TO_BASE64`.
 const BASE64_LINE_CHARS: u32 = 76;
-/// What a name of a day or a month may need in any language.
+/// Room for the name of a day or a month in any language.
 const NAME_CHARS: u32 = 64;
 const SHORT_NAME_CHARS: u32 = 32;
 
-/// An operand's type and how it is shown.
+/// An operand's type and display.
 type Operand<'e> = (&'e SqlType, Display);
 
-/// The characters that a function's text has at most, where they do not follow from its type.
+/// The most characters of a function's text, where they do not follow from its type.
 pub(super) fn length(
     binder: &Binder<'_>,
     name: &str,
@@ -86,8 +86,8 @@ pub(super) fn length(
     })
 }
 
-/// The characters of a text that is repeated or padded, `None` if the number is not constant. A
-/// negative number is a large one.
+/// The characters of a text that is repeated or padded; `None` if the number is not constant. A
+/// negative number counts as a large one.
 pub(super) fn repeated(
     name: &str,
     chars: u32,
@@ -105,7 +105,7 @@ fn is_null(argument: &Expression) -> bool {
     matches!(argument.kind, ExpressionKind::Literal(Datum::Null))
 }
 
-/// MySQL counts only what is new of a text that grows.
+/// For a growing text, MySQL counts only the new part.
 fn replaced(chars: u32, from: u32, to: u32) -> u32 {
     match to.checked_sub(from) {
         Some(more @ 1..) if from > 0 => (chars / from).saturating_mul(more),
@@ -113,7 +113,7 @@ fn replaced(chars: u32, from: u32, to: u32) -> u32 {
     }
 }
 
-/// Bytes of a text in its own character set; of numbers and times the characters.
+/// Bytes of a text in its own character set; for numbers and times, the characters.
 fn octets((ty, display): &Operand<'_>) -> u32 {
     let bytes = match ty.kind.is_text() || ty.kind.is_enum_or_set() {
         true => ty.charset().map_or(1, |charset| charset.max_character_bytes()),
@@ -125,7 +125,7 @@ fn octets((ty, display): &Operand<'_>) -> u32 {
     }
 }
 
-/// The number that an argument is, whatever the row.
+/// The number that an argument is in every row.
 pub(super) fn constant_integer(argument: &Expression) -> Option<i64> {
     match &argument.kind {
         ExpressionKind::Literal(Datum::Int(number)) => Some(*number),
@@ -135,7 +135,7 @@ pub(super) fn constant_integer(argument: &Expression) -> Option<i64> {
         ExpressionKind::Literal(Datum::Text(text)) => {
             Decimal::parse_prefix(text).number.round(0, Rounding::Truncate)?.to_i64()
         }
-        // Not folded, so that each execution warns of it.
+        // Not folded, so that each execution warns about it.
         ExpressionKind::Cast(operand) => match &operand.kind {
             ExpressionKind::Literal(Datum::Text(_)) => constant_integer(operand),
             _ => None,
@@ -144,12 +144,12 @@ pub(super) fn constant_integer(argument: &Expression) -> Option<i64> {
     }
 }
 
-/// At most so many characters, if that is known.
+/// At most this many characters, if the number is known.
 fn cut(chars: u32, most: Option<i64>) -> u32 {
     most.map_or(chars, |most| i64::from(chars).min(most.max(0)) as u32)
 }
 
-/// What is behind a place, counted from 1; from the end if it is negative.
+/// The part after a position, counted from 1, or from the end if it is negative.
 fn behind(chars: u32, start: i64) -> u32 {
     match start {
         0 => 0,
@@ -164,7 +164,7 @@ fn base64(bytes: u32) -> u32 {
     chars.saturating_add(chars.saturating_sub(1) / BASE64_LINE_CHARS)
 }
 
-/// What a constant format makes of a date.
+/// The length of a date in a constant format.
 fn formatted(format: &Expression) -> Option<u32> {
     let ExpressionKind::Literal(Datum::Text(format)) = &format.kind else { return None };
     let format = String::from_utf8_lossy(format);

@@ -1,4 +1,4 @@
-//! Where a value lies among those that a column can hold.
+//! Where a value lies among the values that a column can hold.
 //!
 //! ```text
 //!   DECIMAL(4,1):   2.5 ─► Exact 2.5     2.55 ─► Above 2.5     1e9 ─► AboveAll     -1e9 ─► BelowAll
@@ -20,7 +20,7 @@ pub(crate) enum Fitted<'a> {
     Value(ValueRef<'a>),
     /// A decimal.
     Decimal(Box<[u8]>),
-    /// Text that was made for it.
+    /// Text created for it.
     Bytes(Vec<u8>),
 }
 
@@ -40,13 +40,13 @@ impl Fitted<'_> {
 pub(crate) enum Fit<'a> {
     /// The column can hold it.
     Exact(Fitted<'a>),
-    /// It lies between this value and the next one that the column can hold.
+    /// It lies between this value and the column's next one.
     Above(Fitted<'a>),
     /// It is less than all.
     BelowAll,
     /// It is greater than all.
     AboveAll,
-    /// It compares with none.
+    /// It cannot be compared with the column's values.
     Never,
 }
 
@@ -113,7 +113,7 @@ fn fit_other<'a>(
     }
 }
 
-/// A value of another kind, as a cast makes it one of the column's.
+/// A value of another kind, cast to one of the column's values.
 fn cast_and_fit<'a>(
     datum: &Datum,
     ty: &SqlType,
@@ -168,8 +168,8 @@ fn year<'a>(number: i128, exact: bool) -> Fit<'a> {
     }
 }
 
-/// The ordinal of an enum's name, the bits of a set's names.
-/// A name, or a number of at most `greatest`.
+/// The ordinal of an enum's name, or the bits of a set's names. A name, or a number of at most
+/// `greatest`.
 fn member<'a>(datum: &Datum, column: &SqlType, greatest: u64) -> Option<Fit<'a>> {
     let Datum::Text(text) = datum else {
         return floor(datum).map(|(number, exact)| unsigned(number, exact, greatest));
@@ -192,12 +192,12 @@ fn member<'a>(datum: &Datum, column: &SqlType, greatest: u64) -> Option<Fit<'a>>
     Some(number.map_or(Fit::Never, |number| exact_or_above(ValueRef::UInt(number), true)))
 }
 
-/// The greatest whole number that is not above, and whether it is the value itself.
+/// The greatest whole number that is not above, and whether it equals the value.
 fn floor(datum: &Datum) -> Option<(i128, bool)> {
     match datum {
         Datum::Int(number) => Some((i128::from(*number), true)),
         Datum::UInt(number) => Some((i128::from(*number), true)),
-        // Beyond all integer columns, the cast's saturation does no harm.
+        // Outside the range of all integer columns, the cast's saturation does no harm.
         Datum::Double(number) => Some((number.floor() as i128, number.floor() == *number)),
         Datum::Decimal(number) => {
             let whole = number.round(0, Rounding::Floor)?;

@@ -1,12 +1,12 @@
-//! Values as keys of an index: which keys a scan has to visit.
+//! Values as keys of an index: the keys that a scan has to visit.
 //!
 //! ```text
 //!   c TINYINT, index (c)       c = 7      key of 7               c = 300    nothing
 //!                              c > 6.5    from behind 6          c < 300    all that are not NULL
 //! ```
 //!
-//! A value that the column cannot hold equals nothing, and lies between two values that it can hold, or
-//! outside of all of them ([`Fit`]): bounds move there.
+//! A value that the column cannot hold equals nothing. It lies between two values that the column
+//! can hold, or outside all of them ([`Fit`]): bounds move there.
 
 mod filter;
 mod fit;
@@ -31,7 +31,7 @@ use super::error::from_key;
 pub(crate) use filter::{NodeFilter, node_filter};
 pub(crate) use fit::{Fit, Fitted, fit};
 
-/// A part of a scan's way.
+/// A part of a scan's access path.
 pub(crate) enum Step {
     /// The one row with this full key of a unique index.
     Point(Vec<u8>),
@@ -69,7 +69,7 @@ fn index(table: &TableRef, number: Option<usize>) -> Result<Index<'_>> {
     Ok(Index { number: Some(number), layout: secondary.key(), unique })
 }
 
-/// Appends the steps of a plan's way to `steps`, the first one last.
+/// Appends the steps of a plan's access path to `steps`, the first one last.
 pub(crate) fn steps(
     plan: &ScanPlan,
     table: &TableRef,
@@ -132,7 +132,7 @@ fn point_key(
     key: &mut Vec<u8>,
 ) -> Result<bool> {
     if let ([value], [part]) = (values, layout.parts()) {
-        // The commonest way to a row: no array of values.
+        // The most common access to a row: no array of values.
         let operand = value.operand(execution)?;
         let datum = value.of(&operand, execution)?;
         let Fit::Exact(fitted) = fit_part(plan, part, value, datum, execution)? else {
@@ -173,8 +173,8 @@ fn fit_part<'a>(
     fit(datum, &value.ty, &column.ty, part.column_type, execution.context)
 }
 
-/// The values of the first parts as their columns have them; `None` if no row can have them. A NULL is a
-/// value where `null_safe` says so.
+/// The values of the first parts as their columns hold them; `None` if no row can have them. A NULL
+/// is a value where `null_safe` says so.
 fn fit_all<'a>(
     plan: &'a ScanPlan,
     layout: &KeyLayout,
@@ -231,7 +231,7 @@ fn range_steps(
     Ok(())
 }
 
-/// Ranges in ascending order, those that overlap made one.
+/// Ranges in ascending order; overlapping ones are merged.
 fn merged(mut ranges: SmallVec<[(KeyRange, bool); 2]>) -> SmallVec<[(KeyRange, bool); 2]> {
     ranges.sort_by(|(one, _), (other, _)| one.start.cmp(&other.start));
     let mut merged: SmallVec<[(KeyRange, bool); 2]> = SmallVec::new();
@@ -250,12 +250,13 @@ fn merged(mut ranges: SmallVec<[(KeyRange, bool); 2]>) -> SmallVec<[(KeyRange, b
     merged
 }
 
-/// Whether a range that begins no earlier begins before the other ends.
+/// Whether a range that does not begin earlier begins before the other ends.
 fn overlaps(first: &KeyRange, second: &KeyRange) -> bool {
     first.end.as_ref().is_none_or(|end| second.start < *end)
 }
 
-/// The keys of a range, and whether they are one full key of a unique index; `None` if there are none.
+/// The keys of a range, and whether they are one full key of a unique index; `None` if there are
+/// none.
 fn key_range(
     plan: &ScanPlan,
     range: &RangePlan,

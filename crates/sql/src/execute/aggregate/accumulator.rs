@@ -1,4 +1,4 @@
-//! What an aggregate function keeps of the values that it has seen.
+//! What an aggregate function keeps of the values it has seen.
 
 use std::cmp::Ordering;
 
@@ -29,7 +29,7 @@ pub struct Accumulator {
 enum Kind {
     Count(u64),
     Sum(Sum),
-    /// The least or greatest so far, and which way is better.
+    /// The least or greatest value so far, and which direction is better.
     Extreme(Datum, Ordering),
     Bits(u64),
     /// Bit by bit over binary strings; `None` before the first.
@@ -42,7 +42,7 @@ enum Kind {
 }
 
 impl Accumulator {
-    /// One that has seen nothing.
+    /// An accumulator that has seen nothing.
     #[must_use]
     pub fn new(call: &AggregateCall) -> Accumulator {
         use AggregateFunction as F;
@@ -63,12 +63,12 @@ impl Accumulator {
             F::JsonObject => Kind::Object(None),
             F::AnyValue => Kind::First(None),
         };
-        // The extremes of distinct values are those of all.
+        // The extremes of distinct values are those of all values.
         let distinct = call.distinct && !matches!(call.function, F::Min | F::Max);
         Accumulator { kind, seen: distinct.then(Bulk::default) }
     }
 
-    /// Takes a row's arguments in, and the values that `GROUP_CONCAT` orders by.
+    /// Adds a row's arguments, and the values by which `GROUP_CONCAT` orders.
     ///
     /// # Errors
     /// 1041 without memory, 1690 for a result that is out of range.
@@ -101,14 +101,14 @@ impl Accumulator {
         self.take(call, arguments, order, held, execution)
     }
 
-    /// Takes so many rows in, for `COUNT(*)`.
+    /// Adds this many rows, for `COUNT(*)`.
     pub(crate) fn add_rows(&mut self, rows: u64) {
         if let Kind::Count(count) = &mut self.kind {
             *count += rows;
         }
     }
 
-    /// Takes an integer in, if it is but counted or summed up here; false if it has to go the way of all
+    /// Adds an integer, if it is only counted or summed here; false if it must be added like other
     /// arguments.
     #[inline]
     pub(crate) fn add_integer(&mut self, number: i64) -> bool {
@@ -132,7 +132,7 @@ impl Accumulator {
         }
     }
 
-    /// Whether `DISTINCT` lets the arguments count.
+    /// Whether the arguments count under `DISTINCT`.
     fn is_new(
         &mut self,
         call: &AggregateCall,
@@ -231,7 +231,7 @@ impl Accumulator {
     }
 }
 
-/// A document, or NULL if its text would be longer than it may be.
+/// A document, or NULL if its text would be too long.
 fn document(
     value: Option<JsonValue>,
     function: &str,
@@ -263,7 +263,7 @@ fn combine_bytes(function: AggregateFunction, bytes: &mut Option<Vec<u8>>, value
     }
 }
 
-/// What the bit functions are over no binary strings.
+/// The result of the bit functions over no binary strings.
 fn no_bytes(call: &AggregateCall) -> Datum {
     let length = match call.ty.kind {
         TypeKind::Binary { max_bytes } | TypeKind::Varbinary { max_bytes } => max_bytes.min(511),
@@ -285,7 +285,7 @@ fn word_of(value: &Datum) -> u64 {
     }
 }
 
-/// A number as a double; what is no number counts as 0.
+/// A number as a double; anything else counts as 0.
 pub(super) fn double_of(value: &Datum) -> f64 {
     match value {
         Datum::Int(number) => *number as f64,

@@ -1,10 +1,11 @@
-//! `GROUP_CONCAT`: texts side by side, in an order of their own, up to the session's longest result.
+//! `GROUP_CONCAT`: concatenated texts in their own order, up to the session's longest result.
 //!
 //! ```text
 //!   longest 9, separator ','     kept: 'ant', 'bee', 'elk'     'cat' comes: 'elk' is beyond the end now, and goes
 //! ```
 //!
-//! With an order, those that come first in it are kept, and no more than the longest result takes.
+//! With an order, the first texts in that order are kept, and no more than the longest result
+//! holds.
 
 use std::collections::BinaryHeap;
 
@@ -19,17 +20,17 @@ use super::super::values;
 /// Texts that are to be joined.
 #[derive(Clone, Default)]
 pub(super) struct Concatenation {
-    /// What comes first, if there is an order.
+    /// The first texts, if there is an order.
     parts: BinaryHeap<Part>,
-    /// What those take in the result, each with a separator.
+    /// Their size in the result, each with a separator.
     parts_bytes: usize,
-    /// All parts so far, if there is none.
+    /// All texts so far, if there is no order.
     joined: Option<Vec<u8>>,
     rows: u64,
     cut_at: Option<u64>,
 }
 
-/// A row's text, and where it comes.
+/// A row's text, and its position.
 type Part = Keyed<Vec<u8>>;
 
 fn memory_bytes(part: &Part) -> usize {
@@ -73,7 +74,7 @@ impl Concatenation {
         Ok(())
     }
 
-    /// Lets go of what is beyond the longest result even without a last separator.
+    /// Drops what exceeds the longest result even without a last separator.
     fn drop_parts(&mut self, call: &AggregateCall, held: &mut Reservation, longest: usize) {
         let separator_bytes = call.separator.len();
         while let Some(last) = self.parts.peek() {
@@ -103,7 +104,7 @@ impl Concatenation {
         }
     }
 
-    /// The text; NULL of no rows.
+    /// The text; NULL if there were no rows.
     pub(super) fn finish(mut self, call: &AggregateCall, context: &EvaluationContext) -> Datum {
         let parts = std::mem::take(&mut self.parts).into_sorted_vec();
         if !parts.is_empty() {

@@ -33,8 +33,8 @@ pub use accumulator::Accumulator;
 pub(crate) use at_node::AggregateAtNode;
 pub(crate) use over_scan::AggregateOverScan;
 
-/// So many groups are kept whatever memory there is: the one group of a query without `GROUP BY` among them, and as
-/// many of each part on disk that parts get smaller.
+/// This many groups are kept whatever memory there is: for the single group of a query without
+/// `GROUP BY`, and so that each pass over a part on disk makes it smaller.
 const LEAST_GROUPS: usize = 4;
 
 /// A group at work.
@@ -52,23 +52,23 @@ pub(crate) struct Aggregate<'p> {
     calls: &'p [AggregateCall],
     sorted: bool,
     rollup: Option<&'p [Slot]>,
-    /// Groups that are complete, the next one last.
+    /// Complete groups, the next one last.
     ready: Bulk<Vec<Group>>,
     state: State,
     held: Option<Reservation>,
     key: Vec<u8>,
     row: Vec<Datum>,
-    /// The input's own values of the group slots, where a group that came out has taken their place while
-    /// the input is at a later row.
+    /// The input's own values of the group slots, when a group that came out has replaced them
+    /// while the input is at a later row.
     displaced: Vec<Datum>,
 }
 
 enum State {
     /// Nothing has been read.
     Opened,
-    /// Rows come in order; this group is being worked on.
+    /// Rows come in order; this is the current group.
     Sorted { key: Vec<u8>, group: Group },
-    /// Parts on disk that are still to be gone through.
+    /// Parts on disk that are still to be processed.
     Parts(Vec<PartitionReader>),
     /// The rows of a rollup, in order.
     Rollup(Rollup),
@@ -76,26 +76,26 @@ enum State {
     Ended,
 }
 
-/// Rows in the order of their groups, and the groups that the last of them counts for: all of it first, then those of
-/// ever more group values.
+/// Rows in the order of their groups, and the groups to which the last row belongs: first the group
+/// of all rows, then those of more and more group values.
 struct Rollup {
     rows: Sorted,
     open: Vec<OpenGroup>,
     key: Vec<u8>,
-    /// Where in the key that of each group value ends.
+    /// Where each group value ends in the key.
     ends: Vec<usize>,
-    /// The total has begun. Without rows there is a total all the same.
+    /// The total has begun. There is a total even without rows.
     has_total: bool,
 }
 
-/// A group, and what it holds of the memory.
+/// A group, and the memory it holds.
 struct OpenGroup {
     group: Group,
     held: Option<Reservation>,
 }
 
 impl Rollup {
-    /// How many of the first group values are those of the last row.
+    /// How many of the first group values equal those of the last row.
     fn common_depth(&self, key: &[u8], ends: &[usize]) -> usize {
         let same = |(one, other): &(&usize, &usize)| key.get(..**one) == self.key.get(..**other);
         ends.iter().zip(&self.ends).take_while(same).count()
@@ -135,7 +135,7 @@ impl<'p> Aggregate<'p> {
         }
     }
 
-    /// Works out what the present row gives: group values, then arguments.
+    /// Evaluates the current row: group values, then arguments.
     fn evaluate_row(&mut self, execution: &mut Execution<'_>) -> Result<()> {
         self.row.clear();
         for (_, expression) in self.groups {
@@ -167,7 +167,7 @@ impl<'p> Aggregate<'p> {
         }
     }
 
-    /// Lets the present row count for a group.
+    /// Counts the current row in a group.
     fn count(&mut self, group: &mut Group, execution: &Execution<'_>) -> Result<()> {
         let held = self.held.get_or_insert_with(|| execution.memory().reservation());
         let mut rest = &self.row[self.groups.len()..];
@@ -216,7 +216,7 @@ impl<'p> Aggregate<'p> {
         }
     }
 
-    /// Groups all that comes from the input, or from a part on disk.
+    /// Groups all rows of the input, or of a part on disk.
     fn hash(
         &mut self,
         mut part: Option<PartitionReader>,
@@ -255,14 +255,15 @@ impl<'p> Aggregate<'p> {
         overflow.map_or(Ok(Vec::new()), Partitions::into_readers)
     }
 
-    /// Takes memory for another group: up to a half of the statement's, as what groups keep may grow.
+    /// Takes memory for another group: up to a half of the statement's, because the groups' content
+    /// may grow.
     fn may_keep(&mut self, size_bytes: usize, execution: &Execution<'_>) -> bool {
         let memory = execution.memory();
         let is_half_free = memory.used_bytes() <= memory.limit_bytes() / 2;
         is_half_free && self.held.as_mut().is_some_and(|held| held.grow(size_bytes))
     }
 
-    /// Has the next row's values in `self.row`.
+    /// Puts the next row's values in `self.row`.
     fn next_row(
         &mut self,
         part: &mut Option<PartitionReader>,
@@ -334,7 +335,7 @@ impl<'p> Aggregate<'p> {
         Ok(!self.ready.is_empty())
     }
 
-    /// The present row's key, and where in it the key of each group value ends.
+    /// The current row's key, and where each group value ends in it.
     fn write_key_ends(&mut self) -> Vec<usize> {
         self.key.clear();
         let mut ends = Vec::with_capacity(self.groups.len());
@@ -345,7 +346,7 @@ impl<'p> Aggregate<'p> {
         ends
     }
 
-    /// Goes on until a group is ready; false if there is none left.
+    /// Continues until a group is ready; false if there is none left.
     fn advance(&mut self, execution: &mut Execution<'_>) -> Result<bool> {
         while self.ready.is_empty() {
             match &mut self.state {
@@ -384,7 +385,7 @@ impl<'p> Aggregate<'p> {
         Ok(true)
     }
 
-    /// Without `GROUP BY` there is one group, rows or none.
+    /// Without `GROUP BY` there is one group, with or without rows.
     fn add_empty_group(&mut self) {
         if self.groups.is_empty() && self.ready.is_empty() {
             self.row.clear();

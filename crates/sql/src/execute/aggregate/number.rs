@@ -57,7 +57,7 @@ impl Sum {
         self.exact.add(&whole).ok_or_else(out_of_range)
     }
 
-    /// The sum as a value of a type; NULL of no numbers.
+    /// The sum as a value of a type; NULL for no numbers.
     pub(crate) fn sum(&self, ty: &SqlType) -> Result<Datum> {
         if self.count == 0 {
             return Ok(Datum::Null);
@@ -79,7 +79,7 @@ impl Sum {
         }
     }
 
-    /// The mean as a value of a type; NULL of no numbers.
+    /// The mean as a value of a type; NULL for no numbers.
     pub(crate) fn mean(&self, ty: &SqlType) -> Result<Datum> {
         if self.count == 0 {
             return Ok(Datum::Null);
@@ -93,7 +93,7 @@ impl Sum {
     }
 }
 
-/// A variance, worked out in one pass (Welford's method, as MySQL does).
+/// A variance, computed in one pass (Welford's method, as MySQL does).
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Variance {
     count: u64,
@@ -110,7 +110,7 @@ impl Variance {
         self.squares += delta * (number - self.mean);
     }
 
-    /// The variance of a population, or of a sample of one; `None` of too few numbers.
+    /// The variance of a population, or of a sample; `None` for too few numbers.
     pub(crate) fn value(&self, sample: bool) -> Option<f64> {
         let divisor = self.count.checked_sub(u64::from(sample)).filter(|divisor| *divisor > 0)?;
         Some(self.squares / divisor as f64)

@@ -1,11 +1,11 @@
-//! Aggregates over all rows of a scan, out of the rows' bytes.
+//! Aggregates over all rows of a scan, computed from the rows' bytes.
 //!
 //! ```text
 //!   SELECT SUM(k), COUNT(*) FROM t WHERE id BETWEEN ? AND ?      batch ──RowView──► accumulators
 //! ```
 //!
-//! Taken for numbers in bare columns of one table, without groups, `DISTINCT` and conditions that are left to
-//! look at: no slot is filled, and there is no operator between the rows and the accumulators.
+//! Used for numbers in bare columns of one table, without groups, `DISTINCT` or remaining
+//! conditions: no slot is filled, and there is no operator between the rows and the accumulators.
 
 use firn_api::rows::{RowBatch, RowContent, TableRef};
 use firn_format::row::RowView;
@@ -26,14 +26,14 @@ use super::super::operator::Operator;
 use super::super::values;
 use super::Accumulator;
 
-/// One group out of a scan's rows.
+/// One group, computed from a scan's rows.
 pub(crate) struct AggregateOverScan<'p> {
     cursor: Cursor<'p>,
     calls: SmallVec<[(&'p AggregateCall, Option<Column<'p>>); 4]>,
     is_given: bool,
 }
 
-/// The column that a call is over.
+/// The column of a call.
 #[derive(Clone, Copy)]
 struct Column<'p> {
     ordinal: u16,
@@ -43,7 +43,7 @@ struct Column<'p> {
 }
 
 impl<'p> AggregateOverScan<'p> {
-    /// The aggregate of a node, if it can be worked out this way.
+    /// The aggregate of a node, if it can be computed this way.
     pub(crate) fn of(node: &'p PlanNode) -> Option<AggregateOverScan<'p>> {
         let NodeKind::Aggregate { input, groups, aggregates, rollup: None, .. } = &node.kind else {
             return None;
@@ -86,7 +86,7 @@ impl<'p> AggregateOverScan<'p> {
     }
 }
 
-/// The column that a call is over, `None` for `COUNT(*)`. `None` in all if it is over something else.
+/// The column of a call, `None` for `COUNT(*)`. The outer `None`: its argument is something else.
 fn column<'p>(call: &'p AggregateCall, scan: &'p ScanPlan) -> Option<Option<Column<'p>>> {
     use AggregateFunction as F;
     if call.distinct {
@@ -114,7 +114,7 @@ fn slot_of(expression: &Expression) -> Option<Slot> {
 
 type Calls<'p> = [(&'p AggregateCall, Option<Column<'p>>)];
 
-/// Lets the rows of a batch count.
+/// Counts the rows of a batch.
 fn add_batch(
     calls: &Calls<'_>,
     batch: RowBatch<'_>,
@@ -144,7 +144,7 @@ fn add_batch(
     Ok(())
 }
 
-/// A column of a row that is not as the table's present version has it.
+/// A column of a row that differs from the table's current version.
 #[cold]
 fn read_view<'a>(row: &'a [u8], column: &Column<'_>, table: &'a TableRef) -> Result<ValueRef<'a>> {
     let view = RowView::parse(&table.layout().row, row).map_err(from_row)?;
@@ -153,7 +153,7 @@ fn read_view<'a>(row: &'a [u8], column: &Column<'_>, table: &'a TableRef) -> Res
     Ok(cell.inline().unwrap_or(ValueRef::Null))
 }
 
-/// Lets a row count whose columns are read one by one.
+/// Counts a row whose columns are read one by one.
 fn add<'a>(
     calls: &Calls<'_>,
     value: impl Fn(&Column<'_>) -> Result<ValueRef<'a>>,

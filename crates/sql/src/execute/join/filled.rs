@@ -1,10 +1,10 @@
-//! Which slots the operators of a plan fill: what has to be saved of a row that is put aside.
+//! The slots that the operators of a plan fill: what must be saved of a row that is put aside.
 
 use crate::expression::Slot;
 use crate::logical::JoinKind;
 use crate::plan::{NodeKind, PlanNode};
 
-/// The slots that a plan's rows are in, each once.
+/// The slots that hold a plan's rows, each once.
 pub(super) fn filled_slots(node: &PlanNode) -> Vec<Slot> {
     let mut slots = Vec::new();
     collect(node, &mut slots);

@@ -1,4 +1,4 @@
-//! The right side in a hash table, the left side looked up in it.
+//! The right side in a hash table, with look-ups for the rows of the left side.
 //!
 //! ```text
 //!   right fits       table of all of it;  left streams past
@@ -34,7 +34,7 @@ pub(crate) struct HashJoin<'p> {
     right: Input<'p>,
     plan: Plan<'p>,
     table: Table,
-    /// Where the present left row goes on in the table.
+    /// The current left row's position in the table.
     chain: u32,
     has_matched: bool,
     is_inside: bool,
@@ -60,12 +60,12 @@ struct Parts {
     present: Option<Part>,
 }
 
-/// The part that is gone through.
+/// The part that is being processed.
 struct Part {
     left: PartitionReader,
     /// The number of the left row that was read last, from 1.
     number: usize,
-    /// What of the right side has not been in the table yet, and the row that did not fit any more.
+    /// The rest of the right side that has not been in the table yet, and the row that did not fit.
     right: PartitionReader,
     ahead: Option<(Box<[u8]>, Vec<Datum>)>,
     /// Left rows that have matched something in an earlier piece of the right side.
@@ -74,12 +74,12 @@ struct Part {
 }
 
 impl Part {
-    /// Whether all of the right side that is left is in the table.
+    /// Whether the table holds the whole rest of the right side.
     fn is_last_piece(&self) -> bool {
         self.ahead.is_none()
     }
 
-    /// Notes that the present left row has matched, for the pieces to come.
+    /// Notes that the current left row has matched, for the following pieces.
     fn note_match(&mut self) -> Result<()> {
         if self.is_last_piece() {
             return Ok(());
@@ -93,8 +93,8 @@ impl Part {
     }
 }
 
-/// Rows by their keys. Those of one key are chained in the order in which they came: which of them
-/// an `UPDATE` of the left side meets first decides what it sets.
+/// Rows by their keys. Rows with the same key are chained in arrival order: this order decides
+/// which of them an `UPDATE` of the left side meets first.
 #[derive(Default)]
 struct Table {
     chains: Bulk<FxHashMap<Box<[u8]>, Chain>>,
@@ -137,7 +137,7 @@ impl Table {
 
 impl<'p> HashJoin<'p> {
     /// # Panics
-    /// If `node` is no hash join.
+    /// If `node` is not a hash join.
     pub(crate) fn new(left: Input<'p>, right: Input<'p>, node: &'p PlanNode) -> HashJoin<'p> {
         let NodeKind::HashJoin {
             left: left_node,
@@ -211,7 +211,7 @@ impl<'p> HashJoin<'p> {
         let mut left = Partitions::new(0, execution)?;
         self.left.open(execution)?;
         while self.left.next(execution)? {
-            // A left row without a key may come out too; any part will do.
+            // A left row without a key may come out too; it can go to any part.
             if !self.plan.left_key(&mut self.key, execution)? {
                 self.key.clear();
             }
@@ -254,7 +254,7 @@ impl<'p> HashJoin<'p> {
         }
     }
 
-    /// Puts the next piece of the present part's right side in the table.
+    /// Loads the next piece of the current part's right side into the table.
     fn load(&mut self, execution: &Execution<'_>) -> Result<()> {
         self.table.clear();
         let Some(part) = self.parts.as_mut().and_then(|parts| parts.present.as_mut()) else {
@@ -284,7 +284,7 @@ impl<'p> HashJoin<'p> {
         self.parts.as_mut()?.present.as_mut()
     }
 
-    /// Whether the present left row has matched in an earlier piece of the right side.
+    /// Whether the current left row has matched in an earlier piece of the right side.
     fn has_matched_before(&mut self) -> bool {
         self.part().is_some_and(|part| part.matched.get(part.number.wrapping_sub(1)) == Some(&true))
     }
@@ -300,7 +300,7 @@ impl<'p> HashJoin<'p> {
         Ok(())
     }
 
-    /// Goes to the next pair that matches; false if the left row has no more.
+    /// Goes to the next matching pair; false if the left row has no more.
     fn next_match(&mut self, execution: &mut Execution<'_>) -> Result<bool> {
         while let Some((row, next)) = self.table.rows.get(self.chain as usize) {
             execution.check_cancelled()?;
@@ -316,7 +316,7 @@ impl<'p> HashJoin<'p> {
     }
 }
 
-/// A row with its key behind it.
+/// A row followed by its key.
 fn with_key(key: &[u8], row: &[Datum]) -> Vec<Datum> {
     row.iter().cloned().chain([Datum::text(key)]).collect()
 }
@@ -330,7 +330,7 @@ impl Plan<'_> {
         self.write_key(self.keys.iter().map(|(_, right)| right), key, execution)
     }
 
-    /// The present row's key in the place of `key`; false if it matches nothing.
+    /// Replaces `key` by the current row's key; false if it matches nothing.
     fn write_key<'e>(
         &self,
         sides: impl Iterator<Item = &'e Expression>,

@@ -39,7 +39,7 @@ impl<'p> NestedLoop<'p> {
         }
     }
 
-    /// Goes to the next pair that matches; false if the left row has no more.
+    /// Goes to the next matching pair; false if the left row has no more.
     fn next_match(&mut self, execution: &mut Execution<'_>) -> Result<bool> {
         while self.right.next(execution)? {
             execution.check_cancelled()?;

@@ -1,4 +1,4 @@
-//! Values as bytes, for as long as a statement lasts.
+//! Values as bytes, within the lifetime of a statement.
 //!
 //! ```text
 //!   tag ‖ payload      1 Int 8 bytes, 2 UInt 8, 3 Double 8, 4 Decimal text, 5 Text, 6 Date 8, 7 Time 8,
@@ -41,7 +41,7 @@ fn write_bytes(tag: u8, bytes: &[u8], out: &mut Vec<u8>) {
     out.extend_from_slice(bytes);
 }
 
-/// Puts what [`write_values`] wrote in the place of `values`; `None` for other bytes.
+/// Replaces `values` by what [`write_values`] wrote; `None` for other bytes.
 pub(super) fn read_values(mut bytes: &[u8], values: &mut Vec<Datum>) -> Option<()> {
     values.clear();
     while let Some((&tag, rest)) = bytes.split_first() {

@@ -1,13 +1,13 @@
-//! Rows that a statement puts on disk because its memory is used up.
+//! Rows that a statement writes to disk because its memory is exhausted.
 //!
 //! ```text
 //!   append(values) ─► buffer ─► file      length ‖ values, length ‖ values, …
 //!   SpillReader    ◄─ buffer ◄─ file
 //! ```
 //!
-//! A file belongs to the operator that made it and is removed when that is dropped; what a crash leaves is
-//! removed when a node starts, as nothing in the directory outlives its statement. The format is private to
-//! one process, so it has no version.
+//! A file belongs to the operator that made it and is removed when that is dropped. Files left by a
+//! crash are removed when a node starts, because nothing in the directory outlives its statement.
+//! The format is private to one process, so it has no version.
 
 mod codec;
 #[cfg(test)]
@@ -27,7 +27,7 @@ use codec::{read_values, write_values};
 const BUFFER_BYTES: usize = 64 << 10;
 const LENGTH_BYTES: usize = 4;
 
-/// Where statements put what they have no memory for.
+/// The directory where statements put rows for which they have no memory.
 #[derive(Clone)]
 pub struct SpillDirectory {
     disk: Arc<dyn Disk>,
@@ -35,7 +35,7 @@ pub struct SpillDirectory {
 }
 
 impl SpillDirectory {
-    /// A directory that is there for nothing else.
+    /// A directory that is used for nothing else.
     ///
     /// # Errors
     /// 1 if it cannot be made.
@@ -44,7 +44,7 @@ impl SpillDirectory {
         Ok(SpillDirectory { disk, path: path.into() })
     }
 
-    /// Removes what an earlier life of the process has left.
+    /// Removes files left by an earlier life of the process.
     ///
     /// # Errors
     /// If a file cannot be removed.
@@ -76,7 +76,7 @@ impl std::fmt::Debug for SpillDirectory {
     }
 }
 
-/// A file that goes when nobody has it any longer.
+/// A file that is removed when its last user drops it.
 struct RemovedFile {
     disk: Arc<dyn Disk>,
     path: PathBuf,
@@ -85,7 +85,7 @@ struct RemovedFile {
 
 impl Drop for RemovedFile {
     fn drop(&mut self) {
-        // What stays behind is removed when the node starts again.
+        // A file that stays behind is removed when the node starts again.
         let _ = self.disk.remove(&self.path);
     }
 }
@@ -102,7 +102,7 @@ impl SpillFile {
     /// Adds a row.
     ///
     /// # Errors
-    /// 3 if the disk takes no more.
+    /// 3 if the disk refuses more.
     pub(crate) fn append(&mut self, values: &[Datum]) -> Result<()> {
         let start = self.buffer.len();
         self.buffer.extend_from_slice(&[0; LENGTH_BYTES]);
@@ -135,10 +135,10 @@ impl SpillFile {
         Ok(())
     }
 
-    /// Reads the rows from the first on.
+    /// Reads the rows from the beginning.
     ///
     /// # Errors
-    /// 3 if what was added last cannot be written.
+    /// 3 if the last rows cannot be written.
     pub(crate) fn into_reader(mut self) -> Result<SpillReader> {
         self.flush()?;
         let SpillFile { file, length, .. } = self;
@@ -157,21 +157,21 @@ pub(crate) struct SpillReader {
 }
 
 impl SpillReader {
-    /// A reader of the same rows, from the first on.
+    /// A reader of the same rows, from the beginning.
     #[must_use]
     pub(crate) fn again(&self) -> SpillReader {
         let (file, length) = (Arc::clone(&self.file), self.length);
         SpillReader { file, length, offset: 0, buffer: Vec::new(), position: 0 }
     }
 
-    /// Goes on with the row at a place that [`SpillFile::end`] has named.
+    /// Continues with the row at a place returned by [`SpillFile::end`].
     pub(crate) fn seek(&mut self, place: u64) {
         self.buffer.clear();
         self.position = 0;
         self.offset = place;
     }
 
-    /// Puts the next row in the place of `values`; false at the end.
+    /// Replaces `values` by the next row; false at the end.
     ///
     /// # Errors
     /// 2 if the file cannot be read or is damaged.
@@ -191,7 +191,8 @@ impl SpillReader {
         Ok(true)
     }
 
-    /// Has so many bytes in the buffer from its position on; false if there are none left at all.
+    /// Fills the buffer with this many bytes from its position on; false if there are none left at
+    /// all.
     fn fill(&mut self, wanted: usize) -> Result<bool> {
         let present = self.buffer.len() - self.position;
         if present >= wanted {
@@ -213,7 +214,7 @@ impl SpillReader {
         Ok(true)
     }
 
-    /// The error of a file whose rows are not those that were written.
+    /// The error of a file whose rows differ from those that were written.
     pub(crate) fn damaged(&self) -> SqlError {
         let path = self.file.path.display();
         SqlError::new(2, format!("Error reading file '{path}' (its rows are damaged)"))

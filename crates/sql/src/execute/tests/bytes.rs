@@ -1,4 +1,4 @@
-//! What is sorted and summed up out of the rows' bytes is what operators make of their values.
+//! Sorting and summing the rows' bytes gives the same results as operators on their values.
 
 use std::sync::Arc;
 
@@ -13,8 +13,8 @@ use crate::types::{Datum, SqlType};
 use super::fixture::*;
 use super::writes::insert_plan;
 
-/// `t (id INT PRIMARY KEY, k INT NULL, name VARCHAR NULL)`: numbers and names come several times, names in
-/// both cases and with long beginnings in common.
+/// `t (id INT PRIMARY KEY, k INT NULL, name VARCHAR NULL)`: numbers and names come several times,
+/// names in both cases and with long beginnings in common.
 fn database() -> (Database, Arc<TableModel>) {
     let mut database = Database::new();
     let table = database.create(
@@ -39,7 +39,7 @@ fn database() -> (Database, Arc<TableModel>) {
     (database, table)
 }
 
-/// The same rows, out of values: an operator that does nothing stands in between.
+/// The same rows, through values: an operator that does nothing is in between.
 fn through_values(node: PlanNode) -> PlanNode {
     self::node(NodeKind::Filter { input: Box::new(node), conditions: Vec::new() })
 }
@@ -91,7 +91,7 @@ fn sorted(
     query(root, columns.collect())
 }
 
-/// Runs a query out of bytes and out of values.
+/// Runs a query on bytes and on values.
 fn compare(database: &mut Database, direct: QueryPlan, general: QueryPlan, what: &str) {
     let plan = prepared(StatementPlan::Query(direct));
     let mut transaction = database.begin();
@@ -180,7 +180,7 @@ fn aggregates_over_bytes_are_those_over_values() {
     };
     let found = of(&mut database, &table);
     assert_eq!(found[0][0], Datum::Int(299));
-    // Without rows there is a row, too.
+    // Without rows there is still one result row.
     let empty = database.create(
         NewTable::new("e").column("id", int(), false).column("k", int(), true).index(
             "PRIMARY",

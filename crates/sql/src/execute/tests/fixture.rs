@@ -1,4 +1,4 @@
-//! A node with tables, and short ways to plans.
+//! A node with tables, and shortcuts to plans.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -37,7 +37,7 @@ use crate::types::{Datum, EvaluationContext, SqlType, StatementKind, comparison_
 /// The collation `utf8mb4_0900_ai_ci`.
 pub(super) const AI_CI: CollationId = CollationId(255);
 
-/// A node, and what a session has.
+/// A node, and a session's state.
 pub(super) struct Database {
     pub(super) node: Arc<dyn DatabaseNode>,
     pub(super) catalog: SessionCatalog,
@@ -77,7 +77,7 @@ impl SessionState for Session {
 #[derive(Default)]
 pub(super) struct Rows {
     pub(super) rows: Vec<Vec<Datum>>,
-    /// Values that came as they are stored.
+    /// Values that arrived as they are stored.
     pub(super) stored: usize,
 }
 
@@ -108,7 +108,7 @@ impl ResultSink for Rows {
     }
 }
 
-/// A table that is to be made.
+/// A table to create.
 pub(super) struct NewTable {
     definition: TableDefinition,
     pub(super) options: TableOptions,
@@ -259,7 +259,7 @@ impl Database {
         outcome
     }
 
-    /// Runs a plan in a transaction of its own.
+    /// Runs a plan in its own transaction.
     pub(super) fn run(&mut self, plan: &PreparedPlan) -> Result<Outcome> {
         let mut transaction = self.begin();
         let outcome = self.run_in(&mut *transaction, plan, &[], &mut Rows::default());
@@ -283,7 +283,7 @@ impl Database {
         rows.iter().map(|row| shown(row)).collect()
     }
 
-    /// Conditions that were left.
+    /// The warnings and errors that were left.
     pub(super) fn warnings(&self) -> Vec<(u16, String)> {
         let shown = |condition: Condition| (condition.code, condition.message);
         self.context.take_conditions().into_iter().map(shown).collect()

@@ -15,7 +15,7 @@ use super::fixture::*;
 
 type Ints = Vec<Vec<Option<i64>>>;
 
-/// What is so little that every operator has to spill.
+/// So little that every operator has to spill.
 const LITTLE: u64 = 6_000;
 
 /// Runs a test with much and with little memory.
@@ -95,7 +95,8 @@ fn joins_pair_rows() {
                     _ => &[0, 1],
                 };
                 let hash = hash_join(&left, &right, join, null_safe);
-                // With little memory a part of equal keys may be too large: then it is refused, never wrong.
+                // With little memory, a part of equal keys may be too large: then it is refused,
+                // never wrong.
                 match database.rows(query(hash, slots_as_columns(slots))) {
                     Ok(rows) => {
                         let rows = rows.iter().map(|row| shown(row)).collect();
@@ -112,7 +113,7 @@ fn joins_pair_rows() {
     });
 }
 
-/// Pairs with the same first value, where the second of the left is not greater.
+/// Pairs with equal first values, where the second value of the left row is not greater.
 fn naive_join(left: &Ints, right: &Ints, join: JoinKind, null_safe: bool) -> Vec<String> {
     let matches = |one: &[Option<i64>], other: &[Option<i64>]| {
         let equal = one[0] == other[0] && (null_safe || one[0].is_some());

@@ -1,4 +1,4 @@
-//! Ways to rows: points, ranges, orders, and what goes to the client without being taken out of its bytes.
+//! Access paths: points, ranges, orders, and values that go to the client without being decoded.
 
 use firn_api::rows::Direction;
 use firn_format::definition::IndexKind;

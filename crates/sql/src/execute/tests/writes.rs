@@ -1,4 +1,4 @@
-//! Statements that write: what they leave, what they answer, and that a failed one leaves nothing.
+//! Statements that write: their effects and results; a failed one leaves nothing behind.
 
 use std::sync::Arc;
 
@@ -14,7 +14,8 @@ use crate::plan::{DeletePlan, InsertPlan, StatementPlan, UpdatePlan};
 
 use super::fixture::*;
 
-/// An insert of literal rows: values in slots from 60 on, the new row from 40 on, the row from 20 on.
+/// An insert of literal rows: values in slots from 60 on, the new row from 40 on, the existing row
+/// from 20 on.
 pub(super) fn insert_plan(
     table: &Arc<TableModel>,
     columns: Vec<u16>,
@@ -245,7 +246,7 @@ fn update_tells_rows_found_from_rows_changed() {
     assert_eq!((outcome.found, outcome.affected), (3, 1));
     assert_eq!(outcome.info, "Rows matched: 3  Changed: 1  Warnings: 0");
 
-    // a = a + 1, b = text of the new a; the key moves, so rows are gathered.
+    // a = a + 1, b = text of the new a; the key moves, so rows are collected first.
     let a = || slot(1, &column_type(&table, 1));
     let sum = call("+", vec![a(), literal(1)]);
     let mut plan = update_plan(&table, vec![], vec![(1, sum), (2, call("CONCAT", vec![a()]))]);
@@ -277,7 +278,7 @@ fn primary_keys_change() {
     assert_eq!(database.dump(&table), ["6 10 x", "7 20 y"]);
 }
 
-/// `child (id, parent_id → parent.id)` with what happens.
+/// `child (id, parent_id → parent.id)` with these referential actions.
 fn family(
     database: &Database,
     on_delete: ReferentialAction,
@@ -395,7 +396,7 @@ fn change() -> impl Strategy<Value = Change> {
 
 type Model = std::collections::BTreeMap<i64, Option<i64>>;
 
-/// Does the change to the model; false, and nothing done, if it is refused.
+/// Applies the change to the model; false, and nothing done, if it is refused.
 fn on_model(change: &Change, model: &mut Model) -> bool {
     let mut after = model.clone();
     let is_free = |after: &Model, id: i64, a: Option<i64>| {

@@ -1,4 +1,4 @@
-//! Which rows of its partition a row's frame holds.
+//! Which rows of its partition are in a row's frame.
 
 use std::cmp::Ordering;
 use std::ops::Range;
@@ -11,7 +11,7 @@ use crate::types::{Datum, comparison_kind};
 
 use super::{Partition, Places};
 
-/// What frames are found by.
+/// How frames are determined.
 pub(super) struct Frames<'w> {
     pub(super) plan: &'w WindowPlan,
     pub(super) places: &'w Places,
@@ -78,8 +78,8 @@ impl Frames<'_> {
         })
     }
 
-    /// The first row whose order value, seen from the row's limit, is not `before` it; `None` where the
-    /// limit is NULL, as beside a NULL.
+    /// The first row whose order value is not `before` the row's limit; `None` if the limit is
+    /// NULL, as beside a NULL.
     fn first_from(
         &self,
         row: usize,
@@ -96,7 +96,7 @@ impl Frames<'_> {
         }
         let kind = comparison_kind(&key.expression.ty, &limit.ty, "RANGE")?;
         let is_before = |value: &Datum| {
-            // NULL comes first, descending last.
+            // NULL comes first, or last if the order is descending.
             let ordering = kind.compare(value, wanted).unwrap_or(Ordering::Less);
             before(if key.descending { ordering.reverse() } else { ordering })
         };

@@ -12,7 +12,8 @@ use super::super::aggregate::Accumulator;
 use super::super::memory::Reservation;
 use super::Partition;
 
-/// A function at work on a partition. An aggregate goes on from its last frame while that only grows.
+/// A function running over a partition. An aggregate continues from its last frame as long as the
+/// frame only grows.
 pub(super) struct Running {
     frame: Range<usize>,
     accumulator: Option<Accumulator>,

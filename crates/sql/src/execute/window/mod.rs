@@ -6,8 +6,8 @@
 //!   a row:  kept slots │ arguments of the calls │ bounds of the frame │ first order value │ keys
 //! ```
 //!
-//! A partition that does not fit in the statement's memory is on disk ([`rows`]). What is known of each of its rows in
-//! memory, three numbers, has to fit.
+//! A partition that does not fit in the statement's memory is on disk ([`rows`]). Three numbers for
+//! each of its rows stay in memory and have to fit.
 
 mod frame;
 mod function;
@@ -28,7 +28,7 @@ use frame::Frames;
 use function::Running;
 use rows::Rows;
 
-/// Works window functions out.
+/// Evaluates window functions.
 pub(crate) struct Window<'p> {
     input: Input<'p>,
     plan: &'p WindowPlan,
@@ -38,7 +38,7 @@ pub(crate) struct Window<'p> {
     partition: Partition,
     /// The row that belongs to the next partition.
     ahead: Option<Box<[Datum]>>,
-    /// The row of the partition that comes next.
+    /// The next row of the partition.
     next: usize,
     running: Vec<Running>,
     held: Option<Reservation>,
@@ -47,7 +47,7 @@ pub(crate) struct Window<'p> {
 /// Where the parts of a row begin.
 #[derive(Clone)]
 pub(super) struct Places {
-    /// Of each call, its arguments.
+    /// The arguments of each call.
     pub(super) calls: Vec<usize>,
     /// The frame's bounds that are expressions: first start, then end.
     pub(super) start_bound: usize,
@@ -62,7 +62,7 @@ pub(super) struct Places {
 #[derive(Default)]
 pub(super) struct Partition {
     rows: Rows,
-    /// Of each row, where its peers begin and end, and the number of their group.
+    /// For each row, where its peers begin and end, and the number of their group.
     pub(super) peers: Vec<(u32, u32, u32)>,
 }
 
@@ -106,7 +106,7 @@ impl<'p> Window<'p> {
         }
     }
 
-    /// The present row as it is kept, and its key.
+    /// The current row as it is kept, and its key.
     fn row(&self, key: &mut Vec<u8>, execution: &mut Execution<'_>) -> Result<Box<[Datum]>> {
         let mut row: Vec<Datum> = execution.save(&self.plan.keep).into();
         for call in &self.plan.calls {

@@ -1,4 +1,5 @@
-//! The rows of a partition: in memory as long as they fit, then on disk, from where they come back in pieces.
+//! The rows of a partition: in memory while they fit, then on disk, from which they are read in
+//! pieces.
 //!
 //! ```text
 //!   rows 0 … 63 │ 64 … 127 │ …      the place of each piece is known; the pieces read last are kept
@@ -18,12 +19,12 @@ use super::super::spill::{SpillFile, SpillReader};
 
 /// Rows of a piece.
 const PIECE_ROWS: usize = 64;
-/// Pieces that are kept: a few places of a partition are read in turn.
+/// Pieces in the cache: a few places of a partition are read in turn.
 const PIECES: usize = 8;
 
 type Piece = Arc<[Box<[Datum]>]>;
 
-/// See the module's page.
+/// See the module documentation.
 #[derive(Default)]
 pub(super) struct Rows {
     memory: Bulk<Vec<Box<[Datum]>>>,
@@ -37,7 +38,7 @@ struct OnDisk {
     reader: Option<RefCell<SpillReader>>,
     /// Where each piece begins.
     places: Vec<u64>,
-    /// The pieces read last, the last one at the end.
+    /// The pieces read last, the most recent at the end.
     pieces: RefCell<Vec<(usize, Piece)>>,
 }
 
@@ -75,7 +76,7 @@ impl Rows {
         if let Some(disk) = &mut self.disk {
             return disk.push(&row);
         }
-        // As much again is needed for what is known of each row.
+        // As much again is needed for the numbers kept of each row.
         if execution.memory().used_bytes() < execution.memory().limit_bytes() / 2
             && held.grow(size_of_values(&row) + 64)
         {
@@ -93,7 +94,7 @@ impl Rows {
         Ok(())
     }
 
-    /// All rows are there; they can be read from now on.
+    /// All rows are added; they can be read from now on.
     pub(super) fn complete(&mut self) -> Result<()> {
         if let Some(disk) = &mut self.disk
             && let Some(file) = disk.file.take()
@@ -106,7 +107,7 @@ impl Rows {
     /// A row by its number.
     ///
     /// # Panics
-    /// If there is none of that number.
+    /// If there is no row with that number.
     pub(super) fn get(&self, number: usize) -> Result<RowRef<'_>> {
         match &self.disk {
             None => Ok(RowRef::Memory(&self.memory[number])),

@@ -1,4 +1,4 @@
-//! What a column makes of a value that is assigned to it.
+//! How a column converts a value that is assigned to it.
 
 use std::cell::RefCell;
 
@@ -13,7 +13,7 @@ use crate::types::{Datum, EvaluationContext, SqlMode, SqlType, StatementKind, Ty
 
 use super::super::Execution;
 
-/// What is known of a value that is assigned.
+/// What is known of an assigned value.
 #[derive(Clone, Copy)]
 pub(super) struct Assigned<'t> {
     /// Its type.
@@ -38,13 +38,13 @@ impl<'t> Assigned<'t> {
         Assigned { ty: &expression.ty, source }
     }
 
-    /// A value of a type that is no column.
+    /// A value of a type that is not a column's.
     pub(super) fn of_type(ty: &'t SqlType) -> Assigned<'t> {
         Assigned { ty, source: Source::Expression }
     }
 }
 
-/// A value converted as an assignment to the column says.
+/// A value converted as the column's assignment requires.
 pub(super) fn assign(
     value: &Datum,
     from: Assigned<'_>,
@@ -57,7 +57,7 @@ pub(super) fn assign(
     cast::assign_within(value, from, target, column.float_limits())
 }
 
-/// What an expression over the row makes of a column.
+/// The value of an expression over the row, converted for a column.
 pub(super) fn assign_expression(
     expression: &Expression,
     column: &ColumnModel,
@@ -68,7 +68,7 @@ pub(super) fn assign_expression(
     assign(&value, Assigned::expression(expression), column, row_number, execution)
 }
 
-/// As [`assign`], of a value that nobody else needs.
+/// As [`assign`], for a value that is not needed afterwards.
 pub(super) fn assign_owned(
     value: Datum,
     from: Assigned<'_>,
@@ -82,24 +82,24 @@ pub(super) fn assign_owned(
     }
 }
 
-/// What becomes of NULL in a column that cannot be NULL, where bad values are adjusted.
+/// What happens to NULL in a column that cannot be NULL, where bad values are adjusted.
 #[derive(Clone, Copy)]
 pub(super) enum Nulls<'n> {
     /// It is refused all the same.
     Refused,
-    /// It is warned of in each row.
+    /// A warning for each row.
     Each,
-    /// The same, as of data that do not fit: of a table that an outer join may leave out.
+    /// The same, as for data that do not fit: for a table that an outer join may leave out.
     BadData,
-    /// It is warned of once for each column; these were.
+    /// A warning once for each column; these were warned about.
     Once(&'n RefCell<SmallVec<[u16; 4]>>),
 }
 
 impl Nulls<'_> {
-    /// The value that the column gets.
+    /// The value for the column.
     ///
     /// # Errors
-    /// 1048 where it is refused, or bad values are; 1265 where it is bad data.
+    /// 1048 if it is refused, or bad values are; 1265 for bad data.
     pub(super) fn value(
         self,
         column: &ColumnModel,
@@ -137,7 +137,7 @@ pub(super) fn adjusts(execution: &Execution<'_>) -> bool {
     context.statement_kind == StatementKind::WriteIgnore || !context.sql_mode.is_strict()
 }
 
-/// What a column has that is given no value.
+/// The value of a column that the statement does not set.
 ///
 /// # Errors
 /// 1364 if it has no default.
@@ -145,7 +145,7 @@ pub(super) fn default_of(column: &ColumnModel, execution: &Execution<'_>) -> Res
     default_with(column, true, execution)
 }
 
-/// As [`default_of`]. With `warns` false, a missing default leaves no warning.
+/// As [`default_of`]. If `warns` is false, a missing default causes no warning.
 ///
 /// # Errors
 /// As [`default_of`].
@@ -158,7 +158,7 @@ pub(super) fn default_with(
         DefaultValue::Null => Ok(Datum::Null),
         DefaultValue::Literal(value) => Ok(literal_default(value, &column.ty, execution.context)),
         DefaultValue::CurrentTimestamp { fsp } => now(*fsp, &column.ty, execution.context),
-        // The planner gives these as expressions; a DEFAULT that it did not foresee has none.
+        // The planner passes these as expressions; a DEFAULT that it did not foresee has none.
         DefaultValue::Expression(_) | DefaultValue::None => {
             missing_default(column, warns, execution)
         }
@@ -180,7 +180,7 @@ fn missing_default(column: &ColumnModel, warns: bool, execution: &Execution<'_>)
     if column.ty.nullable { Ok(Datum::Null) } else { Ok(cast::implicit_default(&column.ty)) }
 }
 
-/// A timestamp's default is kept in UTC.
+/// A timestamp's default is stored in UTC.
 fn literal_default(value: &Datum, ty: &SqlType, context: &EvaluationContext) -> Datum {
     match (&ty.kind, value) {
         (TypeKind::Timestamp { .. }, Datum::DateTime(packed)) if *packed != 0 => {
@@ -193,7 +193,7 @@ fn literal_default(value: &Datum, ty: &SqlType, context: &EvaluationContext) -> 
     }
 }
 
-/// The statement's time with so many digits of a fraction, as a value of a column.
+/// The statement's time with this many digits of a fraction, as a value of a column.
 ///
 /// # Errors
 /// If the statement runs in a year beyond 9999.

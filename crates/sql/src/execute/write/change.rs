@@ -4,9 +4,10 @@
 //!   values assigned, over the source row ─► the row as it is now with them ─► what differs from its bytes
 //! ```
 //!
-//! Both steps follow each other at once where nothing comes between them. Where the row may change
+//! Both steps directly follow each other if nothing comes between them. If the row may change
 //! between them, because the statement has it in several roles or because a cascade reaches it, the
-//! values are kept and the change is worked out when it is made, over the row as it is then.
+//! assigned values are kept, and the change is computed when it is made, over the row as it is
+//! then.
 
 use firn_api::rows::TableRef;
 use firn_format::row::RowView;
@@ -27,9 +28,9 @@ use super::row::{holds, store};
 /// Columns and their new values.
 pub(super) type Changes = SmallVec<[(u16, Datum); 4]>;
 
-/// What an update comes to for a row.
+/// The effect of an update on a row.
 pub(super) enum Change {
-    /// The row is so already.
+    /// The row already has these values.
     None,
     /// These columns change.
     Columns(Changes),
@@ -39,19 +40,19 @@ pub(super) enum Change {
 pub(super) struct RowChange<'p> {
     pub(super) model: &'p TableModel,
     pub(super) assignments: &'p [Assignment],
-    /// Whether an assignment reads what those before it have set.
+    /// Whether an assignment reads what earlier ones have set.
     pub(super) in_turn: bool,
-    /// Slots that hold the row as it is; they are left as they were.
+    /// Slots that hold the row as it is; they are left unchanged.
     pub(super) row: &'p [(u16, Slot)],
     pub(super) generated: &'p [(u16, Expression)],
     pub(super) checks: &'p [RowCheck],
     pub(super) row_number: u64,
-    /// What becomes of NULL in columns that cannot be NULL.
+    /// What happens to NULL in columns that cannot be NULL.
     pub(super) nulls: Nulls<'p>,
 }
 
 impl RowChange<'_> {
-    /// Works out the change of the row with these bytes, whose values are in the slots.
+    /// Computes the change of the row with these bytes, whose values are in the slots.
     pub(super) fn work_out(
         &self,
         table: &TableRef,
@@ -67,12 +68,12 @@ impl RowChange<'_> {
         })
     }
 
-    /// The values that the columns are assigned, over the row in the slots.
+    /// The values assigned to the columns, over the row in the slots.
     pub(super) fn assigned_values(&self, execution: &mut Execution<'_>) -> Result<Changes> {
         self.leaving_slots(execution, |execution| self.assign_all(execution))
     }
 
-    /// What values that were assigned earlier come to for the row with these bytes.
+    /// The effect of values that were assigned earlier on the row with these bytes.
     pub(super) fn apply(
         &self,
         assigned: Changes,
@@ -118,7 +119,7 @@ impl RowChange<'_> {
         }
     }
 
-    /// Works out the rest of the change. The slots hold the row with the values that were assigned.
+    /// Computes the rest of the change. The slots hold the row with the assigned values.
     fn complete(
         &self,
         mut changes: Changes,
@@ -171,7 +172,7 @@ impl RowChange<'_> {
         }
     }
 
-    /// Generated columns may be set to their default, which is what they are worked out to.
+    /// Generated columns may be set to their default, which is their generated value.
     fn is_generated(&self, ordinal: u16) -> bool {
         self.model.by_ordinal(ordinal).is_some_and(|column| column.generated.is_some())
     }
@@ -181,7 +182,7 @@ impl RowChange<'_> {
         column.on_update_now.is_some() && !assigned.any(|one| one.ordinal == column.ordinal)
     }
 
-    /// Has what is evaluated next see a column's new value.
+    /// Makes a column's new value visible to the following evaluations.
     fn set_slot(&self, ordinal: u16, value: &Datum, execution: &mut Execution<'_>) {
         if let Some((_, slot)) = self.row.iter().find(|(of, _)| *of == ordinal) {
             execution.set(*slot, value.clone());
@@ -196,7 +197,7 @@ fn put(ordinal: u16, value: Datum, changes: &mut Changes) {
     }
 }
 
-/// Leaves out columns that hold their new values already.
+/// Leaves out columns that already hold their new values.
 fn drop_unchanged(
     changes: &mut Changes,
     table: &TableRef,

@@ -20,7 +20,7 @@ use super::is_ignorable;
 use super::point::Point;
 use super::reread::{cascades_back, read_again};
 
-/// Deletes a row, and does what its children's foreign keys say.
+/// Deletes a row, and does what its children's foreign keys require.
 fn delete_row(
     table: &TableRef,
     keys: &mut ForeignKeys,
@@ -40,7 +40,8 @@ type KeyAndPayload = (Box<[u8]>, Box<[u8]>);
 struct Deleter<'p> {
     plan: &'p DeletePlan,
     targets: Vec<Target<'p>>,
-    /// For each table, rows that the source has given in any role; empty if rows are not gathered.
+    /// For each table, the rows that the source has returned in any role; empty if rows are not
+    /// collected first.
     seen: Vec<(TableId, SeenKeys)>,
     gathers: bool,
     /// Whether rows may change between being found and being deleted.
@@ -52,7 +53,7 @@ struct Target<'p> {
     plan: &'p WriteTarget,
     table: TableRef,
     keys: ForeignKeys,
-    /// Keys and bytes of rows that are deleted when all have been gathered.
+    /// Keys and bytes of rows that are deleted once all have been collected.
     pending: VecDeque<KeyAndPayload>,
     held: Reservation,
 }
@@ -101,7 +102,7 @@ impl Deleter<'_> {
         Ok(())
     }
 
-    /// Looks at a target's row in the frame.
+    /// Processes a target's row in the frame.
     fn visit(&mut self, number: usize, execution: &mut Execution<'_>) -> Result<()> {
         let plan = self.targets[number].plan;
         // NULL: the row of an outer join that matched nothing.
@@ -119,7 +120,7 @@ impl Deleter<'_> {
         Ok(())
     }
 
-    /// The rows of a table that were given already.
+    /// The rows of a table that were already returned.
     fn seen_of(&mut self, table: TableId, execution: &Execution<'_>) -> &mut SeenKeys {
         let place = self.seen.iter().position(|(of, _)| *of == table).unwrap_or_else(|| {
             self.seen.push((table, SeenKeys::new(execution)));

@@ -11,15 +11,15 @@ use crate::types::{Datum, EvaluationContext};
 use super::super::error::from_rows;
 use super::super::values;
 
-/// What a write of a row came to that the node refused.
+/// Why the node refused to write a row.
 pub(super) enum Refusal {
-    /// A unique index has the row's values already.
+    /// A unique index already has the row's values.
     Duplicate {
         /// The index's number in the definition; `None` for the clustered one.
         index: Option<usize>,
         /// The key, as the index has it.
         key: Box<[u8]>,
-        /// What to tell the client.
+        /// The error for the client.
         error: SqlError,
     },
     /// Anything else.
@@ -34,7 +34,7 @@ impl From<Refusal> for SqlError {
     }
 }
 
-/// What a client is told of a refused write. `value` gives the row's values by ordinal.
+/// The client's error for a refused write. `value` returns the row's values by ordinal.
 pub(super) fn refusal(
     error: RowsError,
     model: &TableModel,

@@ -1,4 +1,5 @@
-//! Foreign keys: rows must have their parents, and what happens to children when a parent changes or goes.
+//! Foreign keys: rows must have their parents, and rules say what happens to children when a parent
+//! changes or is deleted.
 //!
 //! ```text
 //!   INSERT child  ─► parent's index: a row with these values?   no ─► 1452
@@ -7,11 +8,11 @@
 //!                                                               SET NULL ─► UPDATE child, and so on
 //! ```
 //!
-//! Parents are read with shared locks, children that change with exclusive ones, both in the present version:
-//! what a snapshot does not see counts as well. A cascade goes at most [`MOST_CASCADES`] tables deep.
-//! `NO ACTION` is `RESTRICT`, as in InnoDB: nothing is put off to the statement's end. So is a
-//! cascade that comes back to update a table that an update above it has changed, since it might
-//! never end.
+//! Parents are read with shared locks, changing children with exclusive ones, both in the current
+//! version: rows that a snapshot does not see count as well. A cascade goes at most
+//! [`MOST_CASCADES`] tables deep. `NO ACTION` is `RESTRICT`, as in InnoDB: nothing is deferred to
+//! the end of the statement. A cascade that would update a table that an update above it has
+//! changed is also treated as `RESTRICT`, since it might never end.
 
 use std::sync::Arc;
 
@@ -46,10 +47,10 @@ const MOST_CASCADES: usize = 15;
 type Values = SmallVec<[Value; 2]>;
 type StoredChanges<'v> = [(usize, ValueRef<'v>)];
 
-/// The foreign keys of a table that a statement writes to.
+/// The foreign keys of a table that a statement writes.
 pub(super) struct ForeignKeys {
     model: Arc<TableModel>,
-    /// Those of which the table is the child, with their parents.
+    /// Those whose child is the table, with their parents.
     parents: Vec<Parent>,
     children: Children,
 }
@@ -79,7 +80,7 @@ impl Cause<'_> {
     }
 }
 
-/// Foreign keys of which a table is the parent.
+/// Foreign keys whose parent is the table.
 enum Children {
     /// Nobody has asked yet.
     Unknown,
@@ -100,7 +101,7 @@ struct ParentTable {
 struct Parent {
     /// The foreign key's place in the child's list.
     key: usize,
-    /// The parent's table and columns; `None` if it is not there.
+    /// The parent's table and columns; `None` if the table does not exist.
     table: Option<ParentTable>,
 }
 
@@ -130,7 +131,7 @@ impl ForeignKeys {
         !self.parents.is_empty()
     }
 
-    /// Whether a change of a row may, by cascades, change a row of a table that meets the
+    /// Whether a change of a row may, through cascades, change a row of a table that meets the
     /// condition.
     pub(super) fn may_reach(
         &mut self,
@@ -159,7 +160,7 @@ impl ForeignKeys {
         Ok(false)
     }
 
-    /// The cause that a change of a row of this table is to its children.
+    /// A change of a row of this table, as the cause for changes of its children.
     fn cause<'c>(&self, updates: bool, above: Option<&'c Cause<'c>>) -> Cause<'c> {
         let depth = above.map_or(0, |above| above.depth + 1);
         Cause { table: self.model.id, updates, depth, above }
@@ -177,7 +178,7 @@ impl ForeignKeys {
         })
     }
 
-    /// Looks for the parents of a new row in other tables, or in its own one, where it may be its
+    /// Looks for the parents of a new row in other tables, or in its own table, where it may be its
     /// own parent.
     pub(super) fn check_parents_of_new<'v>(
         &self,
@@ -193,7 +194,7 @@ impl ForeignKeys {
         self.check_parents(value, None, &is_wanted, execution)
     }
 
-    /// Looks for the parents of a row. `changed`: only of keys that these ordinals are part of.
+    /// Looks for the parents of a row. `changed`: only for keys that include these ordinals.
     fn check_parents<'v>(
         &self,
         value: &dyn Fn(u16) -> ValueRef<'v>,
@@ -239,7 +240,7 @@ impl ForeignKeys {
         Ok(())
     }
 
-    /// Looks for the parents of a row that was updated, and does what its children's keys say.
+    /// Looks for the parents of a row that was updated, and does what its children's keys require.
     pub(super) fn after_update(
         &mut self,
         table: &TableRef,
@@ -302,7 +303,7 @@ impl ForeignKeys {
         self.check_parents(&value, Some(changes), &|_| true, execution)
     }
 
-    /// Does what the keys of a deleted row's children say.
+    /// Does what the keys of a deleted row's children require.
     pub(super) fn after_delete(
         &mut self,
         table: &TableRef,
@@ -313,8 +314,8 @@ impl ForeignKeys {
         self.after_removal(table, old, None, above, execution)
     }
 
-    /// As [`ForeignKeys::after_delete`], of a row whose place another one takes: children whose
-    /// parent key the new row has stay.
+    /// As [`ForeignKeys::after_delete`], for a row that another one replaces: children whose parent
+    /// key the new row has stay.
     pub(super) fn after_replace<'v>(
         &mut self,
         table: &TableRef,
@@ -395,7 +396,8 @@ fn values_of(
     columns.iter().map(|ordinal| stored_value(payload, *ordinal, table, transaction)).collect()
 }
 
-/// Does what a foreign key says about the children of a row that had `old` and now has `new`, or is gone.
+/// Does what a foreign key requires for the children of a row that had `old` and now has `new`, or
+/// is deleted.
 fn child_changes(
     child: &ReferencingKey,
     old: &[Value],
@@ -432,7 +434,7 @@ fn child_changes(
     }
     let mut keys = ForeignKeys::of(&child.child, execution)?;
     let generated = Generated::of(&child.child, execution)?;
-    // A cascade of one row may change those behind it.
+    // A cascade of one row may change the following ones.
     let rereads = rows.len() > 1 && keys.may_reach(&|table| table == child.child.id, execution)?;
     for (key, mut payload) in rows {
         execution.check_cancelled()?;
@@ -508,7 +510,7 @@ impl Cascade<'_> {
     }
 }
 
-/// The generated columns of a table, to be worked out anew where a cascade has changed a row.
+/// The generated columns of a table, which are computed again when a cascade has changed a row.
 struct Generated {
     model: Arc<TableModel>,
     columns: Vec<(u16, BoundRowExpression)>,
@@ -574,7 +576,8 @@ impl Generated {
     }
 }
 
-/// Visits rows whose `columns` have these values, until `visit` says no; answers how many it was shown.
+/// Visits rows whose `columns` have these values, until `visit` returns false; returns how many
+/// were visited.
 fn visit_rows(
     table: &TableRef,
     columns: &[u16],
@@ -586,7 +589,7 @@ fn visit_rows(
     let way = index_over(table, columns, values)?;
     let checks_rows = way.is_none();
     let (index, range) = way.unwrap_or_else(|| (None, KeyRange::all()));
-    // Who shares a row wants to know only whether there is one.
+    // A reader with a shared lock only wants to know whether there is a row.
     let batch_rows = if matches!(mode, ReadMode::Share(_)) { 1 } else { usize::MAX };
     let options = ScanOptions {
         index,
@@ -683,7 +686,8 @@ fn has_children(child: &TableModel, foreign_key: &ForeignKeyModel) -> SqlError {
     )
 }
 
-/// `` `test`.`child`, CONSTRAINT `fk` FOREIGN KEY (`a`) REFERENCES `parent` (`id`) ON DELETE CASCADE ``
+/// `` `test`.`child`, CONSTRAINT `fk` FOREIGN KEY (`a`) REFERENCES `parent` (`id`) ON DELETE
+/// CASCADE ``
 fn describe(child: &TableModel, foreign_key: &ForeignKeyModel) -> String {
     let names = |names: Vec<String>| names.join(", ");
     let columns = foreign_key.columns.iter().filter_map(|ordinal| child.by_ordinal(*ordinal));

@@ -5,8 +5,8 @@
 //!                                                                 taken key ─┴─► refuse │ delete and insert │ update
 //! ```
 //!
-//! Rows that come one after the other and have no parents to look for are [held back](super::pending) and inserted
-//! many at once, until a key is taken.
+//! Consecutive rows without parents to look for are [held back](super::pending) and inserted in
+//! batches, until a key is a duplicate.
 
 use std::cell::RefCell;
 
@@ -38,7 +38,7 @@ use super::numbers::{Numbers, positive, told};
 use super::pending::{Pending, Row};
 use super::row::{store, stored_value};
 
-/// How often a key that is taken, but whose row is gone when it is looked for, is tried again.
+/// How often a duplicate key is tried again if its row is gone when it is looked up.
 const MOST_RETRIES: usize = 16;
 
 /// An `INSERT` at work.
@@ -46,7 +46,7 @@ struct Inserter<'p> {
     plan: &'p InsertPlan,
     table: TableRef,
     foreign_keys: ForeignKeys,
-    /// What each column of the row gets that the statement does not give, by ordinal.
+    /// For each column that the statement does not set, by ordinal: what it gets.
     omitted: Vec<&'p ColumnModel>,
     numbers: Numbers,
     /// Memory for a row.
@@ -54,25 +54,25 @@ struct Inserter<'p> {
     row_number: u64,
     /// There is one row, and no more can follow.
     is_single_row: bool,
-    /// Columns that cannot be NULL and that were given it, which is warned of once.
+    /// Columns that cannot be NULL and were set to NULL, for a single warning each.
     warned_of_null: RefCell<SmallVec<[u16; 4]>>,
-    /// The row at hand has met another one, which it changes.
+    /// The current row has met an existing one, which it changes.
     has_met_duplicate: bool,
-    /// Rows are held back and written many at once.
+    /// Rows are held back and written in batches.
     holds_back: bool,
     pending: Pending,
     records: u64,
     inserted: u64,
     deleted: u64,
     updated: u64,
-    /// Rows that `ON DUPLICATE KEY UPDATE` found as they were to be.
+    /// Rows that `ON DUPLICATE KEY UPDATE` left unchanged.
     unchanged: u64,
 }
 
 /// What became of a row.
 enum Written {
     Inserted,
-    /// It met a row that was there, which was updated or left; this is that row's `AUTO_INCREMENT`
+    /// It met an existing row, which was updated or left; this is that row's `AUTO_INCREMENT`
     /// value.
     Met {
         id: u64,
@@ -88,7 +88,7 @@ pub(crate) fn insert(plan: &InsertPlan, execution: &mut Execution<'_>) -> Result
         _ => inserter.insert_query(execution),
     };
     if let Err(error) = done {
-        // `LAST_INSERT_ID()` tells the first number of a statement that fails later, too.
+        // `LAST_INSERT_ID()` returns the first number even of a statement that fails later.
         if let Some(first) = inserter.numbers.first_generated {
             execution.context.session.set_last_insert_id(first);
         }
@@ -97,15 +97,15 @@ pub(crate) fn insert(plan: &InsertPlan, execution: &mut Execution<'_>) -> Result
     Ok(inserter.outcome(execution))
 }
 
-/// What the source gives for the columns of the statement.
+/// The source's values for the columns of the statement.
 trait Given {
-    /// A column's value, to be taken once; `None` where `DEFAULT` stands.
+    /// A column's value; take it only once. `None` for `DEFAULT`.
     fn take(&mut self, number: usize) -> Option<Datum>;
-    /// The value's type; rows in the text may each have their own.
+    /// The value's type; each row written in the statement may have its own.
     fn ty(&self, number: usize) -> &SqlType;
 }
 
-/// A row of those that are given as they are.
+/// A row whose values are used as given.
 struct Taken<'r>(&'r mut dyn GivenRows);
 
 impl Given for Taken<'_> {
@@ -118,7 +118,7 @@ impl Given for Taken<'_> {
     }
 }
 
-/// A row whose values were worked out.
+/// A row whose values were evaluated.
 struct Worked<'t> {
     values: Values,
     types: &'t [&'t SqlType],
@@ -218,12 +218,12 @@ impl<'p> Inserter<'p> {
         Ok(())
     }
 
-    /// What the values of the source's column are of.
+    /// The kind of the values of the source's column.
     fn source_of(&self, number: usize) -> Source {
         match self.plan.source.columns.get(number) {
             Some(column) if column.origin.is_some() => Source::Column,
             Some(column) => match Assigned::expression(&column.value).source {
-                // Rows of the text have slots, too.
+                // Rows written in the statement have slots, too.
                 Source::Column => Source::Expression,
                 other => other,
             },
@@ -235,7 +235,7 @@ impl<'p> Inserter<'p> {
         self.plan.source.columns.iter().map(|column| &column.value.ty).collect()
     }
 
-    /// Works out a literal row. Its values may read columns of their own row that stand before.
+    /// Evaluates a literal row. Its values may read earlier columns of their own row.
     fn evaluate_values(
         &self,
         row: &[Expression],
@@ -260,7 +260,7 @@ impl<'p> Inserter<'p> {
         Ok(())
     }
 
-    /// Has the values behind it see what a column of their row is given.
+    /// Makes a column's value visible to the following values of the row.
     fn show_value(
         &self,
         number: usize,
@@ -273,7 +273,7 @@ impl<'p> Inserter<'p> {
         if let Some((slot, column)) = slot.zip(self.plan.table.by_ordinal(*ordinal)) {
             let value = match value.is_null() {
                 true => Datum::Null,
-                // Its conditions, and its error, come when the row is put together.
+                // Its warnings, and its error, come when the row is assembled.
                 false => {
                     let count = execution.context.warning_count();
                     let from = Assigned::of_type(ty);
@@ -303,7 +303,7 @@ impl<'p> Inserter<'p> {
         self.write_pending(execution)
     }
 
-    /// The row with the values that the source gives now; `None` where `DEFAULT` stands.
+    /// The row with the source's current values; `None` for `DEFAULT`.
     fn given(
         &self,
         is_default: &dyn Fn(usize) -> bool,
@@ -325,7 +325,7 @@ impl<'p> Inserter<'p> {
         let done = match self.build(given, &mut row, execution) {
             Ok(number) if self.holds_back => self.hold_back(&mut row, number, execution),
             Ok(number) => self.write_row(&row, number, execution),
-            // What would have been written before it fails first.
+            // The error of an earlier row, not yet written, comes first.
             Err(error) => {
                 self.write_pending(execution).and_then(|()| self.or_ignored(error, execution))
             }
@@ -334,14 +334,14 @@ impl<'p> Inserter<'p> {
         done
     }
 
-    /// Writes the row later, together with others.
+    /// Defers writing the row, to write it together with others.
     fn hold_back(
         &mut self,
         row: &mut Row,
         number: Option<u64>,
         execution: &mut Execution<'_>,
     ) -> Result<()> {
-        // The rows behind it count from the number that it gives.
+        // The following rows count from the number that it sets.
         self.pass_number(row, execution)?;
         self.pending.push(row, number);
         if self.pending.is_full() { self.write_pending(execution) } else { Ok(()) }
@@ -361,7 +361,7 @@ impl<'p> Inserter<'p> {
             Err(RowsError::DuplicateKey { .. } | RowsError::Other { .. }) => {
                 // More of them may follow.
                 self.holds_back = false;
-                // Rows behind one that is left out have their numbers already.
+                // Rows after one that is left out already have their numbers.
                 let next = self.numbers.next();
                 for (row, number) in &rows {
                     self.write_row(row, *number, execution)?;
@@ -374,7 +374,7 @@ impl<'p> Inserter<'p> {
         Ok(())
     }
 
-    /// Inserts all of the rows or none.
+    /// Inserts all rows or none.
     fn try_insert_all(
         &self,
         rows: &[(Row, Option<u64>)],
@@ -421,20 +421,20 @@ impl<'p> Inserter<'p> {
         Ok(())
     }
 
-    /// Makes a warning of an error about a row if the statement is to go on without the row.
+    /// Turns an error about a row into a warning if the statement continues without the row.
     fn or_ignored(&mut self, error: SqlError, execution: &mut Execution<'_>) -> Result<()> {
         if !self.plan.ignore || !is_ignorable(&error) {
             return Err(error);
         }
-        // Only a duplicate counts as a record, whatever comes of it: other rows are refused before
-        // they are written.
+        // Only a duplicate counts as a record, whatever happens to it: other rows are refused
+        // before they are written.
         let is_record = error.kind == ErrorKind::DuplicateKey || self.has_met_duplicate;
         self.records -= u64::from(!is_record);
         execution.context.warn(error.code, || error.message.clone());
         Ok(())
     }
 
-    /// Puts the row together as it is to be stored; answers the number that was generated for it.
+    /// Assembles the row as it will be stored; returns the number that was generated for it.
     fn build(
         &mut self,
         given: &mut dyn Given,
@@ -476,7 +476,7 @@ impl<'p> Inserter<'p> {
             }
         }
         for column in self.omitted.iter().copied().filter(|column| !column.auto_increment) {
-            // What the statement leaves out is told of once, not for each row.
+            // For columns that the statement leaves out there is one warning, not one for each row.
             self.default_or_later(column, self.row_number <= 1, row, &mut defaults, execution)?;
         }
         let number = if wants_number { self.generate(row, execution)? } else { None };
@@ -495,8 +495,8 @@ impl<'p> Inserter<'p> {
         defaults.find(|(of, _)| *of == ordinal).map(|(_, expression)| expression)
     }
 
-    /// Gives a column its default. One that is an expression over the row comes when the others are
-    /// there.
+    /// Gives a column its default. A default that is an expression over the row is evaluated when
+    /// the other values are there.
     fn default_or_later(
         &self,
         column: &'p ColumnModel,
@@ -512,7 +512,7 @@ impl<'p> Inserter<'p> {
         Ok(())
     }
 
-    /// What becomes of NULL in columns that cannot be NULL.
+    /// What happens to NULL in columns that cannot be NULL.
     fn nulls(&self) -> Nulls<'_> {
         match self.is_single_row && !self.plan.ignore {
             true => Nulls::Refused,
@@ -520,7 +520,7 @@ impl<'p> Inserter<'p> {
         }
     }
 
-    /// Works out defaults that are expressions over the row.
+    /// Evaluates defaults that are expressions over the row.
     fn fill_defaults(
         &self,
         columns: &[&'p ColumnModel],
@@ -537,7 +537,7 @@ impl<'p> Inserter<'p> {
         Ok(())
     }
 
-    /// Works out generated columns and looks at the checks.
+    /// Evaluates generated columns and checks the constraints.
     fn finish(&self, row: &mut Row, execution: &mut Execution<'_>) -> Result<()> {
         if self.plan.generated.is_empty() && self.plan.checks.is_empty() {
             return Ok(());
@@ -577,7 +577,7 @@ impl<'p> Inserter<'p> {
         self.numbers.last_id = self.id_of(row);
     }
 
-    /// Remembers that a row was not inserted; the client is told of `id` instead.
+    /// Notes that a row was not inserted; the client gets `id` instead.
     fn note_left_out(&mut self, generated: Option<u64>, id: u64) {
         if let Some(number) = generated {
             self.numbers.give_back(number);
@@ -589,7 +589,7 @@ impl<'p> Inserter<'p> {
         self.plan.table.auto_increment.map_or(0, |ordinal| told(&row[usize::from(ordinal)]))
     }
 
-    /// Writes a row, as the plan says with regard to rows that are there already.
+    /// Writes a row, handling existing rows as the plan says.
     fn write(&mut self, row: &Row, execution: &mut Execution<'_>) -> Result<Written> {
         // A row without its parents is refused before it meets a duplicate.
         self.check_parents(row, false, execution)?;
@@ -640,7 +640,7 @@ impl<'p> Inserter<'p> {
         })
     }
 
-    /// Tells the counter of a number that the statement gave itself.
+    /// Reports to the counter a number that the statement set itself.
     fn pass_number(&self, row: &Row, execution: &mut Execution<'_>) -> Result<()> {
         let Some(ordinal) = self.plan.table.auto_increment else { return Ok(()) };
         match positive(&row[usize::from(ordinal)]) {
@@ -665,7 +665,7 @@ impl<'p> Inserter<'p> {
         self.foreign_keys.check_parents_of_new(&value, in_own_table, execution)
     }
 
-    /// Reads the row that has a key of a unique index; false if it is gone by now.
+    /// Reads the row with a key of a unique index; false if it is gone by now.
     fn find(
         &self,
         index: Option<usize>,
@@ -688,8 +688,8 @@ impl<'p> Inserter<'p> {
         is_there.map_err(from_rows)
     }
 
-    /// `REPLACE`: deletes the row that is in the way. True if that one is the same already and no
-    /// other row can be in the way: then it stays, and counts as inserted.
+    /// `REPLACE`: deletes the conflicting row. True if that row is already equal and no other row
+    /// can conflict: then it stays, and counts as inserted.
     fn replace(
         &mut self,
         row: &Row,
@@ -736,8 +736,8 @@ impl<'p> Inserter<'p> {
         Ok(true)
     }
 
-    /// `ON DUPLICATE KEY UPDATE`: changes the row that is in the way, and answers the
-    /// `AUTO_INCREMENT` value that it has then; `None` if it is gone by now.
+    /// `ON DUPLICATE KEY UPDATE`: changes the conflicting row, and returns its new `AUTO_INCREMENT`
+    /// value; `None` if it is gone by now.
     fn update(
         &mut self,
         assignments: &'p [Assignment],
@@ -863,7 +863,7 @@ pub(super) fn fill_slots(slots: &[(u16, Slot)], row: &Row, execution: &mut Execu
     }
 }
 
-/// A row as the node takes it.
+/// A row in the node's form.
 fn stored_row<'r>(
     row: &'r Row,
     table: &TableRef,
@@ -874,7 +874,7 @@ fn stored_row<'r>(
     Ok(stored)
 }
 
-/// Adds a row's values as the node takes them.
+/// Adds a row's values in the node's form.
 fn extend_stored<'r>(
     row: &'r Row,
     table: &TableRef,
@@ -887,7 +887,7 @@ fn extend_stored<'r>(
     Ok(())
 }
 
-/// Looks at the checks of the row in the frame.
+/// Evaluates the checks of the row in the frame.
 pub(super) fn look_at_checks(checks: &[RowCheck], execution: &mut Execution<'_>) -> Result<()> {
     for check in checks {
         let truth = check.condition.truth(execution)?;

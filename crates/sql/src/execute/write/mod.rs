@@ -5,9 +5,11 @@
 //! ```
 //!
 //! Rules:
-//! 1. a statement is all or nothing: a savepoint before its first write, to which a failure goes back;
-//! 2. a row's foreign keys are looked at when the row has been written, so that a row may refer to itself;
-//! 3. with `IGNORE` a row that fails is left out, with a warning; what it wrote is taken back first.
+//! 1. a statement is all or nothing: a savepoint before its first write, to which a failure rolls
+//!    back;
+//! 2. a row's foreign keys are checked after the row was written, so that a row may refer to
+//!    itself;
+//! 3. with `IGNORE`, a row that fails is left out, with a warning; what it wrote is undone first.
 
 mod assign;
 mod change;
@@ -31,7 +33,7 @@ pub(crate) use delete::delete;
 pub(crate) use insert::insert;
 pub(crate) use update::update;
 
-/// Runs what a statement does, and takes it back if it fails (rule 1).
+/// Runs the work of a statement, and undoes it if it fails (rule 1).
 pub(crate) fn atomically(
     execution: &mut Execution<'_>,
     statement: impl FnOnce(&mut Execution<'_>) -> Result<Outcome>,
@@ -46,7 +48,7 @@ pub(crate) fn atomically(
     done
 }
 
-/// Whether `IGNORE` leaves a row out that failed so, instead of ending the statement.
+/// Whether `IGNORE` leaves out a row that failed in this way, instead of ending the statement.
 fn is_ignorable(error: &SqlError) -> bool {
     error.kind == ErrorKind::DuplicateKey
         || matches!(error.code, 1048 | 1364 | 1369 | 1451 | 1452 | 1526 | 1748 | 3819)

@@ -15,28 +15,27 @@ use crate::types::Datum;
 use super::super::Execution;
 use super::super::error::from_rows;
 
-/// Numbers that the statement has reserved, and what the client is told of them.
+/// Numbers that the statement has reserved, and those that the client learns.
 #[derive(Default)]
 pub(super) struct Numbers {
     /// The next number; 0 before the first.
     next: u64,
-    /// The end of the interval that `next` is taken from.
+    /// The end of the interval from which `next` is taken.
     end: u64,
     /// The counter is beyond all numbers below.
     reserved: u64,
-    /// How many rows are known to come, when the first interval is reserved.
+    /// How many rows are known to come when the first interval is reserved.
     pub(super) batch: u64,
     /// Intervals reserved so far.
     intervals: u32,
     /// The first number that was generated for a row that was inserted.
     pub(super) first_generated: Option<u64>,
-    /// The `AUTO_INCREMENT` value of the row that was written last, or of one that it met.
+    /// The `AUTO_INCREMENT` value of the row written last, or of a row that it met.
     pub(super) last_id: u64,
 }
 
 impl Numbers {
-    /// The next number. `greatest` is the largest that the column can have: the counter stays
-    /// there.
+    /// The next number. `greatest` is the largest number of the column: the counter stays there.
     pub(super) fn take(
         &mut self,
         table: &TableRef,
@@ -66,7 +65,7 @@ impl Numbers {
             return Ok(());
         }
         let step = execution.limits.auto_increment_increment.max(1);
-        // As MySQL guesses: all rows that it knows of at first, then 2, 4, 8 and so on.
+        // MySQL's estimate: at first all rows that it knows of, then 2, 4, 8 and so on.
         let count = match self.intervals {
             0 => self.batch.clamp(1, 1 << 16),
             more => 1 << more.min(16),
@@ -83,24 +82,24 @@ impl Numbers {
         Ok(())
     }
 
-    /// Notes a number that the statement gives itself.
+    /// Notes a number that the statement sets itself.
     pub(super) fn pass(&mut self, number: u64, execution: &Execution<'_>) {
         if self.next > 0 && number >= self.next {
             self.next = following(number, execution);
         }
     }
 
-    /// The number that would be taken next, if its interval has it.
+    /// The next number, if its interval has it.
     pub(super) fn next(&self) -> u64 {
         self.next
     }
 
-    /// Takes back the number of a row that was not inserted.
+    /// Returns the number of a row that was not inserted.
     pub(super) fn give_back(&mut self, number: u64) {
         self.next = number;
     }
 
-    /// Whether the counter is beyond a number because of numbers that were reserved.
+    /// Whether the counter is beyond a number because of this statement's reservations.
     pub(super) fn is_own(&self, number: u64) -> bool {
         number < self.reserved
     }
@@ -126,7 +125,7 @@ fn aligned(from: u64, step: u64, offset: u64) -> u64 {
     if beyond == 0 { from } else { from.saturating_add(step - beyond as u64) }
 }
 
-/// A number that an `AUTO_INCREMENT` column can have.
+/// A positive number for an `AUTO_INCREMENT` column.
 pub(super) fn positive(value: &Datum) -> Option<u64> {
     match value {
         Datum::UInt(number) => Some(*number),
@@ -137,7 +136,7 @@ pub(super) fn positive(value: &Datum) -> Option<u64> {
     .filter(|number| *number > 0)
 }
 
-/// A value of an `AUTO_INCREMENT` column as the client is told it: negative ones as their bits.
+/// A value of an `AUTO_INCREMENT` column as clients get it: negative ones as their bits.
 pub(super) fn told(value: &Datum) -> u64 {
     match value {
         Datum::UInt(number) => *number,

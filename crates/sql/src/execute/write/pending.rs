@@ -1,5 +1,5 @@
-//! Rows that an `INSERT` has put together and not written yet: they go to the node many at once, which costs far
-//! less than one by one.
+//! Rows that an `INSERT` has assembled and not written yet. They go to the node in batches, which
+//! costs far less than one by one.
 //!
 //! ```text
 //!   built ─► pending ──full, or at the end──► insert_rows ─┬─► all are there
@@ -12,19 +12,19 @@ use crate::types::Datum;
 /// A row's values by ordinal.
 pub(super) type Row = Vec<Datum>;
 
-/// So many rows go to the node at once.
+/// The most rows of a batch.
 const MOST_ROWS: usize = 256;
-/// Rows of about this size in all do too, however few they are.
+/// Rows with about this total size make a batch, however few they are.
 const MOST_BYTES: usize = 256 << 10;
-/// What a document is counted as.
+/// The size assumed for a document.
 const DOCUMENT_BYTES: usize = MOST_BYTES / 8;
 
-/// Rows in the order in which they were put together, each with the number that was generated for it.
+/// Rows in the order in which they were assembled, each with the number that was generated for it.
 #[derive(Default)]
 pub(super) struct Pending {
     rows: Vec<(Row, Option<u64>)>,
     size_bytes: usize,
-    /// Memory for the rows to come.
+    /// Memory for the following rows.
     spare: Vec<Row>,
 }
 
@@ -46,7 +46,7 @@ impl Pending {
         std::mem::take(&mut self.rows)
     }
 
-    /// Takes back the memory of rows that were taken out.
+    /// Takes back the memory of rows that were removed.
     pub(super) fn give_back(&mut self, mut rows: Vec<(Row, Option<u64>)>) {
         self.spare.extend(rows.drain(..).map(|(mut row, _)| {
             row.clear();

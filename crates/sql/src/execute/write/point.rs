@@ -1,11 +1,11 @@
-//! The one row that an `UPDATE` or `DELETE` finds by its full primary key.
+//! The single row that an `UPDATE` or `DELETE` finds by its full primary key.
 //!
 //! ```text
 //!   WHERE id = ?   key ──get──► bytes ──► the slots that are read ──► conditions ──► changed where it lies
 //! ```
 //!
-//! No operator is built, and the row is not put into the frame and taken out again: key and bytes lie in the
-//! session's buffers.
+//! No operator is built, and the row is not put into the frame and read again from there: key and
+//! bytes are in the session's buffers.
 
 use firn_api::rows::TableRef;
 
@@ -34,7 +34,7 @@ pub(super) struct PointRow {
 }
 
 impl<'p> Point<'p> {
-    /// The source, if it is one row of one table and nobody counts what operators do.
+    /// The source, if it is one row of one table and operators are not counted.
     pub(super) fn of(source: &'p PlanNode, execution: &Execution<'_>) -> Option<Point<'p>> {
         let NodeKind::Scan(scan) = &source.kind else { return None };
         match &scan.access {
@@ -45,7 +45,7 @@ impl<'p> Point<'p> {
         }
     }
 
-    /// Reads the row and has it changed, if it is there and meets the conditions.
+    /// Reads the row and calls for its change, if it exists and meets the conditions.
     pub(super) fn visit(
         self,
         table: &TableRef,

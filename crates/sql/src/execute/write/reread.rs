@@ -5,8 +5,8 @@
 //!   DELETE FROM t                                    and a cascade that comes back to t
 //! ```
 //!
-//! Such rows are read again before each change, so that it builds on the row as it is then. All
-//! others are locked since they were found, and are as they were.
+//! Such rows are read again before each change, so that the change builds on the row as it is then.
+//! All others are locked from the moment they are found, and have not changed.
 
 use firn_api::rows::{ReadMode, TableRef, WaitPolicy};
 use firn_base::TableId;

@@ -1,4 +1,4 @@
-//! Values on their way into a row and out of it.
+//! Conversions of values to and from a row's stored form.
 
 use firn_api::rows::{TableRef, Transaction, cell_value};
 use firn_format::row::RowView;
@@ -55,7 +55,7 @@ pub(super) fn store<'a>(
     Ok(Fitted::Value(value))
 }
 
-/// A document as it is stored.
+/// A document in its stored form.
 ///
 /// # Errors
 /// 1301 if it is longer than a packet, whatever the statement's modes.
@@ -92,7 +92,7 @@ pub(super) fn stored_value(
     Ok(value.to_value())
 }
 
-/// Whether a column of a row holds this value already.
+/// Whether a column of a row already holds this value.
 pub(super) fn holds(
     payload: &[u8],
     ordinal: u16,
@@ -105,7 +105,7 @@ pub(super) fn holds(
     let cell = view.column(usize::from(ordinal)).map_err(from_row)?;
     let stored = cell_value(transaction, table, cell, overflow).map_err(from_rows)?;
     Ok(match (stored, value) {
-        // Zero and its negative are two values to store.
+        // Zero and negative zero are different stored values.
         (ValueRef::Double(one), ValueRef::Double(other)) => one.to_bits() == other.to_bits(),
         (ValueRef::Float(one), ValueRef::Float(other)) => one.to_bits() == other.to_bits(),
         (one, other) => one == other,

@@ -4,9 +4,9 @@
 //!   source row ─► assignments, ON UPDATE, generated ─► checks ─► what differs from the row's bytes ─► update
 //! ```
 //!
-//! A row's [change](super::change) is worked out while its source row is in the frame. Where rows
-//! are gathered first, the changes are kept and made afterwards; rows that may
-//! [change meanwhile](super::reread) keep only the values that they were assigned.
+//! A row's [change](super::change) is computed while its source row is in the frame. If rows are
+//! collected first, the changes are kept and made afterwards; rows that may [change
+//! meanwhile](super::reread) keep only their assigned values.
 
 use std::collections::VecDeque;
 use std::fmt::Write;
@@ -39,10 +39,10 @@ use super::point::Point;
 use super::reread::{cascades_back, has_roles, read_again};
 use super::row::store;
 
-/// Room for what the client is told of an update.
+/// Room for an update's message to the client.
 const INFO_BYTES: usize = 64;
 
-/// Writes a row's changes, and looks at its foreign keys.
+/// Writes a row's changes, and checks its foreign keys.
 pub(super) fn update_row(
     model: &TableModel,
     table: &TableRef,
@@ -74,7 +74,7 @@ pub(super) fn update_row(
     keys.after_update(table, payload, &values, None, execution).map_err(Refusal::Other)
 }
 
-/// Tells the counter of an `AUTO_INCREMENT` value that a row was given.
+/// Reports to the counter an `AUTO_INCREMENT` value that a row was given.
 fn pass_number(
     model: &TableModel,
     table: &TableRef,
@@ -113,18 +113,18 @@ fn new_value(
 struct Updater<'p> {
     plan: &'p UpdatePlan,
     targets: Vec<Target<'p>>,
-    /// Whether all rows are looked for before the first is changed.
+    /// Whether all rows are found before the first is changed.
     gathers: bool,
     /// Whether rows may change between being found and being changed.
     rereads: bool,
-    /// The row of the join's first table that was met last, if other tables are changed too.
+    /// The most recent row of the join's first table, if other tables are changed too.
     leading: Option<Leading>,
     found: u64,
     changed: u64,
 }
 
-/// A row of the join's first table, with what it is assigned: assignments to other tables read
-/// that, as in MySQL, which changes the first table's rows while it joins.
+/// A row of the join's first table, with its assigned values. Assignments to other tables read
+/// these, as in MySQL, which changes the first table's rows while it joins.
 struct Leading {
     number: usize,
     key: Box<[u8]>,
@@ -135,7 +135,7 @@ struct Target<'p> {
     plan: &'p WriteTarget,
     table: TableRef,
     keys: ForeignKeys,
-    /// Rows that have been seen, if the source may give one several times.
+    /// Rows that have been seen, if the source may return one several times.
     seen: Option<SeenKeys>,
     pending: VecDeque<Pending>,
     held: Reservation,
@@ -143,7 +143,7 @@ struct Target<'p> {
     beside: Box<[Slot]>,
 }
 
-/// A change that is made when all rows have been gathered.
+/// A change that is made when all rows have been collected.
 struct Pending {
     key: Box<[u8]>,
     row_number: u64,
@@ -151,10 +151,10 @@ struct Pending {
 }
 
 enum PendingChange {
-    /// Of the row with these bytes.
+    /// For the row with these bytes.
     Made { payload: Box<[u8]>, changes: Changes },
-    /// These values were assigned; what changes follows from the row as it is then. `beside` are
-    /// the values of [`Target::beside`].
+    /// These values were assigned; the change follows from the row as it is then. `beside` has the
+    /// values of [`Target::beside`].
     Assigned { values: Changes, beside: Box<[Datum]> },
 }
 
@@ -187,7 +187,7 @@ pub(crate) fn update(plan: &UpdatePlan, execution: &mut Execution<'_>) -> Result
         }
         None => {
             if let Err(error) = updater.update_source(execution) {
-                // What would have been written before it fails first.
+                // The error of an earlier row, not yet written, comes first.
                 if reads_one_table(&plan.source) && execution.check_cancelled().is_ok() {
                     updater.make_pending(execution)?;
                 }
@@ -199,7 +199,7 @@ pub(crate) fn update(plan: &UpdatePlan, execution: &mut Execution<'_>) -> Result
     Ok(updater.outcome(execution))
 }
 
-/// Whether the rows are those of one table: others are all found before the first is written.
+/// Whether the rows come from one table: otherwise all are found before the first is written.
 fn reads_one_table(source: &PlanNode) -> bool {
     match &source.kind {
         NodeKind::Scan(_) => true,
@@ -225,7 +225,7 @@ impl<'p> Target<'p> {
         }
     }
 
-    /// Works out what is made of a row later.
+    /// Computes what to do with a row later.
     fn keep(
         &self,
         change: &RowChange<'_>,
@@ -281,7 +281,7 @@ impl Updater<'_> {
         Ok(())
     }
 
-    /// Looks at all targets' rows in the frame.
+    /// Processes all targets' rows in the frame.
     fn visit_all(&mut self, execution: &mut Execution<'_>) -> Result<()> {
         let first = self.targets.iter().map(|target| target.plan).find(|target| target.in_turn);
         let slots: SmallVec<[Slot; 8]> =
@@ -297,12 +297,12 @@ impl Updater<'_> {
         for number in 0..self.targets.len() {
             self.visit(number, execution)?;
         }
-        // What joins go on with is the row as it was found.
+        // Joins continue with the row as it was found.
         execution.restore(&slots, saved);
         Ok(())
     }
 
-    /// Has the targets behind it see what the first table's row is assigned.
+    /// Makes the first table's assigned values visible to the following targets.
     fn lead(&mut self, number: usize, pending: &Pending, execution: &mut Execution<'_>) {
         if self.targets.len() == 1 || !self.targets[number].plan.in_turn {
             return;
@@ -314,7 +314,7 @@ impl Updater<'_> {
         self.leading = Some(Leading { number, key, changes });
     }
 
-    /// Looks at a target's row in the frame.
+    /// Processes a target's row in the frame.
     fn visit(&mut self, number: usize, execution: &mut Execution<'_>) -> Result<()> {
         let target = self.targets[number].plan;
         // NULL: the row of an outer join that matched nothing.
@@ -334,7 +334,8 @@ impl Updater<'_> {
         self.change(number, &key, &present, execution)
     }
 
-    /// Works out the change of a target's row whose values are in the frame, and makes it if its time is now.
+    /// Computes the change of a target's row whose values are in the frame, and makes it if it is
+    /// not deferred.
     fn change(
         &mut self,
         number: usize,
@@ -403,7 +404,7 @@ impl Updater<'_> {
         Ok(())
     }
 
-    /// Makes a warning of an error about a row if the statement goes on without the row.
+    /// Turns an error about a row into a warning if the statement continues without the row.
     fn or_ignored(&self, error: SqlError, execution: &mut Execution<'_>) -> Result<()> {
         if !self.plan.ignore || !is_ignorable(&error) {
             return Err(error);

@@ -1,4 +1,4 @@
-//! The JSON format: the rows of the traditional one as documents, under the cost of the whole.
+//! The JSON format: the rows of the traditional format as documents, with the total cost.
 
 use std::fmt::Write;
 

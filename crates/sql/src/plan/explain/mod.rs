@@ -1,4 +1,4 @@
-//! `EXPLAIN`: plans as people read them.
+//! `EXPLAIN`: plans for human readers.
 //!
 //! ```text
 //!   Traditional   a row for each table, with MySQL's columns
@@ -24,7 +24,7 @@ pub fn explain_table(plan: &PreparedPlan) -> Vec<ExplainRow> {
     table::rows(plan)
 }
 
-/// A plan as a tree of operators; with counters, what each did.
+/// A plan as a tree of operators; with counters, also what each did.
 #[must_use]
 pub fn explain_tree(plan: &PreparedPlan, counters: Option<&Counters>) -> String {
     tree::text(plan, counters)

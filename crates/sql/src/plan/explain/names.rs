@@ -1,4 +1,4 @@
-//! What a plan's slots are called: the columns that they hold.
+//! The names of a plan's slots: the columns that they hold.
 
 use rustc_hash::FxHashMap;
 
@@ -138,7 +138,7 @@ pub(super) fn for_each_expression<'a>(node: &'a PlanNode, visit: &mut dyn FnMut(
     }
 }
 
-/// The subqueries in an expression, outermost ones only.
+/// The subqueries in an expression, only the outermost ones.
 pub(super) fn subqueries_of<'a>(expression: &'a Expression, into: &mut Vec<&'a Subquery>) {
     if let ExpressionKind::Subquery(subquery) = &expression.kind {
         into.push(subquery);

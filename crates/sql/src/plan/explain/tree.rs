@@ -24,7 +24,7 @@ struct Writer<'p> {
     plan: &'p PreparedPlan,
     counters: Option<&'p Counters>,
     out: String,
-    /// Common tables that are written already.
+    /// Common tables that are already printed.
     written: Vec<usize>,
 }
 
@@ -349,7 +349,7 @@ fn join_name(join: JoinKind) -> &'static str {
     }
 }
 
-/// A number with as many digits as one wants to see.
+/// A number rounded for reading.
 pub(super) fn short(number: f64) -> String {
     if number >= 1e6 {
         format!("{number:.3e}")

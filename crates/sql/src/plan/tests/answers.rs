@@ -1,4 +1,4 @@
-//! What plans answer when they run.
+//! The results of running plans.
 
 use expect_test::{Expect, expect};
 

@@ -1,4 +1,4 @@
-//! A node whose tables are as large as a test says, with tables made by statements.
+//! A node whose tables have the sizes that a test sets, with tables created by statements.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -32,7 +32,7 @@ use crate::plan::{PreparedPlan, StatementPlan};
 use crate::prepare::plan_statement;
 use crate::types::{Datum, EvaluationContext, SqlMode, SqlType, StatementKind};
 
-/// A node that says its tables have so many rows.
+/// A node that reports these numbers of rows for its tables.
 struct SizedNode {
     inner: EngineNode,
     rows: FxHashMap<&'static str, f64>,
@@ -130,7 +130,7 @@ impl Database {
         self.plan_with(text, &[])
     }
 
-    /// What statements are planned with.
+    /// The context for planning statements.
     pub(super) fn context(&self) -> PlanContext<'_> {
         PlanContext::new(&self.catalog, Some("test"), &self.evaluation)
     }

@@ -1,4 +1,4 @@
-//! What is refused, and in which words.
+//! What is refused, and with which message.
 
 use expect_test::expect;
 

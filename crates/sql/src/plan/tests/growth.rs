@@ -1,5 +1,5 @@
 //! How the work of parsing, binding and planning grows with a statement, counted in steps and not
-//! by a clock: families of statements at a size and at twice that size.
+//! by a clock: families of statements at one size and at twice that size.
 
 use super::{Database, shop};
 use crate::error::Result;
@@ -8,13 +8,13 @@ use crate::logical::PlanContext;
 use crate::prepare::plan_statement;
 use crate::watch::Watch;
 
-/// Runs a test on a stack as sessions have it.
+/// Runs a test on a stack like that of a session.
 fn with_session_stack(test: fn()) {
     use firn_base::task::{Spawner, ThreadSpawner};
     assert!(ThreadSpawner.spawn("test", Box::new(test)).join(), "the test has failed");
 }
 
-/// Steps and held bytes of parsing and planning a statement, or its error.
+/// Steps and allocated bytes of parsing and planning a statement, or its error.
 fn work(database: &Database, text: &str) -> Result<(u64, u64)> {
     let watch = Watch::default().with_memory(256 << 20);
     let statement = grammar::parse_watched(text, grammar::Mode::default(), &watch)?.statement;
@@ -29,12 +29,12 @@ fn joined(count: usize, separator: &str, piece: impl Fn(usize) -> String) -> Str
     (0..count).map(piece).collect::<Vec<_>>().join(separator)
 }
 
-/// What `begin` and `end` make of a text when they are put around it so many times.
+/// A text with `begin` and `end` around it, repeated this many times.
 fn nested(count: usize, begin: &str, middle: &str, end: &str) -> String {
     format!("{}{middle}{}", begin.repeat(count), end.repeat(count))
 }
 
-/// Common tables each of which uses the one before twice.
+/// Common tables, each of which uses the previous one twice.
 fn doubling(count: usize, body: impl Fn(&str) -> String) -> String {
     let tables = joined(count, ", ", |number| match number {
         0 => "c0 AS (SELECT id AS x FROM customer)".to_owned(),
@@ -45,7 +45,7 @@ fn doubling(count: usize, body: impl Fn(&str) -> String) -> String {
 
 type Family = (&'static str, usize, fn(usize) -> String);
 
-/// Families, with a size that is large enough for what grows faster than it should to show.
+/// Families, each with a size large enough to show growth that is too fast.
 const FAMILIES: &[Family] = &[
     ("OR of one column", 2_000, |n| {
         let tests = joined(n, " OR ", |i| format!("id = {i}"));
@@ -142,7 +142,7 @@ fn work_and_memory_grow_no_faster_than_the_statement() {
                         continue;
                     }
                 };
-            // Nesting may make it the square of the depth, which the limits on depth keep small.
+            // Nesting may make it quadratic in the depth, which the limits on depth keep small.
             let most = if *size <= 60 { 4.5 } else { 2.5 };
             let growth = |one: u64, two: u64| two as f64 / one.max(1) as f64;
             let (steps, bytes) = (growth(once.0, twice.0), growth(once.1, twice.1));

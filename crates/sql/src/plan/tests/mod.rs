@@ -1,4 +1,4 @@
-//! Plans of statements over a small shop, and what comes of them when they run.
+//! Plans of statements over a small shop, and the results of running them.
 
 mod answers;
 mod database;

@@ -1,4 +1,4 @@
-//! Which ways plans take.
+//! The access paths that plans choose.
 
 use expect_test::{Expect, expect};
 

@@ -1,4 +1,4 @@
-//! Who gets a directory, and who is refused.
+//! Which processes and builds may open a directory.
 
 #![allow(clippy::disallowed_methods, reason = "tests use the machine as it is")]
 

@@ -1,4 +1,4 @@
-//! Log blocks: the log's payload, cut into sectors that are each written as a whole or not at all.
+//! Log blocks: the log's payload, cut into sectors that are each written completely or not at all.
 //!
 //! ```text
 //!   0  u32  crc32c of bytes 4..512
@@ -11,7 +11,7 @@
 //!  24       data, then zeros up to 512
 //! ```
 //!
-//! All numbers are little endian. A group header never lies across a border of two blocks: both groups and
+//! All numbers are little endian. A group header never crosses a block boundary: both groups and
 //! block data are multiples of 8 bytes.
 
 use firn_base::Lsn;
@@ -27,7 +27,7 @@ pub(super) const BLOCK_DATA_BYTES: usize = BLOCK_BYTES - BLOCK_HEADER_BYTES;
 const NO_GROUP: u16 = u16::MAX;
 const UNKNOWN_DISTANCE: u32 = u32::MAX;
 
-/// What a block says of itself.
+/// The header of a block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct BlockHeader {
     /// Position of the first data byte.
@@ -36,9 +36,9 @@ pub(super) struct BlockHeader {
     pub(super) length: u16,
     /// Offset in the data where the first group begins.
     pub(super) first_group: Option<u16>,
-    /// Which opening of the log wrote the block.
+    /// The opening of the log that wrote the block.
     pub(super) incarnation: u32,
-    /// What was durable for certain when the block was written; zero if that is not known.
+    /// The position known to be durable when the block was written; zero if unknown.
     pub(super) durable: Lsn,
 }
 
@@ -49,7 +49,7 @@ impl BlockHeader {
     }
 }
 
-/// A block that was found whole.
+/// A valid block.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Block<'a> {
     /// What it says of itself.
@@ -58,7 +58,7 @@ pub(super) struct Block<'a> {
     pub(super) data: &'a [u8],
 }
 
-/// Writes header and checksum around the data that stands in `block` already, with zeros behind it.
+/// Writes header and checksum around the data that is already in `block`, and zeros after it.
 pub(super) fn seal(block: &mut [u8], header: &BlockHeader) {
     assert_eq!(block.len(), BLOCK_BYTES);
     let distance = header.end().0.saturating_sub(header.durable.0);
@@ -72,7 +72,7 @@ pub(super) fn seal(block: &mut [u8], header: &BlockHeader) {
     block[0..4].copy_from_slice(&checksum.to_le_bytes());
 }
 
-/// The block in these bytes.
+/// Decodes and checks the block in these bytes.
 ///
 /// # Errors
 /// What is wrong with it.

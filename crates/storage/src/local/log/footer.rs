@@ -1,4 +1,4 @@
-//! The footer of a full segment: its index, so that a restart need not read the log.
+//! The footer of a full segment: its index, so that a restart does not have to read the log.
 //!
 //! ```text
 //!   head, 512 bytes, where the payload ends          64  u32  bytes of the summary
@@ -19,9 +19,9 @@
 //!                                                     each less the one before
 //! ```
 //!
-//! Numbers in the summary and the lists are variable-length (7 bits a byte, lowest first); positions are in
-//! units of 8 bytes from the segment's first LSN. The head is written after the rest is durable; one that an
-//! earlier use of the file has left names another first LSN.
+//! Numbers in the summary and the lists are variable-length (7 bits a byte, lowest first);
+//! positions are in units of 8 bytes from the segment's first LSN. The head is written after the
+//! rest is durable. A head left by an earlier use of the file names another first LSN.
 
 use firn_api::Watermarks;
 use firn_base::{Cts, Lsn, SpaceId, TrxId};
@@ -34,18 +34,18 @@ const MAGIC: &[u8; 8] = b"FIRNIDX\0";
 const FOOTER_VERSION: u16 = 1;
 const NO_GROUP: u64 = u64::MAX;
 
-/// What a footer tells without its lists.
+/// The contents of a footer, without its lists.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct FooterHead {
     /// Of the segment's last block.
     pub(super) incarnation: u32,
     /// The segment's first LSN.
     pub(super) first: Lsn,
-    /// Where the first group begins that begins in the segment.
+    /// Where the first group that begins in the segment begins.
     pub(super) first_group: Option<Lsn>,
-    /// Where the first group begins after that.
+    /// Where the next group after the segment's groups begins.
     pub(super) next_group: Lsn,
-    /// The highest in the segment.
+    /// The highest watermarks in the segment.
     pub(super) watermarks: Watermarks,
     pages: u32,
     dropped: u32,
@@ -61,7 +61,7 @@ impl FooterHead {
         self.summary_bytes as usize
     }
 
-    /// Bytes behind the head.
+    /// Bytes after the head.
     pub(super) fn body_bytes(&self) -> usize {
         self.summary_bytes as usize + self.lists_bytes as usize
     }
@@ -99,7 +99,8 @@ impl FooterHead {
         bytes
     }
 
-    /// The head in these bytes; `None` if they are not the footer of the segment that begins at `first`.
+    /// The head in these bytes; `None` if they are not the footer of the segment that begins at
+    /// `first`.
     pub(super) fn decode(bytes: &[u8; HEAD_BYTES], first: Lsn) -> Option<FooterHead> {
         let half = |at: usize| u32::from_le_bytes(bytes[at..at + 4].try_into().expect("4 bytes"));
         let word = |at: usize| u64::from_le_bytes(bytes[at..at + 8].try_into().expect("8 bytes"));
@@ -128,20 +129,20 @@ impl FooterHead {
 pub(super) struct Summary {
     /// All pages, sorted.
     pub(super) pages: Vec<PageSummary>,
-    /// For each page, where in the lists its list begins.
+    /// For each page, the offset of its list in the lists.
     list_offsets: Vec<u32>,
-    /// Dropped spaces with the ends of the groups, in units.
+    /// Dropped spaces with the ends of their groups, in units.
     pub(super) dropped: Vec<(SpaceId, u32)>,
 }
 
 impl Summary {
-    /// Takes apart the bytes behind the head. `None` if they are damaged.
+    /// Decodes the bytes after the head. `None` if they are damaged.
     pub(super) fn decode(head: &FooterHead, bytes: &[u8]) -> Option<Summary> {
         if crc32c::crc32c(bytes) != head.summary_checksum {
             return None;
         }
         let mut input = bytes;
-        // Four numbers of at least one byte each; what claims more is not believed.
+        // An entry has four numbers of at least one byte each; a larger count is not believed.
         let count = (head.pages as usize).min(bytes.len() / 4);
         let (mut pages, mut list_offsets) = (Vec::with_capacity(count), Vec::with_capacity(count));
         let (mut page, mut list_offset) = (0u64, 0u32);
@@ -162,7 +163,7 @@ impl Summary {
     }
 }
 
-/// A whole footer, decoded as far as finding a page needs.
+/// A whole footer, decoded as far as look-ups of a page need.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct StoredIndex {
     summary: Summary,
@@ -170,7 +171,7 @@ pub(super) struct StoredIndex {
 }
 
 impl StoredIndex {
-    /// Takes apart the bytes behind the head. `None` if they are damaged.
+    /// Decodes the bytes after the head. `None` if they are damaged.
     pub(super) fn decode(head: &FooterHead, mut body: Vec<u8>) -> Option<StoredIndex> {
         let lists = body.split_off(head.summary_bytes().min(body.len()));
         if lists.len() != head.lists_bytes as usize || crc32c::crc32c(&lists) != head.lists_checksum
@@ -180,7 +181,7 @@ impl StoredIndex {
         Some(StoredIndex { summary: Summary::decode(head, &body)?, lists })
     }
 
-    /// What it takes in memory.
+    /// Bytes in memory.
     pub(super) fn size_bytes(&self) -> usize {
         let per_page = size_of::<PageSummary>() + size_of::<u32>();
         self.summary.pages.len() * per_page + self.lists.len() + size_of::<StoredIndex>()
@@ -206,7 +207,7 @@ impl StoredIndex {
     }
 }
 
-/// The head and the bytes behind it for a full segment.
+/// The head and the bytes after it for a full segment.
 ///
 /// # Panics
 /// If the segment's groups are not indexed up to its end.

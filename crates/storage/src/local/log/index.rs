@@ -1,5 +1,5 @@
-//! The index of a segment in memory: for each page the groups that change it, as long as the segment has no
-//! footer.
+//! The index of a segment in memory: for each page the groups that change it. Used while the
+//! segment has no footer.
 //!
 //! ```text
 //!   pages                                       entries (start, previous)
@@ -7,8 +7,8 @@
 //!   1:9 → first 12, …, last entry 1             ▲────────────────────────────────────┘
 //! ```
 //!
-//! Positions are in units of 8 bytes from the segment's first LSN. A group belongs to the segment in which it
-//! begins, even if it goes on in the next one.
+//! Positions are in units of 8 bytes from the segment's first LSN. A group belongs to the segment
+//! in which it begins, even if it continues in the next one.
 
 use firn_api::Watermarks;
 use firn_base::{Lsn, PageId, PageNo, SpaceId};
@@ -19,7 +19,7 @@ use super::segment::Segment;
 
 const NO_ENTRY: u32 = u32::MAX;
 
-/// What a listener is told of.
+/// A message to a listener.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Told {
     /// The group or groups between the two positions change the page.
@@ -28,7 +28,7 @@ pub(super) enum Told {
     Dropped(SpaceId, Lsn),
 }
 
-/// Where one page is changed, in units.
+/// Where a page is changed, in units.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct PageSummary {
     pub(super) page: u64,
@@ -56,13 +56,14 @@ struct Entry {
 pub(super) struct PageIndex {
     pages: FxHashMap<u64, PageEntry>,
     entries: Vec<Entry>,
-    /// Dropped spaces with the ends of the groups, in units.
+    /// Dropped spaces with the ends of their groups, in units.
     pub(super) dropped: Vec<(SpaceId, u32)>,
-    /// Where the first group begins that begins in the segment.
+    /// Where the first group that begins in the segment begins.
     pub(super) first_group: Option<Lsn>,
-    /// Where the first group begins that is not indexed here; known once a group began, or went through.
+    /// Where the first group that is not indexed here begins; known once a group begins in the
+    /// segment or passes through it.
     pub(super) next_group: Option<Lsn>,
-    /// The highest in the segment.
+    /// The highest watermarks in the segment.
     pub(super) watermarks: Watermarks,
 }
 
@@ -77,10 +78,10 @@ pub(super) fn from_units(segment_first: Lsn, units: u32) -> Lsn {
 }
 
 impl PageIndex {
-    /// Adds the group that begins at `start`, and tells each of its changes once.
+    /// Adds the group that begins at `start`, and reports each of its changes once.
     ///
     /// # Errors
-    /// What is wrong with the group; the index is of no use then.
+    /// Why the group is invalid; the index is useless then.
     pub(super) fn add_group(
         &mut self,
         segment: &Segment,
@@ -114,7 +115,7 @@ impl PageIndex {
         Ok(())
     }
 
-    /// False if the group was noted for this page before.
+    /// False if the group was already noted for this page.
     fn add_page(&mut self, page: u64, (start, end): (u32, u32)) -> bool {
         let number = self.entries.len() as u32;
         let new = PageEntry { first: start, end, last_entry: NO_ENTRY };
@@ -128,7 +129,7 @@ impl PageIndex {
         true
     }
 
-    /// What it takes in memory.
+    /// Bytes in memory.
     pub(super) fn size_bytes(&self) -> usize {
         self.pages.capacity() * size_of::<(u64, PageEntry)>()
             + self.entries.capacity() * size_of::<Entry>()

@@ -1,11 +1,12 @@
-//! The indexer: a background task that follows the durable log, keeps the index, and tells the listener.
+//! The indexer: a background task that follows the durable log, maintains the index, and informs
+//! the listener.
 //!
 //! ```text
 //!   truncated ≤ told ≤ index end ≤ durable
 //! ```
 //!
-//! The index of a position is there before the listener hears of it, so a listener may ask for records
-//! at once. Small commits are collected for [`PAUSE`] unless somebody waits.
+//! A position is indexed before the listener hears of it, so a listener may ask for its records at
+//! once. Small commits are collected for [`PAUSE`] unless a thread waits.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -24,17 +25,18 @@ use crate::local::page_log::PageLogListener;
 
 /// How much log is read and indexed at once.
 const PIECE_BYTES: usize = 1 << 20;
-/// How many groups are indexed, or pages told, before others may have the core: those who commit wait for it, and a scheduler
-/// may leave it to this task for as long as a hundred commits take.
+/// How many groups are indexed, or pages reported, before the task yields its core: committers wait
+/// for the core, and a scheduler may leave it with this task for as long as a hundred commits take.
 const STRETCH: usize = 32;
-/// An indexer that is so far behind keeps the core: a busy scheduler may let who gives it away wait for very long.
+/// An indexer that is this far behind keeps the core: on a busy machine, a thread that yields may
+/// wait for a very long time.
 const HURRY_BYTES: u64 = 1 << 20;
-/// How long the indexer waits for more log before it takes up a little of it.
+/// How long the indexer waits for more log before it processes a small amount.
 const PAUSE: Duration = Duration::from_millis(2);
 /// What is not a little.
 const BACKLOG_BYTES: u64 = 256 * 1024;
 
-/// Whether others may have the core between stretches.
+/// Whether the task yields its core between stretches.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Pace {
     Yielding,
@@ -61,17 +63,17 @@ impl Pace {
 #[derive(Clone)]
 enum Listener {
     None,
-    /// Attached, and not told yet what was there before.
+    /// Attached, but not yet told what was there before.
     Behind(Arc<dyn PageLogListener>),
     /// Told everything that is indexed.
     Told(Arc<dyn PageLogListener>),
 }
 
-/// What the indexer shares with those who wait for it.
+/// The indexer's state, shared with the threads that wait for it.
 pub(super) struct IndexerState {
-    /// The end of what is in the index.
+    /// The end of the indexed log.
     index_end: AtomicU64,
-    /// The end of what the listener has been told.
+    /// The end of the log that the listener was told about.
     told: AtomicU64,
     listener: Mutex<Listener>,
     is_idle: AtomicBool,
@@ -94,12 +96,12 @@ impl IndexerState {
         }
     }
 
-    /// The end of what is in the index.
+    /// The end of the indexed log.
     pub(super) fn index_end(&self) -> Lsn {
         Lsn(self.index_end.load(Ordering::Acquire))
     }
 
-    /// The end of what is indexed and told.
+    /// The end of the log that is indexed and reported.
     pub(super) fn told(&self) -> Lsn {
         match &*self.listener.lock() {
             Listener::Behind(_) => Lsn(0),
@@ -107,23 +109,23 @@ impl IndexerState {
         }
     }
 
-    /// Moves both ends while the log is opened and there is no listener.
+    /// Moves both ends while the log is being opened and there is no listener.
     pub(super) fn advance(&self, end: Lsn) {
         self.index_end.fetch_max(end.0, Ordering::SeqCst);
         self.told.fetch_max(end.0, Ordering::SeqCst);
     }
 
-    /// Says that more is durable. Costs nothing while the indexer is at work.
+    /// Reports that more log is durable. Costs nothing while the indexer is working.
     pub(super) fn notify_durable(&self) {
         if self.is_idle.swap(false, Ordering::SeqCst) {
             self.wake.notify_all();
         }
     }
 
-    /// Lets go of the listener, once the indexer has ended.
+    /// Releases the listener, once the indexer has ended.
     pub(super) fn forget_listener(&self) {
         let listener = std::mem::replace(&mut *self.listener.lock(), Listener::None);
-        // Outside of the mutex: it may be the last handle.
+        // Outside the mutex: it may be the last handle.
         drop(listener);
     }
 
@@ -164,7 +166,7 @@ pub(super) fn run(shared: &Shared) {
 }
 
 impl Shared {
-    /// Blocks until everything up to `lsn` is indexed and told.
+    /// Blocks until everything up to `lsn` is indexed and reported.
     pub(super) fn wait_until_indexed(&self, lsn: Lsn) -> Result<(), LogError> {
         loop {
             let ticket = self.indexer.advanced.listen();
@@ -186,7 +188,7 @@ impl Shared {
         self.indexer.wake.notify_all();
     }
 
-    /// Indexes and tells what has become durable, after a pause if it is little.
+    /// Indexes and reports newly durable log, after a pause if it is little.
     fn follow_durable(&self, listener: Option<&dyn PageLogListener>) -> Result<(), LogError> {
         let indexer = &self.indexer;
         let ticket = indexer.wake.listen();
@@ -214,8 +216,8 @@ impl Shared {
         Ok(())
     }
 
-    /// Puts about `limit_bytes` of log from the group boundary `from` into the index, at least one group,
-    /// and appends what is to be told of it. Returns where it ended.
+    /// Indexes about `limit_bytes` of log from the group boundary `from`, at least one group, and
+    /// appends the resulting reports. Returns where the indexed log ended.
     pub(super) fn index_piece(
         &self,
         from: Lsn,
@@ -240,7 +242,7 @@ impl Shared {
         Ok(end)
     }
 
-    /// A group that goes through later segments says where the next one begins in them.
+    /// For later segments that a group passes through, records where the next group begins.
     fn note_passage(&self, segment: &Segment, end: Lsn) {
         let mut next = segment.end();
         while next < end {
@@ -253,13 +255,13 @@ impl Shared {
         }
     }
 
-    /// Tells a new listener all that is in the index.
+    /// Reports everything in the index to a new listener.
     fn tell_kept(&self, listener: &Arc<dyn PageLogListener>) -> Result<(), LogError> {
         let end = self.indexer.index_end();
         let segments = self.segments.lock().begun();
         for segment in segments {
             let told = match self.summarise(&segment) {
-                // Released meanwhile, and its file used again.
+                // Released meanwhile, and its file reused.
                 Err(_) if segment.end() <= self.truncated() => continue,
                 told => told?,
             };
@@ -270,7 +272,7 @@ impl Shared {
         Ok(())
     }
 
-    /// The whole segment as it is told to a new listener: first the pages, then the dropped spaces.
+    /// The whole segment as reports to a new listener: first the pages, then the dropped spaces.
     fn summarise(&self, segment: &Arc<Segment>) -> Result<Vec<Told>, LogError> {
         loop {
             let index = segment.index.lock().clone();
@@ -288,7 +290,7 @@ impl Shared {
         }
     }
 
-    /// Reads the log of a segment whose footer is damaged, and goes on with an index in memory.
+    /// Reads the log of a segment whose footer is damaged, and continues with an index in memory.
     pub(super) fn rebuild_index(&self, segment: &Segment) -> Result<(), LogError> {
         let SegmentIndex::Footer(head) = *segment.index.lock() else { return Ok(()) };
         tracing::warn!(file = %segment.path.display(), "the footer is damaged; the index is built again");
@@ -324,7 +326,8 @@ fn summarised(first: Lsn, pages: &[PageSummary], dropped: &[(SpaceId, u32)]) -> 
     pages.iter().map(page).chain(dropped).collect()
 }
 
-/// Indexes a stretch of the groups at the start of `bytes` that begin in `segment`; returns their length.
+/// Indexes a stretch of the groups at the start of `bytes` that begin in `segment`; returns the
+/// stretch's length.
 fn index_into(
     segment: &Segment,
     start: Lsn,

@@ -1,9 +1,11 @@
-//! The keeper: a background task that makes segment files ahead of the writer, closes full ones with their
-//! footer, and recycles released ones. That one task does all three keeps a footer out of a recycled file.
+//! The keeper: a background task that makes segment files ahead of the writer, completes full ones
+//! with their footer, and recycles released ones. One task does all three, so a footer never ends
+//! up in a recycled file.
 //!
-//! Making a file takes room, time and changes of the directory; a commit must meet none of them. So a file is
-//! allocated, written with zeros and synced before the log reaches it, and `fdatasync` of a block in it has no
-//! metadata to write. A full disk shows here first, while an empty segment is still left.
+//! Making a file takes room, time and directory changes, and no commit should meet any of them. A
+//! file is therefore allocated, filled with zeros and synced before the log reaches it; `fdatasync`
+//! of a block in it then has no metadata to write. A full disk shows up here first, while an empty
+//! segment is still left.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -19,21 +21,22 @@ use super::Shared;
 use super::segment::{self, Segment, SegmentHeader, SegmentIndex};
 
 const RETRY_INTERVAL: Duration = Duration::from_millis(100);
-/// How long an appender waits before it looks again; it is woken when something changes.
+/// How long an appender waits before it looks again; changes wake it earlier.
 const ROOM_WAIT: Duration = Duration::from_secs(1);
-/// What is written with zeros before others may have the core.
+/// How many bytes of zeros are written before the task yields its core.
 const ZEROS_BYTES: usize = 128 << 10;
-/// What is written with zeros before it is synced: a commit's sync waits behind what the disk has been given at once.
+/// How many bytes of zeros are written before they are synced: a commit's sync waits behind
+/// everything that the disk was given at once.
 const ZEROS_SYNC_BYTES: u64 = 4 << 20;
-/// Ends the name of a file that is being made; opening the log removes it.
+/// The suffix of a file that is being made; opening the log removes such files.
 pub(super) const NEW_SUFFIX: &str = ".new";
-/// Ends the name of a released file that waits to be used again.
+/// The suffix of a released file that waits to be reused.
 pub(super) const SPARE_SUFFIX: &str = ".spare";
 
-/// What the keeper tells the others, and what it remembers.
+/// The keeper's state, which other threads may read.
 #[derive(Default)]
 pub(super) struct KeeperState {
-    /// Why the last try to make a segment did not work.
+    /// Why the last attempt to make a segment failed.
     pub(super) stuck: Option<String>,
     /// Files that wait to become segments.
     pub(super) spares: Vec<PathBuf>,
@@ -44,9 +47,9 @@ pub(super) struct KeeperState {
 /// Why there is no new segment file.
 #[derive(Debug)]
 pub(super) enum MakeError {
-    /// Nothing has changed; a later try may work.
+    /// Nothing has changed; a later attempt may succeed.
     Retry(io::Error),
-    /// It is not known which names are durable.
+    /// It is unknown which names are durable.
     Fatal(PathBuf, io::Error),
 }
 
@@ -56,14 +59,14 @@ impl From<io::Error> for MakeError {
     }
 }
 
-/// What became of one of the keeper's kinds of work.
+/// The result of one of the keeper's kinds of work.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Step {
     /// Something was done, and there may be more.
     Done,
     /// There is nothing to do.
     Nothing,
-    /// It did not work; to be tried again.
+    /// The attempt failed; try again later.
     Stuck,
 }
 
@@ -85,9 +88,9 @@ pub(super) fn run(shared: &Shared) {
 }
 
 impl Shared {
-    /// Blocks until a whole empty segment is left behind `end`, or the keeper has said that there will be
-    /// none; then until the files reach past `end` (D3), or never. So whoever listens knows that room is low
-    /// before the last segment is begun.
+    /// Blocks until a whole empty segment is left after `end`. If the keeper has reported that
+    /// there will be none, the files must at least reach past `end` (D3). A caller that listens
+    /// thus knows that room is low before the last segment is begun.
     pub(super) fn wait_for_room(&self, end: Lsn) -> Result<(), LogError> {
         loop {
             let ticket = self.room.listen();
@@ -200,11 +203,11 @@ impl Shared {
 impl Shared {
     /// See [`crate::local::page_log::PageLog::release_before`]. The files follow in the background.
     pub(super) fn release_before(&self, lsn: Lsn) {
-        // Readers hold it, beside the page store, which asks.
+        // Readers hold it too, beside the page store, which asks.
         let limit = self.leases.raise_floor(lsn.min(self.indexer.told()), self.durable());
         let begun = self.segments.lock().begun();
-        // The oldest segment that is kept has to be one in which a group begins, at or before the limit: that
-        // group's start is then the start of the log, and everything before has ended.
+        // The oldest kept segment must have a group that begins in it, at or before the limit: that
+        // group's start then becomes the start of the log, and everything before it has ended.
         let starts = begun.iter().skip(1).rev().map(|segment| {
             let start = segment.index.lock().first_group();
             (segment.first, start)
@@ -217,7 +220,8 @@ impl Shared {
         self.keeper_wake.notify_all();
     }
 
-    /// Takes the oldest released segment out of the log: its file becomes a spare one or is removed.
+    /// Removes the oldest released segment from the log: its file becomes a spare one or is
+    /// deleted.
     fn recycle_one(&self) -> Step {
         let released = self.segments.lock().next_released();
         let Some(segment) = released else { return Step::Nothing };
@@ -237,11 +241,11 @@ impl Shared {
         }
     }
 
-    /// D1: one name after the other, each durably.
+    /// D1: one name after the other, each change durable before the next.
     fn recycle(&self, segment: &Segment) -> Result<(), MakeError> {
         self.save_watermarks()?;
-        // The next segments are made of files that the log has already: on a full disk others would
-        // take the room of a removed one.
+        // The next segments reuse files that the log already has: on a full disk, others would take
+        // the room of a deleted file.
         let missing =
             self.options.segments_ahead.max(2).saturating_sub(self.segments.lock().ahead());
         let wanted = self.options.spare_limit.max(missing);
@@ -262,7 +266,7 @@ impl Shared {
         Ok(())
     }
 
-    /// Writes the watermarks of what is released into the oldest segment that is kept.
+    /// Writes the watermarks of the released log into the oldest kept segment.
     fn save_watermarks(&self) -> io::Result<()> {
         let oldest = self.segments.lock().oldest();
         let header = SegmentHeader {
@@ -298,12 +302,12 @@ pub(super) struct Maker<'a> {
     pub(super) disk: &'a dyn Disk,
     /// The log's directory.
     pub(super) folder: &'a Path,
-    /// What the segment is to say of itself.
+    /// The new segment's header.
     pub(super) header: SegmentHeader,
 }
 
 impl Maker<'_> {
-    /// Makes the segment out of a spare file if there is a fitting one, else out of a new file whose
+    /// Makes the segment from a fitting spare file if there is one, else from a new file whose
     /// temporary name has `number`. Durable when it returns. Blocks for I/O.
     pub(super) fn make(&self, spare: Option<&Path>, number: u64) -> Result<Segment, MakeError> {
         let new_path = self.folder.join(format!("{number}{NEW_SUFFIX}"));
@@ -345,7 +349,7 @@ impl Maker<'_> {
         let filled =
             fill_with_zeros(file.as_ref(), segment::payload_end_offset(self.header.blocks));
         if let Err(error) = filled {
-            // The file is of no use; if it cannot be removed either, opening the log will do it.
+            // The file is useless; if it cannot be removed either, opening the log removes it.
             let _ = self.disk.remove(path);
             return Err(error);
         }

@@ -1,4 +1,4 @@
-//! Finding the records of one page: index first, then the groups it names.
+//! Finding the records of a page: index first, then the groups that it names.
 
 use std::sync::Arc;
 
@@ -14,14 +14,14 @@ use super::index::from_units;
 use super::segment::{Segment, SegmentIndex};
 use crate::local::page_log::RecordVisitor;
 
-/// What is read of a group whose length is not known yet; most groups are smaller.
+/// How much is read of a group of unknown length; most groups are smaller.
 const GROUP_GUESS_BYTES: u64 = 1024;
-/// Groups that are this near to each other are read together.
+/// Groups this close to each other are read together.
 const GAP_BYTES: u64 = 4096;
 /// The most that is read together.
 const WINDOW_BYTES: u64 = 256 * 1024;
 
-/// Footers that were read, the most recently used of them within a limit of bytes.
+/// Footers that were read: the most recently used ones, up to a limit in bytes.
 pub(super) struct IndexCache {
     limit_bytes: usize,
     kept: Mutex<Kept>,
@@ -64,12 +64,12 @@ impl IndexCache {
         }
     }
 
-    /// What the footers take in memory.
+    /// Bytes that the footers take in memory.
     pub(super) fn size_bytes(&self) -> usize {
         self.kept.lock().size_bytes
     }
 
-    /// Forgets the footer of a released segment.
+    /// Drops the footer of a released segment.
     pub(super) fn remove(&self, first: Lsn) {
         self.kept.lock().remove(first);
     }
@@ -198,7 +198,7 @@ impl Shared {
     }
 }
 
-/// How many of the groups, the first of which there is, are read together.
+/// How many of the groups are read together; there is at least one.
 fn window_length(starts: &[Lsn]) -> usize {
     let is_near = |pair: &[Lsn]| {
         pair[1].since(pair[0]) <= GAP_BYTES && pair[1].since(starts[0]) <= WINDOW_BYTES

@@ -11,25 +11,26 @@
 //!
 //! The formats are drawn in [`block`], [`segment`] and `docs/formats/log.md`.
 //!
-//! What holds on disk, and what opening the log relies on:
+//! Invariants on disk, on which opening the log relies:
 //!
-//! * D1. A segment file has its name only after its header and its zeros are durable, and the name of a
-//!   segment is durable before that of the next one is made. Names are taken away oldest first, each
-//!   durably before the next.
-//! * D2. Nothing is written into a segment before the one ahead of it is durable as a whole.
-//! * D3. The last byte of a segment is not written before the next segment's name is durable. So a log that
-//!   fills its last file has lost the next one.
-//! * D4. Incarnations never go down along the log. Opening the log takes an incarnation that no block
-//!   has, and so does every writer that opens the stream, but for the first one of a process: it is the
-//!   writer's epoch. The block in which the log ends is made durable with it before anything else is
-//!   written.
-//! * D5. A block that says that the log was durable up to `d` was written after a sync that covers `d`.
+//! * D1. A segment file gets its name only after its header and its zeros are durable, and the name
+//!   of a segment is durable before that of the next one is made. Names are removed oldest first,
+//!   each durably before the next.
+//! * D2. Nothing is written into a segment before the previous one is durable as a whole.
+//! * D3. The last byte of a segment is not written before the next segment's name is durable. So a
+//!   log that fills its last file has lost the next one.
+//! * D4. Incarnations never decrease along the log. Opening the log takes an incarnation that no
+//!   block has. So does every writer that opens the stream, except for the first one of a process:
+//!   the incarnation is the writer's epoch. The block in which the log ends is made durable with
+//!   the new incarnation before anything else is written.
+//! * D5. A block that names `d` as durable was written after a sync that covers `d`.
 //!
 //! Latch rules:
 //!
 //! 1. Every mutex here is short: none is held across I/O, a wait, or a call of the listener.
 //! 2. No two of them are held at once.
-//! 3. Who appends holds the writer token, which is not a mutex: a second appender waits for it on an event.
+//! 3. An appender holds the writer token, which is not a mutex: a second appender waits for it on
+//!    an event.
 
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, Ordering};
@@ -75,17 +76,17 @@ use writer::{PublishedTail, Writer};
 /// How the log uses its directory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LogOptions {
-    /// The stream that is kept here.
+    /// The stream that the directory holds.
     pub stream: LogStreamId,
-    /// Bytes of a segment file, without its footer. Segments that exist keep their size.
+    /// Size of a segment file in bytes, without its footer. Existing segments keep their size.
     pub segment_size_bytes: u64,
-    /// Empty segments that are kept ready; at least 2, so that the disk is found full while one is left.
+    /// Empty segments kept ready; at least 2, so that a full disk is noticed while one is left.
     pub segments_ahead: usize,
-    /// Released files that are kept for reuse; others are removed.
+    /// Released files kept for reuse; others are deleted.
     pub spare_limit: usize,
     /// Memory for the indexes of full segments that were read from their footers.
     pub index_cache_bytes: usize,
-    /// The longest that log stays with the engine when nobody waits for it.
+    /// The longest time that log stays with the engine when no thread waits for it.
     pub idle_flush_ms: u64,
 }
 
@@ -102,29 +103,30 @@ impl Default for LogOptions {
     }
 }
 
-/// What the log takes in memory, in bytes.
+/// The log's memory, in bytes.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct LogMemory {
-    /// The indexes of segments without a footer: those that are written to, and those whose footer is due.
+    /// Indexes of segments without a footer: those being written, and those whose footer is due.
     pub open_index_bytes: u64,
-    /// The indexes of full segments that are kept after they were read.
+    /// Cached indexes of full segments.
     pub index_cache_bytes: u64,
-    /// The longest round that was written so far, which stays in memory.
+    /// The longest round so far; its buffer stays in memory.
     pub round_bytes: u64,
 }
 
-/// What the log's callers and its background tasks share.
+/// The state that the log's callers and its background tasks share.
 struct Shared {
     directory: Arc<LocalDirectory>,
     folder: PathBuf,
     options: LogOptions,
-    /// The highest that a block has: the epoch of the last writer, if there was one in this process.
+    /// The highest incarnation of any block: the epoch of the last writer, if there was one in this
+    /// process.
     incarnation: AtomicU32,
     segments: Mutex<Segments>,
-    /// Notified when a segment came or room ran out.
+    /// Notified when a segment was added or room ran out.
     room: Event,
     keeper: Mutex<KeeperState>,
-    /// Whether the keeper cannot make segments at the moment.
+    /// Whether the keeper currently cannot make segments.
     is_stuck: AtomicBool,
     keeper_wake: Event,
     /// The end that a waiting appender needs, beyond the usual segments ahead.
@@ -133,16 +135,16 @@ struct Shared {
     writer_back: Event,
     tail: Mutex<PublishedTail>,
     longest_round: AtomicU64,
-    /// The highest that the kept log, or an earlier part of it, has.
+    /// The highest watermarks of the kept log and of everything before it.
     watermarks: Mutex<Watermarks>,
     durable: AtomicU64,
-    /// Notified when more is durable, and when nothing more will be.
+    /// Notified when more log is durable, and when no more will be.
     advanced: Event,
     truncated: AtomicU64,
     leases: Leases,
     indexer: IndexerState,
     index_cache: IndexCache,
-    /// What the page store said last: a [`Room`] as a number.
+    /// The page store's last report: a [`Room`] as a number.
     page_room: AtomicU8,
     failed: OnceLock<LogError>,
     stopping: AtomicBool,
@@ -157,12 +159,12 @@ impl Shared {
         Lsn(self.truncated.load(Ordering::Acquire))
     }
 
-    /// Says no once the log has failed.
+    /// Fails once the log has failed.
     fn check_alive(&self) -> Result<(), LogError> {
         self.failed.get().map_or(Ok(()), |error| Err(error.clone()))
     }
 
-    /// Says no once the log has failed or is closed.
+    /// Fails once the log has failed or is closed.
     fn check_open(&self) -> Result<(), LogError> {
         self.check_alive()?;
         if self.is_stopping() {
@@ -172,7 +174,7 @@ impl Shared {
         Ok(())
     }
 
-    /// Ends the log's usefulness; the first reason counts.
+    /// Marks the log as failed for good; the first reason counts.
     fn fail(&self, place: &std::path::Path, reason: impl std::fmt::Display) -> LogError {
         let place = place.display().to_string();
         self.fail_with(LogError::Failed { place, reason: reason.to_string() })
@@ -185,7 +187,7 @@ impl Shared {
         error.clone()
     }
 
-    /// What room the page store has left.
+    /// The room that the page store has left.
     fn page_room(&self) -> Room {
         let told = self.page_room.load(Ordering::Relaxed);
         [Room::Plenty, Room::Low]
@@ -214,12 +216,12 @@ pub struct LocalLog {
 }
 
 impl LocalLog {
-    /// Opens the log of a directory, makes an empty one if it is new, and starts the log's background tasks.
-    /// What lies behind the last whole group of the log is cut off. Blocks for I/O.
+    /// Opens the log of a directory, or makes an empty one if it is new, and starts the log's
+    /// background tasks. Cuts off everything after the last whole group of the log. Blocks for I/O.
     ///
     /// # Errors
-    /// [`OpenError::Io`], or [`LogError::Damaged`] if what is missing at the end, or in the middle, was durable
-    /// once: nothing is ever skipped.
+    /// [`OpenError::Io`], or [`LogError::Damaged`] if log that was once durable is missing at the
+    /// end or in the middle: nothing is ever skipped.
     pub fn open(
         directory: &Arc<LocalDirectory>,
         options: LogOptions,
@@ -238,13 +240,13 @@ impl LocalLog {
         self.tasks.lock().push(task);
     }
 
-    /// The end of what was appended. Right after opening: the end of the log.
+    /// The end of the appended log. Right after opening: the end of the log.
     #[must_use]
     pub fn end_lsn(&self) -> Lsn {
         self.shared.tail.lock().written
     }
 
-    /// The end of what is durable, as both [`LogStore`] and [`PageLog`] tell it. Does not block.
+    /// The end of the durable log, as both [`LogStore`] and [`PageLog`] report it. Does not block.
     #[must_use]
     pub fn durable_lsn(&self) -> Lsn {
         self.shared.durable()
@@ -256,7 +258,7 @@ impl LocalLog {
         self.shared.leases.list()
     }
 
-    /// What the log takes in memory. Does not block.
+    /// The log's memory. Does not block.
     #[must_use]
     pub fn memory(&self) -> LogMemory {
         let begun = self.shared.segments.lock().begun();
@@ -268,8 +270,8 @@ impl LocalLog {
         }
     }
 
-    /// Stops the background tasks, waits for them, and lets go of the listener, which often owns the log in turn.
-    /// Reads still work; a writer fails.
+    /// Stops the background tasks, waits for them, and releases the listener, which often owns the
+    /// log in turn. Reads still work; a writer fails.
     pub fn close(&self) {
         self.shared.stopping.store(true, Ordering::Release);
         self.shared.wake_everybody();
@@ -282,7 +284,7 @@ impl LocalLog {
 }
 
 impl Drop for LocalLog {
-    /// Ends the tasks, so that nobody works in the directory when its lock is let go.
+    /// Ends the tasks, so that none works in the directory after its lock is released.
     fn drop(&mut self) {
         self.close();
     }

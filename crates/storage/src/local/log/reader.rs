@@ -1,7 +1,8 @@
 //! Reading: from positions to bytes, each block verified.
 //!
-//! Blocks before the published tail's partly filled block are full and are never written again, so a read of
-//! them needs no latch. The partly filled block may be in the middle of a write; its bytes come from memory.
+//! Blocks before the published tail's partly filled block are full and are never written again, so
+//! reading them needs no latch. The partly filled block may be being written; its bytes come from
+//! memory.
 
 use std::sync::Arc;
 
@@ -14,7 +15,7 @@ use super::Shared;
 use super::block::{self, BLOCK_BYTES, BLOCK_DATA_BYTES};
 use super::segment::Segment;
 
-/// The most that is read from a file at once: 1 MiB of log.
+/// The most log read from a file at once: 1 MiB.
 const READ_BLOCKS: usize = 2148;
 
 /// Reads the full blocks of `segment` that hold `from..to` and appends these bytes to `into`.
@@ -64,7 +65,7 @@ fn open_full(bytes: &[u8], lsn: Lsn) -> Result<&[u8], &'static str> {
 /// The length of the whole groups at the start of `bytes`.
 ///
 /// # Errors
-/// Where in `bytes` a group has a bad header, and what is wrong with it.
+/// The offset in `bytes` of a group with a bad header, and what is wrong with it.
 pub(super) fn whole_groups(bytes: &[u8]) -> Result<usize, (usize, GroupDamage)> {
     let mut position = 0;
     while position < bytes.len() {
@@ -90,7 +91,7 @@ impl Shared {
     ) -> Result<(), LogError> {
         let (partial_start, partial) = {
             let tail = self.tail.lock();
-            // Reads of older log, which are most, need no copy.
+            // Reads of older log need no copy, and most reads are of older log.
             let partial = if to > tail.partial_start() { tail.partial.clone() } else { Vec::new() };
             (tail.partial_start(), partial)
         };
@@ -127,7 +128,7 @@ impl Shared {
         Ok(from.advance(read? as u64))
     }
 
-    /// Appends at least the groups that are asked for to `into`; returns the length that counts.
+    /// Appends at least the requested groups to `into`; returns the length that counts.
     fn read_some_groups(
         &self,
         from: Lsn,
@@ -141,7 +142,7 @@ impl Shared {
         if read > 0 || from == durable {
             return Ok(read);
         }
-        // Not even the first group fits into the limit: then it alone is given.
+        // Not even the first group fits into the limit: then it alone is returned.
         into.truncate(start);
         let to = from.advance(MAX_GROUP_BYTES as u64).min(durable);
         self.read_whole_groups(from, to, start, into)?;
@@ -162,7 +163,7 @@ impl Shared {
             .map_err(|(at, damage)| self.damaged_group(from.advance(at as u64), &damage))
     }
 
-    /// The error for bytes at `lsn` that are not a group although their blocks are good.
+    /// The error for bytes at `lsn` that are not a group although their blocks are valid.
     pub(super) fn damaged_group(&self, lsn: Lsn, damage: &GroupDamage) -> LogError {
         match self.find_segment(lsn) {
             Ok(segment) => segment.damaged(lsn, format!("at log position {lsn}: {damage}")),
@@ -181,7 +182,7 @@ impl Shared {
         LogError::OutOfRange { position, from: self.truncated(), to: self.durable() }
     }
 
-    /// A file that was released during the read may have been used again: that is no damage.
+    /// A file that was released during the read may have been reused: that is no damage.
     pub(super) fn instead_if_released(&self, from: Lsn, error: LogError) -> LogError {
         if from < self.truncated() { self.out_of_range(from) } else { error }
     }

@@ -1,7 +1,8 @@
-//! Opening: which files there are, where the log ends, and whether something is missing.
+//! Opening: which files there are, where the log ends, and whether anything is missing.
 //!
-//! The end of the log is the end of the last whole group before the first block that is not valid: whose
-//! checksum or position does not fit, or whose incarnation is smaller than that of the block before it.
+//! The end of the log is the end of the last whole group before the first invalid block. A block is
+//! invalid if its checksum or position is wrong, or if its incarnation is lower than the previous
+//! block's.
 //!
 //! ```text
 //!   incarnation   4     4     4     5      5       4      ─
@@ -10,10 +11,10 @@
 //!                                            └ partly filled: the blocks end here
 //! ```
 //!
-//! What lies behind that place was never acknowledged, unless a later block of the same or a higher
-//! incarnation says that the log was durable beyond it (D5). Then the file was damaged after it was written, and
-//! opening refuses. The one loss that cannot be told from a torn tail is that of the very last synced
-//! blocks with nothing written after them.
+//! Everything after that place was never acknowledged, unless a later block of the same or a higher
+//! incarnation says that the log was durable beyond it (D5). In that case the file was damaged
+//! after it was written, and opening refuses. One loss looks the same as a torn tail: the very last
+//! synced blocks, if nothing was written after them.
 
 use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
@@ -40,7 +41,7 @@ use crate::local::directory::{At, LocalDirectory, OpenError};
 
 const PIECE_BLOCKS: usize = 2048;
 const INDEX_PIECE_BYTES: u64 = 1 << 20;
-/// How many blocks of the segments behind the log's end are searched for signs of more log.
+/// How many blocks of the segments after the log's end are searched for signs of more log.
 const SEARCHED_BLOCKS_OF_LATER_SEGMENTS: u32 = 2048;
 
 /// The files in the log's directory.
@@ -58,7 +59,7 @@ pub(super) fn open(
     let disk = directory.environment().disk.as_ref();
     let folder = directory.path().join("log");
     disk.create_directory(&folder).at(&folder)?;
-    // A process that was killed may have left names that are in the kernel's memory only.
+    // A killed process may have left names that are only in the kernel's memory.
     disk.sync_directory(&folder).at(&folder)?;
     let mut files = list_files(disk, &folder)?;
     if !directory.is_log_created() {
@@ -118,7 +119,7 @@ pub(super) fn open(
 }
 
 impl Shared {
-    /// Completes the index: takes over the footers, and reads the log of segments that have none.
+    /// Completes the index: loads the footers, and reads the log of segments that have none.
     fn index_kept(&self) -> Result<(), LogError> {
         let mut position = self.truncated();
         let segments = self.segments.lock().begun();
@@ -151,7 +152,7 @@ impl Shared {
     }
 }
 
-/// Sorts the names, and removes files that were being made when the process ended.
+/// Sorts the names, and removes files that were unfinished when the process ended.
 fn list_files(disk: &dyn Disk, folder: &Path) -> Result<Files, OpenError> {
     let mut files = Files { segments: Vec::new(), spares: Vec::new(), next_spare: 0 };
     for path in disk.list(folder).at(folder)? {
@@ -169,7 +170,7 @@ fn list_files(disk: &dyn Disk, folder: &Path) -> Result<Files, OpenError> {
     Ok(files)
 }
 
-/// Makes the first segment. What is there already comes from an earlier try that did not get to its end.
+/// Makes the first segment. Existing files come from an earlier attempt that did not finish.
 fn create_first(
     directory: &LocalDirectory,
     options: &LogOptions,
@@ -197,7 +198,7 @@ fn create_first(
     disk.sync_directory(directory.path()).at(directory.path())
 }
 
-/// Opens all segments and checks that they are the ones of this log, without a gap.
+/// Opens all segments and checks that they belong to this log and have no gap.
 fn open_segments(
     directory: &LocalDirectory,
     options: &LogOptions,
@@ -280,11 +281,11 @@ fn missing(folder: &Path, first: Lsn) -> LogError {
 struct Scan {
     valid_end: Lsn,
     incarnation: u32,
-    /// The most that a block says was durable.
+    /// The highest position that a block names as durable.
     durable: Lsn,
     /// Where the first group begins.
     first_group: Lsn,
-    /// Where the last group that was begun begins, and where it ends.
+    /// Where the last group that was begun starts, and where it ends.
     last_group: (Lsn, Lsn),
     is_synchronised: bool,
 }
@@ -292,7 +293,7 @@ struct Scan {
 impl Scan {
     /// Before the first block of the oldest segment.
     fn new(first: Lsn) -> Scan {
-        // The stream's very first segment begins with a group; any other may begin within one.
+        // The stream's very first segment begins with a group; any other may begin inside one.
         let is_synchronised = first == Lsn::FIRST;
         Scan {
             valid_end: first,
@@ -310,7 +311,7 @@ impl Scan {
         if end <= self.valid_end { end } else { start }
     }
 
-    /// Whether the block goes on where the log has come to.
+    /// Whether the block continues the log where it has ended so far.
     fn is_next(&self, block: &Block<'_>) -> bool {
         block.header.lsn == self.valid_end && block.header.incarnation >= self.incarnation
     }
@@ -344,7 +345,7 @@ impl Scan {
     }
 }
 
-/// The length that the group header at the start of `bytes` tells; the group may go on behind them.
+/// The length in the group header at the start of `bytes`; the group may continue after them.
 fn group_length(bytes: &[u8]) -> Result<u64, GroupDamage> {
     match Group::parse(bytes) {
         Ok(group) => Ok(group.length_bytes()),
@@ -356,7 +357,8 @@ fn group_length(bytes: &[u8]) -> Result<u64, GroupDamage> {
     }
 }
 
-/// Visits blocks `from..to` of a segment until `visit` says false: number of the block and its bytes.
+/// Calls `visit` with the number and bytes of blocks `from..to` of a segment until it returns
+/// false.
 fn for_each_block(
     segment: &Segment,
     from: u32,
@@ -401,7 +403,8 @@ fn find_first_group(segments: &[Arc<Segment>]) -> Result<Option<Lsn>, OpenError>
     Ok(None)
 }
 
-/// Where to begin: behind the newest segment that has its footer, because all before that is durable.
+/// Where to begin: after the newest segment that has its footer, because everything before it is
+/// durable.
 fn find_start(segments: &[Arc<Segment>]) -> Result<(usize, Scan), OpenError> {
     let footer = |segment: &Arc<Segment>| match &*segment.index.lock() {
         SegmentIndex::Footer(head) => Some(*head),
@@ -447,7 +450,7 @@ fn find_end(segments: &[Arc<Segment>]) -> Result<Scan, OpenError> {
     Err(missing(last.path.parent().unwrap_or(Path::new("")), last.end()).into())
 }
 
-/// Refuses a log that was cut or damaged at `scan.valid_end`, which lies in the first of `segments`.
+/// Refuses a log that was cut or damaged at `scan.valid_end`, which is in the first of `segments`.
 fn refuse_if_more_was_durable(segments: &[Arc<Segment>], scan: &Scan) -> Result<(), OpenError> {
     let broken = &segments[0];
     let at = scan.valid_end;
@@ -482,9 +485,9 @@ fn refuse_if_more_was_durable(segments: &[Arc<Segment>], scan: &Scan) -> Result<
     Ok(())
 }
 
-/// Makes what was found durable. It may be in the kernel's memory only, left there by a process that was killed,
-/// or that ended because a sync failed: then the kernel takes it for written, and only a new write of
-/// the same bytes makes it write them.
+/// Makes the recovered log durable. It may be only in the kernel's memory, left there by a process
+/// that was killed or that ended because a sync failed. In that case the kernel considers it
+/// written, and only writing the same bytes again makes it write them.
 fn make_durable(segments: &[Arc<Segment>], scan: &Scan) -> Result<(), OpenError> {
     for segment in segments.iter().filter(|segment| segment.first <= scan.valid_end) {
         let from = scan.durable.max(segment.first);
@@ -503,7 +506,7 @@ fn make_durable(segments: &[Arc<Segment>], scan: &Scan) -> Result<(), OpenError>
     Ok(())
 }
 
-/// Makes what was found durable, and cuts off the rest by the new incarnation (D4).
+/// Makes the recovered log durable, and cuts off the rest with the new incarnation (D4).
 fn settle(segments: &[Arc<Segment>], scan: &Scan, incarnation: u32) -> Result<Writer, OpenError> {
     make_durable(segments, scan)?;
     let end = scan.end();

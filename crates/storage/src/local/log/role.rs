@@ -1,6 +1,7 @@
-//! The writer's role: the right to take groups from the source, to write them and to make them durable.
-//! One task has it at a time. A committer that finds it free takes it and does the work itself, so a
-//! lone commit is handed to no other thread; a committer that finds it taken waits.
+//! The writer's role: the right to take groups from the source, to write them and to make them
+//! durable. One task has it at a time. A committer that finds the role free takes it and does the
+//! work itself, so a lone commit is not handed to another thread. A committer that finds it taken
+//! waits.
 //!
 //! ```text
 //!   free ──try_take──► held ──begin_round(end)──► writing [durable, taken) ──end_round──► held ──drop──► free
@@ -11,34 +12,35 @@
 //!   ──────────┴─ this round ────┴─ the next round ────┴──►      between rounds durable = taken
 //! ```
 //!
-//! Work goes in *rounds*. A round is known by where it begins, and each has an event for those who wait
-//! for its end. While a round runs, others append; the next round covers them all. That is group commit, and
-//! it needs no timer: the slower the disk, the larger the groups.
+//! Work is done in *rounds*. A round is identified by where it begins, and each has an event for
+//! the threads that wait for its end. While a round runs, others append; the next round covers them
+//! all. That is group commit, and it needs no timer: the slower the disk, the larger the groups.
 //!
-//! *Gathering.* A thread that commits at short intervals is back soon after its round has ended, so the
-//! next round waits for it: a committer does not take the role while others are expected, and the last
-//! one to arrive takes it. Nobody is woken for that: to wake a thread on another core takes as long as
-//! several commits. The first to arrive is the *deputy*: it waits with a limit, and leads when that has
-//! passed.
+//! *Gathering.* A thread that commits at short intervals is back soon after its round has ended, so
+//! the next round waits for it: a committer does not take the role while others are expected, and
+//! the last one to arrive takes it. This wakes no thread, because waking a thread on another core
+//! takes as long as several commits. The first to arrive is the *deputy*: it waits with a limit,
+//! and leads when the limit has passed.
 //!
 //! ```text
 //!   round ends ──► A arrives (deputy) ··· B arrives ··· C arrives, the last: leads for A, B and C
 //!                  └─────── patience ───────┴──► A leads for A and B, if C does not come
 //! ```
 //!
-//! Why no wake-up is lost. A waiter reads `durable` and `taken`, which tell in which round its group is,
-//! listens on that round's event, and then looks once more: unless the round is *led*, the log has not
-//! failed and neither position has moved, it begins again. So, when it began to listen, its round had
-//! not ended. Three cases remain:
+//! Why no wake-up is lost. A waiter reads `durable` and `taken`, which tell it the round of its
+//! group. It listens on that round's event, and then looks once more: unless the round is *led*,
+//! the log has not failed and neither position has moved, it starts over. So its round had not
+//! ended when it began to listen. Three cases remain:
 //!
 //! * Its group is in the running round. The end of that round wakes it.
-//! * Its group is in the next round, and the role is held. Either a holder begins that round, and its end
-//!   wakes everybody who waits for it; or the holder gives the role back before, and wakes one waiter,
-//!   which tries to take the role. That waiter finds the role free and takes it, or finds another holder
-//!   with the same duty, or gathers.
-//! * Its group is in the next round, which is being gathered. Then the round has a deputy, which wakes
-//!   when its limit has passed, and whose own group is not in an earlier round: until the round begins,
-//!   the deputy leads it or becomes its deputy again. A deputy of another round does not count.
+//! * Its group is in the next round, and the role is held. Either a holder begins that round, and
+//!   the round's end wakes all its waiters; or the holder returns the role first, and wakes one
+//!   waiter, which tries to take the role. That waiter finds the role free and takes it, or finds
+//!   another holder with the same duty, or gathers.
+//! * Its group is in the next round, which is being gathered. Then the round has a deputy, which
+//!   wakes when its limit has passed, and whose own group is not in an earlier round: until the
+//!   round begins, the deputy leads it or becomes its deputy again. A deputy of another round does
+//!   not count.
 
 use std::sync::OnceLock;
 use std::time::Duration;
@@ -49,28 +51,29 @@ use firn_base::Lsn;
 
 use crate::sync::{AtomicBool, AtomicU64, Event, Ordering};
 
-/// Rounds that share an event merely wake each other's waiters for nothing.
+/// Rounds that share an event only wake each other's waiters needlessly.
 const EVENTS: u64 = 16;
 
 /// No round begins here.
 const NO_ROUND: u64 = u64::MAX;
 
-/// See the module's page.
+/// See the module documentation.
 pub(super) struct WriterRole {
     held: CachePadded<AtomicBool>,
     durable: AtomicU64,
     taken: AtomicU64,
     round_events: [CachePadded<Event>; EVENTS as usize],
-    /// How many commits were waited for so far.
+    /// How many commits have been waited for so far.
     arrivals: CachePadded<AtomicU64>,
-    /// That number when the last round began, and how much more it was than a round before: what the round covers.
+    /// `arrivals` when the last round began, and its growth since the round before: the commits
+    /// that the round covers.
     arrivals_at_begin: AtomicU64,
     covered: AtomicU64,
-    /// That number once all committers that the last round woke are back.
+    /// `arrivals` once all committers that the last round woke are back.
     arrivals_expected: AtomicU64,
     /// The round that has a deputy.
     deputy_of: AtomicU64,
-    /// Why nothing more will be durable. Set by the role's holder.
+    /// Why nothing more will be durable. Set by the holder of the role.
     failure: OnceLock<LogError>,
 }
 
@@ -91,7 +94,7 @@ impl WriterRole {
         }
     }
 
-    /// The end of what is durable. Does not block.
+    /// The end of the durable log. Does not block.
     pub(super) fn durable(&self) -> Lsn {
         Lsn(self.durable.load(Ordering::SeqCst))
     }
@@ -100,7 +103,7 @@ impl WriterRole {
         Lsn(self.taken.load(Ordering::SeqCst))
     }
 
-    /// Why nothing more will be durable, if that is so.
+    /// Why nothing more will be durable, if it has failed.
     pub(super) fn failure(&self) -> Option<&LogError> {
         self.failure.get()
     }
@@ -115,13 +118,13 @@ impl WriterRole {
             return None;
         }
         let held = HeldRole { role: self, untold: None };
-        // Said by an earlier holder; if so, this one tells those who came since.
+        // Set by an earlier holder; if so, this one tells the threads that came since.
         self.failure.get().is_none().then_some(held)
     }
 
-    /// Blocks until everything up to `lsn` is durable or nothing more will be. Meanwhile `lead` is called
-    /// with the role whenever it is free, once all committers that the last round woke are back, or
-    /// `patience` has passed.
+    /// Blocks until everything up to `lsn` is durable or nothing more will be. Meanwhile calls
+    /// `lead` with the role whenever the role is free and either all committers that the last round
+    /// woke are back or `patience` has passed.
     pub(super) fn wait_durable<'a>(
         &'a self,
         lsn: Lsn,
@@ -151,8 +154,8 @@ impl WriterRole {
         self.arrivals.load(Ordering::SeqCst) < expected
     }
 
-    /// Waits for the round that the last committer to arrive will lead. The first to wait so is the
-    /// deputy: false if its `patience` has passed, and it must lead.
+    /// Waits for the round that the last committer to arrive will lead. The first to wait here is
+    /// the deputy: false if its `patience` has passed, and it must lead.
     fn wait_for_others(&self, lsn: Lsn, patience: Duration) -> bool {
         let round = self.taken();
         if lsn <= round {
@@ -171,7 +174,7 @@ impl WriterRole {
             return true;
         }
         let is_in_time = self.wait_for_round(lsn, Some(patience), |_| is_gathering());
-        // Somebody else may be the deputy of a later round by now.
+        // Another thread may be the deputy of a later round by now.
         let _ = replace(round.0, NO_ROUND);
         is_in_time
     }
@@ -180,8 +183,8 @@ impl WriterRole {
         self.held.load(Ordering::SeqCst)
     }
 
-    /// Blocks until the round that covers `lsn` is over, or `patience` has passed: false then. Does not
-    /// block unless `is_led` holds, which gets the position where the next round begins.
+    /// Blocks until the round that covers `lsn` is over, or `patience` has passed (false). Does not
+    /// block unless `is_led`, called with the position where the next round begins, returns true.
     fn wait_for_round(
         &self,
         lsn: Lsn,
@@ -200,15 +203,15 @@ impl WriterRole {
     }
 }
 
-/// The role in the hands of its holder. Dropping it gives it back and passes it on.
+/// The role, in the hands of its holder. Dropping it returns the role and passes it on.
 pub(super) struct HeldRole<'a> {
     role: &'a WriterRole,
-    /// The round that has ended and whose waiters do not know yet.
+    /// The round that has ended but whose waiters do not know yet.
     untold: Option<Lsn>,
 }
 
 impl HeldRole<'_> {
-    /// Says that the next round covers everything up to `end`, which is now in the holder's hands.
+    /// Declares that the next round covers everything up to `end`, which the holder has taken.
     pub(super) fn begin_round(&mut self, end: Lsn) {
         assert!(!self.is_writing() && end > self.role.taken(), "a round follows the one before");
         let arrivals = self.role.arrivals.load(Ordering::SeqCst);
@@ -217,8 +220,9 @@ impl HeldRole<'_> {
         self.role.taken.store(end.0, Ordering::SeqCst);
     }
 
-    /// Says that what the round covers is durable. Its waiters are woken by [`HeldRole::tell_covered`] or
-    /// by the role's return, whichever is first: not before the disk has something to do again.
+    /// Declares that everything covered by the round is durable. Its waiters are woken by
+    /// [`HeldRole::tell_covered`] or by the return of the role, whichever comes first: not before
+    /// the disk has work again.
     pub(super) fn end_round(&mut self) {
         assert!(self.is_writing(), "a round was begun");
         self.tell_covered();
@@ -229,7 +233,7 @@ impl HeldRole<'_> {
         self.role.durable.store(self.role.taken().0, Ordering::SeqCst);
     }
 
-    /// Gives the role back for the last time: nothing more will be durable.
+    /// Returns the role for the last time: nothing more will be durable.
     pub(super) fn fail(self, error: LogError) {
         self.role.failure.get_or_init(|| error);
     }
@@ -238,12 +242,12 @@ impl HeldRole<'_> {
         self.role.durable() < self.role.taken()
     }
 
-    /// Whether there is a round that has ended and whose waiters do not know yet.
+    /// Whether there is a round that has ended but whose waiters do not know yet.
     pub(super) fn has_to_tell(&self) -> bool {
         self.untold.is_some()
     }
 
-    /// Wakes those that the last round that has ended covers.
+    /// Wakes the waiters of the last round that has ended.
     pub(super) fn tell_covered(&mut self) {
         if let Some(round) = self.untold.take() {
             self.role.event_of(round).notify_all();
@@ -254,7 +258,7 @@ impl HeldRole<'_> {
 impl Drop for HeldRole<'_> {
     fn drop(&mut self) {
         if self.is_writing() {
-            // What was taken is nowhere else.
+            // The groups that were taken exist nowhere else.
             self.role.failure.get_or_init(|| LogError::Failed {
                 place: "this node".to_owned(),
                 reason: "the task that wrote the log has died".to_owned(),

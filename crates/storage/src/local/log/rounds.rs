@@ -1,5 +1,5 @@
-//! Rounds: log is taken from its source, written and synced by the holder of the
-//! [writer's role](super::role).
+//! Rounds: the holder of the [writer's role](super::role) takes log from its source, writes it and
+//! syncs it.
 //!
 //! ```text
 //!   what is wanted                   who leads the rounds
@@ -10,18 +10,18 @@
 //!
 //! Rules, cited by number:
 //!
-//! 1. Only the role's holder takes from the source, appends to the files and moves `durable`. The role is
-//!    no latch: it is held across writes and syncs, nobody spins for it, and a thread that waits for it
-//!    waits on an event, with nothing latched.
-//! 2. After a failed sync, or when a holder dies with groups in its hands, nothing is written any more and
-//!    nothing is acknowledged any more. A writer of a newer epoch ends this one in the same way.
-//! 3. Committers whose groups are durable are woken when the role has been given back, or when the next
-//!    round has been written and its sync is about to begin, so that the disk does not wait for them. One
-//!    that waits for the next round is woken with the role's return. A holder works until its own group is
-//!    durable, not longer. A new round waits for the committers that the previous round woke, but for at
-//!    most two syncs.
-//! 4. The source is told by the task `log-writer`, while the disk is at work on its next round if there is
-//!    one; never by a committer that has, or had, the role.
+//! 1. Only the role's holder takes from the source, appends to the files and moves `durable`. The
+//!    role is not a latch: it is held across writes and syncs, no thread spins for it, and a thread
+//!    waits for it on an event, with nothing latched.
+//! 2. After a failed sync, or when a holder dies with groups in its hands, nothing more is written
+//!    and nothing more is acknowledged. A writer of a newer epoch ends this one in the same way.
+//! 3. Committers whose groups are durable are woken when the role was returned, or when the next
+//!    round was written and its sync is about to begin, so that the disk does not wait for them.
+//!    One waiter of the next round is woken when the role is returned. A holder works until its own
+//!    group is durable, not longer. A new round waits for the committers that the previous round
+//!    woke, but for at most two syncs.
+//! 4. The task `log-writer` informs the source, if possible while the disk works on the next round;
+//!    a committer that has, or had, the role never does.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -40,32 +40,32 @@ use super::role::{HeldRole, WriterRole};
 /// The most that a round takes.
 const ROUND_BYTES: usize = 4 << 20;
 /// Committers wait for those that the last round woke, for at most this many syncs. With a round of
-/// their own they would wait for two syncs, each sync would serve half of the committers, and what it
-/// takes of the processors would be lost to those that are on their way. They sleep meanwhile: the
-/// others need their processor.
+/// their own they would wait for two syncs, each sync would serve half of the committers, and its
+/// processor time would be lost to those on their way. They sleep meanwhile: the others need their
+/// processor.
 const GATHERING_SYNCS: u32 = 2;
-/// A wait up to this is not worth going to sleep for: nobody is waited for then.
+/// A wait up to this length is not worth sleeping for: the round then does not wait.
 const SHORT_WAIT: Duration = Duration::from_micros(20);
-/// How much one sync counts in the average of what syncs take: a single slow one must not slow the
-/// next ones down.
+/// The weight of one sync in the average duration of syncs: one slow sync must not slow the next
+/// ones down.
 const SYNC_WEIGHT: u64 = 8;
 /// How long the holder waits before it tries again to find room.
 const ROOM_RETRY: Duration = Duration::from_millis(50);
 
-/// The files that rounds go to.
+/// The files to which rounds are written.
 pub(super) trait RoundFiles: Send + Sync {
-    /// Writes whole groups that begin at `start`, the end of what was written before. Blocks for the
+    /// Writes whole groups that begin at `start`, the end of the previous write. Blocks for the
     /// write.
     ///
     /// # Errors
     /// [`LogError::NoRoom`] (nothing was taken), [`LogError::Fenced`] or [`LogError::Failed`].
     fn append(&self, epoch: LogEpoch, start: Lsn, groups: &[u8]) -> Result<(), LogError>;
 
-    /// Says that a sync follows soon and that its caller has something else to do first: the disk may
-    /// begin. Does not wait for it.
+    /// Announces that a sync follows soon and that its caller has other work first: the disk may
+    /// begin. Does not wait.
     fn begin_sync(&self);
 
-    /// Makes durable all that was appended and returns the end of it. Blocks for the sync.
+    /// Makes all appended log durable and returns its end. Blocks for the sync.
     ///
     /// # Errors
     /// [`LogError::Failed`]; the stream is then unusable.
@@ -75,25 +75,25 @@ pub(super) trait RoundFiles: Send + Sync {
     fn room(&self) -> Room;
 }
 
-/// What the committers and the task `log-writer` share.
+/// The state that the committers and the task `log-writer` share.
 struct Rounds {
     files: Arc<dyn RoundFiles>,
     source: Arc<dyn LogSource>,
     epoch: LogEpoch,
     role: WriterRole,
-    /// What is being written; with the role's holder.
+    /// The log being written; belongs to the role's holder.
     batch: Mutex<Vec<u8>>,
     /// The task `log-writer` waits here.
     work: Event,
-    /// What the task has to make durable, and to tell.
+    /// How far the task has to make log durable, and inform the source.
     wanted: AtomicU64,
-    /// What the source was told.
+    /// The position that the source was told.
     told: AtomicU64,
     stopping: AtomicBool,
-    /// The writer was dropped: what was not taken is lost.
+    /// The writer was dropped: log that was not taken is lost.
     abandoned: AtomicBool,
     clock: Arc<dyn Clock>,
-    /// How long syncs took lately.
+    /// Average duration of recent syncs.
     sync_ns: AtomicU64,
     idle_flush: Duration,
 }
@@ -105,8 +105,8 @@ pub(super) struct RoundWriter {
 }
 
 impl RoundWriter {
-    /// Starts the task. The first round begins at `end`; log that nobody waits for is written when it
-    /// has lain for `idle_flush`.
+    /// Starts the task. The first round begins at `end`. Log that no thread waits for is written
+    /// after `idle_flush`.
     pub(super) fn start(
         environment: &Environment,
         files: Arc<dyn RoundFiles>,
@@ -172,8 +172,8 @@ impl LogWriter for RoundWriter {
 }
 
 impl Drop for RoundWriter {
-    /// Does not wait for the task, which may be the one that drops the writer: a listener that it tells
-    /// may own the engine.
+    /// Does not wait for the task, which may itself drop the writer: a listener that it calls may
+    /// own the engine.
     fn drop(&mut self) {
         self.rounds.abandoned.store(true, Ordering::SeqCst);
         self.rounds.work.notify_all();
@@ -181,7 +181,7 @@ impl Drop for RoundWriter {
 }
 
 impl Rounds {
-    /// Works for a committer until what it waits for is durable, and passes the role on.
+    /// Works for a committer until its group is durable, and passes the role on.
     fn lead(&self, mut role: HeldRole<'_>, lsn: Lsn) {
         while self.role.durable() < lsn {
             match self.write_round(&mut role, |role| role.tell_covered()) {
@@ -192,7 +192,7 @@ impl Rounds {
             }
         }
         drop(role);
-        // After the role was given back: the task may have found it taken.
+        // After the role was returned: the task may have found it taken.
         if self.has_to_tell_source() {
             self.work.notify_all();
         }
@@ -204,7 +204,7 @@ impl Rounds {
         if patience > SHORT_WAIT { patience } else { Duration::ZERO }
     }
 
-    /// Whether something was submitted that the source does not know to be durable.
+    /// Whether the source has not heard yet that all submitted log is durable.
     fn has_to_tell_source(&self) -> bool {
         self.wanted.load(Ordering::SeqCst) > self.told.load(Ordering::SeqCst)
             || self.stopping.load(Ordering::SeqCst)
@@ -239,14 +239,14 @@ impl Rounds {
             let turn = role.map(|role| self.task_turn(role));
             has_lain_idle = match turn {
                 Some(Turn::Again) => false,
-                // The role's holder notifies when it gives the role back and there is work for this task.
+                // The role's holder notifies when it returns the role and this task has work.
                 Some(Turn::Idle) | None => !self.work.wait(ticket, Some(self.idle_flush)),
             };
         }
     }
 
-    /// The task's rounds, as many as are wanted without a pause. The source is told of one while the
-    /// disk is at work on the next one.
+    /// The task's rounds, as many as are wanted without a pause. The source is told of one while
+    /// the disk works on the next one.
     fn task_turn(&self, mut role: HeldRole<'_>) -> Turn {
         loop {
             let is_stopping = self.stopping.load(Ordering::SeqCst);
@@ -275,12 +275,12 @@ impl Rounds {
         if !self.is_task_wanted() {
             return Turn::Idle;
         }
-        // A group that is waited for is being copied at this moment.
+        // A group that a thread waits for is being copied at this moment.
         firn_base::task::yield_now();
         Turn::Again
     }
 
-    /// Writes and syncs what the source has. If there is somebody to tell of the round before, `tell` is
+    /// Writes and syncs the source's log. If the previous round has to be reported, `tell` is
     /// called once the disk has begun. Blocks for I/O.
     fn write_round(
         &self,
@@ -320,7 +320,8 @@ impl Rounds {
         Ok(())
     }
 
-    /// Writes, and then calls `tell`, while the disk begins; before, if it is full and this may take long.
+    /// Writes, and then calls `tell` while the disk begins. If the disk is full and this may take
+    /// long, calls `tell` first.
     fn write(
         &self,
         start: Lsn,

@@ -15,9 +15,9 @@
 //!                                         508  u32  crc32c of bytes 0..508
 //! ```
 //!
-//! A segment gets its name only after header and blocks are durable, so a named file with a bad header was
-//! damaged later. The header is one sector; it is rewritten once, when the segments before it are released,
-//! so that the watermarks in them are not lost.
+//! A segment gets its name only after header and blocks are durable, so a named file with a bad
+//! header was damaged later. The header is one sector. It is rewritten once, when the segments
+//! before it are released, so that their watermarks are not lost.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -35,9 +35,9 @@ use crate::local::directory::DatabaseId;
 
 /// Where the blocks begin in a segment file.
 pub(super) const PAYLOAD_OFFSET: u64 = 4096;
-/// Bytes of the header that mean something.
+/// Bytes of the header that are used.
 pub(super) const HEADER_BYTES: usize = 512;
-/// The number of blocks is a multiple of this, so that the payload ends where a page of memory does.
+/// The number of blocks is a multiple of this, so the payload ends at a page boundary of memory.
 const BLOCKS_PER_MEMORY_PAGE: u64 = 8;
 /// The layout that this code writes.
 const SEGMENT_VERSION: u16 = 1;
@@ -46,10 +46,10 @@ const MAX_BLOCKS: u64 = 1 << 25;
 const MAGIC: &[u8; 8] = b"FIRNLOG\0";
 const SUFFIX: &str = ".log";
 
-/// What a segment says of itself.
+/// The header of a segment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct SegmentHeader {
-    /// The stream that the segment is a part of.
+    /// The stream that the segment belongs to.
     pub(super) stream: LogStreamId,
     /// Whose stream.
     pub(super) database: DatabaseId,
@@ -59,7 +59,7 @@ pub(super) struct SegmentHeader {
     pub(super) first: Lsn,
     /// The opening of the log that made the file.
     pub(super) incarnation: u32,
-    /// The highest that were known.
+    /// The highest known watermarks.
     pub(super) watermarks: Watermarks,
 }
 
@@ -81,7 +81,7 @@ impl SegmentHeader {
         bytes
     }
 
-    /// The header in these bytes.
+    /// Decodes and checks the header in these bytes.
     ///
     /// # Errors
     /// What is wrong with it.
@@ -138,7 +138,7 @@ pub(super) fn file_name(first: Lsn) -> String {
     format!("{:016x}{SUFFIX}", first.0)
 }
 
-/// The first LSN that a segment's name tells; `None` if it is not a segment's name.
+/// The first LSN in a segment's file name; `None` if it is not one.
 pub(super) fn parse_file_name(path: &Path) -> Option<Lsn> {
     let name = path.file_name()?.to_str()?;
     let first = u64::from_str_radix(name.strip_suffix(SUFFIX)?, 16).ok()?;
@@ -151,25 +151,25 @@ pub(super) struct Segment {
     pub(super) first: Lsn,
     /// Blocks of payload.
     pub(super) blocks: u32,
-    /// Where it is, as long as it has not been released.
+    /// The file's path, until it is released.
     pub(super) path: PathBuf,
     /// The file.
     pub(super) file: Arc<dyn File>,
-    /// Which pages the groups change that begin here.
+    /// The index from pages to the groups that begin here.
     pub(super) index: Mutex<SegmentIndex>,
 }
 
 /// Where the index of a segment is.
 #[derive(Clone)]
 pub(super) enum SegmentIndex {
-    /// Not (only) in the file.
+    /// In memory, and possibly also in the file.
     Memory(Arc<PageIndex>),
     /// In the file's footer, which has this head.
     Footer(FooterHead),
 }
 
 impl SegmentIndex {
-    /// Where the first group begins that begins in the segment.
+    /// Where the first group that begins in the segment begins.
     pub(super) fn first_group(&self) -> Option<Lsn> {
         match self {
             SegmentIndex::Memory(index) => index.first_group,
@@ -177,7 +177,7 @@ impl SegmentIndex {
         }
     }
 
-    /// What it takes in memory.
+    /// Bytes in memory.
     pub(super) fn size_bytes(&self) -> usize {
         match self {
             SegmentIndex::Memory(index) => index.size_bytes(),
@@ -185,7 +185,7 @@ impl SegmentIndex {
         }
     }
 
-    /// The highest in the segment.
+    /// The highest watermarks in the segment.
     pub(super) fn watermarks(&self) -> Watermarks {
         match self {
             SegmentIndex::Memory(index) => index.watermarks,
@@ -206,7 +206,7 @@ impl Segment {
         self.first.advance(u64::from(self.blocks) * BLOCK_DATA_BYTES as u64)
     }
 
-    /// Where in the file the block lies that holds `lsn`.
+    /// The file offset of the block that holds `lsn`.
     pub(super) fn offset_of(&self, lsn: Lsn) -> u64 {
         PAYLOAD_OFFSET + lsn.since(self.first) / BLOCK_DATA_BYTES as u64 * BLOCK_BYTES as u64
     }
@@ -221,14 +221,14 @@ impl Segment {
         self.first <= lsn && lsn < self.end()
     }
 
-    /// Reads the head of the footer; `None` if there is none that is good. Blocks for I/O.
+    /// Reads the head of the footer; `None` if there is no valid one. Blocks for I/O.
     pub(super) fn read_footer_head(&self) -> Option<FooterHead> {
         let mut bytes = [0; footer::HEAD_BYTES];
         self.file.read_at(&mut bytes, payload_end_offset(self.blocks)).ok()?;
         FooterHead::decode(&bytes, self.first).filter(|head| head.next_group >= self.end())
     }
 
-    /// Reads what a new listener is told. `None` if it is damaged. Blocks for I/O.
+    /// Reads the summary for a new listener. `None` if it is damaged. Blocks for I/O.
     pub(super) fn read_summary(&self, head: &FooterHead) -> Option<Summary> {
         Summary::decode(head, &self.read_footer(head, head.summary_bytes())?)
     }
@@ -247,7 +247,8 @@ impl Segment {
         Some(bytes)
     }
 
-    /// Writes the footer of a full segment whose groups are all indexed, if it has none yet. Blocks for I/O.
+    /// Writes the footer of a full segment whose groups are all indexed, unless it has one. Blocks
+    /// for I/O.
     pub(super) fn write_footer(&self) -> io::Result<()> {
         let incarnation = self.last_incarnation()?;
         let SegmentIndex::Memory(index) = self.index.lock().clone() else { return Ok(()) };
@@ -269,7 +270,7 @@ impl Segment {
         Ok(block.header.incarnation)
     }
 
-    /// The error for a block that holds `lsn` and that the disk does not give.
+    /// The error for a block that holds `lsn` and that the disk cannot read.
     pub(super) fn unreadable(&self, lsn: Lsn, error: &io::Error) -> LogError {
         LogError::Unreadable {
             at: place(&self.path, self.offset_of(lsn)),

@@ -7,7 +7,7 @@ use firn_base::Lsn;
 
 use super::segment::Segment;
 
-/// The segments in order, without a gap: `begun` ones with log in them, then empty ones.
+/// The segments in order, without a gap: `begun` of them have log, the rest are empty.
 #[derive(Default)]
 pub(super) struct Segments {
     all: VecDeque<Arc<Segment>>,
@@ -40,7 +40,7 @@ impl Segments {
         self.all.iter().filter(overlaps).cloned().collect()
     }
 
-    /// Takes away the segments before `kept`, which then is the oldest; they wait to be recycled.
+    /// Removes the segments before `kept`, which then is the oldest; they wait to be recycled.
     pub(super) fn release_before(&mut self, kept: Lsn) -> Vec<Arc<Segment>> {
         let count = self.all.iter().take_while(|segment| segment.first < kept).count();
         let count = count.min(self.begun.saturating_sub(1));
@@ -50,7 +50,7 @@ impl Segments {
         released
     }
 
-    /// The oldest segment that is kept.
+    /// The oldest kept segment.
     pub(super) fn oldest(&self) -> Arc<Segment> {
         self.all[0].clone()
     }
@@ -60,7 +60,7 @@ impl Segments {
         self.released.front().cloned()
     }
 
-    /// Forgets the oldest segment that waited to be recycled.
+    /// Removes the oldest segment that waited to be recycled.
     pub(super) fn drop_released(&mut self) {
         self.released.pop_front();
     }
@@ -83,7 +83,7 @@ impl Segments {
     /// Takes the next empty segment for writing.
     ///
     /// # Panics
-    /// If there is none: who appends makes sure first.
+    /// If there is none: the appender makes sure first.
     pub(super) fn begin_next(&mut self) -> Arc<Segment> {
         let next = self.all.get(self.begun).expect("room was awaited before").clone();
         self.begun += 1;

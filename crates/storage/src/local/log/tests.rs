@@ -19,7 +19,7 @@ pub(super) fn group(page: u32, length: usize) -> Vec<u8> {
     builder.finish().to_vec()
 }
 
-/// A directory in memory where there is one: these tests sync a lot, and no power is ever lost.
+/// A directory in memory if the machine has one: these tests sync a lot, and power is never lost.
 pub(super) fn place() -> tempfile::TempDir {
     tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).unwrap()
 }
@@ -43,7 +43,7 @@ pub(super) fn open_writer(
     Ok(log)
 }
 
-/// What the holder of the writer's role does, with the epoch of the last writer.
+/// The holder's part of the writer's role, with the epoch of the last writer.
 impl LocalLog {
     pub(super) fn append(&self, start: Lsn, groups: &[u8]) -> Result<(), LogError> {
         let epoch = u64::from(self.shared.incarnation.load(Ordering::Acquire));
@@ -54,7 +54,7 @@ impl LocalLog {
         self.shared.sync_written()
     }
 
-    /// What the next writer will find in its tail.
+    /// The watermarks that the next writer will find in its tail.
     pub(super) fn watermarks(&self) -> Watermarks {
         *self.shared.watermarks.lock()
     }
@@ -115,8 +115,8 @@ fn a_read_keeps_to_its_limit_but_gives_at_least_one_group() {
 
 proptest::proptest! {
     #![proptest_config(proptest::test_runner::Config::with_cases(24))]
-    /// Appends, syncs and reopens against a list of bytes. What a killed process leaves in the kernel's memory
-    /// is all there, so even what was not synced comes back.
+    /// Appends, syncs and reopens against a list of bytes. What a killed process leaves in the
+    /// kernel's memory is all there, so even unsynced log comes back.
     #[test]
     fn the_log_is_what_was_appended(
         steps in proptest::collection::vec((0usize..3000, 0u8..8), 1..60)

@@ -1,9 +1,9 @@
 //! Writing: groups into blocks, blocks into files, and syncs.
 //!
-//! An append formats its bytes, together with what the partly filled last block has already, into whole
-//! blocks and writes them in pieces of up to [`PIECE_BYTES`]. Each piece is filled up with zeros to a page of
-//! memory: the kernel then never has to read a page of a reused file from the disk in order to change a part
-//! of it.
+//! An append formats its bytes into whole blocks, together with the bytes that are already in the
+//! partly filled last block, and writes them in pieces of up to [`PIECE_BYTES`]. Each piece is
+//! padded with zeros to a page of memory, so that the kernel never has to read a page of a reused
+//! file from the disk to change a part of it.
 //!
 //! ```text
 //!   file before   │ 488 │ 488 │ 120 │  ?  │  ?  │ …          written = block 2 + 120
@@ -25,37 +25,37 @@ use super::segment::Segment;
 const PIECE_BYTES: usize = 512 * 1024;
 const MEMORY_PAGE_BYTES: usize = 4096;
 
-/// Where the log ends, for readers and for sync. What lies in full blocks before it never changes in the
-/// files; the rest is here.
+/// Where the log ends, for readers and for sync. Full blocks before it never change in the files;
+/// the remaining bytes are here.
 pub(super) struct PublishedTail {
-    /// The end of what was appended.
+    /// The end of the appended log.
     pub(super) written: Lsn,
-    /// The segment that was written last.
+    /// The segment that was last written to.
     pub(super) segment: Arc<Segment>,
     /// The data of the block in which the log ends, if it is partly filled.
     pub(super) partial: Vec<u8>,
 }
 
 impl PublishedTail {
-    /// Where the partly filled block begins; everything before is in the files for good.
+    /// Where the partly filled block begins; everything before it is final in the files.
     pub(super) fn partial_start(&self) -> Lsn {
         Lsn(self.written.0 - self.partial.len() as u64)
     }
 }
 
-/// What only the appender needs. There is one; who has it may write.
+/// The appender's own state. There is one; its owner may write.
 pub(super) struct Writer {
     segment: Arc<Segment>,
     position: Lsn,
     partial: Vec<u8>,
     first_group: Option<u16>,
-    /// The epoch too, once a writer has opened the stream.
+    /// Also the epoch, once a writer has opened the stream.
     incarnation: u32,
     is_opened: bool,
     buffer: Vec<u8>,
 }
 
-/// Finds where groups begin, going once through bytes that are known to be whole groups.
+/// Finds where groups begin, in one pass through bytes known to be whole groups.
 struct GroupStarts<'a> {
     bytes: &'a [u8],
     start: Lsn,
@@ -63,7 +63,7 @@ struct GroupStarts<'a> {
 }
 
 impl GroupStarts<'_> {
-    /// The first group that begins in `from..to`; calls must go upwards.
+    /// The first group that begins in `from..to`; positions must increase between calls.
     fn first_in(&mut self, from: Lsn, to: Lsn) -> Option<Lsn> {
         let mut found = None;
         while self.next < to && self.next.since(self.start) < self.bytes.len() as u64 {
@@ -77,13 +77,13 @@ impl GroupStarts<'_> {
     }
 }
 
-/// The length of the group at the start of `bytes`, which the caller says is one.
+/// The length of the group at the start of `bytes`, which must be a valid group.
 fn group_length(bytes: &[u8]) -> u64 {
     Group::parse(bytes).expect("an append takes whole log groups").length_bytes()
 }
 
 impl Writer {
-    /// A writer that goes on at `position`, behind `partial` in the same block.
+    /// A writer that continues at `position`, after `partial` in the same block.
     pub(super) fn new(
         segment: Arc<Segment>,
         position: Lsn,
@@ -103,7 +103,7 @@ impl Writer {
         }
     }
 
-    /// The end of the log as readers and sync are to see it.
+    /// The end of the log, for readers and for sync.
     pub(super) fn published(&self) -> PublishedTail {
         PublishedTail {
             written: self.position,
@@ -112,7 +112,8 @@ impl Writer {
         }
     }
 
-    /// Writes the block in which the log ends, saying that all of it is durable. Blocks for I/O.
+    /// Writes the block in which the log ends, with the statement that all of it is durable. Blocks
+    /// for I/O.
     pub(super) fn write_last_block(&mut self) -> std::io::Result<()> {
         let offset = self.segment.offset_of(self.position);
         let mut block = [0; BLOCK_BYTES];
@@ -122,12 +123,12 @@ impl Writer {
         self.segment.file.sync_data()
     }
 
-    /// The epoch of a writer that wants `epoch`.
+    /// The epoch for a writer that requests `epoch`.
     ///
     /// # Errors
     /// [`LogError::Fenced`] if it is not above all others.
     fn grant(&self, epoch: WriterEpoch) -> Result<u32, LogError> {
-        // The incarnation is nobody's until the first writer comes.
+        // The incarnation is unused until the first writer comes.
         let lowest = self.incarnation.saturating_add(u32::from(self.is_opened));
         let wanted = match epoch {
             WriterEpoch::Next => u64::from(lowest),
@@ -192,7 +193,7 @@ impl Writer {
         starts: &mut GroupStarts<'_>,
     ) -> Result<(), LogError> {
         let offset = self.segment.offset_of(self.position);
-        // What lies in earlier segments is durable, by D2.
+        // Log in earlier segments is durable, by D2.
         let durable = shared.durable().max(self.segment.first);
         self.format(piece, starts, durable);
         let end = offset as usize + self.buffer.len();
@@ -231,7 +232,8 @@ impl Writer {
         }
     }
 
-    /// Goes to the next segment, which is there because room was awaited. D2: first the full one is synced.
+    /// Moves on to the next segment, which exists because the appender waited for room. D2: syncs
+    /// the full one first.
     fn cross(&mut self, shared: &Shared) -> Result<(), LogError> {
         if shared.durable() < self.position {
             self.segment
@@ -245,7 +247,7 @@ impl Writer {
     }
 }
 
-/// Holds the writer token (rule 3) and gives it back.
+/// Holds the writer token (rule 3) and returns it.
 struct Token<'a> {
     shared: &'a Shared,
     writer: Option<Box<Writer>>,
@@ -274,7 +276,7 @@ impl Shared {
         let mut token = self.take_writer();
         let writer = token.writer.as_mut().expect("the token was awaited");
         let epoch = writer.grant(epoch)?;
-        // What an older writer has written may be acknowledged at any moment: it is a part of the log.
+        // Log written by an older writer may be acknowledged at any moment: it is part of the log.
         let end = self.sync_written()?;
         writer.begin_epoch(self, epoch)?;
         *self.tail.lock() = writer.published();
@@ -298,22 +300,23 @@ impl Shared {
         assert_eq!(start, writer.position, "an append begins where the last one ended");
         self.wait_for_room(start.advance(groups.len() as u64))?;
         writer.write(self, groups)?;
-        // After this the partial block in memory and the full blocks in the files are all of the log again.
+        // From here on, the partial block in memory and the full blocks in the files make up the
+        // whole log again.
         let published = writer.published();
         *self.tail.lock() = published;
         Ok(())
     }
 
-    /// The end of what is written, and the segment in which it lies.
+    /// The end of the written log, and its segment.
     fn written(&self) -> (Lsn, Arc<Segment>) {
         let tail = self.tail.lock();
         (tail.written, tail.segment.clone())
     }
 
-    /// Has what is written and not durable brought to the disk.
+    /// Starts writing back log that is written but not durable.
     pub(super) fn begin_write_back(&self) {
         let (written, segment) = self.written();
-        // What lies in earlier segments is durable, by D2.
+        // Log in earlier segments is durable, by D2.
         let from = segment.offset_of(self.durable().max(segment.first));
         let end = segment.offset_of(written) + BLOCK_BYTES as u64;
         segment.file.begin_write_back(from, end.saturating_sub(from));

@@ -1,5 +1,5 @@
-//! Which slots are free. Owned by the materialiser; nothing here is shared or durable: at start-up the
-//! free slots are those that the page map does not name.
+//! Which slots are free. Owned by the materialiser; nothing here is shared or durable: at start-up,
+//! the free slots are those that the page map does not name.
 
 use super::slots::{SLOTS_PER_FILE, SlotNo};
 
@@ -15,7 +15,7 @@ pub(super) struct Run {
 /// A bit for each slot, and where to look next.
 #[derive(Debug, Default)]
 pub(super) struct SlotAllocator {
-    /// Bit set: taken. Bits at and behind `total` are set.
+    /// Bit set: taken. Bits at and after `total` are set.
     words: Vec<u64>,
     total: u32,
     free: u32,
@@ -45,12 +45,12 @@ impl SlotAllocator {
         self.total
     }
 
-    /// Slots that hold nothing.
+    /// The number of free slots.
     pub(super) fn free(&self) -> u32 {
         self.free
     }
 
-    /// Takes one particular slot; false if there is no such slot or it is taken.
+    /// Takes one particular slot; false if it does not exist or is taken.
     pub(super) fn take(&mut self, slot: SlotNo) -> bool {
         if slot.0 >= self.total || !self.is_free(slot.0) {
             return false;
@@ -79,7 +79,7 @@ impl SlotAllocator {
         Some(self.take_run(Run { slots, ..run }))
     }
 
-    /// Takes `slots` slots in the order in which they are found, if there are that many.
+    /// Takes `slots` slots in the order in which they are found, if that many are free.
     pub(super) fn take_scattered(&mut self, slots: u32) -> Option<Vec<Run>> {
         if self.free < slots {
             return None;
@@ -110,7 +110,7 @@ impl SlotAllocator {
         self.words[slot as usize / 64] & (1 << (slot % 64)) == 0
     }
 
-    /// The runs of free slots in `from..to`, cut where a file ends.
+    /// The runs of free slots in `from..to`, cut at file boundaries.
     fn runs(&self, from: u32, to: u32) -> impl Iterator<Item = Run> + '_ {
         let mut position = from;
         std::iter::from_fn(move || {
@@ -124,7 +124,7 @@ impl SlotAllocator {
         })
     }
 
-    /// The first slot in `from..to` that is free or not, else `to`.
+    /// The first free (or taken) slot in `from..to`, else `to`.
     fn next_with(&self, from: u32, to: u32, is_free: bool) -> u32 {
         let mut slot = from;
         while slot < to {

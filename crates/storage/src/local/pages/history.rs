@@ -1,5 +1,5 @@
-//! The history window: which log and which superseded images reads of the past still need, and how old
-//! a read may be.
+//! The history window: the log and the superseded images that reads of old versions still need, and
+//! how old a read may be.
 //!
 //! ```text
 //!   version        v0 ............ v1 ............ v2
@@ -7,8 +7,8 @@
 //!   horizon                 ▲ v0 is kept: a read between the horizon and v1 begins with it
 //! ```
 //!
-//! A hold lasts until the horizon passes its end. Then the version before its end is freed. The horizon
-//! does not pass the position of a lease.
+//! A hold lasts until the horizon passes its end. Then the version before its end is freed. The
+//! horizon does not pass the position of a lease.
 //!
 //! Relations: `horizon ≤ allowed ≤ every lease`.
 
@@ -22,7 +22,7 @@ use firn_base::{Lsn, PageId};
 
 use super::version::Version;
 
-/// What reads of the past need.
+/// What reads of old versions need.
 #[derive(Debug, Default)]
 pub(super) struct History {
     horizon: Lsn,
@@ -44,7 +44,8 @@ impl History {
         self.horizon
     }
 
-    /// Keeps every version from `position` on; the oldest position that can be held if that is too old.
+    /// Keeps every version from `position` on; fails with the oldest position that can be held if
+    /// that is too old.
     pub(super) fn lease(&mut self, reader: &str, position: Lsn) -> Result<Arc<HeldPosition>, Lsn> {
         if position < self.allowed {
             return Err(self.allowed);
@@ -60,7 +61,7 @@ impl History {
         self.leases.iter().filter_map(Weak::upgrade)
     }
 
-    /// How far the horizon may move if it should be at `wanted`: not past a lease.
+    /// How far the horizon may move towards `wanted`: not past a lease.
     pub(super) fn allow_horizon(&mut self, wanted: Lsn) -> Lsn {
         self.leases.retain(|lease| lease.strong_count() > 0);
         let oldest = self.leases().map(|lease| lease.position()).min().unwrap_or(Lsn::MAX);
@@ -74,7 +75,7 @@ impl History {
         self.by_since.insert((since, page, until));
     }
 
-    /// Keeps what the stored versions of a page need, at the start.
+    /// At the start, keeps what the stored versions of a page need.
     pub(super) fn hold_gaps(&mut self, page: PageId, versions: &[Version]) {
         for (index, version) in versions.iter().enumerate() {
             if version.lsn > self.horizon && (index > 0 || version.is_first) {
@@ -101,16 +102,16 @@ impl History {
         pages
     }
 
-    /// Where the log that is held starts; the end of time if none is.
+    /// Where the held log starts; the end of time if none is held.
     pub(super) fn needs_log_from(&self) -> Lsn {
         self.by_since.first().map_or(Lsn::MAX, |(since, ..)| *since)
     }
 }
 
-/// A lease of this process: it lasts as long as somebody refers to it.
+/// A lease of this process: it lasts while it is referenced.
 #[derive(Debug)]
 pub(super) struct HeldPosition {
-    /// The holder, for people.
+    /// The holder, for listings.
     pub(super) reader: String,
     position: AtomicU64,
 }
@@ -125,7 +126,7 @@ impl PageLease for HeldPosition {
     }
 }
 
-/// Knows which position was durable a window ago.
+/// Knows which position was durable one window ago.
 #[derive(Debug)]
 pub(super) struct HorizonClock {
     window: Duration,
@@ -133,17 +134,17 @@ pub(super) struct HorizonClock {
     samples: VecDeque<(Duration, Lsn)>,
 }
 
-/// How often the durable position is noted.
+/// How often the durable position is sampled.
 const SAMPLE_INTERVAL: Duration = Duration::from_secs(1);
 
 impl HorizonClock {
-    /// A clock that starts with the horizon that the map had.
+    /// A clock that starts with the horizon from the map.
     pub(super) fn new(window: Duration, horizon: Lsn) -> HorizonClock {
         HorizonClock { window, horizon, samples: VecDeque::new() }
     }
 
-    /// Notes that `durable` is durable at `now`; returns the position that was durable a window ago, or
-    /// the last one that is known to have been.
+    /// Notes that `durable` is durable at `now`; returns the position that was durable one window
+    /// ago, or the last position known to have been.
     pub(super) fn horizon(&mut self, now: Duration, durable: Lsn) -> Lsn {
         if self.window.is_zero() {
             return durable;

@@ -1,4 +1,4 @@
-//! Opening: what the batches of the page map add up to, and whether it can be true.
+//! Opening: the sum of the page map's batches, and a check that it is plausible.
 
 use std::collections::BTreeMap;
 
@@ -15,7 +15,7 @@ use super::version::{Version, Versions, prune};
 #[derive(Debug, Default)]
 pub(super) struct MapLoader {
     contents: Contents,
-    /// Slots of versions that a later batch made needless; other versions may have them by now.
+    /// Slots of versions that a later batch made unnecessary; other versions may be in them by now.
     freed: Vec<SlotNo>,
 }
 
@@ -39,7 +39,7 @@ impl MapLoader {
         Ok(())
     }
 
-    /// What the whole map says: reads before the horizon are not served any more.
+    /// The content of the whole map; reads before the horizon are no longer served.
     pub(super) fn finish(mut self) -> Contents {
         let horizon = self.contents.horizon;
         let gone = |space: &SpaceId, dropped: &rustc_hash::FxHashMap<SpaceId, Lsn>| {

@@ -1,4 +1,4 @@
-//! The durable page map: one file with a snapshot of the whole map and the changes since.
+//! The durable page map: a file with a snapshot of the whole map and the changes since.
 //!
 //! ```text
 //!   DIR/pages/map-0000000007    header | snapshot parts … end | change | change | zeros
@@ -6,9 +6,9 @@
 //! ```
 //!
 //! * A change is appended and synced before the next one is appended: at most the last one is torn.
-//!   An invalid batch with a valid later one behind it is therefore damage, and is refused.
-//! * A generation gets its name when its snapshot is durable, and the one before it is removed after
-//!   that. After a failed append or sync nobody knows what the file's end is, so the next change goes
+//!   An invalid batch followed by a valid one is therefore damage, and is refused.
+//! * A generation gets its name when its snapshot is durable, and the previous one is removed after
+//!   that. After a failed append or sync, the end of the file is unknown, so the next change goes
 //!   to a new generation.
 
 use std::io;
@@ -29,12 +29,12 @@ use super::slots::io_error;
 
 const PREFIX: &str = "map-";
 const NEW_NAME: &str = "map-new";
-/// Room is reserved ahead in these steps, so that a sync need not write the file's length.
+/// Space is reserved ahead in these steps, so that a sync need not write the file's length.
 const RESERVE_BYTES: u64 = 1024 * 1024;
-/// As much as this is kept behind the end where the disk has it: some ten thousand pages can still be
-/// entered when the disk is full.
+/// As much as this is reserved after the end while the disk has room: on a full disk, some ten
+/// thousand pages can still be entered.
 const KEPT_BYTES: u64 = 1024 * 1024;
-/// What is written at once of a snapshot.
+/// How much of a snapshot is written at once.
 const SNAPSHOT_WRITE_BYTES: usize = 1024 * 1024;
 
 /// The map's file, open for appending.
@@ -50,7 +50,7 @@ pub(super) struct MapFile {
     loaded_bytes: u64,
 }
 
-/// The end of a file of which every byte is known.
+/// The end of a file whose every byte is known.
 struct Tail {
     file: Arc<dyn File>,
     next_number: u64,
@@ -59,8 +59,8 @@ struct Tail {
 }
 
 impl MapFile {
-    /// Opens the newest generation and gives its batches to `accept`; `None` if there is none. Blocks
-    /// for I/O.
+    /// Opens the newest generation and passes its batches to `accept`; `None` if there is none.
+    /// Blocks for I/O.
     pub(super) fn open(
         disk: Arc<dyn Disk>,
         directory: &Path,
@@ -84,17 +84,17 @@ impl MapFile {
         MapFile { disk, directory, database, generation, tail, snapshot_bytes, loaded_bytes }
     }
 
-    /// Whether the next change needs a new snapshot before it.
+    /// Whether a new snapshot must come before the next change.
     pub(super) fn needs_snapshot(&self) -> bool {
         self.tail.is_none()
     }
 
-    /// Bytes of changes behind the snapshot.
+    /// Bytes of changes after the snapshot.
     pub(super) fn change_bytes(&self) -> u64 {
         self.tail.as_ref().map_or(0, |tail| tail.end - self.snapshot_bytes)
     }
 
-    /// How full of what is kept behind the end the file is: from 0, nothing of it is left, to 1.
+    /// How much of the reserve after the file's end is left: from 0, nothing, to 1.
     pub(super) fn kept_share(&self) -> f64 {
         let kept = |tail: &Tail| tail.reserved.saturating_sub(tail.end) as f64 / KEPT_BYTES as f64;
         self.tail.as_ref().map_or(1.0, kept).min(1.0)
@@ -105,7 +105,8 @@ impl MapFile {
         self.snapshot_bytes
     }
 
-    /// The error for a map without the batch for which log was released: once it was durable.
+    /// The error for a map without the batch for which log was released: that batch was durable
+    /// once.
     pub(super) fn lost_its_end(&self, applied: Lsn, log_start: Lsn) -> PageStoreError {
         let reason = format!(
             "the map ends here, with what was applied up to log position {applied}, but the log begins at \
@@ -114,8 +115,8 @@ impl MapFile {
         map_damaged(&self.path(self.generation), self.loaded_bytes, reason)
     }
 
-    /// The error for a map that knows of log that is gone: what is written to the log next would be taken for
-    /// what the images have already.
+    /// The error for a map that names log that is gone: the log would reuse these positions, and
+    /// new log would be mistaken for log that the images already include.
     pub(super) fn outlived_the_log(&self, named: Lsn, log_end: Lsn) -> PageStoreError {
         let reason = format!(
             "the map names log position {named}, but the log ends at {log_end}: log that was durable is lost, or \
@@ -128,8 +129,8 @@ impl MapFile {
         self.directory.join(format!("{PREFIX}{generation:010}"))
     }
 
-    /// Appends a change and makes it durable. After an error that came from writing, the map needs a
-    /// snapshot. Blocks for I/O.
+    /// Appends a change and makes it durable. After a write error, the map needs a snapshot. Blocks
+    /// for I/O.
     pub(super) fn append(&mut self, batch: &Batch) -> Result<(), PageStoreError> {
         let path = self.path(self.generation);
         let generation = self.generation;
@@ -145,14 +146,14 @@ impl MapFile {
         written.map_err(refused)
     }
 
-    /// Writes the whole map as a new generation and goes on behind it. Blocks for I/O.
+    /// Writes the whole map as a new generation and continues after it. Blocks for I/O.
     pub(super) fn write_snapshot(
         &mut self,
         parts: &mut dyn Iterator<Item = Batch>,
     ) -> Result<(), PageStoreError> {
         let generation = self.generation + 1;
         let written = self.write_new(generation, parts).and_then(|tail| {
-            // From here on either generation may be what a restart finds.
+            // From here on, a restart may find either generation.
             self.tail = None;
             self.disk.rename(&self.directory.join(NEW_NAME), &self.path(generation))?;
             let previous = std::mem::replace(&mut self.generation, generation);
@@ -163,7 +164,7 @@ impl MapFile {
             written.map_err(|error| io_error(self.path(generation).display(), &error))?;
         self.snapshot_bytes = tail.end;
         self.tail = Some(tail);
-        // A generation that stays behind is removed by the next start.
+        // The next start removes a generation that stays behind.
         let _ = self.disk.remove(&self.path(previous));
         Ok(())
     }
@@ -178,7 +179,7 @@ impl MapFile {
         let file = self.disk.open(&path, OpenMode::CreateNew)?;
         let written = self.write_parts(file, generation, parts);
         if written.is_err() {
-            // The next try would remove it, but the disk may have no room for that long.
+            // The next attempt would remove it, but the disk may have no room for it until then.
             let _ = self.disk.remove(&path);
         }
         written
@@ -231,7 +232,7 @@ impl MapFile {
                 .file_name()
                 .is_some_and(|name| name.to_str().is_some_and(|name| name.starts_with(PREFIX)));
             if is_map && path.file_name() != current.file_name() {
-                // Left behind by a crash; it costs room and nothing else.
+                // Left behind by a crash; it only costs space.
                 let _ = self.disk.remove(path);
             }
         }
@@ -278,13 +279,14 @@ struct Loader {
     length: u64,
     offset: u64,
     generation: u64,
-    /// Where the last change stands.
+    /// The position of the last change.
     last_change: Range<u64>,
 }
 
 impl Loader {
-    /// Writes the last change once more and makes it durable. The life that appended it may have ended
-    /// before its sync, or because its sync failed: what is read here may be the kernel's memory only.
+    /// Writes the last change once more and makes it durable. The life that appended it may have
+    /// ended before its sync, or because its sync failed: the bytes read here may be only in the
+    /// kernel's memory.
     fn settle(&self) -> Result<(), PageStoreError> {
         let Range { start, end } = self.last_change;
         if start == end {
@@ -318,8 +320,8 @@ impl Loader {
         Ok(bytes)
     }
 
-    /// Gives every batch to `accept`. Returns the end, or `None` if what was torn there must not be
-    /// written over.
+    /// Passes every batch to `accept`. Returns the end, or `None` if a torn batch there must not be
+    /// overwritten.
     fn batches(
         &mut self,
         accept: &mut dyn FnMut(Batch) -> Result<(), String>,
@@ -366,8 +368,8 @@ impl Loader {
         Ok(Batch::decode(&bytes, at).map(|batch| (batch, length.next_multiple_of(SECTOR_BYTES))))
     }
 
-    /// Decides whether what stands at the current offset is the end of the file's contents: clean, torn
-    /// (`None`), or neither.
+    /// Decides whether the bytes at the current offset are the end of the file's contents: clean,
+    /// torn (`None`), or neither.
     fn end(&self, number: u64, reason: &'static str) -> Result<Option<Tail>, PageStoreError> {
         let rest = self.read(self.offset, usize::MAX)?;
         for (index, sector) in rest.chunks(SECTOR_BYTES).enumerate().skip(1) {

@@ -61,17 +61,17 @@ pub(super) enum BatchKind {
 pub(super) struct Batch {
     /// Part of what.
     pub(super) kind: BatchKind,
-    /// Everything that ends here or before is in the images that the map has.
+    /// Everything that ends here or before is in the map's images.
     pub(super) applied: Lsn,
     /// Versions that no read at or after this position needs are gone.
     pub(super) horizon: Lsn,
     /// New images.
     pub(super) puts: Vec<(PageId, Version)>,
-    /// Dropped spaces with the end of the group that dropped them.
+    /// Dropped spaces with the ends of the groups that dropped them.
     pub(super) drops: Vec<(SpaceId, Lsn)>,
 }
 
-/// Where in which file a batch stands.
+/// The place of a batch: file and number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct BatchPosition {
     /// The file's generation.
@@ -148,7 +148,7 @@ impl Batch {
         into.resize(start + length.next_multiple_of(SECTOR_BYTES), 0);
     }
 
-    /// Decodes the batch that begins `bytes`, if all of it is there and it belongs here.
+    /// Decodes the batch at the start of `bytes`, if it is complete and belongs here.
     pub(super) fn decode(bytes: &[u8], at: BatchPosition) -> Result<Batch, &'static str> {
         let length = encoded_length(bytes, at)?;
         let bytes = bytes.get(..length).ok_or("the file ends within the batch")?;
@@ -168,8 +168,8 @@ impl Batch {
     }
 }
 
-/// The length without padding of the batch whose header begins `bytes`, if one can begin here that
-/// belongs to the file and is not before `at`.
+/// The unpadded length of the batch whose header begins `bytes`, if a batch that belongs to the
+/// file and is not before `at` can begin here.
 pub(super) fn encoded_length(bytes: &[u8], at: BatchPosition) -> Result<usize, &'static str> {
     if read_u32(bytes, 0) != Some(BATCH_MAGIC) {
         return Err("no batch begins here");
@@ -184,7 +184,7 @@ pub(super) fn encoded_length(bytes: &[u8], at: BatchPosition) -> Result<usize, &
     Ok(length)
 }
 
-/// The number that the batch at the start of `bytes` claims, if it claims to be one of this file.
+/// The number that the batch at the start of `bytes` claims, if it claims to belong to this file.
 pub(super) fn claimed_number(bytes: &[u8], generation: u64) -> Option<u64> {
     let is_batch = read_u32(bytes, 0)? == BATCH_MAGIC && read_u64(bytes, 16)? == generation;
     is_batch.then(|| read_u64(bytes, 24))?

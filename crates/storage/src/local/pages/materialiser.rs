@@ -1,4 +1,4 @@
-//! The materialiser: the one task that writes images, the page map and the history's horizon.
+//! The materialiser: the only task that writes images, the page map and the history's horizon.
 //!
 //! ```text
 //!   offered images ─┐
@@ -7,15 +7,16 @@
 //!                                                         applied, horizon)  freed)    oldest need)
 //! ```
 //!
-//! Log is released only as far as the last durable batch names it as applied. A restart can then tell a map
-//! that lost batches from one that is merely behind: the first names less than where the log begins. When
-//! nothing is to be stored and more is applied than is named, an empty batch names it.
+//! Log is released only up to the position that the last durable batch names as applied. A restart
+//! can then distinguish a map that lost batches from one that is merely behind: the former names a
+//! position before the start of the log. When there is nothing to store and more log is applied
+//! than is named, an empty batch names it.
 //!
-//! On a full disk a round stores as many images as there are free slots, and drops spaces even if there
-//! are none. See [`super::reserve`] for what keeps that from coming to a stop.
+//! On a full disk, a round stores as many images as there are free slots, and drops spaces even if
+//! there are none. [`super::reserve`] explains how this never gets stuck.
 //!
-//! A round that fails leaves everything as it was: offered images stay in the queue, pending log stays
-//! pending, the log is kept, and the slots are not used again until a later round has been durable.
+//! A round that fails leaves everything as it was: offered images stay in the queue, pending log
+//! stays pending, the log is kept, and the slots are not reused until a later round is durable.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -37,15 +38,16 @@ use super::slots::SlotNo;
 use super::status::{count, value};
 use super::stock::StockedPage;
 
-/// How long the task sleeps when nothing calls it.
+/// How long the task sleeps when it is not called.
 const TICK: Duration = Duration::from_millis(50);
-/// Changes behind a snapshot are folded into a new one when they take as much as the snapshot and this.
+/// Changes after a snapshot are folded into a new one when they are as large as the snapshot plus
+/// this.
 const MIN_CHANGE_BYTES: u64 = 16 << 20;
-/// A snapshot that the disk had no room for is tried again after as many changes.
+/// A snapshot that did not fit on the disk is tried again after this many bytes of changes.
 const SNAPSHOT_RETRY_BYTES: u64 = 64 << 10;
 /// Images that are written with one call.
 const WRITE_PAGES: usize = 16;
-/// How often a batch is written for nothing but to name what is applied.
+/// How often a batch is written only to name the applied position.
 const NAME_INTERVAL: Duration = Duration::from_secs(1);
 /// Slots are scattered into holes only while fewer than one in this many is free.
 const HOLES_ARE_WORTH: u32 = 8;
@@ -96,30 +98,31 @@ impl Image {
     }
 }
 
-/// The task's own state. Nobody else has it, so it is used without a lock.
+/// The task's own state. It is not shared, so it needs no lock.
 pub(super) struct Materialiser {
     shared: Arc<Shared>,
     map: MapFile,
     slots: SlotAllocator,
-    /// Slots that a batch names of which nobody knows whether it is durable.
+    /// Slots named by a batch that may or may not be durable.
     suspects: Vec<SlotNo>,
-    /// Dropped spaces whose pages the history still has.
+    /// Dropped spaces whose pages the history still needs.
     kept_drops: Vec<(SpaceId, Lsn)>,
     horizon: HorizonClock,
     pace: Pace,
     reserve: Reserve,
-    /// Bytes of changes in the map from which on a snapshot is tried that the disk refused before.
+    /// The size of the map's changes, in bytes, at which a snapshot that the disk refused is tried
+    /// again.
     snapshot_again_at: u64,
     /// Pages that could not be built, and when to try again.
     stuck: FxHashMap<PageId, Duration>,
-    /// What the last durable batch names as applied.
+    /// The position that the last durable batch names as applied.
     named: Lsn,
     named_at: Duration,
     released: Lsn,
     rate: Rate,
 }
 
-/// Nobody waits for a task that has ended, in whichever way.
+/// Releases all waiters when the task ends, in whichever way.
 struct End(Arc<Shared>);
 
 impl Drop for End {
@@ -187,7 +190,7 @@ impl Materialiser {
         }
     }
 
-    /// Waits a while after something was refused, whoever calls.
+    /// Waits a while after an error, even if the task is called.
     fn pause(&self) {
         let delay = Duration::from_millis(self.shared.options.retry_delay_ms);
         self.shared.work.wait_until(Some(delay), || self.shared.is_closing());
@@ -197,7 +200,7 @@ impl Materialiser {
         stored >= self.shared.options.batch_pages || self.load().is_hurried
     }
 
-    /// Does what is to be done now; returns the number of images that were stored. Blocks for I/O.
+    /// Does the work that is due; returns the number of images stored. Blocks for I/O.
     pub(super) fn round(&mut self) -> Result<usize, PageStoreError> {
         let now = self.shared.environment.clock.monotonic();
         let horizon = self.horizon.horizon(now, self.shared.log.durable_lsn());
@@ -212,7 +215,7 @@ impl Materialiser {
         result
     }
 
-    /// Grows the page files for what is kept free, and tells the log what room there is.
+    /// Grows the page files for the reserve, and reports the room to the log.
     fn keep_reserve(&mut self, now: Duration) {
         let new_pages = self.shared.table.new_pages();
         let missing = self.reserve.missing(now, self.slots.free(), new_pages);
@@ -291,7 +294,7 @@ impl Materialiser {
         }
     }
 
-    /// Lets others have the core, unless this task is behind.
+    /// Yields the core, unless this task is behind.
     fn end_stretch(&self) {
         if !self.pace.is_hurried(self.load()) {
             firn_base::task::yield_now();
@@ -418,7 +421,8 @@ impl Materialiser {
         }
     }
 
-    /// A restart may or may not find the batch that names these slots, until there is a new snapshot.
+    /// Until there is a new snapshot, a restart may or may not find the batch that names these
+    /// slots.
     fn give_up(&mut self, slots: &[Run]) {
         if self.map.needs_snapshot() {
             self.suspects.extend(all_slots(slots));
@@ -427,8 +431,9 @@ impl Materialiser {
         }
     }
 
-    /// Takes slots for the images, or for as many of them as a full disk has free slots for. Pages whose
-    /// older image gives its slot back are then first; the others' offered images wait in the queue again.
+    /// Takes slots for the images, or for as many of them as a full disk has free slots. Pages
+    /// whose older image frees its slot then come first; the other offered images return to the
+    /// queue.
     fn slots_for(&mut self, images: &mut Vec<Image>) -> Result<Vec<Run>, PageStoreError> {
         let error = match self.take_slots(images.len() as u32) {
             Ok(slots) => return Ok(slots),
@@ -447,7 +452,7 @@ impl Materialiser {
         }
     }
 
-    /// Takes adjacent slots if there are or can be, else fills holes.
+    /// Takes adjacent slots if there are any or the files can grow, else fills holes.
     fn take_slots(&mut self, count: u32) -> Result<Vec<Run>, PageStoreError> {
         if count == 0 {
             return Ok(Vec::new());
@@ -465,8 +470,8 @@ impl Materialiser {
         }
     }
 
-    /// Adds `wanted` slots, or more if that is worth a call; `least` at least, where a disk that is nearly
-    /// full has no room for all.
+    /// Adds `wanted` slots, or more if that is worth a call; at least `least` if a nearly full disk
+    /// has no room for all.
     fn grow(&mut self, least: u32, wanted: u32) -> Result<(), PageStoreError> {
         let mut step = ((self.shared.options.grow_bytes / PAGE_SIZE as u64) as u32).max(wanted);
         loop {
@@ -511,7 +516,7 @@ impl Materialiser {
             if self.map.needs_snapshot() {
                 return Err(error);
             }
-            // The map goes on behind its changes, which are merely long.
+            // The map continues after its changes, which are just long.
             self.snapshot_again_at = self.map.change_bytes() + SNAPSHOT_RETRY_BYTES;
             self.shared.note_failure(&error, false);
             return Ok(());

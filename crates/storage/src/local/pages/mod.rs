@@ -1,8 +1,9 @@
 //! The local page store: a page is a cache of the log.
 //!
-//! Pages are stored copy-on-write (paper 001 §3.4: "written to a new location", several versions for a
-//! while). An image always goes to a free slot and becomes visible by an entry in the page map; nothing
-//! that is live is ever written over, so a torn write harms nothing and no image is written twice.
+//! Pages are stored copy-on-write (paper 001 §3.4: "written to a new location", several versions
+//! for a while). An image always goes to a free slot and becomes visible through an entry in the
+//! page map. Live images are never overwritten, so a torn write harms nothing and no image is
+//! written twice.
 //!
 //! ```text
 //!   read ──► queue of offered images ─┐
@@ -14,23 +15,24 @@
 //!
 //! Relations:
 //!
-//! * `released ≤ named ≤ applied ≤ told ≤ durable`, where `named` is what the last durable batch of the map
-//!   names as applied, and every stored image's LSN is `≤ durable`;
-//! * every log group that ends at or before `applied` is in images that are durable in a slot and in
-//!   the map; so the log before it is needed only by reads of the past;
-//! * every version at or after `horizon` can be built from stored images and log that is kept.
+//! * `released ≤ named ≤ applied ≤ told ≤ durable`, where `named` is the applied position in the
+//!   last durable batch of the map; every stored image's LSN is `≤ durable`;
+//! * every log group that ends at or before `applied` is in images that are durable in a slot and
+//!   in the map, so only reads of old versions need the log before it;
+//! * every version at or after `horizon` can be built from stored images and kept log.
 //!
 //! Latch and lock rules:
 //!
 //! 1. No mutex is held across an I/O, a wait, or a call to the log or to the image source.
 //! 2. Lock order: one shard of the table → order, queue, history or stock; never two shards.
 //! 3. Only the materialiser changes stored versions, slot allocation and the map's file.
-//! 4. A slot is used again only after the map batch that made it needless is durable.
-//! 5. A reader believes what it read from a slot after it has checked checksum, page id and LSN, and
-//!    what the log said after it has seen the records that it knew of; else it asks the table again.
+//! 4. A slot is reused only after the map batch that freed it is durable.
+//! 5. A reader trusts an image read from a slot only after it has checked checksum, page id and
+//!    LSN, and trusts the log's answer only after it has seen the records that it knew of.
+//!    Otherwise it asks the table again.
 //!
-//! We depart from the paper in that the log is not copied to the pages' store and persisted there a
-//! second time: the store indexes the log that is there, and keeps only positions in memory.
+//! Departure from the paper: the log is not copied to the pages' store and persisted there a second
+//! time. The store indexes the existing log, and keeps only positions in memory.
 
 mod allocator;
 mod history;
@@ -77,7 +79,7 @@ use table::{Enqueued, PageTable};
 pub use options::PageStoreOptions;
 pub use status::PageStoreStatus;
 
-/// Applies one record to a page and leaves its LSN alone.
+/// Applies a record to a page, but does not change its LSN.
 type ApplyRecord = fn(&mut PageBuf, PageId, RawRecord<'_>) -> Result<(), String>;
 
 fn apply_record(into: &mut PageBuf, page: PageId, record: RawRecord<'_>) -> Result<(), String> {
@@ -94,7 +96,7 @@ pub struct LocalPages {
     task: Mutex<Option<Box<dyn TaskHandle>>>,
 }
 
-/// What readers, offers, the log's indexer and the materialiser share.
+/// The state shared by readers, offers, the log's indexer and the materialiser.
 struct Shared {
     environment: Environment,
     options: PageStoreOptions,
@@ -124,14 +126,14 @@ struct Failure {
     last: Option<PageStoreError>,
 }
 
-/// Hands what the indexer tells to the store, as long as there is one.
+/// Passes the indexer's reports to the store, as long as it exists.
 struct Listener(Weak<Shared>);
 
 impl LocalPages {
-    /// Opens or creates the pages of a directory and starts following `log`. Blocks for I/O.
+    /// Opens or creates the pages of a directory and starts to follow `log`. Blocks for I/O.
     ///
     /// # Errors
-    /// What the disk said, or what is damaged.
+    /// An error of the disk, or damage.
     pub fn open(
         directory: &Arc<LocalDirectory>,
         options: PageStoreOptions,
@@ -143,15 +145,15 @@ impl LocalPages {
         let kept = Arc::clone(directory);
         let body = Box::new(move || {
             materialiser.run();
-            // The directory is this process's until nobody writes in it any more.
+            // The directory belongs to this process until it has stopped writing in it.
             drop(kept);
         });
         let task = environment.spawner.spawn("firn-pages", body);
         Ok(Arc::new(LocalPages { shared, task: Mutex::new(Some(task)) }))
     }
 
-    /// Stops the background task, after the round that it is in, and lets go of the image source. What
-    /// is in the queue is not written: the log has it. Blocks for I/O.
+    /// Stops the background task after its current round, and releases the image source. Queued
+    /// images are not written: the log has them. Blocks for I/O.
     pub fn close(&self) {
         self.shared.close();
         let task = self.task.lock().take();
@@ -165,19 +167,19 @@ impl LocalPages {
     /// meanwhile.
     ///
     /// # Errors
-    /// What the disk or the log said.
+    /// An error of the disk or the log.
     pub fn materialise_up_to(&self, lsn: Lsn) -> Result<(), PageStoreError> {
         self.shared.materialise_up_to(lsn)
     }
 
-    /// How the store is doing. Does not block.
+    /// The state of the store. Does not block.
     #[must_use]
     pub fn status(&self) -> PageStoreStatus {
         self.shared.status()
     }
 
-    /// Reads and checks every stored image; `progress` is told after each some thousand how many were
-    /// checked. Blocks for I/O.
+    /// Reads and checks every stored image; calls `progress` after every few thousand with the
+    /// number checked so far. Blocks for I/O.
     ///
     /// # Errors
     /// The first image that is damaged.
@@ -207,7 +209,7 @@ impl Drop for LocalPages {
     }
 }
 
-/// Where the store is and whose it is.
+/// The store's place and database.
 struct Home<'a> {
     path: &'a Path,
     database: DatabaseId,
@@ -223,11 +225,12 @@ fn open_parts(
 ) -> Result<(Arc<Shared>, Materialiser), PageStoreError> {
     let (directory, database) = (home.path.join("pages"), home.database);
     let disk = Arc::clone(&environment.disk);
-    // An earlier life may have ended before it synced the names that are found now.
+    // An earlier life may have ended before it synced the names found now.
     disk.create_directory(&directory)
         .and_then(|()| disk.sync_directory(&directory))
         .map_err(|error| io_error(directory.display(), &error))?;
-    // The log may be released once its pages are stored: then the directory's name has to be durable too.
+    // The log may be released once its pages are stored: then the directory's name must be durable
+    // too.
     disk.sync_directory(home.path).map_err(|error| io_error(home.path.display(), &error))?;
     let mut loader = MapLoader::default();
     let mut accept = |batch| loader.accept(batch);
@@ -305,8 +308,8 @@ impl Shared {
         self.is_closing.load(Ordering::Acquire)
     }
 
-    /// Whether the log that was there at the start has been told. Until then a page may be told whose
-    /// space is dropped a little later.
+    /// Whether the log from before the start has been reported. Until then, a page may be reported
+    /// whose space is dropped a little later.
     fn is_caught_up_with_start(&self) -> bool {
         self.table.told() >= self.durable_at_open || self.log.indexed_lsn() >= self.durable_at_open
     }
@@ -399,7 +402,7 @@ impl Shared {
 
     fn offer(&self, image: &PageBuf) -> Offer {
         if image.lsn() > self.log.durable_lsn() {
-            // An image that the log does not back would outlive a crash that the log does not.
+            // An image without durable log would survive a crash that its log does not survive.
             return Offer::Full;
         }
         match self.table.enqueue(image, self.queue_limit()) {
@@ -428,7 +431,7 @@ impl PageStore for LocalPages {
         let as_of = match version {
             PageRead::Latest { at_least } => {
                 self.shared.wait_until_known(page, at_least)?;
-                // What is told is known, so the read includes it.
+                // Everything reported is known, so the read includes it.
                 let told = self.shared.table.told();
                 self.shared.read_known(page, None, into)?;
                 told.max(at_least).max(into.lsn())
@@ -442,7 +445,7 @@ impl PageStore for LocalPages {
         Ok(PageVersion { lsn: into.lsn(), as_of })
     }
 
-    /// The disk reads the images side by side; they are checked and completed in turn.
+    /// The disk reads the images in parallel; they are checked and completed in turn.
     fn read_many(&self, requests: &[PageRequest], sink: &mut dyn PageSink) {
         for request in requests.iter().skip(1) {
             let wanted = match request.version {

@@ -1,16 +1,17 @@
-//! How many pages the materialiser brings up to date by itself in its next round: all it can while the
-//! store is far behind the log or somebody waits for it, else a steady trickle in whole batches.
+//! How many pages the materialiser brings up to date by itself in its next round: as many as it can
+//! while the store is far behind the log or a thread waits for it, else a steady trickle in whole
+//! batches.
 
 use std::time::Duration;
 
-/// What the decision looks at.
+/// The inputs of the decision.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Load {
     /// Durable log that is not applied, in bytes.
     pub(super) behind_bytes: u64,
     /// Pages with such log.
     pub(super) pending_pages: usize,
-    /// Whether somebody waits, or the log has no room but what is applied.
+    /// Whether a thread waits, or the log has no room except by applying it.
     pub(super) is_hurried: bool,
 }
 
@@ -56,12 +57,13 @@ impl Pace {
         wanted
     }
 
-    /// Whether there is no time to let others have the core between pages.
+    /// Whether there is no time to yield the core between pages.
     pub(super) fn is_hurried(&self, load: Load) -> bool {
         load.is_hurried || load.behind_bytes > self.full_speed_bytes
     }
 
-    /// Saves up for one batch at most. A few pages wait as long as a full batch: a sync costs the same.
+    /// Saves up for at most one batch. A few pages wait as long as a full batch: a sync costs the
+    /// same.
     fn save(&mut self, now: Duration) {
         let passed = now.saturating_sub(self.last.replace(now).unwrap_or(now));
         let micros = u64::try_from(passed.as_micros()).unwrap_or(u64::MAX);

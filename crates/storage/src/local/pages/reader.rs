@@ -1,8 +1,8 @@
 //! Reading a page: choose an image, read and check it, apply the log that it lacks.
 //!
-//! Nothing is locked meanwhile, so the materialiser may store a newer image and let go of the slot or
-//! of the log under the reader's hands. The reader finds out by the checks (rule 5) and begins again
-//! with what is known then. If nothing changed, what it found is damage, and an older image is tried.
+//! Nothing is locked meanwhile, so the materialiser may store a newer image and free the slot or
+//! the log during the read. The reader notices this by its checks (rule 5) and starts over with
+//! what is known then. If nothing changed, it has found damage, and tries an older image.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ use super::slots::io_error;
 use super::version::{Base, NoPlan, PageView, Plan, Replay, Version};
 
 impl Shared {
-    /// Reads the page as of `wanted`, `None` for the newest that is known. Blocks for I/O.
+    /// Reads the page as of `wanted`; `None`: the newest known version. Blocks for I/O.
     pub(super) fn read_known(
         &self,
         page: PageId,
@@ -35,7 +35,8 @@ impl Shared {
         }
     }
 
-    /// Has the disk begin to read the image that a read as of `wanted` starts from. Does not wait for it.
+    /// Lets the disk begin to read the image from which a read as of `wanted` starts. Does not wait
+    /// for it.
     pub(super) fn begin_read(&self, page: PageId, wanted: Option<Lsn>) {
         let view = self.table.view(page);
         if let Ok(Plan { base: Base::Stored(_, version), .. }) =
@@ -45,8 +46,8 @@ impl Shared {
         }
     }
 
-    /// Waits until the newest version that is known of the page includes everything that ends at or
-    /// before `at_least`.
+    /// Waits until the newest known version of the page includes everything that ends at or before
+    /// `at_least`.
     pub(super) fn wait_until_known(
         &self,
         page: PageId,
@@ -108,7 +109,7 @@ impl Shared {
         PageStoreError::TooOld { page, wanted, kept_from: self.table.horizon() }
     }
 
-    /// Puts the base into `into`. An error names the version that is not usable.
+    /// Puts the base into `into`. An error names the version that is unusable.
     fn load(
         &self,
         page: PageId,
@@ -125,7 +126,7 @@ impl Shared {
         Ok(())
     }
 
-    /// Reads a stored image and checks that it is the one that is meant. Blocks for I/O.
+    /// Reads a stored image and checks that it is the expected one. Blocks for I/O.
     pub(super) fn load_stored(
         &self,
         page: PageId,
@@ -176,7 +177,7 @@ impl Shared {
         replay: Replay,
         into: &mut PageBuf,
     ) -> Result<(), PageStoreError> {
-        // A stored image may be ahead of the log that was told, when it was offered.
+        // When it was offered, a stored image may have been ahead of the reported log.
         self.wait_until_told(replay.to)?;
         let mut refused = None;
         let result =
@@ -205,7 +206,7 @@ impl Shared {
         }
     }
 
-    /// A copy of what whoever caches pages has, if it is of use.
+    /// A copy of the page from the attached cache, if it is of use.
     pub(super) fn copy_cached(&self, page: PageId, newer_than: Lsn, into: &mut PageBuf) -> bool {
         let source = self.images.read().as_ref().map(Arc::clone);
         source.is_some_and(|source| source.copy_image(page, into))

@@ -1,6 +1,6 @@
-//! What is kept free in the page files and the page map, so that the log can be applied however full
-//! the disk is. Log that is applied can be released, and its files take new log; so commits, rollbacks
-//! and the end of the process never wait for a disk that nobody frees.
+//! The space kept free in the page files and the page map, so that log can be applied however full
+//! the disk is. Applied log can be released, and its files take new log. Commits, rollbacks and the
+//! end of the process therefore never wait until the disk has room.
 //!
 //! ```text
 //!   slots of the page files │ stored images │ pending new pages │ reserve          │
@@ -8,20 +8,20 @@
 //!                                              free slots reach │ Low   │ Scarce   │
 //! ```
 //!
-//! A page with a stored image needs a free slot for a moment only: its new image frees the old slot.
-//! A new page takes one for good, so work that makes pages is refused in time.
+//! A page with a stored image needs a free slot only for a moment: its new image frees the old
+//! slot. A new page takes one for good, so work that creates pages is refused in time.
 
 use std::time::Duration;
 
 use firn_api::Room;
 use firn_format::page::PAGE_SIZE;
 
-/// Decides when page files grow for the reserve, and what room is left.
+/// Decides when page files grow for the reserve, and how much room is left.
 #[derive(Debug)]
 pub(super) struct Reserve {
-    /// Slots that are kept free beyond those that pending pages will take.
+    /// Slots kept free beyond those that pending pages will take.
     slots: u32,
-    /// How long a disk that refused is left alone.
+    /// How long the store does not ask a disk that was full.
     retry_delay: Duration,
     retry_at: Duration,
 }
@@ -32,19 +32,19 @@ impl Reserve {
         Reserve { slots, retry_delay, retry_at: Duration::ZERO }
     }
 
-    /// Slots that the page files lack, with `free` of them free and `new_pages` pending; 0 while the
-    /// disk is left alone.
+    /// Slots that the page files lack, with `free` free slots and `new_pages` pending pages; 0
+    /// while the disk is not asked.
     pub(super) fn missing(&self, now: Duration, free: u32, new_pages: usize) -> u32 {
         let wanted = self.slots.saturating_add(u32::try_from(new_pages).unwrap_or(u32::MAX));
         if now < self.retry_at { 0 } else { wanted.saturating_sub(free) }
     }
 
-    /// Notes that the disk had no room.
+    /// Notes that the disk was full.
     pub(super) fn note_refusal(&mut self, now: Duration) {
         self.retry_at = now + self.retry_delay;
     }
 
-    /// What room there is. `kept_share`: how much of its own reserve the map has, from 0 to 1.
+    /// How much room is left. `kept_share`: how much of its own reserve the map has, from 0 to 1.
     pub(super) fn room(&self, free: u32, new_pages: usize, kept_share: f64) -> Room {
         let spare = u64::from(free).saturating_sub(new_pages as u64);
         let slots = u64::from(self.slots);

@@ -5,7 +5,7 @@
 //!   DIR/pages/0001.pages   slots 65,536 .. 131,071     1 GiB, grown in steps
 //! ```
 //!
-//! Every file but the last one has its full length.
+//! Every file except the last one has its full length.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -44,7 +44,7 @@ pub(super) struct SlotFiles {
 }
 
 impl SlotFiles {
-    /// Opens what is in `directory`; also returns the number of slots. Blocks for I/O.
+    /// Opens the files in `directory`; also returns the number of slots. Blocks for I/O.
     pub(super) fn open(
         disk: Arc<dyn Disk>,
         directory: &Path,
@@ -53,7 +53,7 @@ impl SlotFiles {
             SlotFiles { disk, directory: directory.to_owned(), files: RwLock::new(Vec::new()) };
         let mut total = 0;
         for number in 0..this.count_files()? {
-            // A file before the last one that is too short is lengthened by the write that needs it.
+            // If a file before the last one is too short, the write that needs it extends it.
             total = number as u32 * SLOTS_PER_FILE + this.open_file(number)?;
         }
         Ok((this, total))
@@ -102,12 +102,12 @@ impl SlotFiles {
         format!("{} at byte {}", self.path(slot.file()).display(), slot.offset_bytes())
     }
 
-    /// Reads a slot, whatever is in it. Blocks for I/O.
+    /// Reads a slot, whatever its content. Blocks for I/O.
     pub(super) fn read(&self, slot: SlotNo, into: &mut PageBuf) -> io::Result<()> {
         self.file(slot.file())?.read_at(into.bytes_mut(), slot.offset_bytes())
     }
 
-    /// Has the disk begin to read a slot. Does not wait for it.
+    /// Lets the disk begin to read a slot. Does not wait for it.
     pub(super) fn begin_read(&self, slot: SlotNo) {
         if let Ok(file) = self.file(slot.file()) {
             file.begin_read(slot.offset_bytes(), PAGE_SIZE as u64);
@@ -121,14 +121,14 @@ impl SlotFiles {
             .map_err(|error| io_error(self.place(first), &error))
     }
 
-    /// Makes durable what was written into a file. Blocks for I/O.
+    /// Makes everything written into a file durable. Blocks for I/O.
     pub(super) fn sync(&self, number: usize) -> Result<(), PageStoreError> {
         self.file(number)
             .and_then(|file| file.sync_data())
             .map_err(|error| io_error(self.path(number).display(), &error))
     }
 
-    /// Adds about `step` slots behind the `total` that there are, and returns the new total. Blocks for
+    /// Adds about `step` slots after the existing `total`, and returns the new total. Blocks for
     /// I/O.
     pub(super) fn grow(&self, total: u32, step: u32) -> Result<u32, PageStoreError> {
         let number = (total / SLOTS_PER_FILE) as usize;

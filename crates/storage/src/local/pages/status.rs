@@ -1,41 +1,41 @@
-//! What the store says about itself.
+//! The store's status.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use firn_base::Lsn;
 
-/// How a local page store is doing. Counters are since it was opened.
+/// The state of a local page store. Counters start when it is opened.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct PageStoreStatus {
     /// Everything that ends here or before is in stored images.
     pub applied_lsn: Lsn,
-    /// Reads of the past from here on are served.
+    /// Reads of versions from here on are served.
     pub horizon_lsn: Lsn,
     /// The reader that holds the oldest position, and that position: the horizon waits for it.
     pub oldest_lease: Option<(String, Lsn)>,
-    /// Pages with log that is in no stored image.
+    /// Pages with log that no stored image includes.
     pub pending_pages: u64,
     /// Durable log that is not applied, in bytes.
     pub behind_bytes: u64,
     /// Offered images that are not written yet, in bytes.
     pub queued_bytes: u64,
-    /// Memory for images on their way to the disk, in bytes; kept for the next ones.
+    /// Memory for images on their way to the disk, in bytes; kept for reuse.
     pub image_memory_bytes: u64,
-    /// About what the page map takes in memory, in bytes.
+    /// Approximate memory of the page map, in bytes.
     pub map_memory_bytes: u64,
     /// Slots of all page files.
     pub slots: u64,
-    /// Slots that hold nothing.
+    /// Free slots.
     pub free_slots: u64,
     /// Batches of images made durable.
     pub batches: u64,
     /// Images that were offered.
     pub images_offered: u64,
-    /// Images that were copied from whoever caches pages.
+    /// Images that were copied from the attached cache.
     pub images_copied: u64,
     /// Images that were built from older ones and the log.
     pub images_built: u64,
-    /// Images that took the place of damaged ones.
+    /// Images that replaced damaged ones.
     pub images_repaired: u64,
     /// Images written in the last full second.
     pub images_per_second: u64,
@@ -43,13 +43,13 @@ pub struct PageStoreStatus {
     pub bytes_written: u64,
     /// Snapshots of the page map written.
     pub map_snapshots: u64,
-    /// Pages that cannot be brought up to date at the moment; their log is kept.
+    /// Pages that currently cannot be brought up to date; their log is kept.
     pub stuck_pages: u64,
-    /// Times that something was refused.
+    /// How often an operation failed.
     pub failures: u64,
-    /// Whether the store waits before it tries again what was refused.
+    /// Whether the store waits before it retries a failed operation.
     pub is_paused: bool,
-    /// What was refused last.
+    /// The last error.
     pub last_error: Option<String>,
 }
 

@@ -1,8 +1,9 @@
-//! Memory for page images on their way to the disk, kept for the next ones.
+//! Memory for page images on their way to the disk, kept for reuse.
 //!
-//! An image is copied in by whichever thread evicts its page and let go by the materialiser. Memory of that
-//! size that is always freed by another thread than took it is what general allocators keep most of; so the
-//! store keeps its own: as many buffers as were ever in use at once, which the queue's limit bounds.
+//! The thread that evicts a page copies its image in, and the materialiser frees it. General
+//! allocators keep most of the memory that one thread allocates and another frees. The store
+//! therefore keeps its own stock: as many buffers as were ever in use at once, which the queue's
+//! limit bounds.
 
 use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
@@ -11,15 +12,15 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use firn_format::page::{PAGE_SIZE, PageBuf};
 use parking_lot::Mutex;
 
-/// See the module's page.
+/// See the module documentation.
 #[derive(Debug, Default)]
 pub(super) struct PageStock {
     spare: Mutex<Vec<Box<PageBuf>>>,
-    /// Buffers that there are, the ones in use included.
+    /// The number of buffers, including those in use.
     made: AtomicUsize,
 }
 
-/// A buffer of a stock, which goes back there when it is dropped.
+/// A buffer of a stock; it returns there when it is dropped.
 #[derive(Debug)]
 pub(super) struct StockedPage {
     buffer: Option<Box<PageBuf>>,
@@ -27,7 +28,7 @@ pub(super) struct StockedPage {
 }
 
 impl PageStock {
-    /// A buffer. What is in it is left from an earlier use.
+    /// A buffer. Its content is left from an earlier use.
     pub(super) fn take(self: &Arc<PageStock>) -> StockedPage {
         let spare = self.spare.lock().pop();
         let buffer = spare.unwrap_or_else(|| {
@@ -44,7 +45,7 @@ impl PageStock {
         copy
     }
 
-    /// What all buffers take in memory.
+    /// Memory of all buffers.
     pub(super) fn size_bytes(&self) -> u64 {
         (self.made.load(Ordering::Relaxed) * PAGE_SIZE) as u64
     }

@@ -5,7 +5,8 @@
 //!   applied = min(first of every pending page, before the end of every drop not yet done, told)
 //! ```
 //!
-//! Locks, see the rules in [`super`]: shard → order, shard → queue, shard → history; no two shards.
+//! Locks (see the rules in [`super`]): shard → order, shard → queue, shard → history; no two
+//! shards.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
@@ -24,15 +25,16 @@ use super::stock::{PageStock, StockedPage};
 use super::version::{PageView, Pending, Version, Versions, prune};
 
 const SHARDS: usize = 64;
-/// What a page with one stored image takes in its shard: nodes of a B-tree are about two thirds full.
+/// The memory of a page with one stored image in its shard: nodes of a B-tree are about two thirds
+/// full.
 const VERSIONS_BYTES: usize = (size_of::<u64>() + size_of::<Versions>()) * 3 / 2;
-/// What a page takes in the order of pending pages.
+/// The memory of a page in the order of pending pages.
 const TREE_ENTRY_BYTES: usize = size_of::<(Lsn, PageId)>() * 3 / 2;
 
 /// An offered image.
 struct Queued {
     image: Arc<StockedPage>,
-    /// Whether it still stands in the queue; else the materialiser is writing it.
+    /// Whether it is still in the queue; otherwise the materialiser is writing it.
     is_waiting: bool,
 }
 
@@ -54,12 +56,12 @@ pub(super) struct PageTable {
     shards: Box<[Mutex<Shard>]>,
     order: Mutex<Order>,
     queue: Mutex<VecDeque<PageId>>,
-    /// Images that were offered and are not stored, those being written included.
+    /// Images that were offered and not stored, including those being written.
     queued: AtomicUsize,
-    /// Pending pages without a stored image, those of dropped spaces left out.
+    /// Pending pages without a stored image, excluding those of dropped spaces.
     new_pages: AtomicUsize,
-    /// Spaces that were dropped since the start or about whose log a restart may be told, with the end
-    /// of the group. Space ids are not used again.
+    /// Spaces that were dropped since the start, or whose log a restart may see again, with the end
+    /// of the group. Space ids are not reused.
     dropped: RwLock<FxHashMap<SpaceId, Lsn>>,
     history: Mutex<History>,
     /// Memory of the images.
@@ -67,18 +69,18 @@ pub(super) struct PageTable {
     told: AtomicU64,
     /// The highest [`PageTable::applied`] that was computed.
     applied_seen: AtomicU64,
-    /// What was in stored images when the store was opened.
+    /// The applied position when the store was opened.
     applied_at_open: Lsn,
 }
 
-/// What became of an image on its way into the queue.
+/// The result of adding an image to the queue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Enqueued {
-    /// It waits; so many do now.
+    /// It waits; the queue's length.
     Waiting(usize),
-    /// This version or a newer one is here already.
+    /// This version or a newer one is already here.
     NotNeeded,
-    /// There are `limit` images already.
+    /// There are already `limit` images.
     Full,
 }
 
@@ -120,17 +122,17 @@ impl PageTable {
         }
     }
 
-    /// The end of the group that dropped the space, if one did.
+    /// The end of the group that dropped the space, if it was dropped.
     pub(super) fn dropped_at(&self, space: SpaceId) -> Option<Lsn> {
         self.dropped.read().get(&space).copied()
     }
 
-    /// Everything that ends here or before has been told.
+    /// Everything that ends here or before was reported.
     pub(super) fn told(&self) -> Lsn {
         Lsn(self.told.load(Ordering::Acquire))
     }
 
-    /// Notes that everything up to `end` has been told.
+    /// Notes that everything up to `end` was reported.
     pub(super) fn told_up_to(&self, end: Lsn) {
         self.told.fetch_max(end.0, Ordering::AcqRel);
     }
@@ -150,9 +152,9 @@ impl PageTable {
         lsn.0 <= self.applied_seen.load(Ordering::Acquire) || lsn <= self.applied()
     }
 
-    /// What [`PageTable::applied`] will be at least once these images and drops are entered.
+    /// A lower bound of [`PageTable::applied`] once these images and drops are entered.
     pub(super) fn applied_with(&self, puts: &[(PageId, Version)], drops: &[(SpaceId, Lsn)]) -> Lsn {
-        // What is told from here on begins behind this.
+        // Everything reported later begins after this.
         let told = self.told();
         let left = |(page, version): &(PageId, Version)| {
             let pending = self.shard(*page).pending.get(page).copied();
@@ -196,7 +198,8 @@ impl PageTable {
         }
     }
 
-    /// A restart is told again about a space whose drop is in the map. The history may need the log.
+    /// A restart reports a space again whose drop is already in the map. The history may need the
+    /// log.
     fn changed_before_drop(
         &self,
         shard: &mut Shard,
@@ -223,12 +226,12 @@ impl PageTable {
         true
     }
 
-    /// Drops that are not in the durable map yet.
+    /// Drops that are not yet in the durable map.
     pub(super) fn drops_to_do(&self) -> Vec<(SpaceId, Lsn)> {
         self.order.lock().drops.iter().map(|(end, space)| (*space, *end)).collect()
     }
 
-    /// Every drop that a restart has to know of, given what the map says about applied log and horizon.
+    /// Every drop that a restart must know of, given the map's applied position and horizon.
     pub(super) fn drops_to_keep(&self, applied: Lsn, horizon: Lsn) -> Vec<(SpaceId, Lsn)> {
         let to_do = self.drops_to_do();
         let dropped = self.dropped.read();
@@ -239,7 +242,7 @@ impl PageTable {
             .collect()
     }
 
-    /// Takes an image into the queue unless `limit` are there.
+    /// Adds an image to the queue unless it has `limit`.
     pub(super) fn enqueue(&self, image: &PageBuf, limit: usize) -> Enqueued {
         let page = image.page_id();
         if self.dropped_at(page.space).is_some() {
@@ -280,7 +283,7 @@ impl PageTable {
         self.queued.load(Ordering::Acquire)
     }
 
-    /// Takes up to `limit` images out of the queue, for writing. Reads go on seeing them.
+    /// Takes up to `limit` images out of the queue, for writing. Reads still see them.
     pub(super) fn take_queued(&self, limit: usize) -> Vec<Arc<StockedPage>> {
         let pages: Vec<PageId> = {
             let mut queue = self.queue.lock();
@@ -296,14 +299,14 @@ impl PageTable {
         pages.into_iter().filter_map(take).collect()
     }
 
-    /// Puts an image back that could not be written.
+    /// Returns an image to the queue that could not be written.
     pub(super) fn requeue(&self, page: PageId) {
         if let Some(queued) = self.shard(page).queued.get_mut(&page) {
             self.wait_in_queue(page, queued);
         }
     }
 
-    /// Up to `limit` pages with pending log that starts before `before`, the oldest first.
+    /// Up to `limit` pages with pending log that starts before `before`, oldest first.
     pub(super) fn oldest_pending(
         &self,
         before: Lsn,
@@ -320,7 +323,7 @@ impl PageTable {
         self.order.lock().pages.len()
     }
 
-    /// Slots that pending pages will take beyond those that their older images give back.
+    /// Slots that pending pages will take beyond those that their older images free.
     pub(super) fn new_pages(&self) -> usize {
         self.new_pages.load(Ordering::Relaxed)
     }
@@ -330,8 +333,8 @@ impl PageTable {
         self.shard(page).newest(page).is_some()
     }
 
-    /// How an image would be entered if it were stored now; `None` if it is not needed. A repair takes
-    /// the place of the newest image.
+    /// How an image would be entered if it were stored now; `None` if it is not needed. A repair
+    /// replaces the newest image.
     pub(super) fn prepare(
         &self,
         page: PageId,
@@ -348,7 +351,7 @@ impl PageTable {
             Some(newest) if newest.lsn == lsn && is_repair => Some(Version { slot, ..newest }),
             Some(newest) if newest.lsn >= lsn => None,
             _ => {
-                // Log about the page that was not told yet starts behind what was told.
+                // Log about the page that was not reported yet starts after the reported log.
                 let since = shard.pending.get(&page).map_or(self.told(), |pending| pending.first);
                 let since = since.max(newest.map_or(Lsn(0), |newest| newest.lsn)).min(lsn);
                 Some(Version { lsn, since, slot, is_first: newest.is_none() })
@@ -356,14 +359,14 @@ impl PageTable {
         }
     }
 
-    /// Enters an image that is durable in its slot and in the map (rule 3). Slots that nobody needs any
-    /// more are added to `freed`.
+    /// Enters an image that is durable in its slot and in the map (rule 3). Slots that are no
+    /// longer needed are added to `freed`.
     pub(super) fn enter(&self, page: PageId, version: Version, freed: &mut Vec<SlotNo>) {
         let mut guard = self.shard(page);
         let shard = &mut *guard;
         let versions = shard.versions.entry(page.to_u64()).or_default();
         match versions.last_mut() {
-            // The image before it was damaged; its slot is not used again before a restart.
+            // The previous image was damaged; its slot is not reused before a restart.
             Some(newest) if newest.lsn == version.lsn => *newest = version,
             newest => {
                 assert!(newest.is_none_or(|newest| newest.lsn < version.lsn), "versions go up");
@@ -416,7 +419,8 @@ impl PageTable {
         self.history.lock().horizon()
     }
 
-    /// Keeps every version from `position` on; the oldest position that can be held if that is too old.
+    /// Keeps every version from `position` on; fails with the oldest position that can be held if
+    /// that is too old.
     pub(super) fn lease(&self, reader: &str, position: Lsn) -> Result<Arc<HeldPosition>, Lsn> {
         self.history.lock().lease(reader, position)
     }
@@ -426,7 +430,7 @@ impl PageTable {
         self.history.lock().leases().min_by_key(|lease| lease.position())
     }
 
-    /// How far the horizon may move if it should be at `wanted`.
+    /// How far the horizon may move towards `wanted`.
     pub(super) fn allow_horizon(&self, wanted: Lsn) -> Lsn {
         self.history.lock().allow_horizon(wanted)
     }
@@ -436,13 +440,13 @@ impl PageTable {
         self.history.lock().would_expire(horizon)
     }
 
-    /// Log that ends here or before is needed by nothing that is known.
+    /// Nothing that is known needs log that ends here or before.
     pub(super) fn releasable(&self) -> Lsn {
         let applied = self.applied();
         applied.min(self.history.lock().needs_log_from())
     }
 
-    /// Forgets that the pages of a dropped space have log to apply; the history keeps what it needs.
+    /// Removes the pending log of a dropped space's pages; the history keeps what it needs.
     pub(super) fn retire_space(&self, space: SpaceId, dropped_at: Lsn) {
         for shard in &self.shards {
             let mut guard = shard.lock();
@@ -492,8 +496,8 @@ impl PageTable {
         (0..SHARDS).map(|number| self.shard_contents(number))
     }
 
-    /// The whole map in batches. Only the materialiser changes it (rule 3), so that it is the map of
-    /// one moment.
+    /// The whole map in batches. Only the materialiser changes it (rule 3), so it is a consistent
+    /// snapshot.
     pub(super) fn snapshot(&self) -> impl Iterator<Item = Batch> + '_ {
         let (applied, horizon) = (self.applied(), self.horizon());
         let batch = move |kind, puts, drops| Batch { kind, applied, horizon, puts, drops };
@@ -527,7 +531,7 @@ impl PageTable {
         &self.stock
     }
 
-    /// About what is known of the pages takes in memory, without the images.
+    /// Approximate memory of the table, without the images.
     pub(super) fn map_bytes(&self) -> u64 {
         let of_shard = |shard: &Mutex<Shard>| {
             let shard = shard.lock();
@@ -556,7 +560,7 @@ fn shard_of(page: PageId) -> usize {
     (page.to_u64().wrapping_mul(GOLDEN) >> 58) as usize
 }
 
-/// What the durable map says.
+/// The content of the durable map.
 #[derive(Debug, Default)]
 pub(super) struct Contents {
     /// Images of each page, oldest first.
@@ -567,6 +571,6 @@ pub(super) struct Contents {
     pub(super) applied: Lsn,
     /// Older versions are gone.
     pub(super) horizon: Lsn,
-    /// The newest position that is named.
+    /// The newest position that it names.
     pub(super) newest_named: Lsn,
 }

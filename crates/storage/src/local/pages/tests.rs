@@ -1,4 +1,5 @@
-//! The store as a whole, over a log and a disk in memory; rounds of the materialiser are run by hand.
+//! The store as a whole, over a log and a disk in memory; tests run the materialiser's rounds by
+//! hand.
 
 mod conformance;
 mod fake_disk;
@@ -117,7 +118,7 @@ impl Store {
             open(&self.disk, &self.clock, &self.log, &self.options).unwrap();
     }
 
-    /// One log group that changes these pages, creating those that are new.
+    /// One log group that changes these pages, creating the new ones.
     fn change(&mut self, pages: &[PageId], value: u64) -> Lsn {
         let kinds = pages.iter().map(|page| (*page, self.kind_for(*page), value));
         let changes: Vec<_> = kinds.collect();
@@ -164,7 +165,7 @@ impl Store {
         self.materialiser.round()
     }
 
-    /// Rounds until everything told so far is stored.
+    /// Runs rounds until everything reported so far is stored.
     fn settle(&mut self) {
         self.pages.shared.hurry_to.store(self.log.durable_lsn().0, Ordering::Relaxed);
         for _ in 0..1000 {
@@ -199,7 +200,7 @@ impl Store {
         assert_same(page, &found, self.expected(page, Lsn::MAX));
     }
 
-    /// Reads of the past are right or refused, and not refused from the horizon on.
+    /// Reads of old versions are correct or refused, and not refused from the horizon on.
     fn check_as_of(&self, page: PageId, wanted: Lsn) {
         let horizon = self.pages.status().horizon_lsn;
         match self.read(page, PageRead::AsOf(wanted)) {

@@ -1,4 +1,4 @@
-//! What the store knows of one page, and how a wanted version is built from it.
+//! What the store knows of a page, and how a wanted version is built from it.
 //!
 //! ```text
 //!   log of the page     |--a--|   |--b--|--c--|            |--d--|
@@ -26,27 +26,27 @@ use super::stock::StockedPage;
 pub(super) struct Version {
     /// The end of the last group that the image includes.
     pub(super) lsn: Lsn,
-    /// No group about the page lies between the version before this one and here: where the log has to
-    /// be read from to get from that one to any point up to this one.
+    /// No group about the page lies between the previous version and here. Log read from here on
+    /// leads from that version to any position up to this one.
     pub(super) since: Lsn,
     /// Where the image is.
     pub(super) slot: SlotNo,
-    /// Whether no image of the page was ever stored before, so that the log from `since` starts from
-    /// nothing.
+    /// Whether no image of the page was ever stored before, so that the log from `since` starts
+    /// from nothing.
     pub(super) is_first: bool,
 }
 
 /// The stored images of a page, oldest first.
 pub(super) type Versions = SmallVec<[Version; 1]>;
 
-/// Log of a page that is in no stored image.
+/// Log of a page that no stored image includes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Pending {
     /// At or before the start of the first such group, at or after the newest stored image.
     pub(super) first: Lsn,
     /// The end of the last one.
     pub(super) last: Lsn,
-    /// Whether the page has no stored image, so that it will take one slot more than there are taken.
+    /// Whether the page has no stored image, so that it will take an additional slot.
     pub(super) is_new: bool,
 }
 
@@ -86,7 +86,7 @@ pub(super) struct Replay {
 /// How to build a version.
 #[derive(Debug, Clone)]
 pub(super) struct Plan {
-    /// The image to begin with.
+    /// The image to start with.
     pub(super) base: Base,
     /// The log to apply to it.
     pub(super) replay: Option<Replay>,
@@ -102,7 +102,7 @@ pub(super) enum NoPlan {
 }
 
 impl PageView {
-    /// The end of the newest log that is known about the page.
+    /// The end of the newest known log about the page.
     pub(super) fn newest_known(&self) -> Lsn {
         let stored = self.versions.last().map_or(Lsn(0), |version| version.lsn);
         let queued = self.queued.as_ref().map_or(Lsn(0), |image| image.lsn());
@@ -110,8 +110,8 @@ impl PageView {
         stored.max(queued).max(pending)
     }
 
-    /// How to build the page as of `wanted` (`None`: the newest) from the first `usable` versions; the
-    /// ones behind them were found to be damaged.
+    /// How to build the page as of `wanted` (`None`: the newest) from the first `usable` versions;
+    /// later versions were found to be damaged.
     pub(super) fn plan(&self, wanted: Option<Lsn>, usable: usize) -> Result<Plan, NoPlan> {
         let wanted = wanted.unwrap_or(Lsn::MAX);
         if let Some(plan) = self.plan_from_queued(wanted, usable) {
@@ -144,7 +144,7 @@ impl PageView {
         Ok(Plan { base: Base::Nothing, replay: Some(replay) })
     }
 
-    /// Where the log starts that leads from `versions[next - 1]` to what came after it.
+    /// Where the log starts that leads from `versions[next - 1]` to its successor.
     fn log_after(&self, next: usize) -> Option<Lsn> {
         match self.versions.get(next) {
             Some(version) => Some(version.since),

@@ -1,4 +1,4 @@
-//! What a block looks like, and what is not one.
+//! The bytes of a block, and which bytes are not a block.
 
 use expect_test::expect;
 use firn_base::Lsn;
@@ -27,7 +27,7 @@ fn sample() -> ([u8; BLOCK_BYTES], BlockHeader) {
 #[test]
 fn a_block_is_laid_out_as_drawn() {
     let (bytes, _) = sample();
-    // checksum, length, first group | LSN | incarnation, distance to what was durable | data
+    // checksum, length, first group | LSN | incarnation, distance to the durable position | data
     expect![[r#"
         d374e60110000800
         d803000001000000

@@ -1,4 +1,5 @@
-//! The index against a list of what was appended: live, after a restart with footers, after one without.
+//! The index against a list of what was appended: live, after a restart with footers, and after one
+//! without.
 
 #![allow(clippy::disallowed_methods, reason = "tests use the machine as it is")]
 
@@ -16,7 +17,7 @@ use super::super::{LocalDirectory, LocalLog, LogOptions};
 use super::*;
 use crate::local::page_log::PageLog;
 
-/// Keeps what it is told, as (page, start, end).
+/// Records the reports it gets, as (page, start, end).
 #[derive(Default)]
 struct Recorder {
     pages: Mutex<Vec<(u64, Lsn, Lsn)>>,
@@ -111,7 +112,7 @@ fn wait_for_footers(log: &LocalLog) {
     });
 }
 
-/// Overwrites the footers, so that nobody finds them.
+/// Overwrites the footers, so that opening finds none.
 fn remove_footers(place: &Path) {
     for entry in fs::read_dir(place.join("log")).unwrap() {
         let path = entry.unwrap().path();
@@ -141,7 +142,7 @@ fn records_are_found_and_told_while_the_log_grows() {
     assert_eq!(*recorder.end.lock(), log.end_lsn());
 }
 
-/// First start and last end of each page, whatever the grouping it was told in.
+/// The first start and last end of each page, however the reports grouped them.
 fn extents(log: &LocalLog) -> BTreeMap<u64, (Lsn, Lsn)> {
     let recorder = Arc::new(Recorder::default());
     PageLog::follow(log, recorder.clone());
@@ -309,7 +310,7 @@ fn a_closed_log_lets_go_of_its_listener() {
     let recorder = Arc::new(Recorder::default());
     PageLog::follow(&*log, recorder.clone());
     log.wait_until_indexed(log.end_lsn()).unwrap();
-    // The indexer may still be calling it, with a reference of its own.
+    // The indexer may still be calling it, with its own reference.
     assert!(Arc::strong_count(&recorder) >= 2);
     log.close();
     assert_eq!(Arc::strong_count(&recorder), 1);

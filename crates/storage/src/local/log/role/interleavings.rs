@@ -1,4 +1,4 @@
-//! The hand-over of the role under many orders of steps. A wake-up that is lost is a deadlock to shuttle.
+//! The hand-over of the role under many interleavings. To shuttle, a lost wake-up is a deadlock.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use crate::sync::Mutex;
 
 const GROUP_BYTES: u64 = 64;
 
-/// Groups of one size that were appended and not taken yet: whether each is complete.
+/// Groups of one size that were appended and not taken yet; each is complete or not.
 #[derive(Default)]
 struct Appended {
     groups: Mutex<std::collections::VecDeque<bool>>,
@@ -41,7 +41,7 @@ impl Appended {
     }
 }
 
-/// A source, the role, and files that merely count.
+/// A source, the role, and files that only count.
 struct Log {
     source: Appended,
     role: WriterRole,
@@ -85,7 +85,7 @@ impl Log {
     /// Appends a group and waits for it. False if the log has failed.
     fn commit(&self, tag: u32) -> bool {
         let end = self.source.append();
-        // Some wait for those that the last round woke, others are in a hurry.
+        // Some wait for the committers that the last round woke, others are in a hurry.
         let patience = Duration::from_millis(u64::from(tag % 2));
         self.role.wait_durable(end, patience, |role| self.lead(role, end));
         let is_durable = self.role.durable() >= end;

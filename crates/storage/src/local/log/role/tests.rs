@@ -42,7 +42,7 @@ fn a_round_that_does_not_end_ends_the_log() {
     assert_eq!(role.durable(), Lsn::FIRST);
 }
 
-/// Ends a round that two have waited for, who are not back yet.
+/// Ends a round with two waiters, which are not back yet.
 fn end_a_round_of_two(role: &WriterRole) {
     let mut held = role.try_take().expect("nobody has it");
     std::thread::scope(|scope| {

@@ -1,4 +1,4 @@
-//! Who writes, who waits and who is told, over files whose syncs a test holds up.
+//! Which thread writes, waits and is informed, over files whose syncs a test can hold up.
 
 use std::sync::atomic::AtomicUsize;
 use std::sync::mpsc::{self, Receiver, Sender};
@@ -14,7 +14,7 @@ enum Behaviour {
     Panics,
 }
 
-/// Files in memory that keep nothing but the end.
+/// Files in memory that keep only the end.
 struct GatedFiles {
     written: AtomicU64,
     syncs_allowed: AtomicUsize,
@@ -81,7 +81,7 @@ impl RoundFiles for GatedFiles {
     }
 }
 
-/// What the source heard: durable up to there, the end of what was written then, on which thread.
+/// What the source heard: the durable position, the end of the written log then, and the thread.
 type Told = (Option<Lsn>, Lsn, Option<String>);
 
 /// Appended bytes that are all complete.
@@ -107,7 +107,7 @@ impl LogSource for Appended {
     fn tell(&self, outcome: Result<Lsn, &LogError>) {
         let written = Lsn(self.files.written.load(Ordering::SeqCst));
         let name = std::thread::current().name().map(str::to_owned);
-        // A test that is not interested has let go of the other end.
+        // A test that does not listen has dropped the other end.
         let _ = self.tell.lock().send((outcome.ok(), written, name));
     }
 }
@@ -159,7 +159,7 @@ impl Log {
         self.writer.rounds.role.durable()
     }
 
-    /// The first news that says more than `lsn`, or that the log has failed.
+    /// The first report beyond `lsn`, or that the log has failed.
     fn hear_beyond(&self, lsn: Lsn) -> Told {
         loop {
             let told = self.told.recv().expect("the writer is there");
@@ -170,7 +170,7 @@ impl Log {
     }
 }
 
-/// Has `threads` threads append and wait while a sync runs, which `release` then lets go on.
+/// Lets `threads` threads append and wait while a sync runs; `release` then lets the sync finish.
 fn commit_behind_a_sync(
     log: &Log,
     files: &GatedFiles,

@@ -1,4 +1,4 @@
-//! What a segment header looks like, and what is not one.
+//! The bytes of a segment header, and which bytes are not one.
 
 use expect_test::expect;
 

@@ -47,7 +47,7 @@ fn a_reader_gets_what_is_durable_and_then_waits() {
     std::thread::scope(|scope| {
         let woken = scope.spawn(|| position_after(&mut *reader, 1 << 20));
         log.sync().unwrap();
-        // Woken long before this, or the time has passed and the test has failed.
+        // Woken long before this; otherwise the timeout has passed and the test has failed.
         assert_eq!(woken.join().unwrap(), log.durable_lsn());
     });
 }

@@ -1,5 +1,5 @@
-//! The log under a simulator that kills the process and cuts the power at any point: what was acknowledged is
-//! there again, as it was, and never more than was appended.
+//! The log under a simulator that kills the process and cuts the power at any point: acknowledged
+//! log is there again, unchanged, and nothing that was not appended.
 
 use std::path::Path;
 use std::time::Duration;
@@ -11,10 +11,10 @@ use firn_testing::simulation::{Faults, for_each_seed};
 
 use super::*;
 
-/// What the outside knows of the log, across its lives.
+/// What an outside observer knows of the log, across its lives.
 #[derive(Default)]
 struct Known {
-    /// Every byte that was ever given to the log, but what was lost without having been acknowledged.
+    /// Every byte ever given to the log, except bytes lost without having been acknowledged.
     bytes: Vec<u8>,
     acknowledged: u64,
     watermark: u64,
@@ -58,7 +58,7 @@ fn random_groups(environment: &Environment, watermark: u64) -> Vec<u8> {
     groups
 }
 
-/// Uses the log until somebody ends it or it fails.
+/// Uses the log until the process is killed or the log fails.
 fn live(environment: &Environment, known: &Mutex<Known>) {
     let directory = LocalDirectory::open(environment, Path::new("/db")).unwrap();
     let log = match open_writer(&directory, small()) {

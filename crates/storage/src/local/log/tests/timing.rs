@@ -1,4 +1,5 @@
-//! How long opening a long log takes. Run by hand: `cargo test --release -p firn-storage timing -- --ignored --nocapture`.
+//! How long it takes to open a long log. Run by hand: `cargo test --release -p firn-storage timing
+//! -- --ignored --nocapture`.
 
 #![allow(
     clippy::disallowed_methods,
@@ -25,7 +26,8 @@ impl PageLogListener for Counter {
     }
 }
 
-/// 2 MiB of groups of about 300 bytes, each of a row's change and an undo record, on pages out of 50,000.
+/// 2 MiB of groups of about 300 bytes, each with a row's change and an undo record, on 50,000
+/// different pages.
 fn batch(random: &mut u64) -> Vec<u8> {
     let mut groups = Vec::new();
     let mut builder = GroupBuilder::new();

@@ -29,7 +29,7 @@ fn written(directory: &Path) -> MapFile {
     map
 }
 
-/// Opens the map and returns the page numbers that it has.
+/// Opens the map and returns its page numbers.
 fn loaded(directory: &Path) -> Result<(MapFile, Vec<u32>), PageStoreError> {
     let mut pages = Vec::new();
     let mut accept = |batch: Batch| {

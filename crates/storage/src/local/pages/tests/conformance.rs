@@ -1,4 +1,4 @@
-//! The local store keeps the promises of every page store.
+//! The local store passes the suite for page stores.
 
 use firn_api::page_store::conformance::{Subject, check};
 use firn_base::random::RandomSource;
@@ -39,7 +39,7 @@ impl Subject for Local {
         self.materialiser.round().unwrap();
     }
 
-    /// The store releases its log itself, as far as its map names it as applied.
+    /// The store releases its log itself, up to the position that its map names as applied.
     fn truncate_log(&mut self, position: Lsn) {
         assert!(self.log.kept_from() <= position);
     }

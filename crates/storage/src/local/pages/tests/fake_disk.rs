@@ -1,4 +1,4 @@
-//! A file system in memory that forgets what was not synced, runs full and refuses syncs.
+//! A file system in memory that loses unsynced data, fills up and fails syncs.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -28,9 +28,9 @@ pub(super) struct FakeFile {
 
 /// What goes wrong.
 pub(super) struct Faults {
-    /// Syncs that fail, after those that go well.
+    /// Syncs that fail, after those that succeed.
     pub(super) failing_syncs: AtomicU32,
-    /// Syncs that go well before any fails.
+    /// Syncs that succeed before any fails.
     pub(super) good_syncs: AtomicU32,
     /// Bytes that all files together may take.
     pub(super) capacity: AtomicU64,
@@ -56,7 +56,7 @@ pub(super) struct FakeDisk {
 }
 
 impl FakeDisk {
-    /// What a power loss leaves: of each unsynced write every sector may be there or not.
+    /// What a power loss leaves: each sector of an unsynced write is there or not.
     pub(super) fn after_power_loss(&self, random: &SplitMix) -> FakeDisk {
         let (names, durable) = (self.names.lock(), self.durable_names.lock());
         let mut left = Names::new();
@@ -83,7 +83,7 @@ impl FakeDisk {
         disk
     }
 
-    /// Changes bytes that are there.
+    /// Changes existing bytes.
     pub(super) fn damage(&self, path: &Path, offset: usize, length: usize) {
         let names = self.names.lock();
         let mut bytes = names[path].bytes.lock();
@@ -181,8 +181,8 @@ impl File for Handle {
             good.fetch_sub(1, Ordering::Relaxed);
         } else if failing.load(Ordering::Relaxed) > 0 {
             let left = failing.fetch_sub(1, Ordering::Relaxed);
-            // What was written stays visible. It may be durable all the same, but no later sync makes
-            // it so.
+            // Written data stays visible. It may happen to be durable, but no later sync makes it
+            // so.
             for (offset, written) in std::mem::take(&mut bytes.unsynced) {
                 if left.is_multiple_of(2) {
                     put(&mut bytes.durable, offset, &written);

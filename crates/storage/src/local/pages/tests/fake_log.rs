@@ -1,4 +1,5 @@
-//! A log in memory, and simple changes that no page survives if one is lost, doubled or out of order.
+//! A log in memory, and simple changes that expose any record that is lost, doubled or out of
+//! order.
 
 use std::sync::Arc;
 
@@ -41,7 +42,7 @@ struct State {
     groups: Vec<Group>,
     kept_from: Lsn,
     durable: Lsn,
-    /// What can be visited; the listener is told a little later.
+    /// What can be visited; the listener hears of it a little later.
     readable: Lsn,
     indexed: Lsn,
     listener: Option<Arc<dyn PageLogListener>>,
@@ -51,9 +52,9 @@ struct State {
 /// Every group is durable at once.
 pub(super) struct FakeLog {
     state: Mutex<State>,
-    /// Held by whoever tells, as there is one indexer.
+    /// Held while reporting, since there is one indexer.
     telling: Mutex<()>,
-    /// Groups that a follower is told as one at the start.
+    /// How many groups are reported as one to a follower at the start.
     told_as_one: usize,
 }
 
@@ -96,7 +97,7 @@ impl FakeLog {
         end
     }
 
-    /// Appends a group that the indexer has not come to yet.
+    /// Appends a group that the indexer has not reached yet.
     pub(super) fn append_unindexed(&self, page: PageId, kind: u8, value: u64) -> Lsn {
         self.append_untold(vec![Record { kind, page, body: value.to_le_bytes().to_vec() }])
     }
@@ -129,12 +130,12 @@ impl FakeLog {
         end
     }
 
-    /// What the store said last of its room.
+    /// The store's last report of its room.
     pub(super) fn page_room(&self) -> Option<Room> {
         self.state.lock().page_room
     }
 
-    /// Tells the listener what it was not told yet.
+    /// Reports to the listener what it has not heard yet.
     pub(super) fn tell(&self) {
         let _telling = self.telling.lock();
         let (groups, listener, durable) = {
@@ -245,7 +246,7 @@ impl PageLog for FakeLog {
     }
 }
 
-/// The number that stands for all changes of the page so far.
+/// The number that represents all changes of the page so far.
 pub(super) fn chain(page: &PageBuf) -> u64 {
     page.get_u64(CHAIN_AT)
 }

@@ -8,7 +8,7 @@ use super::*;
 enum Step {
     /// A group that changes these pages.
     Change(Vec<u32>),
-    /// A change that the indexer has not come to yet.
+    /// A change that the indexer has not reached yet.
     ChangeUnindexed(u32),
     Offer(u32),
     Round,
@@ -18,7 +18,7 @@ enum Step {
     ReadAsOf(u32, f64),
     Wait(u64),
     DropSpace(u32),
-    /// After some that go well, this many syncs fail.
+    /// After some syncs that succeed, this many fail.
     FailSyncs(u32, u32),
     FillDisk(bool),
     Restart(u64, usize),
@@ -49,7 +49,7 @@ struct Run {
     store: Store,
     generations: [u32; 3],
     value: u64,
-    /// When which position was durable.
+    /// Which position was durable at which time.
     durable: Vec<(u64, Lsn)>,
 }
 
@@ -124,7 +124,7 @@ impl Run {
         }
     }
 
-    /// The window's promise, from outside: what was durable a window ago can be read.
+    /// The window's promise, from outside: what was durable one window ago can be read.
     fn promised_from(&self) -> Lsn {
         let now = self.store.clock.0.load(Ordering::Relaxed);
         let window = self.store.options.history_window_ms;

@@ -200,7 +200,7 @@ fn a_page_that_cannot_be_built_keeps_its_log_and_nothing_else() {
     assert!(status.last_error.unwrap().contains("page 7 of space 1"));
     assert!(store.log.kept_from() < before);
     store.check_latest(B);
-    // Somebody still has the page in memory.
+    // A cache that still has the page in memory.
     struct Cache(PageBuf);
     impl ImageSource for Cache {
         fn copy_image(&self, page: PageId, into: &mut PageBuf) -> bool {
@@ -275,7 +275,7 @@ fn a_nearly_full_disk_takes_what_it_has_room_for() {
     store.check_all();
 }
 
-/// A disk that takes not one byte more.
+/// Fills a disk to the last byte.
 fn fill(store: &Store) {
     let used = store.disk.faults.used.load(Ordering::Relaxed);
     store.disk.faults.capacity.store(used, Ordering::Relaxed);
@@ -328,7 +328,7 @@ fn what_is_kept_in_reserve_stores_all_that_was_admitted_on_a_full_disk() {
         store.settle();
     }
     assert_eq!(store.log.page_room(), Some(Room::Low));
-    // The page map has its own room: many more changes of what is there are entered.
+    // The page map has its own room: many more changes of existing pages are entered.
     for value in 0..100 {
         store.change(&[A, B], value);
         store.settle();
@@ -427,7 +427,7 @@ fn the_task_brings_the_pages_up_to_date_by_itself() {
     let follow = Arc::clone(&log) as Arc<dyn PageLog>;
     let pages = LocalPages::open(&directory, PageStoreOptions::default(), follow).unwrap();
     pages.materialise_up_to(log.durable_lsn()).unwrap();
-    // Not a record that the real `apply` takes: the call must come back with what is wrong.
+    // A record that the real `apply` refuses: the call must return the error.
     let end = log.append(&[(A, 99, 1)]);
     let error = pages.materialise_up_to(end).unwrap_err();
     assert!(matches!(error, PageStoreError::Damaged { .. }), "{error}");
@@ -457,8 +457,8 @@ fn a_directory_that_lost_its_pages_is_refused_once_log_was_released() {
     assert!(error.to_string().contains("the page map is missing"), "{error}");
 }
 
-/// Changes the page twice, each time until it is stored and the log behind it released; then damages the
-/// last batch of the map.
+/// Changes the page twice, each time until it is stored and the log before it released; then
+/// damages the last batch of the map.
 fn store_that_lost_the_last_batch(store: &mut Store) {
     for value in 1..3 {
         store.change(&[A], value);

@@ -1,5 +1,5 @@
-//! Threads that change, offer and read a few pages while the materialiser works beside them, so that
-//! slots are used again and log is released under the readers' hands.
+//! Threads that change, offer and read a few pages while the materialiser works beside them, so
+//! that slots are reused and log is released during reads.
 
 #![allow(clippy::disallowed_types, reason = "tests use the machine as it is")]
 
