@@ -16,8 +16,8 @@ use crate::grammar::ast::{
 use crate::logical::{OutputColumn, Part, Query, RelationSource};
 use crate::types::{Display, SqlType};
 
-use super::Binder;
 use super::from::{FromItem, ShownColumns, column_names, shown_columns};
+use super::{Binder, from, merge, query, union};
 
 /// A name defined by `WITH`.
 #[derive(Debug, Clone)]
@@ -41,216 +41,213 @@ struct Made {
     shown: ShownColumns,
 }
 
-impl Binder<'_> {
-    /// Remembers the names of a `WITH`.
-    pub(crate) fn name_common_tables(&mut self, with: &With) -> Result<()> {
-        let first = self.common_names.len();
-        for table in &with.tables {
-            let name: Arc<str> = table.alias.name.as_str().into();
-            let is_same = |other: &CommonTableName| other.name.eq_ignore_ascii_case(&name);
-            if self.common_names[first..].iter().any(is_same) {
-                return Err(SqlError::new(1066, format!("Not unique table/alias: '{name}'")));
-            }
-            let columns = table.alias.columns.iter().cloned();
-            self.common_names.push(CommonTableName {
-                is_recursive: with.recursive && names_itself(&table.query, &name),
-                columns: columns.collect(),
-                query: Arc::new((*table.query).clone()),
-                visible_names: self.common_names.len(),
-                visible_scopes: self.scopes.len(),
-                made: None,
-                name,
-            });
+/// Remembers the names of a `WITH`.
+pub(crate) fn name_common_tables(binder: &mut Binder<'_>, with: &With) -> Result<()> {
+    let first = binder.common_names.len();
+    for table in &with.tables {
+        let name: Arc<str> = table.alias.name.as_str().into();
+        let is_same = |other: &CommonTableName| other.name.eq_ignore_ascii_case(&name);
+        if binder.common_names[first..].iter().any(is_same) {
+            return Err(SqlError::new(1066, format!("Not unique table/alias: '{name}'")));
         }
-        Ok(())
-    }
-
-    /// A common table of this name as a table of the innermost scope, if there is one.
-    pub(crate) fn common_table(
-        &mut self,
-        name: &str,
-        alias: &Arc<str>,
-        null_supplied: bool,
-    ) -> Result<Option<FromItem>> {
-        let place =
-            self.common_names.iter().rposition(|table| table.name.eq_ignore_ascii_case(name));
-        let Some(place) = place else { return Ok(None) };
-        if let Some(made) = self.common_names[place].made.clone() {
-            return self.place_made(made, alias).map(Some);
-        }
-        if self.common_names[place].is_recursive {
-            let made = self.make_recursive(place)?;
-            return self.place_made(made, alias).map(Some);
-        }
-        self.expand("Common table expression")?;
-        let table = self.common_names[place].clone();
-        let query = self.where_it_stands(place, |binder| binder.query(&table.query))?;
-        let names: Vec<&str> = table.columns.iter().map(String::as_str).collect();
-        let names = column_names(&query, &names)?;
-        let shown = shown_columns(&query);
-        match self.merge(query, null_supplied) {
-            Ok((block, columns)) => {
-                let bound = Query {
-                    columns: Vec::new(),
-                    body: crate::logical::Body::Select(block),
-                    order: Vec::new(),
-                    offset: None,
-                    limit: None,
-                    count_all: false,
-                };
-                self.place_merged(bound, columns, names, shown, alias).map(Some)
-            }
-            Err(query) => {
-                let made = self.make(*query, names);
-                self.common_names[place].made = Some(made.clone());
-                self.place_made(made, alias).map(Some)
-            }
-        }
-    }
-
-    fn place_merged(
-        &mut self,
-        bound: Query,
-        columns: Vec<crate::expression::Expression>,
-        names: Vec<Arc<str>>,
-        shown: ShownColumns,
-        alias: &Arc<str>,
-    ) -> Result<FromItem> {
-        let outputs = names.iter().zip(columns).zip(shown);
-        let outputs = outputs.map(|((name, value), (origin, display))| OutputColumn {
-            value,
-            name: name.clone(),
-            origin,
-            display,
+        let columns = table.alias.columns.iter().cloned();
+        binder.common_names.push(CommonTableName {
+            is_recursive: with.recursive && names_itself(&table.query, &name),
+            columns: columns.collect(),
+            query: Arc::new((*table.query).clone()),
+            visible_names: binder.common_names.len(),
+            visible_scopes: binder.scopes.len(),
+            made: None,
+            name,
         });
-        let query = Query { columns: outputs.collect(), ..bound };
-        let names: Vec<&str> = names.iter().map(|name| &**name).collect();
-        self.place_query(query, alias.clone(), &names, false, false)
     }
+    Ok(())
+}
 
-    fn place_made(&mut self, made: Made, alias: &Arc<str>) -> Result<FromItem> {
-        let source = RelationSource::CommonTable(made.number);
-        let placed = self.place_relation(source, alias.clone(), made.names, made.types)?;
-        self.tell_columns(made.shown);
-        Ok(placed)
+/// A common table of this name as a table of the innermost scope, if there is one.
+pub(crate) fn common_table(
+    binder: &mut Binder<'_>,
+    name: &str,
+    alias: &Arc<str>,
+    null_supplied: bool,
+) -> Result<Option<FromItem>> {
+    let place = binder.common_names.iter().rposition(|table| table.name.eq_ignore_ascii_case(name));
+    let Some(place) = place else { return Ok(None) };
+    if let Some(made) = binder.common_names[place].made.clone() {
+        return place_made(binder, made, alias).map(Some);
     }
-
-    /// Runs `bind` with only the names that precede the common table visible.
-    fn where_it_stands<T>(
-        &mut self,
-        place: usize,
-        bind: impl FnOnce(&mut Self) -> Result<T>,
-    ) -> Result<T> {
-        let table = &self.common_names[place];
-        let (visible_names, visible_scopes) = (table.visible_names, table.visible_scopes);
-        let names = self.common_names.split_off(visible_names);
-        let hidden: Vec<bool> = self.scopes[visible_scopes..]
-            .iter_mut()
-            .map(|scope| std::mem::replace(&mut scope.is_hidden, true))
-            .collect();
-        let bound = self.deeper(bind);
-        for (scope, hidden) in self.scopes[visible_scopes..].iter_mut().zip(hidden) {
-            scope.is_hidden = hidden;
+    if binder.common_names[place].is_recursive {
+        let made = make_recursive(binder, place)?;
+        return place_made(binder, made, alias).map(Some);
+    }
+    binder.expand("Common table expression")?;
+    let table = binder.common_names[place].clone();
+    let query = where_it_stands(binder, place, |binder| query::query(binder, &table.query))?;
+    let names: Vec<&str> = table.columns.iter().map(String::as_str).collect();
+    let names = column_names(&query, &names)?;
+    let shown = shown_columns(&query);
+    match merge::merge(binder, query, null_supplied) {
+        Ok((block, columns)) => {
+            let bound = Query {
+                columns: Vec::new(),
+                body: crate::logical::Body::Select(block),
+                order: Vec::new(),
+                offset: None,
+                limit: None,
+                count_all: false,
+            };
+            place_merged(binder, bound, columns, names, shown, alias).map(Some)
         }
-        self.common_names.truncate(visible_names);
-        self.common_names.extend(names);
-        bound
-    }
-
-    fn make(&mut self, query: Query, names: Vec<Arc<str>>) -> Made {
-        let types: Vec<SqlType> =
-            query.columns.iter().map(|column| column.value.ty.clone()).collect();
-        let shown = shown_columns(&query);
-        self.parts.push(Part::CommonTable(query));
-        Made { number: self.next_common_table(), names, types, shown }
-    }
-
-    fn next_common_table(&mut self) -> usize {
-        self.common_tables += 1;
-        self.common_tables - 1
-    }
-
-    fn make_recursive(&mut self, place: usize) -> Result<Made> {
-        let table = self.common_names[place].clone();
-        let (mut seeds, mut steps, mut all) = (Vec::new(), Vec::new(), true);
-        split(&table.query.body, &table.name, &mut seeds, &mut steps, &mut all);
-        let name = &table.name;
-        if !matches!(table.query.body.as_ref(), SetExpr::SetOperation { .. } | SetExpr::Query(_)) {
-            let message =
-                format!("Recursive Common Table Expression '{name}' should contain a UNION");
-            return Err(SqlError::new(3573, message));
+        Err(query) => {
+            let made = make(binder, *query, names);
+            binder.common_names[place].made = Some(made.clone());
+            place_made(binder, made, alias).map(Some)
         }
-        if seeds.is_empty() || steps.is_empty() {
-            let message = format!(
-                "Recursive Common Table Expression '{name}' should have one or more non-recursive query \
-                 blocks followed by one or more recursive ones"
-            );
-            return Err(SqlError::new(3574, message));
-        }
-        let (seed, names) = self.where_it_stands(place, |binder| {
-            let sides = seeds.iter().map(|seed| binder.side(seed)).collect::<Result<Vec<_>>>()?;
-            let seed = binder.one_of(sides, all)?;
-            let written: Vec<&str> = table.columns.iter().map(String::as_str).collect();
-            let names = column_names(&seed, &written)?;
-            Ok((seed, names))
-        })?;
-        let types = seed.columns.iter().map(|column| column.value.ty.clone().with_nullable(true));
-        let types: Vec<SqlType> = types.collect();
-        // Columns that depend on the seed may be NULL.
-        let shown = |display| Display { nullable: None, ..display };
-        let shown = seed.columns.iter().map(|column| (None, column.display.map(shown))).collect();
-        self.parts.push(Part::Seed(seed));
-        let number = self.next_common_table();
-        let made = Made { number, names, types: types.clone(), shown };
-        self.common_names[place].made = Some(made.clone());
-        let step = self.with_itself(place, |binder| {
-            let sides = steps.iter().map(|step| binder.side(step)).collect::<Result<Vec<_>>>()?;
-            let step = binder.one_of(sides, true)?;
-            Ok(binder.cast_columns(step, &types))
-        })?;
-        if step.columns.len() != types.len() {
-            return Err(SqlError::new(
-                1222,
-                "The used SELECT statements have a different number of columns",
-            ));
-        }
-        let limit = self.recursive_limit(table.query.limit.as_ref())?;
-        self.parts.push(Part::Step { number, query: step, limit, distinct: !all, types });
-        Ok(made)
     }
+}
 
-    /// The limit of a recursive query, and its offset.
-    fn recursive_limit(
-        &mut self,
-        written: Option<&Limit>,
-    ) -> Result<Option<(Expression, Option<Expression>)>> {
-        let Some(Limit { count, offset }) = written else { return Ok(None) };
-        let count = self.limit(count)?;
-        Ok(Some((count, offset.as_ref().map(|offset| self.limit(offset)).transpose()?)))
+fn place_merged(
+    binder: &mut Binder<'_>,
+    bound: Query,
+    columns: Vec<crate::expression::Expression>,
+    names: Vec<Arc<str>>,
+    shown: ShownColumns,
+    alias: &Arc<str>,
+) -> Result<FromItem> {
+    let outputs = names.iter().zip(columns).zip(shown);
+    let outputs = outputs.map(|((name, value), (origin, display))| OutputColumn {
+        value,
+        name: name.clone(),
+        origin,
+        display,
+    });
+    let query = Query { columns: outputs.collect(), ..bound };
+    let names: Vec<&str> = names.iter().map(|name| &**name).collect();
+    from::place_query(binder, query, alias.clone(), &names, false, false)
+}
+
+fn place_made(binder: &mut Binder<'_>, made: Made, alias: &Arc<str>) -> Result<FromItem> {
+    let source = RelationSource::CommonTable(made.number);
+    let placed = from::place_relation(binder, source, alias.clone(), made.names, made.types)?;
+    from::tell_columns(binder, made.shown);
+    Ok(placed)
+}
+
+/// Runs `bind` with only the names that precede the common table visible.
+fn where_it_stands<T>(
+    binder: &mut Binder<'_>,
+    place: usize,
+    bind: impl FnOnce(&mut Binder<'_>) -> Result<T>,
+) -> Result<T> {
+    let table = &binder.common_names[place];
+    let (visible_names, visible_scopes) = (table.visible_names, table.visible_scopes);
+    let names = binder.common_names.split_off(visible_names);
+    let hidden: Vec<bool> = binder.scopes[visible_scopes..]
+        .iter_mut()
+        .map(|scope| std::mem::replace(&mut scope.is_hidden, true))
+        .collect();
+    let bound = binder.deeper(bind);
+    for (scope, hidden) in binder.scopes[visible_scopes..].iter_mut().zip(hidden) {
+        scope.is_hidden = hidden;
     }
+    binder.common_names.truncate(visible_names);
+    binder.common_names.extend(names);
+    bound
+}
 
-    /// As [`Binder::where_it_stands`], with the common table itself visible as well.
-    fn with_itself<T>(
-        &mut self,
-        place: usize,
-        bind: impl FnOnce(&mut Self) -> Result<T>,
-    ) -> Result<T> {
-        let visible = self.common_names[place].visible_names;
-        self.common_names[place].visible_names = place + 1;
-        let bound = self.where_it_stands(place, bind);
-        self.common_names[place].visible_names = visible;
-        bound
+fn make(binder: &mut Binder<'_>, query: Query, names: Vec<Arc<str>>) -> Made {
+    let types: Vec<SqlType> = query.columns.iter().map(|column| column.value.ty.clone()).collect();
+    let shown = shown_columns(&query);
+    binder.parts.push(Part::CommonTable(query));
+    Made { number: next_common_table(binder), names, types, shown }
+}
+
+fn next_common_table(binder: &mut Binder<'_>) -> usize {
+    binder.common_tables += 1;
+    binder.common_tables - 1
+}
+
+fn make_recursive(binder: &mut Binder<'_>, place: usize) -> Result<Made> {
+    let table = binder.common_names[place].clone();
+    let (mut seeds, mut steps, mut all) = (Vec::new(), Vec::new(), true);
+    split(&table.query.body, &table.name, &mut seeds, &mut steps, &mut all);
+    let name = &table.name;
+    if !matches!(table.query.body.as_ref(), SetExpr::SetOperation { .. } | SetExpr::Query(_)) {
+        let message = format!("Recursive Common Table Expression '{name}' should contain a UNION");
+        return Err(SqlError::new(3573, message));
     }
+    if seeds.is_empty() || steps.is_empty() {
+        let message = format!(
+            "Recursive Common Table Expression '{name}' should have one or more non-recursive query \
+             blocks followed by one or more recursive ones"
+        );
+        return Err(SqlError::new(3574, message));
+    }
+    let (seed, names) = where_it_stands(binder, place, |binder| {
+        let sides =
+            seeds.iter().map(|seed| query::side(binder, seed)).collect::<Result<Vec<_>>>()?;
+        let seed = one_of(binder, sides, all)?;
+        let written: Vec<&str> = table.columns.iter().map(String::as_str).collect();
+        let names = column_names(&seed, &written)?;
+        Ok((seed, names))
+    })?;
+    let types = seed.columns.iter().map(|column| column.value.ty.clone().with_nullable(true));
+    let types: Vec<SqlType> = types.collect();
+    // Columns that depend on the seed may be NULL.
+    let shown = |display| Display { nullable: None, ..display };
+    let shown = seed.columns.iter().map(|column| (None, column.display.map(shown))).collect();
+    binder.parts.push(Part::Seed(seed));
+    let number = next_common_table(binder);
+    let made = Made { number, names, types: types.clone(), shown };
+    binder.common_names[place].made = Some(made.clone());
+    let step = with_itself(binder, place, |binder| {
+        let sides =
+            steps.iter().map(|step| query::side(binder, step)).collect::<Result<Vec<_>>>()?;
+        let step = one_of(binder, sides, true)?;
+        Ok(union::cast_columns(binder, step, &types))
+    })?;
+    if step.columns.len() != types.len() {
+        return Err(SqlError::new(
+            1222,
+            "The used SELECT statements have a different number of columns",
+        ));
+    }
+    let limit = recursive_limit(binder, table.query.limit.as_ref())?;
+    binder.parts.push(Part::Step { number, query: step, limit, distinct: !all, types });
+    Ok(made)
+}
 
-    fn one_of(&mut self, mut sides: Vec<Query>, all: bool) -> Result<Query> {
-        match sides.pop() {
-            Some(only) if sides.is_empty() => Ok(only),
-            Some(last) => {
-                sides.push(last);
-                self.united(crate::logical::SetOperation::Union, all, sides)
-            }
-            None => Err(SqlError::not_supported("a recursive query without parts")),
+/// The limit of a recursive query, and its offset.
+fn recursive_limit(
+    binder: &mut Binder<'_>,
+    written: Option<&Limit>,
+) -> Result<Option<(Expression, Option<Expression>)>> {
+    let Some(Limit { count, offset }) = written else { return Ok(None) };
+    let count = query::limit(binder, count)?;
+    Ok(Some((count, offset.as_ref().map(|offset| query::limit(binder, offset)).transpose()?)))
+}
+
+/// As [`where_it_stands`], with the common table itself visible as well.
+fn with_itself<T>(
+    binder: &mut Binder<'_>,
+    place: usize,
+    bind: impl FnOnce(&mut Binder<'_>) -> Result<T>,
+) -> Result<T> {
+    let visible = binder.common_names[place].visible_names;
+    binder.common_names[place].visible_names = place + 1;
+    let bound = where_it_stands(binder, place, bind);
+    binder.common_names[place].visible_names = visible;
+    bound
+}
+
+fn one_of(binder: &mut Binder<'_>, mut sides: Vec<Query>, all: bool) -> Result<Query> {
+    match sides.pop() {
+        Some(only) if sides.is_empty() => Ok(only),
+        Some(last) => {
+            sides.push(last);
+            union::united(binder, crate::logical::SetOperation::Union, all, sides)
         }
+        None => Err(SqlError::not_supported("a recursive query without parts")),
     }
 }
 

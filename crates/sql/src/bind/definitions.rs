@@ -10,8 +10,8 @@ use crate::grammar;
 use crate::grammar::ast::Query;
 use crate::logical::{OutputColumn, PlanContext, RelationSource};
 
-use super::Binder;
 use super::scope::{Scope, ShownColumn};
+use super::{Binder, expressions, from, query, target};
 
 /// An expression over the columns of one table.
 #[derive(Debug, Clone)]
@@ -36,12 +36,12 @@ pub fn bind_row_expression(
     let parsed = grammar::parse_expression(text, grammar::Mode::default())?;
     let mut binder = Binder::new(context);
     let source = RelationSource::Table(Arc::clone(table));
-    let relation = binder.add_relation(source, table.name.clone());
-    let row = binder.row_table(table, relation, table.name.clone());
+    let relation = from::add_relation(&mut binder, source, table.name.clone());
+    let row = target::row_table(table, relation, table.name.clone());
     let shown = (0..row.columns.len()).map(|column| ShownColumn { table: 0, column }).collect();
     binder.scopes.push(Scope { tables: vec![row], shown, ..Scope::default() });
-    let expression = binder.bind_single(&parsed)?;
-    let columns = binder.row_slots(relation);
+    let expression = expressions::bind_single(&mut binder, &parsed)?;
+    let columns = target::row_slots(&binder, relation);
     let frame_slots = u32::try_from(binder.owners.len()).unwrap_or(u32::MAX);
     Ok(BoundRowExpression { expression, columns, frame_slots })
 }
@@ -51,5 +51,5 @@ pub fn bind_row_expression(
 /// # Errors
 /// Errors of names and types.
 pub fn query_columns(query: &Query, context: &PlanContext<'_>) -> Result<Vec<OutputColumn>> {
-    Ok(Binder::new(context).query(query)?.columns)
+    Ok(query::query(&mut Binder::new(context), query)?.columns)
 }

@@ -17,165 +17,167 @@ use crate::expression::{Expression, ExpressionKind};
 use crate::logical::{Premise, RelationId, RelationSource};
 use crate::types::{Datum, SqlMode, SqlType, TypeKind, cast};
 
-use super::{Binder, make};
+use super::{Binder, coerce, make};
 
-impl Binder<'_> {
-    /// A constant as the column beside it would store it; otherwise the value itself.
-    ///
-    /// # Errors
-    /// 1292 in a strict statement that writes, if the column cannot hold it.
-    pub(super) fn as_held(&mut self, value: Expression, other: &Expression) -> Result<Expression> {
-        let is_column = matches!(other.kind, ExpressionKind::Slot(_));
-        if !is_column || !concerns(&value.ty, &other.ty) {
-            return Ok(value);
-        }
-        let column = &match (self.in_list, &other.ty.kind) {
-            // A value searched in a list keeps all of its digits.
-            (true, TypeKind::Time { .. }) => SqlType::new(TypeKind::Time { fsp: 6 }),
-            _ => other.ty.clone(),
-        };
-        let held = self
-            .constant(&value)
-            .map(|constant| cast::held(constant, &value.ty, column, self.context.evaluation));
-        let wanted = held_type(column);
-        if matches!(held, Some(None)) {
-            self.warn_of_unfit(&value, other)?;
-        }
-        Ok(match (held, &value.kind) {
-            (Some(Some(_)), ExpressionKind::Parameter(number)) => {
-                self.suppose(*number, &value.ty, column);
-                self.cast_to(value, wanted)
-            }
-            (Some(Some(held)), _) => make::literal(held, wanted),
-            (Some(None), ExpressionKind::Parameter(_)) => {
-                self.is_cacheable = false;
-                value
-            }
-            _ => value,
-        })
+/// A constant as the column beside it would store it; otherwise the value itself.
+///
+/// # Errors
+/// 1292 in a strict statement that writes, if the column cannot hold it.
+pub(super) fn as_held(
+    binder: &mut Binder<'_>,
+    value: Expression,
+    other: &Expression,
+) -> Result<Expression> {
+    let is_column = matches!(other.kind, ExpressionKind::Slot(_));
+    if !is_column || !concerns(&value.ty, &other.ty) {
+        return Ok(value);
     }
+    let column = &match (binder.in_list, &other.ty.kind) {
+        // A value searched in a list keeps all of its digits.
+        (true, TypeKind::Time { .. }) => SqlType::new(TypeKind::Time { fsp: 6 }),
+        _ => other.ty.clone(),
+    };
+    let held = constant(binder, &value)
+        .map(|constant| cast::held(constant, &value.ty, column, binder.context.evaluation));
+    let wanted = held_type(column);
+    if matches!(held, Some(None)) {
+        warn_of_unfit(binder, &value, other)?;
+    }
+    Ok(match (held, &value.kind) {
+        (Some(Some(_)), ExpressionKind::Parameter(number)) => {
+            suppose(binder, *number, &value.ty, column);
+            coerce::cast_to(binder, value, wanted)
+        }
+        (Some(Some(held)), _) => make::literal(held, wanted),
+        (Some(None), ExpressionKind::Parameter(_)) => {
+            binder.is_cacheable = false;
+            value
+        }
+        _ => value,
+    })
+}
 
-    /// Warns of a constant that a column of dates or times cannot store.
-    fn warn_of_unfit(&self, value: &Expression, column: &Expression) -> Result<()> {
-        let kind = match column.ty.kind {
-            TypeKind::Date => "date",
-            TypeKind::Time { .. } => "time",
-            _ if column.ty.kind.has_date() => "datetime",
-            _ => return Ok(()),
-        };
-        let Some(constant) = self.constant(value) else { return Ok(()) };
-        let context = self.context.evaluation;
-        let is_zero = value.ty.kind.is_numeric()
-            && cast::to_double(constant, &value.ty, context).is_ok_and(|number| number == 0.0);
-        // A text of spaces can be stored as a time, but not compared with one.
-        let is_blank = matches!(column.ty.kind, TypeKind::Time { .. })
-            && constant.as_bytes().is_some_and(|text| text.trim_ascii().is_empty());
-        if self.in_list || is_blank || is_zero && !context.sql_mode.contains(SqlMode::NO_ZERO_DATE)
+/// Warns of a constant that a column of dates or times cannot store.
+fn warn_of_unfit(binder: &Binder<'_>, value: &Expression, column: &Expression) -> Result<()> {
+    let kind = match column.ty.kind {
+        TypeKind::Date => "date",
+        TypeKind::Time { .. } => "time",
+        _ if column.ty.kind.has_date() => "datetime",
+        _ => return Ok(()),
+    };
+    let Some(constant) = constant(binder, value) else { return Ok(()) };
+    let context = binder.context.evaluation;
+    let is_zero = value.ty.kind.is_numeric()
+        && cast::to_double(constant, &value.ty, context).is_ok_and(|number| number == 0.0);
+    // A text of spaces can be stored as a time, but not compared with one.
+    let is_blank = matches!(column.ty.kind, TypeKind::Time { .. })
+        && constant.as_bytes().is_some_and(|text| text.trim_ascii().is_empty());
+    if binder.in_list || is_blank || is_zero && !context.sql_mode.contains(SqlMode::NO_ZERO_DATE) {
+        return Ok(());
+    }
+    let shown = cast::to_binary(constant, &value.ty, binder.context.evaluation);
+    let (shown, name) = (shown.to_str_lossy(), column_name(binder, column));
+    let message = format!("Incorrect {kind} value: '{shown}' for column '{name}' at row 1");
+    if binder.writes && !binder.ignores && binder.context.evaluation.sql_mode.is_strict() {
+        return Err(SqlError::new(1292, message));
+    }
+    let condition = Condition { level: Level::Warning, code: 1292, message };
+    binder.context.conditions.borrow_mut().push(condition);
+    Ok(())
+}
+
+fn column_name<'b>(binder: &'b Binder<'_>, column: &Expression) -> &'b str {
+    let ExpressionKind::Slot(slot) = column.kind else { return "" };
+    let Some(RelationId(number)) = binder.owners.get(slot.0 as usize).copied().flatten() else {
+        return "";
+    };
+    let relation = &binder.relations[number];
+    let RelationSource::Table(table) = &relation.source else { return "" };
+    let place = relation.slots.iter().position(|other| *other == Some(slot));
+    let model = place.and_then(|place| table.by_ordinal(place as u16));
+    model.map_or("", |model| &model.name)
+}
+
+/// Records that the plan holds only for values of a parameter that a column can store.
+fn suppose(binder: &mut Binder<'_>, parameter: u32, ty: &SqlType, column: &SqlType) {
+    binder.premises.push(Premise { parameter, ty: ty.clone(), column: column.clone() });
+}
+
+/// A text that is compared with a date: an invalid date is the zero date. A parameter is NULL
+/// then. A year is compared as a date without month and day.
+pub(super) fn date_of_text(binder: &mut Binder<'_>, text: Expression) -> Result<Expression> {
+    if text.ty.kind == TypeKind::Year {
+        return make::call(binder, "DATE OF YEAR", vec![text]);
+    }
+    let is_text = text.ty.kind.is_string() || text.ty.kind.is_enum_or_set();
+    if !is_text || matches!(text.kind, ExpressionKind::Parameter(_)) {
+        return Ok(text);
+    }
+    let is_date = constant(binder, &text).is_some_and(|constant| {
+        cast::held(constant, &text.ty, &moment(), binder.context.evaluation).is_some()
+    });
+    match is_date {
+        true => Ok(coerce::cast_to(binder, text, moment())),
+        false => make::call(binder, "DATE OF TEXT", vec![text]),
+    }
+}
+
+/// A text that an operator compares with a date: if neither is constant, their days are
+/// compared, otherwise day and time.
+pub(super) fn day_beside_date(
+    binder: &mut Binder<'_>,
+    text: Expression,
+    other: &Expression,
+) -> Result<Expression> {
+    let are_of_rows = varies(&text) && varies(other);
+    match other.ty.kind == TypeKind::Date && text.ty.kind.is_string() && are_of_rows {
+        true => make::call(binder, "DAY OF TEXT", vec![text]),
+        false => Ok(text),
+    }
+}
+
+/// The value of a literal or of a parameter, as far as it is known.
+fn constant<'e>(binder: &'e Binder<'_>, expression: &'e Expression) -> Option<&'e Datum> {
+    match &expression.kind {
+        ExpressionKind::Literal(datum) => Some(datum),
+        ExpressionKind::Parameter(number) => binder.context.parameter_values.get(*number as usize),
+        _ => None,
+    }
+    .filter(|datum| !datum.is_null())
+}
+
+/// Refuses a text that is not a date beside a date: error 1292 in a strict statement that
+/// writes, 1525 in any other.
+pub(super) fn refuse_no_date(
+    binder: &mut Binder<'_>,
+    value: &Expression,
+    other: &Expression,
+) -> Result<()> {
+    if !other.ty.kind.has_date() || !value.ty.kind.is_string() {
+        return Ok(());
+    }
+    let context = binder.context.evaluation;
+    match (&value.kind, constant(binder, value)) {
+        (ExpressionKind::Parameter(number), Some(text)) => {
+            match cast::held(text, &value.ty, &other.ty, context) {
+                Some(_) => suppose(binder, *number, &value.ty, &other.ty),
+                None => binder.is_cacheable = false,
+            }
+            Ok(())
+        }
+        (_, Some(Datum::Text(text)))
+            if !cast::is_readable_date(&Datum::Text(text.clone()), &value.ty, context) =>
         {
-            return Ok(());
+            let name = match other.ty.kind {
+                TypeKind::Date => "DATE",
+                TypeKind::Timestamp { .. } => "TIMESTAMP",
+                _ => "DATETIME",
+            };
+            let message = format!("Incorrect {name} value: '{}'", text.to_str_lossy());
+            let is_strict = binder.writes && !binder.ignores && context.sql_mode.is_strict();
+            Err(SqlError::new(if is_strict { 1292 } else { 1525 }, message))
         }
-        let shown = cast::to_binary(constant, &value.ty, self.context.evaluation);
-        let (shown, name) = (shown.to_str_lossy(), self.column_name(column));
-        let message = format!("Incorrect {kind} value: '{shown}' for column '{name}' at row 1");
-        if self.writes && !self.ignores && self.context.evaluation.sql_mode.is_strict() {
-            return Err(SqlError::new(1292, message));
-        }
-        let condition = Condition { level: Level::Warning, code: 1292, message };
-        self.context.conditions.borrow_mut().push(condition);
-        Ok(())
-    }
-
-    fn column_name(&self, column: &Expression) -> &str {
-        let ExpressionKind::Slot(slot) = column.kind else { return "" };
-        let Some(RelationId(number)) = self.owners.get(slot.0 as usize).copied().flatten() else {
-            return "";
-        };
-        let relation = &self.relations[number];
-        let RelationSource::Table(table) = &relation.source else { return "" };
-        let place = relation.slots.iter().position(|other| *other == Some(slot));
-        let model = place.and_then(|place| table.by_ordinal(place as u16));
-        model.map_or("", |model| &model.name)
-    }
-
-    /// Records that the plan holds only for values of a parameter that a column can store.
-    fn suppose(&mut self, parameter: u32, ty: &SqlType, column: &SqlType) {
-        self.premises.push(Premise { parameter, ty: ty.clone(), column: column.clone() });
-    }
-
-    /// A text that is compared with a date: an invalid date is the zero date. A parameter is NULL
-    /// then. A year is compared as a date without month and day.
-    pub(super) fn date_of_text(&mut self, text: Expression) -> Result<Expression> {
-        if text.ty.kind == TypeKind::Year {
-            return self.call("DATE OF YEAR", vec![text]);
-        }
-        let is_text = text.ty.kind.is_string() || text.ty.kind.is_enum_or_set();
-        if !is_text || matches!(text.kind, ExpressionKind::Parameter(_)) {
-            return Ok(text);
-        }
-        let is_date = self.constant(&text).is_some_and(|constant| {
-            cast::held(constant, &text.ty, &moment(), self.context.evaluation).is_some()
-        });
-        match is_date {
-            true => Ok(self.cast_to(text, moment())),
-            false => self.call("DATE OF TEXT", vec![text]),
-        }
-    }
-
-    /// A text that an operator compares with a date: if neither is constant, their days are
-    /// compared, otherwise day and time.
-    pub(super) fn day_beside_date(
-        &mut self,
-        text: Expression,
-        other: &Expression,
-    ) -> Result<Expression> {
-        let are_of_rows = varies(&text) && varies(other);
-        match other.ty.kind == TypeKind::Date && text.ty.kind.is_string() && are_of_rows {
-            true => self.call("DAY OF TEXT", vec![text]),
-            false => Ok(text),
-        }
-    }
-
-    /// The value of a literal or of a parameter, as far as it is known.
-    fn constant<'e>(&'e self, expression: &'e Expression) -> Option<&'e Datum> {
-        match &expression.kind {
-            ExpressionKind::Literal(datum) => Some(datum),
-            ExpressionKind::Parameter(number) => {
-                self.context.parameter_values.get(*number as usize)
-            }
-            _ => None,
-        }
-        .filter(|datum| !datum.is_null())
-    }
-
-    /// Refuses a text that is not a date beside a date: error 1292 in a strict statement that
-    /// writes, 1525 in any other.
-    pub(super) fn refuse_no_date(&mut self, value: &Expression, other: &Expression) -> Result<()> {
-        if !other.ty.kind.has_date() || !value.ty.kind.is_string() {
-            return Ok(());
-        }
-        let context = self.context.evaluation;
-        match (&value.kind, self.constant(value)) {
-            (ExpressionKind::Parameter(number), Some(text)) => {
-                match cast::held(text, &value.ty, &other.ty, context) {
-                    Some(_) => self.suppose(*number, &value.ty, &other.ty),
-                    None => self.is_cacheable = false,
-                }
-                Ok(())
-            }
-            (_, Some(Datum::Text(text)))
-                if !cast::is_readable_date(&Datum::Text(text.clone()), &value.ty, context) =>
-            {
-                let name = match other.ty.kind {
-                    TypeKind::Date => "DATE",
-                    TypeKind::Timestamp { .. } => "TIMESTAMP",
-                    _ => "DATETIME",
-                };
-                let message = format!("Incorrect {name} value: '{}'", text.to_str_lossy());
-                let is_strict = self.writes && !self.ignores && context.sql_mode.is_strict();
-                Err(SqlError::new(if is_strict { 1292 } else { 1525 }, message))
-            }
-            _ => Ok(()),
-        }
+        _ => Ok(()),
     }
 }
 

@@ -77,94 +77,92 @@ impl BlockHints {
     }
 }
 
-impl Binder<'_> {
-    /// The hints of a block, from the texts of its comments; unknown hints cause warnings.
-    pub(crate) fn block_hints(&mut self, texts: &[String]) -> BlockHints {
-        let mut found = BlockHints::default();
-        for text in texts {
-            for (name, arguments) in calls(text) {
-                match name.as_str() {
-                    "JOIN_FIXED_ORDER" | "JOIN_ORDER" => found.straight = true,
-                    "NO_MERGE" => found.no_merge = true,
-                    "EXECUTOR" => self.executor_hint(&arguments),
-                    "INDEX" | "NO_INDEX" => found.hints.push((name, arguments)),
-                    "MAX_EXECUTION_TIME" => self.limit_time(&arguments),
-                    known if KNOWN.contains(&known) => {}
-                    unknown => self.warn_of_hint(unknown),
-                }
-            }
-        }
-        found
-    }
-
-    /// `MAX_EXECUTION_TIME(n)`: only the statement as a whole can have a limit.
-    fn limit_time(&mut self, arguments: &[String]) {
-        let limit = arguments.first().and_then(|limit| limit.parse::<u64>().ok());
-        let is_outermost = self.depth == 0 && self.scopes.is_empty() && !self.writes;
-        match limit.filter(|_| is_outermost) {
-            Some(limit) => self.max_execution_time_ms = Some(limit),
-            None => {
-                let message = "MAX_EXECUTION_TIME hint is supported by top-level standalone SELECT \
-                               statements only";
-                let condition =
-                    Condition { level: Level::Warning, code: 3125, message: message.to_owned() };
-                self.context.conditions.borrow_mut().push(condition);
+/// The hints of a block, from the texts of its comments; unknown hints cause warnings.
+pub(crate) fn block_hints(binder: &mut Binder<'_>, texts: &[String]) -> BlockHints {
+    let mut found = BlockHints::default();
+    for text in texts {
+        for (name, arguments) in calls(text) {
+            match name.as_str() {
+                "JOIN_FIXED_ORDER" | "JOIN_ORDER" => found.straight = true,
+                "NO_MERGE" => found.no_merge = true,
+                "EXECUTOR" => executor_hint(binder, &arguments),
+                "INDEX" | "NO_INDEX" => found.hints.push((name, arguments)),
+                "MAX_EXECUTION_TIME" => limit_time(binder, &arguments),
+                known if KNOWN.contains(&known) => {}
+                unknown => warn_of_hint(binder, unknown),
             }
         }
     }
+    found
+}
 
-    /// `EXECUTOR(ROW)`, `EXECUTOR(VECTORISED)`
-    fn executor_hint(&self, arguments: &[String]) {
-        let named = |name: &str| matches!(arguments, [one] if one.eq_ignore_ascii_case(name));
-        match (named("ROW"), named("VECTORISED")) {
-            (true, _) => self.context.executor.set(Some(Executor::Row)),
-            (_, true) => self.context.executor.set(Some(Executor::Vectorised)),
-            _ => self.warn_of_hint("EXECUTOR"),
+/// `MAX_EXECUTION_TIME(n)`: only the statement as a whole can have a limit.
+fn limit_time(binder: &mut Binder<'_>, arguments: &[String]) {
+    let limit = arguments.first().and_then(|limit| limit.parse::<u64>().ok());
+    let is_outermost = binder.depth == 0 && binder.scopes.is_empty() && !binder.writes;
+    match limit.filter(|_| is_outermost) {
+        Some(limit) => binder.max_execution_time_ms = Some(limit),
+        None => {
+            let message = "MAX_EXECUTION_TIME hint is supported by top-level standalone SELECT \
+                           statements only";
+            let condition =
+                Condition { level: Level::Warning, code: 3125, message: message.to_owned() };
+            binder.context.conditions.borrow_mut().push(condition);
         }
     }
+}
 
-    fn warn_of_hint(&self, name: &str) {
-        let message = format!("Optimizer hint syntax error near '{name}'");
-        let condition = Condition { level: Level::Warning, code: 1064, message };
-        self.context.conditions.borrow_mut().push(condition);
+/// `EXECUTOR(ROW)`, `EXECUTOR(VECTORISED)`
+fn executor_hint(binder: &Binder<'_>, arguments: &[String]) {
+    let named = |name: &str| matches!(arguments, [one] if one.eq_ignore_ascii_case(name));
+    match (named("ROW"), named("VECTORISED")) {
+        (true, _) => binder.context.executor.set(Some(Executor::Row)),
+        (_, true) => binder.context.executor.set(Some(Executor::Vectorised)),
+        _ => warn_of_hint(binder, "EXECUTOR"),
     }
+}
 
-    /// What hints say about a table's indexes.
-    ///
-    /// # Errors
-    /// 1176 for an index that does not exist.
-    pub(crate) fn index_hints(
-        &self,
-        table: &TableModel,
-        alias: &str,
-        written: &[IndexHint],
-    ) -> Result<IndexHints> {
-        let mut hints = IndexHints::default();
-        for hint in written {
-            let numbers = self.numbers(table, alias, hint)?;
-            let is_for_all = matches!(hint.scope, None | Some(IndexHintScope::Join));
-            match hint.kind {
-                IndexHintKind::Ignore if is_for_all => hints.ignored.extend(numbers),
-                IndexHintKind::Use | IndexHintKind::Force if is_for_all => {
-                    hints.only.get_or_insert_default().extend(numbers);
-                    hints.force |= hint.kind == IndexHintKind::Force;
-                }
-                _ => {}
+fn warn_of_hint(binder: &Binder<'_>, name: &str) {
+    let message = format!("Optimizer hint syntax error near '{name}'");
+    let condition = Condition { level: Level::Warning, code: 1064, message };
+    binder.context.conditions.borrow_mut().push(condition);
+}
+
+/// What hints say about a table's indexes.
+///
+/// # Errors
+/// 1176 for an index that does not exist.
+pub(crate) fn index_hints(
+    binder: &Binder<'_>,
+    table: &TableModel,
+    alias: &str,
+    written: &[IndexHint],
+) -> Result<IndexHints> {
+    let mut hints = IndexHints::default();
+    for hint in written {
+        let numbers = numbers(table, alias, hint)?;
+        let is_for_all = matches!(hint.scope, None | Some(IndexHintScope::Join));
+        match hint.kind {
+            IndexHintKind::Ignore if is_for_all => hints.ignored.extend(numbers),
+            IndexHintKind::Use | IndexHintKind::Force if is_for_all => {
+                hints.only.get_or_insert_default().extend(numbers);
+                hints.force |= hint.kind == IndexHintKind::Force;
             }
+            _ => {}
         }
-        self.block_hints.apply(alias, table, &mut hints);
-        Ok(hints)
     }
+    binder.block_hints.apply(alias, table, &mut hints);
+    Ok(hints)
+}
 
-    fn numbers(&self, table: &TableModel, alias: &str, hint: &IndexHint) -> Result<Vec<usize>> {
-        let numbers = hint.indexes.iter().map(|name| {
-            let index = table.index(name);
-            index.map(|index| index.number).ok_or_else(|| {
-                SqlError::new(1176, format!("Key '{name}' doesn't exist in table '{alias}'"))
-            })
-        });
-        numbers.collect()
-    }
+fn numbers(table: &TableModel, alias: &str, hint: &IndexHint) -> Result<Vec<usize>> {
+    let numbers = hint.indexes.iter().map(|name| {
+        let index = table.index(name);
+        index.map(|index| index.number).ok_or_else(|| {
+            SqlError::new(1176, format!("Key '{name}' doesn't exist in table '{alias}'"))
+        })
+    });
+    numbers.collect()
 }
 
 /// The calls in a hint comment: names in capitals, and the contents of their parentheses.

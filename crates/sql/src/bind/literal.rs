@@ -7,110 +7,111 @@ use crate::grammar::ast::{Expr, TypedStringKind, Value};
 use crate::types::{Before, Coercibility, Datum, Decimal, SqlType, TypeKind};
 
 use super::parameter::TEXT_CHARS;
-use super::{Binder, make};
+use super::{Binder, coerce, make, parameter};
 
-impl Binder<'_> {
-    /// A literal or placeholder.
-    pub(crate) fn literal(&mut self, value: &Value) -> Result<Expression> {
-        match value {
-            Value::Number(text) => number(text),
-            Value::Text(text) => self.literal_text(text),
-            Value::Hexadecimal(digits) => {
-                self.context.watch.hold(digits.len() / 2)?;
-                Ok(bytes(hex(digits)?))
-            }
-            Value::Bits(bits) => Ok(bytes(binary_digits(bits)?)),
-            Value::Boolean(truth) => {
-                Ok(make::literal(Datum::Int(i64::from(*truth)), SqlType::boolean()))
-            }
-            Value::Null => Ok(make::null()),
-            Value::Parameter(number) => Ok(self.placeholder(*number)),
-            Value::LongText(number) => self.long_literal_text(*number as usize),
+/// A literal or placeholder.
+pub(crate) fn literal(binder: &mut Binder<'_>, value: &Value) -> Result<Expression> {
+    match value {
+        Value::Number(text) => number(text),
+        Value::Text(text) => literal_text(binder, text),
+        Value::Hexadecimal(digits) => {
+            binder.context.watch.hold(digits.len() / 2)?;
+            Ok(bytes(hex(digits)?))
         }
-    }
-
-    /// Text of the connection's collation.
-    pub(crate) fn literal_text(&self, text: &str) -> Result<Expression> {
-        // A long one is shared, and was counted as memory of the process.
-        if text.len() < grammar::LONG_TEXT_BYTES {
-            self.context.watch.hold(text.len())?;
+        Value::Bits(bits) => Ok(bytes(binary_digits(bits)?)),
+        Value::Boolean(truth) => {
+            Ok(make::literal(Datum::Int(i64::from(*truth)), SqlType::boolean()))
         }
-        let collation = self.context.evaluation.connection_collation;
-        let ty =
-            SqlType::varchar(u32::try_from(text.chars().count()).unwrap_or(u32::MAX), collation);
-        Ok(make::literal(Datum::text(text.as_bytes()), ty))
+        Value::Null => Ok(make::null()),
+        Value::Parameter(number) => Ok(placeholder(binder, *number)),
+        Value::LongText(number) => long_literal_text(binder, *number as usize),
     }
+}
 
-    /// The same for a literal stored apart from the tree; its bytes are shared.
-    fn long_literal_text(&self, number: usize) -> Result<Expression> {
-        let text = self.context.long_texts.get(number);
-        let text = text.ok_or_else(|| SqlError::not_supported("this literal"))?;
-        let collation = self.context.evaluation.connection_collation;
-        let characters = text.iter().filter(|byte| **byte & 0xc0 != 0x80).count();
-        let ty = SqlType::varchar(u32::try_from(characters).unwrap_or(u32::MAX), collation);
-        Ok(make::literal(Datum::Text(text.clone()), ty))
+/// Text of the connection's collation.
+pub(crate) fn literal_text(binder: &Binder<'_>, text: &str) -> Result<Expression> {
+    // A long one is shared, and was counted as memory of the process.
+    if text.len() < grammar::LONG_TEXT_BYTES {
+        binder.context.watch.hold(text.len())?;
     }
+    let collation = binder.context.evaluation.connection_collation;
+    let ty = SqlType::varchar(u32::try_from(text.chars().count()).unwrap_or(u32::MAX), collation);
+    Ok(make::literal(Datum::text(text.as_bytes()), ty))
+}
 
-    /// `-number`, so that the smallest integer can be written.
-    pub(crate) fn negative_literal(&self, value: &Value) -> Option<Expression> {
-        let Value::Number(text) = value else { return None };
-        number(&format!("-{text}")).ok()
+/// The same for a literal stored apart from the tree; its bytes are shared.
+fn long_literal_text(binder: &Binder<'_>, number: usize) -> Result<Expression> {
+    let text = binder.context.long_texts.get(number);
+    let text = text.ok_or_else(|| SqlError::not_supported("this literal"))?;
+    let collation = binder.context.evaluation.connection_collation;
+    let characters = text.iter().filter(|byte| **byte & 0xc0 != 0x80).count();
+    let ty = SqlType::varchar(u32::try_from(characters).unwrap_or(u32::MAX), collation);
+    Ok(make::literal(Datum::Text(text.clone()), ty))
+}
+
+/// `-number`, so that the smallest integer can be written.
+pub(crate) fn negative_literal(value: &Value) -> Option<Expression> {
+    let Value::Number(text) = value else { return None };
+    number(&format!("-{text}")).ok()
+}
+
+fn placeholder(binder: &mut Binder<'_>, number: u32) -> Expression {
+    let known = binder.context.parameters.get(number as usize).cloned();
+    let collation = binder.context.evaluation.connection_collation;
+    let ty = known.unwrap_or_else(|| SqlType::varchar(TEXT_CHARS, collation));
+    Expression { kind: ExpressionKind::Parameter(number), ty: ty.with_nullable(true) }
+}
+
+/// A hexadecimal or bit literal as the number that it is beside numbers.
+pub(crate) fn number_of_bytes(expr: &Expr) -> Option<Expression> {
+    let bytes = match expr {
+        Expr::Value(Value::Hexadecimal(digits)) => hex(digits).ok()?,
+        Expr::Value(Value::Bits(bits)) => binary_digits(bits).ok()?,
+        _ => return None,
+    };
+    let beyond = bytes.len().saturating_sub(8);
+    let number = match bytes[..beyond].iter().all(|byte| *byte == 0) {
+        true => bytes[beyond..].iter().fold(0, |number, byte| number << 8 | u64::from(*byte)),
+        false => u64::MAX,
+    };
+    Some(make::literal(Datum::UInt(number), SqlType::bigint_unsigned()))
+}
+
+/// As [`number_of_bytes`], if the other side is a number; otherwise the expression as
+/// it was bound.
+pub(crate) fn number_beside(
+    binder: &Binder<'_>,
+    expr: &Expr,
+    bound: Expression,
+    other: &SqlType,
+) -> Expression {
+    let bound = parameter::inferred(binder, bound, other);
+    match other.kind.is_numeric() || matches!(other.kind, TypeKind::Year) {
+        true => number_of_bytes(expr).unwrap_or(bound),
+        false => bound,
     }
+}
 
-    fn placeholder(&mut self, number: u32) -> Expression {
-        let known = self.context.parameters.get(number as usize).cloned();
-        let collation = self.context.evaluation.connection_collation;
-        let ty = known.unwrap_or_else(|| SqlType::varchar(TEXT_CHARS, collation));
-        Expression { kind: ExpressionKind::Parameter(number), ty: ty.with_nullable(true) }
-    }
-
-    /// A hexadecimal or bit literal as the number that it is beside numbers.
-    pub(crate) fn number_of_bytes(&self, expr: &Expr) -> Option<Expression> {
-        let bytes = match expr {
-            Expr::Value(Value::Hexadecimal(digits)) => hex(digits).ok()?,
-            Expr::Value(Value::Bits(bits)) => binary_digits(bits).ok()?,
-            _ => return None,
-        };
-        let beyond = bytes.len().saturating_sub(8);
-        let number = match bytes[..beyond].iter().all(|byte| *byte == 0) {
-            true => bytes[beyond..].iter().fold(0, |number, byte| number << 8 | u64::from(*byte)),
-            false => u64::MAX,
-        };
-        Some(make::literal(Datum::UInt(number), SqlType::bigint_unsigned()))
-    }
-
-    /// As [`Binder::number_of_bytes`], if the other side is a number; otherwise the expression as
-    /// it was bound.
-    pub(crate) fn number_beside(
-        &self,
-        expr: &Expr,
-        bound: Expression,
-        other: &SqlType,
-    ) -> Expression {
-        let bound = self.inferred(bound, other);
-        match other.kind.is_numeric() || matches!(other.kind, TypeKind::Year) {
-            true => self.number_of_bytes(expr).unwrap_or(bound),
-            false => bound,
+/// `DATE '…'` and its relatives.
+pub(crate) fn typed_string(
+    binder: &mut Binder<'_>,
+    kind: TypedStringKind,
+    text: &str,
+) -> Result<Expression> {
+    let fraction = text.rsplit_once('.').map_or(0, |(_, digits)| digits.len().min(6) as u8);
+    let (kind, name) = match kind {
+        TypedStringKind::Date => (TypeKind::Date, "DATE"),
+        TypedStringKind::Time => (TypeKind::Time { fsp: fraction }, "TIME"),
+        TypedStringKind::Timestamp => (TypeKind::DateTime { fsp: fraction }, "DATETIME"),
+    };
+    let value = literal_text(binder, text)?;
+    let cast = coerce::cast_to(binder, value, SqlType::new(kind));
+    match cast.kind {
+        ExpressionKind::Literal(Datum::Null) | ExpressionKind::Cast(_) => {
+            Err(SqlError::new(1525, format!("Incorrect {name} value: '{text}'")))
         }
-    }
-
-    /// `DATE '…'` and its relatives.
-    pub(crate) fn typed_string(&mut self, kind: TypedStringKind, text: &str) -> Result<Expression> {
-        let fraction = text.rsplit_once('.').map_or(0, |(_, digits)| digits.len().min(6) as u8);
-        let (kind, name) = match kind {
-            TypedStringKind::Date => (TypeKind::Date, "DATE"),
-            TypedStringKind::Time => (TypeKind::Time { fsp: fraction }, "TIME"),
-            TypedStringKind::Timestamp => (TypeKind::DateTime { fsp: fraction }, "DATETIME"),
-        };
-        let value = self.literal_text(text)?;
-        let cast = self.cast_to(value, SqlType::new(kind));
-        match cast.kind {
-            ExpressionKind::Literal(Datum::Null) | ExpressionKind::Cast(_) => {
-                Err(SqlError::new(1525, format!("Incorrect {name} value: '{text}'")))
-            }
-            // A literal as any other.
-            _ => Ok(Expression { ty: SqlType { before: Before::default(), ..cast.ty }, ..cast }),
-        }
+        // A literal as any other.
+        _ => Ok(Expression { ty: SqlType { before: Before::default(), ..cast.ty }, ..cast }),
     }
 }
 

@@ -6,7 +6,7 @@ use crate::functions::{self, Function, ResolveContext, Signature};
 use crate::types::{Before, Datum, Display, SqlType, TypeKind, WorkedOut};
 
 use super::display::TRUTH_CHARS;
-use super::{Binder, mean};
+use super::{Binder, coerce, mean, parameter};
 
 /// A constant.
 #[must_use]
@@ -100,138 +100,145 @@ pub(crate) fn is_truth(expression: &Expression) -> bool {
     )
 }
 
-impl Binder<'_> {
-    /// A call of a function by its name.
-    ///
-    /// # Errors
-    /// 1305 if it does not exist, 1582 for a wrong number of arguments, and type errors.
-    pub(crate) fn call(&mut self, name: &str, arguments: Vec<Expression>) -> Result<Expression> {
-        let Some(function) = functions::find(name) else {
-            let schema = self.schema.as_deref().map(|schema| format!("{schema}."));
-            let message = format!("FUNCTION {}{name} does not exist", schema.unwrap_or_default());
-            return Err(SqlError::new(1305, message));
-        };
-        self.call_function(function, arguments)
-    }
+/// A call of a function by its name.
+///
+/// # Errors
+/// 1305 if it does not exist, 1582 for a wrong number of arguments, and type errors.
+pub(crate) fn call(
+    binder: &mut Binder<'_>,
+    name: &str,
+    arguments: Vec<Expression>,
+) -> Result<Expression> {
+    let Some(function) = functions::find(name) else {
+        let schema = binder.schema.as_deref().map(|schema| format!("{schema}."));
+        let message = format!("FUNCTION {}{name} does not exist", schema.unwrap_or_default());
+        return Err(SqlError::new(1305, message));
+    };
+    call_function(binder, function, arguments)
+}
 
-    /// A call of a function.
-    ///
-    /// # Errors
-    /// As [`Binder::call`].
-    pub(crate) fn call_function(
-        &mut self,
-        function: &'static Function,
-        arguments: Vec<Expression>,
-    ) -> Result<Expression> {
-        let call = self.unfolded_call(function, arguments)?;
-        Ok(self.fold(call))
-    }
+/// A call of a function.
+///
+/// # Errors
+/// As [`call`].
+pub(crate) fn call_function(
+    binder: &mut Binder<'_>,
+    function: &'static Function,
+    arguments: Vec<Expression>,
+) -> Result<Expression> {
+    let call = unfolded_call(binder, function, arguments)?;
+    Ok(coerce::fold(binder, call))
+}
 
-    /// A call of a function, even if all of its arguments are constant.
-    ///
-    /// # Errors
-    /// As [`Binder::call`].
-    pub(super) fn unfolded_call(
-        &mut self,
-        function: &'static Function,
-        arguments: Vec<Expression>,
-    ) -> Result<Expression> {
-        function.check_arity(arguments.len())?;
-        self.is_repeatable &= !volatility::acts(function);
-        let arguments = arguments.into_iter().map(|one| self.single(one));
-        let arguments = arguments.collect::<Result<Vec<_>>>()?;
-        let arguments = self.inferred_arguments(function, arguments)?;
-        let signature = self.signature(function, &arguments)?;
-        let wanted = signature.arguments.into_iter();
-        let arguments = arguments.into_iter().zip(wanted).map(|(one, ty)| self.cast_to(one, ty));
-        let mut arguments: Vec<Expression> = arguments.collect();
-        if mean::takes_all_digits(function.name) {
-            arguments = arguments.into_iter().map(mean::unrounded).collect();
+/// A call of a function, even if all of its arguments are constant.
+///
+/// # Errors
+/// As [`call`].
+pub(super) fn unfolded_call(
+    binder: &mut Binder<'_>,
+    function: &'static Function,
+    arguments: Vec<Expression>,
+) -> Result<Expression> {
+    function.check_arity(arguments.len())?;
+    binder.is_repeatable &= !volatility::acts(function);
+    let arguments = arguments.into_iter().map(single);
+    let arguments = arguments.collect::<Result<Vec<_>>>()?;
+    let arguments = inferred_arguments(binder, function, arguments)?;
+    let signature = signature(binder, function, &arguments)?;
+    let wanted = signature.arguments.into_iter();
+    let arguments =
+        arguments.into_iter().zip(wanted).map(|(one, ty)| coerce::cast_to(binder, one, ty));
+    let mut arguments: Vec<Expression> = arguments.collect();
+    if mean::takes_all_digits(function.name) {
+        arguments = arguments.into_iter().map(mean::unrounded).collect();
+    }
+    let mut ty = signature.result;
+    ty.nullable &= !is_never_null(function.name, arguments.len());
+    ty.before = Before::default();
+    Ok(Expression { kind: ExpressionKind::Call { function, arguments }, ty })
+}
+
+/// The arguments; unknown parameters get the types that the function takes.
+fn inferred_arguments(
+    binder: &Binder<'_>,
+    function: &Function,
+    arguments: Vec<Expression>,
+) -> Result<Vec<Expression>> {
+    if !binder.context.parameters.is_empty()
+        || !arguments.iter().any(|one| matches!(one.kind, ExpressionKind::Parameter(_)))
+    {
+        return Ok(arguments);
+    }
+    if matches!(function.name, "+" | "-" | "*" | "/" | "%" | "DIV" | "GREATEST" | "LEAST") {
+        return parameter::inferred_list(binder, arguments, Some(&SqlType::double()));
+    }
+    let wanted = signature(binder, function, &arguments)?.arguments;
+    let pairs = arguments.into_iter().zip(wanted);
+    Ok(pairs.map(|(one, wanted)| parameter::inferred(binder, one, &wanted)).collect())
+}
+
+/// The function's result for arguments of these types.
+fn signature(
+    binder: &Binder<'_>,
+    function: &Function,
+    arguments: &[Expression],
+) -> Result<Signature> {
+    let types: Vec<SqlType> = arguments.iter().map(|one| one.ty.clone()).collect();
+    let constants: Vec<Option<Datum>> = arguments.iter().map(constant_of).collect();
+    let evaluation = binder.context.evaluation;
+    let context = ResolveContext {
+        sql_mode: evaluation.sql_mode,
+        connection_collation: evaluation.connection_collation,
+        div_precision_increment: evaluation.div_precision_increment,
+        constants: &constants,
+    };
+    (function.resolve)(&types, &context)
+}
+
+/// The types to which a function's arguments are cast; their own types if the name is not a
+/// function's, or if there are too many or too few.
+///
+/// # Errors
+/// As [`call`].
+pub(crate) fn wanted_types(
+    binder: &Binder<'_>,
+    name: &str,
+    arguments: &[Expression],
+) -> Result<Vec<SqlType>> {
+    match functions::find(name) {
+        Some(function) if function.check_arity(arguments.len()).is_ok() => {
+            signature(binder, function, arguments).map(|signature| signature.arguments)
         }
-        let mut ty = signature.result;
-        ty.nullable &= !is_never_null(function.name, arguments.len());
-        ty.before = Before::default();
-        Ok(Expression { kind: ExpressionKind::Call { function, arguments }, ty })
+        _ => Ok(arguments.iter().map(|argument| argument.ty.clone()).collect()),
     }
+}
 
-    /// The arguments; unknown parameters get the types that the function takes.
-    fn inferred_arguments(
-        &self,
-        function: &Function,
-        arguments: Vec<Expression>,
-    ) -> Result<Vec<Expression>> {
-        if !self.context.parameters.is_empty()
-            || !arguments.iter().any(|one| matches!(one.kind, ExpressionKind::Parameter(_)))
-        {
-            return Ok(arguments);
-        }
-        if matches!(function.name, "+" | "-" | "*" | "/" | "%" | "DIV" | "GREATEST" | "LEAST") {
-            return self.inferred_list(arguments, Some(&SqlType::double()));
-        }
-        let wanted = self.signature(function, &arguments)?.arguments;
-        let pairs = arguments.into_iter().zip(wanted);
-        Ok(pairs.map(|(one, wanted)| self.inferred(one, &wanted)).collect())
+/// Refuses a row where a single value is required.
+///
+/// # Errors
+/// 1241
+pub(crate) fn single(expression: Expression) -> Result<Expression> {
+    match &expression.kind {
+        ExpressionKind::Row(_) => Err(SqlError::new(1241, "Operand should contain 1 column(s)")),
+        _ => Ok(expression),
     }
+}
 
-    /// The function's result for arguments of these types.
-    fn signature(&self, function: &Function, arguments: &[Expression]) -> Result<Signature> {
-        let types: Vec<SqlType> = arguments.iter().map(|one| one.ty.clone()).collect();
-        let constants: Vec<Option<Datum>> = arguments.iter().map(constant_of).collect();
-        let evaluation = self.context.evaluation;
-        let context = ResolveContext {
-            sql_mode: evaluation.sql_mode,
-            connection_collation: evaluation.connection_collation,
-            div_precision_increment: evaluation.div_precision_increment,
-            constants: &constants,
-        };
-        (function.resolve)(&types, &context)
+/// The expression as a condition: numbers are compared with 0, text becomes a number first.
+pub(crate) fn condition(binder: &mut Binder<'_>, expression: Expression) -> Result<Expression> {
+    let expression = parameter::inferred(binder, single(expression)?, &SqlType::boolean());
+    if is_truth(&expression) || expression.ty.kind.is_numeric() {
+        return Ok(mean::unrounded(expression));
     }
-
-    /// The types to which a function's arguments are cast; their own types if the name is not a
-    /// function's, or if there are too many or too few.
-    ///
-    /// # Errors
-    /// As [`Binder::call`].
-    pub(crate) fn wanted_types(
-        &self,
-        name: &str,
-        arguments: &[Expression],
-    ) -> Result<Vec<SqlType>> {
-        match functions::find(name) {
-            Some(function) if function.check_arity(arguments.len()).is_ok() => {
-                self.signature(function, arguments).map(|signature| signature.arguments)
-            }
-            _ => Ok(arguments.iter().map(|argument| argument.ty.clone()).collect()),
+    match expression.ty.kind {
+        TypeKind::Null => Ok(expression),
+        // A document is true unless it is the number 0.
+        TypeKind::Json => {
+            coerce::compare(binder, CompareOperator::NotEqual, expression, integer(0))
         }
-    }
-
-    /// Refuses a row where a single value is required.
-    ///
-    /// # Errors
-    /// 1241
-    pub(crate) fn single(&self, expression: Expression) -> Result<Expression> {
-        match &expression.kind {
-            ExpressionKind::Row(_) => {
-                Err(SqlError::new(1241, "Operand should contain 1 column(s)"))
-            }
-            _ => Ok(expression),
-        }
-    }
-
-    /// The expression as a condition: numbers are compared with 0, text becomes a number first.
-    pub(crate) fn condition(&mut self, expression: Expression) -> Result<Expression> {
-        let expression = self.inferred(self.single(expression)?, &SqlType::boolean());
-        if is_truth(&expression) || expression.ty.kind.is_numeric() {
-            return Ok(mean::unrounded(expression));
-        }
-        match expression.ty.kind {
-            TypeKind::Null => Ok(expression),
-            // A document is true unless it is the number 0.
-            TypeKind::Json => self.compare(CompareOperator::NotEqual, expression, integer(0)),
-            _ => {
-                let nullable = expression.ty.nullable;
-                Ok(self.cast_to(expression, SqlType::double().with_nullable(nullable)))
-            }
+        _ => {
+            let nullable = expression.ty.nullable;
+            Ok(coerce::cast_to(binder, expression, SqlType::double().with_nullable(nullable)))
         }
     }
 }

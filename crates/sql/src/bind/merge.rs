@@ -5,29 +5,27 @@ use crate::expression::volatility::{has_subquery, is_row_dependent};
 use crate::expression::{Expression, ExpressionKind};
 use crate::logical::{Block, Body, JoinTree, Query};
 
-use super::{Binder, LARGE_EXPRESSION_NODES};
+use super::{Binder, LARGE_EXPRESSION_NODES, from};
 
-impl Binder<'_> {
-    /// A query's block with its columns, if it can be merged: it has only joins and conditions, and
-    /// columns that may be evaluated anywhere. Where an outer join may make the columns NULL, only
-    /// bare columns qualify: any other expression might not be NULL then.
-    pub(crate) fn merge(
-        &mut self,
-        query: Query,
-        null_supplied: bool,
-    ) -> Result<(Box<Block>, Vec<Expression>), Box<Query>> {
-        let is_kept = self.block_hints.no_merge
-            || !is_mergeable(&query, null_supplied)
-            || !self.may_join(tables_of(&query).saturating_sub(1))
-            || !self.writes_through_views && has_large_column(&query);
-        if is_kept {
-            return Err(Box::new(query));
-        }
-        let columns = query.columns.iter().map(|column| column.value.clone()).collect();
-        match query.body {
-            Body::Select(block) => Ok((block, columns)),
-            body => Err(Box::new(Query { body, ..query })),
-        }
+/// A query's block with its columns, if it can be merged: it has only joins and conditions, and
+/// columns that may be evaluated anywhere. Where an outer join may make the columns NULL, only
+/// bare columns qualify: any other expression might not be NULL then.
+pub(crate) fn merge(
+    binder: &mut Binder<'_>,
+    query: Query,
+    null_supplied: bool,
+) -> Result<(Box<Block>, Vec<Expression>), Box<Query>> {
+    let is_kept = binder.block_hints.no_merge
+        || !is_mergeable(&query, null_supplied)
+        || !from::may_join(binder, tables_of(&query).saturating_sub(1))
+        || !binder.writes_through_views && has_large_column(&query);
+    if is_kept {
+        return Err(Box::new(query));
+    }
+    let columns = query.columns.iter().map(|column| column.value.clone()).collect();
+    match query.body {
+        Body::Select(block) => Ok((block, columns)),
+        body => Err(Box::new(Query { body, ..query })),
     }
 }
 

@@ -18,7 +18,7 @@ mod cte;
 mod definitions;
 mod delete;
 mod display;
-mod expression;
+mod expressions;
 mod from;
 mod function;
 mod group;
@@ -205,10 +205,10 @@ impl<'a> Binder<'a> {
     /// Binds an expression of a statement without tables.
     ///
     /// # Errors
-    /// As [`Binder::bind`].
+    /// As [`expressions::bind`].
     pub(crate) fn bind_alone(&mut self, expr: &Expr) -> Result<Expression> {
         self.scopes.push(Scope::default());
-        let bound = self.bind_single(expr);
+        let bound = expressions::bind_single(self, expr);
         self.scopes.pop();
         bound
     }

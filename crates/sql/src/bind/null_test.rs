@@ -17,75 +17,75 @@ use crate::grammar::ast::{Arguments, Expr, TruthTest};
 use crate::types::{ComparisonKind, Datum, SqlType, TypeKind};
 
 use super::scope::{ColumnSource, ScopeTable};
-use super::{Binder, make};
+use super::{Binder, coerce, expressions, make};
 
-impl Binder<'_> {
-    /// `date IS NULL`, if it also finds zero dates.
-    pub(super) fn zero_date_test(&mut self, expr: &Expr) -> Result<Option<Expression>> {
-        let Some(operand) = tested(expr) else { return Ok(None) };
-        let bound = self.bind(operand)?;
-        let Some((table, column)) = self.column_of(&bound) else { return Ok(None) };
-        let zero = match bound.ty.kind {
-            TypeKind::Date => Datum::from(Date::default()),
-            TypeKind::DateTime { .. } => Datum::from(DateTime::default()),
-            _ => return Ok(None),
-        };
+/// `date IS NULL`, if it also finds zero dates.
+pub(super) fn zero_date_test(binder: &mut Binder<'_>, expr: &Expr) -> Result<Option<Expression>> {
+    let Some(operand) = tested(expr) else { return Ok(None) };
+    let bound = expressions::bind(binder, operand)?;
+    let Some((table, column)) = column_of(binder, &bound) else { return Ok(None) };
+    let zero = match bound.ty.kind {
+        TypeKind::Date => Datum::from(Date::default()),
+        TypeKind::DateTime { .. } => Datum::from(DateTime::default()),
+        _ => return Ok(None),
+    };
+    let model = table.model.as_ref().and_then(|model| model.columns.get(column));
+    if model.is_none_or(|column| column.ty.nullable) {
+        return Ok(None);
+    }
+    let may_be_null = table.nullable;
+    let zero = make::literal(zero, bound.ty.clone());
+    let is_zero = Expression {
+        kind: ExpressionKind::Compare {
+            operator: CompareOperator::Equal,
+            kind: ComparisonKind::DateTime,
+            sides: Box::new([bound.clone(), zero]),
+        },
+        ty: SqlType::boolean().with_nullable(may_be_null),
+    };
+    Ok(Some(match may_be_null {
+        true => expression::or(vec![is_zero, make::is(bound, IsTest::Null, false)]),
+        false => is_zero,
+    }))
+}
+
+/// `id IS NULL` as the whole `WHERE`, if it may mean the row that was inserted last.
+pub(super) fn last_insert_test(binder: &mut Binder<'_>, expr: &Expr) -> Result<Option<Expression>> {
+    let Some(operand) = tested(expr) else { return Ok(None) };
+    let bound = expressions::bind(binder, operand)?;
+    let is_generated = column_of(binder, &bound).is_some_and(|(table, column)| {
         let model = table.model.as_ref().and_then(|model| model.columns.get(column));
-        if model.is_none_or(|column| column.ty.nullable) {
-            return Ok(None);
-        }
-        let may_be_null = table.nullable;
-        let zero = make::literal(zero, bound.ty.clone());
-        let is_zero = Expression {
-            kind: ExpressionKind::Compare {
-                operator: CompareOperator::Equal,
-                kind: ComparisonKind::DateTime,
-                sides: Box::new([bound.clone(), zero]),
-            },
-            ty: SqlType::boolean().with_nullable(may_be_null),
-        };
-        Ok(Some(match may_be_null {
-            true => expression::or(vec![is_zero, make::is(bound, IsTest::Null, false)]),
-            false => is_zero,
-        }))
+        // For a column of an outer join, the test asks for its NULLs.
+        !table.nullable && model.is_some_and(|column| column.auto_increment)
+    });
+    if !is_generated {
+        return Ok(None);
     }
+    let name = "sql_auto_is_null".into();
+    let ty = binder.context.variables.system("sql_auto_is_null", false)?;
+    let setting = ExpressionKind::SystemVariable { name, global: false };
+    let is_on = make::condition(binder, Expression { kind: setting, ty })?;
+    let [one, two] = [
+        make::call(binder, "LAST_INSERT_ID", vec![])?,
+        make::call(binder, "LAST_INSERT_ID", vec![])?,
+    ];
+    let is_there = coerce::compare(binder, CompareOperator::Greater, one, make::integer(0))?;
+    let is_last = coerce::compare(binder, CompareOperator::Equal, bound, two)?;
+    Ok(Some(expression::and(vec![is_on, is_there, is_last])))
+}
 
-    /// `id IS NULL` as the whole `WHERE`, if it may mean the row that was inserted last.
-    pub(super) fn last_insert_test(&mut self, expr: &Expr) -> Result<Option<Expression>> {
-        let Some(operand) = tested(expr) else { return Ok(None) };
-        let bound = self.bind(operand)?;
-        let is_generated = self.column_of(&bound).is_some_and(|(table, column)| {
-            let model = table.model.as_ref().and_then(|model| model.columns.get(column));
-            // For a column of an outer join, the test asks for its NULLs.
-            !table.nullable && model.is_some_and(|column| column.auto_increment)
+/// The table of the innermost scope that a column belongs to, and the column's place in it.
+fn column_of<'b>(binder: &'b Binder<'_>, bound: &Expression) -> Option<(&'b ScopeTable, usize)> {
+    let ExpressionKind::Slot(slot) = bound.kind else { return None };
+    binder.scopes.last()?.tables.iter().find_map(|table| {
+        let place = table.columns.iter().position(|column| match column.source {
+            ColumnSource::Relation(relation, number) => {
+                binder.relations[relation.0].slots.get(usize::from(number)) == Some(&Some(slot))
+            }
+            ColumnSource::Expression(_) => false,
         });
-        if !is_generated {
-            return Ok(None);
-        }
-        let name = "sql_auto_is_null".into();
-        let ty = self.context.variables.system("sql_auto_is_null", false)?;
-        let setting = ExpressionKind::SystemVariable { name, global: false };
-        let is_on = self.condition(Expression { kind: setting, ty })?;
-        let [one, two] =
-            [self.call("LAST_INSERT_ID", vec![])?, self.call("LAST_INSERT_ID", vec![])?];
-        let is_there = self.compare(CompareOperator::Greater, one, make::integer(0))?;
-        let is_last = self.compare(CompareOperator::Equal, bound, two)?;
-        Ok(Some(expression::and(vec![is_on, is_there, is_last])))
-    }
-
-    /// The table of the innermost scope that a column belongs to, and the column's place in it.
-    fn column_of(&self, bound: &Expression) -> Option<(&ScopeTable, usize)> {
-        let ExpressionKind::Slot(slot) = bound.kind else { return None };
-        self.scopes.last()?.tables.iter().find_map(|table| {
-            let place = table.columns.iter().position(|column| match column.source {
-                ColumnSource::Relation(relation, number) => {
-                    self.relations[relation.0].slots.get(usize::from(number)) == Some(&Some(slot))
-                }
-                ColumnSource::Expression(_) => false,
-            });
-            place.map(|place| (table, place))
-        })
-    }
+        place.map(|place| (table, place))
+    })
 }
 
 /// The name tested by `IS NULL` or `ISNULL()`.

@@ -18,70 +18,72 @@ use super::Binder;
 /// The longest text of a parameter beside a text, in characters.
 pub(crate) const TEXT_CHARS: u32 = 16_383;
 
-impl Binder<'_> {
-    fn unknown_parameter(&self, expression: &Expression) -> Option<usize> {
-        match expression.kind {
-            ExpressionKind::Parameter(number) => {
-                let number = number as usize;
-                (number >= self.context.parameters.len()).then_some(number)
-            }
-            _ => None,
+fn unknown_parameter(binder: &Binder<'_>, expression: &Expression) -> Option<usize> {
+    match expression.kind {
+        ExpressionKind::Parameter(number) => {
+            let number = number as usize;
+            (number >= binder.context.parameters.len()).then_some(number)
         }
+        _ => None,
     }
+}
 
-    /// An unknown parameter, with the type that matches the other expression; any other expression
-    /// unchanged.
-    pub(crate) fn inferred(&self, expression: Expression, beside: &SqlType) -> Expression {
-        let Some(number) = self.unknown_parameter(&expression) else { return expression };
-        let collation = self.context.evaluation.connection_collation;
-        let ty = parameter_type(beside, collation).with_nullable(true);
-        let mut known = self.context.parameter_types.borrow_mut();
-        if known.len() <= number {
-            known.resize(number + 1, None);
-        }
-        known[number].get_or_insert_with(|| ty.clone());
-        Expression { ty, ..expression }
+/// An unknown parameter, with the type that matches the other expression; any other expression
+/// unchanged.
+pub(crate) fn inferred(
+    binder: &Binder<'_>,
+    expression: Expression,
+    beside: &SqlType,
+) -> Expression {
+    let Some(number) = unknown_parameter(binder, &expression) else { return expression };
+    let collation = binder.context.evaluation.connection_collation;
+    let ty = parameter_type(beside, collation).with_nullable(true);
+    let mut known = binder.context.parameter_types.borrow_mut();
+    if known.len() <= number {
+        known.resize(number + 1, None);
     }
+    known[number].get_or_insert_with(|| ty.clone());
+    Expression { ty, ..expression }
+}
 
-    /// The two sides of a comparison.
-    pub(crate) fn inferred_pair(
-        &self,
-        left: Expression,
-        right: Expression,
-    ) -> (Expression, Expression) {
-        match (self.unknown_parameter(&left), self.unknown_parameter(&right)) {
-            (Some(_), None) => (self.inferred(left, &right.ty), right),
-            (None, Some(_)) => {
-                let right = self.inferred(right, &left.ty);
-                (left, right)
-            }
-            _ => (left, right),
+/// The two sides of a comparison.
+pub(crate) fn inferred_pair(
+    binder: &Binder<'_>,
+    left: Expression,
+    right: Expression,
+) -> (Expression, Expression) {
+    match (unknown_parameter(binder, &left), unknown_parameter(binder, &right)) {
+        (Some(_), None) => (inferred(binder, left, &right.ty), right),
+        (None, Some(_)) => {
+            let right = inferred(binder, right, &left.ty);
+            (left, right)
         }
+        _ => (left, right),
     }
+}
 
-    /// Values that become one type: unknown parameters get the type of the others.
-    ///
-    /// # Errors
-    /// 1267 if the others have no common collation.
-    pub(crate) fn inferred_list(
-        &self,
-        list: Vec<Expression>,
-        otherwise: Option<&SqlType>,
-    ) -> Result<Vec<Expression>> {
-        let is_unknown = |one: &Expression| self.unknown_parameter(one).is_some();
-        if !list.iter().any(is_unknown) {
-            return Ok(list);
-        }
-        let known = list.iter().filter(|one| !is_unknown(one)).map(|one| one.ty.clone());
-        let known: Vec<SqlType> = known.collect();
-        let collation = self.context.evaluation.connection_collation;
-        let common = match known.is_empty() {
-            true => otherwise.cloned(),
-            false => Some(unify(&known, collation, "parameter")?),
-        };
-        let Some(common) = common.filter(|ty| ty.kind != TypeKind::Null) else { return Ok(list) };
-        Ok(list.into_iter().map(|one| self.inferred(one, &common)).collect())
+/// Values that become one type: unknown parameters get the type of the others.
+///
+/// # Errors
+/// 1267 if the others have no common collation.
+pub(crate) fn inferred_list(
+    binder: &Binder<'_>,
+    list: Vec<Expression>,
+    otherwise: Option<&SqlType>,
+) -> Result<Vec<Expression>> {
+    let is_unknown = |one: &Expression| unknown_parameter(binder, one).is_some();
+    if !list.iter().any(is_unknown) {
+        return Ok(list);
     }
+    let known = list.iter().filter(|one| !is_unknown(one)).map(|one| one.ty.clone());
+    let known: Vec<SqlType> = known.collect();
+    let collation = binder.context.evaluation.connection_collation;
+    let common = match known.is_empty() {
+        true => otherwise.cloned(),
+        false => Some(unify(&known, collation, "parameter")?),
+    };
+    let Some(common) = common.filter(|ty| ty.kind != TypeKind::Null) else { return Ok(list) };
+    Ok(list.into_iter().map(|one| inferred(binder, one, &common)).collect())
 }
 
 /// The type of a parameter beside a type.

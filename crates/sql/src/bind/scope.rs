@@ -19,8 +19,8 @@ use crate::logical::{ColumnOrigin, RelationId, Window};
 use crate::types::metadata::flag;
 use crate::types::{Display, SqlType};
 
-use super::Binder;
 use super::columns::flags;
+use super::{Binder, named};
 
 /// The clause that is being bound, as error messages name it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -238,205 +238,213 @@ impl Scope {
     }
 }
 
-impl Binder<'_> {
-    /// The innermost scope.
-    ///
-    /// # Panics
-    /// If there is none.
-    pub fn scope(&mut self) -> &mut Scope {
-        self.scopes.last_mut().expect("a query block is being bound")
-    }
+/// The innermost scope.
+///
+/// # Panics
+/// If there is none.
+pub(crate) fn scope<'b>(binder: &'b mut Binder<'_>) -> &'b mut Scope {
+    binder.scopes.last_mut().expect("a query block is being bound")
+}
 
-    /// The value of a column of a scope.
-    ///
-    /// # Errors
-    /// 1041 if it is an expression too large to be copied again.
-    pub fn column_value(&mut self, scope: usize, place: ShownColumn) -> Result<Expression> {
-        let table = &self.scopes[scope].tables[place.table];
-        let column = &table.columns[place.column];
-        let nullable = table.nullable || column.ty.nullable;
-        let (named, name) = (table.named, column.name.clone());
-        let mut ty = column.ty.clone();
-        ty.nullable = nullable;
-        let source = column.source.clone();
-        self.note_read(named, &name);
-        match source {
-            ColumnSource::Relation(relation, number) => {
-                let slot = self.relation_slot(relation, number);
-                self.note_display(slot, scope, place, number);
-                Ok(Expression { kind: ExpressionKind::Slot(slot), ty })
-            }
-            ColumnSource::Expression(mut expression) => {
-                self.hold(&expression)?;
-                expression.ty.nullable |= nullable;
-                Ok(expression)
-            }
+/// The value of a column of a scope.
+///
+/// # Errors
+/// 1041 if it is an expression too large to be copied again.
+pub fn column_value(
+    binder: &mut Binder<'_>,
+    scope: usize,
+    place: ShownColumn,
+) -> Result<Expression> {
+    let table = &binder.scopes[scope].tables[place.table];
+    let column = &table.columns[place.column];
+    let nullable = table.nullable || column.ty.nullable;
+    let (named, name) = (table.named, column.name.clone());
+    let mut ty = column.ty.clone();
+    ty.nullable = nullable;
+    let source = column.source.clone();
+    named::note_read(binder, named, &name);
+    match source {
+        ColumnSource::Relation(relation, number) => {
+            let slot = relation_slot(binder, relation, number);
+            note_display(binder, slot, scope, place, number);
+            Ok(Expression { kind: ExpressionKind::Slot(slot), ty })
+        }
+        ColumnSource::Expression(mut expression) => {
+            binder.hold(&expression)?;
+            expression.ty.nullable |= nullable;
+            Ok(expression)
         }
     }
+}
 
-    /// Remembers what clients see of a column's values, if its type does not say it.
-    fn note_display(&mut self, slot: Slot, scope: usize, place: ShownColumn, number: u16) {
-        let table = &self.scopes[scope].tables[place.table];
-        let display = match (&table.columns[place.column].told, &table.model) {
-            (Some(told), _) => told.display,
-            (None, Some(model)) => model.by_ordinal(number).and_then(super::display::of_model),
-            (None, None) => None,
-        };
-        let is_optional = table.nullable;
-        if let Some(mut display) = display {
-            // Rows of an outer join may lack it, whatever the table says.
-            display.nullable = display.nullable.filter(|_| !is_optional);
-            self.displays.insert(slot, display);
-        }
+/// Remembers what clients see of a column's values, if its type does not say it.
+fn note_display(
+    binder: &mut Binder<'_>,
+    slot: Slot,
+    scope: usize,
+    place: ShownColumn,
+    number: u16,
+) {
+    let table = &binder.scopes[scope].tables[place.table];
+    let display = match (&table.columns[place.column].told, &table.model) {
+        (Some(told), _) => told.display,
+        (None, Some(model)) => model.by_ordinal(number).and_then(super::display::of_model),
+        (None, None) => None,
+    };
+    let is_optional = table.nullable;
+    if let Some(mut display) = display {
+        // Rows of an outer join may lack it, whatever the table says.
+        display.nullable = display.nullable.filter(|_| !is_optional);
+        binder.displays.insert(slot, display);
     }
+}
 
-    /// The slot of a relation's column.
-    pub fn relation_slot(&mut self, relation: RelationId, number: u16) -> Slot {
-        let slots = &mut self.relations[relation.0].slots;
-        if slots.len() <= usize::from(number) {
-            slots.resize(usize::from(number) + 1, None);
-        }
-        if let Some(slot) = slots[usize::from(number)] {
-            return slot;
-        }
-        let slot = self.new_slot(Some(relation));
-        self.relations[relation.0].slots[usize::from(number)] = Some(slot);
-        slot
+/// The slot of a relation's column.
+pub fn relation_slot(binder: &mut Binder<'_>, relation: RelationId, number: u16) -> Slot {
+    let slots = &mut binder.relations[relation.0].slots;
+    if slots.len() <= usize::from(number) {
+        slots.resize(usize::from(number) + 1, None);
     }
-
-    /// A new slot of the frame.
-    pub fn new_slot(&mut self, owner: Option<RelationId>) -> Slot {
-        let slot = Slot(u32::try_from(self.owners.len()).expect("fewer slots than 2^32"));
-        self.owners.push(owner);
-        slot
+    if let Some(slot) = slots[usize::from(number)] {
+        return slot;
     }
+    let slot = new_slot(binder, Some(relation));
+    binder.relations[relation.0].slots[usize::from(number)] = Some(slot);
+    slot
+}
 
-    /// The value of a column name.
-    ///
-    /// # Errors
-    /// 1052, 1054.
-    pub fn resolve_column(&mut self, path: &ColumnPath<'_>) -> Result<Expression> {
-        for number in (0..self.scopes.len()).rev() {
-            if self.scopes[number].is_hidden {
-                continue;
-            }
-            let is_innermost = number + 1 == self.scopes.len();
-            if let Some(value) = self.resolve_in(number, is_innermost, path)? {
-                return Ok(value);
-            }
-        }
-        Err(self.unknown_column(path))
-    }
+/// A new slot of the frame.
+pub fn new_slot(binder: &mut Binder<'_>, owner: Option<RelationId>) -> Slot {
+    let slot = Slot(u32::try_from(binder.owners.len()).expect("fewer slots than 2^32"));
+    binder.owners.push(owner);
+    slot
+}
 
-    fn unknown_column(&self, path: &ColumnPath<'_>) -> SqlError {
-        let clause = self.clause.name();
-        SqlError::new(1054, format!("Unknown column '{}' in '{clause}'", path.written()))
-    }
-
-    fn resolve_in(
-        &mut self,
-        number: usize,
-        is_innermost: bool,
-        path: &ColumnPath<'_>,
-    ) -> Result<Option<Expression>> {
-        let clause = self.clause;
-        let in_aggregate = self.scopes[number].in_aggregate;
-        let prefers_alias = is_innermost && clause == Clause::Having && !in_aggregate;
-        if prefers_alias
-            && path.table.is_none()
-            && let Some(value) = self.having_name(number, path)?
-        {
-            return Ok(Some(value));
+/// The value of a column name.
+///
+/// # Errors
+/// 1052, 1054.
+pub fn resolve_column(binder: &mut Binder<'_>, path: &ColumnPath<'_>) -> Result<Expression> {
+    for number in (0..binder.scopes.len()).rev() {
+        if binder.scopes[number].is_hidden {
+            continue;
         }
-        if let Some(place) = self.scopes[number].find(path, clause)? {
-            return self.column_value(number, place).map(Some);
-        }
-        let takes_alias = matches!(clause, Clause::Having | Clause::OrderBy | Clause::GroupBy);
-        if path.table.is_none() && (takes_alias || !is_innermost) {
-            let value = self.alias_value(number, path.column, clause)?;
-            if let Some(value) = &value
-                && !is_innermost
-                && self.reads_aggregate(number, value)
-            {
-                let name = path.column;
-                let message =
-                    format!("Reference '{name}' not supported (reference to group function)");
-                return Err(SqlError::new(1247, message));
-            }
+        let is_innermost = number + 1 == binder.scopes.len();
+        if let Some(value) = resolve_in(binder, number, is_innermost, path)? {
             return Ok(value);
         }
-        Ok(None)
     }
+    Err(unknown_column(binder, path))
+}
 
-    /// Whether a value uses an aggregate of a scope.
-    fn reads_aggregate(&self, scope: usize, value: &Expression) -> bool {
-        let read = crate::expression::visit::reads(value);
-        self.scopes[scope].aggregates.iter().any(|call| read.contains(call.output))
+fn unknown_column(binder: &Binder<'_>, path: &ColumnPath<'_>) -> SqlError {
+    let clause = binder.clause.name();
+    SqlError::new(1054, format!("Unknown column '{}' in '{clause}'", path.written()))
+}
+
+fn resolve_in(
+    binder: &mut Binder<'_>,
+    number: usize,
+    is_innermost: bool,
+    path: &ColumnPath<'_>,
+) -> Result<Option<Expression>> {
+    let clause = binder.clause;
+    let in_aggregate = binder.scopes[number].in_aggregate;
+    let prefers_alias = is_innermost && clause == Clause::Having && !in_aggregate;
+    if prefers_alias
+        && path.table.is_none()
+        && let Some(value) = having_name(binder, number, path)?
+    {
+        return Ok(Some(value));
     }
+    if let Some(place) = binder.scopes[number].find(path, clause)? {
+        return column_value(binder, number, place).map(Some);
+    }
+    let takes_alias = matches!(clause, Clause::Having | Clause::OrderBy | Clause::GroupBy);
+    if path.table.is_none() && (takes_alias || !is_innermost) {
+        let value = alias_value(binder, number, path.column, clause)?;
+        if let Some(value) = &value
+            && !is_innermost
+            && reads_aggregate(binder, number, value)
+        {
+            let name = path.column;
+            let message = format!("Reference '{name}' not supported (reference to group function)");
+            return Err(SqlError::new(1247, message));
+        }
+        return Ok(value);
+    }
+    Ok(None)
+}
 
-    /// In `HAVING`, a grouping column comes before an alias, and an alias before other columns.
-    fn having_name(&mut self, number: usize, path: &ColumnPath<'_>) -> Result<Option<Expression>> {
-        if let Ok(Some(place)) = self.scopes[number].find(path, Clause::Having) {
-            let value = self.column_value(number, place)?;
-            let groups = &self.scopes[number].groups;
-            if groups
-                .iter()
-                .any(|(_, group)| crate::expression::same::same_expression(group, &value))
-            {
-                return Ok(Some(value));
+/// Whether a value uses an aggregate of a scope.
+fn reads_aggregate(binder: &Binder<'_>, scope: usize, value: &Expression) -> bool {
+    let read = crate::expression::visit::reads(value);
+    binder.scopes[scope].aggregates.iter().any(|call| read.contains(call.output))
+}
+
+/// In `HAVING`, a grouping column comes before an alias, and an alias before other columns.
+fn having_name(
+    binder: &mut Binder<'_>,
+    number: usize,
+    path: &ColumnPath<'_>,
+) -> Result<Option<Expression>> {
+    if let Ok(Some(place)) = binder.scopes[number].find(path, Clause::Having) {
+        let value = column_value(binder, number, place)?;
+        let groups = &binder.scopes[number].groups;
+        if groups.iter().any(|(_, group)| crate::expression::same::same_expression(group, &value)) {
+            return Ok(Some(value));
+        }
+    }
+    alias_value(binder, number, path.column, Clause::Having)
+}
+
+/// The value of a select list's alias.
+///
+/// # Errors
+/// 1052 if two different values have the name.
+pub fn alias_value(
+    binder: &mut Binder<'_>,
+    scope: usize,
+    name: &str,
+    clause: Clause,
+) -> Result<Option<Expression>> {
+    let aliases = &binder.scopes[scope].aliases;
+    let mut matching = aliases.iter().filter(|(alias, _)| same_name(alias, name));
+    let Some((_, first)) = matching.next() else { return Ok(None) };
+    if matching.any(|(_, other)| !crate::expression::same::same_expression(first, other)) {
+        let message = format!("Column '{name}' in {} is ambiguous", clause.name());
+        return Err(SqlError::new(1052, message));
+    }
+    Ok(Some(first.clone()))
+}
+
+/// The metadata of a column that is selected directly.
+#[must_use]
+pub fn origin_of(binder: &Binder<'_>, scope: usize, place: ShownColumn) -> Option<ColumnOrigin> {
+    let table = &binder.scopes[scope].tables[place.table];
+    let column = &table.columns[place.column];
+    if let Some(told) = &column.told {
+        let mut origin = told.origin.clone();
+        if table.nullable {
+            origin.flags &= !flag::NOT_NULL;
+            if let Some(told) = &mut origin.told {
+                told.flags &= !flag::NOT_NULL;
             }
         }
-        self.alias_value(number, path.column, Clause::Having)
+        return Some(origin);
     }
-
-    /// The value of a select list's alias.
-    ///
-    /// # Errors
-    /// 1052 if two different values have the name.
-    pub fn alias_value(
-        &mut self,
-        scope: usize,
-        name: &str,
-        clause: Clause,
-    ) -> Result<Option<Expression>> {
-        let aliases = &self.scopes[scope].aliases;
-        let mut matching = aliases.iter().filter(|(alias, _)| same_name(alias, name));
-        let Some((_, first)) = matching.next() else { return Ok(None) };
-        if matching.any(|(_, other)| !crate::expression::same::same_expression(first, other)) {
-            let message = format!("Column '{name}' in {} is ambiguous", clause.name());
-            return Err(SqlError::new(1052, message));
-        }
-        Ok(Some(first.clone()))
-    }
-
-    /// The metadata of a column that is selected directly.
-    #[must_use]
-    pub fn origin_of(&self, scope: usize, place: ShownColumn) -> Option<ColumnOrigin> {
-        let table = &self.scopes[scope].tables[place.table];
-        let column = &table.columns[place.column];
-        if let Some(told) = &column.told {
-            let mut origin = told.origin.clone();
-            if table.nullable {
-                origin.flags &= !flag::NOT_NULL;
-                if let Some(told) = &mut origin.told {
-                    told.flags &= !flag::NOT_NULL;
-                }
-            }
-            return Some(origin);
-        }
-        let model = table.model.as_ref();
-        // The type of a group's value does not say it.
-        let is_null = column.ty.nullable || table.nullable;
-        let not_null = if is_null { 0 } else { flag::NOT_NULL };
-        Some(ColumnOrigin {
-            schema: table.schema.clone().unwrap_or_default(),
-            table: table.alias.clone(),
-            original_table: table.original.clone(),
-            original_name: column.name.clone(),
-            flags: model.map_or(0, |model| flags(model, &column.source)) | not_null,
-            told: None,
-        })
-    }
+    let model = table.model.as_ref();
+    // The type of a group's value does not say it.
+    let is_null = column.ty.nullable || table.nullable;
+    let not_null = if is_null { 0 } else { flag::NOT_NULL };
+    Some(ColumnOrigin {
+        schema: table.schema.clone().unwrap_or_default(),
+        table: table.alias.clone(),
+        original_table: table.original.clone(),
+        original_name: column.name.clone(),
+        flags: model.map_or(0, |model| flags(model, &column.source)) | not_null,
+        told: None,
+    })
 }
 
 /// Whether a schema's tables are virtual: the case of its name then does not matter.

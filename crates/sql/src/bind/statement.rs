@@ -5,7 +5,7 @@ use crate::error::{Result, SqlError};
 use crate::grammar::ast::Statement;
 use crate::logical::{BoundBody, BoundStatement, PlanContext};
 
-use super::Binder;
+use super::{Binder, delete, insert, named, query, update};
 
 /// Binds a statement that reads or writes rows.
 ///
@@ -22,16 +22,16 @@ pub fn bind_statement(statement: &Statement, context: &PlanContext<'_>) -> Resul
         Statement::Delete(delete) => delete.ignore,
         _ => false,
     };
-    let body = binder.statement(statement).inspect_err(|_| {
+    let body = bind_body(&mut binder, statement).inspect_err(|_| {
         // A session without privileges on the tables named so far gets that error, and not the
         // details.
-        context.needs_of_refused.replace(binder.needs());
+        context.needs_of_refused.replace(named::needs(&binder));
     })?;
     Ok(BoundStatement {
-        needs: binder.needs(),
-        tables: binder.named_tables(),
-        locks: binder.table_locks(&body)?,
-        uses_stored_tables_only: binder.uses_stored_tables_only(),
+        needs: named::needs(&binder),
+        tables: named::named_tables(&binder),
+        locks: named::table_locks(&binder, &body)?,
+        uses_stored_tables_only: named::uses_stored_tables_only(&binder),
         writes_parents: writes_parents(&body, context.catalog)?,
         body,
         parts: binder.parts,
@@ -45,20 +45,18 @@ pub fn bind_statement(statement: &Statement, context: &PlanContext<'_>) -> Resul
     })
 }
 
-impl Binder<'_> {
-    fn statement(&mut self, statement: &Statement) -> Result<BoundBody> {
-        Ok(match statement {
-            Statement::Select(select) => BoundBody::Query(self.query(&select.query)?),
-            Statement::Insert(insert) => BoundBody::Insert(self.insert(insert)?),
-            Statement::Update(update) => BoundBody::Update(self.update(update)?),
-            Statement::Delete(delete) => BoundBody::Delete(self.delete(delete)?),
-            Statement::Do(expressions) => {
-                let values = expressions.iter().map(|expr| self.bind_alone(expr));
-                BoundBody::Expressions(values.collect::<Result<Vec<_>>>()?)
-            }
-            _ => return Err(SqlError::not_supported("a plan of this statement")),
-        })
-    }
+fn bind_body(binder: &mut Binder<'_>, statement: &Statement) -> Result<BoundBody> {
+    Ok(match statement {
+        Statement::Select(select) => BoundBody::Query(query::query(binder, &select.query)?),
+        Statement::Insert(insert) => BoundBody::Insert(insert::insert(binder, insert)?),
+        Statement::Update(update) => BoundBody::Update(update::update(binder, update)?),
+        Statement::Delete(delete) => BoundBody::Delete(delete::delete(binder, delete)?),
+        Statement::Do(expressions) => {
+            let values = expressions.iter().map(|expr| binder.bind_alone(expr));
+            BoundBody::Expressions(values.collect::<Result<Vec<_>>>()?)
+        }
+        _ => return Err(SqlError::not_supported("a plan of this statement")),
+    })
 }
 
 fn writes_parents(body: &BoundBody, catalog: &SessionCatalog) -> Result<bool> {

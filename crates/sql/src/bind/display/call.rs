@@ -7,6 +7,7 @@ use crate::types::{Display, SqlType, TypeKind};
 use super::super::{Binder, mean};
 use super::choice::common_display;
 use super::{fixed_double, text};
+use crate::bind::display;
 
 /// The length that such functions report at most if they repeat a text.
 const LONGEST_MADE_CHARS: u32 = 16_777_216;
@@ -79,112 +80,114 @@ const EXTRACTED_CHARS: &[(u32, &[&str])] = &[
     (20, &["DAY_MICROSECOND"]),
 ];
 
-impl Binder<'_> {
-    pub(super) fn of_call(&self, name: &str, arguments: &[Expression], ty: &SqlType) -> Display {
-        let values: Vec<(&SqlType, Display)> =
-            arguments.iter().map(|argument| self.shown_operand(argument)).collect();
-        match (name, values.as_slice()) {
-            ("+" | "-" | "*" | "%", [left, right]) => of_arithmetic(name, left, right, ty),
-            ("/", [left, right]) => self.of_quotient(left, right, ty),
-            ("DIV", [_, right]) => of_whole_quotient(&self.written(&arguments[0]), right, ty),
-            ("NEG", [one]) => of_negative(one, ty),
-            (mean::SHOWN, [(_, display)]) => *display,
-            ("ABS", [one]) => of_same(one, ty),
-            ("ROUND" | "TRUNCATE", [one, ..]) if is_exact(ty) => {
-                let digits = arguments.get(1).map_or(Some(0), text::constant_integer);
-                of_rounded(name, one, digits, ty)
-            }
-            ("FLOOR" | "CEILING", [one]) if is_exact(ty) && one.1.decimals == 0 => of_same(one, ty),
-            ("UNIX_TIMESTAMP", _) if is_exact(ty) => {
-                let scale = ty.kind.scale();
-                Display::exact(ty, SECONDS_DIGITS + scale, scale)
-            }
-            ("GREATEST" | "LEAST", _) => common_display(&values, ty),
-            ("CURTIME" | "UTC_TIME", _) => {
-                // Without a sign, and with two digits for hours.
-                let of_type = Display::of_expression(ty);
-                Display { length: of_type.length.saturating_sub(2), ..of_type }
-            }
-            ("PI", _) => Display { length: 8, decimals: 6, ..Display::of_expression(ty) },
-            ("EXTRACT", _) => {
-                let unit = match arguments.first().map(|unit| &unit.kind) {
-                    Some(crate::expression::ExpressionKind::Literal(unit)) => {
-                        unit.as_bytes().and_then(|unit| std::str::from_utf8(unit).ok())
-                    }
-                    _ => None,
-                };
-                let unit = unit.unwrap_or_default().to_ascii_uppercase();
-                let length = chars_of(EXTRACTED_CHARS, &unit);
-                length
-                    .map_or_else(|| Display::of_expression(ty), |chars| Display::integer(ty, chars))
-            }
-            ("JSON_PRETTY", _) => {
-                let of_type = Display::of_expression(ty);
-                Display { length: of_type.length.min(LONGEST_MADE_CHARS), ..of_type }
-            }
-            ("CONCAT" | "||", _) if ty.kind.is_string() => {
-                made(of_concatenation(&values, 0, ty), ty)
-            }
-            ("CONCAT_WS", [separator, texts @ ..]) => {
-                let times = texts.len().saturating_sub(1) as u32;
-                let separators = separator.1.length.saturating_mul(times);
-                made(of_concatenation(texts, separators, ty), ty)
-            }
-            ("UNCOMPRESS" | "INSERT" | "QUOTE" | "FROM_BASE64", _) => {
-                let of_type = Display::of_expression(ty);
-                let texts: Vec<(&SqlType, Display)> =
-                    values.iter().map(|(of, shown)| (*of, shown.as_text_of(of))).collect();
-                let length = text::length(self, name, arguments, &texts, ty);
-                made(Display { length: length.unwrap_or(of_type.length), ..of_type }, ty)
-            }
-            ("REPEAT" | "SPACE" | "LPAD" | "RPAD", _) => {
-                let of_type = Display::of_expression(ty);
-                let texts = values.first().map(|(of, shown)| shown.as_text_of(of).length);
-                let chars = text::repeated(name, texts.unwrap_or(1), arguments, ty);
-                Display { length: chars.unwrap_or(LONGEST_MADE_CHARS), ..of_type }
-            }
-            ("REGEXP_REPLACE", _) => {
-                Display { length: LONGEST_MADE_CHARS / 4, ..Display::of_expression(ty) }
-            }
-            _ if ty.kind.is_string() => {
-                let of_type = Display::of_expression(ty);
-                let texts: Vec<(&SqlType, Display)> =
-                    values.iter().map(|(of, shown)| (*of, shown.as_text_of(of))).collect();
-                let length = text::length(self, name, arguments, &texts, ty);
-                Display { length: length.unwrap_or(of_type.length), ..of_type }
-            }
-            _ if matches!(ty.kind, TypeKind::Integer { .. }) => {
-                Display::integer(ty, chars_of(INTEGER_CHARS, name).unwrap_or(21))
-            }
-            _ => Display::of_expression(ty),
+pub(super) fn of_call(
+    binder: &Binder<'_>,
+    name: &str,
+    arguments: &[Expression],
+    ty: &SqlType,
+) -> Display {
+    let values: Vec<(&SqlType, Display)> =
+        arguments.iter().map(|argument| display::shown_operand(binder, argument)).collect();
+    match (name, values.as_slice()) {
+        ("+" | "-" | "*" | "%", [left, right]) => of_arithmetic(name, left, right, ty),
+        ("/", [left, right]) => of_quotient(binder, left, right, ty),
+        ("DIV", [_, right]) => {
+            of_whole_quotient(&display::written(binder, &arguments[0]), right, ty)
         }
+        ("NEG", [one]) => of_negative(one, ty),
+        (mean::SHOWN, [(_, display)]) => *display,
+        ("ABS", [one]) => of_same(one, ty),
+        ("ROUND" | "TRUNCATE", [one, ..]) if is_exact(ty) => {
+            let digits = arguments.get(1).map_or(Some(0), text::constant_integer);
+            of_rounded(name, one, digits, ty)
+        }
+        ("FLOOR" | "CEILING", [one]) if is_exact(ty) && one.1.decimals == 0 => of_same(one, ty),
+        ("UNIX_TIMESTAMP", _) if is_exact(ty) => {
+            let scale = ty.kind.scale();
+            Display::exact(ty, SECONDS_DIGITS + scale, scale)
+        }
+        ("GREATEST" | "LEAST", _) => common_display(&values, ty),
+        ("CURTIME" | "UTC_TIME", _) => {
+            // Without a sign, and with two digits for hours.
+            let of_type = Display::of_expression(ty);
+            Display { length: of_type.length.saturating_sub(2), ..of_type }
+        }
+        ("PI", _) => Display { length: 8, decimals: 6, ..Display::of_expression(ty) },
+        ("EXTRACT", _) => {
+            let unit = match arguments.first().map(|unit| &unit.kind) {
+                Some(crate::expression::ExpressionKind::Literal(unit)) => {
+                    unit.as_bytes().and_then(|unit| std::str::from_utf8(unit).ok())
+                }
+                _ => None,
+            };
+            let unit = unit.unwrap_or_default().to_ascii_uppercase();
+            let length = chars_of(EXTRACTED_CHARS, &unit);
+            length.map_or_else(|| Display::of_expression(ty), |chars| Display::integer(ty, chars))
+        }
+        ("JSON_PRETTY", _) => {
+            let of_type = Display::of_expression(ty);
+            Display { length: of_type.length.min(LONGEST_MADE_CHARS), ..of_type }
+        }
+        ("CONCAT" | "||", _) if ty.kind.is_string() => made(of_concatenation(&values, 0, ty), ty),
+        ("CONCAT_WS", [separator, texts @ ..]) => {
+            let times = texts.len().saturating_sub(1) as u32;
+            let separators = separator.1.length.saturating_mul(times);
+            made(of_concatenation(texts, separators, ty), ty)
+        }
+        ("UNCOMPRESS" | "INSERT" | "QUOTE" | "FROM_BASE64", _) => {
+            let of_type = Display::of_expression(ty);
+            let texts: Vec<(&SqlType, Display)> =
+                values.iter().map(|(of, shown)| (*of, shown.as_text_of(of))).collect();
+            let length = text::length(binder, name, arguments, &texts, ty);
+            made(Display { length: length.unwrap_or(of_type.length), ..of_type }, ty)
+        }
+        ("REPEAT" | "SPACE" | "LPAD" | "RPAD", _) => {
+            let of_type = Display::of_expression(ty);
+            let texts = values.first().map(|(of, shown)| shown.as_text_of(of).length);
+            let chars = text::repeated(name, texts.unwrap_or(1), arguments, ty);
+            Display { length: chars.unwrap_or(LONGEST_MADE_CHARS), ..of_type }
+        }
+        ("REGEXP_REPLACE", _) => {
+            Display { length: LONGEST_MADE_CHARS / 4, ..Display::of_expression(ty) }
+        }
+        _ if ty.kind.is_string() => {
+            let of_type = Display::of_expression(ty);
+            let texts: Vec<(&SqlType, Display)> =
+                values.iter().map(|(of, shown)| (*of, shown.as_text_of(of))).collect();
+            let length = text::length(binder, name, arguments, &texts, ty);
+            Display { length: length.unwrap_or(of_type.length), ..of_type }
+        }
+        _ if matches!(ty.kind, TypeKind::Integer { .. }) => {
+            Display::integer(ty, chars_of(INTEGER_CHARS, name).unwrap_or(21))
+        }
+        _ => Display::of_expression(ty),
     }
+}
 
-    fn of_quotient(
-        &self,
-        (left, of_left): &(&SqlType, Display),
-        (_, of_right): &(&SqlType, Display),
-        ty: &SqlType,
-    ) -> Display {
-        let more = self.context.evaluation.div_precision_increment;
-        if !is_exact(ty) {
-            let decimals = of_left.decimals.max(of_right.decimals);
-            if decimals == NOT_FIXED_DECIMALS {
-                return Display::of_expression(ty);
-            }
-            let fixed = fixed_double(ty, decimals.saturating_add(more));
-            let before = of_left.length.saturating_sub(of_left.decimals.into());
-            let length = fixed.length.min(before + u32::from(fixed.decimals));
-            return Display { length, ..fixed };
+fn of_quotient(
+    binder: &Binder<'_>,
+    (left, of_left): &(&SqlType, Display),
+    (_, of_right): &(&SqlType, Display),
+    ty: &SqlType,
+) -> Display {
+    let more = binder.context.evaluation.div_precision_increment;
+    if !is_exact(ty) {
+        let decimals = of_left.decimals.max(of_right.decimals);
+        if decimals == NOT_FIXED_DECIMALS {
+            return Display::of_expression(ty);
         }
-        let precision = of_left.precision(&left.kind);
-        let precision = precision.saturating_add(of_right.decimals).saturating_add(more).min(65);
-        let scale = ty.kind.scale();
-        let exact = Display::exact(ty, precision.max(scale), scale);
-        match of_left.unsigned && of_right.unsigned {
-            true => Display { length: exact.length - 1, unsigned: true, ..exact },
-            false => exact,
-        }
+        let fixed = fixed_double(ty, decimals.saturating_add(more));
+        let before = of_left.length.saturating_sub(of_left.decimals.into());
+        let length = fixed.length.min(before + u32::from(fixed.decimals));
+        return Display { length, ..fixed };
+    }
+    let precision = of_left.precision(&left.kind);
+    let precision = precision.saturating_add(of_right.decimals).saturating_add(more).min(65);
+    let scale = ty.kind.scale();
+    let exact = Display::exact(ty, precision.max(scale), scale);
+    match of_left.unsigned && of_right.unsigned {
+        true => Display { length: exact.length - 1, unsigned: true, ..exact },
+        false => exact,
     }
 }
 

@@ -6,38 +6,37 @@ use crate::types::metadata::{NOT_FIXED_DECIMALS, type_code};
 use crate::types::{Datum, Display, SqlType, TypeKind};
 
 use super::super::Binder;
+use crate::bind::display;
 
-impl Binder<'_> {
-    /// One of several values.
-    pub(super) fn of_choice<'e>(
-        &self,
-        values: impl Iterator<Item = &'e Expression>,
-        ty: &SqlType,
-    ) -> Display {
-        // A constant that was evaluated to NULL keeps its written length.
-        let is_null = |value: &&Expression| {
-            matches!(value.kind, ExpressionKind::Literal(Datum::Null))
-                && value.ty.before.get().is_none()
-        };
-        let values: Vec<(SqlType, Display)> = values
-            .filter(|value| !is_null(value))
-            .map(|value| {
-                let (of, display) = self.shown_operand(value);
-                (self.own_fixed_type(value).unwrap_or_else(|| of.clone()), display)
-            })
-            .collect();
-        let values: Vec<(&SqlType, Display)> =
-            values.iter().map(|(of, display)| (of, *display)).collect();
-        common_display(&values, ty)
-    }
+/// One of several values.
+pub(super) fn of_choice<'e>(
+    binder: &Binder<'_>,
+    values: impl Iterator<Item = &'e Expression>,
+    ty: &SqlType,
+) -> Display {
+    // A constant that was evaluated to NULL keeps its written length.
+    let is_null = |value: &&Expression| {
+        matches!(value.kind, ExpressionKind::Literal(Datum::Null))
+            && value.ty.before.get().is_none()
+    };
+    let values: Vec<(SqlType, Display)> = values
+        .filter(|value| !is_null(value))
+        .map(|value| {
+            let (of, display) = display::shown_operand(binder, value);
+            (own_fixed_type(binder, value).unwrap_or_else(|| of.clone()), display)
+        })
+        .collect();
+    let values: Vec<(&SqlType, Display)> =
+        values.iter().map(|(of, display)| (of, *display)).collect();
+    common_display(&values, ty)
+}
 
-    /// The type of a `CHAR` or `BINARY` column, which is a `VARCHAR` in an expression.
-    fn own_fixed_type(&self, value: &Expression) -> Option<SqlType> {
-        let ExpressionKind::Slot(slot) = value.kind else { return None };
-        let kind = self.column_kind(slot)?;
-        let is_fixed = matches!(kind, TypeKind::Char { .. } | TypeKind::Binary { .. });
-        is_fixed.then(|| SqlType::new(kind.clone()))
-    }
+/// The type of a `CHAR` or `BINARY` column, which is a `VARCHAR` in an expression.
+fn own_fixed_type(binder: &Binder<'_>, value: &Expression) -> Option<SqlType> {
+    let ExpressionKind::Slot(slot) = value.kind else { return None };
+    let kind = display::column_kind(binder, slot)?;
+    let is_fixed = matches!(kind, TypeKind::Char { .. } | TypeKind::Binary { .. });
+    is_fixed.then(|| SqlType::new(kind.clone()))
 }
 
 /// The display of values of several types together. `ty` is their common type.

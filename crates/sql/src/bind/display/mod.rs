@@ -11,7 +11,7 @@
 mod call;
 mod choice;
 mod kept;
-mod nullable;
+pub(super) mod nullable;
 mod text;
 
 pub(crate) use choice::common_display;
@@ -62,244 +62,241 @@ pub(crate) fn of_model(column: &ColumnModel) -> Option<Display> {
     })
 }
 
-impl Binder<'_> {
-    /// The values of an expression.
-    pub(crate) fn display(&self, expression: &Expression) -> Display {
-        let ty = &expression.ty;
-        match &expression.kind {
-            ExpressionKind::Literal(datum) => {
-                ty.before.get().map_or_else(|| of_literal(datum, ty), |before| before.shown)
-            }
-            ExpressionKind::Slot(slot) | ExpressionKind::Kept(slot) => {
-                let known = self.displays.get(slot).copied();
-                known.unwrap_or_else(|| Display::of_column(ty).as_expression())
-            }
-            ExpressionKind::Call { function, arguments } => {
-                self.of_call(function.name, arguments, ty)
-            }
-            ExpressionKind::Case { branches, otherwise } => {
-                let values = branches.iter().map(|(_, value)| value);
-                self.of_choice(values.chain(otherwise.as_deref()), ty)
-            }
-            ExpressionKind::Coalesce(list) => self.of_choice(list.iter(), ty),
-            ExpressionKind::Keep { value, .. } | ExpressionKind::AssignVariable { value, .. } => {
-                self.display(value).as_expression()
-            }
-            ExpressionKind::Subquery(subquery) => self.of_subquery(subquery, ty),
-            ExpressionKind::UserVariable(_) => of_variable(ty),
-            ExpressionKind::SystemVariable { .. } => of_system_variable(ty),
-            ExpressionKind::Compare { .. }
-            | ExpressionKind::And(_)
-            | ExpressionKind::Or(_)
-            | ExpressionKind::Xor(_)
-            | ExpressionKind::Not(_)
-            | ExpressionKind::Is { .. }
-            | ExpressionKind::InList { .. }
-            | ExpressionKind::Like { .. } => Display::integer(ty, TRUTH_CHARS),
-            ExpressionKind::Cast(operand) => self.of_cast(operand, ty),
-            ExpressionKind::Parameter(_)
-            | ExpressionKind::Row(_)
-            | ExpressionKind::Unresolved(_) => Display::of_expression(ty),
+/// The values of an expression.
+pub(crate) fn display(binder: &Binder<'_>, expression: &Expression) -> Display {
+    let ty = &expression.ty;
+    match &expression.kind {
+        ExpressionKind::Literal(datum) => {
+            ty.before.get().map_or_else(|| of_literal(datum, ty), |before| before.shown)
+        }
+        ExpressionKind::Slot(slot) | ExpressionKind::Kept(slot) => {
+            let known = binder.displays.get(slot).copied();
+            known.unwrap_or_else(|| Display::of_column(ty).as_expression())
+        }
+        ExpressionKind::Call { function, arguments } => {
+            call::of_call(binder, function.name, arguments, ty)
+        }
+        ExpressionKind::Case { branches, otherwise } => {
+            let values = branches.iter().map(|(_, value)| value);
+            choice::of_choice(binder, values.chain(otherwise.as_deref()), ty)
+        }
+        ExpressionKind::Coalesce(list) => choice::of_choice(binder, list.iter(), ty),
+        ExpressionKind::Keep { value, .. } | ExpressionKind::AssignVariable { value, .. } => {
+            display(binder, value).as_expression()
+        }
+        ExpressionKind::Subquery(subquery) => of_subquery(binder, subquery, ty),
+        ExpressionKind::UserVariable(_) => of_variable(ty),
+        ExpressionKind::SystemVariable { .. } => of_system_variable(ty),
+        ExpressionKind::Compare { .. }
+        | ExpressionKind::And(_)
+        | ExpressionKind::Or(_)
+        | ExpressionKind::Xor(_)
+        | ExpressionKind::Not(_)
+        | ExpressionKind::Is { .. }
+        | ExpressionKind::InList { .. }
+        | ExpressionKind::Like { .. } => Display::integer(ty, TRUTH_CHARS),
+        ExpressionKind::Cast(operand) => of_cast(binder, operand, ty),
+        ExpressionKind::Parameter(_) | ExpressionKind::Row(_) | ExpressionKind::Unresolved(_) => {
+            Display::of_expression(ty)
         }
     }
+}
 
-    /// A cast to text without a written length is as long as its operand.
-    fn of_cast(&self, operand: &Expression, ty: &SqlType) -> Display {
-        let of_type = Display::of_expression(ty);
-        // A double with fixed digits becomes text through an exact number.
-        let operand = match &operand.kind {
-            ExpressionKind::Cast(inner)
-                if matches!(inner.ty.kind, TypeKind::Float | TypeKind::Double)
-                    && matches!(operand.ty.kind, TypeKind::Decimal { .. })
-                    && !is_written_cast(operand) =>
-            {
-                inner
-            }
-            _ => operand,
-        };
-        if let TypeKind::Binary { .. } = ty.kind {
-            return Display { type_code: Some(type_code::VAR_STRING), ..of_type };
-        }
-        let has_own_length = match ty.kind {
-            TypeKind::Varchar { max_chars: length, .. }
-            | TypeKind::Varbinary { max_bytes: length } => {
-                length == operand.ty.max_text_chars() || length == operand.ty.max_text_bytes()
-            }
-            _ => false,
-        };
-        if !has_own_length || operand.ty.kind == TypeKind::Json {
-            return of_type;
-        }
-        let (from, shown) = self.shown_operand(operand);
-        let bytes = match ty.kind.is_binary() {
-            true => from.charset().map_or(1, |charset| charset.max_character_bytes()),
-            false => 1,
-        };
-        let shown = if ty.kind.is_binary() { shown } else { shown.as_text_of(from) };
-        Display { length: shown.length.saturating_mul(bytes), ..of_type }
-    }
-
-    /// The type of the column behind a slot, whatever the slot is used as.
-    fn column_kind(&self, slot: Slot) -> Option<&TypeKind> {
-        let RelationId(number) = self.owners.get(slot.0 as usize).copied().flatten()?;
-        let relation = &self.relations[number];
-        let RelationSource::Table(table) = &relation.source else { return None };
-        let place = relation.slots.iter().position(|other| *other == Some(slot))?;
-        Some(&table.by_ordinal(place as u16)?.ty.kind)
-    }
-
-    /// The display of an operand before it was cast to what the operation wants.
-    pub(super) fn shown_operand<'e>(&self, expression: &'e Expression) -> (&'e SqlType, Display) {
-        if let ExpressionKind::Cast(inner) = &expression.kind
-            && !is_written_cast(expression)
-            && !is_written_text(inner, &expression.ty)
-            && is_implied(&inner.ty, &expression.ty)
+/// A cast to text without a written length is as long as its operand.
+fn of_cast(binder: &Binder<'_>, operand: &Expression, ty: &SqlType) -> Display {
+    let of_type = Display::of_expression(ty);
+    // A double with fixed digits becomes text through an exact number.
+    let operand = match &operand.kind {
+        ExpressionKind::Cast(inner)
+            if matches!(inner.ty.kind, TypeKind::Float | TypeKind::Double)
+                && matches!(operand.ty.kind, TypeKind::Decimal { .. })
+                && !is_written_cast(operand) =>
         {
-            return (&inner.ty, self.shown_operand(inner).1);
+            inner
         }
-        if matches!(expression.kind, ExpressionKind::Literal(_))
-            && let Some(before) = expression.ty.before.get()
-        {
-            return (&before.operand.0, before.operand.1);
-        }
-        let display = self.display(expression);
-        match (&expression.kind, &expression.ty.kind) {
-            // The width of the type matters, not that of the definition, even if the column is used
-            // as a wider type.
-            (
-                ExpressionKind::Slot(slot),
-                TypeKind::Integer { .. }
-                | TypeKind::Decimal { .. }
-                | TypeKind::Text { .. }
-                | TypeKind::Blob { .. }
-                | TypeKind::Varchar { .. }
-                | TypeKind::Varbinary { .. },
-            ) => {
-                let kind = self.column_kind(*slot);
-                let own = kind.map(|kind| SqlType::new(kind.clone()));
-                let display = match own {
-                    Some(own) => Display::of_column(&own).as_expression(),
-                    None => display,
-                };
-                (&expression.ty, display)
-            }
-            _ => (&expression.ty, display),
-        }
+        _ => operand,
+    };
+    if let TypeKind::Binary { .. } = ty.kind {
+        return Display { type_code: Some(type_code::VAR_STRING), ..of_type };
     }
-
-    /// The display of an operand before any cast.
-    fn written<'e>(&self, expression: &'e Expression) -> (&'e SqlType, Display) {
-        match &expression.kind {
-            ExpressionKind::Cast(inner) => self.shown_operand(inner),
-            _ => self.shown_operand(expression),
+    let has_own_length = match ty.kind {
+        TypeKind::Varchar { max_chars: length, .. } | TypeKind::Varbinary { max_bytes: length } => {
+            length == operand.ty.max_text_chars() || length == operand.ty.max_text_bytes()
         }
+        _ => false,
+    };
+    if !has_own_length || operand.ty.kind == TypeKind::Json {
+        return of_type;
     }
+    let (from, shown) = shown_operand(binder, operand);
+    let bytes = match ty.kind.is_binary() {
+        true => from.charset().map_or(1, |charset| charset.max_character_bytes()),
+        false => 1,
+    };
+    let shown = if ty.kind.is_binary() { shown } else { shown.as_text_of(from) };
+    Display { length: shown.length.saturating_mul(bytes), ..of_type }
+}
 
-    /// The display of an item of a select list; how it is written may say more.
-    pub(crate) fn display_of_item(&self, expr: &Expr, value: &Expression) -> Display {
-        let display = self.display(value);
-        let Expr::Value(literal) = expr else { return display };
-        match literal {
-            Value::Boolean(_) => Display { length: TRUTH_CHARS, ..display },
-            Value::Number(digits) if value.ty.kind == TypeKind::Double => {
-                Display { length: digits.len() as u32, ..display }
-            }
-            _ => display,
+/// The type of the column behind a slot, whatever the slot is used as.
+fn column_kind<'b>(binder: &'b Binder<'_>, slot: Slot) -> Option<&'b TypeKind> {
+    let RelationId(number) = binder.owners.get(slot.0 as usize).copied().flatten()?;
+    let relation = &binder.relations[number];
+    let RelationSource::Table(table) = &relation.source else { return None };
+    let place = relation.slots.iter().position(|other| *other == Some(slot))?;
+    Some(&table.by_ordinal(place as u16)?.ty.kind)
+}
+
+/// The display of an operand before it was cast to what the operation wants.
+pub(super) fn shown_operand<'e>(
+    binder: &Binder<'_>,
+    expression: &'e Expression,
+) -> (&'e SqlType, Display) {
+    if let ExpressionKind::Cast(inner) = &expression.kind
+        && !is_written_cast(expression)
+        && !is_written_text(inner, &expression.ty)
+        && is_implied(&inner.ty, &expression.ty)
+    {
+        return (&inner.ty, shown_operand(binder, inner).1);
+    }
+    if matches!(expression.kind, ExpressionKind::Literal(_))
+        && let Some(before) = expression.ty.before.get()
+    {
+        return (&before.operand.0, before.operand.1);
+    }
+    let display = display(binder, expression);
+    match (&expression.kind, &expression.ty.kind) {
+        // The width of the type matters, not that of the definition, even if the column is used
+        // as a wider type.
+        (
+            ExpressionKind::Slot(slot),
+            TypeKind::Integer { .. }
+            | TypeKind::Decimal { .. }
+            | TypeKind::Text { .. }
+            | TypeKind::Blob { .. }
+            | TypeKind::Varchar { .. }
+            | TypeKind::Varbinary { .. },
+        ) => {
+            let kind = column_kind(binder, *slot);
+            let own = kind.map(|kind| SqlType::new(kind.clone()));
+            let display = match own {
+                Some(own) => Display::of_column(&own).as_expression(),
+                None => display,
+            };
+            (&expression.ty, display)
         }
+        _ => (&expression.ty, display),
     }
+}
 
-    fn of_subquery(&self, subquery: &Subquery, ty: &SqlType) -> Display {
-        match &subquery.kind {
-            SubqueryKind::Scalar => {
-                let column = self.subqueries.get(subquery.number).copied().flatten();
-                column.unwrap_or_else(|| Display::of_column(ty)).as_expression()
-            }
-            _ => Display::integer(ty, TRUTH_CHARS),
+/// The display of an operand before any cast.
+fn written<'e>(binder: &Binder<'_>, expression: &'e Expression) -> (&'e SqlType, Display) {
+    match &expression.kind {
+        ExpressionKind::Cast(inner) => shown_operand(binder, inner),
+        _ => shown_operand(binder, expression),
+    }
+}
+
+/// The display of an item of a select list; how it is written may say more.
+pub(crate) fn display_of_item(binder: &Binder<'_>, expr: &Expr, value: &Expression) -> Display {
+    let display = display(binder, value);
+    let Expr::Value(literal) = expr else { return display };
+    match literal {
+        Value::Boolean(_) => Display { length: TRUTH_CHARS, ..display },
+        Value::Number(digits) if value.ty.kind == TypeKind::Double => {
+            Display { length: digits.len() as u32, ..display }
         }
+        _ => display,
     }
+}
 
-    /// The result of an aggregate.
-    pub(crate) fn of_aggregate(
-        &self,
-        function: AggregateFunction,
-        arguments: &[Expression],
-        ty: &SqlType,
-    ) -> Display {
-        let worked_out = Display::of_expression(ty);
-        let Some(argument) = arguments.first() else { return worked_out };
-        let (of, display) = self.shown_operand(argument);
-        let display = match &argument.kind {
-            // Of two digits, and no room for a sign.
-            ExpressionKind::Call { function, .. } if function.name == "INTERVAL" => {
-                Display { unsigned: true, ..display }
-            }
-            _ => display,
-        };
-        match function {
-            AggregateFunction::Min | AggregateFunction::Max | AggregateFunction::AnyValue => {
-                let code = of.kind.is_enum_or_set().then_some(type_code::STRING);
-                let type_code = code.or(display.type_code);
-                Display { nullable: None, type_code, ..display.as_expression() }
-            }
-            AggregateFunction::Sum => self.of_sum(of, display, ty),
-            AggregateFunction::Average => self.of_average(of, display, ty),
-            AggregateFunction::GroupConcat => {
-                let bytes = self.context.evaluation.group_concat_max_length_bytes;
-                let character_bytes =
-                    ty.charset().map_or(1, |charset| charset.max_character_bytes());
-                let length = bytes.saturating_mul(character_bytes.into());
-                Display { length: length.min(u32::MAX.into()) as u32, ..worked_out }
-            }
-            _ => worked_out,
+fn of_subquery(binder: &Binder<'_>, subquery: &Subquery, ty: &SqlType) -> Display {
+    match &subquery.kind {
+        SubqueryKind::Scalar => {
+            let column = binder.subqueries.get(subquery.number).copied().flatten();
+            column.unwrap_or_else(|| Display::of_column(ty)).as_expression()
         }
+        _ => Display::integer(ty, TRUTH_CHARS),
     }
+}
 
-    /// The result of a window function: MySQL stores it in a temporary table.
-    pub(crate) fn of_window(
-        &self,
-        function: &WindowFunction,
-        arguments: &[Expression],
-        ty: &SqlType,
-    ) -> Display {
-        let display = match function {
-            WindowFunction::Aggregate(call) => {
-                self.of_aggregate(call.function, &call.arguments, ty)
-            }
-            WindowFunction::Lag | WindowFunction::Lead => {
-                let values = arguments.iter().take(1).chain(arguments.get(2));
-                self.of_choice(values, ty)
-            }
-            WindowFunction::FirstValue | WindowFunction::LastValue | WindowFunction::NthValue => {
-                let argument = arguments.first().map(|argument| self.shown_operand(argument).1);
-                let display = argument.unwrap_or_else(|| Display::of_expression(ty));
-                Display { nullable: None, ..display }
-            }
-            _ => Display::of_expression(ty),
-        };
-        display.as_stored()
-    }
-
-    fn of_sum(&self, of: &SqlType, display: Display, ty: &SqlType) -> Display {
-        match (&ty.kind, display.decimals) {
-            (TypeKind::Decimal { .. }, scale) => {
-                let precision = display.precision(&of.kind).saturating_add(22).min(65);
-                Display::exact(ty, precision, scale)
-            }
-            (_, NOT_FIXED_DECIMALS) => Display::of_expression(ty),
-            (_, decimals) => fixed_double(ty, decimals),
+/// The result of an aggregate.
+pub(crate) fn of_aggregate(
+    binder: &Binder<'_>,
+    function: AggregateFunction,
+    arguments: &[Expression],
+    ty: &SqlType,
+) -> Display {
+    let worked_out = Display::of_expression(ty);
+    let Some(argument) = arguments.first() else { return worked_out };
+    let (of, display) = shown_operand(binder, argument);
+    let display = match &argument.kind {
+        // Of two digits, and no room for a sign.
+        ExpressionKind::Call { function, .. } if function.name == "INTERVAL" => {
+            Display { unsigned: true, ..display }
         }
-    }
-
-    fn of_average(&self, of: &SqlType, display: Display, ty: &SqlType) -> Display {
-        let more = self.context.evaluation.div_precision_increment;
-        match (&ty.kind, display.decimals) {
-            (TypeKind::Decimal { .. }, scale) => {
-                let precision = display.precision(&of.kind).saturating_add(more).min(65);
-                Display::exact(ty, precision, scale.saturating_add(more).min(30))
-            }
-            (_, NOT_FIXED_DECIMALS) => Display::of_expression(ty),
-            (_, decimals) => fixed_double(ty, decimals.saturating_add(more)),
+        _ => display,
+    };
+    match function {
+        AggregateFunction::Min | AggregateFunction::Max | AggregateFunction::AnyValue => {
+            let code = of.kind.is_enum_or_set().then_some(type_code::STRING);
+            let type_code = code.or(display.type_code);
+            Display { nullable: None, type_code, ..display.as_expression() }
         }
+        AggregateFunction::Sum => of_sum(of, display, ty),
+        AggregateFunction::Average => of_average(binder, of, display, ty),
+        AggregateFunction::GroupConcat => {
+            let bytes = binder.context.evaluation.group_concat_max_length_bytes;
+            let character_bytes = ty.charset().map_or(1, |charset| charset.max_character_bytes());
+            let length = bytes.saturating_mul(character_bytes.into());
+            Display { length: length.min(u32::MAX.into()) as u32, ..worked_out }
+        }
+        _ => worked_out,
+    }
+}
+
+/// The result of a window function: MySQL stores it in a temporary table.
+pub(crate) fn of_window(
+    binder: &Binder<'_>,
+    function: &WindowFunction,
+    arguments: &[Expression],
+    ty: &SqlType,
+) -> Display {
+    let display = match function {
+        WindowFunction::Aggregate(call) => of_aggregate(binder, call.function, &call.arguments, ty),
+        WindowFunction::Lag | WindowFunction::Lead => {
+            let values = arguments.iter().take(1).chain(arguments.get(2));
+            choice::of_choice(binder, values, ty)
+        }
+        WindowFunction::FirstValue | WindowFunction::LastValue | WindowFunction::NthValue => {
+            let argument = arguments.first().map(|argument| shown_operand(binder, argument).1);
+            let display = argument.unwrap_or_else(|| Display::of_expression(ty));
+            Display { nullable: None, ..display }
+        }
+        _ => Display::of_expression(ty),
+    };
+    display.as_stored()
+}
+
+fn of_sum(of: &SqlType, display: Display, ty: &SqlType) -> Display {
+    match (&ty.kind, display.decimals) {
+        (TypeKind::Decimal { .. }, scale) => {
+            let precision = display.precision(&of.kind).saturating_add(22).min(65);
+            Display::exact(ty, precision, scale)
+        }
+        (_, NOT_FIXED_DECIMALS) => Display::of_expression(ty),
+        (_, decimals) => fixed_double(ty, decimals),
+    }
+}
+
+fn of_average(binder: &Binder<'_>, of: &SqlType, display: Display, ty: &SqlType) -> Display {
+    let more = binder.context.evaluation.div_precision_increment;
+    match (&ty.kind, display.decimals) {
+        (TypeKind::Decimal { .. }, scale) => {
+            let precision = display.precision(&of.kind).saturating_add(more).min(65);
+            Display::exact(ty, precision, scale.saturating_add(more).min(30))
+        }
+        (_, NOT_FIXED_DECIMALS) => Display::of_expression(ty),
+        (_, decimals) => fixed_double(ty, decimals.saturating_add(more)),
     }
 }
 

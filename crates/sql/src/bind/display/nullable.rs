@@ -103,104 +103,107 @@ const BY_ARGUMENTS: &[&str] = &[
     "UTC_TIMESTAMP",
 ];
 
-impl Binder<'_> {
-    /// Whether clients see an expression as nullable. Chains of operators have any length, so this
-    /// keeps a list of what is left instead of recursing.
-    pub(crate) fn shown_nullable(&self, expression: &Expression) -> bool {
-        let mut left = vec![expression];
-        while let Some(next) = left.pop() {
-            if self.adds_null(next, &mut left) {
-                return true;
-            }
-        }
-        false
-    }
-
-    /// Whether an operation may itself produce NULL; operands whose NULL makes it NULL are added to
-    /// `left`.
-    fn adds_null<'e>(&self, expression: &'e Expression, left: &mut Vec<&'e Expression>) -> bool {
-        let ty = &expression.ty;
-        match &expression.kind {
-            // Any operation that makes a document may fail.
-            ExpressionKind::Literal(_) | ExpressionKind::Cast(_) if ty.kind == TypeKind::Json => {
-                return true;
-            }
-            ExpressionKind::Literal(datum) => {
-                return ty.before.get().map_or_else(|| datum.is_null(), |before| before.nullable);
-            }
-            ExpressionKind::Slot(slot) => {
-                let told = self.displays.get(slot).and_then(|display| display.nullable);
-                return told.unwrap_or(ty.nullable);
-            }
-            ExpressionKind::Call { function, arguments } => {
-                return self.call_adds_null(function, arguments, &ty.kind, ty.nullable, left);
-            }
-            ExpressionKind::Cast(operand) => {
-                left.push(operand);
-                // Bytes that are not valid text become NULL; clients see this only in strict modes.
-                if operand.ty.kind.is_binary() && ty.kind.is_text() {
-                    return self.context.evaluation.sql_mode.is_strict();
-                }
-                return ty.nullable && !operand.ty.nullable;
-            }
-            ExpressionKind::Compare { operator, sides, .. } => {
-                if *operator != CompareOperator::NullSafeEqual {
-                    left.extend(sides.iter());
-                }
-            }
-            ExpressionKind::And(list) | ExpressionKind::Or(list) => left.extend(list),
-            ExpressionKind::Xor(sides) => left.extend(sides.iter()),
-            ExpressionKind::Not(operand) => left.push(operand),
-            ExpressionKind::Keep { value, .. } => left.push(value),
-            ExpressionKind::InList { operand, list, .. } => {
-                left.push(operand);
-                left.extend(list);
-            }
-            ExpressionKind::Like { text, pattern, .. } => left.extend([&**text, &**pattern]),
-            ExpressionKind::Case { branches, otherwise } => {
-                let Some(otherwise) = otherwise else { return true };
-                left.push(otherwise);
-                left.extend(branches.iter().map(|(_, value)| value));
-            }
-            ExpressionKind::Coalesce(list) => {
-                return list.iter().all(|one| self.shown_nullable(one));
-            }
-            _ => return ty.nullable,
-        }
-        false
-    }
-
-    fn call_adds_null<'e>(
-        &self,
-        function: &Function,
-        arguments: &'e [Expression],
-        result: &TypeKind,
-        nullable: bool,
-        left: &mut Vec<&'e Expression>,
-    ) -> bool {
-        if self.may_be_null(function, result) {
+/// Whether clients see an expression as nullable. Chains of operators have any length, so this
+/// keeps a list of what is left instead of recursing.
+pub(crate) fn shown_nullable(binder: &Binder<'_>, expression: &Expression) -> bool {
+    let mut left = vec![expression];
+    while let Some(next) = left.pop() {
+        if adds_null(binder, next, &mut left) {
             return true;
         }
-        if is_never_null(function.name, arguments.len()) {
-            return false;
-        }
-        if !BY_ARGUMENTS.contains(&function.name) {
-            return nullable;
-        }
-        left.extend(arguments);
-        false
     }
+    false
+}
 
-    /// Whether MySQL considers a function's value nullable even if no argument is.
-    fn may_be_null(&self, function: &Function, result: &TypeKind) -> bool {
-        match function.name {
-            "JSON_OVERLAPS" | "MEMBER OF" | "GREATEST" | "LEAST" | "VERSION" => false,
-            "NOW" | "SYSDATE" | "CURDATE" | "CURTIME" | "UTC_DATE" | "UTC_TIME"
-            | "UTC_TIMESTAMP" => false,
-            name if name.starts_with("JSON_") => true,
-            // A text longer than a packet would be NULL.
-            _ if result.is_string() => self.context.evaluation.sql_mode.is_strict(),
-            name => result.is_temporal() || NULLABLE.contains(&name),
+/// Whether an operation may itself produce NULL; operands whose NULL makes it NULL are added to
+/// `left`.
+fn adds_null<'e>(
+    binder: &Binder<'_>,
+    expression: &'e Expression,
+    left: &mut Vec<&'e Expression>,
+) -> bool {
+    let ty = &expression.ty;
+    match &expression.kind {
+        // Any operation that makes a document may fail.
+        ExpressionKind::Literal(_) | ExpressionKind::Cast(_) if ty.kind == TypeKind::Json => {
+            return true;
         }
+        ExpressionKind::Literal(datum) => {
+            return ty.before.get().map_or_else(|| datum.is_null(), |before| before.nullable);
+        }
+        ExpressionKind::Slot(slot) => {
+            let told = binder.displays.get(slot).and_then(|display| display.nullable);
+            return told.unwrap_or(ty.nullable);
+        }
+        ExpressionKind::Call { function, arguments } => {
+            return call_adds_null(binder, function, arguments, &ty.kind, ty.nullable, left);
+        }
+        ExpressionKind::Cast(operand) => {
+            left.push(operand);
+            // Bytes that are not valid text become NULL; clients see this only in strict modes.
+            if operand.ty.kind.is_binary() && ty.kind.is_text() {
+                return binder.context.evaluation.sql_mode.is_strict();
+            }
+            return ty.nullable && !operand.ty.nullable;
+        }
+        ExpressionKind::Compare { operator, sides, .. } => {
+            if *operator != CompareOperator::NullSafeEqual {
+                left.extend(sides.iter());
+            }
+        }
+        ExpressionKind::And(list) | ExpressionKind::Or(list) => left.extend(list),
+        ExpressionKind::Xor(sides) => left.extend(sides.iter()),
+        ExpressionKind::Not(operand) => left.push(operand),
+        ExpressionKind::Keep { value, .. } => left.push(value),
+        ExpressionKind::InList { operand, list, .. } => {
+            left.push(operand);
+            left.extend(list);
+        }
+        ExpressionKind::Like { text, pattern, .. } => left.extend([&**text, &**pattern]),
+        ExpressionKind::Case { branches, otherwise } => {
+            let Some(otherwise) = otherwise else { return true };
+            left.push(otherwise);
+            left.extend(branches.iter().map(|(_, value)| value));
+        }
+        ExpressionKind::Coalesce(list) => {
+            return list.iter().all(|one| shown_nullable(binder, one));
+        }
+        _ => return ty.nullable,
+    }
+    false
+}
+
+fn call_adds_null<'e>(
+    binder: &Binder<'_>,
+    function: &Function,
+    arguments: &'e [Expression],
+    result: &TypeKind,
+    nullable: bool,
+    left: &mut Vec<&'e Expression>,
+) -> bool {
+    if may_be_null(binder, function, result) {
+        return true;
+    }
+    if is_never_null(function.name, arguments.len()) {
+        return false;
+    }
+    if !BY_ARGUMENTS.contains(&function.name) {
+        return nullable;
+    }
+    left.extend(arguments);
+    false
+}
+
+/// Whether MySQL considers a function's value nullable even if no argument is.
+fn may_be_null(binder: &Binder<'_>, function: &Function, result: &TypeKind) -> bool {
+    match function.name {
+        "JSON_OVERLAPS" | "MEMBER OF" | "GREATEST" | "LEAST" | "VERSION" => false,
+        "NOW" | "SYSDATE" | "CURDATE" | "CURTIME" | "UTC_DATE" | "UTC_TIME" | "UTC_TIMESTAMP" => {
+            false
+        }
+        name if name.starts_with("JSON_") => true,
+        // A text longer than a packet would be NULL.
+        _ if result.is_string() => binder.context.evaluation.sql_mode.is_strict(),
+        name => result.is_temporal() || NULLABLE.contains(&name),
     }
 }

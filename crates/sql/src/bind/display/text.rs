@@ -6,6 +6,7 @@ use crate::types::{Datum, Decimal, Display, SqlType, TypeKind};
 
 use super::super::Binder;
 use super::call::longest_made;
+use crate::bind::display;
 
 /// The length of the text `NULL`, and the least length of a `SOUNDEX`.
 const LEAST_CHARS: u32 = 4;
@@ -60,7 +61,7 @@ pub(super) fn length(
         "BIN" | "OCT" | "CONV" => 65,
         "INET_NTOA" => 31,
         "FORMAT" => {
-            let digits = arguments.first().map(|one| binder.written(one).1.length)?;
+            let digits = arguments.first().map(|one| display::written(binder, one).1.length)?;
             digits.saturating_add(digits / 3 + 2 + FORMATTED_DECIMALS)
         }
         "SHA2" => match number(1) {
